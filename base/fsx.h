@@ -1,0 +1,28 @@
+/* File-system helpers; *at functions resolve beneath dirfd and never follow a link out of it
+ * (openat2 RESOLVE_BENEATH). dirfd may be AT_FDCWD. */
+#ifndef BASE_FSX_H
+#define BASE_FSX_H
+
+#include "buf.h"
+#include "det/err.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+int fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out, struct det_err *err);
+/* write to a temporary name, fsync, rename, fsync the directory. */
+int fsx_write_atomic(int dirfd, const char *path, const void *p, size_t n, mode_t mode,
+                     struct det_err *err);
+int fsx_mkdirs(int dirfd, const char *path, mode_t mode, struct det_err *err); /* mkdir -p */
+int fsx_open_dir(int dirfd, const char *path, struct det_err *err);            /* fd or < 0 */
+/* Removes path and everything below it without following links; absent is fine. */
+int fsx_remove_tree(int dirfd, const char *path, struct det_err *err);
+/* Beneath dirfd only; DET_EINVAL when the path would leave it. Returns fd or a negative code. */
+int fsx_open_beneath(int dirfd, const char *path, int flags, mode_t mode, struct det_err *err);
+int fsx_write_all(int fd, const void *p, size_t n, struct det_err *err);
+/* Calls fn for each file and directory below dirfd, depth first, sorted by name; path is relative,
+ * directories end in '/'. */
+int fsx_walk(int dirfd, int (*fn)(void *arg, const char *path, bool is_dir, uint64_t bytes,
+                                  struct det_err *err),
+             void *arg, struct det_err *err);
+
+#endif
