@@ -1,0 +1,24 @@
+/* The parts of a running master, handed to every HTTP handler. Owned by main.c. */
+#ifndef SHELL_SHELL_H
+#define SHELL_SHELL_H
+
+#include <stdint.h>
+#include <uv.h>
+
+struct shell {
+    uv_loop_t *loop;
+    const struct masterconf *conf; /* masterconf.h */
+    struct db *db;                 /* db.h */
+    struct http *http;             /* http.h */
+    struct auth *auth;             /* auth.h */
+    struct driver *driver;         /* driver.h: the core and its event queue */
+    struct agents *agents;         /* agents.h: the agent links */
+    struct waits *waits;           /* waits.h: long polls of tasks */
+    struct hub *hub;               /* hub.h: "task X has new log lines" */
+    char cluster_id[37];
+    char master_id[37];            /* new at each start */
+};
+
+#define DET_VERSION "0.27.0"
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The long polls of a running task: preemption, rendezvous, all-gather. Each function takes over the
+ * request and answers it in the contract's shape: at once, when the awaited thing happens, at the
+ * timeout, or with an error. The caller has checked that the token may act for the allocation.
+ */
+#ifndef SHELL_WAITS_H
+#define SHELL_WAITS_H
+
+#include "http.h"
+#include "json.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct waits;
+struct shell;
+struct waits *waits_create(struct shell *sh);
+void waits_destroy(struct waits *w); /* answers what waits with 503 */
+
+/* {"preempt":bool}: true as soon as the allocation is asked to stop; false at the timeout. */
+void waits_preempt(struct waits *w, struct http_req *req, const char *alloc_id, int64_t timeout_ms);
+/* {"rendezvousInfo":{"addresses":[..],"rank":i,"slots":[..]}} once every container has come.
+ * container_id is the path's resources id. */
+void waits_rendezvous(struct waits *w, struct http_req *req, const char *alloc_id,
+                      const char *container_id);
+/* {"data":[..]} once num_peers distinct request_uuids have come; a repeat replaces its data, which is
+ * borrowed. The barrier ends after 10 min with an error. */
+void waits_all_gather(struct waits *w, struct http_req *req, const char *alloc_id,
+                      const char *request_uuid, int num_peers, json_t *data);
+
+/* Called by the driver when the core said so. */
+void waits_on_preempt(struct waits *w, const char *alloc_id);
+void waits_on_alloc_end(struct waits *w, const char *alloc_id);
+
+#endif
