@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""The house rules that a compiler does not check: layers, sizes, banned calls, the core's purity.
+
+usage: tidy.py SOURCE_DIR BUILD_DIR    prints each violation as path:line: text; exit 1 if there are any
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+# folder -> folders whose headers it may include, besides its own (design: the arrows of ARCHITECTURE.md)
+LAYERS = {
+    "base": [],
+    "proto": ["base"],
+    "client": ["proto", "base"],
+    "storage": ["client", "proto", "base"],
+    "db": ["proto", "base"],
+    "master/core": ["proto", "base"],
+    "master/shell": ["master/core", "db", "proto", "base"],
+    "master/api": ["master/shell", "master/core", "db", "proto", "base"],
+    "master": ["master/api", "master/shell", "master/core", "db", "proto", "base"],
+    "agent/core": ["proto", "base"],
+    "agent/shell": ["agent/core", "client", "proto", "base"],
+    "agent/task": ["client", "storage", "proto", "base"],
+    "agent": ["agent/shell", "agent/core", "client", "proto", "base"],
+    "harness/include": ["base"],
+    "harness/comm": ["base"],
+    "harness/loop": ["harness/comm", "client", "storage", "proto", "base"],
+    "harness/tensor": ["harness/include", "base"],
+    "harness/backend": ["harness/tensor", "harness/include", "base"],
+    "harness/autograd": ["harness/tensor", "harness/backend", "harness/include", "base"],
+    "harness/nn": ["harness/autograd", "harness/tensor", "harness/backend", "harness/include", "base"],
+    "harness/optim": ["harness/nn", "harness/autograd", "harness/tensor", "harness/backend", "harness/include", "base"],
+    "harness/data": ["harness/tensor", "harness/include", "base"],
+    "harness/pth": ["harness/tensor", "harness/include", "base"],
+    "harness/trial": ["harness", "client", "storage", "proto", "base"],
+    "cli": ["client", "proto", "base"],
+}
+ANYTHING = ("tests", "bench")
+BANNED = r"strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca|atoi|strtok|pkill|killall"
+# What the pure core may need from outside: memory, strings, mathematics, and assert's abort.
+CORE_MAY_USE = re.compile(
+    r"^(mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp|chr|rchr|dup|ndup|str|cspn|spn|tol|toll|toul|toull|tod)|malloc|calloc|realloc|free|qsort|bsearch"
+    r"|abort|__assert_fail|__stack_chk_fail|__v?sn?printf_chk|v?snprintf|__mem\w+_chk|__isoc\w*|__ctype_b_loc"
+    r"|f?l?(abs|floor|ceil|round|lround|llround|pow|log|log2|exp|sqrt|fmod|isnan|isinf|min|max)f?l?|__(asan|ubsan)\w*|_GLOBAL_OFFSET_TABLE_|_ITM\w+|__cxa_finalize|__gmon_start__"
+    r"|json_\w+|jsonp?_\w+)$")
+
+
+def sources(top):
+    out = subprocess.run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"], text=True, capture_output=True, check=True).stdout
+    return [f for f in out.splitlines() if f.endswith((".c", ".h", ".cc", ".cu")) and os.path.exists(os.path.join(top, f))]
+
+
+def folder_of(path):
+    """The longest folder of LAYERS that holds path."""
+    d = os.path.dirname(path)
+    while d and d not in LAYERS:
+        d = os.path.dirname(d)
+    return d
+
+
+def check_layers(top, files):
+    owner = {}
+    for f in files:
+        if f.endswith(".h") and folder_of(f):
+            owner.setdefault(os.path.basename(f), set()).add(folder_of(f))
+    for f in files:
+        me = folder_of(f)
+        if not me or f.startswith(ANYTHING):
+            continue
+        allowed = {me} | set(LAYERS[me])
+        for n, line in enumerate(open(os.path.join(top, f), errors="replace"), 1):
+            m = re.match(r'\s*#\s*include\s+["<]([^">]+)[">]', line)
+            if not m:
+                continue
+            homes = owner.get(os.path.basename(m.group(1)), set())
+            if m.group(1).startswith("det/"):
+                homes = {h for h in homes if h in ("base", "harness/include")}
+            elif line.lstrip("# include\t").startswith("<"):
+                continue
+            if homes and not any(h == a or h.startswith(a + "/") for h in homes for a in allowed):
+                yield f, n, f"includes {m.group(1)} of {'/'.join(sorted(homes))}, which {me} may not see"
+
+
+def check_functions(top, files):
+    """Length by ctags; const tables are no functions, so they do not count."""
+    r = subprocess.run(["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "--kinds-C++=f", "-f", "-", *files],
+                       cwd=top, text=True, capture_output=True)
+    for line in r.stdout.splitlines():
+        t = json.loads(line)
+        n = t.get("end", t["line"]) - t["line"] + 1
+        if n > 70:
+            yield t["path"], t["line"], f"{t['name']} has {n} lines; 70 is the most"
+
+
+def check_files(top, files):
+    for f in files:
+        n = sum(1 for _ in open(os.path.join(top, f), errors="replace"))
+        if n > 800:
+            yield f, n, f"{n} lines; 800 is the most: look for the seam"
+
+
+def strip_comments(text):
+    keep = lambda m: re.sub(r"[^\n]", " ", m.group(0))
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', keep, text, flags=re.S)
+
+
+def check_banned(top, files):
+    for f in files:
+        text = strip_comments(open(os.path.join(top, f), errors="replace").read())
+        for n, line in enumerate(text.splitlines(), 1):
+            m = re.search(r"\b(%s)\s*\(" % BANNED, line)
+            if m:
+                yield f, n, f"banned call: {m.group(1)}"
+
+
+def check_words(top):
+    """Words of unfinished work, and processes ended by name."""
+    out = subprocess.run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"], text=True, capture_output=True).stdout
+    for f in out.splitlines():
+        if f.startswith("tests/tidy/") or not f.endswith((".c", ".h", ".cc", ".cu", ".sh", ".py", "quickstart", "run")):
+            continue
+        path = os.path.join(top, f)
+        if not os.path.isfile(path):
+            continue
+        for n, line in enumerate(open(path, errors="replace"), 1):
+            m = re.search(r"\b(TODO|FIXME|XXX|HACK|pkill|killall)\b", line)
+            if m:
+                yield f, n, f"word: {m.group(1)}"
+
+
+def check_core(build):
+    lib = os.path.join(build, "master/core/libcore.a")
+    if not os.path.exists(lib):
+        return
+    own = set()
+    for rel in ("base/libbase.a", "proto/libproto.a", "master/core/libcore.a"):
+        path = os.path.join(build, rel)
+        if os.path.exists(path):
+            out = subprocess.run(["nm", "-g", "--defined-only", path], text=True, capture_output=True).stdout
+            own |= {p[2] for p in (x.split() for x in out.splitlines()) if len(p) == 3}
+    out = subprocess.run(["nm", "-u", lib], text=True, capture_output=True).stdout
+    for name in sorted({x.split()[1] for x in out.splitlines() if x.strip().startswith("U ")}):
+        if name not in own and not CORE_MAY_USE.match(name):
+            yield "master/core", 0, f"needs {name} from outside: the core has no I/O, clock, threads or randomness"
+
+
+def main():
+    top, build = sys.argv[1], sys.argv[2]
+    files = sources(top)
+    bad = [*check_layers(top, files), *check_functions(top, files), *check_files(top, files),
+           *check_banned(top, files), *check_words(top), *check_core(build)]
+    for path, line, text in bad:
+        print(f"{path}:{line}: {text}")
+    print(f"tidy: {len(files)} files, {len(bad)} violations")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
