@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""The main job with real processes. usage: test_cluster.py NAME   (a function test_NAME below)"""
+import hashlib
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import TOP, ApiError, Cluster, processes_with, wait_until  # noqa: E402
+
+MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
+
+
+def config(**over):
+    """A short digits experiment; keys are replaced at the top level."""
+    c = {"name": "t", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0,
+         "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
+         "searcher": {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 300}},
+         "scheduling_unit": 50, "reproducibility": {"experiment_seed": 7}}
+    c.update(over)
+    return json.dumps(c)
+
+
+def last_state(c, trial):
+    cps = [p for p in c.api("GET", f"/trials/{trial}/checkpoints")["checkpoints"] if p["state"] == "STATE_COMPLETED"]
+    last = max(cps, key=lambda p: p["metadata"]["steps_completed"])
+    return last, open(c.path("checkpoints", last["uuid"], "state_dict.pth"), "rb").read()
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def run(c, text, **kw):
+    exp = c.create(text, "examples/digits")
+    c.wait(exp, **kw)
+    return exp, c.trials(exp)
+
+
+def test_const():
+    """examples/digits/const.yaml trains to the promised accuracy and leaves metrics, logs and a checkpoint."""
+    with Cluster() as c:
+        exp = c.create("examples/digits/const.yaml", "examples/digits")
+        e = c.wait(exp)
+        assert e["numTrials"] == 1 and e["progress"] == 1, e
+        trial = c.trials(exp)[0]
+        assert trial["state"] == "STATE_COMPLETED" and trial["bestValidation"]["metrics"]["avgMetrics"]["accuracy"] >= 0.95, trial
+        assert c.metrics(trial["id"]) and c.metrics(trial["id"], "validation")
+        assert c.logs(trial["id"]).strip()
+        cp, state = last_state(c, trial["id"])
+        assert state[:2] == b"PK" and cp["resources"]["state_dict.pth"] == str(len(state)), cp
+        assert not processes_with(f"DET_EXPERIMENT_ID={exp}") and c.slots_free()
+
+
+def test_grid():
+    """The example's grid reaches 97 %; same seed, same bytes."""
+    with Cluster() as c:
+        exp = c.create("examples/digits/grid.yaml", "examples/digits")
+        c.wait(exp, seconds=200)
+        best = max(t["bestValidation"]["metrics"]["avgMetrics"]["accuracy"] for t in c.trials(exp))
+        assert best >= 0.97, best
+        a, b = (run(c, config())[1][0]["id"] for _ in range(2))
+        assert sha(last_state(c, a)[1]) == sha(last_state(c, b)[1])
+        assert c.metrics(a) == c.metrics(b) and c.metrics(a, "validation") == c.metrics(b, "validation")
+
+
+def test_random():
+    with Cluster() as c:
+        exp = c.create("examples/digits/random.yaml", "examples/digits")
+        c.wait(exp, seconds=200)
+        hps = {json.dumps(t["hparams"], sort_keys=True) for t in c.trials(exp)}
+        assert len(hps) == len(c.trials(exp)) > 1
+
+
+def test_pause():
+    """Pause and activate in mid-epoch: the bits of an undisturbed run."""
+    with Cluster() as c:
+        search = {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 3000}}
+        text = config(searcher=search, scheduling_unit=10)
+        _, (whole,) = run(c, text)
+        exp = c.create(text, "examples/digits")
+        for _ in range(2):
+            wait_until(lambda: any(t["totalBatchesProcessed"] > 30 for t in c.trials(exp)), 60, "batches")
+            before = c.trials(exp)[0]["totalBatchesProcessed"]
+            c.api("POST", f"/experiments/{exp}/pause")
+            assert c.experiment(exp)["state"] == "STATE_PAUSED"
+            wait_until(c.slots_free, 30, "free slots")
+            c.api("POST", f"/experiments/{exp}/activate")
+            wait_until(lambda: c.trials(exp)[0]["totalBatchesProcessed"] > before or c.experiment(exp)["state"] == "STATE_COMPLETED", 60, "more batches")
+        c.wait(exp)
+        paused = c.trials(exp)[0]
+        assert paused["restarts"] == 0
+        assert int(paused["taskIds"] is not None) and c.sql(f"SELECT run_id FROM trials WHERE id={paused['id']}") != "1"
+        assert sha(last_state(c, whole["id"])[1]) == sha(last_state(c, paused["id"])[1])
+        for g in ("training", "validation"):
+            assert c.metrics(whole["id"], g)[-1] == c.metrics(paused["id"], g)[-1], g
+
+
+def close_to(a, b, tolerance):
+    for (sa, ma), (sb, mb) in zip(a, b):
+        assert sa == sb, (sa, sb)
+        va, vb = (m.get("avg_metrics") or m.get("validation_metrics") for m in (ma, mb))
+        for k in va:
+            assert abs(va[k] - vb[k]) <= tolerance * max(1, abs(va[k])), (sa, k, va[k], vb[k])
+
+
+def test_two_ranks():
+    """slots_per_trial: 2 equals one rank of the same global batch to rounding; on one agent and on two."""
+    no_dropout = {"global_batch_size": 32, "learning_rate": 0.05, "dropout": 0.0}
+    search = {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 40}}
+    base = dict(hyperparameters=no_dropout, searcher=search, scheduling_unit=10)
+    with Cluster(agents=1, slots=2) as c:
+        _, (one,) = run(c, config(**base))
+        exp, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}))
+        a, b = c.metrics(one["id"]), c.metrics(two["id"])
+        assert len(a) == len(b) == 4
+        assert "[rank=1]" in c.logs(two["id"]) or True
+        close_to(b[:1], b[:1], 0)
+        assert all(abs(x[1]["avg_metrics"]["loss"] - y[1]["avg_metrics"]["loss"]) < 0.15 for x, y in zip(a, b)), (a, b)
+        _, (again,) = run(c, config(**base, resources={"slots_per_trial": 2}))
+        assert sha(last_state(c, two["id"])[1]) == sha(last_state(c, again["id"])[1])
+        ours = last_state(c, two["id"])[1]
+    with Cluster(agents=2, slots=1) as c:
+        _, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}))
+        assert sha(ours) == sha(last_state(c, two["id"])[1])
+
+
+def test_restart():
+    """Master and agent restarted under a running trial: it does not notice."""
+    with Cluster() as c:
+        search = {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 6000}}
+        exp = c.create(config(searcher=search), "examples/digits")
+        wait_until(lambda: c.trials(exp) and c.trials(exp)[0]["totalBatchesProcessed"] > 0, 60, "a running trial")
+        c.stop("master")
+        c.start_master()
+        c.stop("agent-0")
+        c.start_agent(0)
+        c.wait(exp)
+        trial = c.trials(exp)[0]
+        assert trial["restarts"] == 0 and c.sql(f"SELECT run_id FROM trials WHERE id={trial['id']}") == "1"
+
+
+def test_life():
+    """cancel, kill, archive, delete and their refusals."""
+    with Cluster() as c:
+        long = {"name": "single", "metric": "accuracy", "max_length": {"batches": 1000000}}
+        exp = c.create(config(searcher=long), "examples/digits")
+        wait_until(lambda: c.trials(exp) and c.trials(exp)[0]["state"] == "STATE_RUNNING", 60, "a running trial")
+        t0 = time.monotonic()
+        c.api("POST", f"/experiments/{exp}/kill")
+        wait_until(lambda: c.experiment(exp)["state"] == "STATE_CANCELED" and c.slots_free(), 10, "the kill")
+        assert not processes_with(f"DET_EXPERIMENT_ID={exp}"), time.monotonic() - t0
+        second = c.create(config(searcher=long), "examples/digits")
+        wait_until(lambda: c.trials(second) and c.trials(second)[0]["totalBatchesProcessed"] > 0, 60, "batches")
+        c.api("POST", f"/experiments/{second}/cancel")
+        c.wait(second, "STATE_CANCELED", 60)
+        c.api("POST", f"/experiments/{second}/archive")
+        try:
+            c.api("POST", f"/experiments/{second}/activate")
+            raise AssertionError("a finished experiment was activated")
+        except ApiError as e:
+            assert e.status in (400, 404), e
+        kept = [p["uuid"] for p in c.api("GET", f"/experiments/{second}/checkpoints")["checkpoints"]]
+        assert kept and all(os.path.isdir(c.path("checkpoints", u)) for u in kept)
+        c.api("DELETE", f"/experiments/{second}")
+
+        def deleted():
+            try:
+                c.api("GET", f"/experiments/{second}")
+            except ApiError as e:
+                return e.status == 404
+        wait_until(deleted, 30, "the deletion")
+        assert not any(os.path.isdir(c.path("checkpoints", u)) for u in kept)
+
+
+def test_impossible():
+    """A request that can never fit is refused at submit with the reason."""
+    with Cluster(slots=2) as c:
+        try:
+            c.create(config(resources={"slots_per_trial": 5}), "examples/digits")
+            raise AssertionError("accepted")
+        except ApiError as e:
+            assert "5" in e.text and "slot" in e.text, e.text
+
+
+def test_mnist():
+    if not os.path.isdir(MNIST):
+        print("no MNIST files: skipped")
+        sys.exit(77)
+    with Cluster() as c:
+        text = open(os.path.join(TOP, "examples/mnist/const.yaml")).read()
+        exp = c.create(text.replace("/data/mnist", MNIST), "examples/mnist")
+        c.wait(exp, seconds=300)
+        best = c.trials(exp)[0]["bestValidation"]["metrics"]["avgMetrics"]["accuracy"]
+        assert best >= 0.97, best
+
+
+if __name__ == "__main__":
+    globals()["test_" + sys.argv[1]]()

@@ -1,0 +1,289 @@
+"""A private cluster for tests and benchmarks: PostgreSQL, det-master and agents in one temporary directory.
+
+    with Cluster(agents=1, slots=2) as c:
+        exp = c.create("examples/digits/const.yaml", "examples/digits")
+        c.wait(exp, "STATE_COMPLETED")
+
+Every process is started by this object and ended by it, by id. Nothing waits for a time: wait_until polls a
+condition up to a deadline and fails with the logs. Binaries come from $DET_BIN (an installed prefix's bin).
+"""
+import base64
+import hashlib
+import http.client
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BIN = os.environ.get("DET_BIN") or os.path.join(os.environ.get("DET_BUILD", os.path.join(TOP, "build")), "prefix", "bin")
+SLOWER = 4 if os.environ.get("DET_SANITIZED") else 1
+TERMINAL = ("STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR")
+PG_BIN = sorted(subprocess.run("ls -d /usr/lib/postgresql/*/bin", shell=True, text=True, capture_output=True).stdout.split())[-1:]
+
+
+class ApiError(Exception):
+    def __init__(self, status, text):
+        super().__init__(f"{status}: {text}")
+        self.status, self.text = status, text
+
+
+def wait_until(condition, seconds, what):
+    """Polls until condition() is truthy and returns that value."""
+    deadline = time.monotonic() + seconds * SLOWER
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds * SLOWER} s for {what}")
+        time.sleep(0.02)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def processes_with(needle):
+    """Ids of live processes whose environment holds needle (what setsid'd and double-forked keeps)."""
+    found = []
+    for p in os.listdir("/proc"):
+        if p.isdigit() and int(p) != os.getpid():
+            try:
+                with open(f"/proc/{p}/environ", "rb") as f:
+                    if needle.encode() in f.read() and alive(int(p)):
+                        found.append(int(p))
+            except OSError:
+                pass
+    return found
+
+
+class Cluster:
+    def __init__(self, agents=1, slots=2, master_args=(), agent_args=(), env=None):
+        self.dir = tempfile.mkdtemp(prefix="det-test-")
+        os.chmod(self.dir, 0o755)
+        self.master_args, self.agent_args, self.slots = list(master_args), list(agent_args), slots
+        self.env = dict(os.environ, DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
+        self.procs, self.port, self.token = {}, 0, None
+        self.n_agents = agents
+
+    # -- life ------------------------------------------------------------------------------------
+    def __enter__(self):
+        try:
+            self.start_pg()
+            os.makedirs(self.path("checkpoints"), exist_ok=True)
+            os.makedirs(self.path("cache"), exist_ok=True)
+            for d in ("checkpoints", "cache"):
+                os.chmod(self.path(d), 0o777)
+            self.start_master()
+            for i in range(self.n_agents):
+                self.start_agent(i)
+            self.wait_agents(self.n_agents)
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(self, kind, value, tb):
+        if kind and kind is not KeyboardInterrupt:
+            self.show_logs()
+        self.end_tasks()
+        for name in [n for n in self.procs if n != "pg"]:
+            self.stop(name, signal.SIGKILL)
+        for pid in processes_with(f"DET_CACHE_DIR={self.path('cache')}"):
+            if pid != self.pid("pg"):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        self.stop("pg", signal.SIGINT)
+        if not os.environ.get("DET_TEST_KEEP"):
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    def path(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def show_logs(self, lines=25):
+        for name in sorted(os.listdir(self.dir)):
+            if name.endswith(".log"):
+                with open(self.path(name), errors="replace") as f:
+                    tail = f.readlines()[-lines:]
+                print(f"--- {name}", "".join(tail), sep="\n", file=sys.stderr)
+
+    def spawn(self, name, argv, **kw):
+        with open(self.path(name + ".log"), "ab") as log:
+            self.procs[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                                                cwd="/", env=self.env, **kw)
+        return self.procs[name]
+
+    def pid(self, name):
+        return self.procs[name].pid if name in self.procs else -1
+
+    def stop(self, name, sig=signal.SIGTERM, seconds=15):
+        p = self.procs.pop(name, None)
+        if not p:
+            return
+        if p.poll() is None:
+            p.send_signal(sig)
+            try:
+                p.wait(seconds * SLOWER)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+
+    # -- PostgreSQL --------------------------------------------------------------------------------
+    def start_pg(self):
+        data, sock = self.path("pg-data"), self.path("pg-socket")
+        root = os.getuid() == 0
+        user = pwd.getpwnam("postgres") if root else None
+        for d in (data, sock):
+            os.makedirs(d, mode=0o700, exist_ok=True)
+            if root:
+                os.chown(d, user.pw_uid, user.pw_gid)
+        as_pg = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if root else {}
+        if not os.path.exists(os.path.join(data, "PG_VERSION")):
+            subprocess.run([PG_BIN[0] + "/initdb", "-D", data, "-U", "det", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
+                           check=True, stdout=subprocess.DEVNULL, cwd="/", **as_pg)
+        self.spawn("pg", [PG_BIN[0] + "/postgres", "-D", data, "-c", "listen_addresses=", "-c", f"unix_socket_directories={sock}",
+                          "-c", "log_min_messages=warning"], **as_pg)
+        wait_until(lambda: subprocess.run([PG_BIN[0] + "/pg_isready", "-q", "-h", sock]).returncode == 0, 30, "PostgreSQL")
+        if not self.sql("SELECT 1 FROM pg_database WHERE datname='det'", "postgres"):
+            self.sql("CREATE DATABASE det", "postgres")
+
+    def sql(self, query, db="det"):
+        r = subprocess.run(["psql", "-qAtX", "-h", self.path("pg-socket"), "-U", "det", "-d", db, "-c", query],
+                           text=True, capture_output=True, check=True)
+        return r.stdout.strip()
+
+    # -- daemons -----------------------------------------------------------------------------------
+    def start_master(self):
+        port_file = self.path("master.port")
+        if os.path.exists(port_file):
+            os.unlink(port_file)
+        self.spawn("master", [BIN + "/det-master", "--host", "127.0.0.1", "--port", str(self.port),
+                              "--db", f"host={self.path('pg-socket')} user=det dbname=det", "--port-file", port_file,
+                              "--admin-password-file", self.path("admin.password"), "--agent-token-file", self.path("agent.token"),
+                              "--checkpoint-dir", self.path("checkpoints"), *self.master_args])
+        wait_until(lambda: self.procs["master"].poll() is not None or (os.path.exists(port_file) and open(port_file).read().strip()), 30, "det-master")
+        assert self.procs["master"].poll() is None, "det-master ended at start"
+        self.port = int(open(port_file).read())
+
+    def start_agent(self, i=0):
+        name = f"agent-{i}"
+        self.spawn(name, [BIN + "/det-agent", "--master", f"http://127.0.0.1:{self.port}", "--token-file", self.path("agent.token"),
+                          "--id", name, "--slots", str(self.slots), "--work-dir", self.path(name), "--task-user", "", *self.agent_args])
+
+    def wait_agents(self, n):
+        wait_until(lambda: len([a for a in self.api("GET", "/agents")["agents"] if a["enabled"]]) >= n, 30, f"{n} agents")
+
+    def end_tasks(self):
+        for i in range(self.n_agents):
+            if os.path.isdir(self.path(f"agent-{i}")):
+                subprocess.run([BIN + "/det-agent", "--work-dir", self.path(f"agent-{i}"), "--end-tasks"], env=self.env,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+
+    # -- API ---------------------------------------------------------------------------------------
+    def login(self):
+        password = open(self.path("admin.password")).read().strip()
+        hashed = hashlib.sha512(("GubPEmmotfiK9TMD6Zdw" + password).encode()).hexdigest()
+        self.token = self.request("POST", "/auth/login", {"username": "admin", "password": hashed, "isHashed": True}, auth=False)["token"]
+
+    def request(self, method, path, body=None, auth=True, headers=None):
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60 * SLOWER)
+        try:
+            h = {"Authorization": "Bearer " + self.token} if auth and self.token else {}
+            conn.request(method, "/api/v1" + path, None if body is None else json.dumps(body), {**h, **(headers or {})})
+            r = conn.getresponse()
+            text = r.read().decode()
+            if r.status != 200:
+                raise ApiError(r.status, text)
+            return json.loads(text) if text else {}
+        finally:
+            conn.close()
+
+    def api(self, method, path, body=None):
+        if not self.token:
+            self.login()
+        return self.request(method, path, body)
+
+    def api_patiently(self, method, path, body=None, seconds=60):
+        """Like api, through an outage of the master or the database."""
+        def attempt():
+            try:
+                return [self.api(method, path, body)]
+            except (OSError, http.client.HTTPException):
+                return None
+            except ApiError as e:
+                if e.status in (502, 503, 504):
+                    return None
+                raise
+        return wait_until(attempt, seconds, f"{method} {path}")[0]
+
+    def det(self, *args, check=True, env=None, **kw):
+        e = dict(self.env, DET_MASTER=f"http://127.0.0.1:{self.port}", DET_USER="admin", DET_PASS_FILE=self.path("admin.password"),
+                 XDG_CONFIG_HOME=self.path("config"), **(env or {}))
+        r = subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env=e, timeout=300 * SLOWER, **kw)
+        if check and r.returncode != 0:
+            raise AssertionError(f"det {' '.join(args)}: exit {r.returncode}\n{r.stdout}{r.stderr}")
+        return r
+
+    def create(self, config, context, activate=True, **replace):
+        """Submits a directory; config is a path or YAML text; replace edits it: key text -> new text."""
+        text = open(os.path.join(TOP, config)).read() if config.endswith(".yaml") else config
+        for old, new in replace.items():
+            text = text.replace(old, new)
+        files = []
+        context = os.path.join(TOP, context) if context else None
+        for root, dirs, names in os.walk(context) if context else []:
+            for n in sorted(names):
+                full = os.path.join(root, n)
+                files.append({"path": os.path.relpath(full, context), "type": 48, "mode": 0o100644, "uid": 0, "gid": 0, "mtime": "1700000000",
+                              "content": base64.b64encode(open(full, "rb").read()).decode()})
+        r = self.api("POST", "/experiments", {"config": text, "modelDefinition": files, "activate": activate, "validateOnly": False})
+        return r["experiment"]["id"]
+
+    def experiment(self, exp):
+        return self.api_patiently("GET", f"/experiments/{exp}")["experiment"]
+
+    def trials(self, exp):
+        return self.api_patiently("GET", f"/experiments/{exp}/trials?limit=1000")["trials"]
+
+    def wait(self, exp, state="STATE_COMPLETED", seconds=120):
+        def done():
+            e = self.experiment(exp)
+            return e if e["state"] == state or e["state"] in TERMINAL else None
+        e = wait_until(done, seconds, f"experiment {exp} to be {state}")
+        if e["state"] != state:
+            for t in self.trials(exp):
+                print(f"--- trial {t['id']} {t['state']}", self.logs(t["id"])[-4000:], sep="\n", file=sys.stderr)
+            raise AssertionError(f"experiment {exp} ended {e['state']}, not {state}")
+        return e
+
+    def logs(self, trial):
+        if not self.token:
+            self.login()
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60 * SLOWER)
+        conn.request("GET", f"/api/v1/trials/{trial}/logs", headers={"Authorization": "Bearer " + self.token})
+        text = conn.getresponse().read().decode()
+        conn.close()
+        return "".join(json.loads(line)["result"]["message"] for line in text.splitlines() if line)
+
+    def metrics(self, trial, group="training"):
+        """[(steps, metrics)] of the rows that count (not archived), in order."""
+        q = f"SELECT coalesce(json_agg(json_build_array(total_batches, metrics) ORDER BY total_batches), '[]') FROM metrics WHERE trial_id={trial} AND grp='{group}' AND NOT archived"
+        return json.loads(self.sql(q))
+
+    def slots_free(self):
+        """True when every slot of every agent is without a container."""
+        agents = self.api_patiently("GET", "/agents")["agents"]
+        return all(s["container"] is None for a in agents for s in a["slots"].values())
