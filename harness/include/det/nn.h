@@ -1,0 +1,140 @@
+/*
+ * Modules: what `torch.nn` is in Python.
+ *
+ * A module owns its parameters, buffers and children. A model is a container with named children and
+ * an ordinary C function that calls them:
+ *
+ *     net->root  = det_nn_module(e);
+ *     net->conv1 = det_module_add(net->root, "conv1", det_nn_conv2d(e, 1, 32, 3, .padding = 1));
+ *     net->fc    = det_module_add(net->root, "fc", det_nn_linear(e, 32 * 14 * 14, 10));
+ *     ...
+ *     x = det_relu(e, det_forward(net->conv1, x));
+ *
+ * or a det_nn_sequential(). Names and order are those of PyTorch's state_dict ("conv1.weight",
+ * "bn1.running_mean", "bn1.num_batches_tracked"), so a checkpoint can be exchanged with it.
+ * Constructors follow the sticky error of the engine (det/tensor.h): NULL on failure, and
+ * det_module_add(parent, name, NULL) is NULL again.
+ *
+ * Initial values have PyTorch's distributions; the draws come from the engine's generator.
+ */
+#ifndef DET_NN_H
+#define DET_NN_H
+
+#include "det/tensor.h"
+
+struct det_module;
+
+/* y = module(x) for one-in one-out modules: layers, sequentials, and containers that were given a
+ * forward function. DET_ESTATE for a container without one. */
+struct det_tensor *det_forward(struct det_module *m, struct det_tensor *x);
+
+/* ---- Layers. The part after the fixed arguments is any of the options' fields, by name. ------- */
+
+/* weight (out, in, kernel, kernel), bias (out). */
+#define det_nn_conv2d(e, in_channels, out_channels, kernel, ...)                                   \
+    det_nn_conv2d_create(e, in_channels, out_channels, kernel,                                     \
+                         &(const struct det_conv2d_options){__VA_ARGS__})
+struct det_module *det_nn_conv2d_create(struct det_engine *e, int64_t in_channels,
+                                        int64_t out_channels, int kernel,
+                                        const struct det_conv2d_options *options);
+
+struct det_linear_options {
+    bool no_bias;
+};
+/* weight (out, in), bias (out). */
+#define det_nn_linear(e, in_features, out_features, ...)                                           \
+    det_nn_linear_create(e, in_features, out_features,                                             \
+                         &(const struct det_linear_options){__VA_ARGS__})
+struct det_module *det_nn_linear_create(struct det_engine *e, int64_t in_features,
+                                        int64_t out_features,
+                                        const struct det_linear_options *options);
+
+struct det_batch_norm_options {
+    double eps;      /* 0: 1e-5 */
+    double momentum; /* 0: 0.1 */
+    bool relu;       /* y = max(0, bn(x)), in one kernel */
+};
+/* weight, bias, running_mean, running_var (C); num_batches_tracked, an i64 scalar. */
+#define det_nn_batch_norm2d(e, channels, ...)                                                      \
+    det_nn_batch_norm2d_create(e, channels, &(const struct det_batch_norm_options){__VA_ARGS__})
+struct det_module *det_nn_batch_norm2d_create(struct det_engine *e, int64_t channels,
+                                              const struct det_batch_norm_options *options);
+
+struct det_module *det_nn_relu(struct det_engine *e);
+struct det_module *det_nn_max_pool2d(struct det_engine *e, int kernel, int stride, int padding);
+struct det_module *det_nn_avg_pool2d(struct det_engine *e, int kernel, int stride, int padding);
+struct det_module *det_nn_global_avg_pool2d(struct det_engine *e);
+struct det_module *det_nn_dropout(struct det_engine *e, double p);
+struct det_module *det_nn_flatten(struct det_engine *e); /* from dimension 1 on */
+struct det_module *det_nn_log_softmax(struct det_engine *e);
+
+/* Children "0", "1", ... applied in order; takes them. A ReLU after a convolution or a batch norm is
+ * computed by that layer's kernel. */
+#define det_nn_sequential(e, ...)                                                                  \
+    det_nn_sequential_create(e, (struct det_module *[]){__VA_ARGS__},                              \
+                             sizeof((struct det_module *[]){__VA_ARGS__}) /                        \
+                                 sizeof(struct det_module *))
+struct det_module *det_nn_sequential_create(struct det_engine *e, struct det_module **children,
+                                            size_t n);
+
+/* ---- Composition ----------------------------------------------------------------------------- */
+
+/* An empty container. */
+struct det_module *det_nn_module(struct det_engine *e);
+/* Takes `child` and returns it. The name is copied: no dot, not empty, not used in `parent` yet. */
+struct det_module *det_module_add(struct det_module *parent, const char *name,
+                                  struct det_module *child);
+/* Own parameters and buffers of a module written outside: f32, device memory, the values of `value`
+ * (copied; it may be a host tensor). Returns the tensor, owned by m. */
+struct det_tensor *det_module_add_param(struct det_module *m, const char *name,
+                                        struct det_tensor *value);
+struct det_tensor *det_module_add_buffer(struct det_module *m, const char *name,
+                                         struct det_tensor *value);
+/* Makes det_forward(m, x) call fn(m, x, arg). `arg` is borrowed for the module's life. */
+void det_module_set_forward(struct det_module *m,
+                            struct det_tensor *(*fn)(struct det_module *m, struct det_tensor *x,
+                                                     void *arg),
+                            void *arg);
+/* Ends the module and all beneath it; not one that was added to a parent. NULL is allowed. */
+void det_module_destroy(struct det_module *m);
+
+struct det_engine *det_module_engine(const struct det_module *m);
+
+/* Train or eval mode, for m and all beneath it. A new module is in train mode. */
+void det_module_train(struct det_module *m, bool on);
+bool det_module_training(const struct det_module *m);
+
+/* ---- Parameters and state -------------------------------------------------------------------- */
+
+struct det_named_tensor {
+    const char *name; /* dotted, from the module asked: "layer1.0.conv1.weight" */
+    struct det_tensor *tensor;
+};
+
+/* Everything in state_dict order (each module's parameters, its buffers, then its children); only
+ * the parameters; only the buffers. The arrays and names are borrowed until a child, parameter or
+ * buffer is added anywhere beneath m, or m is destroyed. m NULL: NULL and *ret_n = 0. */
+const struct det_named_tensor *det_module_state(struct det_module *m, size_t *ret_n);
+const struct det_named_tensor *det_module_params(struct det_module *m, size_t *ret_n);
+const struct det_named_tensor *det_module_buffers(struct det_module *m, size_t *ret_n);
+
+/* Copies values by name. With `strict` the names must be the same set; without, extra and missing
+ * ones are left alone. A wrong shape or dtype is always an error. Checks everything first: on
+ * failure (DET_EINVAL, naming the keys) nothing was changed. */
+int det_module_load_state(struct det_module *m, const struct det_named_tensor *state, size_t n,
+                          bool strict, struct det_err *err);
+
+/* All gradients of m's parameters as ONE f32 vector on the device, in the order of the parameters,
+ * each padded to 16 elements with zeros; a parameter without a gradient is zeros. What a
+ * data-parallel mean is taken over, in place: det_tensor_data() of it. Owned by m; the same tensor
+ * at every call until a parameter is added. NULL (and the engine's error) on failure. */
+struct det_tensor *det_module_grads(struct det_module *m);
+/* Forgets the gradients of m's parameters. */
+void det_module_zero_grad(struct det_module *m);
+/* Scales the gradients so that their joint 2-norm is at most max_norm; the norm before, or NaN.
+ * As torch.nn.utils.clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)). */
+double det_clip_grad_norm(struct det_module *m, double max_norm);
+/* Clamps each element of the gradients to [-max, max]. */
+void det_clip_grad_value(struct det_module *m, double max);
+
+#endif
