@@ -1,0 +1,248 @@
+/*
+ * The trial API in C: determined.pytorch's PyTorchTrial and PyTorchTrialContext, name by name.
+ *
+ * A trial is one constant table, exported under the class name that the experiment's entrypoint
+ * gives ("entrypoint: model_def:DigitsTrial" looks for model_def.c or model_def.so in the submitted
+ * directory, and in it for this symbol):
+ *
+ *     const struct det_trial_type DigitsTrial = {
+ *         .det_api_version = DET_API_VERSION,
+ *         .self_bytes = sizeof(struct digits),
+ *         .create = digits_create,
+ *         .train_batch = digits_train_batch,
+ *         ...
+ *     };
+ *
+ * The loop makes one object of it, calls its hooks, and owns everything else: epochs, periods,
+ * averaging, reports, checkpoints, pausing, resuming, stopping.
+ *
+ * Errors are STICKY, so model code reads without checks: the first failure of the context (a missing
+ * hyperparameter) or of its engine (a shape that does not fit) is kept, and the loop asks after every
+ * hook. A hook that finds something wrong itself calls det_trial_fail() and returns.
+ *
+ * Ownership. The trial's own struct (`self`, cleared to zero) is the loop's memory. What is wrapped is
+ * TAKEN and destroyed after destroy(). Strings from the context are borrowed until the trial ends,
+ * batches until the hook returns; metrics are copied; a step's tensors die at the end of the hook.
+ *
+ * Threads: all hooks run in one thread.
+ */
+#ifndef DET_TRIAL_H
+#define DET_TRIAL_H
+
+#include "det/data.h"
+#include "det/err.h"
+#include "det/nn.h"
+#include "det/optim.h"
+#include "det/tensor.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Raised whenever a struct or a function here changes in a way that old .so files cannot bear. */
+#define DET_API_VERSION 1
+
+struct det_trial_context;
+struct det_metrics;
+
+/* How a validation metric is reduced over batches and ranks (pytorch.Reducer). */
+enum det_reducer { DET_REDUCER_AVG = 1, DET_REDUCER_SUM = 2, DET_REDUCER_MAX = 3,
+                   DET_REDUCER_MIN = 4 };
+
+struct det_trial_type {
+    int det_api_version;   /* DET_API_VERSION; must stay the first member */
+    size_t self_bytes;     /* size of the trial's own struct */
+    /* __init__: build and wrap models, optimizers, schedulers. Required. */
+    void (*create)(void *self, struct det_trial_context *ctx);
+    /* Frees what the trial itself allocated (not what was wrapped). Also after a failed create. */
+    void (*destroy)(void *self, struct det_trial_context *ctx);
+    /* Required, both; called anew for every run. The loop takes the loader. */
+    struct det_data_loader *(*build_training_data_loader)(void *self,
+                                                          struct det_trial_context *ctx);
+    struct det_data_loader *(*build_validation_data_loader)(void *self,
+                                                            struct det_trial_context *ctx);
+    /* Required. Names must be the same for every batch. */
+    void (*train_batch)(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                        int64_t epoch_idx, int64_t batch_idx, struct det_metrics *metrics);
+    /* Exactly one of the two; gradients are off and models in eval mode. The second is called on
+     * rank 0 only, with the whole loader. */
+    void (*evaluate_batch)(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                           int64_t batch_idx, struct det_metrics *metrics);
+    void (*evaluate_full_dataset)(void *self, struct det_trial_context *ctx,
+                                  struct det_data_loader *loader, struct det_metrics *metrics);
+    /* Optional: the reducer of a validation metric; without it, DET_REDUCER_AVG for all. */
+    enum det_reducer (*evaluation_reducer)(void *self, struct det_trial_context *ctx,
+                                           const char *metric);
+    /* Optional: calls det_trial_add_callback() for each. */
+    void (*build_callbacks)(void *self, struct det_trial_context *ctx);
+    /* Optional: records in a batch; without it, det_batch_length(). */
+    int64_t (*get_batch_length)(void *self, struct det_trial_context *ctx,
+                                const struct det_batch *batch);
+    void (*reserved[8])(void); /* zero */
+};
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* The engine of the trial: its device, its tape, its generator (seeded from the trial seed). */
+struct det_engine *det_trial_engine(struct det_trial_context *ctx);
+/* Fails the hook (kept if it is the first failure): the trial ends as an error and is restarted up
+ * to max_restarts times. */
+void det_trial_fail(struct det_trial_context *ctx, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* InvalidHP: these hyperparameters cannot work. The trial ends, is not restarted, and the searcher
+ * is told. */
+void det_trial_invalid_hp(struct det_trial_context *ctx, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* True once something failed: for loops in a hook that should not go on. */
+bool det_trial_failed(const struct det_trial_context *ctx);
+/* The context's error, for functions that want one (det/data.h). What they write there fails the
+ * hook. While the context has failed already this is a scratch error, so that the first text stays. */
+struct det_err *det_trial_err(struct det_trial_context *ctx);
+
+/* ---- Configuration --------------------------------------------------------------------------- */
+/* Dotted names reach into nested objects: "optimizer.lr". The strings are borrowed. */
+
+/* Hyperparameters. A missing name or a wrong type is a failure that lists the names there are; the
+ * value is then 0, NULL or false. */
+double det_hparam_f64(struct det_trial_context *ctx, const char *name);
+int64_t det_hparam_i64(struct det_trial_context *ctx, const char *name); /* 3.0 is taken as 3 */
+const char *det_hparam_str(struct det_trial_context *ctx, const char *name);
+bool det_hparam_bool(struct det_trial_context *ctx, const char *name);
+bool det_hparam_has(struct det_trial_context *ctx, const char *name);
+/* All of them, as JSON. */
+const char *det_hparams_json(struct det_trial_context *ctx);
+
+/* The `data` section of the configuration: the fallback where absent; a wrong type is a failure. */
+const char *det_data_str(struct det_trial_context *ctx, const char *name, const char *fallback);
+int64_t det_data_i64(struct det_trial_context *ctx, const char *name, int64_t fallback);
+double det_data_f64(struct det_trial_context *ctx, const char *name, double fallback);
+bool det_data_bool(struct det_trial_context *ctx, const char *name, bool fallback);
+
+/* get_experiment_config(), get_data_config(): the whole as JSON; "null" where there is none. */
+const char *det_trial_experiment_config_json(struct det_trial_context *ctx);
+const char *det_trial_data_config_json(struct det_trial_context *ctx);
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+/* From the hyperparameter global_batch_size, rounded down to a multiple of the slots. */
+int64_t det_trial_global_batch_size(struct det_trial_context *ctx);
+int64_t det_trial_per_slot_batch_size(struct det_trial_context *ctx);
+int64_t det_trial_experiment_id(const struct det_trial_context *ctx); /* 0 in local mode */
+int64_t det_trial_id(const struct det_trial_context *ctx);            /* 0 in local mode */
+uint32_t det_trial_seed(const struct det_trial_context *ctx);
+int64_t det_trial_initial_batch(const struct det_trial_context *ctx); /* steps done at the start */
+/* context.distributed: rank 0 is the chief. */
+int det_trial_rank(const struct det_trial_context *ctx);
+int det_trial_size(const struct det_trial_context *ctx);
+int det_trial_local_rank(const struct det_trial_context *ctx);
+int det_trial_local_size(const struct det_trial_context *ctx);
+int det_trial_cross_rank(const struct det_trial_context *ctx); /* of this host */
+int det_trial_cross_size(const struct det_trial_context *ctx);
+/* The place in the training data; a failure before training has started. */
+bool det_trial_is_epoch_start(struct det_trial_context *ctx);
+bool det_trial_is_epoch_end(struct det_trial_context *ctx);
+int64_t det_trial_current_train_epoch(struct det_trial_context *ctx);
+int64_t det_trial_current_train_batch(struct det_trial_context *ctx);
+/* A directory of this rank's own for downloads, made on first use, gone when the task ends. */
+const char *det_trial_download_dir(struct det_trial_context *ctx);
+/* Where tfevents files are taken from; NULL in local mode. */
+const char *det_trial_tensorboard_path(const struct det_trial_context *ctx);
+/* Ends the trial at the next boundary, with a checkpoint. */
+void det_trial_set_stop_requested(struct det_trial_context *ctx, bool stop);
+bool det_trial_get_stop_requested(const struct det_trial_context *ctx);
+
+/* ---- Wrapping: takes the object, returns it; the order of calls is its identity in checkpoints -- */
+
+struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model);
+/* Its gradients are averaged over ranks, and over passes (optimizations.aggregation_frequency). */
+struct det_optim *det_trial_wrap_optimizer(struct det_trial_context *ctx, struct det_optim *optim);
+
+enum det_step_mode { /* LRScheduler.StepMode */
+    DET_STEP_EVERY_EPOCH = 1,
+    DET_STEP_EVERY_BATCH = 2,
+    DET_MANUAL_STEP = 3,
+    DET_STEP_EVERY_OPTIMIZER_STEP = 4
+};
+/* frequency >= 1. The optimizer of `lr` must have been wrapped. */
+struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct det_lr *lr,
+                                           enum det_step_mode mode, int64_t frequency);
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* Gradients of loss (one element) into the parameters; with several ranks they are averaged over the
+ * ranks at the step. */
+void det_trial_backward(struct det_trial_context *ctx, struct det_tensor *loss);
+
+struct det_step_options {
+    double clip_norm;   /* > 0: scale all gradients so that their norm is at most this */
+    double clip_value;  /* > 0: clamp every element */
+    void (*clip_grads)(void *arg, struct det_module *model); /* own way, for every wrapped model */
+    void *clip_arg;
+    bool keep_grads;    /* auto_zero_grads=False */
+};
+/* Does nothing but accumulate unless this is an update batch ((batch_idx + 1) % aggregation == 0);
+ * otherwise: mean over ranks, division by the aggregation, clipping, step, zero. The part after `o`
+ * is any of the options' fields, by name: det_trial_step_optimizer(ctx, o, .clip_norm = 1.0). */
+#define det_trial_step_optimizer(ctx, o, ...)                                                      \
+    det_trial_step_optimizer_opt(ctx, o, &(const struct det_step_options){__VA_ARGS__})
+void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_optim *o,
+                                  const struct det_step_options *options);
+
+/* ---- Metrics: the last value of a name counts ------------------------------------------------ */
+
+void det_metrics_f64(struct det_metrics *m, const char *name, double value);
+/* The tensor's elements, read from the device: a scalar, or an array. */
+void det_metrics_tensor(struct det_metrics *m, const char *name, const struct det_tensor *t);
+void det_metrics_array(struct det_metrics *m, const char *name, const double *values, size_t n);
+/* None: left out of averages. */
+void det_metrics_none(struct det_metrics *m, const char *name);
+
+/* ---- Reducers (context.wrap_reducer) --------------------------------------------------------- */
+
+struct det_custom_reducer;
+/* A function over all updates of all ranks (interleaved: first of rank 0, first of rank 1, ...). */
+struct det_custom_reducer *det_trial_wrap_reducer(struct det_trial_context *ctx, const char *name,
+                                                  double (*fn)(void *arg, const double *v, size_t n),
+                                                  void *arg, bool for_training, bool for_validation);
+void det_reducer_update(struct det_custom_reducer *r, double value);
+
+/* A MetricReducer with its own state. All three hooks are required. */
+struct det_reducer_type {
+    void (*reset)(void *self);
+    /* This rank's value, written to a malloc'ed block that the loop frees. */
+    void *(*per_slot_reduce)(void *self, size_t *ret_bytes);
+    /* The values of all ranks, in rank order; fills the result. Runs on every rank. */
+    void (*cross_slot_reduce)(void *self, const void *const *values, const size_t *bytes, size_t n,
+                              struct det_metrics *out);
+};
+/* `type` and `self` are borrowed until the trial ends. */
+void det_trial_wrap_metric_reducer(struct det_trial_context *ctx,
+                                   const struct det_reducer_type *type, void *self,
+                                   bool for_training, bool for_validation);
+
+/* ---- Callbacks (PyTorchCallback): every hook may be NULL -------------------------------------- */
+
+struct det_callback {
+    const char *name; /* key of the saved state; unique; copied */
+    void *self;       /* first argument of every hook; borrowed */
+    void (*on_trial_startup)(void *self, int64_t first_batch_idx, const char *checkpoint_uuid);
+    void (*on_training_start)(void *self);
+    void (*on_training_epoch_start)(void *self, int64_t epoch_idx);
+    void (*on_training_epoch_end)(void *self, int64_t epoch_idx);
+    void (*on_training_workload_end)(void *self, const struct det_metrics *avg_metrics);
+    void (*on_validation_start)(void *self);
+    void (*on_validation_epoch_start)(void *self);
+    void (*on_validation_epoch_end)(void *self);
+    void (*on_validation_end)(void *self, const struct det_metrics *metrics);
+    void (*on_checkpoint_write_end)(void *self, const char *dir);
+    void (*on_checkpoint_upload_end)(void *self, const char *uuid);
+    void (*on_trial_shutdown)(void *self);
+    /* State of at most 1 MiB, kept in the checkpoint: a malloc'ed NUL-terminated JSON text, which
+     * the loop frees; and the same text again after a restore (borrowed). */
+    char *(*state_dict)(void *self);
+    void (*load_state_dict)(void *self, const char *json);
+};
+/* Copies *cb. Only in build_callbacks; hooks run in this order, shutdown in reverse. */
+void det_trial_add_callback(struct det_trial_context *ctx, const struct det_callback *cb);
+/* A metric's value in a callback; NaN if absent, None or an array. */
+double det_metrics_get(const struct det_metrics *m, const char *name);
+
+#endif
