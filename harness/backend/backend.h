@@ -1,0 +1,212 @@
+/*
+ * A backend: one kind of device with memory, streams, asynchronous copies and kernels, behind one
+ * table. `ref` is plain C and defines what each kernel means; `cpu` is oneDNN and threads; others are
+ * modules `det_backend_<name>.so` beside the program, loaded when a device of theirs is asked for, which
+ * export `det_backend_get` (a det_backend_get_fn).
+ *
+ * Rules for kernels
+ * - Asynchronous: a kernel may return before its work is done; work of one stream is done in order.
+ *   Memory given back while work on it is still queued will only be used again on the same stream.
+ * - All tensors of a call are on the device, allocated by the caller, with the shapes stated below;
+ *   the caller (autograd/op.c) has checked shapes, dtypes and layouts. f32 unless said otherwise.
+ * - 4-D activations of convolution, batch norm and pooling are NHWC in memory (tensor_impl.h; where both
+ *   orders are the same bytes the layout may say PLAIN). Weights are plain (O, I, kH, kW).
+ *   Element-wise kernels see one layout on all their tensors and may treat them as flat vectors.
+ * - An output is overwritten, never added to. Outputs do not overlap inputs, except where "may be"
+ *   says so.
+ * - Sums over many elements have a fixed partition: equal bits at every run with equal threads.
+ * - 0 or a negative DET_E* with the vendor's text. A NULL entry means the backend lacks the kernel.
+ * - One thread uses a device at a time.
+ */
+#ifndef BACKEND_H
+#define BACKEND_H
+
+#include "tensor_impl.h"
+
+#define DET_BACKEND_VERSION 1
+
+struct det_device; /* the backend's own */
+struct det_stream;
+struct det_event;
+
+/*
+ * X(NAME, name). in and out are det_call's arrays, a is its attributes. M, N, K as in GEMM.
+ *
+ * FILL          out: y, any dtype               y = a.scale
+ * COPY          in: x  out: y                   same dims, any dtypes and layouts: y = x, converted as C does
+ * ADD SUB MUL   in: x1 x2  out: y               y may be x1 or x2
+ * AFFINE        in: x  out: y                   y = a.scale * x + a.offset; y may be x
+ * CLAMP         in: x  out: y                   y = min(max(x, a.lo), a.hi); y may be x
+ * RELU          in: x  out: y                   y may be x
+ * RELU_BWD      in: dy y  out: dx               dx = y > 0 ? dy : 0; dx may be dy
+ * UNIFORM       out: y                          y = lo + (hi - lo) * u, u = (draw >> 8) * 2^-24 in f32; element i
+ *                                               takes word i % 4 of philox4x32(a.seed, a.call, i / 4), where i
+ *                                               counts in plain (C) order
+ * DROPOUT       in: x  out: y, mask u8 flat     mask = u >= a.p (u as above, i in memory order), y = mask * x * a.scale
+ * DROPOUT_BWD   in: dy mask  out: dx            dx = mask * dy * a.scale; dx may be dy
+ * LINEAR        in: x [M,K], w [N,K], b [N]|NULL  out: y [M,N]          y = x w^T + b
+ * LINEAR_BWD_DATA    in: dy w  out: dx                                  dx = dy w
+ * LINEAR_BWD_WEIGHT  in: x dy  out: dw, db|NULL                         dw = dy^T x, db = column sums of dy
+ * CONV2D        in: x w b|NULL  out: y          a.stride a.padding; a.relu: y = max(0, y)
+ * CONV2D_BWD_DATA    in: dy w  out: dx
+ * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL
+ * BATCH_NORM_TRAIN   in: x w b  out: y, mean [C], invstd [C], running_mean, running_var (both in and out)
+ *                    biased variance normalises; running = (1 - a.momentum) * running + a.momentum * new, with
+ *                    the unbiased variance; a.eps; a.relu: y = max(0, y)
+ * BATCH_NORM_EVAL    in: x w b running_mean running_var  out: y, mean, invstd (what was used); a.eps a.relu
+ * BATCH_NORM_BWD     in: dy x y w mean invstd  out: dx|NULL, dw, db; a.relu: dy counts where y > 0;
+ *                    a.train: through the batch's statistics, else they are constants
+ * MAX_POOL2D    in: x  out: y, index u8 (layout and dims of y: kh * kernel_w + kw of the greatest, the first of equals)
+ *                    a.kernel_h a.kernel_w a.stride a.padding; kernels up to 15x15
+ * MAX_POOL2D_BWD     in: dy index  out: dx
+ * AVG_POOL2D    in: x  out: y                   divides by kernel_h * kernel_w; padding counts as zeros
+ * AVG_POOL2D_BWD     in: dy  out: dx
+ * LOG_SOFTMAX SOFTMAX          in: x [M,N]  out: y
+ * LOG_SOFTMAX_BWD SOFTMAX_BWD  in: dy y  out: dx
+ * NLL           in: x [M,N], target i64 [M]  out: y scalar              -mean(x[i, target[i]]); a target outside
+ *                                               0..N-1 is DET_EINVAL, at the latest from stream_sync
+ * NLL_BWD       in: dy scalar, target  out: dx [M,N]
+ * MSE           in: x target  out: y scalar     mean((x - target)^2)
+ * MSE_BWD       in: dy scalar, x, target  out: dx
+ * SUM           in: x  out: y scalar            a.scale * sum(x)
+ * SUM_BWD       in: dy scalar  out: dx          dx = a.scale * dy everywhere
+ * SQNORM        in: x  out: y scalar            sum of squares
+ * ARGMAX        in: x [M,N]  out: y i64 [M]     the first of equals
+ * EQ_COUNT      in: x1 x2 (same dtype)  out: y scalar f32
+ * SGD           in: grad  out: p, buf|NULL      PyTorch's: g = grad + a.weight_decay * p;
+ *                    buf = a.first ? g : a.momentum * buf + (1 - a.dampening) * g;
+ *                    g = a.nesterov ? g + a.momentum * buf : buf;  p -= a.lr * g
+ * ADAM          in: grad  out: p, m, v          PyTorch's: g = grad + a.weight_decay * p; m, v by a.beta1, a.beta2;
+ *                    p -= a.lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + a.eps), t = a.step (from 1)
+ */
+#define DET_KERNELS(X)                                                                             \
+    X(FILL, fill)                                                                                  \
+    X(COPY, copy)                                                                                  \
+    X(ADD, add)                                                                                    \
+    X(SUB, sub)                                                                                    \
+    X(MUL, mul)                                                                                    \
+    X(AFFINE, affine)                                                                              \
+    X(CLAMP, clamp)                                                                                \
+    X(RELU, relu)                                                                                  \
+    X(RELU_BWD, relu_bwd)                                                                          \
+    X(UNIFORM, uniform)                                                                            \
+    X(DROPOUT, dropout)                                                                            \
+    X(DROPOUT_BWD, dropout_bwd)                                                                    \
+    X(LINEAR, linear)                                                                              \
+    X(LINEAR_BWD_DATA, linear_bwd_data)                                                            \
+    X(LINEAR_BWD_WEIGHT, linear_bwd_weight)                                                        \
+    X(CONV2D, conv2d)                                                                              \
+    X(CONV2D_BWD_DATA, conv2d_bwd_data)                                                            \
+    X(CONV2D_BWD_WEIGHT, conv2d_bwd_weight)                                                        \
+    X(BATCH_NORM_TRAIN, batch_norm_train)                                                          \
+    X(BATCH_NORM_EVAL, batch_norm_eval)                                                            \
+    X(BATCH_NORM_BWD, batch_norm_bwd)                                                              \
+    X(MAX_POOL2D, max_pool2d)                                                                      \
+    X(MAX_POOL2D_BWD, max_pool2d_bwd)                                                              \
+    X(AVG_POOL2D, avg_pool2d)                                                                      \
+    X(AVG_POOL2D_BWD, avg_pool2d_bwd)                                                              \
+    X(LOG_SOFTMAX, log_softmax)                                                                    \
+    X(LOG_SOFTMAX_BWD, log_softmax_bwd)                                                            \
+    X(SOFTMAX, softmax)                                                                            \
+    X(SOFTMAX_BWD, softmax_bwd)                                                                    \
+    X(NLL, nll)                                                                                    \
+    X(NLL_BWD, nll_bwd)                                                                            \
+    X(MSE, mse)                                                                                    \
+    X(MSE_BWD, mse_bwd)                                                                            \
+    X(SUM, sum)                                                                                    \
+    X(SUM_BWD, sum_bwd)                                                                            \
+    X(SQNORM, sqnorm)                                                                              \
+    X(ARGMAX, argmax)                                                                              \
+    X(EQ_COUNT, eq_count)                                                                          \
+    X(SGD, sgd)                                                                                    \
+    X(ADAM, adam)
+
+enum det_kernel {
+#define X(NAME, name) DET_KERNEL_##NAME,
+    DET_KERNELS(X)
+#undef X
+        DET_KERNEL_COUNT
+};
+
+/* The numbers of a call; a kernel reads those its line above names. */
+struct det_attrs {
+    double scale, offset, lo, hi;
+    int kernel_h, kernel_w, stride, padding;
+    bool relu, train;
+    double eps, momentum;
+    double p;
+    uint64_t seed, call;
+    double lr, dampening, weight_decay, beta1, beta2;
+    int64_t step;
+    bool nesterov, first;
+};
+
+#define DET_CALL_IN_MAX 6
+#define DET_CALL_OUT_MAX 5
+
+struct det_call {
+    enum det_kernel kernel;
+    const struct det_tensor *in[DET_CALL_IN_MAX];
+    struct det_tensor *out[DET_CALL_OUT_MAX];
+    struct det_attrs a;
+};
+
+typedef int det_kernel_fn(struct det_stream *s, const struct det_call *c, struct det_err *err);
+
+struct det_device_options {
+    int threads; /* for a CPU: how many; at least 1 */
+};
+
+enum det_copy_kind {
+    DET_COPY_TO_DEVICE, /* src is ordinary memory; it may be reused when copy() returns */
+    DET_COPY_TO_HOST,   /* dst is ordinary memory; complete after stream_sync */
+    DET_COPY_ON_DEVICE,
+};
+
+struct det_backend {
+    uint32_t version; /* DET_BACKEND_VERSION */
+    const char *name; /* "cpu" */
+    bool host_memory; /* alloc() gives ordinary memory and kernels are done when they return */
+
+    /* How many devices there are; 0 where there are none or the driver is missing (not an error). */
+    int (*device_count)(int *ret, struct det_err *err);
+    int (*device_open)(int index, const struct det_device_options *o, struct det_device **ret,
+                       struct det_err *err);
+    void (*device_close)(struct det_device *d);
+
+    /* At least 64-byte aligned, not cleared; DET_ENOMEM. The engine keeps a pool above this. */
+    int (*mem_alloc)(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
+    void (*mem_free)(struct det_device *d, void *p, size_t bytes);
+
+    int (*stream_create)(struct det_device *d, struct det_stream **ret, struct det_err *err);
+    void (*stream_destroy)(struct det_stream *s);
+    /* Waits for everything queued; reports what failed since the last sync. */
+    int (*stream_sync)(struct det_stream *s, struct det_err *err);
+    int (*copy)(struct det_stream *s, void *dst, const void *src, size_t bytes,
+                enum det_copy_kind kind, struct det_err *err);
+
+    /* Orders work between streams: what is queued on `s` after event_wait starts when the work queued
+     * before event_record (on the stream given there) is done. */
+    int (*event_create)(struct det_device *d, struct det_event **ret, struct det_err *err);
+    void (*event_destroy)(struct det_event *ev);
+    int (*event_record)(struct det_event *ev, struct det_stream *s, struct det_err *err);
+    int (*event_wait)(struct det_stream *s, struct det_event *ev, struct det_err *err);
+
+    /* The stream's native handle (a cudaStream_t) for collectives; NULL where there is none. */
+    void *(*stream_native)(struct det_stream *s);
+
+    det_kernel_fn *kernels[DET_KERNEL_COUNT];
+};
+
+/* What a module exports under this name. NULL where it does not speak `version`. */
+typedef const struct det_backend *det_backend_get_fn(uint32_t version);
+#define DET_BACKEND_SYMBOL "det_backend_get"
+
+/* The table for a device's name ("cpu", "ref", "cuda", "cuda:1"); its index in *ret_index. Modules
+ * are looked for in DET_BACKEND_DIR, beside the program and in ../lib/det. DET_ENOENT: no such. */
+int det_backend_find(const char *device, const struct det_backend **ret, int *ret_index,
+                     struct det_err *err);
+/* "conv2d_bwd_data"; borrowed. */
+const char *det_kernel_name(enum det_kernel k);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * The inside of a tensor: for the engine's own folders and for backends, not for trials.
+ *
+ * A tensor is a typed, shaped window on a storage (reference-counted memory). All tensors are dense.
+ * A 4-D tensor's `dims` are always logical (N, C, H, W); `layout` says in which order the bytes lie.
+ * Where C = 1 or H = W = 1 both orders are the same bytes, and the layout says DET_LAYOUT_PLAIN.
+ */
+#ifndef TENSOR_IMPL_H
+#define TENSOR_IMPL_H
+
+#include "det/tensor.h"
+
+enum det_layout {
+    DET_LAYOUT_PLAIN, /* C order over dims */
+    DET_LAYOUT_NHWC,  /* 4-D only: (N, H, W, C) in memory */
+};
+
+struct det_storage {
+    uint32_t refs;
+    bool host; /* the bytes can be read by the CPU at any time */
+    void *data;
+    size_t bytes;
+    void (*release)(struct det_storage *s); /* gives `data` back; the struct is freed after it */
+    void *owner;                            /* for release */
+};
+
+struct det_node; /* autograd/tape.h: the call that made a tensor */
+
+struct det_tensor {
+    uint32_t refs;
+    enum det_dtype dtype;
+    enum det_layout layout;
+    int ndim;
+    int64_t dims[DET_DIMS_MAX];
+    size_t numel;
+    struct det_storage *storage; /* one reference */
+    char *data;                  /* inside the storage */
+    struct det_engine *engine;   /* NULL: a host tensor */
+    bool requires_grad;          /* a leaf that wants a gradient */
+    bool grad_set;               /* grad holds something; else it counts as absent */
+    struct det_tensor *grad;     /* one reference; NULL until the first backward */
+    struct det_node *node;       /* on the tape; NULL for leaves and outside */
+};
+
+/* Owned by the caller (one reference). `storage`'s reference is taken, also on failure. */
+struct det_tensor *det__tensor_over(struct det_storage *storage, char *data, enum det_dtype dtype,
+                                    int ndim, const int64_t *dims);
+/* A tensor on the same storage with another shape of as many elements; layout PLAIN. */
+struct det_tensor *det__tensor_view(struct det_tensor *t, int ndim, const int64_t *dims);
+void det__storage_unref(struct det_storage *s);
+
+/* The number of elements, or -1 where a dimension is negative or the bytes pass DET__BYTES_MAX. */
+int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims);
+bool det__same_shape(const struct det_tensor *a, const struct det_tensor *b);
+/* "f32[64, 1, 28, 28]", "NULL"; returns buf. */
+const char *det__tensor_text(const struct det_tensor *t, char *buf, size_t n);
+/* True where both layouts of these dims are the same bytes. */
+bool det__layout_free(int ndim, const int64_t *dims);
+
+#define DET__BYTES_MAX ((int64_t)1 << 40)
+
+#endif
