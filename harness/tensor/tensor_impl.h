@@ -15,13 +15,23 @@ enum det_layout {
     DET_LAYOUT_NHWC,  /* 4-D only: (N, H, W, C) in memory */
 };
 
+struct det_storage;
+
+/* How memory is given back and reached: host memory here, device memory by the engine. */
+struct det_storage_ops {
+    void (*release)(struct det_storage *s); /* gives s->data back; the struct is freed after it */
+    /* All elements of t, C order, waiting for the device; NULL where s->host. */
+    int (*read)(const struct det_tensor *t, void *host, struct det_err *err);
+    int (*write)(struct det_tensor *t, const void *host, struct det_err *err);
+};
+
 struct det_storage {
+    const struct det_storage_ops *ops;
     uint32_t refs;
     bool host; /* the bytes can be read by the CPU at any time */
     void *data;
     size_t bytes;
-    void (*release)(struct det_storage *s); /* gives `data` back; the struct is freed after it */
-    void *owner;                            /* for release */
+    void *owner; /* for ops */
 };
 
 struct det_node; /* autograd/tape.h: the call that made a tensor */
@@ -52,7 +62,10 @@ void det__storage_unref(struct det_storage *s);
 /* The number of elements, or -1 where a dimension is negative or the bytes pass DET__BYTES_MAX. */
 int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims);
 bool det__same_shape(const struct det_tensor *a, const struct det_tensor *b);
-/* "f32[64, 1, 28, 28]", "NULL"; returns buf. */
+/* Copies between the two orders of a 4-D tensor; `elem` is the size of an element. */
+void det__nhwc_to_plain(const int64_t *dims, size_t elem, const void *src, void *dst);
+void det__plain_to_nhwc(const int64_t *dims, size_t elem, const void *src, void *dst);
+/* "float32[64, 1, 28, 28]", "NULL"; returns buf. */
 const char *det__tensor_text(const struct det_tensor *t, char *buf, size_t n);
 /* True where both layouts of these dims are the same bytes. */
 bool det__layout_free(int ndim, const int64_t *dims);

@@ -1,0 +1,70 @@
+/* Tensors in ordinary memory that belong to no engine: batches, labels, what a checkpoint holds. */
+#include "tensor_impl.h"
+
+#include <string.h>
+
+#include "mem.h"
+
+static void release_nothing(struct det_storage *s)
+{
+    (void)s;
+}
+
+static void release_heap(struct det_storage *s)
+{
+    free(s->data);
+}
+
+static const struct det_storage_ops view_ops = {.release = release_nothing};
+static const struct det_storage_ops heap_ops = {.release = release_heap};
+
+static struct det_tensor *over(const struct det_storage_ops *ops, void *data, size_t bytes,
+                               enum det_dtype dtype, int ndim, const int64_t *dims)
+{
+    struct det_storage *s = det_zalloc(sizeof *s);
+    s->ops = ops;
+    s->refs = 1;
+    s->host = true;
+    s->data = data;
+    s->bytes = bytes;
+    return det__tensor_over(s, data, dtype, ndim, dims);
+}
+
+static int64_t checked_bytes(enum det_dtype dtype, int ndim, const int64_t *dims,
+                             struct det_err *err)
+{
+    if ((unsigned)dtype >= DET_DTYPE_COUNT)
+        return det_fail(err, DET_EINVAL, "tensor: %d is no dtype", (int)dtype);
+    int64_t numel = det__shape_numel(dtype, ndim, dims);
+    if (numel < 0)
+        return det_fail(err, DET_EINVAL,
+                        "tensor: the shape has a negative or far too large dimension, or more "
+                        "than %d dimensions",
+                        DET_DIMS_MAX);
+    return numel * (int64_t)det_dtype_size(dtype);
+}
+
+struct det_tensor *det_host_tensor(enum det_dtype dtype, int ndim, const int64_t *dims,
+                                   struct det_err *err)
+{
+    int64_t bytes = checked_bytes(dtype, ndim, dims, err);
+    if (bytes < 0)
+        return NULL;
+    size_t rounded = ((size_t)bytes + 63) & ~(size_t)63;
+    void *data = aligned_alloc(64, rounded ? rounded : 64);
+    if (!data) {
+        det_fail(err, DET_ENOMEM, "tensor: no memory for %lld bytes", (long long)bytes);
+        return NULL;
+    }
+    memset(data, 0, (size_t)bytes);
+    return over(&heap_ops, data, (size_t)bytes, dtype, ndim, dims);
+}
+
+struct det_tensor *det_host_tensor_view(enum det_dtype dtype, int ndim, const int64_t *dims,
+                                        void *data, struct det_err *err)
+{
+    int64_t bytes = checked_bytes(dtype, ndim, dims, err);
+    if (bytes < 0)
+        return NULL;
+    return over(&view_ops, data, (size_t)bytes, dtype, ndim, dims);
+}

@@ -1,0 +1,139 @@
+/* Tensors over a storage: references, getters, reading and writing. */
+#include "tensor_impl.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "mem.h"
+
+void det__storage_unref(struct det_storage *s)
+{
+    if (!s || --s->refs > 0)
+        return;
+    s->ops->release(s);
+    free(s);
+}
+
+struct det_tensor *det__tensor_over(struct det_storage *storage, char *data, enum det_dtype dtype,
+                                    int ndim, const int64_t *dims)
+{
+    struct det_tensor *t = det_zalloc(sizeof *t);
+    t->refs = 1;
+    t->dtype = dtype;
+    t->ndim = ndim;
+    if (ndim > 0)
+        memcpy(t->dims, dims, (size_t)ndim * sizeof *dims);
+    int64_t numel = det__shape_numel(dtype, ndim, dims);
+    assert(numel >= 0);
+    t->numel = (size_t)numel;
+    t->storage = storage;
+    t->data = data;
+    return t;
+}
+
+struct det_tensor *det__tensor_view(struct det_tensor *t, int ndim, const int64_t *dims)
+{
+    assert(t->layout == DET_LAYOUT_PLAIN);
+    t->storage->refs++;
+    struct det_tensor *v = det__tensor_over(t->storage, t->data, t->dtype, ndim, dims);
+    assert(v->numel == t->numel);
+    v->engine = t->engine;
+    return v;
+}
+
+struct det_tensor *det_tensor_ref(struct det_tensor *t)
+{
+    if (t)
+        t->refs++;
+    return t;
+}
+
+void det_tensor_unref(struct det_tensor *t)
+{
+    if (!t || --t->refs > 0)
+        return;
+    det_tensor_unref(t->grad);
+    det__storage_unref(t->storage);
+    free(t);
+}
+
+enum det_dtype det_tensor_dtype(const struct det_tensor *t)
+{
+    return t ? t->dtype : DET_F32;
+}
+
+int det_tensor_ndim(const struct det_tensor *t)
+{
+    return t ? t->ndim : 0;
+}
+
+const int64_t *det_tensor_dims(const struct det_tensor *t)
+{
+    return t ? t->dims : NULL;
+}
+
+int64_t det_tensor_dim(const struct det_tensor *t, int i)
+{
+    if (t && i < 0)
+        i += t->ndim;
+    return t && i >= 0 && i < t->ndim ? t->dims[i] : 0;
+}
+
+size_t det_tensor_numel(const struct det_tensor *t)
+{
+    return t ? t->numel : 0;
+}
+
+size_t det_tensor_bytes(const struct det_tensor *t)
+{
+    return t ? t->numel * det_dtype_size(t->dtype) : 0;
+}
+
+bool det_tensor_is_host(const struct det_tensor *t)
+{
+    return t && t->storage->host;
+}
+
+void *det_tensor_data(struct det_tensor *t)
+{
+    return t && t->layout == DET_LAYOUT_PLAIN ? t->data : NULL;
+}
+
+static int check_bytes(const struct det_tensor *t, size_t bytes, struct det_err *err)
+{
+    char text[160];
+    if (!t)
+        return det_fail(err, DET_EINVAL, "the tensor is NULL");
+    if (bytes != det_tensor_bytes(t))
+        return det_fail(err, DET_EINVAL, "%s has %zu bytes, the caller's buffer %zu",
+                        det__tensor_text(t, text, sizeof text), det_tensor_bytes(t), bytes);
+    return 0;
+}
+
+int det_tensor_read(const struct det_tensor *t, void *host, size_t bytes, struct det_err *err)
+{
+    int rc = check_bytes(t, bytes, err);
+    if (rc < 0)
+        return rc;
+    if (!t->storage->host)
+        return t->storage->ops->read(t, host, err);
+    if (t->layout == DET_LAYOUT_NHWC)
+        det__nhwc_to_plain(t->dims, det_dtype_size(t->dtype), t->data, host);
+    else if (bytes > 0)
+        memcpy(host, t->data, bytes);
+    return 0;
+}
+
+int det_tensor_write(struct det_tensor *t, const void *host, size_t bytes, struct det_err *err)
+{
+    int rc = check_bytes(t, bytes, err);
+    if (rc < 0)
+        return rc;
+    if (!t->storage->host)
+        return t->storage->ops->write(t, host, err);
+    if (t->layout == DET_LAYOUT_NHWC)
+        det__plain_to_nhwc(t->dims, det_dtype_size(t->dtype), host, t->data);
+    else if (bytes > 0)
+        memcpy(t->data, host, bytes);
+    return 0;
+}
