@@ -42,7 +42,7 @@ int storage_begin(struct storage *s, const char *uuid, char **ret_path, struct d
 int storage_publish(struct storage *s, const char *uuid, struct det_err *err);
 /* Drops what was begun; idempotent. */
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err);
-/* begin, copy of local_dir (regular files and directories; others are refused), publish. */
+/* begin, copy of local_dir (files and directories; links and others are passed over), publish. */
 int storage_put_dir(struct storage *s, const char *uuid, const char *local_dir, struct det_err *err);
 
 /* A directory to read from: these kinds give storage_path() itself, without a copy. Caller frees. */

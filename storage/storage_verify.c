@@ -1,0 +1,139 @@
+/* Hashes and lists of a checkpoint's files, and the check of a store. */
+#include "fsx.h"
+#include "hash.h"
+#include "mem.h"
+#include "storage.h"
+#include "storage_impl.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+struct hashing {
+    int fd;
+    const json_t *skip;
+    json_t *out;
+};
+
+static int hash_one(int dirfd, const char *path, char hex[HASH_HEX_MAX], struct det_err *err)
+{
+    det_cleanup(det_closep) int fd = fsx_open_beneath(dirfd, path, O_RDONLY, 0, err);
+    if (fd < 0)
+        return fd;
+    int rc = hash_fd(HASH_SHA256, fd, hex, err);
+    return rc < 0 ? det_wrap(err, rc, "%s", path) : 0;
+}
+
+static int hash_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
+{
+    struct hashing *h = arg;
+    char hex[HASH_HEX_MAX];
+    if (is_dir || (h->skip && json_object_get(h->skip, path)))
+        return 0;
+    int rc = hash_one(h->fd, path, hex, err);
+    if (rc < 0)
+        return rc;
+    json_object_set_new_nocheck(h->out, path, json_string(hex));
+    return 0;
+}
+
+json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err)
+{
+    det_cleanup(det_closep) int fd = fsx_open_dir(AT_FDCWD, dir, err);
+    if (fd < 0)
+        return NULL;
+    JSON_OWN out = json_object();
+    struct hashing h = {.fd = fd, .skip = skip, .out = out};
+    int rc = fsx_walk(fd, hash_entry, &h, err);
+    if (rc < 0) {
+        det_wrap(err, rc, "hash %s", dir);
+        return NULL;
+    }
+    return det_take(out);
+}
+
+static int verify_one(int fd, const char *path, const json_t *want, struct det_err *err)
+{
+    char hex[HASH_HEX_MAX];
+    const char *text = json_string_value(want);
+    if (!text)
+        return det_fail(err, DET_ECORRUPT, "%s: its recorded sha256 is not a string", path);
+    int rc = hash_one(fd, path, hex, err);
+    if (rc == DET_ENOENT)
+        return det_fail(err, DET_ECORRUPT, "%s is missing", path);
+    if (rc < 0)
+        return rc;
+    if (strcmp(hex, text) != 0)
+        return det_fail(err, DET_ECORRUPT, "%s: its sha256 is %s, recorded was %.64s", path, hex,
+                        text);
+    return 0;
+}
+
+int storage_verify_dir(const char *dir, const json_t *sha256, struct det_err *err)
+{
+    det_cleanup(det_closep) int fd = fsx_open_dir(AT_FDCWD, dir, err);
+    if (fd < 0)
+        return fd;
+    const char *path;
+    json_t *want;
+    json_object_foreach((json_t *)sha256, path, want) {
+        int rc = verify_one(fd, path, want, err);
+        if (rc < 0)
+            return det_wrap(err, rc, "checkpoint %s", dir);
+    }
+    return 0;
+}
+
+static int list_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
+{
+    json_object_set_new_nocheck(arg, path, json_integer(is_dir ? 0 : (json_int_t)bytes));
+    return 0;
+}
+
+json_t *storage_list(const struct storage *s, const char *uuid, struct det_err *err)
+{
+    if (storage_exists(s, uuid, err) < 0)
+        return NULL;
+    det_cleanup(det_closep) int fd = fsx_open_beneath(s->fd, uuid, O_RDONLY | O_DIRECTORY, 0, err);
+    if (fd < 0)
+        return NULL;
+    JSON_OWN out = json_object();
+    return fsx_walk(fd, list_entry, out, err) < 0 ? NULL : det_take(out);
+}
+
+/* ---- the check of a store ---- */
+
+static int write_and_read(struct storage *s, const char *uuid, const char *tmp, struct det_err *err)
+{
+    static const char text[] = "written to check the checkpoint store\n";
+    det_cleanup(freep) char *file = det_asprintf("%s/check", tmp);
+    det_cleanup(det_closep) int out = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (out < 0)
+        return det_fail(err, DET_EIO, "create %s: %s", file, strerror(errno));
+    int rc = fsx_write_all(out, text, sizeof text - 1, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "write %s", file);
+    if ((rc = storage_publish(s, uuid, err)) < 0)
+        return rc;
+    det_cleanup(freep) char *path = det_asprintf("%s/check", uuid);
+    struct buf back = BUF_INIT;
+    rc = fsx_read_file(s->fd, path, sizeof text, &back, err);
+    if (rc == 0 && strcmp(buf_str(&back), text) != 0)
+        rc = det_fail(err, DET_ECORRUPT, "%s/%s reads back differently", s->root, path);
+    buf_finish(&back);
+    return rc;
+}
+
+int storage_check(struct storage *s, struct det_err *err)
+{
+    det_cleanup(freep) char *uuid = det_asprintf("check-%ld-%ld", (long)getpid(), (long)gettid());
+    det_cleanup(freep) char *tmp = NULL;
+    int rc = storage_delete(s, uuid, err);
+    if (rc == 0)
+        rc = storage_begin(s, uuid, &tmp, err);
+    if (rc == 0)
+        rc = write_and_read(s, uuid, tmp, err);
+    int gone = storage_delete(s, uuid, rc < 0 ? NULL : err);
+    rc = rc < 0 ? rc : gone;
+    return rc < 0 ? det_wrap(err, rc, "the checkpoint store %s cannot be used", s->root) : 0;
+}
