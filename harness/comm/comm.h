@@ -1,0 +1,63 @@
+/*
+ * Collectives between the ranks of a trial, behind one table: none (one rank), gloo (TCP between hosts
+ * or processes). Gradients on GPUs go through comm_device.h, which uses one of these to find its peers.
+ *
+ * Every rank calls the same functions in the same order; a call returns when this rank has its result.
+ * Results are equal on all ranks, bit for bit: every sum is formed in rank order over a fixed
+ * partition, so it depends on the values and the number of ranks alone.
+ *
+ * A peer that dies gives DET_EPEER at once, one that stays silent for timeout_ms DET_ETIMEOUT; the text
+ * names the rank when it is known. After either the communicator is dead: every later call fails the
+ * same way, and only comm_close() remains. A comm belongs to one thread at a time.
+ */
+#ifndef COMM_H
+#define COMM_H
+
+#include "det/err.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct comm_options {
+    int rank, size;             /* 0 <= rank < size */
+    int local_rank, local_size; /* on this host */
+    const char *chief_host;     /* address of rank 0's host; NULL: 127.0.0.1; borrowed */
+    const char *bind_host;      /* this host's address as peers reach it; NULL: found from the route */
+    int port;                   /* where rank 0 listens for the rendezvous */
+    int timeout_ms;             /* of one collective; 0: 30,000 */
+    int join_timeout_ms;        /* for all ranks to come; 0: 60,000 */
+};
+
+struct comm;
+
+/* Joins the group; returns when all ranks are in it. size 1 needs no network and cannot fail. */
+int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *err);
+/* RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, DET_CHIEF_IP, C10D_PORT (29400); unset: one rank.
+ * The strings are borrowed from the environment. DET_EINVAL names a bad variable. */
+int comm_options_from_env(struct comm_options *ret, struct det_err *err);
+void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
+
+const char *comm_name(const struct comm *c); /* "none", "gloo" */
+int comm_rank(const struct comm *c);
+int comm_size(const struct comm *c);
+
+/* v = mean over ranks, in place. n may be 0 but must be equal on all ranks. */
+int comm_allreduce_mean_f32(struct comm *c, float *v, size_t n, struct det_err *err);
+/* Rank root's n bytes to all; n must be equal on all ranks. */
+int comm_broadcast(struct comm *c, void *p, size_t n, int root, struct det_err *err);
+int comm_barrier(struct comm *c, struct det_err *err);
+
+/* One block of bytes from each rank, of any length. */
+struct comm_blobs {
+    void *memory;      /* owns all blocks */
+    const void **v;    /* v[rank] */
+    size_t *bytes;
+    int n;
+};
+int comm_allgather(struct comm *c, const void *p, size_t n, struct comm_blobs *ret,
+                   struct det_err *err);
+void comm_blobs_finish(struct comm_blobs *b);
+/* Rank 0's block, of any length, to all: *ret is NUL-terminated past its n bytes; caller frees. */
+int comm_broadcast_bytes(struct comm *c, const void *p, size_t n, void **ret, size_t *ret_n,
+                         struct det_err *err);
+
+#endif
