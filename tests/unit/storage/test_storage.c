@@ -1,0 +1,197 @@
+/* The checkpoint stores: publishing whole or not at all, hostile names, hashes, leftovers. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fsx.h"
+#include "storage.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UUID "0b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f"
+
+static char root[] = "/tmp/det-storage-XXXXXX";
+static struct storage *store;
+static struct det_err err;
+
+static int setup(void **state)
+{
+    memcpy(root + sizeof root - 7, "XXXXXX", 6);
+    if (!mkdtemp(root))
+        return -1;
+    JSON_OWN config = json_make("{s:s,s:s,s:s}", "type", "shared_fs", "host_path", root,
+                                "storage_path", "ckpts");
+    return storage_open(config, &store, &err);
+}
+
+static int teardown(void **state)
+{
+    storage_close(store);
+    return fsx_remove_tree(AT_FDCWD, root, &err);
+}
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static char *begun(void)
+{
+    char *tmp = NULL;
+    assert_int_equal(storage_begin(store, UUID, &tmp, &err), 0);
+    det_cleanup(freep) char *code = det_asprintf("%s/code", tmp);
+    assert_int_equal(mkdir(code, 0755), 0);
+    put(tmp, "metadata.json", "{}");
+    put(code, "model_def.c", "int x;\n");
+    return tmp;
+}
+
+static void publish_is_all_or_nothing(void **state)
+{
+    det_cleanup(freep) char *tmp = begun();
+    assert_int_equal(storage_exists(store, UUID, &err), DET_ENOENT);
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    assert_int_equal(storage_exists(store, UUID, &err), 0);
+    assert_int_not_equal(access(tmp, F_OK), 0);
+    char *again = NULL;
+    assert_int_equal(storage_begin(store, UUID, &again, &err), DET_EEXIST);
+    JSON_OWN list = storage_list(store, UUID, &err);
+    assert_int_equal(json_object_size(list), 3);
+    assert_int_equal(json_int(list, "code/model_def.c", -1), 7);
+    assert_int_equal(json_int(list, "code/", -1), 0);
+}
+
+static void what_a_crash_left_is_replaced(void **state)
+{
+    det_cleanup(freep) char *one = begun();
+    det_cleanup(freep) char *two = NULL;
+    assert_int_equal(storage_begin(store, UUID, &two, &err), 0);
+    det_cleanup(freep) char *old = det_asprintf("%s/metadata.json", two);
+    assert_int_not_equal(access(old, F_OK), 0);
+    assert_int_equal(storage_abort(store, UUID, &err), 0);
+    assert_int_equal(storage_abort(store, UUID, &err), 0);
+    assert_int_equal(storage_publish(store, UUID, &err), DET_ENOENT);
+}
+
+static void hostile_names_are_refused(void **state)
+{
+    static const char *const bad[] = {"", ".", "..", "../x", "a/b", "a b", "x\n", "/etc"};
+    char *path = NULL;
+    for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
+        assert_int_equal(storage_begin(store, bad[i], &path, &err), DET_EINVAL);
+        assert_int_equal(storage_delete(store, bad[i], &err), DET_EINVAL);
+        assert_int_equal(storage_get(store, bad[i], &path, &err), DET_EINVAL);
+        assert_null(storage_path(store, bad[i]));
+    }
+}
+
+static void damage_is_named(void **state)
+{
+    det_cleanup(freep) char *tmp = begun();
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    det_cleanup(freep) char *dir = storage_path(store, UUID);
+    JSON_OWN skip = json_make("{s:b}", "metadata.json", 1);
+    JSON_OWN sums = storage_hash_dir(dir, skip, &err);
+    assert_int_equal(json_object_size(sums), 1);
+    assert_int_equal(storage_verify_dir(dir, sums, &err), 0);
+    put(dir, "code/model_def.c", "int y;\n");
+    assert_int_equal(storage_verify_dir(dir, sums, &err), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "code/model_def.c"));
+    json_set(sums, "state_dict.pth", json_string("00"));
+    put(dir, "code/model_def.c", "int x;\n");
+    assert_int_equal(storage_verify_dir(dir, sums, &err), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "state_dict.pth is missing"));
+}
+
+static void delete_is_idempotent(void **state)
+{
+    det_cleanup(freep) char *tmp = begun();
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    assert_int_equal(storage_delete_glob(store, UUID, "code/*", &err), 0);
+    JSON_OWN list = storage_list(store, UUID, &err);
+    assert_int_equal(json_object_size(list), 2);
+    assert_int_equal(storage_delete(store, UUID, &err), 0);
+    assert_int_equal(storage_delete(store, UUID, &err), 0);
+    assert_int_equal(storage_exists(store, UUID, &err), DET_ENOENT);
+}
+
+static void sweep_takes_leftovers_only(void **state)
+{
+    det_cleanup(freep) char *tmp = begun();
+    assert_int_equal(storage_sweep(store, 3600, &err), 0);
+    assert_int_equal(access(tmp, F_OK), 0);
+    assert_int_equal(storage_sweep(store, 0, &err), 0);
+    assert_int_not_equal(access(tmp, F_OK), 0);
+}
+
+static void copies_round_trip(void **state)
+{
+    det_cleanup(freep) char *tmp = begun();
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    det_cleanup(freep) char *dir = storage_path(store, UUID);
+    assert_int_equal(storage_put_dir(store, "copy", dir, &err), 0);
+    det_cleanup(freep) char *out = det_asprintf("%s/out/deep", root);
+    assert_int_equal(storage_get_dir(store, "copy", out, &err), 0);
+    JSON_OWN a = storage_hash_dir(dir, NULL, &err);
+    JSON_OWN b = storage_hash_dir(out, NULL, &err);
+    assert_true(json_equal(a, b));
+    assert_int_equal(storage_check(store, &err), 0);
+}
+
+static void configurations_are_checked(void **state)
+{
+    static const char *const bad[] = {
+        "{\"type\":\"s3\",\"bucket\":\"b\"}", "{\"type\":\"shared_fs\",\"host_path\":\"rel\"}",
+        "{\"type\":\"shared_fs\",\"host_path\":\"/tmp\",\"storage_path\":\"../etc\"}",
+        "{\"type\":\"shared_fs\",\"host_path\":\"/tmp/a\",\"storage_path\":\"/tmp/ab\"}",
+        "{\"type\":\"directory\"}", "{}",
+    };
+    struct storage *s = NULL;
+    for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
+        JSON_OWN config = json_parse(bad[i], strlen(bad[i]), &err);
+        assert_true(storage_open(config, &s, &err) < 0);
+        assert_non_null(strstr(err.text, "checkpoint_storage"));
+    }
+}
+
+/* A size limit stops the write half way, as a full disk does; the message must name the file. */
+static void failed_write_names_the_path(void **state)
+{
+    det_cleanup(freep) char *from = det_asprintf("%s/from", root);
+    assert_int_equal(mkdir(from, 0755), 0);
+    put(from, "state_dict.pth", "123456789 123456789 123456789");
+    struct rlimit old, low = {.rlim_cur = 10, .rlim_max = RLIM_INFINITY};
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    low.rlim_max = old.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    int rc = storage_put_dir(store, UUID, from, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(rc, DET_EIO);
+    assert_non_null(strstr(err.text, "state_dict.pth"));
+    assert_int_equal(storage_exists(store, UUID, &err), DET_ENOENT);
+}
+
+int main(void)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(publish_is_all_or_nothing), T(what_a_crash_left_is_replaced),
+        T(hostile_names_are_refused), T(damage_is_named),
+        T(delete_is_idempotent),      T(sweep_takes_leftovers_only),
+        T(copies_round_trip),         T(configurations_are_checked),
+        T(failed_write_names_the_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
