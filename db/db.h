@@ -81,9 +81,11 @@ struct db; /* the pool */
  * is refused (DET_ESTATE). */
 int db_migrate(const char *conninfo, struct det_err *err);
 /* Blocking: connects, waits for the leader lock (on_wait, if not NULL, is called once when another
- * master holds it), raises the epoch. */
+ * master holds it), raises the epoch. Until db_start() only db_query_now() may be called. */
 int db_create(uv_loop_t *loop, const struct db_options *o, void (*on_wait)(void *arg),
               struct db **ret, struct det_err *err);
+/* Ends the blocking part: the connections join the loop. */
+int db_start(struct db *db, struct det_err *err);
 /* Ends what is queued with DET_ECANCELED, closes the connections and calls on_closed from the loop. */
 void db_close(struct db *db, void (*on_closed)(void *arg), void *arg);
 int64_t db_epoch(const struct db *db);
@@ -93,18 +95,15 @@ bool db_is_up(const struct db *db);
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
 /* A unit of one statement, in the group commit. */
 void db_write(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
-/* A unit of several statements: all or none; the callback sees the LAST statement's result. */
+/* A unit of several statements: all or none; the callback sees the LAST statement's result. A unit that
+ * must hold a fence begins with "SELECT fence_trial($1, $2)" (trial, run): DET_ESTALE otherwise. */
 struct db_tx;
 struct db_tx *db_tx_begin(struct db *db);
 void db_tx_add(struct db_tx *tx, const char *sql, const struct db_args *args);
-/* When statement `sql` touches no row, the unit fails with `code` and `text` and nothing of it is
- * kept (a fence that did not hold). text is constant. */
-void db_tx_must(struct db_tx *tx, const char *sql, const struct db_args *args, int code,
-                const char *text);
 size_t db_tx_size(const struct db_tx *tx);                   /* statements so far */
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg);   /* takes tx */
 void db_tx_drop(struct db_tx *tx);                           /* never sent; NULL ok */
-/* Blocking read for the restore at start, before the loop runs: cb sees the result at once. */
+/* Blocking statement of the start, before db_start(): cb (may be NULL) sees the result at once. */
 int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg,
                  struct det_err *err);
 

@@ -10,6 +10,15 @@ BEGIN
     END IF;
 END $$;
 
+-- Begins a unit of several statements that only the trial's current run may write.
+CREATE FUNCTION fence_trial(p_trial bigint, p_run bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM trials WHERE id = p_trial AND run_id = p_run FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'trial % is not at run % any more', p_trial, p_run USING ERRCODE = 'DE002';
+    END IF;
+END $$;
+
 -- Time as the API writes it: RFC 3339, UTC, microseconds.
 CREATE FUNCTION api_time(t timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')

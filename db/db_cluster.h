@@ -1,0 +1,19 @@
+/* The cluster's identity and secrets, and what administrators switched off. */
+#ifndef DB_DB_CLUSTER_H
+#define DB_DB_CLUSTER_H
+
+#include "db.h"
+#include "db_done.h"
+
+struct db_cluster {
+    char cluster_id[37];
+    char token_key[65];   /* hex */
+    char agent_token[65]; /* hex */
+};
+/* Blocking, before db_start. */
+int db_cluster_read(struct db *db, struct db_cluster *ret, struct det_err *err);
+/* Blocking, before db_start: stores the first admin password when admin has none; *ret_set says so. */
+int db_admin_password_init(struct db *db, const char *argon2, bool *ret_set, struct det_err *err);
+int db_admin_has_password(struct db *db, bool *ret, struct det_err *err);
+
+#endif

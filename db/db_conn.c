@@ -1,0 +1,242 @@
+#include "db_conn.h"
+
+#include "mem.h"
+
+#include <string.h>
+
+struct db_op {
+    struct db_op *next;
+    const char *sql; /* NULL: a sync */
+    db_op_cb *cb;
+    void *arg;
+};
+
+static void on_socket(uv_poll_t *h, int status, int events);
+
+static void on_poll_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void poll_drop(struct db_conn *c)
+{
+    if (!c->poll)
+        return;
+    uv_poll_stop(c->poll);
+    c->poll->data = NULL;
+    uv_close((uv_handle_t *)c->poll, on_poll_closed);
+    c->poll = NULL;
+    c->fd = -1;
+}
+
+/* libpq may change its socket while connecting, so the handle follows the descriptor. */
+static void poll_for(struct db_conn *c, int events)
+{
+    int fd = PQsocket(c->pg);
+    if (c->poll && c->fd != fd)
+        poll_drop(c);
+    if (!c->poll) {
+        c->poll = det_zalloc(sizeof *c->poll);
+        c->poll->data = c;
+        c->fd = fd;
+        if (uv_poll_init(c->loop, c->poll, fd) < 0)
+            abort(); /* libpq gave an open socket */
+    }
+    uv_poll_start(c->poll, events, on_socket);
+}
+
+static void op_push(struct db_conn *c, const char *sql, db_op_cb *cb, void *arg)
+{
+    struct db_op *op = det_alloc(sizeof *op);
+    *op = (struct db_op){.sql = sql, .cb = cb, .arg = arg};
+    if (c->tail)
+        c->tail->next = op;
+    else
+        c->head = op;
+    c->tail = op;
+    c->ops++;
+}
+
+static struct db_op *op_pop(struct db_conn *c)
+{
+    struct db_op *op = c->head;
+    c->head = op->next;
+    if (!c->head)
+        c->tail = NULL;
+    c->ops--;
+    return op;
+}
+
+static void ops_fail(struct db_conn *c, const char *why)
+{
+    struct db_op *op = c->head; /* callbacks may send again: cut the list off first */
+    c->head = c->tail = NULL;
+    c->ops = 0;
+    while (op) {
+        struct db_op *next = op->next;
+        struct db_result r;
+        db_result_fail(&r, DET_EUNAVAIL, why);
+        if (op->cb)
+            op->cb(op->arg, &r);
+        free(op);
+        op = next;
+    }
+}
+
+void db_conn_close(struct db_conn *c)
+{
+    poll_drop(c);
+    PQfinish(c->pg);
+    c->pg = NULL;
+    c->state = CONN_DOWN;
+    if (c->have_last)
+        db_result_finish(&c->last);
+    c->have_last = false;
+    ops_fail(c, "PostgreSQL is not reachable; try again");
+}
+
+static void conn_lost(struct db_conn *c)
+{
+    char why[256];
+    snprintf(why, sizeof why, "%s", c->pg ? PQerrorMessage(c->pg) : "not connected");
+    why[strcspn(why, "\n")] = 0;
+    db_conn_close(c);
+    c->on_down(c, why);
+}
+
+static void conn_flush(struct db_conn *c)
+{
+    int rc = PQflush(c->pg);
+    poll_for(c, rc == 1 ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+}
+
+static int conn_ready(struct db_conn *c)
+{
+    if (PQsetnonblocking(c->pg, 1) != 0 || PQenterPipelineMode(c->pg) != 1)
+        return DET_EUNAVAIL;
+    c->state = CONN_UP;
+    poll_for(c, UV_READABLE);
+    return 0;
+}
+
+static void on_connecting(struct db_conn *c)
+{
+    switch (PQconnectPoll(c->pg)) {
+    case PGRES_POLLING_READING:
+        poll_for(c, UV_READABLE);
+        return;
+    case PGRES_POLLING_WRITING:
+        poll_for(c, UV_WRITABLE);
+        return;
+    case PGRES_POLLING_OK:
+        if (conn_ready(c) == 0) {
+            c->on_up(c);
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    conn_lost(c);
+}
+
+/* A statement's result is handed on at the NULL that ends it. */
+static void op_done(struct db_conn *c)
+{
+    struct db_op *op = op_pop(c);
+    struct db_result r = c->last;
+    c->have_last = false;
+    if (op->cb)
+        op->cb(op->arg, &r);
+    db_result_finish(&r);
+    free(op);
+}
+
+static void sync_done(struct db_conn *c)
+{
+    struct db_op *op = op_pop(c);
+    if (op->cb)
+        op->cb(op->arg, NULL);
+    free(op);
+}
+
+static void take_result(struct db_conn *c, PGresult *pg)
+{
+    if (!pg) {
+        if (c->have_last)
+            op_done(c);
+        return;
+    }
+    if (!c->head->sql) {
+        PQclear(pg);
+        sync_done(c);
+        return;
+    }
+    if (c->have_last)
+        db_result_finish(&c->last);
+    db_result_init(&c->last, pg, c->head->sql);
+    c->have_last = true;
+}
+
+static void read_results(struct db_conn *c)
+{
+    if (!PQconsumeInput(c->pg)) {
+        conn_lost(c);
+        return;
+    }
+    while (c->state == CONN_UP && c->head && !PQisBusy(c->pg)) {
+        take_result(c, PQgetResult(c->pg));
+        if (c->state == CONN_UP && PQstatus(c->pg) == CONNECTION_BAD)
+            break;
+    }
+    if (c->state == CONN_UP && PQstatus(c->pg) == CONNECTION_BAD)
+        conn_lost(c);
+}
+
+static void on_socket(uv_poll_t *h, int status, int events)
+{
+    struct db_conn *c = h->data;
+    if (!c)
+        return;
+    if (c->state == CONN_CONNECTING) {
+        on_connecting(c);
+        return;
+    }
+    if (events & UV_READABLE || status < 0)
+        read_results(c);
+    if (c->state == CONN_UP)
+        conn_flush(c);
+}
+
+int db_conn_open(struct db_conn *c, const char *conninfo)
+{
+    c->pg = PQconnectStart(conninfo);
+    if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD || PQsocket(c->pg) < 0) {
+        PQfinish(c->pg);
+        c->pg = NULL;
+        return DET_EUNAVAIL;
+    }
+    c->state = CONN_CONNECTING;
+    poll_for(c, UV_WRITABLE);
+    return 0;
+}
+
+int db_conn_adopt(struct db_conn *c, PGconn *pg)
+{
+    c->pg = pg;
+    return conn_ready(c);
+}
+
+void db_conn_send(struct db_conn *c, const struct db_stmt *s, db_op_cb *cb, void *arg)
+{
+    op_push(c, s->sql, cb, arg);
+    /* A failure shows as a bad connection, whose end answers the op. */
+    PQsendQueryParams(c->pg, s->sql, s->n, NULL, s->v, s->len, s->format, 0);
+}
+
+void db_conn_sync(struct db_conn *c, db_op_cb *cb, void *arg)
+{
+    op_push(c, NULL, cb, arg);
+    PQpipelineSync(c->pg);
+    conn_flush(c);
+}

@@ -1,0 +1,44 @@
+/*
+ * One pipelined connection on the loop: connects, sends, reads results in order, notices its end. It
+ * does not reconnect by itself. Private to db/.
+ *
+ * A FIFO of what was sent is the only truth about what comes back: PQgetResult gives NULL after each
+ * statement's results but none after a sync, so NULLs are not counted on.
+ */
+#ifndef DB_DB_CONN_H
+#define DB_DB_CONN_H
+
+#include "db_stmt.h"
+
+enum db_conn_state { CONN_DOWN, CONN_CONNECTING, CONN_UP };
+
+/* One thing sent. r is borrowed; NULL for a sync. After a lost connection every op in the FIFO gets
+ * DET_EUNAVAIL (a sync too, as a result). */
+typedef void db_op_cb(void *arg, const struct db_result *r);
+
+struct db_op;
+struct db_conn {
+    uv_loop_t *loop;
+    PGconn *pg;
+    uv_poll_t *poll;          /* of pg's socket; NULL when down */
+    int fd;
+    enum db_conn_state state;
+    struct db_op *head, *tail;
+    size_t ops;               /* in the FIFO */
+    struct db_result last;    /* of the head statement, until its NULL */
+    bool have_last;
+    void (*on_up)(struct db_conn *c);
+    void (*on_down)(struct db_conn *c, const char *why);
+    void *owner;
+};
+
+/* Begins to connect; ends in on_up or on_down, never from inside. */
+int db_conn_open(struct db_conn *c, const char *conninfo);
+/* Joins an already established, idle, blocking connection to the loop; takes pg. */
+int db_conn_adopt(struct db_conn *c, PGconn *pg);
+/* Closes; FIFO ops end with DET_EUNAVAIL; on_down is not called. */
+void db_conn_close(struct db_conn *c);
+void db_conn_send(struct db_conn *c, const struct db_stmt *s, db_op_cb *cb, void *arg);
+void db_conn_sync(struct db_conn *c, db_op_cb *cb, void *arg);
+
+#endif

@@ -1,0 +1,172 @@
+#include "db_group.h"
+
+#include "mem.h"
+
+#include <string.h>
+
+static void group_run(struct db_group *g);
+
+void db_tx_free(struct db_tx *tx)
+{
+    if (!tx)
+        return;
+    for (size_t i = 0; i < tx->n; i++)
+        free(tx->stmts[i]);
+    free(tx->stmts);
+    db_result_finish(&tx->result);
+    free(tx);
+}
+
+static void tx_answer(struct db_tx *tx)
+{
+    if (tx->cb)
+        tx->cb(tx->arg, &tx->result);
+    db_tx_free(tx);
+}
+
+/* Keeps the last statement's result, or the first failure's. Takes r's PGresult by copy of status:
+ * the connection clears its own, so rows are moved over here. */
+static void tx_keep(struct db_tx *tx, const struct db_result *r)
+{
+    if (tx->result.rc < 0)
+        return;
+    db_result_finish(&tx->result);
+    tx->result = *r;
+    ((struct db_result *)r)->pg = NULL; /* ours now; the connection finishes a NULL */
+}
+
+static void on_unit_stmt(void *arg, const struct db_result *r)
+{
+    tx_keep(arg, r);
+}
+
+static void on_epoch(void *arg, const struct db_result *r)
+{
+    struct db_group *g = arg;
+    if (r->rc < 0)
+        g->failed = true;
+    if (!strcmp(r->sqlstate, "DE001"))
+        g->on_deposed(g->arg);
+}
+
+static void send_epoch(struct db_group *g)
+{
+    struct db_stmt *s = db_stmt_create("SELECT check_epoch($1)", db_i64_arg(DB_ARGS, g->epoch));
+    db_conn_send(g->conn, s, on_epoch, g);
+    free(s);
+}
+
+static void tx_send(struct db_group *g, struct db_tx *tx)
+{
+    for (size_t i = 0; i < tx->n; i++)
+        db_conn_send(g->conn, tx->stmts[i], on_unit_stmt, tx);
+}
+
+static void flight_end(struct db_group *g)
+{
+    struct db_tx *tx = g->flight;
+    g->flight = NULL;
+    g->units = 0;
+    while (tx) {
+        struct db_tx *next = tx->next;
+        tx_answer(tx);
+        tx = next;
+    }
+    if (!g->flight)
+        g->on_idle(g->arg);
+}
+
+static void on_alone_sync(void *arg, const struct db_result *r)
+{
+    struct db_group *g = arg;
+    if (--g->flight_left == 0)
+        flight_end(g);
+}
+
+static void retry_alone(struct db_group *g)
+{
+    g->alone = true;
+    g->failed = false;
+    g->flight_left = g->units;
+    for (struct db_tx *tx = g->flight; tx; tx = tx->next) {
+        db_result_finish(&tx->result);
+        tx->result = (struct db_result){0};
+    }
+    for (struct db_tx *tx = g->flight; tx && g->conn->state == CONN_UP; tx = tx->next) {
+        send_epoch(g);
+        tx_send(g, tx);
+        db_conn_sync(g->conn, on_alone_sync, g);
+    }
+}
+
+/* A lost connection reaches every statement, so each unit already holds its DET_EUNAVAIL. */
+static void on_group_sync(void *arg, const struct db_result *lost)
+{
+    struct db_group *g = arg;
+    for (struct db_tx *tx = g->flight; tx; tx = tx->next)
+        g->failed = g->failed || tx->result.rc < 0;
+    if (lost || !g->failed)
+        flight_end(g);
+    else if (g->units == 1 && g->flight->result.rc < 0 && g->flight->result.rc != DET_ECANCELED)
+        flight_end(g);
+    else
+        retry_alone(g);
+}
+
+static void group_take(struct db_group *g)
+{
+    struct db_tx **end = &g->flight;
+    size_t bytes = 0;
+    while (g->head && g->units < DB_GROUP_UNITS_MAX && bytes < DB_GROUP_BYTES_MAX) {
+        struct db_tx *tx = g->head;
+        g->head = tx->next;
+        tx->next = NULL;
+        *end = tx;
+        end = &tx->next;
+        bytes += tx->bytes;
+        g->units++;
+    }
+    if (!g->head)
+        g->tail = NULL;
+    g->bytes -= bytes;
+}
+
+static void group_run(struct db_group *g)
+{
+    g->failed = g->alone = false;
+    group_take(g);
+    send_epoch(g);
+    for (struct db_tx *tx = g->flight; tx; tx = tx->next)
+        tx_send(g, tx);
+    db_conn_sync(g->conn, on_group_sync, g);
+}
+
+void db_group_kick(struct db_group *g)
+{
+    if (g->head && !g->flight && g->conn->state == CONN_UP)
+        group_run(g);
+}
+
+void db_group_push(struct db_group *g, struct db_tx *tx)
+{
+    tx->next = NULL;
+    if (g->tail)
+        g->tail->next = tx;
+    else
+        g->head = tx;
+    g->tail = tx;
+    g->bytes += tx->bytes;
+}
+
+void db_group_fail(struct db_group *g, int code, const char *why)
+{
+    struct db_tx *tx = g->head;
+    g->head = g->tail = NULL;
+    g->bytes = 0;
+    while (tx) {
+        struct db_tx *next = tx->next;
+        db_result_fail(&tx->result, code, why);
+        tx_answer(tx);
+        tx = next;
+    }
+}

@@ -1,0 +1,46 @@
+/*
+ * Group commit: units gather while a group is in flight, then go out as one implicit transaction (all
+ * statements up to one pipeline sync), led by the epoch check. When it fails, each unit goes out again
+ * with a sync of its own; a lone unit's failure is its answer. Private to db/.
+ */
+#ifndef DB_DB_GROUP_H
+#define DB_DB_GROUP_H
+
+#include "db_conn.h"
+
+#define DB_GROUP_UNITS_MAX   1024u
+#define DB_GROUP_BYTES_MAX   ((size_t)32 << 20)
+#define DB_PENDING_BYTES_MAX ((size_t)512 << 20) /* beyond: DET_EUNAVAIL */
+
+struct db_tx {
+    struct db *db;
+    struct db_tx *next;
+    struct db_stmt **stmts;
+    size_t n, cap, bytes;
+    db_cb *cb;
+    void *arg;
+    struct db_result result; /* of the last statement, or of the first that failed */
+    size_t answered;
+};
+void db_tx_free(struct db_tx *tx);
+
+struct db_group {
+    struct db_conn *conn;
+    int64_t epoch;
+    struct db_tx *head, *tail;   /* waiting */
+    size_t bytes;                /* waiting */
+    struct db_tx *flight;        /* in order */
+    size_t units, flight_left;   /* in flight; retries without an answer */
+    bool failed, alone;          /* of the group in flight; alone: each unit has its own sync */
+    void (*on_deposed)(void *arg);
+    void (*on_idle)(void *arg);  /* nothing in flight any more */
+    void *arg;
+};
+/* Takes tx. */
+void db_group_push(struct db_group *g, struct db_tx *tx);
+/* Sends what waits, if the connection is up and nothing is in flight. */
+void db_group_kick(struct db_group *g);
+/* Ends everything that waits with this code. */
+void db_group_fail(struct db_group *g, int code, const char *why);
+
+#endif

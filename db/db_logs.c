@@ -1,0 +1,66 @@
+#include "db_logs.h"
+
+#include "buf.h"
+#include "clk.h"
+#include "db_call.h"
+#include "json.h"
+
+#include <string.h>
+
+static json_t *opt_text(const char *s)
+{
+    return s ? json_lossy(s, strlen(s)) : json_null();
+}
+
+/* PostgreSQL's text cannot hold NUL: U+FFFD stands for it. */
+static json_t *log_text(const char *p, size_t n)
+{
+    if (!memchr(p, 0, n))
+        return json_lossy(p, n);
+    struct buf b = BUF_INIT;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i])
+            buf_add_ch(&b, p[i]);
+        else
+            buf_add_str(&b, "\xef\xbf\xbd");
+    }
+    json_t *j = json_lossy(buf_str(&b), b.len);
+    buf_finish(&b);
+    return j;
+}
+
+static json_t *line_json(const struct db_log_line *l)
+{
+    char time[CLK_RFC3339_MAX];
+    clk_format(l->time_us ? l->time_us : clk_wall_us(), time);
+    json_t *j = json_object();
+    json_set(j, "t", opt_text(l->task_id));
+    json_set(j, "a", opt_text(l->allocation_id));
+    json_set(j, "g", opt_text(l->agent_id));
+    json_set(j, "c", opt_text(l->container_id));
+    json_set(j, "r", l->rank >= 0 ? json_integer(l->rank) : json_null());
+    json_set(j, "l", l->level ? json_integer(l->level) : json_null());
+    json_set(j, "d", opt_text(l->stdtype));
+    json_set(j, "s", opt_text(l->source));
+    json_set(j, "w", json_string(time));
+    json_set(j, "x", log_text(l->log, l->log_len));
+    json_set(j, "o", l->offset >= 0 ? json_integer(l->offset) : json_null());
+    return j;
+}
+
+void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_done_cb *cb, void *arg)
+{
+    JSON_OWN all = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(all, line_json(&lines[i]));
+    struct buf text = BUF_INIT;
+    json_write(&text, all);
+    db_call_write(db,
+                  "INSERT INTO task_logs (task_id, allocation_id, agent_id, container_id, rank_id, "
+                  "level, stdtype, source, time, log, log_offset) "
+                  "SELECT t, a, g, c, r, l, d, s, w, x, o FROM json_to_recordset($1::json) AS "
+                  "v(t text, a text, g text, c text, r integer, l smallint, d text, s text, "
+                  "w timestamptz, x text, o bigint) ON CONFLICT DO NOTHING",
+                  db_text_arg(DB_ARGS, buf_str(&text), text.len), NULL, cb, arg);
+    buf_finish(&text);
+}

@@ -1,0 +1,31 @@
+/* A statement kept until it is sent, and a result. Private to db/. */
+#ifndef DB_DB_STMT_H
+#define DB_DB_STMT_H
+
+#include "db.h"
+#include <libpq-fe.h>
+
+struct db_stmt {
+    const char *sql; /* constant text */
+    int n;
+    const char *v[DB_ARGS_MAX]; /* into data */
+    int len[DB_ARGS_MAX], format[DB_ARGS_MAX];
+    size_t bytes;
+    char data[];
+};
+struct db_stmt *db_stmt_create(const char *sql, const struct db_args *args); /* free() */
+
+struct db_result {
+    PGresult *pg; /* owned; NULL when there is none */
+    int rc;
+    struct det_err err;
+    char sqlstate[6];
+};
+/* Takes pg and reads its status. */
+void db_result_init(struct db_result *r, PGresult *pg, const char *sql);
+void db_result_fail(struct db_result *r, int code, const char *text);
+void db_result_finish(struct db_result *r);
+/* DET_E* of an SQLSTATE. */
+int db_code_of(const char *sqlstate);
+
+#endif

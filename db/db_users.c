@@ -1,0 +1,83 @@
+#include "db_users.h"
+
+#include "db_call.h"
+
+#define USER_COLUMNS "u.id, u.username, u.admin, u.active, u.password, user_doc(u)"
+
+void db_user_by_name(struct db *db, const char *username, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT " USER_COLUMNS " FROM users u WHERE u.username = $1",
+             db_str_arg(DB_ARGS, username), cb, arg);
+}
+
+void db_user_by_id(struct db *db, int64_t user_id, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT " USER_COLUMNS " FROM users u WHERE u.id = $1::bigint",
+             db_i64_arg(DB_ARGS, user_id), cb, arg);
+}
+
+void db_user_by_session(struct db *db, const char *token_sha256, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT " USER_COLUMNS " FROM user_sessions s JOIN users u ON u.id = s.user_id "
+             "WHERE s.token_sha256 = $1 AND s.expires_at > now()",
+             db_str_arg(DB_ARGS, token_sha256), cb, arg);
+}
+
+void db_session_create(struct db *db, const char *token_sha256, int64_t user_id, int64_t days,
+                       db_done_cb *cb, void *arg)
+{
+    struct db_args *a = DB_ARGS;
+    db_i64_arg(db_i64_arg(db_str_arg(a, token_sha256), user_id), days);
+    db_call_write(db,
+                  "WITH old AS (DELETE FROM user_sessions WHERE user_id = $2::integer "
+                  "AND expires_at < now()), "
+                  "seen AS (UPDATE users SET last_auth_at = now() WHERE id = $2::integer) "
+                  "INSERT INTO user_sessions (token_sha256, user_id, expires_at) "
+                  "VALUES ($1, $2::integer, now() + make_interval(days => $3::integer))",
+                  a, NULL, cb, arg);
+}
+
+void db_session_delete(struct db *db, const char *token_sha256, db_done_cb *cb, void *arg)
+{
+    db_call_write(db, "DELETE FROM user_sessions WHERE token_sha256 = $1",
+                  db_str_arg(DB_ARGS, token_sha256), NULL, cb, arg);
+}
+
+static void flag_arg(struct db_args *a, int flag)
+{
+    if (flag < 0)
+        db_null_arg(a);
+    else
+        db_bool_arg(a, flag);
+}
+
+/* $1 id (null: new), $2 username, $3 display name, $4 password, $5 admin, $6 active, $7 remote,
+ * $8 set agent user, $9 uid, $10 gid, $11 user, $12 group, $13 session to keep. */
+static struct db_args *edit_args(struct db_args *a, const struct db_user_edit *u, const char *keep)
+{
+    db_str_arg(db_str_arg(db_str_arg(a, u->username), u->display_name), u->password);
+    flag_arg(a, u->admin);
+    flag_arg(a, u->active);
+    flag_arg(a, u->remote);
+    db_bool_arg(a, u->set_agent_user);
+    db_i64_arg(db_i64_arg(a, u->uid), u->gid);
+    db_str_arg(db_str_arg(a, u->user_name), u->group_name);
+    return db_str_arg(a, keep);
+}
+
+void db_user_create(struct db *db, const struct db_user_edit *u, db_cb *cb, void *arg)
+{
+    db_write(db, "SELECT id, doc FROM user_edit(NULL, $1, $2, $3, $4, $5, $6, $7, $8::integer, "
+                 "$9::integer, $10, $11, $12)",
+             edit_args(DB_ARGS, u, NULL), cb, arg);
+}
+
+void db_user_edit(struct db *db, int64_t user_id, const struct db_user_edit *u, const char *keep_session,
+                  db_cb *cb, void *arg)
+{
+    struct db_args *a = edit_args(DB_ARGS, u, keep_session);
+    db_write(db, "SELECT id, doc FROM user_edit($13::integer, $1, $2, $3, $4, $5, $6, $7, $8::integer, "
+                 "$9::integer, $10, $11, $12)",
+             db_i64_arg(a, user_id), cb, arg);
+}
