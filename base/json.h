@@ -13,10 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static inline void json_decrefp(json_t **j)
-{
-    json_decref(*j);
-}
+/* For locals that own (json_decrefp is jansson's). */
 #define JSON_OWN det_cleanup(json_decrefp) json_t *
 
 /* Strict (duplicate keys are refused); the error names line and column. NULL on failure. */
@@ -39,7 +36,8 @@ json_t *json_path(const json_t *obj, const char *path);
 json_t *json_double(double v);
 /* A 64-bit integer as protobuf's JSON writes it: a decimal string. New reference. */
 json_t *json_i64s(int64_t v);
-/* A string that may hold invalid UTF-8: offending bytes become U+FFFD. New reference. */
+/* A string that may hold invalid UTF-8: offending bytes, and NUL,
+ * become U+FFFD. New reference. */
 json_t *json_lossy(const char *s, size_t len);
 /* obj[key] = value (takes the reference); NULL value becomes null. */
 void json_set(json_t *obj, const char *key, json_t *value);

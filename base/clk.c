@@ -1,0 +1,138 @@
+#include "clk.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+static int64_t read_us(clockid_t id)
+{
+    struct timespec ts;
+    clock_gettime(id, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t clk_mono_ms(void)
+{
+    return read_us(CLOCK_MONOTONIC) / 1000;
+}
+
+int64_t clk_mono_us(void)
+{
+    return read_us(CLOCK_MONOTONIC);
+}
+
+int64_t clk_wall_us(void)
+{
+    return read_us(CLOCK_REALTIME);
+}
+
+void clk_format(int64_t wall_us, char out[CLK_RFC3339_MAX])
+{
+    int64_t us = wall_us % 1000000;
+    if (us < 0)
+        us += 1000000;
+    time_t s = (time_t)((wall_us - us) / 1000000);
+    struct tm tm;
+    gmtime_r(&s, &tm);
+    size_t n = strftime(out, CLK_RFC3339_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (us)
+        snprintf(out + n, CLK_RFC3339_MAX - n, ".%06dZ", (int)us);
+    else
+        snprintf(out + n, CLK_RFC3339_MAX - n, "Z");
+}
+
+/* Exactly `width` digits at *p, which moves past them; -1 if there are fewer. */
+static int digits(const char **p, int width)
+{
+    int v = 0;
+    for (int i = 0; i < width; i++, (*p)++) {
+        if (**p < '0' || **p > '9')
+            return -1;
+        v = v * 10 + (**p - '0');
+    }
+    return v;
+}
+
+static bool skip(const char **p, const char *set)
+{
+    for (; *set; set++)
+        if (**p == *set) {
+            (*p)++;
+            return true;
+        }
+    return false;
+}
+
+/* ".311328" as microseconds; digits past the sixth are dropped. -1 if there is no digit. */
+static int fraction_us(const char **p)
+{
+    int us = 0, scale = 100000, n = 0;
+    for (; **p >= '0' && **p <= '9'; (*p)++, n++, scale /= 10)
+        us += (**p - '0') * scale;
+    return n ? us : -1;
+}
+
+/* "Z", "+02:00"; returns false unless it ends the text. */
+static bool zone_s(const char **p, int *ret_s)
+{
+    *ret_s = 0;
+    if (skip(p, "Zz"))
+        return **p == '\0';
+    int sign = **p == '-' ? -1 : 1;
+    if (!skip(p, "+-"))
+        return false;
+    int h = digits(p, 2);
+    if (h < 0 || h > 23 || !skip(p, ":"))
+        return false;
+    int m = digits(p, 2);
+    *ret_s = sign * (h * 3600 + m * 60);
+    return m >= 0 && m < 60 && **p == '\0';
+}
+
+static int days_in(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap);
+}
+
+static bool parse_date(const char **p, struct tm *tm)
+{
+    int y = digits(p, 4);
+    bool ok = y >= 0 && skip(p, "-");
+    int mon = ok ? digits(p, 2) : -1;
+    ok = mon >= 1 && mon <= 12 && skip(p, "-");
+    int d = ok ? digits(p, 2) : -1;
+    if (!ok || d < 1 || d > days_in(y, mon))
+        return false;
+    tm->tm_year = y - 1900, tm->tm_mon = mon - 1, tm->tm_mday = d;
+    return true;
+}
+
+static bool parse_time(const char **p, struct tm *tm)
+{
+    tm->tm_hour = digits(p, 2);
+    if (tm->tm_hour < 0 || tm->tm_hour > 23 || !skip(p, ":"))
+        return false;
+    tm->tm_min = digits(p, 2);
+    if (tm->tm_min < 0 || tm->tm_min > 59 || !skip(p, ":"))
+        return false;
+    tm->tm_sec = digits(p, 2);
+    return tm->tm_sec >= 0 && tm->tm_sec <= 60;
+}
+
+int clk_parse(const char *rfc3339, int64_t *ret_wall_us, struct det_err *err)
+{
+    const char *p = rfc3339;
+    struct tm tm = {0};
+    int us = 0, offset_s = 0;
+    bool ok = parse_date(&p, &tm) && skip(&p, "Tt ") && parse_time(&p, &tm);
+    if (ok && skip(&p, "."))
+        ok = (us = fraction_us(&p)) >= 0;
+    if (!ok || !zone_s(&p, &offset_s))
+        return det_fail(err, DET_EINVAL,
+                        "\"%.40s\" is not a time; expected e.g. 2023-07-06T23:56:54.311328Z",
+                        rfc3339);
+    *ret_wall_us = ((int64_t)timegm(&tm) - offset_s) * 1000000 + us;
+    return 0;
+}

@@ -1,0 +1,67 @@
+#include "det/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void set_text(struct det_err *err, int code, const char *text)
+{
+    size_t n = strlen(text);
+    if (n >= sizeof err->text)
+        n = sizeof err->text - 1;
+    memcpy(err->text, text, n);
+    err->text[n] = '\0';
+    err->code = code;
+}
+
+int det_fail(struct det_err *err, int code, const char *fmt, ...)
+{
+    if (!err)
+        return code;
+    char text[DET_ERR_TEXT_MAX]; /* the arguments may point into err->text */
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    set_text(err, code, text);
+    return code;
+}
+
+/* text += tail, cut at the end of the room. */
+static void append(char text[DET_ERR_TEXT_MAX], const char *tail)
+{
+    size_t n = strlen(text);
+    size_t more = strnlen(tail, DET_ERR_TEXT_MAX - 1 - n);
+    memcpy(text + n, tail, more);
+    text[n + more] = '\0';
+}
+
+int det_wrap(struct det_err *err, int rc, const char *fmt, ...)
+{
+    if (!err)
+        return rc;
+    char text[DET_ERR_TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    append(text, ": ");
+    append(text, err->text);
+    set_text(err, rc, text);
+    return rc;
+}
+
+const char *det_strerror(int code)
+{
+    switch (code) {
+    case DET_OK:
+        return "success";
+#define X(name, number, words)                                                                     \
+    case name:                                                                                     \
+        return words;
+        DET_ERRORS(X)
+#undef X
+    default:
+        return "unknown error";
+    }
+}

@@ -1,0 +1,137 @@
+#include "hash.h"
+
+#include "mem.h"
+#include <assert.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <string.h>
+#include <unistd.h>
+
+/* OpenSSL's digest context is used as ours: no member of our own is needed. */
+static EVP_MD_CTX *ctx(struct hash *h)
+{
+    return (EVP_MD_CTX *)h;
+}
+
+static const EVP_MD *digest(enum hash_kind kind)
+{
+    switch (kind) {
+    case HASH_MD5:
+        return EVP_md5();
+    case HASH_SHA256:
+        return EVP_sha256();
+    default:
+        return EVP_sha512();
+    }
+}
+
+struct hash *hash_create(enum hash_kind kind)
+{
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    if (!c || EVP_DigestInit_ex(c, digest(kind), NULL) != 1)
+        abort();
+    return (struct hash *)c;
+}
+
+void hash_add(struct hash *h, const void *p, size_t n)
+{
+    if (n && EVP_DigestUpdate(ctx(h), p, n) != 1)
+        abort();
+}
+
+void hash_end(struct hash *h, char hex[HASH_HEX_MAX])
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    if (EVP_DigestFinal_ex(ctx(h), sum, &n) != 1)
+        abort();
+    EVP_MD_CTX_free(ctx(h));
+    for (unsigned i = 0; i < n; i++) {
+        hex[2 * i] = "0123456789abcdef"[sum[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[sum[i] & 15];
+    }
+    hex[2 * n] = '\0';
+}
+
+void hash_bytes(enum hash_kind kind, const void *p, size_t n, char hex[HASH_HEX_MAX])
+{
+    struct hash *h = hash_create(kind);
+    hash_add(h, p, n);
+    hash_end(h, hex);
+}
+
+int hash_fd(enum hash_kind kind, int fd, char hex[HASH_HEX_MAX], struct det_err *err)
+{
+    struct hash *h = hash_create(kind);
+    det_cleanup(freep) char *chunk = det_alloc(1 << 16);
+    ssize_t n;
+    while ((n = read(fd, chunk, 1 << 16)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            break;
+        hash_add(h, chunk, (size_t)n);
+    }
+    int saved = errno;
+    hash_end(h, hex);
+    return n < 0 ? det_fail(err, DET_EIO, "read: %s", strerror(saved)) : 0;
+}
+
+uint64_t hash_fnv64(const void *p, size_t n)
+{
+    const unsigned char *b = p;
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+int hash_equal(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    return n == strlen(b) && CRYPTO_memcmp(a, b, n) == 0;
+}
+
+/* One nibble at a time: the table is small enough to be written down and checked by eye. */
+static uint32_t crc32c_plain(uint32_t crc, const unsigned char *p, size_t n)
+{
+    static const uint32_t by_nibble[16] = {
+        0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+        0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+        0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+    };
+    while (n--) {
+        crc ^= *p++;
+        crc = crc >> 4 ^ by_nibble[crc & 15];
+        crc = crc >> 4 ^ by_nibble[crc & 15];
+    }
+    return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static uint32_t crc32c_sse(uint32_t crc, const unsigned char *p,
+                                                             size_t n)
+{
+    uint64_t c = crc;
+    for (; n >= 8; n -= 8, p += 8) {
+        uint64_t v;
+        memcpy(&v, p, 8);
+        c = __builtin_ia32_crc32di(c, v);
+    }
+    crc = (uint32_t)c;
+    while (n--)
+        crc = __builtin_ia32_crc32qi(crc, *p++);
+    return crc;
+}
+#endif
+
+uint32_t crc32c(uint32_t crc, const void *p, size_t n)
+{
+    crc = ~crc;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("sse4.2"))
+        return ~crc32c_sse(crc, p, n);
+#endif
+    return ~crc32c_plain(crc, p, n);
+}

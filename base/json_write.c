@@ -1,0 +1,146 @@
+/* The printer. Ours and not jansson's, because jansson cannot print the shortest double that reads
+ * back, and because canonical text must not depend on a library's version. */
+#include "json.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PRETTY = 1, SORTED = 2 };
+
+static void write_value(struct buf *out, const json_t *j, unsigned flags, int depth);
+
+static void write_real(struct buf *out, double v)
+{
+    char text[32];
+    /* 15 digits give back every decimal of up to 15; below the normal range fewer may do. */
+    int digits = fabs(v) < DBL_MIN ? 1 : 15;
+    do
+        snprintf(text, sizeof text, "%.*g", digits, v);
+    while (digits++ < 17 && strtod(text, NULL) != v);
+    buf_add_str(out, text);
+    if (!strpbrk(text, ".en"))
+        buf_add_str(out, ".0"); /* so that it is read back as a real */
+}
+
+static void write_string(struct buf *out, const char *s, size_t n)
+{
+    buf_add_ch(out, '"');
+    size_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c >= 0x20 && c != '"' && c != '\\')
+            continue;
+        buf_add(out, s + from, i - from);
+        from = i + 1;
+        if (c == '"' || c == '\\')
+            buf_addf(out, "\\%c", c);
+        else if (c == '\n')
+            buf_add_str(out, "\\n");
+        else
+            buf_addf(out, "\\u%04x", c);
+    }
+    buf_add(out, s + from, n - from);
+    buf_add_ch(out, '"');
+}
+
+static void line_break(struct buf *out, unsigned flags, int depth)
+{
+    if (flags & PRETTY)
+        buf_addf(out, "\n%*s", depth * 2, "");
+}
+
+static void write_array(struct buf *out, const json_t *j, unsigned flags, int depth)
+{
+    size_t n = json_array_size(j);
+    buf_add_ch(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        line_break(out, flags, depth + 1);
+        write_value(out, json_array_get(j, i), flags, depth + 1);
+    }
+    if (n)
+        line_break(out, flags, depth);
+    buf_add_ch(out, ']');
+}
+
+static void write_member(struct buf *out, const char *key, const json_t *v, unsigned flags,
+                         int depth)
+{
+    line_break(out, flags, depth);
+    write_string(out, key, strlen(key));
+    buf_add_str(out, flags & PRETTY ? ": " : ":");
+    write_value(out, v, flags, depth);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void write_object(struct buf *out, const json_t *j, unsigned flags, int depth)
+{
+    size_t n = json_object_size(j), i = 0;
+    det_cleanup(freep) const char **keys = det_alloc((n + 1) * sizeof *keys);
+    const char *key;
+    json_t *v;
+    json_object_foreach((json_t *)j, key, v) keys[i++] = key;
+    if (flags & SORTED)
+        qsort(keys, n, sizeof *keys, by_text);
+    buf_add_ch(out, '{');
+    for (i = 0; i < n; i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        write_member(out, keys[i], json_object_get(j, keys[i]), flags, depth + 1);
+    }
+    if (n)
+        line_break(out, flags, depth);
+    buf_add_ch(out, '}');
+}
+
+static void write_value(struct buf *out, const json_t *j, unsigned flags, int depth)
+{
+    switch (j ? json_typeof(j) : JSON_NULL) {
+    case JSON_OBJECT:
+        write_object(out, j, flags, depth);
+        break;
+    case JSON_ARRAY:
+        write_array(out, j, flags, depth);
+        break;
+    case JSON_STRING:
+        write_string(out, json_string_value(j), json_string_length(j));
+        break;
+    case JSON_INTEGER:
+        buf_addf(out, "%lld", (long long)json_integer_value(j));
+        break;
+    case JSON_REAL:
+        write_real(out, json_real_value(j));
+        break;
+    default:
+        buf_add_str(out, json_is_true(j) ? "true" : json_is_false(j) ? "false" : "null");
+    }
+}
+
+void json_write(struct buf *out, const json_t *j)
+{
+    write_value(out, j, 0, 0);
+}
+
+void json_write_sorted(struct buf *out, const json_t *j)
+{
+    write_value(out, j, SORTED, 0);
+}
+
+void json_write_pretty(struct buf *out, const json_t *j)
+{
+    write_value(out, j, PRETTY, 0);
+}
+
+char *json_text(const json_t *j)
+{
+    struct buf out = BUF_INIT;
+    json_write(&out, j);
+    return buf_steal(&out);
+}

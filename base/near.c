@@ -1,0 +1,54 @@
+#include "near.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NAME_MAX_LEN 64
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+size_t near_distance(const char *a, const char *b)
+{
+    size_t row[NAME_MAX_LEN + 1];
+    size_t na = strlen(a), nb = strlen(b);
+    if (na > NAME_MAX_LEN || nb > NAME_MAX_LEN)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t change = tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]);
+            size_t best = min3(row[j] + 1, row[j - 1] + 1, diagonal + change);
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+int near_enough(const char *a, size_t distance)
+{
+    size_t limit = strlen(a) / 3;
+    return distance <= (limit ? limit : 1);
+}
+
+const char *near_name(const char *word, const char *const *names, size_t n)
+{
+    const char *best = NULL;
+    size_t best_distance = SIZE_MAX;
+    for (size_t i = 0; i < n; i++) {
+        size_t d = near_distance(word, names[i]);
+        if (d < best_distance) {
+            best_distance = d;
+            best = names[i];
+        }
+    }
+    return best && near_enough(word, best_distance) ? best : NULL;
+}
