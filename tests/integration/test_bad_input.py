@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Bad input gets a clear error: what was wrong, where, how to mend it. usage: test_bad_input.py api|trials"""
+import base64
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import ApiError, Cluster, processes_with, wait_until  # noqa: E402
+
+CONFIG = {"name": "bad", "entrypoint": "model_def:Bad", "max_restarts": 0, "hyperparameters": {"global_batch_size": 4},
+          "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 20}}}
+
+
+
+def refused(c, call, *words):
+    try:
+        call()
+    except ApiError as e:
+        for w in words:
+            assert w in e.text, f"{w!r} is not in {e.text!r}"
+        return e
+    raise AssertionError(f"accepted; expected an error with {words}")
+
+
+def post(c, config, files=()):
+    text = config if isinstance(config, str) else json.dumps(config)
+    return c.api("POST", "/experiments", {"config": text, "modelDefinition": list(files), "activate": False})
+
+
+def entry(path, content=b"x", kind=48):
+    return {"path": path, "type": kind, "content": base64.b64encode(content).decode(), "mtime": "0", "mode": 0o100644, "uid": 0, "gid": 0}
+
+
+def raw(c, data):
+    with socket.create_connection(("127.0.0.1", c.port), 20) as s:
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        got = b""
+        while chunk := s.recv(65536):
+            got += chunk
+        return got.decode(errors="replace")
+
+
+def test_api():
+    with Cluster(agents=1, slots=2) as c:
+        refused(c, lambda: post(c, "name: [unclosed\nentrypoint: x\n"), "line")
+        refused(c, lambda: post(c, {**CONFIG, "seracher": {}}), "seracher", "searcher")
+        wrong = {**CONFIG, "max_restarts": "many", "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": -3}}}
+        refused(c, lambda: post(c, wrong), "max_restarts", "searcher.max_length")  # all mistakes at once
+        refused(c, lambda: post(c, {**CONFIG, "searcher": {"name": "adaptive_asha", "metric": "loss", "max_length": {"batches": 3}, "max_trials": 4}}), "adaptive_asha")
+        refused(c, lambda: post(c, CONFIG, [entry("../../etc/passwd")]), "..")
+        refused(c, lambda: post(c, CONFIG, [entry("/etc/passwd")]), "/etc/passwd")
+        refused(c, lambda: c.api("GET", "/experiments/999999"), "not found")
+        refused(c, lambda: c.api("GET", "/experiments/abc"))
+        before = c.sql("SELECT count(*) FROM experiments")
+        big = base64.b64encode(os.urandom(1 << 20)).decode()
+        huge = [{**entry(f"blob{i}"), "content": big} for i in range(72)]
+        e = refused(c, lambda: post(c, CONFIG, huge))
+        assert e.status in (400, 413, 429), e
+        # a wrong token; a body cut short; a body that is no JSON
+        token, c.token = c.token, "nonsense"
+        assert refused(c, lambda: c.request("GET", "/experiments")).status == 401
+        c.token = token
+        whole = json.dumps({"config": json.dumps(CONFIG), "modelDefinition": []})
+        head = f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(whole)}\r\n\r\n"
+        raw(c, (head + whole[: len(whole) // 2]).encode())
+        answer = raw(c, (head.replace(str(len(whole)), "7") + "{nope: ").encode())
+        assert " 400 " in answer.splitlines()[0] and "line" in answer, answer
+        assert c.sql("SELECT count(*) FROM experiments") == before
+
+
+def write_trial(d, name="Bad", top="", create="", train=""):
+    src = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "bad_trial.c.in")).read()
+    for key, value in (("@TOP@", top), ("@CREATE@", create), ("@TRAIN@", train), ("@NAME@", name)):
+        src = src.replace(key, value)
+    with open(os.path.join(d, "model_def.c"), "w") as f:
+        f.write(src)
+
+
+def run_trial(c, state="STATE_ERROR", config=None, **code):
+    with tempfile.TemporaryDirectory() as d:
+        write_trial(d, **code)
+        exp = c.create(json.dumps({**CONFIG, **(config or {})}), d)
+        c.wait(exp, state, 120)
+        trial = c.trials(exp)[0]
+        wait_until(lambda: not processes_with(f"DET_EXPERIMENT_ID={exp}") and c.slots_free(), 15, "the end of the task")
+        return trial, c.logs(trial["id"])
+
+
+def test_trials():
+    with Cluster(agents=1, slots=1, master_args=["--stall-timeout", "5"]) as c:
+        ok, log = run_trial(c, "STATE_COMPLETED")
+        assert ok["totalBatchesProcessed"] == 20, ok
+        _, log = run_trial(c, top="int broken(void) { return not_declared; }")
+        assert "not_declared" in log and "model_def.c" in log, log
+        _, log = run_trial(c, train="if (batch_idx == 3) { volatile int *p = NULL; *p = 1; }")
+        assert "train_batch" in log and "batch 3" in log, log
+        _, log = run_trial(c, train="if (batch_idx == 4) for (;;) sleep(1);")
+        assert "stall" in log.lower() and "4" in log, log
+        _, log = run_trial(c, create='det_trial_invalid_hp(ctx, "no such learning rate");', state="STATE_COMPLETED")
+        assert "no such learning rate" in log, log
+        _, log = run_trial(c, create='det_hparam_f64(ctx, "optimizer.lr");')
+        assert "optimizer.lr" in log, log
+
+
+def test_gigabyte():
+    """A trial that prints 1 GB neither fills memory nor stops the master."""
+    with Cluster(agents=1, slots=1) as c:
+        code = 'if (batch_idx == 1) { static char line[8000]; memset(line, 120, sizeof line - 2); line[7998] = 10; for (int i = 0; i < 131072; i++) fputs(line, stdout); }'
+        with tempfile.TemporaryDirectory() as d:
+            write_trial(d, train=code)
+            exp = c.create(json.dumps(CONFIG), d)
+            wait_until(lambda: c.trials(exp) and c.trials(exp)[0]["state"] == "STATE_RUNNING", 60, "running")
+            most = [0]
+
+            def done():
+                for name in ("master", "agent-0"):
+                    with open(f"/proc/{c.pid(name)}/status") as f:
+                        rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) // 1024
+                    most[0] = max(most[0], rss)
+                return c.experiment(exp)["state"] in ("STATE_COMPLETED", "STATE_ERROR")
+            wait_until(done, 300, "the end of a chatty trial")
+            assert c.experiment(exp)["state"] == "STATE_COMPLETED"
+            assert most[0] < (300 if not os.environ.get("DET_SANITIZED") else 2000), f"{most[0]} MB resident"
+
+
+def test_disk():
+    """No space for a checkpoint: the trial fails, names the place, and nothing half is registered."""
+    with Cluster(agents=1, slots=1) as c:
+        small = c.path("checkpoints")
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0777", "tmpfs", small], capture_output=True).returncode != 0:
+            print("a small file system cannot be mounted here: skipped")
+            sys.exit(77)
+        try:
+            trial, log = run_trial(c, top="#define WIDE 1")
+            assert "No space left" in log and small in log, log
+            cps = c.api("GET", f"/trials/{trial['id']}/checkpoints")["checkpoints"]
+            assert not cps, cps
+        finally:
+            subprocess.run(["umount", "-l", small])
+
+
+if __name__ == "__main__":
+    globals()["test_" + sys.argv[1]]()

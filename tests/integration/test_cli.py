@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""det as a person types it: results, exit codes, and what it says about mistakes."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
+
+DIGITS = os.path.join(TOP, "examples/digits")
+CONST = os.path.join(DIGITS, "const.yaml")
+
+
+def says(r, code, *words):
+    assert r.returncode == code, (r.returncode, r.stdout, r.stderr)
+    for w in words:
+        assert w in r.stdout + r.stderr, f"{w!r} is not in {r.stdout}{r.stderr}"
+
+
+def test_usage():
+    def det(*args):
+        return subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env={**os.environ, "DET_MASTER": "http://127.0.0.1:9"})
+    says(det(), 2, "experiment", "usage")
+    says(det("--help"), 0, "experiment", "checkpoint")
+    says(det("--version"), 0, "0.27")
+    says(det("experment", "list"), 2, "did you mean 'experiment'")
+    says(det("experiment", "lst"), 2, "did you mean 'list'")
+    says(det("experiment"), 2, "create", "pause")
+    says(det("e", "describe"), 2, "usage is  det experiment describe ID")
+    says(det("e", "describe", "one"), 2, "number")
+    says(det("e", "create", "--folow", "x"), 2, "--folow", "--follow")
+    says(det("e", "create", "/nonexistent.yaml"), 1, "/nonexistent.yaml")
+    says(det("e", "list"), 1, "127.0.0.1:9")
+
+
+def test_commands():
+    with Cluster(agents=1, slots=2) as c:
+        c.det("user", "whoami")
+        says(c.det("master", "info"), 0, "version")
+        says(c.det("agent", "list"), 0, "agent-0")
+        says(c.det("slot", "list"), 0, "agent-0", "free")
+        small = ["--config", "searcher.max_length.batches=60", "--config", "scheduling_unit=20"]
+        r = c.det("e", "create", CONST, DIGITS, *small, "-f")
+        says(r, 0, "Created experiment 1")
+        says(c.det("e", "list"), 0, "COMPLETED")
+        says(c.det("e", "describe", "1"), 0, "COMPLETED", "learning_rate")
+        listed = json.loads(c.det("e", "list", "--json").stdout)
+        assert [e["id"] for e in listed] == [1]
+        says(c.det("e", "wait", "1"), 0)
+        says(c.det("e", "list-trials", "1"), 0, "COMPLETED")
+        cps = json.loads(c.det("e", "list-checkpoints", "1", "--json").stdout)
+        uuid = cps[0]["uuid"]
+        says(c.det("e", "lc", "1", "--best", "1"), 0, c.path("checkpoints", ""))
+        says(c.det("checkpoint", "describe", uuid), 0, "state_dict.pth")
+        out = c.path("download")
+        c.det("checkpoint", "download", uuid, "-o", out)
+        assert open(out + "/state_dict.pth", "rb").read(2) == b"PK"
+        assert c.det("e", "logs", "1").stdout
+        says(c.det("t", "describe", "1"), 0, "validation", "checkpoint")
+        says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")
+        says(c.det("e", "wait", "2", check=False), 1, "paused")
+        says(c.det("e", "activate", "2"), 0)
+        wait_until(lambda: c.trials(2) and c.trials(2)[0]["totalBatchesProcessed"] > 0 or c.experiment(2)["state"] == "STATE_COMPLETED", 60, "batches")
+        says(c.det("e", "kill", "2"), 0)
+        says(c.det("e", "kill", "77", check=False), 1, "77", "not found")
+        wait_until(lambda: c.experiment(2)["state"] in ("STATE_CANCELED", "STATE_COMPLETED"), 30, "the end")
+        says(c.det("e", "archive", "2"), 0)
+        assert "2" not in [line.split()[0] for line in c.det("e", "list").stdout.splitlines()[1:]]
+        says(c.det("e", "create", CONST, DIGITS, "--config", "searcher.name=nosuch", check=False), 1, "searcher.name")
+        says(c.det("e", "list", check=False, env={"DET_PASS_FILE": "", "DET_PASS": "wrong", "XDG_CONFIG_HOME": c.path("other")}), 1, "admin")
+        says(c.det("job", "list"), 0)
+
+
+if __name__ == "__main__":
+    globals()["test_" + sys.argv[1]]()
