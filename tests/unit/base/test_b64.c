@@ -1,0 +1,47 @@
+#include "b64.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "rng.h"
+#include <string.h>
+
+/* RFC 4648, section 10. */
+static void test_vectors(void **state)
+{
+    static const char *const v[][2] = {{"", ""},         {"f", "Zg=="},       {"fo", "Zm8="},
+                                       {"foo", "Zm9v"},  {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
+                                       {"foobar", "Zm9vYmFy"}};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        struct buf b = BUF_INIT, back = BUF_INIT;
+        b64_encode(&b, v[i][0], strlen(v[i][0]));
+        assert_string_equal(buf_str(&b), v[i][1]);
+        assert_int_equal(b64_decode(&back, buf_str(&b), b.len, NULL), 0);
+        assert_string_equal(buf_str(&back), v[i][0]);
+        buf_finish(&b);
+        buf_finish(&back);
+    }
+}
+
+static void test_bad(void **state)
+{
+    static const char *const bad[] = {"Zg=", "Z===", "====", "Zm9v!mFy", "Zg==Zg==", "Zm 9vYg="};
+    struct buf b = BUF_INIT;
+    buf_add_str(&b, "keep");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(b64_decode(&b, bad[i], strlen(bad[i]), NULL), DET_EINVAL);
+        assert_string_equal(b.p, "keep");
+    }
+    buf_finish(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_bad),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+#include "det/err.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+static void test_fail_and_wrap(void **state)
+{
+    struct det_err err;
+    assert_int_equal(det_fail(&err, DET_ENOENT, "open %s", "a"), DET_ENOENT);
+    assert_int_equal(err.code, DET_ENOENT);
+    assert_int_equal(det_wrap(&err, DET_EIO, "checkpoint %d", 7), DET_EIO);
+    assert_string_equal(err.text, "checkpoint 7: open a");
+    assert_int_equal(err.code, DET_EIO);
+    assert_int_equal(det_fail(NULL, DET_EPERM, "x"), DET_EPERM);
+    assert_int_equal(det_wrap(NULL, DET_EPERM, "x"), DET_EPERM);
+}
+
+static void test_own_text_as_argument(void **state)
+{
+    struct det_err err;
+    det_fail(&err, DET_EINVAL, "inner");
+    det_fail(&err, DET_EINVAL, "outer(%s)", err.text);
+    assert_string_equal(err.text, "outer(inner)");
+}
+
+static void test_long_text_is_cut(void **state)
+{
+    struct det_err err;
+    det_fail(&err, DET_EINVAL, "%5000s", "x");
+    assert_int_equal(strlen(err.text), DET_ERR_TEXT_MAX - 1);
+    det_wrap(&err, DET_EINVAL, "head");
+    assert_int_equal(strlen(err.text), DET_ERR_TEXT_MAX - 1);
+    assert_memory_equal(err.text, "head: ", 6);
+}
+
+static void test_words(void **state)
+{
+    assert_string_equal(det_strerror(DET_ENOENT), "not found");
+    assert_string_equal(det_strerror(0), "success");
+    assert_string_equal(det_strerror(-999), "unknown error");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fail_and_wrap),
+        cmocka_unit_test(test_own_text_as_argument),
+        cmocka_unit_test(test_long_text_is_cut),
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
