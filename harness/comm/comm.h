@@ -3,12 +3,13 @@
  * or processes). Gradients on GPUs go through comm_device.h, which uses one of these to find its peers.
  *
  * Every rank calls the same functions in the same order; a call returns when this rank has its result.
- * Results are equal on all ranks, bit for bit: every sum is formed in rank order over a fixed
- * partition, so it depends on the values and the number of ranks alone.
+ * Results are equal on all ranks, bit for bit, and the same in every run: the order of a sum depends on
+ * its length and the number of ranks alone.
  *
  * A peer that dies gives DET_EPEER at once, one that stays silent for timeout_ms DET_ETIMEOUT; the text
- * names the rank when it is known. After either the communicator is dead: every later call fails the
- * same way, and only comm_close() remains. A comm belongs to one thread at a time.
+ * names the ranks, since rank 0 keeps a connection to each and knows who is gone and who did not
+ * answer. After either the communicator is dead: every later call fails the same way, and only
+ * comm_close() remains. A comm belongs to one thread at a time.
  */
 #ifndef COMM_H
 #define COMM_H
@@ -23,6 +24,7 @@ struct comm_options {
     const char *chief_host;     /* address of rank 0's host; NULL: 127.0.0.1; borrowed */
     const char *bind_host;      /* this host's address as peers reach it; NULL: found from the route */
     int port;                   /* where rank 0 listens for the rendezvous */
+    const char *secret;         /* shared by the ranks of one run; others are refused; NULL: none */
     int timeout_ms;             /* of one collective; 0: 30,000 */
     int join_timeout_ms;        /* for all ranks to come; 0: 60,000 */
 };
@@ -31,9 +33,13 @@ struct comm;
 
 /* Joins the group; returns when all ranks are in it. size 1 needs no network and cannot fail. */
 int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *err);
-/* RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, DET_CHIEF_IP, C10D_PORT (29400); unset: one rank.
+/* RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, DET_CHIEF_IP, C10D_PORT (29400), and
+ * DET_SESSION_TOKEN as the secret; RANK or WORLD_SIZE unset: one rank.
  * The strings are borrowed from the environment. DET_EINVAL names a bad variable. */
 int comm_options_from_env(struct comm_options *ret, struct det_err *err);
+/* Patience of the following collectives; 0: back to what comm_open() was given. For waits on work that
+ * one rank does alone (a checkpoint, a whole validation). Must be called on every rank alike. */
+void comm_set_timeout(struct comm *c, int timeout_ms);
 void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
 
 const char *comm_name(const struct comm *c); /* "none", "gloo" */

@@ -1,0 +1,165 @@
+#include "comm_store.h"
+
+#include "clk.h"
+#include "comm_net.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct comm_store {
+    int fd; /* -1: broken */
+    char server[128];
+};
+
+static int send_frame(struct comm_store *s, enum comm_store_op op, const char *key, const void *p,
+                      size_t n, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    comm_net_frame(&b, op, key, p, n);
+    int rc = comm_net_send(s->fd, b.p, b.len, err);
+    return rc < 0 ? det_wrap(err, rc, "rendezvous at %s", s->server) : 0;
+}
+
+/* Receives a VALUE frame whole before the deadline; *ret is malloc'ed. */
+static int recv_value(struct comm_store *s, int64_t deadline_ms, void **ret, size_t *ret_n,
+                      struct det_err *err)
+{
+    struct comm_store_frame f;
+    int rc = comm_net_recv(s->fd, &f, sizeof f, deadline_ms, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "rendezvous at %s", s->server);
+    if (f.op != COMM_STORE_VALUE || f.key_bytes || f.value_bytes > COMM_STORE_VALUE_MAX)
+        return det_fail(err, DET_ECORRUPT, "rendezvous at %s: not an answer of a rank", s->server);
+    det_cleanup(freep) void *p = det_alloc(f.value_bytes + 1);
+    rc = comm_net_recv(s->fd, p, f.value_bytes, deadline_ms, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "rendezvous at %s", s->server);
+    ((char *)p)[f.value_bytes] = 0;
+    *ret_n = f.value_bytes;
+    *ret = det_take(p);
+    return 0;
+}
+
+/* A half-read answer leaves the stream out of step, so any failure ends the connection. */
+static int broken(struct comm_store *s, int rc)
+{
+    det_closep(&s->fd);
+    s->fd = -1;
+    return rc;
+}
+
+static int hello(struct comm_store *s, const struct comm_store_options *o, int64_t deadline_ms,
+                 struct det_err *err)
+{
+    struct comm_store_hello h = {.rank = (uint32_t)o->rank};
+    const char *secret = o->secret ? o->secret : "";
+    hash_bytes(HASH_SHA256, secret, strlen(secret), h.secret);
+    int rc = send_frame(s, COMM_STORE_HELLO, "", &h, sizeof h, err);
+    if (rc < 0)
+        return rc;
+    void *answer = NULL;
+    size_t n;
+    rc = recv_value(s, deadline_ms, &answer, &n, err);
+    free(answer);
+    if (rc == DET_EPEER)
+        return det_fail(err, DET_EPERM,
+                        "rendezvous at %s: rank %d was refused (another run's secret, or the rank "
+                        "is there already)", s->server, o->rank);
+    return rc;
+}
+
+static int dial_until(const struct comm_store_options *o, int64_t deadline_ms, struct det_err *err)
+{
+    for (;;) {
+        int fd = comm_net_dial(o->host, o->port, deadline_ms, err);
+        if (fd >= 0)
+            return fd;
+        if (clk_mono_ms() + 20 >= deadline_ms)
+            return det_fail(err, DET_ETIMEOUT,
+                            "rank 0 did not open %s:%d within %d ms", o->host, o->port,
+                            o->timeout_ms);
+        poll(NULL, 0, 10); /* refused: rank 0 is not there yet */
+    }
+}
+
+int comm_store_connect(const struct comm_store_options *o, struct comm_store **ret,
+                       struct det_err *err)
+{
+    int64_t deadline_ms = clk_mono_ms() + o->timeout_ms;
+    int fd = dial_until(o, deadline_ms, err);
+    if (fd < 0)
+        return fd;
+    struct comm_store *s = det_zalloc(sizeof *s);
+    s->fd = fd;
+    snprintf(s->server, sizeof s->server, "%.100s:%d", o->host, o->port);
+    int rc = hello(s, o, deadline_ms, err);
+    if (rc < 0) {
+        comm_store_close(s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+void comm_store_close(struct comm_store *s)
+{
+    if (!s)
+        return;
+    det_closep(&s->fd);
+    free(s);
+}
+
+int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t n,
+                   struct det_err *err)
+{
+    if (s->fd < 0)
+        return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
+    if (strlen(key) > COMM_STORE_KEY_MAX || n > COMM_STORE_VALUE_MAX)
+        return det_fail(err, DET_ETOOBIG, "rendezvous key %.40s: %zu bytes", key, n);
+    int rc = send_frame(s, COMM_STORE_PUT, key, p, n, err);
+    return rc < 0 ? broken(s, rc) : 0;
+}
+
+int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret, size_t *ret_n,
+                    struct det_err *err)
+{
+    if (s->fd < 0)
+        return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
+    int rc = send_frame(s, COMM_STORE_GET, key, NULL, 0, err);
+    if (rc == 0)
+        rc = recv_value(s, clk_mono_ms() + timeout_ms, ret, ret_n, err);
+    return rc < 0 ? broken(s, rc) : 0;
+}
+
+int comm_store_local_address(const struct comm_store *s, char *out, size_t cap, struct det_err *err)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    if (getsockname(s->fd, (struct sockaddr *)&a, &n) < 0)
+        return det_fail(err, DET_EIO, "getsockname: %s", strerror(errno));
+    int rc = getnameinfo((struct sockaddr *)&a, n, out, (socklen_t)cap, NULL, 0, NI_NUMERICHOST);
+    return rc ? det_fail(err, DET_EIO, "address of this host: %s", gai_strerror(rc)) : 0;
+}
+
+void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
+{
+    uint32_t ms = (uint32_t)wait_ms;
+    void *text = NULL;
+    size_t n;
+    if (s->fd < 0 || send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL) < 0 ||
+        recv_value(s, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL) < 0) {
+        broken(s, 0);
+        buf_add_str(out, "rank 0 is gone or does not answer");
+        return;
+    }
+    buf_add(out, text, n);
+    free(text);
+}

@@ -1,0 +1,62 @@
+/*
+ * How ranks find each other: a small key-value store over TCP, served by a thread of rank 0 and gone
+ * with it. After the rendezvous the connections stay, silent: that is how rank 0 knows which process
+ * died when a collective breaks.
+ *
+ * Wire: a frame is {u32 op, u32 key bytes, u32 value bytes} in little-endian order, key, value. The first
+ * frame of a connection is HELLO, its value the rank and the hash of the shared secret; anything else,
+ * another secret, a length out of bounds or a rank that is there already ends the connection.
+ */
+#ifndef COMM_STORE_H
+#define COMM_STORE_H
+
+#include "buf.h"
+#include "comm_impl.h"
+#include "det/err.h"
+#include "hash.h"
+#include <stdint.h>
+
+#define COMM_STORE_KEY_MAX 256
+#define COMM_STORE_VALUE_MAX (1u << 20)
+#define COMM_STORE_RANKS_MAX 4096
+
+enum comm_store_op {
+    COMM_STORE_HELLO = 1, /* value: struct comm_store_hello; answered by VALUE when all is well */
+    COMM_STORE_PUT,       /* key, value; no answer */
+    COMM_STORE_GET,       /* key; answered by VALUE once the key is there */
+    COMM_STORE_VERDICT,   /* value: u32 ms; answered by VALUE: a text that names the lost ranks */
+    COMM_STORE_VALUE      /* key empty */
+};
+
+struct comm_store_frame {
+    uint32_t op, key_bytes, value_bytes;
+};
+struct comm_store_hello {
+    uint32_t rank;
+    char secret[HASH_HEX_MAX];
+};
+
+struct comm_store_options {
+    const char *host; /* of rank 0 */
+    int port, rank, size;
+    const char *secret;
+    int timeout_ms;   /* for the server to come up */
+};
+
+/* The server: a thread. DET_EIO if the address cannot be listened on. */
+struct comm_store_server;
+int comm_store_serve(const struct comm_store_options *o, struct comm_store_server **ret,
+                     struct det_err *err);
+void comm_store_server_stop(struct comm_store_server *s); /* NULL ok */
+
+/* A rank's connection. Retried until the server is there; DET_ETIMEOUT, DET_EPERM (secret). */
+int comm_store_connect(const struct comm_store_options *o, struct comm_store **ret,
+                       struct det_err *err);
+void comm_store_close(struct comm_store *s); /* NULL ok */
+/* This end's address as the server's host sees it: how peers reach this host. */
+int comm_store_local_address(const struct comm_store *s, char *out, size_t cap, struct det_err *err);
+/* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends "rank 2
+ * is gone", or nothing when all is well as far as known. */
+void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out);
+
+#endif

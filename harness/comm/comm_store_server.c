@@ -1,0 +1,301 @@
+/* Rank 0's side of the store: one thread, one poll loop, no locks (it shares nothing but the stop
+ * descriptor). */
+#include "clk.h"
+#include "comm_net.h"
+#include "comm_store.h"
+#include "map.h"
+#include "mem.h"
+#include "vec.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct value {
+    void *p;
+    size_t n;
+};
+
+struct peer {
+    int fd;
+    int rank;                  /* -1 before HELLO */
+    struct buf in;
+    char *want;                /* key of a GET that waits */
+    int64_t verdict_ms;        /* when a VERDICT must be answered; 0: none asked */
+};
+
+struct comm_store_server {
+    pthread_t thread;
+    int listener, stop;
+    int size;
+    char secret[HASH_HEX_MAX];
+    struct map *values;        /* key -> struct value * */
+    VEC(struct peer *) peers;
+    bool *seen, *gone, *failed; /* by rank */
+};
+
+static void reply(struct peer *p, const void *v, size_t n)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    comm_net_frame(&b, COMM_STORE_VALUE, "", v, n);
+    comm_net_send(p->fd, b.p, b.len, NULL); /* a broken connection shows at the next read */
+}
+
+static void on_put(struct comm_store_server *s, const char *key, const void *p, size_t n)
+{
+    struct value *v = det_zalloc(sizeof *v);
+    v->p = det_memdup(n ? p : "", n ? n : 1);
+    v->n = n;
+    struct value *old = map_put(s->values, key, v);
+    if (old)
+        free(old->p);
+    free(old);
+    for (size_t i = 0; i < s->peers.n; i++) {
+        struct peer *w = s->peers.v[i];
+        if (!w->want || strcmp(w->want, key) != 0)
+            continue;
+        free(w->want);
+        w->want = NULL;
+        reply(w, v->p, v->n);
+    }
+}
+
+static void on_get(struct comm_store_server *s, struct peer *p, const char *key)
+{
+    const struct value *v = map_get(s->values, key);
+    if (v) {
+        reply(p, v->p, v->n);
+        return;
+    }
+    free(p->want);
+    p->want = det_strdup(key);
+}
+
+/* False ends the connection. */
+static bool on_hello(struct comm_store_server *s, struct peer *p, const void *v, size_t n)
+{
+    struct comm_store_hello h;
+    if (n != sizeof h)
+        return false;
+    memcpy(&h, v, sizeof h);
+    h.secret[sizeof h.secret - 1] = 0;
+    if (!hash_equal(h.secret, s->secret) || h.rank >= (uint32_t)s->size || s->seen[h.rank])
+        return false;
+    s->seen[h.rank] = true;
+    p->rank = (int)h.rank;
+    reply(p, "", 0);
+    return true;
+}
+
+static void verdict(const struct comm_store_server *s, struct buf *out)
+{
+    for (int r = 0; r < s->size; r++) {
+        if (!s->gone[r] && s->failed[r])
+            continue;
+        buf_addf(out, "%srank %d %s", out->len ? ", " : "", r,
+                 s->gone[r] ? "is gone" : "does not answer");
+    }
+}
+
+/* Answers who asked, once every rank is accounted for or the time is up. Returns the next deadline. */
+static int64_t verdicts(struct comm_store_server *s)
+{
+    bool all = true;
+    for (int r = 0; r < s->size; r++)
+        all = all && (s->gone[r] || s->failed[r]);
+    int64_t now = clk_mono_ms(), next = INT64_MAX;
+    for (size_t i = 0; i < s->peers.n; i++) {
+        struct peer *p = s->peers.v[i];
+        if (!p->verdict_ms)
+            continue;
+        if (all || now >= p->verdict_ms) {
+            det_cleanup(buf_finish) struct buf b = BUF_INIT;
+            verdict(s, &b);
+            p->verdict_ms = 0;
+            reply(p, buf_str(&b), b.len);
+        } else if (p->verdict_ms < next) {
+            next = p->verdict_ms;
+        }
+    }
+    return next;
+}
+
+static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *v, size_t n)
+{
+    uint32_t ms;
+    if (n != sizeof ms)
+        return false;
+    memcpy(&ms, v, sizeof ms);
+    s->failed[p->rank] = true;
+    p->verdict_ms = clk_mono_ms() + (ms > 60000 ? 60000 : ms);
+    return true;
+}
+
+static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, const char *key,
+                     const void *v, size_t n)
+{
+    if (op == COMM_STORE_HELLO)
+        return p->rank < 0 && on_hello(s, p, v, n);
+    if (p->rank < 0)
+        return false;
+    switch (op) {
+    case COMM_STORE_PUT: on_put(s, key, v, n); return true;
+    case COMM_STORE_GET: on_get(s, p, key); return true;
+    case COMM_STORE_VERDICT: return on_verdict(s, p, v, n);
+    default: return false;
+    }
+}
+
+/* Takes whole frames off p->in. */
+static bool frames(struct comm_store_server *s, struct peer *p)
+{
+    struct comm_store_frame f;
+    while (p->in.len >= sizeof f) {
+        memcpy(&f, p->in.p, sizeof f);
+        if (f.key_bytes > COMM_STORE_KEY_MAX || f.value_bytes > COMM_STORE_VALUE_MAX ||
+            (p->rank < 0 && f.value_bytes > sizeof(struct comm_store_hello)))
+            return false;
+        size_t whole = sizeof f + f.key_bytes + f.value_bytes;
+        if (p->in.len < whole)
+            return true;
+        char key[COMM_STORE_KEY_MAX + 1];
+        memcpy(key, p->in.p + sizeof f, f.key_bytes);
+        key[f.key_bytes] = 0;
+        if (!on_frame(s, p, f.op, key, p->in.p + sizeof f + f.key_bytes, f.value_bytes))
+            return false;
+        buf_consume(&p->in, whole);
+    }
+    return true;
+}
+
+static bool on_readable(struct comm_store_server *s, struct peer *p)
+{
+    char chunk[16384];
+    ssize_t k = recv(p->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+    if (k < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (k == 0)
+        return false;
+    buf_add(&p->in, chunk, (size_t)k);
+    return frames(s, p);
+}
+
+static void drop(struct comm_store_server *s, size_t i)
+{
+    struct peer *p = s->peers.v[i];
+    if (p->rank >= 0)
+        s->gone[p->rank] = true;
+    close(p->fd);
+    buf_finish(&p->in);
+    free(p->want);
+    free(p);
+    vec_remove(&s->peers, i);
+}
+
+static void on_connection(struct comm_store_server *s)
+{
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (s->peers.n >= COMM_STORE_RANKS_MAX + 64) {
+        close(fd);
+        return;
+    }
+    struct timeval patience = {.tv_sec = 2}; /* a peer that does not read must not hold up the others */
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    struct peer *p = det_zalloc(sizeof *p);
+    *p = (struct peer){.fd = fd, .rank = -1};
+    vec_push(&s->peers, p);
+}
+
+static int wait_ms(int64_t deadline)
+{
+    if (deadline == INT64_MAX)
+        return -1;
+    int64_t left = deadline - clk_mono_ms();
+    return left < 0 ? 0 : (int)left;
+}
+
+static void *serve(void *arg)
+{
+    struct comm_store_server *s = arg;
+    VEC(struct pollfd) fds = {0};
+    for (;;) {
+        int64_t next = verdicts(s);
+        fds.n = 0;
+        vec_push(&fds, (struct pollfd){.fd = s->stop, .events = POLLIN});
+        vec_push(&fds, (struct pollfd){.fd = s->listener, .events = POLLIN});
+        for (size_t i = 0; i < s->peers.n; i++)
+            vec_push(&fds, (struct pollfd){.fd = s->peers.v[i]->fd, .events = POLLIN});
+        if (poll(fds.v, fds.n, wait_ms(next)) < 0 && errno != EINTR)
+            break;
+        if (fds.v[0].revents)
+            break;
+        for (size_t i = fds.n - 2; i-- > 0;) /* backwards: drop() moves what follows */
+            if (fds.v[i + 2].revents && !on_readable(s, s->peers.v[i]))
+                drop(s, i);
+        if (fds.v[1].revents)
+            on_connection(s);
+    }
+    vec_free(&fds);
+    return NULL;
+}
+
+static void server_destroy(struct comm_store_server *s)
+{
+    while (s->peers.n)
+        drop(s, s->peers.n - 1);
+    vec_free(&s->peers);
+    const char *key;
+    void *v;
+    for (size_t it = 0; map_next(s->values, &it, &key, &v);) {
+        free(((struct value *)v)->p);
+        free(v);
+    }
+    map_destroy(s->values);
+    det_closep(&s->listener);
+    det_closep(&s->stop);
+    free(s->seen);
+    free(s->gone);
+    free(s->failed);
+    free(s);
+}
+
+int comm_store_serve(const struct comm_store_options *o, struct comm_store_server **ret,
+                     struct det_err *err)
+{
+    int fd = comm_net_listen(o->host, o->port, err);
+    if (fd < 0)
+        return fd;
+    struct comm_store_server *s = det_zalloc(sizeof *s);
+    s->listener = fd;
+    s->stop = eventfd(0, EFD_CLOEXEC);
+    s->size = o->size;
+    const char *secret = o->secret ? o->secret : "";
+    hash_bytes(HASH_SHA256, secret, strlen(secret), s->secret);
+    s->values = map_create();
+    s->seen = det_zalloc((size_t)o->size);
+    s->gone = det_zalloc((size_t)o->size);
+    s->failed = det_zalloc((size_t)o->size);
+    int rc = pthread_create(&s->thread, NULL, serve, s);
+    if (rc) {
+        server_destroy(s);
+        return det_fail(err, DET_EIO, "rendezvous thread: %s", strerror(rc));
+    }
+    *ret = s;
+    return 0;
+}
+
+void comm_store_server_stop(struct comm_store_server *s)
+{
+    if (!s)
+        return;
+    uint64_t one = 1;
+    if (write(s->stop, &one, sizeof one) == sizeof one)
+        pthread_join(s->thread, NULL);
+    server_destroy(s);
+}
