@@ -1,0 +1,239 @@
+#include "auth.h"
+
+#include "clk.h"
+#include "db_cluster.h"
+#include "db_users.h"
+#include "hash.h"
+#include "map.h"
+#include "mem.h"
+#include "shell.h"
+
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REMEMBER_MS = 60000, REMEMBER_MAX = 20000 };
+#define ALLOC_PREFIX "A1:"
+
+struct session { /* remembered */
+    int64_t until_ms;
+    struct http_who who;
+};
+struct auth {
+    struct shell *sh;
+    char key[65], agent_token[65];
+    struct map *sessions; /* token's sha256 -> struct session */
+};
+
+struct auth *auth_create(struct shell *sh, const struct db_cluster *secrets)
+{
+    struct auth *a = det_zalloc(sizeof *a);
+    a->sh = sh;
+    snprintf(a->key, sizeof a->key, "%s", secrets->token_key);
+    snprintf(a->agent_token, sizeof a->agent_token, "%s", secrets->agent_token);
+    a->sessions = map_create();
+    return a;
+}
+
+static void sessions_drop(struct auth *a)
+{
+    const char *key;
+    void *v;
+    for (size_t it = 0; map_next(a->sessions, &it, &key, &v);)
+        free(v);
+    map_destroy(a->sessions);
+}
+
+void auth_destroy(struct auth *a)
+{
+    if (!a)
+        return;
+    sessions_drop(a);
+    free(a);
+}
+
+void auth_forget_session(struct auth *a, const char *token_sha256)
+{
+    free(map_del(a->sessions, token_sha256));
+}
+
+/* Rare, so everybody is forgotten: the next request of each costs one query. */
+void auth_forget_user(struct auth *a, int64_t user_id)
+{
+    sessions_drop(a);
+    a->sessions = map_create();
+}
+
+const char *auth_agent_token(const struct auth *a)
+{
+    return a->agent_token;
+}
+
+/* Tokens in a request. */
+
+static const char *bearer(const char *v)
+{
+    return v && !strncasecmp(v, "Bearer ", 7) ? v + 7 : v;
+}
+
+static const char *token_find(const struct http_req *req, bool *ret_alloc)
+{
+    const char *t = http_header(req, "Grpc-Metadata-x-allocation-token");
+    *ret_alloc = t && *t;
+    if (*ret_alloc)
+        return bearer(t);
+    t = http_header(req, "Authorization");
+    if (!t || !*t)
+        t = http_header(req, "Grpc-Metadata-x-user-token");
+    if (!t || !*t)
+        t = http_header(req, "Cookie:auth");
+    t = bearer(t);
+    *ret_alloc = t && !strncmp(t, ALLOC_PREFIX, strlen(ALLOC_PREFIX));
+    return t && *t ? t : NULL;
+}
+
+bool auth_has_token(const struct http_req *req)
+{
+    bool alloc;
+    return token_find(req, &alloc) != NULL;
+}
+
+static void sign(const struct auth *a, const char *text, size_t n, char hex[65])
+{
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+    HMAC(EVP_sha256(), a->key, (int)strlen(a->key), (const unsigned char *)text, n, mac, &len);
+    for (unsigned i = 0; i < len && i < 32; i++)
+        snprintf(hex + 2 * (size_t)i, 3, "%02x", mac[i]);
+}
+
+void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out[AUTH_TOKEN_MAX])
+{
+    char hex[65] = "";
+    int n = snprintf(out, AUTH_TOKEN_MAX - 66,
+                     ALLOC_PREFIX "%" PRId64 ":%" PRId64 ":%" PRId64 ":%" PRId64 ":%s:%s",
+                     c->experiment_id, c->trial_id, c->run_id, c->user_id, c->alloc_id, c->task_id);
+    if (n < 0 || n >= AUTH_TOKEN_MAX - 66)
+        abort(); /* ids are ours and short */
+    sign(a, out, (size_t)n, hex);
+    snprintf(out + n, 66, ":%s", hex);
+}
+
+static bool alloc_parse(const struct auth *a, const char *token, struct http_who *who)
+{
+    const char *mac = strrchr(token, ':');
+    char hex[65] = "";
+    if (!mac || strlen(token) >= AUTH_TOKEN_MAX || strlen(mac + 1) != 64)
+        return false;
+    sign(a, token, (size_t)(mac - token), hex);
+    if (!hash_equal(hex, mac + 1))
+        return false;
+    who->kind = WHO_ALLOC;
+    return sscanf(token,
+                  ALLOC_PREFIX "%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%95[^:]:%79[^:]:",
+                  &who->experiment_id, &who->trial_id, &who->run_id, &who->user_id, who->alloc_id,
+                  who->task_id) == 6;
+}
+
+/* May this caller use the route? */
+static void admit(struct http_req *req, void (*done)(struct http_req *, const struct det_err *))
+{
+    unsigned want = req->route->auth;
+    const struct http_who *w = &req->who;
+    bool ok = (w->kind == WHO_USER && (want & HTTP_AUTH_USER)) ||
+              (w->kind == WHO_USER && (want & HTTP_AUTH_ADMIN) && w->is_admin) ||
+              (w->kind == WHO_ALLOC && (want & HTTP_AUTH_ALLOC)) ||
+              (w->kind == WHO_AGENT && (want & HTTP_AUTH_AGENT));
+    struct det_err err;
+    if (!ok)
+        det_fail(&err, DET_EPERM, "%s",
+                 w->kind == WHO_USER && (want & HTTP_AUTH_ADMIN)
+                     ? "only an administrator may do this"
+                     : "this kind of token may not do this");
+    done(req, ok ? NULL : &err);
+}
+
+static void deny(struct http_req *req, void (*done)(struct http_req *, const struct det_err *), int code,
+                 const char *text)
+{
+    struct det_err err;
+    det_fail(&err, code, "%s", text);
+    done(req, &err);
+}
+
+struct lookup {
+    struct auth *auth;
+    struct http_req *req;
+    void (*done)(struct http_req *, const struct det_err *);
+};
+
+static void remember(struct auth *a, const struct http_who *who)
+{
+    if (map_size(a->sessions) >= REMEMBER_MAX)
+        auth_forget_user(a, 0);
+    struct session *s = det_alloc(sizeof *s);
+    *s = (struct session){clk_mono_ms() + REMEMBER_MS, *who};
+    free(map_put(a->sessions, who->session, s));
+}
+
+static void on_session(void *arg, const struct db_result *r)
+{
+    struct lookup *l = arg;
+    struct http_who *w = &l->req->who;
+    if (db_rc(r) < 0) {
+        l->done(l->req, db_error(r));
+    } else if (db_rows(r) != 1) {
+        deny(l->req, l->done, DET_EAUTH, "invalid credentials");
+    } else if (!db_bool(r, 0, USER_ACTIVE)) {
+        deny(l->req, l->done, DET_EPERM, "user not active");
+    } else {
+        w->kind = WHO_USER;
+        w->user_id = db_i64(r, 0, USER_ID);
+        w->is_admin = db_bool(r, 0, USER_ADMIN);
+        snprintf(w->username, sizeof w->username, "%s", db_text(r, 0, USER_NAME));
+        remember(l->auth, w);
+        admit(l->req, l->done);
+    }
+    free(l);
+}
+
+static void check_user(struct auth *a, struct http_req *req, const char *token,
+                       void (*done)(struct http_req *, const struct det_err *))
+{
+    char hex[HASH_HEX_MAX];
+    hash_bytes(HASH_SHA256, token, strlen(token), hex);
+    struct session *s = map_get(a->sessions, hex);
+    if (s && s->until_ms > clk_mono_ms()) {
+        req->who = s->who;
+        admit(req, done);
+        return;
+    }
+    snprintf(req->who.session, sizeof req->who.session, "%.64s", hex);
+    struct lookup *l = det_alloc(sizeof *l);
+    *l = (struct lookup){a, req, done};
+    db_user_by_session(a->sh->db, hex, on_session, l);
+}
+
+void auth_check(struct shell *sh, struct http_req *req,
+                void (*done)(struct http_req *req, const struct det_err *err))
+{
+    struct auth *a = sh->auth;
+    bool alloc;
+    const char *token = token_find(req, &alloc);
+    req->who = (struct http_who){0};
+    if (!token) {
+        deny(req, done, DET_EAUTH, "token missing");
+    } else if (alloc) {
+        if (alloc_parse(a, token, &req->who))
+            admit(req, done);
+        else
+            deny(req, done, DET_EAUTH, "invalid credentials");
+    } else if (hash_equal(token, a->agent_token)) {
+        req->who.kind = WHO_AGENT;
+        admit(req, done);
+    } else {
+        check_user(a, req, token, done);
+    }
+}

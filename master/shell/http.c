@@ -1,0 +1,406 @@
+#include "http.h"
+
+#include "auth.h"
+#include "http_conn.h"
+#include "log.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { IDLE_TIMEOUT_S = 120, CONNECTIONS_MAX = 20000, CLOSE_GRACE_MS = 3000 };
+
+/* One request. */
+
+static void conn_link(struct http *h, struct http_conn *c)
+{
+    c->next = h->conns;
+    if (c->next)
+        c->next->prev = c;
+    h->conns = c;
+}
+
+void http_conn_free(struct http_conn *c)
+{
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        c->http->conns = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    while (c->chunks) {
+        struct http_chunk *k = c->chunks;
+        c->chunks = k->next;
+        free(k);
+    }
+    if (c->response)
+        MHD_destroy_response(c->response);
+    http_match_finish(&c->match);
+    buf_finish(&c->req.body);
+    free(c->uri);
+    free(c->path);
+    free(c);
+}
+
+void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
+{
+    struct http *h = c->http;
+    if (c->state == CONN_ANSWERED || c->state == CONN_QUEUED) {
+        MHD_destroy_response(r); /* the server answered in its place while stopping */
+        return;
+    }
+    c->response = r;
+    c->status = status;
+    bool suspended = c->state == CONN_PENDING;
+    c->state = CONN_ANSWERED;
+    h->pending--;
+    if (suspended) {
+        MHD_resume_connection(c->mhd);
+        http_kick(h);
+    }
+}
+
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+    struct http *h = cls;
+    struct http_conn *c = det_zalloc(sizeof *c);
+    c->http = h;
+    c->mhd = mhd;
+    c->uri = det_strdup(uri);
+    c->req.conn = c;
+    c->req.sh = h->sh;
+    conn_link(h, c);
+    return c;
+}
+
+static int method_of(const char *name)
+{
+    static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+    for (int i = 0; i < HTTP_METHOD_COUNT; i++)
+        if (!strcmp(name, names[i]))
+            return i;
+    return strcmp(name, "HEAD") ? -1 : HTTP_GET;
+}
+
+static void refuse(struct http_conn *c, int status, int code, const char *text)
+{
+    if (c->early_status)
+        return;
+    c->early_status = status;
+    det_fail(&c->early, code, "%s", text);
+}
+
+static void path_init(struct http_conn *c)
+{
+    c->path = det_strndup(c->uri, strcspn(c->uri, "?"));
+    size_t n = strlen(c->path);
+    while (n > 1 && c->path[n - 1] == '/')
+        c->path[--n] = 0;
+    c->api = !strncmp(c->path, "/api/", 5) || !strncmp(c->path, "/agent/", 7);
+    c->req.path = c->path;
+}
+
+/* Headers are in: find the route, refuse what needs no body to be refused. */
+static void conn_begin(struct http_conn *c, const char *method)
+{
+    c->started = true;
+    path_init(c);
+    int m = method_of(method);
+    c->req.method = m < 0 ? HTTP_GET : (enum http_method)m;
+    int rc = http_router_find(&c->http->router, m < 0 ? HTTP_METHOD_COUNT : c->req.method, c->path,
+                              &c->match);
+    http_unescape(c->path, false);
+    if (rc < 0) {
+        refuse(c, rc == DET_ENOENT ? 404 : 405, rc,
+               rc == DET_ENOENT ? "no such route; see proto/openapi.yaml" : "method not allowed");
+        return;
+    }
+    c->req.route = c->match.entry->route;
+    c->body_max = c->req.route->body_max ? c->req.route->body_max : HTTP_BODY_DEFAULT;
+    if (c->req.route->auth && !auth_has_token(&c->req))
+        refuse(c, 401, DET_EAUTH, "token missing");
+    const char *length = http_header(&c->req, "Content-Length");
+    if (length && strtoull(length, NULL, 10) > c->body_max)
+        refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
+}
+
+/* A refused body is read and dropped: an answer in the middle of it would be lost by many clients. */
+static void conn_body(struct http_conn *c, const char *p, size_t n)
+{
+    if (c->early_status)
+        return;
+    if (c->req.body.len + n > c->body_max) {
+        refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
+        buf_finish(&c->req.body);
+        return;
+    }
+    buf_add(&c->req.body, p, n);
+}
+
+static void on_auth(struct http_req *req, const struct det_err *err)
+{
+    if (err)
+        http_fail_err(req, err);
+    else
+        req->route->fn(req->sh, req);
+}
+
+static void early_reply(struct http_conn *c)
+{
+    if (c->early_status != 405) {
+        http_fail_err(&c->req, &c->early);
+        return;
+    }
+    static const char body[] = "{\"error\":{\"code\":12,\"reason\":\"Unimplemented\",\"error\":\"method "
+                               "not allowed\"}}";
+    http_reply_with(&c->req, &(struct http_answer){.status = 405}, body, sizeof body - 1);
+}
+
+static void conn_dispatch(struct http_conn *c)
+{
+    struct http *h = c->http;
+    c->state = CONN_INLINE;
+    h->pending++;
+    if (c->early_status)
+        early_reply(c);
+    else if (h->closing)
+        http_fail(&c->req, DET_EUNAVAIL, "the master is stopping");
+    else if (c->req.route->auth)
+        auth_check(h->sh, &c->req, on_auth);
+    else
+        c->req.route->fn(h->sh, &c->req);
+    if (c->state == CONN_INLINE) {
+        c->state = CONN_PENDING;
+        MHD_suspend_connection(c->mhd);
+    }
+}
+
+static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const char *url,
+                                 const char *method, const char *version, const char *upload,
+                                 size_t *upload_n, void **con_cls)
+{
+    struct http_conn *c = *con_cls;
+    if (!c->started) {
+        /* An answer queued in this first call would close the connection after it. */
+        conn_begin(c, method);
+        return MHD_YES;
+    }
+    if (*upload_n) {
+        conn_body(c, upload, *upload_n);
+        *upload_n = 0;
+        return MHD_YES;
+    }
+    if (c->state == CONN_READING)
+        conn_dispatch(c);
+    if (c->state != CONN_ANSWERED)
+        return MHD_YES;
+    c->state = CONN_QUEUED;
+    enum MHD_Result rc = MHD_queue_response(mhd, (unsigned)c->status, c->response);
+    MHD_destroy_response(c->response);
+    c->response = NULL;
+    return rc;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
+                         enum MHD_RequestTerminationCode why)
+{
+    struct http_conn *c = *con_cls;
+    if (c)
+        http_conn_free(c);
+    *con_cls = NULL;
+}
+
+static void on_mhd_log(void *cls, const char *fmt, va_list ap)
+{
+    char text[512];
+    vsnprintf(text, sizeof text, fmt, ap);
+    text[strcspn(text, "\n")] = 0;
+    log_debug("http: %s", text);
+}
+
+/* The loop. */
+
+static void finish_close(struct http *h);
+
+static void on_timer(uv_timer_t *t);
+
+static void http_run(struct http *h)
+{
+    h->kicked = false;
+    MHD_run(h->daemon);
+    MHD_UNSIGNED_LONG_LONG ms;
+    if (h->kicked)
+        uv_timer_start(&h->timer, on_timer, 0, 0);
+    else if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+        uv_timer_start(&h->timer, on_timer, ms, 0);
+    else
+        uv_timer_stop(&h->timer);
+    if (h->closing)
+        finish_close(h);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    http_run(t->data);
+}
+
+static void on_readable(uv_poll_t *p, int status, int events)
+{
+    http_run(p->data);
+}
+
+void http_kick(struct http *h)
+{
+    h->kicked = true; /* a run under way would set the timer anew */
+    uv_timer_start(&h->timer, on_timer, 0, 0);
+}
+
+/* The server. */
+
+static int listen_on(const char *host, uint16_t port, int *ret, struct det_err *err)
+{
+    char service[8];
+    snprintf(service, sizeof service, "%u", port);
+    struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *a = NULL;
+    int rc = getaddrinfo(host, service, &want, &a);
+    if (rc)
+        return det_fail(err, DET_EINVAL, "--host %s: %s", host, gai_strerror(rc));
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int one = 1;
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    rc = fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, 4096) < 0 ? -errno : 0;
+    freeaddrinfo(a);
+    if (rc < 0) {
+        if (fd >= 0)
+            close(fd);
+        return det_fail(err, DET_EIO, "listen on %s:%u: %s", host, port, strerror(-rc));
+    }
+    *ret = fd;
+    return 0;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    char service[8] = "0";
+    if (getsockname(fd, (struct sockaddr *)&a, &n) == 0)
+        getnameinfo((struct sockaddr *)&a, n, NULL, 0, service, sizeof service, NI_NUMERICSERV);
+    return (uint16_t)strtoul(service, NULL, 10);
+}
+
+static int daemon_start(struct http *h, int fd, struct det_err *err)
+{
+    h->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, h,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 << 10,
+        MHD_OPTION_END);
+    if (!h->daemon) {
+        close(fd);
+        return det_fail(err, DET_EIO, "the HTTP server did not start");
+    }
+    return 0;
+}
+
+int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret, struct det_err *err)
+{
+    int fd = -1;
+    int rc = listen_on(o->host, o->port, &fd, err);
+    if (rc < 0)
+        return rc;
+    struct http *h = det_zalloc(sizeof *h);
+    h->loop = loop;
+    h->sh = o->sh;
+    h->port = port_of(fd);
+    rc = daemon_start(h, fd, err);
+    if (rc < 0) {
+        free(h);
+        return rc;
+    }
+    int epoll_fd = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    uv_timer_init(loop, &h->timer);
+    uv_poll_init(loop, &h->poll, epoll_fd);
+    h->timer.data = h->poll.data = h;
+    h->handles = 2;
+    uv_poll_start(&h->poll, UV_READABLE, on_readable);
+    *ret = h;
+    return 0;
+}
+
+int http_add_routes(struct http *h, const struct http_route *table, size_t n, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = http_router_add(&h->router, &table[i], err);
+    return rc;
+}
+
+uint16_t http_port(const struct http *h)
+{
+    return h->port;
+}
+
+/* The end. */
+
+static void on_handle_closed(uv_handle_t *u)
+{
+    struct http *h = u->data;
+    if (--h->handles > 0)
+        return;
+    void (*done)(void *) = h->on_closed;
+    void *arg = h->closed_arg;
+    http_router_finish(&h->router);
+    free(h);
+    if (done)
+        done(arg);
+}
+
+/* Past the grace, what no handler answered is answered here. */
+static void force_answers(struct http *h)
+{
+    for (struct http_conn *c = h->conns; c; c = c->next)
+        if (c->state == CONN_PENDING)
+            http_fail(&c->req, DET_EUNAVAIL, "the master is stopping");
+    http_streams_abort(h);
+}
+
+static void finish_close(struct http *h)
+{
+    if (h->handles < 2 || uv_is_closing((uv_handle_t *)&h->poll))
+        return;
+    bool late = uv_now(h->loop) >= h->close_deadline_ms;
+    if ((h->pending || h->streams) && !late) {
+        if (!uv_is_active((uv_handle_t *)&h->timer))
+            uv_timer_start(&h->timer, on_timer, 20, 0);
+        return;
+    }
+    force_answers(h);
+    MHD_run(h->daemon);
+    uv_close((uv_handle_t *)&h->poll, on_handle_closed);
+    uv_close((uv_handle_t *)&h->timer, on_handle_closed);
+    MHD_stop_daemon(h->daemon);
+    h->daemon = NULL;
+}
+
+void http_close(struct http *h, void (*on_closed)(void *arg), void *arg)
+{
+    h->closing = true;
+    h->on_closed = on_closed;
+    h->closed_arg = arg;
+    h->close_deadline_ms = uv_now(h->loop) + CLOSE_GRACE_MS;
+    MHD_socket fd = MHD_quiesce_daemon(h->daemon);
+    if (fd != MHD_INVALID_SOCKET)
+        close(fd);
+    http_streams_wake(h);
+    http_kick(h);
+}

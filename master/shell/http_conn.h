@@ -1,0 +1,74 @@
+/* One HTTP request between libmicrohttpd and a handler. Private to http*.c. */
+#ifndef SHELL_HTTP_CONN_H
+#define SHELL_HTTP_CONN_H
+
+#include "http.h"
+#include "http_route.h"
+#include <microhttpd.h>
+
+enum http_conn_state {
+    CONN_READING,   /* headers seen, body coming */
+    CONN_PENDING,   /* suspended; the handler owns the answer */
+    CONN_INLINE,    /* the handler runs inside the access callback */
+    CONN_ANSWERED,  /* response is set: to be queued */
+    CONN_QUEUED,    /* handed to libmicrohttpd */
+};
+
+struct http_chunk { /* of http_mem */
+    struct http_chunk *next;
+    _Alignas(16) char data[];
+};
+struct http_pair {
+    char *key, *value;
+};
+
+struct http_conn {
+    struct http *http;
+    struct MHD_Connection *mhd;
+    struct http_conn *prev, *next; /* of http->conns */
+    enum http_conn_state state;
+    char *uri;                     /* raw, with the query */
+    char *path;                    /* decoded, for people */
+    struct http_match match;
+    struct http_pair *query;
+    size_t query_n, body_max;
+    bool query_parsed, started, api;
+    struct det_err early;          /* refused before the body was read; code 0: no */
+    int early_status;
+    struct MHD_Response *response;
+    int status;
+    struct http_chunk *chunks;
+    struct http_req req;
+};
+
+struct http {
+    uv_loop_t *loop;
+    struct shell *sh;
+    struct MHD_Daemon *daemon;
+    uint16_t port;
+    struct http_router router;
+    uv_poll_t poll;                /* libmicrohttpd's epoll descriptor */
+    uv_timer_t timer;              /* its next timeout, or 0 ms after a resume */
+    struct http_conn *conns;
+    size_t pending;                /* requests in handlers' hands */
+    struct http_stream *streams;
+    bool closing, kicked;
+    uint64_t close_deadline_ms;
+    int handles;
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* Runs libmicrohttpd in the next loop iteration: in external mode a resume wakes nobody. */
+void http_kick(struct http *h);
+/* Hands the answer over: queued now or when libmicrohttpd calls again. Takes r. */
+void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r);
+void http_conn_free(struct http_conn *c);
+/* Wakes every stream because the server stops. */
+void http_streams_wake(struct http *h);
+/* Cuts every stream off: libmicrohttpd must not be stopped with a suspended connection. */
+void http_streams_abort(struct http *h);
+/* Percent-decodes s in place ('+' too when query); a bad escape stays as it is. */
+void http_unescape(char *s, bool query);
+
+#endif

@@ -1,0 +1,138 @@
+#include "http_conn.h"
+#include "json.h"
+#include "mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int http_status_of(int code, int *ret_grpc, const char **ret_reason)
+{
+    static const struct {
+        int code, status, grpc;
+        const char *reason;
+    } table[] = {
+        {DET_EINVAL, 400, 3, "InvalidArgument"},     {DET_EINVALIDHP, 400, 3, "InvalidArgument"},
+        {DET_ENOENT, 404, 5, "NotFound"},            {DET_EEXIST, 409, 6, "AlreadyExists"},
+        {DET_EPERM, 403, 7, "PermissionDenied"},     {DET_EAUTH, 401, 16, "Unauthenticated"},
+        {DET_ESTATE, 400, 9, "FailedPrecondition"},  {DET_ESTALE, 409, 10, "Aborted"},
+        {DET_ETIMEOUT, 504, 4, "DeadlineExceeded"},  {DET_EUNAVAIL, 503, 14, "Unavailable"},
+        {DET_EUNIMPL, 501, 12, "Unimplemented"},     {DET_ETOOBIG, 413, 8, "ResourceExhausted"},
+        {DET_ECANCELED, 503, 14, "Unavailable"},     {DET_ECORRUPT, 500, 15, "DataLoss"},
+    };
+    int status = 500, grpc = 13;
+    const char *reason = "Internal";
+    for (size_t i = 0; i < DET_ARRAY_LEN(table); i++) {
+        if (table[i].code != code)
+            continue;
+        status = table[i].status;
+        grpc = table[i].grpc;
+        reason = table[i].reason;
+    }
+    if (ret_grpc)
+        *ret_grpc = grpc;
+    if (ret_reason)
+        *ret_reason = reason;
+    return status;
+}
+
+static void header(struct MHD_Response *r, const char *name, const char *value)
+{
+    if (value)
+        MHD_add_response_header(r, name, value);
+}
+
+static void reply(struct http_req *req, const struct http_answer *a, void *p, size_t n,
+                  enum MHD_ResponseMemoryMode mode)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(n, p, mode);
+    if (!r)
+        abort(); /* only out of memory */
+    header(r, "Content-Type", a->content_type ? a->content_type : "application/json");
+    header(r, "Content-Disposition", a->disposition);
+    header(r, "Set-Cookie", a->cookie);
+    if (a->retry_after_s) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", a->retry_after_s);
+        header(r, "Retry-After", text);
+    }
+    http_conn_answer(req->conn, a->status ? a->status : 200, r);
+}
+
+void http_reply_with(struct http_req *req, const struct http_answer *a, const void *p, size_t n)
+{
+    reply(req, a, (void *)(n ? p : ""), n, MHD_RESPMEM_MUST_COPY);
+}
+
+/* ?pretty: people with curl. Text that is not JSON stays as it is. */
+static bool pretty(struct http_req *req, struct buf *json)
+{
+    if (!http_query(req, "pretty"))
+        return false;
+    JSON_OWN j = json_parse(buf_str(json), json->len, NULL);
+    if (!j)
+        return false;
+    buf_clear(json);
+    json_write_pretty(json, j);
+    buf_add_ch(json, '\n');
+    return true;
+}
+
+void http_reply_buf(struct http_req *req, int status, struct buf *json)
+{
+    pretty(req, json);
+    size_t n = json->len;
+    buf_str(json);
+    buf_add(json, "", 0);
+    reply(req, &(struct http_answer){.status = status}, buf_steal(json), n, MHD_RESPMEM_MUST_FREE);
+}
+
+void http_reply(struct http_req *req, int status, const char *json)
+{
+    struct buf b = BUF_INIT;
+    buf_add_str(&b, json);
+    http_reply_buf(req, status, &b);
+}
+
+static void fail_body(const struct http_req *req, int code, const char *text, struct buf *out)
+{
+    int grpc;
+    const char *reason;
+    http_status_of(code, &grpc, &reason);
+    JSON_OWN j = json_object();
+    if (req->conn->api) {
+        json_t *e = json_object();
+        json_set(e, "code", json_integer(grpc));
+        json_set(e, "reason", json_string(reason));
+        json_set(e, "error", json_lossy(text, strlen(text)));
+        json_set(j, "error", e);
+    } else {
+        json_set(j, "message", json_lossy(text, strlen(text)));
+    }
+    json_write(out, j);
+}
+
+static void fail_text(struct http_req *req, int status, int code, const char *text)
+{
+    struct buf b = BUF_INIT;
+    fail_body(req, code, text, &b);
+    struct http_answer a = {.status = status, .retry_after_s = status == 503 ? 1 : 0};
+    http_reply_with(req, &a, b.p, b.len);
+    buf_finish(&b);
+}
+
+void http_fail_err(struct http_req *req, const struct det_err *err)
+{
+    int code = err->code ? err->code : DET_EIO;
+    fail_text(req, http_status_of(code, NULL, NULL), code, err->text);
+}
+
+void http_fail(struct http_req *req, int code, const char *fmt, ...)
+{
+    struct det_err err;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err.text, sizeof err.text, fmt, ap);
+    va_end(ap);
+    err.code = code;
+    http_fail_err(req, &err);
+}

@@ -1,0 +1,81 @@
+# A private PostgreSQL for tests: sourced, or run as `pg.sh start DIR | stop DIR | down DIR | uri DIR`.
+# Unix socket only, no TCP. As root the server runs as user postgres, since PostgreSQL refuses root.
+# initdb runs once into a template that later clusters are copied from (0.2 s instead of 1.5).
+
+pg_bin() {
+    local d
+    for d in /usr/lib/postgresql/*/bin; do [ -x "$d/postgres" ] && echo "$d" && return 0; done
+    echo "postgresql is not installed: apt-get install postgresql-15" >&2
+    return 1
+}
+
+pg_as() { # runs a command as the account of the server
+    if [ "$(id -u)" -eq 0 ]; then
+        setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"
+    else
+        "$@"
+    fi
+}
+
+pg_own() { if [ "$(id -u)" -eq 0 ]; then chown -R postgres:postgres "$1"; fi; }
+
+pg_template() { # prints the template's path, making it first when absent
+    local bin dir=${TMPDIR:-/tmp}/det-pg-template.$(id -u)
+    bin=$(pg_bin) || return 1
+    (
+        flock 9
+        if [ ! -e "$dir/ready" ]; then
+            rm -rf "$dir" && mkdir -p "$dir" && pg_own "$dir" || exit 1
+            pg_as "$bin/initdb" -D "$dir/data" -U det --auth=trust -E UTF8 --locale=C.UTF-8 --no-sync \
+                >"$dir.log" 2>&1 || { cat "$dir.log" >&2; exit 1; }
+            touch "$dir/ready"
+        fi
+    ) 9>"$dir.lock" || return 1
+    echo "$dir/data"
+}
+
+pg_uri() { echo "host=$1 user=det dbname=postgres"; }
+
+pg_launch() { # DIR with a data directory: starts the server and waits until it answers
+    local dir=$1 bin
+    bin=$(pg_bin) || return 1
+    # shellcheck disable=SC2016
+    pg_as sh -c 'cd / && exec "$0" -D "$1/data" -c listen_addresses= -c unix_socket_directories="$1" \
+        -c max_connections=60 -c shared_buffers=64MB >>"$1/log" 2>&1' "$bin/postgres" "$dir" &
+    local pid=$! n
+    for n in $(seq 500); do
+        "$bin/pg_isready" -q -h "$dir" -U det && echo "$pid" >"$dir/launcher" && return 0
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.02 # between looks at the condition
+    done
+    tail -n 20 "$dir/log" >&2
+    return 1
+}
+
+pg_start() { # DIR: makes it (when new) and starts a server there
+    local dir=$1 from
+    if [ ! -d "$dir/data" ]; then
+        from=$(pg_template) || return 1
+        mkdir -p "$dir" && cp -a "$from" "$dir/data" && chmod 0755 "$dir" && pg_own "$dir"
+    fi
+    pg_launch "$dir"
+}
+
+pg_stop() { # DIR [MODE]: MODE is fast (default) or immediate
+    local bin
+    bin=$(pg_bin) || return 1
+    [ -e "$1/data/postmaster.pid" ] || return 0
+    pg_as "$bin/pg_ctl" -D "$1/data" -m "${2:-fast}" -w stop >/dev/null 2>&1 || true
+}
+
+pg_down() { # DIR: stops and removes
+    pg_stop "$1" immediate
+    rm -rf "$1"
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    case ${1:-} in
+    start | stop | down | uri) "pg_$@" ;;
+    *) echo "usage: pg.sh start|stop|down|uri DIR" >&2; exit 2 ;;
+    esac
+fi
