@@ -1,0 +1,38 @@
+/* Datasets inside: what the readers and the loader share; users see only det/data.h. */
+#ifndef DATASET_H
+#define DATASET_H
+
+#include "det/data.h"
+
+struct dataset_field {
+    char *name;
+    enum det_dtype dtype;
+    int ndim; /* of one record */
+    int64_t dims[DET_DIMS_MAX];
+    size_t record_bytes;
+    char *data; /* records x record_bytes; NULL in a callback dataset */
+};
+
+struct det_dataset {
+    int refs;
+    int64_t records;
+    size_t n_fields;
+    struct dataset_field fields[DET_FIELDS_MAX];
+    /* A callback dataset. */
+    const struct det_dataset_type *type;
+    void *self;
+    /* A view: base is never a view itself; index maps records, or is NULL for first + i. */
+    struct det_dataset *base;
+    int64_t *index;
+    int64_t first;
+};
+
+/* The dataset that has the fields: ds or the base of a view. */
+const struct det_dataset *dataset_base(const struct det_dataset *ds);
+/* Writes record i (0 <= i < records) of every field into out[f]. */
+int dataset_read(const struct det_dataset *ds, int64_t i, void *const *out, struct det_err *err);
+/* Adds a field whose memory the caller fills: *ret_data is records x record bytes, zeros. */
+int dataset_add_zeros(struct det_dataset *ds, const struct det_field *f, char **ret_data,
+                      struct det_err *err);
+
+#endif

@@ -1,0 +1,127 @@
+/* Finds the entries of a stored zip. Every offset is checked against the file before it is used; the
+ * local header of an entry is only needed for where its content starts. */
+#include "mem.h"
+#include "pth_zip.h"
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define END_BYTES 22
+#define CENTRAL_BYTES 46
+#define LOCAL_BYTES 30
+#define COMMENT_MAX 65535
+
+static uint32_t le16(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+static uint32_t le32(const uint8_t *p)
+{
+    return le16(p) | le16(p + 2) << 16;
+}
+
+static int bad(struct det_err *err, const char *what)
+{
+    return det_fail(err, DET_ECORRUPT, "zip: %s", what);
+}
+
+static const uint8_t *find_end(const uint8_t *p, size_t n)
+{
+    size_t most = n < END_BYTES + COMMENT_MAX ? n : END_BYTES + COMMENT_MAX;
+    for (size_t back = END_BYTES; back <= most; back++)
+        if (memcmp(p + n - back, "PK\5\6", 4) == 0)
+            return p + n - back;
+    return NULL;
+}
+
+/* The content of an entry whose local header is at `at`. */
+static int locate(const uint8_t *p, size_t n, size_t at, struct zip_entry *e, struct det_err *err)
+{
+    if (at > n || n - at < LOCAL_BYTES || memcmp(p + at, "PK\3\4", 4) != 0)
+        return bad(err, "an entry's header is not where the directory says");
+    size_t skip = LOCAL_BYTES + le16(p + at + 26) + le16(p + at + 28);
+    if (skip > n - at || e->size > n - at - skip)
+        return bad(err, "an entry reaches past the end of the file");
+    e->data = (const char *)p + at + skip;
+    return 0;
+}
+
+static int read_entry(const uint8_t *p, size_t n, const uint8_t *c, size_t room, struct zip_entry *e,
+                      size_t *ret_bytes, struct det_err *err)
+{
+    if (room < CENTRAL_BYTES || memcmp(c, "PK\1\2", 4) != 0)
+        return bad(err, "its directory is damaged or cut short");
+    *e = (struct zip_entry){.name_len = le16(c + 28), .crc32 = le32(c + 16), .size = le32(c + 24)};
+    *ret_bytes = CENTRAL_BYTES + e->name_len + le16(c + 30) + le16(c + 32);
+    if (*ret_bytes > room)
+        return bad(err, "its directory is cut short");
+    e->name = (const char *)c + CENTRAL_BYTES;
+    if (le16(c + 10) != 0 || le32(c + 20) != le32(c + 24))
+        return bad(err, "a compressed entry: only files of torch.save can be read");
+    if (le16(c + 8) & 1)
+        return bad(err, "an encrypted entry");
+    if (e->size == UINT32_MAX || le32(c + 42) == UINT32_MAX)
+        return det_fail(err, DET_ETOOBIG, "zip: a file above 4 GiB");
+    return locate(p, n, le32(c + 42), e, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct zip_entry *x = a, *y = b;
+    size_t n = x->name_len < y->name_len ? x->name_len : y->name_len;
+    int order = memcmp(x->name, y->name, n);
+    return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+}
+
+static int read_directory(struct zip_reader *z, const uint8_t *p, size_t n, const uint8_t *end,
+                          struct det_err *err)
+{
+    size_t count = le16(end + 10), bytes = le32(end + 12), at = le32(end + 16), used = 0;
+    if (at > n || bytes > n - at || count > bytes / CENTRAL_BYTES)
+        return bad(err, "its directory is not within the file");
+    z->v = det_alloc((count + 1) * sizeof *z->v);
+    for (const uint8_t *c = p + at; z->n < count; c += used, bytes -= used) {
+        int rc = read_entry(p, n, c, bytes, &z->v[z->n], &used, err);
+        if (rc < 0)
+            return rc;
+        z->n++;
+    }
+    qsort(z->v, z->n, sizeof *z->v, by_name);
+    for (size_t i = 1; i < z->n; i++)
+        if (by_name(&z->v[i - 1], &z->v[i]) == 0)
+            return bad(err, "two entries of one name");
+    return 0;
+}
+
+int zip_reader_init(struct zip_reader *z, const void *bytes, size_t n, struct det_err *err)
+{
+    *z = (struct zip_reader){0};
+    const uint8_t *end = n >= END_BYTES ? find_end(bytes, n) : NULL;
+    if (!end)
+        return bad(err, "not a zip file, or cut short (files of torch before 1.6 are no zip: save "
+                        "them again with a newer torch)");
+    return read_directory(z, bytes, n, end, err);
+}
+
+void zip_reader_finish(struct zip_reader *z)
+{
+    free(z->v);
+    *z = (struct zip_reader){0};
+}
+
+int zip_reader_get(const struct zip_reader *z, const char *folder, size_t folder_len,
+                   const char *name, const struct zip_entry **ret, struct det_err *err)
+{
+    det_cleanup(freep) char *full = det_asprintf("%.*s/%s", (int)folder_len, folder, name);
+    struct zip_entry key = {.name = full, .name_len = strlen(full)};
+    const struct zip_entry *e =
+        z->n ? bsearch(&key, z->v, z->n, sizeof *z->v, by_name) : NULL;
+    if (!e)
+        return det_fail(err, DET_ENOENT, "zip: no entry %.200s", full);
+    if ((uint32_t)crc32_z(0, (const Bytef *)e->data, e->size) != e->crc32)
+        return det_fail(err, DET_ECORRUPT, "zip: entry %.200s is damaged (its checksum differs)",
+                        full);
+    *ret = e;
+    return 0;
+}
