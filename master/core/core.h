@@ -1,0 +1,383 @@
+/*
+ * The master's core: experiments, trials, allocations, agents, searchers and schedulers as one pure
+ * state machine. No I/O, clock, thread, global or randomness of its own: every event carries the time,
+ * and what is random follows from seeds in the state.
+ *
+ * core_step() applies one event and appends effects. Effects of kind CORE_SAVE_* / CORE_DELETE_* are rows:
+ * those of all events of one tick go into one transaction, in order. All other effects may be performed
+ * only after that transaction committed, in order. A restart rebuilds the core from the rows alone
+ * (core_restore_*, then core_restored) and what was owed to an agent follows from its next hello, so an
+ * effect that was lost between commit and performance is repeated.
+ *
+ * Every event with request != 0 gets exactly one CORE_REPLY, among the effects of the same step. Events
+ * without a request are answered by nobody; what is wrong with them is dropped (they are repeats).
+ *
+ * Only live things are held: experiments that are not finished, their trials and allocations. An id that
+ * is not live answers DET_ENOENT: whether it is finished or never was, the database knows.
+ *
+ * Invariants (core_check asserts them): per agent free + used + disabled slots = total; a slot is held by
+ * at most one container; a trial has at most one live allocation and its run id never falls; the
+ * queue holds exactly the pending allocations; every state that waits for someone has a deadline.
+ *
+ * Thread: one. Strings in events are borrowed for the call.
+ */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+#include "det/err.h"
+#include "json.h"
+#include "rows.h"
+#include "vec.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+
+enum core_scheduler { CORE_FAIR_SHARE, CORE_PRIORITY, CORE_FIFO };
+enum core_fitting { CORE_FIT_BEST, CORE_FIT_WORST };
+
+struct core_options {
+    enum core_scheduler scheduler;
+    enum core_fitting fitting;
+    bool preemption;                 /* of the priority scheduler */
+    int default_priority;            /* 42 */
+    bool allow_heterogeneous_fits;
+    bool launch_error;               /* refuse at submit what can never fit; else only warn */
+    int max_aux_containers;          /* zero-slot containers of an agent: 100 */
+    int64_t agent_reconnect_wait_ms; /* 25,000 */
+    int64_t preempt_timeout_ms;      /* 3,600,000 */
+    int64_t kill_resend_ms;          /* 30,000 */
+    int64_t start_resend_ms;         /* 60,000 */
+    int64_t invalid_hp_exit_ms;      /* 10,000 */
+    const char *default_pool;        /* "default"; copied */
+};
+extern const struct core_options core_options_default;
+
+struct core *core_create(const struct core_options *o);
+void core_destroy(struct core *c); /* NULL ok */
+
+/* ---- Events ---- */
+
+enum core_event_kind {
+    CORE_EV_TICK,            /* the time has come to core_deadline_ms(); harmless at any time */
+    /* from the API */
+    CORE_EV_EXP_CREATE,      /* .create; reply.id, reply.slots_exceeded */
+    CORE_EV_EXP_ACTIVATE,    /* .exp_id, as the next ones */
+    CORE_EV_EXP_PAUSE,
+    CORE_EV_EXP_CANCEL,
+    CORE_EV_EXP_KILL,
+    CORE_EV_EXP_PATCH,       /* .exp_id, .patch */
+    CORE_EV_EXP_DELETE,      /* .gc: an experiment that is finished (the API has checked that) */
+    CORE_EV_EXP_GC,          /* .gc: deletes some checkpoints of an experiment, which stays */
+    CORE_EV_TRIAL_KILL,      /* .trial_id */
+    CORE_EV_AGENT_SET,       /* .agent_set: enable, disable, drain an agent or one slot */
+    /* from agents: .agent_id and */
+    CORE_EV_AGENT_HELLO,     /* .hello */
+    CORE_EV_AGENT_STATE,     /* .task: alloc, container, state */
+    CORE_EV_AGENT_EXIT,      /* .task: alloc, container, exit */
+    CORE_EV_AGENT_LOST,      /* the link is gone (10 s of silence or closed) */
+    /* from harnesses: .trial_id, .run_id of the token (0: not checked) and */
+    CORE_EV_OP_COMPLETED,    /* .op: length, metric */
+    CORE_EV_PROGRESS,        /* .units; reply.progress: the experiment's, 0..1 */
+    CORE_EV_EARLY_EXIT,      /* .exit_reason */
+    CORE_EV_CHECKPOINT,      /* .checkpoint: after its row was committed */
+    /* from harnesses: .alloc_id and */
+    CORE_EV_ACK_PREEMPTION,
+    CORE_EV_RENDEZVOUS,      /* .container: it has arrived; then wait for CORE_RENDEZVOUS */
+    CORE_EV_READY,           /* all-gather done, or "ready" called */
+    CORE_EV_WAITING,
+    CORE_EV_DAEMON,          /* .container is one that need not end by itself */
+    CORE_EVENT_KIND_COUNT
+};
+
+struct core_create {
+    const char *job_id;      /* a fresh UUID */
+    int64_t owner_id, project_id, parent_id;
+    json_t *config;          /* complete and valid (expconf_parse); a reference is taken, never changed */
+    bool activate;           /* else it stays PAUSED */
+    const char *warm_start;  /* checkpoint uuid every trial starts from (searcher.source_*), or NULL */
+    void *payload;           /* opaque: handed back in the new row */
+};
+struct core_patch {
+    bool has_priority, has_weight, has_max_slots;
+    int priority;            /* 1..99 */
+    double weight;           /* > 0 */
+    int64_t max_slots;       /* negative: none */
+};
+struct core_gc {
+    int64_t exp_id, owner_id;
+    const char *job_id;
+    json_t *config;          /* the experiment's; a reference is taken */
+    json_t *uuids;           /* array of checkpoint uuids (may be empty); a reference is taken */
+};
+struct core_agent_set {
+    const char *agent_id;
+    int slot;                /* -1: the whole agent */
+    bool enabled, drain;     /* drain with enabled = false: what runs may end by itself */
+};
+enum core_device { CORE_CPU, CORE_CUDA, CORE_ROCM };
+struct core_slot_in {
+    int id;
+    enum core_device type;
+    const char *brand, *uuid;
+};
+/* What ended a container (agent.md). */
+enum core_exit_reason {
+    CORE_EXITED, CORE_KILLED, CORE_STALLED, CORE_START_FAILED, CORE_LOST, CORE_EXIT_REASON_COUNT
+};
+struct core_exit {
+    enum core_exit_reason reason;
+    int code, signal, rank;  /* 0, 0, -1 when none failed */
+    const char *text;        /* may be NULL */
+};
+enum core_task_state { CORE_TASK_STARTING, CORE_TASK_RUNNING, CORE_TASK_ENDED };
+struct core_task_in {
+    const char *alloc, *container;
+    enum core_task_state state;
+    struct core_exit exit;   /* when ended */
+};
+struct core_hello {
+    const char *version, *pool, *addr; /* addr: what other hosts reach its tasks at; pool "": default */
+    const struct core_slot_in *slots;
+    size_t slots_n;
+    const struct core_task_in *tasks;
+    size_t tasks_n;
+};
+enum core_early_exit { CORE_EXIT_INVALID_HP, CORE_EXIT_INIT_INVALID_HP };
+
+struct core_event {
+    enum core_event_kind kind;
+    int64_t now_ms;          /* monotonic; never less than in the event before */
+    int64_t now_us;          /* wall clock: written into rows, decides nothing */
+    uint64_t request;        /* token of the request to answer, 0: none */
+    int64_t exp_id, trial_id, run_id;
+    const char *alloc_id, *container, *agent_id;
+    union {
+        struct core_create create;
+        struct core_patch patch;
+        struct core_gc gc;
+        struct core_agent_set agent_set;
+        struct core_hello hello;
+        struct core_task_in task;
+        struct { int64_t length; const json_t *metric; } op;
+        double units;
+        enum core_early_exit exit_reason;
+        struct { const char *uuid; int64_t steps; } checkpoint;
+    };
+};
+
+/* ---- Effects ---- */
+
+enum core_effect_kind {
+    /* rows, committed before any other effect of the batch */
+    CORE_SAVE_EXPERIMENT,      /* .experiment */
+    CORE_SAVE_EXP_STATE,       /* .exp_state: only this column (deletion) */
+    CORE_SAVE_SEARCH_EVENT,    /* .search_event */
+    CORE_SAVE_SEARCH_SNAPSHOT, /* .search_snapshot: also deletes events up to its seq */
+    CORE_DELETE_SEARCH,        /* .exp_id: snapshot and events of an experiment that ended */
+    CORE_SAVE_TRIAL,           /* .trial */
+    CORE_SAVE_ALLOCATION,      /* .allocation */
+    CORE_SAVE_AGENT,           /* .agent */
+    CORE_DELETE_EXPERIMENT,    /* .exp_id: with everything that hangs on it */
+    /* after the commit */
+    CORE_REPLY,                /* .reply */
+    CORE_ORDER_START,          /* .start */
+    CORE_ORDER_KILL,           /* .kill: signal KILL */
+    CORE_PREEMPT,              /* .alloc_id: wake its long polls with true */
+    CORE_RENDEZVOUS,           /* .rendezvous: answer all who wait; may come again for one who asks again */
+    CORE_ALLOC_END,            /* .alloc_id ended: end its long polls, forget its token */
+    CORE_TASK_LOG,             /* .log: a line of source "master" */
+    CORE_GC_WANTED,            /* .exp_id ended: find what the policy deletes, then CORE_EV_EXP_GC */
+    CORE_EFFECT_KIND_COUNT
+};
+
+struct core_reply {
+    uint64_t request;
+    int code;                  /* 0 or DET_E*: DET_ENOENT not live, DET_ESTATE, DET_EINVAL, DET_ESTALE */
+    const char *text;          /* of an error */
+    int64_t id;                /* of what was created */
+    bool slots_exceeded;       /* LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED */
+    double progress;
+};
+struct core_start {
+    const char *agent_id, *alloc_id, *container;
+    int64_t exp_id, trial_id, run_id; /* trial 0: none */
+    int64_t owner_id;
+    const char *task_id, *kind;
+    /* The `task` object of agent.md, whole but for: token, user, stall_timeout_ms, context, and in env
+     * DET_SESSION_TOKEN, DET_CLUSTER_ID, DET_MASTER_ID, which the shell adds to its own copy (json_copy of
+     * task and of env; never change this one). A reference held by the effects. */
+    json_t *task;
+};
+struct core_kill {
+    const char *agent_id, *alloc_id, *container;
+};
+struct core_rendezvous {       /* parallel arrays in order of rank */
+    const char *alloc_id;
+    size_t n;
+    const char **containers, **addresses;
+    int *slots;
+};
+struct core_log {
+    const char *task_id, *alloc_id, *text; /* one line without newline */
+    int level;                 /* log.v1.LogLevel: 3 INFO, 4 WARNING, 5 ERROR */
+    int64_t now_us;
+};
+
+struct core_effect {
+    enum core_effect_kind kind;
+    union {
+        struct row_experiment experiment;
+        struct { int64_t id; enum exp_state state; } exp_state;
+        struct row_search_event search_event;
+        struct row_search_snapshot search_snapshot;
+        struct row_trial trial;
+        struct row_allocation allocation;
+        struct row_agent agent;
+        int64_t exp_id;
+        const char *alloc_id;
+        struct core_reply reply;
+        struct core_start start;
+        struct core_kill kill;
+        struct core_rendezvous rendezvous;
+        struct core_log log;
+    };
+};
+#define CORE_EFFECT_IS_ROW(kind) ((kind) <= CORE_DELETE_EXPERIMENT)
+
+/* Effects in order, and all memory they point to. Independent of the core once filled. */
+struct core_effects {
+    struct core_effect *v;
+    size_t n, cap;
+    struct core_chunk *chunks;
+};
+#define CORE_EFFECTS_INIT {0}
+void core_effects_finish(struct core_effects *e); /* frees; e is CORE_EFFECTS_INIT again */
+
+/* Applies ev and appends to out. 0, or DET_EINVAL for an event that is malformed (state unchanged; a
+ * request is answered all the same). */
+int core_step(struct core *c, const struct core_event *ev, struct core_effects *out);
+/* When the next CORE_EV_TICK is wanted, INT64_MAX if not at all. */
+int64_t core_deadline_ms(const struct core *c);
+/* Aborts when an invariant is broken. Slow: for tests and debug builds. */
+void core_check(const struct core *c);
+
+/* ---- Rebuilding; in this order, on a fresh core ---- */
+
+/* The highest ids ever given out. */
+void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id);
+int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err);
+/* Experiments whose state is neither COMPLETED, CANCELED, ERROR, DELETED nor DELETE_FAILED, by id. */
+int core_restore_experiment(struct core *c, const struct row_experiment *r, struct det_err *err);
+/* Their snapshot if there is one, then their events of later seq, in order. */
+int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r, struct det_err *err);
+int core_restore_search_event(struct core *c, const struct row_search_event *r, struct det_err *err);
+/* All trials of these experiments, by id; finished ones too. */
+int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err *err);
+/* Allocations whose state is not TERMINATED, by start time. */
+int core_restore_allocation(struct core *c, const struct row_allocation *r, struct det_err *err);
+/* Ends the rebuilding: leases of agents begin, owed decisions are taken. */
+int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out);
+
+/* ---- Reading; cheap, const; strings and pointers live until the next step ---- */
+
+/* What an ACTIVE experiment or trial is shown as: the furthest of its allocations. */
+enum core_run_state { CORE_RUN_QUEUED, CORE_RUN_PULLING, CORE_RUN_STARTING, CORE_RUN_RUNNING };
+enum core_job_state { CORE_JOB_QUEUED, CORE_JOB_SCHEDULED, CORE_JOB_BACKFILLED };
+
+struct core_exp_view {         /* an experiment = a job */
+    int64_t id, owner_id;
+    const char *job_id, *pool, *name;
+    enum exp_state state;
+    enum core_run_state run_state; /* matters when state is ACTIVE */
+    double progress;           /* 0..1 */
+    int priority;              /* the default when none was set */
+    double weight;
+    int64_t max_slots;         /* negative: none */
+    int64_t submitted_us;
+    /* the job */
+    enum core_job_state job_state;
+    int64_t jobs_ahead;
+    int64_t slots_requested, slots_held;
+    size_t trials_open;
+};
+/* False: not live. */
+bool core_exp_get(const struct core *c, int64_t exp_id, struct core_exp_view *ret);
+/* Ids of live jobs (experiments not finished) of a pool (NULL: all), in queue order. Caller frees. */
+size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
+
+struct core_trial_view {
+    int64_t id, exp_id, run_id, restarts;
+    const char *request_id, *task_id, *alloc_id; /* alloc NULL: none lives */
+    enum trial_state state;
+    enum core_run_state run_state; /* matters when state is ACTIVE */
+    bool has_op;               /* GET searcher/operation: op and completed */
+    int64_t op_length;
+    bool op_completed;         /* nothing left to do now */
+    const char *latest_checkpoint; /* NULL: none */
+    int64_t latest_steps;
+};
+bool core_trial_get(const struct core *c, int64_t trial_id, struct core_trial_view *ret);
+
+struct core_alloc_view {
+    const char *id, *task_id, *kind, *pool, *name;
+    int64_t exp_id, trial_id, run_id, owner_id;
+    enum alloc_state state;
+    bool is_ready, preempt;    /* preempt: what the long poll answers */
+    int64_t slots, requested_us;
+    size_t containers;
+    int priority;
+};
+bool core_alloc_get(const struct core *c, const char *alloc_id, struct core_alloc_view *ret);
+/* All live allocations, oldest first: i from 0 until false. */
+bool core_alloc_at(const struct core *c, size_t i, struct core_alloc_view *ret);
+
+struct core_container_view {
+    const char *id, *agent_id, *alloc_id;
+    enum alloc_state state;    /* ASSIGNED, PULLING, STARTING, RUNNING, TERMINATED */
+    const int *slots;          /* ids on its agent */
+    size_t slots_n;
+};
+bool core_alloc_container(const struct core *c, const char *alloc_id, size_t i,
+                          struct core_container_view *ret);
+
+struct core_agent_view {
+    const char *id, *pool, *addr, *version;
+    bool connected;            /* false: in its reconnect wait */
+    bool enabled, draining;
+    int64_t registered_us;
+    size_t slots, slots_used, slots_free, slots_disabled; /* counts; free + used + disabled = slots */
+    size_t containers;         /* also those without slots */
+};
+/* By id, i from 0 until false. */
+bool core_agent_at(const struct core *c, size_t i, struct core_agent_view *ret);
+bool core_agent_get(const struct core *c, const char *agent_id, struct core_agent_view *ret);
+struct core_slot_view {
+    int id;
+    enum core_device type;
+    const char *brand, *uuid;
+    bool enabled, draining;    /* of the slot and its agent together */
+    const char *container, *alloc_id; /* NULL: free */
+    enum alloc_state container_state;
+};
+bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct core_slot_view *ret);
+/* Container i of an agent. */
+bool core_agent_container(const struct core *c, const char *agent_id, size_t i,
+                          struct core_container_view *ret);
+
+struct core_pool_view {
+    const char *name;
+    size_t agents, slots, slots_used, aux_running;
+    size_t jobs_queued, jobs_scheduled;
+};
+/* The default pool first, then the others that agents have named, by name. */
+bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret);
+
+/* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says that it
+ * does not fit the agents there are now, but is let through); DET_EINVAL: no, with reason and numbers;
+ * DET_ENOENT: no such pool. What CORE_EV_EXP_CREATE checks, for validateOnly. */
+int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
+              struct det_err *err);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * Rows: what the master's core has stored and reads back when it is rebuilt. Shared by the core, which
+ * fills them, and the database layer, which writes and reads them.
+ *
+ * Every string is NUL-terminated and borrowed: in an effect it lives as long as the effects, when
+ * restoring it need only live until the restoring call returns. Times are wall-clock microseconds since
+ * 1970 UTC, 0 = null. Columns called `core` hold JSON that only the core reads; write and read back
+ * unchanged.
+ *
+ * Rows marked is_new are inserted; others update what the comment "updated" names, by primary key.
+ */
+#ifndef PROTO_ROWS_H
+#define PROTO_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(name, text in the database, number in the API's enum). A trial's and an experiment's states differ
+ * only in the API's numbers; QUEUED to RUNNING are made up when reading, never stored. */
+#define EXP_STATES(X)                                                                              \
+    X(EXP_ACTIVE, "ACTIVE", 1)                                                                     \
+    X(EXP_PAUSED, "PAUSED", 2)                                                                     \
+    X(EXP_STOPPING_COMPLETED, "STOPPING_COMPLETED", 3)                                             \
+    X(EXP_STOPPING_CANCELED, "STOPPING_CANCELED", 4)                                               \
+    X(EXP_STOPPING_ERROR, "STOPPING_ERROR", 5)                                                     \
+    X(EXP_STOPPING_KILLED, "STOPPING_KILLED", 12)                                                  \
+    X(EXP_COMPLETED, "COMPLETED", 6)                                                               \
+    X(EXP_CANCELED, "CANCELED", 7)                                                                 \
+    X(EXP_ERROR, "ERROR", 8)                                                                       \
+    X(EXP_DELETED, "DELETED", 9)                                                                   \
+    X(EXP_DELETING, "DELETING", 10)                                                                \
+    X(EXP_DELETE_FAILED, "DELETE_FAILED", 11)
+#define TRIAL_STATES(X)                                                                            \
+    X(TRIAL_ACTIVE, "ACTIVE", 1)                                                                   \
+    X(TRIAL_PAUSED, "PAUSED", 2)                                                                   \
+    X(TRIAL_STOPPING_COMPLETED, "STOPPING_COMPLETED", 5)                                           \
+    X(TRIAL_STOPPING_CANCELED, "STOPPING_CANCELED", 3)                                             \
+    X(TRIAL_STOPPING_ERROR, "STOPPING_ERROR", 6)                                                   \
+    X(TRIAL_STOPPING_KILLED, "STOPPING_KILLED", 4)                                                 \
+    X(TRIAL_COMPLETED, "COMPLETED", 8)                                                             \
+    X(TRIAL_CANCELED, "CANCELED", 7)                                                               \
+    X(TRIAL_ERROR, "ERROR", 9)
+/* In order: an allocation shows the furthest that any of its containers came and never goes back. */
+#define ALLOC_STATES(X)                                                                            \
+    X(ALLOC_PENDING, "PENDING", 8)                                                                 \
+    X(ALLOC_ASSIGNED, "ASSIGNED", 8)                                                               \
+    X(ALLOC_PULLING, "PULLING", 3)                                                                 \
+    X(ALLOC_STARTING, "STARTING", 4)                                                               \
+    X(ALLOC_RUNNING, "RUNNING", 5)                                                                 \
+    X(ALLOC_WAITING, "WAITING", 9)                                                                 \
+    X(ALLOC_TERMINATING, "TERMINATING", 7)                                                         \
+    X(ALLOC_TERMINATED, "TERMINATED", 6)
+
+#define X(name, text, number) name,
+enum exp_state { EXP_STATES(X) EXP_STATE_COUNT };
+enum trial_state { TRIAL_STATES(X) TRIAL_STATE_COUNT };
+enum alloc_state { ALLOC_STATES(X) ALLOC_STATE_COUNT };
+#undef X
+
+/* The text in the database ("STOPPING_KILLED"; the API's name is "STATE_" before it). */
+const char *exp_state_text(enum exp_state s);
+const char *trial_state_text(enum trial_state s);
+const char *alloc_state_text(enum alloc_state s);
+/* The number in the API's enum. */
+int exp_state_number(enum exp_state s);
+int trial_state_number(enum trial_state s);
+int alloc_state_number(enum alloc_state s);
+/* False when no state has this text. */
+bool exp_state_parse(const char *text, enum exp_state *ret);
+bool trial_state_parse(const char *text, enum trial_state *ret);
+bool alloc_state_parse(const char *text, enum alloc_state *ret);
+/* COMPLETED, CANCELED, ERROR (and, of experiments, the states of deletion). */
+bool exp_state_is_terminal(enum exp_state s);
+bool trial_state_is_terminal(enum trial_state s);
+
+struct row_experiment {
+    bool is_new;
+    int64_t id;
+    /* Set when new. payload is the create event's, untouched: original text, model definition, ... */
+    const char *job_id;         /* always set */
+    int64_t owner_id;           /* always set */
+    int64_t project_id, parent_id; /* parent 0: null */
+    const char *config;         /* JSON; null unless is_new, and always set when restoring */
+    void *payload;
+    int64_t start_us;
+    /* Updated. */
+    enum exp_state state;
+    int64_t end_us;
+    double progress;            /* 0..1, negative: null */
+    const char *resource_pool;
+    int priority;               /* 1..99, 0: null */
+    double weight;
+    int64_t max_slots;          /* negative: null */
+    double queue_position;
+    const char *core;
+};
+
+/* What the searcher was told, in order, seq from 1. */
+struct row_search_event {
+    int64_t experiment_id, seq;
+    const char *event; /* JSON */
+};
+/* Replaces the one before; events up to seq need not be kept. */
+struct row_search_snapshot {
+    int64_t experiment_id, seq;
+    const char *snapshot; /* JSON */
+};
+
+struct row_trial {
+    bool is_new;
+    int64_t id;
+    /* Set when new and when restoring. */
+    int64_t experiment_id;
+    const char *request_id, *task_id;
+    const char *hparams;        /* JSON; null unless is_new, and always set when restoring */
+    int64_t seed, start_us;
+    const char *warm_start_checkpoint; /* may be null */
+    /* Updated. */
+    enum trial_state state;
+    int64_t run_id;             /* the fence */
+    int64_t restarts;
+    int64_t end_us;
+    const char *core;
+    /* Restoring only: the COMPLETED checkpoint of the trial with the highest steps. */
+    const char *latest_checkpoint; /* null: none */
+    int64_t latest_steps;
+};
+
+struct row_allocation {
+    bool is_new;
+    const char *id;             /* "<task id>.<run id>" */
+    /* Set when new and when restoring. */
+    const char *task_id;
+    int64_t experiment_id, trial_id; /* trial 0: null */
+    int64_t run_id;
+    const char *kind;           /* "TRIAL", "CHECKPOINT_GC" */
+    int64_t slots;
+    const char *resource_pool;
+    int64_t start_us;
+    /* Updated. */
+    enum alloc_state state;
+    bool is_ready;
+    int64_t end_us;
+    const char *exit_reason;    /* null while it lives */
+    int64_t status_code;        /* exit code of the first container that failed; negative: null */
+    const char *core;
+};
+
+/* What an administrator switched off; upsert, all columns. */
+struct row_agent {
+    const char *agent_id;
+    bool enabled, draining;
+    const char *slots_disabled; /* JSON array of slot ids */
+};
+
+#endif
