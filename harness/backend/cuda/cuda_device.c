@@ -1,0 +1,199 @@
+/* Devices, streams, events and memory of the CUDA runtime, and the module's table. */
+#include "cuda_impl.h"
+
+#include "mem.h"
+
+int cuda_check(cudaError_t rc, const char *what, struct det_err *err)
+{
+    if (rc == cudaSuccess)
+        return 0;
+    int code = rc == cudaErrorMemoryAllocation ? DET_ENOMEM : DET_EDEVICE;
+    return det_fail(err, code, "CUDA: %s: %s", what, cudaGetErrorString(rc));
+}
+
+int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
+{
+    return rc == CUDNN_STATUS_SUCCESS ? 0 : det_fail(err, DET_EDEVICE, "cuDNN: %s: %s", what, cudnnGetErrorString(rc));
+}
+
+int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
+{
+    return rc == CUBLAS_STATUS_SUCCESS ? 0 : det_fail(err, DET_EDEVICE, "cuBLAS: %s: %s", what, cublasGetStatusString(rc));
+}
+
+/* No driver, or one too old, means no devices; the runtime then leaves the count untouched. */
+static int device_count(int *ret, struct det_err *err)
+{
+    (void)err;
+    *ret = 0;
+    if (cudaGetDeviceCount(ret) != cudaSuccess)
+        *ret = 0;
+    (void)cudaGetLastError();
+    return 0;
+}
+
+static void device_close(struct det_device *d)
+{
+    if (!d)
+        return;
+    cudaSetDevice(d->index);
+    if (d->dnn)
+        cudnnDestroy(d->dnn);
+    if (d->blas)
+        cublasDestroy(d->blas);
+    cudaFree(d->work);
+    free(d);
+}
+DET_DEFINE_CLEANUP(struct det_device *, device_close)
+
+static int device_open(int index, const struct det_device_options *o, struct det_device **ret, struct det_err *err)
+{
+    (void)o;
+    int n = 0, rc;
+    device_count(&n, err);
+    if (index >= n)
+        return det_fail(err, DET_ENOENT, "cuda:%d: this host has %d CUDA devices", index, n);
+    det_cleanup(device_closep) struct det_device *d = det_zalloc(sizeof *d);
+    d->index = index;
+    if ((rc = cuda_check(cudaSetDevice(index), "cudaSetDevice", err)) < 0 ||
+        (rc = cuda_check_blas(cublasCreate(&d->blas), "cublasCreate", err)) < 0 ||
+        (rc = cuda_check_dnn(cudnnCreate(&d->dnn), "cudnnCreate", err)) < 0)
+        return rc;
+    /* f32 means f32: TF32 would make the losses differ from the other backends' in the third digit. */
+    cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH);
+    *ret = det_take(d);
+    return 0;
+}
+
+static int mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
+{
+    int rc = cuda_check(cudaSetDevice(d->index), "cudaSetDevice", err);
+    return rc < 0 ? rc : cuda_check(cudaMalloc(ret, bytes ? bytes : 64), "cudaMalloc", err);
+}
+
+static void mem_free(struct det_device *d, void *p, size_t bytes)
+{
+    (void)d;
+    (void)bytes;
+    cudaFree(p);
+}
+
+int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
+{
+    if (bytes > d->work_bytes) {
+        cudaFree(d->work); /* waits for the device, so nobody still uses it */
+        d->work = NULL;
+        d->work_bytes = 0;
+        int rc = cuda_check(cudaMalloc(&d->work, bytes), "cudaMalloc of a workspace", err);
+        if (rc < 0)
+            return rc;
+        d->work_bytes = bytes;
+    }
+    *ret = d->work;
+    return 0;
+}
+
+static void stream_destroy(struct det_stream *s)
+{
+    if (!s)
+        return;
+    if (s->native)
+        cudaStreamDestroy(s->native);
+    cudaFree(s->bad_target);
+    cudaFreeHost(s->bad_target_host);
+    free(s);
+}
+DET_DEFINE_CLEANUP(struct det_stream *, stream_destroy)
+
+static int stream_create(struct det_device *d, struct det_stream **ret, struct det_err *err)
+{
+    det_cleanup(stream_destroyp) struct det_stream *s = det_zalloc(sizeof *s);
+    int rc;
+    s->device = d;
+    if ((rc = cuda_check(cudaSetDevice(d->index), "cudaSetDevice", err)) < 0 ||
+        (rc = cuda_check(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking), "cudaStreamCreate", err)) < 0 ||
+        (rc = cuda_check(cudaMalloc((void **)&s->bad_target, sizeof(int)), "cudaMalloc", err)) < 0 ||
+        (rc = cuda_check(cudaMemset(s->bad_target, 0, sizeof(int)), "cudaMemset", err)) < 0 ||
+        (rc = cuda_check(cudaMallocHost((void **)&s->bad_target_host, sizeof(int)), "cudaMallocHost", err)) < 0)
+        return rc;
+    *ret = det_take(s);
+    return 0;
+}
+
+static int stream_sync(struct det_stream *s, struct det_err *err)
+{
+    cudaMemcpyAsync(s->bad_target_host, s->bad_target, sizeof(int), cudaMemcpyDeviceToHost, s->native);
+    int rc = cuda_check(cudaStreamSynchronize(s->native), "cudaStreamSynchronize", err);
+    if (rc < 0 || *s->bad_target_host == 0)
+        return rc;
+    cudaMemsetAsync(s->bad_target, 0, sizeof(int), s->native);
+    return det_fail(err, DET_EINVAL, "nll_loss: a target is not a class: each must be in 0..classes-1");
+}
+
+static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes, enum det_copy_kind kind, struct det_err *err)
+{
+    static const enum cudaMemcpyKind kinds[] = {
+        [DET_COPY_TO_DEVICE] = cudaMemcpyHostToDevice,
+        [DET_COPY_TO_HOST] = cudaMemcpyDeviceToHost,
+        [DET_COPY_ON_DEVICE] = cudaMemcpyDeviceToDevice,
+    };
+    return bytes ? cuda_check(cudaMemcpyAsync(dst, src, bytes, kinds[kind], s->native), "cudaMemcpyAsync", err) : 0;
+}
+
+static int event_create(struct det_device *d, struct det_event **ret, struct det_err *err)
+{
+    (void)d;
+    return cuda_check(cudaEventCreateWithFlags((cudaEvent_t *)ret, cudaEventDisableTiming), "cudaEventCreate", err);
+}
+
+static void event_destroy(struct det_event *ev)
+{
+    if (ev)
+        cudaEventDestroy((cudaEvent_t)ev);
+}
+
+static int event_record(struct det_event *ev, struct det_stream *s, struct det_err *err)
+{
+    return cuda_check(cudaEventRecord((cudaEvent_t)ev, s->native), "cudaEventRecord", err);
+}
+
+static int event_wait(struct det_stream *s, struct det_event *ev, struct det_err *err)
+{
+    return cuda_check(cudaStreamWaitEvent(s->native, (cudaEvent_t)ev, 0), "cudaStreamWaitEvent", err);
+}
+
+static void *stream_native(struct det_stream *s)
+{
+    return s->native;
+}
+
+static const struct det_backend backend = {
+    .version = DET_BACKEND_VERSION,
+    .name = "cuda",
+    .host_memory = false,
+    .device_count = device_count,
+    .device_open = device_open,
+    .device_close = device_close,
+    .mem_alloc = mem_alloc,
+    .mem_free = mem_free,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_sync = stream_sync,
+    .copy = copy_bytes,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .stream_native = stream_native,
+    .kernels = {
+#define X(NAME, name) [DET_KERNEL_##NAME] = cuda_##name,
+        DET_KERNELS(X)
+#undef X
+    },
+};
+
+__attribute__((visibility("default"))) const struct det_backend *det_backend_get(uint32_t version);
+const struct det_backend *det_backend_get(uint32_t version)
+{
+    return version == DET_BACKEND_VERSION ? &backend : NULL;
+}
