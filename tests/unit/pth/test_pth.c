@@ -1,0 +1,287 @@
+/* State files: what is written reads back; hostile pickles and zips are refused, never followed. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "fsx.h"
+#include "mem.h"
+#include "pth_impl.h"
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/det-pth-XXXXXX";
+static struct pth_doc *doc, *back;
+static const struct pth_value *got;
+static struct det_err err;
+
+static int setup(void **state)
+{
+    memcpy(path + sizeof path - 7, "XXXXXX", 6);
+    int fd = mkstemp(path);
+    close(fd);
+    doc = pth_doc_create();
+    back = pth_doc_create();
+    got = NULL;
+    return fd < 0;
+}
+
+static int teardown(void **state)
+{
+    pth_doc_destroy(doc);
+    pth_doc_destroy(back);
+    return unlink(path);
+}
+
+static const float weights[6] = {1, -2, 0.5F, 1e-30F, 3e30F, 6};
+
+static struct pth_value *sample(void)
+{
+    struct pth_value *root = pth_dict(doc), *models = pth_list(doc), *m = pth_ordered_dict(doc);
+    pth_put(doc, m, "fc.weight", pth_tensor(doc, PTH_F32, 2, (int64_t[]){2, 3}, weights));
+    pth_put(doc, m, "empty", pth_tensor(doc, PTH_I64, 1, (int64_t[]){0}, weights));
+    pth_push(doc, models, m);
+    pth_put(doc, root, "models_state_dict", models);
+    struct pth_value *t = pth_tuple(doc);
+    pth_push(doc, t, pth_float(doc, 0.1));
+    pth_push(doc, t, pth_int(doc, -5));
+    pth_push(doc, t, pth_int(doc, INT64_MIN));
+    pth_push(doc, t, pth_bool(doc, true));
+    pth_push(doc, t, pth_none(doc));
+    pth_push(doc, t, pth_str(doc, "\xc3\xa9t\xc3\xa9"));
+    pth_put(doc, root, "mixed", t);
+    struct pth_value *state = pth_dict(doc);
+    pth_put_int(doc, state, 7, pth_float(doc, INFINITY));
+    pth_put(doc, root, "state", state);
+    return root;
+}
+
+static void saved_state_reads_back(void **state)
+{
+    float out[6];
+    assert_int_equal(pth_save(path, sample(), &err), 0);
+    assert_int_equal(pth_load(path, back, &got, &err), 0);
+    const struct pth_value *m = pth_at(pth_get(got, "models_state_dict"), 0);
+    const struct pth_value *w = pth_get(m, "fc.weight");
+    assert_int_equal(pth_tensor_ndim(w), 2);
+    assert_int_equal(pth_tensor_dims(w)[1], 3);
+    assert_int_equal(pth_tensor_read(w, DET_F32, out, sizeof out, &err), 0);
+    assert_memory_equal(out, weights, sizeof out);
+    assert_int_equal(pth_tensor_numel(pth_get(m, "empty")), 0);
+    const struct pth_value *t = pth_get(got, "mixed");
+    assert_int_equal(pth_kind(t), PTH_TUPLE);
+    assert_true(pth_as_float(pth_at(t, 0), 0) == 0.1);
+    assert_true(pth_as_int(pth_at(t, 1), 0) == -5);
+    assert_true(pth_as_int(pth_at(t, 2), 0) == INT64_MIN);
+    assert_int_equal(pth_kind(pth_at(t, 4)), PTH_NONE);
+    assert_string_equal(pth_as_str(pth_at(t, 5), ""), "\xc3\xa9t\xc3\xa9");
+    assert_true(isinf(pth_as_float(pth_get_int(pth_get(got, "state"), 7), 0)));
+    assert_null(pth_get(got, "absent"));
+}
+
+static void equal_states_are_equal_bytes(void **state)
+{
+    struct buf a = BUF_INIT, b = BUF_INIT;
+    assert_int_equal(pth_save(path, sample(), &err), 0);
+    assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &a, &err), 0);
+    assert_int_equal(pth_save(path, sample(), &err), 0);
+    assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &b, &err), 0);
+    assert_int_equal(a.len, b.len);
+    assert_memory_equal(a.p, b.p, a.len);
+    buf_finish(&a);
+    buf_finish(&b);
+}
+
+static void plain_pickles_round_trip(void **state)
+{
+    struct pth_value *d = pth_dict(doc);
+    pth_put(doc, d, "batches_trained", pth_int(doc, 5000000000));
+    assert_int_equal(pth_save_pickle(path, d, &err), 0);
+    assert_int_equal(pth_load_pickle(path, back, &got, &err), 0);
+    assert_true(pth_as_int(pth_get(got, "batches_trained"), 0) == 5000000000);
+    assert_int_equal(pth_save_pickle(path, sample(), &err), DET_EINVAL);
+}
+
+/* Cut short or with one byte changed, at every place: an answer, and never a crash. */
+static void damage_is_survived(void **state)
+{
+    struct buf file = BUF_INIT;
+    assert_int_equal(pth_save(path, sample(), &err), 0);
+    assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &file, &err), 0);
+    for (size_t n = 0; n < file.len; n++) {
+        struct pth_doc *d = pth_doc_create();
+        assert_true(pth_parse(file.p, n, d, &got, &err) < 0);
+        pth_doc_destroy(d);
+    }
+    for (size_t i = 0; i < file.len; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            struct pth_doc *d = pth_doc_create();
+            file.p[i] = (char)(file.p[i] ^ 1 << bit);
+            pth_parse(file.p, file.len, d, &got, &err);
+            file.p[i] = (char)(file.p[i] ^ 1 << bit);
+            pth_doc_destroy(d);
+        }
+    }
+    buf_finish(&file);
+}
+
+static void damaged_content_fails_its_checksum(void **state)
+{
+    struct buf file = BUF_INIT;
+    assert_int_equal(pth_save(path, sample(), &err), 0);
+    assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &file, &err), 0);
+    char *w = memmem(file.p, file.len, weights, sizeof weights);
+    assert_non_null(w);
+    *w ^= 1;
+    assert_int_equal(pth_parse(file.p, file.len, back, &got, &err), DET_ECORRUPT);
+    buf_finish(&file);
+}
+
+#define REFUSED(bytes, words)                                                                      \
+    do {                                                                                           \
+        assert_int_equal(pth_unpickle(bytes, sizeof(bytes) - 1, NULL, back, &got, &err),           \
+                         DET_ECORRUPT);                                                            \
+        if (!strstr(err.text, words))                                                              \
+            fail_msg("\"%s\" does not say \"%s\"", err.text, words);                               \
+    } while (0)
+
+static void nothing_is_executed(void **state)
+{
+    REFUSED("\x80\x02" "cos\nsystem\n(X\x04\0\0\0trueeR.", "os.system is refused");
+    REFUSED("\x80\x04\x8c\x08" "builtins\x8c\x04" "eval\x93.", "builtins.eval is refused");
+    REFUSED("\x80\x02" "i__builtin__\neval\n.", "opcode 0x69");
+    REFUSED("\x80\x02" "c__builtin__\neval\n.", "is refused");
+    REFUSED("\x80\x02" "ccollections\nOrderedDict\n.", "bare name");
+    REFUSED("\x80\x02" "N)R.", "a call");
+    REFUSED("\x80\x02" "X\x01\0\0\0aQ.", "persistent id");
+}
+
+static void broken_pickles_are_refused(void **state)
+{
+    REFUSED("", "cut short");
+    REFUSED("\x80\x02" "N", "cut short");
+    REFUSED("\x80\x02" "NN.", "one value");
+    REFUSED("\x80\x02" "(N.", "one value");
+    REFUSED("\x80\x02" "X\xff\xff\xff\x7f" "abc.", "cut short");
+    REFUSED("\x80\x02" "\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "abc.", "cut short");
+    REFUSED("\x80\x02" "h\0.", "never set");
+    REFUSED("\x80\x02" "Nr\xff\xff\xff\x7f.", "memo");
+    REFUSED("\x80\x02" "]q\0h\0a.", "contains itself");
+    REFUSED("\x80\x02" "}](u.", "items for");
+    REFUSED("\x80\x02" "}(Nu.", "without a value");
+    REFUSED("\x80\x02" "}(]Nu.", "key");
+    REFUSED("\x80\x02" "t.", "no mark");
+    REFUSED("\x80\x02" "\x87.", "empty");
+    REFUSED("\x80\x02" "(N\x86.", "empty");
+    REFUSED("\x80\x02" "\x8a\x09\1\1\1\1\1\1\1\1\1.", "64 bits");
+    REFUSED("\x80\x09" "N.", "protocol");
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+    char bytes[402] = "\x80\x02";
+    memset(bytes + 2, ']', 200);
+    memset(bytes + 202, 'a', 199);
+    bytes[401] = '.';
+    assert_int_equal(pth_unpickle(bytes, sizeof bytes, NULL, back, &got, &err), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "nested"));
+}
+
+/* 2^50 elements seen through shared lists are only 50 values here, and are checked once each. */
+static void shared_values_cost_nothing(void **state)
+{
+    struct buf b = BUF_INIT;
+    buf_add(&b, "\x80\x02(]", 4);
+    for (int i = 0; i < 50; i++) {
+        const char op[] = {'q', (char)i, ']', '(', 'h', (char)i, 'h', (char)i, 'e'};
+        buf_add(&b, op, sizeof op);
+    }
+    /* The lists beneath the last one are still on the stack: one tuple of them all. */
+    buf_add_str(&b, "t.");
+    assert_int_equal(pth_unpickle(b.p, b.len, NULL, back, &got, &err), 0);
+    assert_int_equal(pth_len(got), 51);
+    buf_finish(&b);
+}
+
+static int find_16(void *arg, const char *key, const char **ret, size_t *ret_bytes,
+                   struct det_err *e)
+{
+    static const float data[4] = {1, 2, 3, 4};
+    *ret = (const char *)data;
+    *ret_bytes = sizeof data;
+    return 0;
+}
+
+/* A tensor over a storage of 4 floats: offset, dims and strides as given. */
+static int tensor_of(const char *numel, const char *offset, const char *dims, const char *strides)
+{
+    struct buf b = BUF_INIT;
+    const struct pth_storages s = {.find = find_16};
+    buf_add(&b, "\x80\x02", 2);
+    buf_add_str(&b, "ctorch._utils\n_rebuild_tensor_v2\n((\x8c\7storagectorch\nFloatStorage\n"
+                    "\x8c\1" "0\x8c\3" "cpu");
+    buf_add_str(&b, numel);
+    buf_add_str(&b, "tQ");
+    buf_add_str(&b, offset);
+    buf_addf(&b, "(%st(%st\x89N", dims, strides);
+    buf_add_str(&b, "tR.");
+    int rc = pth_unpickle(b.p, b.len, &s, back, &got, &err);
+    buf_finish(&b);
+    return rc;
+}
+
+static void tensors_stay_within_their_storage(void **state)
+{
+    float out[4];
+    assert_int_equal(tensor_of("K\4", "K\1", "K\3", "K\1"), 0);
+    assert_int_equal(tensor_of("K\4", "K\2", "K\3", "K\1"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\5", "K\1", "K\1", "K\1"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\4", "K\1", "K\2", "K\4"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\4", "K\1", "M\xff\xffM\xff\xff", "K\1K\1"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\4", "K\1", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\4",
+                               "K\1K\1"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\4", "J\xff\xff\xff\xff", "K\1", "K\1"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\4", "K\1", "K\1K\1", "K\1"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\4", "M\1\1", "", ""), DET_ECORRUPT);
+    /* Transposed: gathered by its strides. */
+    char zero[] = "J....";
+    memset(zero + 1, 0, 4);
+    struct buf b = BUF_INIT;
+    const struct pth_storages s = {.find = find_16};
+    buf_add_str(&b, "ctorch._utils\n_rebuild_tensor_v2\n((\x8c\7storagectorch\nFloatStorage\n"
+                    "\x8c\1" "0\x8c\3" "cpuK\4tQ");
+    buf_add(&b, zero, 5);
+    buf_add_str(&b, "(K\2K\2t(K\1K\2t\x89NtR.");
+    assert_int_equal(pth_unpickle(b.p, b.len, &s, back, &got, &err), 0);
+    assert_int_equal(pth_tensor_read(got, DET_F32, out, sizeof out, &err), 0);
+    assert_memory_equal(out, ((float[]){1, 3, 2, 4}), sizeof out);
+    assert_int_equal(pth_tensor_read(got, DET_I64, out, 32, &err), DET_EINVAL);
+    assert_int_equal(pth_tensor_read(got, DET_F32, out, 12, &err), DET_EINVAL);
+    buf_finish(&b);
+}
+
+static void absent_and_foreign_files(void **state)
+{
+    assert_int_equal(pth_load("/nonexistent/state_dict.pth", back, &got, &err), DET_ENOENT);
+    assert_int_equal(pth_load(path, back, &got, &err), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, path));
+    assert_int_equal(pth_load("/tmp", back, &got, &err), DET_ECORRUPT);
+}
+
+int main(void)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(saved_state_reads_back),       T(equal_states_are_equal_bytes),
+        T(plain_pickles_round_trip),     T(damage_is_survived),
+        T(damaged_content_fails_its_checksum),
+        T(nothing_is_executed),          T(broken_pickles_are_refused),
+        T(deep_nesting_is_refused),      T(shared_values_cost_nothing),
+        T(tensors_stay_within_their_storage),
+        T(absent_and_foreign_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
