@@ -36,7 +36,8 @@ int length_from_json(const json_t *j, struct length *ret, struct det_err *err)
             return fail(err);
         number = json_object_iter_value(it);
     }
-    if (!json_is_integer(number) || json_integer_value(number) < 0)
+    if (!json_is_integer(number) || json_integer_value(number) < 0 ||
+        json_integer_value(number) > LENGTH_MAX)
         return fail(err);
     l.n = json_integer_value(number);
     *ret = l;

@@ -9,9 +9,12 @@
 
 enum length_unit { LENGTH_BATCHES, LENGTH_RECORDS, LENGTH_EPOCHS, LENGTH_NONE, LENGTH_UNIT_COUNT };
 
+/* What a double holds exactly: lengths are multiplied and divided as doubles in metrics and progress. */
+#define LENGTH_MAX (INT64_C(1) << 53)
+
 struct length {
     enum length_unit unit;
-    int64_t n; /* >= 0 */
+    int64_t n; /* 0..LENGTH_MAX */
 };
 
 /* {"batches": 100} or 100. DET_EINVAL says what was expected. */
