@@ -19,6 +19,4 @@ struct shell {
     char master_id[37];            /* new at each start */
 };
 
-#define DET_VERSION "0.27.0"
-
 #endif

@@ -1,0 +1,60 @@
+#include "pg_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int pg_sh(const char *verb, const char *dir)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/bin/bash", "bash", DET_SOURCE "/tests/lib/pg.sh", verb, dir, (char *)NULL);
+        _exit(127);
+    }
+    int st = 0;
+    if (pid < 0 || waitpid(pid, &st, 0) != pid)
+        return -1;
+    return WIFEXITED(st) && WEXITSTATUS(st) == 0 ? 0 : -1;
+}
+
+int pg_private_start(struct pg_private *p)
+{
+    snprintf(p->dir, sizeof p->dir, "/tmp/det-test-pg.%d", (int)getpid());
+    snprintf(p->uri, sizeof p->uri, "host=%s user=det dbname=postgres", p->dir);
+    return pg_sh("start", p->dir);
+}
+
+int pg_private_again(struct pg_private *p)
+{
+    return pg_sh("start", p->dir);
+}
+
+void pg_private_stop(struct pg_private *p)
+{
+    pg_sh("stop", p->dir);
+}
+
+void pg_private_down(struct pg_private *p)
+{
+    pg_sh("down", p->dir);
+}
+
+static void on_late(uv_timer_t *t)
+{
+    *(bool *)t->data = true;
+}
+
+bool loop_until(uv_loop_t *loop, const bool *flag, unsigned deadline_ms)
+{
+    bool late = false;
+    uv_timer_t timer;
+    uv_timer_init(loop, &timer);
+    timer.data = &late;
+    uv_timer_start(&timer, on_late, deadline_ms, 0);
+    while (!*flag && !late)
+        uv_run(loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(loop, UV_RUN_NOWAIT);
+    return *flag;
+}

@@ -1,0 +1,19 @@
+/* A private PostgreSQL for a C test, by tests/lib/pg.sh, and a loop to wait on. */
+#ifndef TESTS_PG_PRIVATE_H
+#define TESTS_PG_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct pg_private {
+    char dir[64], uri[128];
+};
+int pg_private_start(struct pg_private *p); /* 0, or skip the test */
+void pg_private_stop(struct pg_private *p); /* the server only */
+int pg_private_again(struct pg_private *p); /* after stop */
+void pg_private_down(struct pg_private *p);
+/* Runs the loop until *flag or the deadline; false at the deadline. */
+bool loop_until(uv_loop_t *loop, const bool *flag, unsigned deadline_ms);
+
+#endif

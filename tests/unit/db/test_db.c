@@ -1,0 +1,223 @@
+/* The pool against a real PostgreSQL: group commit, isolation of a bad unit, outage, a newer schema. */
+#include "pg_private.h"
+
+#include "db.h"
+#include "db_cluster.h"
+#include "db_users.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct pg_private pg;
+static uv_loop_t loop;
+static struct db *db;
+static bool is_up = true, is_down, deposed;
+
+struct got {
+    bool done;
+    int rc, rows;
+    int64_t i64;
+    char sqlstate[6];
+};
+
+static void on_got(void *arg, const struct db_result *r)
+{
+    struct got *g = arg;
+    assert_false(g->done); /* exactly once */
+    g->done = true;
+    g->rc = db_rc(r);
+    g->rows = db_rows(r);
+    snprintf(g->sqlstate, sizeof g->sqlstate, "%s", db_sqlstate(r));
+    if (g->rows)
+        g->i64 = db_i64(r, 0, 0);
+}
+
+static void on_state(void *arg, bool up)
+{
+    is_up = up;
+    is_down = !up;
+}
+
+static void on_deposed(void *arg)
+{
+    deposed = true;
+}
+
+static void query_wait(const char *sql, struct got *g)
+{
+    *g = (struct got){0};
+    db_query(db, sql, NULL, on_got, g);
+    assert_false(g->done); /* never from inside */
+    assert_true(loop_until(&loop, &g->done, 5000));
+}
+
+static int64_t count(const char *sql)
+{
+    struct got g;
+    query_wait(sql, &g);
+    assert_int_equal(g.rc, 0);
+    return g.i64;
+}
+
+static int setup(void **state)
+{
+    struct det_err err;
+    if (pg_private_start(&pg) < 0)
+        return -1;
+    uv_loop_init(&loop);
+    struct db_options o = {.conninfo = pg.uri, .on_state = on_state, .on_deposed = on_deposed};
+    assert_int_equal(db_migrate(pg.uri, &err), 0);
+    assert_int_equal(db_migrate(pg.uri, &err), 0); /* again: nothing to do */
+    assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
+    assert_int_equal(db_query_now(db, "CREATE TABLE t (k text PRIMARY KEY, v bigint)", NULL, NULL, NULL,
+                                  &err), 0);
+    assert_int_equal(db_start(db, &err), 0);
+    bool never = false;
+    loop_until(&loop, &never, 100); /* the readers dial */
+    return 0;
+}
+
+static void on_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static int teardown(void **state)
+{
+    bool closed = false;
+    db_close(db, on_closed, &closed);
+    assert_true(loop_until(&loop, &closed, 5000));
+    assert_int_equal(uv_loop_close(&loop), 0);
+    pg_private_down(&pg);
+    return 0;
+}
+
+static void put(const char *k, int64_t v, struct got *g)
+{
+    db_write(db, "INSERT INTO t VALUES ($1, $2::bigint)", db_i64_arg(db_str_arg(DB_ARGS, k), v), on_got, g);
+}
+
+static void test_group(void **state)
+{
+    struct got g[100] = {0};
+    char k[16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(k, sizeof k, "g%d", i);
+        put(k, i, &g[i]);
+    }
+    for (int i = 0; i < 100; i++) {
+        assert_true(loop_until(&loop, &g[i].done, 5000));
+        assert_int_equal(g[i].rc, 0);
+    }
+    assert_int_equal(count("SELECT count(*) FROM t WHERE k LIKE 'g%'"), 100);
+    assert_int_equal(count("SELECT count(DISTINCT xmin::text) FROM t WHERE k LIKE 'g%'"), 1);
+}
+
+static void test_bad_unit(void **state)
+{
+    struct got g[3] = {0};
+    put("b1", 1, &g[0]);
+    put("g0", 1, &g[1]); /* there already */
+    put("b2", 1, &g[2]);
+    for (int i = 0; i < 3; i++)
+        assert_true(loop_until(&loop, &g[i].done, 5000));
+    assert_int_equal(g[0].rc, 0);
+    assert_int_equal(g[1].rc, DET_EEXIST);
+    assert_string_equal(g[1].sqlstate, "23505");
+    assert_int_equal(g[2].rc, 0);
+    assert_int_equal(count("SELECT count(*) FROM t WHERE k LIKE 'b%'"), 2);
+}
+
+static void test_unit_is_atomic(void **state)
+{
+    struct got g = {0}, other = {0};
+    struct db_tx *tx = db_tx_begin(db);
+    db_tx_add(tx, "INSERT INTO t VALUES ('a1', 1)", NULL);
+    db_tx_add(tx, "INSERT INTO t VALUES ('g1', 1)", NULL);
+    assert_int_equal(db_tx_size(tx), 2);
+    db_tx_commit(tx, on_got, &g);
+    put("a2", 2, &other);
+    assert_true(loop_until(&loop, &g.done, 5000));
+    assert_true(loop_until(&loop, &other.done, 5000));
+    assert_int_equal(g.rc, DET_EEXIST);
+    assert_int_equal(other.rc, 0);
+    assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'a1'"), 0);
+}
+
+static void test_bad_sql(void **state)
+{
+    struct got g;
+    query_wait("SELECT nonsense", &g);
+    assert_int_equal(g.rc, DET_EIO);
+    query_wait("SELECT 'x'::integer", &g);
+    assert_int_equal(g.rc, DET_EINVAL);
+    assert_int_equal(count("SELECT 7"), 7);
+}
+
+static void test_outage(void **state)
+{
+    struct got w = {0}, r = {0};
+    pg_private_stop(&pg);
+    assert_true(loop_until(&loop, &is_down, 5000));
+    put("o1", 1, &w);
+    db_query(db, "SELECT 1", NULL, on_got, &r);
+    assert_true(loop_until(&loop, &w.done, 5000));
+    assert_true(loop_until(&loop, &r.done, 5000));
+    assert_int_equal(w.rc, DET_EUNAVAIL);
+    assert_int_equal(r.rc, DET_EUNAVAIL);
+    is_up = false;
+    assert_int_equal(pg_private_again(&pg), 0);
+    assert_true(loop_until(&loop, &is_up, 10000));
+    memset(&w, 0, sizeof w);
+    put("o1", 1, &w);
+    assert_true(loop_until(&loop, &w.done, 5000));
+    assert_int_equal(w.rc, 0);
+    bool ready = false;
+    for (int i = 0; i < 100 && !ready; i++) { /* readers come back on their own clock */
+        query_wait("SELECT 1", &r);
+        ready = r.rc == 0;
+        bool never = false;
+        if (!ready)
+            loop_until(&loop, &never, 50);
+    }
+    assert_true(ready);
+    assert_false(deposed);
+}
+
+static void test_newer(void **state)
+{
+    struct det_err err;
+    struct got g = {0};
+    db_write(db, "INSERT INTO schema_version (version) VALUES (9999)", NULL, on_got, &g);
+    assert_true(loop_until(&loop, &g.done, 5000));
+    assert_int_equal(db_migrate(pg.uri, &err), DET_ESTATE);
+    assert_non_null(strstr(err.text, "9999"));
+}
+
+/* Last: another master raised the epoch. */
+static void test_deposed(void **state)
+{
+    struct got g = {0};
+    db_query(db, "UPDATE cluster SET epoch = epoch + 1", NULL, NULL, NULL);
+    assert_int_equal(count("SELECT 1"), 1);
+    put("d1", 1, &g);
+    assert_true(loop_until(&loop, &g.done, 5000));
+    assert_true(g.rc < 0);
+    assert_true(deposed);
+    assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'd1'"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_group),  cmocka_unit_test(test_bad_unit),
+        cmocka_unit_test(test_unit_is_atomic), cmocka_unit_test(test_bad_sql),
+        cmocka_unit_test(test_outage), cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_deposed),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
