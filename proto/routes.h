@@ -1,0 +1,149 @@
+/*
+ * The routes of the REST API, one line each, checked against openapi.yaml by tests/unit/proto.
+ * X(name, METHOD, pattern, AUTH, BODY): `name` is the operationId, and the handler is api_<name>;
+ * AUTH one of NONE USER ANY ADMIN (http.h: HTTP_AUTH_*); BODY is DEFAULT (1 MiB) or MAX (96 MiB).
+ */
+#ifndef PROTO_ROUTES_H
+#define PROTO_ROUTES_H
+
+#include <stddef.h>
+
+#define ROUTES_PLAIN(X)                                                                            \
+    X(info, GET, "/info", NONE, DEFAULT)                                                           \
+    X(legacy_login, POST, "/login", NONE, DEFAULT)                                                 \
+    X(download_model_def, GET, "/experiments/{experimentId}/model_def", USER, DEFAULT)             \
+    X(download_file, GET, "/experiments/{experimentId}/file/download", USER, DEFAULT)              \
+    X(download_checkpoint, GET, "/checkpoints/{checkpointUuid}", USER, DEFAULT)
+
+#define ROUTES_USERS(X)                                                                            \
+    X(login, POST, "/api/v1/auth/login", NONE, DEFAULT)                                            \
+    X(logout, POST, "/api/v1/auth/logout", ANY, DEFAULT)                                           \
+    X(current_user, GET, "/api/v1/auth/user", USER, DEFAULT)                                       \
+    X(get_me, GET, "/api/v1/me", ANY, DEFAULT)                                                     \
+    X(get_users, GET, "/api/v1/users", USER, DEFAULT)                                              \
+    X(get_user, GET, "/api/v1/users/{userId}", USER, DEFAULT)                                      \
+    X(get_user_by_username, GET, "/api/v1/users/{username}/by-username", USER, DEFAULT)            \
+    X(post_user, POST, "/api/v1/users", ADMIN, DEFAULT)                                            \
+    X(patch_user, PATCH, "/api/v1/users/{userId}", USER, DEFAULT)                                  \
+    X(set_user_password, POST, "/api/v1/users/{userId}/password", USER, DEFAULT)                   \
+    X(get_master, GET, "/api/v1/master", NONE, DEFAULT)                                            \
+    X(get_telemetry, GET, "/api/v1/master/telemetry", NONE, DEFAULT)                               \
+    X(get_master_config, GET, "/api/v1/master/config", ADMIN, DEFAULT)
+
+#define ROUTES_EXPERIMENTS(X)                                                                      \
+    X(create_experiment, POST, "/api/v1/experiments", USER, MAX)                                   \
+    X(get_experiments, GET, "/api/v1/experiments", USER, DEFAULT)                                  \
+    X(get_experiment, GET, "/api/v1/experiments/{experimentId}", ANY, DEFAULT)                     \
+    X(get_experiment_trials, GET, "/api/v1/experiments/{experimentId}/trials", USER, DEFAULT)      \
+    X(get_model_def, GET, "/api/v1/experiments/{experimentId}/model_def", USER, DEFAULT)           \
+    X(get_model_def_tree, GET, "/api/v1/experiments/{experimentId}/file_tree", USER, DEFAULT)      \
+    X(get_model_def_file, POST, "/api/v1/experiments/{experimentId}/file", USER, DEFAULT)          \
+    X(get_validation_history, GET, "/api/v1/experiments/{experimentId}/validation-history", USER,  \
+      DEFAULT)                                                                                     \
+    X(get_best_searcher_validation_metric, GET,                                                    \
+      "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric", ANY, DEFAULT) \
+    X(get_experiment_checkpoints, GET, "/api/v1/experiments/{id}/checkpoints", USER, DEFAULT)      \
+    X(get_experiment_labels, GET, "/api/v1/experiment/labels", USER, DEFAULT)                      \
+    X(activate_experiments, POST, "/api/v1/experiments/activate", USER, DEFAULT)                   \
+    X(pause_experiments, POST, "/api/v1/experiments/pause", USER, DEFAULT)                         \
+    X(cancel_experiments, POST, "/api/v1/experiments/cancel", USER, DEFAULT)                       \
+    X(kill_experiments, POST, "/api/v1/experiments/kill", USER, DEFAULT)                           \
+    X(archive_experiments, POST, "/api/v1/experiments/archive", USER, DEFAULT)                     \
+    X(unarchive_experiments, POST, "/api/v1/experiments/unarchive", USER, DEFAULT)                 \
+    X(delete_experiments, DELETE, "/api/v1/experiments/delete", USER, DEFAULT)                     \
+    X(activate_experiment, POST, "/api/v1/experiments/{id}/activate", USER, DEFAULT)               \
+    X(pause_experiment, POST, "/api/v1/experiments/{id}/pause", USER, DEFAULT)                     \
+    X(cancel_experiment, POST, "/api/v1/experiments/{id}/cancel", USER, DEFAULT)                   \
+    X(kill_experiment, POST, "/api/v1/experiments/{id}/kill", USER, DEFAULT)                       \
+    X(archive_experiment, POST, "/api/v1/experiments/{id}/archive", USER, DEFAULT)                 \
+    X(unarchive_experiment, POST, "/api/v1/experiments/{id}/unarchive", USER, DEFAULT)             \
+    X(delete_experiment, DELETE, "/api/v1/experiments/{experimentId}", USER, DEFAULT)              \
+    X(patch_experiment, PATCH, "/api/v1/experiments/{experiment.id}", USER, DEFAULT)               \
+    X(put_experiment_label, PUT, "/api/v1/experiments/{experimentId}/labels/{label}", USER,        \
+      DEFAULT)                                                                                     \
+    X(delete_experiment_label, DELETE, "/api/v1/experiments/{experimentId}/labels/{label}", USER,  \
+      DEFAULT)
+
+#define ROUTES_TRIALS(X)                                                                           \
+    X(get_trial, GET, "/api/v1/trials/{trialId}", ANY, DEFAULT)                                    \
+    X(get_trial_workloads, GET, "/api/v1/trials/{trialId}/workloads", USER, DEFAULT)               \
+    X(get_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", USER, DEFAULT)                \
+    X(trial_logs, GET, "/api/v1/trials/{trialId}/logs", USER, DEFAULT)                             \
+    X(trial_logs_fields, GET, "/api/v1/trials/{trialId}/logs/fields", USER, DEFAULT)               \
+    X(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, DEFAULT)                                 \
+    X(get_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, DEFAULT)                     \
+    X(get_training_metrics, GET, "/api/v1/trials/metrics/training_metrics", USER, DEFAULT)         \
+    X(get_validation_metrics, GET, "/api/v1/trials/metrics/validation_metrics", USER, DEFAULT)     \
+    X(get_searcher_operation, GET, "/api/v1/trials/{trialId}/searcher/operation", ANY, DEFAULT)    \
+    X(post_progress, POST, "/api/v1/trials/{trialId}/progress", ANY, DEFAULT)                      \
+    X(post_completed_operation, POST, "/api/v1/trials/{trialId}/searcher/completed_operation",     \
+      ANY, DEFAULT)                                                                                \
+    X(post_early_exit, POST, "/api/v1/trials/{trialId}/early_exit", ANY, DEFAULT)                  \
+    X(post_runner_metadata, POST, "/api/v1/trials/{trialId}/runner/metadata", ANY, DEFAULT)        \
+    X(post_metrics, POST, "/api/v1/trials/{trialId}/metrics", ANY, MAX)                            \
+    X(post_training_metrics, POST, "/api/v1/trials/{trialId}/training_metrics", ANY, MAX)          \
+    X(post_validation_metrics, POST, "/api/v1/trials/{trialId}/validation_metrics", ANY, MAX)      \
+    X(post_profiler_metrics, POST, "/api/v1/trials/profiler/metrics", ANY, MAX)                    \
+    X(get_profiler_series, GET, "/api/v1/trials/{trialId}/profiler/available_series", ANY, DEFAULT)\
+    X(get_profiler_metrics, GET, "/api/v1/trials/{labels.trialId}/profiler/metrics", ANY, DEFAULT) \
+    X(post_checkpoint, POST, "/api/v1/checkpoints", ANY, MAX)                                      \
+    X(patch_checkpoints, PATCH, "/api/v1/checkpoints", ANY, MAX)                                   \
+    X(delete_checkpoints, DELETE, "/api/v1/checkpoints", USER, DEFAULT)                            \
+    X(remove_checkpoint_files, POST, "/api/v1/checkpoints/rm", USER, DEFAULT)                      \
+    X(get_checkpoint, GET, "/api/v1/checkpoints/{checkpointUuid}", ANY, DEFAULT)                   \
+    X(post_checkpoint_metadata, POST, "/api/v1/checkpoints/{checkpoint.uuid}/metadata", USER,      \
+      DEFAULT)
+
+#define ROUTES_TASKS(X)                                                                            \
+    X(get_tasks, GET, "/api/v1/tasks", USER, DEFAULT)                                              \
+    X(get_tasks_count, GET, "/api/v1/tasks/count", USER, DEFAULT)                                  \
+    X(get_task, GET, "/api/v1/tasks/{taskId}", USER, DEFAULT)                                      \
+    X(get_context_directory, GET, "/api/v1/tasks/{taskId}/context_directory", ANY, DEFAULT)        \
+    X(get_task_accelerators, GET, "/api/v1/tasks/{taskId}/acceleratorData", USER, DEFAULT)         \
+    X(task_logs, GET, "/api/v1/tasks/{taskId}/logs", USER, DEFAULT)                                \
+    X(task_logs_fields, GET, "/api/v1/tasks/{taskId}/logs/fields", USER, DEFAULT)                  \
+    X(post_task_logs, POST, "/api/v1/task/logs", ANY, MAX)                                         \
+    X(get_allocation, GET, "/api/v1/allocations/{allocationId}", ANY, DEFAULT)                     \
+    X(post_accelerators, POST, "/api/v1/allocations/{allocationId}/acceleratorData", ANY, DEFAULT) \
+    X(rendezvous, GET, "/api/v1/allocations/{allocationId}/resources/{resourcesId}/rendezvous",    \
+      ANY, DEFAULT)                                                                                \
+    X(preemption_signal, GET, "/api/v1/allocations/{allocationId}/signals/preemption", ANY,        \
+      DEFAULT)                                                                                     \
+    X(ack_preemption, POST, "/api/v1/allocations/{allocationId}/signals/ack_preemption", ANY,      \
+      DEFAULT)                                                                                     \
+    X(all_gather, POST, "/api/v1/allocations/{allocationId}/all_gather", ANY, DEFAULT)             \
+    X(mark_daemon, POST, "/api/v1/allocations/{allocationId}/resources/{resourcesId}/daemon", ANY, \
+      DEFAULT)                                                                                     \
+    X(allocation_ready, POST, "/api/v1/allocations/{allocationId}/ready", ANY, DEFAULT)            \
+    X(allocation_waiting, POST, "/api/v1/allocations/{allocationId}/waiting", ANY, DEFAULT)
+
+#define ROUTES_CLUSTER(X)                                                                          \
+    X(get_agents, GET, "/api/v1/agents", USER, DEFAULT)                                            \
+    X(get_agent, GET, "/api/v1/agents/{agentId}", USER, DEFAULT)                                   \
+    X(get_slots, GET, "/api/v1/agents/{agentId}/slots", USER, DEFAULT)                             \
+    X(get_slot, GET, "/api/v1/agents/{agentId}/slots/{slotId}", USER, DEFAULT)                     \
+    X(enable_agent, POST, "/api/v1/agents/{agentId}/enable", ADMIN, DEFAULT)                       \
+    X(disable_agent, POST, "/api/v1/agents/{agentId}/disable", ADMIN, DEFAULT)                     \
+    X(enable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/enable", ADMIN, DEFAULT)         \
+    X(disable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/disable", ADMIN, DEFAULT)       \
+    X(get_resource_pools, GET, "/api/v1/resource-pools", USER, DEFAULT)                            \
+    X(get_jobs, GET, "/api/v1/job-queues", USER, DEFAULT)                                          \
+    X(get_jobs_v2, GET, "/api/v1/job-queues-v2", USER, DEFAULT)                                    \
+    X(get_job_queue_stats, GET, "/api/v1/job-queues/stats", USER, DEFAULT)                         \
+    X(update_job_queue, POST, "/api/v1/job-queues", USER, DEFAULT)
+
+#define ROUTES(X)                                                                                  \
+    ROUTES_PLAIN(X)                                                                                \
+    ROUTES_USERS(X)                                                                                \
+    ROUTES_EXPERIMENTS(X)                                                                          \
+    ROUTES_TRIALS(X)                                                                               \
+    ROUTES_TASKS(X)                                                                                \
+    ROUTES_CLUSTER(X)
+
+struct route_info {
+    const char *name, *method, *pattern, *auth;
+};
+extern const struct route_info routes_all[];
+extern const size_t routes_count;
+
+#endif
