@@ -1,0 +1,174 @@
+/* det experiment create: the configuration, its overrides, the packed directory, and what follows.
+ */
+#include "cli.h"
+#include "experiment.h"
+#include "expconf.h"
+#include "pack.h"
+#include "yamljson.h"
+
+#include "fsx.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONFIG_BYTES_MAX ((size_t)4 << 20)
+
+static struct {
+    bool follow, paused, test;
+    struct opt_list config;
+    const char *template, *project_id;
+} o;
+
+const struct opt experiment_create_opts[] = {
+    {"follow", 'f', OPT_FLAG, &o.follow, NULL, "print the first trial's log until it ends"},
+    {"follow-first-trial", 0, OPT_FLAG, &o.follow, NULL, "the same"},
+    {"config", 0, OPT_STR_LIST, &o.config, "KEY=VALUE",
+     "replace a value: searcher.max_length.batches=10"},
+    {"paused", 0, OPT_FLAG, &o.paused, NULL, "do not start it"},
+    {"test", 't', OPT_FLAG, &o.test, NULL, "one batch of one trial, to see that it runs"},
+    {"template", 0, OPT_STR, &o.template, "NAME", "a template of the master"},
+    {"project_id", 0, OPT_STR, &o.project_id, "ID", "the project it belongs to"},
+    {0},
+};
+
+static int read_config(const char *path, struct buf *text, struct det_err *err)
+{
+    if (strcmp(path, "-") != 0)
+        return fsx_read_file(AT_FDCWD, path, CONFIG_BYTES_MAX, text, err);
+    for (ssize_t n = 1; n > 0 && text->len < CONFIG_BYTES_MAX;) {
+        buf_reserve(text, 1 << 16);
+        n = read(STDIN_FILENO, text->p + text->len, 1 << 16);
+        if (n > 0)
+            buf_add(text, text->p + text->len, (size_t)n);
+    }
+    return 0;
+}
+
+/* A run of one batch: everything is exercised once and nothing is retried. */
+static void shrink(json_t *config)
+{
+    json_t *searcher = json_obj(config, "searcher");
+    const char *metric = json_str(searcher, "metric", "loss");
+    json_t *single = json_make("{s:s, s:s, s:b, s:{s:i}}", "name", "single", "metric", metric,
+                               "smaller_is_better", json_flag(searcher, "smaller_is_better", true),
+                               "max_length", "batches", 1);
+    json_set(config, "searcher", single);
+    json_set(config, "max_restarts", json_integer(0));
+    json_set(config, "scheduling_unit", json_integer(1));
+}
+
+/* The text as written, unless an option changes it: then what it means, as JSON (which is YAML). */
+static int edit_config(struct buf *text, struct det_err *err)
+{
+    if (o.config.n == 0 && !o.test)
+        return 0;
+    json_t *parsed = NULL;
+    int rc = yamljson_parse(buf_str(text), text->len, &parsed, err);
+    if (rc < 0)
+        return rc;
+    JSON_OWN config = parsed;
+    if (!json_is_object(config))
+        return det_fail(err, DET_EINVAL,
+                        "the configuration must be a map of keys, such as name: and searcher:");
+    for (size_t i = 0; i < o.config.n; i++)
+        if ((rc = expconf_override(config, o.config.v[i], err)) < 0)
+            return det_wrap(err, rc, "--config %s", o.config.v[i]);
+    if (o.test)
+        shrink(config);
+    buf_clear(text);
+    json_write(text, config);
+    return 0;
+}
+
+static json_t *request_body(const struct buf *text, json_t *files, bool validate_only)
+{
+    json_t *body = json_object();
+    json_set(body, "activate", json_boolean(!o.paused));
+    json_set(body, "config", json_lossy(buf_str(text), text->len));
+    json_set(body, "modelDefinition", json_incref(files));
+    json_set(body, "validateOnly", json_boolean(validate_only));
+    if (o.project_id)
+        json_set(body, "projectId", json_integer(strtol(o.project_id, NULL, 10)));
+    if (o.template)
+        json_set(body, "template", json_string(o.template));
+    return body;
+}
+
+static int first_trial(struct cli *c, int64_t id, int64_t *ret_trial, struct det_err *err)
+{
+    for (;;) {
+        JSON_OWN answer = NULL;
+        int rc = cli_get(c, &answer, err, "/experiments/%" PRId64 "/trials?limit=1", id);
+        if (rc < 0)
+            return rc;
+        const json_t *trials = json_arr(answer, "trials");
+        if (json_array_size(trials) > 0) {
+            *ret_trial = json_int(json_array_get(trials, 0), "id", 0);
+            return 0;
+        }
+        usleep(100 * 1000);
+    }
+}
+
+static int follow(struct cli *c, int64_t id, struct det_err *err)
+{
+    int64_t trial;
+    int rc = first_trial(c, id, &trial, err);
+    if (rc < 0)
+        return CLI_FAILED;
+    printf("Waiting for the log of trial %" PRId64 "\n", trial);
+    fflush(stdout);
+    rc = logs_of_trial(c, trial, err);
+    return rc != 0 ? rc : wait_for_experiment(c, id, err);
+}
+
+static void print_warnings(const json_t *answer)
+{
+    size_t i;
+    json_t *w;
+    json_array_foreach(
+        json_arr(answer, "warnings"), i,
+        w) if (json_is_string(w) &&
+               strcmp(json_string_value(w), "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") == 0)
+        fprintf(stderr,
+                "warning: no agent that is connected now has the slots for it; it waits for one\n");
+}
+
+static int submit(struct cli *c, const struct buf *text, json_t *files, struct det_err *err)
+{
+    JSON_OWN body = request_body(text, files, false);
+    JSON_OWN answer = NULL;
+    int rc = cli_call(c, "POST", "/experiments", body, &answer, err);
+    if (rc < 0)
+        return CLI_FAILED;
+    int64_t id = json_int(json_obj(answer, "experiment"), "id", 0);
+    print_warnings(answer);
+    if (!cli_print_json(c, json_obj(answer, "experiment")))
+        printf("Created experiment %" PRId64 "\n", id);
+    fflush(stdout);
+    if (o.paused)
+        return 0;
+    if (o.test)
+        return wait_for_experiment(c, id, err);
+    return o.follow ? follow(c, id, err) : 0;
+}
+
+int experiment_create(struct cli *c, struct det_err *err)
+{
+    const char *path = cli_arg(c, 0), *dir = cli_arg(c, 1);
+    struct buf text = BUF_INIT;
+    json_t *packed = NULL;
+    int rc = read_config(path, &text, err);
+    if (rc == 0)
+        rc = edit_config(&text, err);
+    if (rc < 0)
+        rc = det_wrap(err, rc, "%s", path);
+    else if (dir)
+        rc = pack_dir(dir, &packed, err);
+    JSON_OWN files = packed ? packed : json_array();
+    int status = rc < 0 ? CLI_FAILED : submit(c, &text, files, err);
+    buf_finish(&text);
+    return status;
+}

@@ -1,0 +1,386 @@
+/* det experiment: reading and changing. Creating is create.c, waiting is wait.c. */
+#include "cli.h"
+#include "experiment.h"
+#include "show.h"
+#include "table.h"
+
+#include "b64.h"
+#include "fsx.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    bool all, yes, metrics;
+    int64_t limit, offset, best;
+    const char *output;
+} o = {.limit = 200};
+
+static void experiment_row(struct table *t, const json_t *e)
+{
+    table_cell(t, "%" PRId64, json_int(e, "id", 0));
+    table_cell(t, "%s", json_str(e, "username", ""));
+    table_cell(t, "%s", json_str(e, "name", ""));
+    table_cell(t, "%s", show_state(json_str(e, "state", "")));
+    table_cell(t, "%s", show_progress(json_object_get(e, "progress")));
+    table_cell(t, "%s", show_time(json_str(e, "startTime", NULL)));
+    table_cell(t, "%s",
+               show_duration(json_str(e, "startTime", NULL), json_str(e, "endTime", NULL)));
+    table_cell(t, "%" PRId64, json_int(e, "numTrials", 0));
+    table_cell(t, "%s", json_str(e, "resourcePool", ""));
+    table_cell(t, "%s", json_flag(e, "archived", false) ? "yes" : "");
+}
+
+static int list(struct cli *c, struct det_err *err)
+{
+    static const char *const heads[] = {"ID",      "OWNER",     "NAME",    "STATE", ">PROGRESS",
+                                        "STARTED", ">DURATION", ">TRIALS", "POOL",  "ARCHIVED"};
+    JSON_OWN answer = NULL;
+    char *mine det_cleanup(freep) = det_strdup("");
+    if (!o.all && c->user) {
+        free(mine);
+        mine = det_asprintf("&users=%s", c->user);
+    }
+    int rc = cli_get(c, &answer, err, "/experiments?limit=%" PRId64 "&offset=%" PRId64 "%s%s",
+                     o.limit, o.offset, o.all ? "" : "&archived=false", mine);
+    if (rc < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, json_object_get(answer, "experiments")))
+        return 0;
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *e;
+    json_array_foreach(json_arr(answer, "experiments"), i, e) experiment_row(t, e);
+    table_print(t, "no experiments; det experiment create CONFIG DIR makes one");
+    return 0;
+}
+
+static void trial_row(struct table *t, const json_t *trial, const char *metric)
+{
+    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"));
+    json_t *best = json_path(trial, "bestValidation.metrics.avgMetrics");
+    table_cell(t, "%" PRId64, json_int(trial, "id", 0));
+    table_cell(t, "%s", show_state(json_str(trial, "state", "")));
+    table_cell(t, "%s", hp);
+    table_cell(t, "%" PRId64, json_int(trial, "totalBatchesProcessed", 0));
+    table_cell(t, "%s", metric ? show_metric(json_object_get(best, metric)) : "");
+    table_cell(t, "%" PRId64, json_int(trial, "restarts", 0));
+    table_cell(t, "%s",
+               show_duration(json_str(trial, "startTime", NULL), json_str(trial, "endTime", NULL)));
+}
+
+static void print_trials(const json_t *trials, const char *metric)
+{
+    char *head det_cleanup(freep) = det_asprintf(">BEST %s", metric ? metric : "");
+    const char *const heads[] = {"TRIAL", "STATE",     "HYPERPARAMETERS", ">BATCHES",
+                                 head,    ">RESTARTS", ">DURATION"};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *trial;
+    json_array_foreach(trials, i, trial) trial_row(t, trial, metric);
+    table_print(t, "no trials yet");
+}
+
+int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    int rc = cli_get(c, &answer, err, "/experiments/%" PRId64, id);
+    if (rc == 0)
+        *ret_experiment = json_incref(json_obj(answer, "experiment"));
+    return rc;
+}
+
+static int list_trials(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN answer = NULL;
+    JSON_OWN e = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (experiment_get(c, id, &e, err) < 0 ||
+        cli_get(c, &answer, err, "/experiments/%" PRId64 "/trials?limit=-1", id) < 0)
+        return CLI_FAILED;
+    if (!cli_print_json(c, json_object_get(answer, "trials")))
+        print_trials(json_object_get(answer, "trials"),
+                     json_str(json_path(e, "config.searcher"), "metric", NULL));
+    return 0;
+}
+
+static void print_experiment(const json_t *e)
+{
+    char *labels det_cleanup(freep) = json_text(json_object_get(e, "labels"));
+    printf("experiment %" PRId64 "  %s\n", json_int(e, "id", 0), json_str(e, "name", ""));
+    printf("  state        %s%s\n", show_state(json_str(e, "state", "")),
+           json_flag(e, "archived", false) ? ", archived" : "");
+    printf("  progress     %s\n", show_progress(json_object_get(e, "progress")));
+    printf("  owner        %s\n", json_str(e, "username", ""));
+    printf("  description  %s\n", json_str(e, "description", ""));
+    printf("  labels       %s\n", labels);
+    printf("  started      %s\n", show_time(json_str(e, "startTime", NULL)));
+    printf("  ended        %s\n", show_time(json_str(e, "endTime", NULL)));
+    printf("  searcher     %s, metric %s\n", json_str(e, "searcherType", ""),
+           json_str(json_path(e, "config.searcher"), "metric", ""));
+    printf("  slots        %" PRId64 " per trial, pool %s\n",
+           json_int(json_path(e, "config.resources"), "slots_per_trial", 1),
+           json_str(e, "resourcePool", ""));
+}
+
+static int describe(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN trials = NULL;
+    JSON_OWN e = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (experiment_get(c, id, &e, err) < 0 ||
+        cli_get(c, &trials, err, "/experiments/%" PRId64 "/trials?limit=1000", id) < 0)
+        return CLI_FAILED;
+    if (c->json) {
+        json_set(e, "trials", json_incref(json_object_get(trials, "trials")));
+        cli_print_json(c, e);
+        return 0;
+    }
+    print_experiment(e);
+    putchar('\n');
+    print_trials(json_object_get(trials, "trials"),
+                 json_str(json_path(e, "config.searcher"), "metric", NULL));
+    return 0;
+}
+
+/* Where the files of a checkpoint are, for stores that are a directory. */
+static void checkpoint_place(const json_t *cp, struct buf *out)
+{
+    const json_t *store = json_path(cp, "training.experimentConfig.checkpoint_storage");
+    const char *root = json_str(store, "host_path", json_str(store, "container_path", NULL));
+    const char *sub = json_str(store, "storage_path", NULL);
+    buf_clear(out);
+    if (!root)
+        return;
+    if (sub && sub[0] == '/')
+        buf_addf(out, "%s/%s", sub, json_str(cp, "uuid", ""));
+    else
+        buf_addf(out, "%s/%s%s%s", root, sub ? sub : "", sub ? "/" : "", json_str(cp, "uuid", ""));
+}
+
+static void checkpoint_row(struct table *t, const json_t *cp, const char *metric)
+{
+    struct buf place = BUF_INIT;
+    checkpoint_place(cp, &place);
+    const json_t *training = json_obj(cp, "training");
+    const json_t *value =
+        metric ? json_path(json_path(training, "validationMetrics.avgMetrics"), metric) : NULL;
+    table_cell(t, "%" PRId64, json_int(training, "trialId", 0));
+    table_cell(t, "%" PRId64, json_int(json_obj(cp, "metadata"), "steps_completed", 0));
+    table_cell(t, "%s", show_state(json_str(cp, "state", "")));
+    table_cell(t, "%s", show_metric(value));
+    table_cell(t, "%s", json_str(cp, "uuid", ""));
+    table_cell(t, "%s", buf_str(&place));
+    buf_finish(&place);
+}
+
+static int list_checkpoints(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN answer = NULL;
+    JSON_OWN e = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (experiment_get(c, id, &e, err) < 0)
+        return CLI_FAILED;
+    const json_t *searcher = json_path(e, "config.searcher");
+    const char *metric = json_str(searcher, "metric", NULL);
+    const char *order =
+        json_flag(searcher, "smaller_is_better", true) ? "ORDER_BY_ASC" : "ORDER_BY_DESC";
+    char *best det_cleanup(freep) =
+        o.best > 0 ? det_asprintf("?sortByAttr=SORT_BY_SEARCHER_METRIC&orderBy=%s&limit=%" PRId64
+                                  "&states=STATE_COMPLETED",
+                                  order, o.best)
+                   : det_strdup("");
+    if (cli_get(c, &answer, err, "/experiments/%" PRId64 "/checkpoints%s", id, best) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, json_object_get(answer, "checkpoints")))
+        return 0;
+    char *head det_cleanup(freep) = det_asprintf(">%s", metric ? metric : "METRIC");
+    const char *const heads[] = {"TRIAL", ">BATCHES", "STATE", head, "UUID", "PLACE"};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *cp;
+    json_array_foreach(json_arr(answer, "checkpoints"), i, cp) checkpoint_row(t, cp, metric);
+    table_print(t, "no checkpoints");
+    return 0;
+}
+
+static int config(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN e = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (experiment_get(c, id, &e, err) < 0)
+        return CLI_FAILED;
+    struct buf out = BUF_INIT;
+    json_write_pretty(&out, json_object_get(e, "config"));
+    puts(buf_str(&out));
+    buf_finish(&out);
+    return 0;
+}
+
+/* POST /experiments/ID/<verb> for every ID given; says each, goes on after a failure. */
+static int act(struct cli *c, const char *method, const char *verb, const char *done,
+               struct det_err *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < c->args.n; i++) {
+        int64_t id;
+        if (cli_arg_id(c, i, "experiment", &id, err) < 0)
+            return CLI_USAGE;
+        char *path det_cleanup(freep) = det_asprintf("/experiments/%" PRId64 "%s", id, verb);
+        struct det_err one = {0};
+        if (cli_call(c, method, path, NULL, NULL, &one) == 0) {
+            fprintf(stderr, "experiment %" PRId64 " %s\n", id, done);
+            continue;
+        }
+        if (status != 0)
+            fprintf(stderr, "det: %s\n", err->text);
+        det_fail(err, one.code, "experiment %" PRId64 ": %s", id, one.text);
+        status = CLI_FAILED;
+    }
+    return status;
+}
+
+static int activate(struct cli *c, struct det_err *err)
+{
+    return act(c, "POST", "/activate", "activated", err);
+}
+
+static int pause_(struct cli *c, struct det_err *err)
+{
+    return act(c, "POST", "/pause", "paused", err);
+}
+
+static int cancel(struct cli *c, struct det_err *err)
+{
+    return act(c, "POST", "/cancel", "is being canceled", err);
+}
+
+static int kill_(struct cli *c, struct det_err *err)
+{
+    return act(c, "POST", "/kill", "is being killed", err);
+}
+
+static int archive(struct cli *c, struct det_err *err)
+{
+    return act(c, "POST", "/archive", "archived", err);
+}
+
+static int unarchive(struct cli *c, struct det_err *err)
+{
+    return act(c, "POST", "/unarchive", "unarchived", err);
+}
+
+/* Deleting cannot be undone, so a person is asked. */
+static int delete_(struct cli *c, struct det_err *err)
+{
+    if (!o.yes) {
+        char answer[16] = "";
+        fprintf(stderr, "Delete %zu experiment%s with all metrics, logs and checkpoints? [y/N] ",
+                c->args.n, c->args.n == 1 ? "" : "s");
+        if (!fgets(answer, sizeof answer, stdin) || (answer[0] != 'y' && answer[0] != 'Y')) {
+            det_fail(err, DET_ECANCELED, "nothing was deleted; --yes deletes without asking");
+            return CLI_FAILED;
+        }
+    }
+    return act(c, "DELETE", "", "is being deleted", err);
+}
+
+static int download_model_def(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN answer = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (cli_get(c, &answer, err, "/experiments/%" PRId64 "/model_def", id) < 0)
+        return CLI_FAILED;
+    const char *b64 = json_str(answer, "b64Tgz", "");
+    struct buf tgz = BUF_INIT;
+    char *name det_cleanup(freep) =
+        o.output ? det_strdup(o.output) : det_asprintf("experiment_%" PRId64 "_model_def.tgz", id);
+    int rc = b64_decode(&tgz, b64, strlen(b64), err);
+    if (rc == 0)
+        rc = fsx_write_atomic(AT_FDCWD, name, tgz.p, tgz.len, 0644, err);
+    buf_finish(&tgz);
+    if (rc < 0)
+        return CLI_FAILED;
+    printf("%s\n", name);
+    return 0;
+}
+
+static int patch(struct cli *c, const char *key, struct det_err *err)
+{
+    int64_t id;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    JSON_OWN body = json_object();
+    char *path det_cleanup(freep) = det_asprintf("/experiments/%" PRId64, id);
+    json_set(body, "id", json_integer(id));
+    json_set(body, key, json_string(cli_arg(c, 1)));
+    return cli_call(c, "PATCH", path, body, NULL, err) < 0 ? CLI_FAILED : 0;
+}
+
+static int set_name(struct cli *c, struct det_err *err)
+{
+    return patch(c, "name", err);
+}
+
+static int set_description(struct cli *c, struct det_err *err)
+{
+    return patch(c, "description", err);
+}
+
+static const struct opt list_opts[] = {
+    {"all", 'a', OPT_FLAG, &o.all, NULL, "archived ones and those of all users too"},
+    {"limit", 0, OPT_INT, &o.limit, "N", "at most N (default 200)"},
+    {"offset", 0, OPT_INT, &o.offset, "N", "skip the first N"},
+    {0},
+};
+static const struct opt best_opts[] = {
+    {"best", 0, OPT_INT, &o.best, "N", "only the N best by the searcher's metric"},
+    {0},
+};
+static const struct opt delete_opts[] = {
+    {"yes", 'y', OPT_FLAG, &o.yes, NULL, "do not ask"},
+    {0},
+};
+static const struct opt download_opts[] = {
+    {"output", 'o', OPT_STR, &o.output, "FILE", "where to (default experiment_ID_model_def.tgz)"},
+    {0},
+};
+
+static const struct verb verbs[] = {
+    {"create", "c", "CONFIG [DIR]", "submit an experiment", experiment_create_opts,
+     experiment_create},
+    {"list", "ls", "", "list experiments", list_opts, list},
+    {"describe", "d", "ID", "one experiment and its trials", NULL, describe},
+    {"wait", "w", "ID", "wait until it ended; exit 0 only if it completed", experiment_wait_opts,
+     experiment_wait},
+    {"logs", NULL, "ID", "the log of its first trial", experiment_logs_opts, experiment_logs},
+    {"pause", NULL, "ID...", "checkpoint and leave the slots", NULL, pause_},
+    {"activate", NULL, "ID...", "go on after a pause", NULL, activate},
+    {"cancel", NULL, "ID...", "checkpoint and end", NULL, cancel},
+    {"kill", NULL, "ID...", "end at once", NULL, kill_},
+    {"archive", NULL, "ID...", "hide a finished one from lists", NULL, archive},
+    {"unarchive", NULL, "ID...", "show it again", NULL, unarchive},
+    {"delete", NULL, "ID...", "remove it with all its data", delete_opts, delete_},
+    {"list-trials", "lt", "ID", "its trials", NULL, list_trials},
+    {"list-checkpoints", "lc", "ID", "its checkpoints", best_opts, list_checkpoints},
+    {"config", NULL, "ID", "its whole configuration as JSON", NULL, config},
+    {"download-model-def", NULL, "ID", "its model definition as tar.gz", download_opts,
+     download_model_def},
+    {"set-name", NULL, "ID NAME", "rename it", NULL, set_name},
+    {"set-description", NULL, "ID TEXT", "describe it", NULL, set_description},
+    {0},
+};
+
+const struct noun noun_experiment = {"experiment", "e", "exp",
+                                     "experiments: submit, watch, pause, end", verbs};

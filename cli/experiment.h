@@ -1,0 +1,20 @@
+/* What the files of `det experiment` share. */
+#ifndef CLI_EXPERIMENT_H
+#define CLI_EXPERIMENT_H
+
+#include "cli.h"
+
+/* *ret_experiment: new reference to the experiment object. */
+int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct det_err *err);
+
+extern const struct opt experiment_create_opts[], experiment_wait_opts[], experiment_logs_opts[];
+int experiment_create(struct cli *c, struct det_err *err);
+int experiment_wait(struct cli *c, struct det_err *err);
+int experiment_logs(struct cli *c, struct det_err *err);
+
+/* The options of a log query, shared with `det trial logs`. */
+int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
+/* Prints bars until the experiment ended; CLI exit code. */
+int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err);
+
+#endif

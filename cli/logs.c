@@ -1,0 +1,122 @@
+/* The log of a trial: det experiment logs, det trial logs, and what create --follow prints. */
+#include "cli.h"
+#include "experiment.h"
+#include "logs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    bool follow;
+    int64_t tail, head;
+    struct opt_list levels, ranks, stdtypes;
+    const char *text;
+} o;
+
+const struct opt experiment_logs_opts[] = {
+    {"follow", 'f', OPT_FLAG, &o.follow, NULL, "go on until the trial ended"},
+    {"tail", 0, OPT_INT, &o.tail, "N", "only the last N lines"},
+    {"head", 0, OPT_INT, &o.head, "N", "only the first N lines"},
+    {"level", 0, OPT_STR_LIST, &o.levels, "LEVEL",
+     "only lines of this level: INFO, WARNING, ERROR, ..."},
+    {"rank-id", 0, OPT_STR_LIST, &o.ranks, "N", "only lines of this rank"},
+    {"stdtype", 0, OPT_STR_LIST, &o.stdtypes, "stdout|stderr", "only lines of this stream"},
+    {"search-text", 0, OPT_STR, &o.text, "TEXT", "only lines that hold TEXT"},
+    {0},
+};
+
+struct tail {
+    char **v;
+    size_t n;
+};
+
+static int print_line(void *arg, json_t *line)
+{
+    fputs(json_str(line, "message", ""), stdout);
+    fflush(stdout);
+    return 0;
+}
+
+static int keep_line(void *arg, json_t *line)
+{
+    struct tail *t = arg;
+    t->v = det_reallocarray(t->v, t->n + 1, sizeof *t->v);
+    t->v[t->n++] = det_strdup(json_str(line, "message", ""));
+    return 0;
+}
+
+/* Percent-encodes a value of a query. */
+static void add_query(struct buf *b, const char *key, const char *prefix, const char *value)
+{
+    buf_addf(b, "&%s=%s", key, prefix);
+    for (const char *p = value; *p; p++)
+        if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~", *p))
+            buf_add_ch(b, *p);
+        else
+            buf_addf(b, "%%%02X", (unsigned char)*p);
+}
+
+static void query(struct buf *b)
+{
+    if (o.tail > 0)
+        buf_addf(b, "&orderBy=ORDER_BY_DESC&limit=%" PRId64, o.tail);
+    else if (o.head > 0)
+        buf_addf(b, "&limit=%" PRId64, o.head);
+    for (size_t i = 0; i < o.levels.n; i++)
+        add_query(b, "levels", "LOG_LEVEL_", o.levels.v[i]);
+    for (size_t i = 0; i < o.ranks.n; i++)
+        add_query(b, "rankIds", "", o.ranks.v[i]);
+    for (size_t i = 0; i < o.stdtypes.n; i++)
+        add_query(b, "stdtypes", "", o.stdtypes.v[i]);
+    if (o.text)
+        add_query(b, "searchText", "", o.text);
+}
+
+static int stream(struct cli *c, int64_t trial_id, bool follow, struct det_err *err)
+{
+    struct buf path = BUF_INIT;
+    struct tail t = {0};
+    buf_addf(&path, "/trials/%" PRId64 "/logs?follow=%s", trial_id, follow ? "true" : "false");
+    query(&path);
+    bool backwards = o.tail > 0;
+    int rc = cli_stream(c, buf_str(&path), backwards ? keep_line : print_line, &t, err);
+    for (size_t i = t.n; i-- > 0;) {
+        if (rc == 0)
+            fputs(t.v[i], stdout);
+        free(t.v[i]);
+    }
+    free(t.v);
+    buf_finish(&path);
+    return rc < 0 ? CLI_FAILED : 0;
+}
+
+int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err)
+{
+    return stream(c, trial_id, true, err);
+}
+
+int logs_print(struct cli *c, int64_t trial_id, struct det_err *err)
+{
+    if (o.follow && (o.tail > 0 || o.head > 0)) {
+        det_fail(err, DET_EINVAL, "--follow does not go with --tail or --head");
+        return CLI_USAGE;
+    }
+    return stream(c, trial_id, o.follow, err);
+}
+
+int experiment_logs(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN answer = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (cli_get(c, &answer, err, "/experiments/%" PRId64 "/trials?limit=1", id) < 0)
+        return CLI_FAILED;
+    const json_t *first = json_array_get(json_arr(answer, "trials"), 0);
+    if (!first) {
+        det_fail(err, DET_ENOENT, "experiment %" PRId64 " has no trial yet", id);
+        return CLI_FAILED;
+    }
+    return logs_print(c, json_int(first, "id", 0), err);
+}

@@ -1,0 +1,239 @@
+/* det: finds the noun and the verb, parses their options, runs them, prints the error. */
+#include "cli.h"
+#include "near.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct noun *const nouns[] = {&noun_experiment, &noun_trial, &noun_checkpoint,
+                                           &noun_agent,      &noun_slot,  &noun_user,
+                                           &noun_master,     &noun_job};
+
+static struct {
+    const char *master, *user;
+    bool json, help, version;
+} g;
+
+static const struct opt global_opts[] = {
+    {"master", 'm', OPT_STR, &g.master, "URL",
+     "the master (default $DET_MASTER, else localhost:8080)"},
+    {"user", 'u', OPT_STR, &g.user, "NAME", "run as this user (default $DET_USER)"},
+    {"json", 0, OPT_FLAG, &g.json, NULL, "print the answer as JSON"},
+    {"help", 'h', OPT_FLAG, &g.help, NULL, "this help"},
+    {"version", 0, OPT_FLAG, &g.version, NULL, "the version of det"},
+    {0},
+};
+
+const char *cli_arg(const struct cli *c, size_t i)
+{
+    return i < c->args.n ? c->args.v[i] : NULL;
+}
+
+int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, struct det_err *err)
+{
+    const char *text = cli_arg(c, i);
+    char *end = NULL;
+    *ret = text ? strtoll(text, &end, 10) : 0;
+    if (*ret <= 0 || *end)
+        return det_fail(err, DET_EINVAL, "the id of %s %s is a number such as 1, not '%s'",
+                        strchr("aeiou", what[0]) ? "an" : "a", what, text ? text : "");
+    return 0;
+}
+
+bool cli_print_json(const struct cli *c, const json_t *answer)
+{
+    if (!c->json)
+        return false;
+    struct buf out = BUF_INIT;
+    json_write_pretty(&out, answer);
+    puts(buf_str(&out));
+    buf_finish(&out);
+    return true;
+}
+
+static void print_options(const struct opt *opts)
+{
+    struct buf b = BUF_INIT;
+    opt_help(opts, &b);
+    fputs(buf_str(&b), stdout);
+    buf_finish(&b);
+}
+
+static void help_all(void)
+{
+    puts("usage: det NOUN VERB [options] [arguments]\n");
+    for (size_t i = 0; i < DET_ARRAY_LEN(nouns); i++)
+        printf("  %-12s %-2s %s\n", nouns[i]->name, nouns[i]->alias, nouns[i]->help);
+    puts("\ndet NOUN --help lists its verbs, det NOUN VERB --help its options. For all of them:");
+    print_options(global_opts);
+}
+
+static void help_noun(const struct noun *n)
+{
+    printf("usage: det %s VERB [options] [arguments]\n\n", n->name);
+    for (const struct verb *v = n->verbs; v->name; v++)
+        printf("  %-20s %-15s %s\n", v->name, v->args, v->help);
+}
+
+static void help_verb(const struct noun *n, const struct verb *v)
+{
+    printf("usage: det %s %s [options] %s\n\n%s\n", n->name, v->name, v->args, v->help);
+    if (v->opts) {
+        puts("");
+        print_options(v->opts);
+    }
+    puts("");
+    print_options(global_opts);
+}
+
+static const struct noun *find_noun(const char *word)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(nouns); i++)
+        if (strcmp(word, nouns[i]->name) == 0 || strcmp(word, nouns[i]->alias) == 0 ||
+            (nouns[i]->alias2 && strcmp(word, nouns[i]->alias2) == 0))
+            return nouns[i];
+    return NULL;
+}
+
+static const struct verb *find_verb(const struct noun *n, const char *word)
+{
+    for (const struct verb *v = n->verbs; v->name; v++)
+        if (strcmp(word, v->name) == 0 || (v->alias && strcmp(word, v->alias) == 0))
+            return v;
+    return NULL;
+}
+
+/* "ID [NAME]" and "ID..." say how many arguments there are. */
+static int check_count(const struct noun *n, const struct verb *v, size_t given,
+                       struct det_err *err)
+{
+    size_t least = 0, most = 0;
+    bool optional = false, many = strstr(v->args, "...") != NULL;
+    for (const char *p = v->args; *p; p += strcspn(p, " "), p += *p == ' ') {
+        optional |= *p == '[';
+        least += !optional;
+        most++;
+    }
+    if (given >= least && (many || given <= most))
+        return 0;
+    if (most == 0)
+        return det_fail(err, DET_EINVAL, "det %s %s takes no arguments", n->name, v->name);
+    return det_fail(err, DET_EINVAL, "%s: usage is  det %s %s %s",
+                    given < least ? "an argument is missing" : "too many arguments", n->name,
+                    v->name, v->args);
+}
+
+static const struct opt *merge_options(const struct opt *own)
+{
+    size_t n = 0, m = DET_ARRAY_LEN(global_opts);
+    while (own && own[n].name)
+        n++;
+    struct opt *all = det_reallocarray(NULL, n + m, sizeof *all);
+    if (n)
+        memcpy(all, own, n * sizeof *all);
+    memcpy(all + n, global_opts, m * sizeof *all);
+    return all;
+}
+
+static int run_verb(const struct noun *n, const struct verb *v, struct cli *c, struct det_err *err)
+{
+    if (g.help) {
+        help_verb(n, v);
+        return 0;
+    }
+    c->master = g.master;
+    c->user = g.user ? g.user : getenv("DET_USER");
+    c->json = g.json;
+    if (check_count(n, v, c->args.n, err) < 0)
+        return CLI_USAGE;
+    int status = v->run(c, err);
+    session_destroy(c->s);
+    return status;
+}
+
+/* Options before the noun belong to det itself: their end is the first word that is no option. */
+static int leading_options(int argc, char **argv, struct det_err *err)
+{
+    int i = 1;
+    while (i < argc && argv[i][0] == '-') {
+        bool takes_value = (strcmp(argv[i], "-m") == 0 || strcmp(argv[i], "--master") == 0 ||
+                            strcmp(argv[i], "-u") == 0 || strcmp(argv[i], "--user") == 0);
+        i += 1 + takes_value;
+    }
+    if (i > argc)
+        i = argc;
+    struct opt_list none = {0};
+    int rc = opt_parse(global_opts, i, argv, 1, &none, err);
+    opt_list_free(&none);
+    return rc < 0 ? rc : i;
+}
+
+static int unknown(const char *what, const char *word, const char *near, struct det_err *err)
+{
+    if (near)
+        det_fail(err, DET_EINVAL, "'%s' is no %s; did you mean '%s'?", word, what, near);
+    else
+        det_fail(err, DET_EINVAL, "'%s' is no %s; det --help lists them", word, what);
+    return CLI_USAGE;
+}
+
+static const char *nearest_noun(const char *word)
+{
+    const char *names[DET_ARRAY_LEN(nouns)];
+    for (size_t i = 0; i < DET_ARRAY_LEN(nouns); i++)
+        names[i] = nouns[i]->name;
+    return near_name(word, names, DET_ARRAY_LEN(nouns));
+}
+
+static const char *nearest_verb(const struct noun *n, const char *word)
+{
+    const char *names[32];
+    size_t count = 0;
+    for (const struct verb *v = n->verbs; v->name && count < DET_ARRAY_LEN(names); v++)
+        names[count++] = v->name;
+    return near_name(word, names, count);
+}
+
+static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
+{
+    int at = leading_options(argc, argv, err);
+    if (at < 0)
+        return CLI_USAGE;
+    if (g.version || (at < argc && strcmp(argv[at], "version") == 0)) {
+        puts("det " DET_VERSION);
+        return 0;
+    }
+    if (at >= argc || strcmp(argv[at], "help") == 0) {
+        help_all();
+        return at >= argc && !g.help ? CLI_USAGE : 0;
+    }
+    const struct noun *n = find_noun(argv[at]);
+    if (!n)
+        return unknown("noun of det", argv[at], nearest_noun(argv[at]), err);
+    if (at + 1 >= argc || strcmp(argv[at + 1], "--help") == 0 || strcmp(argv[at + 1], "-h") == 0) {
+        help_noun(n);
+        return at + 1 >= argc ? CLI_USAGE : 0;
+    }
+    const struct verb *v = find_verb(n, argv[at + 1]);
+    if (!v)
+        return unknown("verb of that noun", argv[at + 1], nearest_verb(n, argv[at + 1]), err);
+    const struct opt *opts = merge_options(v->opts);
+    int rc = opt_parse(opts, argc, argv, at + 2, &c->args, err);
+    int status = rc < 0 ? CLI_USAGE : run_verb(n, v, c, err);
+    free((void *)opts);
+    opt_list_free(&c->args);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli c = {0};
+    struct det_err err = {0};
+    signal(SIGPIPE, SIG_DFL); /* `det ... | head` ends quietly */
+    int status = dispatch(argc, argv, &c, &err);
+    if (status != 0 && err.text[0])
+        fprintf(stderr, "det: %s\n", err.text);
+    return status;
+}

@@ -1,0 +1,160 @@
+#include "pack.h"
+
+#include "b64.h"
+#include "fsx.h"
+#include "vec.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pack {
+    int dirfd;
+    const char *dir;
+    json_t *files;
+    size_t bytes;
+    VEC(char *) ignore;
+};
+
+static int read_ignore(struct pack *p, struct det_err *err)
+{
+    struct buf text = BUF_INIT;
+    int rc = fsx_read_file(p->dirfd, ".detignore", 1 << 20, &text, NULL);
+    if (rc == DET_ENOENT)
+        return 0;
+    if (rc < 0)
+        return det_fail(err, rc, "%s/.detignore cannot be read: %s", p->dir, det_strerror(rc));
+    for (char *line = text.p, *end; line && *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        line[strcspn(line, "\r")] = '\0';
+        if (*line && *line != '#')
+            vec_push(&p->ignore, det_strdup(line));
+    }
+    buf_finish(&text);
+    return 0;
+}
+
+/* One pattern against "a/b/c" (directories end in '/'). */
+static bool pattern_hits(const char *pattern, const char *path, bool is_dir)
+{
+    char *bare_owned det_cleanup(freep) = det_strdup(path);
+    size_t n = strlen(bare_owned);
+    if (n && bare_owned[n - 1] == '/')
+        bare_owned[--n] = '\0';
+    char *pat det_cleanup(freep) = det_strdup(pattern[0] == '/' ? pattern + 1 : pattern);
+    size_t m = strlen(pat);
+    bool dirs_only = m && pat[m - 1] == '/';
+    if (dirs_only)
+        pat[--m] = '\0';
+    if (dirs_only && !is_dir)
+        return false;
+    if (strchr(pattern, '/') && !(dirs_only && !strchr(pat, '/')))
+        return fnmatch(pat, bare_owned, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
+    const char *base = strrchr(bare_owned, '/');
+    return fnmatch(pat, base ? base + 1 : bare_owned, 0) == 0;
+}
+
+static bool named(const struct pack *p, const char *path, bool is_dir)
+{
+    static const char *const always[] = {".git/", "__pycache__/", ".detignore"};
+    for (size_t k = 0; k < DET_ARRAY_LEN(always); k++)
+        if (pattern_hits(always[k], path, is_dir))
+            return true;
+    for (size_t k = 0; k < p->ignore.n; k++)
+        if (pattern_hits(p->ignore.v[k], path, is_dir))
+            return true;
+    return false;
+}
+
+/* A path is left out when it, or a directory above it, is named. */
+static bool ignored(const struct pack *p, const char *path, bool is_dir)
+{
+    char *head det_cleanup(freep) = det_strdup(path);
+    for (char *slash = strchr(head, '/'); slash && slash[1]; slash = strchr(slash + 1, '/')) {
+        char next = slash[1];
+        slash[1] = '\0';
+        bool hit = named(p, head, true);
+        slash[1] = next;
+        if (hit)
+            return true;
+    }
+    return named(p, path, is_dir);
+}
+
+static json_t *entry(const char *path, const struct stat *st, const char *content)
+{
+    json_t *e = json_object();
+    size_t n = strlen(path);
+    json_set(e, "path", json_stringn(path, n && path[n - 1] == '/' ? n - 1 : n));
+    json_set(e, "type", json_integer(S_ISDIR(st->st_mode) ? 53 : 48));
+    json_set(e, "content", json_string(content));
+    json_set(e, "mtime", json_i64s(st->st_mtime));
+    json_set(e, "mode", json_integer((json_int_t)st->st_mode));
+    json_set(e, "uid", json_integer(0));
+    json_set(e, "gid", json_integer(0));
+    return e;
+}
+
+static int add_file(struct pack *p, const char *path, const struct stat *st, struct det_err *err)
+{
+    p->bytes += (size_t)st->st_size;
+    if (p->bytes > PACK_BYTES_MAX)
+        return det_fail(err, DET_ETOOBIG,
+                        "%s holds more than %zu MiB (reached at %s): name what the model does not "
+                        "need in %s/.detignore",
+                        p->dir, PACK_BYTES_MAX >> 20, path, p->dir);
+    struct buf raw = BUF_INIT, b64 = BUF_INIT;
+    int rc = fsx_read_file(p->dirfd, path, PACK_BYTES_MAX, &raw, err);
+    if (rc == 0) {
+        b64_encode(&b64, raw.p, raw.len);
+        json_array_append_new(p->files, entry(path, st, buf_str(&b64)));
+    }
+    buf_finish(&raw);
+    buf_finish(&b64);
+    return rc;
+}
+
+static int on_path(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
+{
+    struct pack *p = arg;
+    struct stat st;
+    if (ignored(p, path, is_dir))
+        return 0;
+    if (fstatat(p->dirfd, path, &st, 0) < 0)
+        return det_fail(err, DET_EIO, "%s/%s: %s", p->dir, path, strerror(errno));
+    if (S_ISDIR(st.st_mode)) {
+        json_array_append_new(p->files, entry(path, &st, ""));
+        return 0;
+    }
+    if (!S_ISREG(st.st_mode))
+        return det_fail(
+            err, DET_EINVAL,
+            "%s/%s is neither a file nor a directory: remove it or name it in .detignore", p->dir,
+            path);
+    return add_file(p, path, &st, err);
+}
+
+int pack_dir(const char *dir, json_t **ret_files, struct det_err *err)
+{
+    struct pack p = {.dir = dir, .dirfd = fsx_open_dir(AT_FDCWD, dir, err)};
+    if (p.dirfd < 0)
+        return det_wrap(err, p.dirfd, "model directory");
+    p.files = json_array();
+    int rc = read_ignore(&p, err);
+    if (rc == 0)
+        rc = fsx_walk(p.dirfd, on_path, &p, err);
+    for (size_t i = 0; i < p.ignore.n; i++)
+        free(p.ignore.v[i]);
+    vec_free(&p.ignore);
+    close(p.dirfd);
+    if (rc < 0)
+        json_decref(p.files);
+    else
+        *ret_files = p.files;
+    return rc;
+}

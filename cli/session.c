@@ -1,0 +1,262 @@
+/*
+ * Who talks to which master: finds the URL, the user and a token (given, kept from before, or by
+ * logging in), and makes the calls. Tokens are kept in auth.json of the configuration directory,
+ * mode 0600, in the form Determined's own client keeps them.
+ */
+#include "cli.h"
+
+#include "authfile.h"
+#include "client.h"
+#include "fsx.h"
+#include "hash.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+struct session {
+    struct client *client;
+    char *user;      /* who the token is of; NULL when it was given by DET_USER_TOKEN */
+    bool from_login; /* the token is fresh: a 401 is final */
+};
+
+#define SALT "GubPEmmotfiK9TMD6Zdw" /* the API's, the same for everybody */
+
+void session_hash_password(const char *password, char *out)
+{
+    out[0] = '\0';
+    if (!password[0])
+        return;
+    char *salted det_cleanup(freep) = det_asprintf("%s%s", SALT, password);
+    hash_bytes(HASH_SHA512, salted, strlen(salted), out);
+}
+
+char *session_ask_password(const char *prompt)
+{
+    struct termios old, quiet;
+    bool terminal = tcgetattr(STDIN_FILENO, &old) == 0;
+    if (terminal) {
+        quiet = old;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        fputs(prompt, stderr);
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    }
+    char line[1024] = "";
+    if (!fgets(line, sizeof line, stdin))
+        line[0] = '\0';
+    if (terminal) {
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &old);
+        fputc('\n', stderr);
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    return det_strdup(line);
+}
+
+static const char *first_env(const char *a, const char *b, const char *fallback)
+{
+    const char *v = getenv(a);
+    if (!v || !*v)
+        v = getenv(b);
+    return v && *v ? v : fallback;
+}
+
+static int session_open(struct cli *c, struct det_err *err)
+{
+    if (c->s)
+        return 0;
+    struct client_options o = {
+        .url = c->master ? c->master : first_env("DET_MASTER", "DET_MASTER_ADDR", "localhost:8080"),
+        .ca_file = getenv("DET_MASTER_CERT_FILE"),
+        .cert_name = getenv("DET_MASTER_CERT_NAME"),
+        .user_agent = "det-cli/" DET_VERSION,
+        .timeout_ms = 300 * 1000,
+        .retries = 5,
+        .retry_ms = 3000,
+    };
+    c->s = det_zalloc(sizeof *c->s);
+    int rc = client_create(&o, &c->s->client, err);
+    if (rc < 0)
+        return rc;
+    c->master = client_url(c->s->client);
+    return 0;
+}
+
+void session_destroy(struct session *s)
+{
+    if (!s)
+        return;
+    client_destroy(s->client);
+    free(s->user);
+    free(s);
+}
+
+static int login(struct cli *c, const char *user, const char *password, struct det_err *err)
+{
+    char hashed[HASH_HEX_MAX];
+    JSON_OWN answer = NULL;
+    session_hash_password(password, hashed);
+    JSON_OWN body =
+        json_make("{s:s, s:s, s:b}", "username", user, "password", hashed, "isHashed", 1);
+    client_set_token(c->s->client, CLIENT_TOKEN_NONE, NULL);
+    int rc = client_json(c->s->client, "POST", "/api/v1/auth/login", body, &answer, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "log in to %s as %s", c->master, user);
+    const char *token = json_str(answer, "token", "");
+    client_set_token(c->s->client, CLIENT_TOKEN_USER, token);
+    free(c->s->user);
+    c->s->user = det_strdup(user);
+    c->s->from_login = true;
+    return authfile_put(c->master, user, token, err);
+}
+
+int session_login(struct cli *c, const char *user, const char *password, struct det_err *err)
+{
+    int rc = session_open(c, err);
+    return rc < 0 ? rc : login(c, user, password, err);
+}
+
+/* From DET_PASS, the file DET_PASS_FILE, or the terminal. NULL with *err set when there is none. */
+static char *find_password(const char *user, struct det_err *err)
+{
+    const char *given = getenv("DET_PASS"), *file = getenv("DET_PASS_FILE");
+    if (given)
+        return det_strdup(given);
+    if (file && *file) {
+        struct buf text = BUF_INIT;
+        if (fsx_read_file(AT_FDCWD, file, 4096, &text, err) < 0) {
+            det_wrap(err, DET_EAUTH, "DET_PASS_FILE");
+            buf_finish(&text);
+            return NULL;
+        }
+        char *password = det_strndup(buf_str(&text), strcspn(buf_str(&text), "\r\n"));
+        buf_finish(&text);
+        return password;
+    }
+    if (!isatty(STDIN_FILENO)) {
+        det_fail(err, DET_EAUTH,
+                 "no password for %s: run  det user login %s, or set DET_PASS or DET_PASS_FILE",
+                 user, user);
+        return NULL;
+    }
+    char *prompt det_cleanup(freep) = det_asprintf("Password for %s: ", user);
+    return session_ask_password(prompt);
+}
+
+static int login_as_needed(struct cli *c, const char *user, struct det_err *err)
+{
+    char *password det_cleanup(freep) = find_password(user, err);
+    return password ? login(c, user, password, err) : DET_EAUTH;
+}
+
+/* A token for the calls: DET_USER_TOKEN, else one kept for this master and user, else a login. */
+static int authenticate(struct cli *c, struct det_err *err)
+{
+    int rc = session_open(c, err);
+    if (rc < 0 || c->s->user)
+        return rc;
+    const char *given = getenv("DET_USER_TOKEN");
+    if (given && *given) {
+        client_set_token(c->s->client, CLIENT_TOKEN_USER, given);
+        c->s->user = det_strdup("");
+        c->s->from_login = true;
+        return 0;
+    }
+    char *active det_cleanup(freep) =
+        c->user ? det_strdup(c->user) : authfile_active_user(c->master);
+    const char *user = active ? active : "determined";
+    char *token det_cleanup(freep) = authfile_get(c->master, user);
+    if (!token)
+        return login_as_needed(c, user, err);
+    client_set_token(c->s->client, CLIENT_TOKEN_USER, token);
+    c->s->user = det_strdup(user);
+    return 0;
+}
+
+/* 1 when the token that was kept is no longer good and a login replaced it: try the call again. */
+static int renew(struct cli *c, int rc, struct det_err *err)
+{
+    if (rc != DET_EAUTH || c->s->from_login)
+        return rc;
+    char *user det_cleanup(freep) = det_strdup(c->s->user);
+    rc = login_as_needed(c, user, err);
+    return rc < 0 ? rc : 1;
+}
+
+int cli_call(struct cli *c, const char *method, const char *path, const json_t *body,
+             json_t **ret_answer, struct det_err *err)
+{
+    char *full det_cleanup(freep) = det_asprintf("/api/v1%s", path);
+    int rc = authenticate(c, err);
+    for (int again = 1; rc >= 0 && again == 1;) {
+        rc = client_json(c->s->client, method, full, body, ret_answer, err);
+        if (rc == 0)
+            return 0;
+        again = renew(c, rc, err);
+        rc = again;
+    }
+    return rc;
+}
+
+int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char *fmt, ...)
+{
+    struct buf path = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vaddf(&path, fmt, ap);
+    va_end(ap);
+    int rc = cli_call(c, "GET", buf_str(&path), NULL, ret_answer, err);
+    buf_finish(&path);
+    return rc;
+}
+
+int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct det_err *err)
+{
+    int rc = session_open(c, err);
+    return rc < 0 ? rc : client_json(c->s->client, "GET", path, NULL, ret_answer, err);
+}
+
+struct lines {
+    int (*fn)(void *arg, json_t *result);
+    void *arg;
+};
+
+static int on_line(void *arg, const char *line, size_t len, struct det_err *err)
+{
+    struct lines *l = arg;
+    if (len == 0)
+        return 0;
+    JSON_OWN j = json_parse(line, len, err);
+    if (!j)
+        return DET_ECORRUPT;
+    const json_t *failed = json_obj(j, "error");
+    if (failed)
+        return det_fail(err, DET_EIO, "%s", json_str(failed, "message", "the stream broke"));
+    return l->fn(l->arg, json_obj(j, "result"));
+}
+
+int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *result), void *arg,
+               struct det_err *err)
+{
+    char *full det_cleanup(freep) = det_asprintf("/api/v1%s", path);
+    struct lines l = {fn, arg};
+    struct client_req q = {.path = full};
+    int rc = authenticate(c, err);
+    for (int again = 1; rc >= 0 && again == 1;) {
+        rc = client_stream(c->s->client, &q, 0, on_line, &l, err);
+        if (rc == 0)
+            return 0;
+        again = renew(c, rc, err);
+        rc = again;
+    }
+    return rc;
+}
+
+int session_logout(struct cli *c, struct det_err *err)
+{
+    int rc = cli_call(c, "POST", "/auth/logout", NULL, NULL, err);
+    if (rc == 0)
+        rc = authfile_put(c->master, c->s->user, NULL, err);
+    return rc;
+}

@@ -1,0 +1,22 @@
+/* How values read in tables. */
+#ifndef CLI_SHOW_H
+#define CLI_SHOW_H
+
+#include "json.h"
+
+/* "STATE_COMPLETED" -> "COMPLETED"; borrowed from the string given. */
+const char *show_state(const char *state);
+/* "2026-01-02 03:04:05" (UTC) from RFC 3339, "" when unset. Static ring of four results. */
+const char *show_time(const char *rfc3339);
+/* "1h 02m", "3m 04s", "12.3 s" between two RFC 3339 times; now when the second is unset. */
+const char *show_duration(const char *from, const char *to);
+/* "93%" or "". */
+const char *show_progress(const json_t *value);
+/* "lr=0.1 layers=2": hyperparameters, nested ones dotted, in name order. Caller frees. */
+char *show_hparams(const json_t *hparams);
+/* "1.2 MB" */
+const char *show_bytes(double bytes);
+/* A metric as %.6g, "" when null. */
+const char *show_metric(const json_t *value);
+
+#endif

@@ -1,0 +1,89 @@
+#include "table.h"
+
+#include "buf.h"
+#include "vec.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+struct table {
+    const char *const *heads;
+    size_t columns;
+    VEC(char *) cells;
+};
+
+struct table *table_create(const char *const *heads, size_t n)
+{
+    struct table *t = det_zalloc(sizeof *t);
+    t->heads = heads;
+    t->columns = n;
+    return t;
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    for (size_t i = 0; i < b.len; i++)
+        if ((unsigned char)b.p[i] < 0x20)
+            b.p[i] = ' '; /* a name with control characters must not move the cursor */
+    buf_add_ch(&b, '\0');
+    vec_push(&t->cells, buf_steal(&b));
+}
+
+/* Columns on the screen: bytes that are no UTF-8 continuation. */
+static size_t width_of(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+static const char *head_text(const struct table *t, size_t col)
+{
+    return t->heads[col] + (t->heads[col][0] == '>');
+}
+
+static size_t column_width(const struct table *t, size_t col)
+{
+    size_t w = width_of(head_text(t, col));
+    for (size_t i = col; i < t->cells.n; i += t->columns)
+        if (width_of(t->cells.v[i]) > w)
+            w = width_of(t->cells.v[i]);
+    return w;
+}
+
+static void print_cell(const struct table *t, size_t col, const char *text, size_t width)
+{
+    int pad = (int)(width - width_of(text));
+    if (t->heads[col][0] == '>')
+        printf("%*s%s", pad, "", text);
+    else if (col + 1 < t->columns)
+        printf("%s%*s", text, pad, "");
+    else
+        printf("%s", text);
+    fputs(col + 1 < t->columns ? "  " : "\n", stdout);
+}
+
+void table_print(struct table *t, const char *empty)
+{
+    if (t->cells.n == 0) {
+        puts(empty);
+    } else {
+        size_t *width = det_reallocarray(NULL, t->columns, sizeof *width);
+        for (size_t c = 0; c < t->columns; c++)
+            width[c] = column_width(t, c);
+        for (size_t c = 0; c < t->columns; c++)
+            print_cell(t, c, head_text(t, c), width[c]);
+        for (size_t i = 0; i < t->cells.n; i++)
+            print_cell(t, i % t->columns, t->cells.v[i], width[i % t->columns]);
+        free(width);
+    }
+    for (size_t i = 0; i < t->cells.n; i++)
+        free(t->cells.v[i]);
+    vec_free(&t->cells);
+    free(t);
+}

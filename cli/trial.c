@@ -1,0 +1,93 @@
+/* det trial */
+#include "cli.h"
+#include "experiment.h"
+#include "logs.h"
+#include "show.h"
+#include "table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void workload_row(struct table *t, const json_t *w)
+{
+    static const char *const kinds[] = {"training", "validation", "checkpoint"};
+    for (size_t k = 0; k < DET_ARRAY_LEN(kinds); k++) {
+        const json_t *x = json_obj(w, kinds[k]);
+        if (!x)
+            continue;
+        char *what det_cleanup(freep) = k == 2 ? det_strdup(json_str(x, "uuid", ""))
+                                               : show_hparams(json_path(x, "metrics.avgMetrics"));
+        table_cell(t, "%" PRId64, json_int(x, "totalBatches", 0));
+        table_cell(t, "%s", kinds[k]);
+        table_cell(t, "%s", show_time(json_str(x, "endTime", NULL)));
+        table_cell(t, "%s", what);
+    }
+}
+
+static void print_trial(const json_t *trial)
+{
+    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"));
+    printf("trial %" PRId64 " of experiment %" PRId64 "\n", json_int(trial, "id", 0),
+           json_int(trial, "experimentId", 0));
+    printf("  state            %s\n", show_state(json_str(trial, "state", "")));
+    printf("  hyperparameters  %s\n", hp);
+    printf("  batches          %" PRId64 "\n", json_int(trial, "totalBatchesProcessed", 0));
+    printf("  restarts         %" PRId64 "\n", json_int(trial, "restarts", 0));
+    printf("  started          %s\n", show_time(json_str(trial, "startTime", NULL)));
+    printf("  ended            %s\n\n", show_time(json_str(trial, "endTime", NULL)));
+}
+
+static int describe(struct cli *c, struct det_err *err)
+{
+    static const char *const heads[] = {">BATCHES", "WHAT", "TIME", "VALUES"};
+    int64_t id;
+    JSON_OWN answer = NULL;
+    JSON_OWN work = NULL;
+    if (cli_arg_id(c, 0, "trial", &id, err) < 0)
+        return CLI_USAGE;
+    if (cli_get(c, &answer, err, "/trials/%" PRId64, id) < 0 ||
+        cli_get(c, &work, err, "/trials/%" PRId64 "/workloads?limit=500", id) < 0)
+        return CLI_FAILED;
+    json_t *trial = json_obj(answer, "trial");
+    if (c->json) {
+        json_set(trial, "workloads", json_incref(json_object_get(work, "workloads")));
+        cli_print_json(c, trial);
+        return 0;
+    }
+    print_trial(trial);
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *w;
+    json_array_foreach(json_arr(work, "workloads"), i, w) workload_row(t, w);
+    table_print(t, "nothing reported yet");
+    return 0;
+}
+
+static int logs(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    if (cli_arg_id(c, 0, "trial", &id, err) < 0)
+        return CLI_USAGE;
+    return logs_print(c, id, err);
+}
+
+static int kill_(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    if (cli_arg_id(c, 0, "trial", &id, err) < 0)
+        return CLI_USAGE;
+    char *path det_cleanup(freep) = det_asprintf("/trials/%" PRId64 "/kill", id);
+    if (cli_call(c, "POST", path, NULL, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "trial %" PRId64 " is being killed\n", id);
+    return 0;
+}
+
+static const struct verb verbs[] = {
+    {"describe", "d", "ID", "one trial, its metrics and checkpoints", NULL, describe},
+    {"logs", NULL, "ID", "its log", experiment_logs_opts, logs},
+    {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},
+    {0},
+};
+
+const struct noun noun_trial = {"trial", "t", NULL, "trials: look, read the log, end", verbs};

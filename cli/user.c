@@ -1,0 +1,141 @@
+/* det user */
+#include "cli.h"
+#include "show.h"
+#include "table.h"
+
+#include "hash.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int login(struct cli *c, struct det_err *err)
+{
+    const char *name = cli_arg(c, 0) ? cli_arg(c, 0) : c->user;
+    if (!name) {
+        det_fail(err, DET_EINVAL, "det user login NAME: which user?");
+        return CLI_USAGE;
+    }
+    char *prompt det_cleanup(freep) = det_asprintf("Password for %s: ", name);
+    char *password det_cleanup(freep) = session_ask_password(prompt);
+    if (session_login(c, name, password, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "logged in as %s\n", name);
+    return 0;
+}
+
+static int logout(struct cli *c, struct det_err *err)
+{
+    return session_logout(c, err) < 0 ? CLI_FAILED : 0;
+}
+
+static int whoami(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, err, "/me") < 0)
+        return CLI_FAILED;
+    if (!cli_print_json(c, json_obj(answer, "user")))
+        printf("%s%s\n", json_str(json_obj(answer, "user"), "username", ""),
+               json_flag(json_obj(answer, "user"), "admin", false) ? " (administrator)" : "");
+    return 0;
+}
+
+static int list(struct cli *c, struct det_err *err)
+{
+    static const char *const heads[] = {"USER", "NAME", "ADMIN", "ACTIVE", "LAST LOGIN"};
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, err, "/users") < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, json_object_get(answer, "users")))
+        return 0;
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *u;
+    json_array_foreach(json_arr(answer, "users"), i, u)
+    {
+        table_cell(t, "%s", json_str(u, "username", ""));
+        table_cell(t, "%s", json_str(u, "displayName", ""));
+        table_cell(t, "%s", json_flag(u, "admin", false) ? "yes" : "");
+        table_cell(t, "%s", json_flag(u, "active", false) ? "yes" : "no");
+        table_cell(t, "%s", show_time(json_str(u, "lastAuthAt", NULL)));
+    }
+    table_print(t, "no users");
+    return 0;
+}
+
+static int find(struct cli *c, const char *name, int64_t *ret_id, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    int rc = name ? cli_get(c, &answer, err, "/users/%s/by-username", name)
+                  : cli_get(c, &answer, err, "/me");
+    if (rc == 0)
+        *ret_id = json_int(json_obj(answer, "user"), "id", 0);
+    return rc;
+}
+
+static int patch_user(struct cli *c, const char *name, json_t *change, struct det_err *err)
+{
+    int64_t id = 0;
+    JSON_OWN body = change;
+    int rc = find(c, name, &id, err);
+    if (rc < 0)
+        return CLI_FAILED;
+    char *path det_cleanup(freep) = det_asprintf("/users/%" PRId64, id);
+    return cli_call(c, "PATCH", path, body, NULL, err) < 0 ? CLI_FAILED : 0;
+}
+
+static int change_password(struct cli *c, struct det_err *err)
+{
+    char hashed[HASH_HEX_MAX];
+    char *first det_cleanup(freep) = session_ask_password("New password: ");
+    char *second det_cleanup(freep) = session_ask_password("Again: ");
+    if (strcmp(first, second) != 0 || strlen(first) < 8) {
+        det_fail(err, DET_EINVAL,
+                 strcmp(first, second) ? "the two passwords differ"
+                                       : "a password needs 8 characters or more");
+        return CLI_FAILED;
+    }
+    session_hash_password(first, hashed);
+    json_t *change = json_object();
+    json_set(change, "password", json_string(hashed));
+    json_set(change, "isHashed", json_true());
+    int status = patch_user(c, cli_arg(c, 0), change, err);
+    if (status == 0)
+        fprintf(stderr, "the password is changed\n");
+    return status;
+}
+
+static int create(struct cli *c, struct det_err *err)
+{
+    JSON_OWN body = json_make("{s:{s:s, s:b, s:b}}", "user", "username", cli_arg(c, 0), "active", 1,
+                              "admin", 0);
+    if (cli_call(c, "POST", "/users", body, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "user %s created; det user change-password %s gives it a password\n",
+            cli_arg(c, 0), cli_arg(c, 0));
+    return 0;
+}
+
+static int activate(struct cli *c, struct det_err *err)
+{
+    return patch_user(c, cli_arg(c, 0), json_make("{s:b}", "active", 1), err);
+}
+
+static int deactivate(struct cli *c, struct det_err *err)
+{
+    return patch_user(c, cli_arg(c, 0), json_make("{s:b}", "active", 0), err);
+}
+
+static const struct verb verbs[] = {
+    {"login", NULL, "[NAME]", "log in and keep the token", NULL, login},
+    {"logout", NULL, "", "end the session", NULL, logout},
+    {"whoami", NULL, "", "who the commands run as", NULL, whoami},
+    {"list", "ls", "", "all users", NULL, list},
+    {"create", NULL, "NAME", "a new user", NULL, create},
+    {"change-password", NULL, "[NAME]", "one's own password, or another's as administrator", NULL,
+     change_password},
+    {"activate", NULL, "NAME", "let a user log in", NULL, activate},
+    {"deactivate", NULL, "NAME", "let a user no longer log in", NULL, deactivate},
+    {0},
+};
+
+const struct noun noun_user = {"user", "u", NULL, "users: log in, passwords, accounts", verbs};

@@ -1,0 +1,147 @@
+/*
+ * det experiment wait: a bar per trial on a terminal, a line for each change elsewhere. Both go to
+ * standard error, so that the output of a script stays its own.
+ */
+#include "cli.h"
+#include "experiment.h"
+#include "show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define BAR      24
+#define ROWS_MAX 16
+
+static struct {
+    int64_t interval_ms;
+} o = {.interval_ms = 200};
+
+const struct opt experiment_wait_opts[] = {
+    {"polling-interval", 0, OPT_INT, &o.interval_ms, "MS", "how often to ask (default 200 ms)"},
+    {0},
+};
+
+static bool is_terminal(const char *state)
+{
+    static const char *const ended[] = {"STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR",
+                                        "STATE_DELETED", "STATE_DELETE_FAILED"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(ended); i++)
+        if (strcmp(state, ended[i]) == 0)
+            return true;
+    return false;
+}
+
+/* How far a trial is: batches done of the length asked for, when that is in batches. */
+static double fraction(const json_t *trial, const json_t *experiment)
+{
+    const json_t *length = json_path(experiment, "config.searcher.max_length");
+    const json_t *batch = json_path(trial, "hparams.global_batch_size");
+    double done = (double)json_int(trial, "totalBatchesProcessed", 0), all = 0;
+    if (strcmp(json_str(trial, "state", ""), "STATE_COMPLETED") == 0)
+        return 1;
+    if (json_is_integer(length))
+        all = (double)json_integer_value(length);
+    else if (json_obj(length, "batches") || json_int(length, "batches", 0) > 0)
+        all = json_num(length, "batches", 0);
+    else if (json_int(length, "records", 0) > 0 && json_is_integer(batch) &&
+             json_integer_value(batch) > 0)
+        all = json_num(length, "records", 0) / (double)json_integer_value(batch);
+    return all > 0 && done < all ? done / all : all > 0 ? 1 : 0;
+}
+
+static void print_bar(const json_t *trial, const json_t *experiment, int width)
+{
+    const char *metric = json_str(json_path(experiment, "config.searcher"), "metric", "");
+    const json_t *latest = json_path(trial, "latestValidation.metrics.avgMetrics");
+    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"));
+    int full = (int)(fraction(trial, experiment) * BAR + 0.5);
+    char line[512];
+    int used = snprintf(line, sizeof line, "trial %4" PRId64 " ", json_int(trial, "id", 0));
+    for (int i = 0; i < BAR; i++)
+        line[used++] = i < full ? '#' : '.';
+    snprintf(line + used, sizeof line - (size_t)used, " %-10s %s %-9s %s",
+             show_state(json_str(trial, "state", "")), metric,
+             show_metric(latest ? json_object_get(latest, metric) : NULL), hp);
+    fprintf(stderr, "\r\033[K%.*s\n", width, line);
+}
+
+/* Draws all bars, over the ones drawn before; returns how many lines there are now. */
+static int draw(const json_t *experiment, const json_t *trials, int lines_before)
+{
+    struct winsize w = {0};
+    int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col - 1 : 79;
+    size_t n = json_array_size(trials), shown = n > ROWS_MAX ? ROWS_MAX : n;
+    if (lines_before > 0)
+        fprintf(stderr, "\033[%dA", lines_before);
+    fprintf(stderr, "\r\033[Kexperiment %" PRId64 " %s %s, %zu trials%s\n",
+            json_int(experiment, "id", 0), show_state(json_str(experiment, "state", "")),
+            show_progress(json_object_get(experiment, "progress")), n,
+            n > shown ? " (the last ones:)" : "");
+    for (size_t i = n - shown; i < n; i++)
+        print_bar(json_array_get(trials, i), experiment, width);
+    return (int)shown + 1;
+}
+
+/* Without a terminal: one line whenever the state or a tenth of the progress changes. */
+static void tell(const json_t *experiment, char *last, size_t cap)
+{
+    char line[128];
+    const json_t *p = json_object_get(experiment, "progress");
+    double progress = json_is_number(p) ? json_number_value(p) : 0;
+    snprintf(line, sizeof line, "experiment %" PRId64 " %s %.0f%%", json_int(experiment, "id", 0),
+             show_state(json_str(experiment, "state", "")), (double)(int)(progress * 10) * 10);
+    if (strcmp(line, last) == 0)
+        return;
+    snprintf(last, cap, "%s", line);
+    fprintf(stderr, "%s\n", line);
+}
+
+static int verdict(int64_t id, const char *state, struct det_err *err)
+{
+    if (strcmp(state, "STATE_COMPLETED") == 0)
+        return 0;
+    if (strcmp(state, "STATE_PAUSED") == 0)
+        det_fail(err, DET_ESTATE,
+                 "experiment %" PRId64 " is paused; det experiment activate %" PRId64
+                 " lets it go on",
+                 id, id);
+    else
+        det_fail(err, DET_ESTATE,
+                 "experiment %" PRId64 " ended %s; det experiment logs %" PRId64 " tells why", id,
+                 show_state(state), id);
+    return CLI_FAILED;
+}
+
+int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
+{
+    bool bars = isatty(STDERR_FILENO) && !c->json;
+    int lines = 0;
+    char last[128] = "";
+    for (;;) {
+        JSON_OWN e = NULL;
+        JSON_OWN trials = NULL;
+        if (experiment_get(c, id, &e, err) < 0)
+            return CLI_FAILED;
+        if (bars && cli_get(c, &trials, err, "/experiments/%" PRId64 "/trials?limit=1000", id) < 0)
+            return CLI_FAILED;
+        const char *state = json_str(e, "state", "");
+        if (bars)
+            lines = draw(e, json_arr(trials, "trials"), lines);
+        else
+            tell(e, last, sizeof last);
+        if (is_terminal(state) || strcmp(state, "STATE_PAUSED") == 0)
+            return verdict(id, state, err);
+        usleep((useconds_t)(o.interval_ms < 10 ? 10 : o.interval_ms) * 1000);
+    }
+}
+
+int experiment_wait(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    return wait_for_experiment(c, id, err);
+}

@@ -1,0 +1,98 @@
+/* What a model directory packs to. */
+#include "pack.h"
+
+#include "fsx.h"
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[] = "/tmp/test-pack-XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+    char *full det_cleanup(freep) = det_asprintf("%s/%s", dir, path);
+    assert_int_equal(fsx_write_atomic(AT_FDCWD, full, text, strlen(text), 0640, NULL), 0);
+}
+
+static void make(const char *path)
+{
+    char *full det_cleanup(freep) = det_asprintf("%s/%s", dir, path);
+    assert_int_equal(fsx_mkdirs(AT_FDCWD, full, 0755, NULL), 0);
+}
+
+static int set_up(void **state)
+{
+    assert_non_null(mkdtemp(dir));
+    make("sub/deep");
+    make(".git/objects");
+    make("__pycache__");
+    make("data");
+    put("model_def.c", "int x;");
+    put("sub/deep/a.txt", "hello");
+    put("sub/skip.log", "no");
+    put(".git/objects/blob", "no");
+    put("__pycache__/m.pyc", "no");
+    put("data/big.bin", "no");
+    put(".detignore", "# comment\n*.log\ndata/\n");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    return fsx_remove_tree(AT_FDCWD, dir, NULL);
+}
+
+static const json_t *find(const json_t *files, const char *path)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach(files, i, f)
+        if (strcmp(json_str(f, "path", ""), path) == 0)
+            return f;
+    return NULL;
+}
+
+static void packs_what_is_not_ignored(void **state)
+{
+    json_t *files = NULL;
+    struct det_err err;
+    assert_int_equal(pack_dir(dir, &files, &err), 0);
+    const json_t *m = find(files, "model_def.c"), *a = find(files, "sub/deep/a.txt"), *d = find(files, "sub/deep");
+    assert_non_null(m);
+    assert_non_null(a);
+    assert_non_null(d);
+    assert_string_equal(json_str(a, "content", ""), "aGVsbG8=");
+    assert_int_equal(json_int(m, "type", 0), 48);
+    assert_int_equal(json_int(d, "type", 0), 53);
+    assert_int_equal(json_int(m, "mode", 0), S_IFREG | 0640);
+    assert_null(find(files, "sub/skip.log"));
+    assert_null(find(files, ".git"));
+    assert_null(find(files, "__pycache__"));
+    assert_null(find(files, "data/big.bin"));
+    assert_null(find(files, "data"));
+    assert_null(find(files, ".detignore"));
+    json_decref(files);
+}
+
+static void names_a_missing_directory(void **state)
+{
+    json_t *files = NULL;
+    struct det_err err;
+    assert_true(pack_dir("/nonexistent/model", &files, &err) < 0);
+    assert_non_null(strstr(err.text, "/nonexistent/model"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packs_what_is_not_ignored),
+        cmocka_unit_test(names_a_missing_directory),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
