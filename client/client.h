@@ -3,7 +3,8 @@
  * with a loop there is client_uv.h, which shares the options, requests and responses of this header.
  *
  * A client keeps its connection alive between calls and serves one thread at a time: threads that call
- * at the same moment need a client each (they are cheap). Nothing here logs.
+ * at the same moment need a client each (they are cheap); only client_cancel() may come from another
+ * thread. Nothing here logs.
  *
  * What is tried again: a connection that cannot be made or breaks before an answer, and the statuses 502,
  * 503 and 504 (Retry-After is honoured), with a growing pause and jitter, until `retries` or
@@ -48,9 +49,6 @@ struct client_options {
     int64_t timeout_ms;        /* of one attempt, answer included; 0: 60,000 */
     int retries;               /* attempts after the first; 0: 5; < 0: see retry_ms alone */
     int64_t retry_ms;          /* no attempt begins later than this after the call; 0: no limit */
-    /* Asked between and during attempts; true ends the call with DET_ECANCELED. NULL: never. */
-    bool (*is_canceled)(void *arg);
-    void *cancel_arg;
 };
 
 /* Everything is borrowed for the call. */
@@ -83,6 +81,8 @@ struct client;
 int client_create(const struct client_options *o, struct client **ret, struct det_err *err);
 void client_destroy(struct client *c); /* NULL ok */
 DET_DEFINE_CLEANUP(struct client *, client_destroy)
+/* Ends the call in progress, and every later one, with DET_ECANCELED. From any thread. */
+void client_cancel(struct client *c);
 void client_set_token(struct client *c, enum client_token kind, const char *token); /* copied */
 /* The URL in its full form, "http://host:port", no slash at the end; borrowed. */
 const char *client_url(const struct client *c);

@@ -1,0 +1,154 @@
+#include "client_impl.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define DEFAULT_PORT "8080"
+#define NOVERIFY "noverify"
+
+/* Where the parts of "scheme://host:port" lie. */
+struct parts {
+    bool is_tls;
+    const char *host, *port; /* host without brackets */
+    size_t host_len, port_len;
+    bool is_v6;
+};
+
+static const char *skip_scheme(const char *url, struct parts *p)
+{
+    p->is_tls = strncasecmp(url, "https://", 8) == 0;
+    if (p->is_tls)
+        return url + 8;
+    return strncasecmp(url, "http://", 7) == 0 ? url + 7 : url;
+}
+
+static void default_port(struct parts *p, bool has_scheme)
+{
+    if (p->port_len > 0)
+        return;
+    p->port = !has_scheme ? DEFAULT_PORT : p->is_tls ? "443" : "80";
+    p->port_len = strlen(p->port);
+}
+
+static bool host_is_fine(const struct parts *p)
+{
+    const char *more = p->is_v6 ? ":.%" : "-._";
+    for (size_t i = 0; i < p->host_len; i++)
+        if (!isalnum((unsigned char)p->host[i]) && !strchr(more, p->host[i]))
+            return false;
+    return p->host_len > 0;
+}
+
+static bool port_is_fine(const struct parts *p)
+{
+    int n = 0;
+    for (size_t i = 0; i < p->port_len; i++) {
+        if (!isdigit((unsigned char)p->port[i]) || i > 4)
+            return false;
+        n = n * 10 + p->port[i] - '0';
+    }
+    return n > 0 && n < 65536;
+}
+
+static int split_url(const char *url, struct parts *p, struct det_err *err)
+{
+    const char *s = skip_scheme(url, p);
+    bool has_scheme = s != url;
+    p->is_v6 = *s == '[';
+    p->host = s + p->is_v6;
+    p->host_len = strcspn(p->host, p->is_v6 ? "]" : ":/");
+    s = p->host + p->host_len + (p->is_v6 && p->host[p->host_len]);
+    if (*s == ':') {
+        p->port = s + 1;
+        p->port_len = strcspn(p->port, "/");
+        s = p->port + p->port_len;
+    }
+    default_port(p, has_scheme);
+    if (!host_is_fine(p) || !port_is_fine(p) || strspn(s, "/") != strlen(s))
+        return det_fail(err, DET_EINVAL, "'%s' is not the address of a master; write http://HOST:PORT",
+                        url);
+    return 0;
+}
+
+static bool is_loopback(const struct parts *p)
+{
+    static const char *const names[] = {"localhost", "::1"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++)
+        if (p->host_len == strlen(names[i]) && strncasecmp(p->host, names[i], p->host_len) == 0)
+            return true;
+    return p->host_len > 4 && strncmp(p->host, "127.", 4) == 0;
+}
+
+static char *join_url(const struct parts *p, const char *host, size_t len, bool is_v6)
+{
+    return det_asprintf("%s://%s%.*s%s:%.*s", p->is_tls ? "https" : "http", is_v6 ? "[" : "", (int)len,
+                        host, is_v6 ? "]" : "", (int)p->port_len, p->port);
+}
+
+static void set_urls(struct client_conf *c, const struct parts *p)
+{
+    const char *name = c->o.cert_name;
+    c->base = join_url(p, p->host, p->host_len, p->is_v6);
+    c->is_loopback = is_loopback(p);
+    if (!p->is_tls || !name || !name[0]) {
+        c->dial = det_strdup(c->base);
+        return;
+    }
+    const char *authority = c->base + strlen("https://");
+    c->dial = join_url(p, name, strlen(name), strchr(name, ':') != NULL);
+    c->connect_to = det_asprintf("::%s", authority);
+    c->host_header = det_asprintf("Host: %s", authority);
+}
+
+static const char *given(const char *s)
+{
+    return s && s[0] ? s : NULL;
+}
+
+static void copy_options(struct client_conf *c, const struct client_options *o)
+{
+    c->o = *o;
+    c->o.url = det_strdup(o->url);
+    c->o.token = det_strdup(given(o->token));
+    c->o.ca_file = det_strdup(given(o->ca_file));
+    c->o.cert_name = det_strdup(given(o->cert_name));
+    c->o.pin = det_strdup(given(o->pin));
+    c->o.user_agent = det_strdup(o->user_agent ? o->user_agent : "det/" DET_VERSION);
+    if (c->o.connect_timeout_ms <= 0)
+        c->o.connect_timeout_ms = 5000;
+    if (c->o.timeout_ms <= 0)
+        c->o.timeout_ms = 60000;
+    if (c->o.retries == 0)
+        c->o.retries = 5;
+}
+
+int client_conf_init(struct client_conf *c, const struct client_options *o, struct det_err *err)
+{
+    *c = (struct client_conf){0};
+    struct parts p = {0};
+    if (!given(o->url))
+        return det_fail(err, DET_EINVAL, "no address of a master was given; write http://HOST:PORT");
+    copy_options(c, o);
+    int rc = split_url(c->o.url, &p, err);
+    if (rc == 0)
+        set_urls(c, &p);
+    else
+        client_conf_finish(c);
+    return rc;
+}
+
+void client_conf_finish(struct client_conf *c)
+{
+    const char *const strings[] = {c->o.url, c->o.token, c->o.ca_file, c->o.cert_name, c->o.pin,
+                                   c->o.user_agent, c->base, c->dial, c->connect_to, c->host_header};
+    for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++)
+        free((char *)strings[i]);
+    *c = (struct client_conf){0};
+}
+
+void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token)
+{
+    free((char *)c->o.token);
+    c->o.token = det_strdup(given(token));
+    c->o.token_kind = kind;
+}

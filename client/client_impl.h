@@ -1,0 +1,45 @@
+/* What the blocking and the loop's client share: options as kept, and one exchange on a curl handle. */
+#ifndef CLIENT_IMPL_H
+#define CLIENT_IMPL_H
+
+#include "client.h"
+#include <curl/curl.h>
+
+/* The options, owned, and the URL taken apart. */
+struct client_conf {
+    struct client_options o; /* its strings are owned */
+    char *base;              /* "http://host:port" */
+    char *dial;              /* the base that is dialled: of cert_name where one is given */
+    char *connect_to;        /* "cert:port:host:port" or NULL */
+    char *host_header;       /* "Host: host:port" where dial differs from base, or NULL */
+    bool is_loopback;
+};
+int client_conf_init(struct client_conf *c, const struct client_options *o, struct det_err *err);
+void client_conf_finish(struct client_conf *c);
+void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token);
+
+typedef int client_line_fn(void *arg, const char *line, size_t len, struct det_err *err);
+
+/* One exchange. Lines go to on_line when it is set and the status is 2xx; all else into resp->body. */
+struct client_xfer {
+    CURL *easy;                 /* borrowed */
+    struct client_resp *resp;   /* borrowed */
+    struct curl_slist *headers, *connect_to;
+    client_line_fn *on_line;
+    void *line_arg;
+    struct buf partial;         /* of a line */
+    int64_t last_byte_ms;
+    int stop;                   /* non-zero result of on_line, or our own code */
+    struct det_err err;         /* belongs to stop */
+    char curl_text[CURL_ERROR_SIZE];
+};
+/* Sets easy up for req; x keeps what curl borrows. req's body is borrowed until the exchange ended. */
+void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_conf *conf,
+                       const struct client_req *req, struct client_resp *resp);
+void client_xfer_finish(struct client_xfer *x);
+/* The outcome: fills resp->status; 0 or a code with "METHOD path: ..." in *err. */
+int client_xfer_result(struct client_xfer *x, CURLcode code, const struct client_req *req,
+                       struct det_err *err);
+const char *client_req_method(const struct client_req *req);
+
+#endif

@@ -1,0 +1,223 @@
+#include "client_impl.h"
+
+#include "clk.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const char *client_req_method(const struct client_req *req)
+{
+    return req->method ? req->method : req->body ? "POST" : "GET";
+}
+
+/* Feeds whole lines to on_line; the rest waits in x->partial. */
+static void feed_lines(struct client_xfer *x, const char *p, size_t n)
+{
+    while (n > 0 && x->stop == 0) {
+        const char *nl = memchr(p, '\n', n);
+        size_t take = nl ? (size_t)(nl - p) : n;
+        buf_add(&x->partial, p, take);
+        if (x->partial.len > CLIENT_LINE_MAX)
+            x->stop = det_fail(&x->err, DET_ETOOBIG, "a line of more than %zu bytes", CLIENT_LINE_MAX);
+        if (!nl)
+            return;
+        if (x->partial.len > 0 && x->stop == 0)
+            x->stop = x->on_line(x->line_arg, x->partial.p, x->partial.len, &x->err);
+        buf_clear(&x->partial);
+        p += take + 1;
+        n -= take + 1;
+    }
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+    struct client_xfer *x = arg;
+    long status = 0;
+    x->last_byte_ms = clk_mono_ms();
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (x->on_line && status >= 200 && status < 300) {
+        feed_lines(x, p, n);
+    } else if (x->resp->body.len + n > CLIENT_BODY_MAX) {
+        x->stop = det_fail(&x->err, DET_ETOOBIG, "the answer has more than %zu bytes", CLIENT_BODY_MAX);
+    } else {
+        buf_add(&x->resp->body, p, n);
+    }
+    return x->stop == 0 ? n * size : CURL_WRITEFUNC_ERROR;
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *arg)
+{
+    struct client_xfer *x = arg;
+    x->last_byte_ms = clk_mono_ms();
+    if (!x->resp->want_headers)
+        return n * size;
+    if (n > 5 && memcmp(p, "HTTP/", 5) == 0) {
+        buf_clear(&x->resp->headers);
+        return n;
+    }
+    size_t len = n, name = 0;
+    while (len > 0 && (p[len - 1] == '\r' || p[len - 1] == '\n'))
+        len--;
+    for (; name < len && p[name] != ':'; name++)
+        buf_add_ch(&x->resp->headers, (char)tolower((unsigned char)p[name]));
+    if (len > 0) {
+        buf_add(&x->resp->headers, p + name, len - name);
+        buf_add_ch(&x->resp->headers, '\n');
+    }
+    return n;
+}
+
+static void add_header(struct client_xfer *x, const char *line)
+{
+    struct curl_slist *more = curl_slist_append(x->headers, line);
+    if (!more)
+        abort(); /* as every small allocation */
+    x->headers = more;
+}
+
+static void set_headers(struct client_xfer *x, const struct client_conf *conf,
+                        const struct client_req *req)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    add_header(x, "Expect:");
+    if (conf->host_header)
+        add_header(x, conf->host_header);
+    if (conf->o.token && conf->o.token_kind != CLIENT_TOKEN_NONE) {
+        buf_addf(&b, "%s: Bearer %s",
+                 conf->o.token_kind == CLIENT_TOKEN_ALLOCATION ? "Grpc-Metadata-x-allocation-token"
+                                                               : "Authorization",
+                 conf->o.token);
+        add_header(x, b.p);
+        buf_clear(&b);
+    }
+    if (req->body) {
+        buf_addf(&b, "Content-Type: %s", req->content_type ? req->content_type : "application/json");
+        add_header(x, b.p);
+    }
+    for (const char *const *h = req->headers; h && *h; h++)
+        add_header(x, *h);
+    curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
+}
+
+static void set_tls(CURL *e, const struct client_conf *conf)
+{
+    const char *ca = conf->o.ca_file;
+    if (ca && strcmp(ca, "noverify") == 0) {
+        curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
+    } else if (ca) {
+        curl_easy_setopt(e, CURLOPT_CAINFO, ca);
+    }
+    if (conf->o.pin)
+        curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, conf->o.pin);
+}
+
+static void set_method(CURL *e, const struct client_req *req)
+{
+    const char *method = client_req_method(req);
+    size_t len = req->body_len ? req->body_len : req->body ? strlen(req->body) : 0;
+    if (req->body || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
+        strcmp(method, "PATCH") == 0) {
+        curl_easy_setopt(e, CURLOPT_POST, 1L);
+        curl_easy_setopt(e, CURLOPT_POSTFIELDS, req->body ? req->body : "");
+        curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+    } else if (strcmp(method, "HEAD") == 0) {
+        curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
+    }
+    curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static void set_url(struct client_xfer *x, const struct client_conf *conf, const struct client_req *req)
+{
+    det_cleanup(freep) char *url = det_asprintf("%s%s%s%s%s", conf->dial, req->path[0] == '/' ? "" : "/",
+                                                req->path, req->query && req->query[0] ? "?" : "",
+                                                req->query ? req->query : "");
+    curl_easy_setopt(x->easy, CURLOPT_URL, url);
+    curl_easy_setopt(x->easy, CURLOPT_PATH_AS_IS, 1L);
+    if (conf->connect_to) {
+        x->connect_to = curl_slist_append(NULL, conf->connect_to);
+        curl_easy_setopt(x->easy, CURLOPT_CONNECT_TO, x->connect_to);
+    }
+    if (conf->is_loopback) /* whatever the environment says of proxies */
+        curl_easy_setopt(x->easy, CURLOPT_PROXY, "");
+}
+
+static void set_callbacks(struct client_xfer *x)
+{
+    CURL *e = x->easy;
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, x);
+    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(e, CURLOPT_HEADERDATA, x);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, x->curl_text);
+}
+
+void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_conf *conf,
+                       const struct client_req *req, struct client_resp *resp)
+{
+    *x = (struct client_xfer){.easy = easy, .resp = resp, .last_byte_ms = clk_mono_ms()};
+    resp->status = 0;
+    buf_clear(&resp->body);
+    buf_clear(&resp->headers);
+    curl_easy_reset(easy); /* keeps the connections */
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, conf->o.user_agent);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)conf->o.connect_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                     (long)(req->timeout_ms > 0 ? req->timeout_ms : conf->o.timeout_ms));
+    set_url(x, conf, req);
+    set_tls(easy, conf);
+    set_method(easy, req);
+    set_headers(x, conf, req);
+    set_callbacks(x);
+}
+
+void client_xfer_finish(struct client_xfer *x)
+{
+    curl_slist_free_all(x->headers);
+    curl_slist_free_all(x->connect_to);
+    x->headers = x->connect_to = NULL;
+    buf_finish(&x->partial);
+}
+
+static int curl_failure(const struct client_xfer *x, CURLcode code, struct det_err *err)
+{
+    const char *text = x->curl_text[0] ? x->curl_text : curl_easy_strerror(code);
+    switch (code) {
+    case CURLE_OPERATION_TIMEDOUT:
+        return det_fail(err, DET_ETIMEOUT, "%s", text);
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_SSL_CACERT_BADFILE:
+        return det_fail(err, DET_EAUTH, "the server's certificate is not trusted: %s", text);
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return det_fail(err, DET_EINVAL, "%s", text);
+    case CURLE_OUT_OF_MEMORY:
+        return det_fail(err, DET_ENOMEM, "%s", text);
+    default:
+        return det_fail(err, DET_EUNAVAIL, "%s", text);
+    }
+}
+
+int client_xfer_result(struct client_xfer *x, CURLcode code, const struct client_req *req,
+                       struct det_err *err)
+{
+    long status = 0;
+    int rc;
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    x->resp->status = code == CURLE_OK ? (int)status : 0;
+    if (x->stop != 0) {
+        if (err)
+            *err = x->err;
+        rc = x->stop;
+        if (x->stop > 0) /* the reader had enough: no failure of ours */
+            return rc;
+    } else if (code != CURLE_OK) {
+        rc = curl_failure(x, code, err);
+    } else {
+        rc = client_status((int)status, buf_str(&x->resp->body), x->resp->body.len, err);
+    }
+    return rc < 0 ? det_wrap(err, rc, "%s %s", client_req_method(req), req->path) : rc;
+}
