@@ -1,0 +1,232 @@
+/* The blocking client against a server of this test: one thread, scripted answers, one a connection. */
+#include "client.h"
+
+#include "clk.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct server {
+    int fd, port;
+    pthread_t thread;
+    const char *const *answers; /* ends in NULL */
+    struct buf seen;            /* the heads of the requests */
+    bool hold;                  /* keep the last connection open until the client closes it */
+};
+
+static void read_request(int fd, struct buf *seen)
+{
+    char ch;
+    size_t start = seen->len;
+    while (read(fd, &ch, 1) == 1) {
+        buf_add_ch(seen, ch);
+        if (seen->len - start > 3 && strcmp(seen->p + seen->len - 4, "\r\n\r\n") == 0)
+            break;
+    }
+    const char *len = seen->len > start ? strstr(seen->p + start, "Content-Length: ") : NULL;
+    for (long n = len ? strtol(len + 16, NULL, 10) : 0; n > 0 && read(fd, &ch, 1) == 1; n--)
+        buf_add_ch(seen, ch);
+}
+
+static void *serve(void *arg)
+{
+    struct server *s = arg;
+    for (size_t i = 0; s->answers[i]; i++) {
+        int fd = accept(s->fd, NULL, NULL);
+        if (fd < 0)
+            break;
+        read_request(fd, &s->seen);
+        assert_true(write(fd, s->answers[i], strlen(s->answers[i])) >= 0);
+        char ch;
+        if (s->hold && !s->answers[i + 1])
+            while (read(fd, &ch, 1) > 0)
+                ;
+        close(fd);
+    }
+    return NULL;
+}
+
+static void server_start(struct server *s, const char *const *answers)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    s->answers = answers;
+    s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(s->fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(s->fd, 8), 0);
+    assert_int_equal(getsockname(s->fd, (struct sockaddr *)&a, &len), 0);
+    s->port = ntohs(a.sin_port);
+    assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+static void server_end(struct server *s)
+{
+    shutdown(s->fd, SHUT_RDWR);
+    pthread_join(s->thread, NULL);
+    close(s->fd);
+    buf_finish(&s->seen);
+}
+
+static struct client *client_of(const struct server *s, enum client_token kind, int retries)
+{
+    char url[64];
+    struct client *c = NULL;
+    struct det_err err = {0};
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/", s->port);
+    struct client_options o = {.url = url, .token_kind = kind, .token = "secret", .retries = retries};
+    assert_int_equal(client_create(&o, &c, &err), 0);
+    return c;
+}
+
+#define CLOSE "Connection: close\r\n"
+#define OK(body) "HTTP/1.1 200 OK\r\nX-Extra: 7\r\n" CLOSE "\r\n" body
+
+static void test_call(void **state)
+{
+    static const char *const answers[] = {OK("{\"a\":1}"), NULL};
+    struct server s = {0};
+    server_start(&s, answers);
+    struct client *c = client_of(&s, CLIENT_TOKEN_ALLOCATION, 0);
+    struct client_resp r = {.want_headers = true};
+    struct det_err err = {0};
+    static const char *const headers[] = {"Det-Seq: 1.2", NULL};
+    struct client_req req = {.path = "/api/v1/x", .query = "a=b", .headers = headers, .body = "{}"};
+    assert_int_equal(client_call(c, &req, &r, &err), 0);
+    assert_int_equal(r.status, 200);
+    assert_string_equal(buf_str(&r.body), "{\"a\":1}");
+    struct buf h = BUF_INIT;
+    assert_true(client_resp_header(&r, "x-extra", &h));
+    assert_string_equal(buf_str(&h), "7");
+    assert_false(client_resp_header(&r, "x-ext", &h));
+    assert_non_null(strstr(buf_str(&s.seen), "POST /api/v1/x?a=b HTTP/1.1\r\n"));
+    assert_non_null(strstr(buf_str(&s.seen), "Grpc-Metadata-x-allocation-token: Bearer secret\r\n"));
+    assert_non_null(strstr(buf_str(&s.seen), "Det-Seq: 1.2\r\n"));
+    assert_null(strstr(buf_str(&s.seen), "Expect"));
+    buf_finish(&h);
+    client_resp_finish(&r);
+    client_destroy(c);
+    server_end(&s);
+}
+
+static void test_retry_then_error(void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 503 Busy\r\nRetry-After: 0\r\n" CLOSE "\r\n{\"message\":\"later\"}", "",
+        "HTTP/1.1 409 Conflict\r\n" CLOSE
+        "\r\n{\"error\":{\"code\":10,\"reason\":\"Aborted\",\"error\":\"run 1 is old\"}}",
+        NULL};
+    struct server s = {0};
+    server_start(&s, answers);
+    struct client *c = client_of(&s, CLIENT_TOKEN_USER, 5);
+    struct det_err err = {0};
+    assert_int_equal(client_json(c, NULL, "/api/v1/x", NULL, NULL, &err), DET_ESTALE);
+    assert_string_equal(err.text, "GET /api/v1/x: run 1 is old");
+    assert_non_null(strstr(buf_str(&s.seen), "Authorization: Bearer secret\r\n"));
+    client_destroy(c);
+    server_end(&s);
+}
+
+static int take_line(void *arg, const char *line, size_t len, struct det_err *err)
+{
+    buf_add(arg, line, len);
+    buf_add_ch(arg, ';');
+    return 0;
+}
+
+static void test_stream_and_silence(void **state)
+{
+    static const char *const answers[] = {OK("{\"n\":1}\n\n{\"n\":2}\n{\"n\":"), OK("{\"n\":3}\n"), NULL};
+    struct server s = {.hold = true};
+    server_start(&s, answers);
+    struct client *c = client_of(&s, CLIENT_TOKEN_AGENT, 0);
+    struct buf lines = BUF_INIT;
+    struct det_err err = {0};
+    struct client_req req = {.path = "/orders"};
+    assert_int_equal(client_stream(c, &req, 5000, take_line, &lines, &err), 0);
+    assert_string_equal(buf_str(&lines), "{\"n\":1};{\"n\":2};");
+    int64_t begun = clk_mono_ms();
+    assert_int_equal(client_stream(c, &req, 150, take_line, &lines, &err), DET_ETIMEOUT);
+    assert_true(clk_mono_ms() - begun < 5000);
+    assert_string_equal(buf_str(&lines), "{\"n\":1};{\"n\":2};{\"n\":3};");
+    buf_finish(&lines);
+    client_destroy(c);
+    server_end(&s);
+}
+
+static void *cancel_it(void *arg)
+{
+    client_cancel(arg);
+    return NULL;
+}
+
+static void test_cancel(void **state)
+{
+    static const char *const answers[] = {"", NULL};
+    struct server s = {.hold = true};
+    server_start(&s, answers);
+    struct client *c = client_of(&s, CLIENT_TOKEN_USER, 0);
+    pthread_t t;
+    struct det_err err = {0};
+    assert_int_equal(pthread_create(&t, NULL, cancel_it, c), 0);
+    assert_int_equal(client_json(c, NULL, "/x", NULL, NULL, &err), DET_ECANCELED);
+    pthread_join(t, NULL);
+    client_destroy(c);
+    server_end(&s);
+}
+
+static void test_urls(void **state)
+{
+    static const char *const good[][2] = {{"http://h:1", "http://h:1"}, {"h", "http://h:8080"},
+                                          {"https://h", "https://h:443"}, {"http://h/", "http://h:80"},
+                                          {"[::1]:7", "http://[::1]:7"}, {"h.x:9", "http://h.x:9"}};
+    static const char *const bad[] = {"", "http://", "h:0", "h:70000", "h:1/x", "ftp://h", "h h", "h:1x"};
+    struct client *c;
+    struct det_err err = {0};
+    for (size_t i = 0; i < DET_ARRAY_LEN(good); i++) {
+        assert_int_equal(client_create(&(struct client_options){.url = good[i][0]}, &c, &err), 0);
+        assert_string_equal(client_url(c), good[i][1]);
+        client_destroy(c);
+    }
+    for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++)
+        assert_int_equal(client_create(&(struct client_options){.url = bad[i]}, &c, &err), DET_EINVAL);
+}
+
+static void test_status(void **state)
+{
+    struct det_err err = {0};
+    assert_int_equal(client_status(204, NULL, 0, &err), 0);
+    const char *exists = "{\"error\":{\"reason\":\"AlreadyExists\",\"error\":\"twice\"}}";
+    assert_int_equal(client_status(409, exists, strlen(exists), &err), DET_EEXIST);
+    assert_string_equal(err.text, "twice");
+    assert_int_equal(client_status(418, "short\nand stout", 15, &err), DET_EINVAL);
+    assert_string_equal(err.text, "HTTP status 418 (invalid argument): short");
+    assert_int_equal(client_status(500, "[1]", 3, &err), DET_EIO);
+    assert_int_equal(client_status(401, "{\"error\":5}", 11, &err), DET_EAUTH);
+}
+
+static void test_escape(void **state)
+{
+    struct buf b = BUF_INIT;
+    client_escape(&b, "a b/c~\xc3\xa9");
+    assert_string_equal(buf_str(&b), "a%20b%2Fc~%C3%A9");
+    buf_finish(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_call),   cmocka_unit_test(test_retry_then_error),
+        cmocka_unit_test(test_stream_and_silence), cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_urls),   cmocka_unit_test(test_status),
+        cmocka_unit_test(test_escape),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
