@@ -1,0 +1,102 @@
+/* The CPU device and its kernel table. */
+#include "cpu.h"
+
+#include <omp.h>
+
+#include "dnnl_prim.h"
+#include "mem.h"
+#include "ref.h"
+
+static int device_count(int *ret, struct det_err *err)
+{
+    (void)err;
+    *ret = 1;
+    return 0;
+}
+
+static void device_close(struct det_device *d)
+{
+    if (!d)
+        return;
+    prim_cache_destroy(d->prims);
+    free(d);
+}
+DET_DEFINE_CLEANUP(struct det_device *, device_close)
+
+static int device_open(int index, const struct det_device_options *o, struct det_device **ret,
+                       struct det_err *err)
+{
+    if (index != 0)
+        return det_fail(err, DET_ENOENT, "cpu:%d: there is only cpu:0", index);
+    det_cleanup(device_closep) struct det_device *d = det_zalloc(sizeof *d);
+    d->threads = o->threads > 0 ? o->threads : 1;
+    omp_set_dynamic(0); /* a changing number of threads would change the bits */
+    omp_set_num_threads(d->threads);
+    int rc = prim_cache_create(&d->prims, err);
+    if (rc < 0)
+        return rc;
+    *ret = det_take(d);
+    return 0;
+}
+
+const struct det_backend det_backend_cpu = {
+    .version = DET_BACKEND_VERSION,
+    .name = "cpu",
+    .host_memory = true,
+    .device_count = device_count,
+    .device_open = device_open,
+    .device_close = device_close,
+    .mem_alloc = ref_mem_alloc,
+    .mem_free = ref_mem_free,
+    .stream_create = ref_stream_create,
+    .stream_destroy = ref_stream_destroy,
+    .stream_sync = ref_stream_sync,
+    .copy = ref_copy_bytes,
+    .event_create = ref_event_create,
+    .event_destroy = ref_event_destroy,
+    .event_record = ref_event_record,
+    .event_wait = ref_event_wait,
+    .stream_native = ref_stream_native,
+    .kernels = {
+        [DET_KERNEL_FILL] = ref_fill,
+        [DET_KERNEL_COPY] = cpu_copy,
+        [DET_KERNEL_ADD] = cpu_add,
+        [DET_KERNEL_SUB] = ref_sub,
+        [DET_KERNEL_MUL] = cpu_mul,
+        [DET_KERNEL_AFFINE] = cpu_affine,
+        [DET_KERNEL_CLAMP] = ref_clamp,
+        [DET_KERNEL_RELU] = cpu_relu,
+        [DET_KERNEL_RELU_BWD] = cpu_relu_bwd,
+        [DET_KERNEL_UNIFORM] = ref_uniform,
+        [DET_KERNEL_DROPOUT] = cpu_dropout,
+        [DET_KERNEL_DROPOUT_BWD] = cpu_dropout_bwd,
+        [DET_KERNEL_LINEAR] = cpu_linear,
+        [DET_KERNEL_LINEAR_BWD_DATA] = cpu_linear_bwd_data,
+        [DET_KERNEL_LINEAR_BWD_WEIGHT] = cpu_linear_bwd_weight,
+        [DET_KERNEL_CONV2D] = cpu_conv2d,
+        [DET_KERNEL_CONV2D_BWD_DATA] = cpu_conv2d_bwd_data,
+        [DET_KERNEL_CONV2D_BWD_WEIGHT] = cpu_conv2d_bwd_weight,
+        [DET_KERNEL_BATCH_NORM_TRAIN] = cpu_batch_norm_train,
+        [DET_KERNEL_BATCH_NORM_EVAL] = cpu_batch_norm_eval,
+        [DET_KERNEL_BATCH_NORM_BWD] = cpu_batch_norm_bwd,
+        [DET_KERNEL_MAX_POOL2D] = cpu_max_pool2d,
+        [DET_KERNEL_MAX_POOL2D_BWD] = cpu_max_pool2d_bwd,
+        [DET_KERNEL_AVG_POOL2D] = cpu_avg_pool2d,
+        [DET_KERNEL_AVG_POOL2D_BWD] = cpu_avg_pool2d_bwd,
+        [DET_KERNEL_LOG_SOFTMAX] = ref_log_softmax,
+        [DET_KERNEL_LOG_SOFTMAX_BWD] = ref_log_softmax_bwd,
+        [DET_KERNEL_SOFTMAX] = ref_softmax,
+        [DET_KERNEL_SOFTMAX_BWD] = ref_softmax_bwd,
+        [DET_KERNEL_NLL] = ref_nll,
+        [DET_KERNEL_NLL_BWD] = ref_nll_bwd,
+        [DET_KERNEL_MSE] = ref_mse,
+        [DET_KERNEL_MSE_BWD] = ref_mse_bwd,
+        [DET_KERNEL_SUM] = ref_sum,
+        [DET_KERNEL_SUM_BWD] = ref_sum_bwd,
+        [DET_KERNEL_SQNORM] = ref_sqnorm,
+        [DET_KERNEL_ARGMAX] = ref_argmax,
+        [DET_KERNEL_EQ_COUNT] = ref_eq_count,
+        [DET_KERNEL_SGD] = cpu_sgd,
+        [DET_KERNEL_ADAM] = cpu_adam,
+    },
+};

@@ -1,0 +1,47 @@
+/*
+ * The CPU backend: oneDNN for convolutions and matrix products, own loops over NHWC images for the
+ * rest, the reference's kernels for what is small. oneDNN is met only in dnnl_*.c.
+ *
+ * The device is its own stream: every kernel is done when it returns. Loops are cut into the same
+ * parts for a given thread count, and sums into the same blocks for any.
+ */
+#ifndef CPU_H
+#define CPU_H
+
+#include "backend.h"
+
+extern const struct det_backend det_backend_cpu;
+
+struct prim_cache; /* dnnl_prim.h */
+
+struct det_device {
+    int threads;
+    struct prim_cache *prims;
+};
+
+static inline struct det_device *cpu_device(struct det_stream *s)
+{
+    return (struct det_device *)s;
+}
+
+/* Compiles a loop for the vector units there are, chosen when the program starts. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&      \
+    !defined(__clang__)
+#define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CPU_CLONES
+#endif
+
+/* Calls fn(arg, from, to) over parts of [0, n), on all threads where n / grain allows it. */
+typedef void cpu_range_fn(const void *arg, int64_t from, int64_t to);
+void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const void *arg);
+
+det_kernel_fn cpu_copy, cpu_add, cpu_mul, cpu_affine, cpu_relu, cpu_relu_bwd;
+det_kernel_fn cpu_dropout, cpu_dropout_bwd;
+det_kernel_fn cpu_sgd, cpu_adam;
+det_kernel_fn cpu_batch_norm_train, cpu_batch_norm_eval, cpu_batch_norm_bwd;
+det_kernel_fn cpu_max_pool2d, cpu_max_pool2d_bwd, cpu_avg_pool2d, cpu_avg_pool2d_bwd;
+det_kernel_fn cpu_conv2d, cpu_conv2d_bwd_data, cpu_conv2d_bwd_weight;
+det_kernel_fn cpu_linear, cpu_linear_bwd_data, cpu_linear_bwd_weight;
+
+#endif

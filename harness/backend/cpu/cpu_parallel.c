@@ -1,0 +1,19 @@
+/* One parallel loop for all kernels. The parts depend on n, grain and the thread count only. */
+#include "cpu.h"
+
+#include <omp.h>
+
+void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const void *arg)
+{
+    int64_t parts = grain > 0 ? n / grain : n;
+    if (parts > threads)
+        parts = threads;
+    if (parts <= 1) {
+        if (n > 0)
+            fn(arg, 0, n);
+        return;
+    }
+#pragma omp parallel for num_threads((int)parts) schedule(static, 1)
+    for (int64_t i = 0; i < parts; i++)
+        fn(arg, n * i / parts, n * (i + 1) / parts);
+}

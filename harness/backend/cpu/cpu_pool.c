@@ -1,0 +1,188 @@
+/* Pooling over NHWC images: windows tap by tap, all channels of a pixel side by side. */
+#include "cpu.h"
+
+#include <string.h>
+
+#include "ref.h"
+
+/* The rows of taps that lie inside the image for an output coordinate: [from, to). */
+struct span {
+    int64_t from, to, origin;
+};
+
+static struct span span(int64_t out, int stride, int padding, int kernel, int64_t size)
+{
+    struct span v = {0, kernel, out * stride - padding};
+    if (v.origin < 0)
+        v.from = -v.origin;
+    if (v.origin + v.to > size)
+        v.to = size - v.origin;
+    return v;
+}
+
+static struct span span_h(const struct det_call *c, int64_t h, struct ref_image x)
+{
+    return span(h, c->a.stride, c->a.padding, c->a.kernel_h, x.h);
+}
+
+static struct span span_w(const struct det_call *c, int64_t w, struct ref_image x)
+{
+    return span(w, c->a.stride, c->a.padding, c->a.kernel_w, x.w);
+}
+
+static inline __attribute__((always_inline)) void max_tap(int64_t n, unsigned char tap,
+                                                          const float *restrict x,
+                                                          float *restrict y,
+                                                          unsigned char *restrict index)
+{
+    for (int64_t i = 0; i < n; i++) {
+        bool greater = (x[i] > y[i]) | (x[i] != x[i]);
+        y[i] = greater ? x[i] : y[i];
+        index[i] = greater ? tap : index[i];
+    }
+}
+
+/* One output pixel; `image` is the first value of its image. */
+static inline __attribute__((always_inline)) void max_pixel(const struct det_call *c,
+                                                            struct ref_image x, const float *image,
+                                                            struct span h, struct span w,
+                                                            int64_t out)
+{
+    float *y = out_f32(c, 0) + out;
+    unsigned char *index = out_u8(c, 1) + out;
+    bool first = true;
+    for (int64_t i = h.from; i < h.to; i++)
+        for (int64_t j = w.from; j < w.to; j++) {
+            const float *v = image + ((h.origin + i) * x.w + w.origin + j) * x.c;
+            unsigned char tap = (unsigned char)(i * c->a.kernel_w + j);
+            if (first) {
+                memcpy(y, v, (size_t)x.c * sizeof *y);
+                memset(index, tap, (size_t)x.c);
+            } else {
+                max_tap(x.c, tap, v, y, index);
+            }
+            first = false;
+        }
+}
+
+/* The loops over output rows: row r is row r % y.h of image r / y.h. */
+CPU_CLONES static void max_rows(const void *arg, int64_t from, int64_t to)
+{
+    const struct det_call *c = arg;
+    struct ref_image x = ref_image(c->in[0]), y = ref_image(c->out[0]);
+    for (int64_t row = from; row < to; row++) {
+        const float *image = in_f32(c, 0) + row / y.h * x.h * x.w * x.c;
+        struct span h = span_h(c, row % y.h, x);
+        for (int64_t w = 0; w < y.w; w++)
+            max_pixel(c, x, image, h, span_w(c, w, x), (row * y.w + w) * y.c);
+    }
+}
+
+int cpu_max_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)err;
+    cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0] * c->out[0]->dims[2], 4, max_rows, c);
+    return 0;
+}
+
+static inline __attribute__((always_inline)) void max_back_tap(int64_t n, unsigned char tap,
+                                                               const float *restrict dy,
+                                                               const unsigned char *restrict index,
+                                                               float *restrict dx)
+{
+    for (int64_t i = 0; i < n; i++)
+        dx[i] += index[i] == tap ? dy[i] : 0;
+}
+
+/* Windows may overlap, so an image is the smallest part for a thread. */
+CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to)
+{
+    const struct det_call *c = arg;
+    struct ref_image x = ref_image(c->out[0]), y = ref_image(c->in[0]);
+    const unsigned char *index = (const unsigned char *)c->in[1]->data;
+    float *dx = out_f32(c, 0);
+    int64_t image = x.h * x.w * x.c;
+    memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
+    for (int64_t row = from * y.h; row < to * y.h; row++) {
+        struct span h = span_h(c, row % y.h, x);
+        for (int64_t at = 0; at < y.w; at++) {
+            struct span w = span_w(c, at, x);
+            int64_t out = (row * y.w + at) * y.c;
+            for (int64_t i = h.from; i < h.to; i++)
+                for (int64_t j = w.from; j < w.to; j++)
+                    max_back_tap(x.c, (unsigned char)(i * c->a.kernel_w + j), in_f32(c, 0) + out,
+                                 index + out,
+                                 dx + row / y.h * image +
+                                     ((h.origin + i) * x.w + w.origin + j) * x.c);
+        }
+    }
+}
+
+int cpu_max_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)err;
+    cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0], 1, max_back_images, c);
+    return 0;
+}
+
+static inline __attribute__((always_inline)) void add_scaled(int64_t n, float scale,
+                                                             const float *restrict x,
+                                                             float *restrict y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += scale * x[i];
+}
+
+CPU_CLONES static void avg_rows(const void *arg, int64_t from, int64_t to)
+{
+    const struct det_call *c = arg;
+    struct ref_image x = ref_image(c->in[0]), y = ref_image(c->out[0]);
+    float scale = 1 / (float)(c->a.kernel_h * c->a.kernel_w);
+    for (int64_t row = from; row < to; row++) {
+        const float *image = in_f32(c, 0) + row / y.h * x.h * x.w * x.c;
+        struct span h = span_h(c, row % y.h, x);
+        for (int64_t at = 0; at < y.w; at++) {
+            struct span w = span_w(c, at, x);
+            float *out = out_f32(c, 0) + (row * y.w + at) * y.c;
+            memset(out, 0, (size_t)y.c * sizeof *out);
+            for (int64_t i = h.from; i < h.to; i++)
+                for (int64_t j = w.from; j < w.to; j++)
+                    add_scaled(y.c, scale, image + ((h.origin + i) * x.w + w.origin + j) * x.c, out);
+        }
+    }
+}
+
+int cpu_avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)err;
+    cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0] * c->out[0]->dims[2], 4, avg_rows, c);
+    return 0;
+}
+
+CPU_CLONES static void avg_back_images(const void *arg, int64_t from, int64_t to)
+{
+    const struct det_call *c = arg;
+    struct ref_image x = ref_image(c->out[0]), y = ref_image(c->in[0]);
+    float *dx = out_f32(c, 0), scale = 1 / (float)(c->a.kernel_h * c->a.kernel_w);
+    int64_t image = x.h * x.w * x.c;
+    memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
+    for (int64_t row = from * y.h; row < to * y.h; row++) {
+        struct span h = span_h(c, row % y.h, x);
+        for (int64_t at = 0; at < y.w; at++) {
+            struct span w = span_w(c, at, x);
+            const float *dy = in_f32(c, 0) + (row * y.w + at) * y.c;
+            for (int64_t i = h.from; i < h.to; i++)
+                for (int64_t j = w.from; j < w.to; j++)
+                    add_scaled(y.c, scale, dy,
+                               dx + row / y.h * image +
+                                   ((h.origin + i) * x.w + w.origin + j) * x.c);
+        }
+    }
+}
+
+int cpu_avg_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)err;
+    cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0], 1, avg_back_images, c);
+    return 0;
+}

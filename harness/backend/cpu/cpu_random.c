@@ -1,0 +1,104 @@
+/*
+ * Dropout. Philox4x32-10 (base/rng.h) is computed for LANES counters side by side, which the compiler
+ * turns into vector code; the bits are those of ref_dropout().
+ */
+#include "cpu.h"
+
+#include "ref.h"
+
+#define LANES 64
+#define GRAIN 64 /* in groups of LANES * 4 elements */
+
+struct lanes {
+    uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
+};
+
+/* Blocks `first` to first + LANES - 1 of the stream (key, call). */
+static inline __attribute__((always_inline)) void philox_lanes(uint64_t key, uint64_t call,
+                                                               uint64_t first, struct lanes *v)
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int i = 0; i < LANES; i++) {
+        v->c0[i] = (uint32_t)(first + (uint64_t)i);
+        v->c1[i] = (uint32_t)((first + (uint64_t)i) >> 32);
+        v->c2[i] = (uint32_t)call;
+        v->c3[i] = (uint32_t)(call >> 32);
+    }
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < LANES; i++) {
+            uint64_t p0 = (uint64_t)UINT32_C(0xd2511f53) * v->c0[i];
+            uint64_t p1 = (uint64_t)UINT32_C(0xcd9e8d57) * v->c2[i];
+            v->c0[i] = (uint32_t)(p1 >> 32) ^ v->c1[i] ^ k0;
+            v->c2[i] = (uint32_t)(p0 >> 32) ^ v->c3[i] ^ k1;
+            v->c1[i] = (uint32_t)p1;
+            v->c3[i] = (uint32_t)p0;
+        }
+        k0 += UINT32_C(0x9e3779b9);
+        k1 += UINT32_C(0xbb67ae85);
+    }
+}
+
+/* Keeps one element where its draw is at least `least`: draw >> 8 compared as an integer. */
+static inline __attribute__((always_inline)) void keep(uint32_t draw, uint32_t least, float scale,
+                                                       float x, float *y, unsigned char *mask)
+{
+    bool kept = (draw >> 8) >= least;
+    *mask = kept;
+    *y = kept ? x * scale : 0;
+}
+
+/* The least draw >> 8 with (draw >> 8) * 2^-24 >= p in f32. */
+static uint32_t threshold(float p)
+{
+    float exact = p * 0x1p24f;
+    uint32_t least = (uint32_t)exact;
+    return (float)least < exact ? least + 1 : least;
+}
+
+CPU_CLONES static void dropout_range(const void *arg, int64_t from, int64_t to)
+{
+    const struct det_call *c = arg;
+    int64_t n = (int64_t)c->out[0]->numel;
+    uint32_t least = threshold((float)c->a.p);
+    float scale = (float)c->a.scale;
+    for (int64_t group = from; group < to; group++) {
+        struct lanes v;
+        int64_t base = group * LANES * 4, left = n - base;
+        const float *restrict x = in_f32(c, 0) + base;
+        float *restrict y = out_f32(c, 0) + base;
+        unsigned char *restrict mask = out_u8(c, 1) + base;
+        philox_lanes(c->a.seed, c->a.call, (uint64_t)group * LANES, &v);
+        const uint32_t *words[4] = {v.c0, v.c1, v.c2, v.c3};
+        for (int64_t i = 0; i < LANES && left >= LANES * 4; i++)
+            for (int j = 0; j < 4; j++)
+                keep(words[j][i], least, scale, x[i * 4 + j], y + i * 4 + j, mask + i * 4 + j);
+        for (int64_t i = 0; i < left && left < LANES * 4; i++)
+            keep(words[i % 4][i / 4], least, scale, x[i], y + i, mask + i);
+    }
+}
+
+int cpu_dropout(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)err;
+    int64_t groups = ((int64_t)c->out[0]->numel + LANES * 4 - 1) / (LANES * 4);
+    cpu_parallel(cpu_device(s)->threads, groups, GRAIN, dropout_range, c);
+    return 0;
+}
+
+CPU_CLONES static void dropout_bwd_range(const void *arg, int64_t from, int64_t to)
+{
+    const struct det_call *c = arg;
+    const float *dy = in_f32(c, 0);
+    const unsigned char *restrict mask = (const unsigned char *)c->in[1]->data;
+    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    for (int64_t i = from; i < to; i++)
+        dx[i] = mask[i] ? dy[i] * scale : 0;
+}
+
+int cpu_dropout_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)err;
+    cpu_parallel(cpu_device(s)->threads, (int64_t)c->out[0]->numel, GRAIN * LANES * 4,
+                 dropout_bwd_range, c);
+    return 0;
+}

@@ -1,0 +1,207 @@
+/*
+ * Convolution by oneDNN: activations NHWC, weights in the order it likes best (reordered around it),
+ * bias and ReLU in the same primitive.
+ */
+#include <string.h>
+
+#include "dnnl_prim.h"
+#include "mem.h"
+#include "ref.h"
+
+struct conv {
+    dnnl_memory_desc_t x, y, b;        /* as the caller has them */
+    dnnl_memory_desc_t w, w_any;       /* the caller's order; "choose" */
+    dnnl_dims_t strides, padding;
+};
+
+static int conv_describe(const struct prim_key *k, struct conv *v, struct det_err *err)
+{
+    int64_t oh = (k->x[2] + 2 * k->padding - k->w[2]) / k->stride + 1;
+    int64_t ow = (k->x[3] + 2 * k->padding - k->w[3]) / k->stride + 1;
+    dnnl_dims_t x = {k->x[0], k->x[1], k->x[2], k->x[3]}, y = {k->x[0], k->w[0], oh, ow};
+    dnnl_dims_t w = {k->w[0], k->w[1], k->w[2], k->w[3]}, b = {k->w[0]};
+    memset(v, 0, sizeof *v);
+    v->strides[0] = v->strides[1] = k->stride;
+    v->padding[0] = v->padding[1] = k->padding;
+    dnnl_status_t st = dnnl_memory_desc_init_by_tag(&v->x, 4, x, dnnl_f32, dnnl_nhwc);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->y, 4, y, dnnl_f32, dnnl_nhwc);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->w, 4, w, dnnl_f32, dnnl_oihw);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->w_any, 4, w, dnnl_f32, dnnl_format_tag_any);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->b, 1, b, dnnl_f32, dnnl_x);
+    return prim_check(st, "describe a convolution's tensors", err);
+}
+
+/* The attributes of y = max(0, y); NULL where there is no ReLU. */
+static dnnl_status_t relu_attr(bool relu, dnnl_primitive_attr_t *ret)
+{
+    dnnl_post_ops_t ops = NULL;
+    *ret = NULL;
+    if (!relu)
+        return dnnl_success;
+    dnnl_status_t st = dnnl_post_ops_create(&ops);
+    if (st == dnnl_success)
+        st = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
+    if (st == dnnl_success)
+        st = dnnl_primitive_attr_create(ret);
+    if (st == dnnl_success)
+        st = dnnl_primitive_attr_set_post_ops(*ret, ops);
+    dnnl_post_ops_destroy(ops);
+    return st;
+}
+
+static int forward_pd(struct prim_cache *cache, const struct prim_key *k, const struct conv *v,
+                      dnnl_primitive_desc_t *ret, struct det_err *err)
+{
+    dnnl_convolution_desc_t d;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_status_t st = dnnl_convolution_forward_desc_init(
+        &d, dnnl_forward_training, dnnl_convolution_direct, &v->x, &v->w_any,
+        k->bias ? &v->b : NULL, &v->y, v->strides, v->padding, v->padding);
+    if (st == dnnl_success)
+        st = relu_attr(k->relu, &attr);
+    if (st == dnnl_success)
+        st = dnnl_primitive_desc_create(ret, &d, attr, prim_cache_engine(cache), NULL);
+    dnnl_primitive_attr_destroy(attr);
+    return prim_check(st, "describe a convolution", err);
+}
+
+static void pd_destroy(dnnl_primitive_desc_t *pd)
+{
+    dnnl_primitive_desc_destroy(*pd);
+}
+
+static int make_forward(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
+                        struct det_err *err)
+{
+    det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
+    struct conv v;
+    int rc = conv_describe(k, &v, err);
+    if (rc == 0)
+        rc = forward_pd(cache, k, &v, &pd, err);
+    if (rc < 0)
+        return rc;
+    const struct prim_arg_spec specs[] = {
+        {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, v.w, false},
+        {DNNL_ARG_DST, dnnl_query_dst_md, v.y, true},
+        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, v.b, false},
+    };
+    return prim_build(cache, p, pd, specs, k->bias ? 4 : 3, err);
+}
+
+/* The descriptor of a gradient; it is made with the forward one as a hint. */
+static int backward_pd(struct prim_cache *cache, const struct prim_key *k, const struct conv *v,
+                       dnnl_primitive_desc_t *ret, struct det_err *err)
+{
+    det_cleanup(pd_destroy) dnnl_primitive_desc_t hint = NULL;
+    dnnl_convolution_desc_t d;
+    dnnl_status_t st;
+    struct prim_key plain = *k;
+    plain.relu = 0;
+    int rc = forward_pd(cache, &plain, v, &hint, err);
+    if (rc < 0)
+        return rc;
+    if (k->kernel == DET_KERNEL_CONV2D_BWD_DATA)
+        st = dnnl_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &v->x, &v->w_any,
+                                                      &v->y, v->strides, v->padding, v->padding);
+    else
+        st = dnnl_convolution_backward_weights_desc_init(
+            &d, dnnl_convolution_direct, &v->x, &v->w_any, k->bias ? &v->b : NULL, &v->y,
+            v->strides, v->padding, v->padding);
+    if (st == dnnl_success)
+        st = dnnl_primitive_desc_create(ret, &d, NULL, prim_cache_engine(cache), hint);
+    return prim_check(st, "describe a convolution's gradient", err);
+}
+
+static int make_bwd_data(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
+                         struct det_err *err)
+{
+    det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
+    struct conv v;
+    int rc = conv_describe(k, &v, err);
+    if (rc == 0)
+        rc = backward_pd(cache, k, &v, &pd, err);
+    if (rc < 0)
+        return rc;
+    const struct prim_arg_spec specs[] = {
+        {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, v.y, false},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, v.w, false},
+        {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, v.x, true},
+    };
+    return prim_build(cache, p, pd, specs, 3, err);
+}
+
+static int make_bwd_weight(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
+                           struct det_err *err)
+{
+    det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
+    struct conv v;
+    int rc = conv_describe(k, &v, err);
+    if (rc == 0)
+        rc = backward_pd(cache, k, &v, &pd, err);
+    if (rc < 0)
+        return rc;
+    const struct prim_arg_spec specs[] = {
+        {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
+        {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, v.y, false},
+        {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, v.w, true},
+        {DNNL_ARG_DIFF_BIAS, dnnl_query_exec_arg_md, v.b, true},
+    };
+    return prim_build(cache, p, pd, specs, k->bias ? 4 : 3, err);
+}
+
+static struct prim_key key_of(const struct det_call *c, const struct det_tensor *x,
+                              const struct det_tensor *w, bool bias)
+{
+    struct prim_key k;
+    memset(&k, 0, sizeof k);
+    k.kernel = (int32_t)c->kernel;
+    k.stride = c->a.stride;
+    k.padding = c->a.padding;
+    k.relu = c->kernel == DET_KERNEL_CONV2D && c->a.relu;
+    k.bias = bias;
+    memcpy(k.x, x->dims, sizeof k.x);
+    memcpy(k.w, w->dims, sizeof k.w);
+    return k;
+}
+
+int cpu_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct prim_cache *cache = cpu_device(s)->prims;
+    struct prim_key k = key_of(c, c->in[0], c->in[1], c->in[2] != NULL);
+    struct prim *p;
+    int rc = prim_get(cache, &k, make_forward, &p, err);
+    if (rc < 0)
+        return rc;
+    void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data, c->in[2] ? c->in[2]->data : NULL};
+    return prim_run(cache, p, data, err);
+}
+
+int cpu_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct prim_cache *cache = cpu_device(s)->prims;
+    struct prim_key k = key_of(c, c->out[0], c->in[1], false);
+    struct prim *p;
+    int rc = prim_get(cache, &k, make_bwd_data, &p, err);
+    if (rc < 0)
+        return rc;
+    void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data};
+    return prim_run(cache, p, data, err);
+}
+
+int cpu_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct prim_cache *cache = cpu_device(s)->prims;
+    struct prim_key k = key_of(c, c->in[0], c->out[0], c->out[1] != NULL);
+    struct prim *p;
+    int rc = prim_get(cache, &k, make_bwd_weight, &p, err);
+    if (rc < 0)
+        return rc;
+    void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data,
+                    c->out[1] ? c->out[1]->data : NULL};
+    return prim_run(cache, p, data, err);
+}

@@ -1,0 +1,190 @@
+/* The cache of primitives: a hash table with chains, as large as a model has shapes. */
+#include "dnnl_prim.h"
+
+#include <string.h>
+
+#include "mem.h"
+
+#define BUCKETS 256
+
+struct prim_arg {
+    int arg;
+    bool output;
+    dnnl_memory_t user, own;    /* own: oneDNN's order, NULL where it is the user's */
+    dnnl_primitive_t reorder;   /* user -> own, or own -> user for an output */
+};
+
+struct prim {
+    struct prim_key key;
+    struct prim *next;
+    dnnl_primitive_t primitive;
+    int n;
+    struct prim_arg args[PRIM_ARGS_MAX];
+};
+
+struct prim_cache {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    struct prim *buckets[BUCKETS];
+};
+
+int prim_check(dnnl_status_t status, const char *what, struct det_err *err)
+{
+    switch (status) {
+    case dnnl_success:
+        return 0;
+    case dnnl_out_of_memory:
+        return det_fail(err, DET_ENOMEM, "oneDNN: %s: out of memory", what);
+    case dnnl_unimplemented:
+        return det_fail(err, DET_EUNIMPL, "oneDNN: %s: not supported for this shape", what);
+    default:
+        return det_fail(err, DET_EDEVICE, "oneDNN: %s: status %d", what, (int)status);
+    }
+}
+
+static void prim_destroy(struct prim *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->n; i++) {
+        dnnl_primitive_destroy(p->args[i].reorder);
+        dnnl_memory_destroy(p->args[i].user);
+        dnnl_memory_destroy(p->args[i].own);
+    }
+    dnnl_primitive_destroy(p->primitive);
+    free(p);
+}
+DET_DEFINE_CLEANUP(struct prim *, prim_destroy)
+
+void prim_cache_destroy(struct prim_cache *cache)
+{
+    if (!cache)
+        return;
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct prim *p = cache->buckets[i], *next; p; p = next) {
+            next = p->next;
+            prim_destroy(p);
+        }
+    dnnl_stream_destroy(cache->stream);
+    dnnl_engine_destroy(cache->engine);
+    free(cache);
+}
+DET_DEFINE_CLEANUP(struct prim_cache *, prim_cache_destroy)
+
+int prim_cache_create(struct prim_cache **ret, struct det_err *err)
+{
+    det_cleanup(prim_cache_destroyp) struct prim_cache *c = det_zalloc(sizeof *c);
+    int rc = prim_check(dnnl_engine_create(&c->engine, dnnl_cpu, 0), "create the engine", err);
+    if (rc == 0)
+        rc = prim_check(dnnl_stream_create(&c->stream, c->engine, dnnl_stream_in_order),
+                        "create the stream", err);
+    if (rc < 0)
+        return rc;
+    *ret = det_take(c);
+    return 0;
+}
+
+dnnl_engine_t prim_cache_engine(struct prim_cache *cache)
+{
+    return cache->engine;
+}
+
+static unsigned bucket_of(const struct prim_key *key)
+{
+    const unsigned char *bytes = (const unsigned char *)key;
+    uint32_t h = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < sizeof *key; i++)
+        h = (h ^ bytes[i]) * 16777619u;
+    return (h ^ (h >> 16)) % BUCKETS;
+}
+
+int prim_get(struct prim_cache *cache, const struct prim_key *key, prim_make_fn *make,
+             struct prim **ret, struct det_err *err)
+{
+    struct prim **bucket = &cache->buckets[bucket_of(key)];
+    for (struct prim *p = *bucket; p; p = p->next)
+        if (memcmp(&p->key, key, sizeof *key) == 0) {
+            *ret = p;
+            return 0;
+        }
+    det_cleanup(prim_destroyp) struct prim *p = det_zalloc(sizeof *p);
+    p->key = *key;
+    int rc = make(cache, key, p, err);
+    if (rc < 0)
+        return rc;
+    p->next = *bucket;
+    *bucket = p;
+    *ret = det_take(p);
+    return 0;
+}
+
+static int make_reorder(struct prim_cache *cache, struct prim_arg *a, const dnnl_memory_desc_t *user,
+                        const dnnl_memory_desc_t *own, struct det_err *err)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    int rc = prim_check(dnnl_memory_create(&a->own, own, cache->engine, DNNL_MEMORY_ALLOCATE),
+                        "allocate a reordered tensor", err);
+    if (rc < 0)
+        return rc;
+    rc = prim_check(dnnl_reorder_primitive_desc_create(&pd, a->output ? own : user, cache->engine,
+                                                       a->output ? user : own, cache->engine, NULL),
+                    "describe a reorder", err);
+    if (rc == 0)
+        rc = prim_check(dnnl_primitive_create(&a->reorder, pd), "create a reorder", err);
+    dnnl_primitive_desc_destroy(pd);
+    return rc;
+}
+
+static int make_arg(struct prim_cache *cache, struct prim_arg *a, const_dnnl_primitive_desc_t pd,
+                    const struct prim_arg_spec *spec, struct det_err *err)
+{
+    const dnnl_memory_desc_t *own = dnnl_primitive_desc_query_md(pd, spec->query, 0);
+    if (spec->query == dnnl_query_exec_arg_md)
+        own = dnnl_primitive_desc_query_md(pd, spec->query, spec->arg);
+    a->arg = spec->arg;
+    a->output = spec->output;
+    int rc = prim_check(dnnl_memory_create(&a->user, &spec->user, cache->engine, DNNL_MEMORY_NONE),
+                        "describe a tensor", err);
+    if (rc < 0 || dnnl_memory_desc_equal(own, &spec->user))
+        return rc;
+    return make_reorder(cache, a, &spec->user, own, err);
+}
+
+int prim_build(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
+               const struct prim_arg_spec *specs, int n, struct det_err *err)
+{
+    int rc = prim_check(dnnl_primitive_create(&p->primitive, pd), "create a primitive", err);
+    for (int i = 0; rc == 0 && i < n; i++) {
+        p->n = i + 1;
+        rc = make_arg(cache, &p->args[i], pd, &specs[i], err);
+    }
+    return rc;
+}
+
+static int run_reorder(struct prim_cache *cache, struct prim_arg *a, struct det_err *err)
+{
+    dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, a->output ? a->own : a->user},
+                               {DNNL_ARG_TO, a->output ? a->user : a->own}};
+    return prim_check(dnnl_primitive_execute(a->reorder, cache->stream, 2, args), "reorder", err);
+}
+
+int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err)
+{
+    dnnl_exec_arg_t args[PRIM_ARGS_MAX];
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < p->n; i++) {
+        struct prim_arg *a = &p->args[i];
+        rc = prim_check(dnnl_memory_set_data_handle(a->user, data[i]), "set a tensor's bytes", err);
+        args[i] = (dnnl_exec_arg_t){a->arg, a->own ? a->own : a->user};
+        if (rc == 0 && a->reorder && !a->output)
+            rc = run_reorder(cache, a, err);
+    }
+    if (rc == 0)
+        rc = prim_check(dnnl_primitive_execute(p->primitive, cache->stream, p->n, args), "execute", err);
+    for (int i = 0; rc == 0 && i < p->n; i++)
+        if (p->args[i].reorder && p->args[i].output)
+            rc = run_reorder(cache, &p->args[i], err);
+    if (rc == 0)
+        rc = prim_check(dnnl_stream_wait(cache->stream), "wait", err);
+    return rc;
+}

@@ -1,0 +1,56 @@
+/*
+ * oneDNN 2.x primitives, made once for each shape and kept: the pattern that all dnnl_*.c share.
+ *
+ * A primitive's tensors have a plain order that we know (the user's) and one that oneDNN chose. Where
+ * they differ, a reorder and a buffer are made with the primitive and run around it.
+ */
+#ifndef DNNL_PRIM_H
+#define DNNL_PRIM_H
+
+#include <dnnl.h>
+
+#include "cpu.h"
+
+#define PRIM_ARGS_MAX 4
+
+/* What makes two calls the same primitive. Cleared with memset before it is filled: it is compared as
+ * bytes. */
+struct prim_key {
+    int32_t kernel; /* enum det_kernel */
+    int32_t stride, padding, relu, bias;
+    int32_t unused;
+    int64_t x[4], w[4];
+};
+
+struct prim;
+
+/* Makes the primitive for a key: fills `p` by prim_build(). */
+typedef int prim_make_fn(struct prim_cache *cache, const struct prim_key *key, struct prim *p,
+                         struct det_err *err);
+
+/* One tensor of a primitive: its oneDNN name (DNNL_ARG_*), which of pd's descriptors it has, and the
+ * order of the caller's bytes. */
+struct prim_arg_spec {
+    int arg;
+    dnnl_query_t query; /* dnnl_query_src_md, ... */
+    dnnl_memory_desc_t user;
+    bool output;
+};
+
+int prim_cache_create(struct prim_cache **ret, struct det_err *err);
+void prim_cache_destroy(struct prim_cache *cache);
+dnnl_engine_t prim_cache_engine(struct prim_cache *cache);
+
+/* The primitive of a key, made on first use. Borrowed. */
+int prim_get(struct prim_cache *cache, const struct prim_key *key, prim_make_fn *make,
+             struct prim **ret, struct det_err *err);
+/* For a prim_make_fn: completes `p` from a primitive descriptor (borrowed) and its n tensors. */
+int prim_build(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
+               const struct prim_arg_spec *specs, int n, struct det_err *err);
+/* Runs it on the caller's bytes, in the order of the specs. */
+int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err);
+
+/* 0, or an error that names what was tried. */
+int prim_check(dnnl_status_t status, const char *what, struct det_err *err);
+
+#endif

@@ -1,0 +1,50 @@
+/* Kernels that draw: element i takes word i % 4 of the Philox block (call, i / 4). */
+#include "ref.h"
+
+#include "rng.h"
+
+static float unit(uint32_t draw)
+{
+    return (float)(draw >> 8) * 0x1p-24f;
+}
+
+int ref_uniform(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s, (void)err;
+    float *y = out_f32(c, 0), lo = (float)c->a.lo, span = (float)(c->a.hi - c->a.lo);
+    for (size_t i = 0; i < c->out[0]->numel; i += 4) {
+        uint32_t draw[4];
+        philox4x32(c->a.seed, c->a.call, i / 4, draw);
+        for (size_t j = 0; j < 4 && i + j < c->out[0]->numel; j++)
+            y[i + j] = lo + span * unit(draw[j]);
+    }
+    return 0;
+}
+
+int ref_dropout(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s, (void)err;
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0), p = (float)c->a.p, scale = (float)c->a.scale;
+    unsigned char *mask = out_u8(c, 1);
+    for (size_t i = 0; i < c->out[0]->numel; i += 4) {
+        uint32_t draw[4];
+        philox4x32(c->a.seed, c->a.call, i / 4, draw);
+        for (size_t j = 0; j < 4 && i + j < c->out[0]->numel; j++) {
+            mask[i + j] = unit(draw[j]) >= p;
+            y[i + j] = mask[i + j] ? x[i + j] * scale : 0;
+        }
+    }
+    return 0;
+}
+
+int ref_dropout_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s, (void)err;
+    const float *dy = in_f32(c, 0);
+    const unsigned char *mask = (const unsigned char *)c->in[1]->data;
+    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    for (size_t i = 0; i < c->out[0]->numel; i++)
+        dx[i] = mask[i] ? dy[i] * scale : 0;
+    return 0;
+}
