@@ -1,0 +1,194 @@
+/* Tensors in the device's memory: made from the pool, filled, copied, read. */
+#include "engine.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "mem.h"
+
+static void release_pool(struct det_storage *s)
+{
+    mem_pool_free(s->owner, s->data, s->bytes);
+}
+
+static int read_device(const struct det_tensor *t, void *host, struct det_err *err)
+{
+    struct det_engine *e = t->engine;
+    TENSOR_OWN plain = NULL;
+    int rc = 0;
+    if (t->layout != DET_LAYOUT_PLAIN) {
+        rc = det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &plain, err);
+        if (rc == 0)
+            rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {t}, .out = {plain}},
+                          err);
+    }
+    if (rc == 0)
+        rc = e->backend->copy(e->stream, host, plain ? plain->data : t->data, det_tensor_bytes(t),
+                              DET_COPY_TO_HOST, err);
+    return rc < 0 ? rc : e->backend->stream_sync(e->stream, err);
+}
+
+static int write_device(struct det_tensor *t, const void *host, struct det_err *err)
+{
+    struct det_engine *e = t->engine;
+    TENSOR_OWN plain = NULL;
+    int rc = 0;
+    if (t->layout != DET_LAYOUT_PLAIN)
+        rc = det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &plain, err);
+    if (rc == 0)
+        rc = e->backend->copy(e->stream, plain ? plain->data : t->data, host, det_tensor_bytes(t),
+                              DET_COPY_TO_DEVICE, err);
+    if (rc == 0 && plain)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {plain}, .out = {t}}, err);
+    return rc < 0 ? rc : e->backend->stream_sync(e->stream, err);
+}
+
+static const struct det_storage_ops pool_ops = {
+    .release = release_pool, .read = read_device, .write = write_device};
+
+int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout layout, int ndim,
+                    const int64_t *dims, struct det_tensor **ret, struct det_err *err)
+{
+    void *data;
+    if ((unsigned)dtype >= DET_DTYPE_COUNT)
+        return det_fail(err, DET_EINVAL, "%d is no dtype", (int)dtype);
+    int64_t numel = det__shape_numel(dtype, ndim, dims);
+    if (numel < 0)
+        return det_fail(err, DET_EINVAL, "a dimension of the shape is negative or far too large");
+    size_t bytes = (size_t)numel * det_dtype_size(dtype);
+    int rc = mem_pool_alloc(e->pool, bytes, &data, err);
+    if (rc < 0)
+        return rc;
+    struct det_storage *s = det_zalloc(sizeof *s);
+    *s = (struct det_storage){.ops = &pool_ops, .refs = 1, .host = e->backend->host_memory,
+                              .data = data, .bytes = bytes, .owner = e->pool};
+    *ret = det__tensor_over(s, data, dtype, ndim, dims);
+    (*ret)->engine = e;
+    (*ret)->layout = det__layout_free(ndim, dims) ? DET_LAYOUT_PLAIN : layout;
+    return 0;
+}
+
+int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct det_tensor **ret,
+                     struct det_err *err)
+{
+    return det__tensor_new(e, t->dtype, t->layout, t->ndim, t->dims, ret, err);
+}
+
+int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err)
+{
+    det_kernel_fn *fn = e->backend->kernels[c->kernel];
+    if (!fn)
+        return det_fail(err, DET_EUNIMPL, "the device %s has no kernel %s: use the device \"cpu\"",
+                        e->name, det_kernel_name(c->kernel));
+    return fn(e->stream, c, err);
+}
+
+int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                   struct det_err *err)
+{
+    if (t->engine && t->engine != e)
+        return det_fail(err, DET_EINVAL, "a tensor belongs to another engine (%s)", t->engine->name);
+    if (t->engine || e->backend->host_memory) {
+        *ret = det_tensor_ref(t);
+        return 0;
+    }
+    TENSOR_OWN copy = NULL;
+    int rc = det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &copy, err);
+    if (rc == 0)
+        rc = e->backend->copy(e->stream, copy->data, t->data, det_tensor_bytes(t),
+                              DET_COPY_TO_DEVICE, err);
+    if (rc < 0)
+        return rc;
+    *ret = det_take(copy);
+    return 0;
+}
+
+int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *dst,
+              struct det_err *err)
+{
+    TENSOR_OWN from = NULL;
+    if (!det__same_shape(src, dst))
+        return det_fail(err, DET_EINVAL, "copy between tensors of different shapes");
+    int rc = det__on_device(e, src, &from, err);
+    if (rc < 0)
+        return rc;
+    return det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {from}, .out = {dst}}, err);
+}
+
+/* What all constructors end with: the tensor to the step, or the error to the engine. */
+static struct det_tensor *finish(struct det_engine *e, struct det_tensor *t, int rc,
+                                 const char *what, struct det_err *err)
+{
+    if (rc == 0)
+        return det__keep(e, t);
+    det_tensor_unref(t);
+    det_wrap(err, rc, "%s", what);
+    det__keep_error(e, err);
+    return NULL;
+}
+
+struct det_tensor *det_full(struct det_engine *e, enum det_dtype dtype, int ndim,
+                            const int64_t *dims, double value)
+{
+    struct det_tensor *t = NULL;
+    struct det_err err;
+    if (e->err.code < 0)
+        return NULL;
+    int rc = det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, ndim, dims, &t, &err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {t}, .a.scale = value},
+                      &err);
+    return finish(e, t, rc, "full", &err);
+}
+
+struct det_tensor *det_zeros(struct det_engine *e, enum det_dtype dtype, int ndim,
+                             const int64_t *dims)
+{
+    return det_full(e, dtype, ndim, dims, 0);
+}
+
+struct det_tensor *det_from_host(struct det_engine *e, enum det_dtype dtype, int ndim,
+                                 const int64_t *dims, const void *host)
+{
+    struct det_tensor *t = NULL;
+    struct det_err err;
+    if (e->err.code < 0 || !host)
+        return NULL;
+    int rc = det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, ndim, dims, &t, &err);
+    if (rc == 0)
+        rc = det_tensor_write(t, host, det_tensor_bytes(t), &err);
+    return finish(e, t, rc, "from_host", &err);
+}
+
+struct det_tensor *det_to_device(struct det_engine *e, struct det_tensor *x)
+{
+    struct det_tensor *t = NULL;
+    struct det_err err;
+    if (e->err.code < 0 || !x)
+        return NULL;
+    int rc = det__on_device(e, x, &t, &err);
+    return finish(e, t, rc, "to_device", &err);
+}
+
+double det_item(struct det_engine *e, const struct det_tensor *t)
+{
+    union {
+        float f32;
+        int64_t i64;
+        unsigned char u8;
+    } v = {0};
+    struct det_err err;
+    if (!t || e->err.code < 0)
+        return NAN;
+    if (t->numel != 1) {
+        det_engine_fail(e, DET_EINVAL, "item: the tensor has %zu elements, not one", t->numel);
+        return NAN;
+    }
+    if (det_tensor_read(t, &v, det_dtype_size(t->dtype), &err) < 0) {
+        det_wrap(&err, err.code, "item");
+        det__keep_error(e, &err);
+        return NAN;
+    }
+    return t->dtype == DET_F32 ? v.f32 : t->dtype == DET_I64 ? (double)v.i64 : v.u8;
+}

@@ -1,0 +1,145 @@
+/* The engine's life: device, stream, step, random state. */
+#include "engine.h"
+
+#include <sched.h>
+
+#include "mem.h"
+#include "tape.h"
+
+static int threads_from(const char *name)
+{
+    const char *s = getenv(name);
+    long n = s ? strtol(s, NULL, 10) : 0;
+    return n > 0 && n <= 1024 ? (int)n : 0;
+}
+
+static int choose_threads(int asked)
+{
+    cpu_set_t set;
+    int n = asked > 0 ? asked : threads_from("DET_THREADS_PER_SLOT");
+    if (n == 0)
+        n = threads_from("OMP_NUM_THREADS");
+    if (n == 0 && sched_getaffinity(0, sizeof set, &set) == 0)
+        n = CPU_COUNT(&set);
+    return n > 0 ? n : 1;
+}
+
+static int open_device(struct det_engine *e, const char *name, struct det_err *err)
+{
+    int index;
+    struct det_device_options o = {.threads = e->threads};
+    int rc = det_backend_find(name, &e->backend, &index, err);
+    if (rc == 0)
+        rc = e->backend->device_open(index, &o, &e->device, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "device %s", name);
+    e->pool = mem_pool_create(e->backend, e->device);
+    e->name = e->backend->host_memory ? det_strdup(e->backend->name)
+                                      : det_asprintf("%s:%d", e->backend->name, index);
+    return e->backend->stream_create(e->device, &e->stream, err);
+}
+DET_DEFINE_CLEANUP(struct det_engine *, det_engine_destroy)
+
+int det_engine_create(const struct det_engine_options *options, struct det_engine **ret,
+                      struct det_err *err)
+{
+    det_cleanup(det_engine_destroyp) struct det_engine *e = det_zalloc(sizeof *e);
+    e->rng.seed = options->seed;
+    e->threads = choose_threads(options->threads);
+    e->tape = tape_create();
+    int rc = open_device(e, options->device ? options->device : "cpu", err);
+    if (rc < 0)
+        return rc;
+    *ret = det_take(e);
+    return 0;
+}
+
+void det_engine_destroy(struct det_engine *e)
+{
+    if (!e)
+        return;
+    if (e->stream)
+        e->backend->stream_sync(e->stream, NULL);
+    det_engine_step_end(e);
+    vec_free(&e->step);
+    tape_destroy(e->tape);
+    if (e->stream)
+        e->backend->stream_destroy(e->stream);
+    mem_pool_destroy(e->pool);
+    free(e->name);
+    free(e);
+}
+
+void det_engine_step_end(struct det_engine *e)
+{
+    tape_clear(e->tape);
+    for (size_t i = 0; i < e->step.n; i++)
+        det_tensor_unref(e->step.v[i]);
+    e->step.n = 0;
+}
+
+struct det_tensor *det__keep(struct det_engine *e, struct det_tensor *t)
+{
+    vec_push(&e->step, t);
+    return t;
+}
+
+int det_engine_sync(struct det_engine *e)
+{
+    struct det_err err;
+    if (e->backend->stream_sync(e->stream, &err) < 0)
+        return det__keep_error(e, &err);
+    return 0;
+}
+
+const char *det_engine_device(const struct det_engine *e)
+{
+    return e->name;
+}
+
+int det_engine_threads(const struct det_engine *e)
+{
+    return e->threads;
+}
+
+size_t det_engine_mem_bytes(const struct det_engine *e)
+{
+    return mem_pool_bytes(e->pool);
+}
+
+size_t det_engine_mem_peak_bytes(const struct det_engine *e)
+{
+    return mem_pool_peak_bytes(e->pool);
+}
+
+struct det_rng_state det_engine_rng_state(const struct det_engine *e)
+{
+    return e->rng;
+}
+
+void det_engine_set_rng_state(struct det_engine *e, struct det_rng_state state)
+{
+    e->rng = state;
+}
+
+void det__draw(struct det_engine *e, struct det_attrs *a)
+{
+    a->seed = e->rng.seed;
+    a->call = e->rng.calls++;
+}
+
+void det_no_grad_begin(struct det_engine *e)
+{
+    e->no_grad++;
+}
+
+void det_no_grad_end(struct det_engine *e)
+{
+    if (e->no_grad > 0)
+        e->no_grad--;
+}
+
+bool det_grad_enabled(const struct det_engine *e)
+{
+    return e->no_grad == 0;
+}

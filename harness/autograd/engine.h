@@ -1,0 +1,71 @@
+/*
+ * The inside of an engine, for the folders above this one (nn, optim) and for this one.
+ *
+ * Two kinds of ownership meet here: what a public function returns belongs to the step (det__keep),
+ * what the engine makes for itself has one reference that its maker drops.
+ */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#include "backend.h"
+#include "mem_pool.h"
+#include "vec.h"
+
+struct tape;
+
+struct det_engine {
+    const struct det_backend *backend;
+    struct mem_pool *pool;
+    struct det_device *device; /* owned by pool */
+    struct det_stream *stream;
+    char *name; /* "cuda:1" */
+    int threads;
+    struct det_err err; /* code 0: none */
+    VEC(struct det_tensor *) step;
+    struct tape *tape;
+    int no_grad; /* depth */
+    struct det_rng_state rng;
+};
+
+/* A new tensor on the device, not cleared; the caller owns it. */
+int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout layout, int ndim,
+                    const int64_t *dims, struct det_tensor **ret, struct det_err *err);
+/* The same shape, dtype and layout as t. */
+int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct det_tensor **ret,
+                     struct det_err *err);
+/* Gives t to the step; returns it. */
+struct det_tensor *det__keep(struct det_engine *e, struct det_tensor *t);
+/* t on the device: a new reference to t itself or a copy. */
+int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                   struct det_err *err);
+/* Overwrites dst with src: same dims, any dtypes, layouts and places. */
+int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *dst,
+              struct det_err *err);
+
+/* Runs one kernel of the backend; DET_EUNIMPL where it has none. */
+int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err);
+/* The next random call's numbers: sets a->seed and a->call. */
+void det__draw(struct det_engine *e, struct det_attrs *a);
+
+/* Keeps *err as the engine's error where it is the first; returns its code. */
+int det__keep_error(struct det_engine *e, const struct det_err *err);
+
+/* ---- Gradients of leaves ---- */
+
+/* Where a gradient of t is to be written: t's own one where t is a leaf that has none yet, else a new
+ * tensor. The caller owns a reference and hands it to det__grad_add(). */
+int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                   struct det_err *err);
+/* Adds g to the gradient of t (leaf or not). Takes g. */
+int det__grad_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
+                  struct det_err *err);
+/* Makes sure a leaf has memory for its gradient. */
+int det__grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err);
+
+static inline void tensor_unrefp(struct det_tensor **t)
+{
+    det_tensor_unref(*t);
+}
+#define TENSOR_OWN det_cleanup(tensor_unrefp) struct det_tensor *
+
+#endif

@@ -1,0 +1,147 @@
+#include "mem_pool.h"
+
+#include "map.h"
+#include "mem.h"
+
+/* A free piece; its size is that of its list. */
+struct piece {
+    struct piece *next;
+    void *data;
+};
+
+struct list {
+    size_t bytes;
+    struct piece *free;
+};
+
+struct mem_pool {
+    const struct det_backend *backend;
+    struct det_device *device;
+    struct imap *lists; /* rounded size -> struct list */
+    size_t live;        /* pieces in use */
+    size_t bytes, peak; /* in use */
+    bool orphan;
+};
+
+/* Classes an eighth of a power of two apart, so that close sizes share pieces. */
+static size_t class_of(size_t bytes)
+{
+    size_t step = 64;
+    while (step * 16 < bytes)
+        step *= 2;
+    size_t rounded = (bytes + step - 1) / step * step;
+    return rounded ? rounded : 64;
+}
+
+struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_device *device)
+{
+    struct mem_pool *p = det_zalloc(sizeof *p);
+    p->backend = backend;
+    p->device = device;
+    p->lists = imap_create();
+    return p;
+}
+
+static void list_trim(struct mem_pool *p, struct list *l)
+{
+    while (l->free) {
+        struct piece *piece = l->free;
+        l->free = piece->next;
+        p->backend->mem_free(p->device, piece->data, l->bytes);
+        free(piece);
+    }
+}
+
+/* Gives everything unused back to the system. */
+static void trim(struct mem_pool *p)
+{
+    uint64_t key;
+    void *value;
+    for (size_t it = 0; imap_next(p->lists, &it, &key, &value);)
+        list_trim(p, value);
+}
+
+static void end(struct mem_pool *p)
+{
+    uint64_t key;
+    void *value;
+    trim(p);
+    for (size_t it = 0; imap_next(p->lists, &it, &key, &value);)
+        free(value);
+    imap_destroy(p->lists);
+    p->backend->device_close(p->device);
+    free(p);
+}
+
+void mem_pool_destroy(struct mem_pool *p)
+{
+    if (!p)
+        return;
+    p->orphan = true;
+    if (p->live == 0)
+        end(p);
+}
+
+static struct list *list_of(struct mem_pool *p, size_t bytes)
+{
+    struct list *l = imap_get(p->lists, bytes);
+    if (!l) {
+        l = det_zalloc(sizeof *l);
+        l->bytes = bytes;
+        imap_put(p->lists, bytes, l);
+    }
+    return l;
+}
+
+static int fresh(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err)
+{
+    if (p->backend->mem_alloc(p->device, bytes, ret, NULL) == 0)
+        return 0;
+    trim(p);
+    return p->backend->mem_alloc(p->device, bytes, ret, err);
+}
+
+int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err)
+{
+    size_t rounded = class_of(bytes);
+    struct list *l = list_of(p, rounded);
+    struct piece *piece = l->free;
+    if (piece) {
+        l->free = piece->next;
+        *ret = piece->data;
+        free(piece);
+    } else {
+        int rc = fresh(p, rounded, ret, err);
+        if (rc < 0)
+            return det_wrap(err, rc, "%zu bytes beside %zu in use: a smaller batch may fit", bytes,
+                            p->bytes);
+    }
+    p->live++;
+    p->bytes += rounded;
+    p->peak = p->bytes > p->peak ? p->bytes : p->peak;
+    return 0;
+}
+
+void mem_pool_free(struct mem_pool *p, void *data, size_t bytes)
+{
+    size_t rounded = class_of(bytes);
+    struct list *l = list_of(p, rounded);
+    struct piece *piece = det_alloc(sizeof *piece);
+    piece->data = data;
+    piece->next = l->free;
+    l->free = piece;
+    p->live--;
+    p->bytes -= rounded;
+    if (p->orphan && p->live == 0)
+        end(p);
+}
+
+size_t mem_pool_bytes(const struct mem_pool *p)
+{
+    return p->bytes;
+}
+
+size_t mem_pool_peak_bytes(const struct mem_pool *p)
+{
+    return p->peak;
+}

@@ -1,0 +1,172 @@
+/* One call: inputs made ready, shapes checked, outputs allocated, kernel run, tape written. */
+#include "op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tape.h"
+
+void op_text(const struct op_call *c, char *buf, size_t n)
+{
+    const struct op_def *d = &op_table[c->op];
+    int at = snprintf(buf, n, "%s(", d->name);
+    for (int i = 0; i < d->inputs_max && (size_t)at < n; i++) {
+        char one[120];
+        if (i >= d->inputs && !c->in[i])
+            continue;
+        det__tensor_text(c->in[i], one, sizeof one);
+        at += snprintf(buf + at, n - (size_t)at, "%s%s", i ? ", " : "", one);
+    }
+    if ((size_t)at < n)
+        snprintf(buf + at, n - (size_t)at, ")");
+}
+
+/* Everything that can be wrong before the shape rule: the engine, and missing inputs. */
+static bool ready(struct det_engine *e, const struct op_call *c)
+{
+    const struct op_def *d = &op_table[c->op];
+    if (e->err.code < 0)
+        return false;
+    for (int i = 0; i < d->inputs; i++)
+        if (!c->in[i]) {
+            char text[500];
+            op_text(c, text, sizeof text);
+            det_engine_fail(e, DET_EINVAL, "%s: input %d is NULL", text, i + 1);
+            return false;
+        }
+    return true;
+}
+
+/* x in the other order, as a call of its own, so that gradients go back through it. */
+static int reorder(struct det_engine *e, struct det_tensor *x, enum det_layout layout,
+                   struct det_tensor **ret, struct det_err *err)
+{
+    struct op_call c = {.op = OP_LAYOUT, .in = {x}, .layout = layout};
+    struct det_tensor *y = op_apply(e, &c);
+    if (!y)
+        return det_engine_error(e, err);
+    *ret = det_tensor_ref(y);
+    return 0;
+}
+
+static enum det_layout wanted(const struct op_def *d, const struct op_call *c, int i)
+{
+    switch (d->order) {
+    case OP_ANY:
+        return c->in[i]->layout;
+    case OP_ALIKE:
+        return c->in[0]->layout;
+    case OP_IMAGES:
+        return i == 0 ? DET_LAYOUT_NHWC : DET_LAYOUT_PLAIN;
+    default:
+        return DET_LAYOUT_PLAIN;
+    }
+}
+
+static int prepare_input(struct det_engine *e, struct op_call *c, int i, struct det_tensor **own,
+                         struct det_err *err)
+{
+    struct det_tensor *t = c->in[i];
+    int rc = det__on_device(e, t, own, err);
+    if (rc < 0)
+        return rc;
+    c->in[i] = t = *own;
+    enum det_layout layout = wanted(&op_table[c->op], c, i);
+    if (t->layout == layout || det__layout_free(t->ndim, t->dims))
+        return 0;
+    rc = reorder(e, t, layout, own, err);
+    if (rc == 0) {
+        det_tensor_unref(t);
+        c->in[i] = *own;
+    }
+    return rc;
+}
+
+static enum det_layout out_layout(const struct op_call *c)
+{
+    switch (op_table[c->op].order) {
+    case OP_IMAGES:
+        return DET_LAYOUT_NHWC;
+    case OP_ALIKE:
+        return c->in[0]->layout;
+    case OP_ANY:
+        return c->op == OP_LAYOUT ? c->layout
+               : c->spec[0].ndim == c->in[0]->ndim ? c->in[0]->layout
+                                                    : DET_LAYOUT_PLAIN;
+    default:
+        return DET_LAYOUT_PLAIN;
+    }
+}
+
+static int make_outputs(struct det_engine *e, struct op_call *c, struct det_err *err)
+{
+    enum det_layout layout = out_layout(c);
+    for (int i = 0; i < c->outs; i++) {
+        const struct op_out *s = &c->spec[i];
+        int rc = det__tensor_new(e, s->dtype, s->ndim == 4 ? layout : DET_LAYOUT_PLAIN, s->ndim,
+                                 s->dims, &c->out[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int run(struct det_engine *e, struct op_call *c, struct det_err *err)
+{
+    struct det_call call = {.kernel = c->kernel, .a = c->a};
+    for (int i = 0; i < DET_CALL_IN_MAX; i++)
+        call.in[i] = c->in[i];
+    memcpy(call.out, c->out, sizeof call.out);
+    return det__run(e, &call, err);
+}
+
+static bool recorded(const struct det_engine *e, const struct op_call *c)
+{
+    if (e->no_grad > 0 || !op_table[c->op].grad)
+        return false;
+    for (int i = 0; i < op_table[c->op].inputs_max; i++)
+        if (op_wants_grad(c->in[i]))
+            return true;
+    return false;
+}
+
+static int apply(struct det_engine *e, struct op_call *c, struct det_err *err)
+{
+    char text[500];
+    c->kernel = op_table[c->op].kernel;
+    int rc = op_table[c->op].shape(c, err);
+    if (rc == 0)
+        rc = make_outputs(e, c, err);
+    if (rc == 0)
+        rc = run(e, c, err);
+    if (rc < 0) {
+        op_text(c, text, sizeof text);
+        return det_wrap(err, rc, "%s", text);
+    }
+    if (recorded(e, c))
+        tape_record(e->tape, c);
+    return 0;
+}
+
+struct det_tensor *op_apply(struct det_engine *e, struct op_call *c)
+{
+    struct det_tensor *own[DET_CALL_IN_MAX] = {0}, *ret = NULL;
+    struct det_err err;
+    int rc = 0;
+    if (!ready(e, c))
+        return NULL;
+    for (int i = 0; rc == 0 && i < op_table[c->op].inputs_max; i++)
+        if (c->in[i])
+            rc = prepare_input(e, c, i, &own[i], &err);
+    if (rc == 0)
+        rc = apply(e, c, &err);
+    if (rc == 0)
+        ret = det__keep(e, det_tensor_ref(c->out[0]));
+    else
+        det__keep_error(e, &err);
+    for (int i = 0; i < c->outs; i++)
+        det_tensor_unref(c->out[i]);
+    for (int i = 0; i < DET_CALL_IN_MAX; i++)
+        det_tensor_unref(own[i]);
+    return ret;
+}

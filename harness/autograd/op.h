@@ -1,0 +1,111 @@
+/*
+ * Operations: what a public function is to the tape. One constant table (op_table.c) says for each its
+ * name, how it wants its inputs to lie, its shape rule, its kernel, its gradient rule and the tolerance
+ * that tests allow between backends.
+ *
+ * op_apply() is the only way through: inputs to the device and into the wanted order, shape rule,
+ * outputs from the pool, kernel, tape.
+ */
+#ifndef OP_H
+#define OP_H
+
+#include "engine.h"
+
+enum op_id {
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_AFFINE,
+    OP_SUM,
+    OP_CAST,
+    OP_LAYOUT, /* to the other memory order */
+    OP_RESHAPE,
+    OP_RELU,
+    OP_DROPOUT,
+    OP_LINEAR,
+    OP_CONV2D,
+    OP_BATCH_NORM,
+    OP_MAX_POOL2D,
+    OP_AVG_POOL2D,
+    OP_LOG_SOFTMAX,
+    OP_SOFTMAX,
+    OP_NLL_LOSS,
+    OP_MSE_LOSS,
+    OP_ARGMAX,
+    OP_EQ_COUNT,
+    OP_COUNT
+};
+
+/* How an operation wants its inputs to lie in memory. */
+enum op_order {
+    OP_ANY,    /* does not matter */
+    OP_ALIKE,  /* all as the first one; the output too */
+    OP_PLAIN,  /* C order; the output too */
+    OP_IMAGES, /* input 0 NHWC, the rest plain; the output NHWC */
+};
+
+struct op_out {
+    enum det_dtype dtype;
+    int ndim;
+    int64_t dims[DET_DIMS_MAX];
+};
+
+/* One call on its way: the shape rule reads in and a, and fills kernel, spec, outs, and the rest of a. */
+struct op_call {
+    enum op_id op;
+    struct det_tensor *in[DET_CALL_IN_MAX];
+    struct det_attrs a;
+    enum det_dtype dtype;   /* of OP_CAST */
+    enum det_layout layout; /* of OP_LAYOUT */
+    enum det_kernel kernel;
+    struct op_out spec[DET_CALL_OUT_MAX];
+    int outs;                                  /* how many are to be made */
+    struct det_tensor *out[DET_CALL_OUT_MAX];  /* those; the caller may give further ones */
+};
+
+struct det_node {
+    enum op_id op;
+    struct det_tensor *in[DET_CALL_IN_MAX]; /* references */
+    struct det_tensor *out[DET_CALL_OUT_MAX];
+    struct det_attrs a;
+    struct det_tensor *grad; /* of out[0]; a reference */
+    bool done;               /* a backward went through here */
+};
+
+typedef int op_shape_fn(struct op_call *c, struct det_err *err);
+/* Adds to the gradients of n->in what dy, the gradient of n->out[0] (borrowed), gives them. */
+typedef int op_grad_fn(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                       struct det_err *err);
+
+struct op_def {
+    const char *name;
+    int inputs;       /* that must be given */
+    int inputs_max;   /* with the optional ones after them */
+    enum op_order order;
+    op_shape_fn *shape;
+    enum det_kernel kernel; /* unless the shape rule sets another */
+    op_grad_fn *grad;       /* NULL: no gradient passes */
+    double tolerance;       /* relative, between two backends */
+};
+
+extern const struct op_def op_table[OP_COUNT];
+
+/* Runs c (its op, in and a set; in borrowed). Returns out[0], which belongs to the step, or NULL with
+ * the engine's error set. */
+struct det_tensor *op_apply(struct det_engine *e, struct op_call *c);
+/* True where a gradient is to flow to t. */
+bool op_wants_grad(const struct det_tensor *t);
+/* "conv2d(float32[...], float32[...])" */
+void op_text(const struct op_call *c, char *buf, size_t n);
+
+/* Shape rules. */
+op_shape_fn shape_alike, shape_unary, shape_scalar, shape_cast, shape_layout, shape_dropout;
+op_shape_fn shape_linear, shape_rows, shape_nll, shape_mse, shape_argmax, shape_eq;
+op_shape_fn shape_conv2d, shape_batch_norm, shape_max_pool2d, shape_avg_pool2d;
+
+/* Gradient rules. */
+op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_layout, grad_reshape, grad_relu;
+op_grad_fn grad_dropout, grad_linear, grad_log_softmax, grad_softmax, grad_nll, grad_mse;
+op_grad_fn grad_conv2d, grad_batch_norm, grad_max_pool2d, grad_avg_pool2d;
+
+#endif

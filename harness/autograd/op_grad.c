@@ -1,0 +1,156 @@
+/* Gradient rules of everything but images. */
+#include "op_grad.h"
+
+#include "mem.h"
+
+int grad_dest(struct det_engine *e, struct det_node *n, int i, struct det_tensor *reuse,
+              struct det_tensor **ret, struct det_err *err)
+{
+    if (reuse && n->in[i]->node && reuse->refs == 1 && reuse->storage->refs == 1) {
+        *ret = det_tensor_ref(reuse);
+        return 0;
+    }
+    return det__grad_dest(e, n->in[i], ret, err);
+}
+
+/* The usual rule: dx of input i by one kernel over (in0, in1, in2). */
+static int by_kernel(struct det_engine *e, struct det_node *n, int i, struct det_call *c,
+                     struct det_tensor *reuse, struct det_err *err)
+{
+    TENSOR_OWN dx = NULL;
+    if (!op_wants_grad(n->in[i]))
+        return 0;
+    int rc = grad_dest(e, n, i, reuse, &dx, err);
+    if (rc < 0)
+        return rc;
+    c->out[0] = dx;
+    rc = det__run(e, c, err);
+    return rc < 0 ? rc : det__grad_add(e, n->in[i], det_take(dx), err);
+}
+
+static int pass_on(struct det_engine *e, struct det_tensor *t, struct det_tensor *dy,
+                   struct det_err *err)
+{
+    return op_wants_grad(t) ? det__grad_add(e, t, det_tensor_ref(dy), err) : 0;
+}
+
+int grad_add(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    int rc = pass_on(e, n->in[0], dy, err);
+    return rc < 0 ? rc : pass_on(e, n->in[1], dy, err);
+}
+
+int grad_sub(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    struct det_call minus = {.kernel = DET_KERNEL_AFFINE, .in = {dy}, .a.scale = -1};
+    int rc = pass_on(e, n->in[0], dy, err);
+    return rc < 0 ? rc : by_kernel(e, n, 1, &minus, NULL, err);
+}
+
+int grad_mul(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    struct det_call first = {.kernel = DET_KERNEL_MUL, .in = {dy, n->in[1]}};
+    struct det_call second = {.kernel = DET_KERNEL_MUL, .in = {dy, n->in[0]}};
+    int rc = by_kernel(e, n, 0, &first, NULL, err);
+    return rc < 0 ? rc : by_kernel(e, n, 1, &second, NULL, err);
+}
+
+int grad_affine(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_AFFINE, .in = {dy}, .a.scale = n->a.scale};
+    return by_kernel(e, n, 0, &c, dy, err);
+}
+
+int grad_sum(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_SUM_BWD, .in = {dy}, .a.scale = n->a.scale};
+    return by_kernel(e, n, 0, &c, NULL, err);
+}
+
+int grad_layout(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_COPY, .in = {dy}};
+    return by_kernel(e, n, 0, &c, NULL, err);
+}
+
+int grad_reshape(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                 struct det_err *err)
+{
+    if (!op_wants_grad(n->in[0]))
+        return 0;
+    return det__grad_add(e, n->in[0], det__tensor_view(dy, n->in[0]->ndim, n->in[0]->dims), err);
+}
+
+int grad_relu(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_RELU_BWD, .in = {dy, n->out[0]}};
+    return by_kernel(e, n, 0, &c, dy, err);
+}
+
+int grad_dropout(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                 struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_DROPOUT_BWD, .in = {dy, n->out[1]}, .a = n->a};
+    return by_kernel(e, n, 0, &c, dy, err);
+}
+
+/* dw and db come from one kernel; where the weight wants none, its result is dropped. */
+static int linear_weight(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                         struct det_err *err)
+{
+    TENSOR_OWN dw = NULL;
+    TENSOR_OWN db = NULL;
+    bool bias = op_wants_grad(n->in[2]);
+    if (!bias && !op_wants_grad(n->in[1]))
+        return 0;
+    int rc = op_wants_grad(n->in[1]) ? det__grad_dest(e, n->in[1], &dw, err)
+                                     : det__tensor_like(e, n->in[1], &dw, err);
+    if (rc == 0 && bias)
+        rc = det__grad_dest(e, n->in[2], &db, err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_LINEAR_BWD_WEIGHT,
+                                            .in = {n->in[0], dy}, .out = {dw, db}}, err);
+    if (rc == 0 && op_wants_grad(n->in[1]))
+        rc = det__grad_add(e, n->in[1], det_take(dw), err);
+    if (rc == 0 && bias)
+        rc = det__grad_add(e, n->in[2], det_take(db), err);
+    return rc;
+}
+
+int grad_linear(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_LINEAR_BWD_DATA, .in = {dy, n->in[1]}};
+    int rc = by_kernel(e, n, 0, &c, NULL, err);
+    return rc < 0 ? rc : linear_weight(e, n, dy, err);
+}
+
+int grad_log_softmax(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                     struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_LOG_SOFTMAX_BWD, .in = {dy, n->out[0]}};
+    return by_kernel(e, n, 0, &c, NULL, err);
+}
+
+int grad_softmax(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                 struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_SOFTMAX_BWD, .in = {dy, n->out[0]}};
+    return by_kernel(e, n, 0, &c, NULL, err);
+}
+
+int grad_nll(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_NLL_BWD, .in = {dy, n->in[1]}};
+    return by_kernel(e, n, 0, &c, NULL, err);
+}
+
+int grad_mse(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    struct det_call x = {.kernel = DET_KERNEL_MSE_BWD, .in = {dy, n->in[0], n->in[1]}};
+    struct det_call t = {.kernel = DET_KERNEL_MSE_BWD, .in = {dy, n->in[1], n->in[0]}};
+    int rc = by_kernel(e, n, 0, &x, NULL, err);
+    return rc < 0 ? rc : by_kernel(e, n, 1, &t, NULL, err);
+}

@@ -1,0 +1,130 @@
+/* Gradient rules of convolution, batch norm and pooling. */
+#include "op_grad.h"
+
+#include "mem.h"
+
+/* dy where the ReLU let the value through; a reference to dy itself without ReLU. */
+static int through_relu(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                        struct det_tensor **ret, struct det_err *err)
+{
+    TENSOR_OWN g = det_tensor_ref(dy);
+    if (n->a.relu) {
+        if (dy->refs > 2 || dy->storage->refs > 1) { /* our two and somebody else's */
+            det_tensor_unref(g);
+            g = NULL;
+            int rc = det__tensor_like(e, dy, &g, err);
+            if (rc < 0)
+                return rc;
+        }
+        int rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_RELU_BWD,
+                                                .in = {dy, n->out[0]}, .out = {g}}, err);
+        if (rc < 0)
+            return rc;
+    }
+    *ret = det_take(g);
+    return 0;
+}
+
+static int conv_data(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                     struct det_err *err)
+{
+    TENSOR_OWN dx = NULL;
+    if (!op_wants_grad(n->in[0]))
+        return 0;
+    int rc = det__grad_dest(e, n->in[0], &dx, err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_CONV2D_BWD_DATA,
+                                            .in = {dy, n->in[1]}, .out = {dx}, .a = n->a}, err);
+    return rc < 0 ? rc : det__grad_add(e, n->in[0], det_take(dx), err);
+}
+
+static int conv_weight(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                       struct det_err *err)
+{
+    TENSOR_OWN dw = NULL;
+    TENSOR_OWN db = NULL;
+    bool bias = op_wants_grad(n->in[2]), weight = op_wants_grad(n->in[1]);
+    if (!bias && !weight)
+        return 0;
+    int rc = weight ? det__grad_dest(e, n->in[1], &dw, err)
+                    : det__tensor_like(e, n->in[1], &dw, err);
+    if (rc == 0 && bias)
+        rc = det__grad_dest(e, n->in[2], &db, err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_CONV2D_BWD_WEIGHT,
+                                            .in = {n->in[0], dy}, .out = {dw, db}, .a = n->a}, err);
+    if (rc == 0 && weight)
+        rc = det__grad_add(e, n->in[1], det_take(dw), err);
+    if (rc == 0 && bias)
+        rc = det__grad_add(e, n->in[2], det_take(db), err);
+    return rc;
+}
+
+int grad_conv2d(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                struct det_err *err)
+{
+    TENSOR_OWN g = NULL;
+    int rc = through_relu(e, n, dy, &g, err);
+    if (rc == 0)
+        rc = conv_data(e, n, g, err);
+    return rc < 0 ? rc : conv_weight(e, n, g, err);
+}
+
+static int want(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                struct det_err *err)
+{
+    return op_wants_grad(t) ? det__grad_dest(e, t, ret, err) : det__tensor_like(e, t, ret, err);
+}
+
+int grad_batch_norm(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                    struct det_err *err)
+{
+    TENSOR_OWN dx = NULL;
+    TENSOR_OWN dw = NULL;
+    TENSOR_OWN db = NULL;
+    int rc = op_wants_grad(n->in[0]) ? det__grad_dest(e, n->in[0], &dx, err) : 0;
+    if (rc == 0)
+        rc = want(e, n->in[1], &dw, err);
+    if (rc == 0)
+        rc = want(e, n->in[2], &db, err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_BATCH_NORM_BWD,
+                                            .in = {dy, n->in[0], n->out[0], n->in[1], n->out[1],
+                                                   n->out[2]},
+                                            .out = {dx, dw, db}, .a = n->a}, err);
+    if (rc == 0 && dx)
+        rc = det__grad_add(e, n->in[0], det_take(dx), err);
+    if (rc == 0 && op_wants_grad(n->in[1]))
+        rc = det__grad_add(e, n->in[1], det_take(dw), err);
+    if (rc == 0 && op_wants_grad(n->in[2]))
+        rc = det__grad_add(e, n->in[2], det_take(db), err);
+    return rc;
+}
+
+static int pool(struct det_engine *e, struct det_node *n, struct det_call *c, struct det_err *err)
+{
+    TENSOR_OWN dx = NULL;
+    if (!op_wants_grad(n->in[0]))
+        return 0;
+    int rc = det__grad_dest(e, n->in[0], &dx, err);
+    if (rc < 0)
+        return rc;
+    c->out[0] = dx;
+    c->a = n->a;
+    rc = det__run(e, c, err);
+    return rc < 0 ? rc : det__grad_add(e, n->in[0], det_take(dx), err);
+}
+
+int grad_max_pool2d(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                    struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_MAX_POOL2D_BWD, .in = {dy, n->out[1]}};
+    return pool(e, n, &c, err);
+}
+
+int grad_avg_pool2d(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                    struct det_err *err)
+{
+    struct det_call c = {.kernel = DET_KERNEL_AVG_POOL2D_BWD, .in = {dy}};
+    return pool(e, n, &c, err);
+}

@@ -1,0 +1,154 @@
+/* Shape rules of everything but images. */
+#include "op.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static struct op_out like(const struct det_tensor *t)
+{
+    struct op_out o = {.dtype = t->dtype, .ndim = t->ndim};
+    memcpy(o.dims, t->dims, sizeof o.dims);
+    return o;
+}
+
+static int need_f32(const struct op_call *c, int i, struct det_err *err)
+{
+    if (c->in[i] && c->in[i]->dtype != DET_F32)
+        return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()", i + 1,
+                        det_dtype_name(c->in[i]->dtype));
+    return 0;
+}
+
+static int all_f32(const struct op_call *c, struct det_err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < op_table[c->op].inputs_max; i++)
+        rc = need_f32(c, i, err);
+    return rc;
+}
+
+int shape_unary(struct op_call *c, struct det_err *err)
+{
+    c->spec[0] = like(c->in[0]);
+    c->outs = 1;
+    return all_f32(c, err);
+}
+
+int shape_alike(struct op_call *c, struct det_err *err)
+{
+    if (!det__same_shape(c->in[0], c->in[1]))
+        return det_fail(err, DET_EINVAL, "the shapes must be equal (use det_reshape())");
+    return shape_unary(c, err);
+}
+
+static void scalar(struct op_call *c)
+{
+    c->spec[0] = (struct op_out){.dtype = DET_F32};
+    c->outs = 1;
+}
+
+int shape_scalar(struct op_call *c, struct det_err *err)
+{
+    if (c->in[0]->numel == 0)
+        return det_fail(err, DET_EINVAL, "the input has no elements");
+    scalar(c);
+    return all_f32(c, err);
+}
+
+int shape_cast(struct op_call *c, struct det_err *err)
+{
+    (void)err;
+    c->spec[0] = like(c->in[0]);
+    c->spec[0].dtype = c->dtype;
+    c->outs = 1;
+    return 0;
+}
+
+int shape_layout(struct op_call *c, struct det_err *err)
+{
+    (void)err;
+    c->spec[0] = like(c->in[0]);
+    c->outs = 1;
+    return 0;
+}
+
+int shape_dropout(struct op_call *c, struct det_err *err)
+{
+    if (!(c->a.p >= 0 && c->a.p <= 1))
+        return det_fail(err, DET_EINVAL, "p is %g and must be in 0..1", c->a.p);
+    c->a.scale = c->a.p < 1 ? 1 / (1 - c->a.p) : 0;
+    int rc = shape_unary(c, err);
+    c->spec[1] = (struct op_out){.dtype = DET_U8, .ndim = 1, .dims = {(int64_t)c->in[0]->numel}};
+    c->outs = 2;
+    return rc;
+}
+
+int shape_linear(struct op_call *c, struct det_err *err)
+{
+    const struct det_tensor *x = c->in[0], *w = c->in[1], *b = c->in[2];
+    if (x->ndim != 2 || w->ndim != 2)
+        return det_fail(err, DET_EINVAL, "the input and the weight must have 2 dimensions");
+    if (x->dims[1] != w->dims[1])
+        return det_fail(err, DET_EINVAL,
+                        "the layer takes %" PRId64 " features, the input has %" PRId64
+                        ": make the layer that size, or use det_flatten(e, x, 1) before it",
+                        w->dims[1], x->dims[1]);
+    if (b && (b->ndim != 1 || b->dims[0] != w->dims[0]))
+        return det_fail(err, DET_EINVAL, "the bias must be [%" PRId64 "]", w->dims[0]);
+    if (x->numel == 0)
+        return det_fail(err, DET_EINVAL, "the batch is empty");
+    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 2, .dims = {x->dims[0], w->dims[0]}};
+    c->outs = 1;
+    return all_f32(c, err);
+}
+
+static int rows(const struct op_call *c, struct det_err *err)
+{
+    if (c->in[0]->ndim != 2 || c->in[0]->numel == 0)
+        return det_fail(err, DET_EINVAL, "the input must be [rows, classes], with at least one of each");
+    return need_f32(c, 0, err);
+}
+
+int shape_rows(struct op_call *c, struct det_err *err)
+{
+    c->spec[0] = like(c->in[0]);
+    c->outs = 1;
+    return rows(c, err);
+}
+
+int shape_nll(struct op_call *c, struct det_err *err)
+{
+    const struct det_tensor *target = c->in[1];
+    int rc = rows(c, err);
+    if (rc < 0)
+        return rc;
+    if (target->ndim != 1 || target->dtype != DET_I64 || target->dims[0] != c->in[0]->dims[0])
+        return det_fail(err, DET_EINVAL, "the target must be int64[%" PRId64 "], one class for each row",
+                        c->in[0]->dims[0]);
+    scalar(c);
+    return 0;
+}
+
+int shape_mse(struct op_call *c, struct det_err *err)
+{
+    int rc = shape_alike(c, err);
+    if (rc == 0 && c->in[0]->numel == 0)
+        return det_fail(err, DET_EINVAL, "the input has no elements");
+    scalar(c);
+    return rc;
+}
+
+int shape_argmax(struct op_call *c, struct det_err *err)
+{
+    c->spec[0] = (struct op_out){.dtype = DET_I64, .ndim = 1, .dims = {c->in[0]->dims[0]}};
+    c->outs = 1;
+    return rows(c, err);
+}
+
+int shape_eq(struct op_call *c, struct det_err *err)
+{
+    if (!det__same_shape(c->in[0], c->in[1]) || c->in[0]->dtype != c->in[1]->dtype)
+        return det_fail(err, DET_EINVAL, "the shapes and dtypes must be equal");
+    scalar(c);
+    return 0;
+}

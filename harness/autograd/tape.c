@@ -1,0 +1,196 @@
+#include "tape.h"
+
+#include <string.h>
+
+#include "mem.h"
+
+struct tape {
+    VEC(struct det_node *) nodes;
+};
+
+struct tape *tape_create(void)
+{
+    return det_zalloc(sizeof(struct tape));
+}
+
+static void node_destroy(struct det_node *n)
+{
+    if (n->out[0]->node == n)
+        n->out[0]->node = NULL;
+    for (int i = 0; i < DET_CALL_IN_MAX; i++)
+        det_tensor_unref(n->in[i]);
+    for (int i = 0; i < DET_CALL_OUT_MAX; i++)
+        det_tensor_unref(n->out[i]);
+    det_tensor_unref(n->grad);
+    free(n);
+}
+
+void tape_clear(struct tape *t)
+{
+    for (size_t i = 0; i < t->nodes.n; i++)
+        node_destroy(t->nodes.v[i]);
+    t->nodes.n = 0;
+}
+
+void tape_destroy(struct tape *t)
+{
+    if (!t)
+        return;
+    tape_clear(t);
+    vec_free(&t->nodes);
+    free(t);
+}
+
+void tape_record(struct tape *t, const struct op_call *c)
+{
+    struct det_node *n = det_zalloc(sizeof *n);
+    n->op = c->op;
+    n->a = c->a;
+    for (int i = 0; i < DET_CALL_IN_MAX; i++)
+        n->in[i] = det_tensor_ref(c->in[i]);
+    for (int i = 0; i < DET_CALL_OUT_MAX; i++)
+        n->out[i] = det_tensor_ref(c->out[i]);
+    n->out[0]->node = n;
+    vec_push(&t->nodes, n);
+}
+
+bool op_wants_grad(const struct det_tensor *t)
+{
+    return t && (t->requires_grad || t->node);
+}
+
+int det__grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err)
+{
+    return t->grad ? 0 : det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
+}
+
+int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                   struct det_err *err)
+{
+    if (t->node || t->grad_set)
+        return det__tensor_like(e, t, ret, err);
+    int rc = det__grad_alloc(e, t, err);
+    if (rc == 0)
+        *ret = det_tensor_ref(t->grad);
+    return rc;
+}
+
+/* y = y + g, or a new tensor in *y where somebody else still looks at y's memory. Takes g. */
+static int add_into(struct det_engine *e, struct det_tensor **y, struct det_tensor *g,
+                    struct det_err *err)
+{
+    TENSOR_OWN given = g;
+    TENSOR_OWN sum = NULL;
+    bool shared = (*y)->refs > 1 || (*y)->storage->refs > 1;
+    int rc = shared ? det__tensor_like(e, *y, &sum, err) : 0;
+    if (rc < 0)
+        return rc;
+    struct det_call c = {.kernel = DET_KERNEL_ADD, .in = {*y, given}, .out = {shared ? sum : *y}};
+    rc = det__run(e, &c, err);
+    if (rc == 0 && shared) {
+        det_tensor_unref(*y);
+        *y = det_take(sum);
+    }
+    return rc;
+}
+
+/* A leaf's gradient keeps its memory: it may be part of a module's vector of gradients. */
+static int leaf_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
+                    struct det_err *err)
+{
+    TENSOR_OWN given = g;
+    int rc = det__grad_alloc(e, t, err);
+    if (rc == 0 && !t->grad_set && given != t->grad)
+        rc = det__copy(e, given, t->grad, err);
+    else if (rc == 0 && given != t->grad)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_ADD, .in = {t->grad, given},
+                                            .out = {t->grad}}, err);
+    if (rc == 0)
+        t->grad_set = true;
+    return rc;
+}
+
+int det__grad_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
+                  struct det_err *err)
+{
+    if (!t->node)
+        return leaf_add(e, t, g, err);
+    if (!t->node->grad) {
+        t->node->grad = g;
+        return 0;
+    }
+    return add_into(e, &t->node->grad, g, err);
+}
+
+static int check_loss(struct det_tensor *loss, struct det_err *err)
+{
+    char text[160];
+    det__tensor_text(loss, text, sizeof text);
+    if (loss->numel != 1)
+        return det_fail(err, DET_EINVAL, "backward(%s): the loss must have one element: use det_mean()",
+                        text);
+    if (!loss->node)
+        return det_fail(err, DET_EINVAL,
+                        "backward(%s): the loss does not depend on any parameter, or was computed "
+                        "without gradients or in an earlier step", text);
+    if (loss->node->done)
+        return det_fail(err, DET_ESTATE,
+                        "backward(%s): this graph was gone through already; compute the loss again",
+                        text);
+    return 0;
+}
+
+static int seed_loss(struct det_engine *e, struct det_tensor *loss, struct det_err *err)
+{
+    TENSOR_OWN one = NULL;
+    int rc = det__tensor_like(e, loss, &one, err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {one}, .a.scale = 1}, err);
+    if (rc < 0)
+        return rc;
+    return det__grad_add(e, loss, det_take(one), err);
+}
+
+/* Gives a node's gradient to its inputs, then forgets it. */
+static int node_backward(struct det_engine *e, struct det_node *n, struct det_err *err)
+{
+    if (!n->grad)
+        return 0;
+    if (n->done)
+        return det_fail(err, DET_ESTATE, "backward: a part of this graph was gone through already");
+    TENSOR_OWN dy = det_take(n->grad);
+    n->done = true;
+    int rc = op_table[n->op].grad(e, n, dy, err);
+    return rc < 0 ? det_wrap(err, rc, "gradient of %s", op_table[n->op].name) : 0;
+}
+
+int det_backward(struct det_engine *e, struct det_tensor *loss)
+{
+    struct det_err err;
+    if (e->err.code < 0 || !loss)
+        return e->err.code < 0 ? e->err.code
+                               : det_engine_fail(e, DET_EINVAL, "backward: the loss is NULL");
+    int rc = check_loss(loss, &err);
+    if (rc == 0)
+        rc = seed_loss(e, loss, &err);
+    for (size_t i = e->tape->nodes.n; rc == 0 && i > 0; i--)
+        rc = node_backward(e, e->tape->nodes.v[i - 1], &err);
+    return rc < 0 ? det__keep_error(e, &err) : 0;
+}
+
+struct det_tensor *det_requires_grad(struct det_engine *e, struct det_tensor *t)
+{
+    if (!t || e->err.code < 0)
+        return NULL;
+    if (t->dtype != DET_F32 || t->node) {
+        det_engine_fail(e, DET_EINVAL, "requires_grad: only a float32 tensor that no operation made");
+        return NULL;
+    }
+    t->requires_grad = true;
+    return t;
+}
+
+struct det_tensor *det_tensor_grad(struct det_tensor *t)
+{
+    return t && t->grad_set ? t->grad : NULL;
+}
