@@ -1,0 +1,62 @@
+/* The inside of a module, for this folder and for optim. */
+#ifndef MODULE_H
+#define MODULE_H
+
+#include "det/nn.h"
+#include "engine.h"
+#include "vec.h"
+
+/* What kind of layer a module is. */
+struct module_type {
+    const char *name;
+    /* `relu`: also apply max(0, y); only asked of a type that fuses_relu. */
+    struct det_tensor *(*forward)(struct det_module *m, struct det_tensor *x, bool relu);
+    bool fuses_relu;
+};
+
+struct module_entry { /* a parameter or buffer; the name is owned, without dots */
+    char *name;
+    struct det_tensor *tensor;
+};
+
+struct module_child {
+    char *name;
+    struct det_module *module;
+};
+
+typedef VEC(struct det_named_tensor) named_list; /* names owned */
+
+/* The numbers of a layer; each type reads its own. */
+struct layer {
+    struct det_conv2d_options conv;
+    struct det_batch_norm_options norm;
+    int kernel, stride, padding;
+    double p;
+};
+
+struct det_module {
+    struct det_engine *engine;
+    const struct module_type *type;
+    struct det_module *parent;
+    VEC(struct module_entry) params, buffers;
+    VEC(struct module_child) children;
+    bool training;
+    struct layer layer;
+    struct det_tensor *(*forward)(struct det_module *m, struct det_tensor *x, void *arg);
+    void *forward_arg;
+    bool listed;                       /* the three lists are up to date */
+    named_list state, own_params, own_buffers; /* of the whole tree beneath; see module_list.c */
+    struct det_tensor *grads;          /* module_grads.c */
+};
+
+extern const struct module_type module_relu_type;
+
+/* NULL where the engine has an error already. */
+struct det_module *module_new(struct det_engine *e, const struct module_type *type);
+/* The tensor of m's own parameter or buffer; it must exist. */
+struct det_tensor *module_param(struct det_module *m, const char *name);
+struct det_tensor *module_buffer(struct det_module *m, const char *name);
+void module_lists_forget(struct det_module *m); /* of m and everything above it */
+void module_lists_finish(struct det_module *m);
+
+#endif

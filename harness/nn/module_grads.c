@@ -1,0 +1,135 @@
+/* All gradients of a module in one vector, and what is done to them as a whole. */
+#include <math.h>
+
+#include "mem.h"
+#include "module.h"
+
+#define ALIGN_FLOATS 16
+
+static size_t padded(size_t n)
+{
+    return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+}
+
+/* True where every parameter's gradient lies in m->grads, one after the other. */
+static bool in_place(const struct det_module *m, const struct det_named_tensor *p, size_t n)
+{
+    if (!m->grads)
+        return false;
+    char *at = m->grads->data;
+    for (size_t i = 0; i < n; i++) {
+        if (!p[i].tensor->grad || p[i].tensor->grad->data != at)
+            return false;
+        at += padded(p[i].tensor->numel) * sizeof(float);
+    }
+    return at == m->grads->data + m->grads->numel * sizeof(float);
+}
+
+static int fill_zero(struct det_engine *e, struct det_tensor *t, struct det_err *err)
+{
+    return det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {t}}, err);
+}
+
+/* Gives a parameter the part of `flat` at *at for its gradient. */
+static int move_grad(struct det_engine *e, struct det_tensor *param, struct det_tensor *flat,
+                     size_t *at, struct det_err *err)
+{
+    flat->storage->refs++;
+    TENSOR_OWN part = det__tensor_over(flat->storage, flat->data + *at * sizeof(float), DET_F32,
+                                       param->ndim, param->dims);
+    part->engine = e;
+    *at += padded(param->numel);
+    int rc = param->grad_set ? det__copy(e, param->grad, part, err) : 0;
+    if (rc < 0)
+        return rc;
+    det_tensor_unref(param->grad);
+    param->grad = det_take(part);
+    return 0;
+}
+
+static int build(struct det_module *m, const struct det_named_tensor *p, size_t n,
+                 struct det_err *err)
+{
+    TENSOR_OWN flat = NULL;
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < n; i++)
+        total += padded(p[i].tensor->numel);
+    int rc = det__tensor_new(m->engine, DET_F32, DET_LAYOUT_PLAIN, 1, (int64_t[]){(int64_t)total}, &flat,
+                             err);
+    if (rc == 0)
+        rc = fill_zero(m->engine, flat, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = move_grad(m->engine, p[i].tensor, flat, &at, err);
+    if (rc < 0)
+        return rc;
+    det_tensor_unref(m->grads);
+    m->grads = det_take(flat);
+    return 0;
+}
+
+struct det_tensor *det_module_grads(struct det_module *m)
+{
+    size_t n;
+    struct det_err err;
+    const struct det_named_tensor *p = det_module_params(m, &n);
+    if (!m || m->engine->err.code < 0)
+        return NULL;
+    int rc = in_place(m, p, n) ? 0 : build(m, p, n, &err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!p[i].tensor->grad_set)
+            rc = fill_zero(m->engine, p[i].tensor->grad, &err);
+    if (rc < 0) {
+        det_wrap(&err, rc, "gradients of a module");
+        det__keep_error(m->engine, &err);
+        return NULL;
+    }
+    return m->grads;
+}
+
+void det_module_zero_grad(struct det_module *m)
+{
+    size_t n;
+    const struct det_named_tensor *p = det_module_params(m, &n);
+    for (size_t i = 0; i < n; i++)
+        p[i].tensor->grad_set = false;
+}
+
+static double norm_of(struct det_engine *e, struct det_tensor *grads)
+{
+    TENSOR_OWN sum = NULL;
+    struct det_err err;
+    int rc = det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, 0, NULL, &sum, &err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_SQNORM, .in = {grads}, .out = {sum}},
+                      &err);
+    if (rc < 0) {
+        det__keep_error(e, &err);
+        return NAN;
+    }
+    return sqrt(det_item(e, sum));
+}
+
+double det_clip_grad_norm(struct det_module *m, double max_norm)
+{
+    struct det_err err;
+    struct det_tensor *grads = det_module_grads(m);
+    if (!grads)
+        return NAN;
+    double norm = norm_of(m->engine, grads), factor = max_norm / (norm + 1e-6);
+    if (!(factor < 1))
+        return norm;
+    struct det_call c = {.kernel = DET_KERNEL_AFFINE, .in = {grads}, .out = {grads}, .a.scale = factor};
+    if (det__run(m->engine, &c, &err) < 0)
+        det__keep_error(m->engine, &err);
+    return norm;
+}
+
+void det_clip_grad_value(struct det_module *m, double max)
+{
+    struct det_err err;
+    struct det_tensor *grads = det_module_grads(m);
+    struct det_call c = {.kernel = DET_KERNEL_CLAMP, .in = {grads}, .out = {grads},
+                         .a = {.lo = -max, .hi = max}};
+    if (grads && det__run(m->engine, &c, &err) < 0)
+        det__keep_error(m->engine, &err);
+}

@@ -1,0 +1,90 @@
+/* The named tensors beneath a module, listed when somebody asks and kept until the tree changes. */
+#include <stdlib.h>
+
+#include "mem.h"
+#include "module.h"
+
+static void list_finish(named_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free((char *)l->v[i].name);
+    vec_free(l);
+}
+
+void module_lists_finish(struct det_module *m)
+{
+    list_finish(&m->state);
+    list_finish(&m->own_params);
+    list_finish(&m->own_buffers);
+    m->listed = false;
+}
+
+void module_lists_forget(struct det_module *m)
+{
+    for (; m; m = m->parent)
+        m->listed = false;
+}
+
+static void push(named_list *l, const char *prefix, const struct module_entry *e)
+{
+    vec_push(l, (struct det_named_tensor){det_asprintf("%s%s", prefix, e->name), e->tensor});
+}
+
+/* Appends what is beneath `m` to the lists of `top`. */
+static void collect(struct det_module *top, struct det_module *m, const char *prefix)
+{
+    for (size_t i = 0; i < m->params.n; i++) {
+        push(&top->state, prefix, &m->params.v[i]);
+        push(&top->own_params, prefix, &m->params.v[i]);
+    }
+    for (size_t i = 0; i < m->buffers.n; i++) {
+        push(&top->state, prefix, &m->buffers.v[i]);
+        push(&top->own_buffers, prefix, &m->buffers.v[i]);
+    }
+    for (size_t i = 0; i < m->children.n; i++) {
+        det_cleanup(freep) char *inner = det_asprintf("%s%s.", prefix, m->children.v[i].name);
+        collect(top, m->children.v[i].module, inner);
+    }
+}
+
+static void refresh(struct det_module *m)
+{
+    if (m->listed)
+        return;
+    module_lists_finish(m);
+    collect(m, m, "");
+    m->listed = true;
+}
+
+static const struct det_named_tensor *answer(const named_list *l, size_t *ret_n)
+{
+    *ret_n = l->n;
+    return l->v;
+}
+
+const struct det_named_tensor *det_module_state(struct det_module *m, size_t *ret_n)
+{
+    *ret_n = 0;
+    if (!m)
+        return NULL;
+    refresh(m);
+    return answer(&m->state, ret_n);
+}
+
+const struct det_named_tensor *det_module_params(struct det_module *m, size_t *ret_n)
+{
+    *ret_n = 0;
+    if (!m)
+        return NULL;
+    refresh(m);
+    return answer(&m->own_params, ret_n);
+}
+
+const struct det_named_tensor *det_module_buffers(struct det_module *m, size_t *ret_n)
+{
+    *ret_n = 0;
+    if (!m)
+        return NULL;
+    refresh(m);
+    return answer(&m->own_buffers, ret_n);
+}

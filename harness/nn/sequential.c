@@ -1,0 +1,42 @@
+/* Layers one after the other; a ReLU is left to the kernel of the layer before it where that can. */
+#include <stdio.h>
+
+#include "module.h"
+
+static bool fuses(const struct det_module *m, size_t i)
+{
+    return m->children.v[i].module->type->fuses_relu && i + 1 < m->children.n &&
+           m->children.v[i + 1].module->type == &module_relu_type;
+}
+
+static struct det_tensor *forward(struct det_module *m, struct det_tensor *x, bool relu)
+{
+    (void)relu;
+    for (size_t i = 0; x && i < m->children.n; i++) {
+        struct det_module *child = m->children.v[i].module;
+        if (fuses(m, i)) {
+            x = child->type->forward(child, x, true);
+            i++;
+        } else {
+            x = det_forward(child, x);
+        }
+    }
+    return x;
+}
+
+struct det_module *det_nn_sequential_create(struct det_engine *e, struct det_module **children,
+                                            size_t n)
+{
+    static const struct module_type type = {"sequential", forward, false};
+    bool whole = true;
+    struct det_module *m = module_new(e, &type);
+    for (size_t i = 0; i < n; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "%zu", i);
+        whole = det_module_add(m, name, children[i]) != NULL && whole;
+    }
+    if (whole)
+        return m;
+    det_module_destroy(m);
+    return NULL;
+}
