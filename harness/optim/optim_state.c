@@ -117,7 +117,7 @@ static int as_number(const struct det_value *v, double *ret, struct det_err *err
 int det_optim_load_group_value(struct det_optim *o, size_t group, const struct det_value *v,
                                struct det_err *err)
 {
-    double number;
+    double number = 0;
     if (!o || group >= o->groups.n)
         return det_fail(err, DET_EINVAL, "optimizer: there is no group %zu", group);
     const struct group_field *f = group_field_find(o->type, v->name);
@@ -142,7 +142,7 @@ int det_optim_load_group_value(struct det_optim *o, size_t group, const struct d
 
 static int load_step(struct slot *s, const struct det_value *v, struct det_err *err)
 {
-    double steps;
+    double steps = 0;
     int rc = as_number(v, &steps, err);
     if (rc < 0)
         return rc;
