@@ -80,6 +80,23 @@ json_t *json_arr(const json_t *obj, const char *key)
     return json_is_array(v) ? v : NULL;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **json_sorted_keys(const json_t *obj, size_t *ret_n)
+{
+    size_t n = 0;
+    const char **keys = det_alloc((json_object_size(obj) + 1) * sizeof *keys);
+    const char *key;
+    json_t *v;
+    json_object_foreach((json_t *)obj, key, v) keys[n++] = key;
+    qsort(keys, n, sizeof *keys, by_text);
+    *ret_n = n;
+    return keys;
+}
+
 json_t *json_path(const json_t *obj, const char *path)
 {
     const json_t *at = obj;

@@ -30,6 +30,8 @@ double json_num(const json_t *obj, const char *key, double fallback);   /* also 
 bool json_flag(const json_t *obj, const char *key, bool fallback);
 json_t *json_obj(const json_t *obj, const char *key); /* borrowed; NULL unless an object */
 json_t *json_arr(const json_t *obj, const char *key); /* borrowed; NULL unless an array */
+/* The keys in ascending byte order: borrowed strings in an array that the caller frees. */
+const char **json_sorted_keys(const json_t *obj, size_t *ret_n);
 /* Dotted path ("optimizer.lr"); borrowed, NULL if absent. */
 json_t *json_path(const json_t *obj, const char *path);
 /* json_real() that cannot fail: NaN and infinities become their strings. New reference. */

@@ -22,23 +22,6 @@ bool hparam_is_leaf(const json_t *v)
     return json_object_get(v, "type") != NULL;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-const char **hparam_sorted_names(const json_t *obj, size_t *ret_n)
-{
-    size_t n = 0;
-    const char **names = det_alloc((json_object_size(obj) + 1) * sizeof *names);
-    const char *key;
-    json_t *v;
-    json_object_foreach((json_t *)obj, key, v) names[n++] = key;
-    qsort(names, n, sizeof *names, by_text);
-    *ret_n = n;
-    return names;
-}
-
 /* ---- checking ---- */
 
 /* The keys each type takes; NULL ends a row. */
@@ -284,7 +267,7 @@ static json_t *sample_leaf(const json_t *leaf, struct mt19937 *r)
 json_t *hparam_sample(const json_t *space, struct mt19937 *r)
 {
     size_t n;
-    det_cleanup(freep) const char **names = hparam_sorted_names(space, &n);
+    det_cleanup(freep) const char **names = json_sorted_keys(space, &n);
     json_t *out = json_object();
     for (size_t i = 0; i < n; i++) {
         const json_t *v = json_object_get(space, names[i]);

@@ -33,7 +33,4 @@ int hparam_grid(const json_t *space, json_t **ret_points, struct det_err *err);
 /* How many points that has; stops counting above HPARAM_GRID_MAX. */
 size_t hparam_grid_points(const json_t *space);
 
-/* The names of an object in ascending byte order; borrowed strings, the array is the caller's. */
-const char **hparam_sorted_names(const json_t *obj, size_t *ret_n);
-
 #endif

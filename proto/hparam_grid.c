@@ -78,7 +78,7 @@ typedef VEC(size_t) sizes;
 static void axis_lens(const json_t *space, sizes *out)
 {
     size_t n;
-    det_cleanup(freep) const char **names = hparam_sorted_names(space, &n);
+    det_cleanup(freep) const char **names = json_sorted_keys(space, &n);
     for (size_t i = 0; i < n; i++) {
         const json_t *v = json_object_get(space, names[i]);
         if (hparam_is_leaf(v))
@@ -92,7 +92,7 @@ static void axis_lens(const json_t *space, sizes *out)
 static json_t *point(const json_t *space, const size_t **digits)
 {
     size_t n;
-    det_cleanup(freep) const char **names = hparam_sorted_names(space, &n);
+    det_cleanup(freep) const char **names = json_sorted_keys(space, &n);
     json_t *out = json_object();
     for (size_t i = 0; i < n; i++) {
         const json_t *v = json_object_get(space, names[i]);

@@ -1,0 +1,339 @@
+#include "expconf_schema.h"
+
+#include <string.h>
+#include "uuid.h"
+
+/* ---- further conditions ---- */
+
+static bool not_empty(const json_t *v)
+{
+    return *json_string_value(v) != '\0';
+}
+
+static bool absolute(const json_t *v)
+{
+    return *json_string_value(v) == '/';
+}
+
+static bool is_uuid(const json_t *v)
+{
+    return uuid_is_valid(json_string_value(v));
+}
+
+static bool inside(const json_t *v)
+{
+    const char *s = json_string_value(v);
+    return *s && strcmp(s, ".") != 0;
+}
+
+static bool no_parents(const json_t *v)
+{
+    for (const char *s = json_string_value(v); *s;) {
+        size_t n = strcspn(s, "/");
+        if (n == 2 && s[0] == '.' && s[1] == '.')
+            return false;
+        s += n + (s[n] == '/');
+    }
+    return true;
+}
+
+static bool device_mode(const json_t *v)
+{
+    const char *s = json_string_value(v);
+    return *s && strspn(s, "rwm") == strlen(s);
+}
+
+static bool above_one(const json_t *v)
+{
+    return json_number_value(v) > 1;
+}
+
+static bool above_zero(const json_t *v)
+{
+    return json_number_value(v) > 0;
+}
+
+/* ---- the table ---- */
+
+#define OBJ(p, dflt) .path = p, .type = EXPCONF_OBJECT, .fallback = dflt
+#define STR(p, dflt) .path = p, .type = EXPCONF_STR, .fallback = dflt
+#define STRS(p, dflt) .path = p, .type = EXPCONF_STRS, .fallback = dflt, .example = "[a, b]"
+#define BOOL(p, dflt) .path = p, .type = EXPCONF_BOOL, .fallback = dflt
+#define INT(p, dflt, lo, hi) .path = p, .type = EXPCONF_INT, .fallback = dflt, .min = lo, .max = hi
+#define ANY(p) .path = p, .type = EXPCONF_ANY
+#define ENUM(p, dflt, words)                                                                       \
+    .path = p, .type = EXPCONF_ENUM, .fallback = dflt, .choices = words
+#define NEEDED .required = true
+#define EXAMPLE(text) .example = text
+#define ABSOLUTE .ok = absolute, .rule = "an absolute path", .example = "/data"
+#define NOT_EMPTY .ok = not_empty, .rule = "text that is not empty"
+#define BUILT_IN "single random grid adaptive_asha async_halving"
+#define MANY "random adaptive_asha async_halving"
+#define HALVING "adaptive_asha async_halving"
+#define IMAGES "determinedai/environments:"
+
+const struct expconf_key expconf_keys[] = {
+    {STR("name", NULL), NEEDED, NOT_EMPTY, EXAMPLE("my experiment")},
+    {STR("description", "null")},
+    {STRS("labels", "[]")},
+    {STR("workspace", "\"\"")},
+    {STR("project", "\"\"")},
+    {.path = "entrypoint", .type = EXPCONF_ENTRYPOINT, .fallback = "null",
+     EXAMPLE("model_def:MyTrial")},
+    {.path = "hyperparameters", .type = EXPCONF_HPARAMS, .fallback = "{}",
+     EXAMPLE("{global_batch_size: 64}")},
+    {OBJ("searcher", NULL), NEEDED,
+     EXAMPLE("{name: single, metric: validation_loss, max_length: {batches: 1000}}")},
+    {ENUM("searcher.name", NULL,
+          "single random grid adaptive_asha async_halving custom adaptive adaptive_simple "
+          "sync_halving"),
+     NEEDED, EXAMPLE("single")},
+    {STR("searcher.metric", NULL), NEEDED, NOT_EMPTY, EXAMPLE("validation_loss")},
+    {BOOL("searcher.smaller_is_better", "true")},
+    {INT("searcher.source_trial_id", "null", 1, INT32_MAX)},
+    {STR("searcher.source_checkpoint_uuid", "null"), .ok = is_uuid, .rule = "the uuid of a checkpoint"},
+    {.path = "searcher.max_length", .type = EXPCONF_MAX_LENGTH, NEEDED, .kinds = BUILT_IN,
+     EXAMPLE("{batches: 1000}")},
+    {INT("searcher.max_trials", NULL, 1, INT32_MAX), NEEDED, .kinds = MANY, EXAMPLE("16")},
+    {INT("searcher.max_concurrent_trials", "16", 0, INT32_MAX), .kinds = MANY " grid"},
+    {ENUM("searcher.mode", "\"standard\"", "aggressive standard conservative"),
+     .kinds = "adaptive_asha"},
+    {.path = "searcher.divisor", .type = EXPCONF_NUM, .fallback = "4", .kinds = HALVING,
+     .ok = above_one, .rule = "a number above 1"},
+    {INT("searcher.max_rungs", "5", 1, INT32_MAX), .kinds = "adaptive_asha"},
+    {.path = "searcher.bracket_rungs", .type = EXPCONF_INTS, .fallback = "[]",
+     .kinds = "adaptive_asha", EXAMPLE("[2, 3]")},
+    {BOOL("searcher.stop_once", "false"), .kinds = HALVING},
+    {INT("searcher.num_rungs", NULL, 1, INT32_MAX), NEEDED, .kinds = "async_halving", EXAMPLE("4")},
+    {ENUM("searcher.unit", "null", "batches records epochs"), .kinds = "custom"},
+
+    {OBJ("resources", "{}")},
+    {INT("resources.slots_per_trial", "1", 0, INT32_MAX)},
+    {STR("resources.resource_pool", "\"\"")},
+    {INT("resources.max_slots", "null", 0, INT32_MAX)},
+    {.path = "resources.weight", .type = EXPCONF_NUM, .fallback = "1", .ok = above_zero,
+     .rule = "a number above 0"},
+    {INT("resources.priority", "null", 1, 99)},
+    {.path = "resources.shm_size", .type = EXPCONF_SIZE, .fallback = "null", EXAMPLE("4g")},
+    {.path = "resources.devices", .type = EXPCONF_DEVICES, .fallback = "[]",
+     EXAMPLE("[\"/dev/fuse:/dev/fuse:rwm\"]")},
+    {STR("resources.devices[].host_path", NULL), NEEDED, ABSOLUTE},
+    {STR("resources.devices[].container_path", NULL), NEEDED, ABSOLUTE},
+    {STR("resources.devices[].mode", "\"mrw\""), .ok = device_mode,
+     .rule = "some of the letters r, w and m"},
+    {BOOL("resources.native_parallel", "false")},
+    {STR("resources.agent_label", "null")},
+    {INT("resources.slots", "null", 0, INT32_MAX)},
+
+    {OBJ("checkpoint_storage", NULL), NEEDED, EXAMPLE("{type: shared_fs, host_path: /checkpoints}")},
+    {ENUM("checkpoint_storage.type", NULL, "shared_fs directory s3 gcs azure"), NEEDED,
+     EXAMPLE("shared_fs")},
+    {INT("checkpoint_storage.save_experiment_best", "0", 0, INT32_MAX)},
+    {INT("checkpoint_storage.save_trial_best", "1", 0, INT32_MAX)},
+    {INT("checkpoint_storage.save_trial_latest", "1", 0, INT32_MAX)},
+    {STR("checkpoint_storage.host_path", NULL), NEEDED, .kinds = "shared_fs", ABSOLUTE},
+    {STR("checkpoint_storage.storage_path", "null"), .kinds = "shared_fs", .ok = no_parents,
+     .rule = "a path without \"..\""},
+    {STR("checkpoint_storage.propagation", "\"rprivate\""), .kinds = "shared_fs", NOT_EMPTY},
+    {STR("checkpoint_storage.container_path", "null"), .kinds = "shared_fs directory"},
+    {STR("checkpoint_storage.checkpoint_path", "null"), .kinds = "shared_fs"},
+    {STR("checkpoint_storage.tensorboard_path", "null"), .kinds = "shared_fs"},
+    {STR("checkpoint_storage.bucket", NULL), NEEDED, .kinds = "s3 gcs", NOT_EMPTY},
+    {STR("checkpoint_storage.access_key", "null"), .kinds = "s3"},
+    {STR("checkpoint_storage.secret_key", "null"), .kinds = "s3"},
+    {STR("checkpoint_storage.endpoint_url", "null"), .kinds = "s3"},
+    {STR("checkpoint_storage.prefix", "null"), .kinds = "s3 gcs", .ok = no_parents,
+     .rule = "a prefix without \"..\""},
+    {STR("checkpoint_storage.container", NULL), NEEDED, .kinds = "azure", NOT_EMPTY},
+    {STR("checkpoint_storage.connection_string", "null"), .kinds = "azure"},
+    {STR("checkpoint_storage.account_url", "null"), .kinds = "azure"},
+    {STR("checkpoint_storage.credential", "null"), .kinds = "azure"},
+
+    {ENUM("checkpoint_policy", "\"best\"", "best all none")},
+    {.path = "min_checkpoint_period", .type = EXPCONF_LENGTH, .fallback = "{\"batches\":0}",
+     EXAMPLE("{batches: 100}")},
+    {.path = "min_validation_period", .type = EXPCONF_LENGTH, .fallback = "{\"batches\":0}",
+     EXAMPLE("{batches: 100}")},
+    {BOOL("perform_initial_validation", "false")},
+    {INT("max_restarts", "5", 0, INT32_MAX)},
+    {INT("scheduling_unit", "100", 1, INT32_MAX)},
+    {INT("records_per_epoch", "0", 0, INT32_MAX)},
+    {OBJ("reproducibility", "{}")},
+    {INT("reproducibility.experiment_seed", NULL, 0, UINT32_MAX)},
+
+    {OBJ("environment", "{}")},
+    {.path = "environment.image", .type = EXPCONF_IMAGE,
+     .fallback = "{\"cpu\":\"" IMAGES "py-3.9-pytorch-1.12-tf-2.11-cpu-622d512\","
+                 "\"cuda\":\"" IMAGES "cuda-11.3-pytorch-1.12-tf-2.11-gpu-622d512\","
+                 "\"rocm\":\"" IMAGES "rocm-5.0-pytorch-1.10-tf-2.7-rocm-622d512\"}",
+     EXAMPLE("{cpu: image-1, cuda: image-2}")},
+    {.path = "environment.environment_variables", .type = EXPCONF_ENV_VARS,
+     .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}", EXAMPLE("[\"KEY=value\"]")},
+    {.path = "environment.proxy_ports", .type = EXPCONF_OBJECTS, .fallback = "[]",
+     EXAMPLE("[{proxy_port: 6006}]")},
+    {INT("environment.proxy_ports[].proxy_port", NULL, 1, 65535), NEEDED},
+    {BOOL("environment.proxy_ports[].proxy_tcp", "false")},
+    {BOOL("environment.proxy_ports[].unauthenticated", "false")},
+    {BOOL("environment.proxy_ports[].default_service_id", "false")},
+    {.path = "environment.ports", .type = EXPCONF_PORTS, .fallback = "{}",
+     EXAMPLE("{web: 8080}")},
+    {BOOL("environment.force_pull_image", "false")},
+    {OBJ("environment.registry_auth", "null")},
+    {STR("environment.registry_auth.username", NULL)},
+    {STR("environment.registry_auth.password", NULL)},
+    {STR("environment.registry_auth.auth", NULL)},
+    {STR("environment.registry_auth.email", NULL)},
+    {STR("environment.registry_auth.serveraddress", NULL)},
+    {STR("environment.registry_auth.identitytoken", NULL)},
+    {STR("environment.registry_auth.registrytoken", NULL)},
+    {STRS("environment.add_capabilities", "[]")},
+    {STRS("environment.drop_capabilities", "[]")},
+    {.path = "environment.pod_spec", .type = EXPCONF_FREE, .fallback = "null"},
+
+    {.path = "bind_mounts", .type = EXPCONF_OBJECTS, .fallback = "[]",
+     EXAMPLE("[{host_path: /data, container_path: /data}]")},
+    {STR("bind_mounts[].host_path", NULL), NEEDED, ABSOLUTE},
+    {STR("bind_mounts[].container_path", NULL), NEEDED, .ok = inside,
+     .rule = "a path other than \".\"", EXAMPLE("/data")},
+    {BOOL("bind_mounts[].read_only", "false")},
+    {STR("bind_mounts[].propagation", "\"rprivate\""), NOT_EMPTY},
+
+    {.path = "data", .type = EXPCONF_FREE, .fallback = "{}", EXAMPLE("{path: /data}")},
+    {BOOL("debug", "false")},
+    {.path = "log_policies", .type = EXPCONF_OBJECTS, .fallback = "[]",
+     EXAMPLE("[{pattern: \".*CUDA out of memory.*\", action: {type: cancel_retries}}]")},
+    {STR("log_policies[].pattern", NULL), NEEDED, NOT_EMPTY},
+    {OBJ("log_policies[].action", NULL), NEEDED, EXAMPLE("{type: cancel_retries}")},
+    {ENUM("log_policies[].action.type", NULL, "cancel_retries exclude_node"), NEEDED},
+
+    {OBJ("profiling", "{}")},
+    {BOOL("profiling.enabled", "false")},
+    {INT("profiling.begin_on_batch", "0", 0, INT32_MAX)},
+    {INT("profiling.end_after_batch", "null", 0, INT32_MAX)},
+    {BOOL("profiling.sync_timings", "true")},
+
+    {OBJ("optimizations", "{}")},
+    {INT("optimizations.aggregation_frequency", "1", 1, INT32_MAX)},
+    {BOOL("optimizations.average_aggregated_gradients", "true")},
+    {BOOL("optimizations.average_training_metrics", "true")},
+    {BOOL("optimizations.gradient_compression", "false")},
+    {STR("optimizations.grad_updates_size_file", "null")},
+    {ENUM("optimizations.mixed_precision", "\"O0\"", "O0 O1 O2 O3")},
+    {INT("optimizations.tensor_fusion_threshold", "64", 0, INT32_MAX)},
+    {INT("optimizations.tensor_fusion_cycle_time", "1", 0, INT32_MAX)},
+    {BOOL("optimizations.auto_tune_tensor_fusion", "false")},
+
+    {OBJ("slurm", "{}")},
+    {INT("slurm.slots_per_node", NULL, 1, INT32_MAX)},
+    {STR("slurm.gpu_type", NULL)},
+    {STRS("slurm.sbatch_args", NULL)},
+    {OBJ("pbs", "{}")},
+    {INT("pbs.slots_per_node", NULL, 1, INT32_MAX)},
+    {STRS("pbs.pbsbatch_args", NULL)},
+
+    {ANY("data_layer")},
+    {.path = "internal", .type = EXPCONF_NULL},
+    {ANY("security")},
+    {ANY("tensorboard_storage")},
+};
+const size_t expconf_keys_n = DET_ARRAY_LEN(expconf_keys);
+
+/* ---- looking things up ---- */
+
+const char *expconf_key_child(const struct expconf_key *key, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    const char *name = key->path;
+    if (n) {
+        if (strncmp(name, prefix, n) != 0 || name[n] != '.')
+            return NULL;
+        name += n + 1;
+    }
+    return strchr(name, '.') ? NULL : name;
+}
+
+const struct expconf_key *expconf_key_find(const char *prefix, const char *name)
+{
+    for (size_t i = 0; i < expconf_keys_n; i++) {
+        const char *child = expconf_key_child(&expconf_keys[i], prefix);
+        if (child && strcmp(child, name) == 0)
+            return &expconf_keys[i];
+    }
+    return NULL;
+}
+
+const char *expconf_kind_key(const char *prefix)
+{
+    return strcmp(prefix, "searcher") == 0             ? "name"
+           : strcmp(prefix, "checkpoint_storage") == 0 ? "type"
+                                                       : NULL;
+}
+
+bool expconf_word_in(const char *list, const char *word)
+{
+    size_t want = strlen(word);
+    for (const char *s = list; *s;) {
+        size_t n = strcspn(s, " ");
+        if (n == want && memcmp(s, word, n) == 0)
+            return true;
+        s += n + (s[n] == ' ');
+    }
+    return false;
+}
+
+bool expconf_key_takes(const struct expconf_key *key, const char *kind)
+{
+    return !key->kinds || !kind || expconf_word_in(key->kinds, kind);
+}
+
+/* ---- the walk ---- */
+
+static void walk_object(struct expconf_walk *w, const char *prefix, json_t *obj);
+
+static void walk_items(struct expconf_walk *w, const struct expconf_key *key, json_t *list)
+{
+    det_cleanup(freep) char *prefix = det_asprintf("%s[]", key->path);
+    size_t i, from = w->where.len;
+    json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        buf_addf(&w->where, "[%zu]", i);
+        walk_object(w, prefix, item);
+        w->where.len = from;
+        w->where.p[from] = '\0';
+    }
+}
+
+static void walk_key(struct expconf_walk *w, const struct expconf_key *key, const char *name,
+                     json_t *obj)
+{
+    size_t from = w->where.len;
+    buf_addf(&w->where, "%s%s", from ? "." : "", name);
+    w->on_key(w, key, obj, name, json_object_get(obj, name));
+    json_t *now = json_object_get(obj, name);
+    if (key->type == EXPCONF_OBJECT)
+        walk_object(w, key->path, now);
+    if (key->type == EXPCONF_OBJECTS || key->type == EXPCONF_DEVICES)
+        walk_items(w, key, now);
+    w->where.len = from;
+    w->where.p[from] = '\0';
+}
+
+static void walk_object(struct expconf_walk *w, const char *prefix, json_t *obj)
+{
+    if (!json_is_object(obj))
+        return;
+    if (w->on_object)
+        w->on_object(w, prefix, obj);
+    for (size_t i = 0; i < expconf_keys_n; i++) {
+        const char *name = expconf_key_child(&expconf_keys[i], prefix);
+        if (name)
+            walk_key(w, &expconf_keys[i], name, obj);
+    }
+}
+
+void expconf_walk(struct expconf_walk *w, json_t *config)
+{
+    walk_object(w, "", config);
+    buf_finish(&w->where);
+}
