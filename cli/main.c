@@ -58,6 +58,8 @@ static void print_options(const struct opt *opts)
     struct buf b = BUF_INIT;
     opt_help(opts, &b);
     fputs(buf_str(&b), stdout);
+    if (b.len && b.p[b.len - 1] != '\n')
+        putchar('\n');
     buf_finish(&b);
 }
 

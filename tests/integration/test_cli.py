@@ -20,7 +20,7 @@ def says(r, code, *words):
 
 def test_usage():
     def det(*args):
-        return subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env={**os.environ, "DET_MASTER": "http://127.0.0.1:9"})
+        return subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env={**os.environ, "DET_MASTER": "http://127.0.0.1:9", "DET_PASS": "x"})
     says(det(), 2, "experiment", "usage")
     says(det("--help"), 0, "experiment", "checkpoint")
     says(det("--version"), 0, "0.27")
