@@ -1,0 +1,284 @@
+#include "link.h"
+
+#include "link_field.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+
+const char *const link_device_names[] = {"cpu", "cuda", "rocm"};
+const char *const link_exit_names[] = {"exited", "killed", "stalled", "start_failed", "lost"};
+const char *const link_state_names[] = {"starting", "running", "ended"};
+static const char *const event_names[] = {"hello", "state", "exit"};
+
+const char *link_device_name(enum link_device d)
+{
+    return link_device_names[d < LINK_DEVICE_COUNT ? d : 0];
+}
+
+const char *link_exit_reason_name(enum link_exit_reason r)
+{
+    return link_exit_names[r < LINK_EXIT_REASON_COUNT ? r : 0];
+}
+
+const char *link_state_name(enum link_state s)
+{
+    return link_state_names[s < LINK_STATE_COUNT ? s : 0];
+}
+
+#define AT(type, member) offsetof(struct type, member)
+
+static const struct link_field exit_fields[] = {
+    {"reason", LINK_F_NAME, AT(link_exit, reason), true, 0, LINK_EXIT_REASON_COUNT, link_exit_names},
+    {"code", LINK_F_INT, AT(link_exit, code), false, 0, 255, NULL},
+    {"signal", LINK_F_INT, AT(link_exit, signal), false, 0, 64, NULL},
+    {"rank", LINK_F_INT, AT(link_exit, rank), false, -1, INT_MAX, NULL},
+    {"text", LINK_F_STR, AT(link_exit, text), false, 0, 4 * LINK_TEXT_MAX, NULL},
+    {0},
+};
+
+int link_exit_decode(const json_t *j, struct link_exit *ret, struct det_err *err)
+{
+    *ret = (struct link_exit){.rank = -1, .text = ""};
+    int rc = link_fields(j, exit_fields, ret, err);
+    return rc < 0 ? det_wrap(err, rc, "exit") : 0;
+}
+
+json_t *link_exit_json(const struct link_exit *e)
+{
+    const char *text = e->text ? e->text : "";
+    size_t len = strnlen(text, LINK_TEXT_MAX);
+    json_t *j = json_object();
+    json_set(j, "reason", json_string(link_exit_reason_name(e->reason)));
+    json_set(j, "code", json_integer(e->code));
+    json_set(j, "signal", json_integer(e->signal));
+    json_set(j, "rank", json_integer(e->rank));
+    json_set(j, "text", json_lossy(text, len));
+    return j;
+}
+
+static const struct link_field task_fields[] = {
+    {"alloc", LINK_F_ID, AT(link_task, alloc), true, 0, 0, NULL},
+    {"container", LINK_F_ID, AT(link_task, container), true, 0, 0, NULL},
+    {"state", LINK_F_NAME, AT(link_task, state), false, 0, LINK_STATE_COUNT, link_state_names},
+    {0},
+};
+
+static int task_decode(const json_t *j, struct link_task *ret, struct det_err *err)
+{
+    *ret = (struct link_task){.exit = {.rank = -1, .text = ""}};
+    int rc = link_fields(j, task_fields, ret, err);
+    if (rc == 0 && ret->state == LINK_ENDED)
+        rc = link_exit_decode(json_object_get(j, "exit"), &ret->exit, err);
+    return rc;
+}
+
+static json_t *task_json(const struct link_task *t)
+{
+    json_t *j = json_object();
+    json_set(j, "alloc", json_string(t->alloc));
+    json_set(j, "container", json_string(t->container));
+    json_set(j, "state", json_string(link_state_name(t->state)));
+    if (t->state == LINK_ENDED)
+        json_set(j, "exit", link_exit_json(&t->exit));
+    return j;
+}
+
+static const struct link_field slot_fields[] = {
+    {"id", LINK_F_INT, AT(link_slot, id), true, 0, LINK_SLOTS_MAX - 1, NULL},
+    {"type", LINK_F_NAME, AT(link_slot, type), true, 0, LINK_DEVICE_COUNT, link_device_names},
+    {"brand", LINK_F_STR, AT(link_slot, brand), false, 0, 256, NULL},
+    {"uuid", LINK_F_STR, AT(link_slot, uuid), false, 0, 128, NULL},
+    {0},
+};
+
+static int slots_decode(const json_t *arr, struct link_hello *h, struct det_err *err)
+{
+    h->slots_n = json_array_size(arr);
+    h->slots = det_zalloc((h->slots_n + 1) * sizeof *h->slots);
+    bool seen[LINK_SLOTS_MAX] = {false};
+    for (size_t i = 0; i < h->slots_n; i++) {
+        struct link_slot *s = &h->slots[i];
+        s->brand = s->uuid = "";
+        int rc = link_fields(json_array_get(arr, i), slot_fields, s, err);
+        if (rc < 0)
+            return det_wrap(err, rc, "slots[%zu]", i);
+        if (seen[s->id])
+            return det_fail(err, DET_EINVAL, "slots[%zu]: id %d is there twice", i, s->id);
+        seen[s->id] = true;
+    }
+    return 0;
+}
+
+static int tasks_decode(const json_t *arr, struct link_hello *h, struct det_err *err)
+{
+    h->tasks_n = json_array_size(arr);
+    h->tasks = det_zalloc((h->tasks_n + 1) * sizeof *h->tasks);
+    for (size_t i = 0; i < h->tasks_n; i++) {
+        int rc = task_decode(json_array_get(arr, i), &h->tasks[i], err);
+        if (rc < 0)
+            return det_wrap(err, rc, "tasks[%zu]", i);
+    }
+    return 0;
+}
+
+struct hello_arrays {
+    const char *version, *pool, *addr;
+    json_t *slots, *tasks;
+};
+static const struct link_field hello_fields[] = {
+    {"version", LINK_F_STR, AT(hello_arrays, version), true, 0, 64, NULL},
+    {"pool", LINK_F_STR, AT(hello_arrays, pool), false, 0, 128, NULL},
+    {"addr", LINK_F_STR, AT(hello_arrays, addr), true, 0, 256, NULL},
+    {"slots", LINK_F_ARR, AT(hello_arrays, slots), true, 0, LINK_SLOTS_MAX, NULL},
+    {"tasks", LINK_F_ARR, AT(hello_arrays, tasks), true, 0, LINK_TASKS_MAX, NULL},
+    {0},
+};
+
+static int hello_decode(const json_t *j, struct link_hello *h, struct det_err *err)
+{
+    struct hello_arrays a = {.pool = ""};
+    int rc = link_fields(j, hello_fields, &a, err);
+    if (rc < 0)
+        return rc;
+    h->version = a.version;
+    h->pool = a.pool;
+    h->addr = a.addr;
+    rc = slots_decode(a.slots, h, err);
+    return rc < 0 ? rc : tasks_decode(a.tasks, h, err);
+}
+
+static void hello_encode(json_t *j, const struct link_hello *h)
+{
+    json_t *slots = json_array(), *tasks = json_array();
+    for (size_t i = 0; i < h->slots_n; i++) {
+        const struct link_slot *s = &h->slots[i];
+        json_t *o = json_object();
+        json_set(o, "id", json_integer(s->id));
+        json_set(o, "type", json_string(link_device_name(s->type)));
+        json_set(o, "brand", json_lossy(s->brand ? s->brand : "", s->brand ? strlen(s->brand) : 0));
+        json_set(o, "uuid", json_lossy(s->uuid ? s->uuid : "", s->uuid ? strlen(s->uuid) : 0));
+        json_array_append_new(slots, o);
+    }
+    for (size_t i = 0; i < h->tasks_n; i++)
+        json_array_append_new(tasks, task_json(&h->tasks[i]));
+    json_set(j, "version", json_string(h->version));
+    json_set(j, "pool", json_string(h->pool ? h->pool : ""));
+    json_set(j, "addr", json_string(h->addr));
+    json_set(j, "slots", slots);
+    json_set(j, "tasks", tasks);
+}
+
+static const struct link_field event_fields[] = {
+    {"seq", LINK_F_I64, AT(link_event, seq), true, 1, INT64_MAX / 2, NULL},
+    {"type", LINK_F_NAME, AT(link_event, kind), true, 0, LINK_EVENT_KIND_COUNT, event_names},
+    {0},
+};
+
+static int event_decode(const json_t *j, struct link_event *e, struct det_err *err)
+{
+    int rc = link_fields(j, event_fields, e, err);
+    if (rc < 0)
+        return rc;
+    if (e->kind == LINK_EV_HELLO)
+        return hello_decode(j, &e->hello, err);
+    rc = task_decode(j, &e->task, err);
+    if (rc < 0 || e->kind == LINK_EV_STATE)
+        return rc;
+    e->task.state = LINK_ENDED;
+    return link_exit_decode(json_object_get(j, "exit"), &e->task.exit, err);
+}
+
+json_t *link_event_json(const struct link_event *e)
+{
+    json_t *j = json_object();
+    json_set(j, "seq", json_integer(e->seq));
+    json_set(j, "type", json_string(event_names[e->kind]));
+    if (e->kind == LINK_EV_HELLO) {
+        hello_encode(j, &e->hello);
+        return j;
+    }
+    JSON_OWN t = task_json(&e->task);
+    if (e->kind == LINK_EV_EXIT)
+        json_object_del(t, "state");
+    json_object_update(j, t);
+    return j;
+}
+
+json_t *link_events_json(const char *boot, json_t *events_array)
+{
+    json_t *j = json_object();
+    json_set(j, "boot", json_string(boot));
+    json_set(j, "protocol", json_integer(LINK_PROTOCOL));
+    json_set(j, "events", events_array);
+    return j;
+}
+
+struct events_head {
+    const char *boot;
+    int protocol;
+    json_t *events;
+};
+static const struct link_field events_fields[] = {
+    {"boot", LINK_F_ID, AT(events_head, boot), true, 0, 0, NULL},
+    {"protocol", LINK_F_INT, AT(events_head, protocol), true, 1, INT_MAX, NULL},
+    {"events", LINK_F_ARR, AT(events_head, events), true, 0, LINK_EVENTS_MAX, NULL},
+    {0},
+};
+
+static int events_decode(struct link_events *e, struct det_err *err)
+{
+    struct events_head h = {0};
+    int rc = link_fields(e->json, events_fields, &h, err);
+    if (rc < 0)
+        return rc;
+    e->boot = h.boot;
+    e->protocol = h.protocol;
+    if (e->protocol > LINK_PROTOCOL)
+        return det_fail(err, DET_EUNIMPL, "protocol %d is newer than this master's %d: upgrade the master",
+                        e->protocol, LINK_PROTOCOL);
+    e->n = json_array_size(h.events);
+    e->v = det_zalloc((e->n + 1) * sizeof *e->v);
+    for (size_t i = 0; i < e->n; i++) {
+        rc = event_decode(json_array_get(h.events, i), &e->v[i], err);
+        if (rc < 0)
+            return det_wrap(err, rc, "events[%zu]", i);
+        if (i > 0 && e->v[i].seq != e->v[i - 1].seq + 1)
+            return det_fail(err, DET_EINVAL, "events[%zu].seq: %lld does not follow %lld", i,
+                            (long long)e->v[i].seq, (long long)e->v[i - 1].seq);
+    }
+    return 0;
+}
+
+int link_events_decode(const char *text, size_t len, struct link_events *ret, struct det_err *err)
+{
+    *ret = (struct link_events){0};
+    if (len > LINK_BODY_MAX)
+        return det_fail(err, DET_ETOOBIG, "a request of %zu bytes, at most %zu are allowed", len,
+                        LINK_BODY_MAX);
+    ret->json = json_parse(text, len, err);
+    if (!ret->json)
+        return DET_EINVAL;
+    int rc = events_decode(ret, err);
+    if (rc < 0)
+        link_events_finish(ret);
+    return rc;
+}
+
+void link_events_finish(struct link_events *e)
+{
+    for (size_t i = 0; i < e->n && e->v; i++) {
+        free(e->v[i].hello.slots);
+        free(e->v[i].hello.tasks);
+    }
+    free(e->v);
+    json_decref(e->json);
+    *e = (struct link_events){0};
+}
+
+int link_ack_decode(const char *text, size_t len, int64_t *ret_ack, struct det_err *err)
+{
+    static const struct link_field fields[] = {{"ack", LINK_F_I64, 0, true, 0, INT64_MAX / 2, NULL}, {0}};
+    JSON_OWN j = len <= LINK_BODY_MAX ? json_parse(text, len, err) : NULL;
+    return j ? link_fields(j, fields, ret_ack, err) : DET_EINVAL;
+}

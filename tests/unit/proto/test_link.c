@@ -1,0 +1,180 @@
+#include "link.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int decode_events(const char *text, struct link_events *e, struct det_err *err)
+{
+    return link_events_decode(text, strlen(text), e, err);
+}
+
+static json_t *round_trip_event(const struct link_event *ev, struct link_events *back)
+{
+    json_t *arr = json_array();
+    json_array_append_new(arr, link_event_json(ev));
+    JSON_OWN body = link_events_json("boot-1", arr);
+    det_cleanup(freep) char *text = json_text(body);
+    struct det_err err = {0};
+    if (decode_events(text, back, &err) < 0)
+        fail_msg("%s", err.text);
+    return back->json;
+}
+
+static void test_hello(void **state)
+{
+    struct link_slot slots[] = {{0, LINK_CPU, "Xeon", ""}, {3, LINK_CUDA, "H100", "GPU-7"}};
+    struct link_task tasks[] = {
+        {"1.a.1", "c-1", LINK_RUNNING, {0}},
+        {"1.b.2", "c-2", LINK_ENDED, {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3"}}};
+    struct link_event ev = {.seq = 1, .kind = LINK_EV_HELLO,
+                            .hello = {"0.27.0", "gpus", "10.0.0.2", slots, 2, tasks, 2}};
+    struct link_events e;
+    round_trip_event(&ev, &e);
+    assert_int_equal(e.n, 1);
+    const struct link_hello *h = &e.v[0].hello;
+    assert_string_equal(e.boot, "boot-1");
+    assert_string_equal(h->pool, "gpus");
+    assert_int_equal(h->slots_n, 2);
+    assert_int_equal(h->slots[1].type, LINK_CUDA);
+    assert_string_equal(h->slots[1].uuid, "GPU-7");
+    assert_int_equal(h->tasks[0].state, LINK_RUNNING);
+    assert_int_equal(h->tasks[1].exit.code, 3);
+    assert_int_equal(h->tasks[1].exit.rank, 1);
+    assert_string_equal(h->tasks[1].exit.text, "rank 1 exited with code 3");
+    link_events_finish(&e);
+}
+
+static void test_exit(void **state)
+{
+    struct link_event ev = {.seq = 9, .kind = LINK_EV_EXIT,
+                            .task = {"1.a.1", "c-1", LINK_ENDED, {LINK_STALLED, 0, 9, 0, NULL}}};
+    struct link_events e;
+    round_trip_event(&ev, &e);
+    assert_int_equal(e.v[0].seq, 9);
+    assert_int_equal(e.v[0].task.state, LINK_ENDED);
+    assert_int_equal(e.v[0].task.exit.reason, LINK_STALLED);
+    assert_int_equal(e.v[0].task.exit.signal, 9);
+    assert_string_equal(e.v[0].task.exit.text, "");
+    link_events_finish(&e);
+}
+
+#define EVENTS(list) "{\"boot\":\"b\",\"protocol\":1,\"events\":[" list "]}"
+
+static void test_bad_events(void **state)
+{
+    static const struct {
+        const char *text, *says;
+        int code;
+    } bad[] = {
+        {"", "", DET_EINVAL},
+        {"[]", "object", DET_EINVAL},
+        {"{\"boot\":\"b\",\"protocol\":2,\"events\":[]}", "protocol 2", DET_EUNIMPL},
+        {"{\"boot\":\"../x\",\"protocol\":1,\"events\":[]}", "boot", DET_EINVAL},
+        {"{\"boot\":\"b\",\"protocol\":1,\"events\":{}}", "events", DET_EINVAL},
+        {EVENTS("3"), "events[0]", DET_EINVAL},
+        {EVENTS("{\"seq\":0,\"type\":\"state\"}"), "seq", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"dance\"}"), "'dance'", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a/b\",\"container\":\"c\"}"), "alloc", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"exit\",\"alloc\":\"a\",\"container\":\"c\"}"), "exit", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"exit\",\"alloc\":\"a\",\"container\":\"c\",\"exit\":{\"reason\":\"exited\","
+                "\"code\":256}}"), "code", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\"},"
+                "{\"seq\":3,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\"}"),
+         "does not follow", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],\"slots\":[{\"id\":0,"
+                "\"type\":\"cpu\"},{\"id\":0,\"type\":\"cpu\"}]}"), "twice", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],\"slots\":[{\"id\":9999,"
+                "\"type\":\"cpu\"}]}"), "slots[0]: id", DET_EINVAL},
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
+        struct link_events e;
+        struct det_err err = {0};
+        assert_int_equal(decode_events(bad[i].text, &e, &err), bad[i].code);
+        if (!strstr(err.text, bad[i].says))
+            fail_msg("'%s' does not say '%s'", err.text, bad[i].says);
+    }
+}
+
+#define TASK(more)                                                                                 \
+    "{\"seq\":1,\"order\":\"start\",\"alloc\":\"a\",\"container\":\"c\",\"task\":{\"task_id\":\"1.a\","        \
+    "\"kind\":\"TRIAL\",\"run_id\":2,\"token\":\"t\"" more "}}"
+#define GOOD ",\"entrypoint\":\"m:T\",\"env\":{\"A\":\"b\"}"
+
+static void test_start(void **state)
+{
+    const char *text = TASK(GOOD ",\"slots\":[1,0],\"node\":1,\"nodes\":2,\"slot_counts\":[4,2],"
+                                 "\"user\":{\"name\":\"u\",\"uid\":7,\"gid\":8},\"stall_timeout_ms\":5000");
+    struct link_order o;
+    struct link_spec s;
+    struct det_err err = {0};
+    if (link_order_decode(text, strlen(text), &o, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(o.kind, LINK_START);
+    assert_int_equal(link_spec_decode(o.task, &s, &err), 0);
+    assert_int_equal(s.slots[0], 1);
+    assert_int_equal(s.slot_counts[0], 4);
+    assert_true(s.has_user);
+    assert_int_equal(s.uid, 7);
+    assert_int_equal(s.stall_timeout_ms, 5000);
+    assert_null(s.context);
+    link_spec_finish(&s);
+    link_order_finish(&o);
+}
+
+static void test_bad_orders(void **state)
+{
+    static const char *const bad[][2] = {
+        {"{", ""},
+        {"{\"seq\":1}", "order"},
+        {"{\"seq\":1,\"order\":\"signal\",\"alloc\":\"a\",\"signal\":\"HUP\"}", "'HUP'"},
+        {TASK(GOOD), "slots"},
+        {TASK(GOOD ",\"slots\":[\"1\"]"), "slots[0]"},
+        {TASK(GOOD ",\"slots\":[1],\"slot_counts\":[2]"), "slot_counts[0]"},
+        {TASK(GOOD ",\"slots\":[1],\"nodes\":2"), "slot_counts"},
+        {TASK(GOOD ",\"slots\":[1],\"node\":1"), "node"},
+        {TASK(",\"slots\":[],\"env\":{}"), "entrypoint"},
+        {TASK(",\"slots\":[],\"env\":{},\"entrypoint\":[]"), "entrypoint"},
+        {TASK(",\"slots\":[],\"env\":{\"A\":1},\"entrypoint\":\"x\""), "env.A"},
+        {TASK(",\"slots\":[],\"env\":{\"A=\":\"\"},\"entrypoint\":\"x\""), "'A='"},
+        {TASK(GOOD ",\"slots\":[],\"user\":{\"name\":\"u\",\"uid\":-1,\"gid\":0}"), "uid"},
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
+        struct link_order o;
+        struct det_err err = {0};
+        assert_int_equal(link_order_decode(bad[i][0], strlen(bad[i][0]), &o, &err), DET_EINVAL);
+        if (!strstr(err.text, bad[i][1]))
+            fail_msg("'%s' does not say '%s'", err.text, bad[i][1]);
+    }
+}
+
+static void test_signal_and_unknown(void **state)
+{
+    struct link_order o = {.kind = LINK_SIGNAL, .seq = 4, .alloc = "a", .signal = SIGKILL}, back;
+    JSON_OWN j = link_order_json(&o);
+    det_cleanup(freep) char *text = json_text(j);
+    assert_int_equal(link_order_decode(text, strlen(text), &back, NULL), 0);
+    assert_int_equal(back.signal, SIGKILL);
+    link_order_finish(&back);
+    const char *later = "{\"seq\":5,\"order\":\"sing\"}";
+    assert_int_equal(link_order_decode(later, strlen(later), &back, NULL), 0);
+    assert_int_equal(back.kind, LINK_ORDER_UNKNOWN);
+    link_order_finish(&back);
+    int64_t ack = 0;
+    assert_int_equal(link_ack_decode("{\"ack\":7}", 9, &ack, NULL), 0);
+    assert_int_equal(ack, 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hello),      cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
+        cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
