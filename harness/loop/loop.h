@@ -55,6 +55,8 @@ struct loop_http {
     void *self;
     int (*call)(void *self, const struct loop_http_request *q, struct loop_http_response *ret,
                 struct det_err *err);
+    /* Ends the calls in flight, and later ones, with a negative code; NULL: they cannot be ended. */
+    void (*cancel)(void *self);
 };
 
 /* What a person in front of a local run wants to see; every hook may be NULL. Rank 0 only. */
@@ -90,14 +92,14 @@ struct det_loop_config {
 
     json_t *experiment_config, *hparams, *checkpoint_storage; /* NULL: none */
     char *code_dir;           /* copied to <checkpoint>/code; NULL: no copy */
-    char *task_dir;           /* the spool lives here; NULL: no spool (local mode) */
+    char *spool_path;         /* of the reports (DET_REPORT_SPOOL); NULL: kept in memory */
     char *trial_cls_spec;     /* "model_def:DigitsTrial" */
     char *trial_type;         /* load_data.json: "CTrial", "PyTorchTrial" */
     char *framework;          /* metadata.json: "det-0.27.0", "torch-1.13.1" */
     char *checkpoint_dir;     /* local mode: where checkpoints go; NULL: XDG data home / determined */
 
     struct comm_options ranks; /* its strings are borrowed */
-    struct loop_http http;     /* managed; call NULL: the client of loop_env.h */
+    struct loop_http http;     /* managed: required (loop_env.h gives one) */
     struct loop_observer observer;
 };
 #define LOOP_CONFIG_INIT                                                                           \
@@ -111,8 +113,9 @@ void loop_config_finish(struct det_loop_config *c);
 
 /* Training or validation data of this rank. The loop decides what comes next; next() fetches it. */
 struct loop_loader_type {
-    /* Called once before the first next(). The k-th next() will ask for sampler_at(plan, k): a loader
-     * may prefetch. For validation called anew for every validation. May be NULL. */
+    /* Called once before the first next(), after a restore. The k-th next() will ask for
+     * sampler_at(plan, k): a loader may prefetch. For validation called anew for every validation. May
+     * be NULL. */
     int (*start)(void *self, const struct sampler_plan *plan, struct det_err *err);
     /* *ret_batch: opaque, borrowed until the next next(). DET_ENOENT: the data ended early. */
     int (*next)(void *self, struct sampler_pos pos, const void **ret_batch, struct det_err *err);
@@ -220,7 +223,8 @@ struct det_loop_trial_type {
      * dir. Rank 0 only. Required. */
     int (*save)(void *self, const char *dir, struct det_err *err);
     /* Restores all of it on every rank, in the order of pytorch-api.md 16. DET_ENOENT: no state file.
-     * DET_ECORRUPT: the loop falls back to an older checkpoint. Required. */
+     * A damaged file does not get here: its
+     * hash was checked before. Required. */
     int (*load)(void *self, const char *dir, struct det_err *err);
     /* trial_state.pkl; both or neither. NULL: the loop keeps trial_state.json instead. load gives
      * DET_ENOENT where there is no such file. */

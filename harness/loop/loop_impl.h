@@ -1,0 +1,122 @@
+/*
+ * The run in progress, shared by the files of the loop and by nobody else.
+ *
+ * Ranks stay in step by one rule: whatever only the chief (rank 0) can know, or only it does, is followed
+ * by loop_agree(), which carries its outcome to all; so all ranks take the same branch, always.
+ */
+#ifndef LOOP_IMPL_H
+#define LOOP_IMPL_H
+
+#include "loop.h"
+#include "uuid.h"
+
+struct reporter;
+struct preempt;
+struct storage;
+
+/* A control-plane wait may last as long as one rank works alone; a hung rank is the watchdog's matter. */
+#define LOOP_PATIENCE_MS (30 * 60 * 1000)
+
+struct loop_rows { /* metrics of the batches of one workload, memory reused */
+    struct loop_metrics *v;
+    size_t n, cap;
+};
+
+struct loop_op {
+    int64_t length; /* absolute, in length_unit */
+    bool active;    /* there is one: not so during step-zero validation */
+    bool completed;
+    struct loop_unit unit; /* the same as a unit of the loop */
+};
+
+struct loop_agreed { /* what loop_agree() carries; fixed size, plain bytes */
+    int32_t rc;
+    int32_t flag;
+    int64_t n[3];
+    char uuid[64];
+    char text[512];
+};
+
+struct loop {
+    const struct det_loop_config *c;
+    const struct det_loop_trial_type *t;
+    void *self;
+    struct comm *comm;
+    int rank, size;
+    bool chief;
+
+    const struct loop_callback *callbacks;
+    size_t n_callbacks;
+    const struct loop_reducer *reducers;
+    size_t n_reducers;
+    const struct loop_lr *lrs;
+    size_t n_lrs;
+    struct loop_loader train, valid;
+
+    struct loop_state state;
+    int64_t epoch_len;
+    int64_t batch_idx;      /* of the batch being trained; -1 before */
+    char latest[64];        /* checkpoint to start from; "" none */
+    bool stop_requested;    /* this rank's own flag */
+    bool leaving;           /* stop, preemption: agreed by all ranks */
+    bool in_checkpoint;     /* InvalidHP from here makes no other checkpoint */
+    bool started;           /* on_trial_startup ran: shutdown hooks are owed */
+
+    struct loop_rows rows;  /* training */
+    struct loop_rows outs;  /* validation */
+    struct loop_op op;
+
+    struct storage *storage; /* chief opens it; other ranks when they restore */
+    struct reporter *reporter; /* chief of a managed trial */
+    struct preempt *preempt;   /* likewise */
+    int64_t known_validation;  /* steps of the last validation the master knows; -1: none */
+    bool have_best;
+    double best;
+};
+
+/* loop.c: the chief's *a to all. Returns a->rc with its text in *err: every rank fails alike. */
+int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err);
+/* Fills a->rc and a->text from the chief's own failure before loop_agree(). */
+void loop_agreed_fail(struct loop_agreed *a, int rc, const struct det_err *err);
+static inline bool loop_val_current(const struct loop *l)
+{
+    return l->state.last_val == l->state.batches_trained;
+}
+static inline bool loop_ckpt_current(const struct loop *l)
+{
+    return l->state.last_ckpt == l->state.batches_trained;
+}
+struct loop_metrics *loop_rows_next(struct loop_rows *r); /* a cleared row at the end */
+void loop_rows_finish(struct loop_rows *r);
+
+/* Calls hook of every callback, in order, with the trailing arguments; the first failure ends it. */
+#define LOOP_CALLBACKS(l, hook, ...)                                                               \
+    __extension__({                                                                                \
+        int rc_ = 0;                                                                               \
+        for (size_t i_ = 0; rc_ == 0 && i_ < (l)->n_callbacks; i_++) {                             \
+            const struct loop_callback *cb_ = &(l)->callbacks[i_];                                 \
+            if (cb_->hook)                                                                         \
+                rc_ = cb_->hook(cb_->self, __VA_ARGS__);                                           \
+        }                                                                                          \
+        rc_;                                                                                       \
+    })
+
+/* loop_train.c */
+int loop_run_ops(struct loop *l, struct det_err *err);
+int loop_check_stop(struct loop *l, struct det_err *err);
+/* loop_validate.c */
+int loop_validate(struct loop *l, struct det_err *err);
+/* loop_reduce.c: resets; then values of all ranks reduced and merged into m. */
+int loop_reducers_reset(struct loop *l, bool training, struct det_err *err);
+int loop_reducers_run(struct loop *l, bool training, struct loop_metrics *m, struct det_err *err);
+/* loop_checkpoint.c. alone: only this rank takes part (it ends with InvalidHP). */
+int loop_checkpoint(struct loop *l, bool alone, struct det_err *err);
+/* loop_restore.c: chooses what to start from (l->latest, l->state.batches_trained as the expected step),
+ * then, after startup and loaders, loads it. */
+int loop_restore_choose(struct loop *l, struct det_err *err);
+int loop_restore_load(struct loop *l, struct det_err *err);
+int loop_open_storage(struct loop *l, struct det_err *err);
+/* loop_code.c: copies a directory tree; what lies in skip_dir is left out. */
+int loop_copy_code(const char *from, const char *to, const char *skip_dir, struct det_err *err);
+
+#endif

@@ -1,0 +1,153 @@
+#include "preempt.h"
+
+#include "clk.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define POLL_S 60
+#define RETRY_S 1
+#define STOP_S 2
+
+struct preempt {
+    struct loop_http http;
+    char *allocation_id;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool asked, wanted, stopping, ended;
+    int users; /* the loop and the thread; the last one frees */
+};
+
+static void unref(struct preempt *p)
+{
+    pthread_mutex_lock(&p->lock);
+    int left = --p->users;
+    pthread_mutex_unlock(&p->lock);
+    if (left)
+        return;
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p->allocation_id);
+    free(p);
+}
+
+/* 1 wanted, 0 not, negative: no answer. */
+static int ask(struct preempt *p, int wait_s)
+{
+    det_cleanup(freep) char *path =
+        det_asprintf("/api/v1/allocations/%s/signals/preemption?timeout_seconds=%d",
+                     p->allocation_id, wait_s);
+    struct loop_http_request q = {.method = "GET", .path = path,
+                                  .timeout_ms = (wait_s + 10) * 1000};
+    struct loop_http_response a = {0};
+    int rc = p->http.call(p->http.self, &q, &a, NULL);
+    if (rc == 0 && a.status == 200) {
+        JSON_OWN j = json_parse(buf_str(&a.body), a.body.len, NULL);
+        rc = j ? json_flag(j, "preempt", false) : DET_EINVAL;
+    } else {
+        rc = DET_EUNAVAIL;
+    }
+    buf_finish(&a.body);
+    return rc;
+}
+
+/* Publishes an answer; true while the watch goes on. After a failure, or an answer that did not wait as it
+ * was asked to, it rests, but not past the end. */
+static bool publish(struct preempt *p, int answer, bool rest)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += RETRY_S;
+    pthread_mutex_lock(&p->lock);
+    p->asked = true;
+    p->wanted = p->wanted || answer == 1;
+    pthread_cond_broadcast(&p->changed);
+    while ((answer < 0 || rest) && !p->wanted && !p->stopping &&
+           pthread_cond_timedwait(&p->changed, &p->lock, &until) != ETIMEDOUT)
+        ;
+    bool on = !p->stopping && !p->wanted;
+    pthread_mutex_unlock(&p->lock);
+    return on;
+}
+
+static void *run(void *arg)
+{
+    struct preempt *p = arg;
+    int wait_s = 0;
+    for (;;) {
+        int64_t start_ms = clk_mono_ms();
+        int answer = ask(p, wait_s);
+        if (!publish(p, answer, wait_s && clk_mono_ms() - start_ms < 1000 * RETRY_S))
+            break;
+        wait_s = POLL_S;
+    }
+    pthread_mutex_lock(&p->lock);
+    p->ended = true;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    unref(p);
+    return NULL;
+}
+
+int preempt_start(const struct loop_http *http, const char *allocation_id, struct preempt **ret,
+                  struct det_err *err)
+{
+    struct preempt *p = det_zalloc(sizeof *p);
+    pthread_condattr_t a;
+    pthread_t thread;
+    p->http = *http;
+    p->allocation_id = det_strdup(allocation_id);
+    p->users = 2;
+    pthread_condattr_init(&a);
+    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->changed, &a);
+    pthread_condattr_destroy(&a);
+    pthread_mutex_init(&p->lock, NULL);
+    sigset_t all, old; /* signals belong to the main thread */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&thread, NULL, run, p);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc) {
+        p->users = 1;
+        unref(p);
+        return det_fail(err, DET_EIO, "preemption thread: %s", strerror(rc));
+    }
+    pthread_detach(thread);
+    *ret = p;
+    return 0;
+}
+
+bool preempt_wanted(struct preempt *p)
+{
+    pthread_mutex_lock(&p->lock);
+    while (!p->asked)
+        pthread_cond_wait(&p->changed, &p->lock);
+    bool wanted = p->wanted;
+    pthread_mutex_unlock(&p->lock);
+    return wanted;
+}
+
+void preempt_stop(struct preempt *p)
+{
+    struct timespec until;
+    if (!p)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += STOP_S;
+    pthread_mutex_lock(&p->lock);
+    p->stopping = true;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    if (p->http.cancel)
+        p->http.cancel(p->http.self);
+    pthread_mutex_lock(&p->lock);
+    while (p->http.cancel && !p->ended &&
+           pthread_cond_timedwait(&p->changed, &p->lock, &until) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&p->lock);
+    unref(p);
+}

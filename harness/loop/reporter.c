@@ -1,0 +1,304 @@
+#include "reporter.h"
+
+#include "clk.h"
+#include "loop_alive.h"
+#include "spool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#define CALL_MS 30000
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 2000
+#define TRIES_500 10
+
+struct reporter {
+    struct loop_http http;
+    struct spool *spool;
+    int64_t run_id, seq;      /* seq: of the posting thread */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;   /* something was posted, sent, failed, or the end came */
+    bool ending;
+    bool given_up;            /* the thread ended */
+    _Atomic int failed;       /* code; its text in `error`, set before */
+    struct det_err error;
+};
+
+/* ---- What an answer means -------------------------------------------------------------------- */
+
+enum verdict { SENT, AGAIN, DROPPED, FAILED };
+
+static enum verdict judge(int rc, int status, const char *path)
+{
+    if (rc < 0 || status == 408 || status == 429 || (status >= 502 && status <= 504))
+        return AGAIN;
+    if (status >= 200 && status < 300)
+        return SENT;
+    bool informs = strstr(path, "/progress") || strstr(path, "/runner/metadata");
+    return status == 404 && informs ? DROPPED : FAILED;
+}
+
+/* The text of {"message": ..} or {"error": {"error": ..}}, else the beginning of the body. */
+static int refused(const char *method, const char *path, const struct loop_http_response *a,
+                   struct det_err *err)
+{
+    JSON_OWN j = json_parse(buf_str(&a->body), a->body.len, NULL);
+    const char *text = json_str(j, "message", NULL);
+    text = text ? text : json_str(json_obj(j, "error"), "error", NULL);
+    text = text ? text : buf_str(&a->body);
+    int code = a->status == 409 ? DET_ESTALE : a->status == 404 ? DET_ENOENT
+             : a->status == 401 ? DET_EAUTH : a->status == 403 ? DET_EPERM
+             : a->status >= 500 ? DET_EUNAVAIL : DET_EINVAL;
+    return det_fail(err, code, "%s %s: the master answered %d: %.400s", method, path, a->status,
+                    text);
+}
+
+/* ---- The sending thread ---------------------------------------------------------------------- */
+
+static void pause_ms(struct reporter *r, int ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += (ms % 1000) * 1000000L;
+    if (t.tv_nsec >= 1000000000L) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&r->lock);
+    while (!r->ending && pthread_cond_timedwait(&r->changed, &r->lock, &t) != ETIMEDOUT)
+        ; /* new reports do not shorten the pause */
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void set_failed(struct reporter *r, int code, const struct det_err *e)
+{
+    pthread_mutex_lock(&r->lock);
+    r->error = *e;
+    r->error.code = code;
+    atomic_store(&r->failed, code);
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* One try of one record. */
+static enum verdict send_one(struct reporter *r, const struct spool_record *rec, int *tries_500)
+{
+    struct det_err e = {0};
+    struct loop_http_response a = {0};
+    struct loop_http_request q = {.method = rec->method, .path = rec->path, .seq = rec->seq,
+                                  .body = *rec->body ? rec->body : NULL, .timeout_ms = CALL_MS};
+    int rc = r->http.call(r->http.self, &q, &a, &e);
+    enum verdict v = judge(rc, a.status, rec->path);
+    if (v == FAILED && a.status == 500 && ++*tries_500 < TRIES_500)
+        v = AGAIN;
+    if (v == FAILED)
+        set_failed(r, refused(rec->method, rec->path, &a, &e), &e);
+    buf_finish(&a.body);
+    return v;
+}
+
+/* Sends a record until it is settled. False when the thread must end. */
+static bool settle(struct reporter *r, const struct spool_record *rec)
+{
+    int pause = PAUSE_MIN_MS, tries_500 = 0;
+    for (;;) {
+        enum verdict v = send_one(r, rec, &tries_500);
+        if (v == FAILED)
+            return false;
+        if (v != AGAIN)
+            return spool_sent(r->spool, NULL) == 0;
+        pthread_mutex_lock(&r->lock);
+        bool ending = r->ending;
+        pthread_mutex_unlock(&r->lock);
+        if (ending)
+            return false;
+        pause_ms(r, pause);
+        pause = pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause * 2;
+    }
+}
+
+/* Waits for a record. False when the end came and nothing is left. */
+static bool wait_record(struct reporter *r, struct spool_record *rec, struct det_err *e)
+{
+    pthread_mutex_lock(&r->lock);
+    int rc;
+    while ((rc = spool_next(r->spool, rec, e)) == DET_ENOENT && !r->ending)
+        pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+    if (rc < 0 && rc != DET_ENOENT)
+        set_failed(r, rc, e);
+    return rc == 0;
+}
+
+static void *run(void *arg)
+{
+    struct reporter *r = arg;
+    struct spool_record rec;
+    struct det_err e = {0};
+    while (wait_record(r, &rec, &e) && settle(r, &rec)) {
+        pthread_mutex_lock(&r->lock);
+        pthread_cond_broadcast(&r->changed);
+        pthread_mutex_unlock(&r->lock);
+    }
+    pthread_mutex_lock(&r->lock);
+    r->given_up = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void init_sync(struct reporter *r)
+{
+    pthread_condattr_t a;
+    pthread_condattr_init(&a);
+    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->changed, &a);
+    pthread_condattr_destroy(&a);
+    pthread_mutex_init(&r->lock, NULL);
+}
+
+static void reporter_free(struct reporter *r)
+{
+    spool_close(r->spool);
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+int reporter_open(const struct reporter_options *o, struct reporter **ret, struct det_err *err)
+{
+    struct reporter *r = det_zalloc(sizeof *r);
+    r->http = o->http;
+    r->run_id = o->run_id;
+    init_sync(r);
+    int rc = spool_open(o->spool_path, &r->spool, err);
+    sigset_t all, old; /* signals belong to the main thread */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (rc == 0 && (errno = pthread_create(&r->thread, NULL, run, r)) != 0)
+        rc = det_fail(err, DET_EIO, "reporter thread: %s", strerror(errno));
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc < 0) {
+        reporter_free(r);
+        return rc;
+    }
+    *ret = r;
+    return 0;
+}
+
+/* Until all is sent, the thread ended or the deadline passed; the lock is held. */
+static void wait_idle(struct reporter *r, int64_t deadline_ms)
+{
+    while (spool_pending(r->spool) && !r->given_up && clk_mono_ms() < deadline_ms) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_sec += 1; /* wakes once a second to show that this rank lives */
+        pthread_cond_timedwait(&r->changed, &r->lock, &t);
+    }
+}
+
+void reporter_close(struct reporter *r, int linger_ms)
+{
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    wait_idle(r, clk_mono_ms() + linger_ms);
+    r->ending = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->thread, NULL);
+    reporter_free(r);
+}
+
+/* ---- For the loop ---------------------------------------------------------------------------- */
+
+int reporter_failed(struct reporter *r, struct det_err *err)
+{
+    int code = atomic_load_explicit(&r->failed, memory_order_relaxed);
+    if (code == 0)
+        return 0;
+    pthread_mutex_lock(&r->lock);
+    code = r->error.code;
+    if (err)
+        *err = r->error;
+    pthread_mutex_unlock(&r->lock);
+    return code;
+}
+
+int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err)
+{
+    JSON_OWN own = body;
+    det_cleanup(freep) char *text = own ? json_text(own) : NULL;
+    char seq[64];
+    int rc = reporter_failed(r, err);
+    if (rc < 0)
+        return rc;
+    snprintf(seq, sizeof seq, "%lld.%lld", (long long)r->run_id, (long long)++r->seq);
+    struct spool_record rec = {.seq = seq, .method = "POST", .path = path, .body = text};
+    pthread_mutex_lock(&r->lock);
+    rc = spool_append(r->spool, &rec, err);
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+int reporter_flush(struct reporter *r, struct det_err *err)
+{
+    pthread_mutex_lock(&r->lock);
+    while (spool_pending(r->spool) && !r->given_up) {
+        wait_idle(r, clk_mono_ms() + 500);
+        loop_alive_again();
+    }
+    bool left = spool_pending(r->spool) > 0;
+    pthread_mutex_unlock(&r->lock);
+    int rc = reporter_failed(r, err);
+    if (rc == 0 && left)
+        return det_fail(err, DET_EIO, "reports could not be sent");
+    return rc;
+}
+
+int reporter_try(struct reporter *r, const char *path, int timeout_ms, int *ret_status,
+                 struct buf *out, struct det_err *err)
+{
+    struct loop_http_request q = {.method = "GET", .path = path, .timeout_ms = timeout_ms};
+    struct loop_http_response a = {0};
+    int rc = r->http.call(r->http.self, &q, &a, err);
+    *ret_status = a.status;
+    if (rc == 0)
+        buf_add(out, buf_str(&a.body), a.body.len);
+    buf_finish(&a.body);
+    return rc;
+}
+
+int reporter_call(struct reporter *r, const char *method, const char *path, const char *body,
+                  int *ret_status, struct buf *out, struct det_err *err)
+{
+    struct loop_http_request q = {.method = method, .path = path, .body = body,
+                                  .timeout_ms = CALL_MS};
+    for (int pause = PAUSE_MIN_MS;; pause = pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause * 2) {
+        struct loop_http_response a = {0};
+        int rc = reporter_failed(r, err);
+        if (rc < 0)
+            return rc;
+        rc = r->http.call(r->http.self, &q, &a, err);
+        enum verdict v = judge(rc, a.status, path);
+        *ret_status = a.status;
+        if (v == SENT && out)
+            buf_add(out, buf_str(&a.body), a.body.len);
+        if (v == FAILED || v == DROPPED)
+            rc = refused(method, path, &a, err);
+        buf_finish(&a.body);
+        if (v != AGAIN)
+            return rc;
+        loop_alive_again();
+        pause_ms(r, pause);
+    }
+}

@@ -1,0 +1,41 @@
+/*
+ * Reports to the master, asynchronous and in order. reporter_post() puts a call into the spool
+ * (client/spool.h) and returns; a thread sends one after the other, and again with growing pauses while
+ * the master is away, so training never waits for the network. Only reporter_flush() waits.
+ *
+ * Answers: 2xx: sent. 409: this run is no longer the trial's current one (DET_ESTALE): nothing more is
+ * sent, ever. 404 of a call that only informs: dropped. 408, 429, 502 to 504 or no answer: again; 500: a
+ * few times. Anything else is an error that the loop finds at its next boundary.
+ */
+#ifndef REPORTER_H
+#define REPORTER_H
+
+#include "loop.h"
+
+struct reporter_options {
+    struct loop_http http;
+    const char *spool_path; /* NULL: in memory */
+    int64_t run_id;
+};
+
+struct reporter;
+int reporter_open(const struct reporter_options *o, struct reporter **ret, struct det_err *err);
+/* Gives the thread linger_ms to send what is left; the rest stays in the spool. NULL ok. */
+void reporter_close(struct reporter *r, int linger_ms);
+
+/* A POST; `body` is taken. DET_EIO (full disk), DET_ETOOBIG; or why reporting has ended. */
+int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err);
+/* 0 while all is well; DET_ESTALE or what the master refused. Cheap: one atomic load. */
+int reporter_failed(struct reporter *r, struct det_err *err);
+/* Waits until everything posted so far has arrived. */
+int reporter_flush(struct reporter *r, struct det_err *err);
+
+/* One call that the loop itself waits for: again until there is an answer that is not "try again".
+ * *ret_status; the body in *out (may be NULL). DET_ESTALE on 409. */
+int reporter_call(struct reporter *r, const char *method, const char *path, const char *body,
+                  int *ret_status, struct buf *out, struct det_err *err);
+/* One try, no longer than timeout_ms: for what the loop can do without. */
+int reporter_try(struct reporter *r, const char *path, int timeout_ms, int *ret_status,
+                 struct buf *out, struct det_err *err);
+
+#endif
