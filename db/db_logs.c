@@ -48,19 +48,33 @@ static json_t *line_json(const struct db_log_line *l)
     return j;
 }
 
-void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_done_cb *cb, void *arg)
+static const char insert[] =
+    "INSERT INTO task_logs (task_id, allocation_id, agent_id, container_id, rank_id, "
+    "level, stdtype, source, time, log, log_offset) "
+    "SELECT t, a, g, c, r, l, d, s, w, x, o FROM json_to_recordset($1::json) AS "
+    "v(t text, a text, g text, c text, r integer, l smallint, d text, s text, "
+    "w timestamptz, x text, o bigint) ON CONFLICT DO NOTHING";
+
+static void lines_text(const struct db_log_line *lines, size_t n, struct buf *out)
 {
     JSON_OWN all = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(all, line_json(&lines[i]));
+    json_write(out, all);
+}
+
+void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_done_cb *cb, void *arg)
+{
     struct buf text = BUF_INIT;
-    json_write(&text, all);
-    db_call_write(db,
-                  "INSERT INTO task_logs (task_id, allocation_id, agent_id, container_id, rank_id, "
-                  "level, stdtype, source, time, log, log_offset) "
-                  "SELECT t, a, g, c, r, l, d, s, w, x, o FROM json_to_recordset($1::json) AS "
-                  "v(t text, a text, g text, c text, r integer, l smallint, d text, s text, "
-                  "w timestamptz, x text, o bigint) ON CONFLICT DO NOTHING",
-                  db_text_arg(DB_ARGS, buf_str(&text), text.len), NULL, cb, arg);
+    lines_text(lines, n, &text);
+    db_call_write(db, insert, db_text_arg(DB_ARGS, buf_str(&text), text.len), NULL, cb, arg);
+    buf_finish(&text);
+}
+
+void db_logs_add(struct db_tx *tx, const struct db_log_line *lines, size_t n)
+{
+    struct buf text = BUF_INIT;
+    lines_text(lines, n, &text);
+    db_tx_add(tx, insert, db_text_arg(DB_ARGS, buf_str(&text), text.len));
     buf_finish(&text);
 }

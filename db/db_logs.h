@@ -21,5 +21,8 @@ struct db_log_line {
 };
 /* Lines are borrowed until return. When cb says 0 they are committed; call hub_notify then. */
 void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_done_cb *cb, void *arg);
+/* The same as statements of a transaction. */
+struct db_tx;
+void db_logs_add(struct db_tx *tx, const struct db_log_line *lines, size_t n);
 
 #endif

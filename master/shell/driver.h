@@ -14,7 +14,9 @@ struct driver;
 /* Takes core. on_fatal: a row was refused, so memory and database differ: end the process, a restart
  * rebuilds the core from the rows. */
 struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg), void *arg);
-/* Ends waiting callbacks with DET_EUNAVAIL. */
+/* Nothing is stepped any more; new events end with DET_EUNAVAIL. Before db_close. */
+void driver_stop(struct driver *d);
+/* Ends waiting callbacks with DET_EUNAVAIL. After db_close was called. */
 void driver_destroy(struct driver *d);
 
 /* For reading (core_*_get and so on); pointers live until the loop's next turn. */

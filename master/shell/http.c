@@ -7,13 +7,15 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { IDLE_TIMEOUT_S = 120, CONNECTIONS_MAX = 20000, CLOSE_GRACE_MS = 3000 };
+enum { IDLE_TIMEOUT_S = 120, CONNECTIONS_MAX = 20000, CLOSE_GRACE_MS = 3000,
+       PEER_TIMEOUT_MS = 10000 };
 
 /* One request. */
 
@@ -215,6 +217,17 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
     *con_cls = NULL;
 }
 
+/* A peer that vanished is noticed by what it does not acknowledge: agents' links send every 2 s. */
+static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_cls,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    unsigned ms = PEER_TIMEOUT_MS;
+    if (i && what == MHD_CONNECTION_NOTIFY_STARTED)
+        setsockopt(i->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
 static void on_mhd_log(void *cls, const char *fmt, va_list ap)
 {
     char text[512];
@@ -302,6 +315,7 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, h,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 << 10,
         MHD_OPTION_END);

@@ -131,7 +131,7 @@ struct http_options {
     struct shell *sh;
 };
 int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret, struct det_err *err);
-/* Adds a const table; DET_EINVAL when a pattern is malformed or twice there. Before the loop runs. */
+/* Adds a const table (api.h: api_routes, api_routes_n; agents.h: agents_routes); DET_EINVAL when a pattern is malformed or twice there. Before the loop runs. */
 int http_add_routes(struct http *h, const struct http_route *table, size_t n, struct det_err *err);
 uint16_t http_port(const struct http *h);
 /* Stops accepting, wakes streams, answers waiting requests 503, then calls on_closed from the loop. */

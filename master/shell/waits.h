@@ -29,6 +29,8 @@ void waits_all_gather(struct waits *w, struct http_req *req, const char *alloc_i
 
 /* Called by the driver when the core said so. */
 void waits_on_preempt(struct waits *w, const char *alloc_id);
+struct core_rendezvous;
+void waits_on_rendezvous(struct waits *w, const struct core_rendezvous *r);
 void waits_on_alloc_end(struct waits *w, const char *alloc_id);
 
 #endif

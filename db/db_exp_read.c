@@ -1,0 +1,158 @@
+#include "db_exp_read.h"
+
+void db_exp_read(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT state, experiment_doc(id, false), archived, config, job_id, owner_id "
+             "FROM experiments WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
+/* $1 name, $2 description, $3 labels, $4 archived, $5 states, $6 users, $7 user ids, $8 project,
+ * $9 id filter, $10 ids, $11 ids left out */
+static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter *f)
+{
+    db_str_arg(db_str_arg(db_str_arg(a, f->name), f->description), f->labels);
+    if (f->archived < 0)
+        db_null_arg(a);
+    else
+        db_bool_arg(a, f->archived);
+    db_str_arg(db_str_arg(db_str_arg(a, f->states), f->users), f->user_ids);
+    if (f->project_id)
+        db_i64_arg(a, f->project_id);
+    else
+        db_null_arg(a);
+    return db_str_arg(db_str_arg(db_str_arg(a, f->id_filter), f->ids), f->not_ids);
+}
+
+#define FROM_JOINED                                                                                \
+    "FROM experiments e JOIN users u ON u.id = e.owner_id JOIN projects p ON p.id = e.project_id " \
+    "JOIN workspaces w ON w.id = p.workspace_id "
+#define IN_JSON(value, param) "to_jsonb(" value ") IN (SELECT jsonb_array_elements(" param "::jsonb))"
+#define WHERE_FILTER                                                                               \
+    "WHERE ($1::text IS NULL OR position(lower($1) IN lower(e.name)) > 0) "                        \
+    "AND ($2::text IS NULL OR position(lower($2) IN lower(e.description)) > 0) "                   \
+    "AND ($3::jsonb IS NULL OR e.labels @> $3::jsonb) "                                            \
+    "AND ($4::boolean IS NULL OR e.archived = $4::boolean AND "                                    \
+    "($4::boolean OR $8::bigint IS NOT NULL OR NOT (p.archived OR w.archived))) "                  \
+    "AND ($5::jsonb IS NULL OR " IN_JSON("e.state", "$5") ") "                                     \
+    "AND ($6::jsonb IS NULL OR " IN_JSON("u.username", "$6") ") "                                  \
+    "AND ($7::jsonb IS NULL OR " IN_JSON("e.owner_id", "$7") ") "                                  \
+    "AND ($8::bigint IS NULL OR e.project_id = $8::bigint) "                                       \
+    "AND ($9::jsonb IS NULL OR (e.id < coalesce(($9::jsonb->>'lt')::bigint, 1::bigint << 40) "     \
+    "AND e.id <= coalesce(($9::jsonb->>'lte')::bigint, 1::bigint << 40) "                          \
+    "AND e.id > coalesce(($9::jsonb->>'gt')::bigint, -1) "                                         \
+    "AND e.id >= coalesce(($9::jsonb->>'gte')::bigint, -1) "                                       \
+    "AND (NOT $9::jsonb ? 'incl' OR " IN_JSON("e.id", "($9::jsonb->'incl')") ") "                  \
+    "AND (NOT $9::jsonb ? 'notIn' OR NOT " IN_JSON("e.id", "($9::jsonb->'notIn')") "))) "          \
+    "AND ($10::jsonb IS NULL OR " IN_JSON("e.id", "$10") ") "                                      \
+    "AND ($11::jsonb IS NULL OR NOT " IN_JSON("e.id", "$11") ") "
+
+/* Numbers of SORT_BY_* of GetExperiments. */
+#define CHECKPOINTS_OF "FROM checkpoints c WHERE c.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')"
+#define SORT_NUM                                                                                   \
+    "CASE $12::integer WHEN 4 THEN extract(epoch FROM e.start_time) "                              \
+    "WHEN 5 THEN extract(epoch FROM e.end_time) "                                                  \
+    "WHEN 8 THEN (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) "                    \
+    "WHEN 9 THEN e.progress WHEN 12 THEN e.parent_id WHEN 14 THEN e.project_id "                   \
+    "WHEN 15 THEN (SELECT sum(c.bytes) " CHECKPOINTS_OF ") "                                       \
+    "WHEN 16 THEN (SELECT count(*) " CHECKPOINTS_OF ") WHEN 17 THEN e.best_metric "                \
+    "ELSE e.id END::float8 num, "
+#define SORT_TXT                                                                                   \
+    "CASE $12::integer WHEN 2 THEN e.description WHEN 6 THEN e.state WHEN 10 THEN u.username "     \
+    "WHEN 11 THEN e.name WHEN 13 THEN e.resource_pool END txt "
+/* By text, id is only the tie-break. */
+#define ORDER                                                                                      \
+    "CASE WHEN $12::integer NOT IN (2, 6, 10, 11, 13) AND NOT $13::boolean THEN num END, "         \
+    "CASE WHEN $12::integer NOT IN (2, 6, 10, 11, 13) AND $13::boolean THEN num END DESC NULLS LAST, " \
+    "CASE WHEN NOT $13::boolean THEN txt END, CASE WHEN $13::boolean THEN txt END DESC NULLS LAST, id"
+
+void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_page *p, db_cb *cb,
+                 void *arg)
+{
+    db_query(db,
+             "WITH f AS (SELECT e.id, e.state, " SORT_NUM SORT_TXT FROM_JOINED WHERE_FILTER ")"
+             DB_LIST_TAIL(ORDER, "$14", "$15", "100",
+                          "experiment_doc(page.id, true), $8::bigint IS NULL OR EXISTS "
+                          "(SELECT 1 FROM projects WHERE id = $8::bigint)"),
+             db_page_arg(filter_args(DB_ARGS, f), p), cb, arg);
+}
+
+void db_exp_find(struct db *db, const struct db_exp_filter *f, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT e.id, e.state " FROM_JOINED WHERE_FILTER "ORDER BY e.id",
+             filter_args(DB_ARGS, f), cb, arg);
+}
+
+void db_exp_model_def(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT model_def, name FROM experiments WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
+void db_exp_model_def_b64(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT '{\"b64Tgz\":\"' || translate(encode(model_def, 'base64'), E'\\n', '') || '\"}' "
+             "FROM experiments WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
+/* Each validation that was the best of its experiment when it came. */
+void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "WITH v AS (SELECT m.id, m.trial_id, m.end_time, searcher_value(m.metrics, e.searcher_metric) x, "
+             "CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END AS sign "
+             "FROM metrics m JOIN trials t ON t.id = m.trial_id JOIN experiments e ON e.id = t.experiment_id "
+             "WHERE e.id = $1::bigint AND m.grp = 'validation' AND NOT m.archived), "
+             "r AS (SELECT *, min(sign * x) OVER (ORDER BY end_time, id ROWS BETWEEN UNBOUNDED PRECEDING "
+             "AND 1 PRECEDING) before FROM v WHERE x IS NOT NULL) "
+             "SELECT jsonb_build_object('validationHistory', (SELECT coalesce(jsonb_agg(jsonb_build_object("
+             "'trialId', trial_id, 'endTime', api_time(end_time), 'searcherMetric', x) "
+             "ORDER BY end_time, id), '[]') FROM r WHERE before IS NULL OR sign * x < before)) "
+             "FROM experiments WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
+void db_exp_best_metric(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT best_metric FROM experiments WHERE id = $1::bigint", db_i64_arg(DB_ARGS, id),
+             cb, arg);
+}
+
+void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT jsonb_build_object('labels', coalesce(jsonb_agg(label ORDER BY n DESC, label), '[]')) "
+             "FROM (SELECT l.label, count(*) n FROM experiments e, jsonb_array_elements_text(e.labels) l(label) "
+             "WHERE $1::bigint = 0 OR e.project_id = $1::bigint GROUP BY l.label) x",
+             db_i64_arg(DB_ARGS, project_id), cb, arg);
+}
+
+void db_exp_origin(struct db *db, const struct db_exp_origin *o, db_cb *cb, void *arg)
+{
+    struct db_args *a = DB_ARGS;
+    db_str_arg(db_str_arg(db_i64_arg(a, o->project_id), o->workspace), o->project);
+    db_str_arg(db_i64_arg(db_i64_arg(a, o->parent_id), o->source_trial_id), o->source_uuid);
+    db_query(db,
+             "WITH p AS (SELECT p.id, p.archived OR w.archived archived FROM projects p "
+             "JOIN workspaces w ON w.id = p.workspace_id "
+             "WHERE CASE WHEN $1::bigint > 0 THEN p.id = $1::bigint "
+             "WHEN $2::text IS NOT NULL THEN w.name = $2 AND p.name = $3 ELSE p.id = 1 END) "
+             "SELECT (SELECT id FROM p), (SELECT archived FROM p), "
+             "(SELECT archived FROM experiments WHERE id = $4::bigint), "
+             "(SELECT uuid FROM checkpoints WHERE state = 'COMPLETED' AND "
+             "CASE WHEN $5::bigint > 0 THEN trial_id = $5::bigint ELSE uuid = $6 END "
+             "ORDER BY steps DESC, report_time DESC LIMIT 1)",
+             a, cb, arg);
+}
+
+void db_exp_owners(struct db *db, const char *ids, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT e.id, u.username, p.workspace_id FROM experiments e JOIN users u ON u.id = e.owner_id "
+             "JOIN projects p ON p.id = e.project_id "
+             "WHERE e.id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x)",
+             db_str_arg(DB_ARGS, ids), cb, arg);
+}

@@ -1,0 +1,55 @@
+/* Experiments as the API shows them; JSON comes whole from SQL, but for `state` (see 0005_docs.sql). */
+#ifndef DB_DB_EXP_READ_H
+#define DB_DB_EXP_READ_H
+
+#include "db_list.h"
+
+/* Columns: state, experiment.v1.Experiment without state, archived, config, job id, owner. */
+enum db_exp_col { EXP_STATE, EXP_DOC, EXP_ARCHIVED, EXP_CONFIG, EXP_JOB, EXP_OWNER };
+void db_exp_read(struct db *db, int64_t id, db_cb *cb, void *arg);
+
+/* Lists are JSON arrays as text, NULL: no such filter. */
+struct db_exp_filter {
+    const char *name, *description; /* substrings, whatever the case */
+    const char *labels;             /* all of them */
+    int archived;                   /* 0, 1, -1: both */
+    const char *states;             /* texts of the database */
+    const char *users, *user_ids;
+    int64_t project_id;             /* 0: any */
+    const char *id_filter;          /* {"lt","lte","gt","gte": n, "incl","notIn": [n]} */
+    const char *ids, *not_ids;
+};
+/* enum db_list_col, and one more column: whether the project is there. */
+enum { EXP_LIST_PROJECT = LIST_COLS };
+void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_page *p, db_cb *cb,
+                 void *arg);
+/* Ids and states that a filter finds, by id. */
+void db_exp_find(struct db *db, const struct db_exp_filter *f, db_cb *cb, void *arg);
+
+/* Columns: model definition (bytea), name. */
+void db_exp_model_def(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* {"b64Tgz"}; no row when there is no such experiment. */
+void db_exp_model_def_b64(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* Columns: {"validationHistory"}. */
+void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* Columns: best searcher metric so far (null: none). */
+void db_exp_best_metric(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* {"labels"}, the most used first; project_id 0: all. */
+void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg);
+
+/* Where an experiment may start from and belong to. Columns: project id (null: none such), archived
+ * project or workspace; parent: null none such, else archived; checkpoint uuid of the source trial
+ * (its latest) or the source uuid when it is COMPLETED, else null. 0 or NULL: not asked. */
+struct db_exp_origin {
+    int64_t project_id;
+    const char *workspace, *project; /* names, both or neither */
+    int64_t parent_id, source_trial_id;
+    const char *source_uuid;
+};
+enum db_origin_col { ORIGIN_PROJECT, ORIGIN_ARCHIVED, ORIGIN_PARENT, ORIGIN_SOURCE };
+void db_exp_origin(struct db *db, const struct db_exp_origin *o, db_cb *cb, void *arg);
+
+/* {"owner":.., per experiment id}: columns id, username, workspace id; ids is a JSON array. */
+void db_exp_owners(struct db *db, const char *ids, db_cb *cb, void *arg);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * The core's rows (proto/rows.h): one function a kind that appends the statement to a transaction, and
+ * the blocking reads that rebuild the core at start. All statements are safe to repeat.
+ */
+#ifndef DB_DB_ROWS_H
+#define DB_DB_ROWS_H
+
+#include "db.h"
+#include "rows.h"
+
+/* What a new experiment's row holds beside the core's columns; borrowed. */
+struct db_experiment_extra {
+    const char *original_config;
+    const void *model_def;
+    size_t model_def_len;
+    bool parent_model_def; /* copy the parent's */
+};
+/* extra only when r->is_new. */
+void db_save_experiment(struct db_tx *tx, const struct row_experiment *r,
+                        const struct db_experiment_extra *extra);
+void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state);
+void db_save_search_event(struct db_tx *tx, const struct row_search_event *r);
+void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot *r);
+void db_delete_search(struct db_tx *tx, int64_t exp_id);
+void db_save_trial(struct db_tx *tx, const struct row_trial *r);
+void db_save_allocation(struct db_tx *tx, const struct row_allocation *r);
+void db_save_agent(struct db_tx *tx, const struct row_agent *r);
+void db_delete_experiment(struct db_tx *tx, int64_t exp_id);
+
+/* Blocking, before db_start. A callback's failure ends the read and is returned. */
+int db_restore_ids(struct db *db, int64_t *ret_exp, int64_t *ret_trial, struct det_err *err);
+struct db_restore {
+    void *arg;
+    int (*agent)(void *arg, const struct row_agent *r, struct det_err *err);
+    int (*experiment)(void *arg, const struct row_experiment *r, struct det_err *err);
+    int (*snapshot)(void *arg, const struct row_search_snapshot *r, struct det_err *err);
+    int (*event)(void *arg, const struct row_search_event *r, struct det_err *err);
+    int (*trial)(void *arg, const struct row_trial *r, struct det_err *err);
+    int (*allocation)(void *arg, const struct row_allocation *r, struct det_err *err);
+};
+/* Everything live, in the order core.h states. */
+int db_restore(struct db *db, const struct db_restore *to, struct det_err *err);
+
+#endif

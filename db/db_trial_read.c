@@ -1,0 +1,101 @@
+#include "db_trial_read.h"
+
+void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT state, trial_doc(id), experiment_id, task_id FROM trials WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
+/* Numbers of SORT_BY_* of GetExperimentTrials. A trial without a metric comes last. */
+#define SORT_NUM                                                                                   \
+    "CASE $3::integer WHEN 4 THEN extract(epoch FROM t.start_time) "                               \
+    "WHEN 5 THEN extract(epoch FROM t.end_time) WHEN 7 THEN t.searcher_metric_value "              \
+    "WHEN 8 THEN (SELECT searcher_value(m.metrics, e.searcher_metric) FROM metrics m "             \
+    "WHERE m.id = t.latest_validation_id) WHEN 9 THEN t.total_batches "                            \
+    "WHEN 10 THEN seconds_between(t.start_time, coalesce(t.end_time, now())) "                     \
+    "WHEN 11 THEN t.restarts WHEN 12 THEN (SELECT sum(c.bytes) FROM checkpoints c "                \
+    "WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')) "                  \
+    "WHEN 6 THEN NULL ELSE t.id END::float8 num, "                                                 \
+    "CASE $3::integer WHEN 6 THEN t.state END txt "
+
+void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p, db_cb *cb,
+                   void *arg)
+{
+    struct db_args *a = DB_ARGS;
+    db_page_arg(db_str_arg(db_i64_arg(a, exp_id), states), p);
+    db_query(db,
+             "WITH f AS (SELECT t.id, t.state, " SORT_NUM "FROM trials t "
+             "JOIN experiments e ON e.id = t.experiment_id WHERE t.experiment_id = $1::bigint "
+             "AND ($2::jsonb IS NULL OR to_jsonb(t.state) IN (SELECT jsonb_array_elements($2::jsonb))))"
+             DB_LIST_TAIL(DB_LIST_ORDER("id", "$4"), "$5", "$6", "100",
+                          "trial_doc(page.id), EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint)"),
+             a, cb, arg);
+}
+
+/* Rows of all three kinds by their steps; kind orders those of equal steps. */
+#define WORKLOADS                                                                                  \
+    "SELECT m.steps, 0 AS kind, m.id::text key, m.id mid, NULL::text uuid, "                       \
+    "(m.metrics->metrics_key(m.grp)->>$5) AS value FROM metrics m "                                \
+    "WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp <> 'validation' "                  \
+    "AND $2::integer = 0 AND ($3::text IS NULL OR m.grp = $3) "                                    \
+    "UNION ALL SELECT m.steps, 1, m.id::text, m.id, NULL, m.metrics->'validation_metrics'->>$5 "   \
+    "FROM metrics m WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp = 'validation' "    \
+    "AND $2::integer IN (0, 2, 3) AND ($3::text IS NULL OR m.grp = $3) "                           \
+    "UNION ALL SELECT c.steps, 2, c.uuid, NULL, c.uuid, NULL FROM checkpoints c "                  \
+    "WHERE c.trial_id = $1::bigint AND $2::integer IN (0, 1, 3) "                                  \
+    "AND NOT ($4::boolean AND c.state = 'DELETED')"
+/* Only what reads as a number is sorted by it. */
+#define NUMBER(x) "CASE WHEN " x " ~ '^-?[0-9.]+([eE][-+]?[0-9]+)?$' THEN " x "::float8 END"
+#define WORKLOAD_DOC                                                                               \
+    "CASE WHEN page.uuid IS NOT NULL THEN (SELECT jsonb_build_object('checkpoint', "               \
+    "checkpoint_workload(c)) FROM checkpoints c WHERE c.uuid = page.uuid) "                        \
+    "WHEN page.mid IS NOT NULL THEN (SELECT jsonb_build_object(CASE m.grp WHEN 'validation' THEN " \
+    "'validation' ELSE 'training' END, metrics_workload(m, $6::boolean)) FROM metrics m "          \
+    "WHERE m.id = page.mid) END, EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint)"
+
+void db_workload_list(struct db *db, const struct db_workloads *w, const struct db_page *p, db_cb *cb,
+                      void *arg)
+{
+    struct db_args *a = DB_ARGS;
+    db_str_arg(db_i64_arg(db_i64_arg(a, w->trial_id), w->filter), w->group);
+    db_str_arg(db_bool_arg(a, w->no_deleted_checkpoints), w->sort_metric);
+    db_page_arg(db_bool_arg(a, w->batch_metrics), p);
+    db_query(db,
+             "WITH w AS (" WORKLOADS "), f AS (SELECT steps AS id, '' AS state, w.*, "
+             "CASE WHEN $5::text IS NULL THEN steps ELSE " NUMBER("value") " END::float8 num, "
+             "NULL::text txt, $7::integer sort FROM w)"
+             DB_LIST_TAIL(DB_LIST_ORDER("steps, kind, key", "$8"), "$9", "$10", "NULL", WORKLOAD_DOC), a,
+             cb, arg);
+}
+
+void db_metrics_read(struct db *db, const char *trial_ids, const char *group, int64_t after_steps,
+                     int64_t after_id, db_cb *cb, void *arg)
+{
+    struct db_args *a = DB_ARGS;
+    db_i64_arg(db_i64_arg(db_str_arg(db_str_arg(a, trial_ids), group), after_steps), after_id);
+    db_query(db,
+             "SELECT steps, id, jsonb_build_object('trialId', trial_id, 'endTime', api_time(end_time), "
+             "'metrics', metrics, 'totalBatches', steps, 'archived', archived, 'id', id, "
+             "'trialRunId', run_id, 'group', grp) FROM metrics "
+             "WHERE trial_id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x) "
+             "AND NOT archived AND ($2::text IS NULL OR grp = $2) "
+             "AND (steps, id) > ($3::bigint, $4::bigint) ORDER BY steps, id LIMIT 1000",
+             a, cb, arg);
+}
+
+void db_profile_read(struct db *db, int64_t trial_id, const char *labels, int64_t after_id, db_cb *cb,
+                     void *arg)
+{
+    db_query(db,
+             "SELECT id, labels, batch FROM profiler_metrics WHERE trial_id = $1::bigint "
+             "AND labels @> $2::jsonb AND id > $3::bigint ORDER BY id LIMIT 1000",
+             db_i64_arg(db_str_arg(db_i64_arg(DB_ARGS, trial_id), labels), after_id), cb, arg);
+}
+
+void db_profile_series(struct db *db, int64_t trial_id, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT jsonb_build_object('labels', coalesce(jsonb_agg(l ORDER BY l::text), '[]')) "
+             "FROM (SELECT DISTINCT labels l FROM profiler_metrics WHERE trial_id = $1::bigint) x",
+             db_i64_arg(DB_ARGS, trial_id), cb, arg);
+}

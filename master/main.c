@@ -1,0 +1,193 @@
+/* det-master: options, wiring, signals. */
+#include "agents.h"
+#include "api.h"
+#include "auth.h"
+#include "db.h"
+#include "db_cluster.h"
+#include "driver.h"
+#include "hub.h"
+#include "http.h"
+#include "log.h"
+#include "masterconf.h"
+#include "mem.h"
+#include "shell.h"
+#include "startup.h"
+#include "uuid.h"
+#include "waits.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+struct master {
+    struct shell sh;
+    struct masterconf conf;
+    uv_loop_t loop;
+    uv_signal_t term, intr;
+    bool stopping;
+    int status;
+};
+
+static void on_db_closed(void *arg)
+{
+    struct master *m = arg;
+    m->sh.db = NULL;
+}
+
+static void on_http_closed(void *arg)
+{
+    struct master *m = arg;
+    m->sh.http = NULL;
+    agents_destroy(m->sh.agents);
+    hub_destroy(m->sh.hub);
+    auth_destroy(m->sh.auth);
+}
+
+/* In this order: nobody new comes in, who waits is answered, what is in hand ends. */
+static void stop(struct master *m)
+{
+    if (m->stopping)
+        return;
+    m->stopping = true;
+    log_info("stopping");
+    uv_close((uv_handle_t *)&m->term, NULL);
+    uv_close((uv_handle_t *)&m->intr, NULL);
+    driver_stop(m->sh.driver);
+    agents_stop(m->sh.agents);
+    http_close(m->sh.http, on_http_closed, m);
+    waits_destroy(m->sh.waits);
+    db_close(m->sh.db, on_db_closed, m);
+    driver_destroy(m->sh.driver);
+}
+
+static void on_signal(uv_signal_t *s, int number)
+{
+    stop(s->data);
+}
+
+static void on_db_state(void *arg, bool up)
+{
+    struct master *m = arg;
+    log_at(up ? LOG_INFO : LOG_WARNING, "PostgreSQL is %s", up ? "back" : "away");
+    driver_on_db(m->sh.driver, up);
+}
+
+/* Whoever leads now owns the agents and the rows: nothing may be said or written any more. */
+static void on_deposed(void *arg)
+{
+    log_error("another master leads now: this one ends");
+    exit(3);
+}
+
+static void on_fatal(void *arg)
+{
+    struct master *m = arg;
+    m->status = 1;
+    stop(m);
+}
+
+static void on_standby(void *arg)
+{
+    log_info("another master leads: standing by");
+}
+
+static int parts_create(struct master *m, struct core_effects *owed, struct det_err *err)
+{
+    struct db_cluster secrets;
+    struct core *core = NULL;
+    int rc = startup_identity(&m->sh, &secrets, err);
+    if (rc == 0)
+        rc = startup_restore(&m->sh, &core, owed, err);
+    if (rc < 0)
+        return rc;
+    m->sh.auth = auth_create(&m->sh, &secrets);
+    m->sh.hub = hub_create();
+    m->sh.waits = waits_create(&m->sh);
+    m->sh.agents = agents_create(&m->sh);
+    m->sh.driver = driver_create(&m->sh, core, on_fatal, m);
+    return 0;
+}
+
+static int serve(struct master *m, struct det_err *err)
+{
+    struct http_options o = {.host = m->conf.host, .port = (uint16_t)m->conf.port, .sh = &m->sh};
+    int rc = http_create(&m->loop, &o, &m->sh.http, err);
+    if (rc == 0)
+        rc = http_add_routes(m->sh.http, agents_routes, agents_routes_n, err);
+    if (rc == 0)
+        rc = http_add_routes(m->sh.http, api_routes, api_routes_n, err);
+    return rc;
+}
+
+static void signals(struct master *m)
+{
+    signal(SIGPIPE, SIG_IGN);
+    uv_signal_init(&m->loop, &m->term);
+    uv_signal_init(&m->loop, &m->intr);
+    m->term.data = m->intr.data = m;
+    uv_signal_start(&m->term, on_signal, SIGTERM);
+    uv_signal_start(&m->intr, on_signal, SIGINT);
+}
+
+static int run(struct master *m, struct det_err *err)
+{
+    struct db_options o = {.conninfo = m->conf.db, .on_state = on_db_state, .on_deposed = on_deposed,
+                           .arg = m};
+    struct core_effects owed = CORE_EFFECTS_INIT;
+    uv_loop_init(&m->loop);
+    m->sh.loop = &m->loop;
+    m->sh.conf = &m->conf;
+    int rc = db_migrate(m->conf.db, err);
+    if (rc == 0)
+        rc = db_create(&m->loop, &o, on_standby, &m->sh.db, err);
+    if (rc == 0)
+        rc = parts_create(m, &owed, err);
+    if (rc == 0)
+        rc = serve(m, err);
+    if (rc == 0)
+        rc = db_start(m->sh.db, err);
+    if (rc < 0)
+        return rc; /* the process ends: the system takes back what was made */
+    signals(m);
+    driver_start(m->sh.driver, &owed);
+    rc = startup_announce(&m->sh, err);
+    if (rc < 0)
+        return rc;
+    uv_run(&m->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&m->loop);
+    return 0;
+}
+
+static int print_and_end(struct master *m)
+{
+    JSON_OWN j = masterconf_json(&m->conf);
+    struct buf b = BUF_INIT;
+    json_write_pretty(&b, j);
+    det_cleanup(freep) char *help = m->conf.help ? masterconf_help() : NULL;
+    puts(help ? help : buf_str(&b));
+    buf_finish(&b);
+    masterconf_finish(&m->conf);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct master m;
+    struct det_err err;
+    enum log_level level = LOG_INFO;
+    log_init("master", level);
+    if (masterconf_init(&m.conf, argc, argv, &err) < 0) {
+        fprintf(stderr, "det-master: %s\n", err.text);
+        return 2;
+    }
+    if (m.conf.help || m.conf.print_config)
+        return print_and_end(&m);
+    log_level_parse(m.conf.log_level, &level);
+    log_init("master", level);
+    if (run(&m, &err) < 0) {
+        log_error("%s", err.text);
+        return 1;
+    }
+    masterconf_finish(&m.conf);
+    log_info("ended");
+    return m.status;
+}

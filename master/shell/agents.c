@@ -1,0 +1,442 @@
+#include "agents.h"
+
+#include "agents_parse.h"
+#include "auth.h"
+#include "b64.h"
+#include "buf.h"
+#include "clk.h"
+#include "db.h"
+#include "db_tasks.h"
+#include "driver.h"
+#include "log.h"
+#include "map.h"
+#include "masterconf.h"
+#include "mem.h"
+#include "shell.h"
+#include "uuid.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEARTBEAT_MS = 2000, DIAL_MS = 10000, EVENTS_BYTES_MAX = 4 << 20, AGENT_ID_MAX = 128 };
+
+struct order {
+    struct order *next;
+    struct link *link; /* NULL: forgotten while its query ran */
+    int64_t seq;
+    bool ready;
+    struct buf line;
+    json_t *task; /* of a start, until ready */
+    char *alloc_id, *container;
+};
+
+struct link { /* one agent, also while it is away */
+    struct agents *agents;
+    char *id;
+    char boot[UUID_STR_MAX];
+    int64_t seen;     /* highest event taken; -1: none of this boot */
+    int64_t next_seq; /* of orders */
+    struct order *head, **tail;
+    struct http_stream *stream;
+    int64_t dial_by_ms; /* no stream yet: gone after this; 0: not waiting */
+    bool here;          /* the core was told hello and not yet lost */
+};
+
+struct agents {
+    struct shell *sh;
+    struct map *links;
+    uv_timer_t beat;
+    size_t queries; /* under way */
+    bool stopped;
+};
+
+static void on_beat(uv_timer_t *t);
+
+struct agents *agents_create(struct shell *sh)
+{
+    struct agents *a = det_zalloc(sizeof *a);
+    a->sh = sh;
+    a->links = map_create();
+    uv_timer_init(sh->loop, &a->beat);
+    a->beat.data = a;
+    uv_timer_start(&a->beat, on_beat, HEARTBEAT_MS, HEARTBEAT_MS);
+    return a;
+}
+
+/* Orders. */
+
+static void order_free(struct order *o)
+{
+    buf_finish(&o->line);
+    json_decref(o->task);
+    free(o->alloc_id);
+    free(o->container);
+    free(o);
+}
+
+static void orders_forget(struct link *l)
+{
+    while (l->head) {
+        struct order *o = l->head;
+        l->head = o->next;
+        if (o->ready)
+            order_free(o);
+        else
+            o->link = NULL; /* its query's callback frees it */
+    }
+    l->tail = &l->head;
+}
+
+static void orders_flush(struct link *l)
+{
+    while (l->stream && l->head && l->head->ready) {
+        struct order *o = l->head;
+        l->head = o->next;
+        if (!l->head)
+            l->tail = &l->head;
+        http_stream_write(l->stream, o->line.p, o->line.len);
+        order_free(o);
+    }
+}
+
+static struct order *order_add(struct link *l)
+{
+    struct order *o = det_zalloc(sizeof *o);
+    o->link = l;
+    o->seq = l->next_seq++;
+    *l->tail = o;
+    l->tail = &o->next;
+    return o;
+}
+
+static void order_ready(struct order *o, json_t *j)
+{
+    json_write(&o->line, j);
+    buf_add_ch(&o->line, '\n');
+    o->ready = true;
+    if (o->link)
+        orders_flush(o->link);
+    else
+        order_free(o);
+}
+
+void agents_kill(struct agents *a, const struct core_kill *k)
+{
+    struct link *l = map_get(a->links, k->agent_id);
+    if (!l || a->stopped)
+        return;
+    struct order *o = order_add(l);
+    JSON_OWN j = json_object();
+    json_set(j, "seq", json_integer(o->seq));
+    json_set(j, "order", json_string("signal"));
+    json_set(j, "alloc", json_string(k->alloc_id));
+    json_set(j, "container", json_string(k->container ? k->container : ""));
+    json_set(j, "signal", json_string("KILL"));
+    order_ready(o, j);
+}
+
+static void order_send_start(struct order *o)
+{
+    JSON_OWN j = json_object();
+    json_set(j, "seq", json_integer(o->seq));
+    json_set(j, "order", json_string("start"));
+    json_set(j, "alloc", json_string(o->alloc_id));
+    json_set(j, "container", json_string(o->container));
+    json_set(j, "task", det_take(o->task));
+    order_ready(o, j);
+}
+
+static void task_add_row(json_t *task, const struct db_result *r)
+{
+    if (!db_is_null(r, 0, TASK_UID)) {
+        json_t *user = json_object();
+        json_set(user, "name", json_string(db_text(r, 0, TASK_USER)));
+        json_set(user, "uid", json_integer(db_i64(r, 0, TASK_UID)));
+        json_set(user, "gid", json_integer(db_i64(r, 0, TASK_GID)));
+        json_set(task, "user", user);
+    }
+    if (!db_is_null(r, 0, TASK_CONTEXT))
+        json_set(task, "context", json_string(db_text(r, 0, TASK_CONTEXT)));
+}
+
+/* Without the row (the experiment is gone, PostgreSQL away) the task starts all the same: the agent
+ * fetches the context itself. */
+static void on_task_row(void *arg, const struct db_result *r)
+{
+    struct order *o = arg;
+    if (db_rc(r) == 0 && db_rows(r) == 1)
+        task_add_row(o->task, r);
+    order_send_start(o);
+}
+
+static json_t *task_complete(struct agents *a, const struct core_start *s)
+{
+    struct auth_claim claim = {.experiment_id = s->exp_id, .trial_id = s->trial_id, .run_id = s->run_id,
+                               .user_id = s->owner_id, .alloc_id = s->alloc_id, .task_id = s->task_id};
+    char token[AUTH_TOKEN_MAX];
+    auth_alloc_token(a->sh->auth, &claim, token);
+    json_t *task = json_copy(s->task);
+    json_t *env = json_obj(s->task, "env") ? json_copy(json_obj(s->task, "env")) : json_object();
+    json_set(env, "DET_SESSION_TOKEN", json_string(token));
+    json_set(env, "DET_CLUSTER_ID", json_string(a->sh->cluster_id));
+    json_set(env, "DET_MASTER_ID", json_string(a->sh->master_id));
+    json_set(task, "env", env);
+    json_set(task, "token", json_string(token));
+    json_set(task, "user", json_null());
+    json_set(task, "stall_timeout_ms", json_integer(a->sh->conf->stall_timeout_ms));
+    return task;
+}
+
+void agents_start(struct agents *a, const struct core_start *s)
+{
+    struct link *l = map_get(a->links, s->agent_id);
+    if (!l || a->stopped)
+        return;
+    struct order *o = order_add(l);
+    o->task = task_complete(a, s);
+    o->alloc_id = det_strdup(s->alloc_id);
+    o->container = det_strdup(s->container);
+    db_task_start_row(a->sh->db, s->exp_id, s->owner_id, on_task_row, o);
+}
+
+/* Links that end. */
+
+static void link_lost(struct link *l)
+{
+    l->dial_by_ms = 0;
+    if (!l->here || l->agents->stopped)
+        return;
+    l->here = false;
+    log_warning("agent %s: the link is gone", l->id);
+    driver_post(l->agents->sh->driver,
+                &(struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = l->id}, NULL, NULL);
+}
+
+static void stream_drop(struct link *l)
+{
+    if (l->stream)
+        http_stream_end(det_take(l->stream));
+}
+
+static void on_stream_wake(void *arg)
+{
+    struct link *l = arg;
+    if (!http_stream_is_gone(l->stream))
+        return;
+    stream_drop(l);
+    link_lost(l);
+}
+
+static void link_beat(struct link *l, int64_t now_ms)
+{
+    static const char line[] = "{\"order\":\"heartbeat\"}\n";
+    if (l->stream && http_stream_is_full(l->stream)) {
+        stream_drop(l); /* the agent has not read for long */
+        link_lost(l);
+    } else if (l->stream) {
+        http_stream_write(l->stream, line, sizeof line - 1);
+    } else if (l->dial_by_ms && now_ms > l->dial_by_ms) {
+        link_lost(l); /* said hello and never came for its orders */
+    }
+}
+
+static void on_beat(uv_timer_t *t)
+{
+    struct agents *a = t->data;
+    const char *id;
+    void *v;
+    for (size_t it = 0; map_next(a->links, &it, &id, &v);)
+        link_beat(v, clk_mono_ms());
+}
+
+/* POST events. */
+
+static struct link *link_of(struct agents *a, const char *id)
+{
+    struct link *l = map_get(a->links, id);
+    if (l)
+        return l;
+    l = det_zalloc(sizeof *l);
+    l->agents = a;
+    l->id = det_strdup(id);
+    l->seen = -1;
+    l->next_seq = 1;
+    l->tail = &l->head;
+    map_put(a->links, id, l);
+    return l;
+}
+
+static void link_new_boot(struct link *l, const char *boot)
+{
+    stream_drop(l);
+    orders_forget(l);
+    snprintf(l->boot, sizeof l->boot, "%s", boot);
+    l->seen = -1;
+    l->next_seq = 1;
+}
+
+static void link_hello(struct link *l)
+{
+    stream_drop(l);
+    orders_forget(l);
+    l->here = true;
+    l->dial_by_ms = clk_mono_ms() + DIAL_MS;
+}
+
+struct ack {
+    struct http_req *req;
+    int64_t seq;
+};
+
+static void on_acked(void *arg, const struct core_reply *r)
+{
+    struct ack *k = arg;
+    char text[48];
+    snprintf(text, sizeof text, "{\"ack\":%" PRId64 "}", k->seq);
+    if (r->code)
+        http_fail(k->req, r->code, "%s", r->text ? r->text : det_strerror(r->code));
+    else
+        http_reply(k->req, 200, text);
+}
+
+static int events_check(const json_t *body, const struct link *l, struct det_err *err)
+{
+    const char *boot = json_str(body, "boot", "");
+    int64_t protocol = json_int(body, "protocol", 1);
+    if (!uuid_is_valid(boot))
+        return det_fail(err, DET_EINVAL, "boot: not a UUID");
+    if (protocol != 1)
+        return det_fail(err, DET_EUNIMPL, "protocol %" PRId64 ": this master speaks 1", protocol);
+    if (!json_arr(body, "events") || json_array_size(json_arr(body, "events")) > AGENT_EVENTS_MAX)
+        return det_fail(err, DET_EINVAL, "events: missing, or more than %d", AGENT_EVENTS_MAX);
+    if (strcmp(boot, l->boot) && l->stream && !http_stream_is_gone(l->stream))
+        return det_fail(err, DET_ESTALE, "another live agent has the id %s", l->id);
+    return 0;
+}
+
+static int event_take(struct link *l, struct agent_event *e, struct det_err *err)
+{
+    if (l->seen >= 0 && e->seq <= l->seen)
+        return 0; /* a repeat */
+    if (l->seen >= 0 && e->seq != l->seen + 1)
+        return det_fail(err, DET_ESTALE, "events skip from %" PRId64 " to %" PRId64, l->seen, e->seq);
+    l->seen = e->seq;
+    if (e->is_hello)
+        link_hello(l);
+    e->ev.agent_id = l->id;
+    driver_post(l->agents->sh->driver, &e->ev, NULL, NULL);
+    return 0;
+}
+
+/* All events are parsed before the first is taken, so a bad one half-applies nothing. */
+static int events_take(struct link *l, const json_t *events, struct det_err *err)
+{
+    size_t n = json_array_size(events);
+    struct agent_event *v = det_zalloc((n + 1) * sizeof *v);
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = agent_event_parse(json_array_get(events, i), &v[i], err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = event_take(l, &v[i], err);
+    for (size_t i = 0; i < n; i++)
+        agent_event_finish(&v[i]);
+    free(v);
+    return rc;
+}
+
+static bool id_ok(const char *id)
+{
+    return *id && strlen(id) < AGENT_ID_MAX && strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
+                                                          "TUVWXYZ0123456789._-") == strlen(id);
+}
+
+static void on_events(struct shell *sh, struct http_req *req)
+{
+    struct det_err err;
+    const char *id = http_param(req, "agent");
+    JSON_OWN body = json_parse(buf_str(&req->body), req->body.len, &err);
+    if (!body) {
+        http_fail(req, DET_EINVAL, "%s", err.text);
+        return;
+    }
+    if (!id_ok(id)) {
+        http_fail(req, DET_EINVAL, "agent id: letters, digits, '.', '_' and '-', at most %d",
+                  AGENT_ID_MAX - 1);
+        return;
+    }
+    if (!db_is_up(sh->db)) {
+        http_fail(req, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
+        return;
+    }
+    struct link *l = link_of(sh->agents, id);
+    int rc = events_check(body, l, &err);
+    if (rc == 0 && strcmp(json_str(body, "boot", ""), l->boot))
+        link_new_boot(l, json_str(body, "boot", ""));
+    if (rc == 0)
+        rc = events_take(l, json_arr(body, "events"), &err);
+    if (rc < 0) {
+        http_fail_err(req, &err);
+        return;
+    }
+    struct ack *k = http_mem(req, sizeof *k);
+    *k = (struct ack){req, l->seen < 0 ? 0 : l->seen};
+    driver_barrier(sh->driver, on_acked, k);
+}
+
+/* GET orders. */
+
+static void on_orders(struct shell *sh, struct http_req *req)
+{
+    struct link *l = map_get(sh->agents->links, http_param(req, "agent"));
+    const char *boot = http_query(req, "boot");
+    if (!l || !boot || strcmp(boot, l->boot) || !l->here) {
+        http_fail(req, DET_ESTALE, "say hello first");
+        return;
+    }
+    stream_drop(l);
+    l->dial_by_ms = 0;
+    l->stream = http_stream_begin(req, "application/x-ndjson", on_stream_wake, l);
+    log_info("agent %s: connected", l->id);
+    link_beat(l, clk_mono_ms());
+    orders_flush(l);
+}
+
+const struct http_route agents_routes[] = {
+    {HTTP_POST, "/agent/v1/{agent}/events", HTTP_AUTH_AGENT, on_events, EVENTS_BYTES_MAX},
+    {HTTP_GET, "/agent/v1/{agent}/orders", HTTP_AUTH_AGENT, on_orders, 0},
+};
+const size_t agents_routes_n = DET_ARRAY_LEN(agents_routes);
+
+/* The end. */
+
+void agents_stop(struct agents *a)
+{
+    const char *id;
+    void *v;
+    a->stopped = true;
+    uv_timer_stop(&a->beat);
+    for (size_t it = 0; map_next(a->links, &it, &id, &v);)
+        stream_drop(v);
+}
+
+static void on_beat_closed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+void agents_destroy(struct agents *a)
+{
+    if (!a)
+        return;
+    const char *id;
+    void *v;
+    for (size_t it = 0; map_next(a->links, &it, &id, &v);) {
+        struct link *l = v;
+        orders_forget(l);
+        free(l->id);
+        free(l);
+    }
+    map_destroy(a->links);
+    uv_close((uv_handle_t *)&a->beat, on_beat_closed);
+}

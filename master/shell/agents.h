@@ -1,0 +1,28 @@
+/*
+ * The agent links (proto/agent.md), master's side: takes events, drops repeats, streams orders with a
+ * heartbeat every 2 s, tells the core when a link is gone. Level-triggered: a new hello forgets the
+ * orders queued before, and the core derives anew what is owed.
+ *
+ * An order waits in its agent's queue until it is complete (a start needs its owner's account and the
+ * model definition, which are read from PostgreSQL) and a stream is there; orders leave in order.
+ */
+#ifndef SHELL_AGENTS_H
+#define SHELL_AGENTS_H
+
+#include "core.h"
+#include "http.h"
+
+struct agents;
+struct agents *agents_create(struct shell *sh);
+void agents_stop(struct agents *a);    /* ends the streams; nothing is sent any more */
+void agents_destroy(struct agents *a); /* after db_close was called */
+
+/* Performed by the driver. */
+void agents_start(struct agents *a, const struct core_start *s);
+void agents_kill(struct agents *a, const struct core_kill *k);
+
+/* POST .../events and GET .../orders. */
+extern const struct http_route agents_routes[];
+extern const size_t agents_routes_n;
+
+#endif

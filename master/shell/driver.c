@@ -1,0 +1,408 @@
+#include "driver.h"
+
+#include "agents.h"
+#include "clk.h"
+#include "db.h"
+#include "db_logs.h"
+#include "db_rows.h"
+#include "driver_event.h"
+#include "gc.h"
+#include "hub.h"
+#include "log.h"
+#include "map.h"
+#include "mem.h"
+#include "waits.h"
+
+#include <string.h>
+
+enum { BATCH_EVENTS_MAX = 2048, RETRY_MS = 200 };
+
+struct waiting { /* a request of the core */
+    driver_cb *cb;
+    void *arg;
+};
+
+struct driver {
+    struct shell *sh;
+    struct core *core;
+    struct driver_event *head, **tail; /* not yet stepped */
+    size_t queued;
+    struct imap *requests;             /* token -> struct waiting */
+    uint64_t next_request;
+    struct core_effects effects;       /* of the batch in hand */
+    struct driver_payload **payloads;  /* of the batch, freed when it is done */
+    size_t payloads_n, payloads_cap;
+    bool started, committing, held;    /* held: the commit waits for PostgreSQL */
+    bool stopping;
+    uv_timer_t kick, deadline;
+    void (*on_fatal)(void *arg);
+    void *arg;
+};
+
+static void run(struct driver *d);
+static void on_kick(uv_timer_t *t);
+
+static void kick(struct driver *d)
+{
+    if (d->stopping || (d->started && !d->committing))
+        uv_timer_start(&d->kick, on_kick, 0, 0);
+}
+
+struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg), void *arg)
+{
+    struct driver *d = det_zalloc(sizeof *d);
+    d->sh = sh;
+    d->core = core;
+    d->tail = &d->head;
+    d->requests = imap_create();
+    d->next_request = 1;
+    d->on_fatal = on_fatal;
+    d->arg = arg;
+    uv_timer_init(sh->loop, &d->kick);
+    uv_timer_init(sh->loop, &d->deadline);
+    d->kick.data = d->deadline.data = d;
+    return d;
+}
+
+const struct core *driver_core(const struct driver *d)
+{
+    return d->core;
+}
+
+/* Answers. */
+
+static void answer(struct driver *d, const struct core_reply *r)
+{
+    det_cleanup(freep) struct waiting *w = imap_del(d->requests, r->request);
+    if (w)
+        w->cb(w->arg, r);
+}
+
+static void refuse(driver_cb *cb, void *arg, const char *text)
+{
+    struct core_reply r = {.code = DET_EUNAVAIL, .text = text};
+    if (cb)
+        cb(arg, &r);
+}
+
+/* Events that are refused while PostgreSQL is away wait for the next turn: a callback never runs inside
+ * driver_post. They go through the queue like the others, marked by their kind. */
+#define EV_REFUSED CORE_EVENT_KIND_COUNT
+
+void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, void *arg)
+{
+    struct driver_event *e = driver_event_copy(ev, cb, arg);
+    if (cb && (d->stopping || d->held || !db_is_up(d->sh->db))) {
+        if (ev->kind == CORE_EV_EXP_CREATE)
+            driver_payload_free(ev->create.payload);
+        e->ev.kind = EV_REFUSED;
+    }
+    *d->tail = e;
+    d->tail = &e->next;
+    d->queued++;
+    if (d->held && e->ev.kind == EV_REFUSED)
+        uv_timer_start(&d->kick, on_kick, 0, 0);
+    else
+        kick(d);
+}
+
+void driver_barrier(struct driver *d, driver_cb *cb, void *arg)
+{
+    driver_post(d, &(struct core_event){.kind = CORE_EV_TICK}, cb, arg);
+}
+
+/* Performing a batch, after its rows are durable. */
+
+static void perform(struct driver *d, const struct core_effect *f)
+{
+    switch (f->kind) {
+    case CORE_REPLY:
+        answer(d, &f->reply);
+        break;
+    case CORE_ORDER_START:
+        agents_start(d->sh->agents, &f->start);
+        break;
+    case CORE_ORDER_KILL:
+        agents_kill(d->sh->agents, &f->kill);
+        break;
+    case CORE_PREEMPT:
+        waits_on_preempt(d->sh->waits, f->alloc_id);
+        break;
+    case CORE_RENDEZVOUS:
+        waits_on_rendezvous(d->sh->waits, &f->rendezvous);
+        break;
+    case CORE_ALLOC_END:
+        waits_on_alloc_end(d->sh->waits, f->alloc_id);
+        break;
+    case CORE_GC_WANTED:
+        gc_wanted(d->sh, f->exp_id);
+        break;
+    case CORE_TASK_LOG:
+        hub_notify(d->sh->hub, f->log.task_id);
+        break;
+    default:
+        break; /* rows are written already */
+    }
+}
+
+static void batch_end(struct driver *d)
+{
+    core_effects_finish(&d->effects);
+    for (size_t i = 0; i < d->payloads_n; i++)
+        driver_payload_free(d->payloads[i]);
+    d->payloads_n = 0;
+    d->committing = d->held = false;
+}
+
+static void batch_perform(struct driver *d)
+{
+    for (size_t i = 0; i < d->effects.n; i++)
+        perform(d, &d->effects.v[i]);
+    batch_end(d);
+    kick(d);
+}
+
+/* Rows. */
+
+static void save(struct db_tx *tx, const struct core_effect *f)
+{
+    const struct driver_payload *p = f->kind == CORE_SAVE_EXPERIMENT ? f->experiment.payload : NULL;
+    struct db_experiment_extra x = {0};
+    if (p)
+        x = (struct db_experiment_extra){p->original_config, p->model_def, p->model_def_len,
+                                         p->parent_model_def};
+    switch (f->kind) {
+    case CORE_SAVE_EXPERIMENT:
+        db_save_experiment(tx, &f->experiment, &x);
+        break;
+    case CORE_SAVE_EXP_STATE:
+        db_save_exp_state(tx, f->exp_state.id, f->exp_state.state);
+        break;
+    case CORE_SAVE_SEARCH_EVENT:
+        db_save_search_event(tx, &f->search_event);
+        break;
+    case CORE_SAVE_SEARCH_SNAPSHOT:
+        db_save_search_snapshot(tx, &f->search_snapshot);
+        break;
+    case CORE_DELETE_SEARCH:
+        db_delete_search(tx, f->exp_id);
+        break;
+    case CORE_SAVE_TRIAL:
+        db_save_trial(tx, &f->trial);
+        break;
+    case CORE_SAVE_ALLOCATION:
+        db_save_allocation(tx, &f->allocation);
+        break;
+    case CORE_SAVE_AGENT:
+        db_save_agent(tx, &f->agent);
+        break;
+    case CORE_DELETE_EXPERIMENT:
+        db_delete_experiment(tx, f->exp_id);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Log lines are written with the rows: who reads "killed because" finds the state it tells of. */
+static void save_log(struct db_tx *tx, const struct core_log *l)
+{
+    det_cleanup(freep) char *text = det_asprintf("%s\n", l->text);
+    struct db_log_line line = {.task_id = l->task_id, .allocation_id = l->alloc_id, .source = "master",
+                               .stdtype = "stdout", .rank = -1, .level = l->level, .time_us = l->now_us,
+                               .log = text, .log_len = strlen(text), .offset = -1};
+    db_logs_add(tx, &line, 1);
+}
+
+static void on_commit(void *arg, const struct db_result *r)
+{
+    struct driver *d = arg;
+    int rc = db_rc(r);
+    if (d->stopping || rc == DET_ECANCELED) {
+        d->committing = false; /* never performed: the rows tell the next start what is owed */
+        return;
+    }
+    if (rc == 0) {
+        batch_perform(d);
+    } else if (rc == DET_EUNAVAIL) {
+        d->held = true; /* driver_on_db tries again */
+        uv_timer_start(&d->kick, on_kick, RETRY_MS, 0);
+    } else {
+        log_error("the database refused a row of the core: %s", db_error(r)->text);
+        d->stopping = true;
+        d->on_fatal(d->arg);
+    }
+}
+
+static void commit(struct driver *d)
+{
+    struct db_tx *tx = db_tx_begin(d->sh->db);
+    for (size_t i = 0; i < d->effects.n; i++)
+        if (CORE_EFFECT_IS_ROW(d->effects.v[i].kind))
+            save(tx, &d->effects.v[i]);
+        else if (d->effects.v[i].kind == CORE_TASK_LOG)
+            save_log(tx, &d->effects.v[i].log);
+    if (db_tx_size(tx) == 0) {
+        db_tx_drop(tx);
+        batch_perform(d);
+        return;
+    }
+    d->committing = true;
+    db_tx_commit(tx, on_commit, d);
+}
+
+/* Stepping. */
+
+static void payload_keep(struct driver *d, struct driver_payload *p)
+{
+    if (d->payloads_n == d->payloads_cap) {
+        d->payloads_cap = d->payloads_cap ? d->payloads_cap * 2 : 4;
+        d->payloads = det_reallocarray(d->payloads, d->payloads_cap, sizeof(void *));
+    }
+    d->payloads[d->payloads_n++] = p;
+}
+
+static void step(struct driver *d, struct driver_event *e)
+{
+    e->ev.now_ms = clk_mono_ms();
+    e->ev.now_us = clk_wall_us();
+    e->ev.request = 0;
+    if (e->cb) {
+        struct waiting *w = det_alloc(sizeof *w);
+        *w = (struct waiting){e->cb, e->arg};
+        e->ev.request = d->next_request++;
+        imap_put(d->requests, e->ev.request, w);
+    }
+    if (e->ev.kind == CORE_EV_EXP_CREATE && e->ev.create.payload)
+        payload_keep(d, e->ev.create.payload);
+    if (core_step(d->core, &e->ev, &d->effects) < 0)
+        log_warning("the core dropped a malformed event of kind %d", (int)e->ev.kind);
+}
+
+static struct driver_event *pop(struct driver *d)
+{
+    struct driver_event *e = d->head;
+    d->head = e->next;
+    if (!d->head)
+        d->tail = &d->head;
+    d->queued--;
+    return e;
+}
+
+static void on_deadline(uv_timer_t *t)
+{
+    driver_post(t->data, &(struct core_event){.kind = CORE_EV_TICK}, NULL, NULL);
+}
+
+static void deadline_arm(struct driver *d)
+{
+    int64_t at = core_deadline_ms(d->core), now = clk_mono_ms();
+    if (at == INT64_MAX)
+        uv_timer_stop(&d->deadline);
+    else
+        uv_timer_start(&d->deadline, on_deadline, at > now ? (uint64_t)(at - now) : 0, 0);
+}
+
+static void run(struct driver *d)
+{
+    for (int i = 0; i < BATCH_EVENTS_MAX && d->head; i++) {
+        struct driver_event *e = pop(d);
+        if (e->ev.kind == EV_REFUSED)
+            refuse(e->cb, e->arg, "PostgreSQL is not reachable; try again");
+        else
+            step(d, e);
+        driver_event_free(e);
+    }
+    deadline_arm(d);
+    commit(d);
+}
+
+/* While a batch is held, only refusals leave the queue. */
+static void refuse_held(struct driver *d)
+{
+    struct driver_event **p = &d->head;
+    while (*p) {
+        struct driver_event *e = *p;
+        if (!e->cb) {
+            p = &e->next;
+            continue;
+        }
+        *p = e->next;
+        d->queued--;
+        if (e->ev.kind == CORE_EV_EXP_CREATE)
+            driver_payload_free(e->ev.create.payload);
+        refuse(e->cb, e->arg, "PostgreSQL is not reachable; try again");
+        driver_event_free(e);
+    }
+    d->tail = p;
+}
+
+static void on_kick(uv_timer_t *t)
+{
+    struct driver *d = t->data;
+    if (d->held || d->stopping) {
+        refuse_held(d);
+        if (!d->stopping && db_is_up(d->sh->db))
+            commit(d);
+        return;
+    }
+    if (!d->committing && d->head)
+        run(d);
+}
+
+void driver_on_db(struct driver *d, bool up)
+{
+    if (up && d->held)
+        uv_timer_start(&d->kick, on_kick, 0, 0);
+}
+
+void driver_start(struct driver *d, struct core_effects *owed)
+{
+    d->started = true;
+    d->effects = *owed;
+    *owed = (struct core_effects)CORE_EFFECTS_INIT;
+    deadline_arm(d);
+    commit(d);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    struct driver *d = h->data;
+    if (h == (uv_handle_t *)&d->deadline)
+        free(d);
+}
+
+void driver_stop(struct driver *d)
+{
+    d->stopping = true;
+    uv_timer_stop(&d->deadline);
+    kick(d);
+}
+
+static void requests_refuse(struct driver *d)
+{
+    uint64_t key;
+    void *v;
+    for (size_t it = 0; imap_next(d->requests, &it, &key, &v);) {
+        struct waiting *w = v;
+        refuse(w->cb, w->arg, "the master is stopping");
+        free(w);
+    }
+    imap_destroy(d->requests);
+}
+
+void driver_destroy(struct driver *d)
+{
+    if (!d)
+        return;
+    d->stopping = true;
+    refuse_held(d);
+    while (d->head)
+        driver_event_free(pop(d));
+    requests_refuse(d);
+    batch_end(d);
+    free(d->payloads);
+    core_destroy(d->core);
+    uv_close((uv_handle_t *)&d->kick, on_timer_closed);
+    uv_close((uv_handle_t *)&d->deadline, on_timer_closed);
+}

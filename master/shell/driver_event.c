@@ -1,0 +1,118 @@
+#include "driver_event.h"
+
+#include "mem.h"
+
+#include <string.h>
+
+static const char *own(struct driver_event *e, const char *s)
+{
+    if (!s)
+        return NULL;
+    if (e->strings_n == e->strings_cap) {
+        e->strings_cap = e->strings_cap ? e->strings_cap * 2 : 8;
+        e->strings = det_reallocarray(e->strings, e->strings_cap, sizeof *e->strings);
+    }
+    return e->strings[e->strings_n++] = det_strdup(s);
+}
+
+static void own_task(struct driver_event *e, struct core_task_in *t)
+{
+    t->alloc = own(e, t->alloc);
+    t->container = own(e, t->container);
+    t->exit.text = own(e, t->exit.text);
+}
+
+static void own_hello(struct driver_event *e, struct core_hello *h)
+{
+    struct core_slot_in *slots = det_alloc((h->slots_n + 1) * sizeof *slots);
+    struct core_task_in *tasks = det_alloc((h->tasks_n + 1) * sizeof *tasks);
+    for (size_t i = 0; i < h->slots_n; i++) {
+        slots[i] = h->slots[i];
+        slots[i].brand = own(e, slots[i].brand);
+        slots[i].uuid = own(e, slots[i].uuid);
+    }
+    for (size_t i = 0; i < h->tasks_n; i++) {
+        tasks[i] = h->tasks[i];
+        own_task(e, &tasks[i]);
+    }
+    h->version = own(e, h->version);
+    h->pool = own(e, h->pool);
+    h->addr = own(e, h->addr);
+    h->slots = e->arrays[0] = slots;
+    h->tasks = e->arrays[1] = tasks;
+}
+
+static void own_gc(struct driver_event *e, struct core_gc *g)
+{
+    g->job_id = own(e, g->job_id);
+    e->json[0] = json_incref(g->config);
+    e->json[1] = json_incref(g->uuids);
+}
+
+static void own_create(struct driver_event *e, struct core_create *c)
+{
+    c->job_id = own(e, c->job_id);
+    c->warm_start = own(e, c->warm_start);
+    e->json[0] = json_incref(c->config);
+}
+
+struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *cb, void *arg)
+{
+    struct driver_event *e = det_zalloc(sizeof *e);
+    e->ev = *ev;
+    e->cb = cb;
+    e->arg = arg;
+    e->ev.alloc_id = own(e, ev->alloc_id);
+    e->ev.container = own(e, ev->container);
+    e->ev.agent_id = own(e, ev->agent_id);
+    switch (ev->kind) {
+    case CORE_EV_EXP_CREATE:
+        own_create(e, &e->ev.create);
+        break;
+    case CORE_EV_EXP_DELETE:
+    case CORE_EV_EXP_GC:
+        own_gc(e, &e->ev.gc);
+        break;
+    case CORE_EV_AGENT_SET:
+        e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id);
+        break;
+    case CORE_EV_AGENT_HELLO:
+        own_hello(e, &e->ev.hello);
+        break;
+    case CORE_EV_AGENT_STATE:
+    case CORE_EV_AGENT_EXIT:
+        own_task(e, &e->ev.task);
+        break;
+    case CORE_EV_OP_COMPLETED:
+        e->json[0] = json_deep_copy(ev->op.metric);
+        e->ev.op.metric = e->json[0];
+        break;
+    case CORE_EV_CHECKPOINT:
+        e->ev.checkpoint.uuid = own(e, ev->checkpoint.uuid);
+        break;
+    default:
+        break;
+    }
+    return e;
+}
+
+void driver_event_free(struct driver_event *e)
+{
+    for (size_t i = 0; i < e->strings_n; i++)
+        free(e->strings[i]);
+    free(e->strings);
+    free(e->arrays[0]);
+    free(e->arrays[1]);
+    json_decref(e->json[0]);
+    json_decref(e->json[1]);
+    free(e);
+}
+
+void driver_payload_free(struct driver_payload *p)
+{
+    if (!p)
+        return;
+    free(p->original_config);
+    free(p->model_def);
+    free(p);
+}

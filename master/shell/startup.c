@@ -1,0 +1,119 @@
+#include "startup.h"
+
+#include "auth.h"
+#include "clk.h"
+#include "db_rows.h"
+#include "fsx.h"
+#include "http.h"
+#include "log.h"
+#include "masterconf.h"
+#include "mem.h"
+#include "uuid.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PASSWORD_BYTES = 12 };
+
+/* The file first: were the process killed between the two, a password nobody knows would be the worse
+ * rest. */
+static int admin_first(struct shell *sh, struct det_err *err)
+{
+    char password[2 * PASSWORD_BYTES + 1], text[2 * PASSWORD_BYTES + 2], hash[AUTH_HASH_MAX];
+    bool has = true, set = false;
+    int rc = db_admin_has_password(sh->db, &has, err);
+    if (rc < 0 || has)
+        return rc;
+    random_hex(password, PASSWORD_BYTES);
+    int n = snprintf(text, sizeof text, "%s\n", password);
+    if (sh->conf->admin_password_file)
+        rc = fsx_write_atomic(AT_FDCWD, sh->conf->admin_password_file, text, (size_t)n, 0600, err);
+    if (rc == 0)
+        rc = auth_hash_now(password, false, hash, err);
+    if (rc == 0)
+        rc = db_admin_password_init(sh->db, hash, &set, err);
+    if (rc == 0 && set && sh->conf->admin_password_file)
+        log_info("the first password of user admin is in %s", sh->conf->admin_password_file);
+    else if (rc == 0 && set)
+        fprintf(stderr, "The password of user admin is %s (shown once; change it with: det user "
+                        "change-password)\n", password);
+    return rc;
+}
+
+int startup_identity(struct shell *sh, struct db_cluster *ret, struct det_err *err)
+{
+    int rc = db_cluster_read(sh->db, ret, err);
+    if (rc < 0)
+        return rc;
+    snprintf(sh->cluster_id, sizeof sh->cluster_id, "%s", ret->cluster_id);
+    uuid_random(sh->master_id);
+    char line[80];
+    int n = snprintf(line, sizeof line, "%s\n", ret->agent_token);
+    if (sh->conf->agent_token_file)
+        rc = fsx_write_atomic(AT_FDCWD, sh->conf->agent_token_file, line, (size_t)n, 0600, err);
+    return rc == 0 ? admin_first(sh, err) : rc;
+}
+
+static int on_agent(void *arg, const struct row_agent *r, struct det_err *err)
+{
+    return core_restore_agent(arg, r, err);
+}
+
+static int on_experiment(void *arg, const struct row_experiment *r, struct det_err *err)
+{
+    return core_restore_experiment(arg, r, err);
+}
+
+static int on_snapshot(void *arg, const struct row_search_snapshot *r, struct det_err *err)
+{
+    return core_restore_search_snapshot(arg, r, err);
+}
+
+static int on_event(void *arg, const struct row_search_event *r, struct det_err *err)
+{
+    return core_restore_search_event(arg, r, err);
+}
+
+static int on_trial(void *arg, const struct row_trial *r, struct det_err *err)
+{
+    return core_restore_trial(arg, r, err);
+}
+
+static int on_allocation(void *arg, const struct row_allocation *r, struct det_err *err)
+{
+    return core_restore_allocation(arg, r, err);
+}
+
+int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed, struct det_err *err)
+{
+    struct core *core = core_create(&sh->conf->core);
+    struct db_restore to = {core, on_agent, on_experiment, on_snapshot, on_event, on_trial, on_allocation};
+    int64_t last_exp, last_trial;
+    int rc = db_restore_ids(sh->db, &last_exp, &last_trial, err);
+    if (rc == 0) {
+        core_restore_ids(core, last_exp, last_trial);
+        rc = db_restore(sh->db, &to, err);
+    }
+    if (rc == 0)
+        rc = core_restored(core, clk_mono_ms(), clk_wall_us(), owed);
+    if (rc < 0) {
+        core_destroy(core);
+        return det_wrap(err, rc, "rebuild the state from the database");
+    }
+    *ret = core;
+    return 0;
+}
+
+int startup_announce(struct shell *sh, struct det_err *err)
+{
+    char text[16];
+    int n = snprintf(text, sizeof text, "%u\n", http_port(sh->http)), rc = 0;
+    if (sh->conf->port_file)
+        rc = fsx_write_atomic(AT_FDCWD, sh->conf->port_file, text, (size_t)n, 0644, err);
+    if (rc == 0 && sh->conf->ready_file)
+        rc = fsx_write_atomic(AT_FDCWD, sh->conf->ready_file, "", 0, 0644, err);
+    if (rc == 0)
+        log_info("ready: http://%s:%u", sh->conf->host, http_port(sh->http));
+    return rc;
+}
