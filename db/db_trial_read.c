@@ -35,10 +35,10 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
 /* Rows of all three kinds by their steps; kind orders those of equal steps. */
 #define WORKLOADS                                                                                  \
     "SELECT m.steps, 0 AS kind, m.id::text key, m.id mid, NULL::text uuid, "                       \
-    "(m.metrics->metrics_key(m.grp)->>$5) AS value FROM metrics m "                                \
+    "(m.metrics->metrics_key(m.grp)->>$5::text) AS value FROM metrics m "                                \
     "WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp <> 'validation' "                  \
     "AND $2::integer = 0 AND ($3::text IS NULL OR m.grp = $3) "                                    \
-    "UNION ALL SELECT m.steps, 1, m.id::text, m.id, NULL, m.metrics->'validation_metrics'->>$5 "   \
+    "UNION ALL SELECT m.steps, 1, m.id::text, m.id, NULL, m.metrics->'validation_metrics'->>$5::text "   \
     "FROM metrics m WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp = 'validation' "    \
     "AND $2::integer IN (0, 2, 3) AND ($3::text IS NULL OR m.grp = $3) "                           \
     "UNION ALL SELECT c.steps, 2, c.uuid, NULL, c.uuid, NULL FROM checkpoints c "                  \
