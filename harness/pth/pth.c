@@ -194,8 +194,8 @@ static int read_file(const char *path, size_t bytes_max, struct pth_doc *doc, ch
 int pth_load(const char *path, struct pth_doc *doc, const struct pth_value **ret_root,
              struct det_err *err)
 {
-    char *bytes;
-    size_t n;
+    char *bytes = NULL;
+    size_t n = 0;
     int rc = read_file(path, PTH_FILE_MAX, doc, &bytes, &n, err);
     if (rc < 0)
         return rc;
@@ -206,8 +206,8 @@ int pth_load(const char *path, struct pth_doc *doc, const struct pth_value **ret
 int pth_load_pickle(const char *path, struct pth_doc *doc, const struct pth_value **ret_root,
                     struct det_err *err)
 {
-    char *bytes;
-    size_t n;
+    char *bytes = NULL;
+    size_t n = 0;
     int rc = read_file(path, PTH_PICKLE_MAX, doc, &bytes, &n, err);
     if (rc < 0)
         return rc;

@@ -49,6 +49,9 @@ struct pth_value;
 struct pth_doc *pth_doc_create(void);
 void pth_doc_destroy(struct pth_doc *doc); /* NULL ok */
 
+/* Memory that lives as long as doc; NULL when there is none (tensors are large). */
+void *pth_doc_try_alloc(struct pth_doc *doc, size_t bytes);
+
 /* ---- Making values --------------------------------------------------------------------------- */
 
 struct pth_value *pth_none(struct pth_doc *doc);

@@ -63,7 +63,6 @@ struct pth_value {
 
 /* Memory of the document, never given back singly. */
 void *pth_doc_alloc(struct pth_doc *doc, size_t bytes);
-void *pth_doc_try_alloc(struct pth_doc *doc, size_t bytes); /* NULL: no memory; for files */
 /* A new value, or NULL when there are too many (only readers need to ask). */
 struct pth_value *pth_new(struct pth_doc *doc, int kind);
 /* Appends to a list, tuple, or (twice) a dict. */

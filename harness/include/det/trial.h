@@ -143,8 +143,6 @@ int64_t det_trial_current_train_epoch(struct det_trial_context *ctx);
 int64_t det_trial_current_train_batch(struct det_trial_context *ctx);
 /* A directory of this rank's own for downloads, made on first use, gone when the task ends. */
 const char *det_trial_download_dir(struct det_trial_context *ctx);
-/* Where tfevents files are taken from; NULL in local mode. */
-const char *det_trial_tensorboard_path(const struct det_trial_context *ctx);
 /* Ends the trial at the next boundary, with a checkpoint. */
 void det_trial_set_stop_requested(struct det_trial_context *ctx, bool stop);
 bool det_trial_get_stop_requested(const struct det_trial_context *ctx);

@@ -1,0 +1,44 @@
+/*
+ * From an entrypoint ("model_def:DigitsTrial", dots are folders) to the trial's table.
+ *
+ * The module is looked for in the working directory as .py (a Python trial: refused here with what to
+ * do), then .so, then .c. A .c file is compiled, as the task's own user, into a cache of that user:
+ * DET_CACHE_DIR, else $XDG_CACHE_HOME/det, else ~/.cache/det, else /tmp/det-cache-<uid>; the key is
+ * the hash of all C sources and headers of the directory, the API's headers, its version, the
+ * compiler's identity and the flags. Ranks of one host meet at a lock: one compiles, all load.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "det/trial.h"
+
+#define MODEL_NAME_MAX 200
+
+struct model_entry {
+    char module[MODEL_NAME_MAX]; /* "pkg.model_def" */
+    char class[MODEL_NAME_MAX];  /* "DigitsTrial" */
+};
+
+enum model_kind { MODEL_PYTHON, MODEL_SO, MODEL_C };
+
+/* DET_EINVAL unless text is module:Class. */
+int model_entry_parse(const char *text, struct model_entry *ret, struct det_err *err);
+/* The module's file below the working directory; caller frees *ret_path. DET_ENOENT lists what was
+ * looked for. */
+int model_find(const struct model_entry *e, char **ret_path, enum model_kind *ret_kind,
+               struct det_err *err);
+
+/* The shared object of a .c file, compiled unless the cache has it; caller frees *ret_so. `quiet`:
+ * another rank of this host prints what the compiler says. The compiler's messages go to stderr
+ * unchanged; then DET_EINVAL. */
+int model_compile(const char *c_path, bool quiet, char **ret_so, struct det_err *err);
+
+/* The folder of det/trial.h: DET_INCLUDE_DIR (several: a:b), else ../include beside this program's
+ * folder. Caller frees; NULL with *err. */
+char *model_include_dirs(struct det_err *err);
+
+/* Finds, compiles, loads and checks. The object stays loaded for the life of the process. */
+int model_load(const struct model_entry *e, bool quiet, const struct det_trial_type **ret,
+               struct det_err *err);
+
+#endif

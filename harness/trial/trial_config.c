@@ -1,0 +1,157 @@
+/* Hyperparameters and the configuration, as the trial asks for them. */
+#include "trial_context.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *type_name(const json_t *v)
+{
+    switch (json_typeof(v)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_STRING: return "a string";
+    case JSON_INTEGER: return "a whole number";
+    case JSON_REAL: return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE: return "a bool";
+    default: return "null";
+    }
+}
+
+static void list_names(struct buf *out, const json_t *object)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        buf_add_str(out, out->len ? ", " : "");
+        buf_add_str(out, key);
+    }
+}
+
+static void wrong_type(struct det_trial_context *ctx, const char *section, const char *name,
+                       const json_t *v, const char *wanted)
+{
+    trial_fail(ctx, DET_EINVAL, "%s.%s is %s; the trial asks for %s", section, name, type_name(v),
+               wanted);
+}
+
+/* ---- hyperparameters ---- */
+
+static const json_t *hparam(struct det_trial_context *ctx, const char *name)
+{
+    const json_t *v = ctx->config->hparams ? json_path(ctx->config->hparams, name) : NULL;
+    if (v)
+        return v;
+    det_cleanup(buf_finish) struct buf names = BUF_INIT;
+    list_names(&names, ctx->config->hparams);
+    trial_fail(ctx, DET_EINVAL, "hyperparameters.%s is not in the configuration; it has: %s", name,
+               names.len ? buf_str(&names) : "none");
+    return NULL;
+}
+
+double det_hparam_f64(struct det_trial_context *ctx, const char *name)
+{
+    const json_t *v = hparam(ctx, name);
+    if (v && !json_is_number(v))
+        wrong_type(ctx, "hyperparameters", name, v, "a number");
+    return json_number_value(v);
+}
+
+int64_t det_hparam_i64(struct det_trial_context *ctx, const char *name)
+{
+    const json_t *v = hparam(ctx, name);
+    if (json_is_integer(v))
+        return json_integer_value(v);
+    double d = json_number_value(v);
+    if (json_is_real(v) && d == floor(d) && fabs(d) <= 0x1p53)
+        return (int64_t)d;
+    if (v)
+        wrong_type(ctx, "hyperparameters", name, v, "a whole number");
+    return 0;
+}
+
+const char *det_hparam_str(struct det_trial_context *ctx, const char *name)
+{
+    const json_t *v = hparam(ctx, name);
+    if (v && !json_is_string(v))
+        wrong_type(ctx, "hyperparameters", name, v, "a string");
+    return json_string_value(v);
+}
+
+bool det_hparam_bool(struct det_trial_context *ctx, const char *name)
+{
+    const json_t *v = hparam(ctx, name);
+    if (v && !json_is_boolean(v))
+        wrong_type(ctx, "hyperparameters", name, v, "true or false");
+    return json_is_true(v);
+}
+
+bool det_hparam_has(struct det_trial_context *ctx, const char *name)
+{
+    return ctx->config->hparams && json_path(ctx->config->hparams, name);
+}
+
+/* ---- the data section ---- */
+
+static const json_t *data_value(struct det_trial_context *ctx, const char *name)
+{
+    const json_t *data = json_obj(ctx->config->experiment_config, "data");
+    const json_t *v = data ? json_path(data, name) : NULL;
+    return json_is_null(v) ? NULL : v;
+}
+
+const char *det_data_str(struct det_trial_context *ctx, const char *name, const char *fallback)
+{
+    const json_t *v = data_value(ctx, name);
+    if (v && !json_is_string(v))
+        wrong_type(ctx, "data", name, v, "a string");
+    return json_is_string(v) ? json_string_value(v) : fallback;
+}
+
+int64_t det_data_i64(struct det_trial_context *ctx, const char *name, int64_t fallback)
+{
+    const json_t *v = data_value(ctx, name);
+    if (v && !json_is_integer(v))
+        wrong_type(ctx, "data", name, v, "a whole number");
+    return json_is_integer(v) ? json_integer_value(v) : fallback;
+}
+
+double det_data_f64(struct det_trial_context *ctx, const char *name, double fallback)
+{
+    const json_t *v = data_value(ctx, name);
+    if (v && !json_is_number(v))
+        wrong_type(ctx, "data", name, v, "a number");
+    return json_is_number(v) ? json_number_value(v) : fallback;
+}
+
+bool det_data_bool(struct det_trial_context *ctx, const char *name, bool fallback)
+{
+    const json_t *v = data_value(ctx, name);
+    if (v && !json_is_boolean(v))
+        wrong_type(ctx, "data", name, v, "true or false");
+    return json_is_boolean(v) ? json_is_true(v) : fallback;
+}
+
+/* ---- the whole ---- */
+
+static const char *text_of(char **cache, const json_t *v)
+{
+    if (!*cache)
+        *cache = v ? json_text(v) : det_strdup("null");
+    return *cache;
+}
+
+const char *det_hparams_json(struct det_trial_context *ctx)
+{
+    return text_of(&ctx->hparams_text, ctx->config->hparams);
+}
+
+const char *det_trial_experiment_config_json(struct det_trial_context *ctx)
+{
+    return text_of(&ctx->config_text, ctx->config->experiment_config);
+}
+
+const char *det_trial_data_config_json(struct det_trial_context *ctx)
+{
+    return text_of(&ctx->data_text, json_obj(ctx->config->experiment_config, "data"));
+}

@@ -1,0 +1,99 @@
+/*
+ * The context of a C trial from inside: what det/trial.h's functions work on, and what the loop's
+ * hooks (trial_loop.c) keep between calls. One per run; it lives from create to destroy.
+ */
+#ifndef TRIAL_CONTEXT_H
+#define TRIAL_CONTEXT_H
+
+#include "data_loader.h"
+#include "det/trial.h"
+#include "loop.h"
+#include "vec.h"
+
+/* A loader with the loop's order on top. */
+struct trial_loader {
+    struct det_data_loader *loader;
+    struct sampler_plan plan;
+    uint32_t seed;
+    int64_t *records;   /* of the batch asked for last; batch_size long */
+    int64_t *perm;      /* the order of epoch perm_epoch, when shuffled */
+    int64_t perm_epoch; /* -1: none yet */
+};
+
+struct trial_lr {
+    struct det_lr *lr;
+    enum det_step_mode mode;
+    int64_t frequency;
+};
+
+struct det_custom_reducer {
+    struct det_trial_context *ctx;
+    char *name; /* NULL: a MetricReducer */
+    bool for_training, for_validation;
+    double (*fn)(void *arg, const double *v, size_t n);
+    void *arg;
+    VEC(double) values;
+    const struct det_reducer_type *type;
+    void *self;
+};
+
+struct trial_callback {
+    struct det_trial_context *ctx;
+    struct det_callback cb;
+    char *name;
+};
+
+struct det_trial_context {
+    const struct det_trial_type *type;
+    void *trial; /* the user's struct */
+    struct loop *loop;
+    const struct det_loop_config *config;
+    struct det_engine *engine;
+    struct det_err err;     /* the first failure; code 0: none */
+    struct det_err scratch; /* for later ones */
+    VEC(struct det_module *) models;
+    VEC(struct det_optim *) optims;
+    VEC(struct trial_lr) lrs;
+    VEC(struct det_custom_reducer *) reducers;
+    VEC(struct trial_callback *) callbacks;
+    /* The same as the loop knows them; built once, after create. */
+    VEC(struct loop_lr) loop_lrs;
+    VEC(struct loop_reducer) loop_reducers;
+    VEC(struct loop_callback) loop_callbacks;
+    struct trial_loader train, valid;
+    bool no_grad;       /* det_no_grad_begin() is in force */
+    bool adding;        /* build_callbacks is running */
+    char *hparams_text, *config_text, *data_text; /* JSON, made when asked for */
+    char *download_dir; /* NULL: not asked for yet */
+};
+
+/* Metrics as a hook sees them. */
+struct det_metrics {
+    struct loop_metrics *m;
+    struct det_trial_context *ctx;
+};
+
+/* 0, or the first failure of the context or its engine, its text in *err. */
+int trial_check(struct det_trial_context *ctx, struct det_err *err);
+/* Records a failure unless there was one. */
+void trial_fail(struct det_trial_context *ctx, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Loop callbacks and reducers for what the trial added. */
+void trial_fill_callbacks(struct det_trial_context *ctx);
+void trial_fill_reducers(struct det_trial_context *ctx);
+
+/* The loop's view of a loader; takes dl. DET_EINVAL (a hook gave NULL). */
+int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32_t seed,
+                      struct loop_loader *ret, struct det_err *err);
+void trial_loader_finish(struct trial_loader *l);
+
+/* state_dict.pth and trial_state.pkl (trial_state.c). */
+int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *err);
+int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
+int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err);
+int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);
+/* Rank 0's parameters, buffers and optimizer tensors to all ranks. */
+int trial_broadcast(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* A C trial as a client of the loop: fills the loop's table with the hooks of a det_trial_type. */
+#ifndef TRIAL_LOOP_H
+#define TRIAL_LOOP_H
+
+#include "det/trial.h"
+#include "loop.h"
+
+/* Whether a type can be run: version, required hooks, exactly one way to evaluate. `name` is for the
+ * message. Reads nothing but the version if that is another one. */
+int trial_type_check(const struct det_trial_type *type, const char *name, struct det_err *err);
+
+struct trial_run;
+/* `type` is borrowed and must have passed trial_type_check(). */
+struct trial_run *trial_run_create(const struct det_trial_type *type);
+void trial_run_destroy(struct trial_run *r); /* NULL ok; after loop_run() */
+/* What loop_run() takes; valid while r is. */
+struct det_loop_trial trial_run_client(struct trial_run *r);
+
+#endif

@@ -1,0 +1,220 @@
+/* state_dict.pth and trial_state.pkl: what of a trial is saved, and in which shape (PyTorch's). */
+#include "trial_context.h"
+#include "trial_state_impl.h"
+
+#include <stdio.h>
+
+#define STATE_FILE "state_dict.pth"
+#define STATE_FILE_OLD "state-dict.pth" /* as the documentation once called it */
+#define COUNTERS_FILE "trial_state.pkl"
+
+DET_DEFINE_CLEANUP(struct pth_doc *, pth_doc_destroy)
+
+/* ---- saving ---- */
+
+static struct pth_value *callbacks_state(struct det_trial_context *ctx, struct pth_doc *doc)
+{
+    struct pth_value *dict = pth_dict(doc);
+    for (size_t i = 0; i < ctx->callbacks.n; i++) {
+        struct trial_callback *c = ctx->callbacks.v[i];
+        det_cleanup(freep) char *text = c->cb.state_dict ? c->cb.state_dict(c->cb.self) : NULL;
+        if (text)
+            pth_put(doc, dict, c->name, pth_str(doc, text));
+    }
+    return dict;
+}
+
+static struct pth_value *rng_state(struct det_trial_context *ctx, struct pth_doc *doc)
+{
+    struct det_rng_state r = det_engine_rng_state(ctx->engine);
+    struct pth_value *dict = pth_dict(doc);
+    pth_put(doc, dict, "generator", pth_str(doc, "philox4x32-10"));
+    pth_put(doc, dict, "seed", pth_int(doc, (int64_t)r.seed));
+    pth_put(doc, dict, "calls", pth_int(doc, (int64_t)r.calls));
+    return dict;
+}
+
+static int models_state(struct det_trial_context *ctx, struct state_writer *w, struct pth_value *root)
+{
+    struct pth_value *list = pth_list(w->doc);
+    for (size_t i = 0; i < ctx->models.n; i++) {
+        struct pth_value *v = state_of_model(w, ctx->models.v[i]);
+        if (!v)
+            return DET_ENOMEM;
+        pth_push(w->doc, list, v);
+    }
+    pth_put(w->doc, root, "models_state_dict", list);
+    return 0;
+}
+
+static int optims_state(struct det_trial_context *ctx, struct state_writer *w, struct pth_value *root)
+{
+    struct pth_value *list = pth_list(w->doc), *lrs = pth_list(w->doc);
+    for (size_t i = 0; i < ctx->optims.n; i++) {
+        struct pth_value *v = state_of_optim(w, ctx->optims.v[i]);
+        if (!v)
+            return DET_ENOMEM;
+        pth_push(w->doc, list, v);
+    }
+    for (size_t i = 0; i < ctx->lrs.n; i++) {
+        struct pth_value *v = state_of_lr(w, ctx->lrs.v[i].lr);
+        if (!v)
+            return DET_ENOMEM;
+        pth_push(w->doc, lrs, v);
+    }
+    pth_put(w->doc, root, "optimizers_state_dict", list);
+    pth_put(w->doc, root, "lr_schedulers_state_dict", lrs);
+    return 0;
+}
+
+int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *err)
+{
+    det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
+    det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
+    struct state_writer w = {.doc = doc, .err = err};
+    struct pth_value *root = pth_dict(doc);
+    int rc = models_state(ctx, &w, root);
+    if (rc == 0)
+        rc = optims_state(ctx, &w, root);
+    if (rc < 0)
+        return rc;
+    pth_put(doc, root, "callbacks", callbacks_state(ctx, doc));
+    pth_put(doc, root, "rng_state", rng_state(ctx, doc));
+    if ((rc = trial_check(ctx, err)) < 0)
+        return rc;
+    return pth_save(path, root, err);
+}
+
+/* ---- loading ---- */
+
+/* The list under `key`, which must have as many entries as the trial has wrapped. */
+static const struct pth_value *state_list(const struct pth_value *root, const char *key, size_t n,
+                                          const char *what, struct det_err *err)
+{
+    const struct pth_value *list = pth_get(root, key);
+    if (pth_kind(list) != PTH_LIST)
+        det_fail(err, DET_EINVAL, "there is no list %s", key);
+    else if (pth_len(list) != n)
+        det_fail(err, DET_EINVAL, "%s has %zu entries, but the trial has %zu %s", key,
+                 pth_len(list), n, what);
+    else
+        return list;
+    return NULL;
+}
+
+static int load_models(struct det_trial_context *ctx, const struct pth_value *root,
+                       struct det_err *err)
+{
+    const struct pth_value *list =
+        state_list(root, "models_state_dict", ctx->models.n, "models", err);
+    int rc = list ? 0 : DET_EINVAL;
+    for (size_t i = 0; rc == 0 && i < ctx->models.n; i++)
+        if ((rc = state_to_model(pth_at(list, i), ctx->models.v[i], err)) < 0)
+            det_wrap(err, rc, "models_state_dict[%zu]", i);
+    return rc;
+}
+
+static int load_optims(struct det_trial_context *ctx, const struct pth_value *root,
+                       struct det_err *err)
+{
+    const struct pth_value *list =
+        state_list(root, "optimizers_state_dict", ctx->optims.n, "optimizers", err);
+    const struct pth_value *lrs =
+        list ? state_list(root, "lr_schedulers_state_dict", ctx->lrs.n, "LR schedulers", err) : NULL;
+    int rc = lrs ? 0 : DET_EINVAL;
+    for (size_t i = 0; rc == 0 && i < ctx->optims.n; i++)
+        if ((rc = state_to_optim(pth_at(list, i), ctx->optims.v[i], err)) < 0)
+            det_wrap(err, rc, "optimizers_state_dict[%zu]", i);
+    for (size_t i = 0; rc == 0 && i < ctx->lrs.n; i++)
+        if ((rc = state_to_lr(pth_at(lrs, i), ctx->lrs.v[i].lr, err)) < 0)
+            det_wrap(err, rc, "lr_schedulers_state_dict[%zu]", i);
+    return rc;
+}
+
+static void load_rng(struct det_trial_context *ctx, const struct pth_value *root)
+{
+    const struct pth_value *r = pth_get(root, "rng_state");
+    struct det_rng_state now = det_engine_rng_state(ctx->engine);
+    now.seed = (uint64_t)pth_as_int(pth_get(r, "seed"), (int64_t)now.seed);
+    now.calls = (uint64_t)pth_as_int(pth_get(r, "calls"), (int64_t)now.calls);
+    det_engine_set_rng_state(ctx->engine, now);
+}
+
+static void load_callbacks(struct det_trial_context *ctx, const struct pth_value *root)
+{
+    const struct pth_value *states = pth_get(root, "callbacks");
+    for (size_t i = 0; i < ctx->callbacks.n; i++) {
+        struct trial_callback *c = ctx->callbacks.v[i];
+        const char *text = pth_as_str(pth_get(states, c->name), NULL);
+        if (text && c->cb.load_state_dict)
+            c->cb.load_state_dict(c->cb.self, text);
+    }
+}
+
+static int load_file(const char *dir, struct pth_doc *doc, const struct pth_value **ret,
+                     struct det_err *err)
+{
+    det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
+    det_cleanup(freep) char *old = det_asprintf("%s/" STATE_FILE_OLD, dir);
+    int rc = pth_load(path, doc, ret, err);
+    if (rc == DET_ENOENT && pth_load(old, doc, ret, NULL) == 0)
+        return 0;
+    return rc;
+}
+
+int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err)
+{
+    det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
+    const struct pth_value *root = NULL;
+    int rc = load_file(dir, doc, &root, err);
+    if (rc < 0)
+        return rc;
+    if ((rc = load_models(ctx, root, err)) < 0 || (rc = load_optims(ctx, root, err)) < 0)
+        return det_wrap(err, rc, "%s/" STATE_FILE, dir);
+    load_rng(ctx, root);
+    load_callbacks(ctx, root);
+    return trial_check(ctx, err);
+}
+
+/* ---- trial_state.pkl ---- */
+
+static const struct {
+    const char *name;
+    size_t offset;
+} counters[] = {
+    {"trial_id", offsetof(struct loop_state, trial_id)},
+    {"last_ckpt", offsetof(struct loop_state, last_ckpt)},
+    {"step_id", offsetof(struct loop_state, step_id)},
+    {"last_val", offsetof(struct loop_state, last_val)},
+    {"batches_trained", offsetof(struct loop_state, batches_trained)},
+    {"epochs_trained", offsetof(struct loop_state, epochs_trained)},
+};
+
+int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err)
+{
+    det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
+    det_cleanup(freep) char *path = det_asprintf("%s/" COUNTERS_FILE, dir);
+    struct pth_value *dict = pth_dict(doc);
+    for (size_t i = 0; i < DET_ARRAY_LEN(counters); i++) {
+        int64_t v = *(const int64_t *)((const char *)s + counters[i].offset);
+        pth_put(doc, dict, counters[i].name, pth_int(doc, v));
+    }
+    return pth_save_pickle(path, dict, err);
+}
+
+int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err)
+{
+    det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
+    det_cleanup(freep) char *path = det_asprintf("%s/" COUNTERS_FILE, dir);
+    const struct pth_value *dict = NULL;
+    int rc = pth_load_pickle(path, doc, &dict, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < DET_ARRAY_LEN(counters); i++) {
+        int64_t v = pth_as_int(pth_get(dict, counters[i].name), -1);
+        if (v < 0)
+            return det_fail(err, DET_ECORRUPT, "%s: %s is not a count", path, counters[i].name);
+        *(int64_t *)((char *)ret + counters[i].offset) = v;
+    }
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* The state of one model, optimizer or scheduler as PyTorch's state_dict, and back. */
+#ifndef TRIAL_STATE_IMPL_H
+#define TRIAL_STATE_IMPL_H
+
+#include "det/optim.h"
+#include "pth.h"
+
+struct state_writer {
+    struct pth_doc *doc;
+    struct det_err *err;
+};
+
+/* Tensors are copied to ordinary memory of the document. NULL with *w->err: no memory, or the device
+ * failed. */
+struct pth_value *state_of_model(struct state_writer *w, struct det_module *m);
+struct pth_value *state_of_optim(struct state_writer *w, struct det_optim *o);
+struct pth_value *state_of_lr(struct state_writer *w, struct det_lr *lr);
+
+/* DET_EINVAL names what does not fit; the object may then hold a part of the state. */
+int state_to_model(const struct pth_value *state, struct det_module *m, struct det_err *err);
+int state_to_optim(const struct pth_value *state, struct det_optim *o, struct det_err *err);
+int state_to_lr(const struct pth_value *state, struct det_lr *lr, struct det_err *err);
+
+/* A tensor of a file as a host tensor of `dtype`; the caller unrefs it. NULL with *err. */
+struct det_tensor *state_tensor(const struct pth_value *v, enum det_dtype dtype,
+                                struct det_err *err);
+struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tensor *t);
+
+#endif

@@ -1,0 +1,117 @@
+/* Models: OrderedDict of name to tensor. */
+#include "mem.h"
+#include "trial_state_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum pth_dtype file_dtype(enum det_dtype dtype)
+{
+    return dtype == DET_I64 ? PTH_I64 : dtype == DET_U8 ? PTH_U8 : PTH_F32;
+}
+
+struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tensor *t)
+{
+    size_t bytes = det_tensor_bytes(t);
+    void *copy = pth_doc_try_alloc(w->doc, bytes + 1);
+    if (!copy) {
+        det_fail(w->err, DET_ENOMEM, "a copy of %zu bytes of state", bytes);
+        return NULL;
+    }
+    if (det_tensor_read(t, copy, bytes, w->err) < 0)
+        return NULL;
+    return pth_tensor(w->doc, file_dtype(det_tensor_dtype(t)), det_tensor_ndim(t),
+                      det_tensor_dims(t), copy);
+}
+
+struct pth_value *state_of_model(struct state_writer *w, struct det_module *m)
+{
+    size_t n;
+    const struct det_named_tensor *state = det_module_state(m, &n);
+    struct pth_value *dict = pth_ordered_dict(w->doc);
+    for (size_t i = 0; i < n; i++) {
+        struct pth_value *v = state_of_tensor(w, state[i].tensor);
+        if (!v)
+            return NULL;
+        pth_put(w->doc, dict, state[i].name, v);
+    }
+    return dict;
+}
+
+struct det_tensor *state_tensor(const struct pth_value *v, enum det_dtype dtype,
+                                struct det_err *err)
+{
+    if (pth_kind(v) != PTH_TENSOR) {
+        det_fail(err, DET_EINVAL, "it is a %s, not a tensor", pth_kind_name(pth_kind(v)));
+        return NULL;
+    }
+    struct det_tensor *t =
+        det_host_tensor(dtype, pth_tensor_ndim(v), pth_tensor_dims(v), err);
+    if (t && pth_tensor_read(v, dtype, det_tensor_data(t), det_tensor_bytes(t), err) < 0) {
+        det_tensor_unref(t);
+        return NULL;
+    }
+    return t;
+}
+
+/* A model saved under DistributedDataParallel has "module." before every name. */
+static const char *plain_name(const char *name, bool ddp)
+{
+    return ddp ? name + strlen("module.") : name;
+}
+
+static bool is_ddp(const struct pth_value *state)
+{
+    const struct pth_value *key;
+    for (size_t i = 0; pth_item(state, i, &key); i++)
+        if (strncmp(pth_as_str(key, ""), "module.", 7) != 0)
+            return false;
+    return pth_len(state) > 0;
+}
+
+static enum det_dtype dtype_in(const struct det_named_tensor *state, size_t n, const char *name,
+                               const struct pth_value *v)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(state[i].name, name) == 0)
+            return det_tensor_dtype(state[i].tensor);
+    return pth_tensor_dtype(v) == PTH_I64 ? DET_I64 : DET_F32;
+}
+
+/* Fills list[0..*n) from the file; what was made is in the list also on failure. */
+static int read_tensors(const struct pth_value *state, struct det_module *m,
+                        struct det_named_tensor *list, size_t *n, struct det_err *err)
+{
+    size_t known_n;
+    const struct pth_value *key, *v;
+    const struct det_named_tensor *known = det_module_state(m, &known_n);
+    bool ddp = is_ddp(state);
+    for (size_t i = 0; (v = pth_item(state, i, &key)) != NULL; i++) {
+        const char *name = pth_as_str(key, NULL);
+        if (!name)
+            return det_fail(err, DET_EINVAL, "a key that is not a string");
+        name = plain_name(name, ddp);
+        list[*n].name = name;
+        list[*n].tensor = state_tensor(v, dtype_in(known, known_n, name, v), err);
+        if (!list[*n].tensor)
+            return det_wrap(err, DET_EINVAL, "%s", name);
+        ++*n;
+    }
+    return 0;
+}
+
+int state_to_model(const struct pth_value *state, struct det_module *m, struct det_err *err)
+{
+    size_t n = 0;
+    if (pth_kind(state) != PTH_DICT)
+        return det_fail(err, DET_EINVAL, "a dict is needed, not a %s",
+                        pth_kind_name(pth_kind(state)));
+    struct det_named_tensor *list = det_zalloc((pth_len(state) + 1) * sizeof *list);
+    int rc = read_tensors(state, m, list, &n, err);
+    if (rc == 0)
+        rc = det_module_load_state(m, list, n, true, err);
+    for (size_t i = 0; i < n; i++)
+        det_tensor_unref(list[i].tensor);
+    free(list);
+    return rc;
+}

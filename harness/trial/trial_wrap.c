@@ -1,0 +1,161 @@
+/* Models, optimizers and schedulers of the trial; backward and step. */
+#include "trial_context.h"
+
+struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model)
+{
+    if (!model)
+        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_model: the model is NULL");
+    else
+        vec_push(&ctx->models, model);
+    return model;
+}
+
+struct det_optim *det_trial_wrap_optimizer(struct det_trial_context *ctx, struct det_optim *optim)
+{
+    if (!optim)
+        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: the optimizer is NULL");
+    else
+        vec_push(&ctx->optims, optim);
+    return optim;
+}
+
+static bool wrapped(const struct det_trial_context *ctx, const struct det_optim *o)
+{
+    for (size_t i = 0; i < ctx->optims.n; i++)
+        if (ctx->optims.v[i] == o)
+            return true;
+    return false;
+}
+
+struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct det_lr *lr,
+                                           enum det_step_mode mode, int64_t frequency)
+{
+    if (!lr) {
+        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_lr_scheduler: the scheduler is NULL");
+        return NULL;
+    }
+    if (!wrapped(ctx, det_lr_optim(lr)))
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_wrap_lr_scheduler: wrap the scheduler's optimizer first");
+    if (mode < DET_STEP_EVERY_EPOCH || mode > DET_STEP_EVERY_OPTIMIZER_STEP || frequency < 1)
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_wrap_lr_scheduler: step mode %d, frequency %lld (1 or more)",
+                   (int)mode, (long long)frequency);
+    vec_push(&ctx->lrs, (struct trial_lr){lr, mode, frequency});
+    return lr;
+}
+
+void det_trial_backward(struct det_trial_context *ctx, struct det_tensor *loss)
+{
+    if (!loss)
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_backward: the loss is NULL (does det_batch_tensor() ask for a field "
+                   "that the dataset does not have?)");
+    else
+        det_backward(ctx->engine, loss);
+}
+
+/* ---- step ---- */
+
+struct step {
+    struct det_trial_context *ctx;
+    struct det_optim *optim;
+    const struct det_step_options *options;
+};
+
+/* Changes the flat gradients of every model by fn; through host memory where they are on a device. */
+static int on_flat(struct step *s, int (*fn)(void *arg, float *v, size_t n, struct det_err *err),
+                   void *arg, struct det_err *err)
+{
+    for (size_t i = 0; i < s->ctx->models.n; i++) {
+        struct det_tensor *g = det_module_grads(s->ctx->models.v[i]);
+        size_t n = det_tensor_numel(g), bytes = n * sizeof(float);
+        if (!g)
+            return det_engine_error(s->ctx->engine, err);
+        if (det_tensor_is_host(g)) {
+            int rc = fn(arg, det_tensor_data(g), n, err);
+            if (rc < 0)
+                return rc;
+            continue;
+        }
+        det_cleanup(freep) float *host = det_try_alloc(bytes + 1);
+        if (!host)
+            return det_fail(err, DET_ENOMEM, "gradients of %zu bytes", bytes);
+        int rc = det_tensor_read(g, host, bytes, err);
+        if (rc == 0)
+            rc = fn(arg, host, n, err);
+        if (rc < 0 || (rc = det_tensor_write(g, host, bytes, err)) < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int mean_of(void *arg, float *v, size_t n, struct det_err *err)
+{
+    return comm_allreduce_mean_f32(arg, v, n, err);
+}
+
+static int scale_by(void *arg, float *v, size_t n, struct det_err *err)
+{
+    float factor = (float)*(double *)arg;
+    for (size_t i = 0; i < n; i++)
+        v[i] *= factor;
+    return 0;
+}
+
+static int on_reduce(void *self, struct comm *comm, struct det_err *err)
+{
+    return on_flat(self, mean_of, comm, err);
+}
+
+static int on_scale(void *self, double factor, struct det_err *err)
+{
+    return on_flat(self, scale_by, &factor, err);
+}
+
+static int on_clip(void *self, struct det_err *err)
+{
+    struct step *s = self;
+    const struct det_step_options *o = s->options;
+    for (size_t i = 0; i < s->ctx->models.n; i++) {
+        struct det_module *m = s->ctx->models.v[i];
+        if (o->clip_norm > 0)
+            det_clip_grad_norm(m, o->clip_norm);
+        if (o->clip_value > 0)
+            det_clip_grad_value(m, o->clip_value);
+        if (o->clip_grads)
+            o->clip_grads(o->clip_arg, m);
+    }
+    return trial_check(s->ctx, err);
+}
+
+static int on_step(void *self, struct det_err *err)
+{
+    struct step *s = self;
+    det_optim_step(s->optim);
+    return trial_check(s->ctx, err);
+}
+
+static int on_zero(void *self, struct det_err *err)
+{
+    struct step *s = self;
+    det_optim_zero_grad(s->optim);
+    return trial_check(s->ctx, err);
+}
+
+void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_optim *o,
+                                  const struct det_step_options *options)
+{
+    struct step s = {ctx, o, options};
+    bool clips = options->clip_norm > 0 || options->clip_value > 0 || options->clip_grads;
+    const struct loop_step_hooks hooks = {.self = &s, .reduce = on_reduce, .scale = on_scale,
+                                          .clip = clips ? on_clip : NULL, .step = on_step,
+                                          .zero = on_zero};
+    if (det_trial_failed(ctx))
+        return;
+    if (!wrapped(ctx, o)) {
+        trial_fail(ctx, DET_EINVAL, "det_trial_step_optimizer: the optimizer was not wrapped");
+        return;
+    }
+    loop_step_optimizer(ctx->loop, &hooks, options->keep_grads, det_trial_err(ctx));
+}
