@@ -64,7 +64,9 @@ def check_layers(top, files):
     owner = {}
     for f in files:
         if f.endswith(".h") and folder_of(f):
-            owner.setdefault(os.path.basename(f), set()).add(folder_of(f))
+            name = os.path.basename(f)
+            public = os.path.basename(os.path.dirname(f)) == "det"  # included as det/NAME only
+            owner.setdefault("det/" + name if public else name, set()).add(folder_of(f))
     for f in files:
         me = folder_of(f)
         if not me or f.startswith(ANYTHING):
@@ -74,10 +76,8 @@ def check_layers(top, files):
             m = re.match(r'\s*#\s*include\s+["<]([^">]+)[">]', line)
             if not m:
                 continue
-            homes = owner.get(os.path.basename(m.group(1)), set())
-            if m.group(1).startswith("det/"):
-                homes = {h for h in homes if h in ("base", "harness/include")}
-            elif line.lstrip("# include\t").startswith("<"):
+            homes = owner.get(m.group(1), set())
+            if "<" in line and not m.group(1).startswith("det/"):
                 continue
             if homes and not any(h == a or h.startswith(a + "/") for h in homes for a in allowed):
                 yield f, n, f"includes {m.group(1)} of {'/'.join(sorted(homes))}, which {me} may not see"
