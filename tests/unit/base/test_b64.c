@@ -11,8 +11,12 @@
 /* RFC 4648, section 10. */
 static void test_vectors(void **state)
 {
-    static const char *const v[][2] = {{"", ""},         {"f", "Zg=="},       {"fo", "Zm8="},
-                                       {"foo", "Zm9v"},  {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
+    static const char *const v[][2] = {{"", ""},
+                                       {"f", "Zg=="},
+                                       {"fo", "Zm8="},
+                                       {"foo", "Zm9v"},
+                                       {"foob", "Zm9vYg=="},
+                                       {"fooba", "Zm9vYmE="},
                                        {"foobar", "Zm9vYmFy"}};
     for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
         struct buf b = BUF_INIT, back = BUF_INIT;

@@ -43,8 +43,8 @@ static void test_crc32c(void **state)
 {
     assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283u); /* RFC 3720's check value */
     assert_int_equal(crc32c(crc32c(0, "1234", 4), "56789", 5), 0xe3069283u);
-    assert_int_equal(crc32c(0, "12345678901234567890", 20), crc32c(crc32c(0, "1", 1),
-                                                                   "2345678901234567890", 19));
+    assert_int_equal(crc32c(0, "12345678901234567890", 20),
+                     crc32c(crc32c(0, "1", 1), "2345678901234567890", 19));
 }
 
 static void test_rest(void **state)

@@ -65,8 +65,15 @@ static void test_write(void **state)
 
 static void test_parse_errors(void **state)
 {
-    static const char *const bad[] = {"", "{", "{\"a\":1,\"a\":2}", "[1] x", "nul", "[1e999]",
-                                      "\"\\u0000\"", "\"\xff\"", "99999999999999999999"};
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "{\"a\":1,\"a\":2}",
+                                      "[1] x",
+                                      "nul",
+                                      "[1e999]",
+                                      "\"\\u0000\"",
+                                      "\"\xff\"",
+                                      "99999999999999999999"};
     struct det_err err;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(json_parse(bad[i], strlen(bad[i]), &err));
