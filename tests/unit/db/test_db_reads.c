@@ -1,0 +1,348 @@
+/* Every read runs against a real PostgreSQL: statements, parameters and documents fit the tables. */
+#include "db_ckpt_read.h"
+#include "db_exp_edit.h"
+#include "db_exp_read.h"
+#include "db_log_read.h"
+#include "db_task_read.h"
+#include "db_trial_read.h"
+#include "json.h"
+#include "pg_private.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <string.h>
+
+static struct pg_private pg;
+static uv_loop_t loop;
+static struct db *db;
+
+struct got {
+    bool done;
+    int rc, rows;
+    char doc[4096], state[64], total[32], error[DET_ERR_TEXT_MAX];
+};
+
+/* Column c of the first row. */
+static void keep(char *out, size_t n, const struct db_result *r, int c)
+{
+    snprintf(out, n, "%s", db_rows(r) ? db_text(r, 0, c) : "");
+}
+
+static void on_list(void *arg, const struct db_result *r)
+{
+    struct got *g = arg;
+    *g = (struct got){.done = true, .rc = db_rc(r), .rows = db_rows(r)};
+    snprintf(g->error, sizeof g->error, "%s", db_error(r)->text);
+    if (g->rc == 0) {
+        keep(g->total, sizeof g->total, r, LIST_TOTAL);
+        keep(g->state, sizeof g->state, r, LIST_STATE);
+        keep(g->doc, sizeof g->doc, r, LIST_DOC);
+    }
+}
+
+static void on_row(void *arg, const struct db_result *r)
+{
+    struct got *g = arg;
+    *g = (struct got){.done = true, .rc = db_rc(r), .rows = db_rows(r)};
+    snprintf(g->error, sizeof g->error, "%s", db_error(r)->text);
+    if (g->rc == 0)
+        keep(g->doc, sizeof g->doc, r, 0);
+}
+
+static void on_second(void *arg, const struct db_result *r)
+{
+    struct got *g = arg;
+    on_row(g, r);
+    if (g->rc == 0)
+        keep(g->doc, sizeof g->doc, r, 1);
+}
+
+static void ok(struct got *g)
+{
+    assert_true(loop_until(&loop, &g->done, 10000));
+    if (g->rc)
+        print_error("%s\n", g->error);
+    assert_int_equal(g->rc, 0);
+}
+
+static void must_parse(const char *doc)
+{
+    struct det_err err;
+    JSON_OWN j = json_parse(doc, strlen(doc), &err);
+    assert_non_null(j);
+}
+
+static const char *const seed[] = {
+    "INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, labels, config, original_config, "
+    "model_def, searcher_metric) VALUES (7, 'j7', 1, 'ACTIVE', now(), 'Digits', '[\"a\",\"b\"]', "
+    "'{\"max_restarts\":1,\"searcher\":{\"name\":\"grid\"},\"resources\":{},\"checkpoint_storage\":{},"
+    "\"labels\":[]}', 'x: y', 'abc', 'loss')",
+    "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, restarts, hparams, start_time) "
+    "VALUES (9, 7, 'r', '9.t', 'ACTIVE', 1, 5, '{\"lr\":0.1}', now())",
+    "INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time) "
+    "VALUES ('9.t.1', '9.t', 7, 9, 1, 'PENDING', 1, now())",
+    "SELECT report_metrics(9, 1, 'validation', 10, '{\"validation_metrics\":{\"loss\":0.5}}', now())",
+    "SELECT report_metrics(9, 1, 'training', 10, '{\"avg_metrics\":{\"loss\":0.25},\"batch_metrics\":[{\"a\":1}]}', now())",
+    "INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, run_id, state, steps, "
+    "report_time, resources, bytes) VALUES ('c', 7, 9, '9.t', '9.t.1', 1, 'COMPLETED', 10, now(), "
+    "'{\"a\":5,\"d/\":0}', 5)",
+    "INSERT INTO task_logs (task_id, container_id, rank_id, level, time, log) "
+    "VALUES ('9.t', '0123456789', 3, 3, '2024-01-02T03:04:05.6Z', 'hello')",
+    "INSERT INTO profiler_metrics (trial_id, labels, batch) VALUES (9, '{\"name\":\"cpu\"}', '{}')",
+};
+
+static int start(void **state)
+{
+    struct det_err err = {0};
+    struct db_options o = {.conninfo = pg.uri};
+    if (pg_private_start(&pg) < 0)
+        return -1;
+    uv_loop_init(&loop);
+    if (db_migrate(pg.uri, &err) < 0 || db_create(&loop, &o, NULL, &db, &err) < 0) {
+        print_error("%s\n", err.text);
+        return -1;
+    }
+    for (size_t i = 0; i < DET_ARRAY_LEN(seed); i++)
+        if (db_query_now(db, seed[i], DB_ARGS, NULL, NULL, &err) < 0) {
+            print_error("%s\n", err.text);
+            return -1;
+        }
+    if (db_start(db, &err) < 0)
+        return -1;
+    struct got g = {.rc = DET_EUNAVAIL}; /* the readers connect in the loop */
+    for (int i = 0; i < 10000 && g.rc == DET_EUNAVAIL; i++) {
+        g.done = false;
+        db_exp_best_metric(db, 7, on_row, &g);
+        if (!loop_until(&loop, &g.done, 10000))
+            return -1;
+    }
+    return g.rc;
+}
+
+static void closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static int stop(void **state)
+{
+    bool done = false;
+    db_close(db, closed, &done);
+    loop_until(&loop, &done, 10000);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    pg_private_down(&pg);
+    return 0;
+}
+
+static void test_experiments(void **state)
+{
+    struct got g = {0};
+    db_exp_read(db, 7, on_second, &g);
+    ok(&g);
+    must_parse(g.doc);
+    assert_non_null(strstr(g.doc, "\"checkpointSize\": \"5\""));
+    assert_non_null(strstr(g.doc, "\"bestTrialId\": 9"));
+    struct db_exp_filter all = {.archived = -1};
+    for (int sort = 0; sort <= 17; sort++)
+        for (int desc = 0; desc < 2; desc++) {
+            g.done = false;
+            db_exp_list(db, &all, &(struct db_page){.sort = sort, .desc = desc}, on_list, &g);
+            ok(&g);
+            assert_string_equal(g.state, "ACTIVE");
+        }
+    struct db_exp_filter f = {.name = "dig", .labels = "[\"a\"]", .archived = 0,
+                              .states = "[\"ACTIVE\"]", .users = "[\"admin\"]", .user_ids = "[1]",
+                              .project_id = 1, .id_filter = "{\"gte\":7,\"lt\":8,\"incl\":[7],\"notIn\":[8]}",
+                              .ids = "[7]", .not_ids = "[9]"};
+    g.done = false;
+    db_exp_list(db, &f, &(struct db_page){0}, on_list, &g);
+    ok(&g);
+    assert_string_equal(g.total, "1");
+    f.labels = "[\"c\"]";
+    g.done = false;
+    db_exp_list(db, &f, &(struct db_page){.offset = -5, .limit = -1}, on_list, &g);
+    ok(&g);
+    assert_string_equal(g.total, "0");
+    assert_string_equal(g.doc, "");
+    g.done = false;
+    db_exp_find(db, &all, on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "7");
+}
+
+static void test_experiment_parts(void **state)
+{
+    struct got g = {0};
+    db_exp_model_def_b64(db, 7, on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "{\"b64Tgz\":\"YWJj\"}");
+    g.done = false;
+    db_exp_history(db, 7, on_row, &g);
+    ok(&g);
+    assert_non_null(strstr(g.doc, "\"searcherMetric\": 0.5"));
+    g.done = false;
+    db_exp_best_metric(db, 7, on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "0.5");
+    g.done = false;
+    db_exp_labels(db, 0, on_row, &g);
+    ok(&g);
+    assert_non_null(strstr(g.doc, "[\"a\", \"b\"]"));
+    g.done = false;
+    db_exp_owners(db, "[7]", on_row, &g);
+    ok(&g);
+    g.done = false;
+    db_exp_origin(db, &(struct db_exp_origin){.parent_id = 7, .source_trial_id = 9}, on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "1");
+}
+
+static void test_experiment_edits(void **state)
+{
+    struct got g = {0};
+    db_exp_edit(db, 7, &(struct db_exp_edit){.name = "n", .labels = "[\"z\"]",
+                .storage = "{\"save_trial_best\":2}", .resources = "{\"weight\":2}"}, on_row, &g);
+    ok(&g);
+    assert_int_equal(g.rows, 1);
+    g.done = false;
+    db_exp_archive(db, 7, true, on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "ACTIVE");
+    for (int add = 1; add >= 0; add--) {
+        g.done = false;
+        db_exp_label(db, 7, "new", add, on_row, &g);
+        ok(&g);
+        assert_string_equal(g.doc, add ? "{\"labels\": [\"z\", \"new\"]}" : "{\"labels\": [\"z\"]}");
+    }
+}
+
+static void test_trials(void **state)
+{
+    struct got g = {0};
+    db_trial_read(db, 9, on_second, &g);
+    ok(&g);
+    assert_non_null(strstr(g.doc, "\"restarts\": 1"));
+    assert_non_null(strstr(g.doc, "\"bestCheckpoint\": {"));
+    for (int sort = 0; sort <= 12; sort++) {
+        g.done = false;
+        db_trial_list(db, 7, "[\"ACTIVE\"]", &(struct db_page){.sort = sort, .desc = sort & 1}, on_list, &g);
+        ok(&g);
+        assert_string_equal(g.total, "1");
+    }
+    static const char *const totals[] = {"3", "1", "1", "2"};
+    for (int filter = 0; filter < 4; filter++) {
+        g.done = false;
+        db_workload_list(db, &(struct db_workloads){.trial_id = 9, .filter = filter, .batch_metrics = true},
+                         &(struct db_page){0}, on_list, &g);
+        ok(&g);
+        assert_string_equal(g.total, totals[filter]);
+    }
+    g.done = false;
+    db_workload_list(db, &(struct db_workloads){.trial_id = 9, .group = "validation", .sort_metric = "loss"},
+                     &(struct db_page){.desc = true}, on_list, &g);
+    ok(&g);
+    g.done = false;
+    db_metrics_read(db, "[9]", "training", -1, 0, on_row, &g);
+    ok(&g);
+    assert_int_equal(g.rows, 1);
+    g.done = false;
+    db_profile_read(db, 9, "{\"name\":\"cpu\"}", 0, on_row, &g);
+    ok(&g);
+    assert_int_equal(g.rows, 1);
+    g.done = false;
+    db_profile_series(db, 9, on_row, &g);
+    ok(&g);
+}
+
+static void test_checkpoints(void **state)
+{
+    struct got g = {0};
+    db_ckpt_read(db, "c", on_row, &g);
+    ok(&g);
+    must_parse(g.doc);
+    assert_non_null(strstr(g.doc, "\"searcherMetric\": 0.5"));
+    for (int sort = 0; sort <= 6; sort++) {
+        g.done = false;
+        db_ckpt_list(db, &(struct db_ckpt_filter){.exp_id = 7, .states = "[\"COMPLETED\"]"},
+                     &(struct db_page){.sort = sort}, on_list, &g);
+        ok(&g);
+        assert_string_equal(g.total, "1");
+    }
+    g.done = false;
+    db_ckpt_list(db, &(struct db_ckpt_filter){.trial_id = 9, .metric = "loss"}, &(struct db_page){0},
+                 on_list, &g);
+    ok(&g);
+    g.done = false;
+    db_ckpt_set_metadata(db, "c", "{\"k\":1}", on_row, &g);
+    ok(&g);
+    assert_non_null(strstr(g.doc, "\"metadata\": {\"k\": 1}"));
+    g.done = false;
+    db_ckpt_by_experiment(db, "[\"c\"]", on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "7");
+    g.done = false;
+    db_ckpt_of_experiment(db, 7, on_row, &g);
+    ok(&g);
+    g.done = false;
+    db_ckpt_patch(db, "[{\"uuid\":\"c\",\"resources\":{\"a\":5}}]", 7, on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "1");
+    g.done = false;
+    db_ckpt_read(db, "c", on_row, &g);
+    ok(&g);
+    assert_non_null(strstr(g.doc, "STATE_PARTIALLY_DELETED"));
+}
+
+static void test_logs_and_tasks(void **state)
+{
+    struct got g = {0};
+    struct db_log_filter f = {.task_id = "9.t", .trial_id = 9, .rank_ids = "[3]", .levels = "[3]",
+                              .search = "ell", .after_us = 1};
+    for (int desc = 0; desc < 2; desc++) {
+        f.desc = desc;
+        g.done = false;
+        db_log_read(db, &f, 0, 10, on_second, &g);
+        ok(&g);
+        assert_non_null(strstr(g.doc, "\"message\": \"[2024-01-02T03:04:05.600000Z] 01234567 [rank=3] || INFO: hello\\n\""));
+    }
+    g.done = false;
+    db_log_fields(db, "9.t", false, on_row, &g);
+    ok(&g);
+    assert_non_null(strstr(g.doc, "\"rankIds\": [3]"));
+    g.done = false;
+    db_task_read(db, "9.t", on_row, &g);
+    ok(&g);
+    assert_non_null(strstr(g.doc, "STATE_QUEUED"));
+    g.done = false;
+    db_task_read(db, "none", on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "");
+    g.done = false;
+    db_allocation_read(db, "9.t.1", on_row, &g);
+    ok(&g);
+    g.done = false;
+    db_accelerators_read(db, "9.t", on_row, &g);
+    ok(&g);
+    g.done = false;
+    db_task_context(db, "9.t", on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "{\"b64Tgz\":\"YWJj\"}");
+    for (int sort = 0; sort <= 8; sort++) {
+        g.done = false;
+        db_user_list(db, &(struct db_user_filter){.name = "ADM", .active = 1, .admin = -1},
+                     &(struct db_page){.sort = sort}, on_list, &g);
+        ok(&g);
+        assert_string_equal(g.total, "1");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_experiments), cmocka_unit_test(test_experiment_parts),
+        cmocka_unit_test(test_trials),      cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_logs_and_tasks), cmocka_unit_test(test_experiment_edits),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
