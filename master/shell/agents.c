@@ -1,8 +1,7 @@
 #include "agents.h"
 
-#include "agents_parse.h"
+#include "agents_event.h"
 #include "auth.h"
-#include "b64.h"
 #include "buf.h"
 #include "clk.h"
 #include "db.h"
@@ -16,10 +15,10 @@
 #include "uuid.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { HEARTBEAT_MS = 2000, DIAL_MS = 10000, EVENTS_BYTES_MAX = 4 << 20, AGENT_ID_MAX = 128 };
 
 struct order {
     struct order *next;
@@ -60,7 +59,7 @@ struct agents *agents_create(struct shell *sh)
     a->links = map_create();
     uv_timer_init(sh->loop, &a->beat);
     a->beat.data = a;
-    uv_timer_start(&a->beat, on_beat, HEARTBEAT_MS, HEARTBEAT_MS);
+    uv_timer_start(&a->beat, on_beat, LINK_HEARTBEAT_MS, LINK_HEARTBEAT_MS);
     return a;
 }
 
@@ -127,23 +126,16 @@ void agents_kill(struct agents *a, const struct core_kill *k)
     if (!l || a->stopped)
         return;
     struct order *o = order_add(l);
-    JSON_OWN j = json_object();
-    json_set(j, "seq", json_integer(o->seq));
-    json_set(j, "order", json_string("signal"));
-    json_set(j, "alloc", json_string(k->alloc_id));
-    json_set(j, "container", json_string(k->container ? k->container : ""));
-    json_set(j, "signal", json_string("KILL"));
+    JSON_OWN j = link_order_json(&(struct link_order){
+        .kind = LINK_SIGNAL, .seq = o->seq, .alloc = k->alloc_id, .signal = SIGKILL});
     order_ready(o, j);
 }
 
 static void order_send_start(struct order *o)
 {
-    JSON_OWN j = json_object();
-    json_set(j, "seq", json_integer(o->seq));
-    json_set(j, "order", json_string("start"));
-    json_set(j, "alloc", json_string(o->alloc_id));
-    json_set(j, "container", json_string(o->container));
-    json_set(j, "task", det_take(o->task));
+    JSON_OWN task = det_take(o->task);
+    JSON_OWN j = link_order_json(&(struct link_order){.kind = LINK_START, .seq = o->seq,
+        .alloc = o->alloc_id, .container = o->container, .task = task});
     order_ready(o, j);
 }
 
@@ -281,7 +273,7 @@ static void link_hello(struct link *l)
     stream_drop(l);
     orders_forget(l);
     l->here = true;
-    l->dial_by_ms = clk_mono_ms() + DIAL_MS;
+    l->dial_by_ms = clk_mono_ms() + LINK_SILENCE_MS;
 }
 
 struct ack {
@@ -300,83 +292,71 @@ static void on_acked(void *arg, const struct core_reply *r)
         http_reply(k->req, 200, text);
 }
 
-static int events_check(const json_t *body, const struct link *l, struct det_err *err)
-{
-    const char *boot = json_str(body, "boot", "");
-    int64_t protocol = json_int(body, "protocol", 1);
-    if (!uuid_is_valid(boot))
-        return det_fail(err, DET_EINVAL, "boot: not a UUID");
-    if (protocol != 1)
-        return det_fail(err, DET_EUNIMPL, "protocol %" PRId64 ": this master speaks 1", protocol);
-    if (!json_arr(body, "events") || json_array_size(json_arr(body, "events")) > AGENT_EVENTS_MAX)
-        return det_fail(err, DET_EINVAL, "events: missing, or more than %d", AGENT_EVENTS_MAX);
-    if (strcmp(boot, l->boot) && l->stream && !http_stream_is_gone(l->stream))
-        return det_fail(err, DET_ESTALE, "another live agent has the id %s", l->id);
-    return 0;
-}
-
-static int event_take(struct link *l, struct agent_event *e, struct det_err *err)
+static int event_take(struct link *l, const struct link_event *e, struct det_err *err)
 {
     if (l->seen >= 0 && e->seq <= l->seen)
         return 0; /* a repeat */
     if (l->seen >= 0 && e->seq != l->seen + 1)
         return det_fail(err, DET_ESTALE, "events skip from %" PRId64 " to %" PRId64, l->seen, e->seq);
     l->seen = e->seq;
-    if (e->is_hello)
+    if (e->kind == LINK_EV_HELLO)
         link_hello(l);
-    e->ev.agent_id = l->id;
-    driver_post(l->agents->sh->driver, &e->ev, NULL, NULL);
+    struct core_event ev;
+    agents_event_init(&ev, l->id, e);
+    driver_post(l->agents->sh->driver, &ev, NULL, NULL);
+    agents_event_finish(&ev);
     return 0;
 }
 
-/* All events are parsed before the first is taken, so a bad one half-applies nothing. */
-static int events_take(struct link *l, const json_t *events, struct det_err *err)
+static int events_take(struct agents *a, const char *id, const struct link_events *in, struct link **ret,
+                       struct det_err *err)
 {
-    size_t n = json_array_size(events);
-    struct agent_event *v = det_zalloc((n + 1) * sizeof *v);
+    struct link *l = *ret = link_of(a, id);
+    bool other = strcmp(in->boot, l->boot) != 0;
+    if (other && l->stream && !http_stream_is_gone(l->stream))
+        return det_fail(err, DET_ESTALE, "another live agent has the id %s", id);
+    if (other)
+        link_new_boot(l, in->boot);
     int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = agent_event_parse(json_array_get(events, i), &v[i], err);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = event_take(l, &v[i], err);
-    for (size_t i = 0; i < n; i++)
-        agent_event_finish(&v[i]);
-    free(v);
+    for (size_t i = 0; i < in->n && rc == 0; i++)
+        rc = event_take(l, &in->v[i], err);
     return rc;
 }
 
-static bool id_ok(const char *id)
+static void fail(struct http_req *req, const struct det_err *err)
 {
-    return *id && strlen(id) < AGENT_ID_MAX && strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
-                                                          "TUVWXYZ0123456789._-") == strlen(id);
+    if (err->code != DET_EUNIMPL) {
+        http_fail_err(req, err);
+        return;
+    }
+    JSON_OWN j = json_make("{s:{s:i, s:s, s:s}}", "error", "code", 12, "reason", "Unimplemented", "error",
+                           err->text);
+    det_cleanup(freep) char *text = json_text(j);
+    http_reply_with(req, &(struct http_answer){.status = 426}, text, strlen(text));
 }
 
 static void on_events(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
+    struct link_events in;
+    struct link *l = NULL;
     const char *id = http_param(req, "agent");
-    JSON_OWN body = json_parse(buf_str(&req->body), req->body.len, &err);
-    if (!body) {
-        http_fail(req, DET_EINVAL, "%s", err.text);
-        return;
-    }
-    if (!id_ok(id)) {
+    if (!link_id_is_valid(id)) {
         http_fail(req, DET_EINVAL, "agent id: letters, digits, '.', '_' and '-', at most %d",
-                  AGENT_ID_MAX - 1);
+                  LINK_ID_MAX - 1);
         return;
     }
     if (!db_is_up(sh->db)) {
         http_fail(req, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
         return;
     }
-    struct link *l = link_of(sh->agents, id);
-    int rc = events_check(body, l, &err);
-    if (rc == 0 && strcmp(json_str(body, "boot", ""), l->boot))
-        link_new_boot(l, json_str(body, "boot", ""));
-    if (rc == 0)
-        rc = events_take(l, json_arr(body, "events"), &err);
+    int rc = link_events_decode(buf_str(&req->body), req->body.len, &in, &err);
+    if (rc == 0) {
+        rc = events_take(sh->agents, id, &in, &l, &err);
+        link_events_finish(&in);
+    }
     if (rc < 0) {
-        http_fail_err(req, &err);
+        fail(req, &err);
         return;
     }
     struct ack *k = http_mem(req, sizeof *k);
@@ -403,7 +383,7 @@ static void on_orders(struct shell *sh, struct http_req *req)
 }
 
 const struct http_route agents_routes[] = {
-    {HTTP_POST, "/agent/v1/{agent}/events", HTTP_AUTH_AGENT, on_events, EVENTS_BYTES_MAX},
+    {HTTP_POST, "/agent/v1/{agent}/events", HTTP_AUTH_AGENT, on_events, LINK_BODY_MAX},
     {HTTP_GET, "/agent/v1/{agent}/orders", HTTP_AUTH_AGENT, on_orders, 0},
 };
 const size_t agents_routes_n = DET_ARRAY_LEN(agents_routes);

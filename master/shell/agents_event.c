@@ -1,0 +1,58 @@
+#include "agents_event.h"
+
+#include "mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static_assert((int)LINK_ROCM == (int)CORE_ROCM && (int)LINK_CPU == (int)CORE_CPU, "same order");
+static_assert((int)LINK_EXITED == (int)CORE_EXITED && (int)LINK_LOST == (int)CORE_LOST, "same order");
+static_assert((int)LINK_STARTING == (int)CORE_TASK_STARTING && (int)LINK_ENDED == (int)CORE_TASK_ENDED,
+              "same order");
+
+static struct core_task_in task_in(const struct link_task *t)
+{
+    return (struct core_task_in){
+        .alloc = t->alloc,
+        .container = t->container,
+        .state = (enum core_task_state)t->state,
+        .exit = {(enum core_exit_reason)t->exit.reason, t->exit.code, t->exit.signal, t->exit.rank,
+                 t->exit.text},
+    };
+}
+
+static struct core_hello hello_in(const struct link_hello *h)
+{
+    struct core_slot_in *slots = det_zalloc((h->slots_n + 1) * sizeof *slots);
+    struct core_task_in *tasks = det_zalloc((h->tasks_n + 1) * sizeof *tasks);
+    for (size_t i = 0; i < h->slots_n; i++) {
+        const struct link_slot *s = &h->slots[i];
+        slots[i] = (struct core_slot_in){s->id, (enum core_device)s->type, s->brand, s->uuid};
+    }
+    for (size_t i = 0; i < h->tasks_n; i++)
+        tasks[i] = task_in(&h->tasks[i]);
+    return (struct core_hello){h->version, h->pool,    h->addr, slots,
+                               h->slots_n, tasks, h->tasks_n};
+}
+
+void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e)
+{
+    *ev = (struct core_event){.agent_id = agent_id};
+    if (e->kind == LINK_EV_HELLO) {
+        ev->kind = CORE_EV_AGENT_HELLO;
+        ev->hello = hello_in(&e->hello);
+        return;
+    }
+    ev->kind = e->kind == LINK_EV_EXIT ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE;
+    ev->task = task_in(&e->task);
+    ev->alloc_id = e->task.alloc;
+    ev->container = e->task.container;
+}
+
+void agents_event_finish(struct core_event *ev)
+{
+    if (ev->kind != CORE_EV_AGENT_HELLO)
+        return;
+    free((void *)ev->hello.slots);
+    free((void *)ev->hello.tasks);
+}

@@ -1,0 +1,12 @@
+/* An agent's event (proto/link.h) as the core's. */
+#ifndef SHELL_AGENTS_EVENT_H
+#define SHELL_AGENTS_EVENT_H
+
+#include "core.h"
+#include "link.h"
+
+/* Strings are borrowed from e, the arrays of a hello are new: free by agents_event_finish. */
+void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e);
+void agents_event_finish(struct core_event *ev);
+
+#endif
