@@ -153,9 +153,13 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
 {
     uint32_t ms = (uint32_t)wait_ms;
     void *text = NULL;
-    size_t n;
-    if (s->fd < 0 || send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL) < 0 ||
-        recv_value(s, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL) < 0) {
+    size_t n = 0;
+    int rc = DET_EPEER;
+    if (s->fd >= 0) {
+        send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL); /* rank 0's last words may be */
+        rc = recv_value(s, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL); /* there already */
+    }
+    if (rc < 0) {
         broken(s, 0);
         buf_add_str(out, "rank 0 is gone or does not answer");
         return;

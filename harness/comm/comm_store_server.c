@@ -36,6 +36,7 @@ struct comm_store_server {
     struct map *values;        /* key -> struct value * */
     VEC(struct peer *) peers;
     bool *seen, *gone, *failed; /* by rank */
+    struct buf verdict;         /* the last one given */
 };
 
 static void reply(struct peer *p, const void *v, size_t n)
@@ -101,27 +102,48 @@ static void verdict(const struct comm_store_server *s, struct buf *out)
     }
 }
 
-/* Answers who asked, once every rank is accounted for or the time is up. Returns the next deadline. */
-static int64_t verdicts(struct comm_store_server *s)
+static bool all_accounted(const struct comm_store_server *s)
 {
-    bool all = true;
     for (int r = 0; r < s->size; r++)
-        all = all && (s->gone[r] || s->failed[r]);
-    int64_t now = clk_mono_ms(), next = INT64_MAX;
+        if (!s->gone[r] && !s->failed[r])
+            return false;
+    return true;
+}
+
+static void answer_verdicts(struct comm_store_server *s)
+{
+    buf_clear(&s->verdict);
+    verdict(s, &s->verdict);
     for (size_t i = 0; i < s->peers.n; i++) {
         struct peer *p = s->peers.v[i];
         if (!p->verdict_ms)
             continue;
-        if (all || now >= p->verdict_ms) {
-            det_cleanup(buf_finish) struct buf b = BUF_INIT;
-            verdict(s, &b);
-            p->verdict_ms = 0;
-            reply(p, buf_str(&b), b.len);
-        } else if (p->verdict_ms < next) {
-            next = p->verdict_ms;
-        }
+        p->verdict_ms = 0;
+        reply(p, buf_str(&s->verdict), s->verdict.len);
     }
-    return next;
+}
+
+/* Answers all who asked, once every rank is accounted for or the first one's time is up: so all get the
+ * same verdict. Returns the next deadline. */
+static int64_t verdicts(struct comm_store_server *s)
+{
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < s->peers.n; i++)
+        if (s->peers.v[i]->verdict_ms && s->peers.v[i]->verdict_ms < next)
+            next = s->peers.v[i]->verdict_ms;
+    if (next == INT64_MAX || (next > clk_mono_ms() && !all_accounted(s)))
+        return next;
+    answer_verdicts(s);
+    return INT64_MAX;
+}
+
+/* Rank 0 leaves after a failure: ranks that notice it only by that must not blame rank 0, so the verdict
+ * is there before they ask. */
+static void last_words(struct comm_store_server *s)
+{
+    for (size_t i = 0; s->verdict.len && i < s->peers.n; i++)
+        if (s->peers.v[i]->rank >= 0)
+            reply(s->peers.v[i], s->verdict.p, s->verdict.len);
 }
 
 static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *v, size_t n)
@@ -241,6 +263,7 @@ static void *serve(void *arg)
         if (fds.v[1].revents)
             on_connection(s);
     }
+    last_words(s);
     vec_free(&fds);
     return NULL;
 }
@@ -259,6 +282,7 @@ static void server_destroy(struct comm_store_server *s)
     map_destroy(s->values);
     det_closep(&s->listener);
     det_closep(&s->stop);
+    buf_finish(&s->verdict);
     free(s->seen);
     free(s->gone);
     free(s->failed);

@@ -1,0 +1,242 @@
+/* Collectives between real processes: values, uneven sizes, dead and hung peers, strangers. */
+#include "clk.h"
+#include "mem.h"
+#include "ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In a rank: a failed check ends it with the line as its exit code. */
+#define CHECK(x)                                                                                   \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static int check_reduce(struct comm *c, int rank, int size, size_t n)
+{
+    struct det_err err = {0};
+    float *v = det_alloc((n + 1) * sizeof *v);
+    float *again = det_alloc((n + 1) * sizeof *again);
+    for (int round = 0; round < 2; round++) {
+        float *w = round ? again : v;
+        for (size_t i = 0; i < n; i++)
+            w[i] = (float)(rank + 1) * 0.1f + (float)i;
+        CHECK(comm_allreduce_mean_f32(c, w, n, &err) == 0);
+    }
+    for (size_t i = 0; i < n; i++)
+        CHECK(fabsf(v[i] - ((float)(size + 1) * 0.05f + (float)i)) <= 1e-6f * (float)(i + 1));
+    CHECK(memcmp(v, again, n * sizeof *v) == 0);
+    struct comm_blobs all;
+    CHECK(comm_allgather(c, v, n * sizeof *v, &all, &err) == 0);
+    for (int r = 0; r < size; r++)
+        CHECK(all.bytes[r] == n * sizeof *v && memcmp(all.v[r], v, all.bytes[r]) == 0);
+    comm_blobs_finish(&all);
+    free(v);
+    free(again);
+    return 0;
+}
+
+static int check_gather(struct comm *c, int rank, int size, size_t unit)
+{
+    struct det_err err = {0};
+    struct comm_blobs all;
+    size_t n = unit * (size_t)rank; /* rank 0 has nothing */
+    char *mine = det_alloc(n + 1);
+    memset(mine, 'a' + rank, n);
+    CHECK(comm_allgather(c, mine, n, &all, &err) == 0);
+    CHECK(all.n == size);
+    for (int r = 0; r < size; r++) {
+        CHECK(all.bytes[r] == unit * (size_t)r);
+        for (size_t i = 0; i < all.bytes[r]; i++)
+            CHECK(((const char *)all.v[r])[i] == 'a' + r);
+    }
+    comm_blobs_finish(&all);
+    free(mine);
+    return 0;
+}
+
+static int check_broadcast(struct comm *c, int rank, int size)
+{
+    struct det_err err = {0};
+    for (int root = 0; root < size; root++) {
+        int v[3] = {rank, rank, rank};
+        CHECK(comm_broadcast(c, v, sizeof v, root, &err) == 0);
+        CHECK(v[0] == root && v[2] == root);
+    }
+    void *p = NULL;
+    size_t n = 9;
+    CHECK(comm_broadcast_bytes(c, rank ? NULL : "hello", rank ? 0 : 5, &p, &n, &err) == 0);
+    CHECK(n == 5 && strcmp(p, "hello") == 0);
+    free(p);
+    CHECK(comm_broadcast_bytes(c, "", 0, &p, &n, &err) == 0 && n == 0);
+    free(p);
+    return 0;
+}
+
+static int all_ops(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    CHECK(comm_open(&o, &c, &err) == 0);
+    CHECK(comm_rank(c) == rank && comm_size(c) == size);
+    static const size_t lengths[] = {0, 1, 3, 7, 1000, 300001};
+    for (size_t i = 0; i < DET_ARRAY_LEN(lengths); i++)
+        if (check_reduce(c, rank, size, lengths[i]))
+            return 1;
+    if (check_gather(c, rank, size, 0) || check_gather(c, rank, size, 1) ||
+        check_gather(c, rank, size, 70001) || check_broadcast(c, rank, size))
+        return 1;
+    CHECK(comm_barrier(c, &err) == 0);
+    comm_close(c);
+    return 0;
+}
+
+static void run_all_ops(int size)
+{
+    int codes[16];
+    ranks_run(size, all_ops, NULL, 60000, codes);
+    for (int r = 0; r < size; r++)
+        assert_int_equal(codes[r], 0);
+}
+
+static void one_rank(void **state)
+{
+    run_all_ops(1);
+}
+
+static void two_ranks(void **state)
+{
+    run_all_ops(2);
+}
+
+static void five_ranks(void **state)
+{
+    run_all_ops(5);
+}
+
+/* Rank 1 ends itself in the way of arg; the others must learn it, quickly and by name. */
+static int lose_rank_1(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    int signal = *(int *)arg;
+    float v = 1;
+    o.timeout_ms = 1000;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    CHECK(comm_barrier(c, &err) == 0);
+    if (rank == 1)
+        raise(signal);
+    int64_t start = clk_mono_ms();
+    int rc = comm_allreduce_mean_f32(c, &v, 1, &err);
+    CHECK(rc == DET_EPEER || rc == DET_ETIMEOUT);
+    CHECK(clk_mono_ms() - start < 5000);
+    CHECK(strstr(err.text, signal == SIGKILL ? "rank 1 is gone" : "rank 1 does not answer"));
+    CHECK(comm_barrier(c, &err) == rc); /* dead for good */
+    CHECK(strstr(err.text, "rank 1"));
+    comm_close(c);
+    return 0;
+}
+
+static void killed_peer(void **state)
+{
+    int codes[3], signal = SIGKILL;
+    ranks_run(3, lose_rank_1, &signal, 20000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 1000 + SIGKILL);
+    assert_int_equal(codes[2], 0);
+}
+
+static void hung_peer(void **state)
+{
+    int codes[3], signal = SIGSTOP;
+    ranks_run(3, lose_rank_1, &signal, 8000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], -1);
+    assert_int_equal(codes[2], 0);
+}
+
+static int stranger(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    o.join_timeout_ms = 1500;
+    if (rank == 1)
+        o.secret = "another run's";
+    int rc = comm_open(&o, &c, &err);
+    CHECK(rank == 1 ? rc == DET_EPERM : rc < 0); /* rank 0 waits in vain */
+    return 0;
+}
+
+static void wrong_secret(void **state)
+{
+    int codes[2];
+    ranks_run(2, stranger, NULL, 20000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
+static void nobody_there(void **state)
+{
+    struct det_err err;
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(1, 2, ranks_free_port());
+    o.join_timeout_ms = 100;
+    assert_int_equal(comm_open(&o, &c, &err), DET_ETIMEOUT);
+    assert_non_null(strstr(err.text, "rank 0 did not open"));
+    o.rank = 2;
+    assert_int_equal(comm_open(&o, &c, &err), DET_EINVAL);
+}
+
+static void environment(void **state)
+{
+    struct comm_options o;
+    struct det_err err;
+    unsetenv("WORLD_SIZE");
+    unsetenv("RANK");
+    assert_int_equal(comm_options_from_env(&o, &err), 0);
+    assert_int_equal(o.size, 1);
+    setenv("WORLD_SIZE", "4", 1);
+    setenv("RANK", "3", 1);
+    setenv("LOCAL_WORLD_SIZE", "2", 1);
+    setenv("DET_CHIEF_IP", "10.0.0.1", 1);
+    assert_int_equal(comm_options_from_env(&o, &err), 0);
+    assert_int_equal(o.rank, 3);
+    assert_int_equal(o.local_rank, 1);
+    assert_int_equal(o.port, 29400);
+    assert_string_equal(o.chief_host, "10.0.0.1");
+    setenv("RANK", "4", 1);
+    assert_int_equal(comm_options_from_env(&o, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "RANK=4"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank),
+        cmocka_unit_test(two_ranks),
+        cmocka_unit_test(five_ranks),
+        cmocka_unit_test(killed_peer),
+        cmocka_unit_test(hung_peer),
+        cmocka_unit_test(wrong_secret),
+        cmocka_unit_test(nobody_there),
+        cmocka_unit_test(environment),
+    };
+    return cmocka_run_group_tests_name("comm", tests, NULL, NULL);
+}
