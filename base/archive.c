@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define PATH_LEN_MAX 4096
-#define ENTRIES_MAX 200000 /* a gzip of empty files is tiny: a limit of bytes would not hold it */
+#define ENTRIES_MAX  200000 /* a gzip of empty files is tiny: a limit of bytes would not hold it */
 
 int archive_check_path(const char *path, struct det_err *err)
 {
@@ -88,7 +88,7 @@ int archive_writer_add(struct archive_writer *w, const struct archive_file *f, s
     archive_entry_free(e);
     if (ok == ARCHIVE_OK && !f->is_dir && f->len)
         ok = archive_write_data(w->a, f->data, f->len) == (la_ssize_t)f->len ? ARCHIVE_OK
-                                                                              : ARCHIVE_FATAL;
+                                                                             : ARCHIVE_FATAL;
     if (ok != ARCHIVE_OK)
         return det_fail(err, DET_EIO, "archive \"%s\": %s", f->path, archive_error_string(w->a));
     return 0;

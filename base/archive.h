@@ -1,6 +1,6 @@
 /*
- * tar.gz archives of a model context (libarchive). Every entry is checked: relative, no "..", regular
- * file or directory, total size bounded. Extraction happens beneath a directory descriptor.
+ * tar.gz archives of a model context (libarchive). Every entry is checked: relative, no "..",
+ * regular file or directory, total size bounded. Extraction happens beneath a directory descriptor.
  */
 #ifndef BASE_ARCHIVE_H
 #define BASE_ARCHIVE_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 struct archive_file {
-    const char *path;  /* relative, '/' separated */
+    const char *path; /* relative, '/' separated */
     bool is_dir;
-    uint32_t mode;     /* permission bits; setuid, setgid and sticky are dropped */
+    uint32_t mode; /* permission bits; setuid, setgid and sticky are dropped */
     int64_t mtime_s;
     const void *data;
     size_t len;

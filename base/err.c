@@ -4,11 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Where a text that fills its room may end without cutting a UTF-8 character in two: answers carry
+ * the text as JSON. */
+static size_t whole_chars(const char *text, size_t n)
+{
+    size_t start = n;
+    while (start > 0 && n - start < 4 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start == 0)
+        return n;
+    unsigned char lead = (unsigned char)text[start - 1];
+    size_t want = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    return n - (start - 1) < want ? start - 1 : n;
+}
+
 static void set_text(struct det_err *err, int code, const char *text)
 {
     size_t n = strlen(text);
-    if (n >= sizeof err->text)
-        n = sizeof err->text - 1;
+    if (n >= sizeof err->text - 1)
+        n = whole_chars(text, sizeof err->text - 1);
     memcpy(err->text, text, n);
     err->text[n] = '\0';
     err->code = code;

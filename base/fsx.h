@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-int fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out, struct det_err *err);
+int fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out,
+                  struct det_err *err);
 /* write to a temporary name, fsync, rename, fsync the directory. */
 int fsx_write_atomic(int dirfd, const char *path, const void *p, size_t n, mode_t mode,
                      struct det_err *err);
@@ -20,9 +21,11 @@ int fsx_remove_tree(int dirfd, const char *path, struct det_err *err);
 int fsx_open_beneath(int dirfd, const char *path, int flags, mode_t mode, struct det_err *err);
 int fsx_write_all(int fd, const void *p, size_t n, struct det_err *err);
 /* Calls fn for each file and directory below dirfd, depth first, sorted by name; path is relative,
- * directories end in '/' and come before what they hold. Links and special files are passed over. */
-int fsx_walk(int dirfd, int (*fn)(void *arg, const char *path, bool is_dir, uint64_t bytes,
-                                  struct det_err *err),
+ * directories end in '/' and come before what they hold. Links and special files are
+ * passed over. */
+int fsx_walk(int dirfd,
+             int (*fn)(void *arg, const char *path, bool is_dir, uint64_t bytes,
+                       struct det_err *err),
              void *arg, struct det_err *err);
 
 #endif

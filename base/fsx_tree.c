@@ -13,13 +13,14 @@
 
 /* One descriptor is open per level; deeper trees are no one's real work. */
 #define WALK_DEPTH_MAX 128
-/* Below this depth removal moves a directory up instead of going down: no tree is too deep for it. */
+/* Below this depth removal moves a directory up instead of going down: no tree is too deep. */
 #define REMOVE_DEPTH_MAX 64
 
 static int failed(struct det_err *err, const char *what, const char *path)
 {
-    int code = errno == ENOENT ? DET_ENOENT : errno == EACCES || errno == EPERM ? DET_EPERM
-                                                                                : DET_EIO;
+    int code = errno == ENOENT                     ? DET_ENOENT
+               : errno == EACCES || errno == EPERM ? DET_EPERM
+                                                   : DET_EIO;
     return det_fail(err, code, "%s %s: %s", what, path, strerror(errno));
 }
 
@@ -46,7 +47,8 @@ int fsx_mkdirs(int dirfd, const char *path, mode_t mode, struct det_err *err)
 {
     bool trusted = dirfd == AT_FDCWD;
     if (!trusted && *path == '/')
-        return det_fail(err, DET_EINVAL, "create directory %s: the path leaves its directory", path);
+        return det_fail(err, DET_EINVAL, "create directory %s: the path leaves its directory",
+                        path);
     det_cleanup(det_closep) int at = -1;
     if (*path == '/' && (at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
         return failed(err, "open", "/");
@@ -57,8 +59,8 @@ int fsx_mkdirs(int dirfd, const char *path, mode_t mode, struct det_err *err)
         if (n == 0)
             continue;
         int from = at >= 0 ? at : dirfd;
-        int next = trusted ? make_trusted(from, name, mode, err)
-                           : make_and_open(from, name, mode, err);
+        int next =
+            trusted ? make_trusted(from, name, mode, err) : make_and_open(from, name, mode, err);
         if (next < 0)
             return det_wrap(err, next, "%s", path);
         det_closep(&at);
@@ -103,7 +105,8 @@ static int remove_dir(struct removal *r, int at, const char *name, int depth, st
     int rc = remove_below(r, fd, depth + 1, err); /* takes fd */
     if (rc < 0)
         return det_wrap(err, rc, "%s", name);
-    return unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? failed(err, "remove", name) : 0;
+    return unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? failed(err, "remove", name)
+                                                                   : 0;
 }
 
 static int remove_entry(struct removal *r, int at, const char *name, int depth, struct det_err *err)

@@ -126,13 +126,15 @@ json_t *json_i64s(int64_t v)
     return json_string(text);
 }
 
-/* Bytes of the well-formed UTF-8 character at p (RFC 3629, table of Unicode 3-7), 0 if ill-formed. */
+/* Bytes of the well-formed UTF-8 character at p (RFC 3629), 0 if ill-formed. */
 static size_t utf8_len(const unsigned char *p, size_t n)
 {
     if (p[0] < 0x80)
         return p[0] ? 1 : 0; /* a NUL would end the text for every reader in C */
-    size_t len = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3
-                 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+    size_t len = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
+                 : (p[0] & 0xf0) == 0xe0        ? 3
+                 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+                                                : 0;
     if (len == 0 || len > n)
         return 0;
     for (size_t i = 1; i < len; i++)

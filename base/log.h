@@ -1,6 +1,6 @@
-/* The log of a daemon or a harness: one line a record on stderr, in the form that log viewers split:
- * "2026-01-02T03:04:05.678901Z INFO master: listening on 127.0.0.1:8080". Only edges log; libraries
- * return errors. */
+/* The log of a daemon or a harness: one line a record on stderr, in the form that log viewers
+ * split: "2026-01-02T03:04:05.678901Z INFO master: listening on 127.0.0.1:8080". Only edges log;
+ * libraries return errors. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -1,7 +1,7 @@
 /*
  * One table serves both maps: a dense array of entries in insertion order, and an index of slots by
- * linear probing. A removed entry stays in the array, dead, until the next rebuild, so that the order
- * of the others holds and a probe never stops early.
+ * linear probing. A removed entry stays in the array, dead, until the next rebuild, so that the
+ * order of the others holds and a probe never stops early.
  */
 #include "map.h"
 

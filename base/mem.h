@@ -1,6 +1,6 @@
 /*
- * Small allocations abort on exhaustion; whatever a user or a model sizes (tensors, bodies, batches)
- * must use det_try_alloc() and report DET_ENOMEM.
+ * Small allocations abort on exhaustion; whatever a user or a model sizes (tensors, bodies,
+ * batches) must use det_try_alloc() and report DET_ENOMEM.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-void *det_alloc(size_t bytes);                            /* never NULL, not cleared */
-void *det_zalloc(size_t bytes);                           /* never NULL, cleared */
-void *det_realloc(void *p, size_t bytes);                 /* never NULL (bytes > 0) */
-void *det_reallocarray(void *p, size_t n, size_t bytes);  /* aborts on overflow */
-char *det_strdup(const char *s);                          /* NULL in, NULL out */
+void *det_alloc(size_t bytes);                           /* never NULL, not cleared */
+void *det_zalloc(size_t bytes);                          /* never NULL, cleared */
+void *det_realloc(void *p, size_t bytes);                /* never NULL (bytes > 0) */
+void *det_reallocarray(void *p, size_t n, size_t bytes); /* aborts on overflow */
+char *det_strdup(const char *s);                         /* NULL in, NULL out */
 char *det_strndup(const char *s, size_t n);
 char *det_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *det_memdup(const void *p, size_t bytes);
-void *det_try_alloc(size_t bytes);                        /* NULL when out of memory */
+void *det_try_alloc(size_t bytes); /* NULL when out of memory */
 
 /* Cleanup attribute for every local that owns: det_cleanup(freep) char *s = ... */
 #define det_cleanup(fn) __attribute__((cleanup(fn)))
@@ -39,7 +39,7 @@ static inline void freep(void *p)
 }
 void det_closep(int *fd); /* closes *fd if >= 0 */
 
-#define DET_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define DET_ARRAY_LEN(a)              (sizeof(a) / sizeof((a)[0]))
 #define container_of(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
 #endif

@@ -11,8 +11,8 @@ void mt19937_seed(struct mt19937 *r, uint32_t seed)
 static void refill(struct mt19937 *r)
 {
     for (uint32_t i = 0; i < 624; i++) {
-        uint32_t y = (r->mt[i] & UINT32_C(0x80000000)) |
-                     (r->mt[(i + 1) % 624] & UINT32_C(0x7fffffff));
+        uint32_t y =
+            (r->mt[i] & UINT32_C(0x80000000)) | (r->mt[(i + 1) % 624] & UINT32_C(0x7fffffff));
         r->mt[i] = r->mt[(i + 397) % 624] ^ (y >> 1) ^ (y & 1 ? UINT32_C(0x9908b0df) : 0);
     }
     r->pos = 0;

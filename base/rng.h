@@ -1,9 +1,9 @@
 /*
  * Random numbers, all pure functions of explicit state.
- * mt19937: NumPy's legacy RandomState stream (Matsumoto & Nishimura 1998), used by the searchers and
- *   the reproducible samplers.
- * philox: counter-based Philox4x32-10 (Salmon et al. 2011), used by dropout and the initialisers: the
- *   draw is a function of (key, counter), so nothing needs to be saved but the counter.
+ * mt19937: NumPy's legacy RandomState stream (Matsumoto & Nishimura 1998), used by the searchers
+ * and the reproducible samplers. philox: counter-based Philox4x32-10 (Salmon et al. 2011), used by
+ * dropout and the initialisers: the draw is a function of (key, counter), so nothing needs to be
+ * saved but the counter.
  */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H

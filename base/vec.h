@@ -1,5 +1,5 @@
-/* A typed growable array: VEC(struct trial *) trials = {0}; vec_push(&trials, t); vec_free(&trials).
- * Elements are moved by memcpy; pointers into it die at the next push. */
+/* A typed growable array: VEC(struct trial *) trials = {0}; vec_push(&trials, t);
+ * vec_free(&trials). Elements are moved by memcpy; pointers into it die at the next push. */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 

@@ -78,7 +78,7 @@ int expconf_partial(const json_t *raw, json_t **ret, struct det_err *err)
     return 0;
 }
 
-/* The map at the dotted path up to its last part, made as needed; NULL where something else stands. */
+/* The map at the dotted path up to its last part, made as needed; NULL where something else is. */
 static json_t *parent_of(json_t *config, const char *path, size_t len, const char **ret_last)
 {
     json_t *at = config;
@@ -94,7 +94,8 @@ static json_t *parent_of(json_t *config, const char *path, size_t len, const cha
         if (!*name || (next && !json_is_object(next) && !json_is_null(next)))
             return NULL;
         if (!json_is_object(next)) {
-            json_set(at, name, json_object());
+            if (json_object_set_new(at, name, json_object()) < 0)
+                return NULL; /* the name is not UTF-8 */
             next = json_object_get(at, name);
         }
         at = next;
@@ -106,8 +107,9 @@ int expconf_override(json_t *config, const char *assignment, struct det_err *err
 {
     const char *equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
-        return det_fail(err, DET_EINVAL, "expected a key, = and a value, e.g. "
-                                         "searcher.max_length.batches=100");
+        return det_fail(err, DET_EINVAL,
+                        "expected a key, = and a value, e.g. "
+                        "searcher.max_length.batches=100");
     size_t len = (size_t)(equals - assignment);
     json_t *value = NULL;
     int rc = yamljson_parse(equals + 1, strlen(equals + 1), &value, err);
@@ -117,7 +119,8 @@ int expconf_override(json_t *config, const char *assignment, struct det_err *err
     json_t *parent = parent_of(config, assignment, len, &last);
     det_cleanup(freep) char *name = parent ? det_strndup(last, (size_t)(equals - last)) : NULL;
     if (!parent || !*name || json_object_set(parent, name, value) < 0)
-        rc = det_fail(err, DET_EINVAL, "%.*s: no such place: a part of the path is empty or no map",
+        rc = det_fail(err, DET_EINVAL,
+                      "%.*s: no such place: a part of the path is empty, not UTF-8 or no map",
                       (int)(len > 200 ? 200 : len), assignment);
     json_decref(value);
     return rc;

@@ -2,13 +2,14 @@
  * The experiment configuration: YAML in, the complete stored JSON out, and a typed view of what the
  * master decides by.
  *
- * Stages: read (yamljson) -> check the raw form against one const table (expconf_schema.c), gathering
- * every mistake -> normalise to full forms (constants, images, variables, devices, sizes) -> merge
- * what stands below (templates, the master's settings) -> check that what is required is there ->
- * fill in the defaults. The stored form is a fixed point: parsing it again gives itself. Its keys are
- * sorted at every level.
- * What this version lacks (searchers but single, random and grid; stores but shared_fs and directory)
- * is checked as the rest and then refused by name.
+ * Stages: read (yamljson) -> check the raw form against one const table (expconf_schema.c),
+ * gathering every mistake -> normalise to full forms (constants, images, variables, devices, sizes)
+ * -> merge what stands below (templates, the master's settings) -> check that what is required is
+ * there -> fill in the defaults. The stored form is a fixed point: parsing it again gives itself.
+ * Its keys are sorted at every level.
+ *
+ * What this version lacks (searchers but single, random and grid; stores but shared_fs and
+ * directory) is checked as the rest and then refused by name.
  */
 #ifndef PROTO_EXPCONF_H
 #define PROTO_EXPCONF_H
@@ -30,8 +31,8 @@ struct expconf_defaults {
     bool unmanaged;     /* no entrypoint is required */
 };
 
-/* One experiment's configuration, complete. errs (may be NULL, else initialised) takes every mistake;
- * err the first ones. *ret_config is a new reference. DET_EINVAL, DET_ETOOBIG. */
+/* One experiment's configuration, complete. errs (may be NULL, else initialised) takes every
+ * mistake; err the first ones. *ret_config is a new reference. DET_EINVAL, DET_ETOOBIG. */
 int expconf_parse(const char *yaml, size_t len, const struct expconf_defaults *d,
                   json_t **ret_config, struct mistakes *errs, struct det_err *err);
 /* The same from parsed JSON (borrowed, unchanged). */
@@ -57,19 +58,19 @@ enum expconf_store { EXPCONF_SHARED_FS, EXPCONF_DIRECTORY };
  * view holds a reference to it until expconf_finish(). */
 struct expconf {
     json_t *config;
-    const char *name, *description; /* description NULL if none */
+    const char *name, *description;  /* description NULL if none */
     const char *workspace, *project; /* "" if none */
     const json_t *labels;
-    const json_t *entrypoint;      /* a string or a list of strings; NULL if unmanaged without one */
+    const json_t *entrypoint; /* a string or a list of strings; NULL if unmanaged without one */
     const json_t *hyperparameters; /* normalised space */
 
     enum expconf_searcher searcher;
     const char *metric;
     bool smaller_is_better;
     struct length max_length;
-    int64_t max_trials;            /* single: 1; grid: its points */
-    int64_t max_concurrent_trials; /* 0: unlimited; single: 1 */
-    int64_t source_trial_id;       /* 0: none */
+    int64_t max_trials;                 /* single: 1; grid: its points */
+    int64_t max_concurrent_trials;      /* 0: unlimited; single: 1 */
+    int64_t source_trial_id;            /* 0: none */
     const char *source_checkpoint_uuid; /* NULL: none */
 
     int64_t slots_per_trial;
@@ -81,14 +82,14 @@ struct expconf {
     int64_t max_restarts;
     uint32_t experiment_seed;
     struct length min_validation_period, min_checkpoint_period; /* n == 0: never */
-    int64_t scheduling_unit;  /* batches */
+    int64_t scheduling_unit;                                    /* batches */
     int64_t records_per_epoch;
     bool perform_initial_validation, debug;
     enum expconf_policy checkpoint_policy;
 
     enum expconf_store store;
-    const char *store_host_path;    /* shared_fs */
-    const char *store_storage_path; /* shared_fs; NULL: host_path itself */
+    const char *store_host_path;      /* shared_fs */
+    const char *store_storage_path;   /* shared_fs; NULL: host_path itself */
     const char *store_container_path; /* directory */
     int64_t save_experiment_best, save_trial_best, save_trial_latest;
 };

@@ -23,8 +23,11 @@ static bool all_whole(const json_t *v)
     size_t i;
     json_t *item;
     int64_t n;
-    json_array_foreach(v, i, item) if (!expconf_whole(item, &n) || n < 1 || n > INT32_MAX)
-        return false;
+    json_array_foreach(v, i, item)
+    {
+        if (!expconf_whole(item, &n) || n < 1 || n > INT32_MAX)
+            return false;
+    }
     return json_is_array(v);
 }
 

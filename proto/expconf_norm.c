@@ -1,5 +1,5 @@
-/* From the forms people write to the full forms; and the defaults. Both leave alone what they do not
- * understand: the checks have complained about it. */
+/* From the forms people write to the full forms; and the defaults. Both leave alone what they do
+ * not understand: the checks have complained about it. */
 #include "expconf_schema.h"
 
 #include "hparam.h"
@@ -136,8 +136,7 @@ static void fill_key(struct expconf_walk *w, const struct expconf_key *key, json
     if (!key->fallback || (v && !by_kind))
         return;
     const char *dot = strrchr(key->path, '.');
-    det_cleanup(freep) char *prefix =
-        det_strndup(key->path, dot ? (size_t)(dot - key->path) : 0);
+    det_cleanup(freep) char *prefix = det_strndup(key->path, dot ? (size_t)(dot - key->path) : 0);
     const char *kind_key = expconf_kind_key(prefix);
     if (kind_key && !expconf_key_takes(key, json_str(obj, kind_key, NULL)))
         return;

@@ -55,22 +55,21 @@ static bool above_zero(const json_t *v)
 
 /* ---- the table ---- */
 
-#define OBJ(p, dflt) .path = p, .type = EXPCONF_OBJECT, .fallback = dflt
-#define STR(p, dflt) .path = p, .type = EXPCONF_STR, .fallback = dflt
-#define STRS(p, dflt) .path = p, .type = EXPCONF_STRS, .fallback = dflt, .example = "[a, b]"
-#define BOOL(p, dflt) .path = p, .type = EXPCONF_BOOL, .fallback = dflt
+#define OBJ(p, dflt)         .path = p, .type = EXPCONF_OBJECT, .fallback = dflt
+#define STR(p, dflt)         .path = p, .type = EXPCONF_STR, .fallback = dflt
+#define STRS(p, dflt)        .path = p, .type = EXPCONF_STRS, .fallback = dflt, .example = "[a, b]"
+#define BOOL(p, dflt)        .path = p, .type = EXPCONF_BOOL, .fallback = dflt
 #define INT(p, dflt, lo, hi) .path = p, .type = EXPCONF_INT, .fallback = dflt, .min = lo, .max = hi
-#define ANY(p) .path = p, .type = EXPCONF_ANY
-#define ENUM(p, dflt, words)                                                                       \
-    .path = p, .type = EXPCONF_ENUM, .fallback = dflt, .choices = words
-#define NEEDED .required = true
-#define EXAMPLE(text) .example = text
-#define ABSOLUTE .ok = absolute, .rule = "an absolute path", .example = "/data"
-#define NOT_EMPTY .ok = not_empty, .rule = "text that is not empty"
-#define BUILT_IN "single random grid adaptive_asha async_halving"
-#define MANY "random adaptive_asha async_halving"
-#define HALVING "adaptive_asha async_halving"
-#define IMAGES "determinedai/environments:"
+#define ANY(p)               .path = p, .type = EXPCONF_ANY
+#define ENUM(p, dflt, words) .path = p, .type = EXPCONF_ENUM, .fallback = dflt, .choices = words
+#define NEEDED               .required = true
+#define EXAMPLE(text)        .example = text
+#define ABSOLUTE             .ok = absolute, .rule = "an absolute path", .example = "/data"
+#define NOT_EMPTY            .ok = not_empty, .rule = "text that is not empty"
+#define BUILT_IN             "single random grid adaptive_asha async_halving"
+#define MANY                 "random adaptive_asha async_halving"
+#define HALVING              "adaptive_asha async_halving"
+#define IMAGES               "determinedai/environments:"
 
 const struct expconf_key expconf_keys[] = {
     {STR("name", NULL), NEEDED, NOT_EMPTY, EXAMPLE("my experiment")},
@@ -78,9 +77,13 @@ const struct expconf_key expconf_keys[] = {
     {STRS("labels", "[]")},
     {STR("workspace", "\"\"")},
     {STR("project", "\"\"")},
-    {.path = "entrypoint", .type = EXPCONF_ENTRYPOINT, .fallback = "null",
+    {.path = "entrypoint",
+     .type = EXPCONF_ENTRYPOINT,
+     .fallback = "null",
      EXAMPLE("model_def:MyTrial")},
-    {.path = "hyperparameters", .type = EXPCONF_HPARAMS, .fallback = "{}",
+    {.path = "hyperparameters",
+     .type = EXPCONF_HPARAMS,
+     .fallback = "{}",
      EXAMPLE("{global_batch_size: 64}")},
     {OBJ("searcher", NULL), NEEDED,
      EXAMPLE("{name: single, metric: validation_loss, max_length: {batches: 1000}}")},
@@ -91,18 +94,29 @@ const struct expconf_key expconf_keys[] = {
     {STR("searcher.metric", NULL), NEEDED, NOT_EMPTY, EXAMPLE("validation_loss")},
     {BOOL("searcher.smaller_is_better", "true")},
     {INT("searcher.source_trial_id", "null", 1, INT32_MAX)},
-    {STR("searcher.source_checkpoint_uuid", "null"), .ok = is_uuid, .rule = "the uuid of a checkpoint"},
-    {.path = "searcher.max_length", .type = EXPCONF_MAX_LENGTH, NEEDED, .kinds = BUILT_IN,
+    {STR("searcher.source_checkpoint_uuid", "null"), .ok = is_uuid,
+     .rule = "the uuid of a checkpoint"},
+    {.path = "searcher.max_length",
+     .type = EXPCONF_MAX_LENGTH,
+     NEEDED,
+     .kinds = BUILT_IN,
      EXAMPLE("{batches: 1000}")},
     {INT("searcher.max_trials", NULL, 1, INT32_MAX), NEEDED, .kinds = MANY, EXAMPLE("16")},
     {INT("searcher.max_concurrent_trials", "16", 0, INT32_MAX), .kinds = MANY " grid"},
     {ENUM("searcher.mode", "\"standard\"", "aggressive standard conservative"),
      .kinds = "adaptive_asha"},
-    {.path = "searcher.divisor", .type = EXPCONF_NUM, .fallback = "4", .kinds = HALVING,
-     .ok = above_one, .rule = "a number above 1"},
+    {.path = "searcher.divisor",
+     .type = EXPCONF_NUM,
+     .fallback = "4",
+     .kinds = HALVING,
+     .ok = above_one,
+     .rule = "a number above 1"},
     {INT("searcher.max_rungs", "5", 1, INT32_MAX), .kinds = "adaptive_asha"},
-    {.path = "searcher.bracket_rungs", .type = EXPCONF_INTS, .fallback = "[]",
-     .kinds = "adaptive_asha", EXAMPLE("[2, 3]")},
+    {.path = "searcher.bracket_rungs",
+     .type = EXPCONF_INTS,
+     .fallback = "[]",
+     .kinds = "adaptive_asha",
+     EXAMPLE("[2, 3]")},
     {BOOL("searcher.stop_once", "false"), .kinds = HALVING},
     {INT("searcher.num_rungs", NULL, 1, INT32_MAX), NEEDED, .kinds = "async_halving", EXAMPLE("4")},
     {ENUM("searcher.unit", "null", "batches records epochs"), .kinds = "custom"},
@@ -111,11 +125,16 @@ const struct expconf_key expconf_keys[] = {
     {INT("resources.slots_per_trial", "1", 0, INT32_MAX)},
     {STR("resources.resource_pool", "\"\"")},
     {INT("resources.max_slots", "null", 0, INT32_MAX)},
-    {.path = "resources.weight", .type = EXPCONF_NUM, .fallback = "1", .ok = above_zero,
+    {.path = "resources.weight",
+     .type = EXPCONF_NUM,
+     .fallback = "1",
+     .ok = above_zero,
      .rule = "a number above 0"},
     {INT("resources.priority", "null", 1, 99)},
     {.path = "resources.shm_size", .type = EXPCONF_SIZE, .fallback = "null", EXAMPLE("4g")},
-    {.path = "resources.devices", .type = EXPCONF_DEVICES, .fallback = "[]",
+    {.path = "resources.devices",
+     .type = EXPCONF_DEVICES,
+     .fallback = "[]",
      EXAMPLE("[\"/dev/fuse:/dev/fuse:rwm\"]")},
     {STR("resources.devices[].host_path", NULL), NEEDED, ABSOLUTE},
     {STR("resources.devices[].container_path", NULL), NEEDED, ABSOLUTE},
@@ -125,7 +144,8 @@ const struct expconf_key expconf_keys[] = {
     {STR("resources.agent_label", "null")},
     {INT("resources.slots", "null", 0, INT32_MAX)},
 
-    {OBJ("checkpoint_storage", NULL), NEEDED, EXAMPLE("{type: shared_fs, host_path: /checkpoints}")},
+    {OBJ("checkpoint_storage", NULL), NEEDED,
+     EXAMPLE("{type: shared_fs, host_path: /checkpoints}")},
     {ENUM("checkpoint_storage.type", NULL, "shared_fs directory s3 gcs azure"), NEEDED,
      EXAMPLE("shared_fs")},
     {INT("checkpoint_storage.save_experiment_best", "0", 0, INT32_MAX)},
@@ -150,9 +170,13 @@ const struct expconf_key expconf_keys[] = {
     {STR("checkpoint_storage.credential", "null"), .kinds = "azure"},
 
     {ENUM("checkpoint_policy", "\"best\"", "best all none")},
-    {.path = "min_checkpoint_period", .type = EXPCONF_LENGTH, .fallback = "{\"batches\":0}",
+    {.path = "min_checkpoint_period",
+     .type = EXPCONF_LENGTH,
+     .fallback = "{\"batches\":0}",
      EXAMPLE("{batches: 100}")},
-    {.path = "min_validation_period", .type = EXPCONF_LENGTH, .fallback = "{\"batches\":0}",
+    {.path = "min_validation_period",
+     .type = EXPCONF_LENGTH,
+     .fallback = "{\"batches\":0}",
      EXAMPLE("{batches: 100}")},
     {BOOL("perform_initial_validation", "false")},
     {INT("max_restarts", "5", 0, INT32_MAX)},
@@ -162,21 +186,25 @@ const struct expconf_key expconf_keys[] = {
     {INT("reproducibility.experiment_seed", NULL, 0, UINT32_MAX)},
 
     {OBJ("environment", "{}")},
-    {.path = "environment.image", .type = EXPCONF_IMAGE,
+    {.path = "environment.image",
+     .type = EXPCONF_IMAGE,
      .fallback = "{\"cpu\":\"" IMAGES "py-3.9-pytorch-1.12-tf-2.11-cpu-622d512\","
                  "\"cuda\":\"" IMAGES "cuda-11.3-pytorch-1.12-tf-2.11-gpu-622d512\","
                  "\"rocm\":\"" IMAGES "rocm-5.0-pytorch-1.10-tf-2.7-rocm-622d512\"}",
      EXAMPLE("{cpu: image-1, cuda: image-2}")},
-    {.path = "environment.environment_variables", .type = EXPCONF_ENV_VARS,
-     .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}", EXAMPLE("[\"KEY=value\"]")},
-    {.path = "environment.proxy_ports", .type = EXPCONF_OBJECTS, .fallback = "[]",
+    {.path = "environment.environment_variables",
+     .type = EXPCONF_ENV_VARS,
+     .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}",
+     EXAMPLE("[\"KEY=value\"]")},
+    {.path = "environment.proxy_ports",
+     .type = EXPCONF_OBJECTS,
+     .fallback = "[]",
      EXAMPLE("[{proxy_port: 6006}]")},
     {INT("environment.proxy_ports[].proxy_port", NULL, 1, 65535), NEEDED},
     {BOOL("environment.proxy_ports[].proxy_tcp", "false")},
     {BOOL("environment.proxy_ports[].unauthenticated", "false")},
     {BOOL("environment.proxy_ports[].default_service_id", "false")},
-    {.path = "environment.ports", .type = EXPCONF_PORTS, .fallback = "{}",
-     EXAMPLE("{web: 8080}")},
+    {.path = "environment.ports", .type = EXPCONF_PORTS, .fallback = "{}", EXAMPLE("{web: 8080}")},
     {BOOL("environment.force_pull_image", "false")},
     {OBJ("environment.registry_auth", "null")},
     {STR("environment.registry_auth.username", NULL)},
@@ -190,7 +218,9 @@ const struct expconf_key expconf_keys[] = {
     {STRS("environment.drop_capabilities", "[]")},
     {.path = "environment.pod_spec", .type = EXPCONF_FREE, .fallback = "null"},
 
-    {.path = "bind_mounts", .type = EXPCONF_OBJECTS, .fallback = "[]",
+    {.path = "bind_mounts",
+     .type = EXPCONF_OBJECTS,
+     .fallback = "[]",
      EXAMPLE("[{host_path: /data, container_path: /data}]")},
     {STR("bind_mounts[].host_path", NULL), NEEDED, ABSOLUTE},
     {STR("bind_mounts[].container_path", NULL), NEEDED, .ok = inside,
@@ -200,7 +230,9 @@ const struct expconf_key expconf_keys[] = {
 
     {.path = "data", .type = EXPCONF_FREE, .fallback = "{}", EXAMPLE("{path: /data}")},
     {BOOL("debug", "false")},
-    {.path = "log_policies", .type = EXPCONF_OBJECTS, .fallback = "[]",
+    {.path = "log_policies",
+     .type = EXPCONF_OBJECTS,
+     .fallback = "[]",
      EXAMPLE("[{pattern: \".*CUDA out of memory.*\", action: {type: cancel_retries}}]")},
     {STR("log_policies[].pattern", NULL), NEEDED, NOT_EMPTY},
     {OBJ("log_policies[].action", NULL), NEEDED, EXAMPLE("{type: cancel_retries}")},

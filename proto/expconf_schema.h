@@ -33,14 +33,14 @@ enum expconf_type {
 struct expconf_key {
     const char *path; /* "searcher.max_length", "bind_mounts[].host_path" */
     enum expconf_type type;
-    int64_t min, max;       /* of a whole number; both 0: 0..INT32_MAX */
-    const char *fallback;   /* the default as JSON; NULL: absent stays absent */
-    const char *choices;    /* EXPCONF_ENUM: "best all none" */
-    const char *kinds;      /* of a one-of object: the kinds that take this key; NULL: all */
-    const char *example;    /* a value to write */
+    int64_t min, max;            /* of a whole number; both 0: 0..INT32_MAX */
+    const char *fallback;        /* the default as JSON; NULL: absent stays absent */
+    const char *choices;         /* EXPCONF_ENUM: "best all none" */
+    const char *kinds;           /* of a one-of object: the kinds that take this key; NULL: all */
+    const char *example;         /* a value to write */
     bool (*ok)(const json_t *v); /* a further condition on a value of the right type */
-    const char *rule;       /* what ok demands, after "expected" */
-    bool required;          /* once its parent is there, and of one of the kinds */
+    const char *rule;            /* what ok demands, after "expected" */
+    bool required;               /* once its parent is there, and of one of the kinds */
 };
 
 extern const struct expconf_key expconf_keys[];

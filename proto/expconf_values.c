@@ -74,28 +74,28 @@ json_t *expconf_device(const char *text)
 }
 
 static const char *const adverbs[] = {
-    "barely",  "boldly", "brightly", "calmly", "clearly", "daily",   "deeply",  "early",
-    "easily",  "evenly", "fairly",   "firmly", "freely",  "gently",  "gladly",  "happily",
-    "highly",  "kindly", "largely",  "lately", "lightly", "loudly",  "mainly",  "mildly",
-    "neatly",  "newly",  "nicely",   "openly", "partly",  "plainly", "quickly", "quietly",
-    "rarely",  "really", "richly",   "safely", "sharply", "simply",  "slowly",  "smoothly",
-    "softly",  "surely", "swiftly",  "truly",  "warmly",  "widely",  "wisely",  "wholly",
+    "barely", "boldly", "brightly", "calmly", "clearly", "daily",   "deeply",  "early",
+    "easily", "evenly", "fairly",   "firmly", "freely",  "gently",  "gladly",  "happily",
+    "highly", "kindly", "largely",  "lately", "lightly", "loudly",  "mainly",  "mildly",
+    "neatly", "newly",  "nicely",   "openly", "partly",  "plainly", "quickly", "quietly",
+    "rarely", "really", "richly",   "safely", "sharply", "simply",  "slowly",  "smoothly",
+    "softly", "surely", "swiftly",  "truly",  "warmly",  "widely",  "wisely",  "wholly",
 };
 static const char *const adjectives[] = {
-    "able",   "amber",  "ample",  "brave", "brief",  "bright", "brisk", "calm",
-    "clever", "cosy",   "crisp",  "deft",  "eager",  "early",  "fair",  "fancy",
-    "fine",   "fresh",  "gentle", "glad",  "golden", "grand",  "green", "happy",
-    "hardy",  "humble", "jolly",  "keen",  "kind",   "lively", "lucky", "mellow",
-    "merry",  "mighty", "neat",   "noble", "patient", "proud", "quick", "quiet",
-    "ready",  "rosy",   "shiny",  "smart", "sturdy", "sunny",  "tidy",  "witty",
+    "able",   "amber",  "ample",  "brave", "brief",   "bright", "brisk", "calm",
+    "clever", "cosy",   "crisp",  "deft",  "eager",   "early",  "fair",  "fancy",
+    "fine",   "fresh",  "gentle", "glad",  "golden",  "grand",  "green", "happy",
+    "hardy",  "humble", "jolly",  "keen",  "kind",    "lively", "lucky", "mellow",
+    "merry",  "mighty", "neat",   "noble", "patient", "proud",  "quick", "quiet",
+    "ready",  "rosy",   "shiny",  "smart", "sturdy",  "sunny",  "tidy",  "witty",
 };
 static const char *const animals[] = {
-    "badger", "beaver", "bison",  "bobcat", "camel",   "civet",   "condor", "crane",
-    "dingo",  "dolphin", "eagle", "egret",  "falcon",  "ferret",  "finch",  "gecko",
-    "gibbon", "heron",  "hornet", "ibex",   "jackal",  "kestrel", "koala",  "lemur",
-    "lizard", "lynx",   "marmot", "marten", "mole",    "moose",   "newt",   "ocelot",
-    "osprey", "otter",  "panda",  "pika",   "puffin",  "quail",   "rabbit", "raven",
-    "robin",  "salmon", "stork",  "tapir",  "toucan",  "walrus",  "wombat", "zebra",
+    "badger", "beaver",  "bison",  "bobcat", "camel",  "civet",   "condor", "crane",
+    "dingo",  "dolphin", "eagle",  "egret",  "falcon", "ferret",  "finch",  "gecko",
+    "gibbon", "heron",   "hornet", "ibex",   "jackal", "kestrel", "koala",  "lemur",
+    "lizard", "lynx",    "marmot", "marten", "mole",   "moose",   "newt",   "ocelot",
+    "osprey", "otter",   "panda",  "pika",   "puffin", "quail",   "rabbit", "raven",
+    "robin",  "salmon",  "stork",  "tapir",  "toucan", "walrus",  "wombat", "zebra",
 };
 
 char *expconf_three_words(uint64_t seed)

@@ -28,8 +28,8 @@ static void check_both(const json_t *config, struct mistakes *errs)
                      "missing; workspace and project go together: give both or neither");
 }
 
-/* The searchers and stores that later versions bring are refused by name, after all the rest of them
- * was checked. */
+/* The searchers and stores that later versions bring are refused by name, after all the rest of
+ * them was checked. */
 static void refuse_kind(const json_t *config, const char *block, const char *key,
                         const char *available, const char *words, struct mistakes *errs)
 {
@@ -49,9 +49,10 @@ static void check_grid(const json_t *config, struct mistakes *errs)
     size_t before = errs->n;
     hparam_check_counts(space, "hyperparameters", errs);
     if (before == 0 && errs->n == 0 && hparam_grid_points(space) > HPARAM_GRID_MAX)
-        mistakes_add(errs, "hyperparameters",
-                     "the grid has more than %d points; lower the counts or use the random searcher",
-                     HPARAM_GRID_MAX);
+        mistakes_add(
+            errs, "hyperparameters",
+            "the grid has more than %d points; lower the counts or use the random searcher",
+            HPARAM_GRID_MAX);
 }
 
 static void check_asha_length(const json_t *searcher, struct mistakes *errs)
@@ -65,7 +66,8 @@ static void check_asha_length(const json_t *searcher, struct mistakes *errs)
 /* storage_path is relative, or absolute below host_path. */
 static void check_storage_path(const json_t *storage, struct mistakes *errs)
 {
-    const char *host = json_str(storage, "host_path", ""), *path = json_str(storage, "storage_path", "");
+    const char *host = json_str(storage, "host_path", ""),
+               *path = json_str(storage, "storage_path", "");
     size_t n = strlen(host);
     while (n > 1 && host[n - 1] == '/')
         n--;
@@ -117,8 +119,9 @@ void expconf_check_whole(const json_t *config, bool unmanaged, struct mistakes *
     struct expconf_walk w = {.on_key = require_key, .errs = errs};
     expconf_walk(&w, (json_t *)config);
     if (!unmanaged && !json_object_get(config, "entrypoint"))
-        mistakes_add(errs, "entrypoint",
-                     "missing; write e.g. model_def:MyTrial, or a command such as python3 train.py");
+        mistakes_add(
+            errs, "entrypoint",
+            "missing; write e.g. model_def:MyTrial, or a command such as python3 train.py");
     check_both(config, errs);
     check_storage(config, errs);
     check_profiling(config, errs);

@@ -2,7 +2,8 @@
  * The space of hyperparameters: names to leaves {type: const|int|double|log|categorical, ...} and
  * nested groups (objects without `type`). A stored space is normalised: every constant is
  * {type: const, val: x}, every count is there (null if not given).
- * Sampling is a pure function of (space, generator): ascending byte order of names, groups in place.
+ * Sampling is a pure function of (space, generator): ascending byte order of names, groups in
+ * place.
  */
 #ifndef PROTO_HPARAM_H
 #define PROTO_HPARAM_H
@@ -26,7 +27,8 @@ bool hparam_is_leaf(const json_t *v);
 
 /* One point of a normalised space, new reference: name -> value, groups nested. */
 json_t *hparam_sample(const json_t *space, struct mt19937 *r);
-/* Point number index (< hparam_grid_points) of hparam_grid's order, new reference; costs one walk of space. */
+/* Point number index (< hparam_grid_points) of hparam_grid's order, new reference; costs one walk
+ * of space. */
 json_t *hparam_grid_point(const json_t *space, size_t index);
 /* All points in order, the first axis slowest, new reference. DET_ETOOBIG above HPARAM_GRID_MAX. */
 int hparam_grid(const json_t *space, json_t **ret_points, struct det_err *err);

@@ -23,8 +23,7 @@ static size_t steps(const json_t *leaf, bool is_int)
 {
     int64_t count = json_int(leaf, "count", 1);
     uint64_t n = count < 1 ? 1 : (uint64_t)count;
-    uint64_t range =
-        (uint64_t)json_int(leaf, "maxval", 0) - (uint64_t)json_int(leaf, "minval", 0);
+    uint64_t range = (uint64_t)json_int(leaf, "maxval", 0) - (uint64_t)json_int(leaf, "minval", 0);
     if (is_int && range < n - 1)
         n = range + 1;
     return n > HPARAM_GRID_MAX ? HPARAM_GRID_MAX + 1 : (size_t)n;
@@ -96,8 +95,7 @@ static json_t *point(const json_t *space, const size_t **digits)
     json_t *out = json_object();
     for (size_t i = 0; i < n; i++) {
         const json_t *v = json_object_get(space, names[i]);
-        json_set(out, names[i],
-                 hparam_is_leaf(v) ? axis_value(v, *(*digits)++) : point(v, digits));
+        json_set(out, names[i], hparam_is_leaf(v) ? axis_value(v, *(*digits)++) : point(v, digits));
     }
     return out;
 }

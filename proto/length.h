@@ -9,7 +9,8 @@
 
 enum length_unit { LENGTH_BATCHES, LENGTH_RECORDS, LENGTH_EPOCHS, LENGTH_NONE, LENGTH_UNIT_COUNT };
 
-/* What a double holds exactly: lengths are multiplied and divided as doubles in metrics and progress. */
+/* What a double holds exactly: lengths are multiplied and divided as doubles in metrics and
+ * progress. */
 #define LENGTH_MAX (INT64_C(1) << 53)
 
 struct length {
@@ -19,7 +20,7 @@ struct length {
 
 /* {"batches": 100} or 100. DET_EINVAL says what was expected. */
 int length_from_json(const json_t *j, struct length *ret, struct det_err *err);
-json_t *length_to_json(struct length l);                /* new reference */
+json_t *length_to_json(struct length l); /* new reference */
 /* "batches", "records", "epochs"; "" for LENGTH_NONE. */
 const char *length_unit_name(enum length_unit unit);
 /* By that name; DET_EINVAL if there is none. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEPT_MAX 1000
+#define KEPT_MAX       1000
 #define PATH_SHOWN_MAX 200
 
 void mistakes_finish(struct mistakes *m)

@@ -12,7 +12,10 @@ struct mistakes {
     struct buf text; /* one line a mistake: "path: what is wrong\n" */
     size_t n;
 };
-#define MISTAKES_INIT {BUF_INIT, 0}
+#define MISTAKES_INIT                                                                              \
+    {                                                                                              \
+        BUF_INIT, 0                                                                                \
+    }
 
 void mistakes_finish(struct mistakes *m);
 /* Only the first 1000 are kept as text; n counts all. path "" names the file as a whole. */

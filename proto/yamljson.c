@@ -41,8 +41,8 @@ static int next_event(struct reader *r, yaml_event_t *ret)
     if (yaml_parser_parse(&r->parser, ret))
         return 0;
     const yaml_parser_t *p = &r->parser;
-    const yaml_mark_t *at = p->problem_mark.line || p->problem_mark.column ? &p->problem_mark
-                                                                           : &p->mark;
+    const yaml_mark_t *at =
+        p->problem_mark.line || p->problem_mark.column ? &p->problem_mark : &p->mark;
     return fail_at(r, DET_EINVAL, at, p->problem ? p->problem : "not YAML", NULL);
 }
 
@@ -187,9 +187,8 @@ static void apply_merges(json_t *map, const json_t *merges)
     json_t *from, *v;
     const char *key;
     json_array_foreach(merges, i, from)
-        json_object_foreach(from, key, v)
-            if (!json_object_get(map, key))
-                json_object_set(map, key, v);
+        json_object_foreach(from, key, v) if (!json_object_get(map, key))
+            json_object_set(map, key, v);
 }
 
 static int check_key(struct reader *r, const json_t *map, const yaml_event_t *key)
@@ -298,7 +297,8 @@ static int read_document(struct reader *r, json_t **ret)
     JSON_OWN value = NULL;
     int rc = first_node(r, &e);
     if (rc == 0)
-        rc = e.type == YAML_STREAM_END_EVENT ? (value = json_null(), 0) : read_node(r, &e, 0, &value);
+        rc = e.type == YAML_STREAM_END_EVENT ? (value = json_null(), 0)
+                                             : read_node(r, &e, 0, &value);
     while (rc == 0 && e.type != YAML_STREAM_END_EVENT) {
         yaml_event_delete(&e);
         rc = next_event(r, &e);

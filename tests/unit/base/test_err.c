@@ -37,6 +37,22 @@ static void test_long_text_is_cut(void **state)
     assert_memory_equal(err.text, "head: ", 6);
 }
 
+/* Whatever the alignment, the cut leaves whole characters. */
+static void test_cut_between_characters(void **state)
+{
+    char text[DET_ERR_TEXT_MAX + 100];
+    for (size_t lead = 0; lead < 4; lead++) {
+        memset(text, 'a', lead);
+        for (size_t i = lead; i + 4 < sizeof text; i += 4)
+            memcpy(text + i, "\xf0\x9f\x98\x80", 5);
+        struct det_err err;
+        det_fail(&err, DET_EINVAL, "%s", text);
+        size_t n = strlen(err.text);
+        assert_int_equal((n - lead) % 4, 0);
+        assert_true(n > DET_ERR_TEXT_MAX - 5);
+    }
+}
+
 static void test_words(void **state)
 {
     assert_string_equal(det_strerror(DET_ENOENT), "not found");
@@ -50,6 +66,7 @@ int main(void)
         cmocka_unit_test(test_fail_and_wrap),
         cmocka_unit_test(test_own_text_as_argument),
         cmocka_unit_test(test_long_text_is_cut),
+        cmocka_unit_test(test_cut_between_characters),
         cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ struct row {
 };
 
 #define RANDOM "searcher={name: random, metric: loss, max_length: {batches: 5}, max_trials: 3}"
-#define ASHA   "searcher={name: adaptive_asha, metric: loss, max_length: {batches: 5}, max_trials: 3}"
+#define ASHA   "searcher={name: adaptive_asha, metric: l, max_length: {batches: 5}, max_trials: 3}"
 #define HALVING                                                                                    \
     "searcher={name: async_halving, metric: loss, max_length: {batches: 5}, max_trials: 3, "       \
     "num_rungs: 2}"
