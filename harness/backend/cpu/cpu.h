@@ -32,6 +32,13 @@ static inline struct det_device *cpu_device(struct det_stream *s)
 #define CPU_CLONES
 #endif
 
+/* Before a loop whose output may be its own input: element i depends on element i only. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define CPU_IN_PLACE _Pragma("GCC ivdep")
+#else
+#define CPU_IN_PLACE
+#endif
+
 /* Calls fn(arg, from, to) over parts of [0, n), on all threads where n / grain allows it. */
 typedef void cpu_range_fn(const void *arg, int64_t from, int64_t to);
 void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const void *arg);

@@ -53,6 +53,7 @@ int cpu_copy(struct det_stream *s, const struct det_call *c, struct det_err *err
         const struct det_call *c = arg;                                                            \
         const float *a = in_f32(c, 0), *b = in_f32(c, 1);                                          \
         float *y = out_f32(c, 0);                                                                  \
+        CPU_IN_PLACE                                                                               \
         for (int64_t i = from; i < to; i++)                                                        \
             y[i] = (expression);                                                                   \
     }                                                                                              \
@@ -71,6 +72,7 @@ CPU_CLONES static void affine_range(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     const float *x = in_f32(c, 0);
     float *y = out_f32(c, 0), scale = (float)c->a.scale, offset = (float)c->a.offset;
+    CPU_IN_PLACE
     for (int64_t i = from; i < to; i++)
         y[i] = scale * x[i] + offset;
 }
@@ -86,6 +88,7 @@ CPU_CLONES static void relu_range(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     const float *x = in_f32(c, 0);
     float *y = out_f32(c, 0);
+    CPU_IN_PLACE
     for (int64_t i = from; i < to; i++)
         y[i] = x[i] < 0 ? 0 : x[i];
 }
@@ -106,15 +109,18 @@ CPU_CLONES static void sgd_range(const void *arg, int64_t from, int64_t to)
     float rest = c->a.first ? 1 : (float)(1 - c->a.dampening), keep = c->a.first ? 0 : momentum;
     float mix = c->a.nesterov ? momentum : 0;
     if (!buf) {
+        CPU_IN_PLACE
         for (int64_t i = from; i < to; i++)
             p[i] -= lr * (grad[i] + decay * p[i]);
     } else if (c->a.nesterov) {
+        CPU_IN_PLACE
         for (int64_t i = from; i < to; i++) {
             float g = grad[i] + decay * p[i];
             buf[i] = keep * buf[i] + rest * g;
             p[i] -= lr * (g + mix * buf[i]);
         }
     } else {
+        CPU_IN_PLACE
         for (int64_t i = from; i < to; i++) {
             buf[i] = keep * buf[i] + rest * (grad[i] + decay * p[i]);
             p[i] -= lr * buf[i];
@@ -139,6 +145,7 @@ CPU_CLONES static void adam_range(const void *arg, int64_t from, int64_t to)
     float rest1 = (float)(1 - c->a.beta1), rest2 = (float)(1 - c->a.beta2);
     float step = (float)(c->a.lr / (1 - pow(c->a.beta1, (double)c->a.step)));
     float root = (float)sqrt(1 - pow(c->a.beta2, (double)c->a.step)), eps = (float)c->a.eps;
+    CPU_IN_PLACE
     for (int64_t i = from; i < to; i++) {
         float g = grad[i] + decay * p[i];
         m[i] = beta1 * m[i] + rest1 * g;

@@ -38,13 +38,16 @@ static inline __attribute__((always_inline)) void philox_lanes(uint64_t key, uin
     }
 }
 
-/* Keeps one element where its draw is at least `least`: draw >> 8 compared as an integer. */
-static inline __attribute__((always_inline)) void keep(uint32_t draw, uint32_t least, float scale,
-                                                       float x, float *y, unsigned char *mask)
+/* The words of the blocks in the order of the elements. */
+static inline __attribute__((always_inline)) void interleave(const struct lanes *v,
+                                                             uint32_t *restrict draw)
 {
-    bool kept = (draw >> 8) >= least;
-    *mask = kept;
-    *y = kept ? x * scale : 0;
+    for (int i = 0; i < LANES; i++) {
+        draw[4 * i] = v->c0[i];
+        draw[4 * i + 1] = v->c1[i];
+        draw[4 * i + 2] = v->c2[i];
+        draw[4 * i + 3] = v->c3[i];
+    }
 }
 
 /* The least draw >> 8 with (draw >> 8) * 2^-24 >= p in f32. */
@@ -63,17 +66,17 @@ CPU_CLONES static void dropout_range(const void *arg, int64_t from, int64_t to)
     float scale = (float)c->a.scale;
     for (int64_t group = from; group < to; group++) {
         struct lanes v;
-        int64_t base = group * LANES * 4, left = n - base;
+        uint32_t draw[LANES * 4];
+        int64_t base = group * LANES * 4, left = n - base < LANES * 4 ? n - base : LANES * 4;
         const float *restrict x = in_f32(c, 0) + base;
         float *restrict y = out_f32(c, 0) + base;
         unsigned char *restrict mask = out_u8(c, 1) + base;
         philox_lanes(c->a.seed, c->a.call, (uint64_t)group * LANES, &v);
-        const uint32_t *words[4] = {v.c0, v.c1, v.c2, v.c3};
-        for (int64_t i = 0; i < LANES && left >= LANES * 4; i++)
-            for (int j = 0; j < 4; j++)
-                keep(words[j][i], least, scale, x[i * 4 + j], y + i * 4 + j, mask + i * 4 + j);
-        for (int64_t i = 0; i < left && left < LANES * 4; i++)
-            keep(words[i % 4][i / 4], least, scale, x[i], y + i, mask + i);
+        interleave(&v, draw);
+        for (int64_t i = 0; i < left; i++) {
+            mask[i] = draw[i] >> 8 >= least;
+            y[i] = draw[i] >> 8 >= least ? x[i] * scale : 0;
+        }
     }
 }
 
@@ -91,6 +94,7 @@ CPU_CLONES static void dropout_bwd_range(const void *arg, int64_t from, int64_t 
     const float *dy = in_f32(c, 0);
     const unsigned char *restrict mask = (const unsigned char *)c->in[1]->data;
     float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    CPU_IN_PLACE
     for (int64_t i = from; i < to; i++)
         dx[i] = mask[i] ? dy[i] * scale : 0;
 }
