@@ -291,20 +291,28 @@ int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_
     return rc;
 }
 
+static int link_adopt(struct link *l, PGconn *pg, struct det_err *err)
+{
+    if (PQstatus(pg) != CONNECTION_OK || db_conn_adopt(&l->conn, pg) < 0)
+        return det_fail(err, DET_EUNAVAIL, "PostgreSQL went away while starting: %s",
+                        PQerrorMessage(pg));
+    l->usable = true;
+    return 0;
+}
+
 int db_start(struct db *db, struct det_err *err)
 {
     uv_timer_init(db->loop, &db->kick);
     db->kick.data = db;
     db->handles++;
     link_init(&db->writer, db);
+    int rc = link_adopt(&db->writer, det_take(db->start), err);
     for (int i = 0; i < db->readers_n; i++) {
         link_init(&db->readers[i], db);
-        link_dial(&db->readers[i]);
+        if (rc == 0)
+            rc = link_adopt(&db->readers[i], PQconnectdb(db->read_conninfo), err);
     }
-    if (db_conn_adopt(&db->writer.conn, det_take(db->start)) < 0)
-        return det_fail(err, DET_EUNAVAIL, "PostgreSQL went away while starting");
-    db->writer.usable = true;
-    return 0;
+    return rc;
 }
 
 /* Work. */

@@ -31,18 +31,20 @@ static void on_db_closed(void *arg)
 {
     struct master *m = arg;
     m->sh.db = NULL;
+    agents_destroy(m->sh.agents);
+    hub_destroy(m->sh.hub);
+    auth_destroy(m->sh.auth);
 }
 
 static void on_http_closed(void *arg)
 {
     struct master *m = arg;
     m->sh.http = NULL;
-    agents_destroy(m->sh.agents);
-    hub_destroy(m->sh.hub);
-    auth_destroy(m->sh.auth);
+    db_close(m->sh.db, on_db_closed, m);
+    driver_destroy(m->sh.driver);
 }
 
-/* In this order: nobody new comes in, who waits is answered, what is in hand ends. */
+/* In this order: nobody new comes in, who waits is answered, what is in hand ends, then the database. */
 static void stop(struct master *m)
 {
     if (m->stopping)
@@ -53,10 +55,8 @@ static void stop(struct master *m)
     uv_close((uv_handle_t *)&m->intr, NULL);
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);
-    http_close(m->sh.http, on_http_closed, m);
     waits_destroy(m->sh.waits);
-    db_close(m->sh.db, on_db_closed, m);
-    driver_destroy(m->sh.driver);
+    http_close(m->sh.http, on_http_closed, m);
 }
 
 static void on_signal(uv_signal_t *s, int number)

@@ -35,6 +35,7 @@ struct driver {
     bool started, committing, held;    /* held: the commit waits for PostgreSQL */
     bool stopping;
     uv_timer_t kick, deadline;
+    int timers; /* not yet closed */
     void (*on_fatal)(void *arg);
     void *arg;
 };
@@ -61,6 +62,7 @@ struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fata
     uv_timer_init(sh->loop, &d->kick);
     uv_timer_init(sh->loop, &d->deadline);
     d->kick.data = d->deadline.data = d;
+    d->timers = 2;
     return d;
 }
 
@@ -115,6 +117,8 @@ void driver_barrier(struct driver *d, driver_cb *cb, void *arg)
 
 static void perform(struct driver *d, const struct core_effect *f)
 {
+    if (d->stopping && f->kind != CORE_REPLY)
+        return; /* links and waits have ended; the next start repeats what is owed */
     switch (f->kind) {
     case CORE_REPLY:
         answer(d, &f->reply);
@@ -218,12 +222,10 @@ static void on_commit(void *arg, const struct db_result *r)
 {
     struct driver *d = arg;
     int rc = db_rc(r);
-    if (d->stopping || rc == DET_ECANCELED) {
-        d->committing = false; /* never performed: the rows tell the next start what is owed */
-        return;
-    }
     if (rc == 0) {
         batch_perform(d);
+    } else if (d->stopping || rc == DET_ECANCELED) {
+        d->committing = false; /* never performed: the rows tell the next start what is owed */
     } else if (rc == DET_EUNAVAIL) {
         d->held = true; /* driver_on_db tries again */
         uv_timer_start(&d->kick, on_kick, RETRY_MS, 0);
@@ -368,15 +370,8 @@ void driver_start(struct driver *d, struct core_effects *owed)
 static void on_timer_closed(uv_handle_t *h)
 {
     struct driver *d = h->data;
-    if (h == (uv_handle_t *)&d->deadline)
+    if (--d->timers == 0)
         free(d);
-}
-
-void driver_stop(struct driver *d)
-{
-    d->stopping = true;
-    uv_timer_stop(&d->deadline);
-    kick(d);
 }
 
 static void requests_refuse(struct driver *d)
@@ -389,6 +384,16 @@ static void requests_refuse(struct driver *d)
         free(w);
     }
     imap_destroy(d->requests);
+    d->requests = imap_create();
+}
+
+void driver_stop(struct driver *d)
+{
+    d->stopping = true;
+    uv_timer_stop(&d->deadline);
+    if (d->held)
+        requests_refuse(d);
+    kick(d);
 }
 
 void driver_destroy(struct driver *d)
@@ -400,6 +405,7 @@ void driver_destroy(struct driver *d)
     while (d->head)
         driver_event_free(pop(d));
     requests_refuse(d);
+    imap_destroy(d->requests);
     batch_end(d);
     free(d->payloads);
     core_destroy(d->core);

@@ -51,7 +51,7 @@ static void flags_table(struct flags *f, struct opt table[FLAG_ROWS + 1])
         {"log-level", 0, OPT_STR, &f->log_level, "LEVEL", "trace, debug, info (default), warning or error"},
         {"print-config", 0, OPT_FLAG, &f->print_config, NULL, "print the settings as JSON and end"},
         {"help", 'h', OPT_FLAG, &f->help, NULL, "print this and end"},
-        {"", 0, OPT_FLAG, NULL, NULL, NULL},
+        {NULL, 0, OPT_FLAG, NULL, NULL, NULL},
     };
     memcpy(table, rows, sizeof rows);
 }

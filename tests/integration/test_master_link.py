@@ -1,0 +1,190 @@
+"""The agent link against a stand-in for the agent: hello, orders, repeats, gaps, twins, the life of one trial."""
+import http.client
+import json
+import os
+import signal
+import sys
+import threading
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import Cluster, wait_until  # noqa: E402
+
+CONFIG = """
+name: link
+entrypoint: model_def:T
+searcher: {name: single, metric: loss, max_length: {batches: 10}}
+resources: {slots_per_trial: 1}
+max_restarts: 1
+"""
+
+
+class FakeAgent:
+    def __init__(self, c, name="fake", slots=2):
+        self.c, self.name, self.boot, self.seq, self.slots = c, name, str(uuid.uuid4()), 0, slots
+        self.orders, self.conn, self.tasks = [], None, []
+
+    def headers(self):
+        return {"Authorization": "Bearer " + open(self.c.path("agent.token")).read().strip()}
+
+    def post(self, events, headers=None):
+        conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=20)
+        conn.request("POST", f"/agent/v1/{self.name}/events", json.dumps({"boot": self.boot, "protocol": 1, "events": events}),
+                     self.headers() if headers is None else headers)
+        r = conn.getresponse()
+        text = r.read().decode()
+        conn.close()
+        return r.status, text
+
+    def event(self, **fields):
+        self.seq += 1
+        return dict(fields, seq=self.seq)
+
+    def say(self, **fields):
+        status, text = self.post([self.event(**fields)])
+        assert status == 200 and json.loads(text)["ack"] == self.seq, (status, text)
+
+    def hello(self):
+        self.say(type="hello", version="0.27.0", pool="", addr="127.0.0.1",
+                 slots=[{"id": i, "type": "cpu", "brand": "fake", "uuid": f"u{i}"} for i in range(self.slots)], tasks=self.tasks)
+
+    def listen(self):
+        self.conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=60)
+        self.conn.request("GET", f"/agent/v1/{self.name}/orders?boot={self.boot}&after=0", headers=self.headers())
+        self.stream = self.conn.getresponse()
+        assert self.stream.status == 200, self.stream.read()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        try:
+            for line in self.stream:
+                self.orders.append(json.loads(line))
+        except Exception:  # the connection was closed under the reader
+            pass
+
+    def order(self, kind):
+        return wait_until(lambda: next((o for o in self.orders if o["order"] == kind), None), 20, f"order {kind}")
+
+
+def handshake(c):
+    a = FakeAgent(c)
+    assert a.post([], {})[0] == 401
+    assert a.post([], {"Authorization": "Bearer wrong"})[0] == 401
+    assert a.post([{"seq": 1, "type": "nonsense"}])[0] == 400
+    assert a.post([{"seq": 1, "type": "hello", "slots": 5}])[0] == 400
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    conn.request("GET", f"/agent/v1/fake/orders?boot={a.boot}&after=0", headers=a.headers())
+    assert conn.getresponse().status == 409
+    conn.close()
+    a.hello()
+    a.listen()
+    a.order("heartbeat")
+    status, text = a.post([{"seq": a.seq + 5, "type": "state", "alloc": "x", "container": "y", "state": "running"}])
+    assert status == 409, text
+    twin = FakeAgent(c)
+    twin.seq = 0
+    assert twin.post([twin.event(type="hello", version="", pool="", addr="", slots=[], tasks=[])])[0] == 409
+    wait_until(lambda: len(c.api("GET", "/agents")["agents"]) == 1, 10, "the agent in the list")
+    return a
+
+
+def one_trial(c, a):
+    """Start order, rendezvous, reports, fence, exit."""
+    exp = c.create(CONFIG, None)
+    start = a.order("start")
+    task = start["task"]
+    assert task["token"] and task["run_id"] == 1 and len(task["slots"]) == 1, task
+    assert task["env"]["DET_SESSION_TOKEN"] == task["token"] and task["env"]["DET_CLUSTER_ID"]
+    assert task["entrypoint"] == "model_def:T" and task["stall_timeout_ms"] == 600000 and "context" in task
+    ids = {"alloc": start["alloc"], "container": start["container"]}
+    a.say(type="state", state="starting", **ids)
+    a.say(type="state", state="running", **ids)
+    trial = c.trials(exp)[0]["id"]
+    wait_until(lambda: c.trials(exp)[0]["state"] == "STATE_RUNNING", 10, "RUNNING")
+    h = {"Grpc-Metadata-x-allocation-token": "Bearer " + task["token"]}
+
+    def call(method, path, body=None):
+        return c.request(method, path, body, auth=False, headers=h)
+    rdv = call("GET", f"/allocations/{ids['alloc']}/resources/{ids['container']}/rendezvous")["rendezvousInfo"]
+    assert rdv == {"addresses": ["127.0.0.1"], "rank": 0, "slots": [1]}, rdv
+    assert call("GET", f"/allocations/{ids['alloc']}/signals/preemption?timeout_seconds=0") == {"preempt": False}
+    assert call("GET", f"/trials/{trial}/searcher/operation")["op"]["validateAfter"]["length"] == "10"
+    waiter = {}
+    t = threading.Thread(target=lambda: waiter.update(call("GET", f"/allocations/{ids['alloc']}/signals/preemption?timeout_seconds=30")))
+    t.start()
+    c.api("POST", f"/experiments/{exp}/pause")
+    t.join(20)
+    assert waiter == {"preempt": True}, waiter
+    call("POST", f"/allocations/{ids['alloc']}/signals/ack_preemption", {})
+    a.say(type="exit", exit={"reason": "exited", "code": 0, "signal": 0, "rank": -1, "text": ""}, **ids)
+    wait_until(lambda: c.experiment(exp)["state"] == "STATE_PAUSED" and c.slots_free(), 10, "PAUSED, slots free")
+    return exp, trial, task
+
+
+def master_restart(c, a, exp, trial, old_task):
+    """The run after a pause goes on while the master is killed; the old run's token writes nothing."""
+    a.orders.clear()
+    c.api("POST", f"/experiments/{exp}/activate")
+    start = a.order("start")
+    assert start["task"]["run_id"] == 2
+    ids = {"alloc": start["alloc"], "container": start["container"]}
+    a.say(type="state", state="running", **ids)
+    c.stop("master", signal.SIGKILL)
+    c.start_master()
+    a.tasks = [dict(ids, state="running")]
+    a.orders.clear()
+    a.hello()
+    a.listen()
+    a.order("heartbeat")
+    wait_until(lambda: c.trials(exp)[0]["state"] == "STATE_RUNNING", 10, "RUNNING again")
+    assert not [o for o in a.orders if o["order"] != "heartbeat"], a.orders
+    body = {"group": "training", "metrics": {"trialId": trial, "trialRunId": 1, "stepsCompleted": 5, "metrics": {"avgMetrics": {"loss": 1}}}}
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    conn.request("POST", f"/api/v1/trials/{trial}/metrics", json.dumps(body), {"Grpc-Metadata-x-allocation-token": "Bearer " + old_task["token"]})
+    assert conn.getresponse().status == 409
+    conn.close()
+    h = {"Grpc-Metadata-x-allocation-token": "Bearer " + start["task"]["token"]}
+    body["metrics"]["trialRunId"] = 2
+    c.request("POST", f"/trials/{trial}/metrics", body, auth=False, headers=h)
+    c.request("POST", f"/trials/{trial}/searcher/completed_operation", {"op": {"length": 10}, "searcherMetric": 0.5}, auth=False, headers=h)
+    a.say(type="exit", exit={"reason": "exited", "code": 0, "signal": 0, "rank": -1, "text": ""}, **ids)
+    c.wait(exp, "STATE_COMPLETED", 20)
+    assert c.slots_free()
+
+
+def kill(c, a):
+    a.orders.clear()
+    a.tasks = []
+    exp = c.create(CONFIG, None)
+    start = a.order("start")
+    ids = {"alloc": start["alloc"], "container": start["container"]}
+    a.say(type="state", state="running", **ids)
+    c.api("POST", f"/experiments/{exp}/kill")
+    assert a.order("signal")["alloc"] == ids["alloc"]
+    a.say(type="exit", exit={"reason": "killed", "code": 0, "signal": 9, "rank": -1, "text": ""}, **ids)
+    c.wait(exp, "STATE_CANCELED", 20)
+
+
+def lost(c, a):
+    """A link that ends is noticed at once, though nothing was being sent."""
+    a.conn.sock.shutdown(2)
+    a.conn.close()
+    wait_until(lambda: not c.api("GET", "/agents")["agents"][0]["enabled"], 10, "the agent to be away")
+    a.hello()
+    a.listen()
+    wait_until(lambda: c.api("GET", "/agents")["agents"][0]["enabled"], 10, "the agent to be back")
+
+
+def main():
+    with Cluster(agents=0) as c:
+        a = handshake(c)
+        print("ok handshake", flush=True)
+        master_restart(c, a, *one_trial(c, a))
+        print("ok one_trial, master_restart", flush=True)
+        kill(c, a)
+        print("ok kill", flush=True)
+        lost(c, a)
+        print("ok lost", flush=True)
+
+
+main()
