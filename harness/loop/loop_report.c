@@ -219,6 +219,9 @@ int loop_ask_operation(struct loop *l, int64_t *ret_length, bool *ret_none, stru
     }
     det_cleanup(freep) char *path =
         det_asprintf("/api/v1/trials/%lld/searcher/operation", (long long)l->c->trial_id);
+    int rc = reporter_flush(l->reporter, err); /* first what was done, then what comes next */
+    if (rc < 0)
+        return rc;
     JSON_OWN j = get(l, path, err);
     if (!j)
         return code_of(err);

@@ -1,0 +1,224 @@
+/* The loop on several ranks: shards, averages over ranks, one checkpoint, common decisions. */
+#include "fake_trial.h"
+#include "fsx.h"
+#include "mem.h"
+#include "ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(x)                                                                                   \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static char dir[] = "/tmp/det-ranks-XXXXXX";
+static int this_rank;
+static double averaged, validated, sum;
+
+static double loss(int64_t b)
+{
+    return (double)b + this_rank; /* the mean over two ranks: b + 0.5 */
+}
+
+static double val(int64_t trained, int64_t k)
+{
+    return this_rank ? 10 : 1;
+}
+
+static void on_training(void *self, int64_t steps, const struct loop_metrics *avg)
+{
+    loop_metric_scalar(loop_metrics_find(avg, "loss"), &averaged);
+}
+
+static void on_validation(void *self, int64_t steps, const struct loop_metrics *m)
+{
+    loop_metric_scalar(loop_metrics_find(m, "val_loss"), &validated);
+    loop_metric_scalar(loop_metrics_find(m, "ranks"), &sum);
+}
+
+static int reset(void *self, struct det_err *err)
+{
+    return 0;
+}
+
+static int per_slot(void *self, void **ret, size_t *n, struct det_err *err)
+{
+    *n = (size_t)this_rank + 1; /* uneven */
+    *ret = det_zalloc(*n);
+    return 0;
+}
+
+static int cross_slot(void *self, const void *const *values, const size_t *bytes, size_t n,
+                      struct loop_metrics *out, struct det_err *err)
+{
+    double total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += (double)bytes[i];
+    loop_metrics_f64(out, "ranks", total);
+    return 0;
+}
+
+static void prepare(struct fake *f, int rank, int size, int port)
+{
+    this_rank = rank;
+    fake_init(f);
+    f->config.ranks = ranks_options(rank, size, port);
+    f->config.checkpoint_dir = det_strdup(dir);
+    f->config.max_length = 4;
+    f->config.scheduling_unit = 2;
+    f->config.observer = (struct loop_observer){.training = on_training,
+                                                .validation = on_validation};
+    f->train_batches = 5;
+    f->valid_batches = 3; /* two for rank 0, one for rank 1 */
+    f->trace_fetch = true;
+    f->n_callbacks = 0;
+    f->loss = loss;
+    f->val = val;
+    f->n_reducers = 1;
+    f->reducer = (struct loop_reducer){NULL, "ranks", false, true, reset, per_slot, cross_slot};
+}
+
+static int two(int rank, int size, int port, void *arg)
+{
+    struct fake f;
+    struct det_err err = {0};
+    prepare(&f, rank, size, port);
+    CHECK(fake_run(&f, &err) == 0);
+    const char *want[] = {"init build_callbacks train_loader val_loader f0.0 b0 f0.2 b1 f0.4 b2 "
+                          "f1.1 b3 validate@4 f0.0 f0.2 checkpoint@4 destroy",
+                          "init build_callbacks train_loader val_loader f0.1 b0 f0.3 b1 f1.0 b2 "
+                          "f1.2 b3 validate@4 f0.1 destroy"};
+    snprintf(err.text, sizeof err.text, "%s", buf_str(&f.trace));
+    CHECK(strcmp(buf_str(&f.trace), want[rank]) == 0);
+    if (rank == 0) {
+        CHECK(averaged == 3.0);
+        CHECK(validated == 4.0); /* (2 * 1 + 1 * 10) / 3 */
+        CHECK(sum == 3.0);
+    }
+    fake_finish(&f);
+    return 0;
+}
+
+static int checkpoints(void)
+{
+    int n = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+static void shards_and_averages(void **state)
+{
+    int codes[2];
+    ranks_run(2, two, NULL, 30000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+    assert_int_equal(checkpoints(), 1);
+}
+
+/* One rank wants to stop: all do, at the same batch, with one checkpoint. */
+static int one_stops(int rank, int size, int port, void *arg)
+{
+    struct fake f;
+    struct det_err err = {0};
+    prepare(&f, rank, size, port);
+    f.config.max_length = 100;
+    f.stop_at = rank == 1 ? 5 : -1;
+    CHECK(fake_run(&f, &err) == 0);
+    CHECK(f.trained == 6);
+    fake_finish(&f);
+    return 0;
+}
+
+static void stop_of_one_is_stop_of_all(void **state)
+{
+    int codes[2];
+    ranks_run(2, one_stops, NULL, 30000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
+/* A rank that crashes ends the others too, by name, within seconds. */
+static int one_crashes(int rank, int size, int port, void *arg)
+{
+    struct fake f;
+    struct det_err err = {0};
+    prepare(&f, rank, size, port);
+    f.config.max_length = 100;
+    f.fail_at = rank == 1 ? 3 : -1;
+    int rc = fake_run(&f, &err);
+    CHECK(rank == 1 ? rc == DET_EDEVICE : rc == DET_EPEER);
+    if (rank == 0)
+        CHECK(strstr(err.text, "rank 1 is gone"));
+    fake_finish(&f);
+    return 0;
+}
+
+static void crash_of_one(void **state)
+{
+    int codes[2];
+    ranks_run(2, one_crashes, NULL, 30000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
+/* What only rank 0 can see wrong, all learn: here, a full or missing store. */
+static int bad_store(int rank, int size, int port, void *arg)
+{
+    struct fake f;
+    struct det_err err = {0};
+    prepare(&f, rank, size, port);
+    free(f.config.checkpoint_dir);
+    f.config.checkpoint_dir = det_strdup("/proc/no/such/place");
+    CHECK(fake_run(&f, &err) < 0);
+    CHECK(strstr(err.text, "/proc/no/such/place"));
+    fake_finish(&f);
+    return 0;
+}
+
+static void failure_of_rank_0_is_known_to_all(void **state)
+{
+    int codes[2];
+    ranks_run(2, bad_store, NULL, 30000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
+static int setup(void **state)
+{
+    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    return fsx_remove_tree(AT_FDCWD, dir, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+        T(shards_and_averages),
+        T(stop_of_one_is_stop_of_all),
+        T(crash_of_one),
+        T(failure_of_rank_0_is_known_to_all),
+    };
+    return cmocka_run_group_tests_name("loop_ranks", tests, NULL, NULL);
+}
