@@ -96,6 +96,8 @@ static int run_trial(bool local, const char *entrypoint)
         rc = train(&c, entrypoint, &err);
     if (rc < 0)
         log_error("%s", err.text);
+    else if (err.code == DET_EINVALIDHP) /* an outcome, not a failure; the text says why */
+        log_warning("invalid hyperparameters: %s", err.text);
     loop_config_finish(&c);
     return loop_exit_code(rc);
 }

@@ -187,7 +187,11 @@ static int compile_into(const char *so, const char *compiler, const char *includ
     int rc = compile(compiler, include, c_path, tmp, quiet, err);
     if (rc == 0 && rename(tmp, so) < 0)
         rc = det_fail(err, DET_EIO, "rename %s: %s", tmp, strerror(errno));
-    unlink(rc < 0 ? tmp : lock_path);
+    if (rc < 0)
+        unlink(tmp);
+    /* Those who wait for it hold the old file; whoever makes a new one finds the object, or compiles
+     * it again under another name: nothing is ever half there. */
+    unlink(lock_path);
     return rc;
 }
 

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""The examples, trained by det-harness alone. usage: test_examples.py NAME   (a function test_NAME below)"""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import TOP  # noqa: E402
+from harness import Scratch  # noqa: E402
+
+DIGITS, ENTRY = "examples/digits", "model_def:DigitsTrial"
+MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
+
+
+def length(batches):
+    return ["searcher.max_length={batches: %d}" % batches, "min_validation_period={batches: 20}", "scheduling_unit=10"]
+
+
+def test_digits_seeds():
+    """The best trial of the grid reaches 97 % with every seed of five."""
+    seeds = range(1, 6) if not os.environ.get("DET_SANITIZED") else range(1, 2)
+    for seed in seeds:
+        with Scratch() as s:
+            best = 0
+            for point in range(6):
+                out = s.run(ENTRY, DIGITS, "grid.yaml", [f"reproducibility.experiment_seed={seed}"], ["--point", str(point)])
+                best = max(best, out.best("accuracy"))
+            assert best >= 0.97, (seed, best)
+
+
+def test_same_bytes():
+    """Same seed, same bytes; another seed, other bytes."""
+    with Scratch() as s:
+        a, b = (s.run(ENTRY, DIGITS, "const.yaml", length(60)) for _ in range(2))
+        c = s.run(ENTRY, DIGITS, "const.yaml", length(60) + ["reproducibility.experiment_seed=1"])
+        assert a.training and a.training == b.training and a.validation == b.validation
+        assert s.sha(a.checkpoints[-1]) == s.sha(b.checkpoints[-1]) != s.sha(c.checkpoints[-1])
+        assert sorted(os.listdir(s.path(a.checkpoints[-1]))) == ["code", "load_data.json", "metadata.json", "state_dict.pth", "trial_state.pkl"]
+
+
+def test_resume():
+    """Stopped in mid-epoch and resumed: the bits of the run that was never stopped."""
+    with Scratch() as s:
+        decay = ["hyperparameters.lr_decay=0.9"]  # and a scheduler's state
+        whole = s.run(ENTRY, DIGITS, "const.yaml", length(120) + decay)
+        for k in (1, 44, 45, 70):
+            first = s.run(ENTRY, DIGITS, "const.yaml", length(k) + decay)
+            rest = s.run(ENTRY, DIGITS, "const.yaml", length(120) + decay, ["--resume", first.checkpoints[-1]])
+            assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1]), k
+            tail = {n: v for n, v in whole.training.items() if n > k + 10}
+            assert tail == {n: v for n, v in rest.training.items() if n > k + 10}, k
+
+
+def free_port():
+    with socket.socket() as x:
+        x.bind(("127.0.0.1", 0))
+        return x.getsockname()[1]
+
+
+def test_two_ranks():
+    """Two ranks of 16 equal one of 32 to rounding; each rank sees its own half of the batches."""
+    with Scratch() as s:
+        sets = length(40) + ["hyperparameters.dropout=0"]
+        one = s.run(ENTRY, DIGITS, "const.yaml", sets)
+        port, procs = str(free_port()), []
+        for rank in range(2):
+            env = s.env(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2", C10D_PORT=port, DET_CHIEF_IP="127.0.0.1")
+            procs.append(subprocess.Popen(s.command(ENTRY, "const.yaml", sets), cwd=os.path.join(TOP, DIGITS), env=env, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        out = [p.communicate(timeout=120)[0] for p in procs]
+        assert [p.returncode for p in procs] == [0, 0], out
+        assert "batches 40" in out[0] and "batches" not in out[1], out
+        loss = float(out[0].split("batches 40  loss ")[1].split()[0])
+        assert abs(loss - one.training[40]["loss"]) < 0.3, (loss, one.training)
+
+
+def test_mnist():
+    if not os.path.isdir(MNIST) or os.environ.get("DET_SANITIZED"):
+        print("no MNIST files here, or a sanitizer build: skipped")
+        sys.exit(77)
+    with Scratch() as s:
+        out = s.run("model_def:MNistTrial", "examples/mnist", "const.yaml", ["data.path=" + MNIST, "searcher.max_length={epochs: 2}"],
+                    env={"DET_THREADS_PER_SLOT": "2"})
+        assert out.best("accuracy") >= 0.97, out.validation
+
+
+def edited(s, *changes):
+    """A copy of the digits with parts of its source replaced."""
+    d = os.path.join(s.dir, "model")
+    shutil.rmtree(d, ignore_errors=True)
+    shutil.copytree(os.path.join(TOP, DIGITS), d)
+    text = open(d + "/model_def.c").read()
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    open(d + "/model_def.c", "w").write(text)
+    return d
+
+
+def fails(s, where, *words, entry=ENTRY, sets=(), args=(), code=1):
+    out = s.run(entry, where, "const.yaml", length(20) + list(sets), args, ok=False)
+    assert out.code == code, (out.code, out.text, out.err)
+    for w in words:
+        assert w in out.err, f"{w!r} is not in {out.err!r}"
+    return out
+
+
+def test_mistakes():
+    """What a person gets wrong is named, with where it is."""
+    with Scratch() as s:
+        fails(s, DIGITS, "model_deff", "model_deff.c", entry="model_deff:DigitsTrial")
+        fails(s, DIGITS, "DigitTrial", "struct det_trial_type", entry="model_def:DigitTrial")
+        fails(s, DIGITS, "module:Class", entry="model_def.DigitsTrial")
+        fails(s, DIGITS, "module:Class", entry="../model_def:DigitsTrial")
+        fails(s, DIGITS, "hyperparameters.learning_rate", "a string", sets=["hyperparameters.learning_rate=fast"])
+        fails(s, DIGITS, "global_batch_size", sets=["hyperparameters.global_batch_size=0"])
+        fails(s, DIGITS, "data.path", sets=["data.path=7"])
+        fails(s, DIGITS, "nothere.csv", sets=["data.path=nothere.csv"])
+        fails(s, DIGITS, "searcher", sets=["searcher.metric=acuracy"])
+        fails(s, edited(s, ('"learning_rate"', '"optimizer.lr"')), "hyperparameters.optimizer.lr", "global_batch_size")
+        out = fails(s, edited(s, ("int64_t row)", "int64_t row, nosuchtype z)")), "model_def.c:", "nosuchtype", "does not compile")
+        assert out.err.index("nosuchtype") < out.err.index("does not compile")
+        fails(s, edited(s, (".columns = 64", ".columns = 63")), "image", "63")
+        fails(s, edited(s, ("32 * 4 * 4", "32 * 4 * 5")), "linear", "train_batch")
+        fails(s, edited(s, ('"label")', '"lable")')), "NULL")
+        fails(s, edited(s, ("DET_API_VERSION", "99")), "version 99")
+        fails(s, edited(s, ("    .train_batch = train_batch,\n", "")), "train_batch")
+        fails(s, edited(s, ("    det_trial_wrap_model(ctx, d->net);\n", "")), "det_trial_wrap_model")
+        fails(s, edited(s, ("int64_t row)\n{", "int64_t row)\n{ extern int no_such_function(void); no_such_function();")), "no_such_function")
+        d = edited(s)
+        open(d + "/model_def.py", "w").write("class DigitsTrial: pass\n")
+        fails(s, d, "Python trial")
+        out = s.run(ENTRY, DIGITS, "const.yaml", length(20) + ["hyperparameters.dropout=1.5"], ok=False)
+        assert "dropout is 1.5" in out.err + out.text, (out.text, out.err)
+
+
+def test_crash():
+    """A crash names the hook and the batch, and the process dies of the signal."""
+    with Scratch() as s:
+        hurt = "    if (batch_idx == 3) { volatile int *p = 0; *p = 1; }\n    struct digits *d = self;\n    struct det_engine *e"
+        at = "    struct digits *d = self;\n    struct det_engine *e"
+        d = edited(s)
+        text = open(d + "/model_def.c").read()
+        i = text.index("static void train_batch")
+        open(d + "/model_def.c", "w").write(text[:i] + text[i:].replace(at, hurt, 1))
+        out = s.run(ENTRY, d, "const.yaml", length(20), ok=False)
+        if os.environ.get("DET_SANITIZED"):
+            assert out.code != 0
+            return
+        assert out.code == -11 and "SIGSEGV" in out.err and "train_batch, batch 3" in out.err, (out.code, out.err)
+
+
+def test_cache():
+    """Compiled once for a content; a damaged checkpoint is refused."""
+    with Scratch() as s:
+        def objects():
+            return sorted(f for _, _, files in os.walk(s.dir + "/cache") for f in files)
+        d = edited(s)
+        s.run(ENTRY, d, "const.yaml", length(5))
+        first = objects()
+        assert len(first) == 1 and first[0].endswith(".so"), first
+        s.run(ENTRY, d, "const.yaml", length(5), env={"DET_CC": "/bin/false"}, ok=False)
+        s.run(ENTRY, d, "const.yaml", length(5))
+        assert objects() == first
+        open(d + "/extra.h", "w").write("#define EXTRA 1\n")
+        out = s.run(ENTRY, d, "const.yaml", length(5))
+        assert len(objects()) == 2
+        with open(s.path(out.checkpoints[-1], "state_dict.pth"), "r+b") as f:
+            f.seek(2000)
+            f.write(b"damage")
+        bad = s.run(ENTRY, d, "const.yaml", length(10), ["--resume", out.checkpoints[-1]], ok=False)
+        assert bad.code == 1 and "state_dict.pth" in bad.err, bad.err
+        meta = json.load(open(s.path(out.checkpoints[-1], "metadata.json")))
+        assert meta["steps_completed"] == 5 and "state_dict.pth" in meta["sha256"], meta
+
+
+if __name__ == "__main__":
+    globals()["test_" + sys.argv[1]]()

@@ -1,0 +1,44 @@
+/* Hostile state files: as a zip of torch.save, and the same bytes as a bare pickle. Whatever is accepted
+ * is walked and its tensors are read. */
+#include "pth_impl.h"
+#include "mem.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_tensor(const struct pth_value *v)
+{
+    size_t bytes = (size_t)pth_tensor_numel(v) * det_dtype_size(DET_I64);
+    void *out = det_try_alloc(bytes + 1);
+    if (!out)
+        return;
+    pth_tensor_read(v, DET_I64, out, bytes, NULL);
+    pth_tensor_read(v, DET_F32, out, bytes / 2, NULL);
+    free(out);
+}
+
+/* Shared values are walked again at each place: bounded by fuel. */
+static void walk(const struct pth_value *v, int *fuel)
+{
+    const struct pth_value *key;
+    if (--*fuel < 0)
+        return;
+    if (pth_kind(v) == PTH_TENSOR)
+        read_tensor(v);
+    for (size_t i = 0; i < pth_len(v) && *fuel > 0; i++)
+        walk(pth_kind(v) == PTH_DICT ? pth_item(v, i, &key) : pth_at(v, i), fuel);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int fuel = 1000;
+    const struct pth_value *root = NULL;
+    struct pth_doc *doc = pth_doc_create();
+    if (pth_parse(data, size, doc, &root, NULL) == 0)
+        walk(root, &fuel);
+    if (pth_unpickle(data, size, NULL, doc, &root, NULL) == 0)
+        walk(root, &fuel);
+    pth_doc_destroy(doc);
+    return 0;
+}
