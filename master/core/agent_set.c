@@ -1,0 +1,99 @@
+/* What administrators switch off and on: agents and single slots; and the pools. */
+#include "agent.h"
+
+#include "alloc.h"
+#include <string.h>
+
+static void set_listed_off(struct agent *a, int id, bool off)
+{
+    for (size_t i = 0; i < a->slots_off.n; i++)
+        if (a->slots_off.v[i] == id) {
+            if (!off)
+                vec_remove(&a->slots_off, i);
+            return;
+        }
+    if (off)
+        vec_push(&a->slots_off, id);
+}
+
+static int set_slot(struct core *c, struct agent *a, const struct core_agent_set *s,
+                    struct det_err *err)
+{
+    for (size_t i = 0; i < a->slots.n; i++) {
+        struct slot *slot = &a->slots.v[i];
+        if (slot->id != s->slot)
+            continue;
+        slot->off = !s->enabled;
+        slot->draining = !s->enabled && s->drain;
+        set_listed_off(a, s->slot, slot->off);
+        if (slot->off && !s->drain && slot->holder)
+            alloc_kill(c, slot->holder->alloc, KILL_DISABLED, "slot %d of agent %s was disabled",
+                       s->slot, a->id);
+        return 0;
+    }
+    return det_fail(err, DET_ENOENT, "slot %d of agent %s not found", s->slot, a->id);
+}
+
+static void set_agent(struct core *c, struct agent *a, const struct core_agent_set *s)
+{
+    a->off = !s->enabled;
+    a->draining = !s->enabled && s->drain;
+    if (!a->off || a->draining)
+        return;
+    for (size_t i = 0; i < a->containers.n; i++)
+        alloc_kill(c, a->containers.v[i]->alloc, KILL_DISABLED, "agent %s was disabled", a->id);
+}
+
+int agent_set(struct core *c, const struct core_agent_set *s, struct det_err *err)
+{
+    struct agent *a = agent_find(c, s->agent_id);
+    if (!a || a->state == AGENT_ABSENT)
+        return det_fail(err, DET_ENOENT, "agent %s not found", s->agent_id ? s->agent_id : "");
+    if (a->state == AGENT_LOST)
+        return det_fail(err, DET_ESTATE, "agent %s is not connected; wait until it is back or gone",
+                        a->id);
+    if (s->slot >= 0) {
+        int rc = set_slot(c, a, s, err);
+        if (rc < 0)
+            return rc;
+    } else {
+        set_agent(c, a, s);
+    }
+    agent_mark(c, a);
+    a->pool->dirty = true;
+    return 0;
+}
+
+struct pool *pool_find(const struct core *c, const char *name)
+{
+    if (!name || !*name)
+        return c->pools.v[0];
+    for (size_t i = 0; i < c->pools.n; i++)
+        if (strcmp(c->pools.v[i]->name, name) == 0)
+            return c->pools.v[i];
+    return NULL;
+}
+
+struct pool *pool_get(struct core *c, const char *name)
+{
+    struct pool *p = c->pools.n ? pool_find(c, name) : NULL;
+    if (p)
+        return p;
+    p = det_zalloc(sizeof *p);
+    p->name = det_strdup(name);
+    vec_push(&c->pools, p);
+    size_t i = c->pools.n - 1;
+    for (; i > 1 && strcmp(c->pools.v[i - 1]->name, name) > 0; i--)
+        c->pools.v[i] = c->pools.v[i - 1];
+    c->pools.v[i] = p;
+    return p;
+}
+
+void pool_free(struct pool *p)
+{
+    vec_free(&p->agents);
+    vec_free(&p->pending);
+    vec_free(&p->placed);
+    free(p->name);
+    free(p);
+}

@@ -1,0 +1,217 @@
+#include "alloc.h"
+
+#include "agent.h"
+#include "effects.h"
+#include "hash.h"
+#include "queue.h"
+#include "task_spec.h"
+#include "trial.h"
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LATER(from) (~(BIT((from) + 1) - 1))
+static const unsigned alloc_edges[ALLOC_STATE_COUNT] = {
+    [ALLOC_PENDING] = BIT(ALLOC_ASSIGNED) | BIT(ALLOC_TERMINATED),
+    [ALLOC_ASSIGNED] = LATER(ALLOC_ASSIGNED),
+    [ALLOC_PULLING] = LATER(ALLOC_PULLING),
+    [ALLOC_STARTING] = LATER(ALLOC_STARTING),
+    [ALLOC_RUNNING] = LATER(ALLOC_RUNNING),
+    [ALLOC_WAITING] = LATER(ALLOC_WAITING) | BIT(ALLOC_RUNNING),
+    [ALLOC_TERMINATING] = BIT(ALLOC_TERMINATED),
+};
+
+void alloc_mark(struct core *c, struct alloc *a)
+{
+    if (!a->dirty)
+        vec_push(&c->dirty_allocs, a);
+    a->dirty = true;
+}
+
+void alloc_goto(struct core *c, struct alloc *a, enum alloc_state to)
+{
+    assert(alloc_edges[a->state] & BIT(to));
+    a->state = to;
+    alloc_mark(c, a);
+}
+
+struct alloc *alloc_find(const struct core *c, const char *id)
+{
+    return id ? map_get(c->alloc_by_id, id) : NULL;
+}
+
+struct container *alloc_container(const struct alloc *a, const char *id)
+{
+    for (size_t i = 0; id && i < a->containers.n; i++)
+        if (strcmp(a->containers.v[i]->id, id) == 0)
+            return a->containers.v[i];
+    return NULL;
+}
+
+bool alloc_is_preemptible(const struct alloc *a)
+{
+    return a->kind == KIND_TRIAL;
+}
+
+bool alloc_is_ending(const struct alloc *a)
+{
+    return a->preempt || a->kill != KILL_NONE || a->state >= ALLOC_TERMINATING;
+}
+
+void alloc_rearm(struct core *c, struct alloc *a)
+{
+    const int64_t all[] = {a->hold_ms, a->preempt_ms, a->kill_ms, a->start_ms, a->exit_ms};
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
+        if (all[i] < first)
+            first = all[i];
+    timers_set(&c->timers, &a->timer, first);
+}
+
+void alloc_enlist(struct core *c, struct alloc *a)
+{
+    char hex[HASH_HEX_MAX];
+    hash_bytes(HASH_MD5, a->id, strlen(a->id), hex);
+    a->hash = strtoull(hex + 16, NULL, 16);
+    a->timer.kind = TIMER_ALLOC;
+    vec_push(&c->allocs, a);
+    map_put(c->alloc_by_id, a->id, a);
+    if (a->state != ALLOC_PENDING)
+        queue_add_placed(a);
+    else if (a->hold_ms == INT64_MAX)
+        queue_add_pending(a);
+    alloc_rearm(c, a);
+}
+
+struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
+{
+    struct alloc *a = det_zalloc(sizeof *a);
+    a->seq = ++c->last_alloc;
+    a->id = det_asprintf("%s.%lld", r->task_id, (long long)r->run_id);
+    a->task_id = det_strdup(r->task_id);
+    a->kind = r->kind;
+    a->exp = r->exp;
+    a->trial = r->trial;
+    a->exp_id = r->exp_id;
+    a->owner_id = r->owner_id;
+    a->run_id = r->run_id;
+    a->slots = r->slots;
+    a->pool = r->pool;
+    a->gc_config = json_incref(r->gc_config);
+    a->gc_uuids = json_incref(r->gc_uuids);
+    a->port = -1;
+    a->is_new = true;
+    a->start_us = c->now_us;
+    a->hold_ms = r->hold_ms > c->now_ms ? r->hold_ms : INT64_MAX;
+    a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
+    alloc_enlist(c, a);
+    alloc_mark(c, a);
+    fx_log(c, a, FX_INFO, "Queued: %s, run %lld, %lld slot%s in pool %s.", a->id,
+           (long long)a->run_id, (long long)a->slots, a->slots == 1 ? "" : "s", a->pool->name);
+    return a;
+}
+
+void alloc_free(struct alloc *a)
+{
+    for (size_t i = 0; i < a->containers.n; i++) {
+        struct container *k = a->containers.v[i];
+        vec_free(&k->slots);
+        free(k->agent_id);
+        free(k);
+    }
+    vec_free(&a->containers);
+    json_decref(a->gc_config);
+    json_decref(a->gc_uuids);
+    free(a->failure.text);
+    free(a->id);
+    free(a->task_id);
+    free(a);
+}
+
+static int port_take(struct core *c)
+{
+    for (size_t i = 0; i < c->ports.n; i++)
+        if (!c->ports.v[i]) {
+            c->ports.v[i] = true;
+            return (int)i;
+        }
+    vec_push(&c->ports, true);
+    return (int)c->ports.n - 1;
+}
+
+/* The container's id follows from the allocation and its place in it. */
+static void container_id(const struct alloc *a, int node, char out[UUID_STR_MAX])
+{
+    char text[160], hex[HASH_HEX_MAX];
+    uint8_t bytes[16];
+    snprintf(text, sizeof text, "container %s %d", a->id, node);
+    hash_bytes(HASH_SHA256, text, strlen(text), hex);
+    for (int i = 0; i < 16; i++) {
+        char two[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+        bytes[i] = (uint8_t)strtoul(two, NULL, 16);
+    }
+    uuid_from_bytes(bytes, out);
+}
+
+static void send_start(struct core *c, struct container *k)
+{
+    const struct alloc *a = k->alloc;
+    if (k->agent->state != AGENT_UP)
+        return;
+    struct core_start s = {.agent_id = fx_str(c->out, k->agent->id),
+                           .alloc_id = fx_str(c->out, a->id),
+                           .container = fx_str(c->out, k->id),
+                           .exp_id = a->exp_id,
+                           .trial_id = a->trial ? a->trial->id : 0,
+                           .run_id = a->run_id,
+                           .owner_id = a->owner_id,
+                           .task_id = fx_str(c->out, a->task_id),
+                           .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
+                           .task = task_spec(k)};
+    fx_add(c->out, CORE_ORDER_START)->start = s;
+}
+
+static void send_kill(struct core *c, struct container *k)
+{
+    if (!k->agent || k->agent->state != AGENT_UP)
+        return;
+    struct core_kill o = {.agent_id = fx_str(c->out, k->agent->id),
+                          .alloc_id = fx_str(c->out, k->alloc->id),
+                          .container = fx_str(c->out, k->id)};
+    fx_add(c->out, CORE_ORDER_KILL)->kill = o;
+}
+
+void alloc_resend(struct core *c, struct container *k)
+{
+    if (k->alloc->kill != KILL_NONE)
+        send_kill(c, k);
+    else if (k->state == ALLOC_ASSIGNED)
+        send_start(c, k);
+}
+
+void alloc_place(struct core *c, struct alloc *a, const struct placement *p)
+{
+    struct buf where = BUF_INIT;
+    queue_remove(a);
+    a->port = port_take(c);
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        struct container *k = det_zalloc(sizeof *k);
+        k->alloc = a;
+        k->node = (int)i;
+        k->state = ALLOC_ASSIGNED;
+        container_id(a, k->node, k->id);
+        vec_push(&a->containers, k);
+        a->live++;
+        agent_attach(c, p->nodes.v[i].agent, k, p->nodes.v[i].slots);
+        buf_addf(&where, "%s%s", i ? ", " : "", k->agent_id);
+    }
+    alloc_goto(c, a, ALLOC_ASSIGNED);
+    queue_add_placed(a);
+    for (size_t i = 0; i < a->containers.n; i++)
+        send_start(c, a->containers.v[i]);
+    a->start_ms = c->now_ms + c->o.start_resend_ms;
+    alloc_rearm(c, a);
+    fx_log(c, a, FX_INFO, "Assigned to agent%s %s.", p->nodes.n > 1 ? "s" : "", buf_str(&where));
+    buf_finish(&where);
+}

@@ -1,0 +1,203 @@
+/* How allocations end: preemption, kills, exits and what they mean. */
+#include "alloc.h"
+
+#include "agent.h"
+#include "effects.h"
+#include "queue.h"
+#include "trial.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void log_end(struct core *c, const struct alloc *a)
+{
+    const struct failure *f = &a->failure;
+    if (f->is_set)
+        fx_log(c, a, FX_ERROR, "Run %lld ended: %s%s", (long long)a->run_id, f->text,
+               f->transient ? " (not the trial's fault)" : "");
+    else if (a->was_ours)
+        fx_log(c, a, FX_INFO, "Run %lld ended: killed.", (long long)a->run_id);
+    else if (a->acked)
+        fx_log(c, a, FX_INFO, "Run %lld ended as asked.", (long long)a->run_id);
+    else
+        fx_log(c, a, FX_INFO, "Run %lld ended by itself.", (long long)a->run_id);
+}
+
+/* Takes it off every list; the row is written and the memory freed at the end of the step. */
+static void finish(struct core *c, struct alloc *a)
+{
+    queue_remove(a);
+    timers_set(&c->timers, &a->timer, INT64_MAX);
+    if (a->port >= 0)
+        c->ports.v[a->port] = false;
+    a->port = -1;
+    alloc_goto(c, a, ALLOC_TERMINATED);
+    a->end_us = c->now_us;
+    map_del(c->alloc_by_id, a->id);
+    const char *id = fx_str(c->out, a->id);
+    fx_add(c->out, CORE_ALLOC_END)->alloc_id = id;
+    if (a->kind == KIND_GC)
+        gc_on_alloc_end(c, a);
+    else
+        trial_on_alloc_end(c, a->trial, a);
+}
+
+static void withdraw(struct core *c, struct alloc *a, const char *reason)
+{
+    fx_log(c, a, FX_INFO, "Taken off the queue: %s.", reason);
+    a->kill = KILL_USER;
+    a->was_ours = true;
+    finish(c, a);
+}
+
+void alloc_kill(struct core *c, struct alloc *a, enum kill_why why, const char *fmt, ...)
+{
+    char reason[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(reason, sizeof reason, fmt, ap);
+    va_end(ap);
+    if (a->kill != KILL_NONE || a->state == ALLOC_TERMINATED)
+        return;
+    if (a->state == ALLOC_PENDING) {
+        withdraw(c, a, reason);
+        return;
+    }
+    a->kill = why;
+    a->was_ours = !a->failure.is_set && why != KILL_DAEMONS;
+    fx_log(c, a, FX_INFO, "Killing run %lld: %s.", (long long)a->run_id, reason);
+    alloc_goto(c, a, ALLOC_TERMINATING);
+    for (size_t i = 0; i < a->containers.n; i++)
+        if (a->containers.v[i]->state != ALLOC_TERMINATED)
+            alloc_resend(c, a->containers.v[i]);
+    a->preempt_ms = a->start_ms = a->exit_ms = INT64_MAX;
+    a->kill_ms = c->now_ms + c->o.kill_resend_ms;
+    alloc_rearm(c, a);
+}
+
+void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const char *reason)
+{
+    if (a->preempt || a->kill != KILL_NONE || a->state == ALLOC_TERMINATED)
+        return;
+    if (a->state == ALLOC_PENDING || !a->is_ready) {
+        alloc_kill(c, a, why, "%s, before it was ready", reason);
+        return;
+    }
+    a->preempt = true;
+    a->preempt_ms = c->now_ms + c->o.preempt_timeout_ms;
+    fx_log(c, a, FX_INFO, "Asked to stop at the next boundary: %s.", reason);
+    const char *id = fx_str(c->out, a->id);
+    fx_add(c->out, CORE_PREEMPT)->alloc_id = id;
+    alloc_mark(c, a);
+    alloc_rearm(c, a);
+}
+
+static const char *const reason_words[CORE_EXIT_REASON_COUNT] = {
+    "exited", "was killed", "stalled", "could not be started", "was lost"};
+
+static void set_failure(struct alloc *a, const struct core_exit *e)
+{
+    struct failure *f = &a->failure;
+    bool transient = e->reason != CORE_EXITED && e->reason != CORE_STALLED;
+    if (f->is_set) {
+        f->transient |= transient;
+        return;
+    }
+    *f = (struct failure){.is_set = true,
+                          .transient = transient,
+                          .reason = e->reason,
+                          .code = e->code,
+                          .signal = e->signal,
+                          .rank = e->rank};
+    struct buf b = BUF_INIT;
+    if (e->rank >= 0)
+        buf_addf(&b, "rank %d ", e->rank);
+    else
+        buf_add_str(&b, "the task ");
+    buf_add_str(&b, reason_words[e->reason]);
+    if (e->signal)
+        buf_addf(&b, " by signal %d", e->signal);
+    else if (e->reason == CORE_EXITED)
+        buf_addf(&b, " with code %d", e->code);
+    if (e->text && *e->text)
+        buf_addf(&b, ": %s", e->text);
+    f->text = buf_steal(&b);
+}
+
+/* What this exit says about the run as a whole. */
+static void judge(struct alloc *a, const struct container *k, const struct core_exit *e)
+{
+    bool clean = e->reason == CORE_EXITED && e->code == 0 && e->signal == 0;
+    bool after_end = k->daemon && a->kill == KILL_DAEMONS;
+    if (clean || after_end || a->was_ours)
+        return;
+    if (a->acked && (e->reason == CORE_EXITED || e->reason == CORE_STALLED)) {
+        a->unclean = true;
+        return;
+    }
+    a->unclean = true;
+    set_failure(a, e);
+}
+
+static bool only_daemons_live(const struct alloc *a)
+{
+    for (size_t i = 0; i < a->containers.n; i++)
+        if (a->containers.v[i]->state != ALLOC_TERMINATED && !a->containers.v[i]->daemon)
+            return false;
+    return true;
+}
+
+void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *e)
+{
+    struct alloc *a = k->alloc;
+    if (k->state == ALLOC_TERMINATED)
+        return;
+    k->state = ALLOC_TERMINATED;
+    a->live--;
+    agent_detach(c, k);
+    a->pool->dirty = true;
+    alloc_mark(c, a);
+    judge(a, k, e);
+    if (a->live == 0) {
+        log_end(c, a);
+        finish(c, a);
+    } else if (a->failure.is_set) {
+        alloc_kill(c, a, KILL_FAILED, "%s", a->failure.text);
+    } else if (only_daemons_live(a)) {
+        alloc_kill(c, a, KILL_DAEMONS, "only daemons are left");
+    }
+}
+
+void alloc_on_agent_gone(struct core *c, struct container *k)
+{
+    char text[320];
+    snprintf(text, sizeof text, "agent %s did not come back in time", k->agent_id);
+    k->alloc->unconfirmed = true;
+    alloc_on_exit(c, k, &(struct core_exit){.reason = CORE_LOST, .rank = -1, .text = text});
+}
+
+void alloc_on_timer(struct core *c, struct alloc *a)
+{
+    int64_t now = c->now_ms;
+    if (a->hold_ms <= now) {
+        a->hold_ms = INT64_MAX;
+        queue_add_pending(a);
+    }
+    if (a->preempt_ms <= now)
+        alloc_kill(c, a, KILL_TIMEOUT, "it did not stop within %lld s of being asked",
+                   (long long)(c->o.preempt_timeout_ms / 1000));
+    if (a->exit_ms <= now)
+        alloc_kill(c, a, KILL_INVALID_HP, "it did not exit after reporting invalid hyperparameters");
+    if (a->kill_ms <= now || a->start_ms <= now) {
+        bool waits = a->kill != KILL_NONE;
+        for (size_t i = 0; i < a->containers.n; i++) {
+            if (a->containers.v[i]->state == ALLOC_TERMINATED)
+                continue;
+            waits |= a->containers.v[i]->state == ALLOC_ASSIGNED;
+            alloc_resend(c, a->containers.v[i]);
+        }
+        a->kill_ms = a->kill != KILL_NONE ? now + c->o.kill_resend_ms : INT64_MAX;
+        a->start_ms = a->kill == KILL_NONE && waits ? now + c->o.start_resend_ms : INT64_MAX;
+    }
+    alloc_rearm(c, a);
+}

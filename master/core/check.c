@@ -1,0 +1,102 @@
+/* The invariants that core.h lists, asserted. */
+#include "agent.h"
+#include "alloc.h"
+#include "exp.h"
+#include "trial.h"
+#include <assert.h>
+
+static void check_container(const struct container *k)
+{
+    if (k->state == ALLOC_TERMINATED) {
+        assert(!k->agent);
+        return;
+    }
+    assert(k->agent && k->agent->state != AGENT_ABSENT);
+    size_t listed = 0, held = 0;
+    for (size_t i = 0; i < k->agent->containers.n; i++)
+        listed += k->agent->containers.v[i] == k;
+    for (size_t i = 0; i < k->agent->slots.n; i++)
+        held += k->agent->slots.v[i].holder == k;
+    assert(listed == 1 && held == k->slots.n);
+}
+
+static bool is_listed(const struct alloc *a, struct alloc *const *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i] == a)
+            return true;
+    return false;
+}
+
+static void check_alloc(const struct core *c, const struct alloc *a)
+{
+    size_t live = 0;
+    for (size_t i = 0; i < a->containers.n; i++) {
+        live += a->containers.v[i]->state != ALLOC_TERMINATED;
+        check_container(a->containers.v[i]);
+    }
+    assert(live == a->live && a->state != ALLOC_TERMINATED && !a->dirty && !a->is_new);
+    bool pending = a->state == ALLOC_PENDING, held_back = a->hold_ms != INT64_MAX;
+    assert(is_listed(a, a->pool->pending.v, a->pool->pending.n) == (pending && !held_back));
+    assert(is_listed(a, a->pool->placed.v, a->pool->placed.n) == !pending);
+    assert(pending ? live == 0 : live > 0);
+    assert(alloc_find(c, a->id) == a && (a->kind == KIND_GC || a->trial->alloc == a));
+    if (a->kill != KILL_NONE)
+        assert(a->state == ALLOC_TERMINATING && a->kill_ms != INT64_MAX);
+    else if (a->preempt)
+        assert(a->preempt_ms != INT64_MAX);
+    if (a->state == ALLOC_ASSIGNED && !a->kill)
+        assert(a->start_ms != INT64_MAX);
+}
+
+static void check_trial(const struct trial *t)
+{
+    assert(!t->dirty && !t->is_new);
+    if (trial_state_is_terminal(t->state)) {
+        assert(!t->alloc);
+        return;
+    }
+    if (t->alloc)
+        assert(t->alloc->run_id == t->run_id);
+    else
+        assert(t->state == TRIAL_PAUSED || (t->state == TRIAL_ACTIVE && trial_op_done(t)));
+    assert(t->restarts <= t->exp->conf.max_restarts);
+}
+
+static void check_exp(const struct exp *e)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < e->trials.n; i++) {
+        check_trial(e->trials.v[i]);
+        open += !trial_state_is_terminal(e->trials.v[i]->state);
+    }
+    assert(open == e->open && !e->ended && !e->dirty);
+    assert(e->progress >= 0 && e->progress <= 1);
+    if (e->state == EXP_DELETING)
+        assert(e->gc);
+    else
+        assert(open > 0 && !exp_state_is_terminal(e->state));
+}
+
+static void check_agent(const struct agent *a)
+{
+    struct agent_slots n = agent_slots(a);
+    assert(n.free + n.used + n.disabled == n.total);
+    for (size_t i = 0; i < a->containers.n; i++)
+        assert(a->containers.v[i]->agent == a);
+    if (a->state == AGENT_ABSENT)
+        assert(a->slots.n == 0 && a->containers.n == 0 && !a->pool);
+    assert((a->state == AGENT_LOST) == (a->lease.pos != 0));
+}
+
+void core_check(const struct core *c)
+{
+    for (size_t i = 0; i < c->exps.n; i++)
+        check_exp(c->exps.v[i]);
+    for (size_t i = 0; i < c->allocs.n; i++)
+        check_alloc(c, c->allocs.v[i]);
+    for (size_t i = 0; i < c->agents.n; i++)
+        check_agent(c->agents.v[i]);
+    for (size_t i = 0; i < c->pools.n; i++)
+        assert(!c->pools.v[i]->dirty);
+}

@@ -1,0 +1,52 @@
+#include "conf.h"
+
+#include "length.h"
+#include <string.h>
+
+static int read_search(const json_t *config, struct conf *ret, struct det_err *err)
+{
+    static const char *const names[SEARCH_KIND_COUNT] = {"single", "random", "grid"};
+    const char *name = json_str(json_obj(config, "searcher"), "name", "");
+    int kind = 0;
+    while (kind < SEARCH_KIND_COUNT && strcmp(names[kind], name) != 0)
+        kind++;
+    if (kind == SEARCH_KIND_COUNT)
+        return det_fail(err, DET_EINVAL,
+                        "searcher.name: %s is not available in this version; use single, random or "
+                        "grid", name);
+    const json_t *s = json_obj(config, "searcher");
+    struct length l;
+    int rc = length_from_json(json_object_get(s, "max_length"), &l, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "searcher.max_length");
+    ret->unit = length_unit_name(l.unit);
+    ret->search = (struct search_conf){
+        .kind = (enum search_kind)kind,
+        .max_length = l.n,
+        .max_trials = json_int(s, "max_trials", 1),
+        .max_concurrent = json_int(s, "max_concurrent_trials", 16),
+        .seed = (uint32_t)json_int(json_obj(config, "reproducibility"), "experiment_seed", 0),
+        .space = json_obj(config, "hyperparameters"),
+    };
+    return 0;
+}
+
+int conf_read(const json_t *config, struct conf *ret, struct det_err *err)
+{
+    const json_t *r = json_obj(config, "resources");
+    *ret = (struct conf){
+        .name = json_str(config, "name", ""),
+        .pool = json_str(r, "resource_pool", ""),
+        .slots = json_int(r, "slots_per_trial", 1),
+        .max_restarts = json_int(config, "max_restarts", 5),
+        .max_slots = json_int(r, "max_slots", -1),
+        .priority = (int)json_int(r, "priority", 0),
+        .weight = json_num(r, "weight", 1),
+    };
+    if (ret->slots < 0 || ret->slots > 1000000)
+        return det_fail(err, DET_EINVAL, "resources.slots_per_trial: %lld; expected 0 to 1000000",
+                        (long long)ret->slots);
+    if (!(ret->weight > 0))
+        ret->weight = 1;
+    return read_search(config, ret, err);
+}

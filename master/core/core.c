@@ -1,0 +1,260 @@
+#include "agent.h"
+#include "alloc.h"
+#include "effects.h"
+#include "exp.h"
+#include "reconcile.h"
+#include "save.h"
+#include "sched.h"
+#include "trial.h"
+#include <assert.h>
+#include <string.h>
+
+const struct core_options core_options_default = {
+    .scheduler = CORE_FAIR_SHARE,
+    .fitting = CORE_FIT_BEST,
+    .default_priority = 42,
+    .launch_error = true,
+    .max_aux_containers = 100,
+    .agent_reconnect_wait_ms = 25000,
+    .preempt_timeout_ms = 3600000,
+    .kill_resend_ms = 30000,
+    .start_resend_ms = 60000,
+    .invalid_hp_exit_ms = 10000,
+    .default_pool = "default",
+};
+
+struct core *core_create(const struct core_options *o)
+{
+    struct core *c = det_zalloc(sizeof *c);
+    c->o = *o;
+    c->default_pool = det_strdup(o->default_pool ? o->default_pool : "default");
+    c->o.default_pool = c->default_pool;
+    c->exp_by_id = imap_create();
+    c->trial_by_id = imap_create();
+    c->alloc_by_id = map_create();
+    c->agent_by_id = map_create();
+    pool_get(c, c->default_pool);
+    return c;
+}
+
+static void free_lists(struct core *c)
+{
+    for (size_t i = 0; i < c->search_rows.n; i++)
+        free(c->search_rows.v[i].text);
+    vec_free(&c->exps);
+    vec_free(&c->allocs);
+    vec_free(&c->agents);
+    vec_free(&c->pools);
+    vec_free(&c->ports);
+    vec_free(&c->timers.heap);
+    vec_free(&c->dirty_exps);
+    vec_free(&c->dirty_trials);
+    vec_free(&c->dirty_allocs);
+    vec_free(&c->dirty_agents);
+    vec_free(&c->search_rows);
+}
+
+void core_destroy(struct core *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->exps.n; i++)
+        exp_free(c->exps.v[i]);
+    for (size_t i = 0; i < c->allocs.n; i++)
+        alloc_free(c->allocs.v[i]);
+    for (size_t i = 0; i < c->agents.n; i++)
+        agent_free(c->agents.v[i]);
+    for (size_t i = 0; i < c->pools.n; i++)
+        pool_free(c->pools.v[i]);
+    imap_destroy(c->exp_by_id);
+    imap_destroy(c->trial_by_id);
+    map_destroy(c->alloc_by_id);
+    map_destroy(c->agent_by_id);
+    free_lists(c);
+    free(c->default_pool);
+    free(c);
+}
+
+static void begin(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out)
+{
+    c->now_ms = now_ms > c->now_ms ? now_ms : c->now_ms;
+    c->now_us = now_us;
+    c->out = out;
+}
+
+/* Schedules what changed, until nothing does, and writes the rows. */
+static void finish(struct core *c)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < c->pools.n; i++)
+            if (c->pools.v[i]->dirty) {
+                sched_run(c, c->pools.v[i]);
+                again = true;
+            }
+    }
+    save_flush(c);
+    c->out = NULL;
+}
+
+static void on_timers(struct core *c)
+{
+    for (struct timer *t; (t = timers_first(&c->timers)) && t->at_ms <= c->now_ms;) {
+        if (t->kind == TIMER_LEASE)
+            reconcile_lease(c, container_of(t, struct agent, lease));
+        else
+            alloc_on_timer(c, container_of(t, struct alloc, timer));
+    }
+}
+
+static int on_experiment(struct core *c, const struct core_event *ev, struct det_err *err)
+{
+    struct exp *e = exp_find(c, ev->exp_id);
+    if (!e)
+        return det_fail(err, DET_ENOENT, "experiment %lld not found among those that are not finished",
+                        (long long)ev->exp_id);
+    switch (ev->kind) {
+    case CORE_EV_EXP_ACTIVATE:
+        return exp_activate(c, e, err);
+    case CORE_EV_EXP_PAUSE:
+        return exp_pause(c, e, err);
+    case CORE_EV_EXP_CANCEL:
+        return exp_cancel(c, e, err);
+    case CORE_EV_EXP_KILL:
+        return exp_kill(c, e, err);
+    default:
+        return exp_patch(c, e, &ev->patch, err);
+    }
+}
+
+static int on_trial(struct core *c, const struct core_event *ev, struct core_reply *reply,
+                    struct det_err *err)
+{
+    struct trial *t = trial_find(c, ev->trial_id);
+    if (!t)
+        return det_fail(err, DET_ENOENT, "trial %lld not found among those that are not finished",
+                        (long long)ev->trial_id);
+    if (ev->run_id && ev->run_id != t->run_id)
+        return det_fail(err, DET_ESTALE, "run %lld of trial %lld was replaced by run %lld",
+                        (long long)ev->run_id, (long long)t->id, (long long)t->run_id);
+    switch (ev->kind) {
+    case CORE_EV_TRIAL_KILL:
+        trial_set(c, t, TRIAL_STOPPING_KILLED, "the trial was killed");
+        break;
+    case CORE_EV_OP_COMPLETED:
+        return trial_on_op_completed(c, t, ev->op.length, ev->op.metric, err);
+    case CORE_EV_PROGRESS:
+        exp_on_progress(c, t->exp, t, ev->units);
+        reply->progress = t->exp->progress;
+        break;
+    case CORE_EV_EARLY_EXIT:
+        trial_on_early_exit(c, t, ev->exit_reason);
+        break;
+    default:
+        trial_on_checkpoint(c, t, ev->checkpoint.uuid, ev->checkpoint.steps);
+        break;
+    }
+    return 0;
+}
+
+static int on_alloc(struct core *c, const struct core_event *ev, struct det_err *err)
+{
+    struct alloc *a = alloc_find(c, ev->alloc_id);
+    if (!a)
+        return det_fail(err, DET_ENOENT, "allocation %s not found among those that live",
+                        ev->alloc_id ? ev->alloc_id : "");
+    switch (ev->kind) {
+    case CORE_EV_ACK_PREEMPTION:
+        alloc_on_ack(c, a);
+        break;
+    case CORE_EV_RENDEZVOUS:
+        return alloc_on_rendezvous(c, a, ev->container, err);
+    case CORE_EV_READY:
+        alloc_on_ready(c, a);
+        break;
+    case CORE_EV_WAITING:
+        if (a->state == ALLOC_RUNNING)
+            alloc_goto(c, a, ALLOC_WAITING);
+        break;
+    default:
+        return alloc_on_daemon(c, a, ev->container, err);
+    }
+    return 0;
+}
+
+static int dispatch(struct core *c, const struct core_event *ev, struct core_reply *reply,
+                    struct det_err *err)
+{
+    switch (ev->kind) {
+    case CORE_EV_TICK:
+        return 0;
+    case CORE_EV_EXP_CREATE:
+        return exp_create(c, &ev->create, &reply->id, &reply->slots_exceeded, err);
+    case CORE_EV_EXP_DELETE:
+        return gc_delete(c, &ev->gc, err);
+    case CORE_EV_EXP_GC:
+        return gc_collect(c, &ev->gc, err);
+    case CORE_EV_AGENT_SET:
+        return agent_set(c, &ev->agent_set, err);
+    case CORE_EV_AGENT_HELLO:
+    case CORE_EV_AGENT_STATE:
+    case CORE_EV_AGENT_EXIT:
+    case CORE_EV_AGENT_LOST:
+        return reconcile_event(c, ev, err);
+    case CORE_EV_EXP_ACTIVATE:
+    case CORE_EV_EXP_PAUSE:
+    case CORE_EV_EXP_CANCEL:
+    case CORE_EV_EXP_KILL:
+    case CORE_EV_EXP_PATCH:
+        return on_experiment(c, ev, err);
+    case CORE_EV_TRIAL_KILL:
+    case CORE_EV_OP_COMPLETED:
+    case CORE_EV_PROGRESS:
+    case CORE_EV_EARLY_EXIT:
+    case CORE_EV_CHECKPOINT:
+        return on_trial(c, ev, reply, err);
+    case CORE_EV_ACK_PREEMPTION:
+    case CORE_EV_RENDEZVOUS:
+    case CORE_EV_READY:
+    case CORE_EV_WAITING:
+    case CORE_EV_DAEMON:
+        return on_alloc(c, ev, err);
+    case CORE_EVENT_KIND_COUNT:
+        break;
+    }
+    return det_fail(err, DET_EINVAL, "event of unknown kind %d", (int)ev->kind);
+}
+
+int core_step(struct core *c, const struct core_event *ev, struct core_effects *out)
+{
+    struct core_reply reply = {0};
+    struct det_err err = {0};
+    begin(c, ev->now_ms, ev->now_us, out);
+    on_timers(c);
+    int rc = dispatch(c, ev, &reply, &err);
+    fx_reply(out, ev->request, rc, "%s", err.text);
+    if (ev->request) {
+        struct core_reply *r = &out->v[out->n - 1].reply;
+        r->id = reply.id;
+        r->slots_exceeded = reply.slots_exceeded;
+        r->progress = reply.progress;
+    }
+    finish(c);
+    return rc == DET_EINVAL ? rc : 0;
+}
+
+int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out)
+{
+    begin(c, now_ms, now_us, out);
+    restore_finish(c);
+    for (size_t i = 0; i < c->pools.n; i++)
+        c->pools.v[i]->dirty = true;
+    finish(c);
+    return 0;
+}
+
+int64_t core_deadline_ms(const struct core *c)
+{
+    const struct timer *t = timers_first(&c->timers);
+    return t ? t->at_ms : INT64_MAX;
+}

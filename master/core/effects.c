@@ -1,0 +1,99 @@
+#include "effects.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHUNK_BYTES ((size_t)4096)
+
+struct core_chunk {
+    struct core_chunk *next;
+    size_t used, size;
+    _Alignas(16) char data[];
+};
+
+void *fx_mem(struct core_effects *out, size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    struct core_chunk *k = out->chunks;
+    if (!k || k->size - k->used < bytes) {
+        size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        k = det_alloc(sizeof *k + size);
+        *k = (struct core_chunk){.next = out->chunks, .size = size};
+        out->chunks = k;
+    }
+    void *p = k->data + k->used;
+    k->used += bytes;
+    return memset(p, 0, bytes);
+}
+
+void core_effects_finish(struct core_effects *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->v[i].kind == CORE_ORDER_START)
+            json_decref(e->v[i].start.task);
+    for (struct core_chunk *k = e->chunks, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    free(e->v);
+    *e = (struct core_effects)CORE_EFFECTS_INIT;
+}
+
+struct core_effect *fx_add(struct core_effects *out, enum core_effect_kind kind)
+{
+    vec_push(out, (struct core_effect){.kind = kind});
+    return &out->v[out->n - 1];
+}
+
+const char *fx_str(struct core_effects *out, const char *s)
+{
+    if (!s)
+        return NULL;
+    size_t n = strlen(s) + 1;
+    return memcpy(fx_mem(out, n), s, n);
+}
+
+const char *fx_json(struct core_effects *out, const json_t *j)
+{
+    struct buf b = BUF_INIT;
+    json_write(&b, j);
+    const char *s = fx_str(out, buf_str(&b));
+    buf_finish(&b);
+    return s;
+}
+
+static const char *fx_format(struct core_effects *out, const char *fmt, va_list ap)
+{
+    struct buf b = BUF_INIT;
+    buf_vaddf(&b, fmt, ap);
+    const char *s = fx_str(out, buf_str(&b));
+    buf_finish(&b);
+    return s;
+}
+
+void fx_reply(struct core_effects *out, uint64_t request, int code, const char *fmt, ...)
+{
+    if (!request)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = code ? fx_format(out, fmt, ap) : NULL;
+    va_end(ap);
+    struct core_effect *e = fx_add(out, CORE_REPLY);
+    e->reply = (struct core_reply){.request = request, .code = code, .text = text};
+}
+
+void fx_log(struct core *c, const struct alloc *a, int level, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = fx_format(c->out, fmt, ap);
+    va_end(ap);
+    struct core_log log = {.task_id = fx_str(c->out, a->task_id),
+                           .alloc_id = fx_str(c->out, a->id),
+                           .text = text,
+                           .level = level,
+                           .now_us = c->now_us};
+    fx_add(c->out, CORE_TASK_LOG)->log = log;
+}

@@ -1,0 +1,221 @@
+#include "exp.h"
+
+#include "agent.h"
+#include "conf.h"
+#include "effects.h"
+#include "fit.h"
+#include "trial.h"
+#include <assert.h>
+#include <string.h>
+
+#define STOPS                                                                                      \
+    (BIT(EXP_STOPPING_COMPLETED) | BIT(EXP_STOPPING_CANCELED) | BIT(EXP_STOPPING_KILLED) |         \
+     BIT(EXP_STOPPING_ERROR))
+static const unsigned exp_edges[EXP_STATE_COUNT] = {
+    [EXP_ACTIVE] = BIT(EXP_PAUSED) | STOPS | BIT(EXP_ERROR),
+    [EXP_PAUSED] = BIT(EXP_ACTIVE) | STOPS | BIT(EXP_ERROR),
+    [EXP_STOPPING_CANCELED] =
+        BIT(EXP_CANCELED) | BIT(EXP_STOPPING_KILLED) | BIT(EXP_STOPPING_ERROR) | BIT(EXP_ERROR),
+    [EXP_STOPPING_KILLED] = BIT(EXP_CANCELED) | BIT(EXP_STOPPING_ERROR) | BIT(EXP_ERROR),
+    [EXP_STOPPING_COMPLETED] = BIT(EXP_COMPLETED) | BIT(EXP_STOPPING_ERROR) | BIT(EXP_ERROR),
+    [EXP_STOPPING_ERROR] = BIT(EXP_ERROR),
+};
+
+void exp_goto(struct core *c, struct exp *e, enum exp_state to)
+{
+    assert(exp_edges[e->state] & BIT(to));
+    e->state = to;
+    exp_mark(c, e);
+}
+
+void exp_mark(struct core *c, struct exp *e)
+{
+    if (!e->dirty)
+        vec_push(&c->dirty_exps, e);
+    e->dirty = true;
+}
+
+struct exp *exp_find(const struct core *c, int64_t id)
+{
+    return id > 0 ? imap_get(c->exp_by_id, (uint64_t)id) : NULL;
+}
+
+void exp_enlist(struct core *c, struct exp *e)
+{
+    e->by_request = map_create();
+    imap_put(c->exp_by_id, (uint64_t)e->id, e);
+    vec_push(&c->exps, e);
+    size_t i = c->exps.n - 1;
+    for (; i > 0 && c->exps.v[i - 1]->id > e->id; i--)
+        c->exps.v[i] = c->exps.v[i - 1];
+    c->exps.v[i] = e;
+}
+
+void exp_free(struct exp *e)
+{
+    if (!e)
+        return;
+    search_destroy(e->search);
+    for (size_t i = 0; i < e->trials.n; i++)
+        trial_free(e->trials.v[i]);
+    vec_free(&e->trials);
+    map_destroy(e->by_request);
+    json_decref(e->config);
+    free(e->config_text);
+    free(e->job_id);
+    free(e->warm_start);
+    free(e);
+}
+
+static int check_create(struct core *c, const struct core_create *in, struct exp *e,
+                        bool *ret_exceeded, struct det_err *err)
+{
+    if (!in->config || !in->job_id)
+        return det_fail(err, DET_EINVAL, "an experiment needs a configuration and a job id");
+    int rc = conf_read(in->config, &e->conf, err);
+    if (rc < 0)
+        return rc;
+    rc = core_fits(c, e->conf.pool, e->conf.slots, ret_exceeded, err);
+    if (rc < 0)
+        return rc;
+    return search_create(&e->conf.search, &e->search, err);
+}
+
+static void fill(struct core *c, struct exp *e, const struct core_create *in)
+{
+    e->id = ++c->last_exp;
+    e->job_id = det_strdup(in->job_id);
+    e->owner_id = in->owner_id;
+    e->project_id = in->project_id;
+    e->parent_id = in->parent_id;
+    e->config = json_incref(in->config);
+    e->config_text = json_text(in->config);
+    e->payload = in->payload;
+    e->warm_start = det_strdup(in->warm_start);
+    e->state = in->activate ? EXP_ACTIVE : EXP_PAUSED;
+    e->start_us = c->now_us;
+    e->pool = pool_find(c, e->conf.pool);
+    e->priority = e->conf.priority;
+    e->weight = e->conf.weight;
+    e->max_slots = e->conf.max_slots;
+    e->position = (double)e->id;
+    e->is_new = true;
+}
+
+DET_DEFINE_CLEANUP(struct exp *, exp_free)
+
+int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bool *ret_exceeded,
+               struct det_err *err)
+{
+    det_cleanup(exp_freep) struct exp *made = det_zalloc(sizeof *made);
+    int rc = check_create(c, in, made, ret_exceeded, err);
+    if (rc < 0)
+        return rc;
+    struct exp *e = det_take(made);
+    fill(c, e, in);
+    exp_enlist(c, e);
+    exp_mark(c, e);
+    *ret_id = e->id;
+    exp_tell(c, e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+    return 0;
+}
+
+static void log_event(struct core *c, struct exp *e, const struct search_event *ev)
+{
+    e->search_seq++;
+    JSON_OWN j = search_event_to_json(ev);
+    vec_push(&c->search_rows, (struct search_row){e->id, e->search_seq, json_text(j)});
+}
+
+void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reason)
+{
+    static const enum trial_state trial_stop[EXP_STATE_COUNT] = {
+        [EXP_STOPPING_COMPLETED] = TRIAL_STOPPING_COMPLETED,
+        [EXP_STOPPING_CANCELED] = TRIAL_STOPPING_CANCELED,
+        [EXP_STOPPING_KILLED] = TRIAL_STOPPING_KILLED,
+        [EXP_STOPPING_ERROR] = TRIAL_STOPPING_ERROR,
+    };
+    exp_goto(c, e, to);
+    for (size_t i = 0; i < e->trials.n; i++)
+        trial_set(c, e->trials.v[i], trial_stop[to], reason);
+    exp_maybe_finish(c, e);
+}
+
+static void apply(struct core *c, struct exp *e, const struct search_op *op)
+{
+    struct trial *t = map_get(e->by_request, op->request_id);
+    if (op->kind == SEARCH_CREATE)
+        trial_create(c, e, op);
+    else if (op->kind == SEARCH_VALIDATE_AFTER && t)
+        trial_validate_after(c, t, op->length);
+    else if (op->kind == SEARCH_CLOSE && t)
+        trial_close(c, t);
+    else if (op->kind == SEARCH_SHUTDOWN && op->failure)
+        exp_stop(c, e, EXP_STOPPING_ERROR, "every trial failed");
+    else if (op->kind == SEARCH_SHUTDOWN)
+        exp_stop(c, e, op->cancel ? EXP_STOPPING_CANCELED : EXP_STOPPING_COMPLETED, "the search is over");
+}
+
+void exp_tell(struct core *c, struct exp *e, const struct search_event *ev)
+{
+    struct search_ops out = {0};
+    if (ev->kind != SEARCH_EV_INITIAL)
+        log_event(c, e, ev);
+    search_step(e->search, ev, &out);
+    for (size_t i = 0; i < out.ops.n; i++)
+        if (!(BIT(e->state) & STOPS) && !exp_state_is_terminal(e->state))
+            apply(c, e, &out.ops.v[i]);
+    for (size_t i = 0; i < out.ops.n; i++) {
+        struct trial *t = map_get(e->by_request, out.ops.v[i].request_id);
+        if (t && !e->ended)
+            trial_reconsider(c, t);
+    }
+    search_ops_finish(&out);
+}
+
+void exp_on_progress(struct core *c, struct exp *e, struct trial *t, double units)
+{
+    search_step(e->search,
+                &(struct search_event){.kind = SEARCH_EV_PROGRESS, .request_id = t->request_id, .units = units},
+                &(struct search_ops){0});
+    e->progress = search_progress(e->search);
+}
+
+void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t)
+{
+    if (!t->is_new) {
+        json_decref(t->hparams);
+        t->hparams = NULL;
+    }
+    if (t->exit_reason >= 0)
+        exp_tell(c, e, &(struct search_event){.kind = SEARCH_EV_EXITED,
+                                              .request_id = t->request_id,
+                                              .reason = (enum search_exit)t->exit_reason});
+    exp_tell(c, e, &(struct search_event){.kind = SEARCH_EV_CLOSED, .request_id = t->request_id});
+    if (!e->ended)
+        e->progress = search_progress(e->search);
+    exp_maybe_finish(c, e);
+}
+
+static enum exp_state end_of(enum exp_state stopping)
+{
+    if (stopping == EXP_STOPPING_COMPLETED)
+        return EXP_COMPLETED;
+    return stopping == EXP_STOPPING_ERROR ? EXP_ERROR : EXP_CANCELED;
+}
+
+void exp_maybe_finish(struct core *c, struct exp *e)
+{
+    if (e->ended || e->open > 0 || !(BIT(e->state) & STOPS))
+        return;
+    exp_goto(c, e, end_of(e->state));
+    e->end_us = c->now_us;
+    e->progress = e->state == EXP_COMPLETED ? 1 : e->progress;
+    e->ended = true;
+    fx_add(c->out, CORE_GC_WANTED)->exp_id = e->id;
+}
+
+bool exp_may(const struct exp *e, enum exp_state to)
+{
+    return exp_edges[e->state] & BIT(to);
+}

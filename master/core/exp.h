@@ -1,0 +1,46 @@
+/*
+ * Experiments: a search and its trials.
+ *
+ *   ACTIVE <-> PAUSED;  both -> STOPPING_{COMPLETED,CANCELED,KILLED,ERROR}
+ *   STOPPING_CANCELED -> STOPPING_KILLED -> STOPPING_ERROR;  STOPPING_* -> COMPLETED, CANCELED, ERROR
+ *   finished -> DELETING -> DELETED | DELETE_FAILED -> DELETING
+ *
+ * A stopping experiment ends when its last trial has. Private to master/core.
+ */
+#ifndef CORE_EXP_H
+#define CORE_EXP_H
+
+#include "model.h"
+
+struct exp *exp_find(const struct core *c, int64_t id);
+void exp_enlist(struct core *c, struct exp *e);
+void exp_free(struct exp *e);
+void exp_mark(struct core *c, struct exp *e);
+
+void exp_goto(struct core *c, struct exp *e, enum exp_state to);
+/* Into a STOPPING state, with all its trials. */
+void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reason);
+bool exp_may(const struct exp *e, enum exp_state to); /* by the table of edges */
+
+/* Checks, and only then changes anything. */
+int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bool *ret_exceeded,
+               struct det_err *err);
+int exp_activate(struct core *c, struct exp *e, struct det_err *err);
+int exp_pause(struct core *c, struct exp *e, struct det_err *err);
+int exp_cancel(struct core *c, struct exp *e, struct det_err *err);
+int exp_kill(struct core *c, struct exp *e, struct det_err *err);
+int exp_patch(struct core *c, struct exp *e, const struct core_patch *p, struct det_err *err);
+
+/* Tells the searcher, logs the event, carries out what it answers. */
+void exp_tell(struct core *c, struct exp *e, const struct search_event *ev);
+/* Progress changes no decision and is not logged. */
+void exp_on_progress(struct core *c, struct exp *e, struct trial *t, double units);
+void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t);
+/* Ends it if it is stopping and nothing is open. */
+void exp_maybe_finish(struct core *c, struct exp *e);
+
+/* Deletion and collection (gc.c). */
+int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err);
+int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err);
+
+#endif

@@ -1,0 +1,79 @@
+/* What people ask of an experiment. */
+#include "exp.h"
+
+#include "agent.h"
+#include "trial.h"
+
+static int refuse(const struct exp *e, const char *what, struct det_err *err)
+{
+    return det_fail(err, DET_ESTATE, "experiment %lld is %s: it cannot be %s", (long long)e->id,
+                    exp_state_text(e->state), what);
+}
+
+/* Trials that are stopping on their own stay so. */
+static void follow(struct core *c, struct exp *e, enum trial_state to, const char *reason)
+{
+    for (size_t i = 0; i < e->trials.n; i++)
+        if (e->trials.v[i]->state == TRIAL_ACTIVE || e->trials.v[i]->state == TRIAL_PAUSED)
+            trial_set(c, e->trials.v[i], to, reason);
+}
+
+int exp_activate(struct core *c, struct exp *e, struct det_err *err)
+{
+    if (e->state == EXP_ACTIVE)
+        return 0;
+    if (e->state != EXP_PAUSED)
+        return refuse(e, "activated", err);
+    exp_goto(c, e, EXP_ACTIVE);
+    follow(c, e, TRIAL_ACTIVE, "activated");
+    return 0;
+}
+
+int exp_pause(struct core *c, struct exp *e, struct det_err *err)
+{
+    if (e->state == EXP_PAUSED)
+        return 0;
+    if (e->state != EXP_ACTIVE)
+        return refuse(e, "paused", err);
+    exp_goto(c, e, EXP_PAUSED);
+    follow(c, e, TRIAL_PAUSED, "the experiment was paused");
+    return 0;
+}
+
+int exp_cancel(struct core *c, struct exp *e, struct det_err *err)
+{
+    if (e->state == EXP_DELETING)
+        return refuse(e, "canceled", err);
+    if (e->state == EXP_ACTIVE || e->state == EXP_PAUSED)
+        exp_stop(c, e, EXP_STOPPING_CANCELED, "the experiment was canceled");
+    return 0;
+}
+
+int exp_kill(struct core *c, struct exp *e, struct det_err *err)
+{
+    if (e->state == EXP_STOPPING_KILLED)
+        return 0;
+    if (!exp_may(e, EXP_STOPPING_KILLED))
+        return refuse(e, "killed", err);
+    exp_stop(c, e, EXP_STOPPING_KILLED, "the experiment was killed");
+    return 0;
+}
+
+int exp_patch(struct core *c, struct exp *e, const struct core_patch *p, struct det_err *err)
+{
+    if (p->has_priority && (p->priority < 1 || p->priority > 99))
+        return det_fail(err, DET_EINVAL, "priority: %d; expected 1 to 99", p->priority);
+    if (p->has_weight && !(p->weight > 0))
+        return det_fail(err, DET_EINVAL, "weight: %g; expected a number above 0", p->weight);
+    if (p->has_priority && p->priority != e->priority) {
+        e->priority = p->priority;
+        e->position = (double)e->id;
+    }
+    if (p->has_weight)
+        e->weight = p->weight;
+    if (p->has_max_slots)
+        e->max_slots = p->max_slots;
+    e->pool->dirty = true;
+    exp_mark(c, e);
+    return 0;
+}

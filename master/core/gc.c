@@ -1,0 +1,134 @@
+/* Checkpoints are deleted by zero-slot tasks on agents; an experiment's rows follow its checkpoints. */
+#include "exp.h"
+
+#include "agent.h"
+#include "alloc.h"
+#include "effects.h"
+#include "hash.h"
+#include <stdio.h>
+#include <string.h>
+
+static void task_id(const struct core *c, const struct core_gc *in, char *out, size_t size)
+{
+    char text[200], hex[HASH_HEX_MAX], uuid[UUID_STR_MAX];
+    uint8_t b[16];
+    snprintf(text, sizeof text, "collect %s %lld %llu", in->job_id ? in->job_id : "",
+             (long long)c->now_us, (unsigned long long)c->last_alloc);
+    hash_bytes(HASH_SHA256, text, strlen(text), hex);
+    for (int i = 0; i < 16; i++)
+        b[i] = (uint8_t)strtoul((char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
+    uuid_from_bytes(b, uuid);
+    snprintf(out, size, "%lld.%s", (long long)in->exp_id, uuid);
+}
+
+static struct pool *pool_of(const struct core *c, const json_t *config)
+{
+    struct pool *p = pool_find(c, json_str(json_obj(config, "resources"), "resource_pool", ""));
+    return p ? p : pool_find(c, NULL);
+}
+
+/* What a collection needs of the configuration, and its row keeps. */
+static json_t *trim(const json_t *config)
+{
+    json_t *storage = json_object_get(config, "checkpoint_storage");
+    const char *pool = json_str(json_obj(config, "resources"), "resource_pool", "");
+    json_t *j = json_make("{s:s, s:{s:s}}", "name", json_str(config, "name", ""), "resources",
+                          "resource_pool", pool);
+    json_set(j, "checkpoint_storage", json_incref(storage));
+    return j;
+}
+
+static struct alloc *request(struct core *c, const struct core_gc *in, struct exp *e)
+{
+    char id[80];
+    task_id(c, in, id, sizeof id);
+    JSON_OWN config = trim(in->config);
+    struct alloc_request r = {.kind = KIND_GC,
+                              .exp = e,
+                              .task_id = id,
+                              .exp_id = in->exp_id,
+                              .owner_id = in->owner_id,
+                              .run_id = 1,
+                              .pool = pool_of(c, in->config),
+                              .gc_config = config,
+                              .gc_uuids = in->uuids};
+    return alloc_request(c, &r);
+}
+
+static int check(const struct core_gc *in, struct det_err *err)
+{
+    if (in->exp_id < 1 || !json_is_object(in->config) || !json_is_array(in->uuids))
+        return det_fail(err, DET_EINVAL, "collection needs an experiment, its configuration and uuids");
+    return 0;
+}
+
+int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
+{
+    int rc = check(in, err);
+    struct exp *e = exp_find(c, in->exp_id);
+    if (rc < 0 || (e && e->state == EXP_DELETING))
+        return rc;
+    if (e)
+        return det_fail(err, DET_ESTATE, "experiment %lld is %s: only a finished one can be deleted",
+                        (long long)e->id, exp_state_text(e->state));
+    e = det_zalloc(sizeof *e);
+    e->id = in->exp_id;
+    e->owner_id = in->owner_id;
+    e->job_id = det_strdup(in->job_id ? in->job_id : "");
+    e->config = json_incref(in->config);
+    e->conf.name = json_str(in->config, "name", "");
+    e->state = EXP_DELETING;
+    e->weight = 1;
+    e->max_slots = -1;
+    e->state_only = true;
+    e->pool = pool_of(c, in->config);
+    exp_enlist(c, e);
+    exp_mark(c, e);
+    if (json_array_size(in->uuids) == 0)
+        e->ended = e->deleted = true;
+    else
+        e->gc = request(c, in, e);
+    return 0;
+}
+
+int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err)
+{
+    int rc = check(in, err);
+    if (rc == 0 && json_array_size(in->uuids) > 0)
+        request(c, in, NULL);
+    return rc;
+}
+
+static void retry(struct core *c, const struct alloc *a)
+{
+    int64_t wait_s = a->run_id < 6 ? INT64_C(1) << (a->run_id - 1) : 30;
+    struct alloc_request r = {.kind = KIND_GC,
+                              .exp = a->exp,
+                              .task_id = a->task_id,
+                              .exp_id = a->exp_id,
+                              .owner_id = a->owner_id,
+                              .run_id = a->run_id + 1,
+                              .pool = a->pool,
+                              .hold_ms = c->now_ms + 1000 * (wait_s < 30 ? wait_s : 30),
+                              .gc_config = a->gc_config,
+                              .gc_uuids = a->gc_uuids};
+    struct alloc *next = alloc_request(c, &r);
+    if (a->exp)
+        a->exp->gc = next;
+}
+
+void gc_on_alloc_end(struct core *c, struct alloc *a)
+{
+    if (a->was_ours || (a->failure.is_set && a->failure.transient)) {
+        retry(c, a);
+        return;
+    }
+    struct exp *e = a->exp;
+    if (!e)
+        return;
+    e->gc = NULL;
+    e->ended = true;
+    e->deleted = !a->failure.is_set;
+    e->state = e->deleted ? EXP_DELETED : EXP_DELETE_FAILED;
+    exp_mark(c, e);
+}

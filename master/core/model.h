@@ -1,0 +1,187 @@
+/*
+ * The core's state. Private to master/core.
+ *
+ * Ownership: struct core owns experiments, allocations and agents; an experiment owns its trials; an
+ * allocation owns its containers. All other pointers are links, cleared by whoever ends.
+ * What changed in a step is marked dirty; its rows are written once, at the end of the step, and what
+ * ended is freed after that.
+ */
+#ifndef CORE_MODEL_H
+#define CORE_MODEL_H
+
+#include "core.h"
+#include "map.h"
+#include "search.h"
+#include "timers.h"
+#include "uuid.h"
+#include "vec.h"
+
+#define BIT(n) (1u << (n))
+
+/* What the core reads of an experiment's configuration. Strings are borrowed from it. */
+struct conf {
+    struct search_conf search;
+    const char *name, *pool, *unit; /* unit: batches, records, epochs or "" */
+    int64_t slots, max_restarts, max_slots;
+    int priority;
+    double weight;
+};
+
+struct container;
+struct pool;
+
+enum agent_state { AGENT_ABSENT, AGENT_UP, AGENT_LOST, AGENT_STATE_COUNT };
+
+struct slot {
+    int id;
+    enum core_device type;
+    char *brand, *uuid;
+    bool off, draining;          /* switched off by an administrator */
+    struct container *holder;
+};
+
+struct agent {
+    char *id, *addr, *version;
+    uint64_t hash;               /* of the id: breaks ties of placement */
+    enum agent_state state;
+    bool off, draining;
+    int64_t registered_us;
+    struct pool *pool;           /* NULL when absent */
+    VEC(struct slot) slots;
+    VEC(int) slots_off;          /* ids switched off: also while absent */
+    VEC(struct container *) containers; /* those not terminated */
+    struct timer lease;          /* runs while LOST */
+    bool dirty;
+    /* scratch of placement (fit.c) */
+    int free, aux_free, whole;
+};
+
+struct container {
+    char id[UUID_STR_MAX];
+    struct alloc *alloc;
+    struct agent *agent;         /* NULL once terminated */
+    char *agent_id;
+    int node;
+    enum alloc_state state;      /* ASSIGNED .. RUNNING, TERMINATED */
+    VEC(int) slots;
+    bool daemon, arrived;
+};
+
+enum alloc_kind { KIND_TRIAL, KIND_GC };
+enum kill_why {
+    KILL_NONE, KILL_USER, KILL_PAUSE, KILL_TIMEOUT, KILL_SCHEDULER, KILL_DISABLED, KILL_FAILED,
+    KILL_DAEMONS, KILL_INVALID_HP, KILL_LOST, KILL_WHY_COUNT
+};
+struct failure {
+    bool is_set, transient;
+    enum core_exit_reason reason;
+    int code, signal, rank;
+    char *text;
+};
+
+struct alloc {
+    uint64_t seq;                /* order of request */
+    char *id, *task_id;
+    uint64_t hash;
+    enum alloc_kind kind;
+    enum alloc_state state;
+    struct exp *exp;             /* NULL: collection for a finished experiment */
+    struct trial *trial;         /* NULL: collection */
+    int64_t exp_id, owner_id, run_id, slots;
+    struct pool *pool;
+    VEC(struct container *) containers;
+    size_t live;                 /* containers not terminated */
+    int port;                    /* index of its ports, -1: none */
+    bool is_ready, preempt, acked, was_ours, dirty, is_new;
+    bool unclean;                /* some container failed, or was not seen to end */
+    enum kill_why kill;
+    struct failure failure;      /* the first, when not ours */
+    bool unconfirmed;            /* ended by an agent's absence: may still run */
+    int64_t start_us, end_us;
+    int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms; /* deadlines; INT64_MAX: none */
+    struct timer timer;          /* the earliest of them */
+    json_t *gc_config, *gc_uuids; /* collection */
+};
+
+struct trial {
+    int64_t id;
+    struct exp *exp;
+    char request_id[UUID_STR_MAX];
+    char *task_id;
+    enum trial_state state;
+    int64_t run_id, restarts, seed, start_us, end_us;
+    bool run_fresh;              /* run_id was raised by a fence and not yet used */
+    json_t *hparams;             /* NULL when finished */
+    char *warm_start, *latest;
+    int64_t latest_steps;
+    bool has_op, op_complete, op_redo, closed;
+    int64_t op_length;
+    int exit_reason;             /* enum search_exit, -1: none */
+    int transients;              /* losses in a row without a running state between */
+    struct alloc *alloc;
+    bool dirty, is_new;
+};
+
+struct exp {
+    int64_t id, owner_id, project_id, parent_id;
+    char *job_id, *warm_start;
+    enum exp_state state;
+    json_t *config;
+    char *config_text;
+    struct conf conf;
+    void *payload;
+    int64_t start_us, end_us;
+    double progress;
+    struct pool *pool;
+    int priority;                /* 0: the default */
+    double weight, position;
+    int64_t max_slots;
+    struct search *search;
+    int64_t search_seq, snap_seq;
+    VEC(struct trial *) trials;
+    struct map *by_request;      /* request id -> trial */
+    size_t open;
+    struct alloc *gc;            /* DELETING */
+    bool dirty, is_new, ended, deleted, state_only;
+    /* scratch of the schedulers and of views */
+    int64_t held, releasing, pending, demand, offer, cap;
+    uint64_t mark;
+};
+
+struct pool {
+    char *name;
+    VEC(struct agent *) agents;  /* not absent; by id */
+    VEC(struct alloc *) pending; /* by seq */
+    VEC(struct alloc *) placed;  /* by seq */
+    bool dirty;                  /* to be scheduled in this step */
+};
+
+struct search_row {
+    int64_t exp_id, seq;
+    char *text;
+};
+
+struct core {
+    struct core_options o;
+    char *default_pool;
+    int64_t now_ms, now_us;      /* of the event in progress */
+    struct core_effects *out;    /* during a step */
+    bool restoring;
+    int64_t last_exp, last_trial;
+    uint64_t last_alloc, mark;
+    VEC(struct exp *) exps;      /* by id */
+    struct imap *exp_by_id, *trial_by_id;
+    VEC(struct alloc *) allocs;  /* by seq */
+    struct map *alloc_by_id, *agent_by_id;
+    VEC(struct agent *) agents;  /* by id */
+    VEC(struct pool *) pools;    /* the default first, then by name */
+    VEC(bool) ports;             /* indices in use */
+    struct timers timers;
+    VEC(struct exp *) dirty_exps;
+    VEC(struct trial *) dirty_trials;
+    VEC(struct alloc *) dirty_allocs;
+    VEC(struct agent *) dirty_agents;
+    VEC(struct search_row) search_rows;
+};
+
+#endif

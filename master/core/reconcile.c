@@ -1,0 +1,126 @@
+#include "reconcile.h"
+
+#include "agent.h"
+#include "alloc.h"
+#include "effects.h"
+#include <string.h>
+
+/* The timer fires late when the master itself did not run: that time does not count. */
+enum { LATE_MS = 2000 };
+
+static struct container *find(const struct core *c, const struct agent *a,
+                              const struct core_task_in *task)
+{
+    struct alloc *al = alloc_find(c, task->alloc);
+    struct container *k = al ? alloc_container(al, task->container) : NULL;
+    return k && k->agent == a ? k : NULL;
+}
+
+static void order_kill(struct core *c, const struct agent *a, const struct core_task_in *task)
+{
+    struct core_kill o = {.agent_id = fx_str(c->out, a->id),
+                          .alloc_id = fx_str(c->out, task->alloc),
+                          .container = fx_str(c->out, task->container)};
+    fx_add(c->out, CORE_ORDER_KILL)->kill = o;
+}
+
+static void on_task(struct core *c, struct agent *a, const struct core_task_in *task)
+{
+    struct container *k = find(c, a, task);
+    if (!k) {
+        if (task->state != CORE_TASK_ENDED)
+            order_kill(c, a, task);
+    } else if (task->state == CORE_TASK_ENDED) {
+        alloc_on_exit(c, k, &task->exit);
+    } else {
+        alloc_on_state(c, k, task->state);
+        if (k->alloc->kill != KILL_NONE)
+            alloc_resend(c, k);
+    }
+}
+
+static bool says(const struct core_hello *h, const struct container *k)
+{
+    for (size_t i = 0; i < h->tasks_n; i++)
+        if (h->tasks[i].alloc && strcmp(h->tasks[i].alloc, k->alloc->id) == 0 &&
+            h->tasks[i].container && strcmp(h->tasks[i].container, k->id) == 0)
+            return true;
+    return false;
+}
+
+/* A container the agent does not have: never arrived there (sent again), or gone. */
+static void on_missing(struct core *c, struct container *k)
+{
+    struct core_exit gone = {.reason = CORE_LOST, .rank = -1, .text = "its agent does not have it any more"};
+    if (k->state == ALLOC_ASSIGNED && k->alloc->kill == KILL_NONE)
+        alloc_resend(c, k);
+    else
+        alloc_on_exit(c, k, &gone);
+}
+
+static void on_hello(struct core *c, struct agent *a, const struct core_hello *h)
+{
+    VEC(struct container *) mine = {0};
+    agent_update(c, a, h);
+    for (size_t i = 0; i < a->containers.n; i++)
+        vec_push(&mine, a->containers.v[i]);
+    for (size_t i = 0; i < h->tasks_n; i++)
+        on_task(c, a, &h->tasks[i]);
+    for (size_t i = 0; i < mine.n; i++)
+        if (mine.v[i]->state != ALLOC_TERMINATED && !says(h, mine.v[i]))
+            on_missing(c, mine.v[i]);
+    vec_free(&mine);
+}
+
+static int check_hello(const struct core_event *ev, struct det_err *err)
+{
+    const struct core_hello *h = &ev->hello;
+    if (!ev->agent_id || !*ev->agent_id)
+        return det_fail(err, DET_EINVAL, "an agent needs an id");
+    for (size_t i = 0; i < h->slots_n; i++)
+        if (h->slots[i].id < 0)
+            return det_fail(err, DET_EINVAL, "slot id %d of agent %s; expected 0 or more",
+                            h->slots[i].id, ev->agent_id);
+    for (size_t i = 0; i < h->tasks_n; i++)
+        if (!h->tasks[i].alloc || !h->tasks[i].container)
+            return det_fail(err, DET_EINVAL, "task %zu of agent %s has no allocation or container", i,
+                            ev->agent_id);
+    return 0;
+}
+
+int reconcile_event(struct core *c, const struct core_event *ev, struct det_err *err)
+{
+    if (ev->kind == CORE_EV_AGENT_HELLO) {
+        int rc = check_hello(ev, err);
+        if (rc == 0)
+            on_hello(c, agent_get(c, ev->agent_id), &ev->hello);
+        return rc;
+    }
+    struct agent *a = agent_find(c, ev->agent_id);
+    if (!a || a->state == AGENT_ABSENT)
+        return det_fail(err, DET_ENOENT, "agent %s not found; it must say hello",
+                        ev->agent_id ? ev->agent_id : "");
+    if (ev->kind == CORE_EV_AGENT_LOST) {
+        if (a->state == AGENT_UP)
+            agent_goto(c, a, AGENT_LOST);
+        return 0;
+    }
+    struct container *k = find(c, a, &ev->task);
+    if (k && ev->kind == CORE_EV_AGENT_EXIT)
+        alloc_on_exit(c, k, &ev->task.exit);
+    else if (k)
+        alloc_on_state(c, k, ev->task.state);
+    return 0;
+}
+
+void reconcile_lease(struct core *c, struct agent *a)
+{
+    int64_t late = c->now_ms - a->lease.at_ms;
+    if (late > LATE_MS) {
+        timers_set(&c->timers, &a->lease, c->now_ms + c->o.agent_reconnect_wait_ms);
+        return;
+    }
+    while (a->containers.n)
+        alloc_on_agent_gone(c, a->containers.v[0]);
+    agent_goto(c, a, AGENT_ABSENT);
+}

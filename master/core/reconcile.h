@@ -1,0 +1,14 @@
+/* The link with agents: what a hello says against what the agent is owed (proto/agent.md), states, exits,
+ * leases. Also the end of rebuilding. Private to master/core. */
+#ifndef CORE_RECONCILE_H
+#define CORE_RECONCILE_H
+
+#include "model.h"
+
+/* The four kinds of agent events. */
+int reconcile_event(struct core *c, const struct core_event *ev, struct det_err *err);
+/* A lost agent's time is up: what it ran is lost. */
+void reconcile_lease(struct core *c, struct agent *a);
+void restore_finish(struct core *c); /* restore.c */
+
+#endif

@@ -1,0 +1,247 @@
+/* Rebuilding the core from its rows. */
+#include "agent.h"
+#include "alloc.h"
+#include "conf.h"
+#include "exp.h"
+#include "reconcile.h"
+#include "save.h"
+#include "trial.h"
+#include <string.h>
+
+void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id)
+{
+    c->last_exp = last_exp_id;
+    c->last_trial = last_trial_id;
+}
+
+int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err)
+{
+    JSON_OWN off = json_parse(r->slots_disabled, strlen(r->slots_disabled), err);
+    if (!json_is_array(off))
+        return det_fail(err, DET_ECORRUPT, "agent %s: slots_disabled is no array", r->agent_id);
+    struct agent *a = agent_get(c, r->agent_id);
+    a->off = !r->enabled;
+    a->draining = r->draining;
+    for (size_t i = 0; i < json_array_size(off); i++)
+        vec_push(&a->slots_off, (int)json_integer_value(json_array_get(off, i)));
+    return 0;
+}
+
+DET_DEFINE_CLEANUP(struct exp *, exp_free)
+DET_DEFINE_CLEANUP(struct trial *, trial_free)
+
+static json_t *object_of(const char *text, struct det_err *err)
+{
+    json_t *j = json_parse(text ? text : "{}", strlen(text ? text : "{}"), err);
+    if (j && !json_is_object(j)) {
+        json_decref(j);
+        det_fail(err, DET_ECORRUPT, "expected a JSON object");
+        return NULL;
+    }
+    return j;
+}
+
+static void fill_exp(struct core *c, struct exp *e, const struct row_experiment *r, const json_t *core)
+{
+    e->id = r->id;
+    e->job_id = det_strdup(r->job_id);
+    e->owner_id = r->owner_id;
+    e->project_id = r->project_id;
+    e->parent_id = r->parent_id;
+    e->config_text = json_text(e->config);
+    e->state = r->state;
+    e->start_us = r->start_us;
+    e->end_us = r->end_us;
+    e->progress = r->progress > 0 ? r->progress : 0;
+    e->pool = pool_get(c, r->resource_pool);
+    e->priority = r->priority;
+    e->weight = r->weight > 0 ? r->weight : 1;
+    e->max_slots = r->max_slots;
+    e->position = r->queue_position;
+    e->state_only = r->state == EXP_DELETING;
+    load_exp_core(e, core);
+}
+
+int core_restore_experiment(struct core *c, const struct row_experiment *r, struct det_err *err)
+{
+    det_cleanup(exp_freep) struct exp *e = det_zalloc(sizeof *e);
+    JSON_OWN core = object_of(r->core, err);
+    e->config = object_of(r->config, err);
+    if (!core || !e->config || exp_find(c, r->id))
+        return det_wrap(err, DET_ECORRUPT, "experiment %lld", (long long)r->id);
+    fill_exp(c, e, r, core);
+    e->conf.name = json_str(e->config, "name", "");
+    if (r->state != EXP_DELETING) {
+        int rc = conf_read(e->config, &e->conf, err);
+        if (rc == 0)
+            rc = search_create(&e->conf.search, &e->search, err);
+        if (rc < 0)
+            return det_wrap(err, rc, "experiment %lld", (long long)r->id);
+    }
+    if (r->id > c->last_exp)
+        c->last_exp = r->id;
+    exp_enlist(c, det_take(e));
+    return 0;
+}
+
+/* Operations are not carried out again: their results are rows. */
+static void replay(struct exp *e, const struct search_event *ev)
+{
+    struct search_ops out = {0};
+    search_step(e->search, ev, &out);
+    search_ops_finish(&out);
+}
+
+int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r,
+                                 struct det_err *err)
+{
+    struct exp *e = exp_find(c, r->experiment_id);
+    if (!e || !e->search || e->search_seq > 0)
+        return det_fail(err, DET_ECORRUPT, "a searcher snapshot of experiment %lld, which has no use for it",
+                        (long long)r->experiment_id);
+    JSON_OWN j = object_of(r->snapshot, err);
+    int rc = j ? search_restore(e->search, j, err) : DET_ECORRUPT;
+    if (rc < 0)
+        return det_wrap(err, rc, "experiment %lld", (long long)e->id);
+    e->search_seq = e->snap_seq = r->seq;
+    return 0;
+}
+
+int core_restore_search_event(struct core *c, const struct row_search_event *r, struct det_err *err)
+{
+    struct exp *e = exp_find(c, r->experiment_id);
+    if (!e || !e->search)
+        return 0;
+    if (r->seq <= e->search_seq)
+        return 0;
+    if (r->seq != e->search_seq + 1)
+        return det_fail(err, DET_ECORRUPT, "experiment %lld: searcher event %lld follows %lld",
+                        (long long)e->id, (long long)r->seq, (long long)e->search_seq);
+    if (e->search_seq == 0)
+        replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+    JSON_OWN j = object_of(r->event, err);
+    struct search_event ev;
+    int rc = j ? search_event_from_json(j, &ev, err) : DET_ECORRUPT;
+    if (rc < 0)
+        return det_wrap(err, rc, "experiment %lld, searcher event %lld", (long long)e->id,
+                        (long long)r->seq);
+    replay(e, &ev);
+    e->search_seq = r->seq;
+    return 0;
+}
+
+int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err *err)
+{
+    struct exp *e = exp_find(c, r->experiment_id);
+    if (!e || trial_find(c, r->id) || !r->request_id || strlen(r->request_id) >= UUID_STR_MAX)
+        return det_fail(err, DET_ECORRUPT, "trial %lld: experiment %lld, request id %s",
+                        (long long)r->id, (long long)r->experiment_id,
+                        r->request_id ? r->request_id : "(none)");
+    det_cleanup(trial_freep) struct trial *t = det_zalloc(sizeof *t);
+    JSON_OWN core = object_of(r->core, err);
+    t->hparams = trial_state_is_terminal(r->state) ? NULL : object_of(r->hparams, err);
+    if (!core || (!t->hparams && !trial_state_is_terminal(r->state)))
+        return det_wrap(err, DET_ECORRUPT, "trial %lld", (long long)r->id);
+    t->id = r->id;
+    t->exp = e;
+    memcpy(t->request_id, r->request_id, strlen(r->request_id));
+    t->task_id = det_strdup(r->task_id);
+    t->state = r->state;
+    t->run_id = r->run_id;
+    t->restarts = r->restarts;
+    t->seed = r->seed;
+    t->start_us = r->start_us;
+    t->end_us = r->end_us;
+    t->warm_start = det_strdup(r->warm_start_checkpoint);
+    t->latest = det_strdup(r->latest_checkpoint);
+    t->latest_steps = r->latest_steps;
+    load_trial_core(t, core);
+    if (t->id > c->last_trial)
+        c->last_trial = t->id;
+    trial_enlist(c, det_take(t));
+    return 0;
+}
+
+static int link_alloc(struct core *c, struct alloc *a, int64_t trial_id, struct det_err *err)
+{
+    struct exp *e = exp_find(c, a->exp_id);
+    a->trial = trial_find(c, trial_id);
+    if (a->kind == KIND_TRIAL && (!a->trial || a->trial->alloc || a->trial->exp != e))
+        return det_fail(err, DET_ECORRUPT, "trial %lld cannot have it", (long long)trial_id);
+    if (a->kind == KIND_TRIAL) {
+        a->trial->alloc = a;
+        a->exp = e;
+    } else if (e && e->state == EXP_DELETING) {
+        e->gc = a;
+        a->exp = e;
+    }
+    for (size_t i = 0; i < a->containers.n; i++) {
+        struct container *k = a->containers.v[i];
+        if (k->state != ALLOC_TERMINATED && !agent_reattach(c, agent_get(c, k->agent_id), k))
+            return det_fail(err, DET_ECORRUPT, "a slot of agent %s is held twice", k->agent_id);
+    }
+    return 0;
+}
+
+static void take_port(struct core *c, int port)
+{
+    while (port >= 0 && (size_t)port >= c->ports.n)
+        vec_push(&c->ports, false);
+    if (port >= 0)
+        c->ports.v[port] = true;
+}
+
+int core_restore_allocation(struct core *c, const struct row_allocation *r, struct det_err *err)
+{
+    struct alloc *a = det_zalloc(sizeof *a);
+    JSON_OWN core = object_of(r->core, err);
+    a->seq = ++c->last_alloc;
+    a->id = det_strdup(r->id);
+    a->task_id = det_strdup(r->task_id);
+    a->kind = strcmp(r->kind, "TRIAL") == 0 ? KIND_TRIAL : KIND_GC;
+    a->state = r->state;
+    a->exp_id = r->experiment_id;
+    a->run_id = r->run_id;
+    a->slots = r->slots;
+    a->pool = pool_get(c, r->resource_pool);
+    a->is_ready = r->is_ready;
+    a->start_us = r->start_us;
+    a->hold_ms = a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
+    int rc = core ? load_alloc_core(a, core, err) : DET_ECORRUPT;
+    alloc_enlist(c, a);
+    if (rc == 0)
+        rc = link_alloc(c, a, r->trial_id, err);
+    take_port(c, a->port);
+    return rc < 0 ? det_wrap(err, rc, "allocation %s", r->id) : 0;
+}
+
+static void restart_deadlines(struct core *c, struct alloc *a)
+{
+    if (a->preempt && a->kill == KILL_NONE)
+        a->preempt_ms = c->now_ms + c->o.preempt_timeout_ms;
+    if (a->kill != KILL_NONE)
+        a->kill_ms = c->now_ms + c->o.kill_resend_ms;
+    else if (a->state != ALLOC_PENDING)
+        a->start_ms = c->now_ms + c->o.start_resend_ms;
+    if (a->trial && a->trial->exit_reason >= 0 && a->kill == KILL_NONE)
+        a->exit_ms = c->now_ms + c->o.invalid_hp_exit_ms;
+    alloc_rearm(c, a);
+}
+
+/* Leases begin; whatever was decided but not yet done is done. */
+void restore_finish(struct core *c)
+{
+    for (size_t i = 0; i < c->allocs.n; i++)
+        restart_deadlines(c, c->allocs.v[i]);
+    for (size_t i = 0; i < c->agents.n; i++)
+        if (c->agents.v[i]->containers.n)
+            agent_goto(c, c->agents.v[i], AGENT_LOST);
+    for (size_t i = 0; i < c->exps.n; i++) {
+        struct exp *e = c->exps.v[i];
+        if (e->search && e->search_seq == 0)
+            replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+        for (size_t k = 0; k < e->trials.n; k++)
+            trial_reconsider(c, e->trials.v[k]);
+        exp_maybe_finish(c, e);
+    }
+}

@@ -1,0 +1,184 @@
+#include "save.h"
+
+#include "alloc.h"
+#include "effects.h"
+#include "exp.h"
+#include "trial.h"
+
+/* The more trials, the rarer a snapshot: the cost stays linear. */
+enum { SNAPSHOT_MIN = 64 };
+
+static void save_exp(struct core *c, struct exp *e)
+{
+    e->dirty = false;
+    if (e->deleted)
+        return;
+    if (e->state_only) {
+        struct core_effect *fx = fx_add(c->out, CORE_SAVE_EXP_STATE);
+        fx->exp_state.id = e->id;
+        fx->exp_state.state = e->state;
+        return;
+    }
+    JSON_OWN core = save_exp_core(e);
+    struct row_experiment r = {.is_new = e->is_new,
+                               .id = e->id,
+                               .job_id = fx_str(c->out, e->job_id),
+                               .owner_id = e->owner_id,
+                               .project_id = e->project_id,
+                               .parent_id = e->parent_id,
+                               .config = e->is_new ? fx_str(c->out, e->config_text) : NULL,
+                               .payload = e->payload,
+                               .start_us = e->start_us,
+                               .state = e->state,
+                               .end_us = e->end_us,
+                               .progress = e->progress,
+                               .resource_pool = fx_str(c->out, e->pool->name),
+                               .priority = e->priority,
+                               .weight = e->weight,
+                               .max_slots = e->max_slots,
+                               .queue_position = e->position,
+                               .core = fx_json(c->out, core)};
+    fx_add(c->out, CORE_SAVE_EXPERIMENT)->experiment = r;
+    e->is_new = false;
+    e->payload = NULL;
+}
+
+static void save_trial(struct core *c, struct trial *t)
+{
+    JSON_OWN core = save_trial_core(t);
+    struct row_trial r = {.is_new = t->is_new,
+                          .id = t->id,
+                          .experiment_id = t->exp->id,
+                          .request_id = fx_str(c->out, t->request_id),
+                          .task_id = fx_str(c->out, t->task_id),
+                          .hparams = t->is_new ? fx_json(c->out, t->hparams) : NULL,
+                          .seed = t->seed,
+                          .start_us = t->start_us,
+                          .warm_start_checkpoint = fx_str(c->out, t->warm_start),
+                          .state = t->state,
+                          .run_id = t->run_id,
+                          .restarts = t->restarts,
+                          .end_us = t->end_us,
+                          .core = fx_json(c->out, core)};
+    fx_add(c->out, CORE_SAVE_TRIAL)->trial = r;
+    t->dirty = t->is_new = false;
+}
+
+static void save_alloc(struct core *c, struct alloc *a)
+{
+    JSON_OWN core = save_alloc_core(a);
+    bool ended = a->state == ALLOC_TERMINATED;
+    const char *reason = !ended ? NULL
+                         : a->failure.is_set ? a->failure.text
+                         : a->was_ours ? "killed"
+                         : a->acked ? "stopped as asked"
+                                    : "ended by itself";
+    struct row_allocation r = {.is_new = a->is_new,
+                               .id = fx_str(c->out, a->id),
+                               .task_id = fx_str(c->out, a->task_id),
+                               .experiment_id = a->exp_id,
+                               .trial_id = a->trial ? a->trial->id : 0,
+                               .run_id = a->run_id,
+                               .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
+                               .slots = a->slots,
+                               .resource_pool = fx_str(c->out, a->pool->name),
+                               .start_us = a->start_us,
+                               .state = a->state,
+                               .is_ready = a->is_ready,
+                               .end_us = a->end_us,
+                               .exit_reason = fx_str(c->out, reason),
+                               .status_code = a->failure.is_set
+                                                  ? (a->failure.signal ? 128 + a->failure.signal
+                                                                       : a->failure.code)
+                                              : ended && !a->was_ours ? 0
+                                                                      : -1,
+                               .core = fx_json(c->out, core)};
+    fx_add(c->out, CORE_SAVE_ALLOCATION)->allocation = r;
+    a->dirty = a->is_new = false;
+}
+
+static void save_agent(struct core *c, struct agent *a)
+{
+    JSON_OWN off = json_array();
+    for (size_t i = 0; i < a->slots_off.n; i++)
+        json_array_append_new(off, json_integer(a->slots_off.v[i]));
+    struct row_agent r = {.agent_id = fx_str(c->out, a->id),
+                          .enabled = !a->off,
+                          .draining = a->draining,
+                          .slots_disabled = fx_json(c->out, off)};
+    fx_add(c->out, CORE_SAVE_AGENT)->agent = r;
+    a->dirty = false;
+}
+
+static void save_search(struct core *c)
+{
+    for (size_t i = 0; i < c->search_rows.n; i++) {
+        struct search_row *r = &c->search_rows.v[i];
+        struct exp *e = exp_find(c, r->exp_id);
+        if (e && !e->ended)
+            fx_add(c->out, CORE_SAVE_SEARCH_EVENT)->search_event = (struct row_search_event){
+                r->exp_id, r->seq, fx_str(c->out, r->text)};
+        free(r->text);
+        if (!e || e->ended || e->search_seq - e->snap_seq < SNAPSHOT_MIN + (int64_t)e->trials.n)
+            continue;
+        if (i + 1 < c->search_rows.n && c->search_rows.v[i + 1].exp_id == e->id)
+            continue;
+        JSON_OWN snap = search_snapshot(e->search);
+        e->snap_seq = e->search_seq;
+        const char *text = fx_json(c->out, snap);
+        fx_add(c->out, CORE_SAVE_SEARCH_SNAPSHOT)->search_snapshot =
+            (struct row_search_snapshot){e->id, e->snap_seq, text};
+    }
+    c->search_rows.n = 0;
+}
+
+static void drop_exp(struct core *c, struct exp *e)
+{
+    if (e->deleted)
+        fx_add(c->out, CORE_DELETE_EXPERIMENT)->exp_id = e->id;
+    else if (e->search)
+        fx_add(c->out, CORE_DELETE_SEARCH)->exp_id = e->id;
+    for (size_t i = 0; i < e->trials.n; i++)
+        imap_del(c->trial_by_id, (uint64_t)e->trials.v[i]->id);
+    imap_del(c->exp_by_id, (uint64_t)e->id);
+    for (size_t i = 0; i < c->exps.n; i++)
+        if (c->exps.v[i] == e) {
+            vec_remove(&c->exps, i);
+            break;
+        }
+    exp_free(e);
+}
+
+static void drop_alloc(struct core *c, struct alloc *a)
+{
+    size_t lo = 0, n = c->allocs.n;
+    while (lo < n) {
+        size_t mid = lo + (n - lo) / 2;
+        if (c->allocs.v[mid]->seq < a->seq)
+            lo = mid + 1;
+        else
+            n = mid;
+    }
+    vec_remove(&c->allocs, lo);
+    alloc_free(a);
+}
+
+void save_flush(struct core *c)
+{
+    for (size_t i = 0; i < c->dirty_exps.n; i++)
+        save_exp(c, c->dirty_exps.v[i]);
+    save_search(c);
+    for (size_t i = 0; i < c->dirty_trials.n; i++)
+        save_trial(c, c->dirty_trials.v[i]);
+    for (size_t i = 0; i < c->dirty_allocs.n; i++)
+        save_alloc(c, c->dirty_allocs.v[i]);
+    for (size_t i = 0; i < c->dirty_agents.n; i++)
+        save_agent(c, c->dirty_agents.v[i]);
+    for (size_t i = 0; i < c->dirty_allocs.n; i++)
+        if (c->dirty_allocs.v[i]->state == ALLOC_TERMINATED)
+            drop_alloc(c, c->dirty_allocs.v[i]);
+    for (size_t i = 0; i < c->dirty_exps.n; i++)
+        if (c->dirty_exps.v[i]->ended)
+            drop_exp(c, c->dirty_exps.v[i]);
+    c->dirty_exps.n = c->dirty_trials.n = c->dirty_allocs.n = c->dirty_agents.n = 0;
+}

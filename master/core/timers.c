@@ -1,0 +1,60 @@
+#include "timers.h"
+
+static void put(struct timers *h, size_t i, struct timer *t)
+{
+    h->heap.v[i] = t;
+    t->pos = i + 1;
+}
+
+static void sift_up(struct timers *h, size_t i)
+{
+    struct timer *t = h->heap.v[i];
+    while (i > 0 && h->heap.v[(i - 1) / 2]->at_ms > t->at_ms) {
+        put(h, i, h->heap.v[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+    put(h, i, t);
+}
+
+static void sift_down(struct timers *h, size_t i)
+{
+    struct timer *t = h->heap.v[i];
+    for (size_t k; (k = 2 * i + 1) < h->heap.n; i = k) {
+        if (k + 1 < h->heap.n && h->heap.v[k + 1]->at_ms < h->heap.v[k]->at_ms)
+            k++;
+        if (h->heap.v[k]->at_ms >= t->at_ms)
+            break;
+        put(h, i, h->heap.v[k]);
+    }
+    put(h, i, t);
+}
+
+static void disarm(struct timers *h, struct timer *t)
+{
+    size_t i = t->pos - 1;
+    struct timer *last = h->heap.v[--h->heap.n];
+    t->pos = 0;
+    if (last == t)
+        return;
+    put(h, i, last);
+    sift_up(h, i);
+    sift_down(h, last->pos - 1);
+}
+
+void timers_set(struct timers *h, struct timer *t, int64_t at_ms)
+{
+    if (t->pos && t->at_ms == at_ms)
+        return;
+    if (t->pos)
+        disarm(h, t);
+    t->at_ms = at_ms;
+    if (at_ms == INT64_MAX)
+        return;
+    vec_push(&h->heap, t);
+    sift_up(h, h->heap.n - 1);
+}
+
+struct timer *timers_first(const struct timers *h)
+{
+    return h->heap.n ? h->heap.v[0] : NULL;
+}

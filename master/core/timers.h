@@ -1,0 +1,23 @@
+/* Deadlines in a binary heap, intrusive: arming and disarming are O(log n), the earliest is O(1). */
+#ifndef CORE_TIMERS_H
+#define CORE_TIMERS_H
+
+#include "vec.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum timer_kind { TIMER_ALLOC, TIMER_LEASE };
+struct timer {
+    int64_t at_ms;
+    size_t pos; /* in the heap plus one; 0: not armed */
+    enum timer_kind kind;
+};
+struct timers {
+    VEC(struct timer *) heap;
+};
+
+/* Arms, moves, or (INT64_MAX) disarms t. */
+void timers_set(struct timers *h, struct timer *t, int64_t at_ms);
+struct timer *timers_first(const struct timers *h); /* NULL: none */
+
+#endif

@@ -1,0 +1,172 @@
+#include "trial.h"
+
+#include "alloc.h"
+#include "exp.h"
+#include <assert.h>
+#include <string.h>
+
+#define STOPS                                                                                      \
+    (BIT(TRIAL_STOPPING_COMPLETED) | BIT(TRIAL_STOPPING_CANCELED) | BIT(TRIAL_STOPPING_KILLED) |   \
+     BIT(TRIAL_STOPPING_ERROR))
+static const unsigned trial_edges[TRIAL_STATE_COUNT] = {
+    [TRIAL_ACTIVE] = BIT(TRIAL_PAUSED) | STOPS | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
+    [TRIAL_PAUSED] = BIT(TRIAL_ACTIVE) | STOPS | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
+    [TRIAL_STOPPING_COMPLETED] = BIT(TRIAL_STOPPING_CANCELED) | BIT(TRIAL_STOPPING_KILLED) |
+                                 BIT(TRIAL_STOPPING_ERROR) | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
+    [TRIAL_STOPPING_CANCELED] = BIT(TRIAL_STOPPING_KILLED) | BIT(TRIAL_STOPPING_ERROR) |
+                                BIT(TRIAL_CANCELED) | BIT(TRIAL_ERROR),
+    [TRIAL_STOPPING_KILLED] = BIT(TRIAL_STOPPING_ERROR) | BIT(TRIAL_CANCELED) | BIT(TRIAL_ERROR),
+    [TRIAL_STOPPING_ERROR] = BIT(TRIAL_ERROR),
+};
+
+static bool is_stopping(const struct trial *t)
+{
+    return BIT(t->state) & STOPS;
+}
+
+static void trial_goto(struct core *c, struct trial *t, enum trial_state to)
+{
+    assert(trial_edges[t->state] & BIT(to));
+    t->state = to;
+    trial_mark(c, t);
+}
+
+void trial_mark(struct core *c, struct trial *t)
+{
+    if (!t->dirty)
+        vec_push(&c->dirty_trials, t);
+    t->dirty = true;
+}
+
+struct trial *trial_find(const struct core *c, int64_t id)
+{
+    return id > 0 ? imap_get(c->trial_by_id, (uint64_t)id) : NULL;
+}
+
+void trial_enlist(struct core *c, struct trial *t)
+{
+    imap_put(c->trial_by_id, (uint64_t)t->id, t);
+    vec_push(&t->exp->trials, t);
+    map_put(t->exp->by_request, t->request_id, t);
+    t->exp->open += !trial_state_is_terminal(t->state);
+}
+
+struct trial *trial_create(struct core *c, struct exp *e, const struct search_op *op)
+{
+    struct trial *t = det_zalloc(sizeof *t);
+    t->id = ++c->last_trial;
+    t->exp = e;
+    memcpy(t->request_id, op->request_id, UUID_STR_MAX);
+    t->task_id = det_asprintf("%lld.%s", (long long)e->id, op->request_id);
+    t->state = e->state == EXP_PAUSED ? TRIAL_PAUSED : TRIAL_ACTIVE;
+    t->seed = op->trial_seed;
+    t->hparams = json_incref(op->hparams);
+    t->warm_start = det_strdup(e->warm_start);
+    t->start_us = c->now_us;
+    t->exit_reason = -1;
+    t->is_new = true;
+    trial_enlist(c, t);
+    trial_mark(c, t);
+    return t;
+}
+
+void trial_free(struct trial *t)
+{
+    json_decref(t->hparams);
+    free(t->task_id);
+    free(t->warm_start);
+    free(t->latest);
+    free(t);
+}
+
+bool trial_op_done(const struct trial *t)
+{
+    return !t->has_op || (t->op_complete && !t->op_redo);
+}
+
+static void finish(struct core *c, struct trial *t, enum trial_state to, int exit_reason)
+{
+    trial_goto(c, t, to);
+    t->end_us = c->now_us;
+    if (to == TRIAL_ERROR)
+        exit_reason = SEARCH_ERRORED;
+    else if (to == TRIAL_CANCELED)
+        exit_reason = SEARCH_USER_CANCELED;
+    t->exit_reason = exit_reason;
+    t->exp->open--;
+    exp_on_trial_end(c, t->exp, t);
+}
+
+static enum trial_state end_of(enum trial_state stopping)
+{
+    if (stopping == TRIAL_STOPPING_COMPLETED)
+        return TRIAL_COMPLETED;
+    return stopping == TRIAL_STOPPING_ERROR ? TRIAL_ERROR : TRIAL_CANCELED;
+}
+
+/* Losses in a row are retried at once, then after 1, 2, 4 .. 30 s, so that a broken host is not hammered. */
+static int64_t hold_until(const struct core *c, const struct trial *t)
+{
+    if (t->transients < 2)
+        return 0;
+    int64_t s = t->transients < 7 ? INT64_C(1) << (t->transients - 2) : 30;
+    return c->now_ms + 1000 * (s < 30 ? s : 30);
+}
+
+static void request_run(struct core *c, struct trial *t)
+{
+    if (!t->run_fresh)
+        t->run_id++;
+    t->run_fresh = false;
+    trial_mark(c, t);
+    struct alloc_request r = {.kind = KIND_TRIAL,
+                              .exp = t->exp,
+                              .trial = t,
+                              .task_id = t->task_id,
+                              .exp_id = t->exp->id,
+                              .owner_id = t->exp->owner_id,
+                              .run_id = t->run_id,
+                              .slots = t->exp->conf.slots,
+                              .pool = t->exp->pool,
+                              .hold_ms = hold_until(c, t)};
+    t->alloc = alloc_request(c, &r);
+}
+
+void trial_reconsider(struct core *c, struct trial *t)
+{
+    if (t->alloc || trial_state_is_terminal(t->state))
+        return;
+    if (is_stopping(t))
+        finish(c, t, end_of(t->state), -1);
+    else if (t->has_op && trial_op_done(t) && t->closed)
+        finish(c, t, TRIAL_COMPLETED, t->exit_reason);
+    else if (t->state == TRIAL_ACTIVE && !trial_op_done(t))
+        request_run(c, t);
+}
+
+void trial_validate_after(struct core *c, struct trial *t, int64_t length)
+{
+    t->has_op = true;
+    t->op_complete = t->op_redo = false;
+    t->op_length = length;
+    trial_mark(c, t);
+}
+
+void trial_close(struct core *c, struct trial *t)
+{
+    t->closed = true;
+    trial_mark(c, t);
+}
+
+void trial_set(struct core *c, struct trial *t, enum trial_state to, const char *reason)
+{
+    if (t->state == to || !(trial_edges[t->state] & BIT(to)))
+        return;
+    trial_goto(c, t, to);
+    struct alloc *a = t->alloc;
+    if (a && (to == TRIAL_PAUSED || to == TRIAL_STOPPING_CANCELED))
+        alloc_preempt(c, a, to == TRIAL_PAUSED ? KILL_PAUSE : KILL_USER, reason);
+    else if (a && (to == TRIAL_STOPPING_KILLED || to == TRIAL_STOPPING_ERROR))
+        alloc_kill(c, a, KILL_USER, "%s", reason);
+    trial_reconsider(c, t);
+}

@@ -1,0 +1,136 @@
+/* What harnesses report about a trial, and what the end of a run means for it (rest-api.md 5.5). */
+#include "trial.h"
+
+#include "alloc.h"
+#include "effects.h"
+#include "exp.h"
+#include <string.h>
+
+/* Numbers, and the strings that stand for the doubles JSON lacks. */
+static int metric_value(const json_t *j, double *ret, struct det_err *err)
+{
+    JSON_OWN box = json_object();
+    json_object_set(box, "metric", (json_t *)j);
+    double a = json_num(box, "metric", 0), b = json_num(box, "metric", 1);
+    if (!j || (a == 0 && b == 1))
+        return det_fail(err, DET_EINVAL, "searcherMetric: expected a number");
+    *ret = a;
+    return 0;
+}
+
+/* A repeat of what is known already (its answer was lost) is fine and changes nothing. */
+int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const json_t *metric,
+                          struct det_err *err)
+{
+    double value = 0;
+    int rc = metric_value(metric, &value, err);
+    if (rc < 0)
+        return rc;
+    if (!t->has_op || length != t->op_length)
+        return det_fail(err, DET_EINVAL, "the current operation of trial %lld has length %lld, not %lld",
+                        (long long)t->id, (long long)t->op_length, (long long)length);
+    if (trial_state_is_terminal(t->state) || trial_op_done(t))
+        return 0;
+    bool again = t->op_complete;
+    t->op_complete = true;
+    t->op_redo = false;
+    trial_mark(c, t);
+    if (!again)
+        exp_tell(c, t->exp, &(struct search_event){.kind = SEARCH_EV_VALIDATED,
+                                                   .request_id = t->request_id,
+                                                   .length = length,
+                                                   .metric = value});
+    return 0;
+}
+
+void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason)
+{
+    if (trial_state_is_terminal(t->state))
+        return;
+    t->exit_reason = reason == CORE_EXIT_INVALID_HP ? SEARCH_INVALID_HP : SEARCH_INIT_INVALID_HP;
+    trial_mark(c, t);
+    if (t->alloc)
+        alloc_on_invalid_hp(c, t->alloc);
+}
+
+void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int64_t steps)
+{
+    if (t->latest && steps < t->latest_steps)
+        return;
+    char *copy = det_strdup(uuid);
+    free(t->latest);
+    t->latest = copy;
+    t->latest_steps = steps;
+}
+
+void trial_on_running(struct core *c, struct trial *t)
+{
+    if (t->transients == 0)
+        return;
+    t->transients = 0;
+    trial_mark(c, t);
+}
+
+static void complete(struct core *c, struct trial *t, int reason)
+{
+    t->exit_reason = reason;
+    t->closed = t->has_op = t->op_complete = true;
+    t->op_redo = false;
+    trial_reconsider(c, t);
+}
+
+/* Its own fault: max_restarts times it may try again. */
+static void on_error(struct core *c, struct trial *t, const struct alloc *a)
+{
+    int64_t max = t->exp->conf.max_restarts;
+    trial_mark(c, t);
+    if (t->restarts >= max) {
+        fx_log(c, a, FX_ERROR, "Trial %lld failed; its %lld restarts are used up.", (long long)t->id,
+               (long long)max);
+        trial_set(c, t, TRIAL_STOPPING_ERROR, "");
+        return;
+    }
+    t->restarts++;
+    fx_log(c, a, FX_WARNING, "Trial %lld restarts from %s (restart %lld of %lld).", (long long)t->id,
+           t->latest ? t->latest : "its beginning", (long long)t->restarts, (long long)max);
+    trial_reconsider(c, t);
+}
+
+/* The old run may still live somewhere: what it reports from now on is refused. */
+static void fence(struct core *c, struct trial *t)
+{
+    t->run_id++;
+    t->run_fresh = true;
+    trial_mark(c, t);
+}
+
+void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
+{
+    bool transient = a->failure.is_set && a->failure.transient;
+    bool error = a->failure.is_set && !transient;
+    bool in_order = !a->unclean && !a->was_ours;
+    t->alloc = NULL;
+    if (a->unconfirmed)
+        fence(c, t);
+    if (t->has_op && t->op_complete && !in_order) {
+        t->op_redo = true;
+        trial_mark(c, t);
+    }
+    if (t->state != TRIAL_ACTIVE && t->state != TRIAL_PAUSED) {
+        if (error)
+            trial_set(c, t, TRIAL_STOPPING_ERROR, "");
+        trial_reconsider(c, t);
+    } else if (t->exit_reason >= 0) {
+        complete(c, t, t->exit_reason);
+    } else if (transient) {
+        t->transients++;
+        trial_mark(c, t);
+        trial_reconsider(c, t);
+    } else if (error) {
+        on_error(c, t, a);
+    } else if (in_order && !a->acked && !trial_op_done(t)) {
+        complete(c, t, SEARCH_USER_STOP);
+    } else {
+        trial_reconsider(c, t);
+    }
+}

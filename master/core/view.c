@@ -1,0 +1,173 @@
+/* What the API reads of the core. */
+#include "agent.h"
+#include "alloc.h"
+#include "exp.h"
+#include "fit.h"
+#include "queue.h"
+#include "trial.h"
+#include <string.h>
+
+static enum core_run_state run_state(const struct alloc *a)
+{
+    if (!a || a->state <= ALLOC_ASSIGNED)
+        return CORE_RUN_QUEUED;
+    if (a->state == ALLOC_PULLING)
+        return CORE_RUN_PULLING;
+    return a->state == ALLOC_STARTING ? CORE_RUN_STARTING : CORE_RUN_RUNNING;
+}
+
+static bool is_job(const struct exp *e)
+{
+    return !exp_state_is_terminal(e->state);
+}
+
+static void sum_trials(const struct exp *e, struct core_exp_view *v)
+{
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct trial *t = e->trials.v[i];
+        if (!t->alloc)
+            continue;
+        enum core_run_state s = run_state(t->alloc);
+        if (s > v->run_state)
+            v->run_state = s;
+        v->slots_requested += t->alloc->slots;
+        if (t->alloc->state == ALLOC_PENDING)
+            continue;
+        v->slots_held += t->alloc->slots;
+        v->job_state = CORE_JOB_SCHEDULED;
+    }
+}
+
+bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
+{
+    const struct exp *e = exp_find(c, id);
+    if (!e)
+        return false;
+    *ret = (struct core_exp_view){.id = e->id,
+                                  .owner_id = e->owner_id,
+                                  .job_id = e->job_id,
+                                  .pool = e->pool->name,
+                                  .name = e->conf.name,
+                                  .state = e->state,
+                                  .progress = e->progress,
+                                  .priority = queue_priority(c, e),
+                                  .weight = e->weight,
+                                  .max_slots = e->max_slots,
+                                  .submitted_us = e->start_us,
+                                  .trials_open = e->open};
+    sum_trials(e, ret);
+    for (size_t i = 0; i < c->exps.n; i++) {
+        const struct exp *o = c->exps.v[i];
+        ret->jobs_ahead += o != e && o->pool == e->pool && is_job(o) && queue_cmp(c, o, e) < 0;
+    }
+    return true;
+}
+
+struct job_key {
+    const struct core *c;
+    const struct exp *e;
+};
+
+static int by_queue(const void *x, const void *y)
+{
+    const struct job_key *a = x, *b = y;
+    return queue_cmp(a->c, a->e, b->e);
+}
+
+size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids)
+{
+    VEC(struct job_key) keys = {0};
+    for (size_t i = 0; i < c->exps.n; i++) {
+        const struct exp *e = c->exps.v[i];
+        if (is_job(e) && (!pool || strcmp(e->pool->name, pool) == 0))
+            vec_push(&keys, (struct job_key){c, e});
+    }
+    if (keys.n)
+        qsort(keys.v, keys.n, sizeof *keys.v, by_queue);
+    size_t n = keys.n;
+    *ret_ids = det_alloc((n + 1) * sizeof **ret_ids);
+    for (size_t i = 0; i < n; i++)
+        (*ret_ids)[i] = keys.v[i].e->id;
+    vec_free(&keys);
+    return n;
+}
+
+bool core_trial_get(const struct core *c, int64_t id, struct core_trial_view *ret)
+{
+    const struct trial *t = trial_find(c, id);
+    if (!t)
+        return false;
+    *ret = (struct core_trial_view){.id = t->id,
+                                    .exp_id = t->exp->id,
+                                    .run_id = t->run_id,
+                                    .restarts = t->restarts,
+                                    .request_id = t->request_id,
+                                    .task_id = t->task_id,
+                                    .alloc_id = t->alloc ? t->alloc->id : NULL,
+                                    .state = t->state,
+                                    .run_state = run_state(t->alloc),
+                                    .has_op = t->has_op,
+                                    .op_length = t->op_length,
+                                    .op_completed = trial_op_done(t),
+                                    .latest_checkpoint = t->latest,
+                                    .latest_steps = t->latest_steps};
+    return true;
+}
+
+static void alloc_view(const struct core *c, const struct alloc *a, struct core_alloc_view *ret)
+{
+    *ret = (struct core_alloc_view){
+        .id = a->id,
+        .task_id = a->task_id,
+        .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
+        .pool = a->pool->name,
+        .name = a->exp ? a->exp->conf.name : json_str(a->gc_config, "name", ""),
+        .exp_id = a->exp_id,
+        .trial_id = a->trial ? a->trial->id : 0,
+        .run_id = a->run_id,
+        .owner_id = a->owner_id,
+        .state = a->state,
+        .is_ready = a->is_ready,
+        .preempt = a->preempt,
+        .slots = a->slots,
+        .requested_us = a->start_us,
+        .containers = a->containers.n,
+        .priority = a->exp ? queue_priority(c, a->exp) : c->o.default_priority,
+    };
+}
+
+bool core_alloc_get(const struct core *c, const char *alloc_id, struct core_alloc_view *ret)
+{
+    const struct alloc *a = alloc_find(c, alloc_id);
+    if (a)
+        alloc_view(c, a, ret);
+    return a;
+}
+
+bool core_alloc_at(const struct core *c, size_t i, struct core_alloc_view *ret)
+{
+    if (i >= c->allocs.n)
+        return false;
+    alloc_view(c, c->allocs.v[i], ret);
+    return true;
+}
+
+static void container_view(const struct container *k, struct core_container_view *ret)
+{
+    *ret = (struct core_container_view){.id = k->id,
+                                        .agent_id = k->agent_id,
+                                        .alloc_id = k->alloc->id,
+                                        .state = k->state,
+                                        .slots = k->slots.v,
+                                        .slots_n = k->slots.n};
+}
+
+bool core_alloc_container(const struct core *c, const char *alloc_id, size_t i,
+                          struct core_container_view *ret)
+{
+    const struct alloc *a = alloc_find(c, alloc_id);
+    if (!a || i >= a->containers.n)
+        return false;
+    container_view(a->containers.v[i], ret);
+    return true;
+}

@@ -1,0 +1,142 @@
+/* What the API reads of agents, slots and pools, and whether a request could ever be placed. */
+#include "agent.h"
+#include "alloc.h"
+#include "exp.h"
+#include "fit.h"
+#include <string.h>
+
+static void agent_view(const struct agent *a, struct core_agent_view *ret)
+{
+    struct agent_slots n = agent_slots(a);
+    *ret = (struct core_agent_view){.id = a->id,
+                                    .pool = a->pool->name,
+                                    .addr = a->addr,
+                                    .version = a->version,
+                                    .connected = a->state == AGENT_UP,
+                                    .enabled = !a->off && a->state == AGENT_UP,
+                                    .draining = a->draining || a->state != AGENT_UP,
+                                    .registered_us = a->registered_us,
+                                    .slots = n.total,
+                                    .slots_used = n.used,
+                                    .slots_free = n.free,
+                                    .slots_disabled = n.disabled,
+                                    .containers = a->containers.n};
+}
+
+bool core_agent_at(const struct core *c, size_t i, struct core_agent_view *ret)
+{
+    for (size_t k = 0; k < c->agents.n; k++)
+        if (c->agents.v[k]->state != AGENT_ABSENT && i-- == 0) {
+            agent_view(c->agents.v[k], ret);
+            return true;
+        }
+    return false;
+}
+
+static const struct agent *present(const struct core *c, const char *id)
+{
+    const struct agent *a = agent_find(c, id);
+    return a && a->state != AGENT_ABSENT ? a : NULL;
+}
+
+bool core_agent_get(const struct core *c, const char *agent_id, struct core_agent_view *ret)
+{
+    const struct agent *a = present(c, agent_id);
+    if (a)
+        agent_view(a, ret);
+    return a;
+}
+
+bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct core_slot_view *ret)
+{
+    const struct agent *a = present(c, agent_id);
+    if (!a || i >= a->slots.n)
+        return false;
+    const struct slot *s = &a->slots.v[i];
+    const struct container *k = s->holder;
+    *ret = (struct core_slot_view){.id = s->id,
+                                   .type = s->type,
+                                   .brand = s->brand,
+                                   .uuid = s->uuid,
+                                   .enabled = !s->off && !a->off && a->state == AGENT_UP,
+                                   .draining = s->draining || a->draining || a->state != AGENT_UP,
+                                   .container = k ? k->id : NULL,
+                                   .alloc_id = k ? k->alloc->id : NULL,
+                                   .container_state = k ? k->state : ALLOC_PENDING};
+    return true;
+}
+
+bool core_agent_container(const struct core *c, const char *agent_id, size_t i,
+                          struct core_container_view *ret)
+{
+    const struct agent *a = present(c, agent_id);
+    if (!a || i >= a->containers.n)
+        return false;
+    const struct container *k = a->containers.v[i];
+    *ret = (struct core_container_view){.id = k->id,
+                                        .agent_id = k->agent_id,
+                                        .alloc_id = k->alloc->id,
+                                        .state = k->state,
+                                        .slots = k->slots.v,
+                                        .slots_n = k->slots.n};
+    return true;
+}
+
+bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret)
+{
+    if (i >= c->pools.n)
+        return false;
+    const struct pool *p = c->pools.v[i];
+    *ret = (struct core_pool_view){.name = p->name, .agents = p->agents.n};
+    for (size_t k = 0; k < p->agents.n; k++) {
+        struct agent_slots n = agent_slots(p->agents.v[k]);
+        ret->slots += n.total;
+        ret->slots_used += n.used;
+        ret->aux_running += (size_t)agent_aux(p->agents.v[k]);
+    }
+    for (size_t k = 0; k < c->exps.n; k++) {
+        struct core_exp_view v;
+        if (c->exps.v[k]->pool != p || exp_state_is_terminal(c->exps.v[k]->state) ||
+            !core_exp_get(c, c->exps.v[k]->id, &v))
+            continue;
+        ret->jobs_queued += v.job_state == CORE_JOB_QUEUED;
+        ret->jobs_scheduled += v.job_state != CORE_JOB_QUEUED;
+    }
+    return true;
+}
+
+static int never_fits(const struct pool *p, int64_t slots, struct det_err *err)
+{
+    size_t total = 0, largest = 0;
+    for (size_t i = 0; i < p->agents.n; i++) {
+        size_t n = p->agents.v[i]->slots.n;
+        total += n;
+        largest = n > largest ? n : largest;
+    }
+    const char *why = (size_t)slots > total
+                          ? "write a smaller number or add agents"
+                          : "a trial over several agents takes whole agents of equal size: write a "
+                            "multiple of that size";
+    return det_fail(err, DET_EINVAL,
+                    "resources.slots_per_trial: %lld slots can never be placed in pool %s, which has "
+                    "%zu slots on %zu agent%s (at most %zu on one); %s",
+                    (long long)slots, p->name, total, p->agents.n, p->agents.n == 1 ? "" : "s", largest,
+                    why);
+}
+
+int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
+              struct det_err *err)
+{
+    struct pool *p = pool_find(c, pool);
+    *ret_exceeded = false;
+    if (!p)
+        return det_fail(err, DET_ENOENT,
+                        "resources.resource_pool: pool %s not found; `det agent list` shows the pools "
+                        "there are", pool);
+    if (slots == 0 || fit_ever(c, p, slots))
+        return 0;
+    *ret_exceeded = true;
+    if (p->agents.n == 0 || !c->o.launch_error)
+        return 0;
+    return never_fits(p, slots, err);
+}
