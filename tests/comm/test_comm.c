@@ -1,5 +1,6 @@
 /* Collectives between real processes: values, uneven sizes, dead and hung peers, strangers. */
 #include "clk.h"
+#include "comm_device.h"
 #include "mem.h"
 #include "ranks.h"
 
@@ -171,6 +172,30 @@ static void hung_peer(void **state)
     assert_int_equal(codes[2], 0);
 }
 
+/* Without GPUs (or without the module) every rank is told so, and none waits for another. */
+static int no_devices(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    CHECK(comm_open(&o, &c, &err) == 0);
+    int rc = comm_device_open(c, 1000 + rank, &d, &err); /* no host has so many */
+    CHECK(rc == DET_EDEVICE || rc == DET_EUNAVAIL);
+    CHECK(err.text[0]);
+    CHECK(comm_barrier(c, &err) == 0);
+    comm_close(c);
+    return 0;
+}
+
+static void missing_devices(void **state)
+{
+    int codes[2];
+    ranks_run(2, no_devices, NULL, 60000, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
 static int stranger(int rank, int size, int port, void *arg)
 {
     struct det_err err = {0};
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(five_ranks),
         cmocka_unit_test(killed_peer),
         cmocka_unit_test(hung_peer),
+        cmocka_unit_test(missing_devices),
         cmocka_unit_test(wrong_secret),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(environment),

@@ -1,0 +1,49 @@
+/*
+ * Collectives on device memory: gradients that never leave the GPUs. NCCL is a module of its own
+ * (det_comm_nccl.so, in DET_COMM_DIR, next to the executable, or in ../lib/det of it), loaded when a
+ * trial runs on several GPUs; nothing else depends on CUDA.
+ *
+ * Calls are put on the caller's stream and return at once; comm_device_wait() waits for the stream, and
+ * only it can tell that a peer died or hangs. After such a failure the object is dead.
+ */
+#ifndef COMM_DEVICE_H
+#define COMM_DEVICE_H
+
+#include "comm.h"
+
+/* What the module exports under the name COMM_DEVICE_SYMBOL. */
+#define COMM_DEVICE_SYMBOL "det_comm_device"
+#define COMM_DEVICE_VERSION 1
+#define COMM_DEVICE_ID_MAX 256
+
+struct comm_device_type {
+    int version;
+    const char *name; /* "nccl" */
+    /* Rank 0 makes an id that all use: id_bytes of it, at most COMM_DEVICE_ID_MAX. */
+    int (*make_id)(void *id, size_t *ret_bytes, struct det_err *err);
+    int (*open)(const void *id, int rank, int size, int device, int timeout_ms, void **ret,
+                struct det_err *err);
+    int (*allreduce_mean_f32)(void *self, float *v, size_t n, void *stream, struct det_err *err);
+    int (*broadcast)(void *self, void *p, size_t bytes, int root, void *stream,
+                     struct det_err *err);
+    int (*wait)(void *self, void *stream, int timeout_ms, struct det_err *err);
+    void (*close)(void *self);
+};
+
+struct comm_device;
+
+/* Collective over `control`, which is borrowed for this call. `device` is the CUDA ordinal of this rank.
+ * DET_EUNAVAIL: no module; DET_EDEVICE: NCCL's own words. All ranks succeed or all fail. */
+int comm_device_open(struct comm *control, int device, struct comm_device **ret,
+                     struct det_err *err);
+void comm_device_close(struct comm_device *d); /* NULL ok */
+
+/* v: n floats on the device; in place. stream: cudaStream_t, NULL the default one. */
+int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, void *stream,
+                                   struct det_err *err);
+int comm_device_broadcast(struct comm_device *d, void *p, size_t bytes, int root, void *stream,
+                          struct det_err *err);
+/* Until all work on the stream is done. DET_EPEER, DET_ETIMEOUT, DET_EDEVICE. */
+int comm_device_wait(struct comm_device *d, void *stream, int timeout_ms, struct det_err *err);
+
+#endif

@@ -1,0 +1,79 @@
+/* NCCL on real GPUs: one rank for each GPU (at most four) does an all-reduce and a broadcast. Exits with 77
+ * (skipped) without a GPU. */
+#include "comm_device.h"
+#include "ranks.h"
+
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define N 100003
+#define CHECK(x)                                                                                   \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static int values(struct comm_device *d, int rank, int size, float *host, float *dev)
+{
+    struct det_err err = {0};
+    const size_t bytes = N * sizeof *host;
+    for (int i = 0; i < N; i++)
+        host[i] = (float)rank + (float)(i % 7);
+    CHECK(cudaMemcpy(dev, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(comm_device_allreduce_mean_f32(d, dev, N, NULL, &err) == 0);
+    CHECK(comm_device_wait(d, NULL, 20000, &err) == 0);
+    CHECK(cudaMemcpy(host, dev, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
+    for (int i = 0; i < N; i++)
+        CHECK(fabsf(host[i] - ((float)(size - 1) / 2 + (float)(i % 7))) < 1e-5f);
+    host[0] = (float)rank;
+    CHECK(cudaMemcpy(dev, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(comm_device_broadcast(d, dev, bytes, size - 1, NULL, &err) == 0);
+    CHECK(comm_device_wait(d, NULL, 20000, &err) == 0);
+    CHECK(cudaMemcpy(host, dev, sizeof *host, cudaMemcpyDeviceToHost) == cudaSuccess);
+    CHECK(host[0] == (float)(size - 1));
+    return 0;
+}
+
+static int on_gpu(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    float *host = malloc(N * sizeof *host), *dev = NULL;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    CHECK(comm_device_open(c, rank, &d, &err) == 0);
+    CHECK(cudaMalloc((void **)&dev, N * sizeof *host) == cudaSuccess);
+    int rc = values(d, rank, size, host, dev);
+    comm_device_close(d);
+    comm_close(c);
+    free(host);
+    return rc;
+}
+
+/* In a child: CUDA does not survive a fork. */
+static int count_gpus(int rank, int size, int port, void *arg)
+{
+    int n = 0;
+    return cudaGetDeviceCount(&n) == cudaSuccess ? n : 0;
+}
+
+int main(void)
+{
+    int codes[4], gpus, failed = 0;
+    ranks_run(1, count_gpus, NULL, 60000, &gpus);
+    if (gpus < 1 || gpus > 255) {
+        puts("skipped: no GPU");
+        return 77;
+    }
+    int size = gpus > 4 ? 4 : gpus;
+    ranks_run(size, on_gpu, NULL, 120000, codes);
+    for (int r = 0; r < size; r++)
+        failed += codes[r] != 0;
+    printf("nccl: %d ranks, %d failed\n", size, failed);
+    return failed != 0;
+}
