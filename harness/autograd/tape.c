@@ -189,8 +189,3 @@ struct det_tensor *det_requires_grad(struct det_engine *e, struct det_tensor *t)
     t->requires_grad = true;
     return t;
 }
-
-struct det_tensor *det_tensor_grad(struct det_tensor *t)
-{
-    return t && t->grad_set ? t->grad : NULL;
-}

@@ -62,16 +62,6 @@ static int check_one(const struct det_named_tensor *own, const struct det_named_
                     det__tensor_text(given->tensor, have, sizeof have));
 }
 
-static int copy_one(struct det_tensor *to, struct det_tensor *from, struct det_err *err)
-{
-    size_t bytes = det_tensor_bytes(to);
-    det_cleanup(freep) void *host = det_try_alloc(bytes ? bytes : 1);
-    if (!host)
-        return det_fail(err, DET_ENOMEM, "no memory for %zu bytes", bytes);
-    int rc = det_tensor_read(from, host, bytes, err);
-    return rc < 0 ? rc : det_tensor_write(to, host, bytes, err);
-}
-
 int det_module_load_state(struct det_module *m, const struct det_named_tensor *state, size_t n,
                           bool strict, struct det_err *err)
 {
@@ -86,6 +76,6 @@ int det_module_load_state(struct det_module *m, const struct det_named_tensor *s
             rc = check_one(&own[i], given, err);
     for (size_t i = 0; rc == 0 && i < own_n; i++)
         if ((given = map_get(have, own[i].name)))
-            rc = copy_one(own[i].tensor, given->tensor, err);
+            rc = det__tensor_assign(own[i].tensor, given->tensor, err);
     return rc;
 }

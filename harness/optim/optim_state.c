@@ -169,7 +169,7 @@ static int load_kept(struct det_optim *o, struct slot *s, int i, const struct de
         return det_fail(err, DET_EINVAL, "%s must be a float32 tensor of the parameter's shape", v->name);
     int rc = slot_keep(o, s, i, err);
     if (rc == 0)
-        rc = det__copy(o->engine, v->tensor, s->kept[i], err);
+        rc = det__tensor_assign(s->kept[i], v->tensor, err);
     s->stepped = s->stepped || rc == 0;
     return rc;
 }

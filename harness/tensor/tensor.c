@@ -99,6 +99,11 @@ void *det_tensor_data(struct det_tensor *t)
     return t && t->layout == DET_LAYOUT_PLAIN ? t->data : NULL;
 }
 
+struct det_tensor *det_tensor_grad(struct det_tensor *t)
+{
+    return t && t->grad_set ? t->grad : NULL;
+}
+
 static int check_bytes(const struct det_tensor *t, size_t bytes, struct det_err *err)
 {
     char text[160];
@@ -136,4 +141,16 @@ int det_tensor_write(struct det_tensor *t, const void *host, size_t bytes, struc
     else if (bytes > 0)
         memcpy(t->data, host, bytes);
     return 0;
+}
+
+int det__tensor_assign(struct det_tensor *to, const struct det_tensor *from, struct det_err *err)
+{
+    size_t bytes = det_tensor_bytes(to);
+    if (to->dtype != from->dtype || !det__same_shape(to, from))
+        return det_fail(err, DET_EINVAL, "the shapes or dtypes differ");
+    det_cleanup(freep) void *host = det_try_alloc(bytes ? bytes : 1);
+    if (!host)
+        return det_fail(err, DET_ENOMEM, "no memory for %zu bytes", bytes);
+    int rc = det_tensor_read(from, host, bytes, err);
+    return rc < 0 ? rc : det_tensor_write(to, host, bytes, err);
 }

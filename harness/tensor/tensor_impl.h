@@ -58,6 +58,9 @@ struct det_tensor *det__tensor_over(struct det_storage *storage, char *data, enu
 /* A tensor on the same storage with another shape of as many elements; layout PLAIN. */
 struct det_tensor *det__tensor_view(struct det_tensor *t, int ndim, const int64_t *dims);
 void det__storage_unref(struct det_storage *s);
+/* Copies all elements of `from` to `to`, by way of ordinary memory: they may belong to different
+ * engines. Same shape and dtype, else DET_EINVAL. */
+int det__tensor_assign(struct det_tensor *to, const struct det_tensor *from, struct det_err *err);
 
 /* The number of elements, or -1 where a dimension is negative or the bytes pass DET__BYTES_MAX. */
 int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims);
