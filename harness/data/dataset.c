@@ -87,7 +87,7 @@ int det_dataset_add(struct det_dataset *ds, const char *name, enum det_dtype dty
         return DET_EINVAL;
     if (ds->base || ds->type)
         return det_fail(err, DET_ESTATE, "dataset: a view or a callback dataset takes no new field");
-    for (int i = 0; i < ndim && i < DET_DIMS_MAX; i++)
+    for (int i = 0; ndim < DET_DIMS_MAX && i < ndim; i++)
         f.dims[i] = dims[i];
     int rc = dataset_add_zeros(ds, &f, &to, err);
     if (rc == 0)

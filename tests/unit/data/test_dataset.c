@@ -98,7 +98,7 @@ static void views_compose(void **state)
 static void wrong_fields_are_refused(void **state)
 {
     struct det_dataset *ds = counting(2);
-    int64_t bad = -1, huge[3] = {INT64_MAX, INT64_MAX, 2};
+    int64_t bad = -1, huge[DET_DIMS_MAX] = {INT64_MAX, INT64_MAX, 2};
     assert_int_equal(det_dataset_add(ds, "i", DET_I64, 0, NULL, "", &err), DET_EINVAL);
     assert_int_equal(det_dataset_add(ds, "", DET_I64, 0, NULL, "", &err), DET_EINVAL);
     assert_int_equal(det_dataset_add(ds, "a", DET_DTYPE_COUNT, 0, NULL, "", &err), DET_EINVAL);
