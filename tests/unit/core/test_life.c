@@ -1,0 +1,289 @@
+/* The lives of trials, allocations and experiments: the table of rest-api.md 5.5, row by row, and 5.6. */
+#include "world.h"
+
+static struct world w;
+
+static int setup(void **state)
+{
+    world_init(&w, NULL);
+    world_hello(&w, "a", 2, NULL, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_finish(&w);
+    return 0;
+}
+
+static struct core_event exp_event(enum core_event_kind kind, int64_t id)
+{
+    return (struct core_event){.kind = kind, .exp_id = id};
+}
+
+/* The state written last in this step. */
+static enum exp_state saved_exp(void)
+{
+    const struct core_effect *e = NULL;
+    for (size_t i = 0; world_effect(&w, CORE_SAVE_EXPERIMENT, i); i++)
+        e = world_effect(&w, CORE_SAVE_EXPERIMENT, i);
+    assert_non_null(e);
+    return e->experiment.state;
+}
+
+static enum trial_state saved_trial(void)
+{
+    const struct core_effect *e = NULL;
+    for (size_t i = 0; world_effect(&w, CORE_SAVE_TRIAL, i); i++)
+        e = world_effect(&w, CORE_SAVE_TRIAL, i);
+    assert_non_null(e);
+    return e->trial.state;
+}
+
+static void test_straight_through(void **state)
+{
+    int64_t id = world_create(&w, "{}");
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 1); /* in the same step */
+    const struct core_start *s = &world_effect(&w, CORE_ORDER_START, 0)->start;
+    assert_int_equal(s->run_id, 1);
+    json_t *env = json_obj(s->task, "env");
+    assert_string_equal(json_str(env, "A", ""), "b=c");
+    assert_string_equal(json_str(env, "DET_HPARAMS", ""), "{\"lr\":0.1}");
+    assert_null(json_object_get(env, "DET_LATEST_CHECKPOINT"));
+    world_run(&w, 1);
+    assert_int_equal(world_trial(&w, 1).run_state, CORE_RUN_RUNNING);
+    world_complete(&w, 1, 0.5);
+    assert_int_equal(saved_trial(), TRIAL_COMPLETED);
+    assert_int_equal(saved_exp(), EXP_COMPLETED);
+    assert_true(world_effect(&w, CORE_SAVE_EXPERIMENT, 0)->experiment.progress == 1);
+    assert_int_equal(world_count(&w, CORE_GC_WANTED), 1);
+    struct core_exp_view v;
+    assert_false(core_exp_get(w.core, id, &v));
+}
+
+static void test_restarts_are_counted(void **state)
+{
+    world_create(&w, "{}");
+    for (int i = 1; i <= 2; i++) {
+        world_run(&w, 1);
+        world_exit(&w, 1, 0, EXIT_CODE(3));
+        assert_int_equal(world_trial(&w, 1).restarts, i);
+        assert_int_equal(world_trial(&w, 1).run_id, i + 1);
+        assert_int_equal(world_count(&w, CORE_ORDER_START), 1);
+    }
+    world_run(&w, 1);
+    world_exit(&w, 1, 0, EXIT_CODE(3));
+    assert_int_equal(saved_trial(), TRIAL_ERROR);
+    assert_int_equal(saved_exp(), EXP_ERROR);
+    assert_int_equal(world_effect(&w, CORE_SAVE_TRIAL, 0)->trial.restarts, 2);
+}
+
+static void test_losses_are_not_counted(void **state)
+{
+    world_create(&w, "{}");
+    for (int i = 1; i <= 5; i++) {
+        world_run(&w, 1);
+        world_exit(&w, 1, 0, EXIT_LOST);
+        assert_int_equal(world_trial(&w, 1).restarts, 0);
+        assert_int_equal(world_trial(&w, 1).run_id, i + 1);
+    }
+}
+
+static void test_start_failures_wait_longer(void **state)
+{
+    struct core_exit no = {.reason = CORE_START_FAILED, .rank = -1, .text = "no room"};
+    world_create(&w, "{}");
+    world_exit(&w, 1, 0, no);
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 1); /* the first time: at once */
+    world_exit(&w, 1, 0, no);
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 0);
+    assert_true(core_deadline_ms(w.core) == w.now_ms + 1000);
+    world_wait(&w, 1000);
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 1);
+}
+
+static void test_user_stop(void **state)
+{
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    world_exit(&w, 1, 0, EXIT_CODE(0));
+    assert_int_equal(saved_trial(), TRIAL_COMPLETED);
+    assert_int_equal(saved_exp(), EXP_COMPLETED);
+}
+
+static void test_invalid_hp(void **state)
+{
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = 1, .run_id = 1};
+    ev.exit_reason = CORE_EXIT_INVALID_HP;
+    assert_int_equal(world_step(&w, ev), 0);
+    world_wait(&w, 10000);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(saved_trial(), TRIAL_COMPLETED);
+    assert_int_equal(saved_exp(), EXP_COMPLETED);
+}
+
+/* A run that completed its operation and then dies is done again: its last checkpoint may be missing. */
+static void test_completed_but_not_in_order(void **state)
+{
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    assert_int_equal(world_op(&w, 1, 100, 0.5), 0);
+    assert_int_equal(world_op(&w, 1, 100, 0.5), 0); /* a repeat */
+    assert_true(world_trial(&w, 1).op_completed);
+    world_exit(&w, 1, 0, EXIT_LOST);
+    assert_false(world_trial(&w, 1).op_completed);
+    world_run(&w, 1);
+    world_complete(&w, 1, 0.5);
+    assert_int_equal(saved_exp(), EXP_COMPLETED);
+}
+
+static void test_pause_and_activate(void **state)
+{
+    int64_t id = world_create(&w, "{}");
+    world_run(&w, 1);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_PAUSE, id)), 0);
+    assert_int_equal(saved_exp(), EXP_PAUSED);
+    assert_int_equal(world_count(&w, CORE_PREEMPT), 1);
+    struct core_event cp = {.kind = CORE_EV_CHECKPOINT, .trial_id = 1, .run_id = 1};
+    cp.checkpoint.uuid = "u1";
+    cp.checkpoint.steps = 40;
+    assert_int_equal(world_step(&w, cp), 0);
+    struct core_event ack = {.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = world_trial(&w, 1).alloc_id};
+    assert_int_equal(world_step(&w, ack), 0);
+    world_exit(&w, 1, 0, EXIT_CODE(0));
+    assert_int_equal(world_trial(&w, 1).state, TRIAL_PAUSED);
+    assert_null(world_trial(&w, 1).alloc_id);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_ACTIVATE, id)), 0);
+    const struct core_start *s = &world_effect(&w, CORE_ORDER_START, 0)->start;
+    assert_int_equal(s->run_id, 2);
+    assert_string_equal(json_str(json_obj(s->task, "env"), "DET_LATEST_CHECKPOINT", ""), "u1");
+    assert_string_equal(json_str(json_obj(s->task, "env"), "DET_STEPS_COMPLETED", ""), "40");
+}
+
+static void test_pause_before_ready_kills(void **state)
+{
+    int64_t id = world_create(&w, "{}");
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_PAUSE, id)), 0);
+    assert_int_equal(world_count(&w, CORE_PREEMPT), 0);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
+    world_wait(&w, 30000);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1); /* again */
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(world_trial(&w, 1).restarts, 0);
+}
+
+static void test_slow_preemption_is_killed(void **state)
+{
+    int64_t id = world_create(&w, "{}");
+    world_run(&w, 1);
+    world_step(&w, exp_event(CORE_EV_EXP_CANCEL, id));
+    world_wait(&w, 3599999);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 0);
+    world_wait(&w, 1);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(saved_exp(), EXP_CANCELED);
+}
+
+static void test_kill(void **state)
+{
+    int64_t id = world_create(&w, "{}");
+    world_run(&w, 1);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_KILL, id)), 0);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_KILL, id)), 0);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_CANCEL, id)), 0);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_PAUSE, id)), DET_ESTATE);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_EXITED, .signal = 9, .rank = 0});
+    assert_int_equal(saved_trial(), TRIAL_CANCELED);
+    assert_int_equal(saved_exp(), EXP_CANCELED);
+}
+
+static void test_stale_run_is_refused(void **state)
+{
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    world_exit(&w, 1, 0, EXIT_LOST);
+    struct core_event ev = {.kind = CORE_EV_PROGRESS, .trial_id = 1, .run_id = 1};
+    assert_int_equal(world_step(&w, ev), DET_ESTALE);
+    ev.run_id = 2;
+    ev.units = 50;
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_true(world_reply(&w)->progress == 0.5);
+}
+
+static void test_wrong_operations(void **state)
+{
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    assert_int_equal(world_op(&w, 1, 99, 0.5), DET_EINVAL);
+    assert_int_equal(world_op(&w, 7, 100, 0.5), DET_ENOENT);
+    struct core_event ev = {.kind = CORE_EV_OP_COMPLETED, .trial_id = 1};
+    JSON_OWN text = json_string("good");
+    ev.op.length = 100;
+    ev.op.metric = text;
+    assert_int_equal(world_step(&w, ev), DET_EINVAL);
+    assert_int_equal(world_op(&w, 1, 100, __builtin_nan("")), 0);
+}
+
+static void test_delete(void **state)
+{
+    JSON_OWN config = world_config("{}");
+    JSON_OWN uuids = json_make("[s]", "u1");
+    struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
+    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETING);
+    const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
+    assert_string_equal(s.kind, "CHECKPOINT_GC");
+    assert_int_equal(json_array_size(json_path(s.task, "gc.uuids")), 1);
+    struct core_event ex = {.kind = CORE_EV_AGENT_EXIT, .agent_id = "a"};
+    det_cleanup(freep) char *alloc = det_strdup(s.alloc_id), *container = det_strdup(s.container);
+    ex.task = (struct core_task_in){.alloc = alloc, .container = container,
+                                    .state = CORE_TASK_ENDED, .exit = EXIT_CODE(0)};
+    world_step(&w, ex);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
+}
+
+static void test_delete_without_checkpoints(void **state)
+{
+    JSON_OWN config = world_config("{}");
+    JSON_OWN uuids = json_array();
+    struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
+    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
+    ev.gc.exp_id = world_create(&w, "{}");
+    assert_int_equal(world_step(&w, ev), DET_ESTATE);
+}
+
+static void test_trial_kill_goes_on(void **state)
+{
+    world_create(&w, "{\"searcher\":{\"name\":\"random\",\"max_trials\":3,\"max_concurrent_trials\":1}}");
+    world_run(&w, 1);
+    world_step(&w, (struct core_event){.kind = CORE_EV_TRIAL_KILL, .trial_id = 1});
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(world_trial(&w, 2).state, TRIAL_ACTIVE);
+    for (int64_t t = 2; t <= 3; t++) {
+        world_run(&w, t);
+        world_complete(&w, t, 1);
+    }
+    assert_int_equal(saved_exp(), EXP_COMPLETED);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_straight_through), TEST(test_restarts_are_counted), TEST(test_losses_are_not_counted),
+        TEST(test_start_failures_wait_longer), TEST(test_user_stop), TEST(test_invalid_hp),
+        TEST(test_completed_but_not_in_order), TEST(test_pause_and_activate),
+        TEST(test_pause_before_ready_kills), TEST(test_slow_preemption_is_killed), TEST(test_kill),
+        TEST(test_stale_run_is_refused), TEST(test_wrong_operations), TEST(test_delete),
+        TEST(test_delete_without_checkpoints), TEST(test_trial_kill_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+#include "world.h"
+
+void world_init(struct world *w, const struct core_options *o)
+{
+    *w = (struct world){.o = o ? *o : core_options_default, .now_ms = 1000};
+    w->core = core_create(&w->o);
+}
+
+void world_finish(struct world *w)
+{
+    core_effects_finish(&w->fx);
+    core_destroy(w->core);
+}
+
+int world_step(struct world *w, struct core_event ev)
+{
+    core_effects_finish(&w->fx);
+    ev.now_ms = w->now_ms;
+    ev.now_us = 1700000000000000 + w->now_ms * 1000;
+    ev.request = ++w->request;
+    core_step(w->core, &ev, &w->fx);
+    core_check(w->core);
+    return world_reply(w)->code;
+}
+
+const struct core_reply *world_reply(const struct world *w)
+{
+    const struct core_reply *r = NULL;
+    for (size_t i = 0; i < w->fx.n; i++)
+        if (w->fx.v[i].kind == CORE_REPLY) {
+            assert_null(r);
+            r = &w->fx.v[i].reply;
+            assert_int_equal(r->request, w->request);
+        }
+    assert_non_null(r);
+    return r;
+}
+
+void world_wait(struct world *w, int64_t ms)
+{
+    w->now_ms += ms;
+    world_step(w, (struct core_event){.kind = CORE_EV_TICK});
+}
+
+void world_hello(struct world *w, const char *agent, int slots, const struct core_task_in *tasks,
+                 size_t tasks_n)
+{
+    struct core_slot_in s[64];
+    for (int i = 0; i < slots; i++)
+        s[i] = (struct core_slot_in){.id = i, .type = CORE_CPU, .brand = "cpu", .uuid = ""};
+    struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = agent};
+    ev.hello = (struct core_hello){.version = "0.27.0", .pool = "", .addr = agent, .slots = s,
+                                   .slots_n = (size_t)slots, .tasks = tasks, .tasks_n = tasks_n};
+    assert_int_equal(world_step(w, ev), 0);
+}
+
+static const char base_config[] =
+    "{\"name\":\"t\",\"entrypoint\":\"model_def:T\",\"max_restarts\":2,"
+    "\"hyperparameters\":{\"lr\":{\"type\":\"const\",\"val\":0.1}},"
+    "\"reproducibility\":{\"experiment_seed\":0},"
+    "\"resources\":{\"slots_per_trial\":1,\"resource_pool\":\"\",\"weight\":1,\"priority\":null,"
+    "\"max_slots\":null},"
+    "\"environment\":{\"environment_variables\":{\"cpu\":[\"A=b=c\"]}},"
+    "\"checkpoint_storage\":{\"type\":\"directory\",\"container_path\":\"/tmp\"},"
+    "\"searcher\":{\"name\":\"single\",\"metric\":\"loss\",\"smaller_is_better\":true,"
+    "\"max_length\":{\"batches\":100}}}";
+
+json_t *world_config(const char *json)
+{
+    json_t *c = json_parse(base_config, strlen(base_config), NULL);
+    JSON_OWN over = json_parse(json, strlen(json), NULL);
+    assert_non_null(c);
+    assert_non_null(over);
+    json_object_update_recursive(c, over);
+    return c;
+}
+
+int64_t world_create(struct world *w, const char *json)
+{
+    JSON_OWN config = world_config(json);
+    struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
+    ev.create = (struct core_create){.job_id = "00000000-0000-4000-8000-000000000000", .owner_id = 1,
+                                     .project_id = 1, .config = config, .activate = true};
+    assert_int_equal(world_step(w, ev), 0);
+    return world_reply(w)->id;
+}
+
+struct core_trial_view world_trial(const struct world *w, int64_t id)
+{
+    struct core_trial_view v = {0};
+    core_trial_get(w->core, id, &v);
+    return v;
+}
+
+void world_run(struct world *w, int64_t trial)
+{
+    struct core_trial_view t = world_trial(w, trial);
+    struct core_container_view k;
+    assert_non_null(t.alloc_id);
+    for (int s = CORE_TASK_STARTING; s <= CORE_TASK_RUNNING; s++)
+        for (size_t i = 0; core_alloc_container(w->core, t.alloc_id, i, &k); i++) {
+            struct core_event ev = {.kind = CORE_EV_AGENT_STATE, .agent_id = k.agent_id};
+            ev.task = (struct core_task_in){.alloc = t.alloc_id, .container = k.id,
+                                            .state = (enum core_task_state)s};
+            assert_int_equal(world_step(w, ev), 0);
+        }
+    for (size_t i = 0; core_alloc_container(w->core, t.alloc_id, i, &k); i++)
+        assert_int_equal(world_step(w, (struct core_event){.kind = CORE_EV_RENDEZVOUS,
+                                                           .alloc_id = t.alloc_id,
+                                                           .container = k.id}), 0);
+    assert_int_equal(world_count(w, CORE_RENDEZVOUS), 1);
+}
+
+void world_exit(struct world *w, int64_t trial, size_t i, struct core_exit e)
+{
+    struct core_trial_view t = world_trial(w, trial);
+    struct core_container_view k;
+    assert_true(core_alloc_container(w->core, t.alloc_id, i, &k));
+    struct core_event ev = {.kind = CORE_EV_AGENT_EXIT, .agent_id = k.agent_id};
+    ev.task = (struct core_task_in){.alloc = t.alloc_id, .container = k.id,
+                                    .state = CORE_TASK_ENDED, .exit = e};
+    assert_int_equal(world_step(w, ev), 0);
+}
+
+int world_op(struct world *w, int64_t trial, int64_t length, double metric)
+{
+    JSON_OWN m = json_double(metric);
+    struct core_event ev = {.kind = CORE_EV_OP_COMPLETED, .trial_id = trial};
+    ev.op.length = length;
+    ev.op.metric = m;
+    return world_step(w, ev);
+}
+
+void world_complete(struct world *w, int64_t trial, double metric)
+{
+    struct core_trial_view t = world_trial(w, trial);
+    struct core_alloc_view a;
+    assert_int_equal(world_op(w, trial, t.op_length, metric), 0);
+    assert_int_equal(world_step(w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION,
+                                                       .alloc_id = t.alloc_id}), 0);
+    assert_true(core_alloc_get(w->core, t.alloc_id, &a));
+    for (size_t i = 0; i < a.containers; i++)
+        world_exit(w, trial, i, EXIT_CODE(0));
+}
+
+size_t world_count(const struct world *w, enum core_effect_kind kind)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->fx.n; i++)
+        n += w->fx.v[i].kind == kind;
+    return n;
+}
+
+const struct core_effect *world_effect(const struct world *w, enum core_effect_kind kind, size_t i)
+{
+    for (size_t k = 0; k < w->fx.n; k++)
+        if (w->fx.v[k].kind == kind && i-- == 0)
+            return &w->fx.v[k];
+    return NULL;
+}

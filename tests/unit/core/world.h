@@ -1,0 +1,56 @@
+/* A core with a little world around it: agents that say hello, tasks that start and exit, time that moves
+ * when told to. Effects of the last step are kept for a test to look at; core_check runs after each. */
+#ifndef TEST_WORLD_H
+#define TEST_WORLD_H
+
+/* cmocka wants these before it */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core.h"
+#include <string.h>
+
+struct world {
+    struct core *core;
+    struct core_options o;
+    struct core_effects fx; /* of the last step */
+    int64_t now_ms;
+    uint64_t request;
+};
+
+void world_init(struct world *w, const struct core_options *o); /* NULL: the defaults */
+void world_finish(struct world *w);
+
+/* One step; the time, and a request to be answered, are filled in. Returns the answer's code. */
+int world_step(struct world *w, struct core_event ev);
+const struct core_reply *world_reply(const struct world *w); /* of the last step */
+void world_wait(struct world *w, int64_t ms);                /* moves the time, then ticks */
+
+/* An agent of n CPU slots in pool "" says hello, running `tasks`. */
+void world_hello(struct world *w, const char *agent, int slots, const struct core_task_in *tasks,
+                 size_t tasks_n);
+/* json is merged over a small single search of 100 batches. Returns the experiment's id. */
+int64_t world_create(struct world *w, const char *json);
+json_t *world_config(const char *json);
+
+/* The i-th trial ever made has id i. */
+struct core_trial_view world_trial(const struct world *w, int64_t id);
+/* Its allocation's containers: all of them start, run and rendezvous. */
+void world_run(struct world *w, int64_t trial);
+/* The run completes its operation, acknowledges and exits 0. */
+void world_complete(struct world *w, int64_t trial, double metric);
+/* Container i of the trial's allocation ends. */
+void world_exit(struct world *w, int64_t trial, size_t i, struct core_exit e);
+int world_op(struct world *w, int64_t trial, int64_t length, double metric);
+
+/* Effects of a kind in the last step. */
+size_t world_count(const struct world *w, enum core_effect_kind kind);
+const struct core_effect *world_effect(const struct world *w, enum core_effect_kind kind, size_t i);
+
+#define EXIT_CODE(n) ((struct core_exit){.reason = CORE_EXITED, .code = (n), .rank = (n) ? 0 : -1})
+#define EXIT_LOST ((struct core_exit){.reason = CORE_LOST, .rank = -1})
+
+#endif
