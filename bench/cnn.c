@@ -1,6 +1,6 @@
 /*
- * Images per second of whole training steps of the MNIST CNN (conv 32, conv 64, max pool, dropout, fc 128,
- * dropout, fc 10; cross entropy; SGD), the batch already in memory.
+ * Images per second of whole training steps of the MNIST CNN (conv 32, conv 64, max pool, dropout,
+ * fc 128, dropout, fc 10; cross entropy; SGD), the batch already in memory.
  *
  * usage: bench-cnn [THREADS [BATCH [SECONDS]]]    prints one number
  */
@@ -81,7 +81,8 @@ static double measure(struct net *n, struct det_optim *sgd, int64_t batch, doubl
 
 int main(int argc, char **argv)
 {
-    struct det_engine_options o = {.device = getenv("BENCH_DEVICE"), .seed = 1,
+    struct det_engine_options o = {.device = getenv("BENCH_DEVICE"),
+                                   .seed = 1,
                                    .threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2};
     int64_t batch = argc > 2 ? strtol(argv[2], NULL, 10) : 64;
     double seconds = argc > 3 ? strtod(argv[3], NULL) : 3;

@@ -20,8 +20,8 @@ static int read_device(const struct det_tensor *t, void *host, struct det_err *e
     if (t->layout != DET_LAYOUT_PLAIN) {
         rc = det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &plain, err);
         if (rc == 0)
-            rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {t}, .out = {plain}},
-                          err);
+            rc = det__run(
+                e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {t}, .out = {plain}}, err);
     }
     if (rc == 0)
         rc = e->backend->copy(e->stream, host, plain ? plain->data : t->data, det_tensor_bytes(t),
@@ -40,7 +40,8 @@ static int write_device(struct det_tensor *t, const void *host, struct det_err *
         rc = e->backend->copy(e->stream, plain ? plain->data : t->data, host, det_tensor_bytes(t),
                               DET_COPY_TO_DEVICE, err);
     if (rc == 0 && plain)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {plain}, .out = {t}}, err);
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {plain}, .out = {t}},
+                      err);
     return rc < 0 ? rc : e->backend->stream_sync(e->stream, err);
 }
 
@@ -61,8 +62,12 @@ int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout 
     if (rc < 0)
         return rc;
     struct det_storage *s = det_zalloc(sizeof *s);
-    *s = (struct det_storage){.ops = &pool_ops, .refs = 1, .host = e->backend->host_memory,
-                              .data = data, .bytes = bytes, .owner = e->pool};
+    *s = (struct det_storage){.ops = &pool_ops,
+                              .refs = 1,
+                              .host = e->backend->host_memory,
+                              .data = data,
+                              .bytes = bytes,
+                              .owner = e->pool};
     *ret = det__tensor_over(s, data, dtype, ndim, dims);
     (*ret)->engine = e;
     (*ret)->layout = det__layout_free(ndim, dims) ? DET_LAYOUT_PLAIN : layout;
@@ -88,7 +93,8 @@ int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor
                    struct det_err *err)
 {
     if (t->engine && t->engine != e)
-        return det_fail(err, DET_EINVAL, "a tensor belongs to another engine (%s)", t->engine->name);
+        return det_fail(err, DET_EINVAL, "a tensor belongs to another engine (%s)",
+                        t->engine->name);
     if (t->engine || e->backend->host_memory) {
         *ret = det_tensor_ref(t);
         return 0;
@@ -113,7 +119,8 @@ int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *d
     int rc = det__on_device(e, src, &from, err);
     if (rc < 0)
         return rc;
-    return det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {from}, .out = {dst}}, err);
+    return det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {from}, .out = {dst}},
+                    err);
 }
 
 /* What all constructors end with: the tensor to the step, or the error to the engine. */
@@ -137,8 +144,8 @@ struct det_tensor *det_full(struct det_engine *e, enum det_dtype dtype, int ndim
         return NULL;
     int rc = det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, ndim, dims, &t, &err);
     if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {t}, .a.scale = value},
-                      &err);
+        rc = det__run(
+            e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {t}, .a.scale = value}, &err);
     return finish(e, t, rc, "full", &err);
 }
 

@@ -52,8 +52,8 @@ int det__keep_error(struct det_engine *e, const struct det_err *err);
 
 /* ---- Gradients of leaves ---- */
 
-/* Where a gradient of t is to be written: t's own one where t is a leaf that has none yet, else a new
- * tensor. The caller owns a reference and hands it to det__grad_add(). */
+/* Where a gradient of t is to be written: t's own one where t is a leaf that has none yet, else a
+ * new tensor. The caller owns a reference and hands it to det__grad_add(). */
 int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
                    struct det_err *err);
 /* Adds g to the gradient of t (leaf or not). Takes g. */

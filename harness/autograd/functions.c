@@ -64,12 +64,16 @@ struct det_tensor *det_dropout(struct det_engine *e, struct det_tensor *x, doubl
     return op_apply(e, &c);
 }
 
-/* Puts the number that makes the product right at the one -1 of dims. */
-static int complete(const struct det_tensor *x, int ndim, int64_t *dims, struct det_err *err)
+/* Copies dims to `full`, and puts the number that makes the product right at the one -1. */
+static int complete(const struct det_tensor *x, int ndim, const int64_t *dims,
+                    int64_t full[DET_DIMS_MAX], struct det_err *err)
 {
     int hole = -1;
     int64_t known = 1;
+    if (ndim < 0 || ndim > DET_DIMS_MAX)
+        return det_fail(err, DET_EINVAL, "%d dimensions, at most %d", ndim, DET_DIMS_MAX);
     for (int i = 0; i < ndim; i++) {
+        full[i] = dims[i];
         if (dims[i] == -1 && hole < 0)
             hole = i;
         else if (dims[i] < 0 || (dims[i] > 0 && known > DET__BYTES_MAX / dims[i]))
@@ -78,7 +82,7 @@ static int complete(const struct det_tensor *x, int ndim, int64_t *dims, struct 
             known *= dims[i];
     }
     if (hole >= 0 && known > 0 && (int64_t)x->numel % known == 0)
-        dims[hole] = (int64_t)x->numel / known;
+        full[hole] = (int64_t)x->numel / known;
     else if (hole >= 0 || known != (int64_t)x->numel)
         return det_fail(err, DET_EINVAL, "%zu elements do not fit into the new shape", x->numel);
     return 0;
@@ -119,13 +123,7 @@ struct det_tensor *det_reshape(struct det_engine *e, struct det_tensor *x, int n
     struct det_err err;
     if (!x || e->err.code < 0)
         return missing(e, "reshape");
-    int rc = ndim >= 0 && ndim <= DET_DIMS_MAX
-                 ? 0
-                 : det_fail(&err, DET_EINVAL, "%d dimensions, at most %d", ndim, DET_DIMS_MAX);
-    if (rc == 0 && ndim > 0)
-        memcpy(full, dims, (size_t)ndim * sizeof *dims);
-    if (rc == 0)
-        rc = complete(x, ndim, full, &err);
+    int rc = complete(x, ndim, dims, full, &err);
     if (rc < 0) {
         det_wrap(&err, rc, "reshape(%s)", det__tensor_text(x, text, sizeof text));
         det__keep_error(e, &err);
@@ -140,8 +138,8 @@ struct det_tensor *det_flatten(struct det_engine *e, struct det_tensor *x, int s
     if (!x || e->err.code < 0)
         return missing(e, "flatten");
     if (start_dim < 0 || start_dim >= x->ndim) {
-        det_engine_fail(e, DET_EINVAL, "flatten: start_dim %d, the input has %d dimensions", start_dim,
-                        x->ndim);
+        det_engine_fail(e, DET_EINVAL, "flatten: start_dim %d, the input has %d dimensions",
+                        start_dim, x->ndim);
         return NULL;
     }
     memcpy(dims, x->dims, sizeof dims);

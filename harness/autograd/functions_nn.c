@@ -65,8 +65,8 @@ struct det_tensor *det_conv2d(struct det_engine *e, struct det_tensor *x, struct
     return op_apply(e, &c);
 }
 
-static struct det_tensor *pool(struct det_engine *e, enum op_id op, struct det_tensor *x, int kernel,
-                               int stride, int padding)
+static struct det_tensor *pool(struct det_engine *e, enum op_id op, struct det_tensor *x,
+                               int kernel, int stride, int padding)
 {
     struct op_call c = {.op = op, .in = {x}};
     c.a.kernel_h = c.a.kernel_w = kernel;
@@ -102,7 +102,7 @@ struct det_tensor *det__batch_norm(struct det_engine *e, struct det_tensor *x,
                                    const struct batch_norm_attrs *a)
 {
     struct op_call c = {.op = OP_BATCH_NORM, .in = {x, params[0], params[1], params[2], params[3]}};
-    c.a = (struct det_attrs){.eps = a->eps, .momentum = a->momentum, .relu = a->relu,
-                             .train = a->train};
+    c.a = (struct det_attrs){
+        .eps = a->eps, .momentum = a->momentum, .relu = a->relu, .train = a->train};
     return op_apply(e, &c);
 }

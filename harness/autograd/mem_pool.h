@@ -1,6 +1,6 @@
 /*
- * Device memory, kept for the next step: a training step asks for the same sizes again and again, and
- * an allocation from the system costs page faults (or, on a GPU, a wait).
+ * Device memory, kept for the next step: a training step asks for the same sizes again and again,
+ * and an allocation from the system costs page faults (or, on a GPU, a wait).
  *
  * The pool owns its device. It outlives its owner while memory of it is still in use.
  */

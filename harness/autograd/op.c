@@ -90,9 +90,9 @@ static enum det_layout out_layout(const struct op_call *c)
     case OP_ALIKE:
         return c->in[0]->layout;
     case OP_ANY:
-        return c->op == OP_LAYOUT ? c->layout
+        return c->op == OP_LAYOUT                  ? c->layout
                : c->spec[0].ndim == c->in[0]->ndim ? c->in[0]->layout
-                                                    : DET_LAYOUT_PLAIN;
+                                                   : DET_LAYOUT_PLAIN;
     default:
         return DET_LAYOUT_PLAIN;
     }

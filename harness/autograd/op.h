@@ -1,7 +1,7 @@
 /*
- * Operations: what a public function is to the tape. One constant table (op_table.c) says for each its
- * name, how it wants its inputs to lie, its shape rule, its kernel, its gradient rule and the tolerance
- * that tests allow between backends.
+ * Operations: what a public function is to the tape. One constant table (op_table.c) says for each
+ * its name, how it wants its inputs to lie, its shape rule, its kernel, its gradient rule and the
+ * tolerance that tests allow between backends.
  *
  * op_apply() is the only way through: inputs to the device and into the wanted order, shape rule,
  * outputs from the pool, kernel, tape.
@@ -50,7 +50,8 @@ struct op_out {
     int64_t dims[DET_DIMS_MAX];
 };
 
-/* One call on its way: the shape rule reads in and a, and fills kernel, spec, outs, and the rest of a. */
+/* One call on its way: the shape rule reads in and a, and fills kernel, spec, outs, and the rest of
+ * a. */
 struct op_call {
     enum op_id op;
     struct det_tensor *in[DET_CALL_IN_MAX];
@@ -59,8 +60,8 @@ struct op_call {
     enum det_layout layout; /* of OP_LAYOUT */
     enum det_kernel kernel;
     struct op_out spec[DET_CALL_OUT_MAX];
-    int outs;                                  /* how many are to be made */
-    struct det_tensor *out[DET_CALL_OUT_MAX];  /* those; the caller may give further ones */
+    int outs;                                 /* how many are to be made */
+    struct det_tensor *out[DET_CALL_OUT_MAX]; /* those; the caller may give further ones */
 };
 
 struct det_node {
@@ -79,8 +80,8 @@ typedef int op_grad_fn(struct det_engine *e, struct det_node *n, struct det_tens
 
 struct op_def {
     const char *name;
-    int inputs;       /* that must be given */
-    int inputs_max;   /* with the optional ones after them */
+    int inputs;     /* that must be given */
+    int inputs_max; /* with the optional ones after them */
     enum op_order order;
     op_shape_fn *shape;
     enum det_kernel kernel; /* unless the shape rule sets another */
@@ -90,8 +91,8 @@ struct op_def {
 
 extern const struct op_def op_table[OP_COUNT];
 
-/* Runs c (its op, in and a set; in borrowed). Returns out[0], which belongs to the step, or NULL with
- * the engine's error set. */
+/* Runs c (its op, in and a set; in borrowed). Returns out[0], which belongs to the step, or NULL
+ * with the engine's error set. */
 struct det_tensor *op_apply(struct det_engine *e, struct op_call *c);
 /* True where a gradient is to flow to t. */
 bool op_wants_grad(const struct det_tensor *t);
@@ -104,7 +105,8 @@ op_shape_fn shape_linear, shape_rows, shape_nll, shape_mse, shape_argmax, shape_
 op_shape_fn shape_conv2d, shape_batch_norm, shape_max_pool2d, shape_avg_pool2d;
 
 /* Gradient rules. */
-op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_layout, grad_reshape, grad_relu;
+op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_layout, grad_reshape,
+    grad_relu;
 op_grad_fn grad_dropout, grad_linear, grad_log_softmax, grad_softmax, grad_nll, grad_mse;
 op_grad_fn grad_conv2d, grad_batch_norm, grad_max_pool2d, grad_avg_pool2d;
 

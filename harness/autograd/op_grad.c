@@ -110,8 +110,11 @@ static int linear_weight(struct det_engine *e, struct det_node *n, struct det_te
     if (rc == 0 && bias)
         rc = det__grad_dest(e, n->in[2], &db, err);
     if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_LINEAR_BWD_WEIGHT,
-                                            .in = {n->in[0], dy}, .out = {dw, db}}, err);
+        rc = det__run(e,
+                      &(struct det_call){.kernel = DET_KERNEL_LINEAR_BWD_WEIGHT,
+                                         .in = {n->in[0], dy},
+                                         .out = {dw, db}},
+                      err);
     if (rc == 0 && op_wants_grad(n->in[1]))
         rc = det__grad_add(e, n->in[1], det_take(dw), err);
     if (rc == 0 && bias)

@@ -16,8 +16,9 @@ static int through_relu(struct det_engine *e, struct det_node *n, struct det_ten
             if (rc < 0)
                 return rc;
         }
-        int rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_RELU_BWD,
-                                                .in = {dy, n->out[0]}, .out = {g}}, err);
+        int rc = det__run(
+            e, &(struct det_call){.kernel = DET_KERNEL_RELU_BWD, .in = {dy, n->out[0]}, .out = {g}},
+            err);
         if (rc < 0)
             return rc;
     }
@@ -33,8 +34,11 @@ static int conv_data(struct det_engine *e, struct det_node *n, struct det_tensor
         return 0;
     int rc = det__grad_dest(e, n->in[0], &dx, err);
     if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_CONV2D_BWD_DATA,
-                                            .in = {dy, n->in[1]}, .out = {dx}, .a = n->a}, err);
+        rc = det__run(
+            e,
+            &(struct det_call){
+                .kernel = DET_KERNEL_CONV2D_BWD_DATA, .in = {dy, n->in[1]}, .out = {dx}, .a = n->a},
+            err);
     return rc < 0 ? rc : det__grad_add(e, n->in[0], det_take(dx), err);
 }
 
@@ -46,13 +50,17 @@ static int conv_weight(struct det_engine *e, struct det_node *n, struct det_tens
     bool bias = op_wants_grad(n->in[2]), weight = op_wants_grad(n->in[1]);
     if (!bias && !weight)
         return 0;
-    int rc = weight ? det__grad_dest(e, n->in[1], &dw, err)
-                    : det__tensor_like(e, n->in[1], &dw, err);
+    int rc =
+        weight ? det__grad_dest(e, n->in[1], &dw, err) : det__tensor_like(e, n->in[1], &dw, err);
     if (rc == 0 && bias)
         rc = det__grad_dest(e, n->in[2], &db, err);
     if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_CONV2D_BWD_WEIGHT,
-                                            .in = {n->in[0], dy}, .out = {dw, db}, .a = n->a}, err);
+        rc = det__run(e,
+                      &(struct det_call){.kernel = DET_KERNEL_CONV2D_BWD_WEIGHT,
+                                         .in = {n->in[0], dy},
+                                         .out = {dw, db},
+                                         .a = n->a},
+                      err);
     if (rc == 0 && weight)
         rc = det__grad_add(e, n->in[1], det_take(dw), err);
     if (rc == 0 && bias)
@@ -88,10 +96,13 @@ int grad_batch_norm(struct det_engine *e, struct det_node *n, struct det_tensor 
     if (rc == 0)
         rc = want(e, n->in[2], &db, err);
     if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_BATCH_NORM_BWD,
-                                            .in = {dy, n->in[0], n->out[0], n->in[1], n->out[1],
-                                                   n->out[2]},
-                                            .out = {dx, dw, db}, .a = n->a}, err);
+        rc = det__run(
+            e,
+            &(struct det_call){.kernel = DET_KERNEL_BATCH_NORM_BWD,
+                               .in = {dy, n->in[0], n->out[0], n->in[1], n->out[1], n->out[2]},
+                               .out = {dx, dw, db},
+                               .a = n->a},
+            err);
     if (rc == 0 && dx)
         rc = det__grad_add(e, n->in[0], det_take(dx), err);
     if (rc == 0 && op_wants_grad(n->in[1]))

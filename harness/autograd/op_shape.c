@@ -14,8 +14,8 @@ static struct op_out like(const struct det_tensor *t)
 static int need_f32(const struct op_call *c, int i, struct det_err *err)
 {
     if (c->in[i] && c->in[i]->dtype != DET_F32)
-        return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()", i + 1,
-                        det_dtype_name(c->in[i]->dtype));
+        return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()",
+                        i + 1, det_dtype_name(c->in[i]->dtype));
     return 0;
 }
 
@@ -105,7 +105,8 @@ int shape_linear(struct op_call *c, struct det_err *err)
 static int rows(const struct op_call *c, struct det_err *err)
 {
     if (c->in[0]->ndim != 2 || c->in[0]->numel == 0)
-        return det_fail(err, DET_EINVAL, "the input must be [rows, classes], with at least one of each");
+        return det_fail(err, DET_EINVAL,
+                        "the input must be [rows, classes], with at least one of each");
     return need_f32(c, 0, err);
 }
 
@@ -123,7 +124,8 @@ int shape_nll(struct op_call *c, struct det_err *err)
     if (rc < 0)
         return rc;
     if (target->ndim != 1 || target->dtype != DET_I64 || target->dims[0] != c->in[0]->dims[0])
-        return det_fail(err, DET_EINVAL, "the target must be int64[%" PRId64 "], one class for each row",
+        return det_fail(err, DET_EINVAL,
+                        "the target must be int64[%" PRId64 "], one class for each row",
                         c->in[0]->dims[0]);
     scalar(c);
     return 0;

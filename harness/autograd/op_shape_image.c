@@ -7,8 +7,8 @@ static int image(const struct op_call *c, struct det_err *err)
 {
     for (int i = 0; i < op_table[c->op].inputs_max; i++)
         if (c->in[i] && c->in[i]->dtype != DET_F32)
-            return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()", i + 1,
-                            det_dtype_name(c->in[i]->dtype));
+            return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()",
+                            i + 1, det_dtype_name(c->in[i]->dtype));
     if (c->in[0]->ndim != 4 || c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], none of them 0");
     return 0;
@@ -71,8 +71,8 @@ int shape_batch_norm(struct op_call *c, struct det_err *err)
                             i + 1, x->dims[1]);
     if (c->a.train && x->numel == (size_t)x->dims[1])
         return det_fail(err, DET_EINVAL, "one value a channel has no variance: use a larger batch");
-    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 4,
-                                 .dims = {x->dims[0], x->dims[1], x->dims[2], x->dims[3]}};
+    c->spec[0] = (struct op_out){
+        .dtype = DET_F32, .ndim = 4, .dims = {x->dims[0], x->dims[1], x->dims[2], x->dims[3]}};
     c->spec[1] = c->spec[2] = (struct op_out){.dtype = DET_F32, .ndim = 1, .dims = {x->dims[1]}};
     c->outs = 3;
     c->kernel = c->a.train ? DET_KERNEL_BATCH_NORM_TRAIN : DET_KERNEL_BATCH_NORM_EVAL;

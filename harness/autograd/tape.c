@@ -61,7 +61,8 @@ bool op_wants_grad(const struct det_tensor *t)
 
 int det__grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err)
 {
-    return t->grad ? 0 : det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
+    return t->grad ? 0
+                   : det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
 }
 
 int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
@@ -103,8 +104,10 @@ static int leaf_add(struct det_engine *e, struct det_tensor *t, struct det_tenso
     if (rc == 0 && !t->grad_set && given != t->grad)
         rc = det__copy(e, given, t->grad, err);
     else if (rc == 0 && given != t->grad)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_ADD, .in = {t->grad, given},
-                                            .out = {t->grad}}, err);
+        rc = det__run(
+            e,
+            &(struct det_call){.kernel = DET_KERNEL_ADD, .in = {t->grad, given}, .out = {t->grad}},
+            err);
     if (rc == 0)
         t->grad_set = true;
     return rc;
@@ -127,12 +130,13 @@ static int check_loss(struct det_tensor *loss, struct det_err *err)
     char text[160];
     det__tensor_text(loss, text, sizeof text);
     if (loss->numel != 1)
-        return det_fail(err, DET_EINVAL, "backward(%s): the loss must have one element: use det_mean()",
-                        text);
+        return det_fail(err, DET_EINVAL,
+                        "backward(%s): the loss must have one element: use det_mean()", text);
     if (!loss->node)
         return det_fail(err, DET_EINVAL,
                         "backward(%s): the loss does not depend on any parameter, or was computed "
-                        "without gradients or in an earlier step", text);
+                        "without gradients or in an earlier step",
+                        text);
     if (loss->node->done)
         return det_fail(err, DET_ESTATE,
                         "backward(%s): this graph was gone through already; compute the loss again",
@@ -145,7 +149,8 @@ static int seed_loss(struct det_engine *e, struct det_tensor *loss, struct det_e
     TENSOR_OWN one = NULL;
     int rc = det__tensor_like(e, loss, &one, err);
     if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {one}, .a.scale = 1}, err);
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {one}, .a.scale = 1},
+                      err);
     if (rc < 0)
         return rc;
     return det__grad_add(e, loss, det_take(one), err);
@@ -183,7 +188,8 @@ struct det_tensor *det_requires_grad(struct det_engine *e, struct det_tensor *t)
     if (!t || e->err.code < 0)
         return NULL;
     if (t->dtype != DET_F32 || t->node) {
-        det_engine_fail(e, DET_EINVAL, "requires_grad: only a float32 tensor that no operation made");
+        det_engine_fail(e, DET_EINVAL,
+                        "requires_grad: only a float32 tensor that no operation made");
         return NULL;
     }
     t->requires_grad = true;

@@ -1,16 +1,16 @@
 /*
  * A backend: one kind of device with memory, streams, asynchronous copies and kernels, behind one
- * table. `ref` is plain C and defines what each kernel means; `cpu` is oneDNN and threads; others are
- * modules `det_backend_<name>.so` beside the program, loaded when a device of theirs is asked for, which
- * export `det_backend_get` (a det_backend_get_fn).
+ * table. `ref` is plain C and defines what each kernel means; `cpu` is oneDNN and threads; others
+ * are modules `det_backend_<name>.so` beside the program, loaded when a device of theirs is asked
+ * for, which export `det_backend_get` (a det_backend_get_fn).
  *
  * Rules for kernels
  * - Asynchronous: a kernel may return before its work is done; work of one stream is done in order.
  *   Memory given back while work on it is still queued will only be used again on the same stream.
  * - All tensors of a call are on the device, allocated by the caller, with the shapes stated below;
  *   the caller (autograd/op.c) has checked shapes, dtypes and layouts. f32 unless said otherwise.
- * - 4-D activations of convolution, batch norm and pooling are NHWC in memory (tensor_impl.h; where both
- *   orders are the same bytes the layout may say PLAIN). Weights are plain (O, I, kH, kW).
+ * - 4-D activations of convolution, batch norm and pooling are NHWC in memory (tensor_impl.h; where
+ * both orders are the same bytes the layout may say PLAIN). Weights are plain (O, I, kH, kW).
  *   Element-wise kernels see one layout on all their tensors and may treat them as flat vectors.
  * - An output is overwritten, never added to. Outputs do not overlap inputs, except where "may be"
  *   says so.
@@ -29,42 +29,48 @@ struct det_device; /* the backend's own */
 struct det_stream;
 struct det_event;
 
+/* clang-format off */
 /*
  * X(NAME, name). in and out are det_call's arrays, a is its attributes. M, N, K as in GEMM.
  *
  * FILL          out: y, any dtype               y = a.scale
- * COPY          in: x  out: y                   same dims, any dtypes and layouts: y = x, converted as C does
+ * COPY          in: x  out: y                   same dims, any dtypes and layouts: y = x,
+ *                                               converted as C does
  * ADD SUB MUL   in: x1 x2  out: y               y may be x1 or x2
  * AFFINE        in: x  out: y                   y = a.scale * x + a.offset; y may be x
  * CLAMP         in: x  out: y                   y = min(max(x, a.lo), a.hi); y may be x
  * RELU          in: x  out: y                   y may be x
  * RELU_BWD      in: dy y  out: dx               dx = y > 0 ? dy : 0; dx may be dy
- * UNIFORM       out: y                          y = lo + (hi - lo) * u, u = (draw >> 8) * 2^-24 in f32; element i
- *                                               takes word i % 4 of philox4x32(a.seed, a.call, i / 4), where i
- *                                               counts in plain (C) order
- * DROPOUT       in: x  out: y, mask u8 flat     mask = u >= a.p (u as above, i in memory order), y = mask * x * a.scale
- * DROPOUT_BWD   in: dy mask  out: dx            dx = mask * dy * a.scale; dx may be dy
+ * UNIFORM       out: y                          y = lo + (hi - lo) * u, u = (draw >> 8) * 2^-24 in
+ *                    f32; element i takes word i % 4 of philox4x32(a.seed, a.call, i / 4), where i
+ *                    counts in plain (C) order
+ * DROPOUT       in: x  out: y, mask u8 flat     mask = u >= a.p (u as above, i in memory order),
+ *                                               y = mask ? x * a.scale : 0
+ * DROPOUT_BWD   in: dy mask  out: dx            dx = mask ? dy * a.scale : 0; dx may be dy
  * LINEAR        in: x [M,K], w [N,K], b [N]|NULL  out: y [M,N]          y = x w^T + b
  * LINEAR_BWD_DATA    in: dy w  out: dx                                  dx = dy w
- * LINEAR_BWD_WEIGHT  in: x dy  out: dw, db|NULL                         dw = dy^T x, db = column sums of dy
+ * LINEAR_BWD_WEIGHT  in: x dy  out: dw, db|NULL     dw = dy^T x, db = column sums of dy
  * CONV2D        in: x w b|NULL  out: y          a.stride a.padding; a.relu: y = max(0, y)
  * CONV2D_BWD_DATA    in: dy w  out: dx
  * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL
- * BATCH_NORM_TRAIN   in: x w b  out: y, mean [C], invstd [C], running_mean, running_var (both in and out)
- *                    biased variance normalises; running = (1 - a.momentum) * running + a.momentum * new, with
- *                    the unbiased variance; a.eps; a.relu: y = max(0, y)
- * BATCH_NORM_EVAL    in: x w b running_mean running_var  out: y, mean, invstd (what was used); a.eps a.relu
+ * BATCH_NORM_TRAIN   in: x w b  out: y, mean [C], invstd [C], running_mean, running_var (both in
+ *                    and out); the biased variance normalises; running = (1 - a.momentum) * running
+ *                    + a.momentum * new, with the unbiased variance; a.eps; a.relu: y = max(0, y)
+ * BATCH_NORM_EVAL    in: x w b running_mean running_var  out: y, mean, invstd (what was used);
+ *                    a.eps a.relu
  * BATCH_NORM_BWD     in: dy x y w mean invstd  out: dx|NULL, dw, db; a.relu: dy counts where y > 0;
  *                    a.train: through the batch's statistics, else they are constants
- * MAX_POOL2D    in: x  out: y, index u8 (layout and dims of y: kh * kernel_w + kw of the greatest, the first of equals)
- *                    a.kernel_h a.kernel_w a.stride a.padding; kernels up to 15x15
+ * MAX_POOL2D    in: x  out: y, index u8         a.kernel_h a.kernel_w a.stride a.padding, up to
+ *                    15x15; index has the dims and layout of y: kh * kernel_w + kw of the greatest,
+ *                    the first of equals
  * MAX_POOL2D_BWD     in: dy index  out: dx
- * AVG_POOL2D    in: x  out: y                   divides by kernel_h * kernel_w; padding counts as zeros
+ * AVG_POOL2D    in: x  out: y                   divides by kernel_h * kernel_w; padding counts as
+ *                                               zeros
  * AVG_POOL2D_BWD     in: dy  out: dx
  * LOG_SOFTMAX SOFTMAX          in: x [M,N]  out: y
  * LOG_SOFTMAX_BWD SOFTMAX_BWD  in: dy y  out: dx
- * NLL           in: x [M,N], target i64 [M]  out: y scalar              -mean(x[i, target[i]]); a target outside
- *                                               0..N-1 is DET_EINVAL, at the latest from stream_sync
+ * NLL           in: x [M,N], target i64 [M]  out: y scalar   -mean(x[i, target[i]]); a target
+ *                    outside 0..N-1 is DET_EINVAL, at the latest from stream_sync
  * NLL_BWD       in: dy scalar, target  out: dx [M,N]
  * MSE           in: x target  out: y scalar     mean((x - target)^2)
  * MSE_BWD       in: dy scalar, x, target  out: dx
@@ -76,9 +82,11 @@ struct det_event;
  * SGD           in: grad  out: p, buf|NULL      PyTorch's: g = grad + a.weight_decay * p;
  *                    buf = a.first ? g : a.momentum * buf + (1 - a.dampening) * g;
  *                    g = a.nesterov ? g + a.momentum * buf : buf;  p -= a.lr * g
- * ADAM          in: grad  out: p, m, v          PyTorch's: g = grad + a.weight_decay * p; m, v by a.beta1, a.beta2;
- *                    p -= a.lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + a.eps), t = a.step (from 1)
+ * ADAM          in: grad  out: p, m, v          PyTorch's: g = grad + a.weight_decay * p; m, v by
+ *                    a.beta1, a.beta2; p -= a.lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t)
+ *                    + a.eps), t = a.step (from 1)
  */
+/* clang-format on */
 #define DET_KERNELS(X)                                                                             \
     X(FILL, fill)                                                                                  \
     X(COPY, copy)                                                                                  \
@@ -141,7 +149,7 @@ struct det_attrs {
     bool nesterov, first;
 };
 
-#define DET_CALL_IN_MAX 6
+#define DET_CALL_IN_MAX  6
 #define DET_CALL_OUT_MAX 5
 
 struct det_call {
@@ -168,7 +176,8 @@ struct det_backend {
     const char *name; /* "cpu" */
     bool host_memory; /* alloc() gives ordinary memory and kernels are done when they return */
 
-    /* How many devices there are; 0 where there are none or the driver is missing (not an error). */
+    /* How many devices there are; 0 where there are none or the driver is missing (not an error).
+     */
     int (*device_count)(int *ret, struct det_err *err);
     int (*device_open)(int index, const struct det_device_options *o, struct det_device **ret,
                        struct det_err *err);
@@ -185,8 +194,8 @@ struct det_backend {
     int (*copy)(struct det_stream *s, void *dst, const void *src, size_t bytes,
                 enum det_copy_kind kind, struct det_err *err);
 
-    /* Orders work between streams: what is queued on `s` after event_wait starts when the work queued
-     * before event_record (on the stream given there) is done. */
+    /* Orders work between streams: what is queued on `s` after event_wait starts when the work
+     * queued before event_record (on the stream given there) is done. */
     int (*event_create)(struct det_device *d, struct det_event **ret, struct det_err *err);
     void (*event_destroy)(struct det_event *ev);
     int (*event_record)(struct det_event *ev, struct det_stream *s, struct det_err *err);

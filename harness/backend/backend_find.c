@@ -33,7 +33,8 @@ static int split(const char *device, char *name, size_t n, int *ret_index, struc
     if (len == 0 || len >= n || (device[len] && (device[len] != ':' || end == device + len + 1)) ||
         (end && *end) || index < 0 || index > 1023)
         return det_fail(err, DET_EINVAL,
-                        "device \"%.40s\": give a name such as \"cpu\", \"cuda\" or \"cuda:1\"", device);
+                        "device \"%.40s\": give a name such as \"cpu\", \"cuda\" or \"cuda:1\"",
+                        device);
     memcpy(name, device, len);
     name[len] = '\0';
     *ret_index = (int)index;
@@ -85,10 +86,11 @@ static int load_module(const char *name, const struct det_backend **ret, struct 
     if (rc == 0 && slash)
         rc = try_module(self, "/../lib/det", name, ret, err);
     if (rc == 0)
-        return det_fail(err, DET_ENOENT,
-                        "there is no backend \"%s\" (det_backend_%s.so is not in DET_BACKEND_DIR, beside "
-                        "the program or in ../lib/det): use the device \"cpu\" or build that module",
-                        name, name);
+        return det_fail(
+            err, DET_ENOENT,
+            "there is no backend \"%s\" (det_backend_%s.so is not in DET_BACKEND_DIR, beside "
+            "the program or in ../lib/det): use the device \"cpu\" or build that module",
+            name, name);
     return rc < 0 ? rc : 0;
 }
 

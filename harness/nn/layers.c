@@ -24,7 +24,8 @@ static bool add_uniform(struct det_module *m, const char *name, int ndim, const 
     struct det_engine *e = m->engine;
     struct det_err err;
     struct det_tensor *t = det_zeros(e, DET_F32, ndim, dims);
-    struct det_call c = {.kernel = DET_KERNEL_UNIFORM, .out = {t}, .a = {.lo = -bound, .hi = bound}};
+    struct det_call c = {
+        .kernel = DET_KERNEL_UNIFORM, .out = {t}, .a = {.lo = -bound, .hi = bound}};
     det__draw(e, &c.a);
     if (!t)
         return false;
@@ -51,8 +52,9 @@ struct det_module *det_nn_linear_create(struct det_engine *e, int64_t in_feature
     if (!m)
         return NULL;
     if (in_features < 1 || out_features < 1) {
-        det_engine_fail(e, DET_EINVAL, "linear: %" PRId64 " in, %" PRId64 " out: at least 1 of each",
-                        in_features, out_features);
+        det_engine_fail(e, DET_EINVAL,
+                        "linear: %" PRId64 " in, %" PRId64 " out: at least 1 of each", in_features,
+                        out_features);
         return NULL;
     }
     double bound = 1 / sqrt((double)in_features);
@@ -111,8 +113,10 @@ static struct det_tensor *batch_norm_forward(struct det_module *m, struct det_te
     struct det_tensor *const params[4] = {module_param(m, "weight"), module_param(m, "bias"),
                                           module_buffer(m, "running_mean"),
                                           module_buffer(m, "running_var")};
-    struct batch_norm_attrs a = {.eps = m->layer.norm.eps, .momentum = m->layer.norm.momentum,
-                                 .relu = m->layer.norm.relu || relu, .train = m->training};
+    struct batch_norm_attrs a = {.eps = m->layer.norm.eps,
+                                 .momentum = m->layer.norm.momentum,
+                                 .relu = m->layer.norm.relu || relu,
+                                 .train = m->training};
     struct det_tensor *y = det__batch_norm(m->engine, x, params, &a);
     if (y && m->training)
         count_batch(m);

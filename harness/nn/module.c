@@ -22,9 +22,10 @@ static struct det_tensor *container_forward(struct det_module *m, struct det_ten
     (void)relu;
     if (m->forward)
         return m->forward(m, x, m->forward_arg);
-    det_engine_fail(m->engine, DET_ESTATE,
-                    "forward of a container: call its layers one by one, or give it a function with "
-                    "det_module_set_forward()");
+    det_engine_fail(
+        m->engine, DET_ESTATE,
+        "forward of a container: call its layers one by one, or give it a function with "
+        "det_module_set_forward()");
     return NULL;
 }
 
@@ -50,7 +51,8 @@ struct det_tensor *det_forward(struct det_module *m, struct det_tensor *x)
 {
     if (!m || !x || m->engine->err.code < 0) {
         if (m && m->engine->err.code == 0)
-            det_engine_fail(m->engine, DET_EINVAL, "forward of %s: the input is NULL", m->type->name);
+            det_engine_fail(m->engine, DET_EINVAL, "forward of %s: the input is NULL",
+                            m->type->name);
         return NULL;
     }
     return m->type->forward(m, x, false);
@@ -77,7 +79,8 @@ static int check_name(const struct det_module *m, const char *name)
                                "module: \"%s\" is no name: 1 to 255 characters, no dot",
                                name ? name : "");
     if (name_used(m, name))
-        return det_engine_fail(m->engine, DET_EEXIST, "module: the name \"%s\" is used already", name);
+        return det_engine_fail(m->engine, DET_EEXIST, "module: the name \"%s\" is used already",
+                               name);
     return 0;
 }
 

@@ -44,9 +44,9 @@ struct det_module {
     struct layer layer;
     struct det_tensor *(*forward)(struct det_module *m, struct det_tensor *x, void *arg);
     void *forward_arg;
-    bool listed;                       /* the three lists are up to date */
+    bool listed;                               /* the three lists are up to date */
     named_list state, own_params, own_buffers; /* of the whole tree beneath; see module_list.c */
-    struct det_tensor *grads;          /* module_grads.c */
+    struct det_tensor *grads;                  /* module_grads.c */
 };
 
 extern const struct module_type module_relu_type;

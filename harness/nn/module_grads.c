@@ -54,8 +54,8 @@ static int build(struct det_module *m, const struct det_named_tensor *p, size_t 
     size_t total = 0, at = 0;
     for (size_t i = 0; i < n; i++)
         total += padded(p[i].tensor->numel);
-    int rc = det__tensor_new(m->engine, DET_F32, DET_LAYOUT_PLAIN, 1, (int64_t[]){(int64_t)total}, &flat,
-                             err);
+    int rc = det__tensor_new(m->engine, DET_F32, DET_LAYOUT_PLAIN, 1, (int64_t[]){(int64_t)total},
+                             &flat, err);
     if (rc == 0)
         rc = fill_zero(m->engine, flat, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
@@ -100,8 +100,8 @@ static double norm_of(struct det_engine *e, struct det_tensor *grads)
     struct det_err err;
     int rc = det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, 0, NULL, &sum, &err);
     if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_SQNORM, .in = {grads}, .out = {sum}},
-                      &err);
+        rc = det__run(
+            e, &(struct det_call){.kernel = DET_KERNEL_SQNORM, .in = {grads}, .out = {sum}}, &err);
     if (rc < 0) {
         det__keep_error(e, &err);
         return NAN;
@@ -118,7 +118,8 @@ double det_clip_grad_norm(struct det_module *m, double max_norm)
     double norm = norm_of(m->engine, grads), factor = max_norm / (norm + 1e-6);
     if (!(factor < 1))
         return norm;
-    struct det_call c = {.kernel = DET_KERNEL_AFFINE, .in = {grads}, .out = {grads}, .a.scale = factor};
+    struct det_call c = {
+        .kernel = DET_KERNEL_AFFINE, .in = {grads}, .out = {grads}, .a.scale = factor};
     if (det__run(m->engine, &c, &err) < 0)
         det__keep_error(m->engine, &err);
     return norm;
@@ -128,8 +129,8 @@ void det_clip_grad_value(struct det_module *m, double max)
 {
     struct det_err err;
     struct det_tensor *grads = det_module_grads(m);
-    struct det_call c = {.kernel = DET_KERNEL_CLAMP, .in = {grads}, .out = {grads},
-                         .a = {.lo = -max, .hi = max}};
+    struct det_call c = {
+        .kernel = DET_KERNEL_CLAMP, .in = {grads}, .out = {grads}, .a = {.lo = -max, .hi = max}};
     if (grads && det__run(m->engine, &c, &err) < 0)
         det__keep_error(m->engine, &err);
 }

@@ -46,8 +46,8 @@ static int check_names(const struct det_named_tensor *own, size_t own_n,
         return 0;
     return det_fail(err, DET_EINVAL,
                     "the state does not fit the model: missing in the state: %s; unknown to the "
-                    "model: %s", absent_n ? buf_str(&absent) : "nothing",
-                    extra_n ? buf_str(&extra) : "nothing");
+                    "model: %s",
+                    absent_n ? buf_str(&absent) : "nothing", extra_n ? buf_str(&extra) : "nothing");
 }
 
 static int check_one(const struct det_named_tensor *own, const struct det_named_tensor *given,

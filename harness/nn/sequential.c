@@ -1,4 +1,5 @@
-/* Layers one after the other; a ReLU is left to the kernel of the layer before it where that can. */
+/* Layers one after the other; a ReLU is left to the kernel of the layer before it where that can.
+ */
 #include <stdio.h>
 
 #include "module.h"

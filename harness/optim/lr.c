@@ -1,6 +1,6 @@
 /*
- * Learning rate schedulers, in the recursive forms of torch.optim.lr_scheduler: each step changes the
- * present rate, so a rate that somebody else set in between is carried on from.
+ * Learning rate schedulers, in the recursive forms of torch.optim.lr_scheduler: each step changes
+ * the present rate, so a rate that somebody else set in between is carried on from.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -16,8 +16,8 @@ struct det_lr {
     double (*fn)(int64_t epoch, void *arg);
     void *arg;
     int64_t last_epoch, step_count;
-    size_t n;               /* groups */
-    double *base, *last;    /* initial and present rates of the groups; owned */
+    size_t n;            /* groups */
+    double *base, *last; /* initial and present rates of the groups; owned */
     struct det_value values[LR_VALUES_MAX];
 };
 

@@ -43,7 +43,8 @@ static int load_rates(const struct det_lr *lr, const struct det_value *v, double
                       struct det_err *err)
 {
     if (v->kind != DET_VALUE_FLOATS || v->n != lr->n)
-        return det_fail(err, DET_EINVAL, "scheduler: %s must be a list of %zu numbers", v->name, lr->n);
+        return det_fail(err, DET_EINVAL, "scheduler: %s must be a list of %zu numbers", v->name,
+                        lr->n);
     memcpy(to, v->floats, lr->n * sizeof *to);
     return 0;
 }

@@ -15,8 +15,9 @@ struct det_optim *optim_new(struct det_module *m, const struct optim_type *type,
     if (!m || e->err.code < 0)
         return NULL;
     if (n == 0 || !(g->lr >= 0) || !isfinite(g->lr)) {
-        det_engine_fail(e, DET_EINVAL, n == 0 ? "%s: the module has no parameters"
-                                              : "%s: the learning rate must be given and >= 0",
+        det_engine_fail(e, DET_EINVAL,
+                        n == 0 ? "%s: the module has no parameters"
+                               : "%s: the learning rate must be given and >= 0",
                         type->name);
         return NULL;
     }
@@ -84,7 +85,8 @@ int det_optim_add_group(struct det_optim *o, struct det_module *m)
     }
     if (found == 0)
         return det_engine_fail(o->engine, DET_EINVAL,
-                               "%s: no parameter of that module is in this optimizer", o->type->name);
+                               "%s: no parameter of that module is in this optimizer",
+                               o->type->name);
     struct group first = o->groups.v[0];
     vec_push(&o->groups, first);
     for (size_t i = 0; i < o->slots.n; i++)
@@ -101,7 +103,8 @@ int slot_keep(struct det_optim *o, struct slot *s, int i, struct det_err *err)
     int rc = det__tensor_like(o->engine, s->param, &s->kept[i], err);
     if (rc < 0)
         return rc;
-    return det__run(o->engine, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {s->kept[i]}}, err);
+    return det__run(o->engine, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {s->kept[i]}},
+                    err);
 }
 
 void det_optim_zero_grad(struct det_optim *o)

@@ -23,10 +23,15 @@ static int adam_step(struct det_optim *o, struct slot *s, struct det_err *err)
         rc = count(s, &step, err);
     if (rc < 0)
         return rc;
-    struct det_call c = {.kernel = DET_KERNEL_ADAM, .in = {s->param->grad},
+    struct det_call c = {.kernel = DET_KERNEL_ADAM,
+                         .in = {s->param->grad},
                          .out = {s->param, s->kept[0], s->kept[1]}};
-    c.a = (struct det_attrs){.lr = g->lr, .beta1 = g->betas[0], .beta2 = g->betas[1], .eps = g->eps,
-                             .weight_decay = g->weight_decay, .step = step};
+    c.a = (struct det_attrs){.lr = g->lr,
+                             .beta1 = g->betas[0],
+                             .beta2 = g->betas[1],
+                             .eps = g->eps,
+                             .weight_decay = g->weight_decay,
+                             .step = step};
     rc = det__run(o->engine, &c, err);
     s->stepped = rc == 0;
     return rc;

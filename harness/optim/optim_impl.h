@@ -1,6 +1,6 @@
 /*
- * The inside of an optimizer: groups of parameters with numbers, and for each parameter the tensors its
- * algorithm keeps. What is written to and read from a checkpoint is one table of fields a type.
+ * The inside of an optimizer: groups of parameters with numbers, and for each parameter the tensors
+ * its algorithm keeps. What is written to and read from a checkpoint is one table of fields a type.
  */
 #ifndef OPTIM_IMPL_H
 #define OPTIM_IMPL_H
@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "vec.h"
 
-#define SLOTS_MAX 2
+#define SLOTS_MAX  2
 #define FIELDS_MAX 16
 
 struct group {
@@ -20,7 +20,7 @@ struct group {
 
 /* One parameter of the optimizer. */
 struct slot {
-    struct det_tensor *param;           /* a reference */
+    struct det_tensor *param; /* a reference */
     size_t group;
     struct det_tensor *kept[SLOTS_MAX]; /* references; NULL until the first step */
     struct det_tensor *step;            /* a host scalar, of algorithms that count */

@@ -166,7 +166,8 @@ static int load_kept(struct det_optim *o, struct slot *s, int i, const struct de
     }
     if (v->kind != DET_VALUE_TENSOR || !v->tensor || v->tensor->dtype != DET_F32 ||
         !det__same_shape(v->tensor, s->param))
-        return det_fail(err, DET_EINVAL, "%s must be a float32 tensor of the parameter's shape", v->name);
+        return det_fail(err, DET_EINVAL, "%s must be a float32 tensor of the parameter's shape",
+                        v->name);
     int rc = slot_keep(o, s, i, err);
     if (rc == 0)
         rc = det__tensor_assign(s->kept[i], v->tensor, err);

@@ -46,8 +46,7 @@ int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims)
 
 bool det__same_shape(const struct det_tensor *a, const struct det_tensor *b)
 {
-    return a->ndim == b->ndim &&
-           memcmp(a->dims, b->dims, (size_t)a->ndim * sizeof *a->dims) == 0;
+    return a->ndim == b->ndim && memcmp(a->dims, b->dims, (size_t)a->ndim * sizeof *a->dims) == 0;
 }
 
 bool det__layout_free(int ndim, const int64_t *dims)

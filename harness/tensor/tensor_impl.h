@@ -1,9 +1,10 @@
 /*
  * The inside of a tensor: for the engine's own folders and for backends, not for trials.
  *
- * A tensor is a typed, shaped window on a storage (reference-counted memory). All tensors are dense.
- * A 4-D tensor's `dims` are always logical (N, C, H, W); `layout` says in which order the bytes lie.
- * Where C = 1 or H = W = 1 both orders are the same bytes, and the layout says DET_LAYOUT_PLAIN.
+ * A tensor is a typed, shaped window on a storage (reference-counted memory). All tensors are
+ * dense. A 4-D tensor's `dims` are always logical (N, C, H, W); `layout` says in which order the
+ * bytes lie. Where C = 1 or H = W = 1 both orders are the same bytes, and the layout says
+ * DET_LAYOUT_PLAIN.
  */
 #ifndef TENSOR_IMPL_H
 #define TENSOR_IMPL_H

@@ -2,7 +2,7 @@
 
 #include "functions.h"
 
-#define T struct det_tensor *
+#define T           struct det_tensor *
 #define BUILD(name) static T name(struct det_engine *e, T *in)
 
 BUILD(add)
@@ -195,10 +195,21 @@ BUILD(eq_count)
 }
 
 #define IN(...)                                                                                    \
-    {.ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .dims = {__VA_ARGS__}}
-#define FIXED(n) {.ndim = 1, .dims = {n}, .constant = true}
-#define FIXED2(...) {.ndim = 2, .dims = {__VA_ARGS__}, .constant = true}
-#define CLASSES(n, most) {.ndim = 1, .dims = {n}, .classes = true, .range = most}
+    {                                                                                              \
+        .ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .dims = { __VA_ARGS__ }        \
+    }
+#define FIXED(n)                                                                                   \
+    {                                                                                              \
+        .ndim = 1, .dims = {n}, .constant = true                                                   \
+    }
+#define FIXED2(...)                                                                                \
+    {                                                                                              \
+        .ndim = 2, .dims = {__VA_ARGS__}, .constant = true                                         \
+    }
+#define CLASSES(n, most)                                                                           \
+    {                                                                                              \
+        .ndim = 1, .dims = {n}, .classes = true, .range = most                                     \
+    }
 
 const struct op_case op_cases[] = {
     {"add", "3x5x7", {IN(3, 5, 7), IN(3, 5, 7)}, add},
@@ -225,16 +236,17 @@ const struct op_case op_cases[] = {
     {"conv2d", "used twice", {IN(1, 2, 5, 5), IN(3, 2, 3, 3), IN(3)}, conv_twice},
     {"conv2d", "16 to 32", {IN(3, 16, 10, 9), IN(32, 16, 3, 3), IN(32)}, conv_relu},
     {"conv2d", "then flatten", {IN(2, 3, 5, 4), IN(5, 3, 2, 2), IN(5)}, conv_flatten},
-    {"batch_norm", "train",
-     {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)}, bn_train},
-    {"batch_norm", "train, many pixels",
-     {IN(5, 6, 17, 13), IN(6), IN(6), FIXED(6), FIXED(6)}, bn_train},
-    {"batch_norm", "train, relu",
-     {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)}, bn_train_relu},
-    {"batch_norm", "eval",
-     {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)}, bn_eval},
-    {"batch_norm", "eval, relu",
-     {IN(2, 1, 4, 3), IN(1), IN(1), FIXED(1), FIXED(1)}, bn_eval_relu},
+    {"batch_norm", "train", {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)}, bn_train},
+    {"batch_norm",
+     "train, many pixels",
+     {IN(5, 6, 17, 13), IN(6), IN(6), FIXED(6), FIXED(6)},
+     bn_train},
+    {"batch_norm",
+     "train, relu",
+     {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)},
+     bn_train_relu},
+    {"batch_norm", "eval", {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)}, bn_eval},
+    {"batch_norm", "eval, relu", {IN(2, 1, 4, 3), IN(1), IN(1), FIXED(1), FIXED(1)}, bn_eval_relu},
     {"max_pool2d", "2x2", {IN(2, 5, 7, 6)}, max_pool},
     {"max_pool2d", "overlapping", {IN(2, 3, 7, 8)}, max_pool_overlap},
     {"avg_pool2d", "overlapping", {IN(2, 3, 7, 8)}, avg_pool},

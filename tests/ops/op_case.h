@@ -1,4 +1,5 @@
-/* The cases that every operation is tested with: odd sizes, padding, strides, one and many channels. */
+/* The cases that every operation is tested with: odd sizes, padding, strides, one and many
+ * channels. */
 #ifndef OP_CASE_H
 #define OP_CASE_H
 

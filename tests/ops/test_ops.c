@@ -1,6 +1,7 @@
 /*
- * Every operation: the cpu backend against the reference (values and gradients), and the reference's
- * gradients by central differences. The function that is differentiated is sum(weights * op(inputs)).
+ * Every operation: the cpu backend against the reference (values and gradients), and the
+ * reference's gradients by central differences. The function that is differentiated is sum(weights
+ * * op(inputs)).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 #include "op_case.h"
 
 #define PROBES 12 /* elements of an input that are differentiated numerically */
-#define STEP 2e-3
+#define STEP   2e-3
 
 static const int64_t stride_primes[] = {7919, 104729, 1299709};
 
@@ -32,7 +33,8 @@ static void fill(struct det_tensor *t, const struct case_input *in, int salt)
         if (in->classes)
             ((int64_t *)det_tensor_data(t))[i] = k % ((int64_t)range + 1);
         else
-            ((float *)det_tensor_data(t))[i] = (float)(range * ((2.0 * (double)k + 1) / (double)n - 1));
+            ((float *)det_tensor_data(t))[i] =
+                (float)(range * ((2.0 * (double)k + 1) / (double)n - 1));
     }
 }
 
@@ -40,8 +42,8 @@ static struct det_engine *engine(const char *device)
 {
     struct det_engine *e;
     struct det_err err;
-    if (det_engine_create(&(struct det_engine_options){.device = device, .seed = 5, .threads = 2}, &e,
-                          &err) < 0)
+    if (det_engine_create(&(struct det_engine_options){.device = device, .seed = 5, .threads = 2},
+                          &e, &err) < 0)
         fail_msg("%s", err.text);
     return e;
 }
@@ -98,11 +100,10 @@ static int make_inputs(struct det_engine *e, const struct op_case *c, struct det
 static struct det_tensor *weights_like(struct det_engine *e, struct det_tensor *y)
 {
     struct case_input s = {.range = 0.9};
-    struct det_tensor *w =
-        det_host_tensor(DET_F32, det_tensor_ndim(y), det_tensor_dims(y), NULL);
+    struct det_tensor *w = det_host_tensor(DET_F32, det_tensor_ndim(y), det_tensor_dims(y), NULL);
     fill(w, &s, 2);
-    struct det_tensor *ret = det_from_host(e, DET_F32, det_tensor_ndim(y), det_tensor_dims(y),
-                                           det_tensor_data(w));
+    struct det_tensor *ret =
+        det_from_host(e, DET_F32, det_tensor_ndim(y), det_tensor_dims(y), det_tensor_data(w));
     det_tensor_unref(w);
     return ret;
 }
@@ -199,8 +200,8 @@ static void check_input(struct det_engine *e, const struct op_case *c, int which
             continue; /* a kink of a ReLU or a maximum lies between: no gradient to compare with */
         compared++;
         if (fabs((up + down) / 2 - grad[at]) > 0.02 * scale)
-            fail_msg("%s (%s), input %d, element %d: gradient %g, by differences %g", c->op, c->what,
-                     which + 1, (int)at, grad[at], (up + down) / 2);
+            fail_msg("%s (%s), input %d, element %d: gradient %g, by differences %g", c->op,
+                     c->what, which + 1, (int)at, grad[at], (up + down) / 2);
     }
     if (tried >= 4 && 2 * compared < tried)
         fail_msg("%s (%s), input %d: only %d of %d elements are smooth", c->op, c->what, which + 1,

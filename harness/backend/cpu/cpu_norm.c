@@ -1,8 +1,8 @@
 /*
  * Batch normalisation over NHWC images (Ioffe & Szegedy 2015), with the ReLU after it.
  *
- * The pixels are cut into blocks of BLOCK; each block is summed in float, channel by channel side by
- * side, and the blocks in double and in order, so the sums do not depend on the thread count.
+ * The pixels are cut into blocks of BLOCK; each block is summed in float, channel by channel side
+ * by side, and the blocks in double and in order, so the sums do not depend on the thread count.
  */
 #include "cpu.h"
 
@@ -17,8 +17,8 @@
 struct norm {
     const struct det_call *c;
     int64_t channels, pixels;
-    float *sums;         /* per block: 2 * channels */
-    const float *centre; /* what the squares are taken around; NULL in the first pass */
+    float *sums;                 /* per block: 2 * channels */
+    const float *centre;         /* what the squares are taken around; NULL in the first pass */
     float *scale, *shift, *back; /* y = scale * x + shift; dx = scale * g + shift * x + back */
 };
 

@@ -125,9 +125,8 @@ int cpu_max_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct de
     return 0;
 }
 
-static inline __attribute__((always_inline)) void add_scaled(int64_t n, float scale,
-                                                             const float *restrict x,
-                                                             float *restrict y)
+static inline __attribute__((always_inline)) void
+add_scaled(int64_t n, float scale, const float *restrict x, float *restrict y)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] += scale * x[i];
@@ -147,7 +146,8 @@ CPU_CLONES static void avg_rows(const void *arg, int64_t from, int64_t to)
             memset(out, 0, (size_t)y.c * sizeof *out);
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
-                    add_scaled(y.c, scale, image + ((h.origin + i) * x.w + w.origin + j) * x.c, out);
+                    add_scaled(y.c, scale, image + ((h.origin + i) * x.w + w.origin + j) * x.c,
+                               out);
         }
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Dropout. Philox4x32-10 (base/rng.h) is computed for LANES counters side by side, which the compiler
- * turns into vector code; the bits are those of ref_dropout().
+ * Dropout. Philox4x32-10 (base/rng.h) is computed for LANES counters side by side, which the
+ * compiler turns into vector code; the bits are those of ref_dropout().
  */
 #include "cpu.h"
 

@@ -1,6 +1,6 @@
 /*
- * Convolution by oneDNN: activations NHWC, weights in the order it likes best (reordered around it),
- * bias and ReLU in the same primitive.
+ * Convolution by oneDNN: activations NHWC, weights in the order it likes best (reordered around
+ * it), bias and ReLU in the same primitive.
  */
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "ref.h"
 
 struct conv {
-    dnnl_memory_desc_t x, y, b;        /* as the caller has them */
-    dnnl_memory_desc_t w, w_any;       /* the caller's order; "choose" */
+    dnnl_memory_desc_t x, y, b;  /* as the caller has them */
+    dnnl_memory_desc_t w, w_any; /* the caller's order; "choose" */
     dnnl_dims_t strides, padding;
 };
 
@@ -109,9 +109,9 @@ static int backward_pd(struct prim_cache *cache, const struct prim_key *k, const
         st = dnnl_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &v->x, &v->w_any,
                                                       &v->y, v->strides, v->padding, v->padding);
     else
-        st = dnnl_convolution_backward_weights_desc_init(
-            &d, dnnl_convolution_direct, &v->x, &v->w_any, k->bias ? &v->b : NULL, &v->y,
-            v->strides, v->padding, v->padding);
+        st = dnnl_convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &v->x,
+                                                         &v->w_any, k->bias ? &v->b : NULL, &v->y,
+                                                         v->strides, v->padding, v->padding);
     if (st == dnnl_success)
         st = dnnl_primitive_desc_create(ret, &d, NULL, prim_cache_engine(cache), hint);
     return prim_check(st, "describe a convolution's gradient", err);
@@ -177,7 +177,8 @@ int cpu_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *e
     int rc = prim_get(cache, &k, make_forward, &p, err);
     if (rc < 0)
         return rc;
-    void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data, c->in[2] ? c->in[2]->data : NULL};
+    void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data,
+                    c->in[2] ? c->in[2]->data : NULL};
     return prim_run(cache, p, data, err);
 }
 

@@ -10,8 +10,8 @@
 struct prim_arg {
     int arg;
     bool output;
-    dnnl_memory_t user, own;    /* own: oneDNN's order, NULL where it is the user's */
-    dnnl_primitive_t reorder;   /* user -> own, or own -> user for an output */
+    dnnl_memory_t user, own;  /* own: oneDNN's order, NULL where it is the user's */
+    dnnl_primitive_t reorder; /* user -> own, or own -> user for an output */
 };
 
 struct prim {
@@ -118,8 +118,9 @@ int prim_get(struct prim_cache *cache, const struct prim_key *key, prim_make_fn 
     return 0;
 }
 
-static int make_reorder(struct prim_cache *cache, struct prim_arg *a, const dnnl_memory_desc_t *user,
-                        const dnnl_memory_desc_t *own, struct det_err *err)
+static int make_reorder(struct prim_cache *cache, struct prim_arg *a,
+                        const dnnl_memory_desc_t *user, const dnnl_memory_desc_t *own,
+                        struct det_err *err)
 {
     dnnl_primitive_desc_t pd = NULL;
     int rc = prim_check(dnnl_memory_create(&a->own, own, cache->engine, DNNL_MEMORY_ALLOCATE),
@@ -180,7 +181,8 @@ int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct
             rc = run_reorder(cache, a, err);
     }
     if (rc == 0)
-        rc = prim_check(dnnl_primitive_execute(p->primitive, cache->stream, p->n, args), "execute", err);
+        rc = prim_check(dnnl_primitive_execute(p->primitive, cache->stream, p->n, args), "execute",
+                        err);
     for (int i = 0; rc == 0 && i < p->n; i++)
         if (p->args[i].reorder && p->args[i].output)
             rc = run_reorder(cache, &p->args[i], err);

@@ -1,8 +1,8 @@
 /*
  * oneDNN 2.x primitives, made once for each shape and kept: the pattern that all dnnl_*.c share.
  *
- * A primitive's tensors have a plain order that we know (the user's) and one that oneDNN chose. Where
- * they differ, a reorder and a buffer are made with the primitive and run around it.
+ * A primitive's tensors have a plain order that we know (the user's) and one that oneDNN chose.
+ * Where they differ, a reorder and a buffer are made with the primitive and run around it.
  */
 #ifndef DNNL_PRIM_H
 #define DNNL_PRIM_H
@@ -13,8 +13,8 @@
 
 #define PRIM_ARGS_MAX 4
 
-/* What makes two calls the same primitive. Cleared with memset before it is filled: it is compared as
- * bytes. */
+/* What makes two calls the same primitive. Cleared with memset before it is filled: it is compared
+ * as bytes. */
 struct prim_key {
     int32_t kernel; /* enum det_kernel */
     int32_t stride, padding, relu, bias;
@@ -28,8 +28,8 @@ struct prim;
 typedef int prim_make_fn(struct prim_cache *cache, const struct prim_key *key, struct prim *p,
                          struct det_err *err);
 
-/* One tensor of a primitive: its oneDNN name (DNNL_ARG_*), which of pd's descriptors it has, and the
- * order of the caller's bytes. */
+/* One tensor of a primitive: its oneDNN name (DNNL_ARG_*), which of pd's descriptors it has, and
+ * the order of the caller's bytes. */
 struct prim_arg_spec {
     int arg;
     dnnl_query_t query; /* dnnl_query_src_md, ... */

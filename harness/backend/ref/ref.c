@@ -124,9 +124,10 @@ const struct det_backend det_backend_ref = {
     .event_record = ref_event_record,
     .event_wait = ref_event_wait,
     .stream_native = ref_stream_native,
-    .kernels = {
+    .kernels =
+        {
 #define X(NAME, name) [DET_KERNEL_##NAME] = ref_##name,
-        DET_KERNELS(X)
+            DET_KERNELS(X)
 #undef X
-    },
+        },
 };

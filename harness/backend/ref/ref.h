@@ -1,6 +1,7 @@
 /*
  * The reference backend: plain C, one thread, no library. It defines what each kernel of backend.h
- * means; other backends are tested against it, and `cpu` falls back on it for what is too small to matter.
+ * means; other backends are tested against it, and `cpu` falls back on it for what is too small to
+ * matter.
  */
 #ifndef REF_H
 #define REF_H

@@ -61,7 +61,8 @@ static void pair_weight(void *arg, int64_t out, int64_t in, int64_t tap)
     struct conv *v = arg;
     for (int64_t o = 0; o < v->out_channels; o++)
         for (int64_t i = 0; i < v->in_channels; i++)
-            v->acc[(o * v->in_channels + i) * v->taps + tap] += (double)v->dy[out + o] * v->x[in + i];
+            v->acc[(o * v->in_channels + i) * v->taps + tap] +=
+                (double)v->dy[out + o] * v->x[in + i];
 }
 
 static int acc_alloc(size_t n, double **ret, struct det_err *err)
@@ -89,8 +90,12 @@ int ref_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *e
     int rc = acc_alloc(c->out[0]->numel, &acc, err);
     if (rc < 0)
         return rc;
-    struct conv v = {.x = in_f32(c, 0), .w = in_f32(c, 1), .acc = acc, .in_channels = w->dims[1],
-                     .out_channels = w->dims[0], .taps = w->dims[2] * w->dims[3]};
+    struct conv v = {.x = in_f32(c, 0),
+                     .w = in_f32(c, 1),
+                     .acc = acc,
+                     .in_channels = w->dims[1],
+                     .out_channels = w->dims[0],
+                     .taps = w->dims[2] * w->dims[3]};
     for (size_t i = 0; b && i < c->out[0]->numel; i++)
         acc[i] = b[i % (size_t)v.out_channels];
     each_pair(&c->a, ref_image(x), ref_image(c->out[0]), pair_forward, &v);
@@ -108,8 +113,12 @@ int ref_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct d
     int rc = acc_alloc(c->out[0]->numel, &acc, err);
     if (rc < 0)
         return rc;
-    struct conv v = {.dy = in_f32(c, 0), .w = in_f32(c, 1), .acc = acc, .in_channels = w->dims[1],
-                     .out_channels = w->dims[0], .taps = w->dims[2] * w->dims[3]};
+    struct conv v = {.dy = in_f32(c, 0),
+                     .w = in_f32(c, 1),
+                     .acc = acc,
+                     .in_channels = w->dims[1],
+                     .out_channels = w->dims[0],
+                     .taps = w->dims[2] * w->dims[3]};
     each_pair(&c->a, ref_image(c->out[0]), ref_image(c->in[0]), pair_data, &v);
     store(acc, c->out[0]);
     return 0;
@@ -134,8 +143,12 @@ int ref_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct
     int rc = acc_alloc(dw->numel, &acc, err);
     if (rc < 0)
         return rc;
-    struct conv v = {.x = in_f32(c, 0), .dy = in_f32(c, 1), .acc = acc, .in_channels = dw->dims[1],
-                     .out_channels = dw->dims[0], .taps = dw->dims[2] * dw->dims[3]};
+    struct conv v = {.x = in_f32(c, 0),
+                     .dy = in_f32(c, 1),
+                     .acc = acc,
+                     .in_channels = dw->dims[1],
+                     .out_channels = dw->dims[0],
+                     .taps = dw->dims[2] * dw->dims[3]};
     each_pair(&c->a, ref_image(x), ref_image(dy), pair_weight, &v);
     store(acc, c->out[0]);
     if (c->out[1])

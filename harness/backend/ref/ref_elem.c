@@ -6,7 +6,7 @@
 
 /* Every kernel has one signature; this names its usual parameters. */
 #define KERNEL(name) int name(struct det_stream *s, const struct det_call *c, struct det_err *err)
-#define UNUSED_ARGS ((void)s, (void)err)
+#define UNUSED_ARGS  ((void)s, (void)err)
 
 static double load(const struct det_tensor *t, size_t i)
 {

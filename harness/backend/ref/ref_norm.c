@@ -79,7 +79,8 @@ int ref_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct d
 static void backward_channel(const struct det_call *c, struct channel ch)
 {
     const float *dy = in_f32(c, 0), *x = in_f32(c, 1), *y = in_f32(c, 2);
-    double w = in_f32(c, 3)[ch.first], mean = in_f32(c, 4)[ch.first], invstd = in_f32(c, 5)[ch.first];
+    double w = in_f32(c, 3)[ch.first], mean = in_f32(c, 4)[ch.first],
+           invstd = in_f32(c, 5)[ch.first];
     double n = (double)(ch.end / ch.step), sum = 0, sum_xhat = 0;
     float *dx = out_f32(c, 0);
     for (size_t i = ch.first; i < ch.end; i += ch.step) {

@@ -24,8 +24,7 @@ static void each_window(const struct det_call *c, struct ref_image x, struct ref
     for (int64_t n = 0; n < y.n; n++)
         for (int64_t h = 0; h < y.h; h++)
             for (int64_t w = 0; w < y.w; w++)
-                fn(c, x, ((n * y.h + h) * y.w + w) * y.c, n * x.h * x.w * x.c,
-                   (int64_t[]){h, w});
+                fn(c, x, ((n * y.h + h) * y.w + w) * y.c, n * x.h * x.w * x.c, (int64_t[]){h, w});
 }
 
 static void max_window(const struct det_call *c, struct ref_image x, int64_t out, int64_t image,
@@ -39,7 +38,8 @@ static void max_window(const struct det_call *c, struct ref_image x, int64_t out
         int64_t best_tap = -1;
         for (int64_t tap = 0; tap < c->a.kernel_h * c->a.kernel_w; tap++) {
             int64_t p = pixel(&c->a, x, hw[0], hw[1], tap);
-            if (p < 0 || (best_tap >= 0 && !(v[image + p + ch] > best) && !isnan(v[image + p + ch])))
+            if (p < 0 ||
+                (best_tap >= 0 && !(v[image + p + ch] > best) && !isnan(v[image + p + ch])))
                 continue;
             best = v[image + p + ch];
             best_tap = tap;

@@ -26,7 +26,8 @@ static int check_target(const struct det_tensor *target, int64_t classes, struct
     for (size_t i = 0; i < target->numel; i++)
         if (t[i] < 0 || t[i] >= classes)
             return det_fail(err, DET_EINVAL,
-                            "target %zu is class %" PRId64 ", but there are the classes 0 to %" PRId64
+                            "target %zu is class %" PRId64
+                            ", but there are the classes 0 to %" PRId64
                             ": check the labels or the size of the last layer",
                             i, t[i], classes - 1);
     return 0;

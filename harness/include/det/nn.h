@@ -1,8 +1,8 @@
 /*
  * Modules: what `torch.nn` is in Python.
  *
- * A module owns its parameters, buffers and children. A model is a container with named children and
- * an ordinary C function that calls them:
+ * A module owns its parameters, buffers and children. A model is a container with named children
+ * and an ordinary C function that calls them:
  *
  *     net->root  = det_nn_module(e);
  *     net->conv1 = det_module_add(net->root, "conv1", det_nn_conv2d(e, 1, 32, 3, .padding = 1));
@@ -28,7 +28,7 @@ struct det_module;
  * forward function. DET_ESTATE for a container without one. */
 struct det_tensor *det_forward(struct det_module *m, struct det_tensor *x);
 
-/* ---- Layers. The part after the fixed arguments is any of the options' fields, by name. ------- */
+/* ---- Layers. The part after the fixed arguments is any of the options' fields, by name. ---- */
 
 /* weight (out, in, kernel, kernel), bias (out). */
 #define det_nn_conv2d(e, in_channels, out_channels, kernel, ...)                                   \
@@ -68,8 +68,8 @@ struct det_module *det_nn_dropout(struct det_engine *e, double p);
 struct det_module *det_nn_flatten(struct det_engine *e); /* from dimension 1 on */
 struct det_module *det_nn_log_softmax(struct det_engine *e);
 
-/* Children "0", "1", ... applied in order; takes them. A ReLU after a convolution or a batch norm is
- * computed by that layer's kernel. */
+/* Children "0", "1", ... applied in order; takes them. A ReLU after a convolution or a batch norm
+ * is computed by that layer's kernel. */
 #define det_nn_sequential(e, ...)                                                                  \
     det_nn_sequential_create(e, (struct det_module *[]){__VA_ARGS__},                              \
                              sizeof((struct det_module *[]){__VA_ARGS__}) /                        \
@@ -77,7 +77,7 @@ struct det_module *det_nn_log_softmax(struct det_engine *e);
 struct det_module *det_nn_sequential_create(struct det_engine *e, struct det_module **children,
                                             size_t n);
 
-/* ---- Composition ----------------------------------------------------------------------------- */
+/* ---- Composition ---- */
 
 /* An empty container. */
 struct det_module *det_nn_module(struct det_engine *e);
@@ -104,7 +104,7 @@ struct det_engine *det_module_engine(const struct det_module *m);
 void det_module_train(struct det_module *m, bool on);
 bool det_module_training(const struct det_module *m);
 
-/* ---- Parameters and state -------------------------------------------------------------------- */
+/* ---- Parameters and state ---- */
 
 struct det_named_tensor {
     const char *name; /* dotted, from the module asked: "layer1.0.conv1.weight" */

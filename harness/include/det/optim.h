@@ -1,6 +1,6 @@
 /*
- * Optimizers and learning rate schedulers: what `torch.optim` is in Python, with its arithmetic, its
- * defaults and the layout of its state_dict.
+ * Optimizers and learning rate schedulers: what `torch.optim` is in Python, with its arithmetic,
+ * its defaults and the layout of its state_dict.
  *
  * An optimizer borrows the module it was made for, a scheduler its optimizer. Constructors follow
  * the engine's sticky error (det/tensor.h).
@@ -13,7 +13,7 @@
 struct det_optim;
 struct det_lr;
 
-/* ---- Named values: how state goes to a checkpoint and comes back ----------------------------- */
+/* ---- Named values: how state goes to a checkpoint and comes back ---- */
 
 enum det_value_kind {
     DET_VALUE_NONE,   /* Python's None */
@@ -36,7 +36,7 @@ struct det_value {
     struct det_tensor *tensor;
 };
 
-/* ---- Optimizers ------------------------------------------------------------------------------ */
+/* ---- Optimizers ---- */
 
 struct det_sgd_options {
     double lr; /* must be given, >= 0 */
@@ -55,9 +55,10 @@ struct det_adam_options {
 #define det_adam(m, ...) det_adam_create(m, &(const struct det_adam_options){__VA_ARGS__})
 struct det_optim *det_adam_create(struct det_module *m, const struct det_adam_options *options);
 
-/* The constructors put all parameters of m into one group. This takes those of `m` (a module inside)
- * out into a group of their own, whose settings start as a copy of the first group's. Returns the
- * group's index, or a negative code (kept in the engine too); only before the first step. */
+/* The constructors put all parameters of m into one group. This takes those of `m` (a module
+ * inside) out into a group of their own, whose settings start as a copy of the first group's.
+ * Returns the group's index, or a negative code (kept in the engine too); only before the first
+ * step. */
 int det_optim_add_group(struct det_optim *o, struct det_module *m);
 /* Sets one of a group's numbers ("lr", "momentum", "weight_decay", ...). */
 int det_optim_set(struct det_optim *o, size_t group, const char *name, double value);
@@ -88,14 +89,15 @@ int det_optim_load_group_value(struct det_optim *o, size_t group, const struct d
 int det_optim_load_param_state(struct det_optim *o, size_t param, const struct det_value *v,
                                struct det_err *err);
 
-/* ---- Learning rate schedulers (torch.optim.lr_scheduler) --------------------------------------- */
+/* ---- Learning rate schedulers (torch.optim.lr_scheduler) ---- */
 
 /* Each records the groups' present rates as initial ones. */
 struct det_lr *det_step_lr(struct det_optim *o, int64_t step_size, double gamma);
 struct det_lr *det_exponential_lr(struct det_optim *o, double gamma);
 struct det_lr *det_cosine_annealing_lr(struct det_optim *o, int64_t t_max, double eta_min);
 /* rate = initial rate * fn(epoch, arg); `arg` is borrowed. */
-struct det_lr *det_lambda_lr(struct det_optim *o, double (*fn)(int64_t epoch, void *arg), void *arg);
+struct det_lr *det_lambda_lr(struct det_optim *o, double (*fn)(int64_t epoch, void *arg),
+                             void *arg);
 void det_lr_destroy(struct det_lr *lr); /* NULL is allowed */
 
 void det_lr_step(struct det_lr *lr);

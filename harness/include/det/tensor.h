@@ -8,9 +8,9 @@
  *     x = det_relu(e, det_forward(net->conv1, x));
  *     loss = det_cross_entropy(e, det_forward(net->fc, det_flatten(e, x, 1)), labels);
  *
- * because a function that is given NULL returns NULL and does nothing, and the first failure is kept
- * in the engine with the function's name, the shapes and the remedy. Whoever runs the step asks
- * det_engine_error() once. In a trial that is the training loop; no model code needs to.
+ * because a function that is given NULL returns NULL and does nothing, and the first failure is
+ * kept in the engine with the function's name, the shapes and the remedy. Whoever runs the step
+ * asks det_engine_error() once. In a trial that is the training loop; no model code needs to.
  *
  * Ownership. A tensor that a function returns belongs to the step: it dies at det_engine_step_end()
  * unless det_tensor_ref() was called on it. Parameters and buffers belong to their module. Host
@@ -49,7 +49,7 @@ size_t det_dtype_size(enum det_dtype dtype);
 /* "float32", "int64", "uint8": NumPy's and PyTorch's names. */
 const char *det_dtype_name(enum det_dtype dtype);
 
-/* ---- The engine ------------------------------------------------------------------------------ */
+/* ---- The engine ---- */
 
 struct det_engine_options {
     const char *device; /* "cpu" (NULL means it), "ref" (plain C, for tests), "cuda", "cuda:1" */
@@ -60,7 +60,8 @@ struct det_engine_options {
 /* DET_ENOENT where the device or its module is missing, DET_EDEVICE where it fails, DET_EINVAL. */
 int det_engine_create(const struct det_engine_options *options, struct det_engine **ret,
                       struct det_err *err);
-/* Ends every tensor of the step; modules and optimizers must be destroyed before. NULL is allowed. */
+/* Ends every tensor of the step; modules and optimizers must be destroyed before. NULL is allowed.
+ */
 void det_engine_destroy(struct det_engine *e);
 
 /* 0, or the code of the first failure since the last clear, its text in *err. */
@@ -96,11 +97,12 @@ void det_no_grad_begin(struct det_engine *e);
 void det_no_grad_end(struct det_engine *e);
 bool det_grad_enabled(const struct det_engine *e);
 
-/* ---- Tensors --------------------------------------------------------------------------------- */
+/* ---- Tensors ---- */
 
 /* A tensor in ordinary memory, zeros, of no engine: batches, checkpoints. The caller owns one
- * reference. NULL (text in *err) where a dimension is negative or the memory is not there. ndim 0 is
- * a scalar. Every function below takes it where it takes a tensor; it is moved to the device then. */
+ * reference. NULL (text in *err) where a dimension is negative or the memory is not there. ndim 0
+ * is a scalar. Every function below takes it where it takes a tensor; it is moved to the device
+ * then. */
 struct det_tensor *det_host_tensor(enum det_dtype dtype, int ndim, const int64_t *dims,
                                    struct det_err *err);
 /* The same over the caller's memory, C order, which must outlive the tensor; nothing is copied. */
@@ -115,7 +117,8 @@ struct det_tensor *det_full(struct det_engine *e, enum det_dtype dtype, int ndim
 /* Copies `host` (C order) to the device. */
 struct det_tensor *det_from_host(struct det_engine *e, enum det_dtype dtype, int ndim,
                                  const int64_t *dims, const void *host);
-/* x itself where it lies on the device already (or the device uses ordinary memory), else a copy. */
+/* x itself where it lies on the device already (or the device uses ordinary memory), else a copy.
+ */
 struct det_tensor *det_to_device(struct det_engine *e, struct det_tensor *x);
 
 /* One more reference; returns t. NULL is allowed in both. */
@@ -143,7 +146,7 @@ int det_tensor_write(struct det_tensor *t, const void *host, size_t bytes, struc
 /* The one element of a tensor as a number; NaN (and the error) where t has several, or is NULL. */
 double det_item(struct det_engine *e, const struct det_tensor *t);
 
-/* ---- Gradients ------------------------------------------------------------------------------- */
+/* ---- Gradients ---- */
 
 /* Marks a leaf, as modules do with their parameters. f32 only. Returns t. */
 struct det_tensor *det_requires_grad(struct det_engine *e, struct det_tensor *t);
@@ -153,7 +156,7 @@ struct det_tensor *det_tensor_grad(struct det_tensor *t);
  * same graph is DET_ESTATE. 0 or the engine's error. */
 int det_backward(struct det_engine *e, struct det_tensor *loss);
 
-/* ---- Functions (torch.nn.functional) --------------------------------------------------------- */
+/* ---- Functions (torch.nn.functional) ---- */
 /* All take borrowed tensors and return one that belongs to the step. */
 
 struct det_tensor *det_add(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);

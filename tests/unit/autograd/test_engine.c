@@ -70,10 +70,17 @@ static void test_bad_arguments(void **state)
     struct det_tensor *bad = det_from_host(e, DET_I64, 1, (int64_t[]){1}, (int64_t[]){10});
     struct det_tensor *row = det_zeros(e, DET_F32, 2, (int64_t[]){1, 10});
     struct det_tensor *results[] = {
-        det_max_pool2d(e, image, 0, 1, 0), det_max_pool2d(e, image, 4, 1, 0),
-        det_avg_pool2d(e, image, 2, -1, 0), det_relu(e, bytes), det_dropout(e, image, 1.5, true),
-        det_add(e, image, row), det_nll_loss(e, row, bad), det_reshape(e, row, 2, (int64_t[]){3, -1}),
-        det_reshape(e, row, 2, (int64_t[]){-1, -1}), det_flatten(e, row, 5), det_mean(e, bytes),
+        det_max_pool2d(e, image, 0, 1, 0),
+        det_max_pool2d(e, image, 4, 1, 0),
+        det_avg_pool2d(e, image, 2, -1, 0),
+        det_relu(e, bytes),
+        det_dropout(e, image, 1.5, true),
+        det_add(e, image, row),
+        det_nll_loss(e, row, bad),
+        det_reshape(e, row, 2, (int64_t[]){3, -1}),
+        det_reshape(e, row, 2, (int64_t[]){-1, -1}),
+        det_flatten(e, row, 5),
+        det_mean(e, bytes),
         det_zeros(e, DET_F32, 1, (int64_t[]){-1}),
     };
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)

@@ -50,8 +50,16 @@ static void test_missing_module_says_where_it_looked(void **state)
 static void test_bad_names(void **state)
 {
     (void)state;
-    static const char *const names[] = {"", ":", "cpu:", "cpu:x", "cpu:-1", "cpu:99999", "../cpu",
-                                        "cpu/../x", "cpu:1x", "CPU",
+    static const char *const names[] = {"",
+                                        ":",
+                                        "cpu:",
+                                        "cpu:x",
+                                        "cpu:-1",
+                                        "cpu:99999",
+                                        "../cpu",
+                                        "cpu/../x",
+                                        "cpu:1x",
+                                        "CPU",
                                         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct det_backend *b;

@@ -40,9 +40,10 @@ static int teardown(void **state)
 static void test_state_names_in_order(void **state)
 {
     struct fixture *f = *state;
-    static const char *const want[] = {
-        "body.0.weight", "body.1.weight", "body.1.bias", "body.1.running_mean",
-        "body.1.running_var", "body.1.num_batches_tracked", "fc.weight", "fc.bias"};
+    static const char *const want[] = {"body.0.weight",      "body.1.weight",
+                                       "body.1.bias",        "body.1.running_mean",
+                                       "body.1.running_var", "body.1.num_batches_tracked",
+                                       "fc.weight",          "fc.bias"};
     size_t n;
     const struct det_named_tensor *s = det_module_state(f->net, &n);
     assert_int_equal(n, 8);
@@ -109,7 +110,8 @@ static void test_load_state(void **state)
     assert_int_equal(det_module_load_state(f->net, s, n, false, &err), 0);
     s[0] = (struct det_named_tensor){"fc.bias", saved.tensor};
     assert_int_equal(det_module_load_state(f->net, s, 1, false, &err), DET_EINVAL);
-    assert_non_null(strstr(err.text, "fc.bias: the model has float32[4], the state float32[3, 1, 3, 3]"));
+    assert_non_null(
+        strstr(err.text, "fc.bias: the model has float32[4], the state float32[3, 1, 3, 3]"));
     s[0] = saved;
     for (size_t i = 0; i < n; i++)
         det_tensor_unref(s[i].tensor);

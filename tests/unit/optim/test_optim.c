@@ -1,4 +1,5 @@
-/* Optimizers and schedulers: state out and in (training goes on with equal bits), groups, bad input. */
+/* Optimizers and schedulers: state out and in (training goes on with equal bits), groups, bad
+ * input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +21,8 @@ struct rig {
 
 static void rig_init(struct rig *r, int kind)
 {
-    assert_int_equal(det_engine_create(&(struct det_engine_options){.seed = 3, .threads = 2}, &r->e,
-                                       NULL), 0);
+    assert_int_equal(
+        det_engine_create(&(struct det_engine_options){.seed = 3, .threads = 2}, &r->e, NULL), 0);
     r->net = det_nn_sequential(r->e, det_nn_linear(r->e, 5, 7), det_nn_relu(r->e),
                                det_nn_dropout(r->e, 0.2), det_nn_linear(r->e, 7, 3));
     r->optim = kind == 0   ? det_sgd(r->net, .lr = 0.1)
@@ -115,14 +116,22 @@ static void assert_names(const struct det_value *v, size_t n, const char *const 
 static void test_names_are_those_of_pytorch(void **state)
 {
     (void)state;
-    static const char *const sgd[] = {"lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize",
-                                      "foreach", "differentiable", "initial_lr", NULL};
-    static const char *const adam[] = {"lr", "betas", "eps", "weight_decay", "amsgrad", "maximize",
-                                       "foreach", "capturable", "differentiable", "fused",
-                                       "initial_lr", NULL};
+    static const char *const sgd[] = {"lr",         "momentum", "dampening", "weight_decay",
+                                      "nesterov",   "maximize", "foreach",   "differentiable",
+                                      "initial_lr", NULL};
+    static const char *const adam[] = {
+        "lr",         "betas",          "eps",   "weight_decay", "amsgrad", "maximize", "foreach",
+        "capturable", "differentiable", "fused", "initial_lr",   NULL};
     static const char *const slots[] = {"step", "exp_avg", "exp_avg_sq", NULL};
-    static const char *const cosine[] = {"T_max", "eta_min", "base_lrs", "last_epoch", "verbose",
-                                         "_step_count", "_get_lr_called_within_step", "_last_lr", NULL};
+    static const char *const cosine[] = {"T_max",
+                                         "eta_min",
+                                         "base_lrs",
+                                         "last_epoch",
+                                         "verbose",
+                                         "_step_count",
+                                         "_get_lr_called_within_step",
+                                         "_last_lr",
+                                         NULL};
     struct rig r;
     size_t n;
     rig_init(&r, 0);
@@ -213,8 +222,8 @@ static void test_bad_options(void **state)
     struct rig r;
     rig_init(&r, 0);
     struct det_optim *(*make)(struct det_module *, const struct det_sgd_options *) = det_sgd_create;
-    const struct det_sgd_options bad[] = {{.lr = -1}, {.lr = NAN}, {.lr = 1, .nesterov = true},
-                                          {.lr = 1, .momentum = -1}};
+    const struct det_sgd_options bad[] = {
+        {.lr = -1}, {.lr = NAN}, {.lr = 1, .nesterov = true}, {.lr = 1, .momentum = -1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(make(r.net, &bad[i]));
         assert_int_equal(det_engine_error(r.e, NULL), DET_EINVAL);
