@@ -1,13 +1,15 @@
 /*
  * Checkpoint stores: named directories (one per checkpoint, its uuid) beneath one root.
  *
- * Kinds: "shared_fs" (<host_path>/<storage_path>/<uuid>/) and "directory" (<container_path>/<uuid>/).
- * The root is opened once, and everything happens beneath its descriptor; a uuid is checked before it
- * becomes a name, so nothing that was sent can leave the root.
+ * Kinds: "shared_fs" (<host_path>/<storage_path>/<uuid>/) and "directory"
+ * (<container_path>/<uuid>/). The root is opened once, and everything happens beneath its
+ * descriptor; a uuid is checked before it becomes a name, so nothing that was sent can leave the
+ * root.
  *
  * Publishing is write, fsync, rename, directory fsync: a checkpoint is there whole or not at all.
  *   1. storage_begin() makes <root>/.<uuid>.tmp and gives its path: write the files straight there;
- *   2. storage_publish() fsyncs every file and directory in it, renames it to <uuid>, fsyncs the root.
+ *   2. storage_publish() fsyncs every file and directory in it, renames it to <uuid>, fsyncs the
+ * root.
  *   A begun one that was left (a crash) is taken away by the next storage_begin() or
  *   storage_delete() of that uuid, and by storage_sweep().
  * A full disk is DET_EIO whose text names the path and "No space left on device".
@@ -32,7 +34,8 @@ void storage_close(struct storage *s); /* NULL ok */
 
 /* The root's path, for messages; borrowed. */
 const char *storage_root(const struct storage *s);
-/* <root>/<uuid>, where the files of a published checkpoint are; caller frees. NULL on a bad uuid. */
+/* <root>/<uuid>, where the files of a published checkpoint are; caller frees. NULL on a bad
+ * uuid. */
 char *storage_path(const struct storage *s, const char *uuid);
 /* 0 if the checkpoint is there, DET_ENOENT naming the path if not. */
 int storage_exists(const struct storage *s, const char *uuid, struct det_err *err);
@@ -43,17 +46,20 @@ int storage_publish(struct storage *s, const char *uuid, struct det_err *err);
 /* Drops what was begun; idempotent. */
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err);
 /* begin, copy of local_dir (files and directories; links and others are passed over), publish. */
-int storage_put_dir(struct storage *s, const char *uuid, const char *local_dir, struct det_err *err);
+int storage_put_dir(struct storage *s, const char *uuid, const char *local_dir,
+                    struct det_err *err);
 
-/* A directory to read from: these kinds give storage_path() itself, without a copy. Caller frees. */
+/* A directory to read from: these kinds give storage_path() itself, without a copy. Caller
+ * frees. */
 int storage_get(struct storage *s, const char *uuid, char **ret_path, struct det_err *err);
 /* Copies the checkpoint into dest_dir (made if absent). */
 int storage_get_dir(struct storage *s, const char *uuid, const char *dest_dir, struct det_err *err);
 
-/* Removes a checkpoint, published or begun; absent is fine. First renamed away, so a half-deleted one
- * is never seen under its name. */
+/* Removes a checkpoint, published or begun; absent is fine. First renamed away, so a half-deleted
+ * one is never seen under its name. */
 int storage_delete(struct storage *s, const char *uuid, struct det_err *err);
-/* Removes only the files beneath a checkpoint whose path matches `glob` (fnmatch, '/' is ordinary). */
+/* Removes only the files beneath a checkpoint whose path matches `glob` (fnmatch, '/' is
+ * ordinary). */
 int storage_delete_glob(struct storage *s, const char *uuid, const char *glob, struct det_err *err);
 /* Removes what crashed writers left: begun or half-deleted ones older than age_s seconds. */
 int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);
@@ -61,14 +67,15 @@ int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);
 /* {path: hex sha256} of every file of the directory but those whose path is in `skip` (NULL or an
  * object's keys). New reference, or NULL with *err. */
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err);
-/* Checks the files of `dir` against {path: hex}: DET_ECORRUPT names the first file that is missing or
- * differs. Files that the map does not name are allowed. */
+/* Checks the files of `dir` against {path: hex}: DET_ECORRUPT names the first file that is missing
+ * or differs. Files that the map does not name are allowed. */
 int storage_verify_dir(const char *dir, const json_t *sha256, struct det_err *err);
-/* {path: size} of every file and directory (which end in '/', size 0), relative: the `resources` of a
- * checkpoint report. New reference. */
+/* {path: size} of every file and directory (which end in '/', size 0), relative: the `resources` of
+ * a checkpoint report. New reference. */
 json_t *storage_list(const struct storage *s, const char *uuid, struct det_err *err);
 
-/* Writes, reads back and deletes a small checkpoint: what is wrong with a store, before training. */
+/* Writes, reads back and deletes a small checkpoint: what is wrong with a store, before
+ * training. */
 int storage_check(struct storage *s, struct det_err *err);
 
 #endif

@@ -2,9 +2,9 @@
  * MNIST with the network of PyTorch's own example: two 3x3 convolutions, max pooling, dropout, two
  * linear layers, Adam with a falling learning rate.
  *
- * data.path names a directory of IDX files, plain or .gz. Where train-* and t10k-* are both there they
- * are the training and the validation set; of a lone t10k-* the first 8,000 images train and the last
- * 2,000 validate.
+ * data.path names a directory of IDX files, plain or .gz. Where train-* and t10k-* are both there
+ * they are the training and the validation set; of a lone t10k-* the first 8,000 images train and
+ * the last 2,000 validate.
  */
 #include <det/trial.h>
 

@@ -3,8 +3,8 @@
  *
  * data_loader_start() fixes the order (a pure function k -> records of the k-th batch), then
  * data_loader_next() gives batch 0, 1, ... . With options.prefetch a thread runs ahead by that many
- * batches; it alone calls the order function then. The batch that was given stays untouched until the
- * next data_loader_next(), _start() or _stop().
+ * batches; it alone calls the order function then. The batch that was given stays untouched until
+ * the next data_loader_next(), _start() or _stop().
  */
 #ifndef DATA_LOADER_H
 #define DATA_LOADER_H

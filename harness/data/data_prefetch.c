@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <string.h>
 
-/* slots[k % n] holds batch k. The reader holds batch `taken - 1`; the thread fills batch `made` while
- * made < taken - 1 + n, so never the slot that the reader holds. */
+/* slots[k % n] holds batch k. The reader holds batch `taken - 1`; the thread fills batch `made`
+ * while made < taken - 1 + n, so never the slot that the reader holds. */
 struct slot {
     struct det_batch *batch;
     int rc; /* 0, or why this batch is not there */

@@ -36,7 +36,7 @@ static int record_bytes(const struct det_field *f, size_t *ret, struct det_err *
         return det_fail(err, DET_EINVAL, "dataset: field \"%s\": unknown type %d", f->name,
                         (int)f->dtype);
     if (f->ndim < 0 || f->ndim >= DET_DIMS_MAX)
-        return det_fail(err, DET_EINVAL, "dataset: field \"%s\": %d dimensions, 0 to %d are allowed",
+        return det_fail(err, DET_EINVAL, "dataset: field \"%s\": %d dimensions, at most %d",
                         f->name, f->ndim, DET_DIMS_MAX - 1);
     size_t bytes = det_dtype_size(f->dtype);
     for (int i = 0; i < f->ndim; i++)
@@ -86,7 +86,7 @@ int det_dataset_add(struct det_dataset *ds, const char *name, enum det_dtype dty
     if (!ds)
         return DET_EINVAL;
     if (ds->base || ds->type)
-        return det_fail(err, DET_ESTATE, "dataset: a view or a callback dataset takes no new field");
+        return det_fail(err, DET_ESTATE, "dataset: only one in memory takes a new field");
     for (int i = 0; ndim < DET_DIMS_MAX && i < ndim; i++)
         f.dims[i] = dims[i];
     int rc = dataset_add_zeros(ds, &f, &to, err);

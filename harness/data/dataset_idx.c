@@ -1,5 +1,5 @@
-/* IDX files, the format of MNIST (http://yann.lecun.com/exdb/mnist/): two zero bytes, a type byte, the
- * number of dimensions, each dimension as a big-endian u32, then the elements. */
+/* IDX files, the format of MNIST (http://yann.lecun.com/exdb/mnist/): two zero bytes, a type byte,
+ * the number of dimensions, each dimension as a big-endian u32, then the elements. */
 #include "data_file.h"
 #include "dataset.h"
 #include "mem.h"

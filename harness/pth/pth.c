@@ -84,7 +84,8 @@ static int find_storage(void *arg, const char *key, const char **ret, size_t *re
     det_cleanup(freep) char *name = det_asprintf("data/%.64s", key);
     int rc = zip_reader_get(&a->zip, a->folder, a->folder_len, name, &e, err);
     if (rc < 0)
-        return det_fail(err, DET_ECORRUPT, "a tensor's storage \"%.64s\" is missing or damaged", key);
+        return det_fail(err, DET_ECORRUPT,
+                        "a tensor's storage \"%.64s\" is missing or damaged", key);
     *ret = e->data;
     *ret_bytes = e->size;
     return 0;
@@ -135,8 +136,8 @@ static int parse_archive(struct archive_view *a, struct pth_doc *doc, const stru
 }
 
 /* `bytes` must live as long as doc. */
-static int parse_kept(const void *bytes, size_t n, struct pth_doc *doc, const struct pth_value **ret,
-                      struct det_err *err)
+static int parse_kept(const void *bytes, size_t n, struct pth_doc *doc,
+                      const struct pth_value **ret, struct det_err *err)
 {
     struct archive_view a = {0};
     if (n > PTH_FILE_MAX)
@@ -159,8 +160,8 @@ int pth_parse(const void *bytes, size_t n, struct pth_doc *doc, const struct pth
 }
 
 /* The file's bytes in the document's memory. */
-static int read_file(const char *path, size_t bytes_max, struct pth_doc *doc, char **ret, size_t *ret_n,
-                     struct det_err *err)
+static int read_file(const char *path, size_t bytes_max, struct pth_doc *doc, char **ret,
+                     size_t *ret_n, struct det_err *err)
 {
     struct stat st;
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -2,17 +2,17 @@
  * PyTorch's checkpoint files, written and read as data: the zip container of torch.save (stored,
  * `archive/data.pkl`, `archive/data/0`, ... `archive/version`) around a pickle, and bare pickles.
  *
- * Nothing is ever executed. The reader is a strict machine for the few opcodes and the few names that
- * torch writes (tensors, OrderedDict, torch.Size, NumPy's arrays inside random states); any other
- * name or opcode is DET_ECORRUPT and names it. All sizes are bounded before anything is allocated, a
- * value that contains itself is refused, and the zip's checksums are verified.
+ * Nothing is ever executed. The reader is a strict machine for the few opcodes and the few names
+ * that torch writes (tensors, OrderedDict, torch.Size, NumPy's arrays inside random states); any
+ * other name or opcode is DET_ECORRUPT and names it. All sizes are bounded before anything is
+ * allocated, a value that contains itself is refused, and the zip's checksums are verified.
  *
  * A document (struct pth_doc) owns every value made in it; values die with it. Strings are copied.
  * Tensors made by pth_tensor() borrow their memory, which must outlive the document. A value may be
  * put into several places.
  *
- * Limits: 64 MiB of pickle, 8 million values, depth 64, 4 GiB a file (larger: DET_ETOOBIG). Files of
- * torch before 1.6 (no zip) are refused with that explanation.
+ * Limits: 64 MiB of pickle, 8 million values, depth 64, 4 GiB a file (larger: DET_ETOOBIG). Files
+ * of torch before 1.6 (no zip) are refused with that explanation.
  */
 #ifndef PTH_H
 #define PTH_H
@@ -72,7 +72,7 @@ void pth_push(struct pth_doc *doc, struct pth_value *seq, struct pth_value *v);
 void pth_put(struct pth_doc *doc, struct pth_value *dict, const char *key, struct pth_value *v);
 void pth_put_int(struct pth_doc *doc, struct pth_value *dict, int64_t key, struct pth_value *v);
 
-/* ---- Reading values: a NULL or a wrong kind gives the fallback or NULL ------------------------- */
+/* ---- Reading values: a NULL or a wrong kind gives the fallback or NULL --- */
 
 enum pth_kind pth_kind(const struct pth_value *v); /* PTH_NONE for NULL */
 const char *pth_kind_name(enum pth_kind kind);     /* "dict" */

@@ -1,10 +1,11 @@
 /*
- * A strict machine for the pickles that torch.save writes: values and a few known names, nothing else.
+ * A strict machine for the pickles that torch.save writes: values and a few known names, nothing
+ * else.
  *
  * State: the input with a cursor, a stack of values, a stack of marks, a memo. Every opcode checks
- * what it takes from the stack; any surprise is DET_ECORRUPT with the offset. Work is bounded by the
- * bytes of the pickle: each opcode makes at most one value of bounded size, and counts that a file
- * states are checked against what is left of it.
+ * what it takes from the stack; any surprise is DET_ECORRUPT with the offset. Work is bounded by
+ * the bytes of the pickle: each opcode makes at most one value of bounded size, and counts that a
+ * file states are checked against what is left of it.
  */
 #include "mem.h"
 #include "pth_impl.h"
@@ -131,7 +132,8 @@ int pth_vm_push_bytes(struct pth_vm *vm, int kind, const void *bytes, size_t n)
     return pth_vm_push(vm, v);
 }
 
-/* A string whose length is a number of `len_bytes` bytes. Text with a NUL is no name of anything. */
+/* A string whose length is a number of `len_bytes` bytes. Text with a NUL is no name of
+ * anything. */
 static int push_string(struct pth_vm *vm, int kind, size_t len_bytes)
 {
     uint64_t n = 0;

@@ -122,8 +122,8 @@ static int read_dims(struct pth_vm *vm, const struct pth_value *v, int64_t *out,
     return 0;
 }
 
-/* The elements that the tensor reaches must lie in its storage: offset + sum((dim-1) * stride). Also
- * bounds the number of elements, since a stride of 0 would make much out of nothing. */
+/* The elements that the tensor reaches must lie in its storage: offset + sum((dim-1) * stride).
+ * Also bounds the number of elements, since a stride of 0 would make much out of nothing. */
 static bool fits(const struct pth_tensor_view *t, int64_t offset, size_t storage_bytes)
 {
     int64_t last = offset, numel = 1, step;

@@ -1,5 +1,5 @@
-/* Finds the entries of a stored zip. Every offset is checked against the file before it is used; the
- * local header of an entry is only needed for where its content starts. */
+/* Finds the entries of a stored zip. Every offset is checked against the file before it is used;
+ * the local header of an entry is only needed for where its content starts. */
 #include "mem.h"
 #include "pth_zip.h"
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static int locate(const uint8_t *p, size_t n, size_t at, struct zip_entry *e, st
     return 0;
 }
 
-static int read_entry(const uint8_t *p, size_t n, const uint8_t *c, size_t room, struct zip_entry *e,
-                      size_t *ret_bytes, struct det_err *err)
+static int read_entry(const uint8_t *p, size_t n, const uint8_t *c, size_t room,
+                      struct zip_entry *e, size_t *ret_bytes, struct det_err *err)
 {
     if (room < CENTRAL_BYTES || memcmp(c, "PK\1\2", 4) != 0)
         return bad(err, "its directory is damaged or cut short");

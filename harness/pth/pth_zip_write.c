@@ -37,7 +37,8 @@ static void le32(struct buf *b, uint32_t v)
     le16(b, v >> 16);
 }
 
-/* The fields that local and central headers share. The time is 1980-01-01: equal states, equal bytes. */
+/* The fields that local and central headers share. The time is 1980-01-01: equal states, equal
+ * bytes. */
 static void put_common(struct buf *b, const struct written *e, size_t extra)
 {
     le16(b, 10);     /* version needed: 1.0 */

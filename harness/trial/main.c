@@ -1,5 +1,5 @@
-/* det-harness: runs a C trial. In a task (DET_* variables) as a rank of a trial of the cluster; with
- * `run` on its own. */
+/* det-harness: runs a C trial. In a task (DET_* variables) as a rank of a trial of the cluster;
+ * with `run` on its own. */
 #include "log.h"
 #include "loop_alive.h"
 #include "loop_env.h"
@@ -18,7 +18,7 @@ static const struct opt options[] = {
     {"config", 'c', OPT_STR, &run.config, "FILE", "run: the experiment configuration"},
     {"set", 0, OPT_STR_LIST, &run.set, "KEY=VALUE", "run: change a key of it; may be repeated"},
     {"checkpoint-dir", 0, OPT_STR, &run.checkpoint_dir, "DIR", "run: where checkpoints go"},
-    {"resume", 0, OPT_STR, &run.resume, "UUID", "run: start from this checkpoint of that directory"},
+    {"resume", 0, OPT_STR, &run.resume, "UUID", "run: start from this checkpoint there"},
     {"point", 0, OPT_INT, &run.point, "N", "run: which point of a grid (from 0)"},
     {"test", 0, OPT_FLAG, &run.test, NULL, "run: one batch, one validation batch, one checkpoint"},
     {"quiet", 'q', OPT_FLAG, &run.quiet, NULL, "run: no progress lines"},

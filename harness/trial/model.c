@@ -57,7 +57,8 @@ int model_find(const struct model_entry *e, char **ret_path, enum model_kind *re
                     e->module, e->class, base, base, base, cwd ? cwd : ".");
 }
 
-static int shared_object(const struct model_entry *e, bool quiet, char **ret_so, struct det_err *err)
+static int shared_object(const struct model_entry *e, bool quiet, char **ret_so,
+                         struct det_err *err)
 {
     det_cleanup(freep) char *path = NULL;
     enum model_kind kind;

@@ -90,8 +90,8 @@ static char *cache_dir(struct det_err *err)
     }
     if (!found)
         det_fail(err, DET_EIO,
-                 "no directory for compiled models: none of DET_CACHE_DIR, XDG_CACHE_HOME, HOME and "
-                 "/tmp can be used by user %u alone",
+                 "no directory for compiled models: none of DET_CACHE_DIR, XDG_CACHE_HOME, HOME "
+                 "and /tmp can be used by user %u alone",
                  geteuid());
     return found;
 }
@@ -189,8 +189,8 @@ static int compile_into(const char *so, const char *compiler, const char *includ
         rc = det_fail(err, DET_EIO, "rename %s: %s", tmp, strerror(errno));
     if (rc < 0)
         unlink(tmp);
-    /* Those who wait for it hold the old file; whoever makes a new one finds the object, or compiles
-     * it again under another name: nothing is ever half there. */
+    /* Those who wait for it hold the old file; whoever makes a new one finds the object, or
+     * compiles it again under another name: nothing is ever half there. */
     unlink(lock_path);
     return rc;
 }

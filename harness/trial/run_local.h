@@ -1,7 +1,7 @@
 /*
  * `det-harness run module:Class`: a trial without a cluster, for trying a model out, for tests and
- * benchmarks. The configuration is an experiment's YAML; the searcher gives the length and one point of
- * the hyperparameters.
+ * benchmarks. The configuration is an experiment's YAML; the searcher gives the length and one
+ * point of the hyperparameters.
  */
 #ifndef RUN_LOCAL_H
 #define RUN_LOCAL_H

@@ -1,5 +1,5 @@
-/* Callbacks: the trial's hooks as the loop calls them. A hook that is NULL stays NULL, so that the loop
- * does nothing for it. */
+/* Callbacks: the trial's hooks as the loop calls them. A hook that is NULL stays NULL, so that the
+ * loop does nothing for it. */
 #include "trial_context.h"
 #include "trial_crash.h"
 

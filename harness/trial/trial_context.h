@@ -30,7 +30,7 @@ struct det_custom_reducer {
     struct det_trial_context *ctx;
     char *name; /* NULL: a MetricReducer */
     bool for_training, for_validation;
-    double (*fn)(void *arg, const double *v, size_t n);
+    det_reduce_fn *fn;
     void *arg;
     VEC(double) values;
     const struct det_reducer_type *type;

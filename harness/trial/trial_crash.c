@@ -62,7 +62,8 @@ void trial_crash_install(void)
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     static char memory[64 << 10];
     stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    struct sigaction sa = {.sa_handler = on_crash, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND | SA_NODEFER)};
+    struct sigaction sa = {.sa_handler = on_crash,
+                           .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND | SA_NODEFER)};
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &sa, NULL);

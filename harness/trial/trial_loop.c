@@ -70,7 +70,8 @@ static int check_wrapped(struct det_trial_context *ctx, struct det_err *err)
     if (ctx->models.n == 0)
         return det_fail(err, DET_EINVAL, "create() wrapped no model (det_trial_wrap_model)");
     if (ctx->optims.n == 0)
-        return det_fail(err, DET_EINVAL, "create() wrapped no optimizer (det_trial_wrap_optimizer)");
+        return det_fail(err, DET_EINVAL,
+                        "create() wrapped no optimizer (det_trial_wrap_optimizer)");
     return 0;
 }
 

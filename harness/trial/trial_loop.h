@@ -5,8 +5,8 @@
 #include "det/trial.h"
 #include "loop.h"
 
-/* Whether a type can be run: version, required hooks, exactly one way to evaluate. `name` is for the
- * message. Reads nothing but the version if that is another one. */
+/* Whether a type can be run: version, required hooks, exactly one way to evaluate. `name` is for
+ * the message. Reads nothing but the version if that is another one. */
 int trial_type_check(const struct det_trial_type *type, const char *name, struct det_err *err);
 
 struct trial_run;

@@ -79,8 +79,8 @@ static struct det_custom_reducer *new_reducer(struct det_trial_context *ctx, con
 }
 
 struct det_custom_reducer *det_trial_wrap_reducer(struct det_trial_context *ctx, const char *name,
-                                                  double (*fn)(void *arg, const double *v, size_t n),
-                                                  void *arg, bool for_training, bool for_validation)
+                                                  det_reduce_fn *fn, void *arg, bool for_training,
+                                                  bool for_validation)
 {
     if (!name || !*name)
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_reducer: a function needs a metric's name");
@@ -128,7 +128,8 @@ static int on_per_slot(void *self, void **ret, size_t *ret_bytes, struct det_err
     return trial_check(r->ctx, err);
 }
 
-/* First of rank 0, first of rank 1, ..., second of rank 0, ...; ranks that have no more are passed. */
+/* First of rank 0, first of rank 1, ..., second of rank 0, ...; ranks that have no more are
+ * passed. */
 static double *interleave(const void *const *values, const size_t *bytes, size_t n, size_t *ret_n)
 {
     size_t most = 0, total = 0, k = 0;

@@ -34,7 +34,8 @@ static struct pth_value *rng_state(struct det_trial_context *ctx, struct pth_doc
     return dict;
 }
 
-static int models_state(struct det_trial_context *ctx, struct state_writer *w, struct pth_value *root)
+static int models_state(struct det_trial_context *ctx, struct state_writer *w,
+                        struct pth_value *root)
 {
     struct pth_value *list = pth_list(w->doc);
     for (size_t i = 0; i < ctx->models.n; i++) {
@@ -47,7 +48,8 @@ static int models_state(struct det_trial_context *ctx, struct state_writer *w, s
     return 0;
 }
 
-static int optims_state(struct det_trial_context *ctx, struct state_writer *w, struct pth_value *root)
+static int optims_state(struct det_trial_context *ctx, struct state_writer *w,
+                        struct pth_value *root)
 {
     struct pth_value *list = pth_list(w->doc), *lrs = pth_list(w->doc);
     for (size_t i = 0; i < ctx->optims.n; i++) {
@@ -120,7 +122,8 @@ static int load_optims(struct det_trial_context *ctx, const struct pth_value *ro
     const struct pth_value *list =
         state_list(root, "optimizers_state_dict", ctx->optims.n, "optimizers", err);
     const struct pth_value *lrs =
-        list ? state_list(root, "lr_schedulers_state_dict", ctx->lrs.n, "LR schedulers", err) : NULL;
+        list ? state_list(root, "lr_schedulers_state_dict", ctx->lrs.n, "LR schedulers", err)
+             : NULL;
     int rc = lrs ? 0 : DET_EINVAL;
     for (size_t i = 0; rc == 0 && i < ctx->optims.n; i++)
         if ((rc = state_to_optim(pth_at(list, i), ctx->optims.v[i], err)) < 0)

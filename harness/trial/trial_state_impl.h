@@ -10,8 +10,8 @@ struct state_writer {
     struct det_err *err;
 };
 
-/* Tensors are copied to ordinary memory of the document. NULL with *w->err: no memory, or the device
- * failed. */
+/* Tensors are copied to ordinary memory of the document. NULL with *w->err: no memory, or the
+ * device failed. */
 struct pth_value *state_of_model(struct state_writer *w, struct det_module *m);
 struct pth_value *state_of_optim(struct state_writer *w, struct det_optim *o);
 struct pth_value *state_of_lr(struct state_writer *w, struct det_lr *lr);

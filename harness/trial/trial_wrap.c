@@ -63,7 +63,8 @@ struct step {
     const struct det_step_options *options;
 };
 
-/* Changes the flat gradients of every model by fn; through host memory where they are on a device. */
+/* Changes the flat gradients of every model by fn; through host memory where they are on a
+ * device. */
 static int on_flat(struct step *s, int (*fn)(void *arg, float *v, size_t n, struct det_err *err),
                    void *arg, struct det_err *err)
 {

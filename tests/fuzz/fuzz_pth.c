@@ -1,5 +1,5 @@
-/* Hostile state files: as a zip of torch.save, and the same bytes as a bare pickle. Whatever is accepted
- * is walked and its tensors are read. */
+/* Hostile state files: as a zip of torch.save, and the same bytes as a bare pickle. Whatever is
+ * accepted is walked and its tensors are read. */
 #include "pth_impl.h"
 #include "mem.h"
 #include <stdint.h>

@@ -4,9 +4,9 @@
  *
  * A dataset is a number of records; a record has one value for each of a few named FIELDS ("image",
  * "label"), each of a fixed type and shape. A batch holds, per field, one tensor whose first
- * dimension is the record. A loader says how records become batches; it has no order of its own: the
- * training loop decides which batch comes next (shuffle, repeat, the share of each rank, the place
- * to resume at), so a loader is the same object on every rank and after every restart.
+ * dimension is the record. A loader says how records become batches; it has no order of its own:
+ * the training loop decides which batch comes next (shuffle, repeat, the share of each rank, the
+ * place to resume at), so a loader is the same object on every rank and after every restart.
  *
  * Errors. Functions that make something take `struct det_err *err` last and return NULL on failure;
  * given a NULL dataset they return NULL and leave *err alone, so calls chain and the first text
@@ -34,8 +34,9 @@ struct det_batch;
 
 /* An empty dataset of `records` records (>= 0); add fields next. The caller owns it. */
 struct det_dataset *det_dataset_create(int64_t records, struct det_err *err);
-/* One field, held in memory: `data` is records x (product of dims) elements, C order, copied. `dims`
- * is the shape of ONE record: ndim 0 for a label, {3, 32, 32} for an image. Names are unique. */
+/* One field, held in memory: `data` is records x (product of dims) elements, C order, copied.
+ * `dims` is the shape of ONE record: ndim 0 for a label, {3, 32, 32} for an image. Names are
+ * unique. */
 int det_dataset_add(struct det_dataset *ds, const char *name, enum det_dtype dtype, int ndim,
                     const int64_t *dims, const void *data, struct det_err *err);
 
@@ -48,8 +49,8 @@ struct det_field {
 };
 /* Records that are made on demand: decoded, augmented, read from elsewhere. */
 struct det_dataset_type {
-    /* Writes record `index` into out[f], one buffer per field, each exactly one record long. Must be
-     * a pure function of (self, index) for runs to repeat. 0 or a negative code with *err. */
+    /* Writes record `index` into out[f], one buffer per field, each exactly one record long. Must
+     * be a pure function of (self, index) for runs to repeat. 0 or a negative code with *err. */
     int (*get)(void *self, int64_t index, void *const *out, struct det_err *err);
     void (*destroy)(void *self); /* may be NULL */
 };
@@ -58,8 +59,8 @@ struct det_dataset *det_dataset_callback(const struct det_dataset_type *type, vo
                                          int64_t records, const struct det_field *fields,
                                          size_t n_fields, struct det_err *err);
 
-/* One field of a CSV file: `columns` columns from `first` on. value = number * scale + offset; scale
- * 0 means 1. An i64 field takes whole numbers only. */
+/* One field of a CSV file: `columns` columns from `first` on. value = number * scale + offset;
+ * scale 0 means 1. An i64 field takes whole numbers only. */
 struct det_csv_field {
     const char *name; /* NULL ends the table */
     int first, columns;
@@ -120,8 +121,8 @@ int64_t det_data_loader_length(const struct det_data_loader *l);
 int64_t det_data_loader_records(const struct det_data_loader *l);
 const struct det_loader_options *det_data_loader_get_options(const struct det_data_loader *l);
 
-/* For evaluate_full_dataset: batch i (0-based) in sequential order. The batch is the loader's and is
- * overwritten by the next call. NULL on failure. */
+/* For evaluate_full_dataset: batch i (0-based) in sequential order. The batch is the loader's and
+ * is overwritten by the next call. NULL on failure. */
 const struct det_batch *det_data_loader_get(struct det_data_loader *l, int64_t i,
                                             struct det_err *err);
 

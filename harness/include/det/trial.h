@@ -16,13 +16,14 @@
  * The loop makes one object of it, calls its hooks, and owns everything else: epochs, periods,
  * averaging, reports, checkpoints, pausing, resuming, stopping.
  *
- * Errors are STICKY, so model code reads without checks: the first failure of the context (a missing
- * hyperparameter) or of its engine (a shape that does not fit) is kept, and the loop asks after every
- * hook. A hook that finds something wrong itself calls det_trial_fail() and returns.
+ * Errors are STICKY, so model code reads without checks: the first failure of the context (a
+ * missing hyperparameter) or of its engine (a shape that does not fit) is kept, and the loop asks
+ * after every hook. A hook that finds something wrong itself calls det_trial_fail() and returns.
  *
- * Ownership. The trial's own struct (`self`, cleared to zero) is the loop's memory. What is wrapped is
- * TAKEN and destroyed after destroy(). Strings from the context are borrowed until the trial ends,
- * batches until the hook returns; metrics are copied; a step's tensors die at the end of the hook.
+ * Ownership. The trial's own struct (`self`, cleared to zero) is the loop's memory. What is wrapped
+ * is TAKEN and destroyed after destroy(). Strings from the context are borrowed until the trial
+ * ends, batches until the hook returns; metrics are copied; a step's tensors die at the end of the
+ * hook.
  *
  * Threads: all hooks run in one thread.
  */
@@ -94,7 +95,8 @@ void det_trial_invalid_hp(struct det_trial_context *ctx, const char *fmt, ...)
 /* True once something failed: for loops in a hook that should not go on. */
 bool det_trial_failed(const struct det_trial_context *ctx);
 /* The context's error, for functions that want one (det/data.h). What they write there fails the
- * hook. While the context has failed already this is a scratch error, so that the first text stays. */
+ * hook. While the context has failed already this is a scratch error, so that the first text
+ * stays. */
 struct det_err *det_trial_err(struct det_trial_context *ctx);
 
 /* ---- Configuration --------------------------------------------------------------------------- */
@@ -147,7 +149,8 @@ const char *det_trial_download_dir(struct det_trial_context *ctx);
 void det_trial_set_stop_requested(struct det_trial_context *ctx, bool stop);
 bool det_trial_get_stop_requested(const struct det_trial_context *ctx);
 
-/* ---- Wrapping: takes the object, returns it; the order of calls is its identity in checkpoints -- */
+/* ---- Wrapping: takes the object, returns it; the order of calls is its identity in checkpoints
+ * -- */
 
 struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model);
 /* Its gradients are averaged over ranks, and over passes (optimizations.aggregation_frequency). */
@@ -165,8 +168,8 @@ struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* Gradients of loss (one element) into the parameters; with several ranks they are averaged over the
- * ranks at the step. */
+/* Gradients of loss (one element) into the parameters; with several ranks they are averaged over
+ * the ranks at the step. */
 void det_trial_backward(struct det_trial_context *ctx, struct det_tensor *loss);
 
 struct det_step_options {
@@ -197,9 +200,10 @@ void det_metrics_none(struct det_metrics *m, const char *name);
 
 struct det_custom_reducer;
 /* A function over all updates of all ranks (interleaved: first of rank 0, first of rank 1, ...). */
+typedef double det_reduce_fn(void *arg, const double *v, size_t n);
 struct det_custom_reducer *det_trial_wrap_reducer(struct det_trial_context *ctx, const char *name,
-                                                  double (*fn)(void *arg, const double *v, size_t n),
-                                                  void *arg, bool for_training, bool for_validation);
+                                                  det_reduce_fn *fn, void *arg, bool for_training,
+                                                  bool for_validation);
 void det_reducer_update(struct det_custom_reducer *r, double value);
 
 /* A MetricReducer with its own state. All three hooks are required. */
@@ -216,7 +220,7 @@ void det_trial_wrap_metric_reducer(struct det_trial_context *ctx,
                                    const struct det_reducer_type *type, void *self,
                                    bool for_training, bool for_validation);
 
-/* ---- Callbacks (PyTorchCallback): every hook may be NULL -------------------------------------- */
+/* ---- Callbacks (PyTorchCallback): every hook may be NULL --- */
 
 struct det_callback {
     const char *name; /* key of the saved state; unique; copied */
