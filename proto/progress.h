@@ -1,8 +1,9 @@
 /*
  * The sign of life of a rank: a small file that det-task makes, names in DET_PROGRESS_FILE, and
  * maps; the rank maps it too and touches it after each batch (train or validation), checkpoint and
- * start-up step. A rank whose `mono_ms` stays behind for longer than the stall timeout is stuck, and
- * `batches` and `phase` say where. Both sides use plain atomic loads and stores; there is one writer.
+ * start-up step. A rank whose `mono_ms` stays behind for longer than the stall timeout is stuck,
+ * and `batches` and `phase` say where. Both sides use plain atomic loads and stores; there is one
+ * writer.
  *
  * The file is exactly PROGRESS_BYTES long and starts as zeros: magic 0 = the rank has not begun.
  */

@@ -45,18 +45,44 @@ static int count_columns(const struct csv *c, const char *p, const char *end, st
     return n;
 }
 
-/* One number from *p; moves past the separator behind it. strtod stops at the separator or the end
- * of the line, since the text is NUL-terminated and neither can be part of a number. */
+/* A plain decimal ("-12.5") of at most 15 digits: both parts of digits / 10^k are exact, so the one
+ * division rounds as strtod does, in a tenth of its time. NULL for any other spelling. */
+static const char *parse_plain(const char *p, double *ret)
+{
+    static const double power[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    bool minus = *p == '-';
+    int digits = 0, decimals = 0;
+    int64_t v = 0;
+    for (p += minus; *p >= '0' && *p <= '9' && digits < 15; p++, digits++)
+        v = v * 10 + (*p - '0');
+    if (*p == '.' && digits > 0)
+        for (p++; *p >= '0' && *p <= '9' && digits < 15; p++, digits++, decimals++)
+            v = v * 10 + (*p - '0');
+    if (digits == 0 || (*p >= '0' && *p <= '9') || *p == '.' || *p == 'e' || *p == 'E' ||
+        *p == 'x' || *p == 'X')
+        return NULL;
+    double d = (double)v / power[decimals];
+    *ret = minus ? -d : d;
+    return p;
+}
+
+/* One number from *p; moves past the separator behind it. Neither way reads beyond the line: no
+ * separator, newline or final NUL is part of a number. */
 static int parse_number(const struct csv *c, const char **p, const char *end, double *ret,
                         struct det_err *err)
 {
-    char *stop;
     const char *from = *p;
     while (from < end && *from == ' ')
         from++;
     if (from == end || *from == c->separator)
         return bad_line(c, err, "a number is missing");
-    *ret = strtod(from, &stop);
+    const char *stop = parse_plain(from, ret);
+    if (!stop) {
+        char *strtod_stop;
+        *ret = strtod(from, &strtod_stop);
+        stop = strtod_stop;
+    }
     if (stop == from || stop > end || !isfinite(*ret))
         return bad_line(c, err, "not a finite number");
     while (stop < end && (*stop == ' ' || *stop == '\r'))

@@ -178,6 +178,26 @@ static void csv_is_read(void **state)
     }
 }
 
+/* Every spelling gives strtod's double. */
+static void numbers_are_exact(void **state)
+{
+    static const char *const spellings[] = {
+        "0", "-1", "0.1", "-0.3", "16", "123456789012345", "1234567890123456", "0.000000000000001",
+        "99999999999999.9", "1.", "+1", "1e3", "1.5E-3", ".5", "0x10", "3.14159265358979", "007"};
+    static const struct det_csv_field field[] = {{"x", .columns = 1, .dtype = DET_F32}, {0}};
+    const struct det_csv_options o = {.fields = field};
+    for (size_t i = 0; i < DET_ARRAY_LEN(spellings); i++) {
+        float x, want = (float)strtod(spellings[i], NULL);
+        void *out[] = {&x};
+        put(path, spellings[i], strlen(spellings[i]), false);
+        struct det_dataset *ds = det_dataset_csv(path, &o, &err);
+        assert_non_null(ds);
+        assert_int_equal(dataset_read(ds, 0, out, &err), 0);
+        assert_memory_equal(&x, &want, sizeof x);
+        det_dataset_unref(ds);
+    }
+}
+
 static void wrong_csv_names_the_line(void **state)
 {
     static const struct {
@@ -268,7 +288,8 @@ int main(void)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(views_compose),           T(wrong_fields_are_refused), T(callbacks_make_records),
-        T(csv_is_read),             T(wrong_csv_names_the_line), T(damaged_gzip_is_refused),
+        T(csv_is_read),             T(numbers_are_exact),        T(wrong_csv_names_the_line),
+        T(damaged_gzip_is_refused),
         T(idx_is_read),             T(wrong_idx_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
