@@ -4,7 +4,7 @@
 #include "exp.h"
 #include "reconcile.h"
 #include "save.h"
-#include "sched.h"
+#include "scheduler.h"
 #include "trial.h"
 #include <assert.h>
 #include <string.h>

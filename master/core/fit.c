@@ -86,6 +86,7 @@ static bool is_idle(const struct agent *a)
 static int next_group(const struct fit *f, int below, int64_t *ret_n)
 {
     int m = 0;
+    *ret_n = 0;
     for (size_t i = 0; i < f->pool->agents.n; i++) {
         const struct agent *a = f->pool->agents.v[i];
         if (!is_idle(a) || a->free >= below || a->free < m)

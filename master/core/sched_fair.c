@@ -8,7 +8,7 @@
  * the youngest first, and the rest is dealt again: so no slot idles that a queued trial could use, and
  * nobody holds a share that starts nothing.
  */
-#include "sched.h"
+#include "scheduler.h"
 
 #include "alloc.h"
 #include "queue.h"

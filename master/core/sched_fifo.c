@@ -1,5 +1,5 @@
 /* First in, first out: by submission of the job, then of the request; nothing overtakes. */
-#include "sched.h"
+#include "scheduler.h"
 
 #include "queue.h"
 

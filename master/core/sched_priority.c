@@ -4,7 +4,7 @@
  * unless preemption is on: then they may back-fill, and are released again when a waiting request would
  * fit without them. In a step that releases nothing further starts.
  */
-#include "sched.h"
+#include "scheduler.h"
 
 #include "alloc.h"
 #include "queue.h"

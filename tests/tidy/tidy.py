@@ -83,6 +83,13 @@ def check_layers(top, files):
                 yield f, n, f"includes {m.group(1)} of {'/'.join(sorted(homes))}, which {me} may not see"
 
 
+def check_shadows(top, files):
+    """A header named as a system header would be found in its place: sched.h once broke pthread.h."""
+    for f in files:
+        if f.endswith(".h") and "/det/" not in f and os.path.exists("/usr/include/" + os.path.basename(f)):
+            yield f, 1, f"hides <{os.path.basename(f)}> of the system: rename it"
+
+
 def check_functions(top, files):
     """Length by ctags; const tables are no functions, so they do not count."""
     r = subprocess.run(["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "--kinds-C++=f", "-f", "-", *files],
@@ -149,7 +156,7 @@ def check_core(build):
 def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
-    bad = [*check_layers(top, files), *check_functions(top, files), *check_files(top, files),
+    bad = [*check_layers(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files),
            *check_banned(top, files), *check_words(top), *check_core(build)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")

@@ -3,8 +3,8 @@
  * One runs at the end of every step that changed its pool, so what fits idle slots starts in the step
  * that made it possible. Private to master/core.
  */
-#ifndef CORE_SCHED_H
-#define CORE_SCHED_H
+#ifndef CORE_SCHEDULER_H
+#define CORE_SCHEDULER_H
 
 #include "fit.h"
 
