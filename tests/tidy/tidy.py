@@ -3,6 +3,7 @@
 
 usage: tidy.py SOURCE_DIR BUILD_DIR    prints each violation as path:line: text; exit 1 if there are any
 """
+import glob
 import json
 import os
 import re
@@ -142,9 +143,8 @@ def check_core(build):
     if not os.path.exists(lib):
         return
     own = set()
-    for rel in ("base/libbase.a", "proto/libproto.a", "master/core/libcore.a"):
-        path = os.path.join(build, rel)
-        if os.path.exists(path):
+    for folder in ("base", "proto", "master/core"):
+        for path in glob.glob(os.path.join(build, folder, "*.a")):
             out = subprocess.run(["nm", "-g", "--defined-only", path], text=True, capture_output=True).stdout
             own |= {p[2] for p in (x.split() for x in out.splitlines()) if len(p) == 3}
     out = subprocess.run(["nm", "-u", lib], text=True, capture_output=True).stdout
