@@ -1,4 +1,5 @@
 /* Models, optimizers and schedulers of the trial; backward and step. */
+#include "optim_impl.h"
 #include "trial_context.h"
 
 struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model)
@@ -63,32 +64,24 @@ struct step {
     const struct det_step_options *options;
 };
 
-/* Changes the flat gradients of every model by fn; through host memory where they are on a
- * device. */
+/* Changes the flat gradients of the optimizer's module by fn; through host memory where they are on
+ * a device. */
 static int on_flat(struct step *s, int (*fn)(void *arg, float *v, size_t n, struct det_err *err),
                    void *arg, struct det_err *err)
 {
-    for (size_t i = 0; i < s->ctx->models.n; i++) {
-        struct det_tensor *g = det_module_grads(s->ctx->models.v[i]);
-        size_t n = det_tensor_numel(g), bytes = n * sizeof(float);
-        if (!g)
-            return det_engine_error(s->ctx->engine, err);
-        if (det_tensor_is_host(g)) {
-            int rc = fn(arg, det_tensor_data(g), n, err);
-            if (rc < 0)
-                return rc;
-            continue;
-        }
-        det_cleanup(freep) float *host = det_try_alloc(bytes + 1);
-        if (!host)
-            return det_fail(err, DET_ENOMEM, "gradients of %zu bytes", bytes);
-        int rc = det_tensor_read(g, host, bytes, err);
-        if (rc == 0)
-            rc = fn(arg, host, n, err);
-        if (rc < 0 || (rc = det_tensor_write(g, host, bytes, err)) < 0)
-            return rc;
-    }
-    return 0;
+    struct det_tensor *g = det_module_grads(s->optim->module);
+    size_t n = det_tensor_numel(g), bytes = n * sizeof(float);
+    if (!g)
+        return det_engine_error(s->ctx->engine, err);
+    if (det_tensor_is_host(g))
+        return fn(arg, det_tensor_data(g), n, err);
+    det_cleanup(freep) float *host = det_try_alloc(bytes + 1);
+    if (!host)
+        return det_fail(err, DET_ENOMEM, "gradients of %zu bytes", bytes);
+    int rc = det_tensor_read(g, host, bytes, err);
+    if (rc == 0)
+        rc = fn(arg, host, n, err);
+    return rc < 0 ? rc : det_tensor_write(g, host, bytes, err);
 }
 
 static int mean_of(void *arg, float *v, size_t n, struct det_err *err)
@@ -118,15 +111,12 @@ static int on_clip(void *self, struct det_err *err)
 {
     struct step *s = self;
     const struct det_step_options *o = s->options;
-    for (size_t i = 0; i < s->ctx->models.n; i++) {
-        struct det_module *m = s->ctx->models.v[i];
-        if (o->clip_norm > 0)
-            det_clip_grad_norm(m, o->clip_norm);
-        if (o->clip_value > 0)
-            det_clip_grad_value(m, o->clip_value);
-        if (o->clip_grads)
-            o->clip_grads(o->clip_arg, m);
-    }
+    if (o->clip_norm > 0)
+        det_clip_grad_norm(s->optim->module, o->clip_norm);
+    if (o->clip_value > 0)
+        det_clip_grad_value(s->optim->module, o->clip_value);
+    if (o->clip_grads)
+        o->clip_grads(o->clip_arg, s->optim->module);
     return trial_check(s->ctx, err);
 }
 

@@ -175,7 +175,7 @@ void det_trial_backward(struct det_trial_context *ctx, struct det_tensor *loss);
 struct det_step_options {
     double clip_norm;   /* > 0: scale all gradients so that their norm is at most this */
     double clip_value;  /* > 0: clamp every element */
-    void (*clip_grads)(void *arg, struct det_module *model); /* own way, for every wrapped model */
+    void (*clip_grads)(void *arg, struct det_module *model); /* own way; the optimizer's module */
     void *clip_arg;
     bool keep_grads;    /* auto_zero_grads=False */
 };

@@ -230,6 +230,43 @@ static void ask_hparams(struct det_trial_context *ctx)
     assert_false(det_trial_failed(ctx));
 }
 
+/* A second model and optimizer, stepped before the first one's gradients are used: clipping and
+ * averaging must leave those alone. */
+static struct det_module *second;
+static struct det_optim *second_sgd;
+
+static void add_second(struct det_trial_context *ctx)
+{
+    second = det_trial_wrap_model(ctx, det_nn_linear(det_trial_engine(ctx), 1, 1));
+    second_sgd = det_trial_wrap_optimizer(ctx, det_sgd(second, .lr = 0.1));
+}
+
+static void step_second(void *arg, struct det_module *m)
+{
+    assert_ptr_equal(m, second);
+    *(int *)arg += 1;
+}
+
+static int clipped;
+
+static void train_second(struct det_trial_context *ctx, int64_t batch_idx)
+{
+    det_trial_step_optimizer(ctx, second_sgd, .clip_norm = 1e-9, .clip_grads = step_second,
+                             .clip_arg = &clipped);
+}
+
+static void optimizers_keep_to_their_models(void **state)
+{
+    clipped = 0;
+    want.in_create = add_second;
+    want.in_train = train_second;
+    want.step.keep_grads = true; /* gradients add up: the second step must not touch them */
+    assert_int_equal(run(&tiny, "{}", 2), 0);
+    assert_int_equal(clipped, 2);
+    /* 1 -> 1.5 by -2; then -2 + 2(1.5 - 3) = -5 -> 2.75 */
+    ABOUT(metric(&validation, "w"), 2.75);
+}
+
 #define HPARAMS                                                                                    \
     "{\"a\":{\"b\":0.5},\"n\":3,\"whole\":4.0,\"s\":\"text\",\"t\":true,\"global_batch_size\":8}"
 
@@ -436,7 +473,8 @@ int main(void)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(steps_are_those_of_sgd),      T(aggregation_averages_gradients),
-        T(clipping_bounds_the_step),    T(configuration_is_read),
+        T(clipping_bounds_the_step),    T(optimizers_keep_to_their_models),
+        T(configuration_is_read),
         T(failures_name_the_remedy),    T(a_trial_can_stop_itself),
         T(reducers_reduce),             T(callbacks_are_called_in_order),
         T(the_whole_set_can_be_evaluated),
