@@ -2,8 +2,8 @@
 
 void db_task_read(struct db *db, const char *task_id, db_cb *cb, void *arg)
 {
-    db_query(db, "SELECT CASE WHEN d IS NOT NULL THEN jsonb_build_object('task', d) END, d ? 'endTime' "
-                 "FROM task_doc($1) d",
+    db_query(db, "SELECT CASE WHEN d IS NOT NULL THEN jsonb_build_object('task', d) END, d ? 'endTime', "
+                 "(SELECT id FROM trials WHERE task_id = $1) FROM task_doc($1) d",
              db_str_arg(DB_ARGS, task_id), cb, arg);
 }
 

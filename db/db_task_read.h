@@ -4,7 +4,8 @@
 
 #include "db_list.h"
 
-/* {"task"}; null when there is no such task. Second column: whether all of it has ended. */
+/* {"task"}, null when there is no such task; whether all of it has ended; its trial (null: none). */
+enum db_task_read_col { TASK_READ_DOC, TASK_READ_ENDED, TASK_READ_TRIAL };
 void db_task_read(struct db *db, const char *task_id, db_cb *cb, void *arg);
 /* {"allocation"}. */
 void db_allocation_read(struct db *db, const char *alloc_id, db_cb *cb, void *arg);

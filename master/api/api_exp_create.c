@@ -1,0 +1,270 @@
+/*
+ * POST /experiments: read, check and pack on a worker thread; look up what the configuration names; then
+ * one event to the core, which stores it all or refuses it all.
+ */
+#include "api_handlers.h"
+#include "api_pack.h"
+#include "api_util.h"
+#include "clk.h"
+#include "db_exp_read.h"
+#include "driver.h"
+#include "expconf.h"
+#include "masterconf.h"
+#include "shell.h"
+#include "uuid.h"
+#include <string.h>
+
+struct create_body {
+    json_t *model_definition;
+    const char *config, *template;
+    int validate_only, activate, unmanaged;
+    int64_t parent_id, project_id;
+};
+#define C(member) offsetof(struct create_body, member)
+static const struct wire_field create_fields[] = {
+    {"config", WIRE_STR, C(config), WIRE_REQUIRED, NULL},
+    {"modelDefinition", WIRE_ARRAY, C(model_definition), 0, NULL},
+    {"template", WIRE_STR, C(template), 0, NULL},
+    {"validateOnly", WIRE_BOOL, C(validate_only), 0, NULL},
+    {"activate", WIRE_BOOL, C(activate), 0, NULL},
+    {"unmanaged", WIRE_BOOL, C(unmanaged), 0, NULL},
+    {"parentId", WIRE_I32, C(parent_id), 0, NULL},
+    {"projectId", WIRE_I32, C(project_id), 0, NULL},
+};
+
+struct create {
+    uv_work_t work;
+    struct shell *sh;
+    struct http_req *req;
+    json_t *body, *config;
+    struct create_body b;
+    struct expconf view;
+    struct buf tgz;
+    int rc;
+    struct det_err err;
+    int64_t project_id;
+    bool exceeded;
+    char *warm_start;
+    int64_t id;
+};
+
+static void create_free(struct create *c)
+{
+    if (c->view.config)
+        expconf_finish(&c->view);
+    json_decref(c->config);
+    json_decref(c->body);
+    buf_finish(&c->tgz);
+    free(c->warm_start);
+    free(c);
+}
+
+static void create_fail(struct create *c, int code, const char *text)
+{
+    http_fail(c->req, code, "%s", text);
+    create_free(c);
+}
+
+static int create_config(struct create *c)
+{
+    struct expconf_defaults d = {.lower = c->sh->conf->checkpoint_storage,
+                                 .wall_s = clk_wall_us() / 1000000,
+                                 .name_seed = (uint64_t)clk_mono_us()};
+    struct mistakes errs = MISTAKES_INIT;
+    int rc = expconf_parse(c->b.config, strlen(c->b.config), &d, &c->config, &errs, &c->err);
+    if (rc < 0 && errs.n)
+        rc = mistakes_report(&errs, "experiment configuration", &c->err);
+    mistakes_finish(&errs);
+    return rc < 0 ? rc : expconf_view(c->config, &c->view, &c->err);
+}
+
+/* On a worker thread: nothing here is shared. */
+static int create_read(struct create *c)
+{
+    c->body = json_parse(buf_str(&c->req->body), c->req->body.len, &c->err);
+    if (!c->body)
+        return det_wrap(&c->err, DET_EINVAL, "body");
+    int rc = wire_decode(c->body, "", create_fields, DET_ARRAY_LEN(create_fields), &c->b, &c->err);
+    if (rc < 0)
+        return rc;
+    if (c->b.template && *c->b.template)
+        return det_fail(&c->err, DET_EUNIMPL, "template: templates are not available in this version");
+    if (c->b.unmanaged)
+        return det_fail(&c->err, DET_EUNIMPL,
+                        "unmanaged: unmanaged experiments are not available in this version");
+    rc = create_config(c);
+    return rc < 0 || c->b.parent_id ? rc : pack_entries(c->b.model_definition, &c->tgz, &c->err);
+}
+
+static void create_work(uv_work_t *w)
+{
+    struct create *c = container_of(w, struct create, work);
+    c->rc = create_read(c);
+}
+
+static json_t *warnings(const struct create *c)
+{
+    return c->exceeded ? json_make("[s]", "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") : json_array();
+}
+
+/* What an experiment reads that was only validated: the bindings want every key. */
+static json_t *zero_experiment(const struct create *c)
+{
+    json_t *j = json_make("{s:i,s:s,s:[],s:n,s:n,s:s,s:b,s:i,s:[],s:s,s:i,s:s,s:s,s:s,s:s}", "id", 0,
+                          "description", "", "labels", "startTime", "endTime", "state",
+                          "STATE_UNSPECIFIED", "archived", 0, "numTrials", 0, "trialIds", "displayName",
+                          "", "userId", 0, "username", "", "resourcePool", "", "searcherType", "",
+                          "searcherMetric", "");
+    json_t *rest = json_make("{s:s,s:s,s:s,s:n,s:n,s:i,s:s,s:i,s:s,s:b,s:o,s:s,s:i,s:s,s:i,s:b}", "name",
+                             "", "notes", "", "jobId", "", "forkedFrom", "progress", "projectId", 0,
+                             "projectName", "", "workspaceId", 0, "workspaceName", "", "parentArchived", 0,
+                             "config", json_incref(c->config), "originalConfig", "", "projectOwnerId", 0,
+                             "checkpointSize", "0", "checkpointCount", 0, "unmanaged", 0);
+    json_object_update_new(j, rest);
+    return j;
+}
+
+static void create_validated(struct create *c)
+{
+    api_reply_json(c->req, json_make("{s:o,s:o,s:o}", "experiment", zero_experiment(c), "config",
+                                     json_incref(c->config), "warnings", warnings(c)));
+    create_free(c);
+}
+
+static void on_stored(void *arg, const struct db_result *r)
+{
+    struct create *c = arg;
+    if (db_rc(r) < 0 || db_rows(r) == 0) {
+        create_fail(c, db_rc(r) < 0 ? db_rc(r) : DET_ENOENT,
+                    db_rc(r) < 0 ? db_error(r)->text : "the experiment is gone already");
+        return;
+    }
+    struct buf out = BUF_INIT;
+    JSON_OWN w = warnings(c);
+    buf_add_str(&out, "{\"experiment\":");
+    api_put_doc(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), db_text(r, 0, EXP_DOC),
+                db_text_len(r, 0, EXP_DOC));
+    buf_addf(&out, ",\"config\":%s,\"warnings\":", db_text(r, 0, EXP_CONFIG));
+    json_write(&out, w);
+    buf_add_ch(&out, '}');
+    http_reply_buf(c->req, 200, &out);
+    buf_finish(&out);
+    create_free(c);
+}
+
+static void on_created(void *arg, const struct core_reply *r)
+{
+    struct create *c = arg;
+    if (r->code < 0) {
+        create_fail(c, r->code, r->text ? r->text : det_strerror(r->code));
+        return;
+    }
+    c->id = r->id;
+    c->exceeded = r->slots_exceeded;
+    db_exp_read(c->sh->db, c->id, on_stored, c);
+}
+
+static struct driver_payload *create_payload(struct create *c)
+{
+    struct driver_payload *p = det_zalloc(sizeof *p);
+    p->original_config = det_strdup(c->b.config);
+    p->parent_model_def = c->b.parent_id > 0;
+    if (!p->parent_model_def) {
+        p->model_def_len = c->tgz.len;
+        p->model_def = buf_steal(&c->tgz);
+    }
+    return p;
+}
+
+static void create_post(struct create *c)
+{
+    char job_id[UUID_STR_MAX];
+    uuid_random(job_id);
+    struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
+    ev.create = (struct core_create){.job_id = job_id, .owner_id = c->req->who.user_id,
+                                     .project_id = c->project_id, .parent_id = c->b.parent_id,
+                                     .config = c->config, .activate = c->b.activate == 1,
+                                     .warm_start = c->warm_start, .payload = create_payload(c)};
+    driver_post(c->sh->driver, &ev, on_created, c);
+}
+
+static const char *origin_problem(const struct create *c, const struct db_result *r, int *code)
+{
+    *code = DET_ENOENT;
+    if (db_is_null(r, 0, ORIGIN_PROJECT))
+        return "the project (or workspace) of the experiment is not there";
+    if (c->b.parent_id > 0 && db_is_null(r, 0, ORIGIN_PARENT))
+        return "parentId: there is no such experiment";
+    if ((c->view.source_trial_id > 0 || c->view.source_checkpoint_uuid) && db_is_null(r, 0, ORIGIN_SOURCE))
+        return "searcher.source_*: there is no completed checkpoint to start from";
+    *code = DET_EINVAL;
+    if (db_bool(r, 0, ORIGIN_ARCHIVED))
+        return "the project or workspace of the experiment is archived";
+    if (db_bool(r, 0, ORIGIN_PARENT))
+        return "parentId: the experiment is archived";
+    return NULL;
+}
+
+static void on_origin(void *arg, const struct db_result *r)
+{
+    struct create *c = arg;
+    struct det_err err;
+    int code = db_rc(r);
+    if (code < 0) {
+        create_fail(c, code, db_error(r)->text);
+        return;
+    }
+    const char *problem = origin_problem(c, r, &code);
+    if (problem) {
+        create_fail(c, code, problem);
+        return;
+    }
+    c->project_id = db_i64(r, 0, ORIGIN_PROJECT);
+    if (!db_is_null(r, 0, ORIGIN_SOURCE))
+        c->warm_start = det_strdup(db_text(r, 0, ORIGIN_SOURCE));
+    code = core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial, &c->exceeded, &err);
+    if (code < 0)
+        create_fail(c, code, err.text);
+    else if (c->b.validate_only == 1)
+        create_validated(c);
+    else
+        create_post(c);
+}
+
+/* The pool's name goes into the stored configuration. */
+static void create_resolve_pool(struct create *c)
+{
+    json_t *resources = json_obj(c->config, "resources");
+    if (*c->view.resource_pool || !resources)
+        return;
+    json_set(resources, "resource_pool", json_string(c->sh->conf->default_pool));
+    c->view.resource_pool = json_str(resources, "resource_pool", "");
+}
+
+static void create_read_done(uv_work_t *w, int status)
+{
+    struct create *c = container_of(w, struct create, work);
+    if (status < 0 || c->rc < 0) {
+        create_fail(c, status < 0 ? DET_EUNAVAIL : c->rc, status < 0 ? uv_strerror(status) : c->err.text);
+        return;
+    }
+    create_resolve_pool(c);
+    struct db_exp_origin o = {.project_id = c->b.project_id > 1 ? c->b.project_id : 0,
+                              .parent_id = c->b.parent_id,
+                              .source_trial_id = c->view.source_trial_id,
+                              .source_uuid = c->view.source_checkpoint_uuid};
+    if (!o.project_id && *c->view.workspace) {
+        o.workspace = c->view.workspace;
+        o.project = c->view.project;
+    }
+    db_exp_origin(c->sh->db, &o, on_origin, c);
+}
+
+void api_create_experiment(struct shell *sh, struct http_req *req)
+{
+    struct create *c = det_zalloc(sizeof *c);
+    c->sh = sh;
+    c->req = req;
+    if (uv_queue_work(sh->loop, &c->work, create_work, create_read_done) < 0)
+        create_fail(c, DET_EUNAVAIL, "no worker thread");
+}

@@ -1,0 +1,234 @@
+/* An experiment's model definition: whole, as a tree, one file of it. */
+#include "api_handlers.h"
+#include "api_util.h"
+#include "archive.h"
+#include "b64.h"
+#include "clk.h"
+#include "db_exp_read.h"
+#include "shell.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNPACKED_MAX ((size_t)1 << 30)
+#define FOUND 1
+
+void api_get_model_def(struct shell *sh, struct http_req *req)
+{
+    int64_t id;
+    if (api_id(req, "experimentId", &id))
+        db_exp_model_def_b64(sh->db, id, api_reply_doc, req);
+}
+
+/* The archive of a row; false: answered. */
+static bool model_def(struct http_req *req, const struct db_result *r, struct buf *tgz)
+{
+    struct det_err err;
+    if (api_failed(req, r))
+        return false;
+    if (db_rows(r) == 0) {
+        api_not_found(req);
+        return false;
+    }
+    if (db_bytes(r, 0, 0, tgz, &err) == 0)
+        return true;
+    http_fail_err(req, &err);
+    return false;
+}
+
+/* ---- tree ---- */
+
+/* The node of a folder below files, made when it is not there. */
+static json_t *folder(json_t *files, const char *path, const char *name)
+{
+    size_t i;
+    json_t *node;
+    json_array_foreach(files, i, node)
+        if (!strcmp(json_str(node, "name", ""), name) && json_flag(node, "isDir", false))
+            return node;
+    node = json_make("{s:s,s:s,s:n,s:i,s:b,s:s,s:[]}", "path", path, "name", name, "modifiedTime",
+                     "contentLength", 0, "isDir", 1, "contentType", "", "files");
+    json_array_append_new(files, node);
+    return node;
+}
+
+static const char *content_type(const char *name)
+{
+    static const struct {
+        const char *end, *type;
+    } types[] = {{".py", "text/x-python; charset=utf-8"}, {".yaml", "text/yaml; charset=utf-8"},
+                 {".yml", "text/yaml; charset=utf-8"},    {".json", "application/json"},
+                 {".md", "text/markdown; charset=utf-8"}, {".c", "text/x-c; charset=utf-8"},
+                 {".h", "text/x-c; charset=utf-8"},       {".sh", "text/x-sh; charset=utf-8"},
+                 {".txt", "text/plain; charset=utf-8"}};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < DET_ARRAY_LEN(types); i++)
+        if (!strcmp(dot, types[i].end))
+            return types[i].type;
+    return "application/octet-stream";
+}
+
+static int tree_add(void *arg, const struct archive_file *f, struct det_err *err)
+{
+    json_t *files = arg, *node;
+    char time[CLK_RFC3339_MAX];
+    det_cleanup(freep) char *path = det_strdup(f->path);
+    char *name = path;
+    for (char *slash = strchr(name, '/'); slash; slash = strchr(name, '/')) {
+        *slash = 0;
+        node = folder(files, path, name);
+        files = json_arr(node, "files");
+        *slash = '/';
+        name = slash + 1;
+    }
+    if (!*name)
+        return 0;
+    clk_format(f->mtime_s * 1000000, time);
+    if (f->is_dir) {
+        node = folder(files, path, name);
+    } else {
+        node = json_make("{s:s,s:s,s:n,s:I,s:b,s:s,s:[]}", "path", path, "name", name, "modifiedTime",
+                         "contentLength", (json_int_t)f->len, "isDir", 0, "contentType",
+                         content_type(name), "files");
+        json_array_append_new(files, node);
+    }
+    json_set(node, "modifiedTime", json_string(time));
+    return 0;
+}
+
+static void on_tree(void *arg, const struct db_result *r)
+{
+    struct http_req *req = arg;
+    struct det_err err;
+    struct buf tgz = BUF_INIT;
+    json_t *files = json_array();
+    if (!model_def(req, r, &tgz))
+        json_decref(files);
+    else if (tgz.len && archive_read(tgz.p, tgz.len, UNPACKED_MAX, tree_add, files, &err) < 0) {
+        json_decref(files);
+        http_fail_err(req, &err);
+    } else
+        api_reply_json(req, json_make("{s:o}", "files", files));
+    buf_finish(&tgz);
+}
+
+void api_get_model_def_tree(struct shell *sh, struct http_req *req)
+{
+    int64_t id;
+    if (api_id(req, "experimentId", &id))
+        db_exp_model_def(sh->db, id, on_tree, req);
+}
+
+/* ---- one file ---- */
+
+struct file_call {
+    struct http_req *req;
+    const char *path;
+    bool raw; /* the bytes themselves, else {"file": base64} */
+    struct buf found;
+};
+
+static int file_find(void *arg, const struct archive_file *f, struct det_err *err)
+{
+    struct file_call *c = arg;
+    if (f->is_dir || strcmp(f->path, c->path))
+        return 0;
+    buf_add(&c->found, f->data, f->len);
+    return FOUND;
+}
+
+static void file_answer(struct file_call *c)
+{
+    if (c->raw) {
+        http_reply_with(c->req,
+                        &(struct http_answer){.status = 200, .content_type = "application/octet-stream",
+                                              .disposition = "attachment"},
+                        buf_str(&c->found), c->found.len);
+        return;
+    }
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, "{\"file\":\"");
+    b64_encode(&out, buf_str(&c->found), c->found.len);
+    buf_add_str(&out, "\"}");
+    http_reply_buf(c->req, 200, &out);
+    buf_finish(&out);
+}
+
+static void on_file(void *arg, const struct db_result *r)
+{
+    struct file_call *c = arg;
+    struct det_err err;
+    struct buf tgz = BUF_INIT;
+    if (model_def(c->req, r, &tgz)) {
+        int rc = tgz.len ? archive_read(tgz.p, tgz.len, UNPACKED_MAX, file_find, c, &err) : 0;
+        if (rc == FOUND)
+            file_answer(c);
+        else if (rc < 0)
+            http_fail_err(c->req, &err);
+        else
+            http_fail(c->req, DET_ENOENT, "file \"%.200s\" not found in the model definition", c->path);
+    }
+    buf_finish(&c->found);
+    buf_finish(&tgz);
+}
+
+static void file_get(struct shell *sh, struct http_req *req, const char *path, bool raw)
+{
+    struct file_call *c = http_mem(req, sizeof *c);
+    int64_t id;
+    *c = (struct file_call){.req = req, .path = path, .raw = raw};
+    if (!api_id(req, "experimentId", &id))
+        return;
+    if (!path || !*path)
+        http_fail(req, DET_EINVAL, "path is required");
+    else
+        db_exp_model_def(sh->db, id, on_file, c);
+}
+
+void api_get_model_def_file(struct shell *sh, struct http_req *req)
+{
+    struct {
+        const char *path;
+    } b = {""};
+    static const struct wire_field fields[] = {{"path", WIRE_STR, 0, 0, NULL}};
+    json_t *body;
+    if (!api_decode(req, fields, 1, &b, &body))
+        return;
+    char *path = http_strdup(req, b.path);
+    json_decref(body);
+    file_get(sh, req, path, false);
+}
+
+void api_download_file(struct shell *sh, struct http_req *req)
+{
+    file_get(sh, req, http_query(req, "path"), true);
+}
+
+/* ---- download ---- */
+
+static void on_download(void *arg, const struct db_result *r)
+{
+    struct api_call *c = arg;
+    struct buf tgz = BUF_INIT;
+    char disposition[160];
+    if (model_def(c->req, r, &tgz)) {
+        snprintf(disposition, sizeof disposition,
+                 "attachment; filename=\"exp%" PRId64 "_%.50s_model_def.tar.gz\"", c->id,
+                 db_text(r, 0, 1));
+        for (char *p = strchr(disposition, '_') + 1; p < disposition + strlen(disposition) - 1; p++)
+            if ((unsigned char)*p < ' ' || *p == '"' || *p == '\\' || *p == '/' || *p == 127)
+                *p = '_'; /* a header, and the name of a file */
+        http_reply_with(c->req,
+                        &(struct http_answer){.status = 200, .content_type = "application/x-gtar",
+                                              .disposition = disposition},
+                        buf_str(&tgz), tgz.len);
+    }
+    buf_finish(&tgz);
+}
+
+void api_download_model_def(struct shell *sh, struct http_req *req)
+{
+    struct api_call *c = api_call(sh, req);
+    if (api_id(req, "experimentId", &c->id))
+        db_exp_model_def(sh->db, c->id, on_download, c);
+}

@@ -1,0 +1,115 @@
+/* POST /job-queues: priorities and weights of jobs. All updates are checked before any is made. */
+#include "api_handlers.h"
+#include "api_util.h"
+#include "driver.h"
+#include "masterconf.h"
+#include "shell.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct control_body {
+    const char *job_id, *ahead_of, *behind_of, *pool;
+    int64_t priority;
+    double weight;
+};
+#define Q(member) offsetof(struct control_body, member)
+static const struct wire_field control_fields[] = {
+    {"jobId", WIRE_STR, Q(job_id), WIRE_REQUIRED, NULL}, {"aheadOf", WIRE_STR, Q(ahead_of), 0, NULL},
+    {"behindOf", WIRE_STR, Q(behind_of), 0, NULL},       {"resourcePool", WIRE_STR, Q(pool), 0, NULL},
+    {"priority", WIRE_I32, Q(priority), 0, NULL},        {"weight", WIRE_F64, Q(weight), 0, NULL},
+};
+
+static bool job_find(const struct core *core, const char *job_id, int64_t *ret)
+{
+    struct core_exp_view v;
+    int64_t *ids = NULL;
+    size_t n = core_jobs(core, NULL, &ids);
+    bool found = false;
+    for (size_t i = 0; i < n && !found; i++)
+        if (core_exp_get(core, ids[i], &v) && !strcmp(v.job_id, job_id)) {
+            *ret = v.id;
+            found = true;
+        }
+    free(ids);
+    return found;
+}
+
+/* 0 and *ev, or what is wrong. */
+static int control_read(struct shell *sh, const json_t *j, size_t i, struct core_event *ev,
+                        struct det_err *err)
+{
+    struct control_body b = {.priority = INT64_MIN, .weight = NAN};
+    char where[40];
+    snprintf(where, sizeof where, "updates[%zu]", i);
+    int rc = wire_decode(j, where, control_fields, DET_ARRAY_LEN(control_fields), &b, err);
+    if (rc < 0)
+        return rc;
+    bool priority = b.priority != INT64_MIN, weight = !isnan(b.weight);
+    if (priority + weight + !!b.ahead_of + !!b.behind_of + !!b.pool != 1)
+        return det_fail(err, DET_EINVAL, "%s: expected exactly one of aheadOf, behindOf, resourcePool, "
+                        "priority, weight", where);
+    if (!priority && !weight)
+        return det_fail(err, DET_EUNIMPL, "%s: this version changes priority and weight only", where);
+    if (priority && (b.priority < 1 || b.priority > 99))
+        return det_fail(err, DET_EINVAL, "%s.priority: 1 to 99", where);
+    if (priority && sh->conf->core.scheduler != CORE_PRIORITY)
+        return det_fail(err, DET_EINVAL, "%s.priority: this pool's scheduler does not know priorities", where);
+    if (weight && (!(b.weight > 0) || isinf(b.weight)))
+        return det_fail(err, DET_EINVAL, "%s.weight: above 0", where);
+    if (weight && sh->conf->core.scheduler != CORE_FAIR_SHARE)
+        return det_fail(err, DET_EINVAL, "%s.weight: this pool's scheduler does not know weights", where);
+    *ev = (struct core_event){.kind = CORE_EV_EXP_PATCH};
+    ev->patch = (struct core_patch){.has_priority = priority, .has_weight = weight, .weight = b.weight,
+                                    .priority = priority ? (int)b.priority : 0};
+    if (!job_find(api_core(sh), b.job_id, &ev->exp_id))
+        return det_fail(err, DET_ENOENT, "%s: job %.80s not found", where, b.job_id);
+    return 0;
+}
+
+struct update_call {
+    struct http_req *req;
+    size_t left;
+    int code;
+    char text[200];
+};
+
+static void on_updated(void *arg, const struct core_reply *r)
+{
+    struct update_call *c = arg;
+    if (r->code < 0 && !c->code) {
+        c->code = r->code;
+        snprintf(c->text, sizeof c->text, "%s", r->text ? r->text : det_strerror(r->code));
+    }
+    if (--c->left)
+        return;
+    if (c->code)
+        http_fail(c->req, c->code, "%s", c->text);
+    else
+        http_reply(c->req, 200, "{}");
+}
+
+void api_update_job_queue(struct shell *sh, struct http_req *req)
+{
+    struct det_err err;
+    struct core_event ev;
+    JSON_OWN body = api_body(req);
+    if (!body)
+        return;
+    const json_t *list = wire_get(body, "updates");
+    size_t n = json_array_size(list);
+    for (size_t i = 0; i < n; i++)
+        if (control_read(sh, json_array_get(list, i), i, &ev, &err) < 0) {
+            http_fail_err(req, &err);
+            return;
+        }
+    if (n == 0) {
+        http_reply(req, 200, "{}");
+        return;
+    }
+    struct update_call *c = http_mem(req, sizeof *c);
+    *c = (struct update_call){.req = req, .left = n};
+    for (size_t i = 0; i < n; i++)
+        if (control_read(sh, json_array_get(list, i), i, &ev, &err) == 0)
+            driver_post(sh->driver, &ev, on_updated, c);
+}

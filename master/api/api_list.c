@@ -1,0 +1,66 @@
+/* Answers that are pages of lists. */
+#include "api_util.h"
+#include <string.h>
+
+void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len)
+{
+    if (!state) {
+        buf_add(out, doc, len);
+        return;
+    }
+    buf_addf(out, "{\"state\":\"" API_STATE "%s\",", state);
+    buf_add(out, doc + 1, len - 1); /* the documents are never empty objects */
+}
+
+json_t *api_pagination(const struct db_page *p, size_t start, size_t end, size_t total)
+{
+    return json_make("{s:I,s:I,s:I,s:I,s:I}", "offset", (json_int_t)p->offset, "limit",
+                     (json_int_t)p->limit, "startIndex", (json_int_t)start, "endIndex", (json_int_t)end,
+                     "total", (json_int_t)total);
+}
+
+static bool out_of_bounds(struct http_req *req, const struct db_page *p, int64_t total)
+{
+    if (p->offset <= total && p->offset >= -total)
+        return false;
+    http_fail(req, DET_EINVAL, "offset out of bounds: %lld of %lld", (long long)p->offset,
+              (long long)total);
+    return true;
+}
+
+void api_reply_list(const struct api_call *c, const struct db_result *r, api_state_fn *state, bool strict)
+{
+    if (api_failed(c->req, r))
+        return;
+    int64_t total = db_i64(r, 0, LIST_TOTAL), start = db_i64(r, 0, LIST_START);
+    if (strict && out_of_bounds(c->req, &c->page, total))
+        return;
+    struct buf out = BUF_INIT;
+    int64_t n = 0;
+    buf_addf(&out, "{\"%s\":[", c->key);
+    for (int i = 0; i < db_rows(r); i++) {
+        if (db_is_null(r, i, LIST_DOC))
+            continue;
+        if (n++)
+            buf_add_ch(&out, ',');
+        const char *text = db_text(r, i, LIST_STATE);
+        api_put_doc(&out, state ? state(c->sh, db_i64(r, i, LIST_ID), text) : NULL,
+                    db_text(r, i, LIST_DOC), db_text_len(r, i, LIST_DOC));
+    }
+    buf_add_str(&out, "],\"pagination\":");
+    JSON_OWN page = api_pagination(&c->page, (size_t)start, (size_t)(start + n), (size_t)total);
+    json_write(&out, page);
+    buf_add_ch(&out, '}');
+    http_reply_buf(c->req, 200, &out);
+    buf_finish(&out);
+}
+
+bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size_t *start, size_t *end)
+{
+    if (out_of_bounds(req, p, (int64_t)total))
+        return false;
+    *start = p->offset < 0 ? total - (size_t)-p->offset : (size_t)p->offset;
+    size_t left = total - *start;
+    *end = *start + (p->limit > 0 && (size_t)p->limit < left ? (size_t)p->limit : p->limit == -2 ? 0 : left);
+    return true;
+}

@@ -1,0 +1,172 @@
+/*
+ * A stream of log lines: pages by id until drained; a follower then waits for the hub to say that new lines
+ * were committed. It ends when a page that was asked for after the task had ended comes back short.
+ */
+#include "api_logs.h"
+#include "api_util.h"
+#include "hub.h"
+#include "shell.h"
+#include <string.h>
+
+enum { PAGE = 1000, LOOK_MS = 200, STRINGS = 9 };
+
+struct logs {
+    struct shell *sh;
+    struct http_stream *stream;
+    struct db_log_filter f;
+    char *strings[STRINGS]; /* what f points to */
+    int64_t trial_id, beyond, left; /* left < 0: no limit */
+    bool follow, busy, dirty, final, over;
+    struct hub_watch *watch;
+    uv_timer_t timer; /* looks whether the task has ended */
+};
+
+bool logs_is_live(struct shell *sh, const char *task_id, int64_t trial_id)
+{
+    struct core_trial_view t;
+    struct core_alloc_view a;
+    if (trial_id && core_trial_get(api_core(sh), trial_id, &t) && !trial_state_is_terminal(t.state))
+        return true;
+    for (size_t i = 0; core_alloc_at(api_core(sh), i, &a); i++)
+        if (!strcmp(a.task_id, task_id))
+            return true;
+    return false;
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    struct logs *l = h->data;
+    for (size_t i = 0; i < STRINGS; i++)
+        free(l->strings[i]);
+    free(l);
+}
+
+static void logs_end(struct logs *l)
+{
+    l->over = true;
+    if (l->busy)
+        return;
+    hub_unwatch(l->watch);
+    http_stream_end(l->stream);
+    uv_close((uv_handle_t *)&l->timer, on_timer_closed);
+}
+
+static void on_lines(void *arg, const struct db_result *r);
+
+static void logs_next(struct logs *l)
+{
+    if (l->busy || l->over)
+        return;
+    if (http_stream_is_gone(l->stream)) {
+        logs_end(l);
+        return;
+    }
+    if (http_stream_is_full(l->stream))
+        return;
+    l->busy = true;
+    l->dirty = false;
+    l->final = !l->follow || !logs_is_live(l->sh, l->f.task_id, l->trial_id);
+    db_log_read(l->sh->db, &l->f, l->beyond, l->left >= 0 && l->left < PAGE ? l->left : PAGE, on_lines, l);
+}
+
+static void on_lines(void *arg, const struct db_result *r)
+{
+    struct logs *l = arg;
+    int n = db_rows(r);
+    l->busy = false;
+    if (l->over || db_rc(r) < 0) {
+        if (!l->over)
+            http_stream_error(l->stream, db_rc(r), db_error(r)->text);
+        logs_end(l);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        http_stream_result(l->stream, db_text(r, i, 1), db_text_len(r, i, 1));
+    if (n)
+        l->beyond = db_i64(r, n - 1, 0);
+    if (l->left >= 0)
+        l->left -= n;
+    if (l->left == 0 || (n < PAGE && l->final))
+        logs_end(l);
+    else if (n == PAGE || l->dirty)
+        logs_next(l);
+}
+
+static void on_new_lines(void *arg)
+{
+    struct logs *l = arg;
+    l->dirty = true;
+    logs_next(l);
+}
+
+static void on_wake(void *arg)
+{
+    struct logs *l = arg;
+    if (http_stream_is_gone(l->stream))
+        logs_end(l);
+    else
+        logs_next(l);
+}
+
+static void on_look(uv_timer_t *t)
+{
+    struct logs *l = t->data;
+    if (!logs_is_live(l->sh, l->f.task_id, l->trial_id))
+        logs_next(l);
+}
+
+/* The filter's strings become the stream's own. */
+static void logs_own(struct logs *l, const struct db_log_filter *f)
+{
+    l->f = *f;
+    const char **fields[STRINGS] = {&l->f.task_id, &l->f.allocation_ids, &l->f.agent_ids,
+                                    &l->f.container_ids, &l->f.stdtypes, &l->f.sources,
+                                    &l->f.rank_ids, &l->f.levels, &l->f.search};
+    for (size_t i = 0; i < STRINGS; i++)
+        *fields[i] = l->strings[i] = det_strdup(*fields[i]);
+}
+
+void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_filter *f, int64_t trial_id,
+                 int64_t limit, bool follow)
+{
+    struct logs *l = det_zalloc(sizeof *l);
+    l->sh = sh;
+    logs_own(l, f);
+    l->trial_id = trial_id;
+    l->left = limit ? limit : -1;
+    l->follow = follow;
+    uv_timer_init(sh->loop, &l->timer);
+    l->timer.data = l;
+    if (follow) {
+        l->watch = hub_watch(sh->hub, l->f.task_id, on_new_lines, l);
+        uv_timer_start(&l->timer, on_look, LOOK_MS, LOOK_MS);
+    }
+    l->stream = http_stream_begin(req, NULL, on_wake, l);
+    logs_next(l);
+}
+
+bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, bool *follow)
+{
+    int order, flag;
+    const char *search = http_query(req, "searchText");
+    if (!api_query_strings(req, "allocationIds", &f->allocation_ids) ||
+        !api_query_strings(req, "agentIds", &f->agent_ids) ||
+        !api_query_strings(req, "containerIds", &f->container_ids) ||
+        !api_query_strings(req, "stdtypes", &f->stdtypes) ||
+        !api_query_strings(req, "sources", &f->sources) ||
+        !api_query_ints(req, "rankIds", &f->rank_ids) ||
+        !api_query_enums(req, "levels", wire_log_level, 0, &f->levels) ||
+        !api_query_time(req, "timestampBefore", &f->before_us) ||
+        !api_query_time(req, "timestampAfter", &f->after_us) || !api_query_i64(req, "limit", 0, limit) ||
+        !api_query_enum(req, "orderBy", wire_order_by, &order) || !api_query_flag(req, "follow", &flag))
+        return false;
+    *follow = flag == 1;
+    f->desc = order == 2;
+    f->search = search && *search ? search : NULL;
+    const char *wrong = *limit < 0 ? "limit must not be negative"
+                        : *follow && *limit ? "limit and follow exclude each other"
+                        : *follow && f->desc ? "follow goes forward only: leave orderBy out" : NULL;
+    if (wrong)
+        http_fail(req, DET_EINVAL, "%s", wrong);
+    return !wrong;
+}

@@ -1,0 +1,129 @@
+/* Metric reports of trials. */
+#include "api_handlers.h"
+#include "api_util.h"
+#include "clk.h"
+#include "db_reports.h"
+#include "shell.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define GROUP_MAX 100
+
+struct metrics_body {
+    int64_t trial_id, run_id, steps;
+    json_t *metrics;
+};
+#define M(member) offsetof(struct metrics_body, member)
+static const struct wire_field metrics_fields[] = {
+    {"trialId", WIRE_I32, M(trial_id), 0, NULL},
+    {"trialRunId", WIRE_I32, M(run_id), 0, NULL},
+    {"stepsCompleted", WIRE_I32, M(steps), 0, NULL},
+    {"metrics", WIRE_OBJECT, M(metrics), WIRE_REQUIRED, NULL},
+};
+
+static int group_check(const char *group, struct det_err *err)
+{
+    if (!*group || strchr(group, '.') || strlen(group) > GROUP_MAX)
+        return det_fail(err, DET_EINVAL, "group: a name of 1 to %d bytes without '.'", GROUP_MAX);
+    return 0;
+}
+
+static bool is_number(const json_t *j)
+{
+    double v;
+    return json_is_number(j) || (json_is_string(j) && wire_f64(j, "", &v, NULL) == 0);
+}
+
+/* The stored form: {"avg_metrics" or "validation_metrics": {..}, "batch_metrics": [..]}. */
+static int metrics_stored(const json_t *m, const char *group, json_t **ret, struct det_err *err)
+{
+    json_t *avg = wire_get(m, "avgMetrics"), *batches = wire_get(m, "batchMetrics");
+    bool validation = !strcmp(group, "validation");
+    if (avg && !json_is_object(avg))
+        return det_fail(err, DET_EINVAL, "metrics.metrics.avgMetrics: expected an object");
+    if (batches && !json_is_array(batches))
+        return det_fail(err, DET_EINVAL, "metrics.metrics.batchMetrics: expected an array");
+    const json_t *epoch = json_object_get(avg, "epoch");
+    if (epoch && !is_number(epoch))
+        return det_fail(err, DET_EINVAL, "metric \"epoch\": expected a number");
+    *ret = json_object();
+    json_set(*ret, validation ? "validation_metrics" : "avg_metrics",
+             avg ? json_incref(avg) : json_object());
+    if (json_array_size(batches))
+        json_set(*ret, "batch_metrics", json_incref(batches));
+    return 0;
+}
+
+/* The trial of body and path must be one, and its run the token's. */
+static int metrics_owner(const struct http_req *req, int64_t trial_id, struct metrics_body *b,
+                         struct det_err *err)
+{
+    if (b->trial_id && b->trial_id != trial_id)
+        return det_fail(err, DET_EINVAL, "metrics.trialId: %" PRId64 " is not the path's %" PRId64,
+                        b->trial_id, trial_id);
+    if (b->steps < 0)
+        return det_fail(err, DET_EINVAL, "metrics.stepsCompleted: must not be negative");
+    if (req->who.kind != WHO_ALLOC)
+        return 0;
+    if (!b->run_id)
+        b->run_id = req->who.run_id;
+    if (b->run_id != req->who.run_id)
+        return det_fail(err, DET_ESTALE, "invalid run id, %" PRId64 " is reported and %" PRId64
+                        " is the token's", b->run_id, req->who.run_id);
+    return 0;
+}
+
+static int report(struct shell *sh, struct http_req *req, int64_t trial_id, const json_t *j,
+                  const char *where, const char *group, struct det_err *err)
+{
+    struct metrics_body b = {0};
+    json_t *stored = NULL;
+    int rc = wire_decode(j, where, metrics_fields, DET_ARRAY_LEN(metrics_fields), &b, err);
+    if (rc == 0)
+        rc = metrics_owner(req, trial_id, &b, err);
+    if (rc == 0)
+        rc = group_check(group, err);
+    if (rc == 0)
+        rc = metrics_stored(b.metrics, group, &stored, err);
+    if (rc < 0)
+        return rc;
+    det_cleanup(freep) char *text = json_text(stored);
+    json_decref(stored);
+    struct db_metrics_report r = {.trial_id = trial_id, .run_id = b.run_id, .steps = b.steps,
+                                  .group = group, .metrics = text, .time_us = clk_wall_us()};
+    db_report_metrics(sh->db, &r, api_reply_done, req);
+    return 0;
+}
+
+/* member NULL: the body is the TrialMetrics itself. */
+static void post(struct shell *sh, struct http_req *req, const char *member, const char *group)
+{
+    struct det_err err;
+    int64_t id;
+    if (!api_id(req, "trialId", &id) || !api_own_trial(req, id))
+        return;
+    JSON_OWN body = api_body(req);
+    if (!body)
+        return;
+    const json_t *metrics = member ? wire_get(body, member) : body;
+    const json_t *named = group ? NULL : wire_get(body, "group");
+    if (!group)
+        group = json_is_string(named) ? json_string_value(named) : "";
+    if (report(sh, req, id, metrics, member ? member : "", group, &err) < 0)
+        http_fail_err(req, &err);
+}
+
+void api_post_metrics(struct shell *sh, struct http_req *req)
+{
+    post(sh, req, "metrics", NULL);
+}
+
+void api_post_training_metrics(struct shell *sh, struct http_req *req)
+{
+    post(sh, req, NULL, "training");
+}
+
+void api_post_validation_metrics(struct shell *sh, struct http_req *req)
+{
+    post(sh, req, NULL, "validation");
+}
