@@ -2,8 +2,8 @@
  * back, and because canonical text must not depend on a library's version. */
 #include "json.h"
 
-#include <float.h>
-#include <math.h>
+#include "numtext.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,20 +11,16 @@ enum { PRETTY = 1, SORTED = 2 };
 
 static void write_value(struct buf *out, const json_t *j, unsigned flags, int depth);
 
-static void write_real(struct buf *out, double v)
+void json_write_finite(struct buf *out, double v)
 {
-    char text[32];
-    /* 15 digits give back every decimal of up to 15; below the normal range fewer may do. */
-    int digits = fabs(v) < DBL_MIN ? 1 : 15;
-    do
-        snprintf(text, sizeof text, "%.*g", digits, v);
-    while (digits++ < 17 && strtod(text, NULL) != v);
+    char text[NUMTEXT_MAX];
+    numtext(v, text);
     buf_add_str(out, text);
     if (!strpbrk(text, ".en"))
         buf_add_str(out, ".0"); /* so that it is read back as a real */
 }
 
-static void write_string(struct buf *out, const char *s, size_t n)
+void json_write_string(struct buf *out, const char *s, size_t n)
 {
     buf_add_ch(out, '"');
     size_t from = 0;
@@ -70,7 +66,7 @@ static void write_member(struct buf *out, const char *key, const json_t *v, unsi
                          int depth)
 {
     line_break(out, flags, depth);
-    write_string(out, key, strlen(key));
+    json_write_string(out, key, strlen(key));
     buf_add_str(out, flags & PRETTY ? ": " : ":");
     write_value(out, v, flags, depth);
 }
@@ -110,13 +106,13 @@ static void write_value(struct buf *out, const json_t *j, unsigned flags, int de
         write_array(out, j, flags, depth);
         break;
     case JSON_STRING:
-        write_string(out, json_string_value(j), json_string_length(j));
+        json_write_string(out, json_string_value(j), json_string_length(j));
         break;
     case JSON_INTEGER:
         buf_addf(out, "%lld", (long long)json_integer_value(j));
         break;
     case JSON_REAL:
-        write_real(out, json_real_value(j));
+        json_write_finite(out, json_real_value(j));
         break;
     default:
         buf_add_str(out, json_is_true(j) ? "true" : json_is_false(j) ? "false" : "null");

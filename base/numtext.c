@@ -1,0 +1,118 @@
+#include "numtext.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Any double, by trying; a report of metrics would spend most of its time here. */
+static size_t by_trying(double v, char out[NUMTEXT_MAX])
+{
+    /* 15 digits give back every decimal of up to 15; below the normal range fewer may do. */
+    int digits = fabs(v) < DBL_MIN ? 1 : 15, n;
+    do
+        n = snprintf(out, NUMTEXT_MAX, "%.*g", digits, v);
+    while (digits++ < 17 && strtod(out, NULL) != v);
+    return (size_t)n;
+}
+
+#if LDBL_MANT_DIG == 64
+/*
+ * The same text for 1e-4 <= v < 1e15 with one multiplication and one division for each try. Powers of ten
+ * up to 10^27 are exact in a 64-bit mantissa, so v * 10^k and m / 10^k are each off by half a unit in the
+ * last of 64 bits, and no more. Where that could change the result (a decimal digit near a tie, a
+ * quotient near the middle between two doubles) the answer is "do not know".
+ */
+static const long double powers[] = {
+    1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
+    1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
+    1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+
+enum answer { NO, YES, UNKNOWN };
+
+/* Does m / 10^k, correctly rounded, give v? */
+static enum answer reads_back(uint64_t m, int k, double v)
+{
+    union {
+        long double value;
+        uint64_t mantissa; /* the first 8 of its bytes */
+    } q = {.value = (long double)m / powers[k]};
+    unsigned below = q.mantissa & 0x7ff; /* the 11 bits that a double does not have */
+    if (below >= 0x3ff && below <= 0x401)
+        return UNKNOWN;
+    return (double)q.value == v ? YES : NO;
+}
+
+static enum answer try_digits(double v, int k, uint64_t *ret)
+{
+    long double scaled = (long double)v * powers[k], whole = floorl(scaled);
+    double rest = (double)(scaled - whole);
+    if (fabs(rest - 0.5) < 0.02)
+        return UNKNOWN;
+    *ret = (uint64_t)whole + (rest > 0.5);
+    return reads_back(*ret, k, v);
+}
+
+/* m * 10^-k, 1e-4 <= it < 1e15, without trailing zeros and exponent. */
+static size_t put(uint64_t m, int k, char *out)
+{
+    char digits[24];
+    int n = 0, len = 0;
+    while (k > 0 && m % 10 == 0) {
+        m /= 10;
+        k--;
+    }
+    for (; m; m /= 10)
+        digits[n++] = (char)('0' + m % 10);
+    while (n <= k)
+        digits[n++] = '0';
+    for (int i = n; i-- > 0;) {
+        out[len++] = digits[i];
+        if (i == k && k > 0)
+            out[len++] = '.';
+    }
+    out[len] = 0;
+    return (size_t)len;
+}
+
+static size_t fast(double v, char *out)
+{
+    int exponent = 0; /* v < 10^exponent */
+    if (!(v >= 1e-4 && v < 1e15))
+        return 0;
+    while (exponent < 15 && v >= (double)powers[exponent])
+        exponent++;
+    while (exponent > -4 && v < 1e-3 * (double)powers[exponent + 2])
+        exponent--;
+    for (int digits = 15; digits <= 17; digits++) {
+        int k = digits - exponent;
+        uint64_t m = 0;
+        if (k < 0 || k > 27)
+            return 0;
+        enum answer a = try_digits(v, k, &m);
+        if (a == UNKNOWN)
+            return 0;
+        if (a == YES)
+            return put(m, k, out);
+    }
+    return 0;
+}
+#else
+static size_t fast(double v, char *out)
+{
+    (void)v, (void)out;
+    return 0;
+}
+#endif
+
+size_t numtext(double v, char out[NUMTEXT_MAX])
+{
+    if (v == 0)
+        return by_trying(v, out);
+    out[0] = '-';
+    int negative = v < 0;
+    size_t n = fast(fabs(v), out + negative);
+    return n ? n + (size_t)negative : by_trying(v, out);
+}

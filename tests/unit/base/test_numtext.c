@@ -1,0 +1,61 @@
+/* Shortest doubles: the fast way gives what trying gives. */
+#include "numtext.h"
+#include "rng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check(double v)
+{
+    char got[NUMTEXT_MAX], want[64];
+    int digits = fabs(v) < DBL_MIN ? 1 : 15;
+    do
+        snprintf(want, sizeof want, "%.*g", digits, v);
+    while (digits++ < 17 && strtod(want, NULL) != v);
+    assert_int_equal(numtext(v, got), strlen(got));
+    assert_string_equal(got, want);
+}
+
+static void edges(void **state)
+{
+    static const double v[] = {
+        0, 1, 10, 100, 0.1, 0.5, 0.001, 1e-4, 9.999e-5, 9.9999999999999991e-5, 1e14, 1e15, 1e16,
+        999999999999999.9, 123456789012345678.0, 99.99999999999999, 9.999999999999998,
+        0.99999999999999989, 5e-324, DBL_MIN, DBL_MAX, 0.1f, 0.3f, 1.0 / 3, 2.0 / 3, 4.35, 0.000123};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        check(v[i]);
+        check(-v[i]);
+    }
+}
+
+static void many(void **state)
+{
+    struct mt19937 r;
+    mt19937_seed(&r, 7);
+    for (int i = 0; i < 200000; i++) {
+        double v;
+        uint64_t bits = (uint64_t)mt19937_u32(&r) << 32 | mt19937_u32(&r);
+        memcpy(&v, &bits, sizeof v);
+        if (isfinite(v))
+            check(v);
+        check((float)mt19937_double(&r));
+        check(mt19937_double(&r) * pow(10, (int)(mt19937_u32(&r) % 22) - 6));
+        check((double)(mt19937_u32(&r) % 100000) / 1000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(edges), cmocka_unit_test(many)};
+    return cmocka_run_group_tests_name("numtext", tests, NULL, NULL);
+}
