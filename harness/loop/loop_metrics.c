@@ -38,16 +38,24 @@ static void grow(struct loop_metrics *m)
     m->cap = cap;
 }
 
+/* A name as it is kept: valid UTF-8 of bounded length. NULL when it is so already, else the caller's. */
+static char *mended(const char *name)
+{
+    size_t n = 0;
+    while (n <= LOOP_METRIC_NAME_MAX && name[n] > 0)
+        n++;
+    if (n <= LOOP_METRIC_NAME_MAX && name[n] == 0)
+        return NULL; /* short and ASCII: nearly always */
+    JSON_OWN s = json_lossy(name, strnlen(name, LOOP_METRIC_NAME_MAX));
+    return det_strdup(json_string_value(s));
+}
+
 /* The entry of `name`. A cleared table is filled again in the same order as a rule, so the next unused
  * entry usually has the name already. */
 static struct loop_metric *entry(struct loop_metrics *m, const char *name)
 {
-    char cut[LOOP_METRIC_NAME_MAX + 1];
-    if (strnlen(name, sizeof cut) == sizeof cut) {
-        memcpy(cut, name, LOOP_METRIC_NAME_MAX);
-        cut[LOOP_METRIC_NAME_MAX] = 0;
-        name = cut;
-    }
+    det_cleanup(freep) char *better = mended(name);
+    name = better ? better : name;
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->v[i].name, name) == 0) {
             drop_json(&m->v[i]);
@@ -154,6 +162,44 @@ json_t *loop_metrics_to_json(const struct loop_metrics *m)
     for (size_t i = 0; i < m->n; i++)
         json_set(o, m->v[i].name, metric_to_json(&m->v[i]));
     return o;
+}
+
+static void write_number(struct buf *out, double v)
+{
+    if (v - v == 0)
+        json_write_finite(out, v);
+    else
+        buf_add_str(out, v != v ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+}
+
+static void write_metric(struct buf *out, const struct loop_metric *x)
+{
+    switch (x->kind) {
+    case LOOP_METRIC_NONE: buf_add_str(out, "null"); return;
+    case LOOP_METRIC_F64: write_number(out, x->f64); return;
+    case LOOP_METRIC_JSON: json_write(out, x->json); return;
+    case LOOP_METRIC_ARRAY: break;
+    }
+    buf_add_ch(out, '[');
+    for (size_t i = 0; i < x->n; i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        write_number(out, x->array[i]);
+    }
+    buf_add_ch(out, ']');
+}
+
+void loop_metrics_write(struct buf *out, const struct loop_metrics *m)
+{
+    buf_add_ch(out, '{');
+    for (size_t i = 0; i < m->n; i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        json_write_string(out, m->v[i].name, strlen(m->v[i].name));
+        buf_add_ch(out, ':');
+        write_metric(out, &m->v[i]);
+    }
+    buf_add_ch(out, '}');
 }
 
 /* The three doubles that JSON cannot hold come back as what they were. */

@@ -24,14 +24,15 @@ int loop_report_status(struct loop *l, const char *state, struct det_err *err)
     return post_trial(l, "runner/metadata", json_make("{s:s}", "state", state), err);
 }
 
-static json_t *rows_to_json(const struct loop_metrics *rows, size_t n)
+static void write_rows(struct buf *out, const struct loop_metrics *rows, size_t n)
 {
-    if (!rows)
-        return json_null();
-    json_t *a = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(a, loop_metrics_to_json(&rows[i]));
-    return a;
+    buf_add_str(out, rows ? "[" : "null");
+    for (size_t i = 0; rows && i < n; i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        loop_metrics_write(out, &rows[i]);
+    }
+    buf_add_str(out, rows ? "]" : "");
 }
 
 static void tell_observer(struct loop *l, const char *group, const struct loop_metrics *m)
@@ -51,12 +52,17 @@ int loop_report_metrics(struct loop *l, const char *group, const struct loop_met
     tell_observer(l, group, metrics);
     if (!l->reporter)
         return 0;
-    json_t *both = json_make("{s:o, s:o}", "avgMetrics", loop_metrics_to_json(metrics),
-                             "batchMetrics", rows_to_json(rows, n));
-    json_t *m = json_make("{s:o, s:I, s:I, s:I}", "metrics", both, "stepsCompleted",
-                          (json_int_t)l->state.batches_trained, "trialId",
-                          (json_int_t)l->c->trial_id, "trialRunId", (json_int_t)l->c->run_id);
-    return post_trial(l, "metrics", json_make("{s:s, s:o}", "group", group, "metrics", m), err);
+    det_cleanup(buf_finish) struct buf body = BUF_INIT; /* as text: there may be very many rows */
+    det_cleanup(freep) char *path =
+        det_asprintf("/api/v1/trials/%lld/metrics", (long long)l->c->trial_id);
+    buf_addf(&body, "{\"group\":\"%s\",\"metrics\":{\"metrics\":{\"avgMetrics\":", group);
+    loop_metrics_write(&body, metrics);
+    buf_add_str(&body, ",\"batchMetrics\":");
+    write_rows(&body, rows, n);
+    buf_addf(&body, "},\"stepsCompleted\":%lld,\"trialId\":%lld,\"trialRunId\":%lld}}",
+             (long long)l->state.batches_trained, (long long)l->c->trial_id,
+             (long long)l->c->run_id);
+    return reporter_post_text(l->reporter, path, buf_str(&body), err);
 }
 
 static double units_done(const struct loop *l)

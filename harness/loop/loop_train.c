@@ -155,10 +155,13 @@ static int run_workload(struct loop *l, bool marks[B_COUNT], struct det_err *err
 
 static void rows_pack(const struct loop_rows *rows, struct buf *out)
 {
-    JSON_OWN a = json_array();
-    for (size_t i = 0; i < rows->n; i++)
-        json_array_append_new(a, loop_metrics_to_json(&rows->v[i]));
-    json_write(out, a);
+    buf_add_ch(out, '[');
+    for (size_t i = 0; i < rows->n; i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        loop_metrics_write(out, &rows->v[i]);
+    }
+    buf_add_ch(out, ']');
 }
 
 static int rows_unpack(const struct comm_blobs *all, int rank, size_t n, struct loop_rows *ret,

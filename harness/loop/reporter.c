@@ -233,10 +233,8 @@ int reporter_failed(struct reporter *r, struct det_err *err)
     return code;
 }
 
-int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err)
+int reporter_post_text(struct reporter *r, const char *path, const char *text, struct det_err *err)
 {
-    JSON_OWN own = body;
-    det_cleanup(freep) char *text = own ? json_text(own) : NULL;
     char seq[64];
     int rc = reporter_failed(r, err);
     if (rc < 0)
@@ -248,6 +246,13 @@ int reporter_post(struct reporter *r, const char *path, json_t *body, struct det
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
     return rc;
+}
+
+int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err)
+{
+    JSON_OWN own = body;
+    det_cleanup(freep) char *text = own ? json_text(own) : NULL;
+    return reporter_post_text(r, path, text, err);
 }
 
 int reporter_flush(struct reporter *r, struct det_err *err)

@@ -25,6 +25,8 @@ void reporter_close(struct reporter *r, int linger_ms);
 
 /* A POST; `body` is taken. DET_EIO (full disk), DET_ETOOBIG; or why reporting has ended. */
 int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err);
+/* The same with JSON text, borrowed; NULL: no body. */
+int reporter_post_text(struct reporter *r, const char *path, const char *text, struct det_err *err);
 /* 0 while all is well; DET_ESTALE or what the master refused. Cheap: one atomic load. */
 int reporter_failed(struct reporter *r, struct det_err *err);
 /* Waits until everything posted so far has arrived. */
