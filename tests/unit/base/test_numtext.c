@@ -22,7 +22,8 @@ static void check(double v)
     do
         snprintf(want, sizeof want, "%.*g", digits, v);
     while (digits++ < 17 && strtod(want, NULL) != v);
-    assert_int_equal(numtext(v, got), strlen(got));
+    size_t n = numtext(v, got);
+    assert_int_equal(n, strlen(got));
     assert_string_equal(got, want);
 }
 
