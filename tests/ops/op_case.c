@@ -228,6 +228,8 @@ const struct op_case op_cases[] = {
     {"linear", "no bias", {IN(5, 7), IN(3, 7)}, linear_no_bias},
     {"linear", "3 dimensions", {IN(2, 3, 7), IN(4, 7), IN(4)}, linear},
     {"linear", "large", {IN(33, 700), IN(65, 700), IN(65)}, linear},
+    {"linear", "large enough to reorder", {IN(65, 700), IN(97, 700), IN(97)}, linear},
+    {"linear", "the same without bias", {IN(65, 700), IN(97, 700)}, linear_no_bias},
     {"conv2d", "1 channel", {IN(2, 1, 7, 6), IN(4, 1, 3, 3), IN(4)}, conv},
     {"conv2d", "3 to 5, no bias", {IN(2, 3, 5, 7), IN(5, 3, 3, 3)}, conv_no_bias},
     {"conv2d", "stride", {IN(2, 3, 9, 8), IN(6, 3, 5, 5), IN(6)}, conv_stride},

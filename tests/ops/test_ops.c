@@ -215,7 +215,7 @@ static void test_gradients_by_differences(void **state)
     for (int i = 0; i < op_cases_n; i++) {
         const struct op_case *c = &op_cases[i];
         det_cleanup(result_finish) struct result r = {0};
-        if (strcmp(c->what, "large") == 0) /* the small ones say the same */
+        if (strncmp(c->what, "large", 5) == 0) /* the small ones say the same */
             continue;
         run(ref, c, &r);
         for (int k = 0; k < CASE_INPUTS_MAX; k++)

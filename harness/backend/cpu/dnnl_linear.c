@@ -1,8 +1,12 @@
-/* y = x w^T + b and its gradients by oneDNN's sgemm (row-major), the bias by a loop of our own. */
+/*
+ * y = x w^T + b and its gradients by oneDNN: its sgemm (row-major), and for a large forward product
+ * the primitive that reorders the weights.
+ */
 #include <dnnl.h>
 #include <string.h>
 
 #include "dnnl_prim.h"
+#include "mem.h"
 #include "ref.h"
 
 /* How a product is laid out: C [m, n] = op(A) op(B), with the leading dimensions of A and B. */
@@ -19,12 +23,83 @@ static int gemm(const struct gemm *g, const float *a, const float *b, float beta
                       "sgemm", err);
 }
 
+/* From this many multiplications on, reordering the weights for the better kernel pays. */
+#define LARGE ((int64_t)1 << 22)
+
+static void pd_destroy(dnnl_primitive_desc_t *pd)
+{
+    dnnl_primitive_desc_destroy(*pd);
+}
+
+/* The tensors of an inner product: x, weights (the caller's order; "choose"), bias, y. */
+struct product {
+    dnnl_memory_desc_t x, w, w_any, b, y;
+};
+
+static int product_describe(const struct prim_key *k, struct product *v, struct det_err *err)
+{
+    dnnl_dims_t x = {k->x[0], k->x[1]}, w = {k->w[0], k->w[1]}, y = {k->x[0], k->w[0]};
+    dnnl_dims_t b = {k->w[0]};
+    dnnl_status_t st = dnnl_memory_desc_init_by_tag(&v->x, 2, x, dnnl_f32, dnnl_ab);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->w, 2, w, dnnl_f32, dnnl_ab);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->w_any, 2, w, dnnl_f32, dnnl_format_tag_any);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->b, 1, b, dnnl_f32, dnnl_x);
+    if (st == dnnl_success)
+        st = dnnl_memory_desc_init_by_tag(&v->y, 2, y, dnnl_f32, dnnl_ab);
+    return prim_check(st, "describe a product's tensors", err);
+}
+
+static int make_product(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
+                        struct det_err *err)
+{
+    det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
+    dnnl_inner_product_desc_t d;
+    struct product v;
+    int rc = product_describe(k, &v, err);
+    if (rc < 0)
+        return rc;
+    dnnl_status_t st = dnnl_inner_product_forward_desc_init(&d, dnnl_forward_training, &v.x,
+                                                            &v.w_any, k->bias ? &v.b : NULL, &v.y);
+    if (st == dnnl_success)
+        st = dnnl_primitive_desc_create(&pd, &d, NULL, prim_cache_engine(cache), NULL);
+    if (st != dnnl_success)
+        return prim_check(st, "describe a product", err);
+    const struct prim_arg_spec specs[] = {
+        {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, v.w, false},
+        {DNNL_ARG_DST, dnnl_query_dst_md, v.y, true},
+        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, v.b, false},
+    };
+    return prim_build(cache, p, pd, specs, k->bias ? 4 : 3, err);
+}
+
+static int large_linear(struct prim_cache *cache, const struct det_call *c, struct det_err *err)
+{
+    struct prim_key k;
+    struct prim *p;
+    memset(&k, 0, sizeof k);
+    k.kernel = (int32_t)c->kernel;
+    k.bias = c->in[2] != NULL;
+    memcpy(k.x, c->in[0]->dims, 2 * sizeof *k.x);
+    memcpy(k.w, c->in[1]->dims, 2 * sizeof *k.w);
+    int rc = prim_get(cache, &k, make_product, &p, err);
+    if (rc < 0)
+        return rc;
+    void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data,
+                    c->in[2] ? c->in[2]->data : NULL};
+    return prim_run(cache, p, data, err);
+}
+
 int cpu_linear(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    (void)s;
     int64_t m = c->in[0]->dims[0], k = c->in[0]->dims[1], n = c->in[1]->dims[0];
     const float *b = in_f32(c, 2);
     float *y = out_f32(c, 0);
+    if (m * n * k >= LARGE)
+        return large_linear(cpu_device(s)->prims, c, err);
     for (int64_t i = 0; b && i < m; i++)
         memcpy(y + i * n, b, (size_t)n * sizeof *y);
     const struct gemm g = {'N', 'T', m, n, k, k, k};
