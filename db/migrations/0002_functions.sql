@@ -43,11 +43,12 @@ BEGIN
     IF old->'sum' IS NULL THEN
         RETURN jsonb_build_object('type', 'number', 'count', n, 'min', x, 'max', x, 'sum', x, 'mean', x, 'last', v);
     END IF;
-    BEGIN
-        total := (old->>'sum')::double precision + x;
-    EXCEPTION WHEN numeric_value_out_of_range THEN
-        total := sign(x) * 1.7e308;
-    END;
+    total := (old->>'sum')::double precision;
+    IF abs(total) > 8e307 OR abs(x) > 8e307 THEN
+        total := sign(x) * 1.7e308; -- near the end of the range: better a wrong sum than a refused report
+    ELSE
+        total := total + x;
+    END IF;
     RETURN jsonb_build_object('type', 'number', 'count', n,
         'min', least((old->>'min')::double precision, x), 'max', greatest((old->>'max')::double precision, x),
         'sum', total, 'mean', total / n, 'last', v);

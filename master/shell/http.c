@@ -27,7 +27,7 @@ static void conn_link(struct http *h, struct http_conn *c)
     h->conns = c;
 }
 
-void http_conn_free(struct http_conn *c)
+static void conn_unlink(struct http_conn *c)
 {
     if (c->prev)
         c->prev->next = c->next;
@@ -35,6 +35,10 @@ void http_conn_free(struct http_conn *c)
         c->http->conns = c->next;
     if (c->next)
         c->next->prev = c->prev;
+}
+
+static void conn_free(struct http_conn *c)
+{
     while (c->chunks) {
         struct http_chunk *k = c->chunks;
         c->chunks = k->next;
@@ -52,8 +56,11 @@ void http_conn_free(struct http_conn *c)
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
 {
     struct http *h = c->http;
-    if (c->state == CONN_ANSWERED || c->state == CONN_QUEUED) {
-        MHD_destroy_response(r); /* the server answered in its place while stopping */
+    if (c->forced) { /* the server answered in the handler's place while stopping */
+        MHD_destroy_response(r);
+        c->forced = false;
+        if (!c->mhd)
+            conn_free(c);
         return;
     }
     c->response = r;
@@ -212,9 +219,13 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
                          enum MHD_RequestTerminationCode why)
 {
     struct http_conn *c = *con_cls;
-    if (c)
-        http_conn_free(c);
     *con_cls = NULL;
+    if (!c)
+        return;
+    conn_unlink(c);
+    c->mhd = NULL;
+    if (!c->forced) /* else its handler still holds the request, and frees it by answering */
+        conn_free(c);
 }
 
 /* A peer that vanished is noticed by what it does not acknowledge: agents' links send every 2 s. */
@@ -382,9 +393,12 @@ static void on_handle_closed(uv_handle_t *u)
 /* Past the grace, what no handler answered is answered here. */
 static void force_answers(struct http *h)
 {
-    for (struct http_conn *c = h->conns; c; c = c->next)
-        if (c->state == CONN_PENDING)
-            http_fail(&c->req, DET_EUNAVAIL, "the master is stopping");
+    for (struct http_conn *c = h->conns; c; c = c->next) {
+        if (c->state != CONN_PENDING)
+            continue;
+        http_fail(&c->req, DET_EUNAVAIL, "the master is stopping");
+        c->forced = true;
+    }
     http_streams_abort(h);
 }
 

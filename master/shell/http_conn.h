@@ -33,6 +33,7 @@ struct http_conn {
     struct http_pair *query;
     size_t query_n, body_max;
     bool query_parsed, started, api;
+    bool forced;                   /* answered by http_close; the handler has yet to answer */
     struct det_err early;          /* refused before the body was read; code 0: no */
     int early_status;
     struct MHD_Response *response;
@@ -63,7 +64,6 @@ struct http {
 void http_kick(struct http *h);
 /* Hands the answer over: queued now or when libmicrohttpd calls again. Takes r. */
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r);
-void http_conn_free(struct http_conn *c);
 /* Wakes every stream because the server stops. */
 void http_streams_wake(struct http *h);
 /* Cuts every stream off: libmicrohttpd must not be stopped with a suspended connection. */

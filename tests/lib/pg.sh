@@ -26,7 +26,7 @@ pg_template() { # prints the template's path, making it first when absent
         flock 9
         if [ ! -e "$dir/ready" ]; then
             rm -rf "$dir" && mkdir -p "$dir" && pg_own "$dir" || exit 1
-            pg_as "$bin/initdb" -D "$dir/data" -U det --auth=trust -E UTF8 --locale=C.UTF-8 --no-sync \
+            cd / && pg_as "$bin/initdb" -D "$dir/data" -U det --auth=trust -E UTF8 --locale=C.UTF-8 --no-sync \
                 >"$dir.log" 2>&1 || { cat "$dir.log" >&2; exit 1; }
             touch "$dir/ready"
         fi
@@ -39,9 +39,9 @@ pg_uri() { echo "host=$1 user=det dbname=postgres"; }
 pg_launch() { # DIR with a data directory: starts the server and waits until it answers
     local dir=$1 bin
     bin=$(pg_bin) || return 1
-    # shellcheck disable=SC2016
-    pg_as sh -c 'cd / && exec "$0" -D "$1/data" -c listen_addresses= -c unix_socket_directories="$1" \
-        -c max_connections=60 -c shared_buffers=64MB >>"$1/log" 2>&1' "$bin/postgres" "$dir" &
+    # The subshell's own descriptors go to the log too: a pipe held open would keep its reader waiting.
+    (cd / && pg_as "$bin/postgres" -D "$dir/data" -c listen_addresses= -c unix_socket_directories="$dir" \
+        -c max_connections=60 -c shared_buffers=64MB) >>"$dir/log" 2>&1 </dev/null &
     local pid=$! n
     for n in $(seq 500); do
         "$bin/pg_isready" -q -h "$dir" -U det && echo "$pid" >"$dir/launcher" && return 0
@@ -56,7 +56,7 @@ pg_start() { # DIR: makes it (when new) and starts a server there
     local dir=$1 from
     if [ ! -d "$dir/data" ]; then
         from=$(pg_template) || return 1
-        mkdir -p "$dir" && cp -a "$from" "$dir/data" && chmod 0755 "$dir" && pg_own "$dir"
+        mkdir -p "$dir" && cp -a "$from" "$dir/data" && chmod 0755 "$dir" && : >"$dir/log" && pg_own "$dir"
     fi
     pg_launch "$dir"
 }
