@@ -72,6 +72,8 @@ struct trial *trial_create(struct core *c, struct exp *e, const struct search_op
 
 void trial_free(struct trial *t)
 {
+    if (!t)
+        return;
     json_decref(t->hparams);
     free(t->task_id);
     free(t->warm_start);

@@ -1,0 +1,142 @@
+/* What people do. */
+#include "sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int64_t some_exp(struct sim *m)
+{
+    int64_t *ids, id = 0;
+    size_t n = core_jobs(m->core, NULL, &ids);
+    if (n)
+        id = ids[sim_random(m, n)];
+    free(ids);
+    return id;
+}
+
+static void post(struct sim *m, struct core_event ev)
+{
+    master_post(m, &ev, (struct waiter){.token = ++m->next_token, .agent = -1});
+}
+
+static json_t *searcher(struct sim *m)
+{
+    int64_t length = 20 + (int64_t)sim_random(m, 200);
+    switch (sim_random(m, 3)) {
+    case 0:
+        return json_make("{s:s, s:{s:I}}", "name", "single", "max_length", "batches", length);
+    case 1:
+        return json_make("{s:s, s:{s:I}, s:i, s:i}", "name", "random", "max_length", "batches", length,
+                         "max_trials", 1 + (int)sim_random(m, 20), "max_concurrent_trials",
+                         (int)sim_random(m, 8));
+    default:
+        return json_make("{s:s, s:I, s:i}", "name", "grid", "max_length", length,
+                         "max_concurrent_trials", (int)sim_random(m, 6));
+    }
+}
+
+static void create(struct sim *m)
+{
+    static const int sizes[] = {0, 1, 1, 1, 1, 2, 2, 3, 4, 8};
+    char job[40];
+    snprintf(job, sizeof job, "00000000-0000-4000-8000-%012llx", (unsigned long long)++m->exps_made);
+    JSON_OWN config = json_make(
+        "{s:s, s:s, s:i, s:{s:I}, s:{s:{s:s, s:f, s:f, s:i}, s:{s:s, s:[i, i]}}, s:{s:i, s:f}}", "name",
+        "sim", "entrypoint", "m:T", "max_restarts", (int)sim_random(m, 6), "reproducibility",
+        "experiment_seed", (json_int_t)sim_random(m, 1 << 30), "hyperparameters", "x", "type", "double",
+        "minval", 0.0, "maxval", 1.0, "count", 3, "y", "type", "categorical", "vals", 1, 2, "resources",
+        "slots_per_trial", sizes[sim_random(m, DET_ARRAY_LEN(sizes))], "weight",
+        1.0 + (double)sim_random(m, 3));
+    json_object_set_new(json_object_get(config, "hyperparameters"), "y",
+                        json_make("{s:s, s:[i, i]}", "type", "categorical", "vals", 1, 2));
+    json_set(config, "searcher", searcher(m));
+    if (sim_random(m, 8) == 0)
+        json_set(json_obj(config, "resources"), "max_slots", json_integer((json_int_t)sim_random(m, 6) + 1));
+    struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
+    ev.create = (struct core_create){.job_id = job, .owner_id = 1, .project_id = 1, .config = config,
+                                     .activate = sim_random(m, 5) != 0};
+    post(m, ev);
+}
+
+static void set_agent(struct sim *m, bool enabled)
+{
+    struct host *h = &m->hosts[sim_random(m, (uint64_t)m->hosts_n)];
+    struct core_event ev = {.kind = CORE_EV_AGENT_SET};
+    ev.agent_set = (struct core_agent_set){.agent_id = h->id, .enabled = enabled,
+                                           .drain = sim_random(m, 2),
+                                           .slot = (int)sim_random(m, (uint64_t)h->slots + 1) - 1};
+    post(m, ev);
+}
+
+static void delete(struct sim *m)
+{
+    if (!m->store.exps.n)
+        return;
+    const struct stored_exp *e = m->store.exps.v[sim_random(m, m->store.exps.n)];
+    if (!exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETED)
+        return;
+    JSON_OWN config = json_parse(e->r.config, strlen(e->r.config), NULL);
+    JSON_OWN uuids = sim_random(m, 2) ? json_array() : json_make("[s]", "u");
+    struct core_event ev = {.kind = sim_random(m, 3) ? CORE_EV_EXP_DELETE : CORE_EV_EXP_GC};
+    ev.gc = (struct core_gc){.exp_id = e->r.id, .owner_id = 1, .job_id = e->r.job_id,
+                             .config = config, .uuids = uuids};
+    post(m, ev);
+}
+
+static void patch(struct sim *m)
+{
+    struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = some_exp(m)};
+    ev.patch = (struct core_patch){.has_priority = true, .priority = 1 + (int)sim_random(m, 99),
+                                   .has_weight = true, .weight = 0.5 + (double)sim_random(m, 4),
+                                   .has_max_slots = sim_random(m, 4) == 0,
+                                   .max_slots = (int64_t)sim_random(m, 9) - 1};
+    if (ev.patch.max_slots == 0)
+        ev.patch.max_slots = -1;
+    post(m, ev);
+}
+
+void user_act(struct sim *m)
+{
+    static const enum core_event_kind kinds[] = {CORE_EV_EXP_PAUSE, CORE_EV_EXP_ACTIVATE,
+                                                 CORE_EV_EXP_ACTIVATE, CORE_EV_EXP_PAUSE};
+    uint64_t dice = sim_random(m, 100);
+    int64_t *ids;
+    if (!m->core)
+        return;
+    size_t live = core_jobs(m->core, NULL, &ids);
+    free(ids);
+    if (live < 3 || (dice < 30 && live < 25))
+        create(m);
+    else if (dice < 55)
+        post(m, (struct core_event){.kind = kinds[dice % 4], .exp_id = some_exp(m)});
+    else if (dice < 60)
+        post(m, (struct core_event){.kind = CORE_EV_EXP_CANCEL, .exp_id = some_exp(m)});
+    else if (dice < 65)
+        post(m, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = some_exp(m)});
+    else if (dice < 70 && m->store.trials.n)
+        post(m, (struct core_event){.kind = CORE_EV_TRIAL_KILL,
+                                    .trial_id = 1 + (int64_t)sim_random(m, m->store.trials.n)});
+    else if (dice < 76)
+        set_agent(m, dice % 3 != 0);
+    else if (dice < 84)
+        delete(m);
+    else if (dice < 90)
+        patch(m);
+}
+
+void user_release(struct sim *m)
+{
+    int64_t *ids;
+    size_t n = m->core ? core_jobs(m->core, NULL, &ids) : 0;
+    for (int i = 0; m->core && i < m->hosts_n; i++)
+        for (int slot = -1; slot < m->hosts[i].slots; slot++) {
+            struct core_event ev = {.kind = CORE_EV_AGENT_SET};
+            ev.agent_set = (struct core_agent_set){.agent_id = m->hosts[i].id, .slot = slot,
+                                                   .enabled = true};
+            post(m, ev);
+        }
+    for (size_t i = 0; i < n; i++)
+        post(m, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = ids[i]});
+    if (m->core)
+        free(ids);
+}
