@@ -165,6 +165,39 @@ def kill(c, a):
     c.wait(exp, "STATE_CANCELED", 20)
 
 
+def outage(c, a):
+    """PostgreSQL away in the middle of a run: events wait with the agent, nothing is lost or doubled, no slot leaks."""
+    a.orders.clear()
+    exp = c.create(CONFIG, None)
+    start = a.order("start")
+    ids = {"alloc": start["alloc"], "container": start["container"]}
+    a.say(type="state", state="running", **ids)
+    trial = c.trials(exp)[0]["id"]
+    h = {"Grpc-Metadata-x-allocation-token": "Bearer " + start["task"]["token"]}
+    c.stop("pg", signal.SIGINT)
+    report = {"group": "training", "metrics": {"trialId": trial, "trialRunId": 1, "stepsCompleted": 10, "metrics": {"avgMetrics": {"loss": 2}}}}
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    conn.request("POST", f"/api/v1/trials/{trial}/metrics", json.dumps(report), h)
+    r = conn.getresponse()
+    assert r.status == 503 and r.headers["Retry-After"], r.status
+    conn.close()
+    done = a.event(type="exit", exit={"reason": "exited", "code": 1, "signal": 0, "rank": 0, "text": "boom"}, **ids)
+    wait_until(lambda: a.post([done])[0] == 503, 10, "503 for the event")
+    beats = len(a.orders)
+    wait_until(lambda: len(a.orders) > beats, 10, "a heartbeat during the outage")
+    a.orders.clear()
+    c.start_pg()
+    wait_until(lambda: a.post([done])[0] == 200, 20, "the event to be taken")
+    assert a.post([done])[0] == 200  # a repeat changes nothing
+    again = a.order("start")
+    assert again["task"]["run_id"] == 2 and len([o for o in a.orders if o["order"] == "start"]) == 1
+    assert c.trials(exp)[0]["restarts"] == 1
+    ids = {"alloc": again["alloc"], "container": again["container"]}
+    a.say(type="exit", exit={"reason": "exited", "code": 1, "signal": 0, "rank": 0, "text": "boom"}, **ids)
+    c.wait(exp, "STATE_ERROR", 20)
+    assert c.slots_free()
+
+
 def lost(c, a):
     """A link that ends is noticed at once, though nothing was being sent."""
     a.conn.sock.shutdown(2)
@@ -183,6 +216,8 @@ def main():
         print("ok one_trial, master_restart", flush=True)
         kill(c, a)
         print("ok kill", flush=True)
+        outage(c, a)
+        print("ok outage", flush=True)
         lost(c, a)
         print("ok lost", flush=True)
 
