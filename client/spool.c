@@ -116,8 +116,12 @@ static int recover(struct spool *s, uint64_t size, struct det_err *err)
         rc = read_at(s, &sent, sizeof sent, 8, err);
     if (rc < 0 || memcmp(magic, MAGIC, sizeof magic) != 0)
         return det_fail(err, DET_ECORRUPT, "%s is not a spool of reports", s->path);
-    if (sent < HEADER_BYTES || sent > size) /* a crash while shrinking: all was sent */
+    if (sent < HEADER_BYTES || sent > size) { /* a crash while shrinking: all was sent */
         sent = size;
+        rc = put_sent(s, sent, err); /* or what is appended now would seem sent at the next open */
+        if (rc < 0)
+            return rc;
+    }
     s->end = s->sent = sent;
     while (s->end < size && read_record(s, s->end, &s->current, &s->end, NULL) == 0)
         ;

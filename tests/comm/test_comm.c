@@ -11,11 +11,14 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* In a rank: a failed check ends it with the line as its exit code. */
@@ -217,6 +220,47 @@ static void wrong_secret(void **state)
     assert_int_equal(codes[1], 0);
 }
 
+/* Connects as soon as rank 0 listens and says n bytes. */
+static int say(int port, const void *p, size_t n)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (;;) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
+            return send(fd, p, n, MSG_NOSIGNAL) == (ssize_t)n ? fd : -1;
+        close(fd);
+        poll(NULL, 0, 2);
+    }
+}
+
+/* The third process knows no protocol: frames of impossible lengths, half frames, requests without a
+ * HELLO, noise. The two ranks must not notice. */
+static int with_noise(int rank, int size, int port, void *arg)
+{
+    uint32_t frames[][3] = {{2, UINT32_MAX, UINT32_MAX}, {1, 0, 1 << 20}, {3, 3, 0}, {4, 0, 4},
+                            {1, 0, 5},  {99, 0, 0}};
+    if (rank < 2)
+        return all_ops(rank, 2, port, arg);
+    for (size_t i = 0; i < DET_ARRAY_LEN(frames); i++)
+        say(port, frames[i], sizeof frames[i]);
+    unsigned seed = 1;
+    char noise[1000];
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (char)rand_r(&seed);
+    for (size_t n = 1; n < sizeof noise; n *= 3)
+        say(port, noise, n);
+    return 0; /* the connections end with the process */
+}
+
+static void noise_on_the_port(void **state)
+{
+    int codes[3];
+    ranks_run(3, with_noise, NULL, 30000, codes);
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(codes[r], 0);
+}
+
 static void nobody_there(void **state)
 {
     struct det_err err;
@@ -261,6 +305,7 @@ int main(void)
         cmocka_unit_test(hung_peer),
         cmocka_unit_test(missing_devices),
         cmocka_unit_test(wrong_secret),
+        cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(environment),
     };

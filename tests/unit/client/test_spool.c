@@ -163,6 +163,23 @@ static void shrinks(void **state)
     spool_close(s);
 }
 
+/* A crash between the two steps of shrinking: the file is short, the offset still far behind its end. */
+static void crash_while_shrinking(void **state)
+{
+    struct spool *s = open_it();
+    uint64_t far = 5000;
+    spool_close(s);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, &far, sizeof far, 8), sizeof far);
+    close(fd);
+    s = open_it();
+    append(s, 1);
+    spool_close(s);
+    s = open_it();
+    expect(s, 1);
+    spool_close(s);
+}
+
 static void in_memory(void **state)
 {
     struct spool *s = NULL;
@@ -177,7 +194,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(in_order_over_restarts), T(one_at_a_time), T(torn_end), T(flipped_bit), T(foreign_file),
-        T(shrinks), cmocka_unit_test(in_memory),
+        T(shrinks), T(crash_while_shrinking),
+        cmocka_unit_test(in_memory),
     };
     return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
 }
