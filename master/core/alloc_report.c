@@ -62,6 +62,7 @@ int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container, 
         return det_fail(err, DET_ENOENT, "container %s of allocation %s not found", container, a->id);
     if (alloc_is_ending(a) && !a->is_ready)
         return det_fail(err, DET_ESTATE, "allocation %s is ending", a->id);
+    alloc_on_state(c, k, CORE_TASK_RUNNING); /* it evidently runs, whatever its agent has yet to say */
     k->arrived = true;
     for (size_t i = 0; !a->is_ready && i < a->containers.n; i++)
         if (!a->containers.v[i]->arrived)

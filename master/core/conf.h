@@ -6,5 +6,7 @@
 
 /* Borrows config. DET_EINVAL names the key that the core cannot work with. */
 int conf_read(const json_t *config, struct conf *ret, struct det_err *err);
+/* A cap below one trial's slots would let none ever start. */
+int conf_check_max_slots(const struct conf *f, int64_t max_slots, struct det_err *err);
 
 #endif

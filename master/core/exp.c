@@ -75,6 +75,9 @@ static int check_create(struct core *c, const struct core_create *in, struct exp
     int rc = conf_read(in->config, &e->conf, err);
     if (rc < 0)
         return rc;
+    rc = conf_check_max_slots(&e->conf, e->conf.max_slots, err);
+    if (rc < 0)
+        return rc;
     rc = core_fits(c, e->conf.pool, e->conf.slots, ret_exceeded, err);
     if (rc < 0)
         return rc;

@@ -96,29 +96,42 @@ static bool make_room(struct prio *s, struct fit *f, struct alloc *wait)
     return fits;
 }
 
-/* What is ending already will be free: a request that it makes room for needs nobody else's. */
-static bool release(struct prio *s)
+/* The scratch as it will be: what can start now has, and what is ending is gone. */
+static void foresee(struct prio *s, struct fit *f)
+{
+    struct placement p = {0};
+    fit_begin(f, s->c, s->pool);
+    for (size_t i = 0; i < s->pending.list.n; i++)
+        if (fit_place(f, s->pending.list.v[i]->slots, s->pending.list.v[i]->hash, &p))
+            fit_take(f, &p);
+    vec_free(&p.nodes);
+    for (size_t i = 0; i < s->pool->placed.n; i++)
+        if (alloc_is_ending(s->pool->placed.v[i]))
+            fit_give(f, s->pool->placed.v[i]);
+}
+
+enum outlook { NOTHING, ROOM_IS_COMING, RELEASED };
+
+/* A request that what is ending makes room for needs nobody else's. */
+static enum outlook release(struct prio *s)
 {
     struct fit f;
     struct placement p = {0};
-    bool any = false;
-    fit_begin(&f, s->c, s->pool);
-    for (size_t i = 0; i < s->pool->placed.n; i++)
-        if (alloc_is_ending(s->pool->placed.v[i]))
-            fit_give(&f, s->pool->placed.v[i]);
+    enum outlook out = NOTHING;
+    foresee(s, &f);
     for (size_t i = 0; i < s->waiting.list.n; i++) {
         struct alloc *wait = s->waiting.list.v[i];
         if (fit_place(&f, wait->slots, wait->hash, &p)) {
             fit_take(&f, &p);
-            any = true;
-            continue;
-        }
-        if (!make_room(s, &f, wait))
+            out = out == NOTHING ? ROOM_IS_COMING : out;
+        } else if (make_room(s, &f, wait)) {
+            out = RELEASED;
+        } else {
             break;
-        any = true;
+        }
     }
     vec_free(&p.nodes);
-    return any;
+    return out;
 }
 
 /* Requests that do not fit now, found on the scratch. */
@@ -137,7 +150,8 @@ static void find_waiting(struct prio *s)
     vec_free(&p.nodes);
 }
 
-static void start(struct prio *s)
+/* Room that is coming for a waiting request must not be taken by what stands behind it. */
+static void start(struct prio *s, enum outlook outlook)
 {
     struct fit f;
     int held_back = -1; /* the level with a waiting request */
@@ -147,7 +161,11 @@ static void start(struct prio *s)
         bool behind = held_back >= 0 && level(s->c, a) > held_back;
         if (behind && !(s->c->o.preemption && alloc_is_preemptible(a)))
             break;
-        if (!sched_start(s->c, &f, a) && held_back < 0)
+        if (sched_start(s->c, &f, a))
+            continue;
+        if (outlook == ROOM_IS_COMING)
+            break;
+        if (held_back < 0)
             held_back = level(s->c, a);
     }
 }
@@ -158,8 +176,9 @@ static void pass(struct core *c, struct pool *pool, bool aux)
     collect(&s);
     if (c->o.preemption)
         find_waiting(&s);
-    if (s.waiting.list.n == 0 || !release(&s))
-        start(&s);
+    enum outlook outlook = s.waiting.list.n ? release(&s) : NOTHING;
+    if (outlook != RELEASED)
+        start(&s, outlook);
     vec_free(&s.pending.list);
     vec_free(&s.running.list);
     vec_free(&s.waiting.list);

@@ -155,8 +155,8 @@ static void start(struct sim *m, int agent, struct order *o)
     struct host *h = &m->hosts[agent];
     if (task_of(m, agent, o->alloc))
         return;
-    if (map_put(m->started, o->container, m))
-        sim_fail(m, "container %s of %s is started twice", o->container, o->alloc);
+    if (map_get(m->started, o->container))
+        sim_fail(m, "container %s of %s is started again", o->container, o->alloc);
     struct task *t = det_zalloc(sizeof *t);
     t->uid = ++m->next_uid;
     t->alloc = det_strdup(o->alloc);

@@ -86,7 +86,9 @@ static void send_order(struct sim *m, const char *agent, struct order o)
         return;
     }
     struct order *copy = det_memdup(&o, sizeof o);
-    sim_later(m, 1 + (int64_t)sim_random(m, 20),
+    int64_t at = m->now_ms + 1 + (int64_t)sim_random(m, 20); /* a stream keeps its order */
+    h->order_ms = at > h->order_ms ? at : h->order_ms;
+    sim_later(m, h->order_ms - m->now_ms,
               (struct msg){.kind = M_ORDER, .agent = i, .conn = h->conn, .data = copy});
 }
 

@@ -7,7 +7,7 @@
  * det-tasks die, ranks crash. Then the faults end and everything has to come to its end.
  *
  * Checked: the core's own invariants (I4 among them) after every step; I1: what a trial's store accepts
- * comes from runs that never fall, and no container is started twice; I5: each search, replayed from its
+ * comes from runs that never fall, and no container that went to work is started again; I5: each search, replayed from its
  * log, makes the trials that the rows have; a restart was only counted for a crash of the trial's own; a
  * COMPLETED trial has its last checkpoint; nothing runs and no slot is held at the end.
  */
@@ -100,6 +100,7 @@ struct host {
     int slots;
     bool alive, connected, hello_sent;
     uint64_t conn;            /* number of the connection */
+    int64_t order_ms;         /* when the last order on its way arrives */
     VEC(struct task *) tasks; /* those the master has not acknowledged the end of */
 };
 struct order {
@@ -151,7 +152,7 @@ struct sim {
     int hosts_n;
     VEC(struct msg) heap;
     struct imap *tasks;       /* uid -> task */
-    struct map *started;      /* container ids ever started */
+    struct map *started;      /* ids of containers that ever went to work */
     int64_t exps_made, tick_at;
     uint64_t trace;           /* hash of every row: equal seeds, equal traces */
 };

@@ -87,10 +87,12 @@ static bool slots_are_free(struct sim *m, const struct task *t)
 static void run_rendezvous(struct sim *m, struct task *t)
 {
     struct core_event ev = {.kind = CORE_EV_RENDEZVOUS, .alloc_id = t->alloc, .container = t->container};
-    if (t->met)
+    if (t->met) {
+        map_put(m->started, t->container, m);
         enter(m, t, t->node ? P_PASSIVE : P_OPERATION, 1 + (int64_t)sim_random(m, 50));
-    else
-        ask(m, t, ev);
+    } else if (ask(m, t, ev) && t->answer == DET_ENOENT) {
+        task_end(m, t, CORE_EXITED, 1);
+    }
 }
 
 /* Follows the chief: fails when it is gone. */
@@ -150,6 +152,15 @@ static void run_train(struct sim *m, struct task *t)
         } else {
             task_end(m, t, CORE_LOST, 0);
         }
+        return;
+    }
+    if (sim_chance(m, 2)) { /* InvalidHP, or a script that just ends: nothing more is expected */
+        struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = t->trial, .run_id = t->run};
+        ev.exit_reason = CORE_EXIT_INVALID_HP;
+        if (sim_random(m, 2))
+            master_post(m, &ev, (struct waiter){.agent = -1});
+        store_trial(&m->store, t->trial)->final = true;
+        task_end(m, t, CORE_EXITED, 0);
         return;
     }
     t->progress += 1 + (double)sim_random(m, 20);

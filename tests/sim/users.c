@@ -124,6 +124,13 @@ void user_act(struct sim *m)
         patch(m);
 }
 
+static int64_t slots_of(const struct stored_exp *e)
+{
+    JSON_OWN config = json_parse(e->r.config, strlen(e->r.config), NULL);
+    return json_int(json_obj(config, "resources"), "slots_per_trial", 1);
+}
+
+/* What was let in while no agent was there, and can never run, is given up. */
 void user_release(struct sim *m)
 {
     int64_t *ids;
@@ -135,8 +142,14 @@ void user_release(struct sim *m)
                                                    .enabled = true};
             post(m, ev);
         }
-    for (size_t i = 0; i < n; i++)
-        post(m, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = ids[i]});
+    for (size_t i = 0; i < n; i++) {
+        bool exceeded = false;
+        const struct stored_exp *e = store_exp(&m->store, ids[i]);
+        if (e && core_fits(m->core, e->r.resource_pool, slots_of(e), &exceeded, NULL) < 0)
+            post(m, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = ids[i]});
+        else
+            post(m, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = ids[i]});
+    }
     if (m->core)
         free(ids);
 }
