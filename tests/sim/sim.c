@@ -170,9 +170,8 @@ static void init(struct sim *m, uint64_t seed, int64_t events)
 }
 
 /* The decisions follow from configuration, seed and log alone. */
-static void check_search(struct sim *m, const struct stored_exp *e, const struct core_effects *unused)
+static void check_search(struct sim *m, const struct stored_exp *e)
 {
-    (void)unused;
     JSON_OWN config = json_parse(e->r.config, strlen(e->r.config), NULL);
     struct core *fresh = core_create(&m->o);
     struct core_effects fx = CORE_EFFECTS_INIT;
@@ -215,7 +214,7 @@ static void check_end(struct sim *m)
         if (!exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETING)
             sim_fail(m, "experiment %lld is left in state %s", (long long)e->r.id,
                      exp_state_text(e->r.state));
-        check_search(m, e, NULL);
+        check_search(m, e);
     }
 }
 
@@ -227,6 +226,10 @@ static bool is_quiet(const struct sim *m)
         return false;
     size_t n = core_jobs(m->core, NULL, &ids);
     free(ids);
+    struct core_agent_view v;
+    for (size_t i = 0; core_agent_at(m->core, i, &v); i++)
+        if (!v.connected || v.slots_free != v.slots)
+            return false;
     return n == 0 && !core_alloc_at(m->core, 0, &a) && imap_size(m->tasks) == 0;
 }
 
