@@ -20,10 +20,10 @@ static size_t by_trying(double v, char out[NUMTEXT_MAX])
 
 #if LDBL_MANT_DIG == 64
 /*
- * The same text for 1e-4 <= v < 1e15 with one multiplication and one division for each try. Powers of ten
- * up to 10^27 are exact in a 64-bit mantissa, so v * 10^k and m / 10^k are each off by half a unit in the
- * last of 64 bits, and no more. Where that could change the result (a decimal digit near a tie, a
- * quotient near the middle between two doubles) the answer is "do not know".
+ * The same text for 1e-4 <= v < 1e15 with one multiplication and one division for each try. Powers
+ * of ten up to 10^27 are exact in a 64-bit mantissa, so v * 10^k and m / 10^k are each off by half
+ * a unit in the last of 64 bits, and no more. Where that could change the result (a decimal digit
+ * near a tie, a quotient near the middle between two doubles) the answer is "do not know".
  */
 static const long double powers[] = {
     1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,

@@ -1,5 +1,5 @@
-/* Doubles as text: the shortest decimal that reads back to the same double, in the form of "%.*g" (what
- * Python's repr shows, but for the exponent's threshold). */
+/* Doubles as text: the shortest decimal that reads back to the same double, in the form of
+ * "%.*g" (what Python's repr shows, but for the exponent's threshold). */
 #ifndef BASE_NUMTEXT_H
 #define BASE_NUMTEXT_H
 

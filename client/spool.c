@@ -52,7 +52,8 @@ static int read_at(const struct spool *s, void *p, size_t n, uint64_t at, struct
     return 0;
 }
 
-static int write_at(const struct spool *s, const void *p, size_t n, uint64_t at, struct det_err *err)
+static int write_at(const struct spool *s, const void *p, size_t n, uint64_t at,
+                    struct det_err *err)
 {
     size_t done = 0;
     while (done < n) {
@@ -66,7 +67,8 @@ static int write_at(const struct spool *s, const void *p, size_t n, uint64_t at,
     return 0;
 }
 
-/* Reads the record at `at` into out; *ret_end is where it ends. DET_ENOENT: no whole record there. */
+/* Reads the record at `at` into out; *ret_end is where it ends. DET_ENOENT: no whole record
+ * there. */
 static int read_record(const struct spool *s, uint64_t at, struct buf *out, uint64_t *ret_end,
                        struct det_err *err)
 {

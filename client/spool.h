@@ -1,19 +1,19 @@
 /*
- * The spool of a rank's reports: a file of calls that must reach the master, in order. The rank appends
- * and sends; when it dies, whoever opens the file next (det-task) sends what was left. The file is the
- * queue: what spool_append() returned for survives kill -9 of the process (not a power failure; there is
- * no fsync, as a training loop must not wait for a disk).
+ * The spool of a rank's reports: a file of calls that must reach the master, in order. The rank
+ * appends and sends; when it dies, whoever opens the file next (det-task) sends what was left. The
+ * file is the queue: what spool_append() returned for survives kill -9 of the process (not a power
+ * failure; there is no fsync, as a training loop must not wait for a disk).
  *
- * The path is given to a rank in the environment variable DET_REPORT_SPOOL. Only one process may have it
- * open: a second one gets DET_ESTATE until the first is gone.
+ * The path is given to a rank in the environment variable DET_REPORT_SPOOL. Only one process may
+ * have it open: a second one gets DET_ESTATE until the first is gone.
  *
  * Format, little-endian. Header: "DETSPOL1", u64 offset of the first record that was not yet sent.
  * Then records: u32 bytes, u32 CRC-32C of the payload, payload; the payload is four NUL-terminated
- * strings: seq, method, path, body. A torn last record (a crash while writing) is cut off by the next
- * open. When everything was sent the file shrinks back to its header.
+ * strings: seq, method, path, body. A torn last record (a crash while writing) is cut off by the
+ * next open. When everything was sent the file shrinks back to its header.
  *
- * A record may be sent twice (a crash between the master's answer and spool_sent()), so every call that
- * is spooled must be idempotent; `seq` ("<run>.<n>", header Det-Seq) tells repeats.
+ * A record may be sent twice (a crash between the master's answer and spool_sent()), so every call
+ * that is spooled must be idempotent; `seq` ("<run>.<n>", header Det-Seq) tells repeats.
  *
  * Threads: one may append while another one sends.
  */
@@ -41,8 +41,8 @@ void spool_close(struct spool *s); /* NULL ok; the file stays */
 
 /* DET_ETOOBIG, or DET_EIO (full disk) with the path; then nothing was appended. */
 int spool_append(struct spool *s, const struct spool_record *r, struct det_err *err);
-/* The oldest record that was not sent; its strings live until the next call of spool_next(). DET_ENOENT
- * when there is none. */
+/* The oldest record that was not sent; its strings live until the next call of spool_next().
+ * DET_ENOENT when there is none. */
 int spool_next(struct spool *s, struct spool_record *ret, struct det_err *err);
 /* The record of the last spool_next() arrived. */
 int spool_sent(struct spool *s, struct det_err *err);

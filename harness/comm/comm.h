@@ -1,14 +1,15 @@
 /*
- * Collectives between the ranks of a trial, behind one table: none (one rank), gloo (TCP between hosts
- * or processes). Gradients on GPUs go through comm_device.h, which uses one of these to find its peers.
+ * Collectives between the ranks of a trial, behind one table: none (one rank), gloo (TCP between
+ * hosts or processes). Gradients on GPUs go through comm_device.h, which uses one of these to find
+ * its peers.
  *
- * Every rank calls the same functions in the same order; a call returns when this rank has its result.
- * Results are equal on all ranks, bit for bit, and the same in every run: the order of a sum depends on
- * its length and the number of ranks alone.
+ * Every rank calls the same functions in the same order; a call returns when this rank has its
+ * result. Results are equal on all ranks, bit for bit, and the same in every run: the order of a
+ * sum depends on its length and the number of ranks alone.
  *
- * A peer that dies gives DET_EPEER at once, one that stays silent for timeout_ms DET_ETIMEOUT; the text
- * names the ranks, since rank 0 keeps a connection to each and knows who is gone and who did not
- * answer. After either the communicator is dead: every later call fails the same way, and only
+ * A peer that dies gives DET_EPEER at once, one that stays silent for timeout_ms DET_ETIMEOUT; the
+ * text names the ranks, since rank 0 keeps a connection to each and knows who is gone and who did
+ * not answer. After either the communicator is dead: every later call fails the same way, and only
  * comm_close() remains. A comm belongs to one thread at a time.
  */
 #ifndef COMM_H
@@ -22,7 +23,7 @@ struct comm_options {
     int rank, size;             /* 0 <= rank < size */
     int local_rank, local_size; /* on this host */
     const char *chief_host;     /* address of rank 0's host; NULL: 127.0.0.1; borrowed */
-    const char *bind_host;      /* this host's address as peers reach it; NULL: found from the route */
+    const char *bind_host;      /* this host as peers reach it; NULL: found from the route */
     int port;                   /* where rank 0 listens for the rendezvous */
     const char *secret;         /* shared by the ranks of one run; others are refused; NULL: none */
     int timeout_ms;             /* of one collective; 0: 30,000 */
@@ -37,8 +38,9 @@ int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *e
  * DET_SESSION_TOKEN as the secret; RANK or WORLD_SIZE unset: one rank.
  * The strings are borrowed from the environment. DET_EINVAL names a bad variable. */
 int comm_options_from_env(struct comm_options *ret, struct det_err *err);
-/* Patience of the following collectives; 0: back to what comm_open() was given. For waits on work that
- * one rank does alone (a checkpoint, a whole validation). Must be called on every rank alike. */
+/* Patience of the following collectives; 0: back to what comm_open() was given. For waits on
+ * work that one rank does alone (a checkpoint, a whole validation). Must be called on every rank
+ * alike. */
 void comm_set_timeout(struct comm *c, int timeout_ms);
 void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
 

@@ -50,7 +50,8 @@ static const struct comm_device_type *find_module(struct det_err *err)
     if (!slash)
         return NULL;
     *slash = '\0';
-    static const char *const subs[] = {"", "/../comm", "/../lib/det", "/../lib/x86_64-linux-gnu/det"};
+    static const char *const subs[] = {"", "/../comm", "/../lib/det",
+                                       "/../lib/x86_64-linux-gnu/det"};
     const struct comm_device_type *t = NULL;
     for (size_t i = 0; !t && i < DET_ARRAY_LEN(subs); i++)
         t = try_module(self, subs[i], err);

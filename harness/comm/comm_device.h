@@ -1,10 +1,10 @@
 /*
  * Collectives on device memory: gradients that never leave the GPUs. NCCL is a module of its own
- * (det_comm_nccl.so, in DET_COMM_DIR, next to the executable, or in ../lib/det of it), loaded when a
- * trial runs on several GPUs; nothing else depends on CUDA.
+ * (det_comm_nccl.so, in DET_COMM_DIR, next to the executable, or in ../lib/det of it), loaded when
+ * a trial runs on several GPUs; nothing else depends on CUDA.
  *
- * Calls are put on the caller's stream and return at once; comm_device_wait() waits for the stream, and
- * only it can tell that a peer died or hangs. After such a failure the object is dead.
+ * Calls are put on the caller's stream and return at once; comm_device_wait() waits for the stream,
+ * and only it can tell that a peer died or hangs. After such a failure the object is dead.
  */
 #ifndef COMM_DEVICE_H
 #define COMM_DEVICE_H
@@ -32,8 +32,9 @@ struct comm_device_type {
 
 struct comm_device;
 
-/* Collective over `control`, which is borrowed for this call. `device` is the CUDA ordinal of this rank.
- * DET_EUNAVAIL: no module; DET_EDEVICE: NCCL's own words. All ranks succeed or all fail. */
+/* Collective over `control`, which is borrowed for this call. `device` is the CUDA ordinal of
+ * this rank. DET_EUNAVAIL: no module; DET_EDEVICE: NCCL's own words. All ranks succeed or all
+ * fail. */
 int comm_device_open(struct comm *control, int device, struct comm_device **ret,
                      struct det_err *err);
 void comm_device_close(struct comm_device *d); /* NULL ok */

@@ -1,6 +1,6 @@
 /*
- * What a transport must offer to comm.c, which does the bookkeeping (dead communicators, names of lost
- * ranks, argument checks). C and C++ both include this: the gloo transport is a C++ shim.
+ * What a transport must offer to comm.c, which does the bookkeeping (dead communicators, names of
+ * lost ranks, argument checks). C and C++ both include this: the gloo transport is a C++ shim.
  */
 #ifndef COMM_IMPL_H
 #define COMM_IMPL_H
@@ -18,7 +18,8 @@ struct comm_options;
 
 struct comm_transport {
     const char *name;
-    /* Each: 0, DET_EPEER or DET_ETIMEOUT. timeout_ms > 0 always; op counts the calls, equal on all ranks. */
+    /* Each: 0, DET_EPEER or DET_ETIMEOUT. timeout_ms > 0 always; op counts the calls, equal on
+     * all ranks. */
     int (*allreduce_sum_f32)(void *self, float *v, size_t n, uint32_t op, int timeout_ms,
                              struct det_err *err);
     int (*broadcast)(void *self, void *p, size_t n, int root, uint32_t op, int timeout_ms,
@@ -30,7 +31,8 @@ struct comm_transport {
     void (*destroy)(void *self);
 };
 
-/* Joins through the store, which is borrowed until destroy. Address: of this host, as peers reach it. */
+/* Joins through the store, which is borrowed until destroy. Address: of this host, as peers
+ * reach it. */
 int comm_gloo_open(int rank, int size, const char *address, struct comm_store *store,
                    int join_timeout_ms, const struct comm_transport **ret, void **ret_self,
                    struct det_err *err);
@@ -39,8 +41,8 @@ int comm_gloo_open(int rank, int size, const char *address, struct comm_store *s
 int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t n,
                    struct det_err *err);
 /* *ret is malloc'ed. */
-int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret, size_t *ret_n,
-                    struct det_err *err);
+int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
+                    size_t *ret_n, struct det_err *err);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* The NCCL module: comm_device_type over a non-blocking communicator, so that a peer that never comes or
- * goes away can be noticed and the communicator aborted. */
+/* The NCCL module: comm_device_type over a non-blocking communicator, so that a peer that never
+ * comes or goes away can be noticed and the communicator aborted. */
 #include "comm_device.h"
 
 #include "clk.h"
@@ -74,7 +74,7 @@ static void nccl_close(void *self)
 {
     struct nccl *n = self;
     if (n->comm)
-        ncclCommAbort(n->comm); /* all that mattered was waited for; a finalize could wait for a peer */
+        ncclCommAbort(n->comm); /* all that mattered was waited for; a finalize could hang */
     free(n);
 }
 

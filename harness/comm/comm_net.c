@@ -134,7 +134,8 @@ int comm_net_recv(int fd, void *p, size_t n, int64_t deadline_ms, struct det_err
     return 0;
 }
 
-void comm_net_frame(struct buf *out, enum comm_store_op op, const char *key, const void *p, size_t n)
+void comm_net_frame(struct buf *out, enum comm_store_op op, const char *key, const void *p,
+                    size_t n)
 {
     struct comm_store_frame f = {op, (uint32_t)strlen(key), (uint32_t)n};
     buf_add(out, &f, sizeof f);

@@ -128,8 +128,8 @@ int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t 
     return rc < 0 ? broken(s, rc) : 0;
 }
 
-int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret, size_t *ret_n,
-                    struct det_err *err)
+int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
+                    size_t *ret_n, struct det_err *err)
 {
     if (s->fd < 0)
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
@@ -156,8 +156,9 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
     size_t n = 0;
     int rc = DET_EPEER;
     if (s->fd >= 0) {
-        send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL); /* rank 0's last words may be */
-        rc = recv_value(s, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL); /* there already */
+        /* If this fails, rank 0's last words may be here already. */
+        send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL);
+        rc = recv_value(s, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL);
     }
     if (rc < 0) {
         broken(s, 0);

@@ -1,11 +1,12 @@
 /*
- * How ranks find each other: a small key-value store over TCP, served by a thread of rank 0 and gone
- * with it. After the rendezvous the connections stay, silent: that is how rank 0 knows which process
- * died when a collective breaks.
+ * How ranks find each other: a small key-value store over TCP, served by a thread of rank 0 and
+ * gone with it. After the rendezvous the connections stay, silent: that is how rank 0 knows which
+ * process died when a collective breaks.
  *
- * Wire: a frame is {u32 op, u32 key bytes, u32 value bytes} in little-endian order, key, value. The first
- * frame of a connection is HELLO, its value the rank and the hash of the shared secret; anything else,
- * another secret, a length out of bounds or a rank that is there already ends the connection.
+ * Wire: a frame is {u32 op, u32 key bytes, u32 value bytes} in little-endian order, key, value. The
+ * first frame of a connection is HELLO, its value the rank and the hash of the shared secret;
+ * anything else, another secret, a length out of bounds or a rank that is there already ends the
+ * connection.
  */
 #ifndef COMM_STORE_H
 #define COMM_STORE_H
@@ -54,9 +55,10 @@ int comm_store_connect(const struct comm_store_options *o, struct comm_store **r
                        struct det_err *err);
 void comm_store_close(struct comm_store *s); /* NULL ok */
 /* This end's address as the server's host sees it: how peers reach this host. */
-int comm_store_local_address(const struct comm_store *s, char *out, size_t cap, struct det_err *err);
-/* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends "rank 2
- * is gone", or nothing when all is well as far as known. */
+int comm_store_local_address(const struct comm_store *s, char *out, size_t cap,
+                             struct det_err *err);
+/* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends
+ * "rank 2 is gone", or nothing when all is well as far as known. */
 void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out);
 
 #endif

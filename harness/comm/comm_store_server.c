@@ -123,8 +123,8 @@ static void answer_verdicts(struct comm_store_server *s)
     }
 }
 
-/* Answers all who asked, once every rank is accounted for or the first one's time is up: so all get the
- * same verdict. Returns the next deadline. */
+/* Answers all who asked, once every rank is accounted for or the first one's time is up: so all
+ * get the same verdict. Returns the next deadline. */
 static int64_t verdicts(struct comm_store_server *s)
 {
     int64_t next = INT64_MAX;
@@ -137,8 +137,8 @@ static int64_t verdicts(struct comm_store_server *s)
     return INT64_MAX;
 }
 
-/* Rank 0 leaves after a failure: ranks that notice it only by that must not blame rank 0, so the verdict
- * is there before they ask. */
+/* Rank 0 leaves after a failure: ranks that notice it only by that must not blame rank 0, so the
+ * verdict is there before they ask. */
 static void last_words(struct comm_store_server *s)
 {
     for (size_t i = 0; s->verdict.len && i < s->peers.n; i++)
@@ -227,7 +227,7 @@ static void on_connection(struct comm_store_server *s)
         close(fd);
         return;
     }
-    struct timeval patience = {.tv_sec = 2}; /* a peer that does not read must not hold up the others */
+    struct timeval patience = {.tv_sec = 2}; /* a peer that does not read holds up no other */
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     struct peer *p = det_zalloc(sizeof *p);
     *p = (struct peer){.fd = fd, .rank = -1};

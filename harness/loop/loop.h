@@ -1,17 +1,19 @@
 /*
- * libdet-loop: THE training loop. It owns everything about training that is not mathematics: order of
- * batches, epochs, boundaries, averages, validation, checkpoints, restore, searcher operations,
+ * libdet-loop: THE training loop. It owns everything about training that is not mathematics: order
+ * of batches, epochs, boundaries, averages, validation, checkpoints, restore, searcher operations,
  * preemption, stopping, reports. It knows a trial only as `struct det_loop_trial`, a const table of
- * hooks and a pointer; batches, models and states are opaque to it. C trials (harness/trial) and Python
- * trials are two clients of the same loop; it links no engine, no CUDA, no Python.
+ * hooks and a pointer; batches, models and states are opaque to it. C trials (harness/trial) and
+ * Python trials are two clients of the same loop; it links no engine, no CUDA, no Python.
  *
  * Life: the client fills a det_loop_config (loop_env.h does so from a task's environment) and calls
- * loop_run(), which calls the hooks, all in the calling thread, in the order of pytorch-api.md 10 to 17:
+ * loop_run(), which calls the hooks, all in the calling thread, in the order of pytorch-api.md 10
+ * to 17:
  *     create, callbacks, on_trial_startup, build loaders, load, broadcast, on_training_start, ... ,
  *     on_trial_shutdown, destroy.
  *
  * Errors: a hook returns 0 or a negative code with *err. DET_EINVALIDHP is the outcome "invalid
- * hyperparameters"; every other code is a crash of the trial: no checkpoint, and loop_run() returns it.
+ * hyperparameters"; every other code is a crash of the trial: no checkpoint, and loop_run() returns
+ * it.
  *
  * Ownership: what hooks get is borrowed until they return, unless said otherwise. What they give
  * (callbacks, reducers, LR schedulers, loaders) stays theirs and must live until destroy().
@@ -40,9 +42,9 @@ struct loop_unit {
 enum loop_policy { LOOP_POLICY_BEST, LOOP_POLICY_ALL, LOOP_POLICY_NONE };
 enum loop_length_unit { LOOP_LEN_BATCHES, LOOP_LEN_RECORDS, LOOP_LEN_EPOCHS };
 
-/* HTTP to the master, so that tests can stand in for it. `path` starts with "/api/v1/"; a body is JSON
- * text or NULL; `seq` (or NULL) goes out as the header Det-Seq. Blocking; called from several threads.
- * 0 with a status for every answer that arrived, negative when none did. */
+/* HTTP to the master, so that tests can stand in for it. `path` starts with "/api/v1/"; a body
+ * is JSON text or NULL; `seq` (or NULL) goes out as the header Det-Seq. Blocking; called from
+ * several threads. 0 with a status for every answer that arrived, negative when none did. */
 struct loop_http_request {
     const char *method, *path, *body, *seq;
     int timeout_ms;
@@ -55,7 +57,8 @@ struct loop_http {
     void *self;
     int (*call)(void *self, const struct loop_http_request *q, struct loop_http_response *ret,
                 struct det_err *err);
-    /* Ends the calls in flight, and later ones, with a negative code; NULL: they cannot be ended. */
+    /* Ends the calls in flight, and later ones, with a negative code; NULL: they cannot be
+     * ended. */
     void (*cancel)(void *self);
 };
 
@@ -68,9 +71,10 @@ struct loop_observer {
     void (*progress)(void *self, double done, double length); /* in units of the operation */
 };
 
-/* Strings and JSON are owned by the config (loop_config_finish frees them) but for http, observer. */
+/* Strings and JSON are owned by the config (loop_config_finish frees them) but for http,
+ * observer. */
 struct det_loop_config {
-    bool managed;             /* a trial of the cluster; else local mode: one operation of max_length */
+    bool managed;             /* a trial of the cluster; else local: one operation of max_length */
     int64_t trial_id, experiment_id, run_id; /* 0 in local mode */
     char *task_id, *allocation_id, *cluster_id;
     uint32_t seed;
@@ -96,7 +100,7 @@ struct det_loop_config {
     char *trial_cls_spec;     /* "model_def:DigitsTrial" */
     char *trial_type;         /* load_data.json: "CTrial", "PyTorchTrial" */
     char *framework;          /* metadata.json: "det-0.27.0", "torch-1.13.1" */
-    char *checkpoint_dir;     /* local mode: where checkpoints go; NULL: XDG data home / determined */
+    char *checkpoint_dir;     /* local: where checkpoints go; NULL: XDG data home / determined */
 
     struct comm_options ranks; /* its strings are borrowed */
     struct loop_http http;     /* managed: required (loop_env.h gives one) */
@@ -114,8 +118,8 @@ void loop_config_finish(struct det_loop_config *c);
 /* Training or validation data of this rank. The loop decides what comes next; next() fetches it. */
 struct loop_loader_type {
     /* Called once before the first next(), after a restore. The k-th next() will ask for
-     * sampler_at(plan, k): a loader may prefetch. For validation called anew for every validation. May
-     * be NULL. */
+     * sampler_at(plan, k): a loader may prefetch. For validation called anew for every
+     * validation. May be NULL. */
     int (*start)(void *self, const struct sampler_plan *plan, struct det_err *err);
     /* *ret_batch: opaque, borrowed until the next next(). DET_ENOENT: the data ended early. */
     int (*next)(void *self, struct sampler_pos pos, const void **ret_batch, struct det_err *err);
@@ -190,11 +194,12 @@ struct det_loop_trial_type {
     int (*create)(void *self, struct loop *loop, struct det_err *err);
     /* Also after a failed create. May be NULL. */
     void (*destroy)(void *self);
-    /* *ret: an array of *ret_n; borrowed until destroy. Each may be NULL (none). callbacks is called
-     * once, after create; the others after create too, since a trial wraps them there. */
+    /* *ret: an array of *ret_n; borrowed until destroy. Each may be NULL (none). callbacks is
+     * called once, after create; the others after create too, since a trial wraps them there. */
     int (*callbacks)(void *self, const struct loop_callback **ret, size_t *ret_n,
                      struct det_err *err);
-    int (*reducers)(void *self, const struct loop_reducer **ret, size_t *ret_n, struct det_err *err);
+    int (*reducers)(void *self, const struct loop_reducer **ret, size_t *ret_n,
+                    struct det_err *err);
     int (*lr_schedulers)(void *self, const struct loop_lr **ret, size_t *ret_n,
                          struct det_err *err);
     /* ---- data: required ---- */
@@ -219,12 +224,11 @@ struct det_loop_trial_type {
     /* Parameters and optimizer states of rank 0 to all; called when there are several ranks. */
     int (*broadcast)(void *self, struct comm *comm, struct det_err *err);
     /* ---- state ---- */
-    /* Writes state_dict.pth (models, optimizers, LR schedulers, callbacks, random state, scaler) into
-     * dir. Rank 0 only. Required. */
+    /* Writes state_dict.pth (models, optimizers, LR schedulers, callbacks, random state, scaler)
+     * into dir. Rank 0 only. Required. */
     int (*save)(void *self, const char *dir, struct det_err *err);
-    /* Restores all of it on every rank, in the order of pytorch-api.md 16. DET_ENOENT: no state file.
-     * A damaged file does not get here: its
-     * hash was checked before. Required. */
+    /* Restores all of it on every rank, in the order of pytorch-api.md 16. DET_ENOENT: no state
+     * file. A damaged file does not get here: its hash was checked before. Required. */
     int (*load)(void *self, const char *dir, struct det_err *err);
     /* trial_state.pkl; both or neither. NULL: the loop keeps trial_state.json instead. load gives
      * DET_ENOENT where there is no such file. */
@@ -239,14 +243,16 @@ struct det_loop_trial {
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* Runs the trial to its end: out of operations, preempted, stopped, or invalid hyperparameters are all
- * 0 (all was reported). Negative: the process must exit non-zero (loop_exit_code). `c` and `t` are
- * borrowed. DET_ESTALE: this run is no longer the trial's current one; nothing more was written. */
+/* Runs the trial to its end: out of operations, preempted, stopped, or invalid hyperparameters
+ * are all 0 (all was reported). Negative: the process must exit non-zero (loop_exit_code). `c`
+ * and `t` are borrowed. DET_ESTALE: this run is no longer the trial's current one; nothing more
+ * was written. */
 int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t, struct det_err *err);
 /* 0 -> 0; DET_ESTALE -> 75; anything else -> 1. */
 int loop_exit_code(int rc);
 
-/* ---- For the client's hooks, while the run lasts ---------------------------------------------- */
+/* ---- For the client's hooks, while the run lasts
+ * ---------------------------------------------- */
 
 const struct det_loop_config *loop_config(const struct loop *l);
 struct comm *loop_comm(struct loop *l); /* the control plane; also carries gradients on the CPU */
@@ -257,20 +263,20 @@ int64_t loop_epoch_len(const struct loop *l); /* of this rank's share; 0 before 
 int64_t loop_batches_trained(const struct loop *l);
 /* (batch_idx + 1) % aggregation_frequency == 0. */
 bool loop_is_update_batch(const struct loop *l);
-void loop_set_stop_requested(struct loop *l, bool stop); /* at the next boundary, with a checkpoint */
+void loop_set_stop_requested(struct loop *l, bool stop); /* at the next boundary, checkpointed */
 bool loop_get_stop_requested(const struct loop *l);
 
 /* The one place where gradients meet ranks and aggregation (step_optimizer, pytorch-api.md 6.3). */
 struct loop_step_hooks {
     void *self;
-    int (*reduce)(void *self, struct comm *comm, struct det_err *err); /* mean over ranks; size > 1 */
+    int (*reduce)(void *self, struct comm *comm, struct det_err *err); /* mean over ranks */
     int (*scale)(void *self, double factor, struct det_err *err);      /* all gradients */
     int (*clip)(void *self, struct det_err *err);                      /* NULL: none */
     int (*step)(void *self, struct det_err *err);                      /* or the scaler's step */
     int (*zero)(void *self, struct det_err *err);
 };
-/* Nothing unless this is an update batch; then reduce, divide by the aggregation frequency, clip, step,
- * zero (unless keep_grads). keep_grads with aggregation > 1 is DET_EINVAL. */
+/* Nothing unless this is an update batch; then reduce, divide by the aggregation frequency,
+ * clip, step, zero (unless keep_grads). keep_grads with aggregation > 1 is DET_EINVAL. */
 int loop_step_optimizer(struct loop *l, const struct loop_step_hooks *h, bool keep_grads,
                         struct det_err *err);
 

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file belongs to the process, not to a run, and is never unmapped: det-task may look any time. */
+/* The file belongs to the process, not to a run, and is never unmapped: det-task may look any
+ * time. */
 static struct progress *file;
 static bool tried;
 

@@ -1,7 +1,7 @@
 /*
- * The rank's side of the sign of life (proto/progress.h). The loop touches it by itself; a client does
- * so for what it does before loop_run(), such as compiling. Without DET_PROGRESS_FILE nothing happens.
- * One thread at a time.
+ * The rank's side of the sign of life (proto/progress.h). The loop touches it by itself; a client
+ * does so for what it does before loop_run(), such as compiling. Without DET_PROGRESS_FILE nothing
+ * happens. One thread at a time.
  */
 #ifndef LOOP_ALIVE_H
 #define LOOP_ALIVE_H

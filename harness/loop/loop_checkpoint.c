@@ -1,7 +1,7 @@
 /*
  * Writing a checkpoint (pytorch-api.md 16). The chief writes straight into the store's temporary
- * directory; the store makes it appear whole (write, fsync, rename, directory fsync), and only then is it
- * reported. metadata.json comes last and holds the hash of every other file.
+ * directory; the store makes it appear whole (write, fsync, rename, directory fsync), and only then
+ * is it reported. metadata.json comes last and holds the hash of every other file.
  */
 #include "fsx.h"
 #include "log.h"
@@ -114,7 +114,7 @@ int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
 {
     struct loop_agreed a = {0};
     l->in_checkpoint = true;
-    l->state.last_ckpt = l->state.batches_trained; /* before saving, so that the saved state says so */
+    l->state.last_ckpt = l->state.batches_trained; /* before saving: the saved state says so */
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);
     if (l->chief) {
         struct det_err e = {0};

@@ -48,7 +48,8 @@ static int policy(const json_t *config, enum loop_policy *ret, struct det_err *e
     else if (strcmp(s, "none") == 0)
         *ret = LOOP_POLICY_NONE;
     else
-        return det_fail(err, DET_EINVAL, "checkpoint_policy: \"%.40s\" is not best, all or none", s);
+        return det_fail(err, DET_EINVAL, "checkpoint_policy: \"%.40s\" is not best, all or none",
+                        s);
     return 0;
 }
 

@@ -9,11 +9,12 @@
 
 /* Does the environment describe a trial of the cluster? */
 bool loop_env_managed(void);
-/* Fills *ret (LOOP_CONFIG_INIT before) for a managed trial, http and ranks included. DET_EINVAL names the
- * variable that is missing or wrong. */
+/* Fills *ret (LOOP_CONFIG_INIT before) for a managed trial, http and ranks included. DET_EINVAL
+ * names the variable that is missing or wrong. */
 int loop_env_config(struct det_loop_config *ret, struct det_err *err);
-/* What the experiment's configuration says: periods, policy, searcher, seed, storage, optimizations. Both
- * are borrowed and copied; hparams may be NULL. In local mode max_length is the searcher's. */
+/* What the experiment's configuration says: periods, policy, searcher, seed, storage,
+ * optimizations. Both are borrowed and copied; hparams may be NULL. In local mode max_length is
+ * the searcher's. */
 int loop_config_from_experiment(struct det_loop_config *ret, const json_t *config,
                                 const json_t *hparams, struct det_err *err);
 

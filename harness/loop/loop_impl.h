@@ -1,8 +1,9 @@
 /*
  * The run in progress, shared by the files of the loop and by nobody else.
  *
- * Ranks stay in step by one rule: whatever only the chief (rank 0) can know, or only it does, is followed
- * by loop_agree(), which carries its outcome to all; so all ranks take the same branch, always.
+ * Ranks stay in step by one rule: whatever only the chief (rank 0) can know, or only it does, is
+ * followed by loop_agree(), which carries its outcome to all; so all ranks take the same branch,
+ * always.
  */
 #ifndef LOOP_IMPL_H
 #define LOOP_IMPL_H
@@ -14,7 +15,8 @@ struct reporter;
 struct preempt;
 struct storage;
 
-/* A control-plane wait may last as long as one rank works alone; a hung rank is the watchdog's matter. */
+/* A control-plane wait may last as long as one rank works alone; a hung rank is the watchdog's
+ * matter. */
 #define LOOP_PATIENCE_MS (30 * 60 * 1000)
 
 struct loop_rows { /* metrics of the batches of one workload, memory reused */
@@ -89,7 +91,8 @@ static inline bool loop_ckpt_current(const struct loop *l)
 struct loop_metrics *loop_rows_next(struct loop_rows *r); /* a cleared row at the end */
 void loop_rows_finish(struct loop_rows *r);
 
-/* Calls hook of every callback, in order, with the trailing arguments; the first failure ends it. */
+/* Calls hook of every callback, in order, with the trailing arguments; the first failure ends
+ * it. */
 #define LOOP_CALLBACKS(l, hook, ...)                                                               \
     __extension__({                                                                                \
         int rc_ = 0;                                                                               \
@@ -111,8 +114,8 @@ int loop_reducers_reset(struct loop *l, bool training, struct det_err *err);
 int loop_reducers_run(struct loop *l, bool training, struct loop_metrics *m, struct det_err *err);
 /* loop_checkpoint.c. alone: only this rank takes part (it ends with InvalidHP). */
 int loop_checkpoint(struct loop *l, bool alone, struct det_err *err);
-/* loop_restore.c: chooses what to start from (l->latest, l->state.batches_trained as the expected step),
- * then, after startup and loaders, loads it. */
+/* loop_restore.c: chooses what to start from (l->latest, l->state.batches_trained as the
+ * expected step), then, after startup and loaders, loads it. */
 int loop_restore_choose(struct loop *l, struct det_err *err);
 int loop_restore_load(struct loop *l, struct det_err *err);
 int loop_open_storage(struct loop *l, struct det_err *err);

@@ -120,7 +120,8 @@ int loop_average(const struct loop_metrics *rows, size_t n, struct loop_metrics 
     return 0;
 }
 
-/* One batch position, one name: a number, unless all are none (NaN) or a rank's value is no number. */
+/* One batch position, one name: a number, unless all are none (NaN) or a rank's value is no
+ * number. */
 static void average_position(const struct loop_metrics *const *ranks, size_t n_ranks, size_t i,
                              const char *name, struct loop_metrics *out)
 {

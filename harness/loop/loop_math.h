@@ -4,8 +4,8 @@
 
 #include "loop.h"
 
-/* Is the unit due after batch b (0-based) of epochs of epoch_len? A batch unit when b+1 is a multiple;
- * an epoch unit when b ends its epoch and epochs done are a multiple. n < 1: never. */
+/* Is the unit due after batch b (0-based) of epochs of epoch_len? A batch unit when b+1 is a
+ * multiple; an epoch unit when b ends its epoch and epochs done are a multiple. n < 1: never. */
 bool loop_due(struct loop_unit u, int64_t b, int64_t epoch_len);
 /* How often a scheduler is stepped after batch b; aggregation and frequency >= 1. */
 int64_t loop_lr_steps(const struct loop_lr *lr, int64_t aggregation, int64_t b, int64_t epoch_len);
@@ -13,11 +13,12 @@ int64_t loop_lr_steps(const struct loop_lr *lr, int64_t aggregation, int64_t b, 
 /* The same names in both; otherwise DET_EINVAL with `what` and the first name that differs. */
 int loop_same_names(const struct loop_metrics *a, const struct loop_metrics *b, const char *what,
                     struct det_err *err);
-/* Sum and count of all numbers of a value; false if it is none or not numeric (DET_E* not needed). */
+/* Sum and count of all numbers of a value; false if it is none or not numeric (DET_E* not
+ * needed). */
 bool loop_metric_sum(const struct loop_metric *x, double *ret_sum, size_t *ret_n);
 
-/* avg[name] = mean over all elements of all rows but none; not numeric or of different lengths: none;
- * none everywhere: NaN. The rows must have the same names. */
+/* avg[name] = mean over all elements of all rows but none; not numeric or of different lengths:
+ * none; none everywhere: NaN. The rows must have the same names. */
 int loop_average(const struct loop_metrics *rows, size_t n, struct loop_metrics *avg,
                  struct det_err *err);
 /* out[i] = for each name, the mean over the ranks' row i of what is not none; NaN if all are. Each
@@ -32,7 +33,8 @@ struct loop_partial { /* a rank's share of a validation */
     struct loop_metrics metrics;
     int64_t batches, records;
 };
-/* Across ranks: AVG weighted by batches, else the reduction itself; ranks without batches are left out. */
+/* Across ranks: AVG weighted by batches, else the reduction itself; ranks without batches are
+ * left out. */
 int loop_reduce_ranks(const struct loop_partial *ranks, size_t n, const enum loop_reduction *how,
                       struct loop_metrics *out, struct det_err *err);
 

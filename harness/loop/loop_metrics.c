@@ -38,7 +38,8 @@ static void grow(struct loop_metrics *m)
     m->cap = cap;
 }
 
-/* A name as it is kept: valid UTF-8 of bounded length. NULL when it is so already, else the caller's. */
+/* A name as it is kept: valid UTF-8 of bounded length. NULL when it is so already, else the
+ * caller's. */
 static char *mended(const char *name)
 {
     size_t n = 0;
@@ -50,8 +51,8 @@ static char *mended(const char *name)
     return det_strdup(json_string_value(s));
 }
 
-/* The entry of `name`. A cleared table is filled again in the same order as a rule, so the next unused
- * entry usually has the name already. */
+/* The entry of `name`. A cleared table is filled again in the same order as a rule, so the next
+ * unused entry usually has the name already. */
 static struct loop_metric *entry(struct loop_metrics *m, const char *name)
 {
     det_cleanup(freep) char *better = mended(name);

@@ -1,10 +1,11 @@
 /*
  * Named metric values, as a trial's hooks return them and as reports carry them.
  *
- * A value is a number, an array of numbers, any JSON, or none (Python's None: left out of averages).
- * Names and values are copied. Order is that of first setting; setting a name again replaces its
- * value in place. Clearing keeps the memory, so that a loop that sets the same names for every batch
- * allocates nothing. Names have at most LOOP_METRIC_NAME_MAX bytes; longer ones are cut.
+ * A value is a number, an array of numbers, any JSON, or none (Python's None: left out of
+ * averages). Names and values are copied. Order is that of first setting; setting a name again
+ * replaces its value in place. Clearing keeps the memory, so that a loop that sets the same names
+ * for every batch allocates nothing. Names have at most LOOP_METRIC_NAME_MAX bytes; longer ones are
+ * cut.
  */
 #ifndef LOOP_METRICS_H
 #define LOOP_METRICS_H
@@ -37,7 +38,8 @@ void loop_metrics_clear(struct loop_metrics *m);
 void loop_metrics_f64(struct loop_metrics *m, const char *name, double value);
 /* n = 0 is an empty array. */
 void loop_metrics_array(struct loop_metrics *m, const char *name, const double *values, size_t n);
-/* Copies (deeply); numbers and nested lists of numbers average like arrays, other values are kept. */
+/* Copies (deeply); numbers and nested lists of numbers average like arrays, other values are
+ * kept. */
 void loop_metrics_json(struct loop_metrics *m, const char *name, const json_t *value);
 void loop_metrics_none(struct loop_metrics *m, const char *name);
 /* Borrowed, NULL if absent. */

@@ -1,4 +1,5 @@
-/* MetricReducers (pytorch-api.md 9): one exchange carries the values of all reducers of all ranks. */
+/* MetricReducers (pytorch-api.md 9): one exchange carries the values of all reducers of all
+ * ranks. */
 #include "loop_impl.h"
 
 #include <string.h>

@@ -68,7 +68,8 @@ int loop_report_metrics(struct loop *l, const char *group, const struct loop_met
 static double units_done(const struct loop *l)
 {
     switch (l->c->length_unit) {
-    case LOOP_LEN_RECORDS: return (double)l->c->global_batch_size * (double)l->state.batches_trained;
+    case LOOP_LEN_RECORDS:
+        return (double)l->c->global_batch_size * (double)l->state.batches_trained;
     case LOOP_LEN_EPOCHS: return (double)l->state.epochs_trained;
     case LOOP_LEN_BATCHES: break;
     }

@@ -1,8 +1,9 @@
 /*
  * Starting from a checkpoint (pytorch-api.md 16, Restore).
  *
- * The chief chooses before anything is built: the checkpoint that the master named, if its files have
- * the hashes that its metadata.json tells; else, of this trial's older ones, the newest that is whole.
+ * The chief chooses before anything is built: the checkpoint that the master named, if its files
+ * have the hashes that its metadata.json tells; else, of this trial's older ones, the newest that
+ * is whole.
  */
 #include "fsx.h"
 #include "log.h"
@@ -50,8 +51,8 @@ static json_t *read_json(const char *dir, const char *name, struct det_err *err)
     return j;
 }
 
-/* Is it there, whole, as it was written? *ret_steps from its metadata. A checkpoint of another program
- * has no hashes and is taken as it is. */
+/* Is it there, whole, as it was written? *ret_steps from its metadata. A checkpoint of another
+ * program has no hashes and is taken as it is. */
 static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct det_err *err)
 {
     det_cleanup(freep) char *dir = NULL;
@@ -69,7 +70,8 @@ static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct d
     return hashes ? storage_verify_dir(dir, hashes, err) : 0;
 }
 
-/* A store that is out of reach is not a damaged checkpoint: the trial must fail and be tried again. */
+/* A store that is out of reach is not a damaged checkpoint: the trial must fail and be tried
+ * again. */
 static bool damaged(int rc)
 {
     return rc == DET_ECORRUPT || rc == DET_ENOENT;

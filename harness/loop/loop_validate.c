@@ -96,8 +96,8 @@ static int combine_all(struct loop *l, struct loop_partial *all, struct loop_par
     return rc < 0 ? rc : loop_reduce_ranks(all, (size_t)l->size, how, &total->metrics, err);
 }
 
-static int combine_ranks(struct loop *l, const struct loop_partial *mine, struct loop_partial *total,
-                         struct det_err *err)
+static int combine_ranks(struct loop *l, const struct loop_partial *mine,
+                         struct loop_partial *total, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     det_cleanup(comm_blobs_finish) struct comm_blobs blobs = {0};
@@ -187,8 +187,8 @@ static int searcher_metric(const struct loop *l, const struct loop_metrics *m, d
         for (size_t i = 0; i < m->n; i++)
             buf_addf(&b, "%s\"%s\"", i ? ", " : "", m->v[i].name);
         return det_fail(err, DET_EINVAL,
-                        "the searcher's metric \"%s\" is not among the validation metrics: %s", name,
-                        buf_str(&b));
+                        "the searcher's metric \"%s\" is not among the validation metrics: %s",
+                        name, buf_str(&b));
     }
     if (!loop_metric_scalar(x, ret))
         return det_fail(err, DET_EINVAL, "the searcher's metric \"%s\" is not one number", name);

@@ -54,8 +54,8 @@ static int ask(struct preempt *p, int wait_s)
     return rc;
 }
 
-/* Publishes an answer; true while the watch goes on. After a failure, or an answer that did not wait as it
- * was asked to, it rests, but not past the end. */
+/* Publishes an answer; true while the watch goes on. After a failure, or an answer that did not
+ * wait as it was asked to, it rests, but not past the end. */
 static bool publish(struct preempt *p, int answer, bool rest)
 {
     struct timespec until;

@@ -1,11 +1,11 @@
 /*
  * Reports to the master, asynchronous and in order. reporter_post() puts a call into the spool
- * (client/spool.h) and returns; a thread sends one after the other, and again with growing pauses while
- * the master is away, so training never waits for the network. Only reporter_flush() waits.
+ * (client/spool.h) and returns; a thread sends one after the other, and again with growing pauses
+ * while the master is away, so training never waits for the network. Only reporter_flush() waits.
  *
- * Answers: 2xx: sent. 409: this run is no longer the trial's current one (DET_ESTALE): nothing more is
- * sent, ever. 404 of a call that only informs: dropped. 408, 429, 502 to 504 or no answer: again; 500: a
- * few times. Anything else is an error that the loop finds at its next boundary.
+ * Answers: 2xx: sent. 409: this run is no longer the trial's current one (DET_ESTALE): nothing more
+ * is sent, ever. 404 of a call that only informs: dropped. 408, 429, 502 to 504 or no answer:
+ * again; 500: a few times. Anything else is an error that the loop finds at its next boundary.
  */
 #ifndef REPORTER_H
 #define REPORTER_H

@@ -15,8 +15,8 @@ int64_t sampler_shard_length(int64_t length, int size, int rank)
     return length / size + (length % size > rank ? 1 : 0);
 }
 
-/* Consecutive epochs must not get consecutive seeds: seed s, epoch 1 would be seed s+1, epoch 0, and
- * neighbouring trials would see each other's orders. One Philox draw mixes both. */
+/* Consecutive epochs must not get consecutive seeds: seed s, epoch 1 would be seed s+1, epoch 0,
+ * and neighbouring trials would see each other's orders. One Philox draw mixes both. */
 uint32_t sampler_epoch_seed(uint32_t seed, int64_t epoch)
 {
     if (epoch == 0)

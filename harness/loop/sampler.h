@@ -1,15 +1,17 @@
 /*
  * Which batch comes next: the sampler chain of determined.pytorch as arithmetic. Nothing here holds
- * state, so a place in the data is found again from (seed, counter) alone, exactly, after any restart.
+ * state, so a place in the data is found again from (seed, counter) alone, exactly, after any
+ * restart.
  *
  * The loop sees a loader as `batches` batches an epoch (all ranks together). With repeat the epochs
  * follow each other without end, the sequence of batches is dealt to the ranks like cards
  * (position i belongs to rank i % size, counted on across epochs), and of a rank's share the first
  * `skip` are left out. The k-th batch a rank trains is therefore position (skip + k) * size + rank.
  *
- * Records of a shuffled loader: epoch e uses sampler_shuffle(seed, e, n), a permutation that depends on
- * nothing else. The generator is ReproducibleShuffleSampler's (NumPy's legacy MT19937 shuffle), seeded
- * anew for each epoch from (seed, epoch), so the order of epoch 1,000 costs what epoch 0's costs.
+ * Records of a shuffled loader: epoch e uses sampler_shuffle(seed, e, n), a permutation that
+ * depends on nothing else. The generator is ReproducibleShuffleSampler's (NumPy's legacy MT19937
+ * shuffle), seeded anew for each epoch from (seed, epoch), so the order of epoch 1,000 costs what
+ * epoch 0's costs.
  */
 #ifndef SAMPLER_H
 #define SAMPLER_H
@@ -38,7 +40,8 @@ int64_t sampler_shard_length(int64_t length, int size, int rank);
 
 /* perm[0..n) = the record order of epoch `epoch`. */
 void sampler_shuffle(uint32_t seed, int64_t epoch, int64_t *perm, size_t n);
-/* The seed of an epoch's generator; epoch 0's is `seed` itself, as ReproducibleShuffleSampler has it. */
+/* The seed of an epoch's generator; epoch 0's is `seed` itself, as ReproducibleShuffleSampler
+ * has it. */
 uint32_t sampler_epoch_seed(uint32_t seed, int64_t epoch);
 /* Batches of `batch_size` in n records. */
 int64_t sampler_batches(int64_t records, int64_t batch_size, bool drop_last);

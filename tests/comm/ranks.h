@@ -1,4 +1,5 @@
-/* N ranks as processes: each runs fn and exits; the parent gathers their exit codes with a deadline. */
+/* N ranks as processes: each runs fn and exits; the parent gathers their exit codes with a
+ * deadline. */
 #ifndef RANKS_H
 #define RANKS_H
 
@@ -10,8 +11,8 @@
 int ranks_free_port(void);
 /* Options of a rank on this host with short timeouts. */
 struct comm_options ranks_options(int rank, int size, int port);
-/* Runs fn(rank, size, port, arg) in `size` processes. codes[r] = its result (0..255), 1000 + signal, or -1
- * when it was still there after deadline_ms (then it is killed). */
+/* Runs fn(rank, size, port, arg) in `size` processes. codes[r] = its result (0..255), 1000 +
+ * signal, or -1 when it was still there after deadline_ms (then it is killed). */
 void ranks_run(int size, int (*fn)(int rank, int size, int port, void *arg), void *arg,
                int deadline_ms, int *codes);
 

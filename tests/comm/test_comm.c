@@ -234,8 +234,8 @@ static int say(int port, const void *p, size_t n)
     }
 }
 
-/* The third process knows no protocol: frames of impossible lengths, half frames, requests without a
- * HELLO, noise. The two ranks must not notice. */
+/* The third process knows no protocol: frames of impossible lengths, half frames, requests
+ * without a HELLO, noise. The two ranks must not notice. */
 static int with_noise(int rank, int size, int port, void *arg)
 {
     uint32_t frames[][3] = {{2, UINT32_MAX, UINT32_MAX}, {1, 0, 1 << 20}, {3, 3, 0}, {4, 0, 4},

@@ -1,5 +1,5 @@
-/* NCCL on real GPUs: one rank for each GPU (at most four) does an all-reduce and a broadcast. Exits with 77
- * (skipped) without a GPU. */
+/* NCCL on real GPUs: one rank for each GPU (at most four) does an all-reduce and a broadcast.
+ * Exits with 77 (skipped) without a GPU. */
 #include "comm_device.h"
 #include "ranks.h"
 

@@ -77,7 +77,8 @@ static void on_metrics(struct fake_master *m, const json_t *body)
     char text[200];
     const char *group = json_str(body, "group", "?");
     const json_t *metrics = json_obj(body, "metrics");
-    snprintf(text, sizeof text, "%s %lld", group, (long long)json_int(metrics, "stepsCompleted", -1));
+    snprintf(text, sizeof text, "%s %lld", group,
+             (long long)json_int(metrics, "stepsCompleted", -1));
     note(m, text);
     if (strcmp(group, "training") == 0) {
         m->workloads++;

@@ -1,7 +1,7 @@
 /*
- * A scripted trial: it does no mathematics, writes down every call in one trace, and does what the test
- * told it to (fail at a batch, ask to stop). Its one parameter is the number of batches trained, kept in
- * state_dict.pth, so that a restore can be checked.
+ * A scripted trial: it does no mathematics, writes down every call in one trace, and does what the
+ * test told it to (fail at a batch, ask to stop). Its one parameter is the number of batches
+ * trained, kept in state_dict.pth, so that a restore can be checked.
  */
 #ifndef FAKE_TRIAL_H
 #define FAKE_TRIAL_H

@@ -1,5 +1,5 @@
-/* The loop as a trial of a cluster, against a master in memory: what goes over the wire, in what order,
- * and what happens when the master is away, forgets us, or wants us gone. */
+/* The loop as a trial of a cluster, against a master in memory: what goes over the wire, in what
+ * order, and what happens when the master is away, forgets us, or wants us gone. */
 #include "fake_master.h"
 #include "fake_trial.h"
 #include "fsx.h"
@@ -74,8 +74,9 @@ static int run(struct dir *d)
     return rc;
 }
 
-/* pytorch-api.md 13: length 6, epochs of 3, validate every 2, checkpoint every 4, report every 3, policy
- * best with equal metrics: checkpoints at 2 (the first is the best), 4 (period), 6 (the end). */
+/* pytorch-api.md 13: length 6, epochs of 3, validate every 2, checkpoint every 4, report every
+ * 3, policy best with equal metrics: checkpoints at 2 (the first is the best), 4 (period), 6
+ * (the end). */
 static double equal(int64_t trained, int64_t k)
 {
     return 0.5;
@@ -125,7 +126,8 @@ static void master_away(void **state)
     d->m.away = -3;
     d->m.op = 0;
     assert_int_equal(run(d), 0);
-    assert_non_null(strstr(buf_str(&d->m.calls), "training 1 | progress 1 | training | training 2"));
+    assert_non_null(strstr(buf_str(&d->m.calls),
+                           "training 1 | progress 1 | training | training 2"));
 }
 
 static void older_run_ends_at_once(void **state)

@@ -62,7 +62,8 @@ static void shards(void **state)
     }
 }
 
-/* Repeat below the shards: 5 batches for 2 ranks rotate between epochs. Skip is of the rank's share. */
+/* Repeat below the shards: 5 batches for 2 ranks rotate between epochs. Skip is of the rank's
+ * share. */
 static void repeat_shard_skip(void **state)
 {
     struct sampler_plan p = {.batches = 5, .repeat = true, .size = 2, .rank = 1};
