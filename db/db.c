@@ -182,7 +182,8 @@ static void link_init(struct link *l, struct db *db)
 {
     l->db = db;
     l->backoff_ms = BACKOFF_MIN_MS;
-    l->conn = (struct db_conn){.loop = db->loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
+    l->conn = (struct db_conn){
+        .loop = db->loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
     uv_timer_init(db->loop, &l->timer);
     l->timer.data = l;
     db->handles++;
@@ -238,8 +239,8 @@ static int start_lead(struct db *db, void (*on_wait)(void *arg), struct det_err 
         rc = db_query_now(db, LEADER_LOCK, NULL, NULL, NULL, err);
     }
     if (rc == 0)
-        rc = db_query_now(db, "UPDATE cluster SET epoch = epoch + 1 RETURNING epoch", NULL, on_epoch,
-                          db, err);
+        rc = db_query_now(db, "UPDATE cluster SET epoch = epoch + 1 RETURNING epoch", NULL,
+                          on_epoch, db, err);
     if (rc == 0 && db->group.epoch == 0)
         rc = det_fail(err, DET_ESTATE, "the database has no cluster row; it was never migrated");
     return rc;

@@ -3,17 +3,16 @@
  *
  * Two kinds of work:
  *  - db_query(): a read; it goes out at once on one of a few read connections.
- *  - db_write() and db_tx_*: writes; everything of one loop iteration, or gathered while a commit was
- *    in flight, goes out as ONE transaction (group commit). When that transaction fails, each unit is
- *    tried again in a transaction of its own, so a bad row fails only its own report.
- * Every writing transaction checks the leader's epoch first: a master that was replaced writes nothing.
+ *  - db_write() and db_tx_*: writes; everything of one loop iteration, or gathered while a commit
+ * was in flight, goes out as ONE transaction (group commit). When that transaction fails, each unit
+ * is tried again in a transaction of its own, so a bad row fails only its own report. Every writing
+ * transaction checks the leader's epoch first: a master that was replaced writes nothing.
  *
  * Invariants: a callback runs exactly once, from the loop, never from inside the call that took it.
  * A write's callback with rc 0 means durably committed. While PostgreSQL is away every unit ends at
- * once with DET_EUNAVAIL and the pool reconnects by itself (50 ms to 2 s apart); after a connection is
- * lost in mid-commit the outcome is unknown, so units must be safe to repeat.
- * SQL text is constant; what a user sends travels as arguments only.
- * Thread: the loop's.
+ * once with DET_EUNAVAIL and the pool reconnects by itself (50 ms to 2 s apart); after a connection
+ * is lost in mid-commit the outcome is unknown, so units must be safe to repeat. SQL text is
+ * constant; what a user sends travels as arguments only. Thread: the loop's.
  */
 #ifndef DB_DB_H
 #define DB_DB_H
@@ -27,10 +26,10 @@
 #define DB_ARGS_MAX 32
 
 struct db_arg {
-    const char *p;  /* NULL: SQL null */
+    const char *p; /* NULL: SQL null */
     int len;
-    int format;     /* 0 text, 1 binary */
-    char num[32];   /* storage of printed numbers */
+    int format;   /* 0 text, 1 binary */
+    char num[32]; /* storage of printed numbers */
 };
 /* Arguments $1..$n. Strings and bytes are borrowed until the db_* call that uses them returns. */
 struct db_args {
@@ -39,8 +38,8 @@ struct db_args {
 };
 #define DB_ARGS (&(struct db_args){0})
 /* Each appends one argument and returns a, so that calls chain. */
-struct db_args *db_str_arg(struct db_args *a, const char *s);              /* NULL: SQL null */
-struct db_args *db_text_arg(struct db_args *a, const char *p, size_t len); /* p[len] must be NUL */
+struct db_args *db_str_arg(struct db_args *a, const char *s);               /* NULL: SQL null */
+struct db_args *db_text_arg(struct db_args *a, const char *p, size_t len);  /* p[len] must be NUL */
 struct db_args *db_bytes_arg(struct db_args *a, const void *p, size_t len); /* bytea */
 struct db_args *db_i64_arg(struct db_args *a, int64_t v);
 struct db_args *db_f64_arg(struct db_args *a, double v);
@@ -51,15 +50,15 @@ struct db_args *db_time_arg(struct db_args *a, int64_t wall_us);
 
 /* What a statement gave; lives until the callback returns. */
 struct db_result;
-int db_rc(const struct db_result *r);                   /* 0 or DET_E* */
+int db_rc(const struct db_result *r);                      /* 0 or DET_E* */
 const struct det_err *db_error(const struct db_result *r); /* never NULL; text empty when rc is 0 */
-const char *db_sqlstate(const struct db_result *r);     /* "23505"; "" unless the server said so */
-int db_rows(const struct db_result *r);                 /* rows returned */
-int64_t db_affected(const struct db_result *r);         /* rows written */
+const char *db_sqlstate(const struct db_result *r); /* "23505"; "" unless the server said so */
+int db_rows(const struct db_result *r);             /* rows returned */
+int64_t db_affected(const struct db_result *r);     /* rows written */
 bool db_is_null(const struct db_result *r, int row, int col);
 const char *db_text(const struct db_result *r, int row, int col); /* "" for null; borrowed */
 size_t db_text_len(const struct db_result *r, int row, int col);
-int64_t db_i64(const struct db_result *r, int row, int col);      /* 0 for null */
+int64_t db_i64(const struct db_result *r, int row, int col); /* 0 for null */
 double db_f64(const struct db_result *r, int row, int col);
 bool db_bool(const struct db_result *r, int row, int col);
 /* A bytea column (text format "\x..") appended to out, decoded. */
@@ -69,16 +68,16 @@ int db_bytes(const struct db_result *r, int row, int col, struct buf *out, struc
 typedef void db_cb(void *arg, const struct db_result *r);
 
 struct db_options {
-    const char *conninfo;      /* libpq's, or a URI; copied */
-    int readers;               /* read connections; 0: 2 */
+    const char *conninfo;                 /* libpq's, or a URI; copied */
+    int readers;                          /* read connections; 0: 2 */
     void (*on_state)(void *arg, bool up); /* the write connection came up or went away */
     void (*on_deposed)(void *arg);        /* another master leads: write nothing, exit */
     void *arg;
 };
 struct db; /* the pool */
 
-/* Blocking, before the loop runs: applies the migrations under a lock. A database of a newer program
- * is refused (DET_ESTATE). */
+/* Blocking, before the loop runs: applies the migrations under a lock. A database of a newer
+ * program is refused (DET_ESTATE). */
 int db_migrate(const char *conninfo, struct det_err *err);
 /* Blocking: connects, waits for the leader lock (on_wait, if not NULL, is called once when another
  * master holds it), raises the epoch. Until db_start() only db_query_now() may be called. */
@@ -86,7 +85,8 @@ int db_create(uv_loop_t *loop, const struct db_options *o, void (*on_wait)(void 
               struct db **ret, struct det_err *err);
 /* Ends the blocking part: the connections join the loop. */
 int db_start(struct db *db, struct det_err *err);
-/* Ends what is queued with DET_ECANCELED, closes the connections and calls on_closed from the loop. */
+/* Ends what is queued with DET_ECANCELED, closes the connections and calls on_closed from the loop.
+ */
 void db_close(struct db *db, void (*on_closed)(void *arg), void *arg);
 int64_t db_epoch(const struct db *db);
 bool db_is_up(const struct db *db);
@@ -95,14 +95,15 @@ bool db_is_up(const struct db *db);
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
 /* A unit of one statement, in the group commit. */
 void db_write(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
-/* A unit of several statements: all or none; the callback sees the LAST statement's result. A unit that
- * must hold a fence begins with "SELECT fence_trial($1, $2)" (trial, run): DET_ESTALE otherwise. */
+/* A unit of several statements: all or none; the callback sees the LAST statement's result. A unit
+ * that must hold a fence begins with "SELECT fence_trial($1, $2)" (trial, run): DET_ESTALE
+ * otherwise. */
 struct db_tx;
 struct db_tx *db_tx_begin(struct db *db);
 void db_tx_add(struct db_tx *tx, const char *sql, const struct db_args *args);
-size_t db_tx_size(const struct db_tx *tx);                   /* statements so far */
-void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg);   /* takes tx */
-void db_tx_drop(struct db_tx *tx);                           /* never sent; NULL ok */
+size_t db_tx_size(const struct db_tx *tx);                 /* statements so far */
+void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
+void db_tx_drop(struct db_tx *tx);                         /* never sent; NULL ok */
 /* Blocking statement of the start, before db_start(): cb (may be NULL) sees the result at once. */
 int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg,
                  struct det_err *err);

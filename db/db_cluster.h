@@ -12,7 +12,8 @@ struct db_cluster {
 };
 /* Blocking, before db_start. */
 int db_cluster_read(struct db *db, struct db_cluster *ret, struct det_err *err);
-/* Blocking, before db_start: stores the first admin password when admin has none; *ret_set says so. */
+/* Blocking, before db_start: stores the first admin password when admin has none; *ret_set says so.
+ */
 int db_admin_password_init(struct db *db, const char *argon2, bool *ret_set, struct det_err *err);
 int db_admin_has_password(struct db *db, bool *ret, struct det_err *err);
 

@@ -1,9 +1,9 @@
 /*
- * One pipelined connection on the loop: connects, sends, reads results in order, notices its end. It
- * does not reconnect by itself. Private to db/.
+ * One pipelined connection on the loop: connects, sends, reads results in order, notices its end.
+ * It does not reconnect by itself. Private to db/.
  *
- * A FIFO of what was sent is the only truth about what comes back: PQgetResult gives NULL after each
- * statement's results but none after a sync, so NULLs are not counted on.
+ * A FIFO of what was sent is the only truth about what comes back: PQgetResult gives NULL after
+ * each statement's results but none after a sync, so NULLs are not counted on.
  */
 #ifndef DB_DB_CONN_H
 #define DB_DB_CONN_H
@@ -20,12 +20,12 @@ struct db_op;
 struct db_conn {
     uv_loop_t *loop;
     PGconn *pg;
-    uv_poll_t *poll;          /* of pg's socket; NULL when down */
+    uv_poll_t *poll; /* of pg's socket; NULL when down */
     int fd;
     enum db_conn_state state;
     struct db_op *head, *tail;
-    size_t ops;               /* in the FIFO */
-    struct db_result last;    /* of the head statement, until its NULL */
+    size_t ops;            /* in the FIFO */
+    struct db_result last; /* of the head statement, until its NULL */
     bool have_last;
     void (*on_up)(struct db_conn *c);
     void (*on_down)(struct db_conn *c, const char *why);

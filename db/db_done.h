@@ -1,4 +1,5 @@
-/* The callback of the write functions: rc is 0 or DET_E*, err is never NULL. Runs once, from the loop. */
+/* The callback of the write functions: rc is 0 or DET_E*, err is never NULL. Runs once, from the
+ * loop. */
 #ifndef DB_DB_DONE_H
 #define DB_DB_DONE_H
 

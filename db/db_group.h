@@ -1,7 +1,7 @@
 /*
- * Group commit: units gather while a group is in flight, then go out as one implicit transaction (all
- * statements up to one pipeline sync), led by the epoch check. When it fails, each unit goes out again
- * with a sync of its own; a lone unit's failure is its answer. Private to db/.
+ * Group commit: units gather while a group is in flight, then go out as one implicit transaction
+ * (all statements up to one pipeline sync), led by the epoch check. When it fails, each unit goes
+ * out again with a sync of its own; a lone unit's failure is its answer. Private to db/.
  */
 #ifndef DB_DB_GROUP_H
 #define DB_DB_GROUP_H
@@ -27,13 +27,13 @@ void db_tx_free(struct db_tx *tx);
 struct db_group {
     struct db_conn *conn;
     int64_t epoch;
-    struct db_tx *head, *tail;   /* waiting */
-    size_t bytes;                /* waiting */
-    struct db_tx *flight;        /* in order */
-    size_t units, flight_left;   /* in flight; retries without an answer */
-    bool failed, alone;          /* of the group in flight; alone: each unit has its own sync */
+    struct db_tx *head, *tail; /* waiting */
+    size_t bytes;              /* waiting */
+    struct db_tx *flight;      /* in order */
+    size_t units, flight_left; /* in flight; retries without an answer */
+    bool failed, alone;        /* of the group in flight; alone: each unit has its own sync */
     void (*on_deposed)(void *arg);
-    void (*on_idle)(void *arg);  /* nothing in flight any more */
+    void (*on_idle)(void *arg); /* nothing in flight any more */
     void *arg;
 };
 /* Takes tx. */

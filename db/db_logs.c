@@ -63,7 +63,8 @@ static void lines_text(const struct db_log_line *lines, size_t n, struct buf *ou
     json_write(out, all);
 }
 
-void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_done_cb *cb, void *arg)
+void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_done_cb *cb,
+                   void *arg)
 {
     struct buf text = BUF_INIT;
     lines_text(lines, n, &text);

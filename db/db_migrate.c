@@ -75,10 +75,11 @@ static int migrate_locked(PGconn *pg, struct det_err *err)
     if (rc == 0)
         rc = version_read(pg, &have, err);
     if (rc == 0 && have > db_migrations_n)
-        rc = det_fail(err, DET_ESTATE,
-                      "the database has schema version %d, this det-master knows %d: start the newer "
-                      "det-master, or restore a backup",
-                      have, db_migrations_n);
+        rc = det_fail(
+            err, DET_ESTATE,
+            "the database has schema version %d, this det-master knows %d: start the newer "
+            "det-master, or restore a backup",
+            have, db_migrations_n);
     for (int i = 0; rc == 0 && i < db_migrations_n; i++)
         if (db_migrations[i].version > have)
             rc = apply(pg, &db_migrations[i], err);

@@ -10,11 +10,14 @@ static int judge_metrics(const struct db_result *r, struct det_err *err)
     if (!*said)
         return 0;
     if (!strcmp(said, "stale"))
-        return det_fail(err, DET_ESTALE, "invalid run id: the report belongs to a run of the trial "
-                                         "that has ended");
+        return det_fail(err, DET_ESTALE,
+                        "invalid run id: the report belongs to a run of the trial "
+                        "that has ended");
     if (!strncmp(said, "overlap ", 8))
-        return det_fail(err, DET_EINVAL, "metric %s was already reported for this step with another "
-                                         "value", said + 8);
+        return det_fail(err, DET_EINVAL,
+                        "metric %s was already reported for this step with another "
+                        "value",
+                        said + 8);
     return det_fail(err, DET_ENOENT, "trial not found");
 }
 
@@ -40,7 +43,8 @@ static int judge_checkpoint(const struct db_result *r, struct det_err *err)
     return det_fail(err, DET_ESTALE, "the checkpoint belongs to a run of the trial that has ended");
 }
 
-void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, db_done_cb *cb, void *arg)
+void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, db_done_cb *cb,
+                          void *arg)
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_str_arg(db_str_arg(a, r->uuid), r->task_id), r->allocation_id);
@@ -49,12 +53,15 @@ void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, d
     db_time_arg(a, r->time_us);
     db_call_write(
         db,
-        "WITH fence AS (SELECT 1 FROM trials WHERE id = $5::integer AND run_id = $6::integer FOR UPDATE), "
+        "WITH fence AS (SELECT 1 FROM trials WHERE id = $5::integer AND run_id = $6::integer FOR "
+        "UPDATE), "
         "kept AS (INSERT INTO checkpoints (uuid, task_id, allocation_id, experiment_id, trial_id, "
         " run_id, state, steps, metadata, resources, bytes, report_time) "
-        " SELECT $1, $2, $3, $4::integer, $5::integer, $6::integer, 'COMPLETED', $7::integer, $8::jsonb, "
+        " SELECT $1, $2, $3, $4::integer, $5::integer, $6::integer, 'COMPLETED', $7::integer, "
+        "$8::jsonb, "
         " $9::jsonb, "
-        " (SELECT coalesce(sum(v.value::bigint), 0) FROM jsonb_each_text($9::jsonb) v), $10::timestamptz "
+        " (SELECT coalesce(sum(v.value::bigint), 0) FROM jsonb_each_text($9::jsonb) v), "
+        "$10::timestamptz "
         " FROM fence ON CONFLICT (uuid) DO UPDATE SET metadata = excluded.metadata, "
         " resources = excluded.resources, bytes = excluded.bytes, state = excluded.state, "
         " steps = excluded.steps WHERE checkpoints.trial_id = excluded.trial_id "
@@ -105,7 +112,8 @@ void db_report_profile(struct db *db, int64_t trial_id, int64_t run_id, const ch
                   a, db_judge_fence, cb, arg);
 }
 
-void db_report_accelerators(struct db *db, const struct db_accelerators *x, db_done_cb *cb, void *arg)
+void db_report_accelerators(struct db *db, const struct db_accelerators *x, db_done_cb *cb,
+                            void *arg)
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_str_arg(db_str_arg(a, x->allocation_id), x->container_id), x->task_id);

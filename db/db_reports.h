@@ -1,7 +1,8 @@
 /*
- * What harnesses report: metrics, checkpoints, runner state, progress. Each goes into the group commit
- * and is fenced: DET_ESTALE when run_id is not the trial's current run, DET_ENOENT for no such trial.
- * A repeat of what is already there succeeds and changes nothing. Arguments are borrowed until return.
+ * What harnesses report: metrics, checkpoints, runner state, progress. Each goes into the group
+ * commit and is fenced: DET_ESTALE when run_id is not the trial's current run, DET_ENOENT for no
+ * such trial. A repeat of what is already there succeeds and changes nothing. Arguments are
+ * borrowed until return.
  */
 #ifndef DB_DB_REPORTS_H
 #define DB_DB_REPORTS_H
@@ -13,13 +14,13 @@ struct db;
 
 struct db_metrics_report {
     int64_t trial_id, run_id, steps;
-    const char *group;    /* "training", "validation" or the user's own */
-    const char *metrics;  /* JSON: {"avg_metrics"|"validation_metrics":{..},"batch_metrics":[..]};
-                             "validation_metrics" only for group validation. NUL-terminated */
-    int64_t time_us;      /* wall */
+    const char *group;   /* "training", "validation" or the user's own */
+    const char *metrics; /* JSON: {"avg_metrics"|"validation_metrics":{..},"batch_metrics":[..]};
+                            "validation_metrics" only for group validation. NUL-terminated */
+    int64_t time_us;     /* wall */
 };
-/* DET_EINVAL when a metric of this step was already reported with another value. Also keeps summary,
- * best and latest validation, total batches, and archives what a restart rolled back. */
+/* DET_EINVAL when a metric of this step was already reported with another value. Also keeps
+ * summary, best and latest validation, total batches, and archives what a restart rolled back. */
 void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done_cb *cb, void *arg);
 
 struct db_checkpoint_report {
@@ -30,7 +31,8 @@ struct db_checkpoint_report {
     int64_t time_us;
 };
 /* State COMPLETED. DET_EEXIST when the uuid belongs to another trial. */
-void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, db_done_cb *cb, void *arg);
+void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, db_done_cb *cb,
+                          void *arg);
 
 void db_report_runner_state(struct db *db, int64_t trial_id, int64_t run_id, const char *state,
                             db_done_cb *cb, void *arg);
@@ -45,6 +47,7 @@ struct db_accelerators {
     const char *allocation_id, *container_id, *task_id, *node_name, *type;
     const char *uuids; /* JSON array of strings */
 };
-void db_report_accelerators(struct db *db, const struct db_accelerators *a, db_done_cb *cb, void *arg);
+void db_report_accelerators(struct db *db, const struct db_accelerators *a, db_done_cb *cb,
+                            void *arg);
 
 #endif

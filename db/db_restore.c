@@ -1,10 +1,8 @@
 /* Rebuilding the core: the live rows, in the order that core.h states. */
 #include "db_rows.h"
 
-
-
 /* What the core still holds: experiments that are not finished. */
-#define LIVE "('COMPLETED', 'CANCELED', 'ERROR', 'DELETED', 'DELETE_FAILED')"
+#define LIVE      "('COMPLETED', 'CANCELED', 'ERROR', 'DELETED', 'DELETE_FAILED')"
 #define MICROS(t) "(extract(epoch FROM " t ") * 1000000)::bigint"
 
 struct reading {
@@ -145,12 +143,13 @@ static void on_ids(void *arg, const struct db_result *r)
 int db_restore_ids(struct db *db, int64_t *ret_exp, int64_t *ret_trial, struct det_err *err)
 {
     int64_t ids[2] = {0, 0};
-    int rc = db_query_now(db,
-                          "SELECT greatest((SELECT max(id) FROM experiments), "
-                          "(SELECT (value->>'exp')::bigint FROM settings WHERE key = 'last_ids')), "
-                          "greatest((SELECT max(id) FROM trials), "
-                          "(SELECT (value->>'trial')::bigint FROM settings WHERE key = 'last_ids'))",
-                          NULL, on_ids, ids, err);
+    int rc =
+        db_query_now(db,
+                     "SELECT greatest((SELECT max(id) FROM experiments), "
+                     "(SELECT (value->>'exp')::bigint FROM settings WHERE key = 'last_ids')), "
+                     "greatest((SELECT max(id) FROM trials), "
+                     "(SELECT (value->>'trial')::bigint FROM settings WHERE key = 'last_ids'))",
+                     NULL, on_ids, ids, err);
     *ret_exp = ids[0];
     *ret_trial = ids[1];
     return rc;
@@ -162,27 +161,38 @@ static const struct {
 } reads[] = {
     {"SELECT agent_id, enabled, draining, slots_disabled FROM agent_settings ORDER BY agent_id",
      on_agents},
-    {"SELECT id, job_id, owner_id, project_id, coalesce(parent_id, 0), config, " MICROS("start_time") ", state, "
-     "coalesce(" MICROS("end_time") ", 0), progress, resource_pool, coalesce(priority, 0), weight, max_slots, "
-     "coalesce(queue_position, 0), core FROM experiments WHERE state NOT IN " LIVE " ORDER BY id",
+    {"SELECT id, job_id, owner_id, project_id, coalesce(parent_id, 0), config, " MICROS(
+         "start_time") ", state, "
+                       "coalesce(" MICROS("end_time") ", 0), progress, resource_pool, "
+                                                      "coalesce(priority, 0), weight, max_slots, "
+                                                      "coalesce(queue_position, 0), core FROM "
+                                                      "experiments WHERE state NOT IN " LIVE
+                                                      " ORDER BY id",
      on_experiments},
     {"SELECT s.experiment_id, s.seq, s.snapshot FROM search_snapshots s JOIN experiments e "
      "ON e.id = s.experiment_id WHERE e.state NOT IN " LIVE " ORDER BY 1",
      on_snapshots},
-    {"SELECT v.experiment_id, v.seq, v.event FROM search_events v JOIN experiments e ON e.id = v.experiment_id "
+    {"SELECT v.experiment_id, v.seq, v.event FROM search_events v JOIN experiments e ON e.id = "
+     "v.experiment_id "
      "WHERE e.state NOT IN " LIVE " AND v.seq > coalesce((SELECT seq FROM search_snapshots s WHERE "
      "s.experiment_id = e.id), 0) ORDER BY 1, 2",
      on_events},
-    {"SELECT t.id, t.experiment_id, t.request_id, t.task_id, t.hparams, t.seed, " MICROS("t.start_time") ", "
-     "t.warm_start_checkpoint, t.state, t.run_id, t.restarts, coalesce(" MICROS("t.end_time") ", 0), t.core, "
-     "c.uuid, coalesce(c.steps, 0) FROM trials t JOIN experiments e ON e.id = t.experiment_id "
-     "LEFT JOIN LATERAL (SELECT uuid, steps FROM checkpoints WHERE trial_id = t.id AND "
-     "state = 'COMPLETED' ORDER BY steps DESC, report_time DESC LIMIT 1) c ON true "
-     "WHERE e.state NOT IN " LIVE " ORDER BY t.id",
+    {"SELECT t.id, t.experiment_id, t.request_id, t.task_id, t.hparams, t.seed, " MICROS(
+         "t.start_time") ", "
+                         "t.warm_start_checkpoint, t.state, t.run_id, t.restarts, coalesce(" MICROS(
+                             "t.end_time") ", 0), t.core, "
+                                           "c.uuid, coalesce(c.steps, 0) FROM trials t JOIN "
+                                           "experiments e ON e.id = t.experiment_id "
+                                           "LEFT JOIN LATERAL (SELECT uuid, steps FROM checkpoints "
+                                           "WHERE trial_id = t.id AND "
+                                           "state = 'COMPLETED' ORDER BY steps DESC, report_time "
+                                           "DESC LIMIT 1) c ON true "
+                                           "WHERE e.state NOT IN " LIVE " ORDER BY t.id",
      on_trials},
-    {"SELECT id, task_id, coalesce(experiment_id, 0), coalesce(trial_id, 0), run_id, kind, slots, resource_pool, "
-     MICROS("start_time") ", state, is_ready, coalesce(" MICROS("end_time") ", 0), exit_reason, status_code, core "
-     "FROM allocations WHERE state <> 'TERMINATED' ORDER BY start_time, id",
+    {"SELECT id, task_id, coalesce(experiment_id, 0), coalesce(trial_id, 0), run_id, kind, slots, "
+     "resource_pool, " MICROS("start_time") ", state, is_ready, coalesce(" MICROS(
+         "end_time") ", 0), exit_reason, status_code, core "
+                     "FROM allocations WHERE state <> 'TERMINATED' ORDER BY start_time, id",
      on_allocations},
 };
 

@@ -18,7 +18,8 @@ static void i64_or_null(struct db_args *a, int64_t v, bool null)
         db_i64_arg(a, v);
 }
 
-/* $1 id, $2 state, $3 end, $4 progress, $5 pool, $6 priority, $7 weight, $8 max slots, $9 position, $10 core */
+/* $1 id, $2 state, $3 end, $4 progress, $5 pool, $6 priority, $7 weight, $8 max slots, $9 position,
+ * $10 core */
 static void experiment_args(struct db_args *a, const struct row_experiment *r)
 {
     db_time_arg(db_str_arg(db_i64_arg(a, r->id), exp_state_text(r->state)), r->end_us);
@@ -44,15 +45,19 @@ static void experiment_insert(struct db_tx *tx, const struct row_experiment *r,
     db_bool_arg(a, x && x->parent_model_def);
     db_tx_add(
         tx,
-        "INSERT INTO experiments (id, state, end_time, progress, resource_pool, priority, weight, max_slots, "
+        "INSERT INTO experiments (id, state, end_time, progress, resource_pool, priority, weight, "
+        "max_slots, "
         "queue_position, core, job_id, owner_id, project_id, parent_id, start_time, config, "
-        "original_config, model_def, name, description, labels, searcher_metric, smaller_is_better) "
-        "SELECT $1::integer, $2, $3::timestamptz, $4::float8, $5, $6::integer, $7::float8, $8::integer, "
+        "original_config, model_def, name, description, labels, searcher_metric, "
+        "smaller_is_better) "
+        "SELECT $1::integer, $2, $3::timestamptz, $4::float8, $5, $6::integer, $7::float8, "
+        "$8::integer, "
         "$9::float8, $10::jsonb, $11, $12::integer, $13::integer, $14::integer, $15::timestamptz, "
         "$16::jsonb, $17, CASE WHEN $19::boolean THEN coalesce((SELECT model_def FROM experiments "
         "WHERE id = $14::integer), '') ELSE $18::bytea END, coalesce($16::jsonb->>'name', ''), "
         "coalesce($16::jsonb->>'description', ''), "
-        "CASE jsonb_typeof($16::jsonb->'labels') WHEN 'array' THEN $16::jsonb->'labels' ELSE '[]' END, "
+        "CASE jsonb_typeof($16::jsonb->'labels') WHEN 'array' THEN $16::jsonb->'labels' ELSE '[]' "
+        "END, "
         "coalesce($16::jsonb#>>'{searcher,metric}', ''), "
         "coalesce(($16::jsonb#>>'{searcher,smaller_is_better}')::boolean, true) "
         "ON CONFLICT (id) DO NOTHING",
@@ -68,11 +73,12 @@ void db_save_experiment(struct db_tx *tx, const struct row_experiment *r,
     }
     struct db_args *a = DB_ARGS;
     experiment_args(a, r);
-    db_tx_add(tx,
-              "UPDATE experiments SET state = $2, end_time = $3::timestamptz, progress = $4::float8, "
-              "resource_pool = $5, priority = $6::integer, weight = $7::float8, max_slots = $8::integer, "
-              "queue_position = $9::float8, core = $10::jsonb WHERE id = $1::integer",
-              a);
+    db_tx_add(
+        tx,
+        "UPDATE experiments SET state = $2, end_time = $3::timestamptz, progress = $4::float8, "
+        "resource_pool = $5, priority = $6::integer, weight = $7::float8, max_slots = $8::integer, "
+        "queue_position = $9::float8, core = $10::jsonb WHERE id = $1::integer",
+        a);
 }
 
 void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state)
@@ -83,22 +89,24 @@ void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state)
 
 void db_save_search_event(struct db_tx *tx, const struct row_search_event *r)
 {
-    db_tx_add(tx,
-              "INSERT INTO search_events (experiment_id, seq, event) VALUES ($1::integer, $2::bigint, "
-              "$3::jsonb) ON CONFLICT DO NOTHING",
-              db_str_arg(db_i64_arg(db_i64_arg(DB_ARGS, r->experiment_id), r->seq), r->event));
+    db_tx_add(
+        tx,
+        "INSERT INTO search_events (experiment_id, seq, event) VALUES ($1::integer, $2::bigint, "
+        "$3::jsonb) ON CONFLICT DO NOTHING",
+        db_str_arg(db_i64_arg(db_i64_arg(DB_ARGS, r->experiment_id), r->seq), r->event));
 }
 
 void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot *r)
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_i64_arg(db_i64_arg(a, r->experiment_id), r->seq), r->snapshot);
-    db_tx_add(tx,
-              "WITH old AS (DELETE FROM search_events WHERE experiment_id = $1::integer AND "
-              "seq <= $2::bigint) INSERT INTO search_snapshots (experiment_id, seq, snapshot) "
-              "VALUES ($1::integer, $2::bigint, $3::jsonb) ON CONFLICT (experiment_id) DO UPDATE SET "
-              "seq = excluded.seq, snapshot = excluded.snapshot",
-              a);
+    db_tx_add(
+        tx,
+        "WITH old AS (DELETE FROM search_events WHERE experiment_id = $1::integer AND "
+        "seq <= $2::bigint) INSERT INTO search_snapshots (experiment_id, seq, snapshot) "
+        "VALUES ($1::integer, $2::bigint, $3::jsonb) ON CONFLICT (experiment_id) DO UPDATE SET "
+        "seq = excluded.seq, snapshot = excluded.snapshot",
+        a);
 }
 
 void db_delete_search(struct db_tx *tx, int64_t exp_id)
@@ -124,12 +132,14 @@ void db_save_trial(struct db_tx *tx, const struct row_trial *r)
     db_str_arg(db_str_arg(db_i64_arg(a, r->experiment_id), r->request_id), r->task_id);
     db_time_arg(db_i64_arg(db_str_arg(a, r->hparams), r->seed), r->start_us);
     db_str_arg(a, r->warm_start_checkpoint);
-    db_tx_add(tx,
-              "INSERT INTO trials (id, state, run_id, restarts, end_time, core, experiment_id, request_id, "
-              "task_id, hparams, seed, start_time, warm_start_checkpoint) VALUES ($1::integer, $2, "
-              "$3::integer, $4::integer, $5::timestamptz, $6::jsonb, $7::integer, $8, $9, $10::jsonb, "
-              "$11::bigint, $12::timestamptz, $13) ON CONFLICT (id) DO NOTHING",
-              a);
+    db_tx_add(
+        tx,
+        "INSERT INTO trials (id, state, run_id, restarts, end_time, core, experiment_id, "
+        "request_id, "
+        "task_id, hparams, seed, start_time, warm_start_checkpoint) VALUES ($1::integer, $2, "
+        "$3::integer, $4::integer, $5::timestamptz, $6::jsonb, $7::integer, $8, $9, $10::jsonb, "
+        "$11::bigint, $12::timestamptz, $13) ON CONFLICT (id) DO NOTHING",
+        a);
 }
 
 void db_save_allocation(struct db_tx *tx, const struct row_allocation *r)
@@ -141,7 +151,8 @@ void db_save_allocation(struct db_tx *tx, const struct row_allocation *r)
     db_str_arg(a, r->core ? r->core : "{}");
     if (!r->is_new) {
         db_tx_add(tx,
-                  "UPDATE allocations SET state = $2, is_ready = $3::boolean, end_time = $4::timestamptz, "
+                  "UPDATE allocations SET state = $2, is_ready = $3::boolean, end_time = "
+                  "$4::timestamptz, "
                   "exit_reason = $5, status_code = $6::integer, core = $7::jsonb WHERE id = $1",
                   a);
         return;
@@ -150,25 +161,27 @@ void db_save_allocation(struct db_tx *tx, const struct row_allocation *r)
     i64_or_null(a, r->trial_id, r->trial_id == 0);
     db_i64_arg(db_str_arg(db_i64_arg(a, r->run_id), r->kind), r->slots);
     db_time_arg(db_str_arg(a, r->resource_pool), r->start_us);
-    db_tx_add(tx,
-              "INSERT INTO allocations (id, state, is_ready, end_time, exit_reason, status_code, core, "
-              "task_id, experiment_id, trial_id, run_id, kind, slots, resource_pool, start_time) VALUES "
-              "($1, $2, $3::boolean, $4::timestamptz, $5, $6::integer, $7::jsonb, $8, $9::integer, "
-              "$10::integer, $11::integer, $12, $13::integer, $14, $15::timestamptz) "
-              "ON CONFLICT (id) DO NOTHING",
-              a);
+    db_tx_add(
+        tx,
+        "INSERT INTO allocations (id, state, is_ready, end_time, exit_reason, status_code, core, "
+        "task_id, experiment_id, trial_id, run_id, kind, slots, resource_pool, start_time) VALUES "
+        "($1, $2, $3::boolean, $4::timestamptz, $5, $6::integer, $7::jsonb, $8, $9::integer, "
+        "$10::integer, $11::integer, $12, $13::integer, $14, $15::timestamptz) "
+        "ON CONFLICT (id) DO NOTHING",
+        a);
 }
 
 void db_save_agent(struct db_tx *tx, const struct row_agent *r)
 {
     struct db_args *a = DB_ARGS;
     db_bool_arg(db_bool_arg(db_str_arg(a, r->agent_id), r->enabled), r->draining);
-    db_tx_add(tx,
-              "INSERT INTO agent_settings (agent_id, enabled, draining, slots_disabled) VALUES ($1, "
-              "$2::boolean, $3::boolean, $4::jsonb) ON CONFLICT (agent_id) DO UPDATE SET "
-              "enabled = excluded.enabled, draining = excluded.draining, "
-              "slots_disabled = excluded.slots_disabled",
-              db_str_arg(a, r->slots_disabled));
+    db_tx_add(
+        tx,
+        "INSERT INTO agent_settings (agent_id, enabled, draining, slots_disabled) VALUES ($1, "
+        "$2::boolean, $3::boolean, $4::jsonb) ON CONFLICT (agent_id) DO UPDATE SET "
+        "enabled = excluded.enabled, draining = excluded.draining, "
+        "slots_disabled = excluded.slots_disabled",
+        db_str_arg(a, r->slots_disabled));
 }
 
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id)

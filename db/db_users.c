@@ -68,16 +68,18 @@ static struct db_args *edit_args(struct db_args *a, const struct db_user_edit *u
 
 void db_user_create(struct db *db, const struct db_user_edit *u, db_cb *cb, void *arg)
 {
-    db_write(db, "SELECT id, doc FROM user_edit(NULL, $1, $2, $3, $4, $5, $6, $7, $8::integer, "
-                 "$9::integer, $10, $11, $12)",
+    db_write(db,
+             "SELECT id, doc FROM user_edit(NULL, $1, $2, $3, $4, $5, $6, $7, $8::integer, "
+             "$9::integer, $10, $11, $12)",
              edit_args(DB_ARGS, u, NULL), cb, arg);
 }
 
-void db_user_edit(struct db *db, int64_t user_id, const struct db_user_edit *u, const char *keep_session,
-                  db_cb *cb, void *arg)
+void db_user_edit(struct db *db, int64_t user_id, const struct db_user_edit *u,
+                  const char *keep_session, db_cb *cb, void *arg)
 {
     struct db_args *a = edit_args(DB_ARGS, u, keep_session);
-    db_write(db, "SELECT id, doc FROM user_edit($13::integer, $1, $2, $3, $4, $5, $6, $7, $8::integer, "
-                 "$9::integer, $10, $11, $12)",
+    db_write(db,
+             "SELECT id, doc FROM user_edit($13::integer, $1, $2, $3, $4, $5, $6, $7, $8::integer, "
+             "$9::integer, $10, $11, $12)",
              db_i64_arg(a, user_id), cb, arg);
 }

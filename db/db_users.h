@@ -8,7 +8,15 @@
 #include <stdint.h>
 
 /* Columns of the three reads below. */
-enum db_user_col { USER_ID, USER_NAME, USER_ADMIN, USER_ACTIVE, USER_PASSWORD, USER_JSON, USER_COLS };
+enum db_user_col {
+    USER_ID,
+    USER_NAME,
+    USER_ADMIN,
+    USER_ACTIVE,
+    USER_PASSWORD,
+    USER_JSON,
+    USER_COLS
+};
 /* USER_JSON is user.v1.User of the contract; USER_PASSWORD the argon2id string, null if none. */
 void db_user_by_name(struct db *db, const char *username, db_cb *cb, void *arg);
 void db_user_by_id(struct db *db, int64_t user_id, db_cb *cb, void *arg);
@@ -26,15 +34,15 @@ struct db_user_edit {
     const char *password; /* argon2id string; "" takes it away */
     int admin, active;    /* 0, 1, -1: leave */
     int remote;
-    bool set_agent_user;  /* the four below apply */
+    bool set_agent_user; /* the four below apply */
     int64_t uid, gid;
     const char *user_name, *group_name;
 };
 /* cb's first row: column 0 the id, column 1 user.v1.User. 23505: the name is taken. */
 void db_user_create(struct db *db, const struct db_user_edit *u, db_cb *cb, void *arg);
-/* The same row, none when there is no such user. A new password, or inactive, ends the user's sessions
- * but keep_session (token_sha256 or NULL). The caller must then auth_forget_user(). */
-void db_user_edit(struct db *db, int64_t user_id, const struct db_user_edit *u, const char *keep_session,
-                  db_cb *cb, void *arg);
+/* The same row, none when there is no such user. A new password, or inactive, ends the user's
+ * sessions but keep_session (token_sha256 or NULL). The caller must then auth_forget_user(). */
+void db_user_edit(struct db *db, int64_t user_id, const struct db_user_edit *u,
+                  const char *keep_session, db_cb *cb, void *arg);
 
 #endif

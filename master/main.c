@@ -44,7 +44,8 @@ static void on_http_closed(void *arg)
     driver_destroy(m->sh.driver);
 }
 
-/* In this order: nobody new comes in, who waits is answered, what is in hand ends, then the database. */
+/* In this order: nobody new comes in, who waits is answered, what is in hand ends, then the
+ * database. */
 static void stop(struct master *m)
 {
     if (m->stopping)
@@ -130,8 +131,8 @@ static void signals(struct master *m)
 
 static int run(struct master *m, struct det_err *err)
 {
-    struct db_options o = {.conninfo = m->conf.db, .on_state = on_db_state, .on_deposed = on_deposed,
-                           .arg = m};
+    struct db_options o = {
+        .conninfo = m->conf.db, .on_state = on_db_state, .on_deposed = on_deposed, .arg = m};
     struct core_effects owed = CORE_EFFECTS_INIT;
     uv_loop_init(&m->loop);
     m->sh.loop = &m->loop;

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 struct order {
     struct order *next;
     struct link *link; /* NULL: forgotten while its query ran */
@@ -134,8 +133,11 @@ void agents_kill(struct agents *a, const struct core_kill *k)
 static void order_send_start(struct order *o)
 {
     JSON_OWN task = det_take(o->task);
-    JSON_OWN j = link_order_json(&(struct link_order){.kind = LINK_START, .seq = o->seq,
-        .alloc = o->alloc_id, .container = o->container, .task = task});
+    JSON_OWN j = link_order_json(&(struct link_order){.kind = LINK_START,
+                                                      .seq = o->seq,
+                                                      .alloc = o->alloc_id,
+                                                      .container = o->container,
+                                                      .task = task});
     order_ready(o, j);
 }
 
@@ -164,8 +166,12 @@ static void on_task_row(void *arg, const struct db_result *r)
 
 static json_t *task_complete(struct agents *a, const struct core_start *s)
 {
-    struct auth_claim claim = {.experiment_id = s->exp_id, .trial_id = s->trial_id, .run_id = s->run_id,
-                               .user_id = s->owner_id, .alloc_id = s->alloc_id, .task_id = s->task_id};
+    struct auth_claim claim = {.experiment_id = s->exp_id,
+                               .trial_id = s->trial_id,
+                               .run_id = s->run_id,
+                               .user_id = s->owner_id,
+                               .alloc_id = s->alloc_id,
+                               .task_id = s->task_id};
     char token[AUTH_TOKEN_MAX];
     auth_alloc_token(a->sh->auth, &claim, token);
     json_t *task = json_copy(s->task);
@@ -297,7 +303,8 @@ static int event_take(struct link *l, const struct link_event *e, struct det_err
     if (l->seen >= 0 && e->seq <= l->seen)
         return 0; /* a repeat */
     if (l->seen >= 0 && e->seq != l->seen + 1)
-        return det_fail(err, DET_ESTALE, "events skip from %" PRId64 " to %" PRId64, l->seen, e->seq);
+        return det_fail(err, DET_ESTALE, "events skip from %" PRId64 " to %" PRId64, l->seen,
+                        e->seq);
     l->seen = e->seq;
     if (e->kind == LINK_EV_HELLO)
         link_hello(l);
@@ -308,8 +315,8 @@ static int event_take(struct link *l, const struct link_event *e, struct det_err
     return 0;
 }
 
-static int events_take(struct agents *a, const char *id, const struct link_events *in, struct link **ret,
-                       struct det_err *err)
+static int events_take(struct agents *a, const char *id, const struct link_events *in,
+                       struct link **ret, struct det_err *err)
 {
     struct link *l = *ret = link_of(a, id);
     bool other = strcmp(in->boot, l->boot) != 0;
@@ -329,8 +336,8 @@ static void fail(struct http_req *req, const struct det_err *err)
         http_fail_err(req, err);
         return;
     }
-    JSON_OWN j = json_make("{s:{s:i, s:s, s:s}}", "error", "code", 12, "reason", "Unimplemented", "error",
-                           err->text);
+    JSON_OWN j = json_make("{s:{s:i, s:s, s:s}}", "error", "code", 12, "reason", "Unimplemented",
+                           "error", err->text);
     det_cleanup(freep) char *text = json_text(j);
     http_reply_with(req, &(struct http_answer){.status = 426}, text, strlen(text));
 }

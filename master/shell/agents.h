@@ -1,10 +1,11 @@
 /*
- * The agent links (proto/agent.md), master's side: takes events, drops repeats, streams orders with a
- * heartbeat every 2 s, tells the core when a link is gone. Level-triggered: a new hello forgets the
- * orders queued before, and the core derives anew what is owed.
+ * The agent links (proto/agent.md), master's side: takes events, drops repeats, streams orders with
+ * a heartbeat every 2 s, tells the core when a link is gone. Level-triggered: a new hello forgets
+ * the orders queued before, and the core derives anew what is owed.
  *
- * An order waits in its agent's queue until it is complete (a start needs its owner's account and the
- * model definition, which are read from PostgreSQL) and a stream is there; orders leave in order.
+ * An order waits in its agent's queue until it is complete (a start needs its owner's account and
+ * the model definition, which are read from PostgreSQL) and a stream is there; orders leave in
+ * order.
  */
 #ifndef SHELL_AGENTS_H
 #define SHELL_AGENTS_H

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 static_assert((int)LINK_ROCM == (int)CORE_ROCM && (int)LINK_CPU == (int)CORE_CPU, "same order");
-static_assert((int)LINK_EXITED == (int)CORE_EXITED && (int)LINK_LOST == (int)CORE_LOST, "same order");
-static_assert((int)LINK_STARTING == (int)CORE_TASK_STARTING && (int)LINK_ENDED == (int)CORE_TASK_ENDED,
+static_assert((int)LINK_EXITED == (int)CORE_EXITED && (int)LINK_LOST == (int)CORE_LOST,
+              "same order");
+static_assert((int)LINK_STARTING == (int)CORE_TASK_STARTING &&
+                  (int)LINK_ENDED == (int)CORE_TASK_ENDED,
               "same order");
 
 static struct core_task_in task_in(const struct link_task *t)
@@ -31,8 +33,7 @@ static struct core_hello hello_in(const struct link_hello *h)
     }
     for (size_t i = 0; i < h->tasks_n; i++)
         tasks[i] = task_in(&h->tasks[i]);
-    return (struct core_hello){h->version, h->pool,    h->addr, slots,
-                               h->slots_n, tasks, h->tasks_n};
+    return (struct core_hello){h->version, h->pool, h->addr, slots, h->slots_n, tasks, h->tasks_n};
 }
 
 void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e)

@@ -155,8 +155,8 @@ static void admit(struct http_req *req, void (*done)(struct http_req *, const st
     done(req, ok ? NULL : &err);
 }
 
-static void deny(struct http_req *req, void (*done)(struct http_req *, const struct det_err *), int code,
-                 const char *text)
+static void deny(struct http_req *req, void (*done)(struct http_req *, const struct det_err *),
+                 int code, const char *text)
 {
     struct det_err err;
     det_fail(&err, code, "%s", text);

@@ -1,11 +1,11 @@
 /*
  * Who calls: sessions of users, allocation tokens, the agents' token; passwords.
  *
- * A session is 32 random bytes, shown once; the table keeps their sha256; it lives 7 days. Sessions seen
- * are remembered for a minute, so that a request costs no query and PostgreSQL's absence locks nobody
- * out. An allocation's token is a claim signed with the cluster's key (HMAC-SHA256): checked without the
- * database. Passwords are stored as argon2id over what the client sends (rest-api.md, 1.2); hashing runs
- * on libuv's thread pool.
+ * A session is 32 random bytes, shown once; the table keeps their sha256; it lives 7 days. Sessions
+ * seen are remembered for a minute, so that a request costs no query and PostgreSQL's absence locks
+ * nobody out. An allocation's token is a claim signed with the cluster's key (HMAC-SHA256): checked
+ * without the database. Passwords are stored as argon2id over what the client sends
+ * (rest-api.md, 1.2); hashing runs on libuv's thread pool.
  */
 #ifndef SHELL_AUTH_H
 #define SHELL_AUTH_H
@@ -19,8 +19,8 @@ void auth_destroy(struct auth *a);
 
 /* True when the request carries any token. */
 bool auth_has_token(const struct http_req *req);
-/* Finds out who calls and whether the route's classes admit them; fills req->who. done runs once, now
- * or later; err is NULL when admitted. */
+/* Finds out who calls and whether the route's classes admit them; fills req->who. done runs once,
+ * now or later; err is NULL when admitted. */
 void auth_check(struct shell *sh, struct http_req *req,
                 void (*done)(struct http_req *req, const struct det_err *err));
 
@@ -32,9 +32,10 @@ struct auth_claim { /* what an allocation's token is bound to */
 void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out[AUTH_TOKEN_MAX]);
 const char *auth_agent_token(const struct auth *a);
 
-/* Log in. password as sent; is_hashed false: the client's transformation is done here first. On success
- * token is the new session's and user_json the user.v1.User; a code otherwise: DET_EAUTH (unknown user,
- * wrong password), DET_EPERM (inactive), DET_EUNAVAIL. Strings live until cb returns. */
+/* Log in. password as sent; is_hashed false: the client's transformation is done here first. On
+ * success token is the new session's and user_json the user.v1.User; a code otherwise: DET_EAUTH
+ * (unknown user, wrong password), DET_EPERM (inactive), DET_EUNAVAIL. Strings live until cb
+ * returns. */
 struct auth_login {
     const char *token, *user_json;
     int64_t user_id;
@@ -51,7 +52,8 @@ typedef void auth_hash_cb(void *arg, const char *text);
 void auth_hash(struct shell *sh, const char *password, bool is_hashed, auth_hash_cb *cb, void *arg);
 /* The same, blocking: for the first start. */
 #define AUTH_HASH_MAX 160
-int auth_hash_now(const char *password, bool is_hashed, char out[AUTH_HASH_MAX], struct det_err *err);
+int auth_hash_now(const char *password, bool is_hashed, char out[AUTH_HASH_MAX],
+                  struct det_err *err);
 
 /* Forgets remembered sessions: after a user, a password or a session changed. */
 void auth_forget_user(struct auth *a, int64_t user_id);

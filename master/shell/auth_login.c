@@ -74,7 +74,8 @@ static void on_user(void *arg, const struct db_result *r)
     if (db_rows(r) == 1) {
         l->user_id = db_i64(r, 0, USER_ID);
         l->active = db_bool(r, 0, USER_ACTIVE);
-        l->stored = db_is_null(r, 0, USER_PASSWORD) ? NULL : det_strdup(db_text(r, 0, USER_PASSWORD));
+        l->stored =
+            db_is_null(r, 0, USER_PASSWORD) ? NULL : det_strdup(db_text(r, 0, USER_PASSWORD));
         l->user_json = det_strdup(db_text(r, 0, USER_JSON));
     }
     uv_queue_work(l->sh->loop, &l->work, verify_work, verify_done);

@@ -24,7 +24,8 @@ static void as_sent(const char *password, bool is_hashed, char out[HASH_HEX_MAX]
     hash_bytes(HASH_SHA512, text, strlen(text), out);
 }
 
-int auth_hash_now(const char *password, bool is_hashed, char out[AUTH_HASH_MAX], struct det_err *err)
+int auth_hash_now(const char *password, bool is_hashed, char out[AUTH_HASH_MAX],
+                  struct det_err *err)
 {
     char sent[HASH_HEX_MAX];
     uint8_t salt[SALT_BYTES];

@@ -27,12 +27,12 @@ struct driver {
     struct core *core;
     struct driver_event *head, **tail; /* not yet stepped */
     size_t queued;
-    struct imap *requests;             /* token -> struct waiting */
+    struct imap *requests; /* token -> struct waiting */
     uint64_t next_request;
-    struct core_effects effects;       /* of the batch in hand */
-    struct driver_payload **payloads;  /* of the batch, freed when it is done */
+    struct core_effects effects;      /* of the batch in hand */
+    struct driver_payload **payloads; /* of the batch, freed when it is done */
     size_t payloads_n, payloads_cap;
-    bool started, committing, held;    /* held: the commit waits for PostgreSQL */
+    bool started, committing, held; /* held: the commit waits for PostgreSQL */
     bool stopping;
     uv_timer_t kick, deadline;
     int timers; /* not yet closed */
@@ -49,7 +49,8 @@ static void kick(struct driver *d)
         uv_timer_start(&d->kick, on_kick, 0, 0);
 }
 
-struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg), void *arg)
+struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg),
+                             void *arg)
 {
     struct driver *d = det_zalloc(sizeof *d);
     d->sh = sh;
@@ -87,8 +88,8 @@ static void refuse(driver_cb *cb, void *arg, const char *text)
         cb(arg, &r);
 }
 
-/* Events that are refused while PostgreSQL is away wait for the next turn: a callback never runs inside
- * driver_post. They go through the queue like the others, marked by their kind. */
+/* Events that are refused while PostgreSQL is away wait for the next turn: a callback never runs
+ * inside driver_post. They go through the queue like the others, marked by their kind. */
 #define EV_REFUSED CORE_EVENT_KIND_COUNT
 
 void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, void *arg)
@@ -212,9 +213,16 @@ static void save(struct db_tx *tx, const struct core_effect *f)
 static void save_log(struct db_tx *tx, const struct core_log *l)
 {
     det_cleanup(freep) char *text = det_asprintf("%s\n", l->text);
-    struct db_log_line line = {.task_id = l->task_id, .allocation_id = l->alloc_id, .source = "master",
-                               .stdtype = "stdout", .rank = -1, .level = l->level, .time_us = l->now_us,
-                               .log = text, .log_len = strlen(text), .offset = -1};
+    struct db_log_line line = {.task_id = l->task_id,
+                               .allocation_id = l->alloc_id,
+                               .source = "master",
+                               .stdtype = "stdout",
+                               .rank = -1,
+                               .level = l->level,
+                               .time_us = l->now_us,
+                               .log = text,
+                               .log_len = strlen(text),
+                               .offset = -1};
     db_logs_add(tx, &line, 1);
 }
 

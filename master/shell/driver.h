@@ -1,8 +1,9 @@
 /*
- * Drives the core: events wait in a queue; once per loop iteration those that wait are stepped, the rows
- * of all their effects go to PostgreSQL in one transaction, and only when it committed are the other
- * effects performed, in order. While a commit is in flight the next batch gathers. While PostgreSQL is
- * away the batch in hand is kept and committed again later; nothing of it was performed or answered.
+ * Drives the core: events wait in a queue; once per loop iteration those that wait are stepped, the
+ * rows of all their effects go to PostgreSQL in one transaction, and only when it committed are the
+ * other effects performed, in order. While a commit is in flight the next batch gathers. While
+ * PostgreSQL is away the batch in hand is kept and committed again later; nothing of it was
+ * performed or answered.
  */
 #ifndef SHELL_DRIVER_H
 #define SHELL_DRIVER_H
@@ -11,9 +12,10 @@
 #include "shell.h"
 
 struct driver;
-/* Takes core. on_fatal: a row was refused, so memory and database differ: end the process, a restart
- * rebuilds the core from the rows. */
-struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg), void *arg);
+/* Takes core. on_fatal: a row was refused, so memory and database differ: end the process, a
+ * restart rebuilds the core from the rows. */
+struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg),
+                             void *arg);
 /* Nothing is stepped any more; new events end with DET_EUNAVAIL. Before db_close. */
 void driver_stop(struct driver *d);
 /* Ends waiting callbacks with DET_EUNAVAIL. After db_close was called. */
@@ -22,22 +24,23 @@ void driver_destroy(struct driver *d);
 /* For reading (core_*_get and so on); pointers live until the loop's next turn. */
 const struct core *driver_core(const struct driver *d);
 
-/* cb runs exactly once, later: after what follows from the event was committed, or with DET_EUNAVAIL when
- * PostgreSQL is away (the event is then not applied). NULL cb: an event nobody waits for, which is
- * kept until PostgreSQL is back. ev is copied whole; its now_ms, now_us and request are set here. The
- * references of create.config, gc.config, gc.uuids and op.metric are borrowed (counted here). */
+/* cb runs exactly once, later: after what follows from the event was committed, or with
+ * DET_EUNAVAIL when PostgreSQL is away (the event is then not applied). NULL cb: an event nobody
+ * waits for, which is kept until PostgreSQL is back. ev is copied whole; its now_ms, now_us and
+ * request are set here. The references of create.config, gc.config, gc.uuids and op.metric are
+ * borrowed (counted here). */
 typedef void driver_cb(void *arg, const struct core_reply *reply);
 void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, void *arg);
 /* cb runs after everything posted so far is committed. */
 void driver_barrier(struct driver *d, driver_cb *cb, void *arg);
 
-/* .create.payload: what a new experiment's row holds beside its configuration. Made by the caller, taken
- * by driver_post, which frees it (also on failure). */
+/* .create.payload: what a new experiment's row holds beside its configuration. Made by the caller,
+ * taken by driver_post, which frees it (also on failure). */
 struct driver_payload {
-    char *original_config;     /* the YAML as it was sent; malloc'd */
-    void *model_def;           /* tar.gz, malloc'd; NULL with parent_model_def */
+    char *original_config; /* the YAML as it was sent; malloc'd */
+    void *model_def;       /* tar.gz, malloc'd; NULL with parent_model_def */
     size_t model_def_len;
-    bool parent_model_def;     /* take create.parent_id's */
+    bool parent_model_def; /* take create.parent_id's */
 };
 void driver_payload_free(struct driver_payload *p); /* NULL ok */
 

@@ -26,8 +26,11 @@ static void on_unwanted(void *arg, const struct db_result *r)
     if (!config || !uuids || json_array_size(uuids) == 0)
         return;
     struct core_event ev = {.kind = CORE_EV_EXP_GC, .exp_id = j->exp_id};
-    ev.gc = (struct core_gc){.exp_id = j->exp_id, .owner_id = db_i64(r, 0, GC_OWNER),
-                             .job_id = db_text(r, 0, GC_JOB), .config = config, .uuids = uuids};
+    ev.gc = (struct core_gc){.exp_id = j->exp_id,
+                             .owner_id = db_i64(r, 0, GC_OWNER),
+                             .job_id = db_text(r, 0, GC_JOB),
+                             .config = config,
+                             .uuids = uuids};
     driver_post(j->sh->driver, &ev, NULL, NULL);
 }
 

@@ -1,5 +1,5 @@
-/* Checkpoint collection: when an experiment ends, finds what its policy does not keep and has an agent
- * delete it. */
+/* Checkpoint collection: when an experiment ends, finds what its policy does not keep and has an
+ * agent delete it. */
 #ifndef SHELL_GC_H
 #define SHELL_GC_H
 

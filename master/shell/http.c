@@ -14,8 +14,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { IDLE_TIMEOUT_S = 120, CONNECTIONS_MAX = 20000, CLOSE_GRACE_MS = 3000,
-       PEER_TIMEOUT_MS = 10000 };
+enum {
+    IDLE_TIMEOUT_S = 120,
+    CONNECTIONS_MAX = 20000,
+    CLOSE_GRACE_MS = 3000,
+    PEER_TIMEOUT_MS = 10000
+};
 
 /* One request. */
 
@@ -138,7 +142,8 @@ static void conn_begin(struct http_conn *c, const char *method)
         refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
 }
 
-/* A refused body is read and dropped: an answer in the middle of it would be lost by many clients. */
+/* A refused body is read and dropped: an answer in the middle of it would be lost by many clients.
+ */
 static void conn_body(struct http_conn *c, const char *p, size_t n)
 {
     if (c->early_status)
@@ -165,8 +170,9 @@ static void early_reply(struct http_conn *c)
         http_fail_err(&c->req, &c->early);
         return;
     }
-    static const char body[] = "{\"error\":{\"code\":12,\"reason\":\"Unimplemented\",\"error\":\"method "
-                               "not allowed\"}}";
+    static const char body[] =
+        "{\"error\":{\"code\":12,\"reason\":\"Unimplemented\",\"error\":\"method "
+        "not allowed\"}}";
     http_reply_with(&c->req, &(struct http_answer){.status = 405}, body, sizeof body - 1);
 }
 
@@ -326,10 +332,9 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, h,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 << 10,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 << 10, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
         return det_fail(err, DET_EIO, "the HTTP server did not start");
@@ -337,7 +342,8 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
     return 0;
 }
 
-int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret, struct det_err *err)
+int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,
+                struct det_err *err)
 {
     int fd = -1;
     int rc = listen_on(o->host, o->port, &fd, err);

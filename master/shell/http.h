@@ -2,10 +2,10 @@
  * The HTTP server: libmicrohttpd driven by the libuv loop, one const route table.
  *
  * A request is matched (literal segments before variables, trailing slash stripped), its body read
- * whole (bounded by the route), its caller identified, then handed to the route's handler. The handler
- * answers now or later, exactly once: http_reply*(), http_fail*(), or a stream. The request lives until
- * then, also when its client has gone (the answer is then dropped), so a handler never races its client.
- * Connections are kept alive. Every error has the API's shape
+ * whole (bounded by the route), its caller identified, then handed to the route's handler. The
+ * handler answers now or later, exactly once: http_reply*(), http_fail*(), or a stream. The request
+ * lives until then, also when its client has gone (the answer is then dropped), so a handler never
+ * races its client. Connections are kept alive. Every error has the API's shape
  * {"error":{"code":5,"reason":"NotFound","error":"..."}}; on non-API paths {"message":"..."}.
  *
  * Thread: the loop's. All strings handed out are borrowed and live as long as the request.
@@ -24,10 +24,10 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_
 
 /* Who may call a route: any bit that fits. 0 = everybody, no token looked at. */
 #define HTTP_AUTH_NONE  0u
-#define HTTP_AUTH_USER  1u  /* a user's session */
-#define HTTP_AUTH_ALLOC 2u  /* a task's allocation token */
-#define HTTP_AUTH_AGENT 4u  /* the agents' token */
-#define HTTP_AUTH_ADMIN 8u  /* a user who is an administrator */
+#define HTTP_AUTH_USER  1u /* a user's session */
+#define HTTP_AUTH_ALLOC 2u /* a task's allocation token */
+#define HTTP_AUTH_AGENT 4u /* the agents' token */
+#define HTTP_AUTH_ADMIN 8u /* a user who is an administrator */
 #define HTTP_AUTH_ANY   (HTTP_AUTH_USER | HTTP_AUTH_ALLOC)
 
 enum http_who_kind { WHO_NOBODY, WHO_USER, WHO_ALLOC, WHO_AGENT };
@@ -37,8 +37,8 @@ struct http_who {
     int64_t user_id;
     char username[128];
     bool is_admin;
-    char session[65];         /* WHO_USER: sha256 hex of the token: the key of the session */
-    char alloc_id[96];        /* WHO_ALLOC: what the token is bound to, also below */
+    char session[65];  /* WHO_USER: sha256 hex of the token: the key of the session */
+    char alloc_id[96]; /* WHO_ALLOC: what the token is bound to, also below */
     char task_id[80];
     int64_t experiment_id, trial_id, run_id;
 };
@@ -54,21 +54,22 @@ struct http_route {
     const char *pattern; /* "/api/v1/trials/{trialId}/logs"; one segment a variable */
     unsigned auth;       /* HTTP_AUTH_* bits */
     http_handler *fn;
-    size_t body_max;     /* bytes; 0: HTTP_BODY_DEFAULT. Longer: 413, code 8 */
+    size_t body_max; /* bytes; 0: HTTP_BODY_DEFAULT. Longer: 413, code 8 */
 };
 
 struct http_req {
     enum http_method method;
-    const char *path;               /* without the query, percent-decoded, no trailing slash */
+    const char *path; /* without the query, percent-decoded, no trailing slash */
     const struct http_route *route;
     struct http_who who;
-    struct buf body;                /* whole; NUL follows */
+    struct buf body; /* whole; NUL follows */
     /* the rest is private to http.c */
     struct http_conn *conn;
     struct shell *sh;
 };
 
-/* Path variable by its name in the pattern, percent-decoded; never NULL for a name of the pattern. */
+/* Path variable by its name in the pattern, percent-decoded; never NULL for a name of the pattern.
+ */
 const char *http_param(const struct http_req *req, const char *name);
 /* The same as an integer; DET_EINVAL names it. */
 int http_param_i64(const struct http_req *req, const char *name, int64_t *ret, struct det_err *err);
@@ -95,10 +96,10 @@ void http_fail(struct http_req *req, int code, const char *fmt, ...)
 void http_fail_err(struct http_req *req, const struct det_err *err); /* err->code, err->text */
 struct http_answer {
     int status;
-    const char *content_type;  /* NULL: application/json */
-    const char *disposition;   /* Content-Disposition, or NULL */
-    const char *cookie;        /* Set-Cookie, or NULL */
-    int retry_after_s;         /* 0: no Retry-After */
+    const char *content_type; /* NULL: application/json */
+    const char *disposition;  /* Content-Disposition, or NULL */
+    const char *cookie;       /* Set-Cookie, or NULL */
+    int retry_after_s;        /* 0: no Retry-After */
 };
 void http_reply_with(struct http_req *req, const struct http_answer *a, const void *p, size_t n);
 /* DET_E* -> HTTP status and gRPC code of the contract's table. */
@@ -107,12 +108,14 @@ int http_status_of(int code, int *ret_grpc, const char **ret_reason);
 /*
  * A streamed answer. The handler owns the stream from http_stream_begin (which answers the request
  * with 200 and chunked encoding: req is gone) until http_stream_end, also when the client is gone:
- * writing then does nothing. on_wake(arg) runs when the client went away, when the server is stopping,
- * and when the bytes waiting fell below a quarter of HTTP_STREAM_FULL after having been full.
+ * writing then does nothing. on_wake(arg) runs when the client went away, when the server is
+ * stopping, and when the bytes waiting fell below a quarter of HTTP_STREAM_FULL after having been
+ * full.
  */
 #define HTTP_STREAM_FULL ((size_t)256 << 10)
 struct http_stream;
-struct http_stream *http_stream_begin(struct http_req *req, const char *content_type, /* NULL: JSON */
+struct http_stream *http_stream_begin(struct http_req *req,
+                                      const char *content_type, /* NULL: JSON */
                                       void (*on_wake)(void *arg), void *arg);
 void http_stream_write(struct http_stream *s, const void *p, size_t n); /* copied; never blocks */
 /* One message line {"result":<json>}. */
@@ -126,15 +129,18 @@ void http_stream_end(struct http_stream *s); /* sends what waits, then ends; s i
 /* The server. */
 struct http;
 struct http_options {
-    const char *host;   /* "127.0.0.1", "0.0.0.0", "::1" */
-    uint16_t port;      /* 0: any free one */
+    const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
+    uint16_t port;    /* 0: any free one */
     struct shell *sh;
 };
-int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret, struct det_err *err);
-/* Adds a const table (api.h: api_routes, api_routes_n; agents.h: agents_routes); DET_EINVAL when a pattern is malformed or twice there. Before the loop runs. */
+int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,
+                struct det_err *err);
+/* Adds a const table (api.h: api_routes, api_routes_n; agents.h: agents_routes); DET_EINVAL when a
+ * pattern is malformed or twice there. Before the loop runs. */
 int http_add_routes(struct http *h, const struct http_route *table, size_t n, struct det_err *err);
 uint16_t http_port(const struct http *h);
-/* Stops accepting, wakes streams, answers waiting requests 503, then calls on_closed from the loop. */
+/* Stops accepting, wakes streams, answers waiting requests 503, then calls on_closed from the loop.
+ */
 void http_close(struct http *h, void (*on_closed)(void *arg), void *arg);
 
 #endif

@@ -7,11 +7,11 @@
 #include <microhttpd.h>
 
 enum http_conn_state {
-    CONN_READING,   /* headers seen, body coming */
-    CONN_PENDING,   /* suspended; the handler owns the answer */
-    CONN_INLINE,    /* the handler runs inside the access callback */
-    CONN_ANSWERED,  /* response is set: to be queued */
-    CONN_QUEUED,    /* handed to libmicrohttpd */
+    CONN_READING,  /* headers seen, body coming */
+    CONN_PENDING,  /* suspended; the handler owns the answer */
+    CONN_INLINE,   /* the handler runs inside the access callback */
+    CONN_ANSWERED, /* response is set: to be queued */
+    CONN_QUEUED,   /* handed to libmicrohttpd */
 };
 
 struct http_chunk { /* of http_mem */
@@ -27,14 +27,14 @@ struct http_conn {
     struct MHD_Connection *mhd;
     struct http_conn *prev, *next; /* of http->conns */
     enum http_conn_state state;
-    char *uri;                     /* raw, with the query */
-    char *path;                    /* decoded, for people */
+    char *uri;  /* raw, with the query */
+    char *path; /* decoded, for people */
     struct http_match match;
     struct http_pair *query;
     size_t query_n, body_max;
     bool query_parsed, started, api;
-    bool forced;                   /* answered by http_close; the handler has yet to answer */
-    struct det_err early;          /* refused before the body was read; code 0: no */
+    bool forced;          /* answered by http_close; the handler has yet to answer */
+    struct det_err early; /* refused before the body was read; code 0: no */
     int early_status;
     struct MHD_Response *response;
     int status;
@@ -48,10 +48,10 @@ struct http {
     struct MHD_Daemon *daemon;
     uint16_t port;
     struct http_router router;
-    uv_poll_t poll;                /* libmicrohttpd's epoll descriptor */
-    uv_timer_t timer;              /* its next timeout, or 0 ms after a resume */
+    uv_poll_t poll;   /* libmicrohttpd's epoll descriptor */
+    uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;
-    size_t pending;                /* requests in handlers' hands */
+    size_t pending; /* requests in handlers' hands */
     struct http_stream *streams;
     bool closing, kicked;
     uint64_t close_deadline_ms;

@@ -127,7 +127,8 @@ int http_query_bool(const struct http_req *req, const char *name, bool fallback,
     *ret = !strcmp(v, "true") || !strcmp(v, "True") || !strcmp(v, "1");
     if (*ret || !strcmp(v, "false") || !strcmp(v, "False") || !strcmp(v, "0"))
         return 0;
-    return det_fail(err, DET_EINVAL, "query parameter %s: \"%.40s\" is neither true nor false", name, v);
+    return det_fail(err, DET_EINVAL, "query parameter %s: \"%.40s\" is neither true nor false",
+                    name, v);
 }
 
 const char *http_header(const struct http_req *req, const char *name)

@@ -11,13 +11,13 @@ int http_status_of(int code, int *ret_grpc, const char **ret_reason)
         int code, status, grpc;
         const char *reason;
     } table[] = {
-        {DET_EINVAL, 400, 3, "InvalidArgument"},     {DET_EINVALIDHP, 400, 3, "InvalidArgument"},
-        {DET_ENOENT, 404, 5, "NotFound"},            {DET_EEXIST, 409, 6, "AlreadyExists"},
-        {DET_EPERM, 403, 7, "PermissionDenied"},     {DET_EAUTH, 401, 16, "Unauthenticated"},
-        {DET_ESTATE, 400, 9, "FailedPrecondition"},  {DET_ESTALE, 409, 10, "Aborted"},
-        {DET_ETIMEOUT, 504, 4, "DeadlineExceeded"},  {DET_EUNAVAIL, 503, 14, "Unavailable"},
-        {DET_EUNIMPL, 501, 12, "Unimplemented"},     {DET_ETOOBIG, 413, 8, "ResourceExhausted"},
-        {DET_ECANCELED, 503, 14, "Unavailable"},     {DET_ECORRUPT, 500, 15, "DataLoss"},
+        {DET_EINVAL, 400, 3, "InvalidArgument"},    {DET_EINVALIDHP, 400, 3, "InvalidArgument"},
+        {DET_ENOENT, 404, 5, "NotFound"},           {DET_EEXIST, 409, 6, "AlreadyExists"},
+        {DET_EPERM, 403, 7, "PermissionDenied"},    {DET_EAUTH, 401, 16, "Unauthenticated"},
+        {DET_ESTATE, 400, 9, "FailedPrecondition"}, {DET_ESTALE, 409, 10, "Aborted"},
+        {DET_ETIMEOUT, 504, 4, "DeadlineExceeded"}, {DET_EUNAVAIL, 503, 14, "Unavailable"},
+        {DET_EUNIMPL, 501, 12, "Unimplemented"},    {DET_ETOOBIG, 413, 8, "ResourceExhausted"},
+        {DET_ECANCELED, 503, 14, "Unavailable"},    {DET_ECORRUPT, 500, 15, "DataLoss"},
     };
     int status = 500, grpc = 13;
     const char *reason = "Internal";

@@ -1,7 +1,8 @@
 /*
- * Streamed answers. Two sides hold a stream: the handler until http_stream_end, libmicrohttpd until the
- * response dies; the later one frees it. While nothing waits to be sent the connection is suspended, and
- * a uv_poll for UV_DISCONNECT watches its socket, because libmicrohttpd does not look at a suspended one.
+ * Streamed answers. Two sides hold a stream: the handler until http_stream_end, libmicrohttpd until
+ * the response dies; the later one frees it. While nothing waits to be sent the connection is
+ * suspended, and a uv_poll for UV_DISCONNECT watches its socket, because libmicrohttpd does not
+ * look at a suspended one.
  */
 #include "http_conn.h"
 #include "json.h"
@@ -14,9 +15,9 @@ struct http_stream {
     struct http_stream *prev, *next; /* of http->streams */
     struct http_conn *conn;          /* NULL once libmicrohttpd let go */
     struct buf out;
-    size_t off;                      /* sent of out */
+    size_t off; /* sent of out */
     bool ended, gone, suspended, was_full;
-    uv_poll_t *watch;                /* while suspended */
+    uv_poll_t *watch; /* while suspended */
     void (*on_wake)(void *arg);
     void *arg;
 };

@@ -16,7 +16,8 @@ enum { CONFIG_BYTES_MAX = 1 << 20 };
 /* What options may say; absent ones keep what the file or the default says. */
 struct flags {
     const char *config, *host, *db, *cluster_name, *checkpoint_dir, *task_user;
-    const char *agent_token_file, *admin_password_file, *port_file, *ready_file, *log_level, *scheduler;
+    const char *agent_token_file, *admin_password_file, *port_file, *ready_file, *log_level,
+        *scheduler;
     int64_t port, stall_timeout_s, reconnect_wait_s;
     bool print_config, help, version;
 };
@@ -32,8 +33,10 @@ static void flags_table(struct flags *f, struct opt table[FLAG_ROWS + 1])
     const struct opt rows[FLAG_ROWS + 1] = {
         {"config", 'c', OPT_STR, &f->config, "PATH", "read settings from this master.yaml"},
         {"host", 0, OPT_STR, &f->host, "ADDRESS", "listen here (default 127.0.0.1)"},
-        {"port", 'p', OPT_INT, &f->port, "N", "listen on this port; 0: any free one (default 8080)"},
-        {"db", 0, OPT_STR, &f->db, "CONNINFO", "PostgreSQL, e.g. \"host=/run/pg user=det dbname=det\""},
+        {"port", 'p', OPT_INT, &f->port, "N",
+         "listen on this port; 0: any free one (default 8080)"},
+        {"db", 0, OPT_STR, &f->db, "CONNINFO",
+         "PostgreSQL, e.g. \"host=/run/pg user=det dbname=det\""},
         {"cluster-name", 0, OPT_STR, &f->cluster_name, "NAME", "shown to people"},
         {"checkpoint-dir", 0, OPT_STR, &f->checkpoint_dir, "DIR",
          "default checkpoint storage: a directory all agents share"},
@@ -42,13 +45,18 @@ static void flags_table(struct flags *f, struct opt table[FLAG_ROWS + 1])
         {"agent-reconnect-wait", 0, OPT_INT, &f->reconnect_wait_s, "SECONDS",
          "how long a lost agent's tasks stay its own (default 25)"},
         {"scheduler", 0, OPT_STR, &f->scheduler, "NAME", "fair_share (default), priority or fifo"},
-        {"task-user", 0, OPT_STR, &f->task_user, "NAME", "account of tasks whose owner has none (det)"},
-        {"agent-token-file", 0, OPT_STR, &f->agent_token_file, "PATH", "write the agents' token there (0600)"},
+        {"task-user", 0, OPT_STR, &f->task_user, "NAME",
+         "account of tasks whose owner has none (det)"},
+        {"agent-token-file", 0, OPT_STR, &f->agent_token_file, "PATH",
+         "write the agents' token there (0600)"},
         {"admin-password-file", 0, OPT_STR, &f->admin_password_file, "PATH",
          "write the first admin password there (0600)"},
-        {"port-file", 0, OPT_STR, &f->port_file, "PATH", "write the port there once requests are served"},
-        {"ready-file", 0, OPT_STR, &f->ready_file, "PATH", "make this file once requests are served"},
-        {"log-level", 0, OPT_STR, &f->log_level, "LEVEL", "trace, debug, info (default), warning or error"},
+        {"port-file", 0, OPT_STR, &f->port_file, "PATH",
+         "write the port there once requests are served"},
+        {"ready-file", 0, OPT_STR, &f->ready_file, "PATH",
+         "make this file once requests are served"},
+        {"log-level", 0, OPT_STR, &f->log_level, "LEVEL",
+         "trace, debug, info (default), warning or error"},
         {"print-config", 0, OPT_FLAG, &f->print_config, NULL, "print the settings as JSON and end"},
         {"help", 'h', OPT_FLAG, &f->help, NULL, "print this and end"},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL},
@@ -66,7 +74,8 @@ static void set_text(char **to, const char *text)
 
 static void defaults(struct masterconf *c)
 {
-    *c = (struct masterconf){.port = 8080, .stall_timeout_ms = 600000, .core = core_options_default};
+    *c =
+        (struct masterconf){.port = 8080, .stall_timeout_ms = 600000, .core = core_options_default};
     set_text(&c->host, "127.0.0.1");
     set_text(&c->db, "dbname=det");
     set_text(&c->cluster_name, "");
@@ -75,7 +84,8 @@ static void defaults(struct masterconf *c)
     set_text(&c->default_pool, "default");
 }
 
-static int scheduler_set(struct masterconf *c, const char *where, const char *name, struct det_err *err)
+static int scheduler_set(struct masterconf *c, const char *where, const char *name,
+                         struct det_err *err)
 {
     static const char *const names[] = {"fair_share", "priority", "fifo"};
     for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
@@ -84,7 +94,8 @@ static int scheduler_set(struct masterconf *c, const char *where, const char *na
         c->core.scheduler = (enum core_scheduler)i;
         return 0;
     }
-    return det_fail(err, DET_EINVAL, "%s: \"%.40s\" is not fair_share, priority or fifo", where, name);
+    return det_fail(err, DET_EINVAL, "%s: \"%.40s\" is not fair_share, priority or fifo", where,
+                    name);
 }
 
 static int storage_set(struct masterconf *c, const json_t *raw, struct det_err *err)
@@ -120,7 +131,8 @@ static int int_of(const json_t *j, const char *path, int64_t min, int64_t scale,
     if (!v || json_is_null(v))
         return 0;
     if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > INT32_MAX)
-        return det_fail(err, DET_EINVAL, "%s: expected an integer of at least %lld", path, (long long)min);
+        return det_fail(err, DET_EINVAL, "%s: expected an integer of at least %lld", path,
+                        (long long)min);
     *to = json_integer_value(v) * scale;
     return 0;
 }
@@ -138,12 +150,25 @@ static int bool_of(const json_t *j, const char *path, bool *to, struct det_err *
 
 static int known_keys(const json_t *j, struct det_err *err)
 {
-    static const char *const keys[] = {"host", "port", "db", "cluster_name", "checkpoint_storage",
-        "stall_timeout", "task_user", "agent_reconnect_wait", "launch_error", "log_level",
-        "resource_manager", "agent_token_file", "admin_password_file", "port_file", "ready_file"};
+    static const char *const keys[] = {"host",
+                                       "port",
+                                       "db",
+                                       "cluster_name",
+                                       "checkpoint_storage",
+                                       "stall_timeout",
+                                       "task_user",
+                                       "agent_reconnect_wait",
+                                       "launch_error",
+                                       "log_level",
+                                       "resource_manager",
+                                       "agent_token_file",
+                                       "admin_password_file",
+                                       "port_file",
+                                       "ready_file"};
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)j, key, v) {
+    json_object_foreach((json_t *)j, key, v)
+    {
         bool known = false;
         for (size_t i = 0; i < DET_ARRAY_LEN(keys); i++)
             known = known || !strcmp(key, keys[i]);
@@ -159,10 +184,14 @@ static int file_texts(struct masterconf *c, const json_t *j, struct det_err *err
         const char *path;
         char **to;
     } rows[] = {
-        {"host", &c->host}, {"db", &c->db}, {"cluster_name", &c->cluster_name},
-        {"task_user", &c->task_user}, {"log_level", &c->log_level},
+        {"host", &c->host},
+        {"db", &c->db},
+        {"cluster_name", &c->cluster_name},
+        {"task_user", &c->task_user},
+        {"log_level", &c->log_level},
         {"agent_token_file", &c->agent_token_file},
-        {"admin_password_file", &c->admin_password_file}, {"port_file", &c->port_file},
+        {"admin_password_file", &c->admin_password_file},
+        {"port_file", &c->port_file},
         {"ready_file", &c->ready_file},
         {"resource_manager.default_compute_resource_pool", &c->default_pool},
     };
@@ -271,7 +300,8 @@ static int check(const struct masterconf *c, struct det_err *err)
     if (c->port > 65535)
         return det_fail(err, DET_EINVAL, "port: %lld is above 65535", (long long)c->port);
     if (log_level_parse(c->log_level, &level) < 0)
-        return det_fail(err, DET_EINVAL, "log_level: \"%.40s\" is not trace, debug, info, warning or error",
+        return det_fail(err, DET_EINVAL,
+                        "log_level: \"%.40s\" is not trace, debug, info, warning or error",
                         c->log_level);
     if (c->core.default_priority > 99)
         return det_fail(err, DET_EINVAL, "default_priority: expected 1 to 99");
@@ -305,8 +335,16 @@ int masterconf_init(struct masterconf *c, int argc, char **argv, struct det_err 
 
 void masterconf_finish(struct masterconf *c)
 {
-    char *texts[] = {c->host, c->db, c->cluster_name, c->task_user, c->agent_token_file,
-                     c->admin_password_file, c->port_file, c->ready_file, c->log_level, c->default_pool};
+    char *texts[] = {c->host,
+                     c->db,
+                     c->cluster_name,
+                     c->task_user,
+                     c->agent_token_file,
+                     c->admin_password_file,
+                     c->port_file,
+                     c->ready_file,
+                     c->log_level,
+                     c->default_pool};
     for (size_t i = 0; i < DET_ARRAY_LEN(texts); i++)
         free(texts[i]);
     json_decref(c->checkpoint_storage);
@@ -331,7 +369,8 @@ json_t *masterconf_json(const struct masterconf *c)
     json_set(prio, "default_priority", json_integer(c->core.default_priority));
     json_set(prio, "preemption", json_boolean(c->core.preemption));
     json_set(sched, "type", json_string(schedulers[c->core.scheduler]));
-    json_set(sched, "fitting_policy", json_string(c->core.fitting == CORE_FIT_BEST ? "best" : "worst"));
+    json_set(sched, "fitting_policy",
+             json_string(c->core.fitting == CORE_FIT_BEST ? "best" : "worst"));
     json_set(sched, "allow_heterogeneous_fits", json_boolean(c->core.allow_heterogeneous_fits));
     json_set(sched, "priority", prio);
     json_set(rm, "type", json_string("agent"));
@@ -348,7 +387,8 @@ char *masterconf_help(void)
     struct opt table[FLAG_ROWS + 1];
     struct buf out = BUF_INIT;
     flags_table(&f, table);
-    buf_add_str(&out, "det-master: the master of a training cluster.\n\nusage: det-master [OPTION]...\n\n");
+    buf_add_str(
+        &out, "det-master: the master of a training cluster.\n\nusage: det-master [OPTION]...\n\n");
     opt_help(table, &out);
     return buf_steal(&out);
 }

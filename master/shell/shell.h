@@ -16,7 +16,7 @@ struct shell {
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
     char cluster_id[37];
-    char master_id[37];            /* new at each start */
+    char master_id[37]; /* new at each start */
 };
 
 #endif

@@ -16,8 +16,8 @@
 
 enum { PASSWORD_BYTES = 12 };
 
-/* The file first: were the process killed between the two, a password nobody knows would be the worse
- * rest. */
+/* The file first: were the process killed between the two, a password nobody knows would be the
+ * worse rest. */
 static int admin_first(struct shell *sh, struct det_err *err)
 {
     char password[2 * PASSWORD_BYTES + 1], text[2 * PASSWORD_BYTES + 2], hash[AUTH_HASH_MAX];
@@ -36,8 +36,10 @@ static int admin_first(struct shell *sh, struct det_err *err)
     if (rc == 0 && set && sh->conf->admin_password_file)
         log_info("the first password of user admin is in %s", sh->conf->admin_password_file);
     else if (rc == 0 && set)
-        fprintf(stderr, "The password of user admin is %s (shown once; change it with: det user "
-                        "change-password)\n", password);
+        fprintf(stderr,
+                "The password of user admin is %s (shown once; change it with: det user "
+                "change-password)\n",
+                password);
     return rc;
 }
 
@@ -85,10 +87,12 @@ static int on_allocation(void *arg, const struct row_allocation *r, struct det_e
     return core_restore_allocation(arg, r, err);
 }
 
-int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed, struct det_err *err)
+int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed,
+                    struct det_err *err)
 {
     struct core *core = core_create(&sh->conf->core);
-    struct db_restore to = {core, on_agent, on_experiment, on_snapshot, on_event, on_trial, on_allocation};
+    struct db_restore to = {core,     on_agent, on_experiment, on_snapshot,
+                            on_event, on_trial, on_allocation};
     int64_t last_exp, last_trial;
     int rc = db_restore_ids(sh->db, &last_exp, &last_trial, err);
     if (rc == 0) {

@@ -1,4 +1,5 @@
-/* The steps of the master's start: identity, first admin, rebuilding the core, telling the world. */
+/* The steps of the master's start: identity, first admin, rebuilding the core, telling the world.
+ */
 #ifndef SHELL_STARTUP_H
 #define SHELL_STARTUP_H
 
@@ -6,11 +7,12 @@
 #include "db_cluster.h"
 #include "shell.h"
 
-/* Blocking. Reads the secrets, sets sh->cluster_id and master_id, gives admin its first password, writes
- * the agents' token. */
+/* Blocking. Reads the secrets, sets sh->cluster_id and master_id, gives admin its first password,
+ * writes the agents' token. */
 int startup_identity(struct shell *sh, struct db_cluster *ret, struct det_err *err);
 /* Blocking. *owed is what the restart repeats, for driver_start(). */
-int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed, struct det_err *err);
+int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed,
+                    struct det_err *err);
 /* The ready line, port and ready file. */
 int startup_announce(struct shell *sh, struct det_err *err);
 

@@ -17,8 +17,8 @@ struct wait {
     enum wait_kind kind;
     struct http_req *req;
     char *alloc_id;
-    char *name;      /* container, or the gather's request uuid */
-    json_t *data;    /* of a gather */
+    char *name;   /* container, or the gather's request uuid */
+    json_t *data; /* of a gather */
     int peers;
     uv_timer_t timer;
     bool timed;
@@ -157,7 +157,8 @@ static struct wait *wait_find(struct waits *o, enum wait_kind kind, const char *
 static void on_arrived(void *arg, const struct core_reply *r)
 {
     struct arrival *a = arg;
-    struct wait *w = r->code ? wait_find(a->owner, WAIT_RENDEZVOUS, a->alloc_id, a->container) : NULL;
+    struct wait *w =
+        r->code ? wait_find(a->owner, WAIT_RENDEZVOUS, a->alloc_id, a->container) : NULL;
     if (w)
         http_fail(wait_end(w), r->code, "%s", r->text ? r->text : det_strerror(r->code));
     free(a->alloc_id);
@@ -175,7 +176,8 @@ void waits_rendezvous(struct waits *o, struct http_req *req, const char *alloc_i
     struct arrival *a = det_alloc(sizeof *a);
     *a = (struct arrival){o, det_strdup(alloc_id), det_strdup(container_id)};
     wait_add(o, WAIT_RENDEZVOUS, req, alloc_id, container_id, 0);
-    struct core_event ev = {.kind = CORE_EV_RENDEZVOUS, .alloc_id = alloc_id, .container = container_id};
+    struct core_event ev = {
+        .kind = CORE_EV_RENDEZVOUS, .alloc_id = alloc_id, .container = container_id};
     driver_post(o->sh->driver, &ev, on_arrived, a);
 }
 

@@ -1,7 +1,7 @@
 /*
- * The long polls of a running task: preemption, rendezvous, all-gather. Each function takes over the
- * request and answers it in the contract's shape: at once, when the awaited thing happens, at the
- * timeout, or with an error. The caller has checked that the token may act for the allocation.
+ * The long polls of a running task: preemption, rendezvous, all-gather. Each function takes over
+ * the request and answers it in the contract's shape: at once, when the awaited thing happens, at
+ * the timeout, or with an error. The caller has checked that the token may act for the allocation.
  */
 #ifndef SHELL_WAITS_H
 #define SHELL_WAITS_H
@@ -22,8 +22,8 @@ void waits_preempt(struct waits *w, struct http_req *req, const char *alloc_id, 
  * container_id is the path's resources id. */
 void waits_rendezvous(struct waits *w, struct http_req *req, const char *alloc_id,
                       const char *container_id);
-/* {"data":[..]} once num_peers distinct request_uuids have come; a repeat replaces its data, which is
- * borrowed. The barrier ends after 10 min with an error. */
+/* {"data":[..]} once num_peers distinct request_uuids have come; a repeat replaces its data, which
+ * is borrowed. The barrier ends after 10 min with an error. */
 void waits_all_gather(struct waits *w, struct http_req *req, const char *alloc_id,
                       const char *request_uuid, int num_peers, json_t *data);
 

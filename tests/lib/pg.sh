@@ -69,7 +69,12 @@ pg_stop() { # DIR [MODE]: MODE is fast (default) or immediate
 }
 
 pg_down() { # DIR: stops and removes
+    local n
     pg_stop "$1" immediate
+    for n in $(seq 50); do # a child of the server may still be writing its last file
+        rm -rf "$1" 2>/dev/null && [ ! -e "$1" ] && return 0
+        sleep 0.02
+    done
     rm -rf "$1"
 }
 

@@ -1,4 +1,5 @@
-/* The pool against a real PostgreSQL: group commit, isolation of a bad unit, outage, a newer schema. */
+/* The pool against a real PostgreSQL: group commit, isolation of a bad unit, outage, a newer
+ * schema. */
 #include "pg_private.h"
 
 #include "db.h"
@@ -73,11 +74,10 @@ static int setup(void **state)
     assert_int_equal(db_migrate(pg.uri, &err), 0);
     assert_int_equal(db_migrate(pg.uri, &err), 0); /* again: nothing to do */
     assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
-    assert_int_equal(db_query_now(db, "CREATE TABLE t (k text PRIMARY KEY, v bigint)", NULL, NULL, NULL,
-                                  &err), 0);
+    assert_int_equal(
+        db_query_now(db, "CREATE TABLE t (k text PRIMARY KEY, v bigint)", NULL, NULL, NULL, &err),
+        0);
     assert_int_equal(db_start(db, &err), 0);
-    bool never = false;
-    loop_until(&loop, &never, 100); /* the readers dial */
     return 0;
 }
 
@@ -98,7 +98,8 @@ static int teardown(void **state)
 
 static void put(const char *k, int64_t v, struct got *g)
 {
-    db_write(db, "INSERT INTO t VALUES ($1, $2::bigint)", db_i64_arg(db_str_arg(DB_ARGS, k), v), on_got, g);
+    db_write(db, "INSERT INTO t VALUES ($1, $2::bigint)", db_i64_arg(db_str_arg(DB_ARGS, k), v),
+             on_got, g);
 }
 
 static void test_group(void **state)
@@ -214,9 +215,9 @@ static void test_deposed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_group),  cmocka_unit_test(test_bad_unit),
+        cmocka_unit_test(test_group),          cmocka_unit_test(test_bad_unit),
         cmocka_unit_test(test_unit_is_atomic), cmocka_unit_test(test_bad_sql),
-        cmocka_unit_test(test_outage), cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_outage),         cmocka_unit_test(test_newer),
         cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,4 +1,5 @@
-/* Every read runs against a real PostgreSQL: statements, parameters and documents fit the tables. */
+/* Every read runs against a real PostgreSQL: statements, parameters and documents fit the tables.
+ */
 #include "db_ckpt_read.h"
 #include "db_exp_edit.h"
 #include "db_exp_read.h"
@@ -73,17 +74,24 @@ static void must_parse(const char *doc)
 }
 
 static const char *const seed[] = {
-    "INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, labels, config, original_config, "
+    "INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, labels, config, "
+    "original_config, "
     "model_def, searcher_metric) VALUES (7, 'j7', 1, 'ACTIVE', now(), 'Digits', '[\"a\",\"b\"]', "
-    "'{\"max_restarts\":1,\"searcher\":{\"name\":\"grid\"},\"resources\":{},\"checkpoint_storage\":{},"
+    "'{\"max_restarts\":1,\"searcher\":{\"name\":\"grid\"},\"resources\":{},\"checkpoint_storage\":"
+    "{},"
     "\"labels\":[]}', 'x: y', 'abc', 'loss')",
-    "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, restarts, hparams, start_time) "
+    "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, restarts, hparams, "
+    "start_time) "
     "VALUES (9, 7, 'r', '9.t', 'ACTIVE', 1, 5, '{\"lr\":0.1}', now())",
-    "INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time) "
+    "INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, "
+    "start_time) "
     "VALUES ('9.t.1', '9.t', 7, 9, 1, 'PENDING', 1, now())",
-    "SELECT report_metrics(9, 1, 'validation', 10, '{\"validation_metrics\":{\"loss\":0.5}}', now())",
-    "SELECT report_metrics(9, 1, 'training', 10, '{\"avg_metrics\":{\"loss\":0.25},\"batch_metrics\":[{\"a\":1}]}', now())",
-    "INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, run_id, state, steps, "
+    "SELECT report_metrics(9, 1, 'validation', 10, '{\"validation_metrics\":{\"loss\":0.5}}', "
+    "now())",
+    "SELECT report_metrics(9, 1, 'training', 10, "
+    "'{\"avg_metrics\":{\"loss\":0.25},\"batch_metrics\":[{\"a\":1}]}', now())",
+    "INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, run_id, "
+    "state, steps, "
     "report_time, resources, bytes) VALUES ('c', 7, 9, '9.t', '9.t.1', 1, 'COMPLETED', 10, now(), "
     "'{\"a\":5,\"d/\":0}', 5)",
     "INSERT INTO task_logs (task_id, container_id, rank_id, level, time, log) "
@@ -151,10 +159,16 @@ static void test_experiments(void **state)
             ok(&g);
             assert_string_equal(g.state, "ACTIVE");
         }
-    struct db_exp_filter f = {.name = "dig", .labels = "[\"a\"]", .archived = 0,
-                              .states = "[\"ACTIVE\"]", .users = "[\"admin\"]", .user_ids = "[1]",
-                              .project_id = 1, .id_filter = "{\"gte\":7,\"lt\":8,\"incl\":[7],\"notIn\":[8]}",
-                              .ids = "[7]", .not_ids = "[9]"};
+    struct db_exp_filter f = {.name = "dig",
+                              .labels = "[\"a\"]",
+                              .archived = 0,
+                              .states = "[\"ACTIVE\"]",
+                              .users = "[\"admin\"]",
+                              .user_ids = "[1]",
+                              .project_id = 1,
+                              .id_filter = "{\"gte\":7,\"lt\":8,\"incl\":[7],\"notIn\":[8]}",
+                              .ids = "[7]",
+                              .not_ids = "[9]"};
     g.done = false;
     db_exp_list(db, &f, &(struct db_page){0}, on_list, &g);
     ok(&g);
@@ -201,8 +215,12 @@ static void test_experiment_parts(void **state)
 static void test_experiment_edits(void **state)
 {
     struct got g = {0};
-    db_exp_edit(db, 7, &(struct db_exp_edit){.name = "n", .labels = "[\"z\"]",
-                .storage = "{\"save_trial_best\":2}", .resources = "{\"weight\":2}"}, on_row, &g);
+    db_exp_edit(db, 7,
+                &(struct db_exp_edit){.name = "n",
+                                      .labels = "[\"z\"]",
+                                      .storage = "{\"save_trial_best\":2}",
+                                      .resources = "{\"weight\":2}"},
+                on_row, &g);
     ok(&g);
     assert_int_equal(g.rows, 1);
     g.done = false;
@@ -213,7 +231,8 @@ static void test_experiment_edits(void **state)
         g.done = false;
         db_exp_label(db, 7, "new", add, on_row, &g);
         ok(&g);
-        assert_string_equal(g.doc, add ? "{\"labels\": [\"z\", \"new\"]}" : "{\"labels\": [\"z\"]}");
+        assert_string_equal(g.doc,
+                            add ? "{\"labels\": [\"z\", \"new\"]}" : "{\"labels\": [\"z\"]}");
     }
 }
 
@@ -226,21 +245,24 @@ static void test_trials(void **state)
     assert_non_null(strstr(g.doc, "\"bestCheckpoint\": {"));
     for (int sort = 0; sort <= 12; sort++) {
         g.done = false;
-        db_trial_list(db, 7, "[\"ACTIVE\"]", &(struct db_page){.sort = sort, .desc = sort & 1}, on_list, &g);
+        db_trial_list(db, 7, "[\"ACTIVE\"]", &(struct db_page){.sort = sort, .desc = sort & 1},
+                      on_list, &g);
         ok(&g);
         assert_string_equal(g.total, "1");
     }
     static const char *const totals[] = {"3", "1", "1", "2"};
     for (int filter = 0; filter < 4; filter++) {
         g.done = false;
-        db_workload_list(db, &(struct db_workloads){.trial_id = 9, .filter = filter, .batch_metrics = true},
-                         &(struct db_page){0}, on_list, &g);
+        db_workload_list(
+            db, &(struct db_workloads){.trial_id = 9, .filter = filter, .batch_metrics = true},
+            &(struct db_page){0}, on_list, &g);
         ok(&g);
         assert_string_equal(g.total, totals[filter]);
     }
     g.done = false;
-    db_workload_list(db, &(struct db_workloads){.trial_id = 9, .group = "validation", .sort_metric = "loss"},
-                     &(struct db_page){.desc = true}, on_list, &g);
+    db_workload_list(
+        db, &(struct db_workloads){.trial_id = 9, .group = "validation", .sort_metric = "loss"},
+        &(struct db_page){.desc = true}, on_list, &g);
     ok(&g);
     g.done = false;
     db_metrics_read(db, "[9]", "training", -1, 0, on_row, &g);
@@ -270,8 +292,8 @@ static void test_checkpoints(void **state)
         assert_string_equal(g.total, "1");
     }
     g.done = false;
-    db_ckpt_list(db, &(struct db_ckpt_filter){.trial_id = 9, .metric = "loss"}, &(struct db_page){0},
-                 on_list, &g);
+    db_ckpt_list(db, &(struct db_ckpt_filter){.trial_id = 9, .metric = "loss"},
+                 &(struct db_page){0}, on_list, &g);
     ok(&g);
     g.done = false;
     db_ckpt_set_metadata(db, "c", "{\"k\":1}", on_row, &g);
@@ -297,14 +319,20 @@ static void test_checkpoints(void **state)
 static void test_logs_and_tasks(void **state)
 {
     struct got g = {0};
-    struct db_log_filter f = {.task_id = "9.t", .trial_id = 9, .rank_ids = "[3]", .levels = "[3]",
-                              .search = "ell", .after_us = 1};
+    struct db_log_filter f = {.task_id = "9.t",
+                              .trial_id = 9,
+                              .rank_ids = "[3]",
+                              .levels = "[3]",
+                              .search = "ell",
+                              .after_us = 1};
     for (int desc = 0; desc < 2; desc++) {
         f.desc = desc;
         g.done = false;
         db_log_read(db, &f, 0, 10, on_second, &g);
         ok(&g);
-        assert_non_null(strstr(g.doc, "\"message\": \"[2024-01-02T03:04:05.600000Z] 01234567 [rank=3] || INFO: hello\\n\""));
+        assert_non_null(strstr(
+            g.doc,
+            "\"message\": \"[2024-01-02T03:04:05.600000Z] 01234567 [rank=3] || INFO: hello\\n\""));
     }
     g.done = false;
     db_log_fields(db, "9.t", false, on_row, &g);
@@ -340,8 +368,8 @@ static void test_logs_and_tasks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_experiments), cmocka_unit_test(test_experiment_parts),
-        cmocka_unit_test(test_trials),      cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_experiments),    cmocka_unit_test(test_experiment_parts),
+        cmocka_unit_test(test_trials),         cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_logs_and_tasks), cmocka_unit_test(test_experiment_edits),
     };
     return cmocka_run_group_tests(tests, start, stop);

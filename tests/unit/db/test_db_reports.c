@@ -32,7 +32,10 @@ static void on_did(void *arg, int rc, const struct det_err *err)
 static void on_text(void *arg, const struct db_result *r)
 {
     char *out = arg;
-    snprintf(out + 1, 2047, "%.2000s", db_rc(r) < 0 ? db_error(r)->text : db_rows(r) ? db_text(r, 0, 0) : "-");
+    snprintf(out + 1, 2047, "%.2000s",
+             db_rc(r) < 0 ? db_error(r)->text
+             : db_rows(r) ? db_text(r, 0, 0)
+                          : "-");
     *(bool *)out = true;
 }
 
@@ -64,18 +67,21 @@ static int setup(void **state)
     assert_int_equal(db_migrate(pg.uri, &err), 0);
     assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
     assert_int_equal(
-        db_query_now(db,
-                     "INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
-                     "original_config, searcher_metric) VALUES (1, 'j', 1, 'ACTIVE', now(), 'n', '{}', '', 'loss')",
-                     NULL, NULL, NULL, &err), 0);
+        db_query_now(
+            db,
+            "INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
+            "original_config, searcher_metric) VALUES (1, 'j', 1, 'ACTIVE', now(), 'n', '{}', '', "
+            "'loss')",
+            NULL, NULL, NULL, &err),
+        0);
     assert_int_equal(
-        db_query_now(db,
-                     "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
-                     "start_time) VALUES (1, 1, 'r', '1.r', 'ACTIVE', 1, '{}', now())",
-                     NULL, NULL, NULL, &err), 0);
+        db_query_now(
+            db,
+            "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
+            "start_time) VALUES (1, 1, 'r', '1.r', 'ACTIVE', 1, '{}', now())",
+            NULL, NULL, NULL, &err),
+        0);
     assert_int_equal(db_start(db, &err), 0);
-    bool never = false;
-    loop_until(&loop, &never, 100);
     return 0;
 }
 
@@ -97,8 +103,12 @@ static int teardown(void **state)
 static int report(int64_t run, const char *group, int64_t steps, const char *metrics)
 {
     struct did d = {0};
-    struct db_metrics_report r = {.trial_id = 1, .run_id = run, .steps = steps, .group = group,
-                                  .metrics = metrics, .time_us = 1700000000000000};
+    struct db_metrics_report r = {.trial_id = 1,
+                                  .run_id = run,
+                                  .steps = steps,
+                                  .group = group,
+                                  .metrics = metrics,
+                                  .time_us = 1700000000000000};
     db_report_metrics(db, &r, on_did, &d);
     assert_true(loop_until(&loop, &d.done, 5000));
     return d.rc;
@@ -115,15 +125,19 @@ static void test_metrics(void **state)
 {
     assert_int_equal(report(1, "training", 10, "{\"avg_metrics\":{\"loss\":2}}"), 0);
     assert_int_equal(report(1, "training", 20, "{\"avg_metrics\":{\"loss\":1.5}}"), 0);
-    assert_int_equal(report(1, "training", 20, "{\"avg_metrics\":{\"loss\":1.5}}"), 0); /* a repeat */
+    assert_int_equal(report(1, "training", 20, "{\"avg_metrics\":{\"loss\":1.5}}"),
+                     0); /* a repeat */
     assert_int_equal(report(1, "training", 20, "{\"avg_metrics\":{\"loss\":9}}"), DET_EINVAL);
-    assert_int_equal(report(1, "training", 20, "{\"avg_metrics\":{\"lr\":0.1}}"), 0); /* one more key */
+    assert_int_equal(report(1, "training", 20, "{\"avg_metrics\":{\"lr\":0.1}}"),
+                     0); /* one more key */
     assert_int_equal(report(2, "training", 30, "{\"avg_metrics\":{\"loss\":1}}"), DET_ESTALE);
-    assert_int_equal(report(1, "validation", 20, "{\"validation_metrics\":{\"loss\":3, \"acc\":\"NaN\"}}"), 0);
+    assert_int_equal(
+        report(1, "validation", 20, "{\"validation_metrics\":{\"loss\":3, \"acc\":\"NaN\"}}"), 0);
     assert_string_equal(ask("SELECT count(*) FROM metrics"), "3");
     assert_string_equal(ask("SELECT summary_metrics->'avg_metrics'->'loss' = "
                             "'{\"type\":\"number\",\"count\":2,\"min\":1.5,\"max\":2,\"sum\":3.5,"
-                            "\"mean\":1.75,\"last\":1.5}'::jsonb FROM trials"), "t");
+                            "\"mean\":1.75,\"last\":1.5}'::jsonb FROM trials"),
+                        "t");
     assert_string_equal(ask("SELECT total_batches FROM trials"), "20");
     assert_string_equal(ask("SELECT searcher_metric_value FROM trials"), "3");
 }
@@ -137,21 +151,30 @@ static void test_rollback(void **state)
     assert_string_equal(ask("SELECT count(*) FROM metrics WHERE archived"), "1");
     assert_string_equal(ask("SELECT best_metric FROM experiments"), "3");
     assert_string_equal(ask("SELECT total_batches FROM trials"), "30");
-    assert_string_equal(ask("SELECT summary_metrics->'avg_metrics'->'loss'->>'count' FROM trials"), "3");
+    assert_string_equal(ask("SELECT summary_metrics->'avg_metrics'->'loss'->>'count' FROM trials"),
+                        "3");
 }
 
 static void test_bad_json(void **state)
 {
     assert_int_equal(report(2, "training", 50, "{\"avg_metrics\":"), DET_EINVAL);
-    assert_int_equal(report(2, "training", 50, "{\"avg_metrics\":{\"s\":\"\\u0000\"}}"), DET_EINVAL);
+    assert_int_equal(report(2, "training", 50, "{\"avg_metrics\":{\"s\":\"\\u0000\"}}"),
+                     DET_EINVAL);
 }
 
 static int checkpoint(const char *uuid, int64_t run)
 {
     struct did d = {0};
-    struct db_checkpoint_report r = {.uuid = uuid, .task_id = "1.r", .allocation_id = "1.r.1",
-        .experiment_id = 1, .trial_id = 1, .run_id = run, .steps = 30, .metadata = "{}",
-        .resources = "{\"a\":5,\"d/\":0}", .time_us = 1700000000000000};
+    struct db_checkpoint_report r = {.uuid = uuid,
+                                     .task_id = "1.r",
+                                     .allocation_id = "1.r.1",
+                                     .experiment_id = 1,
+                                     .trial_id = 1,
+                                     .run_id = run,
+                                     .steps = 30,
+                                     .metadata = "{}",
+                                     .resources = "{\"a\":5,\"d/\":0}",
+                                     .time_us = 1700000000000000};
     db_report_checkpoint(db, &r, on_did, &d);
     assert_true(loop_until(&loop, &d.done, 5000));
     return d.rc;
@@ -176,17 +199,33 @@ static void test_small_reports(void **state)
     assert_int_equal(d[0].rc, 0);
     assert_int_equal(d[1].rc, 0);
     assert_int_equal(d[2].rc, DET_ESTALE);
-    assert_string_equal(ask("SELECT runner_state || t.progress || e.progress FROM trials t, experiments e"),
-                        "training0.50.25");
+    assert_string_equal(
+        ask("SELECT runner_state || t.progress || e.progress FROM trials t, experiments e"),
+        "training0.50.25");
 }
 
 static void test_logs(void **state)
 {
     struct did d[2] = {0};
     struct db_log_line l[] = {
-        {.task_id = "1.r", .allocation_id = "1.r.1", .rank = 0, .log = "a\0b\xff", .log_len = 4, .offset = 0},
-        {.task_id = "1.r", .allocation_id = "1.r.1", .rank = 0, .log = "second", .log_len = 6, .offset = 1},
-        {.task_id = "1.r", .allocation_id = "1.r.1", .rank = 1, .log = "other", .log_len = 5, .offset = 1},
+        {.task_id = "1.r",
+         .allocation_id = "1.r.1",
+         .rank = 0,
+         .log = "a\0b\xff",
+         .log_len = 4,
+         .offset = 0},
+        {.task_id = "1.r",
+         .allocation_id = "1.r.1",
+         .rank = 0,
+         .log = "second",
+         .log_len = 6,
+         .offset = 1},
+        {.task_id = "1.r",
+         .allocation_id = "1.r.1",
+         .rank = 1,
+         .log = "other",
+         .log_len = 5,
+         .offset = 1},
         {.task_id = "1.r", .rank = -1, .log = "master", .log_len = 6, .offset = -1, .level = 3},
     };
     db_logs_write(db, l, 4, on_did, &d[0]);
@@ -201,8 +240,15 @@ static void test_logs(void **state)
 static void test_users(void **state)
 {
     char out[2048] = {0};
-    struct db_user_edit u = {.username = "ann", .admin = -1, .active = -1, .remote = -1,
-        .set_agent_user = true, .uid = 5, .gid = 6, .user_name = "ann", .group_name = "staff"};
+    struct db_user_edit u = {.username = "ann",
+                             .admin = -1,
+                             .active = -1,
+                             .remote = -1,
+                             .set_agent_user = true,
+                             .uid = 5,
+                             .gid = 6,
+                             .user_name = "ann",
+                             .group_name = "staff"};
     db_user_create(db, &u, on_text, out);
     assert_true(loop_until(&loop, (bool *)out, 5000));
     assert_string_equal(out + 1, "3");
@@ -218,14 +264,15 @@ static void test_users(void **state)
     db_user_edit(db, 3, &off, NULL, on_text, out);
     assert_true(loop_until(&loop, (bool *)out, 5000));
     assert_string_equal(ask("SELECT count(*) FROM user_sessions"), "0");
-    assert_string_equal(ask("SELECT user_doc(u)->'agentUserGroup'->>'agentUid' FROM users u WHERE id = 3"), "5");
+    assert_string_equal(
+        ask("SELECT user_doc(u)->'agentUserGroup'->>'agentUid' FROM users u WHERE id = 3"), "5");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics),     cmocka_unit_test(test_rollback),
-        cmocka_unit_test(test_bad_json),    cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_metrics),       cmocka_unit_test(test_rollback),
+        cmocka_unit_test(test_bad_json),      cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_small_reports), cmocka_unit_test(test_logs),
         cmocka_unit_test(test_users),
     };

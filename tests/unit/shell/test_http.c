@@ -1,4 +1,5 @@
-/* The HTTP server on a loop, against a raw client in a thread: keep-alive, late answers, streams, refusals. */
+/* The HTTP server on a loop, against a raw client in a thread: keep-alive, late answers, streams,
+ * refusals. */
 #include "http.h"
 
 #include "auth.h"
@@ -28,8 +29,8 @@ static void on_echo(struct shell *s, struct http_req *req)
 {
     char text[256];
     const char *q = http_query(req, "someName");
-    snprintf(text, sizeof text, "{\"id\":\"%s\",\"q\":\"%s\",\"n\":%zu}", http_param(req, "id"), q ? q : "",
-             req->body.len);
+    snprintf(text, sizeof text, "{\"id\":\"%s\",\"q\":\"%s\",\"n\":%zu}", http_param(req, "id"),
+             q ? q : "", req->body.len);
     http_reply(req, 200, text);
 }
 
@@ -118,8 +119,8 @@ static const struct http_route routes[] = {
 static int dial(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct timeval t = {.tv_sec = 5};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
     if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0)
@@ -163,13 +164,16 @@ static void client_basics(void)
 {
     int fd = dial();
     EXPECT(fd >= 0);
-    EXPECT(strstr(talk(fd, GET("/api/v1/things/a%20b?some_name=x%26y"), "}"), "{\"id\":\"a b\",\"q\":\"x&y\",\"n\":0}"));
+    EXPECT(strstr(talk(fd, GET("/api/v1/things/a%20b?some_name=x%26y"), "}"),
+                  "{\"id\":\"a b\",\"q\":\"x&y\",\"n\":0}"));
     EXPECT(strstr(talk(fd, GET("/api/v1/things/best/"), "}"), "literal")); /* same connection */
     EXPECT(strstr(talk(fd, GET("/api/v1/late"), "}"), "late"));
     EXPECT(strstr(talk(fd, GET("/api/v1/none"), "}}"), "\"reason\":\"NotFound\""));
     char *in = talk(fd, "DELETE /api/v1/late HTTP/1.1\r\nHost: x\r\n\r\n", "}}");
     EXPECT(strstr(in, "405"));
-    EXPECT(strstr(talk(fd, "POST /api/v1/things/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", "}"), "\"n\":3"));
+    EXPECT(strstr(
+        talk(fd, "POST /api/v1/things/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", "}"),
+        "\"n\":3"));
     close(fd);
 }
 
@@ -177,7 +181,8 @@ static void client_too_big(void)
 {
     static char text[10000];
     int fd = dial();
-    int n = snprintf(text, sizeof text, "POST /api/v1/things/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 8000\r\n\r\n");
+    int n = snprintf(text, sizeof text,
+                     "POST /api/v1/things/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 8000\r\n\r\n");
     memset(text + n, 'x', 8000);
     text[n + 8000] = 0;
     char *in = talk(fd, text, "}}");
@@ -203,20 +208,34 @@ static void client_auth(void)
     char text[1024], token[AUTH_TOKEN_MAX];
     int fd = dial();
     EXPECT(strstr(talk(fd, GET("/api/v1/agent-only"), "}}"), "token missing"));
-    EXPECT(strstr(talk(fd, "GET /api/v1/agent-only HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n\r\n", "}"),
-                  "\"kind\":3"));
-    struct auth_claim c = {.experiment_id = 1, .trial_id = 2, .run_id = 3, .user_id = 4, .alloc_id = "1.a.3",
+    EXPECT(strstr(
+        talk(fd,
+             "GET /api/v1/agent-only HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n\r\n",
+             "}"),
+        "\"kind\":3"));
+    struct auth_claim c = {.experiment_id = 1,
+                           .trial_id = 2,
+                           .run_id = 3,
+                           .user_id = 4,
+                           .alloc_id = "1.a.3",
                            .task_id = "1.a"};
     auth_alloc_token(sh.auth, &c, token);
-    snprintf(text, sizeof text, "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: "
-                                "Bearer %s\r\n\r\n", token);
+    snprintf(text, sizeof text,
+             "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: "
+             "Bearer %s\r\n\r\n",
+             token);
     EXPECT(strstr(talk(fd, text, "}"), "{\"kind\":2,\"alloc\":\"1.a.3\",\"run\":3}"));
     token[4] ^= 1; /* another trial's */
-    snprintf(text, sizeof text, "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: "
-                                "Bearer %s\r\n\r\n", token);
+    snprintf(text, sizeof text,
+             "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: "
+             "Bearer %s\r\n\r\n",
+             token);
     EXPECT(strstr(talk(fd, text, "}}"), "invalid credentials"));
-    EXPECT(strstr(talk(fd, "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n\r\n", "}}"),
-                  "PermissionDenied"));
+    EXPECT(strstr(
+        talk(fd,
+             "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n\r\n",
+             "}}"),
+        "PermissionDenied"));
     close(fd);
 }
 
@@ -314,8 +333,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_basics), cmocka_unit_test(test_too_big), cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_auth),   cmocka_unit_test(test_routes_twice),
+        cmocka_unit_test(test_basics),       cmocka_unit_test(test_too_big),
+        cmocka_unit_test(test_stream),       cmocka_unit_test(test_auth),
+        cmocka_unit_test(test_routes_twice),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
