@@ -1,11 +1,11 @@
 /*
- * Rows: what the master's core has stored and reads back when it is rebuilt. Shared by the core, which
- * fills them, and the database layer, which writes and reads them.
+ * Rows: what the master's core has stored and reads back when it is rebuilt. Shared by the core,
+ * which fills them, and the database layer, which writes and reads them.
  *
  * Every string is NUL-terminated and borrowed: in an effect it lives as long as the effects, when
- * restoring it need only live until the restoring call returns. Times are wall-clock microseconds since
- * 1970 UTC, 0 = null. Columns called `core` hold JSON that only the core reads; write and read back
- * unchanged.
+ * restoring it need only live until the restoring call returns. Times are wall-clock microseconds
+ * since 1970 UTC, 0 = null. Columns called `core` hold JSON that only the core reads; write and
+ * read back unchanged.
  *
  * Rows marked is_new are inserted; others update what the comment "updated" names, by primary key.
  */
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(name, text in the database, number in the API's enum). A trial's and an experiment's states differ
- * only in the API's numbers; QUEUED to RUNNING are made up when reading, never stored. */
+/* X(name, text in the database, number in the API's enum). A trial's and an experiment's states
+ * differ only in the API's numbers; QUEUED to RUNNING are made up when reading, never stored. */
 #define EXP_STATES(X)                                                                              \
     X(EXP_ACTIVE, "ACTIVE", 1)                                                                     \
     X(EXP_PAUSED, "PAUSED", 2)                                                                     \
@@ -40,7 +40,8 @@
     X(TRIAL_COMPLETED, "COMPLETED", 8)                                                             \
     X(TRIAL_CANCELED, "CANCELED", 7)                                                               \
     X(TRIAL_ERROR, "ERROR", 9)
-/* In order: an allocation shows the furthest that any of its containers came and never goes back. */
+/* In order: an allocation shows the furthest that any of its containers came and never goes back.
+ */
 #define ALLOC_STATES(X)                                                                            \
     X(ALLOC_PENDING, "PENDING", 8)                                                                 \
     X(ALLOC_ASSIGNED, "ASSIGNED", 8)                                                               \
@@ -76,7 +77,8 @@ bool trial_state_is_terminal(enum trial_state s);
 struct row_experiment {
     bool is_new;
     int64_t id;
-    /* Set when new. payload is the create event's, untouched: original text, model definition, ... */
+    /* Set when new. payload is the create event's, untouched: original text, model definition, ...
+     */
     const char *job_id;         /* always set */
     int64_t owner_id;           /* always set */
     int64_t project_id, parent_id; /* parent 0: null */

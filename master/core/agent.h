@@ -5,8 +5,8 @@
  *                                       LOST --lease over--> ABSENT
  *   ABSENT --restored with containers--> LOST
  *
- * An ABSENT agent is remembered only for what was switched off. Every slot is free, used (a container
- * holds it) or disabled, and never two of these. Private to master/core.
+ * An ABSENT agent is remembered only for what was switched off. Every slot is free, used (a
+ * container holds it) or disabled, and never two of these. Private to master/core.
  */
 #ifndef CORE_AGENT_H
 #define CORE_AGENT_H

@@ -1,12 +1,13 @@
 /*
  * Allocations: one run of a trial (or one collection of checkpoints) on one or several agents.
  *
- *   PENDING --placed--> ASSIGNED -> PULLING -> STARTING -> RUNNING -> WAITING   (any may be skipped)
- *      all of them --kill--> TERMINATING;   all of them --last container ended--> TERMINATED
+ *   PENDING --placed--> ASSIGNED -> PULLING -> STARTING -> RUNNING -> WAITING   (any may be
+ * skipped) all of them --kill--> TERMINATING;   all of them --last container ended--> TERMINATED
  *
- * Deadlines: an unanswered start is sent again; a preemption that takes too long becomes a kill; a kill
- * is sent again until every container is confirmed gone or its agent's lease is over. A pending one that
- * is held back (after losses in a row) joins the queue at its hold time. Private to master/core.
+ * Deadlines: an unanswered start is sent again; a preemption that takes too long becomes a kill; a
+ * kill is sent again until every container is confirmed gone or its agent's lease is over. A
+ * pending one that is held back (after losses in a row) joins the queue at its hold time. Private
+ * to master/core.
  */
 #ifndef CORE_ALLOC_H
 #define CORE_ALLOC_H
@@ -38,7 +39,8 @@ bool alloc_is_ending(const struct alloc *a);
 
 /* Makes a placement real: containers, ids, ports, orders to start. */
 void alloc_place(struct core *c, struct alloc *a, const struct placement *p);
-/* Asks the harness to stop at its next boundary; one that is not ready yet is killed; pending: withdrawn. */
+/* Asks the harness to stop at its next boundary; one that is not ready yet is killed; pending:
+ * withdrawn. */
 void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const char *reason);
 /* Ends every process; pending: withdrawn. Repeats change nothing. */
 void alloc_kill(struct core *c, struct alloc *a, enum kill_why why, const char *fmt, ...)
@@ -55,7 +57,8 @@ void alloc_resend(struct core *c, struct container *k);
 /* Reports of its processes. */
 void alloc_on_ack(struct core *c, struct alloc *a);
 void alloc_on_ready(struct core *c, struct alloc *a);
-int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container, struct det_err *err);
+int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container,
+                        struct det_err *err);
 int alloc_on_daemon(struct core *c, struct alloc *a, const char *container, struct det_err *err);
 void alloc_on_invalid_hp(struct core *c, struct alloc *a);
 

@@ -187,7 +187,8 @@ void alloc_on_timer(struct core *c, struct alloc *a)
         alloc_kill(c, a, KILL_TIMEOUT, "it did not stop within %lld s of being asked",
                    (long long)(c->o.preempt_timeout_ms / 1000));
     if (a->exit_ms <= now)
-        alloc_kill(c, a, KILL_INVALID_HP, "it did not exit after reporting invalid hyperparameters");
+        alloc_kill(c, a, KILL_INVALID_HP,
+                   "it did not exit after reporting invalid hyperparameters");
     if (a->kill_ms <= now || a->start_ms <= now) {
         bool waits = a->kill != KILL_NONE;
         for (size_t i = 0; i < a->containers.n; i++) {

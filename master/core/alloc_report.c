@@ -59,10 +59,12 @@ int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container, 
 {
     struct container *k = alloc_container(a, container);
     if (!k || k->state == ALLOC_TERMINATED)
-        return det_fail(err, DET_ENOENT, "container %s of allocation %s not found", container, a->id);
+        return det_fail(err, DET_ENOENT, "container %s of allocation %s not found", container,
+                        a->id);
     if (alloc_is_ending(a) && !a->is_ready)
         return det_fail(err, DET_ESTATE, "allocation %s is ending", a->id);
-    alloc_on_state(c, k, CORE_TASK_RUNNING); /* it evidently runs, whatever its agent has yet to say */
+    alloc_on_state(c, k,
+                   CORE_TASK_RUNNING); /* it evidently runs, whatever its agent has yet to say */
     k->arrived = true;
     for (size_t i = 0; !a->is_ready && i < a->containers.n; i++)
         if (!a->containers.v[i]->arrived)
@@ -76,7 +78,8 @@ int alloc_on_daemon(struct core *c, struct alloc *a, const char *container, stru
 {
     struct container *k = alloc_container(a, container);
     if (!k)
-        return det_fail(err, DET_ENOENT, "container %s of allocation %s not found", container, a->id);
+        return det_fail(err, DET_ENOENT, "container %s of allocation %s not found", container,
+                        a->id);
     if (a->containers.n == 1 || k->daemon)
         return 0;
     k->daemon = true;

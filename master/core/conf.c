@@ -55,7 +55,9 @@ int conf_check_max_slots(const struct conf *f, int64_t max_slots, struct det_err
 {
     if (max_slots < 0 || max_slots >= f->slots)
         return 0;
-    return det_fail(err, DET_EINVAL,
-                    "resources.max_slots: %lld is less than the %lld slots of one trial, so none could "
-                    "ever start; write at least that", (long long)max_slots, (long long)f->slots);
+    return det_fail(
+        err, DET_EINVAL,
+        "resources.max_slots: %lld is less than the %lld slots of one trial, so none could "
+        "ever start; write at least that",
+        (long long)max_slots, (long long)f->slots);
 }

@@ -111,7 +111,8 @@ static int on_experiment(struct core *c, const struct core_event *ev, struct det
 {
     struct exp *e = exp_find(c, ev->exp_id);
     if (!e)
-        return det_fail(err, DET_ENOENT, "experiment %lld not found among those that are not finished",
+        return det_fail(err, DET_ENOENT,
+                        "experiment %lld not found among those that are not finished",
                         (long long)ev->exp_id);
     switch (ev->kind) {
     case CORE_EV_EXP_ACTIVATE:

@@ -1,23 +1,25 @@
 /*
  * The master's core: experiments, trials, allocations, agents, searchers and schedulers as one pure
- * state machine. No I/O, clock, thread, global or randomness of its own: every event carries the time,
- * and what is random follows from seeds in the state.
+ * state machine. No I/O, clock, thread, global or randomness of its own: every event carries the
+ * time, and what is random follows from seeds in the state.
  *
- * core_step() applies one event and appends effects. Effects of kind CORE_SAVE_* / CORE_DELETE_* are rows:
- * those of all events of one tick go into one transaction, in order. All other effects may be performed
- * only after that transaction committed, in order. A restart rebuilds the core from the rows alone
- * (core_restore_*, then core_restored) and what was owed to an agent follows from its next hello, so an
- * effect that was lost between commit and performance is repeated.
+ * core_step() applies one event and appends effects. Effects of kind CORE_SAVE_* / CORE_DELETE_*
+ * are rows: those of all events of one tick go into one transaction, in order. All other effects
+ * may be performed only after that transaction committed, in order. A restart rebuilds the core
+ * from the rows alone (core_restore_*, then core_restored) and what was owed to an agent follows
+ * from its next hello, so an effect that was lost between commit and performance is repeated.
  *
- * Every event with request != 0 gets exactly one CORE_REPLY, among the effects of the same step. Events
- * without a request are answered by nobody; what is wrong with them is dropped (they are repeats).
+ * Every event with request != 0 gets exactly one CORE_REPLY, among the effects of the same step.
+ * Events without a request are answered by nobody; what is wrong with them is dropped (they are
+ * repeats).
  *
- * Only live things are held: experiments that are not finished, their trials and allocations. An id that
- * is not live answers DET_ENOENT: whether it is finished or never was, the database knows.
+ * Only live things are held: experiments that are not finished, their trials and allocations. An id
+ * that is not live answers DET_ENOENT: whether it is finished or never was, the database knows.
  *
- * Invariants (core_check asserts them): per agent free + used + disabled slots = total; a slot is held by
- * at most one container; a trial has at most one live allocation and its run id never falls; the
- * queue holds exactly the pending allocations; every state that waits for someone has a deadline.
+ * Invariants (core_check asserts them): per agent free + used + disabled slots = total; a slot is
+ * held by at most one container; a trial has at most one live allocation and its run id never
+ * falls; the queue holds exactly the pending allocations; every state that waits for someone has a
+ * deadline.
  *
  * Thread: one. Strings in events are borrowed for the call.
  */
@@ -94,9 +96,9 @@ enum core_event_kind {
 struct core_create {
     const char *job_id;      /* a fresh UUID */
     int64_t owner_id, project_id, parent_id;
-    json_t *config;          /* complete and valid (expconf_parse); a reference is taken, never changed */
+    json_t *config; /* complete and valid (expconf_parse); a reference is taken, never changed */
     bool activate;           /* else it stays PAUSED */
-    const char *warm_start;  /* checkpoint uuid every trial starts from (searcher.source_*), or NULL */
+    const char *warm_start;  /* checkpoint every trial starts from (searcher.source_*), or NULL */
     void *payload;           /* opaque: handed back in the new row */
 };
 struct core_patch {
@@ -138,7 +140,8 @@ struct core_task_in {
     struct core_exit exit;   /* when ended */
 };
 struct core_hello {
-    const char *version, *pool, *addr; /* addr: what other hosts reach its tasks at; pool "": default */
+    const char *version, *pool; /* pool "": default */
+    const char *addr;        /* what other hosts reach its tasks at */
     const struct core_slot_in *slots;
     size_t slots_n;
     const struct core_task_in *tasks;
@@ -181,20 +184,20 @@ enum core_effect_kind {
     CORE_SAVE_AGENT,           /* .agent */
     CORE_DELETE_EXPERIMENT,    /* .exp_id: with everything that hangs on it */
     /* after the commit */
-    CORE_REPLY,                /* .reply */
-    CORE_ORDER_START,          /* .start */
-    CORE_ORDER_KILL,           /* .kill: signal KILL */
-    CORE_PREEMPT,              /* .alloc_id: wake its long polls with true */
-    CORE_RENDEZVOUS,           /* .rendezvous: answer all who wait; may come again for one who asks again */
-    CORE_ALLOC_END,            /* .alloc_id ended: end its long polls, forget its token */
-    CORE_TASK_LOG,             /* .log: a line of source "master" */
-    CORE_GC_WANTED,            /* .exp_id ended: find what the policy deletes, then CORE_EV_EXP_GC */
+    CORE_REPLY,       /* .reply */
+    CORE_ORDER_START, /* .start */
+    CORE_ORDER_KILL,  /* .kill: signal KILL */
+    CORE_PREEMPT,     /* .alloc_id: wake its long polls with true */
+    CORE_RENDEZVOUS,  /* .rendezvous: answer all who wait; may come again for one who asks again */
+    CORE_ALLOC_END,   /* .alloc_id ended: end its long polls, forget its token */
+    CORE_TASK_LOG,    /* .log: a line of source "master" */
+    CORE_GC_WANTED,   /* .exp_id ended: find what the policy deletes, then CORE_EV_EXP_GC */
     CORE_EFFECT_KIND_COUNT
 };
 
 struct core_reply {
     uint64_t request;
-    int code;                  /* 0 or DET_E*: DET_ENOENT not live, DET_ESTATE, DET_EINVAL, DET_ESTALE */
+    int code; /* 0 or DET_E*: DET_ENOENT not live, DET_ESTATE, DET_EINVAL, DET_ESTALE */
     const char *text;          /* of an error */
     int64_t id;                /* of what was created */
     bool slots_exceeded;       /* LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED */
@@ -205,9 +208,9 @@ struct core_start {
     int64_t exp_id, trial_id, run_id; /* trial 0: none */
     int64_t owner_id;
     const char *task_id, *kind;
-    /* The `task` object of agent.md, whole but for: token, user, stall_timeout_ms, context, and in env
-     * DET_SESSION_TOKEN, DET_CLUSTER_ID, DET_MASTER_ID, which the shell adds to its own copy (json_copy of
-     * task and of env; never change this one). A reference held by the effects. */
+    /* The `task` object of agent.md, whole but for: token, user, stall_timeout_ms, context, and in
+     * env DET_SESSION_TOKEN, DET_CLUSTER_ID, DET_MASTER_ID, which the shell adds to its own copy
+     * (json_copy of task and of env; never change this one). A reference held by the effects. */
     json_t *task;
 };
 struct core_kill {
@@ -255,8 +258,8 @@ struct core_effects {
 #define CORE_EFFECTS_INIT {0}
 void core_effects_finish(struct core_effects *e); /* frees; e is CORE_EFFECTS_INIT again */
 
-/* Applies ev and appends to out. 0, or DET_EINVAL for an event that is malformed (state unchanged; a
- * request is answered all the same). */
+/* Applies ev and appends to out. 0, or DET_EINVAL for an event that is malformed (state unchanged;
+ * a request is answered all the same). */
 int core_step(struct core *c, const struct core_event *ev, struct core_effects *out);
 /* When the next CORE_EV_TICK is wanted, INT64_MAX if not at all. */
 int64_t core_deadline_ms(const struct core *c);
@@ -268,11 +271,13 @@ void core_check(const struct core *c);
 /* The highest ids ever given out. */
 void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id);
 int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err);
-/* Experiments whose state is neither COMPLETED, CANCELED, ERROR, DELETED nor DELETE_FAILED, by id. */
+/* Experiments whose state is none of COMPLETED, CANCELED, ERROR, DELETED, DELETE_FAILED, by id. */
 int core_restore_experiment(struct core *c, const struct row_experiment *r, struct det_err *err);
 /* Their snapshot if there is one, then their events of later seq, in order. */
-int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r, struct det_err *err);
-int core_restore_search_event(struct core *c, const struct row_search_event *r, struct det_err *err);
+int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r,
+                                 struct det_err *err);
+int core_restore_search_event(struct core *c, const struct row_search_event *r,
+                              struct det_err *err);
 /* All trials of these experiments, by id; finished ones too. */
 int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err *err);
 /* Allocations whose state is not TERMINATED, by start time. */
@@ -304,7 +309,7 @@ struct core_exp_view {         /* an experiment = a job */
 };
 /* False: not live. */
 bool core_exp_get(const struct core *c, int64_t exp_id, struct core_exp_view *ret);
-/* Ids of live jobs (experiments not finished) of a pool (NULL: all), in queue order. Caller frees. */
+/* Ids of the live jobs (experiments) of a pool (NULL: all), in queue order. Caller frees. */
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
 
 struct core_trial_view {
@@ -347,7 +352,8 @@ struct core_agent_view {
     bool connected;            /* false: in its reconnect wait */
     bool enabled, draining;
     int64_t registered_us;
-    size_t slots, slots_used, slots_free, slots_disabled; /* counts; free + used + disabled = slots */
+    size_t slots, slots_used, slots_free,
+        slots_disabled;        /* counts; free + used + disabled = slots */
     size_t containers;         /* also those without slots */
 };
 /* By id, i from 0 until false. */
@@ -374,9 +380,9 @@ struct core_pool_view {
 /* The default pool first, then the others that agents have named, by name. */
 bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret);
 
-/* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says that it
- * does not fit the agents there are now, but is let through); DET_EINVAL: no, with reason and numbers;
- * DET_ENOENT: no such pool. What CORE_EV_EXP_CREATE checks, for validateOnly. */
+/* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says
+ * that it does not fit the agents there are now, but is let through); DET_EINVAL: no, with reason
+ * and numbers; DET_ENOENT: no such pool. What CORE_EV_EXP_CREATE checks, for validateOnly. */
 int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
               struct det_err *err);
 

@@ -156,7 +156,8 @@ static void apply(struct core *c, struct exp *e, const struct search_op *op)
     else if (op->kind == SEARCH_SHUTDOWN && op->failure)
         exp_stop(c, e, EXP_STOPPING_ERROR, "every trial failed");
     else if (op->kind == SEARCH_SHUTDOWN)
-        exp_stop(c, e, op->cancel ? EXP_STOPPING_CANCELED : EXP_STOPPING_COMPLETED, "the search is over");
+        exp_stop(c, e, op->cancel ? EXP_STOPPING_CANCELED : EXP_STOPPING_COMPLETED,
+                 "the search is over");
 }
 
 void exp_tell(struct core *c, struct exp *e, const struct search_event *ev)
@@ -179,7 +180,8 @@ void exp_tell(struct core *c, struct exp *e, const struct search_event *ev)
 void exp_on_progress(struct core *c, struct exp *e, struct trial *t, double units)
 {
     search_step(e->search,
-                &(struct search_event){.kind = SEARCH_EV_PROGRESS, .request_id = t->request_id, .units = units},
+                &(struct search_event){
+                    .kind = SEARCH_EV_PROGRESS, .request_id = t->request_id, .units = units},
                 &(struct search_ops){0});
     e->progress = search_progress(e->search);
 }

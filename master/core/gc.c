@@ -1,4 +1,5 @@
-/* Checkpoints are deleted by zero-slot tasks on agents; an experiment's rows follow its checkpoints. */
+/* Checkpoints are deleted by zero-slot tasks on agents; an experiment's rows follow its
+ * checkpoints. */
 #include "exp.h"
 
 #include "agent.h"
@@ -58,7 +59,8 @@ static struct alloc *request(struct core *c, const struct core_gc *in, struct ex
 static int check(const struct core_gc *in, struct det_err *err)
 {
     if (in->exp_id < 1 || !json_is_object(in->config) || !json_is_array(in->uuids))
-        return det_fail(err, DET_EINVAL, "collection needs an experiment, its configuration and uuids");
+        return det_fail(err, DET_EINVAL,
+                        "collection needs an experiment, its configuration and uuids");
     return 0;
 }
 
@@ -69,7 +71,8 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
     if (rc < 0 || (e && e->state == EXP_DELETING))
         return rc;
     if (e)
-        return det_fail(err, DET_ESTATE, "experiment %lld is %s: only a finished one can be deleted",
+        return det_fail(err, DET_ESTATE,
+                        "experiment %lld is %s: only a finished one can be deleted",
                         (long long)e->id, exp_state_text(e->state));
     e = det_zalloc(sizeof *e);
     e->id = in->exp_id;

@@ -1,9 +1,9 @@
 /*
  * The core's state. Private to master/core.
  *
- * Ownership: struct core owns experiments, allocations and agents; an experiment owns its trials; an
- * allocation owns its containers. All other pointers are links, cleared by whoever ends.
- * What changed in a step is marked dirty; its rows are written once, at the end of the step, and what
+ * Ownership: struct core owns experiments, allocations and agents; an experiment owns its trials;
+ * an allocation owns its containers. All other pointers are links, cleared by whoever ends. What
+ * changed in a step is marked dirty; its rows are written once, at the end of the step, and what
  * ended is freed after that.
  */
 #ifndef CORE_MODEL_H
@@ -11,7 +11,7 @@
 
 #include "core.h"
 #include "map.h"
-#include "search.h"
+#include "searcher.h"
 #include "timers.h"
 #include "uuid.h"
 #include "vec.h"

@@ -1,5 +1,5 @@
-/* The queue of a pool: allocations that wait, allocations that hold agents, both in order of request;
- * and the order of jobs. Private to master/core. */
+/* The queue of a pool: allocations that wait, allocations that hold agents, both in order of
+ * request; and the order of jobs. Private to master/core. */
 #ifndef CORE_QUEUE_H
 #define CORE_QUEUE_H
 

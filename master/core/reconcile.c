@@ -51,7 +51,8 @@ static bool says(const struct core_hello *h, const struct container *k)
 /* A container the agent does not have: never arrived there (sent again), or gone. */
 static void on_missing(struct core *c, struct container *k)
 {
-    struct core_exit gone = {.reason = CORE_LOST, .rank = -1, .text = "its agent does not have it any more"};
+    struct core_exit gone = {
+        .reason = CORE_LOST, .rank = -1, .text = "its agent does not have it any more"};
     if (k->state == ALLOC_ASSIGNED && k->alloc->kill == KILL_NONE)
         alloc_resend(c, k);
     else
@@ -83,8 +84,8 @@ static int check_hello(const struct core_event *ev, struct det_err *err)
                             h->slots[i].id, ev->agent_id);
     for (size_t i = 0; i < h->tasks_n; i++)
         if (!h->tasks[i].alloc || !h->tasks[i].container)
-            return det_fail(err, DET_EINVAL, "task %zu of agent %s has no allocation or container", i,
-                            ev->agent_id);
+            return det_fail(err, DET_EINVAL, "task %zu of agent %s has no allocation or container",
+                            i, ev->agent_id);
     return 0;
 }
 

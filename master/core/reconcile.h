@@ -1,5 +1,5 @@
-/* The link with agents: what a hello says against what the agent is owed (proto/agent.md), states, exits,
- * leases. Also the end of rebuilding. Private to master/core. */
+/* The link with agents: what a hello says against what the agent is owed (proto/agent.md), states,
+ * exits, leases. Also the end of rebuilding. Private to master/core. */
 #ifndef CORE_RECONCILE_H
 #define CORE_RECONCILE_H
 

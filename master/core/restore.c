@@ -41,7 +41,8 @@ static json_t *object_of(const char *text, struct det_err *err)
     return j;
 }
 
-static void fill_exp(struct core *c, struct exp *e, const struct row_experiment *r, const json_t *core)
+static void fill_exp(struct core *c, struct exp *e, const struct row_experiment *r,
+                     const json_t *core)
 {
     e->id = r->id;
     e->job_id = det_strdup(r->job_id);
@@ -97,7 +98,8 @@ int core_restore_search_snapshot(struct core *c, const struct row_search_snapsho
 {
     struct exp *e = exp_find(c, r->experiment_id);
     if (!e || !e->search || e->search_seq > 0)
-        return det_fail(err, DET_ECORRUPT, "a searcher snapshot of experiment %lld, which has no use for it",
+        return det_fail(err, DET_ECORRUPT,
+                        "a searcher snapshot of experiment %lld, which has no use for it",
                         (long long)r->experiment_id);
     JSON_OWN j = object_of(r->snapshot, err);
     int rc = j ? search_restore(e->search, j, err) : DET_ECORRUPT;

@@ -4,7 +4,8 @@
 
 #include "model.h"
 
-/* Appends the rows of everything marked, in an order that foreign keys allow, then frees what ended. */
+/* Appends the rows of everything marked, in an order that foreign keys allow, then frees what
+ * ended. */
 void save_flush(struct core *c);
 
 json_t *save_exp_core(const struct exp *e);

@@ -120,7 +120,8 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
 {
     int64_t kill = json_int(j, "kill", 0), port = json_int(j, "port", -1);
     if (kill < 0 || kill >= KILL_WHY_COUNT || port < -1 || port > 1000000)
-        return det_fail(err, DET_ECORRUPT, "kill %lld, port %lld", (long long)kill, (long long)port);
+        return det_fail(err, DET_ECORRUPT, "kill %lld, port %lld", (long long)kill,
+                        (long long)port);
     a->owner_id = json_int(j, "owner", 0);
     a->port = (int)port;
     a->preempt = json_flag(j, "preempt", false);

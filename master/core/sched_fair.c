@@ -1,12 +1,13 @@
 /*
- * Fair share (rest-api.md 5.4): slots are dealt to the groups (experiments) by progressive filling in
- * proportion to their weights; who holds more than its share is asked to give back, who holds less starts.
+ * Fair share (rest-api.md 5.4): slots are dealt to the groups (experiments) by progressive filling
+ * in proportion to their weights; who holds more than its share is asked to give back, who holds
+ * less starts.
  *
- * Demand counts what is pending too, also in a full pool, as long as it would fit with the preemptible
- * work gone. What is being released already counts neither as held nor as demand. A group that cannot use
- * its whole share (its next request is larger than what is left of it) is capped to what it can use,
- * the youngest first, and the rest is dealt again: so no slot idles that a queued trial could use, and
- * nobody holds a share that starts nothing.
+ * Demand counts what is pending too, also in a full pool, as long as it would fit with the
+ * preemptible work gone. What is being released already counts neither as held nor as demand. A
+ * group that cannot use its whole share (its next request is larger than what is left of it) is
+ * capped to what it can use, the youngest first, and the rest is dealt again: so no slot idles that
+ * a queued trial could use, and nobody holds a share that starts nothing.
  */
 #include "scheduler.h"
 
@@ -125,8 +126,8 @@ static void fill(struct fair *s)
         left = deal(s, left);
 }
 
-/* How much of its offer the group can use: what it keeps and the pending requests that go into it. All
- * requests of an experiment are of one size. */
+/* How much of its offer the group can use: what it keeps and the pending requests that go into it.
+ * All requests of an experiment are of one size. */
 static int64_t usable(const struct exp *e)
 {
     int64_t size = e->conf.slots, more = e->offer - e->held;

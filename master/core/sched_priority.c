@@ -1,8 +1,8 @@
 /*
- * Priority (rest-api.md 5.4): level by level, most important first; inside a level by queue position.
- * A request that does not fit lets others of its level pass, but holds back the less important levels,
- * unless preemption is on: then they may back-fill, and are released again when a waiting request would
- * fit without them. In a step that releases nothing further starts.
+ * Priority (rest-api.md 5.4): level by level, most important first; inside a level by queue
+ * position. A request that does not fit lets others of its level pass, but holds back the less
+ * important levels, unless preemption is on: then they may back-fill, and are released again when a
+ * waiting request would fit without them. In a step that releases nothing further starts.
  */
 #include "scheduler.h"
 
@@ -75,7 +75,8 @@ static bool is_behind(const struct core *c, const struct alloc *run, const struc
     return run->exp && wait->exp && run->exp->position > wait->exp->position;
 }
 
-/* Releases the fewest, least important first, that make room for `wait`; none if that is not enough. */
+/* Releases the fewest, least important first, that make room for `wait`; none if that is not
+ * enough. */
 static bool make_room(struct prio *s, struct fit *f, struct alloc *wait)
 {
     struct placement p = {0};

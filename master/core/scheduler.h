@@ -1,7 +1,7 @@
 /*
- * Schedulers: which pending allocations of a pool start now, and which running ones are asked to stop.
- * One runs at the end of every step that changed its pool, so what fits idle slots starts in the step
- * that made it possible. Private to master/core.
+ * Schedulers: which pending allocations of a pool start now, and which running ones are asked to
+ * stop. One runs at the end of every step that changed its pool, so what fits idle slots starts in
+ * the step that made it possible. Private to master/core.
  */
 #ifndef CORE_SCHEDULER_H
 #define CORE_SCHEDULER_H

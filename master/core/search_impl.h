@@ -4,7 +4,7 @@
 
 #include "map.h"
 #include "rng.h"
-#include "search.h"
+#include "searcher.h"
 
 struct search_trial {
     char request_id[UUID_STR_MAX];
@@ -17,7 +17,7 @@ struct search {
     struct mt19937 rng;
     VEC(struct search_trial) trials; /* in order of creation */
     struct map *index;               /* request id -> position + 1 */
-    int64_t wanted;                  /* trials the method will make in all: max_trials, grid points */
+    int64_t wanted; /* trials the method will make in all: max_trials, grid points */
     int64_t made;                    /* of these; an invalid one is given back (random) */
     int64_t closed, failures, cancels;
     int64_t open;
@@ -29,7 +29,7 @@ struct search {
 struct search_method {
     const char *name;
     int (*init)(struct search *s, struct det_err *err);
-    json_t *(*hparams)(struct search *s);                /* of the next trial; before its request id */
+    json_t *(*hparams)(struct search *s); /* of the next trial; before its request id */
     void (*exited)(struct search *s, enum search_exit why); /* may be NULL */
 };
 extern const struct search_method search_single, search_random, search_grid;

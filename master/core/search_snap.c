@@ -64,7 +64,8 @@ static int rng_from_json(const json_t *j, struct mt19937 *r, struct det_err *err
 {
     const char *hex = json_str(j, "mt", "");
     int64_t pos = json_int(j, "pos", -1);
-    if (strlen(hex) != 624 * 8 || strspn(hex, "0123456789abcdef") != 624 * 8 || pos < 0 || pos > 624)
+    if (strlen(hex) != 624 * 8 || strspn(hex, "0123456789abcdef") != 624 * 8 || pos < 0 ||
+        pos > 624)
         return det_fail(err, DET_ECORRUPT, "searcher snapshot: the generator's state is damaged");
     for (int i = 0; i < 624; i++) {
         char word[9];
@@ -76,7 +77,8 @@ static int rng_from_json(const json_t *j, struct mt19937 *r, struct det_err *err
     return 0;
 }
 
-/* A trial is [id, flags]: 1 exited, 2 closed, 4 invalid. Units come again with the next progress. */
+/* A trial is [id, flags]: 1 exited, 2 closed, 4 invalid. Units come again with the next progress.
+ */
 json_t *search_snapshot(const struct search *s)
 {
     json_t *trials = json_array();
@@ -120,7 +122,8 @@ int search_restore(struct search *s, const json_t *j, struct det_err *err)
 {
     const char *name = search_method_of(s->conf.kind)->name;
     if (strcmp(json_str(j, "method", ""), name) != 0)
-        return det_fail(err, DET_ECORRUPT, "searcher snapshot is of method %s, the experiment's is %s",
+        return det_fail(err, DET_ECORRUPT,
+                        "searcher snapshot is of method %s, the experiment's is %s",
                         json_str(j, "method", "(none)"), name);
     int rc = rng_from_json(json_obj(j, "rng"), &s->rng, err);
     const json_t *trials = json_arr(j, "trials");

@@ -99,7 +99,8 @@ json_t *task_spec(const struct container *k)
     json_set(task, "slot_counts", counts);
     json_set(task, "entrypoint", json_incref(json_object_get(config, "entrypoint")));
     json_set(task, "env", environment(k, config));
-    json_set(task, "checkpoint_storage", json_incref(json_object_get(config, "checkpoint_storage")));
+    json_set(task, "checkpoint_storage",
+             json_incref(json_object_get(config, "checkpoint_storage")));
     if (a->kind == KIND_GC)
         json_set(task, "gc", json_make("{s:O}", "uuids", a->gc_uuids));
     return task;

@@ -1,4 +1,4 @@
-/* Deadlines in a binary heap, intrusive: arming and disarming are O(log n), the earliest is O(1). */
+/* Deadlines in an intrusive binary heap: arming and disarming O(log n), the earliest O(1). */
 #ifndef CORE_TIMERS_H
 #define CORE_TIMERS_H
 

@@ -12,7 +12,8 @@ static const unsigned trial_edges[TRIAL_STATE_COUNT] = {
     [TRIAL_ACTIVE] = BIT(TRIAL_PAUSED) | STOPS | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
     [TRIAL_PAUSED] = BIT(TRIAL_ACTIVE) | STOPS | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
     [TRIAL_STOPPING_COMPLETED] = BIT(TRIAL_STOPPING_CANCELED) | BIT(TRIAL_STOPPING_KILLED) |
-                                 BIT(TRIAL_STOPPING_ERROR) | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
+                                 BIT(TRIAL_STOPPING_ERROR) | BIT(TRIAL_COMPLETED) |
+                                 BIT(TRIAL_ERROR),
     [TRIAL_STOPPING_CANCELED] = BIT(TRIAL_STOPPING_KILLED) | BIT(TRIAL_STOPPING_ERROR) |
                                 BIT(TRIAL_CANCELED) | BIT(TRIAL_ERROR),
     [TRIAL_STOPPING_KILLED] = BIT(TRIAL_STOPPING_ERROR) | BIT(TRIAL_CANCELED) | BIT(TRIAL_ERROR),
@@ -106,7 +107,8 @@ static enum trial_state end_of(enum trial_state stopping)
     return stopping == TRIAL_STOPPING_ERROR ? TRIAL_ERROR : TRIAL_CANCELED;
 }
 
-/* Losses in a row are retried at once, then after 1, 2, 4 .. 30 s, so that a broken host is not hammered. */
+/* Losses in a row are retried at once, then after 1, 2, 4 .. 30 s, so that a broken host is not
+ * hammered. */
 static int64_t hold_until(const struct core *c, const struct trial *t)
 {
     if (t->transients < 2)

@@ -7,7 +7,8 @@
  *
  * A trial wants to run when it is ACTIVE, has no allocation and its operation is not complete. An
  * operation that was completed by a run which then did not end in order (its last checkpoint may be
- * missing) is offered once more to the next run; the searcher hears of it once. Private to master/core.
+ * missing) is offered once more to the next run; the searcher hears of it once. Private to
+ * master/core.
  */
 #ifndef CORE_TRIAL_H
 #define CORE_TRIAL_H

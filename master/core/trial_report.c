@@ -27,7 +27,8 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     if (rc < 0)
         return rc;
     if (!t->has_op || length != t->op_length)
-        return det_fail(err, DET_EINVAL, "the current operation of trial %lld has length %lld, not %lld",
+        return det_fail(err, DET_EINVAL,
+                        "the current operation of trial %lld has length %lld, not %lld",
                         (long long)t->id, (long long)t->op_length, (long long)length);
     if (trial_state_is_terminal(t->state) || trial_op_done(t))
         return 0;
@@ -85,14 +86,15 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
     int64_t max = t->exp->conf.max_restarts;
     trial_mark(c, t);
     if (t->restarts >= max) {
-        fx_log(c, a, FX_ERROR, "Trial %lld failed; its %lld restarts are used up.", (long long)t->id,
-               (long long)max);
+        fx_log(c, a, FX_ERROR, "Trial %lld failed; its %lld restarts are used up.",
+               (long long)t->id, (long long)max);
         trial_set(c, t, TRIAL_STOPPING_ERROR, "");
         return;
     }
     t->restarts++;
-    fx_log(c, a, FX_WARNING, "Trial %lld restarts from %s (restart %lld of %lld).", (long long)t->id,
-           t->latest ? t->latest : "its beginning", (long long)t->restarts, (long long)max);
+    fx_log(c, a, FX_WARNING, "Trial %lld restarts from %s (restart %lld of %lld).",
+           (long long)t->id, t->latest ? t->latest : "its beginning", (long long)t->restarts,
+           (long long)max);
     trial_reconsider(c, t);
 }
 

@@ -117,11 +117,11 @@ static int never_fits(const struct pool *p, int64_t slots, struct det_err *err)
                           ? "write a smaller number or add agents"
                           : "a trial over several agents takes whole agents of equal size: write a "
                             "multiple of that size";
-    return det_fail(err, DET_EINVAL,
-                    "resources.slots_per_trial: %lld slots can never be placed in pool %s, which has "
-                    "%zu slots on %zu agent%s (at most %zu on one); %s",
-                    (long long)slots, p->name, total, p->agents.n, p->agents.n == 1 ? "" : "s", largest,
-                    why);
+    return det_fail(
+        err, DET_EINVAL,
+        "resources.slots_per_trial: %lld slots can never be placed in pool %s, which has "
+        "%zu slots on %zu agent%s (at most %zu on one); %s",
+        (long long)slots, p->name, total, p->agents.n, p->agents.n == 1 ? "" : "s", largest, why);
 }
 
 int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
@@ -130,9 +130,11 @@ int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_e
     struct pool *p = pool_find(c, pool);
     *ret_exceeded = false;
     if (!p)
-        return det_fail(err, DET_ENOENT,
-                        "resources.resource_pool: pool %s not found; `det agent list` shows the pools "
-                        "there are", pool);
+        return det_fail(
+            err, DET_ENOENT,
+            "resources.resource_pool: pool %s not found; `det agent list` shows the pools "
+            "there are",
+            pool);
     if (slots == 0 || fit_ever(c, p, slots))
         return 0;
     *ret_exceeded = true;

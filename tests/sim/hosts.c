@@ -46,7 +46,8 @@ void host_die(struct sim *m, int agent)
     h->tasks.n = 0;
     h->alive = h->connected = false;
     h->conn = ++m->next_conn;
-    sim_later(m, (int64_t)sim_random(m, 10000), (struct msg){.kind = M_LINK_DOWN, .agent = agent, .conn = old});
+    sim_later(m, (int64_t)sim_random(m, 10000),
+              (struct msg){.kind = M_LINK_DOWN, .agent = agent, .conn = old});
     sim_later(m, (int64_t)sim_random(m, 90000), (struct msg){.kind = M_HOST_BACK, .agent = agent});
 }
 
@@ -72,8 +73,13 @@ void host_hello(struct sim *m, int agent, uint64_t conn)
         fill_task(&tasks.v[tasks.n++], h->tasks.v[i]);
     }
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = h->id};
-    ev.hello = (struct core_hello){.version = "1", .pool = "", .addr = h->id, .slots = slots,
-                                   .slots_n = (size_t)h->slots, .tasks = tasks.v, .tasks_n = tasks.n};
+    ev.hello = (struct core_hello){.version = "1",
+                                   .pool = "",
+                                   .addr = h->id,
+                                   .slots = slots,
+                                   .slots_n = (size_t)h->slots,
+                                   .tasks = tasks.v,
+                                   .tasks_n = tasks.n};
     struct waiter w = {.token = ++m->next_token, .agent = agent, .conn = conn, .hello = true};
     h->hello_sent = master_post(m, &ev, w);
     if (!h->hello_sent)
@@ -97,8 +103,9 @@ void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state 
     for (int i = 0; i < copies; i++) {
         struct agent_event *e = det_zalloc(sizeof *e);
         *e = (struct agent_event){t->uid, exit, state};
-        sim_later(m, 1 + (int64_t)sim_random(m, 30),
-                  (struct msg){.kind = M_AGENT_EVENT, .agent = t->agent, .conn = h->conn, .data = e});
+        sim_later(
+            m, 1 + (int64_t)sim_random(m, 30),
+            (struct msg){.kind = M_AGENT_EVENT, .agent = t->agent, .conn = h->conn, .data = e});
     }
 }
 

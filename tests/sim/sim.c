@@ -148,8 +148,12 @@ static void handle(struct sim *m, const struct msg *msg)
 static void init(struct sim *m, uint64_t seed, int64_t events)
 {
     static const int sizes[] = {1, 2, 2, 4, 4, 4, 2, 1};
-    *m = (struct sim){.rng = seed, .budget = events, .tasks = imap_create(), .started = map_create(),
-                      .now_ms = 1000, .o = core_options_default};
+    *m = (struct sim){.rng = seed,
+                      .budget = events,
+                      .tasks = imap_create(),
+                      .started = map_create(),
+                      .now_ms = 1000,
+                      .o = core_options_default};
     store_init(&m->store);
     m->o.scheduler = (enum core_scheduler)sim_random(m, 3);
     m->o.preemption = sim_random(m, 2);

@@ -1,22 +1,24 @@
 /*
- * A simulator of the cluster around the real core: virtual time, one seed, agents and harnesses as small
- * models, a store that holds exactly the rows the core saved, and faults.
+ * A simulator of the cluster around the real core: virtual time, one seed, agents and harnesses as
+ * small models, a store that holds exactly the rows the core saved, and faults.
  *
- * The master is crashed at any commit (before it: the batch is lost; after it: its other effects are)
- * and rebuilt from the rows. Links break, messages are lost, repeated and late; agents restart, hosts and
- * det-tasks die, ranks crash. Then the faults end and everything has to come to its end.
+ * The master is crashed at any commit (before it: the batch is lost; after it: its other effects
+ * are) and rebuilt from the rows. Links break, messages are lost, repeated and late; agents
+ * restart, hosts and det-tasks die, ranks crash. Then the faults end and everything has to come to
+ * its end.
  *
- * Checked: the core's own invariants (I4 among them) after every step; I1: what a trial's store accepts
- * comes from runs that never fall, and no container that went to work is started again; I5: each search, replayed from its
- * log, makes the trials that the rows have; a restart was only counted for a crash of the trial's own; a
- * COMPLETED trial has its last checkpoint; nothing runs and no slot is held at the end.
+ * Checked: the core's own invariants (I4 among them) after every step; I1: what a trial's store
+ * accepts comes from runs that never fall, and no container that went to work is started again; I5:
+ * each search, replayed from its log, makes the trials that the rows have; a restart was only
+ * counted for a crash of the trial's own; a COMPLETED trial has its last checkpoint; nothing runs
+ * and no slot is held at the end.
  */
 #ifndef SIM_H
 #define SIM_H
 
 #include "core.h"
 #include "map.h"
-#include "search.h"
+#include "searcher.h"
 #include "uuid.h"
 #include "vec.h"
 
@@ -71,8 +73,19 @@ struct msg {
 void sim_later(struct sim *m, int64_t in_ms, struct msg msg);
 
 /* ---- tasks.c: a container and its harness ---- */
-enum phase { P_QUEUED, P_STARTING, P_RENDEZVOUS, P_PASSIVE, P_OPERATION, P_TRAIN, P_COMPLETE, P_FINAL,
-             P_ACK, P_PREEMPTED, P_ENDED };
+enum phase {
+    P_QUEUED,
+    P_STARTING,
+    P_RENDEZVOUS,
+    P_PASSIVE,
+    P_OPERATION,
+    P_TRAIN,
+    P_COMPLETE,
+    P_FINAL,
+    P_ACK,
+    P_PREEMPTED,
+    P_ENDED
+};
 struct task {
     uint64_t uid;
     char *alloc, container[UUID_STR_MAX];
@@ -135,7 +148,8 @@ void master_tick(struct sim *m);
 
 /* ---- users.c ---- */
 void user_act(struct sim *m);
-void user_release(struct sim *m); /* at the end: whatever is paused goes on, whatever is off is on */
+void user_release(
+    struct sim *m); /* at the end: whatever is paused goes on, whatever is off is on */
 
 struct sim {
     uint64_t rng, seq, next_uid, next_token, next_conn;

@@ -128,8 +128,8 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
         sim_fail(m, "trial %lld: its run falls from %lld to %lld", (long long)r->id,
                  (long long)t->r.run_id, (long long)r->run_id);
     if (r->restarts > t->crashes)
-        sim_fail(m, "trial %lld: %lld restarts are counted, it crashed %lld times", (long long)r->id,
-                 (long long)r->restarts, (long long)t->crashes);
+        sim_fail(m, "trial %lld: %lld restarts are counted, it crashed %lld times",
+                 (long long)r->id, (long long)r->restarts, (long long)t->crashes);
     if (trial_state_is_terminal(t->r.state) && t->r.state != r->state && !r->is_new)
         sim_fail(m, "trial %lld leaves its terminal state", (long long)r->id);
     if (r->state == TRIAL_COMPLETED && !t->final)
@@ -252,7 +252,8 @@ bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool c
                  (long long)run, (long long)t->last_write_run);
     t->last_write_run = run;
     if (checkpoint && (!t->r.latest_checkpoint || steps >= (double)t->r.latest_steps)) {
-        det_cleanup(freep) char *uuid = det_asprintf("cp-%lld-%lld", (long long)trial, (long long)steps);
+        det_cleanup(freep) char *uuid =
+            det_asprintf("cp-%lld-%lld", (long long)trial, (long long)steps);
         set(&t->r.latest_checkpoint, uuid);
         t->r.latest_steps = (int64_t)steps;
     }

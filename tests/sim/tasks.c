@@ -1,4 +1,5 @@
-/* A container and the harness in it: rendezvous, operations, training, checkpoints, preemption, exit. */
+/* A container and the harness in it: rendezvous, operations, training, checkpoints, preemption,
+ * exit. */
 #include "sim.h"
 
 #include <string.h>
@@ -86,7 +87,8 @@ static bool slots_are_free(struct sim *m, const struct task *t)
 
 static void run_rendezvous(struct sim *m, struct task *t)
 {
-    struct core_event ev = {.kind = CORE_EV_RENDEZVOUS, .alloc_id = t->alloc, .container = t->container};
+    struct core_event ev = {
+        .kind = CORE_EV_RENDEZVOUS, .alloc_id = t->alloc, .container = t->container};
     if (t->met) {
         map_put(m->started, t->container, m);
         enter(m, t, t->node ? P_PASSIVE : P_OPERATION, 1 + (int64_t)sim_random(m, 50));
@@ -218,8 +220,13 @@ static void run_ack(struct sim *m, struct task *t)
 void task_run(struct sim *m, struct task *t)
 {
     static void (*const run[])(struct sim *, struct task *) = {
-        [P_RENDEZVOUS] = run_rendezvous, [P_PASSIVE] = run_passive, [P_OPERATION] = run_operation,
-        [P_TRAIN] = run_train, [P_COMPLETE] = run_complete, [P_FINAL] = run_final, [P_ACK] = run_ack,
+        [P_RENDEZVOUS] = run_rendezvous,
+        [P_PASSIVE] = run_passive,
+        [P_OPERATION] = run_operation,
+        [P_TRAIN] = run_train,
+        [P_COMPLETE] = run_complete,
+        [P_FINAL] = run_final,
+        [P_ACK] = run_ack,
         [P_PREEMPTED] = run_ack,
     };
     if (t->stopped)

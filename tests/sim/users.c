@@ -26,8 +26,8 @@ static json_t *searcher(struct sim *m)
     case 0:
         return json_make("{s:s, s:{s:I}}", "name", "single", "max_length", "batches", length);
     case 1:
-        return json_make("{s:s, s:{s:I}, s:i, s:i}", "name", "random", "max_length", "batches", length,
-                         "max_trials", 1 + (int)sim_random(m, 20), "max_concurrent_trials",
+        return json_make("{s:s, s:{s:I}, s:i, s:i}", "name", "random", "max_length", "batches",
+                         length, "max_trials", 1 + (int)sim_random(m, 20), "max_concurrent_trials",
                          (int)sim_random(m, 8));
     default:
         return json_make("{s:s, s:I, s:i}", "name", "grid", "max_length", length,
@@ -39,21 +39,26 @@ static void create(struct sim *m)
 {
     static const int sizes[] = {0, 1, 1, 1, 1, 2, 2, 3, 4, 8};
     char job[40];
-    snprintf(job, sizeof job, "00000000-0000-4000-8000-%012llx", (unsigned long long)++m->exps_made);
+    snprintf(job, sizeof job, "00000000-0000-4000-8000-%012llx",
+             (unsigned long long)++m->exps_made);
     JSON_OWN config = json_make(
-        "{s:s, s:s, s:i, s:{s:I}, s:{s:{s:s, s:f, s:f, s:i}, s:{s:s, s:[i, i]}}, s:{s:i, s:f}}", "name",
-        "sim", "entrypoint", "m:T", "max_restarts", (int)sim_random(m, 6), "reproducibility",
-        "experiment_seed", (json_int_t)sim_random(m, 1 << 30), "hyperparameters", "x", "type", "double",
-        "minval", 0.0, "maxval", 1.0, "count", 3, "y", "type", "categorical", "vals", 1, 2, "resources",
-        "slots_per_trial", sizes[sim_random(m, DET_ARRAY_LEN(sizes))], "weight",
-        1.0 + (double)sim_random(m, 3));
+        "{s:s, s:s, s:i, s:{s:I}, s:{s:{s:s, s:f, s:f, s:i}, s:{s:s, s:[i, i]}}, s:{s:i, s:f}}",
+        "name", "sim", "entrypoint", "m:T", "max_restarts", (int)sim_random(m, 6),
+        "reproducibility", "experiment_seed", (json_int_t)sim_random(m, 1 << 30), "hyperparameters",
+        "x", "type", "double", "minval", 0.0, "maxval", 1.0, "count", 3, "y", "type", "categorical",
+        "vals", 1, 2, "resources", "slots_per_trial", sizes[sim_random(m, DET_ARRAY_LEN(sizes))],
+        "weight", 1.0 + (double)sim_random(m, 3));
     json_object_set_new(json_object_get(config, "hyperparameters"), "y",
                         json_make("{s:s, s:[i, i]}", "type", "categorical", "vals", 1, 2));
     json_set(config, "searcher", searcher(m));
     if (sim_random(m, 8) == 0)
-        json_set(json_obj(config, "resources"), "max_slots", json_integer((json_int_t)sim_random(m, 6) + 1));
+        json_set(json_obj(config, "resources"), "max_slots",
+                 json_integer((json_int_t)sim_random(m, 6) + 1));
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
-    ev.create = (struct core_create){.job_id = job, .owner_id = 1, .project_id = 1, .config = config,
+    ev.create = (struct core_create){.job_id = job,
+                                     .owner_id = 1,
+                                     .project_id = 1,
+                                     .config = config,
                                      .activate = sim_random(m, 5) != 0};
     post(m, ev);
 }

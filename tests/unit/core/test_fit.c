@@ -13,8 +13,16 @@ struct placing {
 };
 
 static const struct placing cases[] = {
-    {"best fit takes the fullest", CORE_FIT_BEST, false, {4, 2, 1}, {{1, "c"}, {1, "b"}, {2, "a"}, {1, "b"}}},
-    {"worst fit takes the emptiest share", CORE_FIT_WORST, false, {4, 2}, {{2, "a|b"}, {2, "a|b"}, {2, "a"}}},
+    {"best fit takes the fullest",
+     CORE_FIT_BEST,
+     false,
+     {4, 2, 1},
+     {{1, "c"}, {1, "b"}, {2, "a"}, {1, "b"}}},
+    {"worst fit takes the emptiest share",
+     CORE_FIT_WORST,
+     false,
+     {4, 2},
+     {{2, "a|b"}, {2, "a|b"}, {2, "a"}}},
     {"whole on one agent if it fits", CORE_FIT_BEST, false, {2, 4}, {{4, "b"}, {2, "a"}}},
     {"a gang takes whole idle agents", CORE_FIT_BEST, false, {2, 2, 2}, {{4, "**"}, {2, "*"}}},
     {"a gang needs idle agents", CORE_FIT_BEST, false, {2, 2}, {{1, "*"}, {4, ""}, {2, "*"}}},
@@ -61,11 +69,13 @@ static void test_table(void **state)
             world_hello(&w, (char[]){(char)('a' + a), '\0'}, p->agents[a], NULL, 0);
         for (int r = 0; r < 5 && p->requests[r].slots; r++) {
             char config[64], got[27];
-            snprintf(config, sizeof config, "{\"resources\":{\"slots_per_trial\":%d}}", p->requests[r].slots);
+            snprintf(config, sizeof config, "{\"resources\":{\"slots_per_trial\":%d}}",
+                     p->requests[r].slots);
             world_create(&w, config);
             where(&w, r + 1, got);
             if (!fits_pattern(got, p->requests[r].where))
-                fail_msg("%s: request %d went to '%s', not '%s'", p->name, r, got, p->requests[r].where);
+                fail_msg("%s: request %d went to '%s', not '%s'", p->name, r, got,
+                         p->requests[r].where);
         }
         world_finish(&w);
     }
@@ -73,8 +83,10 @@ static void test_table(void **state)
 
 static void test_never_fits(void **state)
 {
-    static const struct { int slots; bool fits; } cases[] = {
-        {0, true}, {1, true}, {4, true}, {8, true}, {3, true}, {5, false}, {6, false}, {9, false}, {12, false},
+    static const struct { int slots; bool fits;
+    } cases[] = {
+        {0, true},  {1, true},  {4, true},  {8, true},   {3, true},
+        {5, false}, {6, false}, {9, false}, {12, false},
     };
     struct world w;
     world_init(&w, NULL);

@@ -1,4 +1,5 @@
-/* The lives of trials, allocations and experiments: the table of rest-api.md 5.5, row by row, and 5.6. */
+/* The lives of trials, allocations and experiments: the table of rest-api.md 5.5, row by row,
+ * and 5.6. */
 #include "world.h"
 
 static struct world w;
@@ -125,7 +126,8 @@ static void test_invalid_hp(void **state)
     assert_int_equal(saved_exp(), EXP_COMPLETED);
 }
 
-/* A run that completed its operation and then dies is done again: its last checkpoint may be missing. */
+/* A run that completed its operation and then dies is done again: its last checkpoint may be
+ * missing. */
 static void test_completed_but_not_in_order(void **state)
 {
     world_create(&w, "{}");
@@ -151,7 +153,8 @@ static void test_pause_and_activate(void **state)
     cp.checkpoint.uuid = "u1";
     cp.checkpoint.steps = 40;
     assert_int_equal(world_step(&w, cp), 0);
-    struct core_event ack = {.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = world_trial(&w, 1).alloc_id};
+    struct core_event ack = {.kind = CORE_EV_ACK_PREEMPTION,
+                             .alloc_id = world_trial(&w, 1).alloc_id};
     assert_int_equal(world_step(&w, ack), 0);
     world_exit(&w, 1, 0, EXIT_CODE(0));
     assert_int_equal(world_trial(&w, 1).state, TRIAL_PAUSED);
@@ -233,7 +236,8 @@ static void test_delete(void **state)
     JSON_OWN config = world_config("{}");
     JSON_OWN uuids = json_make("[s]", "u1");
     struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
-    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
+    ev.gc = (struct core_gc){
+        .exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
     assert_int_equal(world_step(&w, ev), 0);
     assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETING);
     const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
@@ -252,7 +256,8 @@ static void test_delete_without_checkpoints(void **state)
     JSON_OWN config = world_config("{}");
     JSON_OWN uuids = json_array();
     struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
-    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
+    ev.gc = (struct core_gc){
+        .exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
     assert_int_equal(world_step(&w, ev), 0);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
     ev.gc.exp_id = world_create(&w, "{}");
@@ -261,7 +266,8 @@ static void test_delete_without_checkpoints(void **state)
 
 static void test_trial_kill_goes_on(void **state)
 {
-    world_create(&w, "{\"searcher\":{\"name\":\"random\",\"max_trials\":3,\"max_concurrent_trials\":1}}");
+    world_create(
+        &w, "{\"searcher\":{\"name\":\"random\",\"max_trials\":3,\"max_concurrent_trials\":1}}");
     world_run(&w, 1);
     world_step(&w, (struct core_event){.kind = CORE_EV_TRIAL_KILL, .trial_id = 1});
     assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
@@ -278,12 +284,22 @@ static void test_trial_kill_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_straight_through), TEST(test_restarts_are_counted), TEST(test_losses_are_not_counted),
-        TEST(test_start_failures_wait_longer), TEST(test_user_stop), TEST(test_invalid_hp),
-        TEST(test_completed_but_not_in_order), TEST(test_pause_and_activate),
-        TEST(test_pause_before_ready_kills), TEST(test_slow_preemption_is_killed), TEST(test_kill),
-        TEST(test_stale_run_is_refused), TEST(test_wrong_operations), TEST(test_delete),
-        TEST(test_delete_without_checkpoints), TEST(test_trial_kill_goes_on),
+        TEST(test_straight_through),
+        TEST(test_restarts_are_counted),
+        TEST(test_losses_are_not_counted),
+        TEST(test_start_failures_wait_longer),
+        TEST(test_user_stop),
+        TEST(test_invalid_hp),
+        TEST(test_completed_but_not_in_order),
+        TEST(test_pause_and_activate),
+        TEST(test_pause_before_ready_kills),
+        TEST(test_slow_preemption_is_killed),
+        TEST(test_kill),
+        TEST(test_stale_run_is_refused),
+        TEST(test_wrong_operations),
+        TEST(test_delete),
+        TEST(test_delete_without_checkpoints),
+        TEST(test_trial_kill_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,8 @@ static int teardown(void **state)
 
 static void link_down(const char *agent)
 {
-    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = agent}), 0);
+    assert_int_equal(
+        world_step(&w, (struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = agent}), 0);
 }
 
 /* What the agent runs of a trial, as its hello says it. Strings live until the next change. */
@@ -191,10 +192,12 @@ static void test_malformed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_back_in_time), TEST(test_lease_over), TEST(test_late_master),
-        TEST(test_start_that_never_arrived), TEST(test_task_that_vanished), TEST(test_end_told_by_hello),
-        TEST(test_disable_agent), TEST(test_disable_slot), TEST(test_gang_loses_a_member),
-        TEST(test_gang_member_fails), TEST(test_malformed),
+        TEST(test_back_in_time),        TEST(test_lease_over),
+        TEST(test_late_master),         TEST(test_start_that_never_arrived),
+        TEST(test_task_that_vanished),  TEST(test_end_told_by_hello),
+        TEST(test_disable_agent),       TEST(test_disable_slot),
+        TEST(test_gang_loses_a_member), TEST(test_gang_member_fails),
+        TEST(test_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

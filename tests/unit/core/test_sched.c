@@ -33,7 +33,8 @@ static void settle(struct world *w)
             else if (a.state == ALLOC_TERMINATING)
                 world_exit(w, a.trial_id, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
             else if (a.preempt) {
-                world_step(w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = a.id});
+                world_step(w,
+                           (struct core_event){.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = a.id});
                 world_exit(w, a.trial_id, 0, EXIT_CODE(0));
             } else
                 again = false;
@@ -50,9 +51,9 @@ static const struct share shares[] = {
     {8, {{8, 1, 3, 6}, {8, 1, 1, 2}}},
     {8, {{2, 1, 1, 2}, {8, 1, 1, 6}}},
     {9, {{9, 1, 1, 3}, {9, 1, 1, 3}, {9, 1, 1, 3}}},
-    {4, {{4, 2, 1, 2}, {4, 2, 1, 2}, {4, 2, 1, 0}}},   /* the youngest cannot use its share */
-    {5, {{9, 1, 1, 3}, {2, 2, 1, 2}}},                  /* no slot idles */
-    {4, {{1, 4, 1, 0}, {4, 1, 1, 4}}},                  /* half of it is too little for a gang of four */
+    {4, {{4, 2, 1, 2}, {4, 2, 1, 2}, {4, 2, 1, 0}}}, /* the youngest cannot use its share */
+    {5, {{9, 1, 1, 3}, {2, 2, 1, 2}}},               /* no slot idles */
+    {4, {{1, 4, 1, 0}, {4, 1, 1, 4}}}, /* half of it is too little for a gang of four */
     {2, {{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 0}}},
     {6, {{6, 1, 1, 2}, {6, 1, 1, 2}, {1, 2, 1, 2}}},
 };
@@ -74,8 +75,8 @@ static void test_fair_share(void **state)
         }
         for (int k = 0; k < n; k++) {
             if (held(&w, ids[k]) != s->jobs[k].want)
-                fail_msg("share %zu: job %d holds %lld slots, not %d", i, k, (long long)held(&w, ids[k]),
-                         s->jobs[k].want);
+                fail_msg("share %zu: job %d holds %lld slots, not %d", i, k,
+                         (long long)held(&w, ids[k]), s->jobs[k].want);
             total += s->jobs[k].want;
         }
         assert_true(total <= s->slots);

@@ -1,7 +1,7 @@
 /* Searchers: the contract's check values, order of trials, accounting, snapshots, replay. */
 #include "world.h"
 
-#include "search.h"
+#include "searcher.h"
 #include <stdio.h>
 
 static json_t *space_of(const char *text)
@@ -62,8 +62,8 @@ static void test_grid_from_the_end(void **state)
 {
     JSON_OWN space = space_of("{\"a\":{\"type\":\"categorical\",\"vals\":[1,2]},"
                               "\"b\":{\"type\":\"int\",\"minval\":0,\"maxval\":4,\"count\":3}}");
-    struct search *s = make((struct search_conf){.kind = SEARCH_GRID, .max_length = 1, .max_concurrent = 1},
-                            space);
+    struct search *s = make(
+        (struct search_conf){.kind = SEARCH_GRID, .max_length = 1, .max_concurrent = 1}, space);
     static const int want[6][2] = {{2, 4}, {2, 2}, {2, 0}, {1, 4}, {1, 2}, {1, 0}};
     struct search_ops ops = {0};
     step(s, (struct search_event){.kind = SEARCH_EV_INITIAL}, &ops);
@@ -85,7 +85,8 @@ static void test_grid_from_the_end(void **state)
 
 static void test_random_replaces_invalid(void **state)
 {
-    JSON_OWN space = space_of("{\"x\":{\"type\":\"double\",\"minval\":0,\"maxval\":1,\"count\":null}}");
+    JSON_OWN space =
+        space_of("{\"x\":{\"type\":\"double\",\"minval\":0,\"maxval\":1,\"count\":null}}");
     struct search *s = make((struct search_conf){.kind = SEARCH_RANDOM, .max_length = 5,
                                                  .max_trials = 2, .max_concurrent = 1}, space);
     struct search_ops ops = {0};
@@ -137,7 +138,8 @@ static void test_shutdown_kinds(void **state)
 /* After any number of events, a snapshot restored elsewhere decides the same from there on. */
 static void test_snapshot_continues(void **state)
 {
-    JSON_OWN space = space_of("{\"x\":{\"type\":\"double\",\"minval\":0,\"maxval\":1,\"count\":null}}");
+    JSON_OWN space =
+        space_of("{\"x\":{\"type\":\"double\",\"minval\":0,\"maxval\":1,\"count\":null}}");
     struct search_conf conf = {.kind = SEARCH_RANDOM, .max_length = 5, .max_trials = 12,
                                .max_concurrent = 3, .seed = 5};
     struct search *a = make(conf, space), *b = NULL;
@@ -157,7 +159,8 @@ static void test_snapshot_continues(void **state)
             assert_string_equal(oa.ops.v[i].request_id, ob.ops.v[i].request_id);
             assert_int_equal(oa.ops.v[i].trial_seed, ob.ops.v[i].trial_seed);
             assert_true(oa.ops.v[i].kind == ob.ops.v[i].kind);
-            assert_true(!oa.ops.v[i].hparams || json_equal(oa.ops.v[i].hparams, ob.ops.v[i].hparams));
+            assert_true(!oa.ops.v[i].hparams ||
+                        json_equal(oa.ops.v[i].hparams, ob.ops.v[i].hparams));
         }
     }
     search_destroy(a);

@@ -79,8 +79,11 @@ int64_t world_create(struct world *w, const char *json)
 {
     JSON_OWN config = world_config(json);
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
-    ev.create = (struct core_create){.job_id = "00000000-0000-4000-8000-000000000000", .owner_id = 1,
-                                     .project_id = 1, .config = config, .activate = true};
+    ev.create = (struct core_create){.job_id = "00000000-0000-4000-8000-000000000000",
+                                     .owner_id = 1,
+                                     .project_id = 1,
+                                     .config = config,
+                                     .activate = true};
     assert_int_equal(world_step(w, ev), 0);
     return world_reply(w)->id;
 }

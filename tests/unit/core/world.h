@@ -1,5 +1,6 @@
-/* A core with a little world around it: agents that say hello, tasks that start and exit, time that moves
- * when told to. Effects of the last step are kept for a test to look at; core_check runs after each. */
+/* A core with a little world around it: agents that say hello, tasks that start and exit, time that
+ * moves when told to. Effects of the last step are kept for a test to look at; core_check runs
+ * after each. */
 #ifndef TEST_WORLD_H
 #define TEST_WORLD_H
 

@@ -1,12 +1,13 @@
 /*
- * Searchers: which trials an experiment has and how long each trains. A search is a pure function of
- * its configuration, its seed and the ordered events it was told; it replays exactly. rest-api.md 4 has
- * the rules. The master draws all randomness of an experiment here: hyperparameters, request ids, seeds.
+ * Searchers: which trials an experiment has and how long each trains. A search is a pure function
+ * of its configuration, its seed and the ordered events it was told; it replays exactly.
+ * rest-api.md 4 has the rules. The master draws all randomness of an experiment here:
+ * hyperparameters, request ids, seeds.
  *
  *   search_create -> search_step(INITIAL) -> search_step(...)*
  *
- * Each trial gets CREATE, VALIDATE_AFTER and CLOSE operations in that order; SHUTDOWN comes once, when
- * every trial that was asked for is closed. A snapshot holds everything but the configuration.
+ * Each trial gets CREATE, VALIDATE_AFTER and CLOSE operations in that order; SHUTDOWN comes once,
+ * when every trial that was asked for is closed. A snapshot holds everything but the configuration.
  */
 #ifndef CORE_SEARCH_H
 #define CORE_SEARCH_H
@@ -64,7 +65,8 @@ void search_ops_finish(struct search_ops *o);
 struct search;
 int search_create(const struct search_conf *conf, struct search **ret, struct det_err *err);
 void search_destroy(struct search *s); /* NULL ok */
-/* Appends to out. An event about an unknown trial, or a second exit or close of one, changes nothing. */
+/* Appends to out. An event about an unknown trial, or a second exit or close of one, changes
+ * nothing. */
 void search_step(struct search *s, const struct search_event *ev, struct search_ops *out);
 /* 0..1 */
 double search_progress(const struct search *s);
