@@ -1,0 +1,299 @@
+#include "host.h"
+
+#include "host_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RECOVERIES_MAX 2
+
+struct host *host_create(const char *boot, const char *pool, const char *addr,
+                         const struct link_slot *slots, size_t slots_n)
+{
+    struct host *h = det_zalloc(sizeof *h);
+    h->boot = det_strdup(boot);
+    h->pool = det_strdup(pool ? pool : "");
+    h->addr = det_strdup(addr);
+    h->next_seq = 1;
+    for (size_t i = 0; i < slots_n; i++) {
+        struct link_slot s = slots[i];
+        s.brand = det_strdup(s.brand ? s.brand : "");
+        s.uuid = det_strdup(s.uuid ? s.uuid : "");
+        vec_push(&h->slots, s);
+    }
+    return h;
+}
+
+static void task_free(struct host_task *t)
+{
+    free(t->alloc);
+    free(t->container);
+    free((char *)t->exit.text);
+    free(t->slots);
+    free(t);
+}
+
+void host_destroy(struct host *h)
+{
+    if (!h)
+        return;
+    struct host_effect e;
+    while (host_take(h, &e))
+        json_decref(e.task);
+    for (size_t i = 0; i < h->tasks.n; i++)
+        task_free(h->tasks.v[i]);
+    for (size_t i = 0; i < h->slots.n; i++) {
+        free((char *)h->slots.v[i].brand);
+        free((char *)h->slots.v[i].uuid);
+    }
+    host_outbox_clear(h);
+    vec_free(&h->tasks);
+    vec_free(&h->slots);
+    vec_free(&h->outbox);
+    vec_free(&h->effects);
+    free(h->boot);
+    free(h->pool);
+    free(h->addr);
+    free(h);
+}
+
+bool host_take(struct host *h, struct host_effect *ret)
+{
+    if (h->effects.n == 0)
+        return false;
+    *ret = h->effects.v[0];
+    vec_remove(&h->effects, 0);
+    return true;
+}
+
+static struct host_task *find(const struct host *h, const char *alloc)
+{
+    for (size_t i = 0; i < h->tasks.n; i++)
+        if (strcmp(h->tasks.v[i]->alloc, alloc) == 0)
+            return h->tasks.v[i];
+    return NULL;
+}
+
+static struct host_effect *effect(struct host *h, enum host_effect_kind kind, const struct host_task *t)
+{
+    struct host_effect e = {.kind = kind};
+    snprintf(e.alloc, sizeof e.alloc, "%s", t->alloc);
+    snprintf(e.container, sizeof e.container, "%s", t->container);
+    vec_push(&h->effects, e);
+    return &h->effects.v[h->effects.n - 1];
+}
+
+static struct host_task *add(struct host *h, const char *alloc, const char *container)
+{
+    struct host_task *t = det_zalloc(sizeof *t);
+    t->alloc = det_strdup(alloc);
+    t->container = det_strdup(container);
+    t->exit = (struct link_exit){.rank = -1, .text = det_strdup("")};
+    vec_push(&h->tasks, t);
+    return t;
+}
+
+static void drop(struct host *h, struct host_task *t)
+{
+    for (size_t i = 0; i < h->tasks.n; i++)
+        if (h->tasks.v[i] == t) {
+            vec_remove(&h->tasks, i);
+            break;
+        }
+    task_free(t);
+}
+
+static void end(struct host *h, struct host_task *t, const struct link_exit *e)
+{
+    char *text = det_strdup(e->text ? e->text : "");
+    free((char *)t->exit.text);
+    t->exit = *e;
+    t->exit.text = text;
+    t->state = LINK_ENDED;
+    t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
+}
+
+/* ---- orders ---- */
+
+static const struct link_slot *slot_of(const struct host *h, int id)
+{
+    for (size_t i = 0; i < h->slots.n; i++)
+        if (h->slots.v[i].id == id)
+            return &h->slots.v[i];
+    return NULL;
+}
+
+static const struct host_task *holder_of(const struct host *h, int id)
+{
+    for (size_t i = 0; i < h->tasks.n; i++)
+        for (size_t j = 0; h->tasks.v[i]->state != LINK_ENDED && j < h->tasks.v[i]->slots_n; j++)
+            if (h->tasks.v[i]->slots[j] == id)
+                return h->tasks.v[i];
+    return NULL;
+}
+
+/* Why the slots cannot be given, or 0. */
+static int check_slots(const struct host *h, const int *slots, size_t n, struct det_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct host_task *t = holder_of(h, slots[i]);
+        if (!slot_of(h, slots[i]))
+            return det_fail(err, DET_ENOENT, "this agent has no slot %d", slots[i]);
+        if (t)
+            return det_fail(err, DET_ESTATE, "slot %d is held by allocation %s", slots[i], t->alloc);
+    }
+    return 0;
+}
+
+static void take_slots(struct host_task *t, const int *slots, size_t n)
+{
+    t->slots = n ? det_memdup(slots, n * sizeof *slots) : NULL;
+    t->slots_n = n;
+}
+
+static void on_start(struct host *h, const struct link_order *o)
+{
+    struct link_spec spec;
+    struct det_err err = {0};
+    if (find(h, o->alloc))
+        return;
+    int rc = link_spec_decode(o->task, &spec, &err);
+    if (rc == 0) {
+        rc = check_slots(h, spec.slots, spec.slots_n, &err);
+        if (rc < 0)
+            link_spec_finish(&spec);
+    }
+    if (rc < 0) {
+        host_refuse(h, o->alloc, o->container, err.text);
+        return;
+    }
+    struct host_task *t = add(h, o->alloc, o->container);
+    take_slots(t, spec.slots, spec.slots_n);
+    link_spec_finish(&spec);
+    host_tell(h, LINK_EV_STATE, t);
+    effect(h, HOST_START, t)->task = json_incref(o->task);
+}
+
+/* A task that is not here has left nothing that could be signalled: the master learns that it is gone. */
+static void answer_lost(struct host *h, const struct link_order *o)
+{
+    struct host_task t = {.alloc = (char *)o->alloc,
+                          .container = (char *)(o->container ? o->container : o->alloc),
+                          .state = LINK_ENDED,
+                          .exit = {LINK_LOST, 0, 0, -1, "the agent knows of no such task"}};
+    host_tell(h, LINK_EV_EXIT, &t);
+}
+
+static void on_signal(struct host *h, const struct link_order *o)
+{
+    struct host_task *t = find(h, o->alloc);
+    if (!t) {
+        answer_lost(h, o);
+    } else if (t->state != LINK_ENDED) {
+        effect(h, HOST_SIGNAL, t)->signal = o->signal;
+    } else if (t->is_acked) {
+        host_tell(h, LINK_EV_EXIT, t);
+    }
+}
+
+void host_on_order(struct host *h, const struct link_order *o)
+{
+    if (o->kind == LINK_START)
+        on_start(h, o);
+    else if (o->kind == LINK_SIGNAL)
+        on_signal(h, o);
+}
+
+void host_refuse(struct host *h, const char *alloc, const char *container, const char *why)
+{
+    if (find(h, alloc))
+        return;
+    struct host_task *t = add(h, alloc, container);
+    t->is_gone = true;
+    end(h, t, &(struct link_exit){LINK_START_FAILED, 0, 0, -1, why});
+}
+
+/* ---- det-task ---- */
+
+void host_adopt(struct host *h, const char *alloc, const char *container, const int *slots,
+                size_t slots_n)
+{
+    if (find(h, alloc))
+        return;
+    struct host_task *t = add(h, alloc, container);
+    t->state = LINK_RUNNING; /* until its det-task says that it has ended */
+    take_slots(t, slots, slots_n);
+}
+
+void host_on_running(struct host *h, const char *alloc)
+{
+    struct host_task *t = find(h, alloc);
+    if (!t || t->state != LINK_STARTING)
+        return;
+    t->state = LINK_RUNNING;
+    host_tell(h, LINK_EV_STATE, t);
+}
+
+void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)
+{
+    struct host_task *t = find(h, alloc);
+    if (t && t->state != LINK_ENDED)
+        end(h, t, e);
+}
+
+void host_on_gone(struct host *h, const char *alloc)
+{
+    struct host_task *t = find(h, alloc);
+    if (!t)
+        return;
+    if (t->state != LINK_ENDED && t->recoveries++ < RECOVERIES_MAX) {
+        effect(h, HOST_RECOVER, t);
+        return;
+    }
+    t->is_gone = true;
+    if (t->state != LINK_ENDED)
+        end(h, t, &(struct link_exit){LINK_LOST, 0, 0, -1, "det-task ended without a word"});
+    if (t->is_acked) {
+        effect(h, HOST_FORGET, t);
+        drop(h, t);
+    }
+}
+
+void host_acked_exits(struct host *h, int64_t seq)
+{
+    for (size_t i = 0; i < h->tasks.n;) {
+        struct host_task *t = h->tasks.v[i];
+        if (t->state != LINK_ENDED || t->is_acked || t->exit_seq == 0 || t->exit_seq > seq) {
+            i++;
+            continue;
+        }
+        t->is_acked = true;
+        effect(h, t->is_gone ? HOST_FORGET : HOST_ACKED, t);
+        if (t->is_gone)
+            drop(h, t);
+        else
+            i++;
+    }
+}
+
+struct host_counts host_count(const struct host *h)
+{
+    struct host_counts c = {.slots = h->slots.n};
+    for (size_t i = 0; i < h->slots.n; i++)
+        c.slots_used += holder_of(h, h->slots.v[i].id) != NULL;
+    for (size_t i = 0; i < h->tasks.n; i++)
+        c.tasks += h->tasks.v[i]->state != LINK_ENDED;
+    return c;
+}
+
+void host_check(const struct host *h)
+{
+    for (size_t i = 0; i < h->tasks.n; i++)
+        for (size_t j = 0; h->tasks.v[i]->state != LINK_ENDED && j < h->tasks.v[i]->slots_n; j++)
+            assert(holder_of(h, h->tasks.v[i]->slots[j]) == h->tasks.v[i]);
+    for (size_t i = 0; i < h->outbox.n; i++)
+        assert(h->outbox.v[i].seq == h->next_seq - (int64_t)(h->outbox.n - i));
+    for (size_t i = 0; i < h->tasks.n; i++)
+        assert(!(h->tasks.v[i]->is_acked && h->tasks.v[i]->is_gone));
+}

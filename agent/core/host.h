@@ -1,0 +1,76 @@
+/*
+ * One host as the agent sees it: its slots, the tasks that hold them, and what the master has not yet
+ * heard. Pure: no I/O, no clock. The shell feeds in orders, reports of det-task and acknowledgements, and
+ * performs the effects, in order.
+ *
+ *     order start --> STARTING --running--> RUNNING --ended--> ENDED --acknowledged--> (forgotten)
+ *                        |  det-task gone without an exit: HOST_RECOVER, twice; then ENDED as lost
+ *
+ * Events go out numbered from 1 within a boot and stay in the outbox until acknowledged. A hello says
+ * everything, so it takes the place of whatever was not sent yet; ended tasks are told once more after it.
+ *
+ * Invariants: a slot is held by at most one task that has not ended; sequence numbers in the outbox rise by
+ * one; a task's record lives until its exit was acknowledged and its det-task is gone.
+ */
+#ifndef HOST_H
+#define HOST_H
+
+#include "link.h"
+
+struct host;
+
+/* Copies what it is given. boot: a fresh UUID. */
+struct host *host_create(const char *boot, const char *pool, const char *addr,
+                         const struct link_slot *slots, size_t slots_n);
+void host_destroy(struct host *h); /* NULL ok */
+
+enum host_effect_kind {
+    HOST_START,   /* start det-task: alloc, container, task */
+    HOST_RECOVER, /* det-task is gone: start one that ends what is left of the task */
+    HOST_SIGNAL,  /* tell det-task: alloc, signal */
+    HOST_ACKED,   /* tell det-task that the master knows its exit: alloc */
+    HOST_FORGET   /* nothing is left to do: remove the directory: alloc */
+};
+struct host_effect {
+    enum host_effect_kind kind;
+    char alloc[LINK_ID_MAX + 1];
+    char container[LINK_ID_MAX + 1];
+    int signal;
+    json_t *task; /* HOST_START: a reference that the taker releases */
+};
+/* The oldest effect not yet taken; false when there is none. */
+bool host_take(struct host *h, struct host_effect *ret);
+
+/* ---- the link ---- */
+void host_on_order(struct host *h, const struct link_order *o);
+/* A start order that cannot be read: told as start_failed. */
+void host_refuse(struct host *h, const char *alloc, const char *container, const char *why);
+/* A new connection begins: says hello. A new boot (NULL: the same) begins at 1 with an empty outbox. */
+void host_hello(struct host *h, const char *boot);
+bool host_has_news(const struct host *h); /* something is not acknowledged */
+/* The body of the next request, of at most LINK_EVENTS_MAX events; the caller frees. Its events count as
+ * sent from now on. */
+char *host_batch(struct host *h);
+/* Everything up to seq is known to the master. */
+void host_on_ack(struct host *h, int64_t seq);
+/* True once the newest hello was acknowledged: orders may be asked for. */
+bool host_is_greeted(const struct host *h);
+const char *host_boot(const struct host *h);
+
+/* ---- det-task ---- */
+/* A task that was found when the agent started. slots: those it holds, as far as they are known. */
+void host_adopt(struct host *h, const char *alloc, const char *container, const int *slots,
+                size_t slots_n);
+void host_on_running(struct host *h, const char *alloc);
+void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e);
+/* The connection to its det-task ended. */
+void host_on_gone(struct host *h, const char *alloc);
+
+struct host_counts {
+    size_t slots, slots_used, tasks; /* tasks that have not ended */
+};
+struct host_counts host_count(const struct host *h);
+/* Aborts when an invariant is broken. */
+void host_check(const struct host *h);
+
+#endif

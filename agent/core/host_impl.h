@@ -1,0 +1,40 @@
+/* Inside of the host machine: shared by its tasks (host.c) and its outbox (host_outbox.c). */
+#ifndef HOST_IMPL_H
+#define HOST_IMPL_H
+
+#include "host.h"
+#include "vec.h"
+
+struct host_task {
+    char *alloc, *container;
+    enum link_state state;
+    struct link_exit exit; /* its text is owned */
+    int *slots;
+    size_t slots_n;
+    int recoveries;
+    int64_t exit_seq;      /* of the event that tells the exit; 0: none is in the outbox */
+    bool is_acked, is_gone;
+};
+struct host_mail {
+    int64_t seq;
+    json_t *event;
+    bool is_sent, is_hello;
+};
+struct host {
+    char *boot, *pool, *addr;
+    VEC(struct link_slot) slots;
+    VEC(struct host_task *) tasks;
+    VEC(struct host_mail) outbox;
+    VEC(struct host_effect) effects;
+    int64_t next_seq;
+    int64_t hello_seq; /* of the newest hello; 0: none */
+    bool is_greeted;
+};
+
+/* Puts an event about t into the outbox; its number. */
+int64_t host_tell(struct host *h, enum link_event_kind kind, const struct host_task *t);
+void host_outbox_clear(struct host *h);
+/* Exits up to seq are known to the master. */
+void host_acked_exits(struct host *h, int64_t seq);
+
+#endif

@@ -1,0 +1,122 @@
+/* What the master has not heard, or not said that it has. */
+#include "host_impl.h"
+
+#include <string.h>
+
+#define BATCH_BYTES_MAX ((size_t)3 << 20) /* below LINK_BODY_MAX, frame included */
+
+static int64_t post(struct host *h, json_t *event, bool is_hello)
+{
+    json_set(event, "seq", json_integer(h->next_seq));
+    struct host_mail m = {.seq = h->next_seq++, .event = event, .is_hello = is_hello};
+    vec_push(&h->outbox, m);
+    return m.seq;
+}
+
+int64_t host_tell(struct host *h, enum link_event_kind kind, const struct host_task *t)
+{
+    struct link_event e = {.kind = kind, .task = {t->alloc, t->container, t->state, t->exit}};
+    return post(h, link_event_json(&e), false);
+}
+
+static void outbox_cut(struct host *h, size_t n)
+{
+    while (h->outbox.n > n)
+        json_decref(h->outbox.v[--h->outbox.n].event);
+}
+
+void host_outbox_clear(struct host *h)
+{
+    outbox_cut(h, 0);
+}
+
+/* What was never sent is said better by the hello; its numbers are free again. */
+static void drop_unsent(struct host *h)
+{
+    size_t n = h->outbox.n;
+    while (n > 0 && !h->outbox.v[n - 1].is_sent)
+        n--;
+    h->next_seq -= (int64_t)(h->outbox.n - n);
+    outbox_cut(h, n);
+}
+
+static void post_hello(struct host *h)
+{
+    struct link_event e = {.kind = LINK_EV_HELLO,
+                           .hello = {.version = DET_VERSION, .pool = h->pool, .addr = h->addr,
+                                     .slots = h->slots.v, .slots_n = h->slots.n}};
+    VEC(struct link_task) tasks = {0};
+    for (size_t i = 0; i < h->tasks.n; i++) {
+        const struct host_task *t = h->tasks.v[i];
+        if (!t->is_acked)
+            vec_push(&tasks, (struct link_task){t->alloc, t->container, t->state, t->exit});
+    }
+    e.hello.tasks = tasks.v;
+    e.hello.tasks_n = tasks.n;
+    h->hello_seq = post(h, link_event_json(&e), true);
+    vec_free(&tasks);
+}
+
+void host_hello(struct host *h, const char *boot)
+{
+    if (boot) {
+        free(h->boot);
+        h->boot = det_strdup(boot);
+        host_outbox_clear(h);
+        h->next_seq = 1;
+    }
+    drop_unsent(h);
+    h->is_greeted = false;
+    post_hello(h);
+    for (size_t i = 0; i < h->tasks.n; i++) {
+        struct host_task *t = h->tasks.v[i];
+        if (t->state == LINK_ENDED && !t->is_acked)
+            t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
+    }
+}
+
+bool host_has_news(const struct host *h)
+{
+    return h->outbox.n > 0;
+}
+
+char *host_batch(struct host *h)
+{
+    json_t *array = json_array();
+    size_t bytes = 0;
+    for (size_t i = 0; i < h->outbox.n && i < LINK_EVENTS_MAX; i++) {
+        det_cleanup(freep) char *text = json_text(h->outbox.v[i].event);
+        bytes += strlen(text);
+        if (i > 0 && bytes > BATCH_BYTES_MAX)
+            break;
+        json_array_append(array, h->outbox.v[i].event);
+        h->outbox.v[i].is_sent = true;
+    }
+    JSON_OWN body = link_events_json(h->boot, array);
+    return json_text(body);
+}
+
+void host_on_ack(struct host *h, int64_t seq)
+{
+    size_t n = 0;
+    while (n < h->outbox.n && h->outbox.v[n].seq <= seq)
+        json_decref(h->outbox.v[n++].event);
+    if (n > 0) {
+        h->outbox.n -= n;
+        memmove(h->outbox.v, h->outbox.v + n, h->outbox.n * sizeof *h->outbox.v);
+    }
+    if (h->hello_seq > 0 && seq >= h->hello_seq && seq < h->next_seq)
+        h->is_greeted = true;
+    if (seq < h->next_seq)
+        host_acked_exits(h, seq);
+}
+
+bool host_is_greeted(const struct host *h)
+{
+    return h->is_greeted;
+}
+
+const char *host_boot(const struct host *h)
+{
+    return h->boot;
+}

@@ -1,0 +1,31 @@
+/* det-agent: options and errors; the rest is in shell/. */
+#include "agent.h"
+#include "log.h"
+
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct agentopts o;
+    struct det_err err = {0};
+    enum log_level level = LOG_INFO;
+    log_init("det-agent", LOG_INFO);
+    int rc = agentopts_parse(argc, argv, &o, &err);
+    if (rc == 0 && log_level_parse(o.log_level, &level) < 0)
+        rc = det_fail(&err, DET_EINVAL, "--log-level %s: debug, info, warning or error", o.log_level);
+    if (rc < 0) {
+        fprintf(stderr, "det-agent: %s\nTry 'det-agent --help'.\n", err.text);
+        return 2;
+    }
+    if (o.help) {
+        agentopts_print_help();
+        return 0;
+    }
+    if (o.version)
+        return puts("det-agent " DET_VERSION) < 0;
+    log_init("det-agent", level);
+    rc = o.end_tasks ? agent_end_tasks(&o, &err) : agent_run(&o, &err);
+    if (rc < 0)
+        log_error("%s", err.text);
+    return rc < 0;
+}

@@ -1,0 +1,339 @@
+#include "agent.h"
+
+#include "dial.h"
+#include "fsx.h"
+#include "log.h"
+#include "map.h"
+#include "slots.h"
+#include "taskconn.h"
+#include "taskdir.h"
+#include "uuid.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TOKEN_BYTES_MAX 4096
+
+struct agent {
+    uv_loop_t *loop;
+    struct taskdirs dirs;
+    struct slots slots;
+    struct host *host;
+    struct client_uv *http;
+    struct dial *dial;
+    struct map *conns;      /* alloc -> struct taskconn * */
+    uv_signal_t term, intr, child;
+    uv_work_t sweep;        /* deletes the directories of tasks that are over */
+    bool is_sweeping, sweep_again, is_performing;
+};
+
+static void perform(struct agent *a);
+
+/* ---- det-task ---- */
+
+static void on_running(void *arg, const char *alloc)
+{
+    struct agent *a = arg;
+    host_on_running(a->host, alloc);
+    perform(a);
+}
+
+static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
+{
+    struct agent *a = arg;
+    log_info("%s: %s %s", alloc, link_exit_reason_name(e->reason), e->text);
+    host_on_ended(a->host, alloc, e);
+    perform(a);
+}
+
+/* The last word of a det-task may be in its state file only. */
+static void on_gone(void *arg, const char *alloc)
+{
+    struct agent *a = arg;
+    struct link_exit e;
+    JSON_OWN j = NULL;
+    map_del(a->conns, alloc);
+    if (taskdir_exit(&a->dirs, alloc, &j, &e, NULL) == 0)
+        host_on_ended(a->host, alloc, &e);
+    host_on_gone(a->host, alloc);
+    perform(a);
+}
+
+static int connect_task(struct agent *a, const char *alloc, struct det_err *err)
+{
+    const struct taskconn_handlers h = {on_running, on_ended, on_gone, a};
+    char path[64];
+    int fd;
+    int rc = taskdir_socket_path(&a->dirs, alloc, &fd, path, err);
+    if (rc == 0)
+        map_put(a->conns, alloc, taskconn_open(a->loop, alloc, path, fd, &h));
+    return rc;
+}
+
+static void start_failed(struct agent *a, const char *alloc, const struct det_err *err)
+{
+    struct link_exit e = {LINK_START_FAILED, 0, 0, -1, err->text};
+    log_error("%s: %s", alloc, err->text);
+    host_on_ended(a->host, alloc, &e);
+    host_on_gone(a->host, alloc);
+}
+
+static void start_task(struct agent *a, const struct host_effect *e)
+{
+    struct det_err err = {0};
+    pid_t pid;
+    bool recover = e->kind == HOST_RECOVER;
+    int rc = recover ? 0 : taskdir_make(&a->dirs, e->alloc, e->container, e->task, &err);
+    if (rc == 0)
+        rc = taskdir_spawn(&a->dirs, e->alloc, recover, &pid, &err);
+    if (rc == 0)
+        rc = connect_task(a, e->alloc, &err);
+    if (rc < 0)
+        start_failed(a, e->alloc, &err);
+    else
+        log_info("%s: %s", e->alloc, recover ? "det-task was gone; ending what it left" : "started");
+}
+
+/* ---- directories of tasks that are over ---- */
+
+static void sweep_work(uv_work_t *w)
+{
+    struct agent *a = w->data;
+    taskdir_sweep(a->dirs.fd);
+}
+
+static void sweep(struct agent *a);
+
+static void sweep_done(uv_work_t *w, int status)
+{
+    struct agent *a = w->data;
+    a->is_sweeping = false;
+    if (a->sweep_again)
+        sweep(a);
+}
+
+static void sweep(struct agent *a)
+{
+    a->sweep_again = a->is_sweeping;
+    if (a->is_sweeping)
+        return;
+    a->sweep.data = a;
+    a->is_sweeping = uv_queue_work(a->loop, &a->sweep, sweep_work, sweep_done) == 0;
+}
+
+/* ---- effects ---- */
+
+static void perform_one(struct agent *a, const struct host_effect *e)
+{
+    struct taskconn *c = map_get(a->conns, e->alloc);
+    switch (e->kind) {
+    case HOST_START:
+    case HOST_RECOVER:
+        start_task(a, e);
+        break;
+    case HOST_SIGNAL:
+        if (c)
+            taskconn_signal(c, e->signal);
+        break;
+    case HOST_ACKED:
+        if (c)
+            taskconn_acked(c);
+        break;
+    case HOST_FORGET:
+        taskdir_drop(&a->dirs, e->alloc);
+        sweep(a);
+        break;
+    }
+}
+
+static void perform(struct agent *a)
+{
+    struct host_effect e;
+    if (a->is_performing)
+        return;
+    a->is_performing = true;
+    while (host_take(a->host, &e)) {
+        perform_one(a, &e);
+        json_decref(e.task);
+    }
+    a->is_performing = false;
+    if (a->dial)
+        dial_kick(a->dial);
+}
+
+static void on_change(void *arg)
+{
+    perform(arg);
+}
+
+/* ---- start ---- */
+
+/* What was begun and never written whole is of no use to anybody. */
+static void adopt_one(struct agent *a, const char *alloc)
+{
+    struct det_err err = {0};
+    struct link_spec spec;
+    JSON_OWN j = taskdir_spec(&a->dirs, alloc, &err);
+    const char *container = json_str(j, "container", NULL);
+    if (!j || !link_id_is_valid(container) ||
+        link_spec_decode(json_object_get(j, "task"), &spec, &err) < 0) {
+        log_warning("%s is dropped: %s", alloc, err.text);
+        taskdir_drop(&a->dirs, alloc);
+        return;
+    }
+    host_adopt(a->host, alloc, container, spec.slots, spec.slots_n);
+    link_spec_finish(&spec);
+    log_info("%s: found", alloc);
+    if (connect_task(a, alloc, &err) < 0)
+        on_gone(a, alloc);
+}
+
+static void adopt_all(struct agent *a)
+{
+    char **names = taskdir_list(&a->dirs);
+    for (size_t i = 0; names[i]; i++) {
+        adopt_one(a, names[i]);
+        free(names[i]);
+    }
+    free(names);
+    sweep(a);
+}
+
+static int read_token(const char *path, struct buf *out, struct det_err *err)
+{
+    struct stat st;
+    int rc = fsx_read_file(AT_FDCWD, path, TOKEN_BYTES_MAX, out, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "--token-file");
+    out->len = strcspn(buf_str(out), " \t\r\n");
+    out->p[out->len] = '\0';
+    if (out->len == 0)
+        return det_fail(err, DET_EINVAL, "--token-file %s is empty", path);
+    if (stat(path, &st) == 0 && st.st_mode & 077)
+        log_warning("%s can be read by others: chmod 600 it", path);
+    return 0;
+}
+
+/* The "agent" object of every spec.json. */
+static json_t *describe(const struct agentopts *o, const struct slots *s)
+{
+    json_t *j = json_object(), *slots = json_array();
+    int n = (int)(s->v.n ? s->v.n : 1), threads = slots_cores() / n;
+    for (size_t i = 0; i < s->v.n; i++)
+        json_array_append_new(slots, json_make("{s:i, s:s, s:s}", "id", s->v.v[i].id, "type",
+                                               link_device_name(s->v.v[i].type), "uuid",
+                                               s->v.v[i].uuid));
+    json_set(j, "id", json_string(o->id));
+    json_set(j, "addr", json_string(o->addr));
+    json_set(j, "master", json_string(o->master));
+    if (o->ca_file)
+        json_set(j, "ca_file", json_string(o->ca_file));
+    if (o->cert_name)
+        json_set(j, "cert_name", json_string(o->cert_name));
+    json_set(j, "task_user", json_string(o->task_user));
+    json_set(j, "threads_per_slot", json_integer(threads > 0 ? threads : 1));
+    json_set(j, "slots", slots);
+    return j;
+}
+
+static int make_http(struct agent *a, const struct agentopts *o, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf token = BUF_INIT;
+    int rc = read_token(o->token_file, &token, err);
+    if (rc < 0)
+        return rc;
+    struct client_options c = {.url = o->master, .token_kind = CLIENT_TOKEN_AGENT, .token = token.p,
+                               .ca_file = o->ca_file, .cert_name = o->cert_name};
+    return client_uv_create(a->loop, &c, &a->http, err);
+}
+
+static void agent_close(struct agent *a)
+{
+    const char *alloc;
+    void *conn;
+    for (size_t it = 0; map_next(a->conns, &it, &alloc, &conn);)
+        taskconn_close(conn);
+    dial_close(a->dial);
+    a->dial = NULL;
+    client_uv_close(a->http);
+    uv_close((uv_handle_t *)&a->term, NULL);
+    uv_close((uv_handle_t *)&a->intr, NULL);
+    uv_close((uv_handle_t *)&a->child, NULL);
+}
+
+static void on_stop(uv_signal_t *s, int signum)
+{
+    log_info("ending; the tasks go on");
+    agent_close(s->data);
+}
+
+static void on_child(uv_signal_t *s, int signum)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+static void watch_signals(struct agent *a)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    uv_signal_init(a->loop, &a->term);
+    uv_signal_init(a->loop, &a->intr);
+    uv_signal_init(a->loop, &a->child);
+    a->term.data = a->intr.data = a->child.data = a;
+    uv_signal_start(&a->term, on_stop, SIGTERM);
+    uv_signal_start(&a->intr, on_stop, SIGINT);
+    uv_signal_start(&a->child, on_child, SIGCHLD);
+}
+
+static void release(struct agent *a)
+{
+    host_destroy(a->host);
+    map_destroy(a->conns);
+    slots_finish(&a->slots);
+    taskdirs_close(&a->dirs);
+}
+
+int agent_run(const struct agentopts *o, struct det_err *err)
+{
+    struct agent a = {.loop = uv_default_loop(), .conns = map_create(), .dirs = {.fd = -1}};
+    char boot[UUID_STR_MAX];
+    int rc = slots_find(o->slots, &a.slots, err);
+    if (rc == 0)
+        rc = make_http(&a, o, err);
+    if (rc == 0)
+        rc = taskdirs_open(&a.dirs, o->work_dir, true, describe(o, &a.slots), err);
+    if (rc < 0) {
+        release(&a);
+        return rc;
+    }
+    uuid_random(boot);
+    a.host = host_create(boot, o->pool, o->addr, a.slots.v.v, a.slots.v.n);
+    watch_signals(&a);
+    log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
+    adopt_all(&a);
+    a.dial = dial_create(a.loop, a.http, a.host, o->id, on_change, &a);
+    perform(&a);
+    uv_run(a.loop, UV_RUN_DEFAULT);
+    uv_loop_close(a.loop);
+    release(&a);
+    return 0;
+}
+
+int agent_end_tasks(const struct agentopts *o, struct det_err *err)
+{
+    struct taskdirs d;
+    struct stat st;
+    if (stat(o->work_dir, &st) < 0)
+        return 0; /* no agent ever ran there */
+    int rc = taskdirs_open(&d, o->work_dir, false, json_object(), err);
+    if (rc == 0)
+        rc = taskdirs_end_all(&d, err);
+    taskdirs_close(&d);
+    return rc;
+}

@@ -1,0 +1,136 @@
+#include "agentopts.h"
+
+#include "link.h"
+#include "mem.h"
+#include "opt.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DEFAULT_WORK_DIR "/var/lib/det/agent"
+#define TABLE_MAX 16
+
+static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
+{
+    const struct opt all[] = {
+        {"master", 'm', OPT_STR, &o->master, "URL", "the master, http://HOST:PORT (DET_MASTER)"},
+        {"token-file", 0, OPT_STR, &o->token_file, "PATH", "file with the agents' token (DET_AGENT_TOKEN_FILE)"},
+        {"id", 0, OPT_STR, &o->id, "NAME", "name of this agent (DET_AGENT_ID); the host's name"},
+        {"pool", 0, OPT_STR, &o->pool, "NAME", "resource pool (DET_AGENT_POOL); the master's default"},
+        {"slots", 0, OPT_STR, &o->slots, "N|auto",
+         "N: so many CPU slots; auto: one slot a GPU, else one CPU slot (DET_AGENT_SLOTS)"},
+        {"work-dir", 0, OPT_STR, &o->work_dir, "DIR", "tasks live here (DET_AGENT_WORK_DIR); " DEFAULT_WORK_DIR},
+        {"addr", 0, OPT_STR, &o->addr, "ADDRESS",
+         "how other hosts reach this one (DET_AGENT_ADDR); the address towards the master"},
+        {"task-user", 0, OPT_STR, &o->task_user, "USER",
+         "tasks of a root agent run as this user (DET_AGENT_TASK_USER); det; '': as the agent"},
+        {"cert-file", 0, OPT_STR, &o->ca_file, "PATH", "the master's certificate (DET_MASTER_CERT_FILE)"},
+        {"cert-name", 0, OPT_STR, &o->cert_name, "NAME", "name in that certificate (DET_MASTER_CERT_NAME)"},
+        {"log-level", 0, OPT_STR, &o->log_level, "LEVEL", "debug, info, warning or error; info"},
+        {"end-tasks", 0, OPT_FLAG, &o->end_tasks, NULL, "end every task below --work-dir, and exit"},
+        {"version", 0, OPT_FLAG, &o->version, NULL, "print the version"},
+        {"help", 'h', OPT_FLAG, &o->help, NULL, "print this"},
+        {0},
+    };
+    _Static_assert(DET_ARRAY_LEN(all) <= TABLE_MAX, "the table is too small");
+    memcpy(t, all, sizeof all);
+}
+
+static const char *env_or(const char *name, const char *fallback)
+{
+    const char *s = getenv(name);
+    return s && *s ? s : fallback;
+}
+
+static void set_defaults(struct agentopts *o)
+{
+    if (gethostname(o->host_name, sizeof o->host_name - 1) < 0 || !link_id_is_valid(o->host_name))
+        snprintf(o->host_name, sizeof o->host_name, "agent");
+    o->master = env_or("DET_MASTER", NULL);
+    o->token_file = env_or("DET_AGENT_TOKEN_FILE", NULL);
+    o->id = env_or("DET_AGENT_ID", o->host_name);
+    o->pool = env_or("DET_AGENT_POOL", "");
+    o->slots = env_or("DET_AGENT_SLOTS", "auto");
+    o->work_dir = env_or("DET_AGENT_WORK_DIR", DEFAULT_WORK_DIR);
+    o->addr = env_or("DET_AGENT_ADDR", NULL);
+    const char *user = getenv("DET_AGENT_TASK_USER"); /* "" has a meaning */
+    o->task_user = user ? user : "det";
+    o->ca_file = env_or("DET_MASTER_CERT_FILE", NULL);
+    o->cert_name = env_or("DET_MASTER_CERT_NAME", NULL);
+    o->log_level = "info";
+}
+
+/* The host part of the URL and its port, for getaddrinfo. */
+static void split(const char *url, char host[256], char port[8])
+{
+    const char *p = strstr(url, "://");
+    p = p ? p + 3 : url;
+    snprintf(host, 256, "%.*s", (int)strcspn(p, ":/"), p);
+    p += strcspn(p, ":/");
+    snprintf(port, 8, "%.*s", *p == ':' ? (int)strspn(p + 1, "0123456789") : 2, *p == ':' ? p + 1 : "80");
+}
+
+/* The local address that the kernel would use towards the master; nothing is sent. */
+static void find_addr(struct agentopts *o)
+{
+    char host[256], port[8];
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
+    struct sockaddr_storage a;
+    socklen_t len = sizeof a;
+    snprintf(o->own_addr, sizeof o->own_addr, "127.0.0.1");
+    split(o->master, host, port);
+    if (getaddrinfo(host, port, &hints, &list) == 0) {
+        det_cleanup(det_closep) int fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0 &&
+            getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
+            getnameinfo((struct sockaddr *)&a, len, o->own_addr, sizeof o->own_addr, NULL, 0,
+                        NI_NUMERICHOST) != 0)
+            snprintf(o->own_addr, sizeof o->own_addr, "127.0.0.1");
+        freeaddrinfo(list);
+    }
+    o->addr = o->own_addr;
+}
+
+static int check(struct agentopts *o, struct det_err *err)
+{
+    if (!o->master)
+        return det_fail(err, DET_EINVAL, "--master is missing: give the master's URL, http://HOST:PORT");
+    if (!o->token_file)
+        return det_fail(err, DET_EINVAL, "--token-file is missing: copy the file that the master wrote "
+                        "with --agent-token-file to this host");
+    if (!link_id_is_valid(o->id) || strlen(o->id) > 64)
+        return det_fail(err, DET_EINVAL, "--id %s: letters, digits, '.', '_' and '-', at most 64", o->id);
+    if (!o->addr)
+        find_addr(o);
+    return 0;
+}
+
+int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err *err)
+{
+    struct opt table[TABLE_MAX];
+    struct opt_list rest = {0};
+    *ret = (struct agentopts){0};
+    set_defaults(ret);
+    make_table(ret, table);
+    int rc = opt_parse(table, argc, argv, 1, &rest, err);
+    if (rc == 0 && rest.n > 0)
+        rc = det_fail(err, DET_EINVAL, "'%s' is no option", rest.v[0]);
+    opt_list_free(&rest);
+    if (rc < 0 || ret->help || ret->version || ret->end_tasks)
+        return rc;
+    return check(ret, err);
+}
+
+void agentopts_print_help(void)
+{
+    struct agentopts o;
+    struct opt table[TABLE_MAX];
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    make_table(&o, table);
+    opt_help(table, &b);
+    printf("usage: det-agent --master URL --token-file PATH [options]\n\n%s", buf_str(&b));
+}

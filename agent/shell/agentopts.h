@@ -1,0 +1,26 @@
+/* det-agent's options: the command line, else DET_* of the environment, else the default. */
+#ifndef AGENTOPTS_H
+#define AGENTOPTS_H
+
+#include "det/err.h"
+#include <stdbool.h>
+
+struct agentopts {
+    const char *master;     /* URL */
+    const char *token_file;
+    const char *id;         /* default: the host's name */
+    const char *pool;       /* "": the default pool */
+    const char *slots;      /* "auto", or a number of CPU slots */
+    const char *work_dir;
+    const char *addr;       /* how other hosts reach this one; default: the address towards the master */
+    const char *task_user;  /* of a root agent: whom tasks run as; "": the agent's own user */
+    const char *ca_file, *cert_name;
+    const char *log_level;
+    bool end_tasks, help, version;
+    char host_name[256], own_addr[64];
+};
+/* Strings are borrowed from argv and the environment. DET_EINVAL names the option. */
+int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err *err);
+void agentopts_print_help(void);
+
+#endif

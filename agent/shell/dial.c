@@ -1,0 +1,181 @@
+#include "dial.h"
+
+#include "log.h"
+#include "uuid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PAUSE_FIRST_MS 50
+#define PAUSE_MAX_MS 3000
+#define POST_MS 10000
+
+struct dial {
+    struct client_uv *http;
+    struct host *host;
+    char *events_path, *orders_path;
+    struct client_uv_call *post, *stream;
+    uv_timer_t timer;       /* armed: nothing is sent until it fires */
+    uint64_t pause_ms;
+    bool was_greeted;       /* a hello was acknowledged since the link was last down */
+    bool said_down;         /* the log has it */
+    void (*on_change)(void *arg);
+    void *arg;
+};
+
+static void step(struct dial *d);
+
+static void on_timer(uv_timer_t *t)
+{
+    step(container_of(t, struct dial, timer));
+}
+
+static uint64_t next_pause(struct dial *d)
+{
+    unsigned jitter;
+    char hex[9];
+    random_hex(hex, 4);
+    jitter = (unsigned)strtoul(hex, NULL, 16);
+    d->pause_ms = d->pause_ms ? d->pause_ms * 2 : PAUSE_FIRST_MS;
+    if (d->pause_ms > PAUSE_MAX_MS)
+        d->pause_ms = PAUSE_MAX_MS;
+    return d->pause_ms / 2 + jitter % (d->pause_ms / 2 + 1);
+}
+
+/* The link is down: both exchanges end; after a pause a hello goes first. */
+static void down(struct dial *d, const struct det_err *err, bool new_boot)
+{
+    char boot[UUID_STR_MAX];
+    client_uv_cancel(d->post);
+    client_uv_cancel(d->stream);
+    d->post = d->stream = NULL;
+    if (!d->said_down)
+        log_warning("the link to the master is down: %s", err->text);
+    d->said_down = true;
+    uuid_random(boot);
+    if (new_boot)
+        host_hello(d->host, boot);
+    else if (d->was_greeted)
+        host_hello(d->host, NULL);
+    d->was_greeted = false;
+    uv_timer_start(&d->timer, on_timer, next_pause(d), 0);
+}
+
+static int on_order(void *arg, const char *line, size_t len, struct det_err *err)
+{
+    struct dial *d = arg;
+    struct link_order o;
+    int rc = link_order_decode(line, len, &o, err);
+    d->pause_ms = 0;
+    if (rc == 0) {
+        host_on_order(d->host, &o);
+        link_order_finish(&o);
+        d->on_change(d->arg);
+        return 0;
+    }
+    log_error("an order of the master: %s", err->text);
+    JSON_OWN j = json_parse(line, len, NULL);
+    const char *alloc = json_str(j, "alloc", ""), *container = json_str(j, "container", "");
+    if (strcmp(json_str(j, "order", ""), "start") == 0 && link_id_is_valid(alloc) &&
+        link_id_is_valid(container)) {
+        host_refuse(d->host, alloc, container, err->text);
+        d->on_change(d->arg);
+    }
+    return 0;
+}
+
+static void on_stream_end(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
+{
+    struct dial *d = arg;
+    struct det_err err = *e;
+    d->stream = NULL;
+    if (rc == 0)
+        det_fail(&err, DET_EUNAVAIL, "the master ended the stream of orders");
+    down(d, &err, false);
+}
+
+static void open_stream(struct dial *d)
+{
+    det_cleanup(freep) char *query = det_asprintf("boot=%s&after=0", host_boot(d->host));
+    struct client_req req = {.method = "GET", .path = d->orders_path, .query = query};
+    d->stream = client_uv_stream(d->http, &req, LINK_SILENCE_MS, on_order, on_stream_end, d);
+}
+
+static void greeted(struct dial *d)
+{
+    if (!host_is_greeted(d->host) || d->was_greeted)
+        return;
+    d->was_greeted = true;
+    log_info("connected to the master");
+    d->said_down = false;
+    open_stream(d);
+}
+
+/* 400 and 409: the master's idea of our numbers differs, or another agent has our name. */
+static bool wants_new_boot(int rc)
+{
+    return rc == DET_ESTALE || rc == DET_EINVAL || rc == DET_EEXIST || rc == DET_ESTATE;
+}
+
+static void on_posted(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
+{
+    struct dial *d = arg;
+    struct det_err err = *e;
+    int64_t ack = 0;
+    d->post = NULL;
+    if (rc == 0)
+        rc = link_ack_decode(buf_str(&resp->body), resp->body.len, &ack, &err);
+    if (rc < 0) {
+        down(d, &err, wants_new_boot(rc));
+        return;
+    }
+    host_on_ack(d->host, ack);
+    greeted(d);
+    d->on_change(d->arg);
+    step(d);
+}
+
+static void step(struct dial *d)
+{
+    if (d->post || uv_is_active((uv_handle_t *)&d->timer) || !host_has_news(d->host))
+        return;
+    det_cleanup(freep) char *body = host_batch(d->host);
+    struct client_req req = {.method = "POST", .path = d->events_path, .body = body,
+                             .timeout_ms = POST_MS};
+    d->post = client_uv_start(d->http, &req, on_posted, d);
+}
+
+struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *host, const char *agent_id,
+                         void (*on_change)(void *arg), void *arg)
+{
+    struct dial *d = det_zalloc(sizeof *d);
+    *d = (struct dial){.http = http, .host = host, .on_change = on_change, .arg = arg};
+    d->events_path = det_asprintf("/agent/v1/%s/events", agent_id);
+    d->orders_path = det_asprintf("/agent/v1/%s/orders", agent_id);
+    uv_timer_init(loop, &d->timer);
+    host_hello(host, NULL);
+    step(d);
+    return d;
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct dial *d = container_of((uv_timer_t *)h, struct dial, timer);
+    free(d->events_path);
+    free(d->orders_path);
+    free(d);
+}
+
+void dial_close(struct dial *d)
+{
+    if (!d)
+        return;
+    client_uv_cancel(d->post);
+    client_uv_cancel(d->stream);
+    uv_close((uv_handle_t *)&d->timer, on_closed);
+}
+
+void dial_kick(struct dial *d)
+{
+    step(d);
+}

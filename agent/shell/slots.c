@@ -1,0 +1,66 @@
+#include "slots.h"
+
+#include "fsx.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+int slots_cores(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > 0 ? n : 1;
+}
+
+/* "Intel(R) Xeon(R) ..." of the first "model name" line. */
+static char *cpu_brand(void)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    if (fsx_read_file(AT_FDCWD, "/proc/cpuinfo", (size_t)16 << 20, &b, NULL) < 0)
+        return det_strdup("cpu");
+    const char *p = strstr(buf_str(&b), "model name");
+    p = p ? strchr(p, ':') : NULL;
+    if (!p)
+        return det_strdup("cpu");
+    p += 1 + strspn(p + 1, " \t");
+    size_t n = strcspn(p, "\n");
+    return det_strndup(p, n < 200 ? n : 200);
+}
+
+static void add_cpus(struct slots *s, int n)
+{
+    det_cleanup(freep) char *brand = cpu_brand();
+    for (int i = 0; i < n; i++) {
+        struct link_slot slot = {i, LINK_CPU, det_strdup(brand), det_strdup("")};
+        vec_push(&s->v, slot);
+    }
+}
+
+int slots_find(const char *what, struct slots *ret, struct det_err *err)
+{
+    *ret = (struct slots){0};
+    if (strcmp(what, "auto") == 0) {
+        slots_add_gpus(ret);
+        if (ret->v.n == 0)
+            add_cpus(ret, 1);
+        return 0;
+    }
+    char *end;
+    long n = strtol(what, &end, 10);
+    if (end == what || *end || n < 0 || n > LINK_SLOTS_MAX)
+        return det_fail(err, DET_EINVAL, "--slots %s: 'auto', or a number from 0 to %d", what,
+                        LINK_SLOTS_MAX);
+    add_cpus(ret, (int)n);
+    return 0;
+}
+
+void slots_finish(struct slots *s)
+{
+    for (size_t i = 0; i < s->v.n; i++) {
+        free((char *)s->v.v[i].brand);
+        free((char *)s->v.v[i].uuid);
+    }
+    vec_free(&s->v);
+}

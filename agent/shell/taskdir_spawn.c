@@ -1,0 +1,113 @@
+/* Starting det-task. */
+#include "taskdir.h"
+
+#include "mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define SOCKET_FD 3 /* TASKSPEC_SOCKET_FD of det-task */
+
+/* The agent listens before det-task is there, so it may connect at once and need not wait. */
+static int listen_at(const struct taskdirs *d, const char *alloc, struct det_err *err)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    det_cleanup(det_closep) int dir = -1;
+    char path[64];
+    int rc = taskdir_socket_path(d, alloc, &dir, path, err);
+    if (rc < 0)
+        return rc;
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    unlinkat(dir, "sock", 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    mode_t old = umask(0077);
+    rc = fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || listen(fd, 8) < 0;
+    int e = errno;
+    umask(old);
+    if (rc == 0)
+        return fd;
+    det_closep(&fd);
+    return det_fail(err, DET_EIO, "the socket of %s: %s", alloc, strerror(e));
+}
+
+static void set_actions(posix_spawn_file_actions_t *fa, int socket, const char *log)
+{
+    posix_spawn_file_actions_init(fa);
+    posix_spawn_file_actions_addopen(fa, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(fa, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(fa, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    posix_spawn_file_actions_adddup2(fa, socket, SOCKET_FD);
+}
+
+static void set_attributes(posix_spawnattr_t *at)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(at);
+    posix_spawnattr_setsigmask(at, &none);
+    posix_spawnattr_setsigdefault(at, &all);
+    posix_spawnattr_setflags(at, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+int taskdir_spawn(const struct taskdirs *d, const char *alloc, bool recover, pid_t *ret_pid,
+                  struct det_err *err)
+{
+    det_cleanup(freep) char *dir = det_asprintf("%s/%s", d->root, alloc);
+    det_cleanup(freep) char *log = det_asprintf("%s/task.log", dir);
+    char *const run[] = {"det-task", dir, NULL}, *const rec[] = {"det-task", "--recover", dir, NULL};
+    posix_spawn_file_actions_t fa;
+    posix_spawnattr_t at;
+    int fd = listen_at(d, alloc, err);
+    if (fd < 0)
+        return fd;
+    int up = fcntl(fd, F_DUPFD_CLOEXEC, 10); /* dup2 to itself would leave it closed on exec */
+    det_closep(&fd);
+    set_actions(&fa, up, log);
+    set_attributes(&at);
+    int rc = posix_spawn(ret_pid, d->det_task, &fa, &at, recover ? rec : run, environ);
+    posix_spawn_file_actions_destroy(&fa);
+    posix_spawnattr_destroy(&at);
+    det_closep(&up);
+    return rc == 0 ? 0 : det_fail(err, DET_EIO, "start %s: %s", d->det_task, strerror(rc));
+}
+
+static int end_one(const struct taskdirs *d, const char *alloc)
+{
+    det_cleanup(freep) char *dir = det_asprintf("%s/%s", d->root, alloc);
+    char *const argv[] = {"det-task", "--end", dir, NULL};
+    pid_t pid;
+    int status = 1;
+    if (posix_spawn(&pid, d->det_task, NULL, NULL, argv, environ) != 0)
+        return -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+int taskdirs_end_all(const struct taskdirs *d, struct det_err *err)
+{
+    char **names = taskdir_list(d);
+    int rc = 0;
+    for (size_t i = 0; names[i]; i++) {
+        if (end_one(d, names[i]) == 0)
+            taskdir_drop(d, names[i]);
+        else
+            rc = det_fail(err, DET_EIO, "the task in %s/%s does not end", d->root, names[i]);
+        free(names[i]);
+    }
+    free(names);
+    taskdir_sweep(d->fd);
+    return rc;
+}

@@ -1,0 +1,182 @@
+#include "logspool.h"
+
+#include "clk.h"
+#include "fsx.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BATCH_LINES 1000
+#define BATCH_BYTES ((size_t)1 << 20)
+#define HOLE_BYTES ((uint64_t)16 << 20)
+
+struct logspool {
+    int fd;
+    json_t *origin;        /* the members that every line has */
+    int64_t next;          /* number of the next line */
+    uint64_t sent, end;    /* offsets in the file */
+    uint64_t hole;         /* up to here the file's blocks were given back */
+    uint64_t lost;         /* lines that could not be written */
+    bool is_torn;          /* half a line lies behind the end */
+};
+
+int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, int64_t first,
+                  struct logspool **ret, struct det_err *err)
+{
+    struct stat st;
+    int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int e = errno;
+        det_closep(&fd);
+        return det_fail(err, DET_EIO, "open the log spool %s: %s", name, strerror(e));
+    }
+    struct logspool *s = det_zalloc(sizeof *s);
+    s->fd = fd;
+    s->next = first;
+    s->end = (uint64_t)st.st_size;
+    s->origin = json_make("{s:s, s:s, s:s, s:s}", "task_id", o->task_id, "allocation_id", o->alloc_id,
+                          "container_id", o->container_id, "agent_id", o->agent_id);
+    *ret = s;
+    return 0;
+}
+
+void logspool_close(struct logspool *s)
+{
+    if (!s)
+        return;
+    det_closep(&s->fd);
+    json_decref(s->origin);
+    free(s);
+}
+
+static json_t *line_json(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
+{
+    char now[CLK_RFC3339_MAX];
+    json_t *j = json_copy(s->origin);
+    clk_format(clk_wall_us(), now);
+    json_set(j, "timestamp", json_string(now));
+    json_set(j, "source", json_string(stdtype ? "task" : "agent"));
+    if (stdtype)
+        json_set(j, "stdtype", json_string(stdtype));
+    if (rank >= 0)
+        json_set(j, "rank_id", json_integer(rank));
+    if (l->level != LOGLINE_UNKNOWN)
+        json_set(j, "level", json_string(logline_level_name(l->level)));
+    json_set(j, "log", json_lossy(l->text, l->len));
+    json_set(j, "offset", json_integer(s->next));
+    return j;
+}
+
+/* Half a line on a full disk is cut off again, so that the file holds whole lines only; where even that
+ * fails the next line is written over it. */
+static bool append(struct logspool *s, const struct buf *b)
+{
+    size_t done = 0;
+    while (done < b->len) {
+        ssize_t n = pwrite(s->fd, b->p + done, b->len - done, (off_t)(s->end + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            s->is_torn = ftruncate(s->fd, (off_t)s->end) < 0;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    s->end += b->len;
+    return true;
+}
+
+void logspool_add(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    JSON_OWN j = line_json(s, stdtype, l->rank >= 0 ? l->rank : rank, l);
+    json_write(&b, j);
+    buf_add_ch(&b, '\n');
+    s->next++;
+    if (!append(s, &b))
+        s->lost++;
+}
+
+void logspool_say(struct logspool *s, enum logline_level level, const char *fmt, ...)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    buf_add_ch(&b, '\n');
+    struct logline l = {.text = b.p, .len = b.len, .rank = -1, .level = level};
+    logspool_add(s, NULL, -1, &l);
+}
+
+bool logspool_is_full(const struct logspool *s)
+{
+    return s->end - s->sent > LOGSPOOL_BYTES_MAX;
+}
+
+uint64_t logspool_unsent(const struct logspool *s)
+{
+    return s->end - s->sent;
+}
+
+static int read_chunk(struct logspool *s, struct buf *raw, struct det_err *err)
+{
+    uint64_t left = s->end - s->sent;
+    size_t want = left < BATCH_BYTES ? (size_t)left : BATCH_BYTES;
+    buf_reserve(raw, want);
+    while (raw->len < want) {
+        ssize_t n = pread(s->fd, raw->p + raw->len, want - raw->len, (off_t)(s->sent + raw->len));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return det_fail(err, DET_EIO, "read the log spool: %s", n < 0 ? strerror(errno) : "it is cut");
+        raw->len += (size_t)n;
+    }
+    return 0;
+}
+
+/* A last line without its end (a crash while writing) is passed over. */
+int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf raw = BUF_INIT;
+    *ret_bytes = 0;
+    int rc = read_chunk(s, &raw, err);
+    if (rc < 0)
+        return rc;
+    size_t at = 0;
+    buf_add_str(out, "{\"logs\":[");
+    for (int lines = 0; at < raw.len && lines < BATCH_LINES; lines++) {
+        const char *nl = memchr(raw.p + at, '\n', raw.len - at);
+        if (!nl)
+            break;
+        if (at > 0)
+            buf_add_ch(out, ',');
+        buf_add(out, raw.p + at, (size_t)(nl - raw.p) - at);
+        at = (size_t)(nl - raw.p) + 1;
+    }
+    buf_add_str(out, "]}");
+    if (at == 0) {
+        s->end = s->sent; /* half a line only */
+        buf_clear(out);
+    }
+    *ret_bytes = at;
+    return 0;
+}
+
+void logspool_sent(struct logspool *s, uint64_t bytes)
+{
+    s->sent += bytes;
+    if (s->sent == s->end && ftruncate(s->fd, 0) == 0)
+        s->sent = s->end = s->hole = 0;
+    if (s->sent - s->hole < HOLE_BYTES)
+        return;
+    /* Best effort: without it the file only stays larger until it is empty. */
+    if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)s->hole,
+                  (off_t)(s->sent - s->hole)) == 0)
+        s->hole = s->sent;
+}

@@ -1,0 +1,42 @@
+/* det-task: started by det-agent, one for each allocation on its host; see task.h. */
+#include "endtask.h"
+#include "gcrun.h"
+#include "log.h"
+#include "task.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int usage(void)
+{
+    fputs("usage: det-task DIR            runs the task described in DIR (started by det-agent)\n"
+          "       det-task --recover DIR  ends what a killed det-task has left\n"
+          "       det-task --end DIR      ends the task and its processes\n",
+          stderr);
+    return 2;
+}
+
+static int end(const char *dir)
+{
+    struct det_err err = {0};
+    if (endtask(dir, &err) == 0)
+        return 0;
+    log_error("%s", err.text);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    log_init("det-task", LOG_INFO);
+    if (argc == 2 && strcmp(argv[1], "--gc") == 0)
+        return gcrun_main();
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        return puts("det-task " DET_VERSION) < 0;
+    if (argc == 3 && strcmp(argv[1], "--recover") == 0)
+        return task_main(argv[2], TASK_RECOVER);
+    if (argc == 3 && strcmp(argv[1], "--end") == 0)
+        return end(argv[2]);
+    if (argc != 2 || argv[1][0] == '-')
+        return usage();
+    return task_main(argv[1], TASK_RUN);
+}

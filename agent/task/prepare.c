@@ -1,0 +1,234 @@
+#include "prepare.h"
+
+#include "archive.h"
+#include "b64.h"
+#include "fsx.h"
+#include "progress.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int make_dir(const struct taskspec *s, const char *name, struct det_err *err)
+{
+    if (mkdirat(s->dirfd, name, 0700) < 0 && errno != EEXIST)
+        return det_fail(err, DET_EIO, "mkdir %s/%s: %s", s->dir, name, strerror(errno));
+    if (s->switch_user && fchownat(s->dirfd, name, s->uid, s->gid, AT_SYMLINK_NOFOLLOW) < 0)
+        return det_fail(err, DET_EIO, "chown %s/%s: %s", s->dir, name, strerror(errno));
+    return 0;
+}
+
+static int make_progress(const struct taskspec *s, int local, struct det_err *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "run/progress.%d", local);
+    det_cleanup(det_closep) int fd =
+        fsx_open_beneath(s->dirfd, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600, err);
+    if (fd < 0)
+        return fd;
+    if (ftruncate(fd, PROGRESS_BYTES) < 0)
+        return det_fail(err, DET_EIO, "%s/%s: %s", s->dir, name, strerror(errno));
+    return 0;
+}
+
+int prepare_dirs(const struct taskspec *s, struct det_err *err)
+{
+    static const char *const names[] = {"work", "info", "run"};
+    int rc = 0;
+    for (size_t i = 0; i < DET_ARRAY_LEN(names) && rc == 0; i++)
+        rc = make_dir(s, names[i], err);
+    if (rc == 0)
+        rc = taskspec_user_enter(s, err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < taskspec_local_size(s) && rc == 0; i++)
+        rc = make_progress(s, i, err);
+    taskspec_user_leave(s);
+    return rc;
+}
+
+/* As the task's user, so that nothing in an archive can do more than the user could. */
+int prepare_context(const struct taskspec *s, const char *b64, size_t len, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf tgz = BUF_INIT;
+    int rc = b64_decode(&tgz, b64, len, err);
+    if (rc < 0 || tgz.len == 0)
+        return rc < 0 ? det_wrap(err, rc, "model definition") : 0;
+    rc = taskspec_user_enter(s, err);
+    if (rc < 0)
+        return rc;
+    det_cleanup(det_closep) int fd = fsx_open_beneath(s->dirfd, "work", O_RDONLY | O_DIRECTORY, 0, err);
+    rc = fd < 0 ? fd : archive_extract(tgz.p, tgz.len, PREPARE_CONTEXT_MAX, fd, err);
+    taskspec_user_leave(s);
+    return rc < 0 ? det_wrap(err, rc, "model definition") : 0;
+}
+
+bool prepare_has_hook(const struct taskspec *s)
+{
+    struct stat st;
+    return fstatat(s->dirfd, "work/startup-hook.sh", &st, 0) == 0 && S_ISREG(st.st_mode);
+}
+
+char *prepare_find(const json_t *env, const char *name)
+{
+    if (strchr(name, '/'))
+        return det_strdup(name);
+    for (const char *p = json_str(env, "PATH", "/usr/bin:/bin"); *p; p += strspn(p, ":")) {
+        size_t n = strcspn(p, ":");
+        det_cleanup(freep) char *file = det_asprintf("%.*s/%s", (int)n, p, name);
+        struct stat st;
+        if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
+            return det_take(file);
+        p += n;
+    }
+    return NULL;
+}
+
+/* ---- the entrypoint ---- */
+
+/* "pkg.module:Class", by rest-api.md 2.5. */
+static bool is_class(const char *e)
+{
+    const char *colon = strchr(e, ':');
+    if (!colon || colon == e || !colon[1])
+        return false;
+    for (const char *p = e; *p; p++)
+        if (p != colon && !isalnum((unsigned char)*p) && *p != '_' && (*p != '.' || p > colon))
+            return false;
+    return true;
+}
+
+static bool has_python_file(const struct taskspec *s, const char *entrypoint)
+{
+    struct stat st;
+    det_cleanup(freep) char *module = det_strndup(entrypoint, strcspn(entrypoint, ":"));
+    for (char *p = module; *p; p++)
+        *p = *p == '.' ? '/' : *p;
+    det_cleanup(freep) char *file = det_asprintf("work/%s.py", module);
+    det_cleanup(freep) char *package = det_asprintf("work/%s/__init__.py", module);
+    return fstatat(s->dirfd, file, &st, 0) == 0 || fstatat(s->dirfd, package, &st, 0) == 0;
+}
+
+static char **argv_of(const char *const *words, size_t n)
+{
+    char **v = det_zalloc((n + 1) * sizeof *v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = det_strdup(words[i]);
+    return v;
+}
+
+/* det-harness lies beside det-task; DET_HARNESS of the agent's environment may name another. */
+static char *find_harness(const json_t *env, struct det_err *err)
+{
+    char exe[PATH_MAX];
+    const char *given = getenv("DET_HARNESS");
+    if (given && *given)
+        return det_strdup(given);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (slash) {
+        *slash = '\0';
+        det_cleanup(freep) char *beside = det_asprintf("%s/det-harness", exe);
+        if (access(beside, X_OK) == 0)
+            return det_take(beside);
+    }
+    char *found = prepare_find(env, "det-harness");
+    if (!found)
+        det_fail(err, DET_ENOENT, "det-harness is neither beside det-task nor on PATH");
+    return found;
+}
+
+/* Python is asked, as it alone knows its paths. */
+static bool python_has_torch(const char *python)
+{
+    char *const argv[] = {(char *)python, "-c",
+                          "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)", NULL};
+    char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
+    pid_t pid;
+    int status;
+    if (posix_spawn(&pid, python, NULL, NULL, argv, env) != 0)
+        return false;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static char *find_python(const json_t *env, struct det_err *err)
+{
+    const char *given = json_str(env, "DET_PYTHON_EXECUTABLE", NULL);
+    char *python = prepare_find(env, given && *given ? given : "python3");
+    if (python && ((given && *given) || python_has_torch(python)))
+        return python;
+    free(python);
+    python = det_strdup("/usr/bin/python3");
+    if (python_has_torch(python))
+        return python;
+    det_fail(err, DET_EINVAL, "the entrypoint is a Python trial, but no python3 on this host has torch: "
+             "install python3-torch, or name one in DET_PYTHON_EXECUTABLE");
+    free(python);
+    return NULL;
+}
+
+static int plan_class(const struct taskspec *s, const json_t *env, const char *entrypoint,
+                      struct prepare_plan *p, struct det_err *err)
+{
+    bool python = has_python_file(s, entrypoint);
+    det_cleanup(freep) char *exe = python ? find_python(env, err) : find_harness(env, err);
+    if (!exe)
+        return DET_EINVAL;
+    const char *const py[] = {exe, "-m", "determined.exec.harness", entrypoint};
+    const char *const c[] = {exe, entrypoint};
+    p->argv = python ? argv_of(py, DET_ARRAY_LEN(py)) : argv_of(c, DET_ARRAY_LEN(c));
+    p->per_slot = true;
+    p->is_harness = !python;
+    return 0;
+}
+
+static int plan_gc(struct prepare_plan *p, struct det_err *err)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n <= 0)
+        return det_fail(err, DET_EIO, "/proc/self/exe: %s", strerror(errno));
+    exe[n] = '\0';
+    const char *const words[] = {exe, "--gc"};
+    p->argv = argv_of(words, DET_ARRAY_LEN(words));
+    return 0;
+}
+
+int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_plan *ret,
+                 struct det_err *err)
+{
+    const json_t *e = s->task.entrypoint;
+    *ret = (struct prepare_plan){0};
+    if (s->task.gc_uuids)
+        return plan_gc(ret, err);
+    if (json_is_string(e) && is_class(json_string_value(e)))
+        return plan_class(s, env, json_string_value(e), ret, err);
+    if (json_is_string(e)) {
+        const char *const words[] = {"/bin/sh", "-c", json_string_value(e)};
+        ret->argv = argv_of(words, DET_ARRAY_LEN(words));
+        return 0;
+    }
+    ret->argv = det_zalloc((json_array_size(e) + 1) * sizeof *ret->argv);
+    for (size_t i = 0; i < json_array_size(e); i++)
+        ret->argv[i] = det_strdup(json_string_value(json_array_get(e, i)));
+    return 0;
+}
+
+void prepare_plan_finish(struct prepare_plan *p)
+{
+    for (size_t i = 0; p->argv && p->argv[i]; i++)
+        free(p->argv[i]);
+    free(p->argv);
+    *p = (struct prepare_plan){0};
+}

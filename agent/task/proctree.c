@@ -1,0 +1,221 @@
+#include "proctree.h"
+
+#include "buf.h"
+#include "fsx.h"
+#include "mem.h"
+#include "vec.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ENVIRON_BYTES_MAX ((size_t)8 << 20)
+
+struct proc {
+    pid_t pid, ppid;
+    char state;
+    bool is_ours;
+};
+typedef VEC(struct proc) procs;
+
+/* state and parent: the fields behind the last ')' of stat. */
+static bool read_stat(struct proc *p)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", p->pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    int ppid = 0;
+    if (!end || sscanf(end + 1, " %c %d", &p->state, &ppid) != 2)
+        return false;
+    p->ppid = ppid;
+    return true;
+}
+
+static void list(procs *v)
+{
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (!isdigit((unsigned char)e->d_name[0]))
+            continue;
+        struct proc p = {.pid = (pid_t)strtol(e->d_name, NULL, 10)};
+        if (p.pid > 1 && p.pid != getpid() && read_stat(&p))
+            vec_push(v, p);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Whether the environment has NAME=value as one of its strings. */
+static bool has_variable(pid_t pid, const char *wanted)
+{
+    char path[64];
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
+    if (fsx_read_file(AT_FDCWD, path, ENVIRON_BYTES_MAX, &b, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < b.len; i += strlen(b.p + i) + 1)
+        if (strcmp(b.p + i, wanted) == 0)
+            return true;
+    return false;
+}
+
+static bool is_ours(const struct proc *v, size_t n, pid_t pid)
+{
+    if (pid == getpid())
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].pid == pid)
+            return v[i].is_ours;
+    return false;
+}
+
+/* Children of ours are ours, until nothing changes: the list is in no order of descent. */
+static void mark_descendants(struct proc *v, size_t n)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < n; i++)
+            if (!v[i].is_ours && is_ours(v, n, v[i].ppid))
+                changed = v[i].is_ours = true;
+    }
+}
+
+static void mark_cgroup(struct proc *v, size_t n, const char *cgroup)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    det_cleanup(freep) char *path = det_asprintf("%s/cgroup.procs", cgroup);
+    if (fsx_read_file(AT_FDCWD, path, ENVIRON_BYTES_MAX, &b, NULL) < 0)
+        return;
+    for (char *p = b.p, *end; p && *p; p = end) {
+        pid_t pid = (pid_t)strtol(p, &end, 10);
+        end += strspn(end, "\n");
+        if (end == p)
+            return;
+        for (size_t i = 0; i < n; i++)
+            v[i].is_ours = v[i].is_ours || v[i].pid == pid;
+    }
+}
+
+static void find(const struct proctree *t, procs *v)
+{
+    det_cleanup(freep) char *wanted = det_asprintf("DET_CONTAINER_ID=%s", t->container);
+    list(v);
+    if (t->cgroup)
+        mark_cgroup(v->v, v->n, t->cgroup);
+    mark_descendants(v->v, v->n);
+    for (size_t i = 0; i < v->n; i++)
+        if (!v->v[i].is_ours && v->v[i].ppid != 2 && v->v[i].state != 'Z')
+            v->v[i].is_ours = has_variable(v->v[i].pid, wanted);
+    mark_descendants(v->v, v->n);
+}
+
+size_t proctree_count(const struct proctree *t)
+{
+    procs v = {0};
+    size_t n = 0;
+    find(t, &v);
+    for (size_t i = 0; i < v.n; i++)
+        n += v.v[i].is_ours && v.v[i].state != 'Z';
+    vec_free(&v);
+    return n;
+}
+
+size_t proctree_kill(const struct proctree *t)
+{
+    procs v = {0};
+    size_t left = 0;
+    find(t, &v);
+    for (size_t i = 0; i < v.n; i++) {
+        if (!v.v[i].is_ours || v.v[i].state == 'Z')
+            continue;
+        left++;
+        kill(v.v[i].pid, SIGKILL);
+    }
+    vec_free(&v);
+    return left;
+}
+
+/* ---- cgroup v2 ---- */
+
+/* The mount point in a line of mountinfo whose type is cgroup2, else NULL. */
+static char *mount_of(char *line)
+{
+    const char *type = strstr(line, " - cgroup2 ");
+    char *p = line;
+    for (int i = 0; type && i < 4; i++) {
+        p = strchr(p, ' ');
+        if (!p)
+            return NULL;
+        p++;
+    }
+    return type ? det_strndup(p, strcspn(p, " ")) : NULL;
+}
+
+static char *find_mount(void)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    if (fsx_read_file(AT_FDCWD, "/proc/self/mountinfo", ENVIRON_BYTES_MAX, &b, NULL) < 0)
+        return NULL;
+    for (char *p = b.p, *end; p && *p; p = end) {
+        end = p + strcspn(p, "\n");
+        if (*end)
+            *end++ = '\0';
+        char *found = mount_of(p);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* The path behind "0::" in /proc/self/cgroup. */
+static char *own_group(void)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    if (fsx_read_file(AT_FDCWD, "/proc/self/cgroup", ENVIRON_BYTES_MAX, &b, NULL) < 0)
+        return NULL;
+    const char *p = strncmp(buf_str(&b), "0::", 3) == 0 ? buf_str(&b) : strstr(buf_str(&b), "\n0::");
+    if (!p)
+        return NULL;
+    p = strstr(p, "::") + 2;
+    size_t n = strcspn(p, "\n");
+    return n == 1 ? det_strdup("") : det_strndup(p, n);
+}
+
+char *proctree_cgroup_path(const char *name)
+{
+    det_cleanup(freep) char *mount = find_mount();
+    det_cleanup(freep) char *own = mount ? own_group() : NULL;
+    return own ? det_asprintf("%s%s/det-%s", mount, own, name) : NULL;
+}
+
+char *proctree_cgroup_make(const char *name)
+{
+    det_cleanup(freep) char *path = proctree_cgroup_path(name);
+    if (!path || fsx_mkdirs(AT_FDCWD, path, 0755, NULL) < 0)
+        return NULL;
+    det_cleanup(freep) char *members = det_asprintf("%s/cgroup.procs", path);
+    if (access(members, W_OK) == 0)
+        return det_take(path);
+    rmdir(path);
+    return NULL;
+}
+
+void proctree_cgroup_remove(const char *path)
+{
+    if (path && rmdir(path) < 0 && errno == EBUSY)
+        return; /* what is still dying goes with the next task's end */
+}

@@ -1,0 +1,329 @@
+#include "rank.h"
+
+#include "mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define READ_BYTES 65536
+
+struct output {
+    uv_pipe_t pipe;
+    struct rank *r;
+    const char *stdtype;
+    struct logline_split split;
+    bool is_open, is_closed;
+};
+
+struct rank {
+    struct rank_options o;
+    struct output out[2];
+    char *read_buf;
+    pid_t pid;
+    int status;
+    bool has_exited, is_paused, is_closing;
+};
+
+/* ---- the child: between fork and exec only system calls ---- */
+
+struct child {
+    const struct rank_options *o;
+    int out[2], status_fd, cgroup_fd, work_fd, null_fd;
+    pid_t parent;
+};
+
+static void __attribute__((noreturn)) child_fail(const struct child *c)
+{
+    int e = errno;
+    if (write(c->status_fd, &e, sizeof e) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+static int child_become_user(const struct taskspec *s)
+{
+    if (!s->switch_user)
+        return 0;
+    if (setgroups((size_t)s->groups_n, s->groups) < 0)
+        return -1;
+    return setresgid(s->gid, s->gid, s->gid) < 0 ? -1 : setresuid(s->uid, s->uid, s->uid);
+}
+
+static void child_reset_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    for (int i = 1; i < NSIG; i++)
+        if (i != SIGKILL && i != SIGSTOP)
+            signal(i, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void __attribute__((noreturn)) child_run(const struct child *c)
+{
+    child_reset_signals();
+    setpgid(0, 0);
+    if (c->cgroup_fd >= 0 && write(c->cgroup_fd, "0", 1) < 0)
+        errno = 0; /* without the cgroup the tree is found in other ways */
+    if (fchdir(c->work_fd) < 0 || child_become_user(c->o->spec) < 0)
+        child_fail(c);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
+    if (getppid() != c->parent)
+        _exit(127);
+    umask(022);
+    if (dup2(c->null_fd, 0) < 0 || dup2(c->out[0], 1) < 0 || dup2(c->out[1], 2) < 0)
+        child_fail(c);
+    if (c->o->pass_fd >= 0 && dup2(c->o->pass_fd, 3) < 0)
+        child_fail(c);
+    execve(c->o->file, c->o->argv, c->o->env);
+    child_fail(c);
+}
+
+/* ---- the parent ---- */
+
+static int open_cgroup(const char *cgroup)
+{
+    if (!cgroup)
+        return -1;
+    det_cleanup(freep) char *path = det_asprintf("%s/cgroup.procs", cgroup);
+    return open(path, O_WRONLY | O_CLOEXEC);
+}
+
+static int start_failed(const struct rank *r, int e, struct det_err *err)
+{
+    return det_fail(err, e == ENOENT ? DET_ENOENT : DET_EPERM, "cannot execute %s: %s", r->o.file,
+                    strerror(e));
+}
+
+/* Waits until exec happened: the descriptor closes by it, or tells why it did not. */
+static int await_exec(struct rank *r, int status_fd, struct det_err *err)
+{
+    int e = 0;
+    ssize_t n;
+    do
+        n = read(status_fd, &e, sizeof e);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return 0;
+    while (waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
+        ;
+    return start_failed(r, e, err);
+}
+
+/* Descriptors below 4 would be overwritten by the child's own dup2 to 0..3. */
+static int move_up(int *fd)
+{
+    int up = fcntl(*fd, F_DUPFD_CLOEXEC, 10);
+    if (up < 0)
+        return -1;
+    close(*fd);
+    *fd = up;
+    return 0;
+}
+
+static int make_pipe(int fd[2], struct det_err *err)
+{
+    if (pipe2(fd, O_CLOEXEC) < 0 || move_up(&fd[0]) < 0 || move_up(&fd[1]) < 0)
+        return det_fail(err, DET_EIO, "pipe: %s", strerror(errno));
+    return 0;
+}
+
+static int fork_child(struct rank *r, struct child *c, int status_read, struct det_err *err)
+{
+    r->pid = fork();
+    if (r->pid < 0)
+        return det_fail(err, DET_EIO, "fork: %s", strerror(errno));
+    if (r->pid == 0)
+        child_run(c);
+    setpgid(r->pid, r->pid); /* both sides do it, so that it is done for whoever comes first */
+    det_closep(&c->status_fd);
+    return await_exec(r, status_read, err);
+}
+
+static int run(struct rank *r, int out_read[2], struct det_err *err)
+{
+    det_cleanup(det_closep) int work = openat(r->o.spec->dirfd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    det_cleanup(det_closep) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    det_cleanup(det_closep) int cgroup = open_cgroup(r->o.cgroup);
+    int out[2] = {-1, -1}, errs[2] = {-1, -1}, status[2] = {-1, -1};
+    int rc = work < 0 || null < 0 ? det_fail(err, DET_EIO, "%s/work: %s", r->o.spec->dir, strerror(errno))
+                                  : make_pipe(out, err);
+    if (rc == 0)
+        rc = make_pipe(errs, err);
+    if (rc == 0)
+        rc = make_pipe(status, err);
+    if (rc == 0) {
+        struct child c = {.o = &r->o, .out = {out[1], errs[1]}, .status_fd = status[1],
+                          .cgroup_fd = cgroup, .work_fd = work, .null_fd = null, .parent = getpid()};
+        rc = fork_child(r, &c, status[0], err);
+        status[1] = c.status_fd;
+    }
+    det_closep(&out[1]);
+    det_closep(&errs[1]);
+    det_closep(&status[0]);
+    det_closep(&status[1]);
+    out_read[0] = out[0];
+    out_read[1] = errs[0];
+    return rc;
+}
+
+/* ---- output ---- */
+
+static void on_logline(void *arg, const struct logline *l)
+{
+    struct output *o = arg;
+    o->r->o.on_line(o->r->o.arg, o->r, o->stdtype, l);
+}
+
+static void maybe_free(struct rank *r)
+{
+    if (!r->is_closing || !r->out[0].is_closed || !r->out[1].is_closed)
+        return;
+    free(r->read_buf);
+    free(r);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct output *o = h->data;
+    o->is_closed = true;
+    maybe_free(o->r);
+}
+
+static void output_close(struct output *o)
+{
+    if (!o->is_open)
+        return;
+    o->is_open = false;
+    uv_close((uv_handle_t *)&o->pipe, on_closed);
+}
+
+static void on_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
+{
+    struct output *o = h->data;
+    *buf = uv_buf_init(o->r->read_buf, READ_BYTES);
+}
+
+static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *buf)
+{
+    struct output *o = st->data;
+    struct rank *r = o->r;
+    if (n > 0) {
+        logline_feed(&o->split, buf->base, (size_t)n, on_logline, o);
+        return;
+    }
+    if (n == 0)
+        return;
+    logline_flush(&o->split, on_logline, o);
+    output_close(o);
+    if (rank_is_silent(r))
+        r->o.on_silent(r->o.arg, r);
+}
+
+static void output_open(struct rank *r, int i, int fd)
+{
+    struct output *o = &r->out[i];
+    o->r = r;
+    o->stdtype = i == 0 ? "stdout" : "stderr";
+    uv_pipe_init(r->o.loop, &o->pipe, 0);
+    o->pipe.data = o;
+    o->is_open = true;
+    if (uv_pipe_open(&o->pipe, fd) < 0) {
+        close(fd);
+        output_close(o);
+        return;
+    }
+    uv_read_start((uv_stream_t *)&o->pipe, on_alloc, on_read);
+}
+
+int rank_start(const struct rank_options *o, struct rank **ret, struct det_err *err)
+{
+    int fds[2] = {-1, -1};
+    struct rank *r = det_zalloc(sizeof *r);
+    r->o = *o;
+    int rc = run(r, fds, err);
+    if (rc < 0) {
+        det_closep(&fds[0]);
+        det_closep(&fds[1]);
+        free(r);
+        return rc;
+    }
+    r->o.argv = r->o.env = NULL; /* were borrowed for the start */
+    r->read_buf = det_alloc(READ_BYTES);
+    output_open(r, 0, fds[0]);
+    output_open(r, 1, fds[1]);
+    *ret = r;
+    return 0;
+}
+
+void rank_close(struct rank *r)
+{
+    r->is_closing = true;
+    output_close(&r->out[0]);
+    output_close(&r->out[1]);
+    maybe_free(r);
+}
+
+pid_t rank_pid(const struct rank *r)
+{
+    return r->pid;
+}
+
+int rank_number(const struct rank *r)
+{
+    return r->o.number;
+}
+
+int rank_local(const struct rank *r)
+{
+    return r->o.local;
+}
+
+bool rank_is_silent(const struct rank *r)
+{
+    return !r->out[0].is_open && !r->out[1].is_open;
+}
+
+void rank_pause(struct rank *r, bool pause)
+{
+    if (r->is_paused == pause)
+        return;
+    r->is_paused = pause;
+    for (int i = 0; i < 2; i++) {
+        if (!r->out[i].is_open)
+            continue;
+        if (pause)
+            uv_read_stop((uv_stream_t *)&r->out[i].pipe);
+        else
+            uv_read_start((uv_stream_t *)&r->out[i].pipe, on_alloc, on_read);
+    }
+}
+
+void rank_on_exit(struct rank *r, int status)
+{
+    r->has_exited = true;
+    r->status = status;
+}
+
+bool rank_has_exited(const struct rank *r)
+{
+    return r->has_exited;
+}
+
+int rank_status(const struct rank *r)
+{
+    return r->status;
+}
+
+void rank_signal(const struct rank *r, int signal)
+{
+    if (!r->has_exited)
+        kill(-r->pid, signal);
+}

@@ -1,0 +1,84 @@
+#include "stall.h"
+
+#include "fsx.h"
+#include "progress.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct watched {
+    int fd;
+    uint64_t batches;
+    int64_t mono_ms;
+    uint32_t phase;
+    int64_t changed_ms; /* when we saw it change; 0: the time does not count yet */
+};
+struct stall {
+    int64_t timeout_ms;
+    int n;
+    struct watched v[];
+};
+
+struct stall *stall_create(const struct taskspec *spec, int n, bool from_start, int64_t now_ms)
+{
+    struct stall *s = det_zalloc(sizeof *s + (size_t)n * sizeof s->v[0]);
+    s->timeout_ms = spec->task.stall_timeout_ms;
+    s->n = n;
+    for (int i = 0; i < n; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "run/progress.%d", i);
+        s->v[i].fd = fsx_open_beneath(spec->dirfd, name, O_RDONLY | O_NOFOLLOW, 0, NULL);
+        s->v[i].changed_ms = from_start ? now_ms : 0;
+    }
+    return s;
+}
+
+void stall_destroy(struct stall *s)
+{
+    for (int i = 0; s && i < s->n; i++)
+        det_closep(&s->v[i].fd);
+    free(s);
+}
+
+/* What the file says now; false as long as the rank has not begun. */
+static bool read_progress(int fd, struct watched *ret)
+{
+    struct progress p;
+    if (fd < 0 || pread(fd, &p, sizeof p, 0) != (ssize_t)sizeof p || p.magic != PROGRESS_MAGIC)
+        return false;
+    ret->batches = p.batches;
+    ret->mono_ms = p.mono_ms;
+    ret->phase = p.phase;
+    return true;
+}
+
+int stall_check(struct stall *s, int64_t now_ms, uint64_t *ret_batches, const char **ret_phase,
+                int64_t *ret_silent_ms)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct watched *w = &s->v[i], now = {0};
+        if (read_progress(w->fd, &now) &&
+            (w->changed_ms == 0 || now.batches != w->batches || now.mono_ms != w->mono_ms ||
+             now.phase != w->phase)) {
+            w->batches = now.batches;
+            w->mono_ms = now.mono_ms;
+            w->phase = now.phase;
+            w->changed_ms = now_ms;
+        }
+        if (w->changed_ms == 0 || now_ms - w->changed_ms < s->timeout_ms)
+            continue;
+        *ret_batches = w->batches;
+        *ret_phase = progress_phase_name(w->phase);
+        *ret_silent_ms = now_ms - w->changed_ms;
+        return i;
+    }
+    return -1;
+}
+
+uint64_t stall_period_ms(const struct stall *s)
+{
+    int64_t ms = s->timeout_ms / 8;
+    return (uint64_t)(ms < 20 ? 20 : ms > 1000 ? 1000 : ms);
+}

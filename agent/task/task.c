@@ -1,0 +1,169 @@
+#include "task.h"
+
+#include "clk.h"
+#include "fsx.h"
+#include "log.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define RECOVERED_LINES ((int64_t)1 << 40) /* above the numbers of the det-task before */
+
+void task_goto(struct task *t, enum task_phase p)
+{
+    uv_timer_stop(&t->timer);
+    t->phase = p;
+    t->phase_ms = clk_mono_ms();
+}
+
+void task_decide(struct task *t, enum link_exit_reason reason, int code, int signal, int rank,
+                 const char *fmt, ...)
+{
+    if (t->is_decided)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(t->text, sizeof t->text, fmt, ap);
+    va_end(ap);
+    t->is_decided = true;
+    t->exit = (struct link_exit){reason, code, signal, rank, t->text};
+    bool is_error = code != 0 || signal != 0 || reason != LINK_EXITED;
+    if (t->text[0])
+        logspool_say(t->spool, reason == LINK_KILLED || !is_error ? LOGLINE_INFO : LOGLINE_ERROR, "%s",
+                     t->text);
+    log_info("%s: %s %s", t->spec.alloc, link_exit_reason_name(reason), t->text);
+    if (t->ship)
+        logship_kick(t->ship);
+}
+
+/* ---- orders ---- */
+
+static void on_ctl_signal(void *arg, int signal)
+{
+    struct task *t = arg;
+    if (signal == SIGKILL) {
+        task_decide(t, LINK_KILLED, 0, 0, -1, "killed");
+        task_kill(t);
+        return;
+    }
+    for (size_t i = 0; i < t->ranks.n; i++)
+        rank_signal(t->ranks.v[i], signal);
+}
+
+static void on_ctl_end(void *arg)
+{
+    struct task *t = arg;
+    t->in_hurry = true;
+    task_decide(t, LINK_KILLED, 0, 0, -1, "ended with its agent");
+    task_kill(t);
+    if (t->phase == TASK_ENDED)
+        exit(0); /* only the log was waited for */
+}
+
+/* The host is going down, or somebody ends det-task by hand: no fault of the trial. */
+static void on_sigterm(uv_signal_t *s, int signum)
+{
+    struct task *t = s->data;
+    task_decide(t, LINK_LOST, 0, 0, -1, "det-task was told to end");
+    task_kill(t);
+}
+
+static void on_sigchld(uv_signal_t *s, int signum)
+{
+    task_on_child(s->data);
+}
+
+static void watch_signals(struct task *t)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    uv_signal_init(t->loop, &t->sigchld);
+    uv_signal_init(t->loop, &t->sigterm);
+    uv_timer_init(t->loop, &t->timer);
+    uv_timer_init(t->loop, &t->watch);
+    t->sigchld.data = t->sigterm.data = t->timer.data = t->watch.data = t;
+    uv_signal_start(&t->sigchld, on_sigchld, SIGCHLD);
+    uv_signal_start(&t->sigterm, on_sigterm, SIGTERM);
+}
+
+static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
+{
+    const struct ctl_handlers h = {.on_signal = on_ctl_signal, .on_end = on_ctl_end, .arg = t};
+    const struct logspool_origin origin = {t->spec.task.task_id, t->spec.alloc, t->spec.container,
+                                           t->spec.agent_id};
+    int rc = logspool_open(t->spec.dirfd, "log.spool", &origin, mode == TASK_RUN ? 0 : RECOVERED_LINES,
+                           &t->spool, err);
+    if (rc == 0)
+        rc = ctl_create(t->loop, TASKSPEC_SOCKET_FD, &h, &t->ctl, err);
+    return rc;
+}
+
+/* The exit that the det-task before left, if it came so far. */
+static bool old_exit(struct task *t)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    struct link_exit e;
+    if (fsx_read_file(t->spec.dirfd, "state.json", 65536, &b, NULL) < 0)
+        return false;
+    JSON_OWN j = json_parse(buf_str(&b), b.len, NULL);
+    if (link_exit_decode(json_object_get(j, "exit"), &e, NULL) < 0)
+        return false;
+    snprintf(t->text, sizeof t->text, "%s", e.text);
+    t->exit = e;
+    t->exit.text = t->text;
+    t->is_decided = true;
+    return true;
+}
+
+static void begin(struct task *t, enum task_mode mode)
+{
+    if (mode == TASK_RUN) {
+        t->cgroup = proctree_cgroup_make(t->spec.container);
+        task_begin(t);
+        return;
+    }
+    t->cgroup = proctree_cgroup_path(t->spec.container);
+    if (!old_exit(t))
+        task_decide(t, LINK_LOST, 0, 0, -1, "det-task was killed; its ranks were ended");
+    task_kill(t);
+}
+
+static void release(struct task *t)
+{
+    stall_destroy(t->stall);
+    logspool_close(t->spool);
+    prepare_plan_finish(&t->plan);
+    vec_free(&t->ranks);
+    json_decref(t->env);
+    det_closep(&t->hook_fd);
+    free(t->cgroup);
+    taskspec_finish(&t->spec);
+}
+
+int task_main(const char *dir, enum task_mode mode)
+{
+    struct task t = {.hook_fd = -1, .loop = uv_default_loop()};
+    struct det_err err = {0};
+    fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
+    int rc = taskspec_load(dir, &t.spec, &err);
+    if (rc == 0)
+        rc = open_all(&t, mode, &err);
+    if (rc < 0) {
+        log_error("%s", err.text);
+        release(&t);
+        return 1;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    watch_signals(&t);
+    begin(&t, mode);
+    uv_run(t.loop, UV_RUN_DEFAULT);
+    uv_loop_close(t.loop);
+    release(&t);
+    return 0;
+}

@@ -1,0 +1,84 @@
+/*
+ * det-task: one allocation on one host, from an empty directory to nothing left running.
+ *
+ *     PREPARING --> HOOKING (startup-hook.sh) --> RUNNING --> ENDING (SIGTERM, grace) --> KILLING
+ *         \______________________________________________________________________________/ |
+ *                                                                                          v
+ *     finished <-- ENDED (exit told; the log goes on being sent) <-- DRAINING (pipes, reports, log)
+ *
+ * Each state has a deadline, but RUNNING, whose owner is the stall watch and the master's orders. The
+ * first failure decides the exit; what follows from it (ranks that lose their peers) does not change it.
+ * One thread, one loop.
+ */
+#ifndef TASK_H
+#define TASK_H
+
+#include "client_uv.h"
+#include "ctl.h"
+#include "logship.h"
+#include "prepare.h"
+#include "proctree.h"
+#include "rank.h"
+#include "reports.h"
+#include "stall.h"
+#include "taskspec.h"
+#include "vec.h"
+
+enum task_phase {
+    TASK_PREPARING, TASK_HOOKING, TASK_RUNNING, TASK_ENDING, TASK_KILLING, TASK_DRAINING, TASK_ENDED,
+    TASK_FINISHED
+};
+
+struct task {
+    uv_loop_t *loop;
+    struct taskspec spec;
+    enum task_phase phase;
+
+    struct client_uv *http;     /* created after the first ranks run: it costs milliseconds */
+    struct client_uv_call *call; /* context or rendezvous */
+    struct logspool *spool;
+    struct logship *ship;
+    struct ctl *ctl;
+    uv_signal_t sigchld, sigterm;
+    uv_timer_t timer;           /* the phase's own */
+    uv_timer_t watch;           /* of the stall watch */
+    struct stall *stall;
+
+    json_t *env;                /* of all ranks */
+    struct prepare_plan plan;
+    char *cgroup;
+    struct rank *hook;
+    int hook_fd;                /* where the hook leaves its environment; -1 */
+    VEC(struct rank *) ranks;
+
+    bool has_rendezvous;
+    bool is_decided;            /* exit is final */
+    bool in_hurry;              /* --end: the log is not waited for */
+    struct link_exit exit;
+    char text[LINK_TEXT_MAX];
+    int64_t phase_ms;           /* when it began, monotonic */
+    uint64_t retry_ms;
+    size_t kills;
+};
+
+enum task_mode { TASK_RUN, TASK_RECOVER };
+/* Runs dir's task on the calling thread, to its end. Process exit code. */
+int task_main(const char *dir, enum task_mode mode);
+
+/* ---- between task.c, task_start.c and task_end.c ---- */
+void task_goto(struct task *t, enum task_phase p);
+/* Decides the exit, unless it is decided, and says so in the log. */
+void task_decide(struct task *t, enum link_exit_reason reason, int code, int signal, int rank,
+                 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+void task_begin(struct task *t);      /* from TASK_PREPARING on */
+void task_connect(struct task *t);    /* makes http and ship, if they are not there */
+void task_end_gently(struct task *t); /* to TASK_ENDING: SIGTERM, then TASK_KILLING */
+void task_kill(struct task *t);       /* to TASK_KILLING at once */
+void task_on_child(struct task *t);   /* SIGCHLD */
+void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
+void task_on_silent(void *arg, struct rank *r);
+void task_ranks_changed(struct task *t); /* a rank exited while TASK_RUNNING or TASK_ENDING */
+int task_hook_done(struct task *t, struct det_err *err); /* takes over the hook's environment */
+void task_start_ranks(struct task *t);
+
+#endif

@@ -1,0 +1,346 @@
+/* From the first failure, or an order, to nothing left running and everything told. */
+#include "task.h"
+
+#include "clk.h"
+#include "fsx.h"
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GRACE_MS 2000          /* for the others, after one rank failed */
+#define STRAGGLE_MS 10000      /* for the others, after rank 0 ended well */
+#define KILL_TICK_MS 3
+#define PIPES_MS 300
+#define REPORTS_MS 10000
+#define REPORTS_KILLED_MS 400
+#define LOG_MS 1500
+#define LOG_KILLED_MS 300
+#define LOG_AFTER_MS 600000    /* how long the log goes on being sent after the exit */
+
+/* ---- ranks ---- */
+
+static bool all_exited(const struct task *t)
+{
+    for (size_t i = 0; i < t->ranks.n; i++)
+        if (!rank_has_exited(t->ranks.v[i]))
+            return false;
+    return true;
+}
+
+static void name_failure(struct task *t, const struct rank *r, const char *what)
+{
+    int status = rank_status(r), rank = rank_number(r);
+    char who[48];
+    if (what)
+        snprintf(who, sizeof who, "%s", what);
+    else if (rank == RANK_NO_RANK)
+        snprintf(who, sizeof who, "the command");
+    else
+        snprintf(who, sizeof who, "rank %d", rank);
+    if (WIFSIGNALED(status))
+        task_decide(t, LINK_EXITED, 128 + WTERMSIG(status), WTERMSIG(status), rank < 0 ? 0 : rank,
+                    "%s was killed by signal %d (%s)", who, WTERMSIG(status),
+                    strsignal(WTERMSIG(status)));
+    else
+        task_decide(t, LINK_EXITED, WEXITSTATUS(status), 0, rank < 0 ? 0 : rank,
+                    "%s exited with code %d", who, WEXITSTATUS(status));
+}
+
+static bool failed(const struct rank *r)
+{
+    return !WIFEXITED(rank_status(r)) || WEXITSTATUS(rank_status(r)) != 0;
+}
+
+static void on_straggle(uv_timer_t *timer)
+{
+    struct task *t = timer->data;
+    logspool_say(t->spool, LOGLINE_WARNING,
+                 "rank 0 ended well %d s ago and others have not: they are ended now",
+                 STRAGGLE_MS / 1000);
+    task_decide(t, LINK_EXITED, 0, 0, -1, "all ranks were told to end after rank 0 ended well");
+    task_end_gently(t);
+}
+
+void task_ranks_changed(struct task *t)
+{
+    if (t->phase == TASK_ENDING || t->phase == TASK_RUNNING) {
+        if (all_exited(t)) {
+            if (!t->is_decided)
+                task_decide(t, LINK_EXITED, 0, 0, -1, "%s", "");
+            task_kill(t); /* what was left behind by those that have ended */
+        } else if (t->phase == TASK_RUNNING && t->is_decided) {
+            task_end_gently(t);
+        } else if (t->phase == TASK_RUNNING && rank_has_exited(t->ranks.v[0]) &&
+                   t->has_rendezvous && !uv_is_active((uv_handle_t *)&t->timer)) {
+            uv_timer_start(&t->timer, on_straggle, STRAGGLE_MS, 0);
+        }
+    }
+}
+
+static void hook_exited(struct task *t)
+{
+    struct det_err err = {0};
+    if (t->phase != TASK_HOOKING)
+        return;
+    if (failed(t->hook)) {
+        name_failure(t, t->hook, "startup-hook.sh");
+        task_kill(t);
+    } else if (task_hook_done(t, &err) < 0) {
+        task_decide(t, LINK_EXITED, 1, 0, -1, "%s", err.text);
+        task_kill(t);
+    } else {
+        task_start_ranks(t);
+    }
+}
+
+static void exited(struct task *t, pid_t pid, int status)
+{
+    if (t->hook && rank_pid(t->hook) == pid && !rank_has_exited(t->hook)) {
+        rank_on_exit(t->hook, status);
+        hook_exited(t);
+        return;
+    }
+    for (size_t i = 0; i < t->ranks.n; i++) {
+        struct rank *r = t->ranks.v[i];
+        if (rank_pid(r) != pid || rank_has_exited(r))
+            continue;
+        rank_on_exit(r, status);
+        if (failed(r) && t->phase == TASK_RUNNING)
+            name_failure(t, r, NULL);
+        return;
+    }
+}
+
+static void kill_step(struct task *t);
+
+/* Also reaps orphans of the ranks: this process is their subreaper. */
+void task_on_child(struct task *t)
+{
+    pid_t pid;
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        exited(t, pid, status);
+    task_ranks_changed(t);
+    if (t->phase == TASK_KILLING)
+        kill_step(t);
+}
+
+/* ---- output ---- */
+
+static void pause_ranks(struct task *t, bool pause)
+{
+    for (size_t i = 0; i < t->ranks.n; i++)
+        rank_pause(t->ranks.v[i], pause);
+}
+
+void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l)
+{
+    struct task *t = arg;
+    logspool_add(t->spool, stdtype, rank_number(r), l);
+    if (t->phase < TASK_KILLING && logspool_is_full(t->spool))
+        pause_ranks(t, true);
+    if (t->ship)
+        logship_kick(t->ship);
+}
+
+static void on_room(void *arg)
+{
+    struct task *t = arg;
+    if (!logspool_is_full(t->spool))
+        pause_ranks(t, false);
+}
+
+void task_connect(struct task *t)
+{
+    struct det_err err;
+    if (t->http)
+        return;
+    struct client_options o = {.url = t->spec.master, .token_kind = CLIENT_TOKEN_ALLOCATION,
+                               .token = t->spec.task.token, .ca_file = t->spec.ca_file,
+                               .cert_name = t->spec.cert_name};
+    if (client_uv_create(t->loop, &o, &t->http, &err) < 0) {
+        log_error("%s", err.text); /* the agent has checked the URL: only memory can be short */
+        _exit(1);
+    }
+    t->ship = logship_create(t->loop, t->http, t->spool);
+    logship_on_room(t->ship, on_room, t);
+    logship_kick(t->ship);
+}
+
+/* ---- ending ---- */
+
+static void on_grace(uv_timer_t *timer)
+{
+    task_kill(timer->data);
+}
+
+void task_end_gently(struct task *t)
+{
+    if (t->phase >= TASK_ENDING)
+        return;
+    task_goto(t, TASK_ENDING);
+    for (size_t i = 0; i < t->ranks.n; i++)
+        rank_signal(t->ranks.v[i], SIGTERM);
+    uv_timer_start(&t->timer, on_grace, GRACE_MS, 0);
+}
+
+static void drain(struct task *t);
+
+static void on_kill_tick(uv_timer_t *timer)
+{
+    kill_step(timer->data);
+}
+
+static void kill_step(struct task *t)
+{
+    struct proctree tree = {.container = t->spec.container, .cgroup = t->cgroup};
+    if (proctree_kill(&tree) == 0 && all_exited(t) && (!t->hook || rank_has_exited(t->hook))) {
+        drain(t);
+        return;
+    }
+    if (++t->kills == 10000 / KILL_TICK_MS)
+        log_warning("processes of %s do not die", t->spec.alloc);
+    uv_timer_start(&t->timer, on_kill_tick, KILL_TICK_MS, 0);
+}
+
+void task_kill(struct task *t)
+{
+    if (t->phase >= TASK_KILLING)
+        return;
+    task_goto(t, TASK_KILLING);
+    client_uv_cancel(t->call);
+    t->call = NULL;
+    uv_timer_stop(&t->watch);
+    uv_timer_start(&t->timer, on_kill_tick, 0, 0);
+}
+
+/* ---- draining: pipes, then reports, then the log, then the exit ---- */
+
+static void tell_exit(struct task *t);
+
+static void on_log_timer(uv_timer_t *timer)
+{
+    tell_exit(timer->data);
+}
+
+static void on_log_empty(void *arg)
+{
+    tell_exit(arg);
+}
+
+static void on_reports(void *arg, size_t sent, size_t left)
+{
+    struct task *t = arg;
+    bool killed = t->exit.reason == LINK_KILLED;
+    if (sent > 0)
+        logspool_say(t->spool, LOGLINE_INFO, "%zu reports that ranks had left were sent", sent);
+    if (left > 0)
+        logspool_say(t->spool, LOGLINE_WARNING, "reports of %zu ranks could not be sent", left);
+    if (t->in_hurry) {
+        tell_exit(t);
+        return;
+    }
+    uv_timer_start(&t->timer, on_log_timer, killed ? LOG_KILLED_MS : LOG_MS, 0);
+    logship_when_empty(t->ship, on_log_empty, t);
+}
+
+static void pipes_done(struct task *t)
+{
+    bool killed = t->exit.reason == LINK_KILLED;
+    uv_timer_stop(&t->timer);
+    task_connect(t);
+    reports_start(t->loop, t->http, &t->spec,
+                  t->in_hurry ? 0 : killed ? REPORTS_KILLED_MS : REPORTS_MS, on_reports, t);
+}
+
+static bool pipes_are_silent(const struct task *t)
+{
+    for (size_t i = 0; i < t->ranks.n; i++)
+        if (!rank_is_silent(t->ranks.v[i]))
+            return false;
+    return !t->hook || rank_is_silent(t->hook);
+}
+
+static void on_pipes_timer(uv_timer_t *timer)
+{
+    pipes_done(timer->data);
+}
+
+static void drain(struct task *t)
+{
+    task_goto(t, TASK_DRAINING);
+    pause_ranks(t, false);
+    uv_timer_start(&t->timer, on_pipes_timer, pipes_are_silent(t) ? 0 : PIPES_MS, 0);
+}
+
+void task_on_silent(void *arg, struct rank *r)
+{
+    struct task *t = arg;
+    if (t->phase == TASK_DRAINING && pipes_are_silent(t) && uv_is_active((uv_handle_t *)&t->timer))
+        uv_timer_start(&t->timer, on_pipes_timer, 0, 0);
+}
+
+/* ---- the end ---- */
+
+static void save_exit(struct task *t)
+{
+    JSON_OWN j = json_object();
+    json_set(j, "exit", link_exit_json(&t->exit));
+    det_cleanup(freep) char *text = json_text(j);
+    det_cleanup(det_closep) int fd =
+        openat(t->spec.dirfd, "state.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct det_err err = {0};
+    if (fd < 0 || fsx_write_all(fd, text, strlen(text), &err) < 0 ||
+        renameat(t->spec.dirfd, "state.new", t->spec.dirfd, "state.json") < 0)
+        log_error("%s/state.json: %s", t->spec.dir, fd < 0 ? strerror(errno) : err.text);
+}
+
+static void finish(struct task *t)
+{
+    task_goto(t, TASK_FINISHED);
+    uv_close((uv_handle_t *)&t->timer, NULL);
+    uv_close((uv_handle_t *)&t->watch, NULL);
+    uv_close((uv_handle_t *)&t->sigchld, NULL);
+    uv_close((uv_handle_t *)&t->sigterm, NULL);
+    if (t->hook)
+        rank_close(t->hook);
+    for (size_t i = 0; i < t->ranks.n; i++)
+        rank_close(t->ranks.v[i]);
+    logship_close(t->ship);
+    client_uv_close(t->http);
+    ctl_close(t->ctl);
+}
+
+static void on_last_timer(uv_timer_t *timer)
+{
+    finish(timer->data);
+}
+
+static void on_last_empty(void *arg)
+{
+    finish(arg);
+}
+
+static void tell_exit(struct task *t)
+{
+    if (t->phase != TASK_DRAINING)
+        return;
+    task_goto(t, TASK_ENDED);
+    logship_when_empty(t->ship, NULL, NULL);
+    save_exit(t);
+    proctree_cgroup_remove(t->cgroup);
+    ctl_state(t->ctl, LINK_ENDED, &t->exit);
+    if (t->in_hurry || logspool_unsent(t->spool) == 0) {
+        finish(t);
+        return;
+    }
+    uv_timer_start(&t->timer, on_last_timer, LOG_AFTER_MS, 0);
+    logship_when_empty(t->ship, on_last_empty, t);
+}

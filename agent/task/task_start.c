@@ -1,0 +1,310 @@
+/* From an empty directory to running ranks. */
+#include "task.h"
+
+#include "clk.h"
+#include "fsx.h"
+#include "gcrun.h"
+#include "log.h"
+#include "taskenv.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define RETRY_FIRST_MS 50
+#define RETRY_MAX_MS 2000
+#define RENDEZVOUS_MS ((int64_t)24 * 3600 * 1000)
+#define ENVIRON_MAX ((size_t)16 << 20)
+
+static void fail_start(struct task *t, const struct det_err *err)
+{
+    task_decide(t, LINK_START_FAILED, 0, 0, -1, "%s", err->text);
+    task_kill(t);
+}
+
+/* The trial's own fault: it uses up a restart. */
+static void fail_trial(struct task *t, int code, const struct det_err *err)
+{
+    task_decide(t, LINK_EXITED, code, 0, -1, "%s", err->text);
+    task_kill(t);
+}
+
+/* ---- processes ---- */
+
+static struct rank *start_process(struct task *t, struct rank_options *o, const json_t *env,
+                                  struct det_err *err)
+{
+    struct rank *r = NULL;
+    det_cleanup(freep) char *file = prepare_find(env, o->argv[0]);
+    if (!file) {
+        det_fail(err, DET_ENOENT, "%s: command not found", o->argv[0]);
+        return NULL;
+    }
+    char **vector = taskenv_vector(env);
+    o->spec = &t->spec;
+    o->file = file;
+    o->env = vector;
+    o->cgroup = t->cgroup;
+    o->loop = t->loop;
+    o->on_line = task_on_line;
+    o->on_silent = task_on_silent;
+    o->arg = t;
+    if (rank_start(o, &r, err) < 0)
+        r = NULL;
+    taskenv_free(vector);
+    return r;
+}
+
+static bool start_rank(struct task *t, int local, struct det_err *err)
+{
+    JSON_OWN env = json_copy(t->env);
+    struct rank_options o = {.argv = t->plan.argv, .number = RANK_NO_RANK, .local = local, .pass_fd = -1};
+    taskenv_add_files(env, &t->spec, local);
+    if (t->plan.per_slot) {
+        taskenv_add_rank(env, &t->spec, local);
+        o.number = taskspec_first_rank(&t->spec) + local;
+    }
+    struct rank *r = start_process(t, &o, env, err);
+    if (r)
+        vec_push(&t->ranks, r);
+    return r != NULL;
+}
+
+static void on_watch(uv_timer_t *timer)
+{
+    struct task *t = timer->data;
+    uint64_t batches = 0;
+    int64_t silent_ms = 0;
+    const char *phase = "";
+    int local = stall_check(t->stall, clk_mono_ms(), &batches, &phase, &silent_ms);
+    if (local < 0 || t->phase != TASK_RUNNING)
+        return;
+    int rank = taskspec_first_rank(&t->spec) + local;
+    task_decide(t, LINK_STALLED, 0, SIGKILL, rank,
+                "rank %d stalled: no batch for %.1f s, last batch %llu (%s)", rank,
+                (double)silent_ms / 1e3, (unsigned long long)batches, phase);
+    task_kill(t);
+}
+
+static void watch_ranks(struct task *t)
+{
+    if (t->spec.task.stall_timeout_ms <= 0)
+        return;
+    t->stall = stall_create(&t->spec, (int)t->ranks.n, t->plan.is_harness, clk_mono_ms());
+    uv_timer_start(&t->watch, on_watch, stall_period_ms(t->stall), stall_period_ms(t->stall));
+}
+
+void task_start_ranks(struct task *t)
+{
+    struct det_err err = {0};
+    int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
+    task_goto(t, TASK_RUNNING);
+    for (int i = 0; i < n; i++)
+        if (!start_rank(t, i, &err)) {
+            fail_trial(t, err.code == DET_ENOENT ? 127 : 126, &err);
+            return;
+        }
+    watch_ranks(t);
+    task_connect(t);
+}
+
+/* ---- startup-hook.sh: what it exports is for the ranks ---- */
+
+static void start_hook(struct task *t)
+{
+    char *const argv[] = {access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh", "-c",
+                          "set -ex\n. ./startup-hook.sh\n{ set +ex; } 2>/dev/null\nexec env -0 >&3",
+                          NULL};
+    struct det_err err = {0};
+    struct rank_options o = {.argv = argv, .number = RANK_NO_RANK, .local = 0};
+    task_goto(t, TASK_HOOKING);
+    o.pass_fd = t->hook_fd = memfd_create("hook", MFD_CLOEXEC);
+    t->hook = start_process(t, &o, t->env, &err);
+    if (!t->hook)
+        fail_trial(t, 126, &err);
+    else
+        task_connect(t);
+}
+
+static bool is_shells_own(const char *name)
+{
+    return strcmp(name, "_") == 0 || strcmp(name, "SHLVL") == 0 || strncmp(name, "BASH_FUNC", 9) == 0;
+}
+
+int task_hook_done(struct task *t, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    JSON_OWN env = json_object();
+    off_t size = lseek(t->hook_fd, 0, SEEK_END);
+    if (size <= 0 || size > (off_t)ENVIRON_MAX)
+        return det_fail(err, DET_EINVAL, "startup-hook.sh left no usable environment (did it call exit?)");
+    buf_reserve(&b, (size_t)size + 1);
+    ssize_t n = pread(t->hook_fd, b.p, (size_t)size, 0);
+    b.len = n > 0 ? (size_t)n : 0;
+    b.p[b.len] = '\0';
+    for (size_t i = 0; i < b.len; i += strlen(b.p + i) + 1) {
+        char *eq = strchr(b.p + i, '=');
+        if (!eq || eq == b.p + i)
+            continue;
+        *eq = '\0';
+        if (!is_shells_own(b.p + i))
+            json_set(env, b.p + i, json_lossy(eq + 1, strlen(eq + 1)));
+        *eq = '=';
+    }
+    json_decref(t->env);
+    t->env = json_incref(env);
+    return 0;
+}
+
+/* ---- the master's part: context, rendezvous ---- */
+
+static bool may_retry(int rc)
+{
+    return rc == DET_EUNAVAIL || rc == DET_ETIMEOUT || rc == DET_EIO;
+}
+
+static void retry(struct task *t, void (*again)(uv_timer_t *timer))
+{
+    t->retry_ms = t->retry_ms ? t->retry_ms * 2 : RETRY_FIRST_MS;
+    t->retry_ms = t->retry_ms > RETRY_MAX_MS ? RETRY_MAX_MS : t->retry_ms;
+    uv_timer_start(&t->timer, again, t->retry_ms, 0);
+}
+
+/* All is known: the plan, the info files, then hook or ranks. */
+static void go(struct task *t, const struct taskenv_nodes *n)
+{
+    struct det_err err = {0};
+    const char *chief = json_string_value(json_array_get(n->addrs, 0));
+    t->env = taskenv_common(&t->spec, chief ? chief : t->spec.addr);
+    int rc = taskenv_write_info(&t->spec, t->env, n, &err);
+    if (rc == 0 && t->spec.task.gc_uuids)
+        rc = gcrun_write(&t->spec, &err);
+    if (rc < 0) {
+        fail_start(t, &err);
+        return;
+    }
+    rc = prepare_plan(&t->spec, t->env, &t->plan, &err);
+    if (rc < 0)
+        fail_trial(t, 127, &err);
+    else if (prepare_has_hook(&t->spec) && !t->spec.task.gc_uuids)
+        start_hook(t);
+    else
+        task_start_ranks(t);
+}
+
+static void ask_rendezvous(struct task *t);
+
+static void on_rendezvous_timer(uv_timer_t *timer)
+{
+    ask_rendezvous(timer->data);
+}
+
+static void on_rendezvous(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
+{
+    struct task *t = arg;
+    struct det_err err = *e;
+    t->call = NULL;
+    if (t->phase > TASK_RUNNING)
+        return;
+    JSON_OWN j = rc == 0 ? json_parse(buf_str(&resp->body), resp->body.len, &err) : NULL;
+    const json_t *info = json_obj(j, "rendezvousInfo");
+    struct taskenv_nodes n = {json_arr(info, "addresses"), (int)json_int(info, "rank", 0),
+                              json_arr(info, "slots")};
+    if (rc < 0 && may_retry(rc)) {
+        retry(t, on_rendezvous_timer);
+    } else if (rc < 0 || !n.addrs || !n.slots || json_array_size(n.addrs) != (size_t)t->spec.task.nodes) {
+        if (rc == 0)
+            det_fail(&err, DET_ECORRUPT, "an answer without %d addresses", t->spec.task.nodes);
+        det_wrap(&err, DET_EIO, "rendezvous");
+        fail_start(t, &err);
+    } else {
+        t->has_rendezvous = true;
+        if (t->spec.task.nodes > 1)
+            go(t, &n);
+    }
+}
+
+static void ask_rendezvous(struct task *t)
+{
+    det_cleanup(freep) char *path = det_asprintf("/api/v1/allocations/%s/resources/%s/rendezvous",
+                                                 t->spec.alloc, t->spec.container);
+    struct client_req req = {.method = "GET", .path = path, .timeout_ms = RENDEZVOUS_MS};
+    t->call = client_uv_start(t->http, &req, on_rendezvous, t);
+}
+
+/* With one node there is nothing to wait for: its ranks start while the master is told. */
+static void with_context(struct task *t)
+{
+    t->retry_ms = 0;
+    if (t->spec.task.nodes > 1) {
+        task_connect(t);
+        ask_rendezvous(t);
+        return;
+    }
+    JSON_OWN addrs = json_array();
+    JSON_OWN slots = json_array();
+    json_array_append_new(addrs, json_string(t->spec.addr));
+    json_array_append_new(slots, json_integer(t->spec.task.slot_counts[0]));
+    go(t, &(struct taskenv_nodes){addrs, 0, slots});
+    if (t->phase <= TASK_RUNNING && !t->spec.task.gc_uuids) {
+        task_connect(t);
+        ask_rendezvous(t);
+    }
+}
+
+static void ask_context(struct task *t);
+
+static void on_context_timer(uv_timer_t *timer)
+{
+    ask_context(timer->data);
+}
+
+static void on_context(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
+{
+    struct task *t = arg;
+    struct det_err err = *e;
+    t->call = NULL;
+    if (t->phase != TASK_PREPARING)
+        return;
+    if (rc < 0 && may_retry(rc)) {
+        retry(t, on_context_timer);
+        return;
+    }
+    JSON_OWN j = rc == 0 ? json_parse(buf_str(&resp->body), resp->body.len, &err) : NULL;
+    const char *b64 = json_str(j, "b64Tgz", json_str(j, "b64_tgz", NULL));
+    if (rc == 0 && !b64)
+        rc = det_fail(&err, DET_ECORRUPT, "the model definition: an answer without b64Tgz");
+    if (rc == 0)
+        rc = prepare_context(&t->spec, b64, strlen(b64), &err);
+    if (rc < 0)
+        fail_start(t, &err);
+    else
+        with_context(t);
+}
+
+static void ask_context(struct task *t)
+{
+    det_cleanup(freep) char *path =
+        det_asprintf("/api/v1/tasks/%s/context_directory", t->spec.task.task_id);
+    t->call = client_uv_start(t->http, &(struct client_req){.method = "GET", .path = path}, on_context, t);
+}
+
+void task_begin(struct task *t)
+{
+    struct det_err err = {0};
+    const char *b64 = t->spec.task.context;
+    int rc = prepare_dirs(&t->spec, &err);
+    if (rc == 0)
+        ctl_state(t->ctl, LINK_RUNNING, NULL);
+    if (rc == 0 && b64)
+        rc = prepare_context(&t->spec, b64, strlen(b64), &err);
+    if (rc < 0) {
+        fail_start(t, &err);
+    } else if (b64 || t->spec.task.gc_uuids) {
+        with_context(t);
+    } else {
+        task_connect(t);
+        ask_context(t);
+    }
+}

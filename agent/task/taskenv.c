@@ -1,0 +1,282 @@
+#include "taskenv.h"
+
+#include "fsx.h"
+#include "progress.h"
+#include "spool.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* What a task may see of the agent's environment; a name that ends in '_' stands for all that begin so.
+ * Everything else (tokens, proxies of the agent's owner) stays here. */
+static const char *const passed_on[] = {
+    "PATH",          "LANG",       "LC_",         "TZ",          "TMPDIR",       "LD_LIBRARY_PATH",
+    "PYTHONPATH",    "DET_CC",     "DET_CACHE_DIR", "DET_INCLUDE_DIR", "DET_BACKEND_DIR",
+    "DET_PYTHON_EXECUTABLE",       "DET_THREADS_PER_SLOT", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+    "LSAN_OPTIONS",  "OMP_",       "MKL_",        "OPENBLAS_",   "DNNL_",        "ONEDNN_",
+    "NCCL_",         "GLOO_",      "CUDA_HOME",   "CUDA_PATH",   "XLA_",
+};
+
+static bool is_passed_on(const char *name, size_t len)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(passed_on); i++) {
+        size_t n = strlen(passed_on[i]);
+        bool prefix = passed_on[i][n - 1] == '_';
+        if (strncmp(name, passed_on[i], n) == 0 && (prefix ? len > n : len == n))
+            return true;
+    }
+    return false;
+}
+
+static void set(json_t *env, const char *name, const char *value)
+{
+    json_set(env, name, json_string(value ? value : ""));
+}
+
+static void __attribute__((format(printf, 3, 4))) setf(json_t *env, const char *name, const char *fmt, ...)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    set(env, name, buf_str(&b));
+}
+
+static void set_missing(json_t *env, const char *name, const char *value)
+{
+    if (!json_object_get(env, name))
+        set(env, name, value);
+}
+
+static void add_own(json_t *env)
+{
+    for (char **e = environ; *e; e++) {
+        const char *eq = strchr(*e, '=');
+        if (!eq || !is_passed_on(*e, (size_t)(eq - *e)))
+            continue;
+        det_cleanup(freep) char *name = det_strndup(*e, (size_t)(eq - *e));
+        json_set(env, name, json_lossy(eq + 1, strlen(eq + 1)));
+    }
+    set_missing(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+}
+
+/* DET_MASTER and its parts. */
+static void add_master(json_t *env, const struct taskspec *s)
+{
+    const char *url = s->master, *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    const char *colon = strrchr(host, ':');
+    det_cleanup(freep) char *name = det_strndup(host, colon ? (size_t)(colon - host) : strlen(host));
+    bool tls = strncmp(url, "https", 5) == 0;
+    set(env, "DET_MASTER", url);
+    set(env, "DET_MASTER_ADDR", name);
+    set(env, "DET_MASTER_HOST", name);
+    set(env, "DET_MASTER_PORT", colon ? colon + 1 : tls ? "443" : "80");
+    set(env, "DET_USE_TLS", tls ? "true" : "false");
+    if (s->ca_file)
+        set(env, "DET_MASTER_CERT_FILE", s->ca_file);
+    if (s->cert_name)
+        set(env, "DET_MASTER_CERT_NAME", s->cert_name);
+}
+
+/* A task sees its own GPUs and no other. */
+static void add_devices(json_t *env, const struct taskspec *s)
+{
+    det_cleanup(buf_finish) struct buf ids = BUF_INIT, uuids = BUF_INIT;
+    for (size_t i = 0; i < s->task.slots_n; i++) {
+        const json_t *slot = taskspec_slot(s, i);
+        buf_addf(&ids, "%s%d", i ? "," : "", s->task.slots[i]);
+        if (slot && strcmp(json_str(slot, "type", "cpu"), "cuda") == 0)
+            buf_addf(&uuids, "%s%s", uuids.len ? "," : "", json_str(slot, "uuid", ""));
+    }
+    setf(env, "DET_SLOT_IDS", "[%s]", buf_str(&ids));
+    set(env, "CUDA_VISIBLE_DEVICES", buf_str(&uuids));
+    set(env, "NVIDIA_VISIBLE_DEVICES", uuids.len ? buf_str(&uuids) : "void");
+}
+
+static void add_host(json_t *env, const struct taskspec *s, const char *chief_addr)
+{
+    set(env, "DET_ALLOCATION_ID", s->alloc);
+    set(env, "DET_CONTAINER_ID", s->container);
+    set(env, "DET_RESOURCES_ID", s->container);
+    set(env, "DET_AGENT_ID", s->agent_id);
+    set(env, "DET_SESSION_TOKEN", s->task.token);
+    set(env, "DET_TASK_TYPE", s->task.kind);
+    set(env, "DET_TASK_ID", s->task.task_id);
+    setf(env, "DET_WORKDIR", "%s/work", s->dir);
+    setf(env, "DET_INFO_DIR", "%s/info", s->dir);
+    setf(env, "DET_RUN_DIR", "%s/run", s->dir);
+    setf(env, "PWD", "%s/work", s->dir);
+    set(env, "DET_CHIEF_IP", chief_addr);
+    set(env, "USER", s->user_name);
+    set(env, "LOGNAME", s->user_name);
+    set_missing(env, "HOME", s->home);
+    set_missing(env, "PYTHONUNBUFFERED", "1");
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", s->threads_per_slot);
+    set_missing(env, "DET_THREADS_PER_SLOT", threads);
+    set_missing(env, "OMP_NUM_THREADS", json_str(env, "DET_THREADS_PER_SLOT", threads));
+}
+
+/* The user's own list of devices, cgroup and the like must not undo what isolates tasks, so what the host
+ * says comes last. */
+json_t *taskenv_common(const struct taskspec *s, const char *chief_addr)
+{
+    json_t *env = json_object();
+    add_own(env);
+    json_object_update(env, (json_t *)s->task.env);
+    json_object_del(env, "DET_USER_TOKEN");
+    add_master(env, s);
+    add_devices(env, s);
+    add_host(env, s, chief_addr);
+    return env;
+}
+
+void taskenv_add_rank(json_t *env, const struct taskspec *s, int local)
+{
+    setf(env, "RANK", "%d", taskspec_first_rank(s) + local);
+    setf(env, "WORLD_SIZE", "%d", taskspec_world_size(s));
+    setf(env, "LOCAL_RANK", "%d", local);
+    setf(env, "LOCAL_WORLD_SIZE", "%d", taskspec_local_size(s));
+    setf(env, "LOCAL_SIZE", "%d", taskspec_local_size(s));
+    setf(env, "GROUP_RANK", "%d", s->task.node);
+    setf(env, "GROUP_WORLD_SIZE", "%d", s->task.nodes);
+    setf(env, "CROSS_RANK", "%d", s->task.node);
+    setf(env, "CROSS_SIZE", "%d", s->task.nodes);
+    set_missing(env, "C10D_PORT", "29400");
+}
+
+void taskenv_add_files(json_t *env, const struct taskspec *s, int local)
+{
+    setf(env, PROGRESS_ENV, "%s/run/progress.%d", s->dir, local);
+    setf(env, SPOOL_ENV, "%s/run/reports.%d", s->dir, local);
+}
+
+char **taskenv_vector(const json_t *env)
+{
+    char **v = det_zalloc((json_object_size(env) + 1) * sizeof *v);
+    const char *name;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach((json_t *)env, name, value)
+        v[n++] = det_asprintf("%s=%s", name, json_string_value(value) ? json_string_value(value) : "");
+    return v;
+}
+
+void taskenv_free(char **v)
+{
+    for (size_t i = 0; v && v[i]; i++)
+        free(v[i]);
+    free(v);
+}
+
+/* ---- info files ---- */
+
+/* A variable as the JSON it holds; null when absent or broken. */
+static json_t *parsed(const json_t *env, const char *name)
+{
+    const char *s = json_str(env, name, NULL);
+    json_t *j = s ? json_parse(s, strlen(s), NULL) : NULL;
+    return j ? j : json_null();
+}
+
+static json_t *or_null(const json_t *env, const char *name)
+{
+    const char *s = json_str(env, name, NULL);
+    return s ? json_string(s) : json_null();
+}
+
+static json_t *number(const json_t *env, const char *name)
+{
+    return json_integer(json_int(env, name, 0));
+}
+
+static json_t *cluster_json(const struct taskspec *s, const json_t *env)
+{
+    json_t *j = json_object();
+    json_set(j, "master_url", json_string(s->master));
+    json_set(j, "cluster_id", or_null(env, "DET_CLUSTER_ID"));
+    json_set(j, "agent_id", json_string(s->agent_id));
+    json_set(j, "slot_ids", parsed(env, "DET_SLOT_IDS"));
+    json_set(j, "task_id", json_string(s->task.task_id));
+    json_set(j, "allocation_id", json_string(s->alloc));
+    json_set(j, "session_token", json_string(s->task.token));
+    json_set(j, "task_type", json_string(s->task.kind));
+    json_set(j, "master_cert_name", or_null(env, "DET_MASTER_CERT_NAME"));
+    json_set(j, "master_cert_file", or_null(env, "DET_MASTER_CERT_FILE"));
+    json_set(j, "latest_checkpoint", or_null(env, "DET_LATEST_CHECKPOINT"));
+    return j;
+}
+
+static json_t *trial_json(const json_t *env)
+{
+    JSON_OWN config = parsed(env, "DET_EXPERIMENT_CONFIG");
+    json_t *j = json_object();
+    json_set(j, "trial_id", number(env, "DET_TRIAL_ID"));
+    json_set(j, "experiment_id", number(env, "DET_EXPERIMENT_ID"));
+    json_set(j, "trial_seed", number(env, "DET_TRIAL_SEED"));
+    json_set(j, "hparams", parsed(env, "DET_HPARAMS"));
+    json_set(j, "config", json_incref(config));
+    json_set(j, "steps_completed", number(env, "DET_STEPS_COMPLETED"));
+    json_set(j, "trial_run_id", number(env, "DET_TRIAL_RUN_ID"));
+    json_set(j, "debug", json_boolean(json_is_true(json_path(config, "debug"))));
+    json_set(j, "inter_node_network_interface", or_null(env, "DET_INTER_NODE_NETWORK_INTERFACE"));
+    return j;
+}
+
+static json_t *resources_json(const struct taskspec *s)
+{
+    json_t *uuids = json_array();
+    for (size_t i = 0; i < s->task.slots_n; i++) {
+        const json_t *slot = taskspec_slot(s, i);
+        if (slot && strcmp(json_str(slot, "type", "cpu"), "cuda") == 0)
+            json_array_append_new(uuids, json_string(json_str(slot, "uuid", "")));
+    }
+    json_t *j = json_object();
+    json_set(j, "gpu_uuids", uuids);
+    return j;
+}
+
+static json_t *rendezvous_json(const struct taskenv_nodes *n)
+{
+    json_t *j = json_object();
+    json_set(j, "container_addrs", json_deep_copy(n->addrs));
+    json_set(j, "container_rank", json_integer(n->rank));
+    json_set(j, "container_slot_counts", json_deep_copy(n->slots));
+    return j;
+}
+
+/* Not synced: these files die with the task. Takes j. */
+static int write_json(int dirfd, const char *name, json_t *j, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    json_write(&b, j);
+    json_decref(j);
+    det_cleanup(det_closep) int fd =
+        fsx_open_beneath(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600, err);
+    return fd < 0 ? fd : fsx_write_all(fd, b.p, b.len, err);
+}
+
+int taskenv_write_info(const struct taskspec *s, const json_t *env, const struct taskenv_nodes *n,
+                       struct det_err *err)
+{
+    int rc = taskspec_user_enter(s, err);
+    if (rc < 0)
+        return rc;
+    det_cleanup(det_closep) int fd = fsx_open_beneath(s->dirfd, "info", O_RDONLY | O_DIRECTORY, 0, err);
+    rc = fd < 0 ? fd : write_json(fd, "cluster.json", cluster_json(s, env), err);
+    if (rc == 0 && strcmp(s->task.kind, "TRIAL") == 0)
+        rc = write_json(fd, "trial.json", trial_json(env), err);
+    if (rc == 0)
+        rc = write_json(fd, "resources.json", resources_json(s), err);
+    if (rc == 0)
+        rc = write_json(fd, "rendezvous.json", rendezvous_json(n), err);
+    taskspec_user_leave(s);
+    return rc < 0 ? det_wrap(err, rc, "info files") : 0;
+}

@@ -1,0 +1,166 @@
+#include "taskspec.h"
+
+#include "fsx.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SPEC_BYTES_MAX ((size_t)64 << 20)
+
+static int read_spec(struct taskspec *s, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    int rc = fsx_read_file(s->dirfd, "spec.json", SPEC_BYTES_MAX, &b, err);
+    if (rc < 0)
+        return rc;
+    s->json = json_parse(buf_str(&b), b.len, err);
+    if (!s->json)
+        return det_wrap(err, DET_ECORRUPT, "%s/spec.json", s->dir);
+    const json_t *agent = json_obj(s->json, "agent");
+    s->alloc = json_str(s->json, "alloc", NULL);
+    s->container = json_str(s->json, "container", NULL);
+    s->agent_id = json_str(agent, "id", "");
+    s->addr = json_str(agent, "addr", "127.0.0.1");
+    s->master = json_str(agent, "master", NULL);
+    s->ca_file = json_str(agent, "ca_file", NULL);
+    s->cert_name = json_str(agent, "cert_name", NULL);
+    s->task_user = json_str(agent, "task_user", "");
+    s->threads_per_slot = (int)json_int(agent, "threads_per_slot", 1);
+    s->slots = json_arr(agent, "slots");
+    if (!link_id_is_valid(s->alloc) || !link_id_is_valid(s->container) || !s->master)
+        return det_fail(err, DET_ECORRUPT, "%s/spec.json: alloc, container or master is missing", s->dir);
+    return link_spec_decode(json_object_get(s->json, "task"), &s->task, err);
+}
+
+static void set_groups(struct taskspec *s)
+{
+    s->groups_n = 64;
+    s->groups = det_reallocarray(NULL, (size_t)s->groups_n, sizeof *s->groups);
+    if (getgrouplist(s->user_name, s->gid, s->groups, &s->groups_n) < 0) {
+        s->groups[0] = s->gid;
+        s->groups_n = 1;
+    }
+}
+
+static void set_home(struct taskspec *s, const struct passwd *pw)
+{
+    struct stat st;
+    bool usable = pw && pw->pw_dir && stat(pw->pw_dir, &st) == 0 && S_ISDIR(st.st_mode) &&
+                  st.st_uid == s->uid;
+    s->home = usable ? det_strdup(pw->pw_dir) : det_asprintf("%s/work", s->dir);
+}
+
+/* The submitting user's agent user, else the agent's task_user; never root by request of the master. */
+static int choose_user(struct taskspec *s, struct det_err *err)
+{
+    const struct passwd *pw = NULL;
+    s->uid = geteuid();
+    s->gid = getegid();
+    if (s->uid == 0 && s->task.has_user && s->task.uid > 0) {
+        s->uid = (uid_t)s->task.uid;
+        s->gid = (gid_t)s->task.gid;
+    } else if (s->uid == 0 && s->task_user[0]) {
+        errno = 0;
+        pw = getpwnam(s->task_user);
+        if (!pw)
+            return det_fail(err, DET_ENOENT, "the agent's task user '%s' does not exist: make it with "
+                            "useradd --system %s, or start the agent with another --task-user",
+                            s->task_user, s->task_user);
+        s->uid = pw->pw_uid;
+        s->gid = pw->pw_gid;
+    }
+    s->switch_user = geteuid() == 0 && s->uid != 0;
+    pw = getpwuid(s->uid);
+    s->user_name = det_strdup(pw ? pw->pw_name : s->task.has_user ? s->task.user_name : "det");
+    set_home(s, pw);
+    if (s->switch_user)
+        set_groups(s);
+    return 0;
+}
+
+int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err)
+{
+    char real[PATH_MAX];
+    *ret = (struct taskspec){.dirfd = -1};
+    if (!realpath(dir, real))
+        return det_fail(err, DET_ENOENT, "%s: %s", dir, strerror(errno));
+    ret->dir = det_strdup(real);
+    ret->dirfd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (ret->dirfd < 0)
+        return det_fail(err, DET_EIO, "open %s: %s", real, strerror(errno));
+    int rc = read_spec(ret, err);
+    return rc < 0 ? rc : choose_user(ret, err);
+}
+
+void taskspec_finish(struct taskspec *s)
+{
+    link_spec_finish(&s->task);
+    json_decref(s->json);
+    free(s->dir);
+    free(s->user_name);
+    free(s->home);
+    free(s->groups);
+    det_closep(&s->dirfd);
+    *s = (struct taskspec){.dirfd = -1};
+}
+
+static int ranks_of(int slots)
+{
+    return slots > 0 ? slots : 1;
+}
+
+int taskspec_world_size(const struct taskspec *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->task.nodes; i++)
+        n += ranks_of(s->task.slot_counts[i]);
+    return n;
+}
+
+int taskspec_first_rank(const struct taskspec *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->task.node; i++)
+        n += ranks_of(s->task.slot_counts[i]);
+    return n;
+}
+
+int taskspec_local_size(const struct taskspec *s)
+{
+    return ranks_of((int)s->task.slots_n);
+}
+
+const json_t *taskspec_slot(const struct taskspec *s, size_t i)
+{
+    for (size_t k = 0; i < s->task.slots_n && k < json_array_size(s->slots); k++)
+        if (json_int(json_array_get(s->slots, k), "id", -1) == s->task.slots[i])
+            return json_array_get(s->slots, k);
+    return NULL;
+}
+
+int taskspec_user_enter(const struct taskspec *s, struct det_err *err)
+{
+    if (!s->switch_user)
+        return 0;
+    if (setgroups((size_t)s->groups_n, s->groups) < 0 || setegid(s->gid) < 0 || seteuid(s->uid) < 0) {
+        int e = errno;
+        taskspec_user_leave(s);
+        return det_fail(err, DET_EPERM, "become user %s: %s", s->user_name, strerror(e));
+    }
+    return 0;
+}
+
+void taskspec_user_leave(const struct taskspec *s)
+{
+    if (!s->switch_user)
+        return;
+    if (seteuid(0) < 0 || setegid(0) < 0 || setgroups(0, NULL) < 0)
+        abort(); /* a root that cannot come back must do nothing more */
+}
