@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""det-agent and det-task with real processes, under a stand-in for the master."""
+import json
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import alive, processes_with, wait_until  # noqa: E402
+from fakemaster import Agent, FakeMaster, context  # noqa: E402
+
+# Hides in every way: new session, double fork, no environment, holds standard output, ignores SIGTERM.
+HIDER = r"""
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def hide(n):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            if n == 0:
+                os.execve("/bin/sleep", ["hider", "1000"], {})
+            time.sleep(1000)
+        os._exit(0)
+for i in range(3):
+    hide(i)
+print("hidden", flush=True)
+time.sleep(1000)
+"""
+
+
+def left(container):
+    return processes_with(f"DET_CONTAINER_ID={container}") + [
+        int(p) for p in os.listdir("/proc") if p.isdigit() and cmdline(p).startswith(b"hider\0")]
+
+
+def cmdline(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def task_pid(alloc):
+    for p in os.listdir("/proc"):
+        if p.isdigit():
+            c = cmdline(p)
+            if c.startswith(b"det-task\0") and c.rstrip(b"\0").endswith(b"/" + alloc.encode()):
+                return int(p)
+    return 0
+
+
+def gone(container):
+    wait_until(lambda: not left(container), 5, "an empty process tree")
+
+
+def dropped(a, alloc):
+    wait_until(lambda: not os.path.exists(a.path("work", "tasks", alloc)), 10, "the task's directory to go")
+
+
+def test_command(m, a):
+    files = {"train.sh": 'echo "hello $RANK $DET_TRIAL_ID"; echo "[rank=3] WARNING: odd" >&2; printf "a\\rb"; env | grep -c DET_USER_TOKEN; exit 3\n'}
+    c = m.start("1.cmd.1", "sh train.sh", files, env={"DET_TRIAL_ID": "77"})
+    e = m.wait_exit("1.cmd.1")
+    assert e["reason"] == "exited" and e["code"] == 3 and "exited with code 3" in e["text"], e
+    assert m.wait_log("hello  77")["stdtype"] == "stdout"
+    odd = m.wait_log("odd")
+    assert odd["rank_id"] == 3 and odd["level"] == "LOG_LEVEL_WARNING" and odd["log"] == "odd\n" and odd["stdtype"] == "stderr", odd
+    assert [x["log"] for x in m.logs if x["log"] in ("a\n", "b0\n")] == ["a\n", "b0\n"], m.logs
+    assert all(x["task_id"] == "1.cmd" and x["allocation_id"] == "1.cmd.1" and x["container_id"] == c and x["agent_id"] == "a1" for x in m.logs)
+    assert any("/rendezvous" in r[1] and r[3].get("Grpc-Metadata-x-allocation-token") == "Bearer alloc-token" for r in m.requests)
+    gone(c)
+    dropped(a, "1.cmd.1")
+
+
+def test_start_is_quick(m, a):
+    times = []
+    for i in range(5):
+        alloc = f"1.quick{i}.1"
+        c = m.start(alloc, ["/bin/sh", "-c", "read x y < /proc/uptime; echo up $x"])
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        m.wait_exit(alloc)
+        line = m.wait(lambda: next((x for x in m.logs if x["container_id"] == c and x["log"].startswith("up ")), None), "its line")
+        times.append(float(line["log"].split()[1]) - began)
+    print("start order to first line, ms:", [round(t * 1000) for t in times])
+    assert sorted(times)[2] < 0.25, times
+
+
+def test_ranks_and_first_failure(m, a):
+    harness = a.path("det-harness")
+    with open(harness, "w") as f:
+        f.write('#!/bin/sh\necho "$1 $RANK $WORLD_SIZE $LOCAL_RANK $DET_SLOT_IDS $DET_CHIEF_IP"\n[ $RANK = 1 ] && exit 7\nexec sleep 1000\n')
+    os.chmod(harness, 0o755)
+    c = m.start("1.ranks.1", "model_def:T", {"model_def.c": ""}, slots=(0, 1))
+    e = m.wait_exit("1.ranks.1")
+    assert e == {"reason": "exited", "code": 7, "signal": 0, "rank": 1, "text": "rank 1 exited with code 7"}, e
+    m.wait_log("model_def:T 0 2 0 [0,1] 127.0.0.1")
+    assert m.wait_log("model_def:T 1 2 1")["rank_id"] == 1
+    gone(c)
+
+
+def test_signal_death(m, a):
+    m.start("1.sig.1", ["sh", "-c", "kill -SEGV $$"])
+    e = m.wait_exit("1.sig.1")
+    assert e["signal"] == 11 and e["reason"] == "exited" and "signal 11" in e["text"], e
+
+
+def test_kill_whole_tree(m, a):
+    c = m.start("1.kill.1", ["python3", "hide.py"], {"hide.py": HIDER})
+    m.wait_log("hidden")
+    wait_until(lambda: len(left(c)) >= 4, 10, "the hiders")
+    m.kill("1.kill.1")
+    e = m.wait_exit("1.kill.1")
+    took = m.times[("exit", "1.kill.1", None)] - m.times[("kill", "1.kill.1", None)]
+    assert e["reason"] == "killed" and not left(c), (e, left(c))
+    print("kill to exit, ms:", round(took * 1000))
+    assert took < (1 if not os.environ.get("DET_SANITIZED") else 4), took
+    dropped(a, "1.kill.1")
+
+
+def test_leftovers_end_with_the_command(m, a):
+    c = m.start("1.left.1", ["sh", "-c", "setsid sleep 1000 & echo started"])
+    e = m.wait_exit("1.left.1")
+    assert e["reason"] == "exited" and e["code"] == 0, e
+    assert not left(c)
+
+
+def test_agent_killed_and_back(m, a):
+    c = m.start("1.adopt.1", ["sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 5"])
+    m.wait_log("one")
+    hellos = sum(e["type"] == "hello" for e in m.events)
+    a.kill(signal.SIGKILL)
+    assert len(processes_with(f"DET_CONTAINER_ID={c}")) >= 1
+    a.run()
+    m.wait_connected(hellos + 1)
+    hello = [e for e in m.events if e["type"] == "hello"][-1]
+    assert [t["alloc"] for t in hello["tasks"]] == ["1.adopt.1"] and hello["tasks"][0]["state"] == "running", hello
+    open(a.path("work", "tasks", "1.adopt.1", "work", "go"), "w").close()
+    e = m.wait_exit("1.adopt.1")
+    assert e["code"] == 5, e
+    m.wait_log("two")
+    dropped(a, "1.adopt.1")
+
+
+def test_ends_while_the_agent_is_away(m, a):
+    m.start("1.away.1", ["sh", "-c", "echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye; exit 6"])
+    m.wait_log("up")
+    a.kill(signal.SIGTERM)
+    open(a.path("work", "tasks", "1.away.1", "work", "go"), "w").close()
+    wait_until(lambda: not task_pid("1.away.1"), 10, "det-task to end")
+    m.wait_log("bye")
+    a.run()
+    assert m.wait_exit("1.away.1")["code"] == 6
+
+
+def test_det_task_killed(m, a):
+    c = m.start("1.lost.1", ["python3", "hide.py"], {"hide.py": HIDER.replace('{}', 'dict(os.environ)')})
+    m.wait_log("hidden")
+    os.kill(task_pid("1.lost.1"), signal.SIGKILL)
+    e = m.wait_exit("1.lost.1")
+    assert e["reason"] == "lost" and not left(c), (e, left(c))
+    dropped(a, "1.lost.1")
+
+
+def test_master_away(m, a):
+    m.start("1.out.1", ["sh", "-c", "echo first; while [ ! -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; exit 4"])
+    m.wait_log("first")
+    m.refuse = True
+    with m.lock:
+        m.stream_id += 1
+        m.lock.notify_all()
+    open(a.path("work", "tasks", "1.out.1", "work", "go"), "w").close()
+    wait_until(lambda: os.path.exists(a.path("work", "tasks", "1.out.1", "state.json")), 30, "the exit on disk")
+    m.refuse = False
+    assert m.wait_exit("1.out.1")["code"] == 4
+    m.wait_log("line 2999")
+    got = [x["log"] for x in m.logs if x["allocation_id"] == "1.out.1" and x["log"].startswith("line ")]
+    assert got == [f"line {i}\n" for i in range(3000)], got[:5]
+
+
+def test_stall(m, a):
+    sign = ('import os, struct, time\nf = open(os.environ["DET_PROGRESS_FILE"], "r+b")\n'
+            'f.write(struct.pack("<QQqI", 0x31474f5250544544, 4, time.monotonic_ns() // 10**6, 1)); f.flush()\ntime.sleep(1000)\n')
+    m.start("1.stall.1", ["python3", "-c", sign], stall_timeout_ms=400)
+    e = m.wait_exit("1.stall.1")
+    assert e["reason"] == "stalled" and "last batch 4" in e["text"], e
+    m.wait_log("last batch 4")
+    m.start("1.nostall.1", ["sh", "-c", "sleep 1.2"], stall_timeout_ms=300)
+    assert m.wait_exit("1.nostall.1")["reason"] == "exited"
+
+
+def test_hook(m, a):
+    m.start("1.hook.1", ["sh", "-c", "echo got $FROM_HOOK"], {"startup-hook.sh": "export FROM_HOOK='a b'\n"})
+    assert m.wait_exit("1.hook.1")["code"] == 0
+    m.wait_log("got a b")
+    m.start("1.badhook.1", ["sh", "-c", "echo never"], {"startup-hook.sh": "false\n"})
+    e = m.wait_exit("1.badhook.1")
+    assert e["code"] == 1 and "startup-hook.sh" in e["text"], e
+    assert "never" not in m.text()
+
+
+def test_fetched_context_and_info(m, a):
+    m.contexts["1.fetch"] = context({"sub/x.txt": "from afar\n"})
+    m.start("1.fetch.1", "cat sub/x.txt; cat $DET_INFO_DIR/cluster.json; echo; cat $DET_INFO_DIR/trial.json $DET_INFO_DIR/rendezvous.json $DET_INFO_DIR/resources.json",
+            context=None, env={"DET_HPARAMS": '{"lr": 0.5}'})
+    assert m.wait_exit("1.fetch.1")["code"] == 0
+    m.wait_log("from afar")
+    info = json.loads(m.wait_log("master_url")["log"])
+    assert info["allocation_id"] == "1.fetch.1" and info["slot_ids"] == [0] and info["session_token"] == "alloc-token", info
+    assert '"lr":0.5' in m.text() and '"container_addrs":["127.0.0.1"]' in m.text(), m.text()
+
+
+def test_bad_starts(m, a):
+    m.start("1.nocmd.1", ["no-such-program"])
+    e = m.wait_exit("1.nocmd.1")
+    assert e["code"] == 127 and "no-such-program" in e["text"], e
+    m.start("1.noslot.1", "true", slots=(9,))
+    e = m.wait_exit("1.noslot.1")
+    assert e["reason"] == "start_failed" and "slot 9" in e["text"], e
+    m.start("1.badctx.1", "true", context="%%%")
+    assert m.wait_exit("1.badctx.1")["reason"] == "start_failed"
+    m.order(order="start", alloc="1.badspec.1", container="c-1", task={"slots": 1})
+    e = m.wait_exit("1.badspec.1")
+    assert e["reason"] == "start_failed" and "task_id" in e["text"], e
+    m.order(order="signal", alloc="1.never.1", signal="KILL")
+    assert m.wait_exit("1.never.1")["reason"] == "lost"
+
+
+def test_reports_left(m, a):
+    code = ("import os, struct\np = b''.join(x.encode() + b'\\0' for x in ('1.1', 'POST', '/api/v1/trials/1/progress', '{\"x\":1}'))\n"
+            "T = [0]*256\nfor i in range(256):\n c = i\n for _ in range(8): c = (c >> 1) ^ (0x82F63B78 if c & 1 else 0)\n T[i] = c\n"
+            "c = 0xffffffff\nfor b in p: c = T[(c ^ b) & 255] ^ (c >> 8)\n"
+            "f = open(os.environ['DET_REPORT_SPOOL'], 'wb'); f.write(b'DETSPOL1' + struct.pack('<Q', 16) + struct.pack('<II', len(p), c ^ 0xffffffff) + p); f.close(); os._exit(9)\n")
+    m.start("1.rep.1", ["python3", "-c", code])
+    assert m.wait_exit("1.rep.1")["code"] == 9
+    r = next(r for r in m.requests if r[1] == "/api/v1/trials/1/progress")
+    assert r[2] == {"x": 1} and r[3]["Det-Seq"] == "1.1", r
+
+
+def main():
+    names = sys.argv[1:] or [n[5:] for n in sorted(globals()) if n.startswith("test_")]
+    failed = []
+    for name in names:
+        m = FakeMaster()
+        a = None
+        try:
+            a = Agent(m)
+            a.env["DET_HARNESS"] = a.path("det-harness")
+            a.kill()
+            a.run()
+            m.wait_connected()
+            begun = time.monotonic()
+            globals()["test_" + name](m, a)
+            print(f"ok   {name} {time.monotonic() - begun:.2f} s", flush=True)
+        except BaseException as e:  # noqa: BLE001
+            print(f"FAIL {name}: {type(e).__name__} {e}", flush=True)
+            failed.append(name)
+            if isinstance(e, KeyboardInterrupt):
+                raise
+        finally:
+            if a:
+                a.close(show=name in failed)
+            m.stop()
+    assert alive(os.getpid())
+    sys.exit(1 if failed else 0)
+
+
+main()
