@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """start: `det e create` to the first training batch on an idle cluster, warm and cold compile cache.
 
-The peer, where Slurm is installed: srun and sbatch of the same binary (det-harness --version), submit to running
-(tools: a slurm_up.sh named by SLURM_UP). Medians of five, ours and the peer's in turn.
+usage: bench/run start [--peer]
+--peer compares with Slurm in the same run: srun and sbatch of the same binary with the same trial
+(det-harness run model_def:DigitsTrial, a compile cache of its own), from the command to the first training
+batch. It installs Slurm's packages (bench/packages.slurm), starts a private Slurm on loopback (bench/lib_slurm.sh)
+and ends it. Medians of DET_BENCH_ROUNDS (5), ours and the peer's in turn; each round on standard error.
 """
 import json
 import os
@@ -10,26 +13,19 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "lib"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "lib"))
 from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
 
 ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", "5"))
-UP = os.environ.get("SLURM_UP")
-
-
-def emit(figure, value, peer=None, peer_value=None):
-    ratio = None if peer_value is None else round(peer_value / value, 3)
-    print(json.dumps({"bench": "start", "figure": figure, "value": round(value, 1), "unit": "ms", "peer": peer, "peer_value": peer_value, "ratio": ratio}), flush=True)
-
-
-# Digits with one line added: the first batch leaves the moment (CLOCK_REALTIME, ns) in a file.
-def context(c):
-    d = c.path("context")
-    shutil.copytree(os.path.join(TOP, "examples/digits"), d)
-    src = open(d + "/model_def.c").read()
-    mark = '''
+CONFIG = {"name": "start", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0, "records_per_epoch": 1438,
+          "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
+          "searcher": {"name": "single", "metric": "accuracy", "max_length": {"batches": 10}}}
+# The first batch leaves the moment (CLOCK_REALTIME, ns) in a file.
+MARK = '''
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,77 +45,138 @@ static void bench_mark(void)
     close(fd);
 }
 '''
-    at = src.index("static int train_batch") if "static int train_batch" in src else src.index("train_batch(")
-    at = src.rindex("\n", 0, at) + 1
+
+
+def make_context(where):
+    """examples/digits with the mark added, and its configuration; returns the directory."""
+    shutil.copytree(os.path.join(TOP, "examples", "digits"), where)
+    path = os.path.join(where, "model_def.c")
+    with open(path) as f:
+        src = f.read()
+    at = src.index("static void train_batch(")
     brace = src.index("{", at) + 1
-    open(d + "/model_def.c", "w").write(src[:at] + mark + src[at:brace] + "\n    bench_mark();" + src[brace:])
-    return d
+    with open(path, "w") as f:
+        f.write(src[:at] + MARK + src[at:brace] + "\n    bench_mark();" + src[brace:])
+    with open(os.path.join(where, "local.yaml"), "w") as f:
+        json.dump(CONFIG, f)
+    return where
 
 
-def once(c, ctx, cold):
-    out = c.path("first")
-    if os.path.exists(out):
-        os.unlink(out)
-    if cold:
-        shutil.rmtree(c.path("cache"), ignore_errors=True)
-        os.makedirs(c.path("cache"), mode=0o777)
-        os.chmod(c.path("cache"), 0o777)
-    conf = c.path("start.yaml")
-    with open(conf, "w") as f:
-        json.dump({"name": "start", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0,
-                   "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
-                   "environment": {"environment_variables": ["BENCH_FILE=" + out]},
-                   "searcher": {"name": "single", "metric": "accuracy", "max_length": {"batches": 10}}}, f)
+def remove(path):
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+def empty_cache(path):
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    os.chmod(path, 0o777)
+
+
+def first_batch_ms(start, out):
+    """Milliseconds from start() to the mark in out."""
+    remove(out)
     t0 = time.time_ns()
-    r = c.det("experiment", "create", conf, ctx)
+    result = start()
     wait_until(lambda: os.path.exists(out) and open(out).read(), 60, "the first batch")
-    ms = (int(open(out).read()) - t0) / 1e6
-    exp = int("".join(ch for ch in r.stdout.split("experiment", 1)[1].split()[0] if ch.isdigit()))
-    c.wait(exp)
+    return (int(open(out).read()) - t0) / 1e6, result
+
+
+def ours(c, context, cold):
+    out, conf = c.path("first"), c.path("start.yaml")
+    if cold:
+        empty_cache(c.path("cache"))
+    with open(conf, "w") as f:
+        json.dump({**CONFIG, "environment": {"environment_variables": ["BENCH_FILE=" + out]}}, f)
+    ms, r = first_batch_ms(lambda: c.det("experiment", "create", conf, context), out)
+    c.wait(int("".join(ch for ch in r.stdout.split("experiment", 1)[1].split()[0] if ch.isdigit())))
     wait_until(c.slots_free, 30, "free slots")
     return ms
 
 
-def slurm_once(how):
-    out = f"/tmp/bench-slurm-{os.getpid()}"
-    script = f"#!/bin/sh\ndate +%s%N >{out}; {BIN}/det-harness --version >/dev/null\n"
-    path = out + ".sh"
-    with open(path, "w") as f:
-        f.write(script)
-    os.chmod(path, 0o755)
-    if os.path.exists(out):
-        os.unlink(out)
-    t0 = time.time_ns()
-    subprocess.run([how, path] if how == "srun" else [how, "-o", "/dev/null", path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_until(lambda: os.path.exists(out) and open(out).read().strip(), 60, how)
-    ms = (int(open(out).read()) - t0) / 1e6
-    os.unlink(out)
-    os.unlink(path)
-    return ms
+class Slurm:
+    """A private Slurm that runs the trial of a context directory by det-harness."""
+
+    def __init__(self, context):
+        subprocess.run(["bash", "-c", '. "$0/../deploy/packages.sh"; install_packages "$0/packages.slurm"', HERE],
+                       check=True, stdout=sys.stderr)
+        self.dir, self.context = tempfile.mkdtemp(prefix="det-bench-slurm-"), context
+        self.env = dict(os.environ, SLURM_CONF=os.path.join(self.dir, "slurm.conf"), BENCH_FILE=os.path.join(self.dir, "first"),
+                        DET_CACHE_DIR=os.path.join(self.dir, "cache"))
+        self.script = os.path.join(self.dir, "job.sh")
+        with open(self.script, "w") as f:
+            f.write(f"#!/bin/sh\nexec {BIN}/det-harness run model_def:DigitsTrial --quiet --config local.yaml --checkpoint-dir {self.dir}/checkpoints\n")
+        os.chmod(self.script, 0o755)
+
+    def __enter__(self):
+        try:
+            self.service("up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.service("down")
+
+    def service(self, verb):
+        subprocess.run(["bash", os.path.join(HERE, "lib_slurm.sh"), verb, self.dir], check=True, stdout=sys.stderr)
+
+    def idle(self):
+        return not subprocess.run(["squeue", "-h"], check=True, text=True, capture_output=True, env=self.env).stdout
+
+    def once(self, how, cold):
+        if cold:
+            empty_cache(self.env["DET_CACHE_DIR"])
+        argv = ["srun", self.script] if how == "srun" else ["sbatch", "-o", os.path.join(self.dir, "job.log"), self.script]
+        ms, _ = first_batch_ms(lambda: subprocess.run(argv, check=True, env=self.env, cwd=self.context, text=True, capture_output=True),
+                               self.env["BENCH_FILE"])
+        wait_until(self.idle, 30, "an idle Slurm")
+        return ms
+
+
+def measure(rounds, ours_once, slurm):
+    """{(who, cold): [ms]} of `rounds` rounds, all in turn, after one of each that does not count."""
+    peers = ["srun", "sbatch"] if slurm else []
+    found = {(who, cold): [] for who in ["ours", *peers] for cold in (False, True)}
+    ours_once(True)
+    for how in peers:
+        slurm.once(how, True)
+    for n in range(rounds):
+        for cold in (False, True):
+            found["ours", cold].append(ours_once(cold))
+            for how in peers:
+                found[how, cold].append(slurm.once(how, cold))
+        print(f"round {n + 1}: " + ", ".join(f"{who}{' cold' if cold else ''} {v[-1]:.0f}" for (who, cold), v in found.items()) + " ms", file=sys.stderr)
+    return found
+
+
+def emit(figure, value, peer, peer_value):
+    print(json.dumps({"bench": "start", "figure": figure, "value": round(value, 1), "unit": "ms", "peer": peer,
+                      "peer_value": None if peer_value is None else round(peer_value, 1),
+                      "ratio": None if peer_value is None else round(peer_value / value, 3)}), flush=True)
+
+
+def show(found):
+    med = {k: statistics.median(v) for k, v in found.items()}
+    for cold, figure in ((False, "submit_to_first_batch"), (True, "submit_to_first_batch_cold")):
+        peers = [how for how in ("srun", "sbatch") if (how, cold) in med]
+        for how in peers or [None]:
+            emit(figure, med["ours", cold], how and "Slurm " + how, med.get((how, cold)))
 
 
 def main():
-    slurm = UP and shutil.which("slurmctld")
-    if slurm:
-        subprocess.run(["bash", UP, "up", "1", "2"], check=True, stdout=sys.stderr)
-        os.environ["SLURM_CONF"] = os.path.join(os.environ.get("D", "/tmp/det-peers/slurm"), "slurm.conf")
-    warm, cold, srun, sbatch = [], [], [], []
-    try:
-        with Cluster(agents=1, slots=2) as c:
-            ctx = context(c)
-            once(c, ctx, True)
-            for _ in range(ROUNDS):
-                warm.append(once(c, ctx, False))
-                cold.append(once(c, ctx, True))
-                if slurm:
-                    srun.append(slurm_once("srun"))
-                    sbatch.append(slurm_once("sbatch"))
-    finally:
-        if slurm:
-            subprocess.run(["bash", UP, "down"], stdout=sys.stderr)
-    med = statistics.median
-    emit("submit_to_first_batch", med(warm), *(("slurm srun", round(med(srun), 1)) if srun else ()))
-    emit("submit_to_first_batch_cold", med(cold), *(("slurm sbatch", round(med(sbatch), 1)) if sbatch else ()))
+    with Cluster(agents=1, slots=2) as c:
+        context = make_context(c.path("context"))
+
+        def once(cold):
+            return ours(c, context, cold)
+        if "--peer" in sys.argv[1:]:
+            with Slurm(context) as slurm:
+                show(measure(ROUNDS, once, slurm))
+        else:
+            show(measure(ROUNDS, once, None))
 
 
-main()
+if __name__ == "__main__":
+    main()
