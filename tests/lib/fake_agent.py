@@ -40,6 +40,8 @@ class FakeAgent:
         try:
             for line in self.stream:
                 order = json.loads(line)
+                if order["order"] == "start":
+                    self.tasks[order["alloc"]] = order["container"]
                 if order["order"] != "heartbeat":
                     self.orders.put(order)
         except (OSError, ValueError, http.client.HTTPException, AttributeError):
@@ -56,7 +58,7 @@ class FakeAgent:
             self.event(type="state", alloc=order["alloc"], container=order["container"], state=state)
 
     def exit(self, order, reason="exited", code=0):
-        self.event(type="exit", alloc=order["alloc"], container=order["container"],
+        self.event(type="exit", alloc=order["alloc"], container=self.tasks[order["alloc"]],
                    exit={"reason": reason, "code": code, "signal": 0, "rank": 0 if code else -1, "text": ""})
 
     def close(self):
