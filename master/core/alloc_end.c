@@ -131,10 +131,8 @@ static void judge(struct alloc *a, const struct container *k, const struct core_
     bool after_end = k->daemon && a->kill == KILL_DAEMONS;
     if (clean || after_end || a->was_ours)
         return;
-    if (a->acked && (e->reason == CORE_EXITED || e->reason == CORE_STALLED)) {
-        a->unclean = true;
-        return;
-    }
+    if (a->acked && (e->reason == CORE_EXITED || e->reason == CORE_STALLED))
+        return; /* it was done with what counts */
     a->unclean = true;
     set_failure(a, e);
 }

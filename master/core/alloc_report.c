@@ -2,7 +2,6 @@
 #include "alloc.h"
 
 #include "effects.h"
-#include "trial.h"
 #include <string.h>
 
 void alloc_on_state(struct core *c, struct container *k, enum core_task_state state)
@@ -15,8 +14,9 @@ void alloc_on_state(struct core *c, struct container *k, enum core_task_state st
     if (a->state < k->state)
         alloc_goto(c, a, k->state);
     alloc_mark(c, a);
-    if (k->state == ALLOC_RUNNING && a->trial)
-        trial_on_running(c, a->trial);
+    if (k->state == ALLOC_RUNNING)
+        fx_log(c, a, FX_INFO, "Run %lld runs on agent %s, container %s.", (long long)a->run_id,
+               k->agent_id, k->id);
     if (k->state == ALLOC_RUNNING && a->kind == KIND_GC)
         alloc_on_ready(c, a);
 }

@@ -117,7 +117,7 @@ struct trial {
     bool has_op, op_complete, op_redo, closed;
     int64_t op_length;
     int exit_reason;             /* enum search_exit, -1: none */
-    int transients;              /* losses in a row without a running state between */
+    int transients;              /* losses in a row without a checkpoint between */
     struct alloc *alloc;
     bool dirty, is_new;
 };

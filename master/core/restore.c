@@ -97,7 +97,9 @@ int core_restore_search_snapshot(struct core *c, const struct row_search_snapsho
                                  struct det_err *err)
 {
     struct exp *e = exp_find(c, r->experiment_id);
-    if (!e || !e->search || e->search_seq > 0)
+    if (e && !e->search)
+        return 0;
+    if (!e || e->search_seq > 0)
         return det_fail(err, DET_ECORRUPT,
                         "a searcher snapshot of experiment %lld, which has no use for it",
                         (long long)r->experiment_id);

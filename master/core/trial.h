@@ -36,7 +36,6 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
                           struct det_err *err);
 void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason);
 void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int64_t steps);
-void trial_on_running(struct core *c, struct trial *t);
 void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a);
 bool trial_op_done(const struct trial *t); /* nothing to do now */
 

@@ -62,10 +62,6 @@ void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int6
     free(t->latest);
     t->latest = copy;
     t->latest_steps = steps;
-}
-
-void trial_on_running(struct core *c, struct trial *t)
-{
     if (t->transients == 0)
         return;
     t->transients = 0;
@@ -110,7 +106,7 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
 {
     bool transient = a->failure.is_set && a->failure.transient;
     bool error = a->failure.is_set && !transient;
-    bool in_order = !a->unclean && !a->was_ours;
+    bool in_order = !a->unclean && (!a->was_ours || a->acked);
     t->alloc = NULL;
     if (a->unconfirmed)
         fence(c, t);

@@ -124,6 +124,15 @@ static int never_fits(const struct pool *p, int64_t slots, struct det_err *err)
         (long long)slots, p->name, total, p->agents.n, p->agents.n == 1 ? "" : "s", largest, why);
 }
 
+/* After a restart the slots of agents are known only when they have said hello. */
+static bool inventory_is_partial(const struct core *c)
+{
+    for (size_t i = 0; i < c->agents.n; i++)
+        if (c->agents.v[i]->state == AGENT_LOST && !c->agents.v[i]->registered_us)
+            return true;
+    return false;
+}
+
 int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
               struct det_err *err)
 {
@@ -138,7 +147,7 @@ int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_e
     if (slots == 0 || fit_ever(c, p, slots))
         return 0;
     *ret_exceeded = true;
-    if (p->agents.n == 0 || !c->o.launch_error)
+    if (p->agents.n == 0 || !c->o.launch_error || inventory_is_partial(c))
         return 0;
     return never_fits(p, slots, err);
 }

@@ -231,8 +231,8 @@ static bool is_quiet(const struct sim *m)
     size_t n = core_jobs(m->core, NULL, &ids);
     free(ids);
     struct core_agent_view v;
-    for (size_t i = 0; core_agent_at(m->core, i, &v); i++)
-        if (!v.connected || v.slots_free != v.slots)
+    for (int i = 0; i < m->hosts_n; i++)
+        if (!core_agent_get(m->core, m->hosts[i].id, &v) || !v.connected || v.slots_free != v.slots)
             return false;
     return n == 0 && !core_alloc_at(m->core, 0, &a) && imap_size(m->tasks) == 0;
 }

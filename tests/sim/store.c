@@ -273,6 +273,11 @@ static void restore_exp(struct sim *m, struct core *c, const struct stored_exp *
         sim_fail(m, "rebuild: %s", err.text);
 }
 
+static bool is_live(const struct stored_exp *e)
+{
+    return !exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETING;
+}
+
 struct core *store_rebuild(struct sim *m, const struct core_options *o)
 {
     struct det_err err = {0};
@@ -283,10 +288,10 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o)
     for (size_t i = 0; rc == 0 && i < s->agents.n; i++)
         rc = core_restore_agent(c, &s->agents.v[i], &err);
     for (size_t i = 0; i < s->exps.n; i++)
-        if (!exp_state_is_terminal(s->exps.v[i]->r.state) || s->exps.v[i]->r.state == EXP_DELETING)
+        if (is_live(s->exps.v[i]))
             restore_exp(m, c, s->exps.v[i]);
     for (size_t i = 0; rc == 0 && i < s->trials.n; i++)
-        if (!exp_state_is_terminal(store_exp(s, s->trials.v[i]->r.experiment_id)->r.state))
+        if (is_live(store_exp(s, s->trials.v[i]->r.experiment_id)))
             rc = core_restore_trial(c, &s->trials.v[i]->r, &err);
     for (size_t i = 0; rc == 0 && i < s->allocs.n; i++)
         if (s->allocs.v[i]->r.state != ALLOC_TERMINATED)

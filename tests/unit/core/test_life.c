@@ -83,6 +83,7 @@ static void test_losses_are_not_counted(void **state)
 {
     world_create(&w, "{}");
     for (int i = 1; i <= 5; i++) {
+        world_wait(&w, 30000); /* after losses in a row it is held back a while */
         world_run(&w, 1);
         world_exit(&w, 1, 0, EXIT_LOST);
         assert_int_equal(world_trial(&w, 1).restarts, 0);
@@ -139,6 +140,19 @@ static void test_completed_but_not_in_order(void **state)
     assert_false(world_trial(&w, 1).op_completed);
     world_run(&w, 1);
     world_complete(&w, 1, 0.5);
+    assert_int_equal(saved_exp(), EXP_COMPLETED);
+}
+
+/* What crashes after it has said that it is done was done. */
+static void test_crash_after_ack(void **state)
+{
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    assert_int_equal(world_op(&w, 1, 100, 0.5), 0);
+    struct core_event ack = {.kind = CORE_EV_ACK_PREEMPTION,
+                             .alloc_id = world_trial(&w, 1).alloc_id};
+    assert_int_equal(world_step(&w, ack), 0);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_EXITED, .signal = 11, .rank = 0});
     assert_int_equal(saved_exp(), EXP_COMPLETED);
 }
 
@@ -290,6 +304,7 @@ int main(void)
         TEST(test_start_failures_wait_longer),
         TEST(test_user_stop),
         TEST(test_invalid_hp),
+        TEST(test_crash_after_ack),
         TEST(test_completed_but_not_in_order),
         TEST(test_pause_and_activate),
         TEST(test_pause_before_ready_kills),
