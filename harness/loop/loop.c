@@ -308,9 +308,9 @@ static int close_run(struct loop *l, int rc, struct det_err *err)
         comm_set_timeout(l->comm, 10000);
         comm_barrier(l->comm, NULL); /* nobody needs anything of anybody any more */
     }
+    comm_close(l->comm); /* first: the others wait for us no longer than until we hang up */
     reporter_close(l->reporter, rc == 0 ? 0 : LINGER_MS);
     preempt_stop(l->preempt);
-    comm_close(l->comm);
     storage_close(l->storage);
     loop_rows_finish(&l->rows);
     loop_rows_finish(&l->outs);

@@ -220,6 +220,28 @@ static bool special(const json_t *v, double *ret)
     return true;
 }
 
+static bool number(const json_t *v, double *ret)
+{
+    if (!json_is_number(v))
+        return special(v, ret);
+    *ret = json_number_value(v);
+    return true;
+}
+
+/* A list of numbers is an array again, or its NaNs would be strings on the other ranks. */
+static bool array(struct loop_metrics *m, const char *name, const json_t *v)
+{
+    size_t n = json_array_size(v), i = 0;
+    if (!json_is_array(v))
+        return false;
+    det_cleanup(freep) double *values = det_zalloc((n + 1) * sizeof *values);
+    while (i < n && number(json_array_get(v, i), &values[i]))
+        i++;
+    if (i == n)
+        loop_metrics_array(m, name, values, n);
+    return i == n;
+}
+
 void loop_metrics_from_json(struct loop_metrics *m, const json_t *object)
 {
     const char *key;
@@ -227,10 +249,10 @@ void loop_metrics_from_json(struct loop_metrics *m, const json_t *object)
     double d;
     json_object_foreach((json_t *)object, key, v)
     {
-        if (json_is_number(v))
-            loop_metrics_f64(m, key, json_number_value(v));
-        else if (special(v, &d))
+        if (number(v, &d))
             loop_metrics_f64(m, key, d);
+        else if (array(m, key, v))
+            continue;
         else if (json_is_null(v))
             loop_metrics_none(m, key);
         else

@@ -103,6 +103,15 @@ static enum verdict send_one(struct reporter *r, const struct spool_record *rec,
     return v;
 }
 
+static bool forget(struct reporter *r)
+{
+    struct det_err e = {0};
+    int rc = spool_sent(r->spool, &e);
+    if (rc < 0)
+        set_failed(r, rc, &e);
+    return rc == 0;
+}
+
 /* Sends a record until it is settled. False when the thread must end. */
 static bool settle(struct reporter *r, const struct spool_record *rec)
 {
@@ -112,7 +121,7 @@ static bool settle(struct reporter *r, const struct spool_record *rec)
         if (v == FAILED)
             return false;
         if (v != AGAIN)
-            return spool_sent(r->spool, NULL) == 0;
+            return forget(r);
         pthread_mutex_lock(&r->lock);
         bool ending = r->ending;
         pthread_mutex_unlock(&r->lock);
@@ -211,9 +220,12 @@ void reporter_close(struct reporter *r, int linger_ms)
         return;
     pthread_mutex_lock(&r->lock);
     wait_idle(r, clk_mono_ms() + linger_ms);
+    bool in_flight = spool_pending(r->spool) && !r->given_up;
     r->ending = true;
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
+    if (in_flight && r->http.cancel) /* a master that accepts and is silent would hold us for CALL_MS */
+        r->http.cancel(r->http.self);
     pthread_join(r->thread, NULL);
     reporter_free(r);
 }

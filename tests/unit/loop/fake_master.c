@@ -123,6 +123,13 @@ static int on_post(struct fake_master *m, const struct loop_http_request *q,
     return answer(ret, 200, "{}");
 }
 
+static int hang(struct fake_master *m, struct det_err *err)
+{
+    while (!m->canceled)
+        pthread_cond_wait(&m->changed, &m->lock);
+    return det_fail(err, DET_ECANCELED, "canceled");
+}
+
 static int call(void *self, const struct loop_http_request *q, struct loop_http_response *ret,
                 struct det_err *err)
 {
@@ -138,7 +145,7 @@ static int call(void *self, const struct loop_http_request *q, struct loop_http_
     else if (strcmp(q->method, "GET") == 0)
         rc = on_get(m, q->path, ret);
     else
-        rc = on_post(m, q, ret);
+        rc = m->hangs ? hang(m, err) : on_post(m, q, ret);
     pthread_mutex_unlock(&m->lock);
     return rc;
 }

@@ -23,6 +23,7 @@ struct fake_master {
     int stale_after;           /* POSTs answered before all get 409; -1: never */
     int preempt_after;         /* workload reports before preemption; -1: never */
     int workloads;
+    bool hangs;                /* takes every POST and does not answer until canceled */
     bool canceled;
 };
 

@@ -182,6 +182,9 @@ static void metrics_table(void **state)
     loop_metrics_from_json(&back, j);
     assert_true(value_of(&back, "b") == 0.1);
     assert_int_equal(loop_metrics_find(&back, "n")->kind, LOOP_METRIC_NONE);
+    const struct loop_metric *list = loop_metrics_find(&back, "a"); /* as before the wire */
+    assert_int_equal(list->kind, LOOP_METRIC_ARRAY);
+    assert_true(list->n == 2 && list->array[0] == 1 && isnan(list->array[1]));
     char name[2 * LOOP_METRIC_NAME_MAX];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = 0;

@@ -1,5 +1,6 @@
 /* The loop as a trial of a cluster, against a master in memory: what goes over the wire, in what
  * order, and what happens when the master is away, forgets us, or wants us gone. */
+#include "clk.h"
 #include "fake_master.h"
 #include "fake_trial.h"
 #include "fsx.h"
@@ -180,6 +181,19 @@ static void crash_reports_what_was_done(void **state)
     assert_null(strstr(buf_str(&d->m.calls), "checkpoint"));
 }
 
+/* A master that takes calls and is silent keeps no crashed rank: what is left is det-task's to send. */
+static void crash_before_a_silent_master(void **state)
+{
+    struct dir *d = *state;
+    struct det_err err = {0};
+    int64_t start_ms = clk_mono_ms();
+    d->m.lengths[0] = 10;
+    d->m.hangs = true;
+    d->f.fail_at = 1;
+    assert_int_equal(fake_run(&d->f, &err), DET_EDEVICE);
+    assert_in_range(clk_mono_ms() - start_ms, 0, 15000);
+}
+
 static void missing_searcher_metric(void **state)
 {
     struct dir *d = *state;
@@ -310,6 +324,7 @@ int main(void)
         T(preempted),
         T(invalid_hp),
         T(crash_reports_what_was_done),
+        T(crash_before_a_silent_master),
         T(missing_searcher_metric),
         T(falls_back_to_the_previous_checkpoint),
         T(completes_after_a_restart),
