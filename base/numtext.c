@@ -84,7 +84,7 @@ static size_t fast(double v, char *out)
         return 0;
     while (exponent < 15 && v >= (double)powers[exponent])
         exponent++;
-    while (exponent > -4 && v < 1e-3 * (double)powers[exponent + 2])
+    while (exponent > -3 && v < 1e-3 * (double)powers[exponent + 2]) /* -3: v >= 1e-4 */
         exponent--;
     for (int digits = 15; digits <= 17; digits++) {
         int k = digits - exponent;
