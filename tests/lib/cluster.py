@@ -156,7 +156,7 @@ class Cluster:
                            check=True, stdout=subprocess.DEVNULL, cwd="/", **as_pg)
         self.spawn("pg", [PG_BIN[0] + "/postgres", "-D", data, "-c", "listen_addresses=", "-c", f"unix_socket_directories={sock}",
                           "-c", "log_min_messages=warning"], **as_pg)
-        wait_until(lambda: subprocess.run([PG_BIN[0] + "/pg_isready", "-q", "-h", sock]).returncode == 0, 30, "PostgreSQL")
+        wait_until(lambda: subprocess.run([PG_BIN[0] + "/pg_isready", "-q", "-h", sock, "-U", "det"]).returncode == 0, 30, "PostgreSQL")
         if not self.sql("SELECT 1 FROM pg_database WHERE datname='det'", "postgres"):
             self.sql("CREATE DATABASE det", "postgres")
 
@@ -280,7 +280,7 @@ class Cluster:
 
     def metrics(self, trial, group="training"):
         """[(steps, metrics)] of the rows that count (not archived), in order."""
-        q = f"SELECT coalesce(json_agg(json_build_array(total_batches, metrics) ORDER BY total_batches), '[]') FROM metrics WHERE trial_id={trial} AND grp='{group}' AND NOT archived"
+        q = f"SELECT coalesce(json_agg(json_build_array(steps, metrics) ORDER BY steps), '[]') FROM metrics WHERE trial_id={trial} AND grp='{group}' AND NOT archived"
         return json.loads(self.sql(q))
 
     def slots_free(self):
