@@ -41,6 +41,7 @@ static void check_alloc(const struct core *c, const struct alloc *a)
     assert(is_listed(a, a->pool->placed.v, a->pool->placed.n) == !pending);
     assert(pending ? live == 0 : live > 0);
     assert(alloc_find(c, a->id) == a && (a->kind == KIND_GC || a->trial->alloc == a));
+    assert(a->kind == KIND_TRIAL || !a->exp || a->exp->gc == a);
     if (a->kill != KILL_NONE)
         assert(a->state == ALLOC_TERMINATING && a->kill_ms != INT64_MAX);
     else if (a->preempt)

@@ -31,6 +31,7 @@ struct core *core_create(const struct core_options *o)
     c->o.default_pool = c->default_pool;
     c->exp_by_id = imap_create();
     c->trial_by_id = imap_create();
+    c->deleted = imap_create();
     c->alloc_by_id = map_create();
     c->agent_by_id = map_create();
     pool_get(c, c->default_pool);
@@ -68,6 +69,7 @@ void core_destroy(struct core *c)
         pool_free(c->pools.v[i]);
     imap_destroy(c->exp_by_id);
     imap_destroy(c->trial_by_id);
+    imap_destroy(c->deleted);
     map_destroy(c->alloc_by_id);
     map_destroy(c->agent_by_id);
     free_lists(c);

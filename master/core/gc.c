@@ -94,9 +94,19 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
     return 0;
 }
 
+/* Deleted, or about to be, with all its checkpoints. */
+static bool is_gone(const struct core *c, int64_t exp_id)
+{
+    const struct exp *e = exp_find(c, exp_id);
+    return (e && e->state == EXP_DELETING) || imap_get(c->deleted, (uint64_t)exp_id);
+}
+
 int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err)
 {
     int rc = check(in, err);
+    if (rc == 0 && is_gone(c, in->exp_id))
+        rc = det_fail(err, DET_ENOENT, "experiment %lld not found; it was deleted",
+                      (long long)in->exp_id);
     if (rc == 0 && json_array_size(in->uuids) > 0)
         request(c, in, NULL);
     return rc;
@@ -123,7 +133,8 @@ static void retry(struct core *c, const struct alloc *a)
 void gc_on_alloc_end(struct core *c, struct alloc *a)
 {
     if (a->was_ours || (a->failure.is_set && a->failure.transient)) {
-        retry(c, a);
+        if (a->exp || !is_gone(c, a->exp_id))
+            retry(c, a);
         return;
     }
     struct exp *e = a->exp;

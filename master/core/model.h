@@ -101,6 +101,7 @@ struct alloc {
     int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms; /* deadlines; INT64_MAX: none */
     struct timer timer;          /* the earliest of them */
     json_t *gc_config, *gc_uuids; /* collection */
+    bool deletes;                /* read back: exp is to be deleted after it */
 };
 
 struct trial {
@@ -171,6 +172,7 @@ struct core {
     uint64_t last_alloc, mark;
     VEC(struct exp *) exps;      /* by id */
     struct imap *exp_by_id, *trial_by_id;
+    struct imap *deleted;        /* ids of experiments deleted since the start */
     VEC(struct alloc *) allocs;  /* by seq */
     struct map *alloc_by_id, *agent_by_id;
     VEC(struct agent *) agents;  /* by id */

@@ -175,7 +175,7 @@ static int link_alloc(struct core *c, struct alloc *a, int64_t trial_id, struct 
     if (a->kind == KIND_TRIAL) {
         a->trial->alloc = a;
         a->exp = e;
-    } else if (e && e->state == EXP_DELETING) {
+    } else if (e && a->deletes && e->state == EXP_DELETING && !e->gc) {
         e->gc = a;
         a->exp = e;
     }

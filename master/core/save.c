@@ -134,10 +134,12 @@ static void save_search(struct core *c)
 
 static void drop_exp(struct core *c, struct exp *e)
 {
-    if (e->deleted)
+    if (e->deleted) {
         fx_add(c->out, CORE_DELETE_EXPERIMENT)->exp_id = e->id;
-    else if (e->search)
+        imap_put(c->deleted, (uint64_t)e->id, c);
+    } else if (e->search) {
         fx_add(c->out, CORE_DELETE_SEARCH)->exp_id = e->id;
+    }
     for (size_t i = 0; i < e->trials.n; i++)
         imap_del(c->trial_by_id, (uint64_t)e->trials.v[i]->id);
     imap_del(c->exp_by_id, (uint64_t)e->id);

@@ -76,7 +76,9 @@ json_t *save_alloc_core(const struct alloc *a)
         json_set(j, "failure", save_failure(&a->failure));
     json_set(j, "containers", containers);
     if (a->gc_uuids && a->state != ALLOC_TERMINATED)
-        json_set(j, "gc", json_make("{s:O, s:O}", "config", a->gc_config, "uuids", a->gc_uuids));
+        json_set(j, "gc",
+                 json_make("{s:O, s:O, s:b}", "config", a->gc_config, "uuids", a->gc_uuids,
+                           "deletes", a->exp != NULL));
     return j;
 }
 
@@ -135,6 +137,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     const json_t *gc = json_obj(j, "gc");
     if (a->kind == KIND_GC && (!json_obj(gc, "config") || !json_arr(gc, "uuids")))
         return det_fail(err, DET_ECORRUPT, "a collection without its checkpoints");
+    a->deletes = json_flag(gc, "deletes", false);
     a->gc_config = json_incref(json_obj(gc, "config"));
     a->gc_uuids = json_incref(json_arr(gc, "uuids"));
     const json_t *containers = json_arr(j, "containers");

@@ -245,12 +245,15 @@ static void calm_down(struct sim *m)
     for (int i = 0; i < m->hosts_n; i++)
         if (!m->hosts[i].alive)
             on_host_back(m, i);
-    while (m->heap.n && m->now_ms < deadline && !(m->now_ms > release && release && is_quiet(m))) {
+    while (m->heap.n && m->now_ms < deadline) {
         struct msg msg = next(m);
         handle(m, &msg);
         if (m->core && m->now_ms >= release) {
+            if (is_quiet(m))
+                break;
             user_release(m);
             release = m->now_ms + 60000;
+            sim_later(m, 60001, (struct msg){.kind = M_USER}); /* so that this comes again */
         }
     }
     if (!m->core)

@@ -144,9 +144,12 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
 static void apply_alloc(struct sim *m, const struct row_allocation *r)
 {
     struct stored_alloc *a = map_get(m->store.alloc_by_id, r->id);
+    const struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    if (e && e->deleted && !r->is_new)
+        return; /* gone with its experiment */
     if (r->is_new) {
-        if (a)
-            sim_fail(m, "allocation %s is inserted twice", r->id);
+        if (a || !e || e->deleted)
+            sim_fail(m, "allocation %s is inserted twice, or for nothing", r->id);
         a = det_zalloc(sizeof *a);
         vec_push(&m->store.allocs, a);
         a->r = (struct row_allocation){.experiment_id = r->experiment_id, .trial_id = r->trial_id,
@@ -206,6 +209,16 @@ static void apply_snapshot(struct sim *m, const struct row_search_snapshot *r)
     drop_search(e, r->seq);
 }
 
+/* And what hangs on it. */
+static void delete_exp(struct sim *m, int64_t id)
+{
+    store_exp(&m->store, id)->deleted = true;
+    store_exp(&m->store, id)->r.state = EXP_DELETED;
+    for (size_t i = 0; i < m->store.allocs.n; i++)
+        if (m->store.allocs.v[i]->r.experiment_id == id)
+            m->store.allocs.v[i]->r.state = ALLOC_TERMINATED;
+}
+
 void store_apply(struct sim *m, const struct core_effect *e)
 {
     switch (e->kind) {
@@ -234,8 +247,7 @@ void store_apply(struct sim *m, const struct core_effect *e)
         apply_agent(m, &e->agent);
         break;
     case CORE_DELETE_EXPERIMENT:
-        store_exp(&m->store, e->exp_id)->deleted = true;
-        store_exp(&m->store, e->exp_id)->r.state = EXP_DELETED;
+        delete_exp(m, e->exp_id);
         break;
     default:
         break;
@@ -247,6 +259,10 @@ bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool c
     struct stored_trial *t = store_trial(&m->store, trial);
     if (!t || t->r.run_id != run)
         return false;
+    det_cleanup(freep) char *alloc = det_asprintf("%s.%lld", t->r.task_id, (long long)run);
+    const struct stored_alloc *a = map_get(m->store.alloc_by_id, alloc);
+    if (a && a->r.state == ALLOC_TERMINATED)
+        sim_fail(m, "allocation %s writes after its end", alloc);
     if (run < t->last_write_run)
         sim_fail(m, "trial %lld: run %lld writes after run %lld did", (long long)trial,
                  (long long)run, (long long)t->last_write_run);
