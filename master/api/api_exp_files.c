@@ -96,93 +96,121 @@ static int tree_add(void *arg, const struct archive_file *f, struct det_err *err
     return 0;
 }
 
-static void on_tree(void *arg, const struct db_result *r)
-{
-    struct http_req *req = arg;
-    struct det_err err;
-    struct buf tgz = BUF_INIT;
-    json_t *files = json_array();
-    if (!model_def(req, r, &tgz))
-        json_decref(files);
-    else if (tgz.len && archive_read(tgz.p, tgz.len, UNPACKED_MAX, tree_add, files, &err) < 0) {
-        json_decref(files);
-        http_fail_err(req, &err);
-    } else
-        api_reply_json(req, json_make("{s:o}", "files", files));
-    buf_finish(&tgz);
-}
+/* ---- unpacking, on a worker thread: an archive may be large ---- */
 
-void api_get_model_def_tree(struct shell *sh, struct http_req *req)
-{
-    int64_t id;
-    if (api_id(req, "experimentId", &id))
-        db_exp_model_def(sh->db, id, on_tree, req);
-}
-
-/* ---- one file ---- */
-
-struct file_call {
+struct unpack {
+    uv_work_t work;
     struct http_req *req;
-    const char *path;
-    bool raw; /* the bytes themselves, else {"file": base64} */
-    struct buf found;
+    struct buf tgz, found;
+    json_t *files;    /* of a tree; else one file is looked for: */
+    const char *path; /* in the request's memory */
+    bool raw;         /* the bytes themselves, else {"file": base64} */
+    int rc;
+    struct det_err err;
 };
 
 static int file_find(void *arg, const struct archive_file *f, struct det_err *err)
 {
-    struct file_call *c = arg;
-    if (f->is_dir || strcmp(f->path, c->path))
+    struct unpack *u = arg;
+    if (f->is_dir || strcmp(f->path, u->path))
         return 0;
-    buf_add(&c->found, f->data, f->len);
+    buf_add(&u->found, f->data, f->len);
     return FOUND;
 }
 
-static void file_answer(struct file_call *c)
+static void unpack_work(uv_work_t *w)
 {
-    if (c->raw) {
-        http_reply_with(c->req,
+    struct unpack *u = container_of(w, struct unpack, work);
+    if (u->tgz.len == 0)
+        return;
+    u->rc = u->files
+                ? archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, tree_add, u->files, &u->err)
+                : archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, file_find, u, &u->err);
+}
+
+static void file_answer(struct unpack *u)
+{
+    if (u->raw) {
+        http_reply_with(u->req,
                         &(struct http_answer){.status = 200, .content_type = "application/octet-stream",
                                               .disposition = "attachment"},
-                        buf_str(&c->found), c->found.len);
+                        buf_str(&u->found), u->found.len);
         return;
     }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"file\":\"");
-    b64_encode(&out, buf_str(&c->found), c->found.len);
+    b64_encode(&out, buf_str(&u->found), u->found.len);
     buf_add_str(&out, "\"}");
-    http_reply_buf(c->req, 200, &out);
+    http_reply_buf(u->req, 200, &out);
     buf_finish(&out);
 }
 
-static void on_file(void *arg, const struct db_result *r)
+static void unpack_free(struct unpack *u)
+{
+    json_decref(u->files);
+    buf_finish(&u->found);
+    buf_finish(&u->tgz);
+    free(u);
+}
+
+static void unpack_done(uv_work_t *w, int status)
+{
+    struct unpack *u = container_of(w, struct unpack, work);
+    if (status < 0)
+        http_fail(u->req, DET_EUNAVAIL, "%s", uv_strerror(status));
+    else if (u->rc < 0)
+        http_fail_err(u->req, &u->err);
+    else if (u->files)
+        api_reply_json(u->req, json_make("{s:O}", "files", u->files));
+    else if (u->rc == FOUND)
+        file_answer(u);
+    else
+        http_fail(u->req, DET_ENOENT, "file \"%.200s\" not found in the model definition", u->path);
+    unpack_free(u);
+}
+
+struct file_call {
+    struct shell *sh;
+    struct http_req *req;
+    const char *path; /* NULL: the tree */
+    bool raw;
+};
+
+static void on_model_def(void *arg, const struct db_result *r)
 {
     struct file_call *c = arg;
-    struct det_err err;
-    struct buf tgz = BUF_INIT;
-    if (model_def(c->req, r, &tgz)) {
-        int rc = tgz.len ? archive_read(tgz.p, tgz.len, UNPACKED_MAX, file_find, c, &err) : 0;
-        if (rc == FOUND)
-            file_answer(c);
-        else if (rc < 0)
-            http_fail_err(c->req, &err);
-        else
-            http_fail(c->req, DET_ENOENT, "file \"%.200s\" not found in the model definition", c->path);
+    struct unpack *u = det_zalloc(sizeof *u);
+    *u = (struct unpack){.req = c->req, .path = c->path, .raw = c->raw};
+    if (!c->path)
+        u->files = json_array();
+    if (!model_def(c->req, r, &u->tgz)) {
+        unpack_free(u);
+    } else if (uv_queue_work(c->sh->loop, &u->work, unpack_work, unpack_done) < 0) {
+        http_fail(c->req, DET_EUNAVAIL, "no worker thread");
+        unpack_free(u);
     }
-    buf_finish(&c->found);
-    buf_finish(&tgz);
+}
+
+static void files_get(struct shell *sh, struct http_req *req, const char *path, bool raw)
+{
+    struct file_call *c = http_mem(req, sizeof *c);
+    int64_t id;
+    *c = (struct file_call){.sh = sh, .req = req, .path = path, .raw = raw};
+    if (api_id(req, "experimentId", &id))
+        db_exp_model_def(sh->db, id, on_model_def, c);
+}
+
+void api_get_model_def_tree(struct shell *sh, struct http_req *req)
+{
+    files_get(sh, req, NULL, false);
 }
 
 static void file_get(struct shell *sh, struct http_req *req, const char *path, bool raw)
 {
-    struct file_call *c = http_mem(req, sizeof *c);
-    int64_t id;
-    *c = (struct file_call){.req = req, .path = path, .raw = raw};
-    if (!api_id(req, "experimentId", &id))
-        return;
     if (!path || !*path)
         http_fail(req, DET_EINVAL, "path is required");
     else
-        db_exp_model_def(sh->db, id, on_file, c);
+        files_get(sh, req, path, raw);
 }
 
 void api_get_model_def_file(struct shell *sh, struct http_req *req)
