@@ -20,15 +20,28 @@ static size_t by_trying(double v, char out[NUMTEXT_MAX])
 
 #if LDBL_MANT_DIG == 64
 /*
- * The same text for 1e-4 <= v < 1e15 with one multiplication and one division for each try. Powers
- * of ten up to 10^27 are exact in a 64-bit mantissa, so v * 10^k and m / 10^k are each off by half
- * a unit in the last of 64 bits, and no more. Where that could change the result (a decimal digit
- * near a tie, a quotient near the middle between two doubles) the answer is "do not know".
+ * The same text for 1e-30 <= v < 1e15 with few multiplications and divisions for each try. Powers
+ * of ten up to 10^27 are exact in a 64-bit mantissa, so v * 10^k and m / 10^k, done in two steps
+ * where k is greater, are each off by less than 1.5 units in the last of 64 bits. Where that could
+ * change the result (a decimal digit near a tie, a quotient near the middle between two doubles)
+ * the answer is "do not know".
  */
 static const long double powers[] = {
     1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
     1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
     1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+
+#define SCALE_MAX 47 /* 17 digits of 1e-30 */
+
+static long double times_power(long double x, int k)
+{
+    return k <= 27 ? x * powers[k] : x * powers[27] * powers[k - 27];
+}
+
+static long double by_power(long double x, int k)
+{
+    return k <= 27 ? x / powers[k] : x / powers[27] / powers[k - 27];
+}
 
 enum answer { NO, YES, UNKNOWN };
 
@@ -38,34 +51,64 @@ static enum answer reads_back(uint64_t m, int k, double v)
     union {
         long double value;
         uint64_t mantissa; /* the first 8 of its bytes */
-    } q = {.value = (long double)m / powers[k]};
+    } q = {.value = by_power((long double)m, k)};
     unsigned below = q.mantissa & 0x7ff; /* the 11 bits that a double does not have */
-    if (below >= 0x3ff && below <= 0x401)
+    if (below >= 0x3fd && below <= 0x403)
         return UNKNOWN;
     return (double)q.value == v ? YES : NO;
 }
 
-static enum answer try_digits(double v, int k, uint64_t *ret)
+/* `digits` digits of v with k of them after the point. */
+static enum answer try_digits(double v, int digits, int k, uint64_t *ret)
 {
-    long double scaled = (long double)v * powers[k], whole = floorl(scaled);
-    double rest = (double)(scaled - whole);
+    long double scaled = times_power(v, k);
+    if (scaled >= powers[digits])
+        return UNKNOWN; /* the exponent was guessed too low: these are too many digits */
+    uint64_t whole = (uint64_t)scaled;
+    double rest = (double)(scaled - (long double)whole);
     if (fabs(rest - 0.5) < 0.02)
         return UNKNOWN;
-    *ret = (uint64_t)whole + (rest > 0.5);
+    *ret = whole + (rest > 0.5);
     return reads_back(*ret, k, v);
 }
 
-/* m * 10^-k, 1e-4 <= it < 1e15, without trailing zeros and exponent. */
-static size_t put(uint64_t m, int k, char *out)
+/* m, less trailing zeros (k less by their number), last digit first; returns their number. */
+static int digits_of(uint64_t m, int *k, char *digits)
 {
-    char digits[24];
-    int n = 0, len = 0;
-    while (k > 0 && m % 10 == 0) {
+    int n = 0;
+    while (*k > 0 && m % 10 == 0) {
         m /= 10;
-        k--;
+        --*k;
     }
     for (; m; m /= 10)
         digits[n++] = (char)('0' + m % 10);
+    return n;
+}
+
+/* m * 10^-k, below 1e-4: as 1.25e-07. */
+static size_t put_small(const char *digits, int n, int k, char *out)
+{
+    int len = 0, exponent = k - (n - 1);
+    out[len++] = digits[n - 1];
+    if (n > 1)
+        out[len++] = '.';
+    for (int i = n - 1; i-- > 0;)
+        out[len++] = digits[i];
+    out[len++] = 'e';
+    out[len++] = '-';
+    out[len++] = (char)('0' + exponent / 10);
+    out[len++] = (char)('0' + exponent % 10);
+    out[len] = 0;
+    return (size_t)len;
+}
+
+/* m * 10^-k, 1e-30 <= it < 1e15, without trailing zeros. */
+static size_t put(uint64_t m, int k, char *out)
+{
+    char digits[24];
+    int len = 0, n = digits_of(m, &k, digits);
+    if (k - (n - 1) > 4)
+        return put_small(digits, n, k, out);
     while (n <= k)
         digits[n++] = '0';
     for (int i = n; i-- > 0;) {
@@ -77,21 +120,19 @@ static size_t put(uint64_t m, int k, char *out)
     return (size_t)len;
 }
 
+/* Next to a power of ten the exponent may come out too high: the text is the same, since what 14
+ * digits give back 15 do, as the same number. Too low is noticed above. */
 static size_t fast(double v, char *out)
 {
-    int exponent = 0; /* v < 10^exponent */
-    if (!(v >= 1e-4 && v < 1e15))
+    if (!(v >= 1e-30 && v < 1e15))
         return 0;
-    while (exponent < 15 && v >= (double)powers[exponent])
-        exponent++;
-    while (exponent > -3 && v < 1e-3 * (double)powers[exponent + 2]) /* -3: v >= 1e-4 */
-        exponent--;
+    int exponent = (int)floor(log10(v)) + 1; /* v < 10^exponent */
     for (int digits = 15; digits <= 17; digits++) {
         int k = digits - exponent;
         uint64_t m = 0;
-        if (k < 0 || k > 27)
+        if (k < 0 || k > SCALE_MAX)
             return 0;
-        enum answer a = try_digits(v, k, &m);
+        enum answer a = try_digits(v, digits, k, &m);
         if (a == UNKNOWN)
             return 0;
         if (a == YES)

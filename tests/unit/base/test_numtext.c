@@ -39,6 +39,23 @@ static void edges(void **state)
     }
 }
 
+/* Powers of ten, where the number of digits changes, and their neighbours. */
+static void powers_of_ten(void **state)
+{
+    for (int e = -35; e < 18; e++) {
+        char text[16];
+        snprintf(text, sizeof text, "1e%d", e);
+        double up = strtod(text, NULL), down = up;
+        for (int i = 0; i < 200; i++) {
+            check(up);
+            check(down);
+            check(up * (i + 1));
+            up = nextafter(up, INFINITY);
+            down = nextafter(down, 0);
+        }
+    }
+}
+
 static void many(void **state)
 {
     struct mt19937 r;
@@ -51,12 +68,15 @@ static void many(void **state)
             check(v);
         check((float)mt19937_double(&r));
         check(mt19937_double(&r) * pow(10, (int)(mt19937_u32(&r) % 22) - 6));
+        check(mt19937_double(&r) * pow(10, -(int)(mt19937_u32(&r) % 33)));
+        check((float)(mt19937_double(&r) * pow(10, -(int)(mt19937_u32(&r) % 33))));
         check((double)(mt19937_u32(&r) % 100000) / 1000);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(edges), cmocka_unit_test(many)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(edges),
+                                       cmocka_unit_test(powers_of_ten), cmocka_unit_test(many)};
     return cmocka_run_group_tests_name("numtext", tests, NULL, NULL);
 }
