@@ -98,17 +98,20 @@ int comm_net_listen(const char *host, int port, struct det_err *err)
 int comm_net_send(int fd, const void *p, size_t n, struct det_err *err)
 {
     const char *c = p;
+    int64_t deadline_ms = clk_mono_ms() + COMM_NET_SEND_MS;
     while (n) {
-        ssize_t k = send(fd, c, n, MSG_NOSIGNAL);
+        ssize_t k = send(fd, c, n, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (k < 0 && (errno == EAGAIN || errno == EINTR)) {
             struct pollfd q = {.fd = fd, .events = POLLOUT};
-            poll(&q, 1, 1000);
+            if (poll(&q, 1, remaining_ms(deadline_ms)) == 0)
+                return det_fail(err, DET_ETIMEOUT, "send: the peer does not read");
             continue;
         }
         if (k < 0)
             return det_fail(err, DET_EPEER, "send: %s", strerror(errno));
         c += k;
         n -= (size_t)k;
+        deadline_ms = clk_mono_ms() + COMM_NET_SEND_MS;
     }
     return 0;
 }

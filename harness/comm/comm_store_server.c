@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define STRANGER_MS 10000
+
 struct value {
     void *p;
     size_t n;
@@ -23,6 +25,7 @@ struct value {
 struct peer {
     int fd;
     int rank;                  /* -1 before HELLO */
+    int64_t since_ms;
     struct buf in;
     char *want;                /* key of a GET that waits */
     int64_t verdict_ms;        /* when a VERDICT must be answered; 0: none asked */
@@ -218,19 +221,27 @@ static void drop(struct comm_store_server *s, size_t i)
     vec_remove(&s->peers, i);
 }
 
+/* Connections that never say HELLO must not use up the descriptors of a training process. */
+static void forget_strangers(struct comm_store_server *s)
+{
+    int64_t now_ms = clk_mono_ms();
+    for (size_t i = s->peers.n; i-- > 0;)
+        if (s->peers.v[i]->rank < 0 && now_ms - s->peers.v[i]->since_ms > STRANGER_MS)
+            drop(s, i);
+}
+
 static void on_connection(struct comm_store_server *s)
 {
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
+    forget_strangers(s);
     if (s->peers.n >= COMM_STORE_RANKS_MAX + 64) {
         close(fd);
         return;
     }
-    struct timeval patience = {.tv_sec = 2}; /* a peer that does not read holds up no other */
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     struct peer *p = det_zalloc(sizeof *p);
-    *p = (struct peer){.fd = fd, .rank = -1};
+    *p = (struct peer){.fd = fd, .rank = -1, .since_ms = clk_mono_ms()};
     vec_push(&s->peers, p);
 }
 
