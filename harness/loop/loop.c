@@ -106,7 +106,9 @@ void loop_agreed_fail(struct loop_agreed *a, int rc, const struct det_err *err)
 
 int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err)
 {
+    loop_alive_wait(!l->chief);
     int rc = comm_broadcast(l->comm, a, sizeof *a, 0, err);
+    loop_alive_wait(false);
     if (rc < 0)
         return rc;
     a->uuid[sizeof a->uuid - 1] = a->text[sizeof a->text - 1] = 0;

@@ -2,11 +2,14 @@
 
 #include "clk.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The file belongs to the process, not to a run, and is never unmapped: det-task may look any
@@ -49,4 +52,50 @@ void loop_alive_again(void)
 {
     if (file)
         atomic_store_explicit(&file->mono_ms, clk_mono_ms(), memory_order_relaxed);
+}
+
+/* ---- Waiting for rank 0 ---------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool waiting_now, have_thread;
+
+/* Lives as long as the process, as the file does. */
+static void *pulse(void *arg)
+{
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        struct timespec t;
+        while (!waiting_now)
+            pthread_cond_wait(&changed, &lock);
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_sec++;
+        if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &t) == ETIMEDOUT && waiting_now)
+            loop_alive_again();
+    }
+    return arg;
+}
+
+static void start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, old; /* signals belong to the main thread */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    have_thread = pthread_create(&thread, NULL, pulse, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (have_thread)
+        pthread_detach(thread);
+}
+
+void loop_alive_wait(bool waiting)
+{
+    if (!file || (!waiting && !have_thread))
+        return;
+    pthread_mutex_lock(&lock);
+    if (!have_thread)
+        start_thread();
+    waiting_now = waiting;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
 }

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Hosts start at different times (start-up hooks, compilers); if one cannot, its agent ends us all. */
+#define JOIN_MS (5 * 60 * 1000)
+
 /* ---- The experiment's configuration ---------------------------------------------------------- */
 
 static int64_t records_to_batches(int64_t records, int64_t global_batch_size)
@@ -191,6 +194,7 @@ int loop_env_config(struct det_loop_config *c, struct det_err *err)
         rc = loop_config_from_experiment(c, config, hparams, err);
     if (rc == 0)
         rc = comm_options_from_env(&c->ranks, err);
+    c->ranks.join_timeout_ms = JOIN_MS;
     if (rc == 0)
         rc = loop_http_from_env(&c->http, err);
     return rc;

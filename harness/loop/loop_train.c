@@ -90,7 +90,7 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
     struct loop_metrics *m = loop_rows_next(&l->rows);
     rc = l->t->train_batch(l->self, batch, e, b, m, err);
     if (rc < 0)
-        return det_wrap(err, rc, "train_batch %lld", (long long)b);
+        return det_wrap(err, rc, "train_batch, batch %lld", (long long)b);
     if (l->t->scaler_update && loop_is_update_batch(l))
         rc = l->t->scaler_update(l->self, err);
     if (rc == 0 && l->n_lrs)

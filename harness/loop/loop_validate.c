@@ -18,7 +18,7 @@ static int evaluate_one(struct loop *l, const void *batch, int64_t k, int64_t *r
         *records += l->t->batch_records(l->self, batch);
     int rc = l->t->evaluate_batch(l->self, batch, k, m, err);
     if (rc < 0)
-        return det_wrap(err, rc, "evaluate_batch %lld", (long long)k);
+        return det_wrap(err, rc, "evaluate_batch, batch %lld", (long long)k);
     loop_alive(PROGRESS_VALIDATING, (uint64_t)l->state.batches_trained);
     return loop_same_names(&l->outs.v[0], m,
                            "Validation metric names must match across all batches of data", err);

@@ -160,7 +160,7 @@ static void crash_makes_no_checkpoint(void **state)
     d->f.fail_at = 3;
     d->f.n_callbacks = 1;
     assert_int_equal(fake_run(&d->f, &err), DET_EDEVICE);
-    assert_string_equal(err.text, "train_batch 3: told to fail");
+    assert_string_equal(err.text, "train_batch, batch 3: told to fail");
     assert_non_null(strstr(buf_str(&d->f.trace), "b3 shutdown0 destroy"));
     assert_null(strstr(buf_str(&d->f.trace), "checkpoint"));
 }

@@ -1,7 +1,9 @@
 /* The loop on several ranks: shards, averages over ranks, one checkpoint, common decisions. */
+#include "clk.h"
 #include "fake_trial.h"
 #include "fsx.h"
 #include "mem.h"
+#include "progress.h"
 #include "ranks.h"
 
 #include <setjmp.h>
@@ -13,9 +15,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define CHECK(x)                                                                                   \
     do {                                                                                           \
@@ -200,6 +206,59 @@ static void failure_of_rank_0_is_known_to_all(void **state)
     assert_int_equal(codes[1], 0);
 }
 
+/* A rank that waits for rank 0 shows that it lives: rank 0 may wait for the master for hours. */
+static const struct progress *of_rank_1;
+
+static int64_t pulse_of_rank_1(void)
+{
+    return atomic_load(&((struct progress *)of_rank_1)->mono_ms);
+}
+
+static int until_rank_1_pulses(void *self, const char *path, struct det_err *err)
+{
+    int64_t until = clk_mono_ms() + 20000;
+    for (int pulses = 0; pulses < 3; pulses++) { /* more than it had to do when this began */
+        int64_t before = pulse_of_rank_1();
+        while (pulse_of_rank_1() == before)
+            if (clk_mono_ms() > until)
+                return det_fail(err, DET_ETIMEOUT, "rank 1 looks dead after %d pulses", pulses);
+            else
+                poll(NULL, 0, 10);
+    }
+    return 0;
+}
+
+static int slow_store(int rank, int size, int port, void *arg)
+{
+    struct fake f;
+    struct det_err err = {0};
+    prepare(&f, rank, size, port);
+    of_rank_1 = arg;
+    if (rank == 1)
+        setenv(PROGRESS_ENV, "/proc/self/fd/100", 1);
+    f.n_callbacks = 1;
+    f.callbacks[0] = (struct loop_callback){.on_checkpoint_write_end = until_rank_1_pulses};
+    CHECK(fake_run(&f, &err) == 0);
+    fake_finish(&f);
+    return 0;
+}
+
+static void waiting_is_not_being_stuck(void **state)
+{
+    int codes[2];
+    int file = memfd_create("progress", 0);
+    assert_int_equal(ftruncate(file, PROGRESS_BYTES), 0);
+    assert_int_equal(dup2(file, 100), 100);
+    void *p = mmap(NULL, PROGRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert_true(p != MAP_FAILED);
+    ranks_run(2, slow_store, p, 30000, codes);
+    munmap(p, PROGRESS_BYTES);
+    close(file);
+    close(100);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
 static int setup(void **state)
 {
     memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
@@ -219,6 +278,7 @@ int main(void)
         T(stop_of_one_is_stop_of_all),
         T(crash_of_one),
         T(failure_of_rank_0_is_known_to_all),
+        T(waiting_is_not_being_stuck),
     };
     return cmocka_run_group_tests_name("loop_ranks", tests, NULL, NULL);
 }
