@@ -13,15 +13,21 @@ static int share(struct comm *comm, struct det_tensor *t, struct det_err *err)
     return rc < 0 ? rc : det_tensor_write(t, copy, bytes, err);
 }
 
+static int share_list(struct comm *comm, const struct det_named_tensor *list, size_t n,
+                      struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if ((rc = share(comm, list[i].tensor, err)) < 0)
+            det_wrap(err, rc, "broadcast %s", list[i].name);
+    return rc;
+}
+
 static int share_model(struct comm *comm, struct det_module *m, struct det_err *err)
 {
     size_t n;
-    int rc = 0;
     const struct det_named_tensor *state = det_module_state(m, &n);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        if ((rc = share(comm, state[i].tensor, err)) < 0)
-            det_wrap(err, rc, "broadcast %s", state[i].name);
-    return rc;
+    return share_list(comm, state, n, err);
 }
 
 static int share_optim(struct comm *comm, struct det_optim *o, struct det_err *err)
@@ -44,5 +50,16 @@ int trial_broadcast(struct det_trial_context *ctx, struct comm *comm, struct det
         rc = share_model(comm, ctx->models.v[i], err);
     for (size_t i = 0; rc == 0 && i < ctx->optims.n; i++)
         rc = share_optim(comm, ctx->optims.v[i], err);
+    return rc;
+}
+
+int trial_broadcast_buffers(struct det_trial_context *ctx, struct comm *comm, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ctx->models.n; i++) {
+        size_t n;
+        const struct det_named_tensor *buffers = det_module_buffers(ctx->models.v[i], &n);
+        rc = share_list(comm, buffers, n, err);
+    }
     return rc;
 }

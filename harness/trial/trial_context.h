@@ -95,5 +95,8 @@ int trial_save_counters(const char *dir, const struct loop_state *s, struct det_
 int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);
 /* Rank 0's parameters, buffers and optimizer tensors to all ranks. */
 int trial_broadcast(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
+/* Only the buffers, before a validation: what ranks counted for themselves (running statistics) is not in
+ * the checkpoint, and a validation must not depend on whether the trial was resumed since. */
+int trial_broadcast_buffers(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
 
 #endif

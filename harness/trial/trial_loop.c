@@ -218,10 +218,9 @@ static int build_loader(struct det_trial_context *ctx, struct trial_loader *l, c
     int rc = trial_check(ctx, err);
     if (rc < 0) {
         det_data_loader_destroy(dl);
-        return det_wrap(err, rc, "%s", hook);
+        return rc;
     }
-    rc = trial_loader_init(l, dl, ctx->config->seed, ret, err);
-    return rc < 0 ? det_wrap(err, rc, "%s", hook) : 0;
+    return trial_loader_init(l, dl, ctx->config->seed, ret, err);
 }
 
 static int on_build_training(void *self, struct loop_loader *ret, struct det_err *err)
@@ -245,7 +244,7 @@ static int64_t on_batch_records(void *self, const void *batch)
                                        : det_batch_length(batch);
 }
 
-/* ---- steps ---- */
+/* ---- steps (the loop adds the hook's name and the batch to what fails) ---- */
 
 /* Ends a hook: its failure, and the tensors of the step. */
 static int step_end(struct det_trial_context *ctx, struct det_err *err)
@@ -264,7 +263,7 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch_idx, int6
     ctx->type->train_batch(ctx->trial, ctx, batch, epoch_idx, batch_idx, &m);
     int rc = step_end(ctx, err);
     trial_crash_mark("the training loop", batch_idx);
-    return rc < 0 ? det_wrap(err, rc, "train_batch, batch %lld", (long long)batch_idx) : 0;
+    return rc;
 }
 
 static int on_evaluate_batch(void *self, const void *batch, int64_t batch_idx,
@@ -274,8 +273,7 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t batch_idx,
     struct det_metrics m = {metrics, ctx};
     trial_crash_mark("evaluate_batch", batch_idx);
     ctx->type->evaluate_batch(ctx->trial, ctx, batch, batch_idx, &m);
-    int rc = step_end(ctx, err);
-    return rc < 0 ? det_wrap(err, rc, "evaluate_batch, batch %lld", (long long)batch_idx) : 0;
+    return step_end(ctx, err);
 }
 
 static int on_evaluate_all(void *self, struct loop_metrics *metrics, struct det_err *err)
@@ -284,8 +282,7 @@ static int on_evaluate_all(void *self, struct loop_metrics *metrics, struct det_
     struct det_metrics m = {metrics, ctx};
     trial_crash_mark("evaluate_full_dataset", -1);
     ctx->type->evaluate_full_dataset(ctx->trial, ctx, ctx->valid.loader, &m);
-    int rc = step_end(ctx, err);
-    return rc < 0 ? det_wrap(err, rc, "evaluate_full_dataset") : 0;
+    return step_end(ctx, err);
 }
 
 static int on_reduction(void *self, const char *metric, struct det_err *err)
@@ -311,7 +308,10 @@ static int on_set_training(void *self, bool training, struct det_err *err)
     else if (training && ctx->no_grad)
         det_no_grad_end(ctx->engine);
     ctx->no_grad = !training;
-    return trial_check(ctx, err);
+    int rc = trial_check(ctx, err);
+    if (rc == 0 && !training && ctx->config->ranks.size > 1)
+        rc = trial_broadcast_buffers(ctx, loop_comm(ctx->loop), err);
+    return rc;
 }
 
 static int on_broadcast(void *self, struct comm *comm, struct det_err *err)
