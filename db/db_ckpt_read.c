@@ -2,10 +2,12 @@
 
 void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT checkpoint_doc(c.uuid), c.experiment_id, c.trial_id, e.config->'checkpoint_storage' "
-             "FROM checkpoints c LEFT JOIN experiments e ON e.id = c.experiment_id WHERE c.uuid = $1",
-             db_str_arg(DB_ARGS, uuid), cb, arg);
+    db_query(
+        db,
+        "SELECT checkpoint_doc(c.uuid), c.experiment_id, c.trial_id, "
+        "e.config->'checkpoint_storage' "
+        "FROM checkpoints c LEFT JOIN experiments e ON e.id = c.experiment_id WHERE c.uuid = $1",
+        db_str_arg(DB_ARGS, uuid), cb, arg);
 }
 
 /* Numbers of SORT_BY_* of checkpoint.v1; state by its number. */
@@ -32,18 +34,21 @@ void db_ckpt_list(struct db *db, const struct db_ckpt_filter *f, const struct db
              "WITH f AS (SELECT c.uuid AS id, '' AS state, " SORT "FROM checkpoints c "
              "WHERE ($1::bigint = 0 OR c.experiment_id = $1::bigint) "
              "AND ($2::bigint = 0 OR c.trial_id = $2::bigint) "
-             "AND ($3::jsonb IS NULL OR to_jsonb(c.state) IN (SELECT jsonb_array_elements($3::jsonb))))"
-             DB_LIST_TAIL(DB_LIST_ORDER("id", "$6"), "$7", "$8", "NULL",
-                          "checkpoint_doc(page.id), CASE WHEN $1::bigint > 0 "
-                          "THEN EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint) "
-                          "ELSE EXISTS (SELECT 1 FROM trials WHERE id = $2::bigint) END"),
+             "AND ($3::jsonb IS NULL OR to_jsonb(c.state) IN (SELECT "
+             "jsonb_array_elements($3::jsonb))))" DB_LIST_TAIL(
+                 DB_LIST_ORDER("id", "$6"), "$7", "$8", "NULL",
+                 "checkpoint_doc(page.id), CASE WHEN $1::bigint > 0 "
+                 "THEN EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint) "
+                 "ELSE EXISTS (SELECT 1 FROM trials WHERE id = $2::bigint) END"),
              a, cb, arg);
 }
 
-void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata, db_cb *cb, void *arg)
+void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata, db_cb *cb,
+                          void *arg)
 {
     db_write(db,
-             "WITH up AS (UPDATE checkpoints SET metadata = $2::jsonb WHERE uuid = $1 RETURNING uuid, metadata) "
+             "WITH up AS (UPDATE checkpoints SET metadata = $2::jsonb WHERE uuid = $1 RETURNING "
+             "uuid, metadata) "
              "SELECT jsonb_build_object('checkpoint', checkpoint_doc(uuid) || "
              "jsonb_build_object('metadata', metadata)) FROM up",
              db_str_arg(db_str_arg(DB_ARGS, uuid), metadata), cb, arg);
@@ -52,11 +57,13 @@ void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata,
 void db_ckpt_patch(struct db *db, const char *patches, int64_t exp_id, db_cb *cb, void *arg)
 {
     db_write(db,
-             "WITH p AS (SELECT x->>'uuid' uuid, x->'resources' r FROM jsonb_array_elements($1::jsonb) x), "
+             "WITH p AS (SELECT x->>'uuid' uuid, x->'resources' r FROM "
+             "jsonb_array_elements($1::jsonb) x), "
              "up AS (UPDATE checkpoints c SET resources = p.r, "
              "state = CASE WHEN p.r = '{}' THEN 'DELETED' "
              "WHEN (SELECT count(*) FROM jsonb_object_keys(p.r)) < "
-             "(SELECT count(*) FROM jsonb_object_keys(c.resources)) THEN 'PARTIALLY_DELETED' ELSE c.state END, "
+             "(SELECT count(*) FROM jsonb_object_keys(c.resources)) THEN 'PARTIALLY_DELETED' ELSE "
+             "c.state END, "
              "bytes = (SELECT coalesce(sum(value::text::bigint), 0) FROM jsonb_each(p.r)) "
              "FROM p WHERE c.uuid = p.uuid AND jsonb_typeof(p.r) = 'object' "
              "AND ($2::bigint = 0 OR c.experiment_id = $2::bigint)) "
@@ -67,17 +74,19 @@ void db_ckpt_patch(struct db *db, const char *patches, int64_t exp_id, db_cb *cb
 
 void db_ckpt_by_experiment(struct db *db, const char *uuids, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT e.id, e.owner_id, e.config, jsonb_agg(c.uuid ORDER BY c.uuid), count(*) "
-             "FROM checkpoints c JOIN experiments e ON e.id = c.experiment_id "
-             "WHERE c.uuid IN (SELECT jsonb_array_elements_text($1::jsonb)) GROUP BY e.id ORDER BY e.id",
-             db_str_arg(DB_ARGS, uuids), cb, arg);
+    db_query(
+        db,
+        "SELECT e.id, e.owner_id, e.config, jsonb_agg(c.uuid ORDER BY c.uuid), count(*) "
+        "FROM checkpoints c JOIN experiments e ON e.id = c.experiment_id "
+        "WHERE c.uuid IN (SELECT jsonb_array_elements_text($1::jsonb)) GROUP BY e.id ORDER BY e.id",
+        db_str_arg(DB_ARGS, uuids), cb, arg);
 }
 
 void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT e.id, e.owner_id, e.config, (SELECT coalesce(jsonb_agg(c.uuid ORDER BY c.uuid), '[]') "
+             "SELECT e.id, e.owner_id, e.config, (SELECT coalesce(jsonb_agg(c.uuid ORDER BY "
+             "c.uuid), '[]') "
              "FROM checkpoints c WHERE c.experiment_id = e.id AND c.state <> 'DELETED'), "
              "0 FROM experiments e WHERE e.id = $1::bigint",
              db_i64_arg(DB_ARGS, exp_id), cb, arg);

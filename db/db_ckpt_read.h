@@ -4,7 +4,8 @@
 
 #include "db_list.h"
 
-/* Columns: checkpoint.v1.Checkpoint, experiment id, trial id, checkpoint_storage of the experiment. */
+/* Columns: checkpoint.v1.Checkpoint, experiment id, trial id, checkpoint_storage of the experiment.
+ */
 enum db_ckpt_col { CKPT_DOC, CKPT_EXP, CKPT_TRIAL, CKPT_STORAGE };
 void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg);
 
@@ -19,11 +20,14 @@ void db_ckpt_list(struct db *db, const struct db_ckpt_filter *f, const struct db
                   void *arg);
 
 /* First row: {"checkpoint"}; none when there is no such checkpoint. */
-void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata, db_cb *cb, void *arg);
+void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata, db_cb *cb,
+                          void *arg);
 /* patches: [{"uuid", "resources": {path: bytes}}]. An empty map: DELETED; fewer files than before:
- * PARTIALLY_DELETED. First row: how many of the uuids there are. exp_id > 0: only of that experiment. */
+ * PARTIALLY_DELETED. First row: how many of the uuids there are. exp_id > 0: only of that
+ * experiment. */
 void db_ckpt_patch(struct db *db, const char *patches, int64_t exp_id, db_cb *cb, void *arg);
-/* What to remove, by experiment: columns id, owner, config, JSON array of uuids, number of uuids. */
+/* What to remove, by experiment: columns id, owner, config, JSON array of uuids, number of uuids.
+ */
 enum db_ckpt_rm_col { RM_EXP, RM_OWNER, RM_CONFIG, RM_UUIDS, RM_COUNT };
 void db_ckpt_by_experiment(struct db *db, const char *uuids, db_cb *cb, void *arg);
 /* The same for all checkpoints of one experiment (always one row if the experiment is there). */

@@ -4,9 +4,11 @@ void db_exp_edit(struct db *db, int64_t id, const struct db_exp_edit *e, db_cb *
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_str_arg(db_i64_arg(a, id), e->name), e->description);
-    db_str_arg(db_str_arg(db_str_arg(db_str_arg(a, e->notes), e->labels), e->storage), e->resources);
+    db_str_arg(db_str_arg(db_str_arg(db_str_arg(a, e->notes), e->labels), e->storage),
+               e->resources);
     db_write(db,
-             "UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, description), "
+             "UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, "
+             "description), "
              "notes = coalesce($4, notes), labels = coalesce($5::jsonb, labels), "
              "config = config || jsonb_strip_nulls(jsonb_build_object('name', $2::text, "
              "'description', $3::text, 'labels', $5::jsonb, "
@@ -20,7 +22,8 @@ void db_exp_edit(struct db *db, int64_t id, const struct db_exp_edit *e, db_cb *
 void db_exp_archive(struct db *db, int64_t id, bool archive, db_cb *cb, void *arg)
 {
     db_write(db,
-             "WITH old AS (SELECT id, state, archived FROM experiments WHERE id = $1::bigint FOR UPDATE), "
+             "WITH old AS (SELECT id, state, archived FROM experiments WHERE id = $1::bigint FOR "
+             "UPDATE), "
              "up AS (UPDATE experiments e SET archived = $2::boolean FROM old WHERE e.id = old.id "
              "AND old.state IN ('COMPLETED', 'CANCELED', 'ERROR')) SELECT state, archived FROM old",
              db_bool_arg(db_i64_arg(DB_ARGS, id), archive), cb, arg);

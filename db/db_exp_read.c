@@ -25,10 +25,12 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     return db_str_arg(db_str_arg(db_str_arg(a, f->id_filter), f->ids), f->not_ids);
 }
 
+/* clang-format off */
 #define FROM_JOINED                                                                                \
     "FROM experiments e JOIN users u ON u.id = e.owner_id JOIN projects p ON p.id = e.project_id " \
     "JOIN workspaces w ON w.id = p.workspace_id "
-#define IN_JSON(value, param) "to_jsonb(" value ") IN (SELECT jsonb_array_elements(" param "::jsonb))"
+#define IN_JSON(value, param)                                                                      \
+    "to_jsonb(" value ") IN (SELECT jsonb_array_elements(" param "::jsonb))"
 #define WHERE_FILTER                                                                               \
     "WHERE ($1::text IS NULL OR position(lower($1) IN lower(e.name)) > 0) "                        \
     "AND ($2::text IS NULL OR position(lower($2) IN lower(e.description)) > 0) "                   \
@@ -49,7 +51,9 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "AND ($11::jsonb IS NULL OR NOT " IN_JSON("e.id", "$11") ") "
 
 /* Numbers of SORT_BY_* of GetExperiments. */
-#define CHECKPOINTS_OF "FROM checkpoints c WHERE c.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')"
+#define CHECKPOINTS_OF                                                                             \
+    "FROM checkpoints c WHERE c.experiment_id = e.id "                                             \
+    "AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')"
 #define SORT_NUM                                                                                   \
     "CASE $12::integer WHEN 4 THEN extract(epoch FROM e.start_time) "                              \
     "WHEN 5 THEN extract(epoch FROM e.end_time) "                                                  \
@@ -62,19 +66,22 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "CASE $12::integer WHEN 2 THEN e.description WHEN 6 THEN e.state WHEN 10 THEN u.username "     \
     "WHEN 11 THEN e.name WHEN 13 THEN e.resource_pool END txt "
 /* By text, id is only the tie-break. */
+#define BY_NUM "$12::integer NOT IN (2, 6, 10, 11, 13) AND"
 #define ORDER                                                                                      \
-    "CASE WHEN $12::integer NOT IN (2, 6, 10, 11, 13) AND NOT $13::boolean THEN num END, "         \
-    "CASE WHEN $12::integer NOT IN (2, 6, 10, 11, 13) AND $13::boolean THEN num END DESC NULLS LAST, " \
-    "CASE WHEN NOT $13::boolean THEN txt END, CASE WHEN $13::boolean THEN txt END DESC NULLS LAST, id"
+    "CASE WHEN " BY_NUM " NOT $13::boolean THEN num END, "                                         \
+    "CASE WHEN " BY_NUM " $13::boolean THEN num END DESC NULLS LAST, "                             \
+    "CASE WHEN NOT $13::boolean THEN txt END, "                                                    \
+    "CASE WHEN $13::boolean THEN txt END DESC NULLS LAST, id"
+/* clang-format on */
 
 void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_page *p, db_cb *cb,
                  void *arg)
 {
     db_query(db,
-             "WITH f AS (SELECT e.id, e.state, " SORT_NUM SORT_TXT FROM_JOINED WHERE_FILTER ")"
-             DB_LIST_TAIL(ORDER, "$14", "$15", "100",
-                          "experiment_doc(page.id, true), $8::bigint IS NULL OR EXISTS "
-                          "(SELECT 1 FROM projects WHERE id = $8::bigint)"),
+             "WITH f AS (SELECT e.id, e.state, " SORT_NUM SORT_TXT FROM_JOINED WHERE_FILTER
+             ")" DB_LIST_TAIL(ORDER, "$14", "$15", "100",
+                              "experiment_doc(page.id, true), $8::bigint IS NULL OR EXISTS "
+                              "(SELECT 1 FROM projects WHERE id = $8::bigint)"),
              db_page_arg(filter_args(DB_ARGS, f), p), cb, arg);
 }
 
@@ -92,23 +99,28 @@ void db_exp_model_def(struct db *db, int64_t id, db_cb *cb, void *arg)
 
 void db_exp_model_def_b64(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT '{\"b64Tgz\":\"' || translate(encode(model_def, 'base64'), E'\\n', '') || '\"}' "
-             "FROM experiments WHERE id = $1::bigint",
-             db_i64_arg(DB_ARGS, id), cb, arg);
+    db_query(
+        db,
+        "SELECT '{\"b64Tgz\":\"' || translate(encode(model_def, 'base64'), E'\\n', '') || '\"}' "
+        "FROM experiments WHERE id = $1::bigint",
+        db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
 /* Each validation that was the best of its experiment when it came. */
 void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
     db_query(db,
-             "WITH v AS (SELECT m.id, m.trial_id, m.end_time, searcher_value(m.metrics, e.searcher_metric) x, "
+             "WITH v AS (SELECT m.id, m.trial_id, m.end_time, searcher_value(m.metrics, "
+             "e.searcher_metric) x, "
              "CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END AS sign "
-             "FROM metrics m JOIN trials t ON t.id = m.trial_id JOIN experiments e ON e.id = t.experiment_id "
+             "FROM metrics m JOIN trials t ON t.id = m.trial_id JOIN experiments e ON e.id = "
+             "t.experiment_id "
              "WHERE e.id = $1::bigint AND m.grp = 'validation' AND NOT m.archived), "
-             "r AS (SELECT *, min(sign * x) OVER (ORDER BY end_time, id ROWS BETWEEN UNBOUNDED PRECEDING "
+             "r AS (SELECT *, min(sign * x) OVER (ORDER BY end_time, id ROWS BETWEEN UNBOUNDED "
+             "PRECEDING "
              "AND 1 PRECEDING) before FROM v WHERE x IS NOT NULL) "
-             "SELECT jsonb_build_object('validationHistory', (SELECT coalesce(jsonb_agg(jsonb_build_object("
+             "SELECT jsonb_build_object('validationHistory', (SELECT "
+             "coalesce(jsonb_agg(jsonb_build_object("
              "'trialId', trial_id, 'endTime', api_time(end_time), 'searcherMetric', x) "
              "ORDER BY end_time, id), '[]') FROM r WHERE before IS NULL OR sign * x < before)) "
              "FROM experiments WHERE id = $1::bigint",
@@ -117,15 +129,17 @@ void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg)
 
 void db_exp_best_metric(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_query(db, "SELECT best_metric FROM experiments WHERE id = $1::bigint", db_i64_arg(DB_ARGS, id),
-             cb, arg);
+    db_query(db, "SELECT best_metric FROM experiments WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
 void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT jsonb_build_object('labels', coalesce(jsonb_agg(label ORDER BY n DESC, label), '[]')) "
-             "FROM (SELECT l.label, count(*) n FROM experiments e, jsonb_array_elements_text(e.labels) l(label) "
+             "SELECT jsonb_build_object('labels', coalesce(jsonb_agg(label ORDER BY n DESC, "
+             "label), '[]')) "
+             "FROM (SELECT l.label, count(*) n FROM experiments e, "
+             "jsonb_array_elements_text(e.labels) l(label) "
              "WHERE $1::bigint = 0 OR e.project_id = $1::bigint GROUP BY l.label) x",
              db_i64_arg(DB_ARGS, project_id), cb, arg);
 }
@@ -151,7 +165,8 @@ void db_exp_origin(struct db *db, const struct db_exp_origin *o, db_cb *cb, void
 void db_exp_owners(struct db *db, const char *ids, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT e.id, u.username, p.workspace_id FROM experiments e JOIN users u ON u.id = e.owner_id "
+             "SELECT e.id, u.username, p.workspace_id FROM experiments e JOIN users u ON u.id = "
+             "e.owner_id "
              "JOIN projects p ON p.id = e.project_id "
              "WHERE e.id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x)",
              db_str_arg(DB_ARGS, ids), cb, arg);

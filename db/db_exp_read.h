@@ -1,4 +1,5 @@
-/* Experiments as the API shows them; JSON comes whole from SQL, but for `state` (see 0005_docs.sql). */
+/* Experiments as the API shows them; JSON comes whole from SQL, but for `state` (see
+ * 0005_docs.sql). */
 #ifndef DB_DB_EXP_READ_H
 #define DB_DB_EXP_READ_H
 
@@ -15,8 +16,8 @@ struct db_exp_filter {
     int archived;                   /* 0, 1, -1: both */
     const char *states;             /* texts of the database */
     const char *users, *user_ids;
-    int64_t project_id;             /* 0: any */
-    const char *id_filter;          /* {"lt","lte","gt","gte": n, "incl","notIn": [n]} */
+    int64_t project_id;    /* 0: any */
+    const char *id_filter; /* {"lt","lte","gt","gte": n, "incl","notIn": [n]} */
     const char *ids, *not_ids;
 };
 /* enum db_list_col, and one more column: whether the project is there. */

@@ -1,6 +1,7 @@
 /*
- * Lists as the API pages them. The first row always comes and carries the totals; its LIST_DOC is null
- * when the page is empty. Numbers of the sort orders are the API's enums (wire.h); rows are tied by id.
+ * Lists as the API pages them. The first row always comes and carries the totals; its LIST_DOC is
+ * null when the page is empty. Numbers of the sort orders are the API's enums (wire.h); id breaks
+ * ties.
  */
 #ifndef DB_DB_LIST_H
 #define DB_DB_LIST_H
@@ -16,7 +17,8 @@ struct db_page {
 /* $n..$n+3: sort, desc, offset, limit */
 static inline struct db_args *db_page_arg(struct db_args *a, const struct db_page *p)
 {
-    return db_i64_arg(db_i64_arg(db_bool_arg(db_i64_arg(a, p->sort), p->desc), p->offset), p->limit);
+    db_bool_arg(db_i64_arg(a, p->sort), p->desc);
+    return db_i64_arg(db_i64_arg(a, p->offset), p->limit);
 }
 
 /*
@@ -24,8 +26,10 @@ static inline struct db_args *db_page_arg(struct db_args *a, const struct db_pag
  * sorted by, numbers or text. desc, offset, limit: names of the parameters.
  */
 #define DB_LIST_ORDER(id, desc)                                                                    \
-    "CASE WHEN NOT " desc "::boolean THEN num END, CASE WHEN " desc "::boolean THEN num END DESC NULLS LAST, " \
-    "CASE WHEN NOT " desc "::boolean THEN txt END, CASE WHEN " desc "::boolean THEN txt END DESC NULLS LAST, " id
+    "CASE WHEN NOT " desc "::boolean THEN num END, "                                               \
+    "CASE WHEN " desc "::boolean THEN num END DESC NULLS LAST, "                                   \
+    "CASE WHEN NOT " desc "::boolean THEN txt END, "                                               \
+    "CASE WHEN " desc "::boolean THEN txt END DESC NULLS LAST, " id
 #define DB_LIST_TAIL(order, offset, limit, all, doc)                                               \
     ", n AS (SELECT count(*) total FROM f), "                                                      \
     "page AS (SELECT f.*, row_number() OVER (ORDER BY " order ") rn FROM f ORDER BY rn "           \

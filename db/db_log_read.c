@@ -2,7 +2,8 @@
 
 /* $1 task, $2 trial, $3 allocations, $4 agents, $5 containers, $6 stdtypes, $7 sources, $8 ranks,
  * $9 levels, $10 before, $11 after, $12 text, $13 beyond, $14 at most */
-static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f, int64_t beyond, int64_t n)
+static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f, int64_t beyond,
+                                int64_t n)
 {
     db_str_arg(a, f->task_id);
     if (f->trial_id)
@@ -15,8 +16,10 @@ static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f
     return db_i64_arg(db_i64_arg(db_str_arg(a, f->search), beyond), n);
 }
 
+/* clang-format off */
 #define IN_JSON(value, param)                                                                      \
-    "(" param "::jsonb IS NULL OR to_jsonb(" value ") IN (SELECT jsonb_array_elements(" param "::jsonb))) "
+    "(" param "::jsonb IS NULL OR to_jsonb(" value ") "                                            \
+    "IN (SELECT jsonb_array_elements(" param "::jsonb))) "
 #define LOG_WHERE                                                                                  \
     "SELECT l.id, log_doc(l, $2::integer) FROM task_logs l WHERE l.task_id = $1 "                  \
     "AND " IN_JSON("l.allocation_id", "$3") "AND " IN_JSON("l.agent_id", "$4")                     \
@@ -26,6 +29,7 @@ static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f
     "AND ($10::timestamptz IS NULL OR l.time <= $10::timestamptz) "                                \
     "AND ($11::timestamptz IS NULL OR l.time > $11::timestamptz) "                                 \
     "AND ($12::text IS NULL OR position($12 IN l.log) > 0) "
+/* clang-format on */
 
 void db_log_read(struct db *db, const struct db_log_filter *f, int64_t beyond, int64_t n, db_cb *cb,
                  void *arg)
@@ -36,16 +40,24 @@ void db_log_read(struct db *db, const struct db_log_filter *f, int64_t beyond, i
     db_query(db, sql, log_args(DB_ARGS, f, beyond, n), cb, arg);
 }
 
+/* clang-format off */
 #define FIELD(name, column)                                                                        \
-    "'" name "', coalesce(jsonb_agg(DISTINCT " column ") FILTER (WHERE " column " IS NOT NULL), '[]')"
+    "'" name "', coalesce(jsonb_agg(DISTINCT " column ") "                                         \
+    "FILTER (WHERE " column " IS NOT NULL), '[]')"
+/* clang-format on */
 
-void db_log_fields(struct db *db, const char *task_id, bool without_allocations, db_cb *cb, void *arg)
+/* clang-format off */
+static const char fields_sql[] =
+    "SELECT jsonb_build_object(" FIELD("agentIds", "agent_id") ", "
+    FIELD("containerIds", "container_id") ", " FIELD("rankIds", "rank_id") ", "
+    FIELD("stdtypes", "stdtype") ", " FIELD("sources", "source") ") || "
+    "CASE WHEN $2::boolean THEN '{}' ELSE jsonb_build_object("
+    FIELD("allocationIds", "allocation_id") ") END FROM task_logs WHERE task_id = $1";
+/* clang-format on */
+
+void db_log_fields(struct db *db, const char *task_id, bool without_allocations, db_cb *cb,
+                   void *arg)
 {
-    db_query(db,
-             "SELECT jsonb_build_object(" FIELD("agentIds", "agent_id") ", "
-             FIELD("containerIds", "container_id") ", " FIELD("rankIds", "rank_id") ", "
-             FIELD("stdtypes", "stdtype") ", " FIELD("sources", "source") ") || "
-             "CASE WHEN $2::boolean THEN '{}' ELSE jsonb_build_object("
-             FIELD("allocationIds", "allocation_id") ") END FROM task_logs WHERE task_id = $1",
-             db_bool_arg(db_str_arg(DB_ARGS, task_id), without_allocations), cb, arg);
+    db_query(db, fields_sql, db_bool_arg(db_str_arg(DB_ARGS, task_id), without_allocations), cb,
+             arg);
 }

@@ -4,7 +4,8 @@
 
 #include "db_list.h"
 
-/* {"task"}, null when there is no such task; whether all of it has ended; its trial (null: none). */
+/* {"task"}, null when there is no such task; whether all of it has ended; its trial (null: none).
+ */
 enum db_task_read_col { TASK_READ_DOC, TASK_READ_ENDED, TASK_READ_TRIAL };
 void db_task_read(struct db *db, const char *task_id, db_cb *cb, void *arg);
 /* {"allocation"}. */
@@ -15,7 +16,7 @@ void db_accelerators_read(struct db *db, const char *task_id, db_cb *cb, void *a
 void db_task_context(struct db *db, const char *task_id, db_cb *cb, void *arg);
 
 struct db_user_filter {
-    const char *name; /* substring of the user's or display name, or NULL */
+    const char *name;  /* substring of the user's or display name, or NULL */
     int active, admin; /* 0, 1, -1: both */
 };
 /* enum db_list_col (state empty; doc user.v1.User). */

@@ -2,8 +2,9 @@
 
 void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_query(db, "SELECT state, trial_doc(id), experiment_id, task_id FROM trials WHERE id = $1::bigint",
-             db_i64_arg(DB_ARGS, id), cb, arg);
+    db_query(
+        db, "SELECT state, trial_doc(id), experiment_id, task_id FROM trials WHERE id = $1::bigint",
+        db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
 /* Numbers of SORT_BY_* of GetExperimentTrials. A trial without a metric comes last. */
@@ -18,27 +19,32 @@ void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
     "WHEN 6 THEN NULL ELSE t.id END::float8 num, "                                                 \
     "CASE $3::integer WHEN 6 THEN t.state END txt "
 
-void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p, db_cb *cb,
-                   void *arg)
+/* clang-format off */
+static const char trials_sql[] =
+    "WITH f AS (SELECT t.id, t.state, " SORT_NUM "FROM trials t "
+    "JOIN experiments e ON e.id = t.experiment_id WHERE t.experiment_id = $1::bigint "
+    "AND ($2::jsonb IS NULL "
+    "OR to_jsonb(t.state) IN (SELECT jsonb_array_elements($2::jsonb))))"
+    DB_LIST_TAIL(DB_LIST_ORDER("id", "$4"), "$5", "$6", "100",
+                 "trial_doc(page.id), EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint)");
+/* clang-format on */
+
+void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p,
+                   db_cb *cb, void *arg)
 {
     struct db_args *a = DB_ARGS;
     db_page_arg(db_str_arg(db_i64_arg(a, exp_id), states), p);
-    db_query(db,
-             "WITH f AS (SELECT t.id, t.state, " SORT_NUM "FROM trials t "
-             "JOIN experiments e ON e.id = t.experiment_id WHERE t.experiment_id = $1::bigint "
-             "AND ($2::jsonb IS NULL OR to_jsonb(t.state) IN (SELECT jsonb_array_elements($2::jsonb))))"
-             DB_LIST_TAIL(DB_LIST_ORDER("id", "$4"), "$5", "$6", "100",
-                          "trial_doc(page.id), EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint)"),
-             a, cb, arg);
+    db_query(db, trials_sql, a, cb, arg);
 }
 
 /* Rows of all three kinds by their steps; kind orders those of equal steps. */
 #define WORKLOADS                                                                                  \
     "SELECT m.steps, 0 AS kind, m.id::text key, m.id mid, NULL::text uuid, "                       \
-    "(m.metrics->metrics_key(m.grp)->>$5::text) AS value FROM metrics m "                                \
+    "(m.metrics->metrics_key(m.grp)->>$5::text) AS value FROM metrics m "                          \
     "WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp <> 'validation' "                  \
     "AND $2::integer = 0 AND ($3::text IS NULL OR m.grp = $3) "                                    \
-    "UNION ALL SELECT m.steps, 1, m.id::text, m.id, NULL, m.metrics->'validation_metrics'->>$5::text "   \
+    "UNION ALL SELECT m.steps, 1, m.id::text, m.id, NULL, "                                        \
+    "m.metrics->'validation_metrics'->>$5::text "                                                  \
     "FROM metrics m WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp = 'validation' "    \
     "AND $2::integer IN (0, 2, 3) AND ($3::text IS NULL OR m.grp = $3) "                           \
     "UNION ALL SELECT c.steps, 2, c.uuid, NULL, c.uuid, NULL FROM checkpoints c "                  \
@@ -53,19 +59,22 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
     "'validation' ELSE 'training' END, metrics_workload(m, $6::boolean)) FROM metrics m "          \
     "WHERE m.id = page.mid) END, EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint)"
 
-void db_workload_list(struct db *db, const struct db_workloads *w, const struct db_page *p, db_cb *cb,
-                      void *arg)
+/* clang-format off */
+static const char workloads_sql[] =
+    "WITH w AS (" WORKLOADS "), f AS (SELECT steps AS id, '' AS state, w.*, "
+    "CASE WHEN $5::text IS NULL THEN steps ELSE " NUMBER("value") " END::float8 num, "
+    "NULL::text txt, $7::integer sort FROM w)"
+    DB_LIST_TAIL(DB_LIST_ORDER("steps, kind, key", "$8"), "$9", "$10", "NULL", WORKLOAD_DOC);
+/* clang-format on */
+
+void db_workload_list(struct db *db, const struct db_workloads *w, const struct db_page *p,
+                      db_cb *cb, void *arg)
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_i64_arg(db_i64_arg(a, w->trial_id), w->filter), w->group);
     db_str_arg(db_bool_arg(a, w->no_deleted_checkpoints), w->sort_metric);
     db_page_arg(db_bool_arg(a, w->batch_metrics), p);
-    db_query(db,
-             "WITH w AS (" WORKLOADS "), f AS (SELECT steps AS id, '' AS state, w.*, "
-             "CASE WHEN $5::text IS NULL THEN steps ELSE " NUMBER("value") " END::float8 num, "
-             "NULL::text txt, $7::integer sort FROM w)"
-             DB_LIST_TAIL(DB_LIST_ORDER("steps, kind, key", "$8"), "$9", "$10", "NULL", WORKLOAD_DOC), a,
-             cb, arg);
+    db_query(db, workloads_sql, a, cb, arg);
 }
 
 void db_metrics_read(struct db *db, const char *trial_ids, const char *group, int64_t after_steps,
@@ -73,18 +82,19 @@ void db_metrics_read(struct db *db, const char *trial_ids, const char *group, in
 {
     struct db_args *a = DB_ARGS;
     db_i64_arg(db_i64_arg(db_str_arg(db_str_arg(a, trial_ids), group), after_steps), after_id);
-    db_query(db,
-             "SELECT steps, id, jsonb_build_object('trialId', trial_id, 'endTime', api_time(end_time), "
-             "'metrics', metrics, 'totalBatches', steps, 'archived', archived, 'id', id, "
-             "'trialRunId', run_id, 'group', grp) FROM metrics "
-             "WHERE trial_id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x) "
-             "AND NOT archived AND ($2::text IS NULL OR grp = $2) "
-             "AND (steps, id) > ($3::bigint, $4::bigint) ORDER BY steps, id LIMIT 1000",
-             a, cb, arg);
+    db_query(
+        db,
+        "SELECT steps, id, jsonb_build_object('trialId', trial_id, 'endTime', api_time(end_time), "
+        "'metrics', metrics, 'totalBatches', steps, 'archived', archived, 'id', id, "
+        "'trialRunId', run_id, 'group', grp) FROM metrics "
+        "WHERE trial_id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x) "
+        "AND NOT archived AND ($2::text IS NULL OR grp = $2) "
+        "AND (steps, id) > ($3::bigint, $4::bigint) ORDER BY steps, id LIMIT 1000",
+        a, cb, arg);
 }
 
-void db_profile_read(struct db *db, int64_t trial_id, const char *labels, int64_t after_id, db_cb *cb,
-                     void *arg)
+void db_profile_read(struct db *db, int64_t trial_id, const char *labels, int64_t after_id,
+                     db_cb *cb, void *arg)
 {
     db_query(db,
              "SELECT id, labels, batch FROM profiler_metrics WHERE trial_id = $1::bigint "

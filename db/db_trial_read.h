@@ -10,30 +10,30 @@ void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg);
 
 /* enum db_list_col, and one more: whether the experiment is there. states: JSON array or NULL. */
 enum { TRIAL_LIST_EXP = LIST_COLS };
-void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p, db_cb *cb,
-                   void *arg);
+void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p,
+                   db_cb *cb, void *arg);
 
 struct db_workloads {
     int64_t trial_id;
-    int filter;             /* FilterOption's number */
-    const char *group;      /* only this group's metrics; NULL: all */
+    int filter;              /* FilterOption's number */
+    const char *group;       /* only this group's metrics; NULL: all */
     const char *sort_metric; /* sort by this metric; NULL: by total batches */
     bool batch_metrics, no_deleted_checkpoints;
 };
 /* enum db_list_col (state empty; doc a WorkloadContainer), and whether the trial is there. */
 enum { WORKLOAD_LIST_TRIAL = LIST_COLS };
-void db_workload_list(struct db *db, const struct db_workloads *w, const struct db_page *p, db_cb *cb,
-                      void *arg);
+void db_workload_list(struct db *db, const struct db_workloads *w, const struct db_page *p,
+                      db_cb *cb, void *arg);
 
 /* MetricsReport rows after (steps, id), at most 1000, ordered by them. Columns: steps, id, doc.
  * trial_ids: JSON array; group NULL: all. */
 void db_metrics_read(struct db *db, const char *trial_ids, const char *group, int64_t after_steps,
                      int64_t after_id, db_cb *cb, void *arg);
 
-/* Profiler batches after an id, at most 1000. Columns: id, labels, batch. labels: JSON object that the
- * row's labels contain. */
-void db_profile_read(struct db *db, int64_t trial_id, const char *labels, int64_t after_id, db_cb *cb,
-                     void *arg);
+/* Profiler batches after an id, at most 1000. Columns: id, labels, batch. labels: JSON object that
+ * the row's labels contain. */
+void db_profile_read(struct db *db, int64_t trial_id, const char *labels, int64_t after_id,
+                     db_cb *cb, void *arg);
 /* {"labels"}: all series of a trial. */
 void db_profile_series(struct db *db, int64_t trial_id, db_cb *cb, void *arg);
 

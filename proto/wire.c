@@ -77,7 +77,8 @@ int wire_i64(const json_t *j, const char *where, int64_t *ret, struct det_err *e
     if (!json_is_string(j))
         return expected(where, "an integer", j, err);
     if (i64_text(json_string_value(j), ret) < 0)
-        return det_fail(err, DET_EINVAL, "%s: \"%.40s\" is not an integer", where, json_string_value(j));
+        return det_fail(err, DET_EINVAL, "%s: \"%.40s\" is not an integer", where,
+                        json_string_value(j));
     return 0;
 }
 
@@ -139,8 +140,8 @@ int wire_enum_text(const char *text, const char *where, const struct wire_name *
         return enum_number(v, where, names, ret, err);
     const char *near = near_name(text, all, n);
     if (near)
-        return det_fail(err, DET_EINVAL, "%s: unknown name \"%.60s\"; did you mean \"%s\"?", where, text,
-                        near);
+        return det_fail(err, DET_EINVAL, "%s: unknown name \"%.60s\"; did you mean \"%s\"?", where,
+                        text, near);
     return det_fail(err, DET_EINVAL, "%s: unknown name \"%.60s\"; one of %s, %s, ...", where, text,
                     n > 1 ? all[1] : "", n > 2 ? all[2] : "");
 }
@@ -182,7 +183,8 @@ static int decode_text(const json_t *j, const char *where, enum wire_type type, 
     return 0;
 }
 
-static int decode_json(json_t *j, const char *where, enum wire_type type, void *to, struct det_err *err)
+static int decode_json(json_t *j, const char *where, enum wire_type type, void *to,
+                       struct det_err *err)
 {
     if (type == WIRE_OBJECT && !json_is_object(j))
         return expected(where, "an object", j, err);

@@ -1,11 +1,11 @@
 /*
  * Bodies of the API as C values: protobuf's JSON mapping, table driven.
  *
- * A member is found by its lowerCamelCase name or its snake_case form; null counts as unset; members
- * nobody knows are passed over. Integers come as numbers or decimal strings, enums by name or number,
- * doubles also as "NaN", "Infinity", "-Infinity". A member that is unset leaves the caller's value alone,
- * so the caller puts defaults (or a mark for "unset") there first. Errors name the member by its path:
- * "logs[3].rankId: expected an integer, got a string".
+ * A member is found by its lowerCamelCase name or its snake_case form; null counts as unset;
+ * members nobody knows are passed over. Integers come as numbers or decimal strings, enums by name
+ * or number, doubles also as "NaN", "Infinity", "-Infinity". A member that is unset leaves the
+ * caller's value alone, so the caller puts defaults (or a mark for "unset") there first. Errors
+ * name the member by its path: "logs[3].rankId: expected an integer, got a string".
  */
 #ifndef PROTO_WIRE_H
 #define PROTO_WIRE_H
@@ -62,9 +62,9 @@ const char *wire_name_of(const struct wire_name *names, int number);
 void wire_snake(const char *camel, char *out, size_t n);
 
 /* The enums of the API. */
-extern const struct wire_name wire_order_by[], wire_log_level[], wire_exp_state[], wire_trial_state[],
-    wire_checkpoint_state[], wire_trial_sort[], wire_exp_sort[], wire_user_sort[], wire_agent_sort[],
-    wire_checkpoint_sort[], wire_filter_option[], wire_metric_type[], wire_early_exit[], wire_job_state[],
-    wire_profiler_type[];
+extern const struct wire_name wire_order_by[], wire_log_level[], wire_exp_state[],
+    wire_trial_state[], wire_checkpoint_state[], wire_trial_sort[], wire_exp_sort[],
+    wire_user_sort[], wire_agent_sort[], wire_checkpoint_sort[], wire_filter_option[],
+    wire_metric_type[], wire_early_exit[], wire_job_state[], wire_profiler_type[];
 
 #endif

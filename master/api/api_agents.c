@@ -8,15 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *device_type(enum core_device d)
-{
-    return d == CORE_CUDA ? "TYPE_CUDA" : d == CORE_ROCM ? "TYPE_ROCM" : "TYPE_CPU";
-}
-
 static json_t *device_json(const struct core_slot_view *s)
 {
     return json_make("{s:i,s:s,s:s,s:s}", "id", s->id, "brand", s->brand, "uuid", s->uuid, "type",
-                     device_type(s->type));
+                     api_device_type(s->type));
 }
 
 static const char *container_state(enum alloc_state s)
@@ -49,15 +44,17 @@ static json_t *container_json(const struct core *core, const char *agent_id, con
                      container_state(state), "devices", devices, "permissionDenied", 0);
 }
 
-static json_t *slot_json(const struct core *core, const char *agent_id, const struct core_slot_view *s)
+static json_t *slot_json(const struct core *core, const char *agent_id,
+                         const struct core_slot_view *s)
 {
     char id[16];
     snprintf(id, sizeof id, "%d", s->id);
-    json_t *j = json_make("{s:s,s:o,s:b,s:b}", "id", id, "device", device_json(s), "enabled", s->enabled,
-                          "draining", s->draining);
-    json_set(j, "container", s->container ? container_json(core, agent_id, s->container,
-                                                           s->container_state, s->alloc_id)
-                                          : NULL);
+    json_t *j = json_make("{s:s,s:o,s:b,s:b}", "id", id, "device", device_json(s), "enabled",
+                          s->enabled, "draining", s->draining);
+    json_set(j, "container",
+             s->container
+                 ? container_json(core, agent_id, s->container, s->container_state, s->alloc_id)
+                 : NULL);
     return j;
 }
 
@@ -81,11 +78,11 @@ static json_t *agent_json(const struct core *core, const struct core_agent_view 
     for (size_t i = 0; core_agent_container(core, a->id, i, &v); i++)
         json_set(containers, v.id, container_json(core, a->id, v.id, v.state, v.alloc_id));
     clk_format(a->registered_us, time);
-    return json_make("{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s]}", "id", a->id, "registeredTime", time,
-                     "slots", slots_json(core, a->id), "containers", containers, "label", "",
+    return json_make("{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s]}", "id", a->id, "registeredTime",
+                     time, "slots", slots_json(core, a->id), "containers", containers, "label", "",
                      "addresses", a->addr ? a->addr : "", "enabled", a->enabled && a->connected,
-                     "draining", a->draining, "version", a->version ? a->version : "", "resourcePools",
-                     a->pool);
+                     "draining", a->draining, "version", a->version ? a->version : "",
+                     "resourcePools", a->pool);
 }
 
 struct seen_agent {
@@ -116,7 +113,8 @@ void api_get_agents(struct shell *sh, struct http_req *req)
     if (api_slice(req, &p, all.n, &start, &end)) {
         json_t *list = json_array();
         for (size_t i = start; i < end; i++)
-            json_array_append_new(list, agent_json(api_core(sh), &all.v[p.desc ? all.n - 1 - i : i].v));
+            json_array_append_new(list,
+                                  agent_json(api_core(sh), &all.v[p.desc ? all.n - 1 - i : i].v));
         api_reply_json(req, json_make("{s:o,s:o}", "agents", list, "pagination",
                                       api_pagination(&p, start, end, all.n)));
     }
@@ -202,8 +200,10 @@ static void set(struct shell *sh, struct http_req *req, int slot, bool enabled)
         return;
     json_decref(body);
     struct core_event ev = {.kind = CORE_EV_AGENT_SET};
-    ev.agent_set = (struct core_agent_set){.agent_id = http_param(req, "agentId"), .slot = slot,
-                                           .enabled = enabled, .drain = !enabled && b.drain == 1};
+    ev.agent_set = (struct core_agent_set){.agent_id = http_param(req, "agentId"),
+                                           .slot = slot,
+                                           .enabled = enabled,
+                                           .drain = !enabled && b.drain == 1};
     ev.agent_id = ev.agent_set.agent_id;
     driver_post(sh->driver, &ev, slot < 0 ? on_agent_set : on_slot_set, api_call(sh, req));
 }
@@ -214,7 +214,8 @@ static void set_agent(struct shell *sh, struct http_req *req, bool enabled)
     if (!agent_of(sh, req, &a))
         return;
     if (!enabled && !a.connected)
-        http_fail(req, DET_ESTATE, "agent %.100s is not connected now; try again when it is back", a.id);
+        http_fail(req, DET_ESTATE, "agent %.100s is not connected now; try again when it is back",
+                  a.id);
     else
         set(sh, req, -1, enabled);
 }

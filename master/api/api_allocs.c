@@ -75,12 +75,15 @@ static void on_said(void *arg, const struct core_reply *r)
         api_reply_core(arg, r);
 }
 
-static void say(struct shell *sh, struct http_req *req, enum core_event_kind kind, const char *container)
+static void say(struct shell *sh, struct http_req *req, enum core_event_kind kind,
+                const char *container)
 {
     const char *id = alloc_of(req);
     if (!id)
         return;
-    struct core_event ev = {.kind = kind, .alloc_id = id, .container = container,
+    struct core_event ev = {.kind = kind,
+                            .alloc_id = id,
+                            .container = container,
                             .run_id = req->who.kind == WHO_ALLOC ? req->who.run_id : 0};
     driver_post(sh->driver, &ev, on_said, req);
 }

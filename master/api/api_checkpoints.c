@@ -47,7 +47,8 @@ static json_t *resources_read(const json_t *j, struct det_err *err)
 {
     json_t *out = json_object(), *v;
     const char *path;
-    json_object_foreach((json_t *)j, path, v) {
+    json_object_foreach((json_t *)j, path, v)
+    {
         int64_t bytes;
         int rc = wire_i64(v, "resources", &bytes, err);
         if (rc == 0 && bytes < 0)
@@ -104,8 +105,8 @@ static void on_reported(void *arg, int rc, const struct det_err *err)
         http_fail_err(c->req, err);
         return;
     }
-    struct core_event ev = {.kind = CORE_EV_CHECKPOINT, .trial_id = c->req->who.trial_id,
-                            .run_id = c->req->who.run_id};
+    struct core_event ev = {
+        .kind = CORE_EV_CHECKPOINT, .trial_id = c->req->who.trial_id, .run_id = c->req->who.run_id};
     ev.checkpoint.uuid = c->uuid;
     ev.checkpoint.steps = c->steps;
     driver_post(c->sh->driver, &ev, on_told, c);
@@ -144,10 +145,15 @@ static int report(struct report_call *c, const json_t *body, struct det_err *err
         return DET_EINVAL;
     det_cleanup(freep) char *resources = json_text(sizes), *metadata = json_text(b.metadata);
     memcpy(c->uuid, b.uuid, sizeof c->uuid);
-    struct db_checkpoint_report r = {.uuid = c->uuid, .task_id = who->task_id,
-                                     .allocation_id = who->alloc_id, .experiment_id = who->experiment_id,
-                                     .trial_id = who->trial_id, .run_id = who->run_id, .steps = c->steps,
-                                     .metadata = metadata, .resources = resources,
+    struct db_checkpoint_report r = {.uuid = c->uuid,
+                                     .task_id = who->task_id,
+                                     .allocation_id = who->alloc_id,
+                                     .experiment_id = who->experiment_id,
+                                     .trial_id = who->trial_id,
+                                     .run_id = who->run_id,
+                                     .steps = c->steps,
+                                     .metadata = metadata,
+                                     .resources = resources,
                                      .time_us = b.time_us ? b.time_us : clk_wall_us()};
     db_report_checkpoint(c->sh->db, &r, on_reported, c);
     return 0;
@@ -222,7 +228,8 @@ void api_patch_checkpoints(struct shell *sh, struct http_req *req)
         }
     c->id = (int64_t)json_array_size(patches);
     det_cleanup(freep) char *text = json_text(patches);
-    db_ckpt_patch(sh->db, text, req->who.kind == WHO_ALLOC ? req->who.experiment_id : 0, on_patched, c);
+    db_ckpt_patch(sh->db, text, req->who.kind == WHO_ALLOC ? req->who.experiment_id : 0, on_patched,
+                  c);
 }
 
 /* ---- metadata ---- */
@@ -278,8 +285,11 @@ static void remove_of(struct remove_call *c, const struct db_result *r, int i)
     JSON_OWN config = json_parse(db_text(r, i, RM_CONFIG), db_text_len(r, i, RM_CONFIG), NULL);
     JSON_OWN uuids = json_parse(db_text(r, i, RM_UUIDS), db_text_len(r, i, RM_UUIDS), NULL);
     struct core_event ev = {.kind = CORE_EV_EXP_GC, .exp_id = db_i64(r, i, RM_EXP)};
-    ev.gc = (struct core_gc){.exp_id = ev.exp_id, .owner_id = db_i64(r, i, RM_OWNER), .job_id = job,
-                             .config = config, .uuids = uuids};
+    ev.gc = (struct core_gc){.exp_id = ev.exp_id,
+                             .owner_id = db_i64(r, i, RM_OWNER),
+                             .job_id = job,
+                             .config = config,
+                             .uuids = uuids};
     driver_post(c->sh->driver, &ev, on_removed, c);
 }
 
@@ -292,7 +302,8 @@ static void on_remove(void *arg, const struct db_result *r)
     for (int i = 0; i < db_rows(r); i++)
         found += (size_t)db_i64(r, i, RM_COUNT);
     if (found < c->asked) {
-        http_fail(c->req, DET_ENOENT, "%zu of %zu checkpoints not found", c->asked - found, c->asked);
+        http_fail(c->req, DET_ENOENT, "%zu of %zu checkpoints not found", c->asked - found,
+                  c->asked);
         return;
     }
     c->left = (size_t)db_rows(r);
@@ -346,12 +357,14 @@ void api_remove_checkpoint_files(struct shell *sh, struct http_req *req)
         return;
     const json_t *globs = wire_get(body, "checkpointGlobs"), *g;
     size_t i;
-    json_array_foreach((json_t *)globs, i, g)
-        if (!json_is_string(g) || strcmp(json_string_value(g), "**/*")) {
-            http_fail(req, DET_EUNIMPL, "checkpointGlobs: only \"**/*\" (whole checkpoints) can be removed "
-                      "in this version");
-            return;
-        }
+    json_array_foreach((json_t *)globs, i,
+                       g) if (!json_is_string(g) || strcmp(json_string_value(g), "**/*"))
+    {
+        http_fail(req, DET_EUNIMPL,
+                  "checkpointGlobs: only \"**/*\" (whole checkpoints) can be removed "
+                  "in this version");
+        return;
+    }
     if (json_array_size(globs))
         remove_checkpoints(sh, req, body);
     else

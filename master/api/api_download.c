@@ -1,6 +1,6 @@
 /*
- * GET /checkpoints/{uuid}: a checkpoint as one archive. The master never touches another host's store, so it
- * serves what is in a shared_fs or directory store of its own host.
+ * GET /checkpoints/{uuid}: a checkpoint as one archive. The master never touches another host's
+ * store, so it serves what is in a shared_fs or directory store of its own host.
  */
 #include "api_handlers.h"
 #include "api_util.h"
@@ -42,11 +42,15 @@ static int pack_file(void *arg, const char *path, bool is_dir, uint64_t bytes, s
         rc = fsx_read_file(p->dirfd, path, CHECKPOINT_MAX, &data, err);
     p->total += data.len;
     if (rc == 0 && p->total > CHECKPOINT_MAX)
-        rc = det_fail(err, DET_ETOOBIG, "the checkpoint is larger than %zu MiB: read it from its storage",
+        rc = det_fail(err, DET_ETOOBIG,
+                      "the checkpoint is larger than %zu MiB: read it from its storage",
                       CHECKPOINT_MAX >> 20);
     det_cleanup(freep) char *name = det_strndup(path, strlen(path) - (is_dir ? 1 : 0));
-    struct archive_file f = {.path = name, .is_dir = is_dir, .mode = is_dir ? 0755 : 0644,
-                             .data = buf_str(&data), .len = data.len};
+    struct archive_file f = {.path = name,
+                             .is_dir = is_dir,
+                             .mode = is_dir ? 0755 : 0644,
+                             .data = buf_str(&data),
+                             .len = data.len};
     if (rc == 0)
         rc = archive_writer_add(p->w, &f, err);
     buf_finish(&data);
@@ -59,8 +63,10 @@ static void download_work(uv_work_t *work)
     det_cleanup(det_closep) int root = fsx_open_dir(AT_FDCWD, d->root, &d->err);
     det_cleanup(det_closep) int dir = root < 0 ? -1 : fsx_open_dir(root, d->uuid, &d->err);
     if (dir < 0) {
-        d->rc = det_fail(&d->err, DET_EUNIMPL, "checkpoint %s is not on the master's host; its storage is "
-                         "%.300s on the agents' hosts", d->uuid, d->root);
+        d->rc = det_fail(&d->err, DET_EUNIMPL,
+                         "checkpoint %s is not on the master's host; its storage is "
+                         "%.300s on the agents' hosts",
+                         d->uuid, d->root);
         return;
     }
     struct packing p = {.w = archive_writer_create(&d->tgz), .dirfd = dir};
@@ -88,7 +94,8 @@ static void download_done(uv_work_t *work, int status)
         http_fail_err(d->req, &d->err);
     else
         http_reply_with(d->req,
-                        &(struct http_answer){.status = 200, .content_type = "application/gzip",
+                        &(struct http_answer){.status = 200,
+                                              .content_type = "application/gzip",
                                               .disposition = disposition},
                         buf_str(&d->tgz), d->tgz.len);
     download_free(d);
@@ -100,7 +107,8 @@ static char *store_root(const json_t *storage)
     const char *type = json_str(storage, "type", "");
     if (!strcmp(type, "directory"))
         return det_strdup(json_str(storage, "container_path", NULL));
-    const char *host = json_str(storage, "host_path", NULL), *sub = json_str(storage, "storage_path", NULL);
+    const char *host = json_str(storage, "host_path", NULL),
+               *sub = json_str(storage, "storage_path", NULL);
     if (strcmp(type, "shared_fs") || !host)
         return NULL;
     if (sub && *sub == '/')
@@ -114,13 +122,16 @@ static void on_found(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     if (db_rows(r) == 0) {
-        http_fail(c->req, DET_ENOENT, "checkpoint %.60s not found", http_param(c->req, "checkpointUuid"));
+        http_fail(c->req, DET_ENOENT, "checkpoint %.60s not found",
+                  http_param(c->req, "checkpointUuid"));
         return;
     }
-    JSON_OWN storage = json_parse(db_text(r, 0, CKPT_STORAGE), db_text_len(r, 0, CKPT_STORAGE), NULL);
+    JSON_OWN storage =
+        json_parse(db_text(r, 0, CKPT_STORAGE), db_text_len(r, 0, CKPT_STORAGE), NULL);
     char *root = store_root(storage);
     if (!root) {
-        http_fail(c->req, DET_EUNIMPL, "checkpoints of this kind of storage are not served by the master");
+        http_fail(c->req, DET_EUNIMPL,
+                  "checkpoints of this kind of storage are not served by the master");
         return;
     }
     struct download *d = det_zalloc(sizeof *d);
@@ -140,7 +151,8 @@ void api_download_checkpoint(struct shell *sh, struct http_req *req)
     if (!uuid_is_valid(uuid))
         http_fail(req, DET_EINVAL, "\"%.60s\" is not a UUID", uuid);
     else if (!accept || !strstr(accept, "application/gzip"))
-        http_reply(req, 415, "{\"message\":\"Accept: application/gzip is what the master can send\"}");
+        http_reply(req, 415,
+                   "{\"message\":\"Accept: application/gzip is what the master can send\"}");
     else
         db_ckpt_read(sh->db, uuid, on_found, api_call(sh, req));
 }

@@ -1,6 +1,6 @@
 /*
- * The core only knows live experiments, so what it does not know is looked up: a finished one may be
- * archived, deleted, and cancelled or killed again without effect.
+ * The core only knows live experiments, so what it does not know is looked up: a finished one may
+ * be archived, deleted, and cancelled or killed again without effect.
  */
 #include "api_exp_act.h"
 #include "api_util.h"
@@ -37,7 +37,8 @@ static void act_end_missing(struct act *a)
 static void act_end_state(struct act *a, const char *state, const char *verb)
 {
     char text[160];
-    snprintf(text, sizeof text, "experiment %" PRId64 " is %.40s and cannot be %s", a->id, state, verb);
+    snprintf(text, sizeof text, "experiment %" PRId64 " is %.40s and cannot be %s", a->id, state,
+             verb);
     act_end(a, DET_ESTATE, text);
 }
 
@@ -95,7 +96,8 @@ static void on_archived(void *arg, const struct db_result *r)
     if (!exp_state_parse(db_text(r, 0, 0), &state) || state < EXP_COMPLETED || state > EXP_ERROR)
         act_end_state(a, db_text(r, 0, 0), archive ? "archived" : "unarchived");
     else if (db_bool(r, 0, 1) == archive)
-        act_end_state(a, archive ? "archived already" : "not archived", archive ? "archived" : "unarchived");
+        act_end_state(a, archive ? "archived already" : "not archived",
+                      archive ? "archived" : "unarchived");
     else
         act_end(a, 0, NULL);
 }
@@ -113,8 +115,11 @@ static void on_delete_checkpoints(void *arg, const struct db_result *r)
     JSON_OWN config = json_parse(db_text(r, 0, RM_CONFIG), db_text_len(r, 0, RM_CONFIG), NULL);
     JSON_OWN uuids = json_parse(db_text(r, 0, RM_UUIDS), db_text_len(r, 0, RM_UUIDS), NULL);
     struct core_event ev = {.kind = CORE_EV_EXP_DELETE, .exp_id = a->id};
-    ev.gc = (struct core_gc){.exp_id = a->id, .owner_id = db_i64(r, 0, RM_OWNER), .job_id = a->job_id,
-                             .config = config, .uuids = uuids};
+    ev.gc = (struct core_gc){.exp_id = a->id,
+                             .owner_id = db_i64(r, 0, RM_OWNER),
+                             .job_id = a->job_id,
+                             .config = config,
+                             .uuids = uuids};
     driver_post(a->sh->driver, &ev, on_delete_core, a);
 }
 

@@ -1,12 +1,19 @@
-/* The actions on experiments, one at a time: shared by the single and the bulk routes. Private to api/. */
+/* The actions on experiments, one at a time: shared by the single and the bulk routes. Private to
+ * api/. */
 #ifndef API_API_EXP_ACT_H
 #define API_API_EXP_ACT_H
 
 #include "shell.h"
 
 enum exp_act {
-    EXP_ACT_ACTIVATE, EXP_ACT_PAUSE, EXP_ACT_CANCEL, EXP_ACT_KILL, EXP_ACT_ARCHIVE, EXP_ACT_UNARCHIVE,
-    EXP_ACT_DELETE, EXP_ACT_COUNT
+    EXP_ACT_ACTIVATE,
+    EXP_ACT_PAUSE,
+    EXP_ACT_CANCEL,
+    EXP_ACT_KILL,
+    EXP_ACT_ARCHIVE,
+    EXP_ACT_UNARCHIVE,
+    EXP_ACT_DELETE,
+    EXP_ACT_COUNT
 };
 /* code 0, or DET_E* with its text. Runs once, later. */
 typedef void exp_act_cb(void *arg, int code, const char *text);

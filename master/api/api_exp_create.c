@@ -1,6 +1,6 @@
 /*
- * POST /experiments: read, check and pack on a worker thread; look up what the configuration names; then
- * one event to the core, which stores it all or refuses it all.
+ * POST /experiments: read, check and pack on a worker thread; look up what the configuration names;
+ * then one event to the core, which stores it all or refuses it all.
  */
 #include "api_handlers.h"
 #include "api_pack.h"
@@ -88,7 +88,8 @@ static int create_read(struct create *c)
     if (rc < 0)
         return rc;
     if (c->b.template && *c->b.template)
-        return det_fail(&c->err, DET_EUNIMPL, "template: templates are not available in this version");
+        return det_fail(&c->err, DET_EUNIMPL,
+                        "template: templates are not available in this version");
     if (c->b.unmanaged)
         return det_fail(&c->err, DET_EUNIMPL,
                         "unmanaged: unmanaged experiments are not available in this version");
@@ -110,16 +111,17 @@ static json_t *warnings(const struct create *c)
 /* What an experiment reads that was only validated: the bindings want every key. */
 static json_t *zero_experiment(const struct create *c)
 {
-    json_t *j = json_make("{s:i,s:s,s:[],s:n,s:n,s:s,s:b,s:i,s:[],s:s,s:i,s:s,s:s,s:s,s:s}", "id", 0,
-                          "description", "", "labels", "startTime", "endTime", "state",
-                          "STATE_UNSPECIFIED", "archived", 0, "numTrials", 0, "trialIds", "displayName",
-                          "", "userId", 0, "username", "", "resourcePool", "", "searcherType", "",
-                          "searcherMetric", "");
-    json_t *rest = json_make("{s:s,s:s,s:s,s:n,s:n,s:i,s:s,s:i,s:s,s:b,s:o,s:s,s:i,s:s,s:i,s:b}", "name",
-                             "", "notes", "", "jobId", "", "forkedFrom", "progress", "projectId", 0,
-                             "projectName", "", "workspaceId", 0, "workspaceName", "", "parentArchived", 0,
-                             "config", json_incref(c->config), "originalConfig", "", "projectOwnerId", 0,
-                             "checkpointSize", "0", "checkpointCount", 0, "unmanaged", 0);
+    json_t *j =
+        json_make("{s:i,s:s,s:[],s:n,s:n,s:s,s:b,s:i,s:[],s:s,s:i,s:s,s:s,s:s,s:s}", "id", 0,
+                  "description", "", "labels", "startTime", "endTime", "state", "STATE_UNSPECIFIED",
+                  "archived", 0, "numTrials", 0, "trialIds", "displayName", "", "userId", 0,
+                  "username", "", "resourcePool", "", "searcherType", "", "searcherMetric", "");
+    json_t *rest =
+        json_make("{s:s,s:s,s:s,s:n,s:n,s:i,s:s,s:i,s:s,s:b,s:o,s:s,s:i,s:s,s:i,s:b}", "name", "",
+                  "notes", "", "jobId", "", "forkedFrom", "progress", "projectId", 0, "projectName",
+                  "", "workspaceId", 0, "workspaceName", "", "parentArchived", 0, "config",
+                  json_incref(c->config), "originalConfig", "", "projectOwnerId", 0,
+                  "checkpointSize", "0", "checkpointCount", 0, "unmanaged", 0);
     json_object_update_new(j, rest);
     return j;
 }
@@ -181,10 +183,14 @@ static void create_post(struct create *c)
     char job_id[UUID_STR_MAX];
     uuid_random(job_id);
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
-    ev.create = (struct core_create){.job_id = job_id, .owner_id = c->req->who.user_id,
-                                     .project_id = c->project_id, .parent_id = c->b.parent_id,
-                                     .config = c->config, .activate = c->b.activate == 1,
-                                     .warm_start = c->warm_start, .payload = create_payload(c)};
+    ev.create = (struct core_create){.job_id = job_id,
+                                     .owner_id = c->req->who.user_id,
+                                     .project_id = c->project_id,
+                                     .parent_id = c->b.parent_id,
+                                     .config = c->config,
+                                     .activate = c->b.activate == 1,
+                                     .warm_start = c->warm_start,
+                                     .payload = create_payload(c)};
     driver_post(c->sh->driver, &ev, on_created, c);
 }
 
@@ -195,7 +201,8 @@ static const char *origin_problem(const struct create *c, const struct db_result
         return "the project (or workspace) of the experiment is not there";
     if (c->b.parent_id > 0 && db_is_null(r, 0, ORIGIN_PARENT))
         return "parentId: there is no such experiment";
-    if ((c->view.source_trial_id > 0 || c->view.source_checkpoint_uuid) && db_is_null(r, 0, ORIGIN_SOURCE))
+    if ((c->view.source_trial_id > 0 || c->view.source_checkpoint_uuid) &&
+        db_is_null(r, 0, ORIGIN_SOURCE))
         return "searcher.source_*: there is no completed checkpoint to start from";
     *code = DET_EINVAL;
     if (db_bool(r, 0, ORIGIN_ARCHIVED))
@@ -222,7 +229,8 @@ static void on_origin(void *arg, const struct db_result *r)
     c->project_id = db_i64(r, 0, ORIGIN_PROJECT);
     if (!db_is_null(r, 0, ORIGIN_SOURCE))
         c->warm_start = det_strdup(db_text(r, 0, ORIGIN_SOURCE));
-    code = core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial, &c->exceeded, &err);
+    code = core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial, &c->exceeded,
+                     &err);
     if (code < 0)
         create_fail(c, code, err.text);
     else if (c->b.validate_only == 1)
@@ -245,7 +253,8 @@ static void create_read_done(uv_work_t *w, int status)
 {
     struct create *c = container_of(w, struct create, work);
     if (status < 0 || c->rc < 0) {
-        create_fail(c, status < 0 ? DET_EUNAVAIL : c->rc, status < 0 ? uv_strerror(status) : c->err.text);
+        create_fail(c, status < 0 ? DET_EUNAVAIL : c->rc,
+                    status < 0 ? uv_strerror(status) : c->err.text);
         return;
     }
     create_resolve_pool(c);

@@ -16,8 +16,10 @@ struct patch_body {
 };
 #define P(member) offsetof(struct patch_body, member)
 static const struct wire_field patch_fields[] = {
-    {"name", WIRE_STR, P(name), 0, NULL},          {"description", WIRE_STR, P(description), 0, NULL},
-    {"notes", WIRE_STR, P(notes), 0, NULL},        {"labels", WIRE_ARRAY, P(labels), 0, NULL},
+    {"name", WIRE_STR, P(name), 0, NULL},
+    {"description", WIRE_STR, P(description), 0, NULL},
+    {"notes", WIRE_STR, P(notes), 0, NULL},
+    {"labels", WIRE_ARRAY, P(labels), 0, NULL},
     {"resources", WIRE_OBJECT, P(resources), 0, NULL},
     {"checkpointStorage", WIRE_OBJECT, P(storage), 0, NULL},
 };
@@ -34,7 +36,8 @@ struct storage_body {
     int64_t experiment_best, trial_best, trial_latest;
 };
 static const struct wire_field storage_fields[] = {
-    {"saveExperimentBest", WIRE_I32, offsetof(struct storage_body, experiment_best), WIRE_REQUIRED, NULL},
+    {"saveExperimentBest", WIRE_I32, offsetof(struct storage_body, experiment_best), WIRE_REQUIRED,
+     NULL},
     {"saveTrialBest", WIRE_I32, offsetof(struct storage_body, trial_best), WIRE_REQUIRED, NULL},
     {"saveTrialLatest", WIRE_I32, offsetof(struct storage_body, trial_latest), WIRE_REQUIRED, NULL},
 };
@@ -87,8 +90,10 @@ static void on_core(void *arg, const struct core_reply *r)
 {
     struct patch *p = arg;
     if (r->code < 0)
-        http_fail(p->req, r->code, "%s", r->code == DET_ENOENT
-                  ? "resources can only be changed while the experiment is live" : r->text);
+        http_fail(p->req, r->code, "%s",
+                  r->code == DET_ENOENT
+                      ? "resources can only be changed while the experiment is live"
+                      : r->text);
     else
         db_exp_edit(p->sh->db, p->id, &p->edit, on_edited, p);
 }
@@ -102,12 +107,15 @@ static char *keep_json(struct http_req *req, json_t *j)
 static int patch_resources(struct patch *p, const json_t *j, struct det_err *err)
 {
     struct resources_body b = {INT64_MIN, INT64_MIN, NAN};
-    int rc = wire_decode(j, "resources", resources_fields, DET_ARRAY_LEN(resources_fields), &b, err);
+    int rc =
+        wire_decode(j, "resources", resources_fields, DET_ARRAY_LEN(resources_fields), &b, err);
     if (rc < 0)
         return rc;
     JSON_OWN config = json_object();
-    p->core = (struct core_patch){.has_priority = b.priority != INT64_MIN, .has_weight = !isnan(b.weight),
-                                  .has_max_slots = b.max_slots != INT64_MIN, .weight = b.weight,
+    p->core = (struct core_patch){.has_priority = b.priority != INT64_MIN,
+                                  .has_weight = !isnan(b.weight),
+                                  .has_max_slots = b.max_slots != INT64_MIN,
+                                  .weight = b.weight,
                                   .max_slots = b.max_slots};
     if (p->core.has_priority && (b.priority < 1 || b.priority > 99))
         return det_fail(err, DET_EINVAL, "resources.priority: 1 to 99");
@@ -129,11 +137,13 @@ static int patch_resources(struct patch *p, const json_t *j, struct det_err *err
 static int patch_storage(struct patch *p, const json_t *j, struct det_err *err)
 {
     struct storage_body b = {0};
-    int rc = wire_decode(j, "checkpointStorage", storage_fields, DET_ARRAY_LEN(storage_fields), &b, err);
+    int rc =
+        wire_decode(j, "checkpointStorage", storage_fields, DET_ARRAY_LEN(storage_fields), &b, err);
     if (rc < 0)
         return rc;
     if (b.experiment_best < 0 || b.trial_best < 0 || b.trial_latest < 0)
-        return det_fail(err, DET_EINVAL, "checkpointStorage: numbers of checkpoints are not negative");
+        return det_fail(err, DET_EINVAL,
+                        "checkpointStorage: numbers of checkpoints are not negative");
     JSON_OWN s = json_make("{s:I,s:I,s:I}", "save_experiment_best", (json_int_t)b.experiment_best,
                            "save_trial_best", (json_int_t)b.trial_best, "save_trial_latest",
                            (json_int_t)b.trial_latest);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define UNPACKED_MAX ((size_t)1 << 30)
-#define FOUND 1
+#define FOUND        1
 
 void api_get_model_def(struct shell *sh, struct http_req *req)
 {
@@ -43,9 +43,8 @@ static json_t *folder(json_t *files, const char *path, const char *name)
 {
     size_t i;
     json_t *node;
-    json_array_foreach(files, i, node)
-        if (!strcmp(json_str(node, "name", ""), name) && json_flag(node, "isDir", false))
-            return node;
+    json_array_foreach(files, i, node) if (!strcmp(json_str(node, "name", ""), name) &&
+                                           json_flag(node, "isDir", false)) return node;
     node = json_make("{s:s,s:s,s:n,s:i,s:b,s:s,s:[]}", "path", path, "name", name, "modifiedTime",
                      "contentLength", 0, "isDir", 1, "contentType", "", "files");
     json_array_append_new(files, node);
@@ -87,9 +86,9 @@ static int tree_add(void *arg, const struct archive_file *f, struct det_err *err
     if (f->is_dir) {
         node = folder(files, path, name);
     } else {
-        node = json_make("{s:s,s:s,s:n,s:I,s:b,s:s,s:[]}", "path", path, "name", name, "modifiedTime",
-                         "contentLength", (json_int_t)f->len, "isDir", 0, "contentType",
-                         content_type(name), "files");
+        node = json_make("{s:s,s:s,s:n,s:I,s:b,s:s,s:[]}", "path", path, "name", name,
+                         "modifiedTime", "contentLength", (json_int_t)f->len, "isDir", 0,
+                         "contentType", content_type(name), "files");
         json_array_append_new(files, node);
     }
     json_set(node, "modifiedTime", json_string(time));
@@ -123,16 +122,16 @@ static void unpack_work(uv_work_t *w)
     struct unpack *u = container_of(w, struct unpack, work);
     if (u->tgz.len == 0)
         return;
-    u->rc = u->files
-                ? archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, tree_add, u->files, &u->err)
-                : archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, file_find, u, &u->err);
+    u->rc = u->files ? archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, tree_add, u->files, &u->err)
+                     : archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, file_find, u, &u->err);
 }
 
 static void file_answer(struct unpack *u)
 {
     if (u->raw) {
         http_reply_with(u->req,
-                        &(struct http_answer){.status = 200, .content_type = "application/octet-stream",
+                        &(struct http_answer){.status = 200,
+                                              .content_type = "application/octet-stream",
                                               .disposition = "attachment"},
                         buf_str(&u->found), u->found.len);
         return;
@@ -247,7 +246,8 @@ static void on_download(void *arg, const struct db_result *r)
             if ((unsigned char)*p < ' ' || *p == '"' || *p == '\\' || *p == '/' || *p == 127)
                 *p = '_'; /* a header, and the name of a file */
         http_reply_with(c->req,
-                        &(struct http_answer){.status = 200, .content_type = "application/x-gtar",
+                        &(struct http_answer){.status = 200,
+                                              .content_type = "application/x-gtar",
                                               .disposition = disposition},
                         buf_str(&tgz), tgz.len);
     }

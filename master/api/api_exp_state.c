@@ -93,11 +93,14 @@ struct filters_body {
 };
 #define F(member) offsetof(struct filters_body, member)
 static const struct wire_field filters_fields[] = {
-    {"description", WIRE_STR, F(description), 0, NULL}, {"name", WIRE_STR, F(name), 0, NULL},
-    {"labels", WIRE_ARRAY, F(labels), 0, NULL},         {"states", WIRE_ARRAY, F(states), 0, NULL},
+    {"description", WIRE_STR, F(description), 0, NULL},
+    {"name", WIRE_STR, F(name), 0, NULL},
+    {"labels", WIRE_ARRAY, F(labels), 0, NULL},
+    {"states", WIRE_ARRAY, F(states), 0, NULL},
     {"userIds", WIRE_ARRAY, F(user_ids), 0, NULL},
     {"excludedExperimentIds", WIRE_ARRAY, F(excluded), 0, NULL},
-    {"archived", WIRE_BOOL, F(archived), 0, NULL},      {"projectId", WIRE_I32, F(project_id), 0, NULL},
+    {"archived", WIRE_BOOL, F(archived), 0, NULL},
+    {"projectId", WIRE_I32, F(project_id), 0, NULL},
 };
 
 /* The states an action is for when none are named. */
@@ -142,9 +145,14 @@ static int bulk_find(struct bulk *b, const json_t *j, struct det_err *err)
         return rc;
     det_cleanup(freep) char *labels = filter_list(f.labels), *named = filter_list(states);
     det_cleanup(freep) char *users = filter_list(f.user_ids), *excluded = filter_list(f.excluded);
-    struct db_exp_filter q = {.name = f.name, .description = f.description, .labels = labels,
-                              .archived = f.archived, .user_ids = users, .project_id = f.project_id,
-                              .states = named ? named : natural_states[b->act], .not_ids = excluded};
+    struct db_exp_filter q = {.name = f.name,
+                              .description = f.description,
+                              .labels = labels,
+                              .archived = f.archived,
+                              .user_ids = users,
+                              .project_id = f.project_id,
+                              .states = named ? named : natural_states[b->act],
+                              .not_ids = excluded};
     db_exp_find(b->sh->db, &q, on_found, b);
     return 0;
 }
@@ -173,7 +181,8 @@ static void many(struct shell *sh, struct http_req *req, enum exp_act act)
     struct bulk *b = det_zalloc(sizeof *b);
     *b = (struct bulk){.sh = sh, .req = req, .act = act, .results = json_array()};
     const json_t *filters = wire_get(body, "filters");
-    int rc = filters ? bulk_find(b, filters, &err) : bulk_ids(b, wire_get(body, "experimentIds"), &err);
+    int rc =
+        filters ? bulk_find(b, filters, &err) : bulk_ids(b, wire_get(body, "experimentIds"), &err);
     if (rc < 0) {
         http_fail_err(req, &err);
         json_decref(b->results);

@@ -15,9 +15,12 @@ struct control_body {
 };
 #define Q(member) offsetof(struct control_body, member)
 static const struct wire_field control_fields[] = {
-    {"jobId", WIRE_STR, Q(job_id), WIRE_REQUIRED, NULL}, {"aheadOf", WIRE_STR, Q(ahead_of), 0, NULL},
-    {"behindOf", WIRE_STR, Q(behind_of), 0, NULL},       {"resourcePool", WIRE_STR, Q(pool), 0, NULL},
-    {"priority", WIRE_I32, Q(priority), 0, NULL},        {"weight", WIRE_F64, Q(weight), 0, NULL},
+    {"jobId", WIRE_STR, Q(job_id), WIRE_REQUIRED, NULL},
+    {"aheadOf", WIRE_STR, Q(ahead_of), 0, NULL},
+    {"behindOf", WIRE_STR, Q(behind_of), 0, NULL},
+    {"resourcePool", WIRE_STR, Q(pool), 0, NULL},
+    {"priority", WIRE_I32, Q(priority), 0, NULL},
+    {"weight", WIRE_F64, Q(weight), 0, NULL},
 };
 
 static bool job_find(const struct core *core, const char *job_id, int64_t *ret)
@@ -47,20 +50,27 @@ static int control_read(struct shell *sh, const json_t *j, size_t i, struct core
         return rc;
     bool priority = b.priority != INT64_MIN, weight = !isnan(b.weight);
     if (priority + weight + !!b.ahead_of + !!b.behind_of + !!b.pool != 1)
-        return det_fail(err, DET_EINVAL, "%s: expected exactly one of aheadOf, behindOf, resourcePool, "
-                        "priority, weight", where);
+        return det_fail(err, DET_EINVAL,
+                        "%s: expected exactly one of aheadOf, behindOf, resourcePool, "
+                        "priority, weight",
+                        where);
     if (!priority && !weight)
-        return det_fail(err, DET_EUNIMPL, "%s: this version changes priority and weight only", where);
+        return det_fail(err, DET_EUNIMPL, "%s: this version changes priority and weight only",
+                        where);
     if (priority && (b.priority < 1 || b.priority > 99))
         return det_fail(err, DET_EINVAL, "%s.priority: 1 to 99", where);
     if (priority && sh->conf->core.scheduler != CORE_PRIORITY)
-        return det_fail(err, DET_EINVAL, "%s.priority: this pool's scheduler does not know priorities", where);
+        return det_fail(err, DET_EINVAL,
+                        "%s.priority: this pool's scheduler does not know priorities", where);
     if (weight && (!(b.weight > 0) || isinf(b.weight)))
         return det_fail(err, DET_EINVAL, "%s.weight: above 0", where);
     if (weight && sh->conf->core.scheduler != CORE_FAIR_SHARE)
-        return det_fail(err, DET_EINVAL, "%s.weight: this pool's scheduler does not know weights", where);
+        return det_fail(err, DET_EINVAL, "%s.weight: this pool's scheduler does not know weights",
+                        where);
     *ev = (struct core_event){.kind = CORE_EV_EXP_PATCH};
-    ev->patch = (struct core_patch){.has_priority = priority, .has_weight = weight, .weight = b.weight,
+    ev->patch = (struct core_patch){.has_priority = priority,
+                                    .has_weight = weight,
+                                    .weight = b.weight,
                                     .priority = priority ? (int)b.priority : 0};
     if (!job_find(api_core(sh), b.job_id, &ev->exp_id))
         return det_fail(err, DET_ENOENT, "%s: job %.80s not found", where, b.job_id);

@@ -35,17 +35,18 @@ static json_t *job_json(const struct core_exp_view *v, const char *username, int
     char time[CLK_RFC3339_MAX], entity[32];
     clk_format(v->submitted_us, time);
     snprintf(entity, sizeof entity, "%" PRId64, v->id);
-    json_t *j = json_make("{s:{s:s,s:I},s:s,s:s,s:s,s:I,s:s,s:b,s:i,s:o}", "summary", "state",
-                          job_states[v->job_state].name, "jobsAhead", (json_int_t)v->jobs_ahead, "type",
-                          "TYPE_EXPERIMENT", "submissionTime", time, "username", username, "userId",
-                          (json_int_t)v->owner_id, "resourcePool", v->pool, "isPreemptible", 1,
-                          "priority", v->priority, "weight", json_double(v->weight));
-    json_object_update_new(
-        j, json_make("{s:s,s:s,s:I,s:I,s:s,s:o,s:I}", "entityId", entity, "jobId", v->job_id,
-                     "requestedSlots", (json_int_t)v->slots_requested, "allocatedSlots",
-                     (json_int_t)v->slots_held, "name", v->name ? v->name : "", "progress",
-                     json_double(v->progress < 0 ? 0 : v->progress), "workspaceId",
-                     (json_int_t)workspace_id));
+    json_t *j =
+        json_make("{s:{s:s,s:I},s:s,s:s,s:s,s:I,s:s,s:b,s:i,s:o}", "summary", "state",
+                  job_states[v->job_state].name, "jobsAhead", (json_int_t)v->jobs_ahead, "type",
+                  "TYPE_EXPERIMENT", "submissionTime", time, "username", username, "userId",
+                  (json_int_t)v->owner_id, "resourcePool", v->pool, "isPreemptible", 1, "priority",
+                  v->priority, "weight", json_double(v->weight));
+    json_object_update_new(j, json_make("{s:s,s:s,s:I,s:I,s:s,s:o,s:I}", "entityId", entity,
+                                        "jobId", v->job_id, "requestedSlots",
+                                        (json_int_t)v->slots_requested, "allocatedSlots",
+                                        (json_int_t)v->slots_held, "name", v->name ? v->name : "",
+                                        "progress", json_double(v->progress < 0 ? 0 : v->progress),
+                                        "workspaceId", (json_int_t)workspace_id));
     return j;
 }
 
@@ -95,7 +96,8 @@ static void on_owners(void *arg, const struct db_result *r)
         for (size_t i = start; i < end; i++) {
             const struct core_exp_view *v = &all[c->page.desc ? n - 1 - i : i];
             int row = owner_row(r, v->id);
-            json_t *job = job_json(v, row < 0 ? "" : db_text(r, row, 1), row < 0 ? 0 : db_i64(r, row, 2));
+            json_t *job =
+                job_json(v, row < 0 ? "" : db_text(r, row, 1), row < 0 ? 0 : db_i64(r, row, 2));
             json_array_append_new(list, c->v2 ? json_make("{s:o}", "full", job) : job);
         }
         api_reply_json(c->req, json_make("{s:o,s:o}", "jobs", list, "pagination",
@@ -109,7 +111,8 @@ static void jobs(struct shell *sh, struct http_req *req, bool v2)
     struct jobs_call *c = http_mem(req, sizeof *c);
     const char *pool = http_query(req, "resourcePool");
     *c = (struct jobs_call){.sh = sh, .req = req, .v2 = v2};
-    if (!api_page(req, NULL, &c->page) || !api_query_enums(req, "states", wire_job_state, 0, &c->states))
+    if (!api_page(req, NULL, &c->page) ||
+        !api_query_enums(req, "states", wire_job_state, 0, &c->states))
         return;
     c->pool = pool && *pool ? pool : sh->conf->default_pool;
     if (c->page.limit == 0)
@@ -149,8 +152,8 @@ void api_get_job_queue_stats(struct shell *sh, struct http_req *req)
         if (shown)
             json_array_append_new(list, json_make("{s:{s:I,s:I},s:s,s:[]}", "stats", "queuedCount",
                                                   (json_int_t)v.jobs_queued, "scheduledCount",
-                                                  (json_int_t)v.jobs_scheduled, "resourcePool", v.name,
-                                                  "aggregates"));
+                                                  (json_int_t)v.jobs_scheduled, "resourcePool",
+                                                  v.name, "aggregates"));
     }
     api_reply_json(req, json_make("{s:o}", "results", list));
 }

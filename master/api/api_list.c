@@ -15,8 +15,8 @@ void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len
 json_t *api_pagination(const struct db_page *p, size_t start, size_t end, size_t total)
 {
     return json_make("{s:I,s:I,s:I,s:I,s:I}", "offset", (json_int_t)p->offset, "limit",
-                     (json_int_t)p->limit, "startIndex", (json_int_t)start, "endIndex", (json_int_t)end,
-                     "total", (json_int_t)total);
+                     (json_int_t)p->limit, "startIndex", (json_int_t)start, "endIndex",
+                     (json_int_t)end, "total", (json_int_t)total);
 }
 
 static bool out_of_bounds(struct http_req *req, const struct db_page *p, int64_t total)
@@ -28,7 +28,8 @@ static bool out_of_bounds(struct http_req *req, const struct db_page *p, int64_t
     return true;
 }
 
-void api_reply_list(const struct api_call *c, const struct db_result *r, api_state_fn *state, bool strict)
+void api_reply_list(const struct api_call *c, const struct db_result *r, api_state_fn *state,
+                    bool strict)
 {
     if (api_failed(c->req, r))
         return;
@@ -55,12 +56,15 @@ void api_reply_list(const struct api_call *c, const struct db_result *r, api_sta
     buf_finish(&out);
 }
 
-bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size_t *start, size_t *end)
+bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size_t *start,
+               size_t *end)
 {
     if (out_of_bounds(req, p, (int64_t)total))
         return false;
     *start = p->offset < 0 ? total - (size_t)-p->offset : (size_t)p->offset;
     size_t left = total - *start;
-    *end = *start + (p->limit > 0 && (size_t)p->limit < left ? (size_t)p->limit : p->limit == -2 ? 0 : left);
+    *end = *start + (p->limit > 0 && (size_t)p->limit < left ? (size_t)p->limit
+                     : p->limit == -2                        ? 0
+                                                             : left);
     return true;
 }

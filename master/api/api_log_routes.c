@@ -127,14 +127,22 @@ static int line_read(const json_t *j, size_t i, struct db_log_line *l, struct de
     if (!*b.task_id)
         return det_fail(err, DET_EINVAL, "%s.taskId is required", where);
     if (b.id)
-        return det_fail(err, DET_EINVAL, "%s.id: ids are given out by the master; leave it out", where);
+        return det_fail(err, DET_EINVAL, "%s.id: ids are given out by the master; leave it out",
+                        where);
     if (b.log && !json_is_string(b.log))
         return det_fail(err, DET_EINVAL, "%s.log: expected a string", where);
-    *l = (struct db_log_line){
-        .task_id = b.task_id, .allocation_id = b.allocation_id, .agent_id = b.agent_id,
-        .container_id = b.container_id, .stdtype = b.stdtype, .source = b.source, .rank = b.rank,
-        .level = b.level, .time_us = b.time_us, .offset = b.offset,
-        .log = b.log ? json_string_value(b.log) : "", .log_len = b.log ? json_string_length(b.log) : 0};
+    *l = (struct db_log_line){.task_id = b.task_id,
+                              .allocation_id = b.allocation_id,
+                              .agent_id = b.agent_id,
+                              .container_id = b.container_id,
+                              .stdtype = b.stdtype,
+                              .source = b.source,
+                              .rank = b.rank,
+                              .level = b.level,
+                              .time_us = b.time_us,
+                              .offset = b.offset,
+                              .log = b.log ? json_string_value(b.log) : "",
+                              .log_len = b.log ? json_string_length(b.log) : 0};
     return 0;
 }
 
@@ -147,9 +155,11 @@ static int lines_read(const struct http_req *req, const json_t *list, struct db_
             return rc;
         if (strcmp(lines[i].task_id, lines[0].task_id))
             return det_fail(err, DET_EINVAL, "logs[%zu].taskId: all lines must be of one task", i);
-        if (req->who.kind == WHO_ALLOC && (strcmp(lines[i].task_id, req->who.task_id) ||
-            (lines[i].allocation_id && strcmp(lines[i].allocation_id, req->who.alloc_id))))
-            return det_fail(err, DET_EPERM, "logs[%zu]: this task's token may not log for another", i);
+        if (req->who.kind == WHO_ALLOC &&
+            (strcmp(lines[i].task_id, req->who.task_id) ||
+             (lines[i].allocation_id && strcmp(lines[i].allocation_id, req->who.alloc_id))))
+            return det_fail(err, DET_EPERM, "logs[%zu]: this task's token may not log for another",
+                            i);
         if (!lines[i].allocation_id && req->who.kind == WHO_ALLOC)
             lines[i].allocation_id = req->who.alloc_id;
     }

@@ -1,6 +1,7 @@
 /*
- * A stream of log lines: pages by id until drained; a follower then waits for the hub to say that new lines
- * were committed. It ends when a page that was asked for after the task had ended comes back short.
+ * A stream of log lines: pages by id until drained; a follower then waits for the hub to say that
+ * new lines were committed. It ends when a page that was asked for after the task had ended comes
+ * back short.
  */
 #include "api_logs.h"
 #include "api_util.h"
@@ -14,7 +15,7 @@ struct logs {
     struct shell *sh;
     struct http_stream *stream;
     struct db_log_filter f;
-    char *strings[STRINGS]; /* what f points to */
+    char *strings[STRINGS];         /* what f points to */
     int64_t trial_id, beyond, left; /* left < 0: no limit */
     bool follow, busy, dirty, final, over;
     struct hub_watch *watch;
@@ -66,7 +67,8 @@ static void logs_next(struct logs *l)
     l->busy = true;
     l->dirty = false;
     l->final = !l->follow || !logs_is_live(l->sh, l->f.task_id, l->trial_id);
-    db_log_read(l->sh->db, &l->f, l->beyond, l->left >= 0 && l->left < PAGE ? l->left : PAGE, on_lines, l);
+    db_log_read(l->sh->db, &l->f, l->beyond, l->left >= 0 && l->left < PAGE ? l->left : PAGE,
+                on_lines, l);
 }
 
 static void on_lines(void *arg, const struct db_result *r)
@@ -119,15 +121,15 @@ static void on_look(uv_timer_t *t)
 static void logs_own(struct logs *l, const struct db_log_filter *f)
 {
     l->f = *f;
-    const char **fields[STRINGS] = {&l->f.task_id, &l->f.allocation_ids, &l->f.agent_ids,
-                                    &l->f.container_ids, &l->f.stdtypes, &l->f.sources,
-                                    &l->f.rank_ids, &l->f.levels, &l->f.search};
+    const char **fields[STRINGS] = {&l->f.task_id,       &l->f.allocation_ids, &l->f.agent_ids,
+                                    &l->f.container_ids, &l->f.stdtypes,       &l->f.sources,
+                                    &l->f.rank_ids,      &l->f.levels,         &l->f.search};
     for (size_t i = 0; i < STRINGS; i++)
         *fields[i] = l->strings[i] = det_strdup(*fields[i]);
 }
 
-void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_filter *f, int64_t trial_id,
-                 int64_t limit, bool follow)
+void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_filter *f,
+                 int64_t trial_id, int64_t limit, bool follow)
 {
     struct logs *l = det_zalloc(sizeof *l);
     l->sh = sh;
@@ -157,15 +159,18 @@ bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, b
         !api_query_ints(req, "rankIds", &f->rank_ids) ||
         !api_query_enums(req, "levels", wire_log_level, 0, &f->levels) ||
         !api_query_time(req, "timestampBefore", &f->before_us) ||
-        !api_query_time(req, "timestampAfter", &f->after_us) || !api_query_i64(req, "limit", 0, limit) ||
-        !api_query_enum(req, "orderBy", wire_order_by, &order) || !api_query_flag(req, "follow", &flag))
+        !api_query_time(req, "timestampAfter", &f->after_us) ||
+        !api_query_i64(req, "limit", 0, limit) ||
+        !api_query_enum(req, "orderBy", wire_order_by, &order) ||
+        !api_query_flag(req, "follow", &flag))
         return false;
     *follow = flag == 1;
     f->desc = order == 2;
     f->search = search && *search ? search : NULL;
-    const char *wrong = *limit < 0 ? "limit must not be negative"
-                        : *follow && *limit ? "limit and follow exclude each other"
-                        : *follow && f->desc ? "follow goes forward only: leave orderBy out" : NULL;
+    const char *wrong = *limit < 0           ? "limit must not be negative"
+                        : *follow && *limit  ? "limit and follow exclude each other"
+                        : *follow && f->desc ? "follow goes forward only: leave orderBy out"
+                                             : NULL;
     if (wrong)
         http_fail(req, DET_EINVAL, "%s", wrong);
     return !wrong;

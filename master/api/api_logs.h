@@ -8,11 +8,11 @@
 /* False (answered) when the query is wrong. Strings live in the request. */
 bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, bool *follow);
 /* Begins the stream: req is gone. trial_id 0: none. Copies f. */
-void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_filter *f, int64_t trial_id,
-                 int64_t limit, bool follow);
+void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_filter *f,
+                 int64_t trial_id, int64_t limit, bool follow);
 /* The same for the distinct fields of a task's lines. */
-void logs_fields_stream(struct shell *sh, struct http_req *req, const char *task_id, int64_t trial_id,
-                        bool of_trial, bool follow);
+void logs_fields_stream(struct shell *sh, struct http_req *req, const char *task_id,
+                        int64_t trial_id, bool of_trial, bool follow);
 /* Whether a task may still write: its trial is not finished, or an allocation of it lives. */
 bool logs_is_live(struct shell *sh, const char *task_id, int64_t trial_id);
 

@@ -63,12 +63,15 @@ static void on_wake(void *arg)
         fields_end(f);
 }
 
-void logs_fields_stream(struct shell *sh, struct http_req *req, const char *task_id, int64_t trial_id,
-                        bool of_trial, bool follow)
+void logs_fields_stream(struct shell *sh, struct http_req *req, const char *task_id,
+                        int64_t trial_id, bool of_trial, bool follow)
 {
     struct fields *f = det_zalloc(sizeof *f);
-    *f = (struct fields){.sh = sh, .task_id = det_strdup(task_id), .trial_id = trial_id,
-                         .of_trial = of_trial, .follow = follow};
+    *f = (struct fields){.sh = sh,
+                         .task_id = det_strdup(task_id),
+                         .trial_id = trial_id,
+                         .of_trial = of_trial,
+                         .follow = follow};
     uv_timer_init(sh->loop, &f->timer);
     f->timer.data = f;
     if (follow)

@@ -68,8 +68,9 @@ static int metrics_owner(const struct http_req *req, int64_t trial_id, struct me
     if (!b->run_id)
         b->run_id = req->who.run_id;
     if (b->run_id != req->who.run_id)
-        return det_fail(err, DET_ESTALE, "invalid run id, %" PRId64 " is reported and %" PRId64
-                        " is the token's", b->run_id, req->who.run_id);
+        return det_fail(err, DET_ESTALE,
+                        "invalid run id, %" PRId64 " is reported and %" PRId64 " is the token's",
+                        b->run_id, req->who.run_id);
     return 0;
 }
 
@@ -89,8 +90,12 @@ static int report(struct shell *sh, struct http_req *req, int64_t trial_id, cons
         return rc;
     det_cleanup(freep) char *text = json_text(stored);
     json_decref(stored);
-    struct db_metrics_report r = {.trial_id = trial_id, .run_id = b.run_id, .steps = b.steps,
-                                  .group = group, .metrics = text, .time_us = clk_wall_us()};
+    struct db_metrics_report r = {.trial_id = trial_id,
+                                  .run_id = b.run_id,
+                                  .steps = b.steps,
+                                  .group = group,
+                                  .metrics = text,
+                                  .time_us = clk_wall_us()};
     db_report_metrics(sh->db, &r, api_reply_done, req);
     return 0;
 }

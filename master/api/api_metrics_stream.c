@@ -85,8 +85,10 @@ static void metrics_stream(struct shell *sh, struct http_req *req, const char *g
         return;
     }
     struct metrics_stream *m = det_zalloc(sizeof *m);
-    *m = (struct metrics_stream){.sh = sh, .trial_ids = det_strdup(ids),
-                                 .group = group && *group ? det_strdup(group) : NULL, .steps = -1};
+    *m = (struct metrics_stream){.sh = sh,
+                                 .trial_ids = det_strdup(ids),
+                                 .group = group && *group ? det_strdup(group) : NULL,
+                                 .steps = -1};
     m->stream = http_stream_begin(req, NULL, on_wake, m);
     metrics_next(m);
 }

@@ -14,8 +14,10 @@ struct entry {
 };
 #define E(member) offsetof(struct entry, member)
 static const struct wire_field entry_fields[] = {
-    {"path", WIRE_STR, E(path), WIRE_REQUIRED, NULL}, {"content", WIRE_STR, E(content), 0, NULL},
-    {"type", WIRE_I32, E(type), 0, NULL},             {"mtime", WIRE_I64, E(mtime), 0, NULL},
+    {"path", WIRE_STR, E(path), WIRE_REQUIRED, NULL},
+    {"content", WIRE_STR, E(content), 0, NULL},
+    {"type", WIRE_I32, E(type), 0, NULL},
+    {"mtime", WIRE_I64, E(mtime), 0, NULL},
     {"mode", WIRE_I64, E(mode), 0, NULL},
 };
 
@@ -32,11 +34,15 @@ static int entry_add(struct archive_writer *w, const struct entry *e, const char
                      const struct buf *content, struct det_err *err)
 {
     if (e->type != TYPE_FILE && e->type != TYPE_DIR)
-        return det_fail(err, DET_EINVAL, "%s: type %" PRId64 " is neither a file (48) nor a directory (53)",
-                        path, e->type);
-    struct archive_file f = {.path = path, .is_dir = e->type == TYPE_DIR,
-                             .mode = (uint32_t)e->mode & 0777, .mtime_s = e->mtime,
-                             .data = buf_str(content), .len = content->len};
+        return det_fail(err, DET_EINVAL,
+                        "%s: type %" PRId64 " is neither a file (48) nor a directory (53)", path,
+                        e->type);
+    struct archive_file f = {.path = path,
+                             .is_dir = e->type == TYPE_DIR,
+                             .mode = (uint32_t)e->mode & 0777,
+                             .mtime_s = e->mtime,
+                             .data = buf_str(content),
+                             .len = content->len};
     return archive_writer_add(w, &f, err);
 }
 
@@ -54,8 +60,10 @@ static int entry_pack(struct archive_writer *w, const json_t *j, const char *whe
         rc = b64_decode(&content, e.content, strlen(e.content), err);
     *total += content.len;
     if (rc == 0 && *total > PACK_CONTENT_MAX)
-        rc = det_fail(err, DET_ETOOBIG, "the files are larger than %zu MiB together; name what is not "
-                      "needed in .detignore", PACK_CONTENT_MAX >> 20);
+        rc = det_fail(err, DET_ETOOBIG,
+                      "the files are larger than %zu MiB together; name what is not "
+                      "needed in .detignore",
+                      PACK_CONTENT_MAX >> 20);
     else if (rc == 0)
         rc = entry_add(w, &e, path, &content, err);
     buf_finish(&content);

@@ -59,10 +59,10 @@ static json_t *details_json(const struct masterconf *conf)
 /* What only clouds have. */
 static json_t *cloud_fields(void)
 {
-    json_t *j = json_make("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "imageId", "", "instanceType", "",
-                          "masterUrl", "", "masterCertName", "", "startupScript", "",
-                          "containerStartupScript", "", "agentDockerNetwork", "", "agentDockerRuntime",
-                          "", "agentDockerImage", "");
+    json_t *j = json_make("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "imageId", "", "instanceType",
+                          "", "masterUrl", "", "masterCertName", "", "startupScript", "",
+                          "containerStartupScript", "", "agentDockerNetwork", "",
+                          "agentDockerRuntime", "", "agentDockerImage", "");
     json_object_update_new(j, json_make("{s:s,s:f,s:f,s:s,s:i,s:i,s:b,s:s}", "agentFluentImage", "",
                                         "maxIdleAgentPeriod", 0.0, "maxAgentStartingPeriod", 0.0,
                                         "accelerator", "", "minAgents", 0, "maxAgents", 0,
@@ -70,26 +70,29 @@ static json_t *cloud_fields(void)
     return j;
 }
 
-static json_t *pool_json(const struct shell *sh, const struct core *core, const struct core_pool_view *p)
+static json_t *pool_json(const struct shell *sh, const struct core *core,
+                         const struct core_pool_view *p)
 {
     const struct masterconf *conf = sh->conf;
     bool is_default = !strcmp(p->name, conf->default_pool);
     int aux = conf->core.max_aux_containers;
     json_t *j = cloud_fields();
     json_object_update_new(
-        j, json_make("{s:s,s:s,s:s,s:I,s:I,s:I,s:s,s:I,s:I,s:b,s:b}", "name", p->name, "description", "",
-                     "type", "RESOURCE_POOL_TYPE_STATIC", "numAgents", (json_int_t)p->agents,
-                     "slotsAvailable", (json_int_t)p->slots, "slotsUsed", (json_int_t)p->slots_used,
-                     "slotType", slot_type(core, p->name), "auxContainerCapacity",
-                     (json_int_t)p->agents * aux, "auxContainersRunning", (json_int_t)p->aux_running,
-                     "defaultComputePool", is_default, "defaultAuxPool", is_default));
+        j,
+        json_make("{s:s,s:s,s:s,s:I,s:I,s:I,s:s,s:I,s:I,s:b,s:b}", "name", p->name, "description",
+                  "", "type", "RESOURCE_POOL_TYPE_STATIC", "numAgents", (json_int_t)p->agents,
+                  "slotsAvailable", (json_int_t)p->slots, "slotsUsed", (json_int_t)p->slots_used,
+                  "slotType", slot_type(core, p->name), "auxContainerCapacity",
+                  (json_int_t)p->agents * aux, "auxContainersRunning", (json_int_t)p->aux_running,
+                  "defaultComputePool", is_default, "defaultAuxPool", is_default));
     json_object_update_new(
         j, json_make("{s:I,s:i,s:s,s:s,s:o,s:{s:I,s:I}}", "slotsPerAgent",
-                     (json_int_t)slots_per_agent(core, p->name), "auxContainerCapacityPerAgent", aux,
-                     "schedulerType", scheduler_type(conf), "schedulerFittingPolicy",
-                     conf->core.fitting == CORE_FIT_WORST ? "FITTING_POLICY_WORST" : "FITTING_POLICY_BEST",
-                     "details", details_json(conf), "stats", "queuedCount", (json_int_t)p->jobs_queued,
-                     "scheduledCount", (json_int_t)p->jobs_scheduled));
+                     (json_int_t)slots_per_agent(core, p->name), "auxContainerCapacityPerAgent",
+                     aux, "schedulerType", scheduler_type(conf), "schedulerFittingPolicy",
+                     conf->core.fitting == CORE_FIT_WORST ? "FITTING_POLICY_WORST"
+                                                          : "FITTING_POLICY_BEST",
+                     "details", details_json(conf), "stats", "queuedCount",
+                     (json_int_t)p->jobs_queued, "scheduledCount", (json_int_t)p->jobs_scheduled));
     return j;
 }
 

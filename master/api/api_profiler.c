@@ -61,7 +61,8 @@ static int batch_labels(struct http_req *req, const json_t *j, size_t i, struct 
     int rc = wire_decode(json_is_object(j) ? wire_get(j, "labels") : NULL, where, labels_fields,
                          DET_ARRAY_LEN(labels_fields), ret, err);
     if (rc == 0 && req->who.kind == WHO_ALLOC && ret->trial_id != req->who.trial_id)
-        return det_fail(err, DET_EPERM, "%s: this task's token may not act for another trial", where);
+        return det_fail(err, DET_EPERM, "%s: this task's token may not act for another trial",
+                        where);
     return rc;
 }
 
@@ -73,9 +74,9 @@ static void batch_post(struct shell *sh, struct profile_call *c, const json_t *j
     if (c->req->who.kind != WHO_ALLOC)
         run = core_trial_get(api_core(sh), b->trial_id, &t) ? t.run_id : 0;
     JSON_OWN labels = labels_json(b);
-    JSON_OWN batch = json_make("{s:o,s:o,s:o,s:O}", "values", list_of(j, "values"), "batches",
-                               list_of(j, "batches"), "timestamps", list_of(j, "timestamps"), "labels",
-                               labels);
+    JSON_OWN batch =
+        json_make("{s:o,s:o,s:o,s:O}", "values", list_of(j, "values"), "batches",
+                  list_of(j, "batches"), "timestamps", list_of(j, "timestamps"), "labels", labels);
     det_cleanup(freep) char *labels_text = json_text(labels);
     det_cleanup(freep) char *batch_text = json_text(batch);
     db_report_profile(sh->db, b->trial_id, run, labels_text, batch_text, on_batch, c);

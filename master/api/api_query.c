@@ -54,7 +54,8 @@ bool api_page(struct http_req *req, const struct wire_name *sorts, struct db_pag
 {
     int order = 0;
     *ret = (struct db_page){0};
-    if (!api_query_i64(req, "offset", 0, &ret->offset) || !api_query_i64(req, "limit", 0, &ret->limit) ||
+    if (!api_query_i64(req, "offset", 0, &ret->offset) ||
+        !api_query_i64(req, "limit", 0, &ret->limit) ||
         (sorts && !api_query_enum(req, "sortBy", sorts, &ret->sort)) ||
         !api_query_enum(req, "orderBy", wire_order_by, &order))
         return false;
@@ -146,9 +147,9 @@ bool api_query_enums(struct http_req *req, const char *name, const struct wire_n
             json_decref(list);
             return bad(req, &err);
         }
-        json_array_append_new(list, prefix_len
-                                        ? json_string(stored(wire_name_of(names, number) + prefix_len))
-                                        : json_integer(number));
+        json_array_append_new(
+            list, prefix_len ? json_string(stored(wire_name_of(names, number) + prefix_len))
+                             : json_integer(number));
     }
     return as_text(req, list, ret);
 }

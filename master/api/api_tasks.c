@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *device_type(enum core_device d)
-{
-    return d == CORE_CUDA ? "TYPE_CUDA" : d == CORE_ROCM ? "TYPE_ROCM" : "TYPE_CPU";
-}
-
 static json_t *devices_json(const struct core *core, const struct core_container_view *v)
 {
     json_t *list = json_array();
@@ -21,8 +16,9 @@ static json_t *devices_json(const struct core *core, const struct core_container
     for (size_t i = 0; core_slot_at(core, v->agent_id, i, &s); i++)
         for (size_t k = 0; k < v->slots_n; k++)
             if (v->slots[k] == s.id)
-                json_array_append_new(list, json_make("{s:i,s:s,s:s,s:s}", "id", s.id, "brand", s.brand,
-                                                      "uuid", s.uuid, "type", device_type(s.type)));
+                json_array_append_new(list,
+                                      json_make("{s:i,s:s,s:s,s:s}", "id", s.id, "brand", s.brand,
+                                                "uuid", s.uuid, "type", api_device_type(s.type)));
     return list;
 }
 
@@ -32,9 +28,10 @@ static json_t *resources_json(const struct core *core, const char *alloc_id)
     struct core_container_view v;
     for (size_t i = 0; core_alloc_container(core, alloc_id, i, &v); i++) {
         json_t *devices = json_make("{s:{s:o}}", v.agent_id, "devices", devices_json(core, &v));
-        json_array_append_new(list, json_make("{s:s,s:s,s:s,s:o,s:s}", "resourcesId", v.id,
-                                              "resourcesType", "docker-container", "allocationId",
-                                              alloc_id, "agentDevices", devices, "containerId", v.id));
+        json_array_append_new(list,
+                              json_make("{s:s,s:s,s:s,s:o,s:s}", "resourcesId", v.id,
+                                        "resourcesType", "docker-container", "allocationId",
+                                        alloc_id, "agentDevices", devices, "containerId", v.id));
     }
     return list;
 }
@@ -53,11 +50,11 @@ void api_get_tasks(struct shell *sh, struct http_req *req)
     char time[CLK_RFC3339_MAX];
     for (size_t i = 0; core_alloc_at(core, i, &a); i++) {
         clk_format(a.requested_us, time);
-        json_t *j = json_make("{s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:s,s:[]}", "taskId", a.task_id,
-                              "allocationId", a.id, "name", a.name, "registeredTime", time,
-                              "resourcePool", a.pool, "slotsNeeded", (json_int_t)a.slots, "resources",
-                              resources_json(core, a.id), "schedulerType", scheduler_name(sh),
-                              "proxyPorts");
+        json_t *j =
+            json_make("{s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:s,s:[]}", "taskId", a.task_id, "allocationId",
+                      a.id, "name", a.name, "registeredTime", time, "resourcePool", a.pool,
+                      "slotsNeeded", (json_int_t)a.slots, "resources", resources_json(core, a.id),
+                      "schedulerType", scheduler_name(sh), "proxyPorts");
         json_set(j, "priority", json_integer(a.priority));
         json_set(map, a.id, j);
     }
@@ -92,9 +89,12 @@ struct accelerators_body {
 };
 #define A(member) offsetof(struct accelerators_body, member)
 static const struct wire_field accelerators_fields[] = {
-    {"containerId", WIRE_STR, A(container), 0, NULL}, {"allocationId", WIRE_STR, A(allocation), 0, NULL},
-    {"nodeName", WIRE_STR, A(node), 0, NULL},         {"taskId", WIRE_STR, A(task), 0, NULL},
-    {"acceleratorType", WIRE_STR, A(type), 0, NULL},  {"acceleratorUuids", WIRE_ARRAY, A(uuids), 0, NULL},
+    {"containerId", WIRE_STR, A(container), 0, NULL},
+    {"allocationId", WIRE_STR, A(allocation), 0, NULL},
+    {"nodeName", WIRE_STR, A(node), 0, NULL},
+    {"taskId", WIRE_STR, A(task), 0, NULL},
+    {"acceleratorType", WIRE_STR, A(type), 0, NULL},
+    {"acceleratorUuids", WIRE_ARRAY, A(uuids), 0, NULL},
 };
 
 void api_post_accelerators(struct shell *sh, struct http_req *req)
@@ -114,13 +114,18 @@ void api_post_accelerators(struct shell *sh, struct http_req *req)
     }
     for (size_t i = 0; i < json_array_size(b.uuids); i++)
         if (!json_is_string(json_array_get(b.uuids, i))) {
-            http_fail(req, DET_EINVAL, "acceleratorData.acceleratorUuids[%zu]: expected a string", i);
+            http_fail(req, DET_EINVAL, "acceleratorData.acceleratorUuids[%zu]: expected a string",
+                      i);
             return;
         }
     det_cleanup(freep) char *uuids = b.uuids ? json_text(b.uuids) : det_strdup("[]");
     const char *dot = strrchr(id, '.'); /* "<task id>.<run id>" */
     det_cleanup(freep) char *task = det_strndup(id, (size_t)(dot - id));
-    struct db_accelerators a = {.allocation_id = id, .container_id = b.container, .node_name = b.node,
-                                .task_id = *b.task ? b.task : task, .type = b.type, .uuids = uuids};
+    struct db_accelerators a = {.allocation_id = id,
+                                .container_id = b.container,
+                                .node_name = b.node,
+                                .task_id = *b.task ? b.task : task,
+                                .type = b.type,
+                                .uuids = uuids};
     db_report_accelerators(sh->db, &a, api_reply_done, req);
 }

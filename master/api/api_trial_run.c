@@ -1,4 +1,5 @@
-/* What a running trial asks and says about its search: operations, progress, early exits, its mood. */
+/* What a running trial asks and says about its search: operations, progress, early exits, its mood.
+ */
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_reports.h"
@@ -34,7 +35,8 @@ void api_get_searcher_operation(struct shell *sh, struct http_req *req)
         return;
     }
     if (req->who.kind == WHO_ALLOC && req->who.run_id != t.run_id) {
-        http_fail(req, DET_ESTALE, "run %" PRId64 " of trial %" PRId64 " was replaced by run %" PRId64,
+        http_fail(req, DET_ESTALE,
+                  "run %" PRId64 " of trial %" PRId64 " was replaced by run %" PRId64,
                   req->who.run_id, id, t.run_id);
         return;
     }
@@ -85,8 +87,8 @@ void api_post_progress(struct shell *sh, struct http_req *req)
         return;
     }
     c->run_id = run_of(sh, req, c->trial_id);
-    struct core_event ev = {.kind = CORE_EV_PROGRESS, .trial_id = c->trial_id, .run_id = c->run_id,
-                            .units = c->units};
+    struct core_event ev = {
+        .kind = CORE_EV_PROGRESS, .trial_id = c->trial_id, .run_id = c->run_id, .units = c->units};
     driver_post(sh->driver, &ev, on_progress, c);
 }
 
@@ -110,8 +112,8 @@ void api_post_completed_operation(struct shell *sh, struct http_req *req)
         http_fail_err(req, &err);
         return;
     }
-    struct core_event ev = {.kind = CORE_EV_OP_COMPLETED, .trial_id = id,
-                            .run_id = run_of(sh, req, id)};
+    struct core_event ev = {
+        .kind = CORE_EV_OP_COMPLETED, .trial_id = id, .run_id = run_of(sh, req, id)};
     ev.op.length = length;
     ev.op.metric = metric ? metric : null;
     driver_post(sh->driver, &ev, api_reply_core, req);
@@ -122,17 +124,20 @@ void api_post_early_exit(struct shell *sh, struct http_req *req)
     struct {
         int reason;
     } b = {0};
-    static const struct wire_field fields[] = {{"reason", WIRE_ENUM, 0, WIRE_REQUIRED, wire_early_exit}};
+    static const struct wire_field fields[] = {
+        {"reason", WIRE_ENUM, 0, WIRE_REQUIRED, wire_early_exit}};
     int64_t id;
     json_t *body;
     if (!trial_of(req, &id) || !api_decode(req, fields, 1, &b, &body))
         return;
     json_decref(body);
     if (!b.reason) {
-        http_fail(req, DET_EINVAL, "reason: EXITED_REASON_INVALID_HP or EXITED_REASON_INIT_INVALID_HP");
+        http_fail(req, DET_EINVAL,
+                  "reason: EXITED_REASON_INVALID_HP or EXITED_REASON_INIT_INVALID_HP");
         return;
     }
-    struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = id, .run_id = run_of(sh, req, id)};
+    struct core_event ev = {
+        .kind = CORE_EV_EARLY_EXIT, .trial_id = id, .run_id = run_of(sh, req, id)};
     ev.exit_reason = b.reason == 1 ? CORE_EXIT_INVALID_HP : CORE_EXIT_INIT_INVALID_HP;
     driver_post(sh->driver, &ev, api_reply_core, req);
 }

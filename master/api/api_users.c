@@ -104,10 +104,14 @@ struct user_body {
 };
 #define U(member) offsetof(struct user_body, member)
 static const struct wire_field user_fields[] = {
-    {"username", WIRE_STR, U(username), 0, NULL}, {"displayName", WIRE_STR, U(display_name), 0, NULL},
-    {"password", WIRE_STR, U(password), 0, NULL}, {"admin", WIRE_BOOL, U(admin), 0, NULL},
-    {"active", WIRE_BOOL, U(active), 0, NULL},    {"remote", WIRE_BOOL, U(remote), 0, NULL},
-    {"isHashed", WIRE_BOOL, U(is_hashed), 0, NULL}, {"agentUserGroup", WIRE_OBJECT, U(agent), 0, NULL},
+    {"username", WIRE_STR, U(username), 0, NULL},
+    {"displayName", WIRE_STR, U(display_name), 0, NULL},
+    {"password", WIRE_STR, U(password), 0, NULL},
+    {"admin", WIRE_BOOL, U(admin), 0, NULL},
+    {"active", WIRE_BOOL, U(active), 0, NULL},
+    {"remote", WIRE_BOOL, U(remote), 0, NULL},
+    {"isHashed", WIRE_BOOL, U(is_hashed), 0, NULL},
+    {"agentUserGroup", WIRE_OBJECT, U(agent), 0, NULL},
 };
 struct agent_user_body {
     int64_t uid, gid;
@@ -131,7 +135,9 @@ static int change_fill(struct user_change *u, const struct user_body *b, struct 
     struct agent_user_body a = {0};
     u->edit = (struct db_user_edit){.username = keep(u->req, b->username),
                                     .display_name = keep(u->req, b->display_name),
-                                    .admin = b->admin, .active = b->active, .remote = b->remote};
+                                    .admin = b->admin,
+                                    .active = b->active,
+                                    .remote = b->remote};
     if (!b->agent)
         return 0;
     int rc = wire_decode(b->agent, "agentUserGroup", agent_user_fields,
@@ -151,8 +157,8 @@ static int change_fill(struct user_change *u, const struct user_body *b, struct 
 static struct user_change *change_make(struct shell *sh, struct http_req *req, int64_t id)
 {
     struct user_change *u = http_mem(req, sizeof *u);
-    *u = (struct user_change){.sh = sh, .req = req, .id = id,
-                              .edit = {.admin = -1, .active = -1, .remote = -1}};
+    *u = (struct user_change){
+        .sh = sh, .req = req, .id = id, .edit = {.admin = -1, .active = -1, .remote = -1}};
     return u;
 }
 
@@ -189,8 +195,8 @@ void api_patch_user(struct shell *sh, struct http_req *req)
         !api_decode(req, user_fields, DET_ARRAY_LEN(user_fields), &b, &body))
         return;
     struct user_change *u = change_make(sh, req, id);
-    if (!req->who.is_admin &&
-        (id != req->who.user_id || b.admin >= 0 || b.active >= 0 || b.agent || b.username || b.remote >= 0))
+    if (!req->who.is_admin && (id != req->who.user_id || b.admin >= 0 || b.active >= 0 || b.agent ||
+                               b.username || b.remote >= 0))
         http_fail(req, DET_EPERM, "only an administrator may change this of a user");
     else if (change_fill(u, &b, &err) < 0)
         http_fail_err(req, &err);

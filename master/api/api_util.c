@@ -127,6 +127,11 @@ const struct core *api_core(struct shell *sh)
     return driver_core(sh->driver);
 }
 
+const char *api_device_type(enum core_device d)
+{
+    return d == CORE_CUDA ? "TYPE_CUDA" : d == CORE_ROCM ? "TYPE_ROCM" : "TYPE_CPU";
+}
+
 static const char *run_state_name(enum core_run_state s)
 {
     static const char *const names[] = {
@@ -180,8 +185,8 @@ bool api_own_task(struct http_req *req, const char *task_id)
 bool api_own_alloc(struct http_req *req, const char *alloc_id)
 {
     if (!strchr(alloc_id, '.')) {
-        http_fail(req, DET_EINVAL, "allocation id \"%.80s\" is malformed: expected <task id>.<number>",
-                  alloc_id);
+        http_fail(req, DET_EINVAL,
+                  "allocation id \"%.80s\" is malformed: expected <task id>.<number>", alloc_id);
         return false;
     }
     return own(req, !strcmp(req->who.alloc_id, alloc_id), "allocation");

@@ -1,6 +1,7 @@
 /*
  * What the handlers share: bodies, query parameters, answers from rows, states as shown.
- * A function that returns false (or NULL, or true from api_failed) has answered the request with an error.
+ * A function that returns false (or NULL, or true from api_failed) has answered the request with an
+ * error.
  */
 #ifndef API_API_UTIL_H
 #define API_API_UTIL_H
@@ -38,7 +39,8 @@ bool api_query_ints(struct http_req *req, const char *name, const char **ret);
 /* As numbers; ret_text may ask for names without their prefix instead: prefix_len > 0. */
 bool api_query_enums(struct http_req *req, const char *name, const struct wire_name *names,
                      size_t prefix_len, const char **ret);
-bool api_query_enum(struct http_req *req, const char *name, const struct wire_name *names, int *ret);
+bool api_query_enum(struct http_req *req, const char *name, const struct wire_name *names,
+                    int *ret);
 bool api_query_flag(struct http_req *req, const char *name, int *ret); /* -1 when absent */
 bool api_query_i64(struct http_req *req, const char *name, int64_t fallback, int64_t *ret);
 bool api_query_time(struct http_req *req, const char *name, int64_t *ret); /* 0 when absent */
@@ -54,20 +56,23 @@ void api_reply_done(void *arg, int rc, const struct det_err *err);
 void api_reply_core(void *arg, const struct core_reply *r);
 void api_reply_json(struct http_req *req, json_t *j); /* takes j */
 
-/* Rows of enum db_list_col as {key: [...], "pagination": {...}}; state(sh, id, text), if given, puts the
- * state in front of each document. strict: an offset out of bounds is an error. */
+/* Rows of enum db_list_col as {key: [...], "pagination": {...}}; state(sh, id, text), if given,
+ * puts the state in front of each document. strict: an offset out of bounds is an error. */
 typedef const char *api_state_fn(struct shell *sh, int64_t id, const char *text);
-void api_reply_list(const struct api_call *c, const struct db_result *r, api_state_fn *state, bool strict);
+void api_reply_list(const struct api_call *c, const struct db_result *r, api_state_fn *state,
+                    bool strict);
 /* {"<state in front>" + doc}. */
 void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len);
 /* The page of an in-memory list of total entries: [*start, *end). */
-bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size_t *start, size_t *end);
+bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size_t *start,
+               size_t *end);
 json_t *api_pagination(const struct db_page *p, size_t start, size_t end, size_t total);
 
 /* The state shown ("RUNNING") of what the database calls `text`. */
 const char *api_exp_state(struct shell *sh, int64_t id, const char *text);
 const char *api_trial_state(struct shell *sh, int64_t id, const char *text);
 const struct core *api_core(struct shell *sh);
+const char *api_device_type(enum core_device d); /* "TYPE_CUDA" */
 /* The prefix that states have on the wire. */
 #define API_STATE "STATE_"
 

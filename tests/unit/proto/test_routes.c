@@ -1,4 +1,5 @@
-/* routes.h and openapi.yaml say the same: every route has its operation, and the other way round. */
+/* routes.h and openapi.yaml say the same: every route has its operation, and the other way round.
+ */
 #include "fsx.h"
 #include "routes.h"
 #include "yamljson.h"
@@ -65,8 +66,10 @@ static void test_every_operation_has_its_route(void **state)
     const char *pattern, *method;
     json_t *path, *op;
     size_t n = 0;
-    json_object_foreach(json_object_get(doc, "paths"), pattern, path) {
-        json_object_foreach(path, method, op) {
+    json_object_foreach(json_object_get(doc, "paths"), pattern, path)
+    {
+        json_object_foreach(path, method, op)
+        {
             bool found = false;
             for (size_t i = 0; i < routes_count; i++)
                 found = found || operation_of(&routes_all[i]) == op;
@@ -86,11 +89,12 @@ static void test_path_parameters(void **state)
         json_t *p;
         for (const char *c = routes_all[i].pattern; *c; c++)
             vars += *c == '{';
-        json_array_foreach(json_arr(operation_of(&routes_all[i]), "parameters"), k, p)
-            if (!strcmp(json_str(p, "in", ""), "path")) {
-                named++;
-                assert_non_null(strstr(routes_all[i].pattern, json_str(p, "name", "?")));
-            }
+        json_array_foreach(json_arr(operation_of(&routes_all[i]), "parameters"), k,
+                           p) if (!strcmp(json_str(p, "in", ""), "path"))
+        {
+            named++;
+            assert_non_null(strstr(routes_all[i].pattern, json_str(p, "name", "?")));
+        }
         assert_int_equal(vars, named);
     }
 }
@@ -102,7 +106,8 @@ static void refs(const json_t *j)
     size_t i;
     if (json_is_array(j))
         json_array_foreach(j, i, v) refs(v);
-    json_object_foreach((json_t *)j, key, v) {
+    json_object_foreach((json_t *)j, key, v)
+    {
         if (strcmp(key, "$ref")) {
             refs(v);
             continue;

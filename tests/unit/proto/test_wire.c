@@ -15,11 +15,16 @@ struct thing {
 };
 #define T(member) offsetof(struct thing, member)
 static const struct wire_field fields[] = {
-    {"nameOfIt", WIRE_STR, T(name_of_it), 0, NULL}, {"flag", WIRE_BOOL, T(flag), 0, NULL},
-    {"level", WIRE_ENUM, T(level), 0, wire_log_level}, {"small", WIRE_I32, T(small), 0, NULL},
-    {"big", WIRE_I64, T(big), 0, NULL},             {"at", WIRE_TIME, T(at), 0, NULL},
-    {"x", WIRE_F64, T(x), 0, NULL},                 {"obj", WIRE_OBJECT, T(obj), 0, NULL},
-    {"arr", WIRE_ARRAY, T(arr), 0, NULL},           {"any", WIRE_ANY, T(any), 0, NULL},
+    {"nameOfIt", WIRE_STR, T(name_of_it), 0, NULL},
+    {"flag", WIRE_BOOL, T(flag), 0, NULL},
+    {"level", WIRE_ENUM, T(level), 0, wire_log_level},
+    {"small", WIRE_I32, T(small), 0, NULL},
+    {"big", WIRE_I64, T(big), 0, NULL},
+    {"at", WIRE_TIME, T(at), 0, NULL},
+    {"x", WIRE_F64, T(x), 0, NULL},
+    {"obj", WIRE_OBJECT, T(obj), 0, NULL},
+    {"arr", WIRE_ARRAY, T(arr), 0, NULL},
+    {"any", WIRE_ANY, T(any), 0, NULL},
 };
 
 static struct thing got;
@@ -31,7 +36,8 @@ static int decode(const char *text)
     json_decref(body);
     body = json_parse(text, strlen(text), &err);
     assert_non_null(body);
-    got = (struct thing){.name_of_it = "unset", .flag = -1, .level = -1, .small = -7, .big = -7, .at = -7};
+    got = (struct thing){
+        .name_of_it = "unset", .flag = -1, .level = -1, .small = -7, .big = -7, .at = -7};
     err.text[0] = '\0';
     return wire_decode(body, "thing", fields, sizeof fields / sizeof fields[0], &got, &err);
 }
@@ -57,7 +63,8 @@ static void test_spellings(void **state)
 
 static void test_numbers(void **state)
 {
-    assert_int_equal(decode("{\"small\":\"12\",\"big\":\"9223372036854775807\",\"x\":\"-Infinity\"}"), 0);
+    assert_int_equal(
+        decode("{\"small\":\"12\",\"big\":\"9223372036854775807\",\"x\":\"-Infinity\"}"), 0);
     assert_int_equal(got.small, 12);
     assert_int_equal(got.big, INT64_MAX);
     assert_true(isinf(got.x) && got.x < 0);
@@ -91,7 +98,8 @@ static void test_enums(void **state)
 
 static void test_types(void **state)
 {
-    assert_int_equal(decode("{\"at\":\"1970-01-01T00:00:01Z\",\"obj\":{},\"arr\":[],\"any\":7}"), 0);
+    assert_int_equal(decode("{\"at\":\"1970-01-01T00:00:01Z\",\"obj\":{},\"arr\":[],\"any\":7}"),
+                     0);
     assert_int_equal(got.at, 1000000);
     assert_int_equal(json_integer_value(got.any), 7);
     refused("{\"nameOfIt\":5}", "thing.nameOfIt: expected a string, got a number");
@@ -104,7 +112,8 @@ static void test_types(void **state)
 
 static void test_required(void **state)
 {
-    static const struct wire_field need[] = {{"nameOfIt", WIRE_STR, T(name_of_it), WIRE_REQUIRED, NULL}};
+    static const struct wire_field need[] = {
+        {"nameOfIt", WIRE_STR, T(name_of_it), WIRE_REQUIRED, NULL}};
     JSON_OWN empty = json_object();
     assert_int_equal(wire_decode(empty, "", need, 1, &got, &err), DET_EINVAL);
     assert_string_equal(err.text, "nameOfIt is required");
@@ -130,8 +139,9 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spellings), cmocka_unit_test(test_numbers), cmocka_unit_test(test_enums),
-        cmocka_unit_test(test_types),     cmocka_unit_test(test_required), cmocka_unit_test(test_snake),
+        cmocka_unit_test(test_spellings), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_enums),     cmocka_unit_test(test_types),
+        cmocka_unit_test(test_required),  cmocka_unit_test(test_snake),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }
