@@ -1,0 +1,254 @@
+#include "host.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct link_slot slots[] = {{0, LINK_CPU, "x", ""}, {1, LINK_CPU, "x", ""}};
+
+static struct host *make(void)
+{
+    return host_create("boot-1", "", "127.0.0.1", slots, 2);
+}
+
+static void order_text(struct host *h, const char *text)
+{
+    struct link_order o;
+    struct det_err err = {0};
+    if (link_order_decode(text, strlen(text), &o, &err) < 0)
+        fail_msg("%s", err.text);
+    host_on_order(h, &o);
+    link_order_finish(&o);
+    host_check(h);
+}
+
+static void order_start(struct host *h, const char *alloc, const char *slot_list, int n)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"seq\":1,\"order\":\"start\",\"alloc\":\"%s\",\"container\":\"c-%s\",\"task\":{\"task_id\":\"t\","
+             "\"kind\":\"TRIAL\",\"slots\":[%s],\"slot_counts\":[%d],\"entrypoint\":\"x\",\"env\":{},\"token\":\"t\"}}",
+             alloc, alloc, slot_list, n);
+    order_text(h, text);
+}
+
+static void order_kill(struct host *h, const char *alloc)
+{
+    char text[256];
+    snprintf(text, sizeof text, "{\"seq\":2,\"order\":\"signal\",\"alloc\":\"%s\",\"signal\":\"KILL\"}", alloc);
+    order_text(h, text);
+}
+
+static void expect(struct host *h, enum host_effect_kind kind, const char *alloc)
+{
+    struct host_effect e;
+    assert_true(host_take(h, &e));
+    assert_int_equal(e.kind, kind);
+    assert_string_equal(e.alloc, alloc);
+    json_decref(e.task);
+}
+
+static void expect_nothing(struct host *h)
+{
+    struct host_effect e;
+    assert_false(host_take(h, &e));
+    host_check(h);
+}
+
+static struct link_events batch(struct host *h)
+{
+    struct link_events e;
+    struct det_err err = {0};
+    det_cleanup(freep) char *text = host_batch(h);
+    if (link_events_decode(text, strlen(text), &e, &err) < 0)
+        fail_msg("%s: %s", err.text, text);
+    host_check(h);
+    return e;
+}
+
+/* Greets, and acknowledges it. */
+static struct host *connected(void)
+{
+    struct host *h = make();
+    host_hello(h, NULL);
+    struct link_events e = batch(h);
+    assert_int_equal(e.n, 1);
+    assert_int_equal(e.v[0].kind, LINK_EV_HELLO);
+    assert_false(host_is_greeted(h));
+    host_on_ack(h, e.v[0].seq);
+    assert_true(host_is_greeted(h));
+    assert_false(host_has_news(h));
+    link_events_finish(&e);
+    return h;
+}
+
+static const struct link_exit code3 = {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3"};
+
+static void test_life(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0,1", 2);
+    order_start(h, "a.1", "0,1", 2); /* a repeat */
+    expect(h, HOST_START, "a.1");
+    expect_nothing(h);
+    assert_int_equal(host_count(h).slots_used, 2);
+    host_on_running(h, "a.1");
+    host_on_running(h, "a.1");
+    order_kill(h, "a.1");
+    expect(h, HOST_SIGNAL, "a.1");
+    host_on_ended(h, "a.1", &code3);
+    host_on_ended(h, "a.1", &code3);
+    assert_int_equal(host_count(h).slots_used, 0);
+    struct link_events e = batch(h);
+    assert_int_equal(e.n, 3);
+    assert_int_equal(e.v[0].task.state, LINK_STARTING);
+    assert_int_equal(e.v[1].task.state, LINK_RUNNING);
+    assert_int_equal(e.v[2].kind, LINK_EV_EXIT);
+    assert_int_equal(e.v[2].task.exit.code, 3);
+    host_on_ack(h, e.v[1].seq);
+    expect_nothing(h);
+    host_on_ack(h, e.v[2].seq);
+    expect(h, HOST_ACKED, "a.1");
+    host_on_gone(h, "a.1");
+    expect(h, HOST_FORGET, "a.1");
+    expect_nothing(h);
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
+static void test_slots_are_kept(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0", 1);
+    expect(h, HOST_START, "a.1");
+    order_start(h, "b.1", "0", 1);
+    order_start(h, "c.1", "7", 1);
+    expect_nothing(h);
+    struct link_events e = batch(h);
+    assert_int_equal(e.n, 3);
+    assert_int_equal(e.v[1].task.exit.reason, LINK_START_FAILED);
+    assert_non_null(strstr(e.v[1].task.exit.text, "a.1"));
+    assert_non_null(strstr(e.v[2].task.exit.text, "no slot 7"));
+    host_on_ack(h, e.v[2].seq);
+    expect(h, HOST_FORGET, "b.1");
+    expect(h, HOST_FORGET, "c.1");
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
+static void test_recovery(void **state)
+{
+    struct host *h = connected();
+    const int held[] = {1};
+    host_adopt(h, "a.1", "c-1", held, 1);
+    assert_int_equal(host_count(h).slots_used, 1);
+    host_on_gone(h, "a.1");
+    expect(h, HOST_RECOVER, "a.1");
+    host_on_gone(h, "a.1");
+    expect(h, HOST_RECOVER, "a.1");
+    host_on_gone(h, "a.1");
+    expect_nothing(h);
+    struct link_events e = batch(h);
+    assert_int_equal(e.v[0].task.exit.reason, LINK_LOST);
+    host_on_ack(h, e.v[0].seq);
+    expect(h, HOST_FORGET, "a.1");
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
+static void test_unknown_signal_is_answered(void **state)
+{
+    struct host *h = connected();
+    order_kill(h, "z.9");
+    struct link_events e = batch(h);
+    assert_int_equal(e.n, 1);
+    assert_int_equal(e.v[0].kind, LINK_EV_EXIT);
+    assert_int_equal(e.v[0].task.exit.reason, LINK_LOST);
+    link_events_finish(&e);
+    expect_nothing(h);
+    host_destroy(h);
+}
+
+/* What was sent keeps its number; what was not is replaced by the hello; exits are told again. */
+static void test_reconnect(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0", 1);
+    struct link_events e = batch(h); /* starting: sent, never acknowledged */
+    link_events_finish(&e);
+    host_on_running(h, "a.1");
+    host_on_ended(h, "a.1", &code3);
+    host_hello(h, NULL);
+    e = batch(h);
+    assert_int_equal(e.n, 3);
+    assert_int_equal(e.v[0].seq, 2);
+    assert_int_equal(e.v[0].kind, LINK_EV_STATE);
+    assert_int_equal(e.v[1].kind, LINK_EV_HELLO);
+    assert_int_equal(e.v[1].hello.tasks_n, 1);
+    assert_int_equal(e.v[1].hello.tasks[0].exit.code, 3);
+    assert_int_equal(e.v[2].kind, LINK_EV_EXIT);
+    host_on_ack(h, 3);
+    assert_true(host_is_greeted(h));
+    link_events_finish(&e);
+    host_hello(h, "boot-2");
+    e = batch(h);
+    assert_string_equal(e.boot, "boot-2");
+    assert_int_equal(e.n, 2);
+    assert_int_equal(e.v[0].seq, 1);
+    host_on_ack(h, 99); /* nonsense of the other side */
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
+static void test_refuse(void **state)
+{
+    struct host *h = connected();
+    host_refuse(h, "a.1", "c-1", "task.slots: missing");
+    struct link_events e = batch(h);
+    assert_int_equal(e.v[0].task.exit.reason, LINK_START_FAILED);
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
+/* A thousand random steps keep the invariants. */
+static void test_random(void **state)
+{
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        struct host *h = make();
+        unsigned r = seed;
+        for (int i = 0; i < 300; i++) {
+            char alloc[16];
+            struct host_effect e;
+            snprintf(alloc, sizeof alloc, "a.%d", rand_r(&r) % 6);
+            switch (rand_r(&r) % 8) {
+            case 0: order_start(h, alloc, rand_r(&r) % 2 ? "0" : "1", 1); break;
+            case 1: order_kill(h, alloc); break;
+            case 2: host_on_running(h, alloc); break;
+            case 3: host_on_ended(h, alloc, &code3); break;
+            case 4: host_on_gone(h, alloc); break;
+            case 5: host_hello(h, rand_r(&r) % 4 ? NULL : "boot-x"); break;
+            case 6: host_on_ack(h, rand_r(&r) % 40); break;
+            default: free(host_batch(h)); break;
+            }
+            host_check(h);
+            while (host_take(h, &e))
+                json_decref(e.task);
+        }
+        host_destroy(h);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_life),      cmocka_unit_test(test_slots_are_kept),
+        cmocka_unit_test(test_recovery),  cmocka_unit_test(test_unknown_signal_is_answered),
+        cmocka_unit_test(test_reconnect), cmocka_unit_test(test_refuse),
+        cmocka_unit_test(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+/* Trees that hide: double forks, new sessions, no environment, somebody holding the output. */
+#include "proctree.h"
+
+#include "clk.h"
+#include "mem.h"
+#include "uuid.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void hide(bool with_environment, const char *variable)
+{
+    char *const argv[] = {"sleep", "1000", NULL}, *const with[] = {(char *)variable, NULL},
+                *const without[] = {NULL};
+    setsid();
+    if (fork() != 0)
+        _exit(0);
+    execve("/bin/sleep", argv, with_environment ? with : without);
+    _exit(1);
+}
+
+/* A child that hides two more behind it and then waits, or ends. fd is told when all are there. */
+static pid_t start_tree(bool with_environment, bool waits, const char *container, int fd)
+{
+    char variable[128];
+    snprintf(variable, sizeof variable, "DET_CONTAINER_ID=%s", container);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            hide(with_environment, variable);
+        waitpid(child, NULL, 0);
+    }
+    if (write(fd, "x", 1) != 1)
+        _exit(1);
+    while (waits)
+        pause();
+    _exit(0);
+}
+
+static void reap(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+static void wait_count(const struct proctree *t, size_t want)
+{
+    int64_t deadline = clk_mono_ms() + 10000;
+    size_t n;
+    while ((n = proctree_count(t)) != want && clk_mono_ms() < deadline)
+        poll(NULL, 0, 2);
+    assert_int_equal(n, want);
+}
+
+static void kill_all(const struct proctree *t)
+{
+    int64_t deadline = clk_mono_ms() + 10000;
+    while (proctree_kill(t) > 0 && clk_mono_ms() < deadline) {
+        reap();
+        poll(NULL, 0, 2);
+    }
+    reap();
+    assert_int_equal(proctree_count(t), 0);
+}
+
+static void test_descendants(void **state)
+{
+    char id[UUID_STR_MAX], ch;
+    int fd[2];
+    uuid_random(id);
+    assert_int_equal(pipe(fd), 0);
+    struct proctree t = {.container = id};
+    start_tree(false, true, id, fd[1]);
+    assert_int_equal(read(fd[0], &ch, 1), 1);
+    wait_count(&t, 3);
+    kill_all(&t);
+    close(fd[0]);
+    close(fd[1]);
+}
+
+/* As after det-task was killed: the tree hangs below another process, which is not the task's. */
+static void test_by_environment(void **state)
+{
+    char id[UUID_STR_MAX], ch;
+    int fd[2], end[2];
+    uuid_random(id);
+    assert_int_equal(pipe(fd) | pipe(end), 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    pid_t middle = fork();
+    if (middle == 0) {
+        prctl(PR_SET_CHILD_SUBREAPER, 0);
+        waitpid(start_tree(true, false, id, fd[1]), NULL, 0);
+        _exit(read(fd[0], &ch, 1) == 1 && write(end[1], "x", 1) == 1 ? 0 : 1);
+    }
+    assert_int_equal(read(end[0], &ch, 1), 1);
+    waitpid(middle, NULL, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct proctree t = {.container = id};
+    wait_count(&t, 2);
+    kill_all(&t);
+    close(fd[0]);
+    close(fd[1]);
+    close(end[0]);
+    close(end[1]);
+}
+
+static void test_cgroup(void **state)
+{
+    char id[UUID_STR_MAX];
+    uuid_random(id);
+    det_cleanup(freep) char *path = proctree_cgroup_make(id);
+    if (!path)
+        skip();
+    det_cleanup(freep) char *again = proctree_cgroup_path(id);
+    assert_string_equal(path, again);
+    det_cleanup(freep) char *members = det_asprintf("%s/cgroup.procs", path);
+    assert_int_equal(access(members, F_OK), 0);
+    proctree_cgroup_remove(path);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_descendants),
+        cmocka_unit_test(test_by_environment),
+        cmocka_unit_test(test_cgroup),
+    };
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
