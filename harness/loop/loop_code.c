@@ -22,6 +22,8 @@ static int copy_file(struct copy *c, int from, int to, const char *name, mode_t 
 {
     char chunk[65536];
     det_cleanup(det_closep) int in = openat(from, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (in < 0 && errno == ENOENT)
+        return 0; /* gone meanwhile: the trial may write where it runs */
     det_cleanup(det_closep) int out =
         in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
     if (out < 0)
@@ -62,7 +64,7 @@ static int copy_entry(struct copy *c, int from, int to, const char *name, int de
 {
     struct stat st;
     if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return 0; /* gone meanwhile: the trial may write where it runs */
+        return 0;
     if (c->has_skip && st.st_dev == c->skip.st_dev && st.st_ino == c->skip.st_ino)
         return 0;
     if (S_ISREG(st.st_mode))
