@@ -116,12 +116,15 @@ int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
     l->in_checkpoint = true;
     l->state.last_ckpt = l->state.batches_trained; /* before saving: the saved state says so */
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);
+    int rc = !alone && l->t->before_save ? l->t->before_save(l->self, l->comm, err) : 0;
+    if (rc < 0)
+        return det_wrap(err, rc, "checkpoint after %lld batches", (long long)l->state.batches_trained);
     if (l->chief) {
         struct det_err e = {0};
         uuid_random(a.uuid);
         loop_agreed_fail(&a, chief_checkpoint(l, a.uuid, &e), &e);
     }
-    int rc = alone ? det_fail(err, a.rc, "%s", a.text) : loop_agree(l, &a, err);
+    rc = alone ? det_fail(err, a.rc, "%s", a.text) : loop_agree(l, &a, err);
     if (rc == 0)
         rc = LOOP_CALLBACKS(l, on_checkpoint_upload_end, a.uuid, err);
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);

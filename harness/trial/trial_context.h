@@ -61,6 +61,7 @@ struct det_trial_context {
     VEC(struct loop_reducer) loop_reducers;
     VEC(struct loop_callback) loop_callbacks;
     struct trial_loader train, valid;
+    struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes; else empty */
     bool no_grad;       /* det_no_grad_begin() is in force */
     bool adding;        /* build_callbacks is running */
     char *hparams_text, *config_text, *data_text; /* JSON, made when asked for */
@@ -91,6 +92,8 @@ void trial_loader_finish(struct trial_loader *l);
 /* state_dict.pth and trial_state.pkl (trial_state.c). */
 int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
+/* On all ranks, before rank 0 calls trial_save() (trial_state_grads.c). */
+int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
 int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err);
 int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);
 /* Rank 0's parameters, buffers and optimizer tensors to all ranks. */

@@ -128,6 +128,7 @@ static void free_context(struct det_trial_context *ctx)
     if (ctx->download_dir)
         fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL);
     free(ctx->download_dir);
+    comm_blobs_finish(&ctx->open_grads);
     free(ctx->hparams_text);
     free(ctx->config_text);
     free(ctx->data_text);
@@ -321,6 +322,11 @@ static int on_broadcast(void *self, struct comm *comm, struct det_err *err)
 
 /* ---- state ---- */
 
+static int on_before_save(void *self, struct comm *comm, struct det_err *err)
+{
+    return trial_gather_grads(((struct trial_run *)self)->ctx, comm, err);
+}
+
 static int on_save(void *self, const char *dir, struct det_err *err)
 {
     trial_crash_mark("saving the state", -1);
@@ -359,6 +365,7 @@ static const struct det_loop_trial_type table = {
     .reduction = on_reduction,
     .set_training = on_set_training,
     .broadcast = on_broadcast,
+    .before_save = on_before_save,
     .save = on_save,
     .load = on_load,
     .save_state = on_save_state,

@@ -82,9 +82,11 @@ int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *e
         return rc;
     pth_put(doc, root, "callbacks", callbacks_state(ctx, doc));
     pth_put(doc, root, "rng_state", rng_state(ctx, doc));
-    if ((rc = trial_check(ctx, err)) < 0)
-        return rc;
-    return pth_save(path, root, err);
+    state_put_grads(ctx, doc, root);
+    if ((rc = trial_check(ctx, err)) == 0)
+        rc = pth_save(path, root, err);
+    comm_blobs_finish(&ctx->open_grads);
+    return rc;
 }
 
 /* ---- loading ---- */
@@ -172,7 +174,8 @@ int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *e
     int rc = load_file(dir, doc, &root, err);
     if (rc < 0)
         return rc;
-    if ((rc = load_models(ctx, root, err)) < 0 || (rc = load_optims(ctx, root, err)) < 0)
+    if ((rc = load_models(ctx, root, err)) < 0 || (rc = load_optims(ctx, root, err)) < 0 ||
+        (rc = state_take_grads(ctx, root, err)) < 0)
         return det_wrap(err, rc, "%s/" STATE_FILE, dir);
     load_rng(ctx, root);
     load_callbacks(ctx, root);

@@ -21,6 +21,12 @@ int state_to_model(const struct pth_value *state, struct det_module *m, struct d
 int state_to_optim(const struct pth_value *state, struct det_optim *o, struct det_err *err);
 int state_to_lr(const struct pth_value *state, struct det_lr *lr, struct det_err *err);
 
+/* ctx->open_grads into the file; this rank's out of it. */
+struct det_trial_context;
+void state_put_grads(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root);
+int state_take_grads(struct det_trial_context *ctx, const struct pth_value *root,
+                     struct det_err *err);
+
 /* A tensor of a file as a host tensor of `dtype`; the caller unrefs it. NULL with *err. */
 struct det_tensor *state_tensor(const struct pth_value *v, enum det_dtype dtype,
                                 struct det_err *err);

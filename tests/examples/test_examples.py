@@ -52,6 +52,12 @@ def test_resume():
             assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1]), k
             tail = {n: v for n, v in whole.training.items() if n > k + 10}
             assert tail == {n: v for n, v in rest.training.items() if n > k + 10}, k
+        sets = length(40) + ["optimizations.aggregation_frequency=4"]  # also between two updates
+        whole = s.run(ENTRY, DIGITS, "const.yaml", sets)
+        for k in (20, 23):
+            first = s.run(ENTRY, DIGITS, "const.yaml", sets + length(k)[:1])
+            rest = s.run(ENTRY, DIGITS, "const.yaml", sets, ["--resume", first.checkpoints[-1]])
+            assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1]), k
 
 
 def free_port():
@@ -85,13 +91,14 @@ def test_two_ranks():
 
 
 def test_two_ranks_resume():
-    """Running statistics differ between ranks while training, yet what is resumed has the bits of what was never stopped."""
+    """Running statistics and accumulated gradients differ between ranks, yet what is resumed has the bits of what was never stopped."""
     with Scratch() as s:
         d = edited(s, ("*conv2, *fc1", "*conv2, *norm, *fc1"),
                    ("    d->fc1 = ", '    d->norm = det_module_add(d->net, "norm", det_nn_batch_norm2d(e, 32));\n    d->fc1 = '),
                    ("x = det_max_pool2d(e, x", "x = det_forward(d->norm, x);\n    x = det_max_pool2d(e, x"))
-        whole, first = run_two(s, d, length(40)), run_two(s, d, length(25))
-        rest = run_two(s, d, length(40), ["--resume", first.checkpoints[-1]])
+        sets = ["optimizations.aggregation_frequency=2"]
+        whole, first = run_two(s, d, length(40) + sets), run_two(s, d, length(25) + sets)
+        rest = run_two(s, d, length(40) + sets, ["--resume", first.checkpoints[-1]])
         assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1])
         assert rest.validation[40] == whole.validation[40], (rest.validation, whole.validation)
         assert rest.training[40] == whole.training[40]
