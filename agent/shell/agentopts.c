@@ -64,25 +64,27 @@ static void set_defaults(struct agentopts *o)
     o->log_level = "info";
 }
 
-/* The host part of the URL and its port, for getaddrinfo. */
-static void split(const char *url, char host[256], char port[8])
+/* The host part of the URL and its port, for getaddrinfo; caller frees both. */
+static void split(const char *url, char **ret_host, char **ret_port)
 {
     const char *p = strstr(url, "://");
     p = p ? p + 3 : url;
-    snprintf(host, 256, "%.*s", (int)strcspn(p, ":/"), p);
-    p += strcspn(p, ":/");
-    snprintf(port, 8, "%.*s", *p == ':' ? (int)strspn(p + 1, "0123456789") : 2, *p == ':' ? p + 1 : "80");
+    size_t n = strcspn(p, ":/");
+    *ret_host = det_strndup(p, n);
+    p += n;
+    *ret_port = *p == ':' ? det_strndup(p + 1, strspn(p + 1, "0123456789")) : det_strdup("80");
 }
 
 /* The local address that the kernel would use towards the master; nothing is sent. */
 static void find_addr(struct agentopts *o)
 {
-    char host[256], port[8];
+    det_cleanup(freep) char *host = NULL;
+    det_cleanup(freep) char *port = NULL;
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
     struct sockaddr_storage a;
     socklen_t len = sizeof a;
     snprintf(o->own_addr, sizeof o->own_addr, "127.0.0.1");
-    split(o->master, host, port);
+    split(o->master, &host, &port);
     if (getaddrinfo(host, port, &hints, &list) == 0) {
         det_cleanup(det_closep) int fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0 &&
