@@ -89,7 +89,9 @@ static int store(struct loop *l, const char *uuid, const json_t *metadata, struc
     if (rc < 0)
         return rc;
     rc = fill(l, dir, metadata, err);
-    if (rc == 0)
+    if (rc < 0)
+        det_wrap(err, rc, "write %s", dir);
+    else
         rc = storage_publish(l->storage, uuid, err);
     if (rc < 0)
         storage_abort(l->storage, uuid, NULL);

@@ -40,7 +40,7 @@ def test_commands():
         says(c.det("master", "info"), 0, "version")
         says(c.det("agent", "list"), 0, "agent-0")
         says(c.det("slot", "list"), 0, "agent-0", "free")
-        small = ["--config", "searcher.max_length.batches=60", "--config", "scheduling_unit=20"]
+        small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20"]
         r = c.det("e", "create", CONST, DIGITS, *small, "-f")
         says(r, 0, "Created experiment 1")
         says(c.det("e", "list"), 0, "COMPLETED")

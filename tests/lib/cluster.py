@@ -73,7 +73,7 @@ class Cluster:
         self.dir = tempfile.mkdtemp(prefix="det-test-")
         os.chmod(self.dir, 0o755)
         self.master_args, self.agent_args, self.slots = list(master_args), list(agent_args), slots
-        self.env = dict(os.environ, DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
+        self.env = dict(os.environ, DET_THREADS_PER_SLOT="1", DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
         self.procs, self.port, self.token = {}, 0, None
         self.n_agents = agents
 
@@ -230,8 +230,8 @@ class Cluster:
         return wait_until(attempt, seconds, f"{method} {path}")[0]
 
     def det(self, *args, check=True, env=None, **kw):
-        e = dict(self.env, DET_MASTER=f"http://127.0.0.1:{self.port}", DET_USER="admin", DET_PASS_FILE=self.path("admin.password"),
-                 XDG_CONFIG_HOME=self.path("config"), **(env or {}))
+        e = {**self.env, "DET_MASTER": f"http://127.0.0.1:{self.port}", "DET_USER": "admin",
+             "DET_PASS_FILE": self.path("admin.password"), "XDG_CONFIG_HOME": self.path("config"), **(env or {})}
         r = subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env=e, timeout=300 * SLOWER, **kw)
         if check and r.returncode != 0:
             raise AssertionError(f"det {' '.join(args)}: exit {r.returncode}\n{r.stdout}{r.stderr}")
