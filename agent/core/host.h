@@ -15,7 +15,7 @@
 #ifndef HOST_H
 #define HOST_H
 
-#include "link.h"
+#include "agentlink.h"
 
 struct host;
 

@@ -1,6 +1,6 @@
 #include "agentopts.h"
 
-#include "link.h"
+#include "agentlink.h"
 #include "mem.h"
 #include "opt.h"
 

@@ -2,7 +2,7 @@
 #ifndef SLOTS_H
 #define SLOTS_H
 
-#include "link.h"
+#include "agentlink.h"
 #include "vec.h"
 
 struct slots {

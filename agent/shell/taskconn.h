@@ -2,7 +2,7 @@
 #ifndef TASKCONN_H
 #define TASKCONN_H
 
-#include "link.h"
+#include "agentlink.h"
 #include <uv.h>
 
 struct taskconn;

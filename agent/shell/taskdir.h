@@ -3,7 +3,7 @@
 #ifndef TASKDIR_H
 #define TASKDIR_H
 
-#include "link.h"
+#include "agentlink.h"
 #include <sys/types.h>
 
 struct taskdirs {

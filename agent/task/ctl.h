@@ -7,7 +7,7 @@
 #ifndef CTL_H
 #define CTL_H
 
-#include "link.h"
+#include "agentlink.h"
 #include <uv.h>
 
 struct ctl;

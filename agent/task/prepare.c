@@ -1,6 +1,6 @@
 #include "prepare.h"
 
-#include "archive.h"
+#include "tgz.h"
 #include "b64.h"
 #include "fsx.h"
 #include "progress.h"

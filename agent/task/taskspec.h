@@ -11,7 +11,7 @@
 #ifndef TASKSPEC_H
 #define TASKSPEC_H
 
-#include "link.h"
+#include "agentlink.h"
 #include <sys/types.h>
 
 #define TASKSPEC_SOCKET_FD 3 /* where the agent puts the listening socket */

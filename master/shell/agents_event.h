@@ -3,7 +3,7 @@
 #define SHELL_AGENTS_EVENT_H
 
 #include "core.h"
-#include "link.h"
+#include "agentlink.h"
 
 /* Strings are borrowed from e, the arrays of a hello are new: free by agents_event_finish. */
 void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e);

@@ -1,5 +1,5 @@
 /* Both directions of the agent link, from the same bytes; what decodes must encode and decode again. */
-#include "link.h"
+#include "agentlink.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "link.h"
+#include "agentlink.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
-#include "link.h"
+#include "agentlink.h"
 
-#include "link_field.h"
+#include "agentlink_field.h"
 
 #include <limits.h>
 #include <signal.h>

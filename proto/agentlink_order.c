@@ -1,6 +1,6 @@
 /* Orders and what a start order carries. */
-#include "link.h"
-#include "link_field.h"
+#include "agentlink.h"
+#include "agentlink_field.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* Decoding by table: one row says key, kind, bounds and where the value goes. Internal to the link. */
-#ifndef LINK_FIELD_H
-#define LINK_FIELD_H
+#ifndef AGENTLINK_FIELD_H
+#define AGENTLINK_FIELD_H
 
-#include "link.h"
+#include "agentlink.h"
 
 enum link_field_kind {
     LINK_F_STR,   /* const char *, at most max bytes */

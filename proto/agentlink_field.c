@@ -1,4 +1,4 @@
-#include "link_field.h"
+#include "agentlink_field.h"
 
 #include <ctype.h>
 #include <string.h>

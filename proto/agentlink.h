@@ -6,8 +6,8 @@
  * A decoded struct borrows its strings from the JSON it keeps (`json`), and lives until its finish().
  * Structs that are to be encoded are filled by the caller, `json` NULL, strings borrowed for the call.
  */
-#ifndef LINK_H
-#define LINK_H
+#ifndef AGENTLINK_H
+#define AGENTLINK_H
 
 #include "det/err.h"
 #include "json.h"
