@@ -49,12 +49,17 @@ static void maybe_free(struct client_uv *u)
     free(u);
 }
 
-static void call_free(struct client_uv_call *c)
+/* Takes it off the list and out of curl; after this the owner may close the client. */
+static void call_detach(struct client_uv_call *c)
 {
     *c->link = c->next;
     if (c->next)
         c->next->link = c->link;
     curl_multi_remove_handle(c->u->multi, c->easy);
+}
+
+static void call_release(struct client_uv_call *c)
+{
     client_xfer_finish(&c->xfer);
     if (c->u->is_closing || c->u->idle.n >= 8)
         curl_easy_cleanup(c->easy);
@@ -68,15 +73,22 @@ static void call_free(struct client_uv_call *c)
     free(c);
 }
 
+static void call_free(struct client_uv_call *c)
+{
+    call_detach(c);
+    call_release(c);
+}
+
 static void call_finish(struct client_uv_call *c, CURLcode code)
 {
     struct det_err err = {0};
+    int rc = c->is_canceled ? 0 : client_xfer_result(&c->xfer, code, &c->req, &err);
+    call_detach(c);
     if (!c->is_canceled) {
-        int rc = client_xfer_result(&c->xfer, code, &c->req, &err);
         c->is_canceled = true; /* done() may try */
         c->done(c->arg, rc, &c->resp, &err);
     }
-    call_free(c);
+    call_release(c);
 }
 
 static void add_waiting(struct client_uv *u)
@@ -94,7 +106,7 @@ static void sweep(struct client_uv *u)
     CURLMsg *m;
     int left;
     add_waiting(u);
-    while (u->depth == 0 && (m = curl_multi_info_read(u->multi, &left)) != NULL) {
+    while (u->depth == 0 && !u->is_closing && (m = curl_multi_info_read(u->multi, &left)) != NULL) {
         struct client_uv_call *c = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
