@@ -203,11 +203,11 @@ static int no_nones(const struct loop_metrics *m, struct det_err *err)
     return 0;
 }
 
-/* The chief's: is this the best so far? Remembers it if so. */
+/* The chief's: is this the best so far? Remembers it if so; not a NaN, which nothing would beat. */
 static bool is_best(struct loop *l, double v)
 {
     bool best = !l->have_best || (l->c->smaller_is_better ? v < l->best : v > l->best);
-    if (best) {
+    if (best && v == v) {
         l->have_best = true;
         l->best = v;
     }

@@ -16,6 +16,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,24 @@ static void example_on_the_wire(void **state)
                         "{\"group\":\"validation\",\"metrics\":{\"metrics\":{\"avgMetrics\":"
                         "{\"val_loss\":0.5},\"batchMetrics\":null},\"stepsCompleted\":6,"
                         "\"trialId\":7,\"trialRunId\":1}}");
+}
+
+static double first_diverges(int64_t trained, int64_t k)
+{
+    return trained == 2 ? NAN : 0.5;
+}
+
+/* The first validation is the best there is, NaN or not; what comes after a NaN is better. */
+static void best_after_nan(void **state)
+{
+    struct dir *d = *state;
+    d->m.lengths[0] = 8;
+    d->f.val = first_diverges;
+    d->f.config.validation_period = (struct loop_unit){LOOP_BATCHES, 2};
+    assert_int_equal(run(d), 0);
+    assert_non_null(strstr(buf_str(&d->m.calls), "checkpoint 2 | "));
+    assert_non_null(strstr(buf_str(&d->m.calls), "checkpoint 4 | "));
+    assert_null(strstr(buf_str(&d->m.calls), "checkpoint 6"));
 }
 
 static void operations_follow_each_other(void **state)
@@ -318,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(example_on_the_wire),
+        T(best_after_nan),
         T(operations_follow_each_other),
         T(master_away),
         T(older_run_ends_at_once),
