@@ -4,7 +4,7 @@
  */
 #include "api_handlers.h"
 #include "api_util.h"
-#include "archive.h"
+#include "tgz.h"
 #include "db_ckpt_read.h"
 #include "fsx.h"
 #include "shell.h"

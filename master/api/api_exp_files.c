@@ -1,7 +1,7 @@
 /* An experiment's model definition: whole, as a tree, one file of it. */
 #include "api_handlers.h"
 #include "api_util.h"
-#include "archive.h"
+#include "tgz.h"
 #include "b64.h"
 #include "clk.h"
 #include "db_exp_read.h"

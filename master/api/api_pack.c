@@ -1,5 +1,5 @@
 #include "api_pack.h"
-#include "archive.h"
+#include "tgz.h"
 #include "b64.h"
 #include "wire.h"
 #include <inttypes.h>

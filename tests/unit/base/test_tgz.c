@@ -1,11 +1,12 @@
-#include "archive.h"
+#include "tgz.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <libarchive.h>
+#include <archive.h>
+#include <archive_entry.h>
 #include "fsx.h"
 #include "mem.h"
 #include <fcntl.h>

@@ -1,7 +1,8 @@
-#include "archive.h"
+#include "tgz.h"
 
 #include "fsx.h"
-#include <libarchive.h>
+#include <archive.h>
+#include <archive_entry.h>
 #include "mem.h"
 #include <errno.h>
 #include <fcntl.h>

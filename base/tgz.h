@@ -2,8 +2,8 @@
  * tar.gz archives of a model context (libarchive). Every entry is checked: relative, no "..",
  * regular file or directory, total size bounded. Extraction happens beneath a directory descriptor.
  */
-#ifndef BASE_ARCHIVE_H
-#define BASE_ARCHIVE_H
+#ifndef BASE_TGZ_H
+#define BASE_TGZ_H
 
 #include "buf.h"
 #include "det/err.h"
