@@ -12,7 +12,8 @@ int main(int argc, char **argv)
     log_init("det-agent", LOG_INFO);
     int rc = agentopts_parse(argc, argv, &o, &err);
     if (rc == 0 && log_level_parse(o.log_level, &level) < 0)
-        rc = det_fail(&err, DET_EINVAL, "--log-level %s: debug, info, warning or error", o.log_level);
+        rc = det_fail(&err, DET_EINVAL, "--log-level %s: debug, info, warning or error",
+                      o.log_level);
     if (rc < 0) {
         fprintf(stderr, "det-agent: %s\nTry 'det-agent --help'.\n", err.text);
         return 2;

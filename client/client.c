@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAUSE_FIRST_MS 100
-#define PAUSE_MAX_MS 5000
+#define PAUSE_FIRST_MS     100
+#define PAUSE_MAX_MS       5000
 #define RETRY_AFTER_MAX_MS 60000
 
 struct client {
@@ -104,7 +104,8 @@ static bool should_stop(struct client *c, struct client_xfer *x, int64_t silence
     if (atomic_load(&c->is_canceled))
         x->stop = det_fail(&x->err, DET_ECANCELED, "canceled");
     else if (silence_ms > 0 && clk_mono_ms() - x->last_byte_ms >= silence_ms && x->stop == 0)
-        x->stop = det_fail(&x->err, DET_ETIMEOUT, "nothing came for %.1f s", (double)silence_ms / 1e3);
+        x->stop =
+            det_fail(&x->err, DET_ETIMEOUT, "nothing came for %.1f s", (double)silence_ms / 1e3);
     return x->stop != 0;
 }
 
@@ -139,7 +140,8 @@ static bool may_repeat(struct client *c, const struct client_req *req, CURLcode 
         return false;
     switch (code) {
     case CURLE_OK:
-        return !req->once && (x->resp->status == 502 || x->resp->status == 503 || x->resp->status == 504);
+        return !req->once &&
+               (x->resp->status == 502 || x->resp->status == 503 || x->resp->status == 504);
     case CURLE_COULDNT_CONNECT:
     case CURLE_COULDNT_RESOLVE_HOST:
         return true;
@@ -156,7 +158,8 @@ static bool may_repeat(struct client *c, const struct client_req *req, CURLcode 
     }
 }
 
-/* Doubles from 100 ms to 5 s; half of it is jitter, so that many clients do not come back at once. */
+/* Doubles from 100 ms to 5 s; half of it is jitter, so that many clients do not come back at once.
+ */
 static int64_t pause_ms(struct client *c, int attempt, int64_t after_ms)
 {
     int64_t full = attempt > 6 ? PAUSE_MAX_MS : (int64_t)PAUSE_FIRST_MS << attempt;
@@ -223,15 +226,16 @@ int client_json(struct client *c, const char *method, const char *path, const js
 }
 
 int client_stream(struct client *c, const struct client_req *req, int64_t silence_ms,
-                  int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err), void *arg,
-                  struct det_err *err)
+                  int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err),
+                  void *arg, struct det_err *err)
 {
     det_cleanup(client_resp_finish) struct client_resp resp = CLIENT_RESP_INIT;
     struct client_xfer x;
     client_xfer_begin(&x, c->easy, &c->conf, req, &resp);
     x.on_line = on_line;
     x.line_arg = arg;
-    curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)(req->timeout_ms > 0 ? req->timeout_ms : 0));
+    curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS,
+                     (long)(req->timeout_ms > 0 ? req->timeout_ms : 0));
     CURLcode code = perform(c, &x, silence_ms);
     int rc = client_xfer_result(&x, code, req, err);
     client_xfer_finish(&x);
@@ -242,8 +246,8 @@ void client_escape(struct buf *out, const char *s)
 {
     for (; *s; s++) {
         unsigned char ch = (unsigned char)*s;
-        bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-                     (ch && strchr("-._~", ch));
+        bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+                     (ch >= '0' && ch <= '9') || (ch && strchr("-._~", ch));
         if (plain)
             buf_add_ch(out, *s);
         else

@@ -1,20 +1,21 @@
 /*
- * The one HTTP client (libcurl): blocking calls, for the harness, the CLI and det-task. For programs
- * with a loop there is client_uv.h, which shares the options, requests and responses of this header.
+ * The one HTTP client (libcurl): blocking calls, for the harness, the CLI and det-task. For
+ * programs with a loop there is client_uv.h, which shares the options, requests and responses of
+ * this header.
  *
- * A client keeps its connection alive between calls and serves one thread at a time: threads that call
- * at the same moment need a client each (they are cheap); only client_cancel() may come from another
- * thread. Nothing here logs.
+ * A client keeps its connection alive between calls and serves one thread at a time: threads that
+ * call at the same moment need a client each (they are cheap); only client_cancel() may come from
+ * another thread. Nothing here logs.
  *
- * What is tried again: a connection that cannot be made or breaks before an answer, and the statuses 502,
- * 503 and 504 (Retry-After is honoured), with a growing pause and jitter, until `retries` or
- * `retry_ms` is used up. A 4xx never is. A request that is sent again may have arrived before, so
- * whatever is sent must be idempotent or say `once`.
+ * What is tried again: a connection that cannot be made or breaks before an answer, and the
+ * statuses 502, 503 and 504 (Retry-After is honoured), with a growing pause and jitter, until
+ * `retries` or `retry_ms` is used up. A 4xx never is. A request that is sent again may have arrived
+ * before, so whatever is sent must be idempotent or say `once`.
  *
  * Statuses become codes: 400 DET_EINVAL (of reason FailedPrecondition DET_ESTATE), 401 DET_EAUTH,
  * 403 DET_EPERM, 404 DET_ENOENT, 408 and 504 DET_ETIMEOUT, 409 DET_ESTALE (of reason AlreadyExists
- * DET_EEXIST), 413 DET_ETOOBIG, 429, 502, 503 and no connection DET_EUNAVAIL, 501 DET_EUNIMPL, other 4xx
- * DET_EINVAL, other 5xx DET_EIO. The text is the server's own where it gave one.
+ * DET_EEXIST), 413 DET_ETOOBIG, 429, 502, 503 and no connection DET_EUNAVAIL, 501 DET_EUNIMPL,
+ * other 4xx DET_EINVAL, other 5xx DET_EIO. The text is the server's own where it gave one.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -38,17 +39,18 @@ enum client_token {
 
 /* All strings are copied; zero means the default. */
 struct client_options {
-    const char *url;           /* "http://host:port", "https://...", "host:port", "host" (port 8080) */
+    const char *url; /* "http://host:port", "https://...", "host:port", "host" (port 8080) */
     enum client_token token_kind;
-    const char *token;         /* NULL: none; see client_set_token() */
-    const char *ca_file;       /* PEM of the master's certificate or its CA; "noverify": no check; NULL: system */
-    const char *cert_name;     /* name expected in the certificate when it is not the URL's host */
-    const char *pin;           /* "sha256//base64" of the server's public key; NULL: none */
-    const char *user_agent;    /* NULL: "det/VERSION" */
+    const char *token; /* NULL: none; see client_set_token() */
+    const char *
+        ca_file; /* PEM of the master's certificate or its CA; "noverify": no check; NULL: system */
+    const char *cert_name;      /* name expected in the certificate when it is not the URL's host */
+    const char *pin;            /* "sha256//base64" of the server's public key; NULL: none */
+    const char *user_agent;     /* NULL: "det/VERSION" */
     int64_t connect_timeout_ms; /* 0: 5,000 */
-    int64_t timeout_ms;        /* of one attempt, answer included; 0: 60,000 */
-    int retries;               /* attempts after the first; 0: 5; < 0: see retry_ms alone */
-    int64_t retry_ms;          /* no attempt begins later than this after the call; 0: no limit */
+    int64_t timeout_ms;         /* of one attempt, answer included; 0: 60,000 */
+    int retries;                /* attempts after the first; 0: 5; < 0: see retry_ms alone */
+    int64_t retry_ms;           /* no attempt begins later than this after the call; 0: no limit */
 };
 
 /* Everything is borrowed for the call. */
@@ -64,14 +66,18 @@ struct client_req {
     bool once;                  /* never send it twice */
 };
 
-/* CLIENT_RESP_INIT before the first use; the buffers are cleared by each call and may be used again. */
+/* CLIENT_RESP_INIT before the first use; the buffers are cleared by each call and may be used
+ * again. */
 struct client_resp {
-    int status;         /* 0: no answer */
+    int status; /* 0: no answer */
     struct buf body;
     struct buf headers; /* "name: value\n" each, names in lower case; of the last answer */
     bool want_headers;  /* set by the caller; else `headers` stays empty */
 };
-#define CLIENT_RESP_INIT {0}
+#define CLIENT_RESP_INIT                                                                           \
+    {                                                                                              \
+        0                                                                                          \
+    }
 void client_resp_finish(struct client_resp *r);
 /* The value of the header `name` (lower case), appended to out; false if absent. */
 bool client_resp_header(const struct client_resp *r, const char *name, struct buf *out);
@@ -87,29 +93,30 @@ void client_set_token(struct client *c, enum client_token kind, const char *toke
 /* The URL in its full form, "http://host:port", no slash at the end; borrowed. */
 const char *client_url(const struct client *c);
 
-/* 0 only for a 2xx. On failure *err names the method, the path and what the server said; resp->status
- * and resp->body are the answer's in both cases. resp may be NULL. */
+/* 0 only for a 2xx. On failure *err names the method, the path and what the server said;
+ * resp->status and resp->body are the answer's in both cases. resp may be NULL. */
 int client_call(struct client *c, const struct client_req *req, struct client_resp *resp,
                 struct det_err *err);
-/* The same with JSON: in (borrowed, NULL: no body), *ret_out (new reference; may be NULL). method NULL as in
- * client_req. An answer that is not JSON is DET_ECORRUPT. */
+/* The same with JSON: in (borrowed, NULL: no body), *ret_out (new reference; may be NULL). method
+ * NULL as in client_req. An answer that is not JSON is DET_ECORRUPT. */
 int client_json(struct client *c, const char *method, const char *path, const json_t *in,
                 json_t **ret_out, struct det_err *err);
 
 /*
- * A GET (or req->method) whose answer is NDJSON without an end. on_line gets each line without its newline,
- * NUL-terminated, borrowed until it returns; non-zero ends the stream and is returned. Returns 0 when the
- * server ended the stream, DET_ETIMEOUT when no byte came for silence_ms (0: no watchdog), DET_EUNAVAIL when
- * it broke; it is not dialled again: the caller knows where to go on. An answer other than 2xx fails as in
- * client_call().
+ * A GET (or req->method) whose answer is NDJSON without an end. on_line gets each line without its
+ * newline, NUL-terminated, borrowed until it returns; non-zero ends the stream and is returned.
+ * Returns 0 when the server ended the stream, DET_ETIMEOUT when no byte came for silence_ms (0: no
+ * watchdog), DET_EUNAVAIL when it broke; it is not dialled again: the caller knows where to go on.
+ * An answer other than 2xx fails as in client_call().
  */
 int client_stream(struct client *c, const struct client_req *req, int64_t silence_ms,
-                  int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err), void *arg,
-                  struct det_err *err);
+                  int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err),
+                  void *arg, struct det_err *err);
 
 /* Percent-encodes everything but the unreserved characters (also '/'). */
 void client_escape(struct buf *out, const char *s);
-/* The code of a status as the head of this file says, with the text of the body into *err; 0 for 2xx. */
+/* The code of a status as the head of this file says, with the text of the body into *err; 0 for
+ * 2xx. */
 int client_status(int status, const char *body, size_t len, struct det_err *err);
 
 #endif

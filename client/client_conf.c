@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define DEFAULT_PORT "8080"
-#define NOVERIFY "noverify"
+#define NOVERIFY     "noverify"
 
 /* Where the parts of "scheme://host:port" lie. */
 struct parts {
@@ -65,8 +65,8 @@ static int split_url(const char *url, struct parts *p, struct det_err *err)
     }
     default_port(p, has_scheme);
     if (!host_is_fine(p) || !port_is_fine(p) || strspn(s, "/") != strlen(s))
-        return det_fail(err, DET_EINVAL, "'%s' is not the address of a master; write http://HOST:PORT",
-                        url);
+        return det_fail(err, DET_EINVAL,
+                        "'%s' is not the address of a master; write http://HOST:PORT", url);
     return 0;
 }
 
@@ -81,8 +81,8 @@ static bool is_loopback(const struct parts *p)
 
 static char *join_url(const struct parts *p, const char *host, size_t len, bool is_v6)
 {
-    return det_asprintf("%s://%s%.*s%s:%.*s", p->is_tls ? "https" : "http", is_v6 ? "[" : "", (int)len,
-                        host, is_v6 ? "]" : "", (int)p->port_len, p->port);
+    return det_asprintf("%s://%s%.*s%s:%.*s", p->is_tls ? "https" : "http", is_v6 ? "[" : "",
+                        (int)len, host, is_v6 ? "]" : "", (int)p->port_len, p->port);
 }
 
 static void set_urls(struct client_conf *c, const struct parts *p)
@@ -127,7 +127,8 @@ int client_conf_init(struct client_conf *c, const struct client_options *o, stru
     *c = (struct client_conf){0};
     struct parts p = {0};
     if (!given(o->url))
-        return det_fail(err, DET_EINVAL, "no address of a master was given; write http://HOST:PORT");
+        return det_fail(err, DET_EINVAL,
+                        "no address of a master was given; write http://HOST:PORT");
     copy_options(c, o);
     int rc = split_url(c->o.url, &p, err);
     if (rc == 0)
@@ -139,8 +140,9 @@ int client_conf_init(struct client_conf *c, const struct client_options *o, stru
 
 void client_conf_finish(struct client_conf *c)
 {
-    const char *const strings[] = {c->o.url, c->o.token, c->o.ca_file, c->o.cert_name, c->o.pin,
-                                   c->o.user_agent, c->base, c->dial, c->connect_to, c->host_header};
+    const char *const strings[] = {c->o.url,      c->o.token,      c->o.ca_file, c->o.cert_name,
+                                   c->o.pin,      c->o.user_agent, c->base,      c->dial,
+                                   c->connect_to, c->host_header};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++)
         free((char *)strings[i]);
     *c = (struct client_conf){0};

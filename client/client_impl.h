@@ -1,4 +1,5 @@
-/* What the blocking and the loop's client share: options as kept, and one exchange on a curl handle. */
+/* What the blocking and the loop's client share: options as kept, and one exchange on a curl
+ * handle. */
 #ifndef CLIENT_IMPL_H
 #define CLIENT_IMPL_H
 
@@ -20,20 +21,22 @@ void client_conf_set_token(struct client_conf *c, enum client_token kind, const 
 
 typedef int client_line_fn(void *arg, const char *line, size_t len, struct det_err *err);
 
-/* One exchange. Lines go to on_line when it is set and the status is 2xx; all else into resp->body. */
+/* One exchange. Lines go to on_line when it is set and the status is 2xx; all else into resp->body.
+ */
 struct client_xfer {
-    CURL *easy;                 /* borrowed */
-    struct client_resp *resp;   /* borrowed */
+    CURL *easy;               /* borrowed */
+    struct client_resp *resp; /* borrowed */
     struct curl_slist *headers, *connect_to;
     client_line_fn *on_line;
     void *line_arg;
-    struct buf partial;         /* of a line */
+    struct buf partial; /* of a line */
     int64_t last_byte_ms;
-    int stop;                   /* non-zero result of on_line, or our own code */
-    struct det_err err;         /* belongs to stop */
+    int stop;           /* non-zero result of on_line, or our own code */
+    struct det_err err; /* belongs to stop */
     char curl_text[CURL_ERROR_SIZE];
 };
-/* Sets easy up for req; x keeps what curl borrows. req's body is borrowed until the exchange ended. */
+/* Sets easy up for req; x keeps what curl borrows. req's body is borrowed until the exchange ended.
+ */
 void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_conf *conf,
                        const struct client_req *req, struct client_resp *resp);
 void client_xfer_finish(struct client_xfer *x);

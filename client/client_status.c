@@ -34,7 +34,8 @@ static int code_of(int status, const char *reason)
     return status >= 500 ? DET_EIO : DET_EINVAL;
 }
 
-/* {"error":{"reason","error"}}, {"error":"text"}, {"error":{"message"}} or {"message"}; borrowed from j. */
+/* {"error":{"reason","error"}}, {"error":"text"}, {"error":{"message"}} or {"message"}; borrowed
+ * from j. */
 static const char *text_of(const json_t *j, const char **ret_reason)
 {
     const json_t *e = json_obj(j, "error");

@@ -28,9 +28,9 @@ struct client_uv {
     CURLM *multi;
     uv_timer_t timer, watch; /* curl's time-out; silent streams */
     struct client_uv_call *calls;
-    VEC(CURL *) idle;  /* easy handles to use again */
-    size_t handles;    /* of libuv, not yet closed */
-    int depth;         /* > 0: inside curl, where no exchange may be taken away */
+    VEC(CURL *) idle; /* easy handles to use again */
+    size_t handles;   /* of libuv, not yet closed */
+    int depth;        /* > 0: inside curl, where no exchange may be taken away */
     bool is_closing;
 };
 
@@ -298,17 +298,17 @@ static int on_line(void *arg, const char *line, size_t len, struct det_err *err)
     return c->is_canceled ? det_fail(err, DET_ECANCELED, "canceled") : rc;
 }
 
-struct client_uv_call *client_uv_stream(struct client_uv *u, const struct client_req *req,
-                                        int64_t silence_ms,
-                                        int (*line)(void *arg, const char *line, size_t len,
-                                                    struct det_err *err),
-                                        client_uv_done *done, void *arg)
+struct client_uv_call *
+client_uv_stream(struct client_uv *u, const struct client_req *req, int64_t silence_ms,
+                 int (*line)(void *arg, const char *line, size_t len, struct det_err *err),
+                 client_uv_done *done, void *arg)
 {
     struct client_uv_call *c = begin(u, req, line, done, arg);
     c->xfer.on_line = on_line;
     c->xfer.line_arg = c;
     c->silence_ms = silence_ms;
-    curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)(req->timeout_ms > 0 ? req->timeout_ms : 0));
+    curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS,
+                     (long)(req->timeout_ms > 0 ? req->timeout_ms : 0));
     if (silence_ms > 0)
         uv_timer_start(&u->watch, on_watch, WATCH_MS, WATCH_MS);
     add_waiting(u);

@@ -18,7 +18,8 @@ static void feed_lines(struct client_xfer *x, const char *p, size_t n)
         size_t take = nl ? (size_t)(nl - p) : n;
         buf_add(&x->partial, p, take);
         if (x->partial.len > CLIENT_LINE_MAX)
-            x->stop = det_fail(&x->err, DET_ETOOBIG, "a line of more than %zu bytes", CLIENT_LINE_MAX);
+            x->stop =
+                det_fail(&x->err, DET_ETOOBIG, "a line of more than %zu bytes", CLIENT_LINE_MAX);
         if (!nl)
             return;
         if (x->partial.len > 0 && x->stop == 0)
@@ -38,7 +39,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     if (x->on_line && status >= 200 && status < 300) {
         feed_lines(x, p, n);
     } else if (x->resp->body.len + n > CLIENT_BODY_MAX) {
-        x->stop = det_fail(&x->err, DET_ETOOBIG, "the answer has more than %zu bytes", CLIENT_BODY_MAX);
+        x->stop =
+            det_fail(&x->err, DET_ETOOBIG, "the answer has more than %zu bytes", CLIENT_BODY_MAX);
     } else {
         buf_add(&x->resp->body, p, n);
     }
@@ -91,7 +93,8 @@ static void set_headers(struct client_xfer *x, const struct client_conf *conf,
         buf_clear(&b);
     }
     if (req->body) {
-        buf_addf(&b, "Content-Type: %s", req->content_type ? req->content_type : "application/json");
+        buf_addf(&b, "Content-Type: %s",
+                 req->content_type ? req->content_type : "application/json");
         add_header(x, b.p);
     }
     for (const char *const *h = req->headers; h && *h; h++)
@@ -127,11 +130,12 @@ static void set_method(CURL *e, const struct client_req *req)
     curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, method);
 }
 
-static void set_url(struct client_xfer *x, const struct client_conf *conf, const struct client_req *req)
+static void set_url(struct client_xfer *x, const struct client_conf *conf,
+                    const struct client_req *req)
 {
-    det_cleanup(freep) char *url = det_asprintf("%s%s%s%s%s", conf->dial, req->path[0] == '/' ? "" : "/",
-                                                req->path, req->query && req->query[0] ? "?" : "",
-                                                req->query ? req->query : "");
+    det_cleanup(freep) char *url =
+        det_asprintf("%s%s%s%s%s", conf->dial, req->path[0] == '/' ? "" : "/", req->path,
+                     req->query && req->query[0] ? "?" : "", req->query ? req->query : "");
     curl_easy_setopt(x->easy, CURLOPT_URL, url);
     curl_easy_setopt(x->easy, CURLOPT_PATH_AS_IS, 1L);
     if (conf->connect_to) {

@@ -29,7 +29,8 @@ const char *link_state_name(enum link_state s)
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct link_field exit_fields[] = {
-    {"reason", LINK_F_NAME, AT(link_exit, reason), true, 0, LINK_EXIT_REASON_COUNT, link_exit_names},
+    {"reason", LINK_F_NAME, AT(link_exit, reason), true, 0, LINK_EXIT_REASON_COUNT,
+     link_exit_names},
     {"code", LINK_F_INT, AT(link_exit, code), false, 0, 255, NULL},
     {"signal", LINK_F_INT, AT(link_exit, signal), false, 0, 64, NULL},
     {"rank", LINK_F_INT, AT(link_exit, rank), false, -1, INT_MAX, NULL},
@@ -235,7 +236,8 @@ static int events_decode(struct link_events *e, struct det_err *err)
     e->boot = h.boot;
     e->protocol = h.protocol;
     if (e->protocol > LINK_PROTOCOL)
-        return det_fail(err, DET_EUNIMPL, "protocol %d is newer than this master's %d: upgrade the master",
+        return det_fail(err, DET_EUNIMPL,
+                        "protocol %d is newer than this master's %d: upgrade the master",
                         e->protocol, LINK_PROTOCOL);
     e->n = json_array_size(h.events);
     e->v = det_zalloc((e->n + 1) * sizeof *e->v);
@@ -278,7 +280,8 @@ void link_events_finish(struct link_events *e)
 
 int link_ack_decode(const char *text, size_t len, int64_t *ret_ack, struct det_err *err)
 {
-    static const struct link_field fields[] = {{"ack", LINK_F_I64, 0, true, 0, INT64_MAX / 2, NULL}, {0}};
+    static const struct link_field fields[] = {{"ack", LINK_F_I64, 0, true, 0, INT64_MAX / 2, NULL},
+                                               {0}};
     JSON_OWN j = len <= LINK_BODY_MAX ? json_parse(text, len, err) : NULL;
     return j ? link_fields(j, fields, ret_ack, err) : DET_EINVAL;
 }

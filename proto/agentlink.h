@@ -1,10 +1,11 @@
 /*
- * The agent link: the messages of agent.md as structs, and their codecs. Both sides decode what the other
- * sent as hostile: every type, range, length and count is checked before a struct is filled, and the error
- * names the key.
+ * The agent link: the messages of agent.md as structs, and their codecs. Both sides decode what the
+ * other sent as hostile: every type, range, length and count is checked before a struct is filled,
+ * and the error names the key.
  *
- * A decoded struct borrows its strings from the JSON it keeps (`json`), and lives until its finish().
- * Structs that are to be encoded are filled by the caller, `json` NULL, strings borrowed for the call.
+ * A decoded struct borrows its strings from the JSON it keeps (`json`), and lives until its
+ * finish(). Structs that are to be encoded are filled by the caller, `json` NULL, strings borrowed
+ * for the call.
  */
 #ifndef AGENTLINK_H
 #define AGENTLINK_H
@@ -15,17 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINK_PROTOCOL 1
-#define LINK_EVENTS_MAX 1000           /* of a request */
-#define LINK_BODY_MAX ((size_t)4 << 20)
-#define LINK_LINE_MAX ((size_t)16 << 20) /* of an order */
-#define LINK_SLOTS_MAX 1024            /* of an agent */
-#define LINK_TASKS_MAX 10000           /* of a hello */
-#define LINK_NODES_MAX 4096
-#define LINK_ID_MAX 128                /* letters, digits, '.', '_' and '-'; not "." or ".." */
-#define LINK_TEXT_MAX 2000             /* of an exit, in bytes; longer ones are cut when encoded */
+#define LINK_PROTOCOL     1
+#define LINK_EVENTS_MAX   1000 /* of a request */
+#define LINK_BODY_MAX     ((size_t)4 << 20)
+#define LINK_LINE_MAX     ((size_t)16 << 20) /* of an order */
+#define LINK_SLOTS_MAX    1024               /* of an agent */
+#define LINK_TASKS_MAX    10000              /* of a hello */
+#define LINK_NODES_MAX    4096
+#define LINK_ID_MAX       128  /* letters, digits, '.', '_' and '-'; not "." or ".." */
+#define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
 #define LINK_HEARTBEAT_MS 2000
-#define LINK_SILENCE_MS 10000
+#define LINK_SILENCE_MS   10000
 
 /* Whether s may be an allocation, container or agent id: safe as a path's part and in a URL. */
 bool link_id_is_valid(const char *s);
@@ -70,7 +71,7 @@ struct link_hello {
     size_t tasks_n;
 };
 struct link_event {
-    int64_t seq;             /* from 1 */
+    int64_t seq; /* from 1 */
     enum link_event_kind kind;
     struct link_hello hello; /* LINK_EV_HELLO */
     struct link_task task;   /* LINK_EV_STATE: state; LINK_EV_EXIT: state is LINK_ENDED, exit */
@@ -81,16 +82,17 @@ struct link_events {
     json_t *json;
     const char *boot;
     int protocol;
-    struct link_event *v;    /* seq rises by 1 from one to the next */
+    struct link_event *v; /* seq rises by 1 from one to the next */
     size_t n;
 };
-/* DET_EINVAL (the text names the key), DET_ETOOBIG, DET_EUNIMPL for a protocol above ours; then nothing is to
- * be finished. */
+/* DET_EINVAL (the text names the key), DET_ETOOBIG, DET_EUNIMPL for a protocol above ours; then
+ * nothing is to be finished. */
 int link_events_decode(const char *text, size_t len, struct link_events *ret, struct det_err *err);
 void link_events_finish(struct link_events *e);
 /* One event as it stands in "events". New reference. */
 json_t *link_event_json(const struct link_event *e);
-/* The whole body; takes the references of events_array (an array of link_event_json()). New reference. */
+/* The whole body; takes the references of events_array (an array of link_event_json()). New
+ * reference. */
 json_t *link_events_json(const char *boot, json_t *events_array);
 /* The answer's body: {"ack": n}. */
 int link_ack_decode(const char *text, size_t len, int64_t *ret_ack, struct det_err *err);
@@ -99,36 +101,38 @@ enum link_order_kind { LINK_HEARTBEAT, LINK_START, LINK_SIGNAL, LINK_ORDER_UNKNO
 struct link_order {
     json_t *json;
     enum link_order_kind kind;
-    int64_t seq;              /* 0 for a heartbeat */
+    int64_t seq; /* 0 for a heartbeat */
     const char *alloc;
-    const char *container;    /* LINK_START */
-    json_t *task;             /* LINK_START: checked by link_spec_decode(); borrowed from json */
-    int signal;               /* LINK_SIGNAL: SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 */
+    const char *container; /* LINK_START */
+    json_t *task;          /* LINK_START: checked by link_spec_decode(); borrowed from json */
+    int signal;            /* LINK_SIGNAL: SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 */
 };
-/* A line of the orders' stream. An order of another name is LINK_ORDER_UNKNOWN, to be passed over. */
+/* A line of the orders' stream. An order of another name is LINK_ORDER_UNKNOWN, to be passed over.
+ */
 int link_order_decode(const char *line, size_t len, struct link_order *ret, struct det_err *err);
 void link_order_finish(struct link_order *o);
-/* The line of an order, without its newline; for LINK_START with o->task (borrowed). New reference. */
+/* The line of an order, without its newline; for LINK_START with o->task (borrowed). New reference.
+ */
 json_t *link_order_json(const struct link_order *o);
 
 /* What a start order says of its task. */
 struct link_spec {
     const char *task_id, *kind; /* kind "TRIAL" or "CHECKPOINT_GC" */
     int64_t run_id;
-    int *slots;                 /* ids on this agent */
+    int *slots; /* ids on this agent */
     size_t slots_n;
     int node, nodes;
-    int *slot_counts;           /* nodes of them */
-    const json_t *entrypoint;   /* string or non-empty array of strings; NULL for CHECKPOINT_GC */
-    const json_t *env;          /* object of strings */
+    int *slot_counts;         /* nodes of them */
+    const json_t *entrypoint; /* string or non-empty array of strings; NULL for CHECKPOINT_GC */
+    const json_t *env;        /* object of strings */
     const char *token;
     bool has_user;
     const char *user_name;
     int64_t uid, gid;
-    int64_t stall_timeout_ms;   /* 0: never */
-    const char *context;        /* base64 of a tar.gz, or NULL: fetch it */
+    int64_t stall_timeout_ms;         /* 0: never */
+    const char *context;              /* base64 of a tar.gz, or NULL: fetch it */
     const json_t *checkpoint_storage; /* object or NULL */
-    const json_t *gc_uuids;     /* array of strings, CHECKPOINT_GC only */
+    const json_t *gc_uuids;           /* array of strings, CHECKPOINT_GC only */
 };
 /* All is borrowed from `task`, but for slots and slot_counts, which link_spec_finish() frees. */
 int link_spec_decode(const json_t *task, struct link_spec *ret, struct det_err *err);

@@ -20,8 +20,8 @@ static int put_string(const json_t *v, const struct link_field *f, void *at, str
     if (!s)
         return det_fail(err, DET_EINVAL, "%s: a string is wanted", f->key);
     if (f->kind == LINK_F_ID && !link_id_is_valid(s))
-        return det_fail(err, DET_EINVAL, "%s: '%.40s' is not an id (letters, digits, '.', '_', '-')",
-                        f->key, s);
+        return det_fail(err, DET_EINVAL,
+                        "%s: '%.40s' is not an id (letters, digits, '.', '_', '-')", f->key, s);
     if (f->kind == LINK_F_STR && (int64_t)json_string_length(v) > f->max)
         return det_fail(err, DET_ETOOBIG, "%s: %zu bytes, at most %lld are allowed", f->key,
                         json_string_length(v), (long long)f->max);
@@ -50,8 +50,8 @@ static int put_name(const json_t *v, const struct link_field *f, void *at, struc
             *(int *)at = i;
             return 0;
         }
-    return det_fail(err, DET_EINVAL, "%s: '%.40s' is not known; the first known name is '%s'", f->key,
-                    s ? s : "(no string)", f->names[0]);
+    return det_fail(err, DET_EINVAL, "%s: '%.40s' is not known; the first known name is '%s'",
+                    f->key, s ? s : "(no string)", f->names[0]);
 }
 
 static int put_json(json_t *v, const struct link_field *f, void *at, struct det_err *err)
@@ -71,11 +71,15 @@ static int put(json_t *v, const struct link_field *f, void *at, struct det_err *
 {
     switch (f->kind) {
     case LINK_F_STR:
-    case LINK_F_ID: return put_string(v, f, at, err);
+    case LINK_F_ID:
+        return put_string(v, f, at, err);
     case LINK_F_INT:
-    case LINK_F_I64: return put_int(v, f, at, err);
-    case LINK_F_NAME: return put_name(v, f, at, err);
-    default: return put_json(v, f, at, err);
+    case LINK_F_I64:
+        return put_int(v, f, at, err);
+    case LINK_F_NAME:
+        return put_name(v, f, at, err);
+    default:
+        return put_json(v, f, at, err);
     }
 }
 
@@ -105,8 +109,8 @@ int link_ints(const json_t *arr, const char *key, int min, int max, int **ret, s
         const json_t *e = json_array_get(arr, i);
         json_int_t x = json_integer_value(e);
         if (!json_is_integer(e) || x < min || x > max)
-            return det_fail(err, DET_EINVAL, "%s[%zu]: an integer from %d to %d is wanted", key, i, min,
-                            max);
+            return det_fail(err, DET_EINVAL, "%s[%zu]: an integer from %d to %d is wanted", key, i,
+                            min, max);
         v[i] = (int)x;
     }
     *ret = det_take(v);

@@ -23,7 +23,8 @@ static const struct link_field signal_fields[] = {
     {"seq", LINK_F_I64, AT(link_order, seq), true, 1, INT64_MAX / 2, NULL},
     {"alloc", LINK_F_ID, AT(link_order, alloc), true, 0, 0, NULL},
     {"container", LINK_F_ID, AT(link_order, container), false, 0, 0, NULL},
-    {"signal", LINK_F_NAME, AT(link_order, signal), true, 0, DET_ARRAY_LEN(signal_names), signal_names},
+    {"signal", LINK_F_NAME, AT(link_order, signal), true, 0, DET_ARRAY_LEN(signal_names),
+     signal_names},
     {0},
 };
 
@@ -133,7 +134,8 @@ static const struct link_field spec_fields[] = {
     {"env", LINK_F_OBJ, AT(spec_parts, s.env), true, 0, 0, NULL},
     {"token", LINK_F_STR, AT(spec_parts, s.token), true, 0, 4096, NULL},
     {"user", LINK_F_OBJ, AT(spec_parts, user), false, 0, 0, NULL},
-    {"stall_timeout_ms", LINK_F_I64, AT(spec_parts, s.stall_timeout_ms), false, 0, INT64_MAX / 2, NULL},
+    {"stall_timeout_ms", LINK_F_I64, AT(spec_parts, s.stall_timeout_ms), false, 0, INT64_MAX / 2,
+     NULL},
     {"context", LINK_F_STR, AT(spec_parts, s.context), false, 0, (int64_t)LINK_LINE_MAX, NULL},
     {"checkpoint_storage", LINK_F_OBJ, AT(spec_parts, s.checkpoint_storage), false, 0, 0, NULL},
     {"gc", LINK_F_OBJ, AT(spec_parts, gc), false, 0, 0, NULL},
@@ -162,7 +164,8 @@ static int check_env(const json_t *env, struct det_err *err)
 {
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)env, key, v) {
+    json_object_foreach((json_t *)env, key, v)
+    {
         if (!json_is_string(v))
             return det_fail(err, DET_EINVAL, "env.%s: a string is wanted", key);
         if (!key[0] || strchr(key, '='))

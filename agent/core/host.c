@@ -75,7 +75,8 @@ static struct host_task *find(const struct host *h, const char *alloc)
     return NULL;
 }
 
-static struct host_effect *effect(struct host *h, enum host_effect_kind kind, const struct host_task *t)
+static struct host_effect *effect(struct host *h, enum host_effect_kind kind,
+                                  const struct host_task *t)
 {
     struct host_effect e = {.kind = kind};
     snprintf(e.alloc, sizeof e.alloc, "%s", t->alloc);
@@ -141,7 +142,8 @@ static int check_slots(const struct host *h, const int *slots, size_t n, struct 
         if (!slot_of(h, slots[i]))
             return det_fail(err, DET_ENOENT, "this agent has no slot %d", slots[i]);
         if (t)
-            return det_fail(err, DET_ESTATE, "slot %d is held by allocation %s", slots[i], t->alloc);
+            return det_fail(err, DET_ESTATE, "slot %d is held by allocation %s", slots[i],
+                            t->alloc);
     }
     return 0;
 }
@@ -175,7 +177,8 @@ static void on_start(struct host *h, const struct link_order *o)
     effect(h, HOST_START, t)->task = json_incref(o->task);
 }
 
-/* A task that is not here has left nothing that could be signalled: the master learns that it is gone. */
+/* A task that is not here has left nothing that could be signalled: the master learns that it is
+ * gone. */
 static void answer_lost(struct host *h, const struct link_order *o)
 {
     struct host_task t = {.alloc = (char *)o->alloc,

@@ -1,16 +1,17 @@
 /*
- * One host as the agent sees it: its slots, the tasks that hold them, and what the master has not yet
- * heard. Pure: no I/O, no clock. The shell feeds in orders, reports of det-task and acknowledgements, and
- * performs the effects, in order.
+ * One host as the agent sees it: its slots, the tasks that hold them, and what the master has not
+ * yet heard. Pure: no I/O, no clock. The shell feeds in orders, reports of det-task and
+ * acknowledgements, and performs the effects, in order.
  *
  *     order start --> STARTING --running--> RUNNING --ended--> ENDED --acknowledged--> (forgotten)
  *                        |  det-task gone without an exit: HOST_RECOVER, twice; then ENDED as lost
  *
- * Events go out numbered from 1 within a boot and stay in the outbox until acknowledged. A hello says
- * everything, so it takes the place of whatever was not sent yet; ended tasks are told once more after it.
+ * Events go out numbered from 1 within a boot and stay in the outbox until acknowledged. A hello
+ * says everything, so it takes the place of whatever was not sent yet; ended tasks are told once
+ * more after it.
  *
- * Invariants: a slot is held by at most one task that has not ended; sequence numbers in the outbox rise by
- * one; a task's record lives until its exit was acknowledged and its det-task is gone.
+ * Invariants: a slot is held by at most one task that has not ended; sequence numbers in the outbox
+ * rise by one; a task's record lives until its exit was acknowledged and its det-task is gone.
  */
 #ifndef HOST_H
 #define HOST_H
@@ -45,11 +46,12 @@ bool host_take(struct host *h, struct host_effect *ret);
 void host_on_order(struct host *h, const struct link_order *o);
 /* A start order that cannot be read: told as start_failed. */
 void host_refuse(struct host *h, const char *alloc, const char *container, const char *why);
-/* A new connection begins: says hello. A new boot (NULL: the same) begins at 1 with an empty outbox. */
+/* A new connection begins: says hello. A new boot (NULL: the same) begins at 1 with an empty
+ * outbox. */
 void host_hello(struct host *h, const char *boot);
 bool host_has_news(const struct host *h); /* something is not acknowledged */
-/* The body of the next request, of at most LINK_EVENTS_MAX events; the caller frees. Its events count as
- * sent from now on. */
+/* The body of the next request, of at most LINK_EVENTS_MAX events; the caller frees. Its events
+ * count as sent from now on. */
 char *host_batch(struct host *h);
 /* Everything up to seq is known to the master. */
 void host_on_ack(struct host *h, int64_t seq);

@@ -12,7 +12,7 @@ struct host_task {
     int *slots;
     size_t slots_n;
     int recoveries;
-    int64_t exit_seq;      /* of the event that tells the exit; 0: none is in the outbox */
+    int64_t exit_seq; /* of the event that tells the exit; 0: none is in the outbox */
     bool is_acked, is_gone;
 };
 struct host_mail {

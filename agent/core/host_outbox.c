@@ -43,8 +43,11 @@ static void drop_unsent(struct host *h)
 static void post_hello(struct host *h)
 {
     struct link_event e = {.kind = LINK_EV_HELLO,
-                           .hello = {.version = DET_VERSION, .pool = h->pool, .addr = h->addr,
-                                     .slots = h->slots.v, .slots_n = h->slots.n}};
+                           .hello = {.version = DET_VERSION,
+                                     .pool = h->pool,
+                                     .addr = h->addr,
+                                     .slots = h->slots.v,
+                                     .slots_n = h->slots.n}};
     VEC(struct link_task) tasks = {0};
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct host_task *t = h->tasks.v[i];

@@ -26,9 +26,9 @@ struct agent {
     struct host *host;
     struct client_uv *http;
     struct dial *dial;
-    struct map *conns;      /* alloc -> struct taskconn * */
+    struct map *conns; /* alloc -> struct taskconn * */
     uv_signal_t term, intr, child;
-    uv_work_t sweep;        /* deletes the directories of tasks that are over */
+    uv_work_t sweep; /* deletes the directories of tasks that are over */
     bool is_sweeping, sweep_again, is_performing;
 };
 
@@ -96,7 +96,8 @@ static void start_task(struct agent *a, const struct host_effect *e)
     if (rc < 0)
         start_failed(a, e->alloc, &err);
     else
-        log_info("%s: %s", e->alloc, recover ? "det-task was gone; ending what it left" : "started");
+        log_info("%s: %s", e->alloc,
+                 recover ? "det-task was gone; ending what it left" : "started");
 }
 
 /* ---- directories of tasks that are over ---- */
@@ -225,9 +226,9 @@ static json_t *describe(const struct agentopts *o, const struct slots *s)
     json_t *j = json_object(), *slots = json_array();
     int n = (int)(s->v.n ? s->v.n : 1), threads = slots_cores() / n;
     for (size_t i = 0; i < s->v.n; i++)
-        json_array_append_new(slots, json_make("{s:i, s:s, s:s}", "id", s->v.v[i].id, "type",
-                                               link_device_name(s->v.v[i].type), "uuid",
-                                               s->v.v[i].uuid));
+        json_array_append_new(slots,
+                              json_make("{s:i, s:s, s:s}", "id", s->v.v[i].id, "type",
+                                        link_device_name(s->v.v[i].type), "uuid", s->v.v[i].uuid));
     json_set(j, "id", json_string(o->id));
     json_set(j, "addr", json_string(o->addr));
     json_set(j, "master", json_string(o->master));
@@ -247,8 +248,11 @@ static int make_http(struct agent *a, const struct agentopts *o, struct det_err 
     int rc = read_token(o->token_file, &token, err);
     if (rc < 0)
         return rc;
-    struct client_options c = {.url = o->master, .token_kind = CLIENT_TOKEN_AGENT, .token = token.p,
-                               .ca_file = o->ca_file, .cert_name = o->cert_name};
+    struct client_options c = {.url = o->master,
+                               .token_kind = CLIENT_TOKEN_AGENT,
+                               .token = token.p,
+                               .ca_file = o->ca_file,
+                               .cert_name = o->cert_name};
     return client_uv_create(a->loop, &c, &a->http, err);
 }
 

@@ -1,7 +1,7 @@
 /*
- * det-agent: performs what the host machine (core/host.h) decides. It starts one det-task for each start
- * order and finds them again by their sockets after a restart; its own end, clean or by kill -9, disturbs no
- * task.
+ * det-agent: performs what the host machine (core/host.h) decides. It starts one det-task for each
+ * start order and finds them again by their sockets after a restart; its own end, clean or by kill
+ * -9, disturbs no task.
  */
 #ifndef AGENT_H
 #define AGENT_H

@@ -12,26 +12,32 @@
 #include <unistd.h>
 
 #define DEFAULT_WORK_DIR "/var/lib/det/agent"
-#define TABLE_MAX 16
+#define TABLE_MAX        16
 
 static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
 {
     const struct opt all[] = {
         {"master", 'm', OPT_STR, &o->master, "URL", "the master, http://HOST:PORT (DET_MASTER)"},
-        {"token-file", 0, OPT_STR, &o->token_file, "PATH", "file with the agents' token (DET_AGENT_TOKEN_FILE)"},
+        {"token-file", 0, OPT_STR, &o->token_file, "PATH",
+         "file with the agents' token (DET_AGENT_TOKEN_FILE)"},
         {"id", 0, OPT_STR, &o->id, "NAME", "name of this agent (DET_AGENT_ID); the host's name"},
-        {"pool", 0, OPT_STR, &o->pool, "NAME", "resource pool (DET_AGENT_POOL); the master's default"},
+        {"pool", 0, OPT_STR, &o->pool, "NAME",
+         "resource pool (DET_AGENT_POOL); the master's default"},
         {"slots", 0, OPT_STR, &o->slots, "N|auto",
          "N: so many CPU slots; auto: one slot a GPU, else one CPU slot (DET_AGENT_SLOTS)"},
-        {"work-dir", 0, OPT_STR, &o->work_dir, "DIR", "tasks live here (DET_AGENT_WORK_DIR); " DEFAULT_WORK_DIR},
+        {"work-dir", 0, OPT_STR, &o->work_dir, "DIR",
+         "tasks live here (DET_AGENT_WORK_DIR); " DEFAULT_WORK_DIR},
         {"addr", 0, OPT_STR, &o->addr, "ADDRESS",
          "how other hosts reach this one (DET_AGENT_ADDR); the address towards the master"},
         {"task-user", 0, OPT_STR, &o->task_user, "USER",
          "tasks of a root agent run as this user (DET_AGENT_TASK_USER); det; '': as the agent"},
-        {"cert-file", 0, OPT_STR, &o->ca_file, "PATH", "the master's certificate (DET_MASTER_CERT_FILE)"},
-        {"cert-name", 0, OPT_STR, &o->cert_name, "NAME", "name in that certificate (DET_MASTER_CERT_NAME)"},
+        {"cert-file", 0, OPT_STR, &o->ca_file, "PATH",
+         "the master's certificate (DET_MASTER_CERT_FILE)"},
+        {"cert-name", 0, OPT_STR, &o->cert_name, "NAME",
+         "name in that certificate (DET_MASTER_CERT_NAME)"},
         {"log-level", 0, OPT_STR, &o->log_level, "LEVEL", "debug, info, warning or error; info"},
-        {"end-tasks", 0, OPT_FLAG, &o->end_tasks, NULL, "end every task below --work-dir, and exit"},
+        {"end-tasks", 0, OPT_FLAG, &o->end_tasks, NULL,
+         "end every task below --work-dir, and exit"},
         {"version", 0, OPT_FLAG, &o->version, NULL, "print the version"},
         {"help", 'h', OPT_FLAG, &o->help, NULL, "print this"},
         {0},
@@ -100,12 +106,15 @@ static void find_addr(struct agentopts *o)
 static int check(struct agentopts *o, struct det_err *err)
 {
     if (!o->master)
-        return det_fail(err, DET_EINVAL, "--master is missing: give the master's URL, http://HOST:PORT");
+        return det_fail(err, DET_EINVAL,
+                        "--master is missing: give the master's URL, http://HOST:PORT");
     if (!o->token_file)
-        return det_fail(err, DET_EINVAL, "--token-file is missing: copy the file that the master wrote "
+        return det_fail(err, DET_EINVAL,
+                        "--token-file is missing: copy the file that the master wrote "
                         "with --agent-token-file to this host");
     if (!link_id_is_valid(o->id) || strlen(o->id) > 64)
-        return det_fail(err, DET_EINVAL, "--id %s: letters, digits, '.', '_' and '-', at most 64", o->id);
+        return det_fail(err, DET_EINVAL, "--id %s: letters, digits, '.', '_' and '-', at most 64",
+                        o->id);
     if (!o->addr)
         find_addr(o);
     return 0;

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 
 struct agentopts {
-    const char *master;     /* URL */
+    const char *master; /* URL */
     const char *token_file;
-    const char *id;         /* default: the host's name */
-    const char *pool;       /* "": the default pool */
-    const char *slots;      /* "auto", or a number of CPU slots */
+    const char *id;    /* default: the host's name */
+    const char *pool;  /* "": the default pool */
+    const char *slots; /* "auto", or a number of CPU slots */
     const char *work_dir;
-    const char *addr;       /* how other hosts reach this one; default: the address towards the master */
-    const char *task_user;  /* of a root agent: whom tasks run as; "": the agent's own user */
+    const char *addr; /* how other hosts reach this one; default: the address towards the master */
+    const char *task_user; /* of a root agent: whom tasks run as; "": the agent's own user */
     const char *ca_file, *cert_name;
     const char *log_level;
     bool end_tasks, help, version;

@@ -7,18 +7,18 @@
 #include <string.h>
 
 #define PAUSE_FIRST_MS 50
-#define PAUSE_MAX_MS 3000
-#define POST_MS 10000
+#define PAUSE_MAX_MS   3000
+#define POST_MS        10000
 
 struct dial {
     struct client_uv *http;
     struct host *host;
     char *events_path, *orders_path;
     struct client_uv_call *post, *stream;
-    uv_timer_t timer;       /* armed: nothing is sent until it fires */
+    uv_timer_t timer; /* armed: nothing is sent until it fires */
     uint64_t pause_ms;
-    bool was_greeted;       /* a hello was acknowledged since the link was last down */
-    bool said_down;         /* the log has it */
+    bool was_greeted; /* a hello was acknowledged since the link was last down */
+    bool said_down;   /* the log has it */
     void (*on_change)(void *arg);
     void *arg;
 };
@@ -84,7 +84,8 @@ static int on_order(void *arg, const char *line, size_t len, struct det_err *err
     return 0;
 }
 
-static void on_stream_end(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
+static void on_stream_end(void *arg, int rc, const struct client_resp *resp,
+                          const struct det_err *e)
 {
     struct dial *d = arg;
     struct det_err err = *e;
@@ -140,13 +141,13 @@ static void step(struct dial *d)
     if (d->post || uv_is_active((uv_handle_t *)&d->timer) || !host_has_news(d->host))
         return;
     det_cleanup(freep) char *body = host_batch(d->host);
-    struct client_req req = {.method = "POST", .path = d->events_path, .body = body,
-                             .timeout_ms = POST_MS};
+    struct client_req req = {
+        .method = "POST", .path = d->events_path, .body = body, .timeout_ms = POST_MS};
     d->post = client_uv_start(d->http, &req, on_posted, d);
 }
 
-struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *host, const char *agent_id,
-                         void (*on_change)(void *arg), void *arg)
+struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *host,
+                         const char *agent_id, void (*on_change)(void *arg), void *arg)
 {
     struct dial *d = det_zalloc(sizeof *d);
     *d = (struct dial){.http = http, .host = host, .on_change = on_change, .arg = arg};

@@ -1,4 +1,5 @@
-/* What this host can give: GPUs by NVML (loaded at run time), else by nvidia-smi, else CPU slots. */
+/* What this host can give: GPUs by NVML (loaded at run time), else by nvidia-smi, else CPU slots.
+ */
 #ifndef SLOTS_H
 #define SLOTS_H
 

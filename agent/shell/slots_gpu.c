@@ -1,4 +1,5 @@
-/* NVML through its stable C interface (no header of NVIDIA's is needed), else the table of nvidia-smi. */
+/* NVML through its stable C interface (no header of NVIDIA's is needed), else the table of
+ * nvidia-smi. */
 #include "slots.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 
 extern char **environ;
 
-#define NAME_MAX_BYTES 96
+#define NAME_MAX_BYTES  96
 #define TABLE_BYTES_MAX 65536
 
 typedef struct nvml_device *nvml_device; /* opaque */
@@ -77,7 +78,8 @@ static void add_by_nvml(struct slots *s)
 
 static pid_t spawn_smi(int out)
 {
-    char *const argv[] = {"nvidia-smi", "--query-gpu=index,name,uuid", "--format=csv,noheader", NULL};
+    char *const argv[] = {"nvidia-smi", "--query-gpu=index,name,uuid", "--format=csv,noheader",
+                          NULL};
     posix_spawn_file_actions_t fa;
     pid_t pid;
     posix_spawn_file_actions_init(&fa);

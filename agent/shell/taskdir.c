@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define SPEC_BYTES_MAX ((size_t)64 << 20)
-#define DROPPED ".gone-"
+#define DROPPED        ".gone-"
 
 /* Others may pass through, to reach what is theirs, but see no names. */
 static int make_open_dir(const char *path, mode_t mode, struct det_err *err)
@@ -48,15 +48,15 @@ static char *find_det_task(void)
     exe[n > 0 ? n : 0] = '\0';
     char *slash = strrchr(exe, '/');
     for (size_t i = 0; slash && i < DET_ARRAY_LEN(places); i++) {
-        det_cleanup(freep) char *path =
-            det_asprintf("%.*s/%s", (int)(slash - exe), exe, places[i]);
+        det_cleanup(freep) char *path = det_asprintf("%.*s/%s", (int)(slash - exe), exe, places[i]);
         if (access(path, X_OK) == 0)
             return det_take(path);
     }
     return NULL;
 }
 
-int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *agent, struct det_err *err)
+int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *agent,
+                  struct det_err *err)
 {
     char real[PATH_MAX];
     *d = (struct taskdirs){.fd = -1, .agent = agent};
@@ -142,8 +142,8 @@ json_t *taskdir_spec(const struct taskdirs *d, const char *alloc, struct det_err
     return read_json(d, alloc, "spec.json", err);
 }
 
-int taskdir_exit(const struct taskdirs *d, const char *alloc, json_t **ret_json, struct link_exit *ret,
-                 struct det_err *err)
+int taskdir_exit(const struct taskdirs *d, const char *alloc, json_t **ret_json,
+                 struct link_exit *ret, struct det_err *err)
 {
     JSON_OWN j = read_json(d, alloc, "state.json", err);
     if (!j)

@@ -1,5 +1,5 @@
-/* Directories of tasks below <work-dir>/tasks, and the start of det-task in them (agent/task/taskspec.h tells
- * what lies in one). Nothing here waits for anything. */
+/* Directories of tasks below <work-dir>/tasks, and the start of det-task in them
+ * (agent/task/taskspec.h tells what lies in one). Nothing here waits for anything. */
 #ifndef TASKDIR_H
 #define TASKDIR_H
 
@@ -7,14 +7,15 @@
 #include <sys/types.h>
 
 struct taskdirs {
-    char *root;         /* <work-dir>/tasks, absolute */
+    char *root; /* <work-dir>/tasks, absolute */
     int fd;
-    char *det_task;     /* the program */
-    json_t *agent;      /* the "agent" object of every spec.json */
+    char *det_task; /* the program */
+    json_t *agent;  /* the "agent" object of every spec.json */
 };
-/* Makes the directories; takes the lock of the work directory (DET_EEXIST: another agent has it) unless
- * lock is false. agent: reference taken. */
-int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *agent, struct det_err *err);
+/* Makes the directories; takes the lock of the work directory (DET_EEXIST: another agent has it)
+ * unless lock is false. agent: reference taken. */
+int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *agent,
+                  struct det_err *err);
 void taskdirs_close(struct taskdirs *d);
 
 /* Makes the directory and spec.json of a task. */
@@ -29,8 +30,8 @@ int taskdir_socket_path(const struct taskdirs *d, const char *alloc, int *ret_fd
 /* The spec.json of a task; new reference, NULL with *err. */
 json_t *taskdir_spec(const struct taskdirs *d, const char *alloc, struct det_err *err);
 /* The exit in its state.json. *ret_json keeps it alive (new reference). DET_ENOENT: none yet. */
-int taskdir_exit(const struct taskdirs *d, const char *alloc, json_t **ret_json, struct link_exit *ret,
-                 struct det_err *err);
+int taskdir_exit(const struct taskdirs *d, const char *alloc, json_t **ret_json,
+                 struct link_exit *ret, struct det_err *err);
 /* Takes it out of sight at once; the bytes go with taskdir_sweep(). */
 void taskdir_drop(const struct taskdirs *d, const char *alloc);
 /* Deletes what was dropped. May take long: for a thread of the pool. root_fd as in taskdirs. */

@@ -58,7 +58,8 @@ static void set_attributes(posix_spawnattr_t *at)
     posix_spawnattr_init(at);
     posix_spawnattr_setsigmask(at, &none);
     posix_spawnattr_setsigdefault(at, &all);
-    posix_spawnattr_setflags(at, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(at,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
 int taskdir_spawn(const struct taskdirs *d, const char *alloc, bool recover, pid_t *ret_pid,
@@ -66,7 +67,8 @@ int taskdir_spawn(const struct taskdirs *d, const char *alloc, bool recover, pid
 {
     det_cleanup(freep) char *dir = det_asprintf("%s/%s", d->root, alloc);
     det_cleanup(freep) char *log = det_asprintf("%s/task.log", dir);
-    char *const run[] = {"det-task", dir, NULL}, *const rec[] = {"det-task", "--recover", dir, NULL};
+    char *const run[] = {"det-task", dir, NULL}, *const rec[] = {"det-task", "--recover", dir,
+                                                                 NULL};
     posix_spawn_file_actions_t fa;
     posix_spawnattr_t at;
     int fd = listen_at(d, alloc, err);

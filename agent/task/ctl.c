@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 4096
-#define PEERS_MAX 8
+#define PEERS_MAX      8
 
 struct peer {
     uv_pipe_t pipe;
@@ -19,7 +19,7 @@ struct ctl {
     uv_pipe_t listener;
     struct ctl_handlers h;
     VEC(struct peer *) peers;
-    char *state;   /* the line of the present state */
+    char *state; /* the line of the present state */
     bool is_closing, is_listener_closed;
 };
 struct writing {

@@ -1,8 +1,8 @@
 /*
  * det-task's UNIX socket, on which the agent (one at a time, or --end) steers it. NDJSON both ways:
- *   to det-task: {"signal": 9}, {"end": true} (end the tree and do not wait for the log), {"acked": true}
- *   from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}}
- * A new connection is told the present state at once.
+ *   to det-task: {"signal": 9}, {"end": true} (end the tree and do not wait for the log), {"acked":
+ * true} from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}} A new
+ * connection is told the present state at once.
  */
 #ifndef CTL_H
 #define CTL_H

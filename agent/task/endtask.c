@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define END_MS 10000
+#define END_MS  10000
 #define STEP_MS 5
 
 /* The path through /proc keeps it short enough for a socket's address. */

@@ -16,8 +16,8 @@ int gcrun_write(const struct taskspec *s, struct det_err *err)
 {
     JSON_OWN j = json_object();
     det_cleanup(freep) char *text = NULL;
-    json_set(j, "storage", s->task.checkpoint_storage ? json_deep_copy(s->task.checkpoint_storage)
-                                                      : json_null());
+    json_set(j, "storage",
+             s->task.checkpoint_storage ? json_deep_copy(s->task.checkpoint_storage) : json_null());
     json_set(j, "uuids", json_deep_copy(s->task.gc_uuids));
     text = json_text(j);
     int rc = taskspec_user_enter(s, err);
@@ -40,9 +40,12 @@ static json_t *read_order(struct det_err *err)
 
 static int make_client(struct client **ret, struct det_err *err)
 {
-    struct client_options o = {.url = getenv("DET_MASTER"), .token_kind = CLIENT_TOKEN_ALLOCATION,
-                               .token = getenv("DET_SESSION_TOKEN"), .retries = -1,
-                               .retry_ms = 600000, .ca_file = getenv("DET_MASTER_CERT_FILE"),
+    struct client_options o = {.url = getenv("DET_MASTER"),
+                               .token_kind = CLIENT_TOKEN_ALLOCATION,
+                               .token = getenv("DET_SESSION_TOKEN"),
+                               .retries = -1,
+                               .retry_ms = 600000,
+                               .ca_file = getenv("DET_MASTER_CERT_FILE"),
                                .cert_name = getenv("DET_MASTER_CERT_NAME")};
     return client_create(&o, ret, err);
 }
@@ -70,7 +73,8 @@ static int collect(struct client *c, struct storage *st, const json_t *uuids, st
             continue;
         }
         log_info("checkpoint %s deleted", uuid);
-        json_array_append_new(gone, json_make("{s:s, s:{s:{}}}", "uuid", uuid, "resources", "resources"));
+        json_array_append_new(gone,
+                              json_make("{s:s, s:{s:{}}}", "uuid", uuid, "resources", "resources"));
         if (json_array_size(gone) >= TOLD_AT_ONCE)
             rc = tell(c, &gone, err);
     }

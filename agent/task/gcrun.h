@@ -1,4 +1,5 @@
-/* The one process of a CHECKPOINT_GC task: det-task --gc, as the task's user, told by info/gc.json. */
+/* The one process of a CHECKPOINT_GC task: det-task --gc, as the task's user, told by info/gc.json.
+ */
 #ifndef GCRUN_H
 #define GCRUN_H
 
@@ -6,8 +7,8 @@
 
 /* Writes DIR/info/gc.json: {"storage", "uuids"}. */
 int gcrun_write(const struct taskspec *s, struct det_err *err);
-/* Deletes what $DET_INFO_DIR/gc.json names and tells the master (DET_MASTER, DET_SESSION_TOKEN). The exit
- * code: 0 only if all are gone. */
+/* Deletes what $DET_INFO_DIR/gc.json names and tells the master (DET_MASTER, DET_SESSION_TOKEN).
+ * The exit code: 0 only if all are gone. */
 int gcrun_main(void);
 
 #endif

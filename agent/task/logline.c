@@ -41,8 +41,8 @@ static void take_rank(struct logline *l)
 
 static void take_level(struct logline *l)
 {
-    static const char *const words[] = {"",       "TRACE:",   "DEBUG:", "INFO:",
-                                        "WARNING:", "ERROR:", "CRITICAL:"};
+    static const char *const words[] = {
+        "", "TRACE:", "DEBUG:", "INFO:", "WARNING:", "ERROR:", "CRITICAL:"};
     for (int i = 1; i < LOGLINE_LEVEL_COUNT; i++) {
         if (!starts_with(l->text, l->len, words[i]))
             continue;

@@ -4,16 +4,16 @@
 
 #include <stdlib.h>
 
-#define GATHER_MS 50
+#define GATHER_MS      50
 #define RETRY_FIRST_MS 200
-#define RETRY_MAX_MS 5000
+#define RETRY_MAX_MS   5000
 
 struct logship {
     struct client_uv *http;
     struct logspool *spool;
     struct client_uv_call *call; /* NULL: none under way */
     uv_timer_t timer;
-    uint64_t bytes;              /* of the request under way */
+    uint64_t bytes; /* of the request under way */
     uint64_t retry_ms;
     void (*on_empty)(void *arg), (*on_room)(void *arg);
     void *empty_arg, *room_arg;
@@ -40,7 +40,8 @@ static void tell_empty(struct logship *s)
         fn(s->empty_arg);
 }
 
-/* Refused for good (4xx): nobody will ever take these lines, so they must not block those behind. */
+/* Refused for good (4xx): nobody will ever take these lines, so they must not block those behind.
+ */
 static bool is_refused(int rc)
 {
     return rc == DET_EINVAL || rc == DET_ENOENT || rc == DET_EPERM || rc == DET_EAUTH ||
@@ -77,8 +78,8 @@ static void send_batch(struct logship *s)
         tell_empty(s);
         return;
     }
-    struct client_req req = {.method = "POST", .path = "/api/v1/task/logs", .body = body.p,
-                             .body_len = body.len};
+    struct client_req req = {
+        .method = "POST", .path = "/api/v1/task/logs", .body = body.p, .body_len = body.len};
     s->call = client_uv_start(s->http, &req, on_sent, s);
 }
 

@@ -13,16 +13,16 @@
 
 #define BATCH_LINES 1000
 #define BATCH_BYTES ((size_t)1 << 20)
-#define HOLE_BYTES ((uint64_t)16 << 20)
+#define HOLE_BYTES  ((uint64_t)16 << 20)
 
 struct logspool {
     int fd;
-    json_t *origin;        /* the members that every line has */
-    int64_t next;          /* number of the next line */
-    uint64_t sent, end;    /* offsets in the file */
-    uint64_t hole;         /* up to here the file's blocks were given back */
-    uint64_t lost;         /* lines that could not be written */
-    bool is_torn;          /* half a line lies behind the end */
+    json_t *origin;     /* the members that every line has */
+    int64_t next;       /* number of the next line */
+    uint64_t sent, end; /* offsets in the file */
+    uint64_t hole;      /* up to here the file's blocks were given back */
+    uint64_t lost;      /* lines that could not be written */
+    bool is_torn;       /* half a line lies behind the end */
 };
 
 int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, int64_t first,
@@ -39,8 +39,8 @@ int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, 
     s->fd = fd;
     s->next = first;
     s->end = (uint64_t)st.st_size;
-    s->origin = json_make("{s:s, s:s, s:s, s:s}", "task_id", o->task_id, "allocation_id", o->alloc_id,
-                          "container_id", o->container_id, "agent_id", o->agent_id);
+    s->origin = json_make("{s:s, s:s, s:s, s:s}", "task_id", o->task_id, "allocation_id",
+                          o->alloc_id, "container_id", o->container_id, "agent_id", o->agent_id);
     *ret = s;
     return 0;
 }
@@ -72,8 +72,8 @@ static json_t *line_json(struct logspool *s, const char *stdtype, int rank, cons
     return j;
 }
 
-/* Half a line on a full disk is cut off again, so that the file holds whole lines only; where even that
- * fails the next line is written over it. */
+/* Half a line on a full disk is cut off again, so that the file holds whole lines only; where even
+ * that fails the next line is written over it. */
 static bool append(struct logspool *s, const struct buf *b)
 {
     size_t done = 0;
@@ -134,7 +134,8 @@ static int read_chunk(struct logspool *s, struct buf *raw, struct det_err *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return det_fail(err, DET_EIO, "read the log spool: %s", n < 0 ? strerror(errno) : "it is cut");
+            return det_fail(err, DET_EIO, "read the log spool: %s",
+                            n < 0 ? strerror(errno) : "it is cut");
         raw->len += (size_t)n;
     }
     return 0;

@@ -1,8 +1,9 @@
 /*
  * The spool of a task's log: a file of lines that wait for the master, each a whole JSON object of
- * POST /api/v1/task/logs with its number as `offset`, so that a line sent twice is kept once. Appending
- * costs one buffered write; a file that was sent whole is emptied. Above LOGSPOOL_BYTES_MAX of unsent lines
- * logspool_is_full() asks the reader of the pipes to wait, which stops the writer in the end.
+ * POST /api/v1/task/logs with its number as `offset`, so that a line sent twice is kept once.
+ * Appending costs one buffered write; a file that was sent whole is emptied. Above
+ * LOGSPOOL_BYTES_MAX of unsent lines logspool_is_full() asks the reader of the pipes to wait, which
+ * stops the writer in the end.
  *
  * Whoever opens an old spool sends all that is in it again.
  */
@@ -25,15 +26,16 @@ int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, 
                   struct logspool **ret, struct det_err *err);
 void logspool_close(struct logspool *s); /* NULL ok; the file stays */
 
-/* stdtype NULL: a line of our own (source "agent"). A line that cannot be written is counted as lost. */
+/* stdtype NULL: a line of our own (source "agent"). A line that cannot be written is counted as
+ * lost. */
 void logspool_add(struct logspool *s, const char *stdtype, int rank, const struct logline *l);
 void logspool_say(struct logspool *s, enum logline_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool logspool_is_full(const struct logspool *s);
 uint64_t logspool_unsent(const struct logspool *s); /* bytes */
 
-/* The next request's body (appended to out), at most 1,000 lines and about 1 MiB; 0 bytes when all was
- * sent. *ret_bytes is what logspool_sent() is to be given when it has arrived. */
+/* The next request's body (appended to out), at most 1,000 lines and about 1 MiB; 0 bytes when all
+ * was sent. *ret_bytes is what logspool_sent() is to be given when it has arrived. */
 int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, struct det_err *err);
 void logspool_sent(struct logspool *s, uint64_t bytes);
 

@@ -64,7 +64,8 @@ int prepare_context(const struct taskspec *s, const char *b64, size_t len, struc
     rc = taskspec_user_enter(s, err);
     if (rc < 0)
         return rc;
-    det_cleanup(det_closep) int fd = fsx_open_beneath(s->dirfd, "work", O_RDONLY | O_DIRECTORY, 0, err);
+    det_cleanup(det_closep) int fd =
+        fsx_open_beneath(s->dirfd, "work", O_RDONLY | O_DIRECTORY, 0, err);
     rc = fd < 0 ? fd : archive_extract(tgz.p, tgz.len, PREPARE_CONTEXT_MAX, fd, err);
     taskspec_user_leave(s);
     return rc < 0 ? det_wrap(err, rc, "model definition") : 0;
@@ -150,7 +151,8 @@ static char *find_harness(const json_t *env, struct det_err *err)
 static bool python_has_torch(const char *python)
 {
     char *const argv[] = {(char *)python, "-c",
-                          "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)", NULL};
+                          "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)",
+                          NULL};
     char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
     pid_t pid;
     int status;
@@ -172,7 +174,8 @@ static char *find_python(const json_t *env, struct det_err *err)
     python = det_strdup("/usr/bin/python3");
     if (python_has_torch(python))
         return python;
-    det_fail(err, DET_EINVAL, "the entrypoint is a Python trial, but no python3 on this host has torch: "
+    det_fail(err, DET_EINVAL,
+             "the entrypoint is a Python trial, but no python3 on this host has torch: "
              "install python3-torch, or name one in DET_PYTHON_EXECUTABLE");
     free(python);
     return NULL;

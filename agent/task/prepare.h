@@ -13,16 +13,17 @@ int prepare_context(const struct taskspec *s, const char *b64, size_t len, struc
 
 /* What the entrypoint is: argv of each rank, or of the one command. */
 struct prepare_plan {
-    char **argv;        /* ends in NULL */
-    bool per_slot;      /* one process for each slot, with RANK and so on */
-    bool is_harness;    /* gives signs of life from its start */
+    char **argv;     /* ends in NULL */
+    bool per_slot;   /* one process for each slot, with RANK and so on */
+    bool is_harness; /* gives signs of life from its start */
 };
 /* After the context is there. DET_EINVAL tells what is missing. env gives PATH and the like. */
 int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_plan *ret,
                  struct det_err *err);
 void prepare_plan_finish(struct prepare_plan *p);
 bool prepare_has_hook(const struct taskspec *s);
-/* NAME's executable file by PATH of env, or NAME itself when it has a slash; caller frees; NULL: none. */
+/* NAME's executable file by PATH of env, or NAME itself when it has a slash; caller frees; NULL:
+ * none. */
 char *prepare_find(const json_t *env, const char *name);
 
 #endif

@@ -187,7 +187,8 @@ static char *own_group(void)
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     if (fsx_read_file(AT_FDCWD, "/proc/self/cgroup", ENVIRON_BYTES_MAX, &b, NULL) < 0)
         return NULL;
-    const char *p = strncmp(buf_str(&b), "0::", 3) == 0 ? buf_str(&b) : strstr(buf_str(&b), "\n0::");
+    const char *p =
+        strncmp(buf_str(&b), "0::", 3) == 0 ? buf_str(&b) : strstr(buf_str(&b), "\n0::");
     if (!p)
         return NULL;
     p = strstr(p, "::") + 2;

@@ -1,8 +1,9 @@
 /*
- * All processes of a task, whatever they did to hide: setsid, double fork, a new process group, an empty
- * environment. Found are
+ * All processes of a task, whatever they did to hide: setsid, double fork, a new process group, an
+ * empty environment. Found are
  *   - the descendants of this process (det-task is a subreaper, so orphans come back to it);
- *   - processes whose environment has DET_CONTAINER_ID of the task (after a det-task that was killed);
+ *   - processes whose environment has DET_CONTAINER_ID of the task (after a det-task that was
+ * killed);
  *   - the members of the task's cgroup (v2), where there is one.
  */
 #ifndef PROCTREE_H
@@ -18,14 +19,15 @@ struct proctree {
     const char *cgroup;    /* directory of the task's cgroup, or NULL; borrowed */
 };
 
-/* Sends SIGKILL to all of them and reaps what is a child; returns how many are still there (zombies that
- * others must reap do not count). To be repeated until it gives 0. */
+/* Sends SIGKILL to all of them and reaps what is a child; returns how many are still there (zombies
+ * that others must reap do not count). To be repeated until it gives 0. */
 size_t proctree_kill(const struct proctree *t);
 /* How many there are. */
 size_t proctree_count(const struct proctree *t);
 
-/* Makes a cgroup for a task below this process's own in the v2 hierarchy of /proc/self/mountinfo (hybrid
- * mounts too); NULL where that is not possible. Caller frees. Removing: when the task is over. */
+/* Makes a cgroup for a task below this process's own in the v2 hierarchy of /proc/self/mountinfo
+ * (hybrid mounts too); NULL where that is not possible. Caller frees. Removing: when the task is
+ * over. */
 char *proctree_cgroup_make(const char *name);
 /* Where it would be; NULL without a v2 hierarchy. Caller frees. */
 char *proctree_cgroup_path(const char *name);

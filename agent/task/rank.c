@@ -149,19 +149,26 @@ static int fork_child(struct rank *r, struct child *c, int status_read, struct d
 
 static int run(struct rank *r, int out_read[2], struct det_err *err)
 {
-    det_cleanup(det_closep) int work = openat(r->o.spec->dirfd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    det_cleanup(det_closep) int work =
+        openat(r->o.spec->dirfd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     det_cleanup(det_closep) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     det_cleanup(det_closep) int cgroup = open_cgroup(r->o.cgroup);
     int out[2] = {-1, -1}, errs[2] = {-1, -1}, status[2] = {-1, -1};
-    int rc = work < 0 || null < 0 ? det_fail(err, DET_EIO, "%s/work: %s", r->o.spec->dir, strerror(errno))
-                                  : make_pipe(out, err);
+    int rc = work < 0 || null < 0
+                 ? det_fail(err, DET_EIO, "%s/work: %s", r->o.spec->dir, strerror(errno))
+                 : make_pipe(out, err);
     if (rc == 0)
         rc = make_pipe(errs, err);
     if (rc == 0)
         rc = make_pipe(status, err);
     if (rc == 0) {
-        struct child c = {.o = &r->o, .out = {out[1], errs[1]}, .status_fd = status[1],
-                          .cgroup_fd = cgroup, .work_fd = work, .null_fd = null, .parent = getpid()};
+        struct child c = {.o = &r->o,
+                          .out = {out[1], errs[1]},
+                          .status_fd = status[1],
+                          .cgroup_fd = cgroup,
+                          .work_fd = work,
+                          .null_fd = null,
+                          .parent = getpid()};
         rc = fork_child(r, &c, status[0], err);
         status[1] = c.status_fd;
     }

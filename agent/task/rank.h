@@ -1,7 +1,7 @@
 /*
- * A process of a task: forked without a shell, with its own process group, standard input from /dev/null,
- * output into pipes that become log lines, and SIGKILL when det-task dies. Only the main thread starts
- * ranks: the kernel ties the death signal to the thread.
+ * A process of a task: forked without a shell, with its own process group, standard input from
+ * /dev/null, output into pipes that become log lines, and SIGKILL when det-task dies. Only the main
+ * thread starts ranks: the kernel ties the death signal to the thread.
  */
 #ifndef RANK_H
 #define RANK_H
@@ -15,13 +15,13 @@
 struct rank;
 struct rank_options {
     const struct taskspec *spec;
-    const char *file;        /* executable */
+    const char *file; /* executable */
     char *const *argv;
     char *const *env;
-    int number;              /* global rank, or RANK_NO_RANK */
-    int local;               /* 0..: names the progress file */
-    int pass_fd;             /* becomes fd 3 of the process; -1: none */
-    const char *cgroup;      /* or NULL */
+    int number;         /* global rank, or RANK_NO_RANK */
+    int local;          /* 0..: names the progress file */
+    int pass_fd;        /* becomes fd 3 of the process; -1: none */
+    const char *cgroup; /* or NULL */
     uv_loop_t *loop;
     /* A line of standard output ("stdout") or error ("stderr"). */
     void (*on_line)(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
@@ -29,7 +29,8 @@ struct rank_options {
     void (*on_silent)(void *arg, struct rank *r);
     void *arg;
 };
-/* DET_ENOENT: no such program; DET_EPERM: it may not be executed; the text names it. o is copied. */
+/* DET_ENOENT: no such program; DET_EPERM: it may not be executed; the text names it. o is copied.
+ */
 int rank_start(const struct rank_options *o, struct rank **ret, struct det_err *err);
 /* Frees it when its pipes are closed. */
 void rank_close(struct rank *r);

@@ -94,7 +94,9 @@ static void send_next(struct reports *r)
     det_cleanup(freep) char *seq = det_asprintf("%s: %s", SPOOL_HEADER, rec.seq);
     const char *const headers[] = {rec.seq[0] ? seq : NULL, NULL};
     int64_t left_ms = r->deadline_ms - clk_mono_ms();
-    struct client_req req = {.method = rec.method, .path = rec.path, .headers = headers,
+    struct client_req req = {.method = rec.method,
+                             .path = rec.path,
+                             .headers = headers,
                              .body = rec.body[0] ? rec.body : NULL,
                              .timeout_ms = left_ms < 100 ? 100 : left_ms};
     r->call = client_uv_start(r->http, &req, on_answer, r);
@@ -105,7 +107,10 @@ struct reports *reports_start(uv_loop_t *loop, struct client_uv *http, const str
                               void *arg)
 {
     struct reports *r = det_zalloc(sizeof *r);
-    *r = (struct reports){.http = http, .spec = spec, .done = done, .arg = arg,
+    *r = (struct reports){.http = http,
+                          .spec = spec,
+                          .done = done,
+                          .arg = arg,
                           .deadline_ms = clk_mono_ms() + budget_ms};
     uv_timer_init(loop, &r->timer);
     uv_timer_start(&r->timer, on_timer, 0, 0);

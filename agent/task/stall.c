@@ -59,9 +59,8 @@ int stall_check(struct stall *s, int64_t now_ms, uint64_t *ret_batches, const ch
 {
     for (int i = 0; i < s->n; i++) {
         struct watched *w = &s->v[i], now = {0};
-        if (read_progress(w->fd, &now) &&
-            (w->changed_ms == 0 || now.batches != w->batches || now.mono_ms != w->mono_ms ||
-             now.phase != w->phase)) {
+        if (read_progress(w->fd, &now) && (w->changed_ms == 0 || now.batches != w->batches ||
+                                           now.mono_ms != w->mono_ms || now.phase != w->phase)) {
             w->batches = now.batches;
             w->mono_ms = now.mono_ms;
             w->phase = now.phase;

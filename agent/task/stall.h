@@ -1,16 +1,18 @@
-/* Watches the signs of life of the ranks (proto/progress.h): a rank whose file does not change for longer
- * than the timeout is stuck. The files are read, not mapped: a task may cut its own short. */
+/* Watches the signs of life of the ranks (proto/progress.h): a rank whose file does not change for
+ * longer than the timeout is stuck. The files are read, not mapped: a task may cut its own short.
+ */
 #ifndef STALL_H
 #define STALL_H
 
 #include "taskspec.h"
 
 struct stall;
-/* timeout_ms > 0. local ranks 0..n-1; from_start: the time counts from now on, else from the first sign of
- * life (a command that knows nothing of progress files never stalls). spec is borrowed. */
+/* timeout_ms > 0. local ranks 0..n-1; from_start: the time counts from now on, else from the first
+ * sign of life (a command that knows nothing of progress files never stalls). spec is borrowed. */
 struct stall *stall_create(const struct taskspec *spec, int n, bool from_start, int64_t now_ms);
 void stall_destroy(struct stall *s); /* NULL ok */
-/* The local rank that is stuck, or -1; then *ret_batches, *ret_phase (constant) and *ret_silent_ms say how. */
+/* The local rank that is stuck, or -1; then *ret_batches, *ret_phase (constant) and *ret_silent_ms
+ * say how. */
 int stall_check(struct stall *s, int64_t now_ms, uint64_t *ret_batches, const char **ret_phase,
                 int64_t *ret_silent_ms);
 /* How often to check. */

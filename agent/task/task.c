@@ -34,8 +34,8 @@ void task_decide(struct task *t, enum link_exit_reason reason, int code, int sig
     t->exit = (struct link_exit){reason, code, signal, rank, t->text};
     bool is_error = code != 0 || signal != 0 || reason != LINK_EXITED;
     if (t->text[0])
-        logspool_say(t->spool, reason == LINK_KILLED || !is_error ? LOGLINE_INFO : LOGLINE_ERROR, "%s",
-                     t->text);
+        logspool_say(t->spool, reason == LINK_KILLED || !is_error ? LOGLINE_INFO : LOGLINE_ERROR,
+                     "%s", t->text);
     log_info("%s: %s %s", t->spec.alloc, link_exit_reason_name(reason), t->text);
     if (t->ship)
         logship_kick(t->ship);
@@ -97,8 +97,8 @@ static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
     const struct ctl_handlers h = {.on_signal = on_ctl_signal, .on_end = on_ctl_end, .arg = t};
     const struct logspool_origin origin = {t->spec.task.task_id, t->spec.alloc, t->spec.container,
                                            t->spec.agent_id};
-    int rc = logspool_open(t->spec.dirfd, "log.spool", &origin, mode == TASK_RUN ? 0 : RECOVERED_LINES,
-                           &t->spool, err);
+    int rc = logspool_open(t->spec.dirfd, "log.spool", &origin,
+                           mode == TASK_RUN ? 0 : RECOVERED_LINES, &t->spool, err);
     if (rc == 0)
         rc = ctl_create(t->loop, TASKSPEC_SOCKET_FD, &h, &t->ctl, err);
     return rc;

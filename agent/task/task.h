@@ -6,9 +6,9 @@
  *                                                                                          v
  *     finished <-- ENDED (exit told; the log goes on being sent) <-- DRAINING (pipes, reports, log)
  *
- * Each state has a deadline, but RUNNING, whose owner is the stall watch and the master's orders. The
- * first failure decides the exit; what follows from it (ranks that lose their peers) does not change it.
- * One thread, one loop.
+ * Each state has a deadline, but RUNNING, whose owner is the stall watch and the master's orders.
+ * The first failure decides the exit; what follows from it (ranks that lose their peers) does not
+ * change it. One thread, one loop.
  */
 #ifndef TASK_H
 #define TASK_H
@@ -25,7 +25,13 @@
 #include "vec.h"
 
 enum task_phase {
-    TASK_PREPARING, TASK_HOOKING, TASK_RUNNING, TASK_ENDING, TASK_KILLING, TASK_DRAINING, TASK_ENDED,
+    TASK_PREPARING,
+    TASK_HOOKING,
+    TASK_RUNNING,
+    TASK_ENDING,
+    TASK_KILLING,
+    TASK_DRAINING,
+    TASK_ENDED,
     TASK_FINISHED
 };
 
@@ -34,29 +40,29 @@ struct task {
     struct taskspec spec;
     enum task_phase phase;
 
-    struct client_uv *http;     /* created after the first ranks run: it costs milliseconds */
+    struct client_uv *http;      /* created after the first ranks run: it costs milliseconds */
     struct client_uv_call *call; /* context or rendezvous */
     struct logspool *spool;
     struct logship *ship;
     struct ctl *ctl;
     uv_signal_t sigchld, sigterm;
-    uv_timer_t timer;           /* the phase's own */
-    uv_timer_t watch;           /* of the stall watch */
+    uv_timer_t timer; /* the phase's own */
+    uv_timer_t watch; /* of the stall watch */
     struct stall *stall;
 
-    json_t *env;                /* of all ranks */
+    json_t *env; /* of all ranks */
     struct prepare_plan plan;
     char *cgroup;
     struct rank *hook;
-    int hook_fd;                /* where the hook leaves its environment; -1 */
+    int hook_fd; /* where the hook leaves its environment; -1 */
     VEC(struct rank *) ranks;
 
     bool has_rendezvous;
-    bool is_decided;            /* exit is final */
-    bool in_hurry;              /* --end: the log is not waited for */
+    bool is_decided; /* exit is final */
+    bool in_hurry;   /* --end: the log is not waited for */
     struct link_exit exit;
     char text[LINK_TEXT_MAX];
-    int64_t phase_ms;           /* when it began, monotonic */
+    int64_t phase_ms; /* when it began, monotonic */
     uint64_t retry_ms;
     size_t kills;
 };

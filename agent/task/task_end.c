@@ -14,15 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GRACE_MS 2000          /* for the others, after one rank failed */
-#define STRAGGLE_MS 10000      /* for the others, after rank 0 ended well */
-#define KILL_TICK_MS 3
-#define PIPES_MS 300
-#define REPORTS_MS 10000
+#define GRACE_MS          2000  /* for the others, after one rank failed */
+#define STRAGGLE_MS       10000 /* for the others, after rank 0 ended well */
+#define KILL_TICK_MS      3
+#define PIPES_MS          300
+#define REPORTS_MS        10000
 #define REPORTS_KILLED_MS 400
-#define LOG_MS 1500
-#define LOG_KILLED_MS 300
-#define LOG_AFTER_MS 600000    /* how long the log goes on being sent after the exit */
+#define LOG_MS            1500
+#define LOG_KILLED_MS     300
+#define LOG_AFTER_MS      600000 /* how long the log goes on being sent after the exit */
 
 /* ---- ranks ---- */
 
@@ -162,8 +162,10 @@ void task_connect(struct task *t)
     struct det_err err;
     if (t->http)
         return;
-    struct client_options o = {.url = t->spec.master, .token_kind = CLIENT_TOKEN_ALLOCATION,
-                               .token = t->spec.task.token, .ca_file = t->spec.ca_file,
+    struct client_options o = {.url = t->spec.master,
+                               .token_kind = CLIENT_TOKEN_ALLOCATION,
+                               .token = t->spec.task.token,
+                               .ca_file = t->spec.ca_file,
                                .cert_name = t->spec.cert_name};
     if (client_uv_create(t->loop, &o, &t->http, &err) < 0) {
         log_error("%s", err.text); /* the agent has checked the URL: only memory can be short */
@@ -257,7 +259,10 @@ static void pipes_done(struct task *t)
     uv_timer_stop(&t->timer);
     task_connect(t);
     reports_start(t->loop, t->http, &t->spec,
-                  t->in_hurry ? 0 : killed ? REPORTS_KILLED_MS : REPORTS_MS, on_reports, t);
+                  t->in_hurry ? 0
+                  : killed    ? REPORTS_KILLED_MS
+                              : REPORTS_MS,
+                  on_reports, t);
 }
 
 static bool pipes_are_silent(const struct task *t)
@@ -294,8 +299,8 @@ static void save_exit(struct task *t)
     JSON_OWN j = json_object();
     json_set(j, "exit", link_exit_json(&t->exit));
     det_cleanup(freep) char *text = json_text(j);
-    det_cleanup(det_closep) int fd =
-        openat(t->spec.dirfd, "state.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    det_cleanup(det_closep) int fd = openat(
+        t->spec.dirfd, "state.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct det_err err = {0};
     if (fd < 0 || fsx_write_all(fd, text, strlen(text), &err) < 0 ||
         renameat(t->spec.dirfd, "state.new", t->spec.dirfd, "state.json") < 0)

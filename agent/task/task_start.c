@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #define RETRY_FIRST_MS 50
-#define RETRY_MAX_MS 2000
-#define RENDEZVOUS_MS ((int64_t)24 * 3600 * 1000)
-#define ENVIRON_MAX ((size_t)16 << 20)
+#define RETRY_MAX_MS   2000
+#define RENDEZVOUS_MS  ((int64_t)24 * 3600 * 1000)
+#define ENVIRON_MAX    ((size_t)16 << 20)
 
 static void fail_start(struct task *t, const struct det_err *err)
 {
@@ -59,7 +59,8 @@ static struct rank *start_process(struct task *t, struct rank_options *o, const 
 static bool start_rank(struct task *t, int local, struct det_err *err)
 {
     JSON_OWN env = json_copy(t->env);
-    struct rank_options o = {.argv = t->plan.argv, .number = RANK_NO_RANK, .local = local, .pass_fd = -1};
+    struct rank_options o = {
+        .argv = t->plan.argv, .number = RANK_NO_RANK, .local = local, .pass_fd = -1};
     taskenv_add_files(env, &t->spec, local);
     if (t->plan.per_slot) {
         taskenv_add_rank(env, &t->spec, local);
@@ -129,7 +130,8 @@ static void start_hook(struct task *t)
 
 static bool is_shells_own(const char *name)
 {
-    return strcmp(name, "_") == 0 || strcmp(name, "SHLVL") == 0 || strncmp(name, "BASH_FUNC", 9) == 0;
+    return strcmp(name, "_") == 0 || strcmp(name, "SHLVL") == 0 ||
+           strncmp(name, "BASH_FUNC", 9) == 0;
 }
 
 int task_hook_done(struct task *t, struct det_err *err)
@@ -138,7 +140,8 @@ int task_hook_done(struct task *t, struct det_err *err)
     JSON_OWN env = json_object();
     off_t size = lseek(t->hook_fd, 0, SEEK_END);
     if (size <= 0 || size > (off_t)ENVIRON_MAX)
-        return det_fail(err, DET_EINVAL, "startup-hook.sh left no usable environment (did it call exit?)");
+        return det_fail(err, DET_EINVAL,
+                        "startup-hook.sh left no usable environment (did it call exit?)");
     buf_reserve(&b, (size_t)size + 1);
     ssize_t n = pread(t->hook_fd, b.p, (size_t)size, 0);
     b.len = n > 0 ? (size_t)n : 0;
@@ -200,7 +203,8 @@ static void on_rendezvous_timer(uv_timer_t *timer)
     ask_rendezvous(timer->data);
 }
 
-static void on_rendezvous(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
+static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
+                          const struct det_err *e)
 {
     struct task *t = arg;
     struct det_err err = *e;
@@ -213,7 +217,8 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp, con
                               json_arr(info, "slots")};
     if (rc < 0 && may_retry(rc)) {
         retry(t, on_rendezvous_timer);
-    } else if (rc < 0 || !n.addrs || !n.slots || json_array_size(n.addrs) != (size_t)t->spec.task.nodes) {
+    } else if (rc < 0 || !n.addrs || !n.slots ||
+               json_array_size(n.addrs) != (size_t)t->spec.task.nodes) {
         if (rc == 0)
             det_fail(&err, DET_ECORRUPT, "an answer without %d addresses", t->spec.task.nodes);
         det_wrap(&err, DET_EIO, "rendezvous");
@@ -287,7 +292,8 @@ static void ask_context(struct task *t)
 {
     det_cleanup(freep) char *path =
         det_asprintf("/api/v1/tasks/%s/context_directory", t->spec.task.task_id);
-    t->call = client_uv_start(t->http, &(struct client_req){.method = "GET", .path = path}, on_context, t);
+    t->call = client_uv_start(t->http, &(struct client_req){.method = "GET", .path = path},
+                              on_context, t);
 }
 
 void task_begin(struct task *t)

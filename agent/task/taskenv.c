@@ -12,14 +12,35 @@
 
 extern char **environ;
 
-/* What a task may see of the agent's environment; a name that ends in '_' stands for all that begin so.
- * Everything else (tokens, proxies of the agent's owner) stays here. */
+/* What a task may see of the agent's environment; a name that ends in '_' stands for all that begin
+ * so. Everything else (tokens, proxies of the agent's owner) stays here. */
 static const char *const passed_on[] = {
-    "PATH",          "LANG",       "LC_",         "TZ",          "TMPDIR",       "LD_LIBRARY_PATH",
-    "PYTHONPATH",    "DET_CC",     "DET_CACHE_DIR", "DET_INCLUDE_DIR", "DET_BACKEND_DIR",
-    "DET_PYTHON_EXECUTABLE",       "DET_THREADS_PER_SLOT", "ASAN_OPTIONS", "UBSAN_OPTIONS",
-    "LSAN_OPTIONS",  "OMP_",       "MKL_",        "OPENBLAS_",   "DNNL_",        "ONEDNN_",
-    "NCCL_",         "GLOO_",      "CUDA_HOME",   "CUDA_PATH",   "XLA_",
+    "PATH",
+    "LANG",
+    "LC_",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "DET_CC",
+    "DET_CACHE_DIR",
+    "DET_INCLUDE_DIR",
+    "DET_BACKEND_DIR",
+    "DET_PYTHON_EXECUTABLE",
+    "DET_THREADS_PER_SLOT",
+    "ASAN_OPTIONS",
+    "UBSAN_OPTIONS",
+    "LSAN_OPTIONS",
+    "OMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "DNNL_",
+    "ONEDNN_",
+    "NCCL_",
+    "GLOO_",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "XLA_",
 };
 
 static bool is_passed_on(const char *name, size_t len)
@@ -38,7 +59,8 @@ static void set(json_t *env, const char *name, const char *value)
     json_set(env, name, json_string(value ? value : ""));
 }
 
-static void __attribute__((format(printf, 3, 4))) setf(json_t *env, const char *name, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 4)))
+setf(json_t *env, const char *name, const char *fmt, ...)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     va_list ap;
@@ -72,7 +94,8 @@ static void add_master(json_t *env, const struct taskspec *s)
     const char *url = s->master, *host = strstr(url, "://");
     host = host ? host + 3 : url;
     const char *colon = strrchr(host, ':');
-    det_cleanup(freep) char *name = det_strndup(host, colon ? (size_t)(colon - host) : strlen(host));
+    det_cleanup(freep) char *name =
+        det_strndup(host, colon ? (size_t)(colon - host) : strlen(host));
     bool tls = strncmp(url, "https", 5) == 0;
     set(env, "DET_MASTER", url);
     set(env, "DET_MASTER_ADDR", name);
@@ -124,8 +147,8 @@ static void add_host(json_t *env, const struct taskspec *s, const char *chief_ad
     set_missing(env, "OMP_NUM_THREADS", json_str(env, "DET_THREADS_PER_SLOT", threads));
 }
 
-/* The user's own list of devices, cgroup and the like must not undo what isolates tasks, so what the host
- * says comes last. */
+/* The user's own list of devices, cgroup and the like must not undo what isolates tasks, so what
+ * the host says comes last. */
 json_t *taskenv_common(const struct taskspec *s, const char *chief_addr)
 {
     json_t *env = json_object();
@@ -164,8 +187,8 @@ char **taskenv_vector(const json_t *env)
     const char *name;
     json_t *value;
     size_t n = 0;
-    json_object_foreach((json_t *)env, name, value)
-        v[n++] = det_asprintf("%s=%s", name, json_string_value(value) ? json_string_value(value) : "");
+    json_object_foreach((json_t *)env, name, value) v[n++] =
+        det_asprintf("%s=%s", name, json_string_value(value) ? json_string_value(value) : "");
     return v;
 }
 
@@ -269,7 +292,8 @@ int taskenv_write_info(const struct taskspec *s, const json_t *env, const struct
     int rc = taskspec_user_enter(s, err);
     if (rc < 0)
         return rc;
-    det_cleanup(det_closep) int fd = fsx_open_beneath(s->dirfd, "info", O_RDONLY | O_DIRECTORY, 0, err);
+    det_cleanup(det_closep) int fd =
+        fsx_open_beneath(s->dirfd, "info", O_RDONLY | O_DIRECTORY, 0, err);
     rc = fd < 0 ? fd : write_json(fd, "cluster.json", cluster_json(s, env), err);
     if (rc == 0 && strcmp(s->task.kind, "TRIAL") == 0)
         rc = write_json(fd, "trial.json", trial_json(env), err);

@@ -12,7 +12,8 @@ struct taskenv_nodes {
 };
 
 /* Everything but what differs between ranks: an object of strings. In order: what the agent's own
- * environment may pass on, the master's and the user's variables, what only this host knows. New reference. */
+ * environment may pass on, the master's and the user's variables, what only this host knows. New
+ * reference. */
 json_t *taskenv_common(const struct taskspec *s, const char *chief_addr);
 /* Adds the rank's own variables (RANK, ...; DET_PROGRESS_FILE, DET_REPORT_SPOOL). local: 0.. */
 void taskenv_add_rank(json_t *env, const struct taskspec *s, int local);
@@ -21,7 +22,8 @@ void taskenv_add_files(json_t *env, const struct taskspec *s, int local);
 char **taskenv_vector(const json_t *env);
 void taskenv_free(char **v);
 
-/* Writes cluster.json, trial.json, resources.json and rendezvous.json into DIR/info, as the task's user. */
+/* Writes cluster.json, trial.json, resources.json and rendezvous.json into DIR/info, as the task's
+ * user. */
 int taskenv_write_info(const struct taskspec *s, const json_t *env, const struct taskenv_nodes *n,
                        struct det_err *err);
 

@@ -35,7 +35,8 @@ static int read_spec(struct taskspec *s, struct det_err *err)
     s->threads_per_slot = (int)json_int(agent, "threads_per_slot", 1);
     s->slots = json_arr(agent, "slots");
     if (!link_id_is_valid(s->alloc) || !link_id_is_valid(s->container) || !s->master)
-        return det_fail(err, DET_ECORRUPT, "%s/spec.json: alloc, container or master is missing", s->dir);
+        return det_fail(err, DET_ECORRUPT, "%s/spec.json: alloc, container or master is missing",
+                        s->dir);
     return link_spec_decode(json_object_get(s->json, "task"), &s->task, err);
 }
 
@@ -57,7 +58,8 @@ static void set_home(struct taskspec *s, const struct passwd *pw)
     s->home = usable ? det_strdup(pw->pw_dir) : det_asprintf("%s/work", s->dir);
 }
 
-/* The submitting user's agent user, else the agent's task_user; never root by request of the master. */
+/* The submitting user's agent user, else the agent's task_user; never root by request of the
+ * master. */
 static int choose_user(struct taskspec *s, struct det_err *err)
 {
     const struct passwd *pw = NULL;
@@ -70,7 +72,8 @@ static int choose_user(struct taskspec *s, struct det_err *err)
         errno = 0;
         pw = getpwnam(s->task_user);
         if (!pw)
-            return det_fail(err, DET_ENOENT, "the agent's task user '%s' does not exist: make it with "
+            return det_fail(err, DET_ENOENT,
+                            "the agent's task user '%s' does not exist: make it with "
                             "useradd --system %s, or start the agent with another --task-user",
                             s->task_user, s->task_user);
         s->uid = pw->pw_uid;
@@ -149,7 +152,8 @@ int taskspec_user_enter(const struct taskspec *s, struct det_err *err)
 {
     if (!s->switch_user)
         return 0;
-    if (setgroups((size_t)s->groups_n, s->groups) < 0 || setegid(s->gid) < 0 || seteuid(s->uid) < 0) {
+    if (setgroups((size_t)s->groups_n, s->groups) < 0 || setegid(s->gid) < 0 ||
+        seteuid(s->uid) < 0) {
         int e = errno;
         taskspec_user_leave(s);
         return det_fail(err, DET_EPERM, "become user %s: %s", s->user_name, strerror(e));

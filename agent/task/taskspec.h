@@ -20,16 +20,16 @@ struct taskspec {
     json_t *json;
     struct link_spec task;
     const char *alloc, *container;
-    const char *agent_id, *addr;      /* of this host */
-    const char *master;               /* URL */
-    const char *ca_file, *cert_name;  /* NULL: none */
-    const char *task_user;            /* "": the agent's own */
+    const char *agent_id, *addr;     /* of this host */
+    const char *master;              /* URL */
+    const char *ca_file, *cert_name; /* NULL: none */
+    const char *task_user;           /* "": the agent's own */
     int threads_per_slot;
-    const json_t *slots;              /* all of the agent: [{id, type, brand, uuid}] */
-    char *dir;                        /* absolute */
+    const json_t *slots; /* all of the agent: [{id, type, brand, uuid}] */
+    char *dir;           /* absolute */
     int dirfd;
     /* whom the ranks run as */
-    bool switch_user;                 /* we are root and they are not */
+    bool switch_user; /* we are root and they are not */
     uid_t uid;
     gid_t gid;
     char *user_name, *home;
@@ -46,7 +46,8 @@ int taskspec_local_size(const struct taskspec *s); /* ranks of this node, at lea
 /* The agent's slot behind the i-th slot of the task; NULL if it is not known. */
 const json_t *taskspec_slot(const struct taskspec *s, size_t i);
 
-/* The effective user becomes the task's, for files that are made or opened on its behalf, and back. */
+/* The effective user becomes the task's, for files that are made or opened on its behalf, and back.
+ */
 int taskspec_user_enter(const struct taskspec *s, struct det_err *err);
 void taskspec_user_leave(const struct taskspec *s);
 

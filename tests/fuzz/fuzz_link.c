@@ -1,4 +1,5 @@
-/* Both directions of the agent link, from the same bytes; what decodes must encode and decode again. */
+/* Both directions of the agent link, from the same bytes; what decodes must encode and decode
+ * again. */
 #include "agentlink.h"
 
 #include <stdint.h>

@@ -30,8 +30,10 @@ static void order_start(struct host *h, const char *alloc, const char *slot_list
 {
     char text[512];
     snprintf(text, sizeof text,
-             "{\"seq\":1,\"order\":\"start\",\"alloc\":\"%s\",\"container\":\"c-%s\",\"task\":{\"task_id\":\"t\","
-             "\"kind\":\"TRIAL\",\"slots\":[%s],\"slot_counts\":[%d],\"entrypoint\":\"x\",\"env\":{},\"token\":\"t\"}}",
+             "{\"seq\":1,\"order\":\"start\",\"alloc\":\"%s\",\"container\":\"c-%s\",\"task\":{"
+             "\"task_id\":\"t\","
+             "\"kind\":\"TRIAL\",\"slots\":[%s],\"slot_counts\":[%d],\"entrypoint\":\"x\",\"env\":{"
+             "},\"token\":\"t\"}}",
              alloc, alloc, slot_list, n);
     order_text(h, text);
 }
@@ -39,7 +41,8 @@ static void order_start(struct host *h, const char *alloc, const char *slot_list
 static void order_kill(struct host *h, const char *alloc)
 {
     char text[256];
-    snprintf(text, sizeof text, "{\"seq\":2,\"order\":\"signal\",\"alloc\":\"%s\",\"signal\":\"KILL\"}", alloc);
+    snprintf(text, sizeof text,
+             "{\"seq\":2,\"order\":\"signal\",\"alloc\":\"%s\",\"signal\":\"KILL\"}", alloc);
     order_text(h, text);
 }
 
@@ -225,14 +228,30 @@ static void test_random(void **state)
             struct host_effect e;
             snprintf(alloc, sizeof alloc, "a.%d", rand_r(&r) % 6);
             switch (rand_r(&r) % 8) {
-            case 0: order_start(h, alloc, rand_r(&r) % 2 ? "0" : "1", 1); break;
-            case 1: order_kill(h, alloc); break;
-            case 2: host_on_running(h, alloc); break;
-            case 3: host_on_ended(h, alloc, &code3); break;
-            case 4: host_on_gone(h, alloc); break;
-            case 5: host_hello(h, rand_r(&r) % 4 ? NULL : "boot-x"); break;
-            case 6: host_on_ack(h, rand_r(&r) % 40); break;
-            default: free(host_batch(h)); break;
+            case 0:
+                order_start(h, alloc, rand_r(&r) % 2 ? "0" : "1", 1);
+                break;
+            case 1:
+                order_kill(h, alloc);
+                break;
+            case 2:
+                host_on_running(h, alloc);
+                break;
+            case 3:
+                host_on_ended(h, alloc, &code3);
+                break;
+            case 4:
+                host_on_gone(h, alloc);
+                break;
+            case 5:
+                host_hello(h, rand_r(&r) % 4 ? NULL : "boot-x");
+                break;
+            case 6:
+                host_on_ack(h, rand_r(&r) % 40);
+                break;
+            default:
+                free(host_batch(h));
+                break;
             }
             host_check(h);
             while (host_take(h, &e))

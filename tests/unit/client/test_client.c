@@ -1,4 +1,5 @@
-/* The blocking client against a server of this test: one thread, scripted answers, one a connection. */
+/* The blocking client against a server of this test: one thread, scripted answers, one a
+ * connection. */
 #include "client.h"
 
 #include "clk.h"
@@ -81,12 +82,13 @@ static struct client *client_of(const struct server *s, enum client_token kind, 
     struct client *c = NULL;
     struct det_err err = {0};
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", s->port);
-    struct client_options o = {.url = url, .token_kind = kind, .token = "secret", .retries = retries};
+    struct client_options o = {
+        .url = url, .token_kind = kind, .token = "secret", .retries = retries};
     assert_int_equal(client_create(&o, &c, &err), 0);
     return c;
 }
 
-#define CLOSE "Connection: close\r\n"
+#define CLOSE    "Connection: close\r\n"
 #define OK(body) "HTTP/1.1 200 OK\r\nX-Extra: 7\r\n" CLOSE "\r\n" body
 
 static void test_call(void **state)
@@ -107,7 +109,8 @@ static void test_call(void **state)
     assert_string_equal(buf_str(&h), "7");
     assert_false(client_resp_header(&r, "x-ext", &h));
     assert_non_null(strstr(buf_str(&s.seen), "POST /api/v1/x?a=b HTTP/1.1\r\n"));
-    assert_non_null(strstr(buf_str(&s.seen), "Grpc-Metadata-x-allocation-token: Bearer secret\r\n"));
+    assert_non_null(
+        strstr(buf_str(&s.seen), "Grpc-Metadata-x-allocation-token: Bearer secret\r\n"));
     assert_non_null(strstr(buf_str(&s.seen), "Det-Seq: 1.2\r\n"));
     assert_null(strstr(buf_str(&s.seen), "Expect"));
     buf_finish(&h);
@@ -143,7 +146,8 @@ static int take_line(void *arg, const char *line, size_t len, struct det_err *er
 
 static void test_stream_and_silence(void **state)
 {
-    static const char *const answers[] = {OK("{\"n\":1}\n\n{\"n\":2}\n{\"n\":"), OK("{\"n\":3}\n"), NULL};
+    static const char *const answers[] = {OK("{\"n\":1}\n\n{\"n\":2}\n{\"n\":"), OK("{\"n\":3}\n"),
+                                          NULL};
     struct server s = {.hold = true};
     server_start(&s, answers);
     struct client *c = client_of(&s, CLIENT_TOKEN_AGENT, 0);
@@ -184,10 +188,11 @@ static void test_cancel(void **state)
 
 static void test_urls(void **state)
 {
-    static const char *const good[][2] = {{"http://h:1", "http://h:1"}, {"h", "http://h:8080"},
-                                          {"https://h", "https://h:443"}, {"http://h/", "http://h:80"},
-                                          {"[::1]:7", "http://[::1]:7"}, {"h.x:9", "http://h.x:9"}};
-    static const char *const bad[] = {"", "http://", "h:0", "h:70000", "h:1/x", "ftp://h", "h h", "h:1x"};
+    static const char *const good[][2] = {
+        {"http://h:1", "http://h:1"}, {"h", "http://h:8080"},        {"https://h", "https://h:443"},
+        {"http://h/", "http://h:80"}, {"[::1]:7", "http://[::1]:7"}, {"h.x:9", "http://h.x:9"}};
+    static const char *const bad[] = {"",      "http://", "h:0", "h:70000",
+                                      "h:1/x", "ftp://h", "h h", "h:1x"};
     struct client *c;
     struct det_err err = {0};
     for (size_t i = 0; i < DET_ARRAY_LEN(good); i++) {
@@ -196,7 +201,8 @@ static void test_urls(void **state)
         client_destroy(c);
     }
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++)
-        assert_int_equal(client_create(&(struct client_options){.url = bad[i]}, &c, &err), DET_EINVAL);
+        assert_int_equal(client_create(&(struct client_options){.url = bad[i]}, &c, &err),
+                         DET_EINVAL);
 }
 
 static void test_status(void **state)
@@ -223,9 +229,12 @@ static void test_escape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_call),   cmocka_unit_test(test_retry_then_error),
-        cmocka_unit_test(test_stream_and_silence), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_urls),   cmocka_unit_test(test_status),
+        cmocka_unit_test(test_call),
+        cmocka_unit_test(test_retry_then_error),
+        cmocka_unit_test(test_stream_and_silence),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_status),
         cmocka_unit_test(test_escape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ static void test_hello(void **state)
     struct link_task tasks[] = {
         {"1.a.1", "c-1", LINK_RUNNING, {0}},
         {"1.b.2", "c-2", LINK_ENDED, {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3"}}};
-    struct link_event ev = {.seq = 1, .kind = LINK_EV_HELLO,
+    struct link_event ev = {.seq = 1,
+                            .kind = LINK_EV_HELLO,
                             .hello = {"0.27.0", "gpus", "10.0.0.2", slots, 2, tasks, 2}};
     struct link_events e;
     round_trip_event(&ev, &e);
@@ -51,7 +52,8 @@ static void test_hello(void **state)
 
 static void test_exit(void **state)
 {
-    struct link_event ev = {.seq = 9, .kind = LINK_EV_EXIT,
+    struct link_event ev = {.seq = 9,
+                            .kind = LINK_EV_EXIT,
                             .task = {"1.a.1", "c-1", LINK_ENDED, {LINK_STALLED, 0, 9, 0, NULL}}};
     struct link_events e;
     round_trip_event(&ev, &e);
@@ -79,17 +81,27 @@ static void test_bad_events(void **state)
         {EVENTS("3"), "events[0]", DET_EINVAL},
         {EVENTS("{\"seq\":0,\"type\":\"state\"}"), "seq", DET_EINVAL},
         {EVENTS("{\"seq\":1,\"type\":\"dance\"}"), "'dance'", DET_EINVAL},
-        {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a/b\",\"container\":\"c\"}"), "alloc", DET_EINVAL},
-        {EVENTS("{\"seq\":1,\"type\":\"exit\",\"alloc\":\"a\",\"container\":\"c\"}"), "exit", DET_EINVAL},
-        {EVENTS("{\"seq\":1,\"type\":\"exit\",\"alloc\":\"a\",\"container\":\"c\",\"exit\":{\"reason\":\"exited\","
-                "\"code\":256}}"), "code", DET_EINVAL},
-        {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\"},"
-                "{\"seq\":3,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\"}"),
+        {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a/b\",\"container\":\"c\"}"), "alloc",
+         DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"exit\",\"alloc\":\"a\",\"container\":\"c\"}"), "exit",
+         DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"exit\",\"alloc\":\"a\",\"container\":\"c\",\"exit\":{"
+                "\"reason\":\"exited\","
+                "\"code\":256}}"),
+         "code", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":"
+                "\"running\"},"
+                "{\"seq\":3,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":"
+                "\"running\"}"),
          "does not follow", DET_EINVAL},
-        {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],\"slots\":[{\"id\":0,"
-                "\"type\":\"cpu\"},{\"id\":0,\"type\":\"cpu\"}]}"), "twice", DET_EINVAL},
-        {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],\"slots\":[{\"id\":9999,"
-                "\"type\":\"cpu\"}]}"), "slots[0]: id", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"
+                "\"slots\":[{\"id\":0,"
+                "\"type\":\"cpu\"},{\"id\":0,\"type\":\"cpu\"}]}"),
+         "twice", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"
+                "\"slots\":[{\"id\":9999,"
+                "\"type\":\"cpu\"}]}"),
+         "slots[0]: id", DET_EINVAL},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
         struct link_events e;
@@ -101,14 +113,16 @@ static void test_bad_events(void **state)
 }
 
 #define TASK(more)                                                                                 \
-    "{\"seq\":1,\"order\":\"start\",\"alloc\":\"a\",\"container\":\"c\",\"task\":{\"task_id\":\"1.a\","        \
+    "{\"seq\":1,\"order\":\"start\",\"alloc\":\"a\",\"container\":\"c\",\"task\":{\"task_id\":"    \
+    "\"1.a\","                                                                                     \
     "\"kind\":\"TRIAL\",\"run_id\":2,\"token\":\"t\"" more "}}"
 #define GOOD ",\"entrypoint\":\"m:T\",\"env\":{\"A\":\"b\"}"
 
 static void test_start(void **state)
 {
-    const char *text = TASK(GOOD ",\"slots\":[1,0],\"node\":1,\"nodes\":2,\"slot_counts\":[4,2],"
-                                 "\"user\":{\"name\":\"u\",\"uid\":7,\"gid\":8},\"stall_timeout_ms\":5000");
+    const char *text =
+        TASK(GOOD ",\"slots\":[1,0],\"node\":1,\"nodes\":2,\"slot_counts\":[4,2],"
+                  "\"user\":{\"name\":\"u\",\"uid\":7,\"gid\":8},\"stall_timeout_ms\":5000");
     struct link_order o;
     struct link_spec s;
     struct det_err err = {0};
