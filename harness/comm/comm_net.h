@@ -12,7 +12,8 @@
 int comm_net_dial(const char *host, int port, int64_t deadline_ms, struct det_err *err);
 /* A listening, non-blocking socket on host (NULL: all addresses), or a negative code. */
 int comm_net_listen(const char *host, int port, struct det_err *err);
-/* All n bytes. DET_ETIMEOUT for a peer that takes none for COMM_NET_SEND_MS, DET_EPEER for one that left. */
+/* All n bytes. DET_ETIMEOUT for a peer that takes none for COMM_NET_SEND_MS, DET_EPEER for one that
+ * left. */
 #define COMM_NET_SEND_MS 5000
 int comm_net_send(int fd, const void *p, size_t n, struct det_err *err);
 /* Exactly n bytes. DET_EPEER when the peer closed, DET_ETIMEOUT past the deadline. */

@@ -224,8 +224,8 @@ struct det_loop_trial_type {
     /* Parameters and optimizer states of rank 0 to all; called when there are several ranks. */
     int (*broadcast)(void *self, struct comm *comm, struct det_err *err);
     /* ---- state ---- */
-    /* On every rank before rank 0's save(), to hand it what other ranks know; not before a checkpoint that
-     * rank 0 makes alone (invalid hyperparameters). May be NULL. */
+    /* On every rank before rank 0's save(), to hand it what other ranks know; not before a
+     * checkpoint that rank 0 makes alone (invalid hyperparameters). May be NULL. */
     int (*before_save)(void *self, struct comm *comm, struct det_err *err);
     /* Writes state_dict.pth (models, optimizers, LR schedulers, callbacks, random state, scaler)
      * into dir. Rank 0 only. Required. */

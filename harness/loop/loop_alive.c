@@ -70,7 +70,8 @@ static void *pulse(void *arg)
             pthread_cond_wait(&changed, &lock);
         clock_gettime(CLOCK_MONOTONIC, &t);
         t.tv_sec++;
-        if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &t) == ETIMEDOUT && waiting_now)
+        int rc = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &t);
+        if (rc == ETIMEDOUT && waiting_now)
             loop_alive_again();
     }
     return arg;

@@ -13,8 +13,8 @@
 void loop_alive(enum progress_phase phase, uint64_t batches);
 /* The same phase and batch as before: waiting for the master is not being stuck. */
 void loop_alive_again(void);
-/* True while this rank waits for rank 0: a thread shows once a second that it lives, for rank 0 may have
- * to wait for the master for hours. If rank 0 hangs, it is rank 0 that falls silent. */
+/* True while this rank waits for rank 0: a thread shows once a second that it lives, for rank 0 may
+ * have to wait for the master for hours. If rank 0 hangs, it is rank 0 that falls silent. */
 void loop_alive_wait(bool waiting);
 
 #endif

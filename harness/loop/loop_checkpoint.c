@@ -120,7 +120,8 @@ int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);
     int rc = !alone && l->t->before_save ? l->t->before_save(l->self, l->comm, err) : 0;
     if (rc < 0)
-        return det_wrap(err, rc, "checkpoint after %lld batches", (long long)l->state.batches_trained);
+        return det_wrap(err, rc, "checkpoint after %lld batches",
+                        (long long)l->state.batches_trained);
     if (l->chief) {
         struct det_err e = {0};
         uuid_random(a.uuid);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Hosts start at different times (start-up hooks, compilers); if one cannot, its agent ends us all. */
+/* Hosts start at different times (start-up hooks, compilers); if one cannot, its agent ends us
+ * all. */
 #define JOIN_MS (5 * 60 * 1000)
 
 /* ---- The experiment's configuration ---------------------------------------------------------- */

@@ -15,8 +15,8 @@ struct reporter;
 struct preempt;
 struct storage;
 
-/* A control-plane wait may last as long as one rank works alone, or as the master is away; a dead rank
- * breaks its connection, and a hung one is the watchdog's matter. */
+/* A control-plane wait may last as long as one rank works alone, or as the master is away; a dead
+ * rank breaks its connection, and a hung one is the watchdog's matter. */
 #define LOOP_PATIENCE_MS (24 * 60 * 60 * 1000)
 
 struct loop_rows { /* metrics of the batches of one workload, memory reused */

@@ -224,7 +224,7 @@ void reporter_close(struct reporter *r, int linger_ms)
     r->ending = true;
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
-    if (in_flight && r->http.cancel) /* a master that accepts and is silent would hold us for CALL_MS */
+    if (in_flight && r->http.cancel) /* a silent master would hold us for CALL_MS */
         r->http.cancel(r->http.self);
     pthread_join(r->thread, NULL);
     reporter_free(r);

@@ -20,8 +20,8 @@ struct reporter_options {
 
 struct reporter;
 int reporter_open(const struct reporter_options *o, struct reporter **ret, struct det_err *err);
-/* Gives the thread linger_ms to send what is left; then the calls in flight are ended (http.cancel: no
- * other call may follow) and the rest stays in the spool. NULL ok. */
+/* Gives the thread linger_ms to send what is left; then the calls in flight are ended (http.cancel:
+ * no other call may follow) and the rest stays in the spool. NULL ok. */
 void reporter_close(struct reporter *r, int linger_ms);
 
 /* A POST; `body` is taken. DET_EIO (full disk), DET_ETOOBIG; or why reporting has ended. */

@@ -8,10 +8,11 @@
  * (position i belongs to rank i % size, counted on across epochs), and of a rank's share the first
  * `skip` are left out. The k-th batch a rank trains is therefore position (skip + k) * size + rank.
  *
- * So batch k of a run on n ranks is, when each rank's loader has 1/n of the global batch size, the same
- * records as batch k of a run on one rank, shuffled or not, as long as n divides the loader's number of
- * batches (else the runs drift by the remainder each epoch, as PyTorch's do). Gradients then differ by
- * rounding alone, but for a last batch that is not full: its mean is a mean of unequal parts.
+ * So batch k of a run on n ranks is, when each rank's loader has 1/n of the global batch size, the
+ * same records as batch k of a run on one rank, shuffled or not, as long as n divides the loader's
+ * number of batches (else the runs drift by the remainder each epoch, as PyTorch's do). Gradients
+ * then differ by rounding alone, but for a last batch that is not full: its mean is a mean of
+ * unequal parts.
  *
  * Records of a shuffled loader: epoch e uses sampler_shuffle(seed, e, n), a permutation that
  * depends on nothing else. The generator is ReproducibleShuffleSampler's (NumPy's legacy MT19937

@@ -56,8 +56,8 @@ struct det_module *module_new(struct det_engine *e, const struct module_type *ty
 /* The tensor of m's own parameter or buffer; it must exist. */
 struct det_tensor *module_param(struct det_module *m, const char *name);
 struct det_tensor *module_buffer(struct det_module *m, const char *name);
-/* The gradients of the whole tree as bytes, appended to out; and back from *left bytes at *at, which move on.
- * DET_ECORRUPT: too few for this module. */
+/* The gradients of the whole tree as bytes, appended to out; and back from *left bytes at *at,
+ * which move on. DET_ECORRUPT: too few for this module. */
 struct buf;
 int module_grads_pack(struct det_module *m, struct buf *out, struct det_err *err);
 int module_grads_unpack(struct det_module *m, const char **at, size_t *left, struct det_err *err);

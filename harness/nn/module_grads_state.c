@@ -1,5 +1,6 @@
-/* Gradients that wait for the next update (aggregation_frequency above 1), as bytes of a checkpoint: for
- * each parameter one byte, whether it has a gradient; then the vector of det_module_grads(). */
+/* Gradients that wait for the next update (aggregation_frequency above 1), as bytes of a
+ * checkpoint: for each parameter one byte, whether it has a gradient; then the vector of
+ * det_module_grads(). */
 #include "buf.h"
 #include "module.h"
 
@@ -31,8 +32,9 @@ int module_grads_unpack(struct det_module *m, const char **at, size_t *left, str
         return det_engine_error(m->engine, err);
     size_t bytes = det_tensor_bytes(g);
     if (*left < n || *left - n < bytes)
-        return det_fail(err, DET_ECORRUPT, "accumulated gradients: %zu bytes where the model needs %zu",
-                        *left, n + bytes);
+        return det_fail(err, DET_ECORRUPT,
+                        "accumulated gradients: %zu bytes where the model needs %zu", *left,
+                        n + bytes);
     int rc = det_tensor_write(g, *at + n, bytes, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
         p[i].tensor->grad_set = (*at)[i] != 0;

@@ -61,7 +61,7 @@ struct det_trial_context {
     VEC(struct loop_reducer) loop_reducers;
     VEC(struct loop_callback) loop_callbacks;
     struct trial_loader train, valid;
-    struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes; else empty */
+    struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes */
     bool no_grad;       /* det_no_grad_begin() is in force */
     bool adding;        /* build_callbacks is running */
     char *hparams_text, *config_text, *data_text; /* JSON, made when asked for */
@@ -98,8 +98,9 @@ int trial_save_counters(const char *dir, const struct loop_state *s, struct det_
 int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);
 /* Rank 0's parameters, buffers and optimizer tensors to all ranks. */
 int trial_broadcast(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
-/* Only the buffers, before a validation: what ranks counted for themselves (running statistics) is not in
- * the checkpoint, and a validation must not depend on whether the trial was resumed since. */
+/* Only the buffers, before a validation: what ranks counted for themselves (running statistics) is
+ * not in the checkpoint, and a validation must not depend on whether the trial was resumed
+ * since. */
 int trial_broadcast_buffers(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
 
 #endif

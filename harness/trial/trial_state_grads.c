@@ -1,10 +1,11 @@
 /*
- * Gradients between two updates. With aggregation_frequency above 1 a checkpoint may fall between them, and
- * what was summed up so far, different on every rank, belongs to the state: else a resumed trial would
- * make its next update of fewer batches than one that was never stopped.
+ * Gradients between two updates. With aggregation_frequency above 1 a checkpoint may fall between
+ * them, and what was summed up so far, different on every rank, belongs to the state: else a
+ * resumed trial would make its next update of fewer batches than one that was never stopped.
  *
- * In state_dict.pth: "accumulated_gradients": {"trial_id": n, "ranks": [bytes of rank 0, ...]}; only
- * where there are some. Another trial's (a warm start), or another number of ranks', are left alone.
+ * In state_dict.pth: "accumulated_gradients": {"trial_id": n, "ranks": [bytes of rank 0, ...]};
+ * only where there are some. Another trial's (a warm start), or another number of ranks', are left
+ * alone.
  */
 #include "trial_context.h"
 #include "trial_state_impl.h"
@@ -50,7 +51,8 @@ void state_put_grads(struct det_trial_context *ctx, struct pth_doc *doc, struct 
     pth_put(doc, root, KEY, dict);
 }
 
-static int restore(struct det_trial_context *ctx, const struct pth_value *bytes, struct det_err *err)
+static int restore(struct det_trial_context *ctx, const struct pth_value *bytes,
+                   struct det_err *err)
 {
     struct det_tensor *t = state_tensor(bytes, DET_U8, err);
     if (!t)
@@ -71,8 +73,8 @@ int state_take_grads(struct det_trial_context *ctx, const struct pth_value *root
     if (!dict || pth_as_int(pth_get(dict, "trial_id"), -1) != ctx->config->trial_id)
         return 0;
     if (pth_len(ranks) != (size_t)ctx->config->ranks.size) {
-        log_warning("the checkpoint has gradients of %zu ranks, this run has %d: the first update is "
-                    "of fewer batches", pth_len(ranks), ctx->config->ranks.size);
+        log_warning("the checkpoint has gradients of %zu ranks, this run has %d: the first update "
+                    "is of fewer batches", pth_len(ranks), ctx->config->ranks.size);
         return 0;
     }
     int rc = restore(ctx, pth_at(ranks, (size_t)ctx->config->ranks.rank), err);

@@ -200,7 +200,8 @@ static void crash_reports_what_was_done(void **state)
     assert_null(strstr(buf_str(&d->m.calls), "checkpoint"));
 }
 
-/* A master that takes calls and is silent keeps no crashed rank: what is left is det-task's to send. */
+/* A master that takes calls and is silent keeps no crashed rank: what is left is det-task's to
+ * send. */
 static void crash_before_a_silent_master(void **state)
 {
     struct dir *d = *state;
