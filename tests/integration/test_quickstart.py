@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""deploy/quickstart: up after being killed halfway, status, a second up, down leaves nothing."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import TOP, wait_until  # noqa: E402
+
+if os.environ.get("DET_SANITIZED"):
+    print("quickstart builds by itself: once is enough; skipped")
+    sys.exit(77)
+
+state = os.path.join(tempfile.mkdtemp(prefix="det-qs-"), "state")
+os.chmod(os.path.dirname(state), 0o755)
+
+
+def quickstart(command, code=0):
+    r = subprocess.run([os.path.join(TOP, "deploy/quickstart"), command, "--state", state], text=True, capture_output=True, cwd="/", timeout=900)
+    assert r.returncode == code, (command, r.returncode, r.stdout, r.stderr)
+    return r.stdout + r.stderr
+
+
+def left():
+    """Processes that mention the state directory."""
+    found = []
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if state in open(f"/proc/{p}/cmdline").read() and int(p) != os.getpid():
+                found.append(p)
+        except OSError:
+            pass
+    return found
+
+
+try:
+    assert "not running" in quickstart("status")
+    assert "nothing is there" in quickstart("down")
+    assert "is not known" in quickstart("upp", 2)
+    first = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: os.path.exists(state + "/pg-data") or first.poll() is not None, 600, "PostgreSQL's directory")
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    out = quickstart("up")
+    best = max(float(x) for x in re.findall(r"COMPLETED.* (0\.\d+) +\d+ +[\d.]+ s", out))
+    assert best >= 0.97, out
+    assert re.search(r"%s/checkpoints/[0-9a-f-]{36}" % re.escape(state), out), out
+    assert "master: running" in quickstart("status")
+    assert "Created experiment" not in quickstart("up")
+    assert os.stat(state + "/admin.password").st_mode & 0o777 == 0o600
+    assert "all ended" in quickstart("down")
+    assert not os.path.exists(state)
+    wait_until(lambda: not left(), 10, "all processes to be gone")
+finally:
+    if os.path.exists(state):
+        subprocess.run([os.path.join(TOP, "deploy/quickstart"), "down", "--state", state], capture_output=True)
+    shutil.rmtree(os.path.dirname(state), ignore_errors=True)
