@@ -3,6 +3,7 @@
 #include "host_impl.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ static void task_free(struct host_task *t)
     free(t->container);
     free((char *)t->exit.text);
     free(t->slots);
+    json_decref(t->held);
     free(t);
 }
 
@@ -105,16 +107,6 @@ static void drop(struct host *h, struct host_task *t)
     task_free(t);
 }
 
-static void end(struct host *h, struct host_task *t, const struct link_exit *e)
-{
-    char *text = det_strdup(e->text ? e->text : "");
-    free((char *)t->exit.text);
-    t->exit = *e;
-    t->exit.text = text;
-    t->state = LINK_ENDED;
-    t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
-}
-
 /* ---- orders ---- */
 
 static const struct link_slot *slot_of(const struct host *h, int id)
@@ -125,26 +117,27 @@ static const struct link_slot *slot_of(const struct host *h, int id)
     return NULL;
 }
 
+static bool holds(const struct host_task *t, int id)
+{
+    for (size_t i = 0; t->state != LINK_ENDED && !t->held && i < t->slots_n; i++)
+        if (t->slots[i] == id)
+            return true;
+    return false;
+}
+
 static const struct host_task *holder_of(const struct host *h, int id)
 {
     for (size_t i = 0; i < h->tasks.n; i++)
-        for (size_t j = 0; h->tasks.v[i]->state != LINK_ENDED && j < h->tasks.v[i]->slots_n; j++)
-            if (h->tasks.v[i]->slots[j] == id)
-                return h->tasks.v[i];
+        if (holds(h->tasks.v[i], id))
+            return h->tasks.v[i];
     return NULL;
 }
 
-/* Why the slots cannot be given, or 0. */
 static int check_slots(const struct host *h, const int *slots, size_t n, struct det_err *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct host_task *t = holder_of(h, slots[i]);
+    for (size_t i = 0; i < n; i++)
         if (!slot_of(h, slots[i]))
             return det_fail(err, DET_ENOENT, "this agent has no slot %d", slots[i]);
-        if (t)
-            return det_fail(err, DET_ESTATE, "slot %d is held by allocation %s", slots[i],
-                            t->alloc);
-    }
     return 0;
 }
 
@@ -152,6 +145,39 @@ static void take_slots(struct host_task *t, const int *slots, size_t n)
 {
     t->slots = n ? det_memdup(slots, n * sizeof *slots) : NULL;
     t->slots_n = n;
+}
+
+static bool slots_are_free(const struct host *h, const struct host_task *t)
+{
+    for (size_t i = 0; i < t->slots_n; i++)
+        if (holder_of(h, t->slots[i]))
+            return false;
+    return true;
+}
+
+/* Starts, oldest first, what waited for slots that are free now. */
+static void start_held(struct host *h)
+{
+    for (size_t i = 0; i < h->tasks.n; i++) {
+        struct host_task *t = h->tasks.v[i];
+        if (!t->held || !slots_are_free(h, t))
+            continue;
+        effect(h, HOST_START, t)->task = t->held;
+        t->held = NULL;
+    }
+}
+
+static void end(struct host *h, struct host_task *t, const struct link_exit *e)
+{
+    char *text = det_strdup(e->text ? e->text : "");
+    free((char *)t->exit.text);
+    t->exit = *e;
+    t->exit.text = text;
+    t->state = LINK_ENDED;
+    json_decref(t->held);
+    t->held = NULL;
+    t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
+    start_held(h);
 }
 
 static void on_start(struct host *h, const struct link_order *o)
@@ -174,7 +200,8 @@ static void on_start(struct host *h, const struct link_order *o)
     take_slots(t, spec.slots, spec.slots_n);
     link_spec_finish(&spec);
     host_tell(h, LINK_EV_STATE, t);
-    effect(h, HOST_START, t)->task = json_incref(o->task);
+    t->held = json_incref(o->task);
+    start_held(h);
 }
 
 /* A task that is not here has left nothing that could be signalled: the master learns that it is
@@ -188,11 +215,22 @@ static void answer_lost(struct host *h, const struct link_order *o)
     host_tell(h, LINK_EV_EXIT, &t);
 }
 
+/* There is no process yet: only a kill means something. */
+static void signal_held(struct host *h, struct host_task *t, int signal)
+{
+    if (signal != SIGKILL)
+        return;
+    t->is_gone = true;
+    end(h, t, &(struct link_exit){LINK_KILLED, 0, 0, -1, "killed before it could start"});
+}
+
 static void on_signal(struct host *h, const struct link_order *o)
 {
     struct host_task *t = find(h, o->alloc);
     if (!t) {
         answer_lost(h, o);
+    } else if (t->held) {
+        signal_held(h, t, o->signal);
     } else if (t->state != LINK_ENDED) {
         effect(h, HOST_SIGNAL, t)->signal = o->signal;
     } else if (t->is_acked) {
@@ -232,7 +270,7 @@ void host_adopt(struct host *h, const char *alloc, const char *container, const 
 void host_on_running(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
-    if (!t || t->state != LINK_STARTING)
+    if (!t || t->held || t->state != LINK_STARTING)
         return;
     t->state = LINK_RUNNING;
     host_tell(h, LINK_EV_STATE, t);
@@ -248,7 +286,7 @@ void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)
 void host_on_gone(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
-    if (!t)
+    if (!t || t->held)
         return;
     if (t->state != LINK_ENDED && t->recoveries++ < RECOVERIES_MAX) {
         effect(h, HOST_RECOVER, t);
@@ -293,8 +331,9 @@ struct host_counts host_count(const struct host *h)
 void host_check(const struct host *h)
 {
     for (size_t i = 0; i < h->tasks.n; i++)
-        for (size_t j = 0; h->tasks.v[i]->state != LINK_ENDED && j < h->tasks.v[i]->slots_n; j++)
-            assert(holder_of(h, h->tasks.v[i]->slots[j]) == h->tasks.v[i]);
+        for (size_t j = 0; j < h->tasks.v[i]->slots_n; j++)
+            assert(!holds(h->tasks.v[i], h->tasks.v[i]->slots[j]) ||
+                   holder_of(h, h->tasks.v[i]->slots[j]) == h->tasks.v[i]);
     for (size_t i = 0; i < h->outbox.n; i++)
         assert(h->outbox.v[i].seq == h->next_seq - (int64_t)(h->outbox.n - i));
     for (size_t i = 0; i < h->tasks.n; i++)

@@ -6,12 +6,16 @@
  *     order start --> STARTING --running--> RUNNING --ended--> ENDED --acknowledged--> (forgotten)
  *                        |  det-task gone without an exit: HOST_RECOVER, twice; then ENDED as lost
  *
+ * A start whose slots are still held by a task that is dying waits, as STARTING, for their end: the
+ * master may have given them away while the agent was out of reach. A kill ends a waiting start.
+ *
  * Events go out numbered from 1 within a boot and stay in the outbox until acknowledged. A hello
  * says everything, so it takes the place of whatever was not sent yet; ended tasks are told once
  * more after it.
  *
- * Invariants: a slot is held by at most one task that has not ended; sequence numbers in the outbox
- * rise by one; a task's record lives until its exit was acknowledged and its det-task is gone.
+ * Invariants: a slot is held by at most one task that was started and has not ended; sequence
+ * numbers in the outbox rise by one; a task's record lives until its exit was acknowledged and its
+ * det-task is gone.
  */
 #ifndef HOST_H
 #define HOST_H

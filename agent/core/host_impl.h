@@ -14,6 +14,7 @@ struct host_task {
     int recoveries;
     int64_t exit_seq; /* of the event that tells the exit; 0: none is in the outbox */
     bool is_acked, is_gone;
+    json_t *held; /* what to start once its slots are free; NULL: it was started */
 };
 struct host_mail {
     int64_t seq;

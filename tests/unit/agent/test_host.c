@@ -128,17 +128,46 @@ static void test_slots_are_kept(void **state)
     struct host *h = connected();
     order_start(h, "a.1", "0", 1);
     expect(h, HOST_START, "a.1");
-    order_start(h, "b.1", "0", 1);
     order_start(h, "c.1", "7", 1);
     expect_nothing(h);
     struct link_events e = batch(h);
-    assert_int_equal(e.n, 3);
+    assert_int_equal(e.n, 2);
     assert_int_equal(e.v[1].task.exit.reason, LINK_START_FAILED);
-    assert_non_null(strstr(e.v[1].task.exit.text, "a.1"));
-    assert_non_null(strstr(e.v[2].task.exit.text, "no slot 7"));
-    host_on_ack(h, e.v[2].seq);
-    expect(h, HOST_FORGET, "b.1");
+    assert_non_null(strstr(e.v[1].task.exit.text, "no slot 7"));
+    host_on_ack(h, e.v[1].seq);
     expect(h, HOST_FORGET, "c.1");
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
+/* The master gave slots away while the agent was out of reach: the old task still dies on them. */
+static void test_start_waits_for_slots(void **state)
+{
+    struct host *h = connected();
+    const int both[] = {0, 1};
+    host_adopt(h, "a.1", "c-1", both, 2);
+    order_kill(h, "a.1");
+    expect(h, HOST_SIGNAL, "a.1");
+    order_start(h, "b.2", "0", 1);
+    order_start(h, "c.1", "1", 1);
+    order_start(h, "d.1", "0", 1);
+    expect_nothing(h);
+    host_on_gone(h, "a.1"); /* its det-task was killed: what it left still holds the slots */
+    expect(h, HOST_RECOVER, "a.1");
+    expect_nothing(h);
+    order_kill(h, "c.1");
+    host_on_ended(h, "a.1", &code3);
+    expect(h, HOST_START, "b.2");
+    expect_nothing(h);
+    assert_int_equal(host_count(h).slots_used, 1);
+    host_on_ended(h, "b.2", &code3);
+    expect(h, HOST_START, "d.1");
+    struct link_events e = batch(h);
+    assert_int_equal(e.n, 6); /* three starting, c.1 killed, a.1 and b.2 ended */
+    assert_int_equal(e.v[3].task.exit.reason, LINK_KILLED);
+    host_on_ack(h, e.v[3].seq);
+    expect(h, HOST_FORGET, "c.1");
+    expect_nothing(h);
     link_events_finish(&e);
     host_destroy(h);
 }
@@ -267,7 +296,7 @@ int main(void)
         cmocka_unit_test(test_life),      cmocka_unit_test(test_slots_are_kept),
         cmocka_unit_test(test_recovery),  cmocka_unit_test(test_unknown_signal_is_answered),
         cmocka_unit_test(test_reconnect), cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_random),    cmocka_unit_test(test_start_waits_for_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
