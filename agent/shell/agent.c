@@ -238,6 +238,7 @@ static json_t *describe(const struct agentopts *o, const struct slots *s)
         json_set(j, "cert_name", json_string(o->cert_name));
     json_set(j, "task_user", json_string(o->task_user));
     json_set(j, "threads_per_slot", json_integer(threads > 0 ? threads : 1));
+    json_set(j, "log_mib", json_integer(o->log_mib));
     json_set(j, "slots", slots);
     return j;
 }

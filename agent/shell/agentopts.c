@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #define DEFAULT_WORK_DIR "/var/lib/det/agent"
-#define TABLE_MAX        16
+#define DEFAULT_LOG_MIB  "64"
+#define TABLE_MAX        20
 
 static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
 {
@@ -35,6 +36,8 @@ static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
          "the master's certificate (DET_MASTER_CERT_FILE)"},
         {"cert-name", 0, OPT_STR, &o->cert_name, "NAME",
          "name in that certificate (DET_MASTER_CERT_NAME)"},
+        {"log-mib", 0, OPT_INT, &o->log_mib, "N",
+         "keep so much of a task's output, MiB; 0: all (DET_AGENT_LOG_MIB); 64"},
         {"log-level", 0, OPT_STR, &o->log_level, "LEVEL", "debug, info, warning or error; info"},
         {"end-tasks", 0, OPT_FLAG, &o->end_tasks, NULL,
          "end every task below --work-dir, and exit"},
@@ -52,6 +55,14 @@ static const char *env_or(const char *name, const char *fallback)
     return s && *s ? s : fallback;
 }
 
+/* -1: none, for check() to name. */
+static int64_t number(const char *text)
+{
+    char *end;
+    long long n = strtoll(text, &end, 10);
+    return *end ? -1 : n;
+}
+
 static void set_defaults(struct agentopts *o)
 {
     if (gethostname(o->host_name, sizeof o->host_name - 1) < 0 || !link_id_is_valid(o->host_name))
@@ -67,6 +78,7 @@ static void set_defaults(struct agentopts *o)
     o->task_user = user ? user : "det";
     o->ca_file = env_or("DET_MASTER_CERT_FILE", NULL);
     o->cert_name = env_or("DET_MASTER_CERT_NAME", NULL);
+    o->log_mib = number(env_or("DET_AGENT_LOG_MIB", DEFAULT_LOG_MIB));
     o->log_level = "info";
 }
 
@@ -115,6 +127,11 @@ static int check(struct agentopts *o, struct det_err *err)
     if (!link_id_is_valid(o->id) || strlen(o->id) > 64)
         return det_fail(err, DET_EINVAL, "--id %s: letters, digits, '.', '_' and '-', at most 64",
                         o->id);
+    if (o->log_mib < 0 || o->log_mib > 1 << 20)
+        return det_fail(
+            err, DET_EINVAL,
+            "--log-mib (DET_AGENT_LOG_MIB): a number of MiB, at most 1048576; "
+                        "0: no limit");
     if (!o->addr)
         find_addr(o);
     return 0;

@@ -4,6 +4,7 @@
 
 #include "det/err.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 struct agentopts {
     const char *master; /* URL */
@@ -16,6 +17,7 @@ struct agentopts {
     const char *task_user; /* of a root agent: whom tasks run as; "": the agent's own user */
     const char *ca_file, *cert_name;
     const char *log_level;
+    int64_t log_mib; /* how much of a task's output is kept on each host, MiB; 0: all */
     bool end_tasks, help, version;
     char host_name[256], own_addr[64];
 };

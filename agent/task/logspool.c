@@ -2,6 +2,7 @@
 
 #include "clk.h"
 #include "fsx.h"
+#include "logtail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +18,15 @@
 
 struct logspool {
     int fd;
-    json_t *origin;     /* the members that every line has */
-    int64_t next;       /* number of the next line */
-    uint64_t sent, end; /* offsets in the file */
-    uint64_t hole;      /* up to here the file's blocks were given back */
-    uint64_t lost;      /* lines that could not be written */
-    bool is_torn;       /* half a line lies behind the end */
+    json_t *origin;       /* the members that every line has */
+    int64_t next;         /* number of the next line */
+    uint64_t sent, end;   /* offsets in the file */
+    uint64_t hole;        /* up to here the file's blocks were given back */
+    uint64_t lost;        /* lines that could not be written */
+    uint64_t limit, kept; /* bytes of the ranks' lines; 0: no limit */
+    bool is_cut;          /* the limit was reached */
+    struct logtail tail;  /* of what is left out */
+    bool is_torn;         /* half a line lies behind the end */
 };
 
 int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, int64_t first,
@@ -51,6 +55,7 @@ void logspool_close(struct logspool *s)
         return;
     det_closep(&s->fd);
     json_decref(s->origin);
+    logtail_finish(&s->tail);
     free(s);
 }
 
@@ -91,15 +96,58 @@ static bool append(struct logspool *s, const struct buf *b)
     return true;
 }
 
-void logspool_add(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
+static void put(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     JSON_OWN j = line_json(s, stdtype, l->rank >= 0 ? l->rank : rank, l);
     json_write(&b, j);
     buf_add_ch(&b, '\n');
     s->next++;
+    if (stdtype)
+        s->kept += b.len;
     if (!append(s, &b))
         s->lost++;
+}
+
+static bool is_over_limit(struct logspool *s)
+{
+    if (s->limit == 0 || s->kept < s->limit)
+        return false;
+    if (!s->is_cut)
+        logspool_say(s, LOGLINE_WARNING,
+                     "log truncated: this task's output has reached %llu MiB on this host; what "
+                     "follows is left out, but its end (det-agent --log-mib sets the limit)",
+                     (unsigned long long)(s->limit >> 20));
+    s->is_cut = true;
+    return true;
+}
+
+void logspool_add(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
+{
+    if (stdtype && is_over_limit(s))
+        logtail_add(&s->tail, stdtype, rank, l);
+    else
+        put(s, stdtype, rank, l);
+}
+
+void logspool_limit(struct logspool *s, uint64_t bytes)
+{
+    s->limit = bytes;
+}
+
+void logspool_end(struct logspool *s)
+{
+    size_t n = logtail_count(&s->tail);
+    if (n == 0)
+        return;
+    logspool_say(s, LOGLINE_WARNING, "%llu lines (%llu bytes) were left out; the last %zu of them:",
+                 (unsigned long long)s->tail.lines, (unsigned long long)s->tail.bytes, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct logtail_line *k = logtail_at(&s->tail, i);
+        struct logline l = {k->text.p, k->text.len, -1, k->level};
+        put(s, k->stdtype, k->rank, &l);
+    }
+    logtail_finish(&s->tail);
 }
 
 void logspool_say(struct logspool *s, enum logline_level level, const char *fmt, ...)

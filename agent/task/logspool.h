@@ -5,6 +5,10 @@
  * LOGSPOOL_BYTES_MAX of unsent lines logspool_is_full() asks the reader of the pipes to wait, which
  * stops the writer in the end.
  *
+ * A limit bounds how much of the ranks' output is kept in all: a trial that prints without end must
+ * fill neither this host's disk nor the master's database. Where it is reached one line says so,
+ * what follows is dropped, and logspool_end() says how much that was and gives its last lines.
+ *
  * Whoever opens an old spool sends all that is in it again.
  */
 #ifndef LOGSPOOL_H
@@ -31,6 +35,11 @@ void logspool_close(struct logspool *s); /* NULL ok; the file stays */
 void logspool_add(struct logspool *s, const char *stdtype, int rank, const struct logline *l);
 void logspool_say(struct logspool *s, enum logline_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The ranks' lines may take bytes in all, as they are sent; 0: no limit. Set before the first line.
+ */
+void logspool_limit(struct logspool *s, uint64_t bytes);
+/* The output has ended: tells what the limit left out, and its end. */
+void logspool_end(struct logspool *s);
 bool logspool_is_full(const struct logspool *s);
 uint64_t logspool_unsent(const struct logspool *s); /* bytes */
 

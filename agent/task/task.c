@@ -100,6 +100,8 @@ static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
     int rc = logspool_open(t->spec.dirfd, "log.spool", &origin,
                            mode == TASK_RUN ? 0 : RECOVERED_LINES, &t->spool, err);
     if (rc == 0)
+        logspool_limit(t->spool, t->spec.log_bytes_max);
+    if (rc == 0)
         rc = ctl_create(t->loop, TASKSPEC_SOCKET_FD, &h, &t->ctl, err);
     return rc;
 }

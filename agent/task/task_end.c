@@ -257,6 +257,7 @@ static void pipes_done(struct task *t)
 {
     bool killed = t->exit.reason == LINK_KILLED;
     uv_timer_stop(&t->timer);
+    logspool_end(t->spool);
     task_connect(t);
     reports_start(t->loop, t->http, &t->spec,
                   t->in_hurry ? 0

@@ -33,6 +33,8 @@ static int read_spec(struct taskspec *s, struct det_err *err)
     s->cert_name = json_str(agent, "cert_name", NULL);
     s->task_user = json_str(agent, "task_user", "");
     s->threads_per_slot = (int)json_int(agent, "threads_per_slot", 1);
+    int64_t log_mib = json_int(agent, "log_mib", 0);
+    s->log_bytes_max = log_mib > 0 ? (uint64_t)log_mib << 20 : 0;
     s->slots = json_arr(agent, "slots");
     if (!link_id_is_valid(s->alloc) || !link_id_is_valid(s->container) || !s->master)
         return det_fail(err, DET_ECORRUPT, "%s/spec.json: alloc, container or master is missing",

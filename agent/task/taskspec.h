@@ -25,6 +25,7 @@ struct taskspec {
     const char *ca_file, *cert_name; /* NULL: none */
     const char *task_user;           /* "": the agent's own */
     int threads_per_slot;
+    uint64_t log_bytes_max; /* of the ranks' output; 0: no limit */
     const json_t *slots; /* all of the agent: [{id, type, brand, uuid}] */
     char *dir;           /* absolute */
     int dirfd;

@@ -107,25 +107,45 @@ def test_trials():
         assert "optimizer.lr" in log, log
 
 
+def resident(pid):
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) // 1024
+    except (OSError, StopIteration):
+        return 0  # it has just ended
+
+
 def test_gigabyte():
-    """A trial that prints 1 GB neither fills memory nor stops the master."""
+    """A trial that prints 1 GB fills neither memory nor the database; the begin and the end of its log are kept."""
     with Cluster(agents=1, slots=1) as c:
-        code = 'if (batch_idx == 1) { static char line[8000]; memset(line, 120, sizeof line - 2); line[7998] = 10; for (int i = 0; i < 131072; i++) fputs(line, stdout); }'
+        code = """if (batch_idx == 1) { static char line[8000]; memset(line, 120, sizeof line - 2); line[7998] = 10;
+                  for (int i = 0; i < 131072; i++) fputs(line, stdout); fputs("the end of the gigabyte\\n", stdout); fflush(stdout); }"""
         with tempfile.TemporaryDirectory() as d:
             write_trial(d, train=code)
             exp = c.create(json.dumps(CONFIG), d)
             wait_until(lambda: c.trials(exp) and c.trials(exp)[0]["state"] == "STATE_RUNNING", 60, "running")
-            most = [0]
+            most = {}
 
             def done():
-                for name in ("master", "agent-0"):
-                    with open(f"/proc/{c.pid(name)}/status") as f:
-                        rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) // 1024
-                    most[0] = max(most[0], rss)
+                tasks = [int(p) for p in os.listdir("/proc") if p.isdigit() and is_task_of(c, p)]
+                for name, pid in [("master", c.pid("master")), ("agent", c.pid("agent-0"))] + [("det-task", p) for p in tasks]:
+                    most[name] = max(most.get(name, 0), resident(pid))
                 return c.experiment(exp)["state"] in ("STATE_COMPLETED", "STATE_ERROR")
-            wait_until(done, 300, "the end of a chatty trial")
+            wait_until(done, 60, "the end of a chatty trial")
             assert c.experiment(exp)["state"] == "STATE_COMPLETED"
-            assert most[0] < (300 if not os.environ.get("DET_SANITIZED") else 2000), f"{most[0]} MB resident"
+            limit = 300 if not os.environ.get("DET_SANITIZED") else 2000
+            assert "det-task" in most and max(most.values()) < limit, f"MB resident: {most}"
+            wait_until(lambda: "the end of the gigabyte" in c.sql("SELECT log FROM task_logs ORDER BY id DESC LIMIT 40"), 60, "the end of the log")
+            assert c.sql("SELECT count(*) FROM task_logs WHERE log LIKE 'log truncated:%64 MiB%'") == "1"
+            assert int(c.sql("SELECT sum(length(log)) FROM task_logs")) < 80 << 20
+
+
+def is_task_of(c, pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read().startswith(b"det-task\0" + c.path("agent-0").encode())
+    except OSError:
+        return False
 
 
 def test_disk():
