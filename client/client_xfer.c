@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/socket.h>
 
 const char *client_req_method(const struct client_req *req)
 {
@@ -156,6 +157,12 @@ static void set_callbacks(struct client_xfer *x)
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, x->curl_text);
 }
 
+/* Not to be inherited: a child would keep the connection open after its owner's death. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
 void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_conf *conf,
                        const struct client_req *req, struct client_resp *resp)
 {
@@ -165,6 +172,7 @@ void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_co
     buf_clear(&resp->headers);
     curl_easy_reset(easy); /* keeps the connections */
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_USERAGENT, conf->o.user_agent);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)conf->o.connect_timeout_ms);

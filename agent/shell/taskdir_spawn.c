@@ -48,6 +48,8 @@ static void set_actions(posix_spawn_file_actions_t *fa, int socket, const char *
     posix_spawn_file_actions_addopen(fa, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(fa, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     posix_spawn_file_actions_adddup2(fa, socket, SOCKET_FD);
+    /* Not all descriptors of libraries have CLOEXEC; the link to the master must die with us. */
+    posix_spawn_file_actions_addclosefrom_np(fa, SOCKET_FD + 1);
 }
 
 static void set_attributes(posix_spawnattr_t *at)

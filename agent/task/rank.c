@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,16 @@ static void child_reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Libraries open descriptors without CLOEXEC: a connection to the master, inherited by the user's
+ * processes, could be read by them and would seem alive after its owner's death. */
+static void child_close_others(int first)
+{
+    if (close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+    for (int fd = first; fd < 4096; fd++) /* kernels before 5.11 */
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 static void __attribute__((noreturn)) child_run(const struct child *c)
 {
     child_reset_signals();
@@ -82,6 +93,7 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
         child_fail(c);
     if (c->o->pass_fd >= 0 && dup2(c->o->pass_fd, 3) < 0)
         child_fail(c);
+    child_close_others(c->o->pass_fd >= 0 ? 4 : 3);
     execve(c->o->file, c->o->argv, c->o->env);
     child_fail(c);
 }
