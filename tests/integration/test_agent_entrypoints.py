@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Commands as entrypoints, zero slots, startup-hook.sh, variables, another user. usage: test_agent_entrypoints.py [NAME ...]"""
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import TOP, Cluster, wait_until  # noqa: E402
+
+USER = "det-test-user"
+
+
+def run(c, entrypoint, files=None, state="STATE_COMPLETED", **over):
+    config = {"name": "command", "entrypoint": entrypoint, "max_restarts": 0, "resources": {"slots_per_trial": 0},
+              "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}}, **over}
+    with tempfile.TemporaryDirectory() as d:
+        for name, text in (files or {}).items():
+            with open(os.path.join(d, name), "w") as f:
+                f.write(text)
+        exp = c.create(json.dumps(config), d)
+    c.wait(exp, state, 60)
+    trial = c.trials(exp)[0]
+    wait_until(c.slots_free, 10, "free slots")
+    return trial, c.logs(trial["id"])
+
+
+def test_commands(c):
+    for entrypoint in ("sh -c 'echo one; echo \"two  words\"'", ["sh", "-c", 'echo one; echo "two  words"']):
+        for slots in (0, 1):
+            _, log = run(c, entrypoint, resources={"slots_per_trial": slots})
+            assert "one" in log and "two  words" in log, log
+    _, log = run(c, ["./no-such-program"], state="STATE_ERROR")
+    assert "no-such-program" in log, log
+
+
+def test_restarts(c):
+    for slots in (0, 1):
+        trial, log = run(c, "echo try; exit 3", state="STATE_ERROR", max_restarts=2, resources={"slots_per_trial": slots})
+        assert trial["restarts"] == 2 and log.count("|| try") == 3 and log.count("|| ERROR: the command exited with code 3") == 3, (trial, log)
+
+
+def test_hook(c):
+    hook = "echo from the hook\nexport LEFT_BY_HOOK='a b'\ntouch made-by-hook\n"
+    _, log = run(c, "ls; echo \"hook: $LEFT_BY_HOOK\"", {"startup-hook.sh": hook})
+    assert "from the hook" in log and "hook: a b" in log and "made-by-hook" in log, log
+    for bad in ("false\n", "exit 4\n", "no-such-command\n"):
+        _, log = run(c, "echo began", {"startup-hook.sh": bad}, state="STATE_ERROR")
+        assert "startup-hook.sh" in log and "began" not in log.splitlines(), log
+
+
+def test_variables(c):
+    env = {"environment_variables": ["PLAIN=one", "WITH=a=b c", "EMPTY=", "DET_CONTAINER_ID=other", "CUDA_VISIBLE_DEVICES=0"]}
+    _, log = run(c, "echo \"<$PLAIN> <$WITH> <$EMPTY> <$CUDA_VISIBLE_DEVICES> $DET_CONTAINER_ID\"", environment=env)
+    assert "<one> <a=b c> <> <>" in log, log
+    assert "<> other" not in log, log  # by it the processes of a task are found
+
+
+def test_user(c):
+    """Ranks of a root agent run as the task user, can write checkpoints and cannot read what is the agent's."""
+    look = ("id -un; for f in ../spec.json ../sock ../state.json " + c.path("agent.token") + " " + c.path("admin.password")
+            + "; do cat $f >/dev/null 2>&1 && echo CAN READ $f; done; ls .. 2>&1; touch ../x 2>/dev/null && echo CAN WRITE; "
+            "touch x && echo can work; kill -0 $PPID 2>/dev/null && echo CAN SIGNAL; true")
+    _, log = run(c, look)
+    assert USER in log and "can work" in log and "CAN" not in log and "spec.json" not in log, log
+    digits = {"name": "user", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0,
+              "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
+              "searcher": {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 50}}}
+    exp = c.create(json.dumps(digits), "examples/digits")
+    c.wait(exp, seconds=60)
+    cps = [p for p in c.api("GET", f"/trials/{c.trials(exp)[0]['id']}/checkpoints")["checkpoints"] if p["state"] == "STATE_COMPLETED"]
+    assert cps, "no checkpoint"
+    assert os.stat(c.path("checkpoints", cps[0]["uuid"])).st_uid == pwd.getpwnam(USER).pw_uid
+    c.api("DELETE", f"/experiments/{exp}")
+    wait_until(lambda: not os.path.exists(c.path("checkpoints", cps[0]["uuid"])), 30, "the checkpoint to be deleted")
+
+
+def with_user(name):
+    if os.getuid() != 0 or not shutil.which("useradd"):
+        print(f"skip {name}: it takes root and useradd")
+        return
+    subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", USER], check=True)
+    try:
+        with Cluster(agents=1, slots=1, agent_args=["--task-user", USER]) as c:
+            test_user(c)
+            print("ok   user", flush=True)
+    finally:
+        subprocess.run(["userdel", USER], check=True)
+
+
+def main():
+    names = sys.argv[1:] or [n[5:] for n in globals() if n.startswith("test_")]
+    plain = [n for n in names if n != "user"]
+    if plain:
+        with Cluster(agents=1, slots=1) as c:
+            for name in plain:
+                globals()["test_" + name](c)
+                print(f"ok   {name}", flush=True)
+    if "user" in names:
+        with_user("user")
+
+
+if __name__ == "__main__":
+    main()
