@@ -227,6 +227,34 @@ def test_bad_starts(m, a):
     assert m.wait_exit("1.never.1")["reason"] == "lost"
 
 
+def test_refused_rendezvous(m, a):
+    """An allocation that the master knows no more (404), or whose run is over (409), ends at once."""
+    for i, status in enumerate((404, 409)):
+        m.rendezvous = status
+        alloc = f"1.over{i}.1"
+        c = m.start(alloc, ["sh", "-c", "trap '' TERM; setsid sleep 1000 & sleep 1000"])
+        e = m.wait_exit(alloc, 5)
+        assert e["reason"] == "start_failed" and "rendezvous" in e["text"] and "is over" in e["text"], e
+        gone(c)
+        dropped(a, alloc)
+
+
+def test_start_waits_for_the_old_task(m, a):
+    """Slots that were given away while the agent was out of reach: the new task starts when the old one is gone."""
+    stubborn = "trap '' TERM; echo on; while :; do sleep 0.05; done"
+    old = m.start("1.old.1", ["sh", "-c", stubborn], slots=(0, 1))
+    m.wait_log("on")
+    os.kill(task_pid("1.old.1"), signal.SIGSTOP)  # it takes its time to die
+    m.kill("1.old.1")
+    m.start("1.new.1", ["sh", "-c", "echo new began"], slots=(1,))
+    m.wait(lambda: m.event("state", "1.new.1", "starting"), "the new start to be taken")
+    assert not m.event("exit", "1.new.1") and not os.path.exists(a.path("work", "tasks", "1.new.1"))
+    os.kill(task_pid("1.old.1"), signal.SIGCONT)
+    assert m.wait_exit("1.old.1")["reason"] == "killed" and m.wait_exit("1.new.1")["code"] == 0
+    assert m.times[("exit", "1.old.1", None)] <= m.times[("state", "1.new.1", "running")]
+    gone(old)
+
+
 def test_reports_left(m, a):
     code = ("import os, struct\np = b''.join(x.encode() + b'\\0' for x in ('1.1', 'POST', '/api/v1/trials/1/progress', '{\"x\":1}'))\n"
             "T = [0]*256\nfor i in range(256):\n c = i\n for _ in range(8): c = (c >> 1) ^ (0x82F63B78 if c & 1 else 0)\n T[i] = c\n"

@@ -37,6 +37,7 @@ class FakeMaster:
         self.events, self.orders, self.logs, self.requests = [], [], [], []
         self.boot, self.seen, self.stream_id, self.seq = None, 0, 0, 0
         self.contexts, self.refuse = {}, False
+        self.rendezvous = 0  # a status to refuse it with
         self.times = {}
         self.serve(0)
 
@@ -97,6 +98,8 @@ class FakeMaster:
         if path.endswith("/context_directory"):
             return self.answer(h, {"b64Tgz": self.contexts[path.split("/")[4]]})
         if path.endswith("/rendezvous"):
+            if self.rendezvous:
+                return self.answer(h, {"error": {"code": 5, "reason": "Refused", "error": "the allocation is over"}}, self.rendezvous)
             return self.answer(h, {"rendezvousInfo": {"addresses": ["127.0.0.1"], "rank": 0, "slots": [1]}})
         return self.answer(h, {})
 
