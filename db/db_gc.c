@@ -29,3 +29,14 @@ void db_gc_unwanted(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
 {
     db_query(db, unwanted, db_i64_arg(DB_ARGS, exp_id), cb, arg);
 }
+
+void db_gc_candidates(struct db *db, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT e.id FROM experiments e WHERE e.state IN ('COMPLETED', 'CANCELED', 'ERROR') "
+             "AND EXISTS (SELECT 1 FROM checkpoints k WHERE k.experiment_id = e.id "
+             " AND k.state = 'COMPLETED') "
+             "AND NOT EXISTS (SELECT 1 FROM allocations a WHERE a.experiment_id = e.id "
+             " AND a.state <> 'TERMINATED') ORDER BY e.id",
+             NULL, cb, arg);
+}

@@ -10,4 +10,8 @@ enum db_gc_col { GC_OWNER, GC_JOB, GC_CONFIG, GC_UUIDS };
  * the experiment's best, and any that another experiment's trial starts from. */
 void db_gc_unwanted(struct db *db, int64_t exp_id, db_cb *cb, void *arg);
 
+/* Ids of the finished experiments that still have COMPLETED checkpoints and no collection under way:
+ * the caller's, to ask db_gc_unwanted about each. */
+void db_gc_candidates(struct db *db, db_cb *cb, void *arg);
+
 #endif

@@ -5,6 +5,7 @@
 #include "db.h"
 #include "db_cluster.h"
 #include "driver.h"
+#include "gc.h"
 #include "hub.h"
 #include "http.h"
 #include "log.h"
@@ -150,6 +151,7 @@ static int run(struct master *m, struct det_err *err)
         return rc; /* the process ends: the system takes back what was made */
     signals(m);
     driver_start(m->sh.driver, &owed);
+    gc_rescan(&m->sh);
     rc = startup_announce(&m->sh, err);
     if (rc < 0)
         return rc;

@@ -7,5 +7,8 @@
 
 struct shell;
 void gc_wanted(struct shell *sh, int64_t exp_id);
+/* At start: a master that died between an experiment's end and its collection left that undone.
+ * Looks at the finished experiments one after the other. */
+void gc_rescan(struct shell *sh);
 
 #endif
