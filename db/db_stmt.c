@@ -110,11 +110,11 @@ int db_code_of(const char *sqlstate)
         const char *prefix;
         int code;
     } codes[] = {
-        {"DE001", DET_EPERM},    {"DE002", DET_ESTALE}, {"DE003", DET_ENOENT},
-        {"DE004", DET_ESTATE},   {"23505", DET_EEXIST}, {"23503", DET_ENOENT},
-        {"23", DET_EINVAL},      {"22", DET_EINVAL},    {"40", DET_EUNAVAIL},
-        {"53", DET_EUNAVAIL},    {"57", DET_EUNAVAIL},  {"08", DET_EUNAVAIL},
-        {"55P03", DET_EUNAVAIL},
+        {"DE001", DET_EPERM},  {"DE002", DET_ESTALE},   {"DE003", DET_ENOENT},
+        {"DE004", DET_ESTATE}, {"23505", DET_EEXIST},   {"23503", DET_ENOENT},
+        {"23", DET_EINVAL},    {"54", DET_EINVAL},      {"22", DET_EINVAL},
+        {"40", DET_EUNAVAIL},  {"53", DET_EUNAVAIL},    {"57", DET_EUNAVAIL},
+        {"08", DET_EUNAVAIL},  {"55P03", DET_EUNAVAIL},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(codes); i++)
         if (!strncmp(sqlstate, codes[i].prefix, strlen(codes[i].prefix)))

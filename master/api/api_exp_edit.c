@@ -25,12 +25,12 @@ static const struct wire_field patch_fields[] = {
 };
 struct resources_body {
     int64_t max_slots, priority;
-    double weight;
+    json_t *weight;
 };
 static const struct wire_field resources_fields[] = {
     {"maxSlots", WIRE_I32, offsetof(struct resources_body, max_slots), 0, NULL},
     {"priority", WIRE_I32, offsetof(struct resources_body, priority), 0, NULL},
-    {"weight", WIRE_F64, offsetof(struct resources_body, weight), 0, NULL},
+    {"weight", WIRE_ANY, offsetof(struct resources_body, weight), 0, NULL},
 };
 struct storage_body {
     int64_t experiment_best, trial_best, trial_latest;
@@ -106,26 +106,29 @@ static char *keep_json(struct http_req *req, json_t *j)
 
 static int patch_resources(struct patch *p, const json_t *j, struct det_err *err)
 {
-    struct resources_body b = {INT64_MIN, INT64_MIN, NAN};
+    struct resources_body b = {INT64_MIN, INT64_MIN, NULL};
+    double weight = 1;
     int rc =
         wire_decode(j, "resources", resources_fields, DET_ARRAY_LEN(resources_fields), &b, err);
+    if (rc == 0 && b.weight)
+        rc = wire_f64(b.weight, "resources.weight", &weight, err);
     if (rc < 0)
         return rc;
     JSON_OWN config = json_object();
     p->core = (struct core_patch){.has_priority = b.priority != INT64_MIN,
-                                  .has_weight = !isnan(b.weight),
+                                  .has_weight = b.weight != NULL,
                                   .has_max_slots = b.max_slots != INT64_MIN,
-                                  .weight = b.weight,
+                                  .weight = weight,
                                   .max_slots = b.max_slots};
     if (p->core.has_priority && (b.priority < 1 || b.priority > 99))
         return det_fail(err, DET_EINVAL, "resources.priority: 1 to 99");
-    if (p->core.has_weight && !(b.weight > 0))
-        return det_fail(err, DET_EINVAL, "resources.weight: above 0");
+    if (p->core.has_weight && (!isfinite(weight) || weight <= 0))
+        return det_fail(err, DET_EINVAL, "resources.weight: a number above 0");
     p->core.priority = p->core.has_priority ? (int)b.priority : 0;
     if (p->core.has_priority)
         json_set(config, "priority", json_integer(b.priority));
     if (p->core.has_weight)
-        json_set(config, "weight", json_double(b.weight));
+        json_set(config, "weight", json_double(weight));
     if (p->core.has_max_slots)
         json_set(config, "max_slots", b.max_slots < 0 ? json_null() : json_integer(b.max_slots));
     p->has_core = json_object_size(config) > 0;

@@ -1,6 +1,7 @@
 /* Profiler measurements: accepted and given back. */
 #include "api_handlers.h"
 #include "api_util.h"
+#include "clk.h"
 #include "db_reports.h"
 #include "db_trial_read.h"
 #include "shell.h"
@@ -52,6 +53,28 @@ static void on_batch(void *arg, int rc, const struct det_err *err)
     api_reply_done(c->req, c->first.code, &c->first);
 }
 
+/* What is kept is given back as it is, so it must be what readers expect. */
+static int batch_values(const json_t *j, size_t i, struct det_err *err)
+{
+    char where[64];
+    double number;
+    int64_t us;
+    const json_t *v;
+    size_t k;
+    int rc = 0;
+    snprintf(where, sizeof where, "batches[%zu].values", i);
+    json_array_foreach(wire_get(j, "values"), k, v) rc =
+        rc == 0 ? wire_f64(v, where, &number, err) : rc;
+    snprintf(where, sizeof where, "batches[%zu].batches", i);
+    json_array_foreach(wire_get(j, "batches"), k, v) rc =
+        rc == 0 ? wire_i64(v, where, &us, err) : rc;
+    json_array_foreach(
+        wire_get(j, "timestamps"), k,
+        v) if (rc == 0 && (!json_is_string(v) || clk_parse(json_string_value(v), &us, NULL) < 0))
+        rc = det_fail(err, DET_EINVAL, "batches[%zu].timestamps: expected times", i);
+    return rc;
+}
+
 static int batch_labels(struct http_req *req, const json_t *j, size_t i, struct labels_body *ret,
                         struct det_err *err)
 {
@@ -63,7 +86,7 @@ static int batch_labels(struct http_req *req, const json_t *j, size_t i, struct 
     if (rc == 0 && req->who.kind == WHO_ALLOC && ret->trial_id != req->who.trial_id)
         return det_fail(err, DET_EPERM, "%s: this task's token may not act for another trial",
                         where);
-    return rc;
+    return rc == 0 ? batch_values(j, i, err) : rc;
 }
 
 static void batch_post(struct shell *sh, struct profile_call *c, const json_t *j,
