@@ -285,7 +285,7 @@ static void step(struct driver *d, struct driver_event *e)
     }
     if (e->ev.kind == CORE_EV_EXP_CREATE && e->ev.create.payload)
         payload_keep(d, e->ev.create.payload);
-    if (core_step(d->core, &e->ev, &d->effects) < 0)
+    if (core_step(d->core, &e->ev, &d->effects) < 0 && !e->cb) /* else the caller is told */
         log_warning("the core dropped a malformed event of kind %d", (int)e->ev.kind);
 }
 
