@@ -1,0 +1,97 @@
+"""What a hostile or broken client may send: refused with a reason, and nobody else's work is held up or lost."""
+import os
+import sys
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import Cluster, wait_until  # noqa: E402
+from fake_agent import FakeAgent  # noqa: E402
+from openapi import Api  # noqa: E402
+
+CONFIG = """
+name: hostile
+entrypoint: model_def:T
+hyperparameters: {lr: 0.25}
+searcher: {name: single, metric: loss, max_length: {batches: 200}}
+resources: {slots_per_trial: 1}
+"""
+
+
+class Run:
+    """An experiment whose one trial runs on the stand-in agent."""
+    def __init__(self, c, user, agent):
+        self.exp = user.call("create_experiment", {"config": CONFIG, "activate": True, "modelDefinition": []})["experiment"]["id"]
+        self.order = agent.next("start")
+        agent.run(self.order)
+        self.alloc, self.task = self.order["alloc"], self.order["task"]["task_id"]
+        self.trial = int(self.order["task"]["env"]["DET_TRIAL_ID"])
+        self.api = Api(c.port, alloc=self.order["task"]["token"])
+
+    def checkpoint(self, steps):
+        key = str(uuid.uuid4())
+        self.api.call("post_checkpoint", {"uuid": key, "taskId": self.task, "allocationId": self.alloc, "resources": {"a": "1"},
+                                          "metadata": {"steps_completed": steps}})
+        return key
+
+
+def foreign(one, other):
+    """The token of one task writes nothing of another's."""
+    key = other.checkpoint(1)
+    metrics = {"metrics": {"trialId": other.trial, "trialRunId": 1, "stepsCompleted": 1, "metrics": {"avgMetrics": {"loss": 1}}}, "group": "training"}
+    one.api.refused(403, "", "post_metrics", metrics, trialId=other.trial)
+    one.api.refused(400, "trialId", "post_metrics", metrics, trialId=one.trial)
+    one.api.refused(403, "", "get_checkpoint", checkpointUuid=key)
+    one.api.refused(404, "", "patch_checkpoints", {"checkpoints": [{"uuid": key, "resources": {"resources": {}}}]})
+    one.api.refused(409, "", "post_checkpoint", {"uuid": key, "resources": {}, "metadata": {"steps_completed": 1}})
+    one.api.refused(403, "", "post_task_logs", {"logs": [{"task_id": one.task, "allocation_id": other.alloc, "log": "x"}]})
+    forged = one.order["task"]["token"].replace(f":{one.trial}:", f":{other.trial}:")
+    Api(one.api.port, alloc=forged).refused(401, "", "get_me")
+
+
+def values(user, run):
+    """Values no row or reader can hold."""
+    for weight in ("NaN", "Infinity", "-Infinity", -1, 0):
+        user.refused(400, "resources.weight", "patch_experiment", {"resources": {"weight": weight}}, experiment__id=run.exp)
+    user.call("patch_experiment", {"resources": {"weight": 2.5}}, experiment__id=run.exp)
+    long = "".join(chr(0x4E00 + i * 7919 % 20000) for i in range(9000))  # no compression makes it short
+    run.api.refused(400, "", "post_task_logs", {"logs": [{"task_id": run.task, "stdtype": long, "offset": "1", "log": "x"}]})
+    run.api.refused(400, "", "post_accelerators", {"acceleratorData": {"containerId": long}}, allocationId=run.alloc)
+    labels = {"trialId": run.trial, "name": "cpu"}
+    for bad in ({"values": [{"x": 1}]}, {"values": ["high"]}, {"batches": ["z"]}, {"timestamps": [5]}, {"timestamps": ["late"]}):
+        run.api.refused(400, "batches[0]." + list(bad)[0], "post_profiler_metrics", {"batches": [{**bad, "labels": labels}]})
+    run.api.call("post_profiler_metrics", {"batches": [{"values": ["NaN", 1], "batches": [1, 2], "timestamps": ["2024-01-01T00:00:00Z"], "labels": labels}]})
+
+
+def collect_after_crash(c, user, run, agent):
+    """The master died after an experiment's end and before its collection: the next start makes up for it."""
+    old, last = run.checkpoint(10), run.checkpoint(20)
+    user.call("kill_experiment", id=run.exp)
+    agent.exit(run.order, reason="killed")
+    wait_until(lambda: user.call("get_experiment", experimentId=run.exp)["experiment"]["state"] == "STATE_CANCELED", 20, "the end")
+    agent.close()
+    c.stop("master")
+    c.sql(f"DELETE FROM allocations WHERE kind = 'CHECKPOINT_GC' AND experiment_id = {run.exp}")  # as if never asked for
+    c.start_master()
+    agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip(), "agent-y")
+    order = agent.orders.get(timeout=20)
+    while order["order"] != "start" or order["task"].get("gc") is None:
+        order = agent.orders.get(timeout=20)
+    assert order["task"]["gc"]["uuids"] == [old], (order["task"]["gc"], old, last)
+    agent.close()
+
+
+def main():
+    with Cluster(agents=0) as c:
+        c.login()
+        user = Api(c.port, c.token)
+        agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
+        one, other = Run(c, user, agent), Run(c, user, agent)
+        foreign(one, other)
+        values(user, one)
+        one.api.refused(400, "length", "post_completed_operation", {"op": {"length": 7}, "searcherMetric": 1}, trialId=one.trial)
+        assert "malformed" not in open(c.path("master.log")).read()
+        collect_after_crash(c, user, one, agent)
+    print("test_api_hostile: passed")
+
+
+main()
