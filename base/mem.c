@@ -79,4 +79,5 @@ void det_closep(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
+    *fd = -1; /* a second close would hit whoever got the number meanwhile */
 }

@@ -37,7 +37,7 @@ static inline void freep(void *p)
 {
     free(*(void **)p);
 }
-void det_closep(int *fd); /* closes *fd if >= 0 */
+void det_closep(int *fd); /* closes *fd if >= 0; *fd is -1 then */
 
 #define DET_ARRAY_LEN(a)              (sizeof(a) / sizeof((a)[0]))
 #define container_of(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))

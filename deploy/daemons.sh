@@ -21,12 +21,17 @@ daemon_record() { # daemon_record STATE NAME PID
     echo "$3 $(proc_start "$3")" >"$1/$2.pid"
 }
 
+# The daemon records itself before it becomes the program, so it is known even when the caller is killed
+# right after the fork.
 daemon_start() { # daemon_start STATE NAME PROGRAM ARG...: in a session of its own, output to STATE/NAME.log
     local state=$1 name=$2
     shift 2
-    setsid "$@" >>"$state/$name.log" 2>&1 </dev/null 9>&- &
-    daemon_record "$state" "$name" $!
+    setsid bash -c '. "$1"; daemon_record "$2" "$3" $$; shift 3; exec "$@"' bash \
+        "${BASH_SOURCE[0]}" "$state" "$name" "$@" >>"$state/$name.log" 2>&1 </dev/null 9>&- &
+    wait_for 10 - daemon_recorded "$state" "$name" $!
 }
+
+daemon_recorded() { [ "$(daemon_pid "$1" "$2")" = "$3" ] || ! proc_start "$3" >/dev/null; }
 
 wait_for() { # wait_for SECONDS LOG CONDITION...: polls a condition; 1 when the time is over
     local until=$((SECONDS + $1))
