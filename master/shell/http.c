@@ -18,6 +18,7 @@ enum {
     IDLE_TIMEOUT_S = 120,
     CONNECTIONS_MAX = 20000,
     CLOSE_GRACE_MS = 3000,
+    CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000
 };
 
@@ -414,8 +415,10 @@ static void finish_close(struct http *h)
         return;
     bool late = uv_now(h->loop) >= h->close_deadline_ms;
     if ((h->pending || h->streams) && !late) {
-        if (!uv_is_active((uv_handle_t *)&h->timer))
-            uv_timer_start(&h->timer, on_timer, 20, 0);
+        /* libmicrohttpd's own next timeout may be minutes away. */
+        if (!uv_is_active((uv_handle_t *)&h->timer) ||
+            uv_timer_get_due_in(&h->timer) > CLOSE_LOOK_MS)
+            uv_timer_start(&h->timer, on_timer, CLOSE_LOOK_MS, 0);
         return;
     }
     force_answers(h);

@@ -1,10 +1,12 @@
 """What a hostile or broken client may send: refused with a reason, and nobody else's work is held up or lost."""
 import os
+import socket
 import sys
+import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
 
@@ -62,6 +64,30 @@ def values(user, run):
     run.api.call("post_profiler_metrics", {"batches": [{"values": ["NaN", 1], "batches": [1, 2], "timestamps": ["2024-01-01T00:00:00Z"], "labels": labels}]})
 
 
+def unsent(port, seen):
+    """True once the bytes that wait to be sent to this local port stay the same for 20 looks."""
+    with open("/proc/net/tcp") as f:
+        rows = [line.split() for line in f if line.split()[2].endswith(f":{port:04X}")]
+    seen.append(int(rows[0][4].split(":")[0], 16) if rows else 0)
+    return seen[-1] > 0 and len(seen) >= 20 and len(set(seen[-20:])) == 1
+
+
+def stop_with_stuck_reader(c, run):
+    """A follower that reads nothing delays the master's end by the grace of 3 s at most."""
+    with socket.create_connection(("127.0.0.1", c.port)) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        for _ in range(20):
+            run.api.call("post_task_logs", {"logs": [{"task_id": run.task, "log": "y" * 400000}]})
+        s.sendall(f"GET /api/v1/trials/{run.trial}/logs?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {c.token}\r\n\r\n".encode())
+        assert s.recv(16).startswith(b"HTTP/1.1 200")
+        seen = []
+        wait_until(lambda: unsent(s.getsockname()[1], seen), 20, "a full socket")
+        began = time.monotonic()
+        master = c.procs["master"]
+        c.stop("master")
+        assert master.returncode == 0 and time.monotonic() - began < 6 * SLOWER, (master.returncode, time.monotonic() - began)
+
+
 def collect_after_crash(c, user, run, agent):
     """The master died after an experiment's end and before its collection: the next start makes up for it."""
     old, last = run.checkpoint(10), run.checkpoint(20)
@@ -69,7 +95,7 @@ def collect_after_crash(c, user, run, agent):
     agent.exit(run.order, reason="killed")
     wait_until(lambda: user.call("get_experiment", experimentId=run.exp)["experiment"]["state"] == "STATE_CANCELED", 20, "the end")
     agent.close()
-    c.stop("master")
+    stop_with_stuck_reader(c, run)
     c.sql(f"DELETE FROM allocations WHERE kind = 'CHECKPOINT_GC' AND experiment_id = {run.exp}")  # as if never asked for
     c.start_master()
     agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip(), "agent-y")
