@@ -128,9 +128,8 @@ static int check(struct agentopts *o, struct det_err *err)
         return det_fail(err, DET_EINVAL, "--id %s: letters, digits, '.', '_' and '-', at most 64",
                         o->id);
     if (o->log_mib < 0 || o->log_mib > 1 << 20)
-        return det_fail(
-            err, DET_EINVAL,
-            "--log-mib (DET_AGENT_LOG_MIB): a number of MiB, at most 1048576; "
+        return det_fail(err, DET_EINVAL,
+                        "--log-mib (DET_AGENT_LOG_MIB): a number of MiB, at most 1048576; "
                         "0: no limit");
     if (!o->addr)
         find_addr(o);
