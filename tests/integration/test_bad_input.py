@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import ApiError, Cluster, processes_with, wait_until  # noqa: E402
+from cluster import ApiError, Cluster, wait_until  # noqa: E402
 
 CONFIG = {"name": "bad", "entrypoint": "model_def:Bad", "max_restarts": 0, "hyperparameters": {"global_batch_size": 4},
           "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 20}}}
@@ -35,12 +35,12 @@ def entry(path, content=b"x", kind=48):
     return {"path": path, "type": kind, "content": base64.b64encode(content).decode(), "mtime": "0", "mode": 0o100644, "uid": 0, "gid": 0}
 
 
-def raw(c, data):
-    with socket.create_connection(("127.0.0.1", c.port), 20) as s:
+def raw(c, data, answer=True):
+    """What the master answers to these bytes; with answer=False the client goes away at once."""
+    with socket.create_connection(("127.0.0.1", c.port), 60) as s:
         s.sendall(data)
-        s.shutdown(socket.SHUT_WR)
         got = b""
-        while chunk := s.recv(65536):
+        while answer and (chunk := s.recv(65536)):
             got += chunk
         return got.decode(errors="replace")
 
@@ -66,8 +66,8 @@ def test_api():
         assert refused(c, lambda: c.request("GET", "/experiments")).status == 401
         c.token = token
         whole = json.dumps({"config": json.dumps(CONFIG), "modelDefinition": []})
-        head = f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(whole)}\r\n\r\n"
-        raw(c, (head + whole[: len(whole) // 2]).encode())
+        head = f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(whole)}\r\n\r\n"
+        raw(c, (head + whole[: len(whole) // 2]).encode(), answer=False)
         answer = raw(c, (head.replace(str(len(whole)), "7") + "{nope: ").encode())
         assert " 400 " in answer.splitlines()[0] and "line" in answer, answer
         assert c.sql("SELECT count(*) FROM experiments") == before
@@ -87,7 +87,7 @@ def run_trial(c, state="STATE_ERROR", config=None, **code):
         exp = c.create(json.dumps({**CONFIG, **(config or {})}), d)
         c.wait(exp, state, 120)
         trial = c.trials(exp)[0]
-        wait_until(lambda: not processes_with(f"DET_EXPERIMENT_ID={exp}") and c.slots_free(), 15, "the end of the task")
+        wait_until(lambda: not c.processes(exp) and c.slots_free(), 15, "the end of the task")
         return trial, c.logs(trial["id"])
 
 

@@ -54,17 +54,18 @@ def alive(pid):
         return False
 
 
-def processes_with(needle):
-    """Ids of live processes whose environment holds needle (what setsid'd and double-forked keeps)."""
+def processes_with(*needles):
+    """Ids of live processes whose environment holds all needles (what setsid'd and double-forked keeps)."""
     found = []
     for p in os.listdir("/proc"):
         if p.isdigit() and int(p) != os.getpid():
             try:
                 with open(f"/proc/{p}/environ", "rb") as f:
-                    if needle.encode() in f.read() and alive(int(p)):
-                        found.append(int(p))
+                    env = f.read()
             except OSError:
-                pass
+                continue
+            if all(n.encode() in env for n in needles) and alive(int(p)):
+                found.append(int(p))
     return found
 
 
@@ -140,6 +141,10 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()
+
+    def processes(self, exp):
+        """Ids of the processes of an experiment of this cluster."""
+        return processes_with(f"DET_EXPERIMENT_ID={exp}\0", f"DET_MASTER=http://127.0.0.1:{self.port}\0")
 
     # -- PostgreSQL --------------------------------------------------------------------------------
     def start_pg(self):
