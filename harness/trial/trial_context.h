@@ -62,6 +62,8 @@ struct det_trial_context {
     VEC(struct loop_callback) loop_callbacks;
     struct trial_loader train, valid;
     struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes */
+    struct comm_device *device_comm; /* NULL: not opened, or no_device_comm */
+    bool no_device_comm;
     bool no_grad;       /* det_no_grad_begin() is in force */
     bool adding;        /* build_callbacks is running */
     char *hparams_text, *config_text, *data_text; /* JSON, made when asked for */

@@ -3,6 +3,7 @@
 #include "fsx.h"
 #include "trial_context.h"
 #include "trial_crash.h"
+#include "trial_device.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -98,6 +99,7 @@ static int on_create(void *self, struct loop *loop, struct det_err *err)
 
 static void destroy_wrapped(struct det_trial_context *ctx)
 {
+    trial_device_finish(ctx); /* before the engine's stream goes */
     for (size_t i = 0; i < ctx->lrs.n; i++)
         det_lr_destroy(ctx->lrs.v[i].lr);
     for (size_t i = 0; i < ctx->optims.n; i++)

@@ -1,6 +1,7 @@
 /* Models, optimizers and schedulers of the trial; backward and step. */
 #include "optim_impl.h"
 #include "trial_context.h"
+#include "trial_device.h"
 
 struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model)
 {
@@ -99,7 +100,14 @@ static int scale_by(void *arg, float *v, size_t n, struct det_err *err)
 
 static int on_reduce(void *self, struct comm *comm, struct det_err *err)
 {
-    return on_flat(self, mean_of, comm, err);
+    struct step *s = self;
+    struct det_tensor *g = det_module_grads(s->optim->module);
+    if (g && !det_tensor_is_host(g)) {
+        int rc = trial_device_mean(s->ctx, comm, g, err);
+        if (rc != DET_EUNAVAIL)
+            return rc;
+    }
+    return on_flat(s, mean_of, comm, err);
 }
 
 static int on_scale(void *self, double factor, struct det_err *err)

@@ -202,9 +202,9 @@ static void test_newer(void **state)
 /* Last: another master raised the epoch. */
 static void test_deposed(void **state)
 {
-    struct got g = {0};
-    db_query(db, "UPDATE cluster SET epoch = epoch + 1", NULL, NULL, NULL);
-    assert_int_equal(count("SELECT 1"), 1);
+    struct got g = {0}, raised = {0};
+    db_query(db, "UPDATE cluster SET epoch = epoch + 1", NULL, on_got, &raised);
+    assert_true(loop_until(&loop, &raised.done, 5000)); /* readers are many: wait for this one */
     put("d1", 1, &g);
     assert_true(loop_until(&loop, &g.done, 5000));
     assert_true(g.rc < 0);

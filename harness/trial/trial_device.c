@@ -1,0 +1,43 @@
+#include "trial_device.h"
+
+#include "comm_device.h"
+#include "engine.h"
+
+#include <string.h>
+
+#define REDUCE_TIMEOUT_MS 30000 /* as the host's collectives have it */
+
+/* Once a run; the answer is kept, also a no, since asking is a collective. */
+static int open_once(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
+{
+    const char *colon = strchr(ctx->engine->name, ':');
+    if (ctx->device_comm)
+        return 0;
+    if (ctx->no_device_comm)
+        return det_fail(err, DET_EUNAVAIL, "no NCCL module");
+    int rc = comm_device_open(control, colon ? (int)strtol(colon + 1, NULL, 10) : 0,
+                              &ctx->device_comm, err);
+    ctx->no_device_comm = rc == DET_EUNAVAIL;
+    return rc;
+}
+
+int trial_device_mean(struct det_trial_context *ctx, struct comm *control, struct det_tensor *g,
+                      struct det_err *err)
+{
+    const struct det_engine *e = ctx->engine;
+    if (strcmp(e->backend->name, "cuda") != 0)
+        return det_fail(err, DET_EUNAVAIL, "device %s has no collectives of its own", e->name);
+    int rc = open_once(ctx, control, err);
+    if (rc < 0)
+        return rc;
+    void *stream = e->backend->stream_native(e->stream);
+    rc = comm_device_allreduce_mean_f32(ctx->device_comm, (float *)(void *)g->data, g->numel,
+                                        stream, err);
+    return rc < 0 ? rc : comm_device_wait(ctx->device_comm, stream, REDUCE_TIMEOUT_MS, err);
+}
+
+void trial_device_finish(struct det_trial_context *ctx)
+{
+    comm_device_close(ctx->device_comm);
+    ctx->device_comm = NULL;
+}
