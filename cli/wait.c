@@ -34,22 +34,29 @@ static bool is_terminal(const char *state)
     return false;
 }
 
-/* How far a trial is: batches done of the length asked for, when that is in batches. */
+/* The length asked for, in batches; 0 where that cannot be known from here. */
+static double batches_of(const json_t *trial, const json_t *experiment)
+{
+    const json_t *config = json_obj(experiment, "config");
+    const json_t *length = json_path(config, "searcher.max_length");
+    double per_batch = json_num(json_obj(trial, "hparams"), "global_batch_size", 0);
+    if (json_is_integer(length))
+        return (double)json_integer_value(length);
+    if (json_num(length, "batches", 0) > 0)
+        return json_num(length, "batches", 0);
+    double records = json_num(length, "records", 0) +
+                     json_num(length, "epochs", 0) * json_num(config, "records_per_epoch", 0);
+    return per_batch > 0 ? records / per_batch : 0;
+}
+
+/* How far a trial is: batches done of the length asked for. */
 static double fraction(const json_t *trial, const json_t *experiment)
 {
-    const json_t *length = json_path(experiment, "config.searcher.max_length");
-    const json_t *batch = json_path(trial, "hparams.global_batch_size");
-    double done = (double)json_int(trial, "totalBatchesProcessed", 0), all = 0;
+    double done = json_num(trial, "totalBatchesProcessed", 0);
+    double all = batches_of(trial, experiment);
     if (strcmp(json_str(trial, "state", ""), "STATE_COMPLETED") == 0)
         return 1;
-    if (json_is_integer(length))
-        all = (double)json_integer_value(length);
-    else if (json_obj(length, "batches") || json_int(length, "batches", 0) > 0)
-        all = json_num(length, "batches", 0);
-    else if (json_int(length, "records", 0) > 0 && json_is_integer(batch) &&
-             json_integer_value(batch) > 0)
-        all = json_num(length, "records", 0) / (double)json_integer_value(batch);
-    return all > 0 && done < all ? done / all : all > 0 ? 1 : 0;
+    return all <= 0 ? 0 : done < all ? done / all : 1;
 }
 
 static void print_bar(const json_t *trial, const json_t *experiment, int width)
