@@ -38,6 +38,13 @@ static void fill(struct det_tensor *t, const struct case_input *in, int salt)
     }
 }
 
+/* "cpu", or what DET_OPS_DEVICE says: tests/gpu/run says "cuda". */
+static const char *device_under_test(void)
+{
+    const char *wish = getenv("DET_OPS_DEVICE");
+    return wish ? wish : "cpu";
+}
+
 static struct det_engine *engine(const char *device)
 {
     struct det_engine *e;
@@ -144,15 +151,15 @@ static double difference(const float *a, const float *b, size_t n)
     return most / scale;
 }
 
-static void test_cpu_equals_ref(void **state)
+static void test_device_equals_ref(void **state)
 {
     (void)state;
-    struct det_engine *ref = engine("ref"), *cpu = engine("cpu");
+    struct det_engine *ref = engine("ref"), *tested = engine(device_under_test());
     for (int i = 0; i < op_cases_n; i++) {
         const struct op_case *c = &op_cases[i];
         det_cleanup(result_finish) struct result a = {0}, b = {0};
         run(ref, c, &a);
-        run(cpu, c, &b);
+        run(tested, c, &b);
         for (int k = 0; k <= CASE_INPUTS_MAX; k++) {
             assert_int_equal(a.n[k], b.n[k]);
             double d = difference(a.v[k], b.v[k], a.n[k]), most = 10 * tolerance(c) + 1e-6;
@@ -162,7 +169,7 @@ static void test_cpu_equals_ref(void **state)
         }
     }
     det_engine_destroy(ref);
-    det_engine_destroy(cpu);
+    det_engine_destroy(tested);
 }
 
 /* sum(weights * op(inputs)) with one element of one input moved, in double. */
@@ -240,23 +247,23 @@ static void test_every_operation_has_a_case(void **state)
 static void test_same_bits_twice(void **state)
 {
     (void)state;
-    struct det_engine *cpu = engine("cpu");
+    struct det_engine *tested = engine(device_under_test());
     for (int i = 0; i < op_cases_n; i++) {
         det_cleanup(result_finish) struct result a = {0}, b = {0};
-        run(cpu, &op_cases[i], &a);
-        run(cpu, &op_cases[i], &b);
+        run(tested, &op_cases[i], &a);
+        run(tested, &op_cases[i], &b);
         for (int k = 0; k <= CASE_INPUTS_MAX; k++)
             assert_memory_equal(a.v[k] ? (void *)a.v[k] : "", b.v[k] ? (void *)b.v[k] : "",
                                 a.n[k] * sizeof(float));
     }
-    det_engine_destroy(cpu);
+    det_engine_destroy(tested);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_operation_has_a_case),
-        cmocka_unit_test(test_cpu_equals_ref),
+        cmocka_unit_test(test_device_equals_ref),
         cmocka_unit_test(test_gradients_by_differences),
         cmocka_unit_test(test_same_bits_twice),
     };
