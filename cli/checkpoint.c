@@ -24,20 +24,6 @@ static int get(struct cli *c, json_t **ret, struct det_err *err)
     return rc;
 }
 
-/* The directory of a checkpoint in a store that is a directory; NULL for others. Caller frees. */
-static char *place(const json_t *cp)
-{
-    const json_t *store = json_path(cp, "training.experimentConfig.checkpoint_storage");
-    const char *root = json_str(store, "host_path", json_str(store, "container_path", NULL));
-    const char *sub = json_str(store, "storage_path", NULL);
-    if (!root)
-        return NULL;
-    if (sub && sub[0] == '/')
-        return det_asprintf("%s/%s", sub, json_str(cp, "uuid", ""));
-    return det_asprintf("%s/%s%s%s", root, sub ? sub : "", sub ? "/" : "",
-                        json_str(cp, "uuid", ""));
-}
-
 static void print_files(const json_t *resources)
 {
     static const char *const heads[] = {"FILE", ">SIZE"};
@@ -62,7 +48,7 @@ static int describe(struct cli *c, struct det_err *err)
         return CLI_FAILED;
     if (cli_print_json(c, cp))
         return 0;
-    char *dir det_cleanup(freep) = place(cp);
+    char *dir det_cleanup(freep) = show_checkpoint_place(cp);
     char *metrics det_cleanup(freep) =
         show_hparams(json_path(cp, "training.validationMetrics.avgMetrics"));
     printf("checkpoint %s\n", json_str(cp, "uuid", ""));
@@ -107,7 +93,7 @@ static int download(struct cli *c, struct det_err *err)
     struct copy k = {-1, -1};
     if (get(c, &cp, err) < 0)
         return CLI_FAILED;
-    char *dir det_cleanup(freep) = place(cp);
+    char *dir det_cleanup(freep) = show_checkpoint_place(cp);
     char *to det_cleanup(freep) =
         o.output ? det_strdup(o.output) : det_asprintf("checkpoints/%s", cli_arg(c, 0));
     int from det_cleanup(det_closep) = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;

@@ -148,25 +148,9 @@ static int describe(struct cli *c, struct det_err *err)
     return 0;
 }
 
-/* Where the files of a checkpoint are, for stores that are a directory. */
-static void checkpoint_place(const json_t *cp, struct buf *out)
-{
-    const json_t *store = json_path(cp, "training.experimentConfig.checkpoint_storage");
-    const char *root = json_str(store, "host_path", json_str(store, "container_path", NULL));
-    const char *sub = json_str(store, "storage_path", NULL);
-    buf_clear(out);
-    if (!root)
-        return;
-    if (sub && sub[0] == '/')
-        buf_addf(out, "%s/%s", sub, json_str(cp, "uuid", ""));
-    else
-        buf_addf(out, "%s/%s%s%s", root, sub ? sub : "", sub ? "/" : "", json_str(cp, "uuid", ""));
-}
-
 static void checkpoint_row(struct table *t, const json_t *cp, const char *metric)
 {
-    struct buf place = BUF_INIT;
-    checkpoint_place(cp, &place);
+    char *place det_cleanup(freep) = show_checkpoint_place(cp);
     const json_t *training = json_obj(cp, "training");
     const json_t *value =
         metric ? json_path(json_path(training, "validationMetrics.avgMetrics"), metric) : NULL;
@@ -175,8 +159,7 @@ static void checkpoint_row(struct table *t, const json_t *cp, const char *metric
     table_cell(t, "%s", show_state(json_str(cp, "state", "")));
     table_cell(t, "%s", show_metric(value));
     table_cell(t, "%s", json_str(cp, "uuid", ""));
-    table_cell(t, "%s", buf_str(&place));
-    buf_finish(&place);
+    table_cell(t, "%s", place ? place : "");
 }
 
 static int list_checkpoints(struct cli *c, struct det_err *err)

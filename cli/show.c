@@ -107,3 +107,15 @@ const char *show_metric(const json_t *value)
     snprintf(s, 64, "%.6g", json_number_value(value));
     return s;
 }
+
+char *show_checkpoint_place(const json_t *checkpoint)
+{
+    const json_t *store = json_path(checkpoint, "training.experimentConfig.checkpoint_storage");
+    const char *root = json_str(store, "host_path", json_str(store, "container_path", NULL));
+    const char *sub = json_str(store, "storage_path", NULL), *uuid = json_str(checkpoint, "uuid", "");
+    if (!root)
+        return NULL;
+    if (sub && sub[0] == '/')
+        return det_asprintf("%s/%s", sub, uuid);
+    return det_asprintf("%s/%s%s%s", root, sub ? sub : "", sub ? "/" : "", uuid);
+}

@@ -18,5 +18,7 @@ char *show_hparams(const json_t *hparams);
 const char *show_bytes(double bytes);
 /* A metric as %.6g, "" when null. */
 const char *show_metric(const json_t *value);
+/* The directory of a checkpoint in a store that is a directory; NULL for others. Caller frees. */
+char *show_checkpoint_place(const json_t *checkpoint);
 
 #endif
