@@ -46,7 +46,8 @@ static void on_running(void *arg, const char *alloc)
 static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
 {
     struct agent *a = arg;
-    log_info("%s: %s %s", alloc, link_exit_reason_name(e->reason), e->text);
+    log_info("%s: %s%s%s", alloc, link_exit_reason_name(e->reason), *e->text ? ": " : "",
+             e->text);
     host_on_ended(a->host, alloc, e);
     perform(a);
 }

@@ -36,7 +36,8 @@ void task_decide(struct task *t, enum link_exit_reason reason, int code, int sig
     if (t->text[0])
         logspool_say(t->spool, reason == LINK_KILLED || !is_error ? LOGLINE_INFO : LOGLINE_ERROR,
                      "%s", t->text);
-    log_info("%s: %s %s", t->spec.alloc, link_exit_reason_name(reason), t->text);
+    log_info("%s: %s%s%s", t->spec.alloc, link_exit_reason_name(reason), *t->text ? ": " : "",
+             t->text);
     if (t->ship)
         logship_kick(t->ship);
 }

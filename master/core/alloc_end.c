@@ -95,6 +95,27 @@ void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const cha
 static const char *const reason_words[CORE_EXIT_REASON_COUNT] = {
     "exited", "was killed", "stalled", "could not be started", "was lost"};
 
+/* A task that exited says itself how; of the rest the reason comes first. Caller frees. */
+static char *exit_text(const struct core_exit *e)
+{
+    struct buf b = BUF_INIT;
+    bool said = e->text && *e->text;
+    if (said && e->reason == CORE_EXITED)
+        return det_strdup(e->text);
+    if (e->rank >= 0)
+        buf_addf(&b, "rank %d ", e->rank);
+    else
+        buf_add_str(&b, "the task ");
+    buf_add_str(&b, reason_words[e->reason]);
+    if (e->signal)
+        buf_addf(&b, " by signal %d", e->signal);
+    else if (e->reason == CORE_EXITED)
+        buf_addf(&b, " with code %d", e->code);
+    if (said)
+        buf_addf(&b, ": %s", e->text);
+    return buf_steal(&b);
+}
+
 static void set_failure(struct alloc *a, const struct core_exit *e)
 {
     struct failure *f = &a->failure;
@@ -109,19 +130,7 @@ static void set_failure(struct alloc *a, const struct core_exit *e)
                           .code = e->code,
                           .signal = e->signal,
                           .rank = e->rank};
-    struct buf b = BUF_INIT;
-    if (e->rank >= 0)
-        buf_addf(&b, "rank %d ", e->rank);
-    else
-        buf_add_str(&b, "the task ");
-    buf_add_str(&b, reason_words[e->reason]);
-    if (e->signal)
-        buf_addf(&b, " by signal %d", e->signal);
-    else if (e->reason == CORE_EXITED)
-        buf_addf(&b, " with code %d", e->code);
-    if (e->text && *e->text)
-        buf_addf(&b, ": %s", e->text);
-    f->text = buf_steal(&b);
+    f->text = exit_text(e);
 }
 
 /* What this exit says about the run as a whole. */
