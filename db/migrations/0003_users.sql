@@ -8,7 +8,8 @@ CREATE FUNCTION user_doc(u users) RETURNS jsonb LANGUAGE sql STABLE AS $$
 $$;
 
 -- Creates a user (p_id null) or changes what is not null; no row when there is no such user. A new
--- password, or switching the user off, ends the user's sessions but one.
+-- password, or switching the user off, ends the user's sessions but one. Who gets a first password becomes
+-- active with it: that is how `determined` is switched on.
 CREATE FUNCTION user_edit(p_id integer, p_name text, p_display text, p_password text, p_admin boolean,
                           p_active boolean, p_remote boolean, p_set_agent boolean, p_uid integer,
                           p_gid integer, p_user text, p_group text, p_keep_session text)
@@ -23,7 +24,8 @@ BEGIN
     ELSE
         UPDATE users x SET username = coalesce(p_name, username), display_name = coalesce(p_display, display_name),
             password = CASE WHEN p_password IS NULL THEN password ELSE nullif(p_password, '') END,
-            admin = coalesce(p_admin, admin), active = coalesce(p_active, active),
+            admin = coalesce(p_admin, admin),
+            active = coalesce(p_active, active OR (password IS NULL AND p_password <> '')),
             remote = coalesce(p_remote, remote), modified_at = now()
             WHERE x.id = p_id RETURNING * INTO u;
         IF NOT FOUND THEN

@@ -72,5 +72,29 @@ def test_commands():
         says(c.det("job", "list"), 0)
 
 
+def test_users():
+    """admin's first password; `determined` is inactive until it is given one."""
+    with Cluster(agents=0) as c:
+        env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config")}
+        for k in ("DET_USER", "DET_PASS", "DET_PASS_FILE", "DET_USER_TOKEN"):
+            env.pop(k, None)
+
+        def det(*args, typed=""):
+            return subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env=env, input=typed)
+        password = open(c.path("admin.password")).read().strip()
+        says(det("user", "whoami"), 1, "det user login")
+        says(det("user", "login", "determined", typed="\n"), 1)
+        says(det("user", "login", "admin", typed="wrong\n"), 1, "invalid credentials")
+        says(det("user", "login", "admin", typed=password + "\n"), 0)
+        says(det("user", "whoami"), 0, "administrator")
+        says(det("user", "change-password", "determined", typed="short\nshort\n"), 1, "8 characters")
+        says(det("user", "change-password", "determined", typed="long enough\nlong enough\n"), 0)
+        says(det("user", "login", "determined", typed="long enough\n"), 0)
+        says(det("user", "whoami"), 0, "determined")
+        says(det("user", "change-password", "admin", typed="not allowed\nnot allowed\n"), 1, "administrator")
+        says(det("user", "logout"), 0)
+        says(det("user", "whoami"), 1)
+
+
 if __name__ == "__main__":
     globals()["test_" + sys.argv[1]]()
