@@ -1,6 +1,7 @@
 #include "spool.h"
 
 #include "buf.h"
+#include "failpoint.h"
 #include "hash.h"
 #include "mem.h"
 
@@ -191,7 +192,9 @@ int spool_append(struct spool *s, const struct spool_record *r, struct det_err *
                         strlen(r->body));
     encode(r, &b);
     pthread_mutex_lock(&s->lock);
-    int rc = write_at(s, b.p, b.len, s->end, err);
+    int rc = FAILPOINT("spool.write") < 0
+                 ? det_fail(err, DET_EIO, "write %s: a failpoint", s->path)
+                 : write_at(s, b.p, b.len, s->end, err);
     if (rc == 0)
         s->end += b.len;
     else if (ftruncate(s->fd, (off_t)s->end) < 0) /* half a record; the next append covers it */
@@ -234,6 +237,7 @@ int spool_sent(struct spool *s, struct det_err *err)
         else
             s->end = s->next_end = HEADER_BYTES;
     }
+    FAILPOINT("spool.before_sent");
     if (rc == 0 && s->next_end)
         rc = put_sent(s, s->next_end, err);
     s->next_end = 0;

@@ -1,5 +1,6 @@
 #include "storage.h"
 
+#include "failpoint.h"
 #include "fsx.h"
 #include "mem.h"
 #include "storage_impl.h"
@@ -172,12 +173,16 @@ int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
     det_cleanup(det_closep) int fd = fsx_open_beneath(s->fd, name, O_RDONLY | O_DIRECTORY, 0, err);
     if (fd < 0)
         return det_wrap(err, fd, "publish checkpoint in %s", s->root);
+    FAILPOINT("storage.before_fsync");
     if ((rc = storage_sync_tree(fd, path, err)) < 0)
         return det_wrap(err, rc, "publish checkpoint");
+    FAILPOINT("storage.before_rename");
     if (renameat2(s->fd, name, s->fd, uuid, RENAME_NOREPLACE) < 0)
         return storage_errno("publish checkpoint", s->root, uuid, err);
+    FAILPOINT("storage.before_dir_fsync");
     if (fsync(s->fd) < 0)
         return storage_errno("fsync", s->root, "", err);
+    FAILPOINT("storage.after_publish");
     return 0;
 }
 

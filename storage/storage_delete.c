@@ -1,4 +1,5 @@
 /* Taking checkpoints away: whole ones, parts of them, and what crashed writers left. */
+#include "failpoint.h"
 #include "fsx.h"
 #include "mem.h"
 #include "storage.h"
@@ -22,10 +23,12 @@ int storage_delete(struct storage *s, const char *uuid, struct det_err *err)
     /* What an earlier, interrupted delete left would make the rename fail. */
     if ((rc = fsx_remove_tree(s->fd, gone, err)) < 0)
         return det_wrap(err, rc, "in %s", s->root);
+    FAILPOINT("storage.before_hide");
     if (renameat(s->fd, uuid, s->fd, gone) < 0)
         return errno == ENOENT ? 0 : storage_errno("delete checkpoint", s->root, uuid, err);
     if (fsync(s->fd) < 0)
         return storage_errno("fsync", s->root, "", err);
+    FAILPOINT("storage.before_remove");
     rc = fsx_remove_tree(s->fd, gone, err);
     return rc < 0 ? det_wrap(err, rc, "delete checkpoint in %s", s->root) : 0;
 }

@@ -1,6 +1,7 @@
 #include "gcrun.h"
 
 #include "client.h"
+#include "failpoint.h"
 #include "fsx.h"
 #include "log.h"
 #include "storage.h"
@@ -55,6 +56,7 @@ static int tell(struct client *c, json_t **list, struct det_err *err)
 {
     if (json_array_size(*list) == 0)
         return 0;
+    FAILPOINT("gc.before_tell");
     JSON_OWN body = json_object();
     json_set(body, "checkpoints", *list);
     *list = json_array();
@@ -67,6 +69,7 @@ static int collect(struct client *c, struct storage *st, const json_t *uuids, st
     int failed = 0, rc = 0;
     for (size_t i = 0; i < json_array_size(uuids) && rc == 0; i++) {
         const char *uuid = json_string_value(json_array_get(uuids, i));
+        FAILPOINT("gc.before_delete");
         if (storage_delete(st, uuid, err) < 0) {
             log_error("checkpoint %s cannot be deleted: %s", uuid, err->text);
             failed++;

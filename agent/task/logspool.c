@@ -1,6 +1,7 @@
 #include "logspool.h"
 
 #include "clk.h"
+#include "failpoint.h"
 #include "fsx.h"
 #include "logtail.h"
 
@@ -102,6 +103,7 @@ static void put(struct logspool *s, const char *stdtype, int rank, const struct 
     JSON_OWN j = line_json(s, stdtype, l->rank >= 0 ? l->rank : rank, l);
     json_write(&b, j);
     buf_add_ch(&b, '\n');
+    FAILPOINT("logspool.before_write");
     s->next++;
     if (stdtype)
         s->kept += b.len;
@@ -219,6 +221,7 @@ int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, str
 
 void logspool_sent(struct logspool *s, uint64_t bytes)
 {
+    FAILPOINT("logspool.before_sent");
     s->sent += bytes;
     if (s->sent == s->end && ftruncate(s->fd, 0) == 0)
         s->sent = s->end = s->hole = 0;

@@ -3,6 +3,7 @@
  * directory; the store makes it appear whole (write, fsync, rename, directory fsync), and only then
  * is it reported. metadata.json comes last and holds the hash of every other file.
  */
+#include "failpoint.h"
 #include "fsx.h"
 #include "log.h"
 #include "loop_alive.h"
@@ -88,6 +89,7 @@ static int store(struct loop *l, const char *uuid, const json_t *metadata, struc
     int rc = storage_begin(l->storage, uuid, &dir, err);
     if (rc < 0)
         return rc;
+    FAILPOINT("checkpoint.before_write");
     rc = fill(l, dir, metadata, err);
     if (rc < 0)
         det_wrap(err, rc, "write %s", dir);

@@ -6,6 +6,7 @@
 #include "db_logs.h"
 #include "db_rows.h"
 #include "driver_event.h"
+#include "failpoint.h"
 #include "gc.h"
 #include "hub.h"
 #include "log.h"
@@ -161,8 +162,10 @@ static void batch_end(struct driver *d)
 
 static void batch_perform(struct driver *d)
 {
+    FAILPOINT("driver.before_perform");
     for (size_t i = 0; i < d->effects.n; i++)
         perform(d, &d->effects.v[i]);
+    FAILPOINT("driver.after_perform");
     batch_end(d);
     kick(d);
 }
@@ -231,6 +234,7 @@ static void on_commit(void *arg, const struct db_result *r)
     struct driver *d = arg;
     int rc = db_rc(r);
     if (rc == 0) {
+        FAILPOINT("driver.after_commit");
         batch_perform(d);
     } else if (d->stopping || rc == DET_ECANCELED) {
         d->committing = false; /* never performed: the rows tell the next start what is owed */
@@ -258,6 +262,7 @@ static void commit(struct driver *d)
         return;
     }
     d->committing = true;
+    FAILPOINT("driver.before_commit");
     db_tx_commit(tx, on_commit, d);
 }
 
