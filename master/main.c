@@ -18,6 +18,8 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 struct master {
     struct shell sh;
@@ -162,12 +164,10 @@ static int run(struct master *m, struct det_err *err)
 
 static int print_and_end(struct master *m)
 {
-    JSON_OWN j = masterconf_json(&m->conf);
-    struct buf b = BUF_INIT;
-    json_write_pretty(&b, j);
-    det_cleanup(freep) char *help = m->conf.help ? masterconf_help() : NULL;
-    puts(help ? help : buf_str(&b));
-    buf_finish(&b);
+    det_cleanup(freep) char *text = masterconf_text(&m->conf);
+    fputs(text, stdout);
+    if (*text && text[strlen(text) - 1] != '\n')
+        fputc('\n', stdout);
     masterconf_finish(&m->conf);
     return 0;
 }
@@ -176,16 +176,14 @@ int main(int argc, char **argv)
 {
     static struct master m;
     struct det_err err;
-    enum log_level level = LOG_INFO;
-    log_init("master", level);
-    if (masterconf_init(&m.conf, argc, argv, &err) < 0) {
+    log_init("master", LOG_INFO);
+    if (masterconf_init(&m.conf, argc, argv, environ, &err) < 0) {
         fprintf(stderr, "det-master: %s\n", err.text);
         return 2;
     }
-    if (m.conf.help || m.conf.print_config)
+    if (m.conf.verb != MASTERCONF_SERVE)
         return print_and_end(&m);
-    log_level_parse(m.conf.log_level, &level);
-    log_init("master", level);
+    log_init("master", m.conf.log_level);
     if (run(&m, &err) < 0) {
         log_error("%s", err.text);
         return 1;

@@ -15,6 +15,8 @@ struct reader {
     yaml_parser_t parser;
     size_t nodes;
     VEC(struct anchor) anchors;
+    json_t *lines;   /* NULL: nobody asks */
+    struct buf path; /* of the node at hand, while lines are noted */
     struct det_err *err;
 };
 
@@ -135,6 +137,29 @@ static int read_alias(struct reader *r, const yaml_event_t *e, json_t **ret)
 
 /* ---- collections ---- */
 
+/* Both do nothing unless lines are asked for. */
+static size_t path_enter(struct reader *r, const char *key, size_t index, const yaml_mark_t *at)
+{
+    size_t before = r->path.len;
+    if (!r->lines)
+        return before;
+    if (key)
+        buf_addf(&r->path, "%s%s", before ? "." : "", key);
+    else
+        buf_addf(&r->path, "[%zu]", index);
+    json_set(r->lines, buf_str(&r->path), json_integer((json_int_t)at->line + 1));
+    return before;
+}
+
+static void path_leave(struct reader *r, size_t before)
+{
+    if (!r->lines)
+        return;
+    r->path.len = before;
+    if (r->path.p)
+        r->path.p[before] = '\0';
+}
+
 static int read_sequence(struct reader *r, int depth, json_t **ret)
 {
     JSON_OWN list = json_array();
@@ -146,8 +171,10 @@ static int read_sequence(struct reader *r, int depth, json_t **ret)
             *ret = det_take(list);
             return 0;
         }
+        size_t before = path_enter(r, NULL, json_array_size(list), &e.start_mark);
         if (rc == 0)
             rc = read_node(r, &e, depth, &v);
+        path_leave(r, before);
         if (rc < 0)
             return rc;
         json_array_append_new(list, v);
@@ -213,13 +240,16 @@ static int read_pair(struct reader *r, const yaml_event_t *key, int depth, json_
         rc = count_nodes(r, 1, &key->start_mark);
     if (rc == 0)
         rc = next_event(r, &e);
-    if (rc == 0)
-        rc = read_node(r, &e, depth, &v);
+    if (rc < 0)
+        return rc;
+    const char *name = (const char *)key->data.scalar.value;
+    size_t before = path_enter(r, name, 0, &key->start_mark);
+    rc = read_node(r, &e, depth, &v);
+    path_leave(r, before);
     if (rc < 0)
         return rc;
     if (is_merge(key))
         return note_merge(r, merges, v, &key->start_mark);
-    const char *name = (const char *)key->data.scalar.value;
     if (key->data.scalar.anchor) {
         JSON_OWN text = json_string(name);
         anchor_add(r, key->data.scalar.anchor, text);
@@ -319,11 +349,10 @@ static json_t *try_json(const char *text, size_t len)
     return i < len && text[i] == '{' ? json_parse(text, len, NULL) : NULL;
 }
 
-int yamljson_parse(const char *text, size_t len, json_t **ret_json, struct det_err *err)
+static int parse_yaml(const char *text, size_t len, json_t *lines, json_t **ret_json,
+                      struct det_err *err)
 {
-    if ((*ret_json = try_json(text, len)))
-        return 0;
-    struct reader r = {.err = err};
+    struct reader r = {.err = err, .lines = lines};
     if (!yaml_parser_initialize(&r.parser))
         return det_fail(err, DET_ENOMEM, "YAML: no memory for the reader");
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
@@ -334,5 +363,22 @@ int yamljson_parse(const char *text, size_t len, json_t **ret_json, struct det_e
         json_decref(r.anchors.v[i].value);
     }
     vec_free(&r.anchors);
+    buf_finish(&r.path);
+    return rc;
+}
+
+int yamljson_parse(const char *text, size_t len, json_t **ret_json, struct det_err *err)
+{
+    if ((*ret_json = try_json(text, len)))
+        return 0;
+    return parse_yaml(text, len, NULL, ret_json, err);
+}
+
+int yamljson_parse_lines(const char *text, size_t len, json_t **ret_json, json_t **ret_lines,
+                         struct det_err *err)
+{
+    JSON_OWN lines = json_object();
+    int rc = parse_yaml(text, len, lines, ret_json, err);
+    *ret_lines = rc < 0 ? NULL : det_take(lines);
     return rc;
 }
