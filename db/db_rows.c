@@ -192,5 +192,9 @@ void db_delete_experiment(struct db_tx *tx, int64_t exp_id)
               "experiment_id = $1::integer UNION SELECT task_id FROM allocations WHERE "
               "experiment_id = $1::integer)",
               a);
+    db_tx_add(tx,
+              "DELETE FROM trial_timeline WHERE trial_id IN (SELECT id FROM trials WHERE "
+              "experiment_id = $1::integer)",
+              a);
     db_tx_add(tx, "DELETE FROM experiments WHERE id = $1::integer", a);
 }

@@ -148,6 +148,15 @@ struct row_allocation {
     const char *core;
 };
 
+/* Something that happened to a trial; added, never changed. */
+struct row_timeline {
+    int64_t trial_id, run_id;
+    int node;                   /* number of the run's container; -1: the master itself */
+    const char *kind;           /* agent.md lists those of hosts, core.h those of the core */
+    int64_t at_us, duration_us; /* duration of what ended then; 0: a moment */
+    const char *detail;         /* "": none */
+};
+
 /* What an administrator switched off; upsert, all columns. */
 struct row_agent {
     const char *agent_id;

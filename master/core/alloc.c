@@ -109,6 +109,8 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
     alloc_mark(c, a);
     fx_log(c, a, FX_INFO, "Queued: %s, run %lld, %lld slot%s in pool %s.", a->id,
            (long long)a->run_id, (long long)a->slots, a->slots == 1 ? "" : "s", a->pool->name);
+    fx_timeline(c, a, "queued", "%lld slot%s in pool %s", (long long)a->slots,
+                a->slots == 1 ? "" : "s", a->pool->name);
     return a;
 }
 
@@ -213,5 +215,6 @@ void alloc_place(struct core *c, struct alloc *a, const struct placement *p)
     a->start_ms = c->now_ms + c->o.start_resend_ms;
     alloc_rearm(c, a);
     fx_log(c, a, FX_INFO, "Assigned to agent%s %s.", p->nodes.n > 1 ? "s" : "", buf_str(&where));
+    fx_timeline(c, a, "placed", "%s", buf_str(&where));
     buf_finish(&where);
 }

@@ -46,6 +46,9 @@ void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const cha
 void alloc_kill(struct core *c, struct alloc *a, enum kill_why why, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* How an allocation that has ended did so, in words; borrowed from it. */
+const char *alloc_end_text(const struct alloc *a);
+
 /* Reports about a container. */
 void alloc_on_state(struct core *c, struct container *k, enum core_task_state state);
 void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *e);

@@ -23,6 +23,13 @@ static void log_end(struct core *c, const struct alloc *a)
         fx_log(c, a, FX_INFO, "Run %lld ended by itself.", (long long)a->run_id);
 }
 
+const char *alloc_end_text(const struct alloc *a)
+{
+    if (a->failure.is_set)
+        return a->failure.text;
+    return a->was_ours ? "killed" : a->acked ? "stopped as asked" : "ended by itself";
+}
+
 /* Takes it off every list; the row is written and the memory freed at the end of the step. */
 static void finish(struct core *c, struct alloc *a)
 {
@@ -33,6 +40,7 @@ static void finish(struct core *c, struct alloc *a)
     a->port = -1;
     alloc_goto(c, a, ALLOC_TERMINATED);
     a->end_us = c->now_us;
+    fx_timeline(c, a, "end", "%s", alloc_end_text(a));
     map_del(c->alloc_by_id, a->id);
     const char *id = fx_str(c->out, a->id);
     fx_add(c->out, CORE_ALLOC_END)->alloc_id = id;
@@ -45,6 +53,7 @@ static void finish(struct core *c, struct alloc *a)
 static void withdraw(struct core *c, struct alloc *a, const char *reason)
 {
     fx_log(c, a, FX_INFO, "Taken off the queue: %s.", reason);
+    fx_timeline(c, a, "kill", "%s", reason);
     a->kill = KILL_USER;
     a->was_ours = true;
     finish(c, a);
@@ -65,6 +74,7 @@ void alloc_kill(struct core *c, struct alloc *a, enum kill_why why, const char *
     }
     a->kill = why;
     a->was_ours = !a->failure.is_set && why != KILL_DAEMONS;
+    fx_timeline(c, a, "kill", "%s", reason);
     fx_log(c, a, FX_INFO, "Killing run %lld: %s.", (long long)a->run_id, reason);
     alloc_goto(c, a, ALLOC_TERMINATING);
     for (size_t i = 0; i < a->containers.n; i++)
@@ -85,6 +95,7 @@ void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const cha
     }
     a->preempt = true;
     a->preempt_ms = c->now_ms + c->o.preempt_timeout_ms;
+    fx_timeline(c, a, "preempted", "%s", reason);
     fx_log(c, a, FX_INFO, "Asked to stop at the next boundary: %s.", reason);
     const char *id = fx_str(c->out, a->id);
     fx_add(c->out, CORE_PREEMPT)->alloc_id = id;

@@ -14,9 +14,11 @@ void alloc_on_state(struct core *c, struct container *k, enum core_task_state st
     if (a->state < k->state)
         alloc_goto(c, a, k->state);
     alloc_mark(c, a);
-    if (k->state == ALLOC_RUNNING)
+    if (k->state == ALLOC_RUNNING) {
+        fx_timeline(c, a, "running", "%s", k->agent_id);
         fx_log(c, a, FX_INFO, "Run %lld runs on agent %s, container %s.", (long long)a->run_id,
                k->agent_id, k->id);
+    }
     if (k->state == ALLOC_RUNNING && a->kind == KIND_GC)
         alloc_on_ready(c, a);
 }
@@ -35,6 +37,7 @@ void alloc_on_ready(struct core *c, struct alloc *a)
         return;
     a->is_ready = true;
     alloc_mark(c, a);
+    fx_timeline(c, a, "ready", "%s", "");
     fx_log(c, a, FX_INFO, "Run %lld is ready.", (long long)a->run_id);
 }
 

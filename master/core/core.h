@@ -133,11 +133,18 @@ struct core_exit {
     int code, signal, rank;  /* 0, 0, -1 when none failed */
     const char *text;        /* may be NULL */
 };
+/* What a host saw happen to a task (agent.md), by its own clock. */
+struct core_mark {
+    const char *kind, *detail;
+    int64_t at_us, duration_us;
+};
 enum core_task_state { CORE_TASK_STARTING, CORE_TASK_RUNNING, CORE_TASK_ENDED };
 struct core_task_in {
     const char *alloc, *container;
     enum core_task_state state;
     struct core_exit exit;   /* when ended */
+    const struct core_mark *marks;
+    size_t marks_n;
 };
 struct core_hello {
     const char *version, *pool; /* pool "": default */
@@ -182,6 +189,8 @@ enum core_effect_kind {
     CORE_SAVE_TRIAL,           /* .trial */
     CORE_SAVE_ALLOCATION,      /* .allocation */
     CORE_SAVE_AGENT,           /* .agent */
+    CORE_SAVE_TIMELINE,        /* .timeline; of a host, or queued placed running ready preempted
+                                  checkpoint validation restart kill end */
     CORE_DELETE_EXPERIMENT,    /* .exp_id: with everything that hangs on it */
     /* after the commit */
     CORE_REPLY,       /* .reply */
@@ -238,6 +247,7 @@ struct core_effect {
         struct row_trial trial;
         struct row_allocation allocation;
         struct row_agent agent;
+        struct row_timeline timeline;
         int64_t exp_id;
         const char *alloc_id;
         struct core_reply reply;

@@ -97,3 +97,33 @@ void fx_log(struct core *c, const struct alloc *a, int level, const char *fmt, .
                            .now_us = c->now_us};
     fx_add(c->out, CORE_TASK_LOG)->log = log;
 }
+
+void fx_timeline(struct core *c, const struct alloc *a, const char *kind, const char *fmt, ...)
+{
+    if (!a->trial)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    const char *detail = fx_format(c->out, fmt, ap);
+    va_end(ap);
+    fx_add(c->out, CORE_SAVE_TIMELINE)->timeline = (struct row_timeline){.trial_id = a->trial->id,
+                                                                         .run_id = a->run_id,
+                                                                         .node = -1,
+                                                                         .kind = kind,
+                                                                         .at_us = c->now_us,
+                                                                         .detail = detail};
+}
+
+void fx_mark(struct core *c, const struct alloc *a, int node, const struct core_mark *m)
+{
+    if (!a->trial)
+        return;
+    struct row_timeline r = {.trial_id = a->trial->id,
+                             .run_id = a->run_id,
+                             .node = node,
+                             .kind = fx_str(c->out, m->kind),
+                             .at_us = m->at_us,
+                             .duration_us = m->duration_us,
+                             .detail = fx_str(c->out, m->detail ? m->detail : "")};
+    fx_add(c->out, CORE_SAVE_TIMELINE)->timeline = r;
+}

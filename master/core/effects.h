@@ -15,6 +15,11 @@ void fx_reply(struct core_effects *out, uint64_t request, int code, const char *
 /* A line for the task's log. */
 void fx_log(struct core *c, const struct alloc *a, int level, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* A row of the trial's timeline; nothing for a collection. */
+void fx_timeline(struct core *c, const struct alloc *a, const char *kind, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* What a host saw. node: the container's number. */
+void fx_mark(struct core *c, const struct alloc *a, int node, const struct core_mark *m);
 enum { FX_INFO = 3, FX_WARNING = 4, FX_ERROR = 5 };
 
 #endif

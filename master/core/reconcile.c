@@ -24,6 +24,12 @@ static void order_kill(struct core *c, const struct agent *a, const struct core_
     fx_add(c->out, CORE_ORDER_KILL)->kill = o;
 }
 
+static void on_marks(struct core *c, const struct container *k, const struct core_task_in *task)
+{
+    for (size_t i = 0; i < task->marks_n; i++)
+        fx_mark(c, k->alloc, k->node, &task->marks[i]);
+}
+
 static void on_task(struct core *c, struct agent *a, const struct core_task_in *task)
 {
     struct container *k = find(c, a, task);
@@ -107,6 +113,8 @@ int reconcile_event(struct core *c, const struct core_event *ev, struct det_err 
         return 0;
     }
     struct container *k = find(c, a, &ev->task);
+    if (k)
+        on_marks(c, k, &ev->task);
     if (k && ev->kind == CORE_EV_AGENT_EXIT)
         alloc_on_exit(c, k, &ev->task.exit);
     else if (k)

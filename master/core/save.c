@@ -68,11 +68,7 @@ static void save_alloc(struct core *c, struct alloc *a)
 {
     JSON_OWN core = save_alloc_core(a);
     bool ended = a->state == ALLOC_TERMINATED;
-    const char *reason = !ended ? NULL
-                         : a->failure.is_set ? a->failure.text
-                         : a->was_ours ? "killed"
-                         : a->acked ? "stopped as asked"
-                                    : "ended by itself";
+    const char *reason = ended ? alloc_end_text(a) : NULL;
     struct row_allocation r = {.is_new = a->is_new,
                                .id = fx_str(c->out, a->id),
                                .task_id = fx_str(c->out, a->task_id),

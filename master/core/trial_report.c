@@ -33,6 +33,8 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     if (trial_state_is_terminal(t->state) || trial_op_done(t))
         return 0;
     bool again = t->op_complete;
+    if (t->alloc)
+        fx_timeline(c, t->alloc, "validation", "length %lld, metric %g", (long long)length, value);
     t->op_complete = true;
     t->op_redo = false;
     trial_mark(c, t);
@@ -58,6 +60,8 @@ void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int6
 {
     if (t->latest && steps < t->latest_steps)
         return;
+    if (t->alloc)
+        fx_timeline(c, t->alloc, "checkpoint", "%s at batch %lld", uuid, (long long)steps);
     char *copy = det_strdup(uuid);
     free(t->latest);
     t->latest = copy;
@@ -88,6 +92,8 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
         return;
     }
     t->restarts++;
+    fx_timeline(c, a, "restart", "%lld of %lld, from %s", (long long)t->restarts, (long long)max,
+                t->latest ? t->latest : "its beginning");
     fx_log(c, a, FX_WARNING, "Trial %lld restarts from %s (restart %lld of %lld).",
            (long long)t->id, t->latest ? t->latest : "its beginning", (long long)t->restarts,
            (long long)max);

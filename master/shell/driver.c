@@ -5,6 +5,7 @@
 #include "db.h"
 #include "db_logs.h"
 #include "db_rows.h"
+#include "db_timeline.h"
 #include "driver_event.h"
 #include "failpoint.h"
 #include "gc.h"
@@ -12,6 +13,7 @@
 #include "log.h"
 #include "map.h"
 #include "mem.h"
+#include "vec.h"
 #include "waits.h"
 
 #include <string.h>
@@ -229,6 +231,18 @@ static void save_log(struct db_tx *tx, const struct core_log *l)
     db_logs_add(tx, &line, 1);
 }
 
+/* All in one statement: there are several for each run. */
+static void save_timeline(struct db_tx *tx, const struct core_effects *f)
+{
+    VEC(struct row_timeline) rows = {0};
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].kind == CORE_SAVE_TIMELINE)
+            vec_push(&rows, f->v[i].timeline);
+    if (rows.n > 0)
+        db_save_timeline(tx, rows.v, rows.n);
+    vec_free(&rows);
+}
+
 static void on_commit(void *arg, const struct db_result *r)
 {
     struct driver *d = arg;
@@ -256,6 +270,7 @@ static void commit(struct driver *d)
             save(tx, &d->effects.v[i]);
         else if (d->effects.v[i].kind == CORE_TASK_LOG)
             save_log(tx, &d->effects.v[i].log);
+    save_timeline(tx, &d->effects);
     if (db_tx_size(tx) == 0) {
         db_tx_drop(tx);
         batch_perform(d);

@@ -22,6 +22,19 @@ static void own_task(struct driver_event *e, struct core_task_in *t)
     t->exit.text = own(e, t->exit.text);
 }
 
+/* Of one event, not of a hello's tasks: those have none. */
+static void own_marks(struct driver_event *e, struct core_task_in *t)
+{
+    if (t->marks_n == 0)
+        return;
+    struct core_mark *marks = det_memdup(t->marks, t->marks_n * sizeof *marks);
+    for (size_t i = 0; i < t->marks_n; i++) {
+        marks[i].kind = own(e, marks[i].kind);
+        marks[i].detail = own(e, marks[i].detail);
+    }
+    t->marks = e->arrays[0] = marks;
+}
+
 static void own_hello(struct driver_event *e, struct core_hello *h)
 {
     struct core_slot_in *slots = det_alloc((h->slots_n + 1) * sizeof *slots);
@@ -82,6 +95,7 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     case CORE_EV_AGENT_STATE:
     case CORE_EV_AGENT_EXIT:
         own_task(e, &e->ev.task);
+        own_marks(e, &e->ev.task);
         break;
     case CORE_EV_OP_COMPLETED:
         e->json[0] = json_deep_copy(ev->op.metric);

@@ -106,6 +106,39 @@ static void test_end_told_by_hello(void **state)
     assert_int_equal(world_trial(&w, 1).restarts, 1);
 }
 
+static void timeline_is(size_t i, const char *kind, int node, const char *detail)
+{
+    const struct row_timeline r = world_effect(&w, CORE_SAVE_TIMELINE, i)->timeline;
+    assert_string_equal(r.kind, kind);
+    assert_string_equal(r.detail, detail);
+    assert_int_equal(r.node, node);
+    assert_int_equal(r.trial_id, 1);
+    assert_int_equal(r.run_id, 1);
+}
+
+static void test_timeline(void **state)
+{
+    world_create(&w, "{}");
+    timeline_is(0, "queued", -1, "1 slot in pool default");
+    timeline_is(1, "placed", -1, "a");
+    world_run(&w, 1);
+    const struct core_mark marks[] = {{"prepared", "", 17, 3}, {"stalled", "rank 0", 18, 0}};
+    struct core_event ev = {.kind = CORE_EV_AGENT_STATE, .agent_id = "a"};
+    ev.task = task_of(1, CORE_TASK_RUNNING);
+    ev.task.marks = marks;
+    ev.task.marks_n = 2;
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_count(&w, CORE_SAVE_TIMELINE), 2);
+    timeline_is(0, "prepared", 0, "");
+    timeline_is(1, "stalled", 0, "rank 0");
+    assert_int_equal(world_effect(&w, CORE_SAVE_TIMELINE, 0)->timeline.at_us, 17);
+    assert_int_equal(world_effect(&w, CORE_SAVE_TIMELINE, 0)->timeline.duration_us, 3);
+    world_exit(&w, 1, 0, EXIT_CODE(4));
+    timeline_is(0, "end", -1, "rank 0 exited with code 4");
+    timeline_is(1, "restart", -1, "1 of 2, from its beginning");
+    assert_string_equal(world_effect(&w, CORE_SAVE_TIMELINE, 2)->timeline.kind, "queued");
+}
+
 static void test_disable_agent(void **state)
 {
     world_create(&w, "{}");
@@ -195,6 +228,7 @@ int main(void)
         TEST(test_back_in_time),        TEST(test_lease_over),
         TEST(test_late_master),         TEST(test_start_that_never_arrived),
         TEST(test_task_that_vanished),  TEST(test_end_told_by_hello),
+        TEST(test_timeline),
         TEST(test_disable_agent),       TEST(test_disable_slot),
         TEST(test_gang_loses_a_member), TEST(test_gang_member_fails),
         TEST(test_malformed),

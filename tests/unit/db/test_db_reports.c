@@ -5,6 +5,7 @@
 #include "db.h"
 #include "db_logs.h"
 #include "db_reports.h"
+#include "db_timeline.h"
 #include "db_users.h"
 
 #include <setjmp.h>
@@ -285,6 +286,28 @@ static void test_users(void **state)
         ask("SELECT user_doc(u)->'agentUserGroup'->>'agentUid' FROM users u WHERE id = 3"), "5");
 }
 
+static void on_committed(void *arg, const struct db_result *r)
+{
+    on_did(arg, db_rc(r), db_error(r));
+}
+
+static void test_timeline(void **state)
+{
+    const struct row_timeline rows[] = {{1, 1, -1, "queued", 1700000000000001, 0, "1 slot"},
+                                        {1, 1, 0, "prepared", 1700000000000002, 5000, ""}};
+    for (size_t n = 1; n <= 2; n++) { /* the second time repeats the first row */
+        struct did d = {0};
+        struct db_tx *tx = db_tx_begin(db);
+        db_save_timeline(tx, rows, n);
+        db_tx_commit(tx, on_committed, &d);
+        assert_true(loop_until(&loop, &d.done, 5000));
+        assert_int_equal(d.rc, 0);
+    }
+    assert_string_equal(ask("SELECT string_agg(kind || '@' || at_us || '+' || duration_us || ' ' "
+                            "|| detail, '; ' ORDER BY at_us) FROM trial_timeline"),
+                        "queued@1700000000000001+0 1 slot; prepared@1700000000000002+5000 ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_bad_json),      cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_small_reports), cmocka_unit_test(test_logs),
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
+        cmocka_unit_test(test_timeline),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
