@@ -13,12 +13,13 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "lib"))
+sys.path.insert(0, HERE)
 from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
+from libslurm import Slurm  # noqa: E402
 
 ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", "5"))
 CONFIG = {"name": "start", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0, "records_per_epoch": 1438,
@@ -94,41 +95,20 @@ def ours(c, context, cold):
     return ms
 
 
-class Slurm:
+class SlurmTrials(Slurm):
     """A private Slurm that runs the trial of a context directory by det-harness."""
 
     def __init__(self, context):
-        subprocess.run(["bash", "-c", '. "$0/../deploy/packages.sh"; install_packages "$0/packages.slurm"', HERE],
-                       check=True, stdout=sys.stderr)
-        self.dir, self.context = tempfile.mkdtemp(prefix="det-bench-slurm-"), context
-        self.env = dict(os.environ, SLURM_CONF=os.path.join(self.dir, "slurm.conf"), BENCH_FILE=os.path.join(self.dir, "first"),
-                        DET_CACHE_DIR=os.path.join(self.dir, "cache"))
-        self.script = os.path.join(self.dir, "job.sh")
-        with open(self.script, "w") as f:
-            f.write(f"#!/bin/sh\nexec {BIN}/det-harness run model_def:DigitsTrial --quiet --config local.yaml --checkpoint-dir {self.dir}/checkpoints\n")
-        os.chmod(self.script, 0o755)
-
-    def __enter__(self):
-        try:
-            self.service("up")
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.service("down")
-
-    def service(self, verb):
-        subprocess.run(["bash", os.path.join(HERE, "lib_slurm.sh"), verb, self.dir], check=True, stdout=sys.stderr)
-
-    def idle(self):
-        return not subprocess.run(["squeue", "-h"], check=True, text=True, capture_output=True, env=self.env).stdout
+        super().__init__()
+        self.context = context
+        self.env.update(BENCH_FILE=os.path.join(self.dir, "first"), DET_CACHE_DIR=os.path.join(self.dir, "cache"))
+        self.job = self.script("job.sh", f"#!/bin/sh\nexec {BIN}/det-harness run model_def:DigitsTrial --quiet --config local.yaml "
+                               f"--checkpoint-dir {self.dir}/checkpoints\n")
 
     def once(self, how, cold):
         if cold:
             empty_cache(self.env["DET_CACHE_DIR"])
-        argv = ["srun", self.script] if how == "srun" else ["sbatch", "-o", os.path.join(self.dir, "job.log"), self.script]
+        argv = ["srun", self.job] if how == "srun" else ["sbatch", "-o", os.path.join(self.dir, "job.log"), self.job]
         ms, _ = first_batch_ms(lambda: subprocess.run(argv, check=True, env=self.env, cwd=self.context, text=True, capture_output=True),
                                self.env["BENCH_FILE"])
         wait_until(self.idle, 30, "an idle Slurm")
@@ -172,7 +152,7 @@ def main():
         def once(cold):
             return ours(c, context, cold)
         if "--peer" in sys.argv[1:]:
-            with Slurm(context) as slurm:
+            with SlurmTrials(context) as slurm:
                 show(measure(ROUNDS, once, slurm))
         else:
             show(measure(ROUNDS, once, None))
