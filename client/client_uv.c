@@ -208,6 +208,14 @@ static void on_watch(uv_timer_t *t)
         uv_timer_stop(t);
 }
 
+/* A handle's first use sets up what libcurl leaves until then. */
+void client_uv_warm_up(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    curl_easy_cleanup(curl_easy_init());
+    curl_multi_cleanup(curl_multi_init());
+}
+
 int client_uv_create(uv_loop_t *loop, const struct client_options *o, struct client_uv **ret,
                      struct det_err *err)
 {

@@ -15,6 +15,8 @@
 struct client_uv;
 struct client_uv_call;
 
+/* What the first client_uv_create() would do once in a process; children of fork() share it. */
+void client_uv_warm_up(void);
 /* loop is borrowed; token, TLS and timeouts are the options'. */
 int client_uv_create(uv_loop_t *loop, const struct client_options *o, struct client_uv **ret,
                      struct det_err *err);

@@ -7,6 +7,7 @@
 #include "slots.h"
 #include "taskconn.h"
 #include "taskdir.h"
+#include "taskserver.h"
 #include "uuid.h"
 
 #include <fcntl.h>
@@ -87,11 +88,10 @@ static void start_failed(struct agent *a, const char *alloc, const struct det_er
 static void start_task(struct agent *a, const struct host_effect *e)
 {
     struct det_err err = {0};
-    pid_t pid;
     bool recover = e->kind == HOST_RECOVER;
     int rc = recover ? 0 : taskdir_make(&a->dirs, e->alloc, e->container, e->task, &err);
     if (rc == 0)
-        rc = taskdir_spawn(&a->dirs, e->alloc, recover, &pid, &err);
+        rc = taskdir_spawn(&a->dirs, e->alloc, recover, &err);
     if (rc == 0)
         rc = connect_task(a, e->alloc, &err);
     if (rc < 0)
@@ -307,7 +307,7 @@ static void release(struct agent *a)
 
 int agent_run(const struct agentopts *o, struct det_err *err)
 {
-    struct agent a = {.loop = uv_default_loop(), .conns = map_create(), .dirs = {.fd = -1}};
+    struct agent a = {.loop = uv_default_loop(), .conns = map_create(), .dirs = {.fd = -1, .server = -1}};
     char boot[UUID_STR_MAX];
     int rc = slots_find(o->slots, &a.slots, err);
     if (rc == 0)
@@ -318,6 +318,7 @@ int agent_run(const struct agentopts *o, struct det_err *err)
         release(&a);
         return rc;
     }
+    taskserver_start(&a.dirs);
     uuid_random(boot);
     a.host = host_create(boot, o->pool, o->addr, a.slots.v.v, a.slots.v.n);
     watch_signals(&a);

@@ -59,7 +59,7 @@ int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *a
                   struct det_err *err)
 {
     char real[PATH_MAX];
-    *d = (struct taskdirs){.fd = -1, .agent = agent};
+    *d = (struct taskdirs){.fd = -1, .server = -1, .agent = agent};
     int rc = make_open_dir(work_dir, 0755, err);
     if (rc == 0 && !realpath(work_dir, real))
         rc = det_fail(err, DET_EIO, "%s: %s", work_dir, strerror(errno));
@@ -84,6 +84,7 @@ int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *a
 void taskdirs_close(struct taskdirs *d)
 {
     det_closep(&d->fd);
+    det_closep(&d->server);
     free(d->root);
     free(d->det_task);
     json_decref(d->agent);

@@ -10,6 +10,7 @@ struct taskdirs {
     char *root; /* <work-dir>/tasks, absolute */
     int fd;
     char *det_task; /* the program */
+    int server;     /* the process that forks det-tasks (taskserver.h); -1: none */
     json_t *agent;  /* the "agent" object of every spec.json */
 };
 /* Makes the directories; takes the lock of the work directory (DET_EEXIST: another agent has it)
@@ -22,8 +23,7 @@ void taskdirs_close(struct taskdirs *d);
 int taskdir_make(const struct taskdirs *d, const char *alloc, const char *container, json_t *task,
                  struct det_err *err);
 /* Starts det-task (recover: what ends the rest of a killed one) with its listening socket. */
-int taskdir_spawn(const struct taskdirs *d, const char *alloc, bool recover, pid_t *ret_pid,
-                  struct det_err *err);
+int taskdir_spawn(struct taskdirs *d, const char *alloc, bool recover, struct det_err *err);
 /* A path short enough for a socket's address, valid as long as *ret_fd (the caller's) is open. */
 int taskdir_socket_path(const struct taskdirs *d, const char *alloc, int *ret_fd, char out[64],
                         struct det_err *err);

@@ -2,10 +2,10 @@
 #include "taskdir.h"
 
 #include "mem.h"
+#include "taskserver.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,39 +52,34 @@ static void set_actions(posix_spawn_file_actions_t *fa, int socket, const char *
     posix_spawn_file_actions_addclosefrom_np(fa, SOCKET_FD + 1);
 }
 
-static void set_attributes(posix_spawnattr_t *at)
+/* Without the server: slower, and needs nothing but the program. */
+static int spawn_alone(const struct taskdirs *d, const char *dir, bool recover, int socket,
+                       struct det_err *err)
 {
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_init(at);
-    posix_spawnattr_setsigmask(at, &none);
-    posix_spawnattr_setsigdefault(at, &all);
-    posix_spawnattr_setflags(at,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-}
-
-int taskdir_spawn(const struct taskdirs *d, const char *alloc, bool recover, pid_t *ret_pid,
-                  struct det_err *err)
-{
-    det_cleanup(freep) char *dir = det_asprintf("%s/%s", d->root, alloc);
     det_cleanup(freep) char *log = det_asprintf("%s/task.log", dir);
-    char *const run[] = {"det-task", dir, NULL}, *const rec[] = {"det-task", "--recover", dir,
-                                                                 NULL};
+    char *const run[] = {"det-task", (char *)dir, NULL};
+    char *const rec[] = {"det-task", "--recover", (char *)dir, NULL};
     posix_spawn_file_actions_t fa;
     posix_spawnattr_t at;
-    int fd = listen_at(d, alloc, err);
-    if (fd < 0)
-        return fd;
-    int up = fcntl(fd, F_DUPFD_CLOEXEC, 10); /* dup2 to itself would leave it closed on exec */
-    det_closep(&fd);
-    set_actions(&fa, up, log);
-    set_attributes(&at);
-    int rc = posix_spawn(ret_pid, d->det_task, &fa, &at, recover ? rec : run, environ);
+    pid_t pid;
+    set_actions(&fa, socket, log);
+    taskserver_attributes(&at);
+    int rc = posix_spawn(&pid, d->det_task, &fa, &at, recover ? rec : run, environ);
     posix_spawn_file_actions_destroy(&fa);
     posix_spawnattr_destroy(&at);
-    det_closep(&up);
     return rc == 0 ? 0 : det_fail(err, DET_EIO, "start %s: %s", d->det_task, strerror(rc));
+}
+
+int taskdir_spawn(struct taskdirs *d, const char *alloc, bool recover, struct det_err *err)
+{
+    det_cleanup(freep) char *dir = det_asprintf("%s/%s", d->root, alloc);
+    det_cleanup(det_closep) int fd = listen_at(d, alloc, err);
+    if (fd < 0)
+        return fd;
+    if (taskserver_send(d, dir, recover, fd))
+        return 0;
+    det_cleanup(det_closep) int up = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    return spawn_alone(d, dir, recover, up, err); /* dup2 of 3 to itself would leave it CLOEXEC */
 }
 
 static int end_one(const struct taskdirs *d, const char *alloc)

@@ -2,6 +2,7 @@
 #include "endtask.h"
 #include "gcrun.h"
 #include "log.h"
+#include "serve.h"
 #include "task.h"
 
 #include <stdio.h>
@@ -11,7 +12,8 @@ static int usage(void)
 {
     fputs("usage: det-task DIR            runs the task described in DIR (started by det-agent)\n"
           "       det-task --recover DIR  ends what a killed det-task has left\n"
-          "       det-task --end DIR      ends the task and its processes\n",
+          "       det-task --end DIR      ends the task and its processes\n"
+          "       det-task --serve        forks a det-task for each order of det-agent\n",
           stderr);
     return 2;
 }
@@ -30,6 +32,8 @@ int main(int argc, char **argv)
     log_init("det-task", LOG_INFO);
     if (argc == 2 && strcmp(argv[1], "--gc") == 0)
         return gcrun_main();
+    if (argc >= 2 && strcmp(argv[1], "--serve") == 0)
+        return serve_main(argc, argv);
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         return puts("det-task " DET_VERSION) < 0;
     if (argc == 3 && strcmp(argv[1], "--recover") == 0)

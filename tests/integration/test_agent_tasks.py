@@ -51,6 +51,12 @@ def task_pid(alloc):
     return 0
 
 
+def server(a):
+    """Id of the process that forks this agent's det-tasks, or 0."""
+    with open(f"/proc/{a.proc.pid}/task/{a.proc.pid}/children") as f:
+        return next((int(p) for p in f.read().split() if cmdline(p).startswith(b"det-task\0--serve\0")), 0)
+
+
 def gone(container):
     wait_until(lambda: not left(container), 5, "an empty process tree")
 
@@ -161,6 +167,25 @@ def test_det_task_killed(m, a):
     e = m.wait_exit("1.lost.1")
     assert e["reason"] == "lost" and not left(c), (e, left(c))
     dropped(a, "1.lost.1")
+
+
+def test_server_killed(m, a):
+    m.start("1.serve.1", ["sh", "-c", "echo up; while [ ! -e go ]; do sleep 0.02; done; exit 3"])
+    m.wait_log("up")
+    old = wait_until(lambda: server(a), 10, "the server")
+    assert task_pid("1.serve.1") != old, old
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: not alive(old), 10, "the server to end")
+    m.start("1.serve.2", "exit 4")
+    assert m.wait_exit("1.serve.2")["code"] == 4
+    new = server(a)
+    assert new not in (0, old), "replaced"
+    a.kill(signal.SIGKILL)
+    wait_until(lambda: not alive(new), 10, "the server to end with its agent")
+    assert alive(task_pid("1.serve.1")), "and no task with it"
+    a.run()
+    open(a.path("work", "tasks", "1.serve.1", "work", "go"), "w").close()
+    assert m.wait_exit("1.serve.1")["code"] == 3
 
 
 def test_master_away(m, a):
