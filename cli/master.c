@@ -1,5 +1,6 @@
 /* det master, det job */
 #include "cli.h"
+#include "master_logs.h"
 #include "show.h"
 #include "table.h"
 
@@ -66,6 +67,7 @@ static int job_list(struct cli *c, struct det_err *err)
 static const struct verb master_verbs[] = {
     {"info", NULL, "", "version and cluster", NULL, info},
     {"config", NULL, "", "the master's settings as JSON", NULL, config},
+    {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
     {0},
 };
 static const struct verb job_verbs[] = {
@@ -73,6 +75,6 @@ static const struct verb job_verbs[] = {
     {0},
 };
 
-const struct noun noun_master = {"master", "m", NULL, "the master: information, settings",
+const struct noun noun_master = {"master", "m", NULL, "the master: information, settings, log",
                                  master_verbs};
 const struct noun noun_job = {"job", "j", NULL, "the queue: list", job_verbs};

@@ -9,6 +9,7 @@
 #include "hub.h"
 #include "http.h"
 #include "log.h"
+#include "logring.h"
 #include "masterconf.h"
 #include "mem.h"
 #include "shell.h"
@@ -184,11 +185,16 @@ int main(int argc, char **argv)
     if (m.conf.verb != MASTERCONF_SERVE)
         return print_and_end(&m);
     log_init("master", m.conf.log_level);
+    log_set_format(m.conf.log_format);
+    m.sh.logring = logring_create();
+    log_set_sink(logring_add, m.sh.logring);
     if (run(&m, &err) < 0) {
         log_error("%s", err.text);
         return 1;
     }
     masterconf_finish(&m.conf);
     log_info("ended");
+    log_set_sink(NULL, NULL);
+    logring_destroy(m.sh.logring);
     return m.status;
 }

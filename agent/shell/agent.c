@@ -47,8 +47,8 @@ static void on_running(void *arg, const char *alloc)
 static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
 {
     struct agent *a = arg;
-    log_info("%s: %s%s%s", alloc, link_exit_reason_name(e->reason), *e->text ? ": " : "",
-             e->text);
+    log_with(LOG_INFO, LOG_FIELDS("allocation", alloc), "%s%s%s", link_exit_reason_name(e->reason),
+             *e->text ? ": " : "", e->text);
     host_on_ended(a->host, alloc, e);
     perform(a);
 }
@@ -80,7 +80,7 @@ static int connect_task(struct agent *a, const char *alloc, struct det_err *err)
 static void start_failed(struct agent *a, const char *alloc, const struct det_err *err)
 {
     struct link_exit e = {LINK_START_FAILED, 0, 0, -1, err->text};
-    log_error("%s: %s", alloc, err->text);
+    log_with(LOG_ERROR, LOG_FIELDS("allocation", alloc), "%s", err->text);
     host_on_ended(a->host, alloc, &e);
     host_on_gone(a->host, alloc);
 }
@@ -97,7 +97,7 @@ static void start_task(struct agent *a, const struct host_effect *e)
     if (rc < 0)
         start_failed(a, e->alloc, &err);
     else
-        log_info("%s: %s", e->alloc,
+        log_with(LOG_INFO, LOG_FIELDS("allocation", e->alloc), "%s",
                  recover ? "det-task was gone; ending what it left" : "started");
 }
 
@@ -184,13 +184,13 @@ static void adopt_one(struct agent *a, const char *alloc)
     const char *container = json_str(j, "container", NULL);
     if (!j || !link_id_is_valid(container) ||
         link_spec_decode(json_object_get(j, "task"), &spec, &err) < 0) {
-        log_warning("%s is dropped: %s", alloc, err.text);
+        log_with(LOG_WARNING, LOG_FIELDS("allocation", alloc), "dropped: %s", err.text);
         taskdir_drop(&a->dirs, alloc);
         return;
     }
     host_adopt(a->host, alloc, container, spec.slots, spec.slots_n);
     link_spec_finish(&spec);
-    log_info("%s: found", alloc);
+    log_with(LOG_INFO, LOG_FIELDS("allocation", alloc), "found");
     if (connect_task(a, alloc, &err) < 0)
         on_gone(a, alloc);
 }

@@ -206,7 +206,7 @@ static void link_lost(struct link *l)
     if (!l->here || l->agents->stopped)
         return;
     l->here = false;
-    log_warning("agent %s: the link is gone", l->id);
+    log_with(LOG_WARNING, LOG_FIELDS("agent", l->id), "the link is gone");
     driver_post(l->agents->sh->driver,
                 &(struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = l->id}, NULL, NULL);
 }
@@ -384,7 +384,7 @@ static void on_orders(struct shell *sh, struct http_req *req)
     stream_drop(l);
     l->dial_by_ms = 0;
     l->stream = http_stream_begin(req, "application/x-ndjson", on_stream_wake, l);
-    log_info("agent %s: connected", l->id);
+    log_with(LOG_INFO, LOG_FIELDS("agent", l->id), "connected");
     link_beat(l, clk_mono_ms());
     orders_flush(l);
 }

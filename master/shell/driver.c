@@ -146,6 +146,9 @@ static void perform(struct driver *d, const struct core_effect *f)
         gc_wanted(d->sh, f->exp_id);
         break;
     case CORE_TASK_LOG:
+        log_with(LOG_DEBUG,
+                 LOG_FIELDS("task", f->log.task_id, "allocation", f->log.alloc_id), "%s",
+                 f->log.text);
         hub_notify(d->sh->hub, f->log.task_id);
         break;
     default:

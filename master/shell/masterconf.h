@@ -30,6 +30,7 @@ struct masterconf {
     int64_t port, stall_timeout_ms;
     char *agent_token_file, *admin_password_file, *port_file, *ready_file;
     enum log_level log_level;
+    enum log_format log_format;
     struct core_options core; /* its default_pool is borrowed from here */
 };
 

@@ -15,6 +15,7 @@ struct shell {
     struct agents *agents;         /* agents.h: the agent links */
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
+    struct logring *logring;       /* logring.h: the last lines of the log */
     char cluster_id[37];
     char master_id[37]; /* new at each start */
 };
