@@ -176,7 +176,7 @@ def test_server_killed(m, a):
     assert task_pid("1.serve.1") != old, old
     os.kill(old, signal.SIGKILL)
     wait_until(lambda: not alive(old), 10, "the server to end")
-    m.start("1.serve.2", "exit 4")
+    m.start("1.serve.2", "exit 4", slots=(1,))
     assert m.wait_exit("1.serve.2")["code"] == 4
     new = server(a)
     assert new not in (0, old), "replaced"
