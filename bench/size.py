@@ -9,8 +9,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster import BIN, TOP, Cluster  # noqa: E402
 
 
-def emit(figure, value, unit):
-    print(json.dumps({"bench": "size", "figure": figure, "value": value, "unit": unit, "peer": None, "peer_value": None, "ratio": None}), flush=True)
+def emit(figure, value, unit, bench="size"):
+    print(json.dumps({"bench": bench, "figure": figure, "value": value, "unit": unit, "peer": None, "peer_value": None, "ratio": None}), flush=True)
 
 
 def rss_mb(pid):
@@ -23,12 +23,17 @@ def lines(*paths):
     return sum(len(open(os.path.join(TOP, f), errors="replace").readlines()) for f in files)
 
 
-with Cluster(agents=1, slots=2) as c:
-    emit("master_rss", round(rss_mb(c.pid("master")), 1), "MB")
-    emit("agent_rss", round(rss_mb(c.pid("agent-0")), 1), "MB")
-for name in ("det-master", "det-agent", "det-task", "det-harness", "det"):
-    emit(name + "_bytes", os.path.getsize(os.path.join(BIN, name)), "bytes")
-source = lines("*.c", "*.h", "*.cc", "*.cu", ":!tests", ":!bench", ":!examples")
-tests = lines("tests/*.c", "tests/*.h", "tests/*.py", "tests/*.sh", "tests/run", "tests/*/run")
-emit("c_lines", source, "lines")
-emit("test_lines_per_source_line", round(tests / source, 3), "")
+def main():
+    with Cluster(agents=1, slots=2) as c:
+        emit("master_rss", round(rss_mb(c.pid("master")), 1), "MB")
+        emit("agent_rss", round(rss_mb(c.pid("agent-0")), 1), "MB")
+    for name in ("det-master", "det-agent", "det-task", "det-harness", "det"):
+        emit(name + "_bytes", os.path.getsize(os.path.join(BIN, name)), "bytes")
+    source = lines("*.c", "*.h", "*.cc", "*.cu", ":!tests", ":!bench", ":!examples")
+    tests = lines("tests/*.c", "tests/*.h", "tests/*.py", "tests/*.sh", "tests/run", "tests/*/run")
+    emit("c_lines", source, "lines")
+    emit("test_lines_per_source_line", round(tests / source, 3), "")
+
+
+if __name__ == "__main__":
+    main()
