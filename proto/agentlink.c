@@ -58,6 +58,45 @@ json_t *link_exit_json(const struct link_exit *e)
     return j;
 }
 
+static const struct link_field mark_fields[] = {
+    {"kind", LINK_F_ID, AT(link_mark, kind), true, 0, 0, NULL},
+    {"at_us", LINK_F_I64, AT(link_mark, at_us), true, 0, INT64_MAX / 2, NULL},
+    {"duration_us", LINK_F_I64, AT(link_mark, duration_us), false, 0, INT64_MAX / 2, NULL},
+    {"detail", LINK_F_STR, AT(link_mark, detail), false, 0, 4 * LINK_DETAIL_MAX, NULL},
+    {0},
+};
+
+json_t *link_mark_json(const struct link_mark *m)
+{
+    const char *detail = m->detail ? m->detail : "";
+    json_t *j = json_object();
+    json_set(j, "kind", json_string(m->kind));
+    json_set(j, "at_us", json_integer(m->at_us));
+    json_set(j, "duration_us", json_integer(m->duration_us));
+    json_set(j, "detail", json_lossy(detail, strnlen(detail, LINK_DETAIL_MAX)));
+    return j;
+}
+
+int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
+                      struct det_err *err)
+{
+    size_t n = json_array_size(arr);
+    *ret = NULL;
+    *ret_n = 0;
+    if (n > LINK_MARKS_MAX)
+        return det_fail(err, DET_ETOOBIG, "marks: %zu, at most %d are allowed", n, LINK_MARKS_MAX);
+    det_cleanup(freep) struct link_mark *v = n ? det_zalloc(n * sizeof *v) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        v[i].detail = "";
+        int rc = link_fields(json_array_get(arr, i), mark_fields, &v[i], err);
+        if (rc < 0)
+            return det_wrap(err, rc, "marks[%zu]", i);
+    }
+    *ret = det_take(v);
+    *ret_n = n;
+    return 0;
+}
+
 static const struct link_field task_fields[] = {
     {"alloc", LINK_F_ID, AT(link_task, alloc), true, 0, 0, NULL},
     {"container", LINK_F_ID, AT(link_task, container), true, 0, 0, NULL},
@@ -83,6 +122,14 @@ static json_t *task_json(const struct link_task *t)
     if (t->state == LINK_ENDED)
         json_set(j, "exit", link_exit_json(&t->exit));
     return j;
+}
+
+static void marks_encode(json_t *j, const struct link_task *t)
+{
+    json_t *marks = json_array();
+    for (size_t i = 0; i < t->marks_n; i++)
+        json_array_append_new(marks, link_mark_json(&t->marks[i]));
+    json_set(j, "marks", marks);
 }
 
 static const struct link_field slot_fields[] = {
@@ -184,6 +231,8 @@ static int event_decode(const json_t *j, struct link_event *e, struct det_err *e
     if (e->kind == LINK_EV_HELLO)
         return hello_decode(j, &e->hello, err);
     rc = task_decode(j, &e->task, err);
+    if (rc == 0)
+        rc = link_marks_decode(json_object_get(j, "marks"), &e->task.marks, &e->task.marks_n, err);
     if (rc < 0 || e->kind == LINK_EV_STATE)
         return rc;
     e->task.state = LINK_ENDED;
@@ -203,6 +252,8 @@ json_t *link_event_json(const struct link_event *e)
     if (e->kind == LINK_EV_EXIT)
         json_object_del(t, "state");
     json_object_update(j, t);
+    if (e->task.marks_n > 0)
+        marks_encode(j, &e->task);
     return j;
 }
 
@@ -272,6 +323,7 @@ void link_events_finish(struct link_events *e)
     for (size_t i = 0; i < e->n && e->v; i++) {
         free(e->v[i].hello.slots);
         free(e->v[i].hello.tasks);
+        free(e->v[i].task.marks);
     }
     free(e->v);
     json_decref(e->json);

@@ -24,6 +24,8 @@
 #define LINK_TASKS_MAX    10000              /* of a hello */
 #define LINK_NODES_MAX    4096
 #define LINK_ID_MAX       128  /* letters, digits, '.', '_' and '-'; not "." or ".." */
+#define LINK_MARKS_MAX    32   /* of a task */
+#define LINK_DETAIL_MAX   400  /* bytes of a mark's detail; longer ones are cut when encoded */
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
 #define LINK_HEARTBEAT_MS 2000
 #define LINK_SILENCE_MS   10000
@@ -56,10 +58,18 @@ struct link_exit {
 
 enum link_state { LINK_STARTING, LINK_RUNNING, LINK_ENDED, LINK_STATE_COUNT };
 const char *link_state_name(enum link_state s); /* "starting"; "ended" occurs in a hello only */
+/* Something that happened to a task, by its host's wall clock. */
+struct link_mark {
+    const char *kind; /* an id: agent.md lists them; one that is not known is kept all the same */
+    int64_t at_us, duration_us; /* duration of what ended then; 0: a moment */
+    const char *detail;         /* never NULL when decoded */
+};
 struct link_task {
     const char *alloc, *container;
     enum link_state state;
-    struct link_exit exit; /* when ended */
+    struct link_exit exit;   /* when ended */
+    struct link_mark *marks; /* of state and exit events; allocated when decoded */
+    size_t marks_n;
 };
 
 enum link_event_kind { LINK_EV_HELLO, LINK_EV_STATE, LINK_EV_EXIT, LINK_EVENT_KIND_COUNT };
@@ -137,6 +147,12 @@ struct link_spec {
 /* All is borrowed from `task`, but for slots and slot_counts, which link_spec_finish() frees. */
 int link_spec_decode(const json_t *task, struct link_spec *ret, struct det_err *err);
 void link_spec_finish(struct link_spec *s);
+
+/* A mark as it stands in "marks". New reference. */
+json_t *link_mark_json(const struct link_mark *m);
+/* An array of marks (absent: none). *ret is allocated, its strings borrowed from arr. */
+int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
+                      struct det_err *err);
 
 /* The object of an exit, and back (text borrowed from j). Kept in det-task's state file too. */
 json_t *link_exit_json(const struct link_exit *e);

@@ -33,6 +33,9 @@ static void task_free(struct host_task *t)
     free((char *)t->exit.text);
     free(t->slots);
     json_decref(t->held);
+    for (size_t i = 0; i < t->marks.n; i++)
+        json_decref(t->marks.v[i]);
+    vec_free(&t->marks);
     free(t);
 }
 
@@ -270,10 +273,43 @@ void host_adopt(struct host *h, const char *alloc, const char *container, const 
 void host_on_running(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
-    if (!t || t->held || t->state != LINK_STARTING)
+    bool has_news = t && t->state == LINK_RUNNING && t->marks.n > t->marks_told;
+    if (!t || t->held || (t->state != LINK_STARTING && !has_news))
         return;
     t->state = LINK_RUNNING;
     host_tell(h, LINK_EV_STATE, t);
+}
+
+static bool has_mark(const struct host_task *t, const json_t *mark)
+{
+    for (size_t i = 0; i < t->marks.n; i++)
+        if (json_equal(t->marks.v[i], mark))
+            return true;
+    return false;
+}
+
+void host_on_marks(struct host *h, const char *alloc, const json_t *marks)
+{
+    struct link_mark *checked;
+    size_t n;
+    struct host_task *t = find(h, alloc);
+    if (!t || t->state == LINK_ENDED || link_marks_decode(marks, &checked, &n, NULL) < 0)
+        return;
+    free(checked);
+    for (size_t i = 0; i < n && t->marks.n < LINK_MARKS_MAX; i++)
+        if (!has_mark(t, json_array_get(marks, i)))
+            vec_push(&t->marks, json_incref(json_array_get(marks, i)));
+}
+
+void host_acked_marks(struct host *h, int64_t seq)
+{
+    for (size_t i = 0; i < h->tasks.n; i++) {
+        struct host_task *t = h->tasks.v[i];
+        if (t->marks_seq == 0 || t->marks_seq > seq)
+            continue;
+        t->marks_acked = t->marks_told;
+        t->marks_seq = 0;
+    }
 }
 
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)
@@ -338,4 +374,6 @@ void host_check(const struct host *h)
         assert(h->outbox.v[i].seq == h->next_seq - (int64_t)(h->outbox.n - i));
     for (size_t i = 0; i < h->tasks.n; i++)
         assert(!(h->tasks.v[i]->is_acked && h->tasks.v[i]->is_gone));
+    for (size_t i = 0; i < h->tasks.n; i++)
+        assert(h->tasks.v[i]->marks_acked <= h->tasks.v[i]->marks.n);
 }

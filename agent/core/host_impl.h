@@ -14,6 +14,10 @@ struct host_task {
     int recoveries;
     int64_t exit_seq; /* of the event that tells the exit; 0: none is in the outbox */
     bool is_acked, is_gone;
+    VEC(json_t *) marks;   /* all, as the wire has them */
+    size_t marks_acked;    /* of them the master knows */
+    size_t marks_told;     /* of them are in an event; the newest of these has the number */
+    int64_t marks_seq;     /* or 0: none is on its way */
     json_t *held; /* what to start once its slots are free; NULL: it was started */
 };
 struct host_mail {
@@ -33,8 +37,10 @@ struct host {
 };
 
 /* Puts an event about t into the outbox; its number. */
-int64_t host_tell(struct host *h, enum link_event_kind kind, const struct host_task *t);
+int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t);
 void host_outbox_clear(struct host *h);
+/* Marks that events up to seq carried are known to the master. */
+void host_acked_marks(struct host *h, int64_t seq);
 /* Exits up to seq are known to the master. */
 void host_acked_exits(struct host *h, int64_t seq);
 

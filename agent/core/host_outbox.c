@@ -13,10 +13,31 @@ static int64_t post(struct host *h, json_t *event, bool is_hello)
     return m.seq;
 }
 
-int64_t host_tell(struct host *h, enum link_event_kind kind, const struct host_task *t)
+static struct link_task link_task_of(const struct host_task *t)
 {
-    struct link_event e = {.kind = kind, .task = {t->alloc, t->container, t->state, t->exit}};
-    return post(h, link_event_json(&e), false);
+    return (struct link_task){
+        .alloc = t->alloc, .container = t->container, .state = t->state, .exit = t->exit};
+}
+
+/* What is not known yet goes with the event that makes its number. */
+static void add_marks(struct host_task *t, json_t *event, int64_t seq)
+{
+    if (t->marks_acked == t->marks.n)
+        return;
+    json_t *marks = json_array();
+    for (size_t i = t->marks_acked; i < t->marks.n; i++)
+        json_array_append(marks, t->marks.v[i]);
+    json_set(event, "marks", marks);
+    t->marks_told = t->marks.n;
+    t->marks_seq = seq;
+}
+
+int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t)
+{
+    struct link_event e = {.kind = kind, .task = link_task_of(t)};
+    json_t *j = link_event_json(&e);
+    add_marks(t, j, h->next_seq);
+    return post(h, j, false);
 }
 
 static void outbox_cut(struct host *h, size_t n)
@@ -52,7 +73,7 @@ static void post_hello(struct host *h)
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct host_task *t = h->tasks.v[i];
         if (!t->is_acked)
-            vec_push(&tasks, (struct link_task){t->alloc, t->container, t->state, t->exit});
+            vec_push(&tasks, link_task_of(t));
     }
     e.hello.tasks = tasks.v;
     e.hello.tasks_n = tasks.n;
@@ -75,6 +96,8 @@ void host_hello(struct host *h, const char *boot)
         struct host_task *t = h->tasks.v[i];
         if (t->state == LINK_ENDED && !t->is_acked)
             t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
+        else if (t->marks_acked < t->marks.n)
+            host_tell(h, LINK_EV_STATE, t);
     }
 }
 
@@ -110,6 +133,8 @@ void host_on_ack(struct host *h, int64_t seq)
     }
     if (h->hello_seq > 0 && seq >= h->hello_seq && seq < h->next_seq)
         h->is_greeted = true;
+    if (seq < h->next_seq)
+        host_acked_marks(h, seq);
     if (seq < h->next_seq)
         host_acked_exits(h, seq);
 }

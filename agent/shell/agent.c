@@ -44,6 +44,13 @@ static void on_running(void *arg, const char *alloc)
     perform(a);
 }
 
+static void on_marks(void *arg, const char *alloc, const json_t *marks)
+{
+    struct agent *a = arg;
+    host_on_marks(a->host, alloc, marks);
+    perform(a);
+}
+
 static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
 {
     struct agent *a = arg;
@@ -68,7 +75,7 @@ static void on_gone(void *arg, const char *alloc)
 
 static int connect_task(struct agent *a, const char *alloc, struct det_err *err)
 {
-    const struct taskconn_handlers h = {on_running, on_ended, on_gone, a};
+    const struct taskconn_handlers h = {on_running, on_marks, on_ended, on_gone, a};
     char path[64];
     int fd;
     int rc = taskdir_socket_path(&a->dirs, alloc, &fd, path, err);

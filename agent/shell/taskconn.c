@@ -47,6 +47,8 @@ static void on_line(struct taskconn *c, const char *line, size_t len)
     const char *state = json_str(j, "state", "");
     if (c->is_quiet)
         return;
+    if (json_arr(j, "marks"))
+        c->h.on_marks(c->h.arg, c->alloc, json_arr(j, "marks"));
     if (strcmp(state, link_state_name(LINK_RUNNING)) == 0)
         c->h.on_running(c->h.arg, c->alloc);
     else if (strcmp(state, link_state_name(LINK_ENDED)) == 0 &&

@@ -8,6 +8,8 @@
 struct taskconn;
 struct taskconn_handlers {
     void (*on_running)(void *arg, const char *alloc);
+    /* All that it has, before the state they were said with. */
+    void (*on_marks)(void *arg, const char *alloc, const json_t *marks);
     void (*on_ended)(void *arg, const char *alloc, const struct link_exit *e);
     /* det-task is gone, or was not there; comes once, last. The connection is freed after it. */
     void (*on_gone)(void *arg, const char *alloc);

@@ -172,12 +172,15 @@ void ctl_close(struct ctl *c)
     }
 }
 
-void ctl_state(struct ctl *c, enum link_state state, const struct link_exit *e)
+void ctl_state(struct ctl *c, enum link_state state, const struct link_exit *e,
+               const json_t *marks)
 {
     JSON_OWN j = json_object();
     json_set(j, "state", json_string(link_state_name(state)));
     if (state == LINK_ENDED)
         json_set(j, "exit", link_exit_json(e));
+    if (json_array_size(marks) > 0)
+        json_set(j, "marks", json_incref((json_t *)marks));
     det_cleanup(freep) char *text = json_text(j);
     free(c->state);
     c->state = det_asprintf("%s\n", text);

@@ -1,8 +1,8 @@
 /*
  * det-task's UNIX socket, on which the agent (one at a time, or --end) steers it. NDJSON both ways:
  *   to det-task: {"signal": 9}, {"end": true} (end the tree and do not wait for the log), {"acked":
- * true} from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}} A new
- * connection is told the present state at once.
+ * true} from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}}, each with
+ * all "marks" of the task so far. A new connection is told the present state at once.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -22,7 +22,8 @@ int ctl_create(uv_loop_t *loop, int fd, const struct ctl_handlers *h, struct ctl
                struct det_err *err);
 /* Closes once everything was written. NULL ok. */
 void ctl_close(struct ctl *c);
-/* To all who are connected, and to whoever comes. e: of LINK_ENDED. */
-void ctl_state(struct ctl *c, enum link_state state, const struct link_exit *e);
+/* To all who are connected, and to whoever comes. e: of LINK_ENDED; marks: an array. */
+void ctl_state(struct ctl *c, enum link_state state, const struct link_exit *e,
+               const json_t *marks);
 
 #endif

@@ -79,6 +79,13 @@ static void on_sigchld(uv_signal_t *s, int signum)
     task_on_child(s->data);
 }
 
+static void on_marks(void *arg)
+{
+    struct task *t = arg;
+    if (t->phase > TASK_PREPARING && t->phase < TASK_ENDED)
+        ctl_state(t->ctl, LINK_RUNNING, NULL, marks_all(&t->marks));
+}
+
 static void watch_signals(struct task *t)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -88,6 +95,7 @@ static void watch_signals(struct task *t)
     uv_signal_init(t->loop, &t->sigterm);
     uv_timer_init(t->loop, &t->timer);
     uv_timer_init(t->loop, &t->watch);
+    marks_init(&t->marks, t->loop, on_marks, t);
     t->sigchld.data = t->sigterm.data = t->timer.data = t->watch.data = t;
     uv_signal_start(&t->sigchld, on_sigchld, SIGCHLD);
     uv_signal_start(&t->sigterm, on_sigterm, SIGTERM);
@@ -140,6 +148,7 @@ static void begin(struct task *t, enum task_mode mode)
 static void release(struct task *t)
 {
     stall_destroy(t->stall);
+    marks_finish(&t->marks);
     logspool_close(t->spool);
     prepare_plan_finish(&t->plan);
     vec_free(&t->ranks);
@@ -151,7 +160,10 @@ static void release(struct task *t)
 
 int task_main(const char *dir, enum task_mode mode)
 {
-    struct task t = {.hook_fd = -1, .loop = uv_default_loop()};
+    struct task t = {.hook_fd = -1,
+                     .loop = uv_default_loop(),
+                     .marks = {.fd = -1},
+                     .begun_ms = clk_mono_ms()};
     struct det_err err = {0};
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     int rc = taskspec_load(dir, &t.spec, &err);

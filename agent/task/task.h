@@ -16,6 +16,7 @@
 #include "client_uv.h"
 #include "ctl.h"
 #include "logship.h"
+#include "marks.h"
 #include "prepare.h"
 #include "proctree.h"
 #include "rank.h"
@@ -49,6 +50,7 @@ struct task {
     uv_timer_t timer; /* the phase's own */
     uv_timer_t watch; /* of the stall watch */
     struct stall *stall;
+    struct marks marks;
 
     json_t *env; /* of all ranks */
     struct prepare_plan plan;
@@ -62,6 +64,7 @@ struct task {
     bool in_hurry;   /* --end: the log is not waited for */
     struct link_exit exit;
     char text[LINK_TEXT_MAX];
+    int64_t begun_ms; /* of this process, monotonic */
     int64_t phase_ms; /* when it began, monotonic */
     uint64_t retry_ms;
     size_t kills;

@@ -204,6 +204,8 @@ static void kill_step(struct task *t)
 {
     struct proctree tree = {.container = t->spec.container, .cgroup = t->cgroup};
     if (proctree_kill(&tree) == 0 && all_exited(t) && (!t->hook || rank_has_exited(t->hook))) {
+        if (t->exit.reason == LINK_KILLED || t->exit.reason == LINK_STALLED)
+            marks_add(&t->marks, "killed", clk_mono_ms() - t->phase_ms, "%s", t->text);
         drain(t);
         return;
     }
@@ -313,6 +315,7 @@ static void finish(struct task *t)
     task_goto(t, TASK_FINISHED);
     uv_close((uv_handle_t *)&t->timer, NULL);
     uv_close((uv_handle_t *)&t->watch, NULL);
+    marks_close(&t->marks);
     uv_close((uv_handle_t *)&t->sigchld, NULL);
     uv_close((uv_handle_t *)&t->sigterm, NULL);
     if (t->hook)
@@ -342,7 +345,7 @@ static void tell_exit(struct task *t)
     logship_when_empty(t->ship, NULL, NULL);
     save_exit(t);
     proctree_cgroup_remove(t->cgroup);
-    ctl_state(t->ctl, LINK_ENDED, &t->exit);
+    ctl_state(t->ctl, LINK_ENDED, &t->exit, marks_all(&t->marks));
     if (t->in_hurry || logspool_unsent(t->spool) == 0) {
         finish(t);
         return;

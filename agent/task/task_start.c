@@ -82,6 +82,8 @@ static void on_watch(uv_timer_t *timer)
     if (local < 0 || t->phase != TASK_RUNNING)
         return;
     int rank = taskspec_first_rank(&t->spec) + local;
+    marks_add(&t->marks, "stalled", silent_ms, "rank %d, %s, batch %llu", rank, phase,
+              (unsigned long long)batches);
     task_decide(t, LINK_STALLED, 0, SIGKILL, rank,
                 "rank %d stalled: no batch for %.1f s, last batch %llu (%s)", rank,
                 (double)silent_ms / 1e3, (unsigned long long)batches, phase);
@@ -101,6 +103,8 @@ void task_start_ranks(struct task *t)
     struct det_err err = {0};
     int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
     task_goto(t, TASK_RUNNING);
+    marks_add(&t->marks, "prepared", t->phase_ms - t->begun_ms, "%s", "");
+    marks_ranks(&t->marks, &t->spec);
     for (int i = 0; i < n; i++)
         if (!start_rank(t, i, &err)) {
             fail_trial(t, err.code == DET_ENOENT ? 127 : 126, &err);
@@ -302,7 +306,7 @@ void task_begin(struct task *t)
     const char *b64 = t->spec.task.context;
     int rc = prepare_dirs(&t->spec, &err);
     if (rc == 0)
-        ctl_state(t->ctl, LINK_RUNNING, NULL);
+        ctl_state(t->ctl, LINK_RUNNING, NULL, NULL);
     if (rc == 0 && b64)
         rc = prepare_context(&t->spec, b64, strlen(b64), &err);
     if (rc < 0) {

@@ -41,11 +41,21 @@ void loop_alive(enum progress_phase phase, uint64_t batches)
         map_file();
     if (!file)
         return;
+    if (phase == PROGRESS_TRAINING && batches > 0 && !file->first_batch_mono_ms)
+        atomic_store_explicit(&file->first_batch_mono_ms, clk_mono_ms(), memory_order_relaxed);
     atomic_store_explicit(&file->phase, phase, memory_order_relaxed);
     atomic_store_explicit(&file->batches, batches, memory_order_relaxed);
     atomic_store_explicit(&file->mono_ms, clk_mono_ms(), memory_order_relaxed);
     if (atomic_load_explicit(&file->magic, memory_order_relaxed) != PROGRESS_MAGIC)
         atomic_store_explicit(&file->magic, PROGRESS_MAGIC, memory_order_release);
+}
+
+void loop_alive_loaded(int64_t took_ms)
+{
+    if (!file)
+        return;
+    atomic_store_explicit(&file->loading_ms, (uint32_t)took_ms, memory_order_relaxed);
+    atomic_store_explicit(&file->loaded_mono_ms, clk_mono_ms(), memory_order_release);
 }
 
 void loop_alive_again(void)

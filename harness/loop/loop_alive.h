@@ -11,6 +11,8 @@
 
 /* Maps the file on first use. `batches`: training batches finished by this process. */
 void loop_alive(enum progress_phase phase, uint64_t batches);
+/* The model's code is there; took_ms: since the process began with it. */
+void loop_alive_loaded(int64_t took_ms);
 /* The same phase and batch as before: waiting for the master is not being stuck. */
 void loop_alive_again(void);
 /* True while this rank waits for rank 0: a thread shows once a second that it lives, for rank 0 may

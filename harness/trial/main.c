@@ -1,6 +1,7 @@
 /* det-harness: runs a C trial. In a task (DET_* variables) as a rank of a trial of the cluster;
  * with `run` on its own. */
 #include "log.h"
+#include "clk.h"
 #include "loop_alive.h"
 #include "loop_env.h"
 #include "model.h"
@@ -65,9 +66,11 @@ static int train(struct det_loop_config *c, const char *entrypoint, struct det_e
     c->trial_type = det_strdup("CTrial");
     c->framework = det_strdup("det-" DET_VERSION);
     loop_alive(PROGRESS_STARTING, 0);
+    int64_t began_ms = clk_mono_ms();
     if ((rc = model_load(&entry, c->ranks.local_rank != 0, &type, err)) < 0)
         return rc;
     loop_alive(PROGRESS_STARTING, 0);
+    loop_alive_loaded(clk_mono_ms() - began_ms);
     struct trial_run *r = trial_run_create(type);
     struct det_loop_trial client = trial_run_client(r);
     rc = loop_run(c, &client, err);

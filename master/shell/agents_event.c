@@ -23,6 +23,17 @@ static struct core_task_in task_in(const struct link_task *t)
     };
 }
 
+static void marks_in(struct core_task_in *t, const struct link_task *from)
+{
+    struct core_mark *marks = from->marks_n ? det_zalloc(from->marks_n * sizeof *marks) : NULL;
+    for (size_t i = 0; i < from->marks_n; i++) {
+        const struct link_mark *m = &from->marks[i];
+        marks[i] = (struct core_mark){m->kind, m->detail, m->at_us, m->duration_us};
+    }
+    t->marks = marks;
+    t->marks_n = from->marks_n;
+}
+
 static struct core_hello hello_in(const struct link_hello *h)
 {
     struct core_slot_in *slots = det_zalloc((h->slots_n + 1) * sizeof *slots);
@@ -46,14 +57,17 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
     }
     ev->kind = e->kind == LINK_EV_EXIT ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE;
     ev->task = task_in(&e->task);
+    marks_in(&ev->task, &e->task);
     ev->alloc_id = e->task.alloc;
     ev->container = e->task.container;
 }
 
 void agents_event_finish(struct core_event *ev)
 {
-    if (ev->kind != CORE_EV_AGENT_HELLO)
+    if (ev->kind != CORE_EV_AGENT_HELLO) {
+        free((void *)ev->task.marks);
         return;
+    }
     free((void *)ev->hello.slots);
     free((void *)ev->hello.tasks);
 }

@@ -5,7 +5,7 @@
 #include "core.h"
 #include "agentlink.h"
 
-/* Strings are borrowed from e, the arrays of a hello are new: free by agents_event_finish. */
+/* Strings are borrowed from e, arrays are new: free by agents_event_finish. */
 void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e);
 void agents_event_finish(struct core_event *ev);
 

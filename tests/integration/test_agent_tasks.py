@@ -211,6 +211,8 @@ def test_stall(m, a):
     e = m.wait_exit("1.stall.1")
     assert e["reason"] == "stalled" and "last batch 4" in e["text"], e
     m.wait_log("last batch 4")
+    marks = m.wait_marks("1.stall.1")
+    assert list(marks) == ["prepared", "stalled", "killed"] and marks["stalled"]["duration_us"] >= 400000, marks
     m.start("1.nostall.1", ["sh", "-c", "sleep 1.2"], stall_timeout_ms=300)
     assert m.wait_exit("1.nostall.1")["reason"] == "exited"
 

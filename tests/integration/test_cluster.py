@@ -50,6 +50,10 @@ def test_const():
         cp, state = last_state(c, trial["id"])
         assert state[:2] == b"PK" and cp["resources"]["state_dict.pth"] == str(len(state)), cp
         wait_until(lambda: not c.processes(exp) and c.slots_free(), 10, "nothing left running")
+        kinds = c.timeline(trial["id"])
+        assert [k for k in kinds if k in ("queued", "placed", "compiled", "first_batch", "validation", "end")][:4] == [
+            "queued", "placed", "compiled", "first_batch"] and kinds[-1] == "end", kinds
+        assert {"prepared", "running", "ready", "checkpoint", "validation"} <= set(kinds), kinds
 
 
 def test_grid():

@@ -290,6 +290,10 @@ class Cluster:
         q = f"SELECT coalesce(json_agg(json_build_array(steps, metrics) ORDER BY steps), '[]') FROM metrics WHERE trial_id={trial} AND grp='{group}' AND NOT archived"
         return json.loads(self.sql(q))
 
+    def timeline(self, trial):
+        """The kinds of what happened to a trial, in order."""
+        return self.sql(f"SELECT kind FROM trial_timeline WHERE trial_id={trial} ORDER BY at_us").split()
+
     def slots_free(self):
         """True when every slot of every agent is without a container."""
         agents = self.api_patiently("GET", "/agents")["agents"]

@@ -199,6 +199,12 @@ class FakeMaster:
     def wait_connected(self, hellos=1):
         self.wait(lambda: sum(e["type"] == "hello" for e in self.events) >= hellos and self.stream_id > hellos, "the agent")
 
+    def wait_marks(self, alloc):
+        """Kind -> mark of a task that has ended, in the order they were told."""
+        self.wait_exit(alloc)
+        with self.lock:
+            return {k["kind"]: k for e in self.events if e.get("alloc") == alloc for k in e.get("marks", [])}
+
     def text(self):
         with self.lock:
             return "".join(x["log"] for x in self.logs)

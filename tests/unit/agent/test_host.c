@@ -123,6 +123,53 @@ static void test_life(void **state)
     host_destroy(h);
 }
 
+static void say_marks(struct host *h, const char *kinds)
+{
+    JSON_OWN all = json_array();
+    for (const char *k = kinds; *k; k++) {
+        char kind[] = {*k, 0};
+        struct link_mark m = {kind, 1000 + *k, 5, "why"};
+        json_array_append_new(all, link_mark_json(&m));
+    }
+    host_on_marks(h, "a.1", all);
+    host_on_running(h, "a.1");
+}
+
+/* The kinds that the last event of the next batch carries; acknowledges when asked to. */
+static void expect_marks(struct host *h, const char *kinds, bool ack)
+{
+    struct link_events e = batch(h);
+    assert_true(e.n > 0);
+    const struct link_task *t = &e.v[e.n - 1].task;
+    assert_int_equal(t->marks_n, strlen(kinds));
+    for (size_t i = 0; i < t->marks_n; i++)
+        assert_int_equal(t->marks[i].kind[0], kinds[i]);
+    if (ack)
+        host_on_ack(h, e.v[e.n - 1].seq);
+    link_events_finish(&e);
+}
+
+/* Each mark goes with an event until the master has it, also through a new connection. */
+static void test_marks(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0", 1);
+    say_marks(h, "p");
+    expect_marks(h, "p", true);
+    say_marks(h, "p");
+    assert_false(host_has_news(h));
+    say_marks(h, "pc");
+    expect_marks(h, "c", false);
+    say_marks(h, "pcf");
+    expect_marks(h, "cf", false);
+    host_hello(h, NULL);
+    expect_marks(h, "cf", true);
+    assert_false(host_has_news(h));
+    host_on_ended(h, "a.1", &code3);
+    expect_marks(h, "", true);
+    host_destroy(h);
+}
+
 static void test_slots_are_kept(void **state)
 {
     struct host *h = connected();
@@ -297,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_recovery),  cmocka_unit_test(test_unknown_signal_is_answered),
         cmocka_unit_test(test_reconnect), cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_random),    cmocka_unit_test(test_start_waits_for_slots),
+        cmocka_unit_test(test_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,11 @@ static void test_hello(void **state)
 {
     struct link_slot slots[] = {{0, LINK_CPU, "Xeon", ""}, {3, LINK_CUDA, "H100", "GPU-7"}};
     struct link_task tasks[] = {
-        {"1.a.1", "c-1", LINK_RUNNING, {0}},
-        {"1.b.2", "c-2", LINK_ENDED, {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3"}}};
+        {.alloc = "1.a.1", .container = "c-1", .state = LINK_RUNNING},
+        {.alloc = "1.b.2",
+         .container = "c-2",
+         .state = LINK_ENDED,
+         .exit = {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3"}}};
     struct link_event ev = {.seq = 1,
                             .kind = LINK_EV_HELLO,
                             .hello = {"0.27.0", "gpus", "10.0.0.2", slots, 2, tasks, 2}};
@@ -65,6 +68,26 @@ static void test_exit(void **state)
     link_events_finish(&e);
 }
 
+static void test_marks(void **state)
+{
+    struct link_mark marks[] = {{"prepared", 17, 3, ""}, {"stalled", 18, 0, "rank 1"}};
+    struct link_event ev = {.seq = 1,
+                            .kind = LINK_EV_STATE,
+                            .task = {.alloc = "1.a.1",
+                                     .container = "c-1",
+                                     .state = LINK_RUNNING,
+                                     .marks = marks,
+                                     .marks_n = 2}};
+    struct link_events e;
+    round_trip_event(&ev, &e);
+    assert_int_equal(e.v[0].task.marks_n, 2);
+    assert_string_equal(e.v[0].task.marks[0].kind, "prepared");
+    assert_int_equal(e.v[0].task.marks[0].duration_us, 3);
+    assert_int_equal(e.v[0].task.marks[1].at_us, 18);
+    assert_string_equal(e.v[0].task.marks[1].detail, "rank 1");
+    link_events_finish(&e);
+}
+
 #define EVENTS(list) "{\"boot\":\"b\",\"protocol\":1,\"events\":[" list "]}"
 
 static void test_bad_events(void **state)
@@ -94,6 +117,9 @@ static void test_bad_events(void **state)
                 "{\"seq\":3,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":"
                 "\"running\"}"),
          "does not follow", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"marks\":["
+                "{\"kind\":\"a b\",\"at_us\":1}]}"),
+         "marks[0]: kind", DET_EINVAL},
         {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"
                 "\"slots\":[{\"id\":0,"
                 "\"type\":\"cpu\"},{\"id\":0,\"type\":\"cpu\"}]}"),
@@ -187,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hello),      cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
         cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
     };
