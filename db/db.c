@@ -2,15 +2,26 @@
 
 #include "db_conn.h"
 #include "db_group.h"
+#include "db_lead.h"
 #include "mem.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { READERS_MAX = 8, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000, LEAD_RETRY_MS = 200 };
-/* Any number will do as long as every master uses the same. */
-#define LEADER_LOCK "SELECT pg_advisory_lock(4919001)"
-#define LEADER_TRY  "SELECT pg_try_advisory_lock(4919001), (SELECT epoch FROM cluster)"
+enum { READERS_MAX = 8, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000 };
+/* A connection is given up when nothing came for so long: a little more than a statement may take,
+ * so that the server's own refusal comes first. Dialling takes less. */
+enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10 };
+enum { READS_MAX = 4096 }; /* waiting on one connection; beyond: DET_EUNAVAIL */
+
+/* A lock that somebody holds, a statement that never ends and a client that is gone must not hold up
+ * the others. */
+#define SETTINGS(statement_ms)                                                                     \
+    "SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES "                   \
+    "('lock_timeout', '2000'), ('statement_timeout', '" statement_ms "'), "                        \
+    "('client_connection_check_interval', '1000')) v(name, value) ON s.name = v.name"
+#define SETTINGS_WRITE SETTINGS("60000")
+#define SETTINGS_READ  SETTINGS("30000")
 
 struct link { /* a connection and its way back up */
     struct db *db;
@@ -31,13 +42,16 @@ struct db {
     uv_loop_t *loop;
     char *conninfo, *read_conninfo;
     PGconn *start; /* the blocking connection until db_start */
+    struct db_lead lead;
+    bool stalled, told_up; /* PostgreSQL hangs; what on_state was told last */
     struct link writer, readers[READERS_MAX];
     int readers_n;
+    uv_timer_t watch;
     struct db_group group;
     struct deferred *deferred, **deferred_end;
     uv_timer_t kick; /* 0 ms: runs in the next iteration, after everything of this one gathered */
     struct db_options o;
-    bool closing;
+    bool closing, is_started;
     int handles; /* open timers */
     void (*on_closed)(void *arg);
     void *closed_arg;
@@ -102,25 +116,32 @@ static void link_dial(struct link *l)
         link_wait(l);
 }
 
+static void tell_state(struct db *db)
+{
+    bool up = db_is_up(db);
+    if (up == db->told_up || db->closing)
+        return;
+    db->told_up = up;
+    if (db->o.on_state)
+        db->o.on_state(db->o.arg, up);
+}
+
 static void link_usable(struct link *l)
 {
     l->usable = true;
     l->backoff_ms = BACKOFF_MIN_MS;
     if (l != &l->db->writer)
         return;
-    if (l->db->o.on_state)
-        l->db->o.on_state(l->db->o.arg, true);
+    tell_state(l->db);
     kick(l->db);
 }
 
 static void link_down(struct link *l)
 {
-    bool was = l->usable;
     l->usable = false;
     if (l == &l->db->writer) {
         db_group_fail(&l->db->group, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
-        if (was && l->db->o.on_state && !l->db->closing)
-            l->db->o.on_state(l->db->o.arg, false);
+        tell_state(l->db);
     }
     link_wait(l);
 }
@@ -130,52 +151,58 @@ static void on_down(struct db_conn *c, const char *why)
     link_down(c->owner);
 }
 
-static void lead_again(struct link *l);
-
-static void on_relead(uv_timer_t *t)
-{
-    struct link *l = t->data;
-    if (l->conn.state == CONN_UP)
-        lead_again(l);
-}
-
-/* After a reconnect the lock may still be held by our own lost session for a moment: try again; but
- * when the epoch moved on, another master leads. */
-static void on_lead(void *arg, const struct db_result *r)
+/* After a reconnect: when the epoch moved on, another master leads. */
+static void on_join(void *arg, const struct db_result *r)
 {
     struct link *l = arg;
-    if (db_rc(r) < 0 || db_rows(r) != 1) {
-        if (l->conn.state == CONN_UP) {
-            db_conn_close(&l->conn);
-            link_down(l);
-        }
-        return;
-    }
-    if (db_i64(r, 0, 1) != l->db->group.epoch) {
-        l->db->o.on_deposed(l->db->o.arg);
-        return;
-    }
-    if (db_bool(r, 0, 0))
+    if (db_rows(r) == 1 && db_i64(r, 0, LEAD_JOIN_EPOCH) == l->db->group.epoch) {
         link_usable(l);
-    else
-        uv_timer_start(&l->timer, on_relead, LEAD_RETRY_MS, 0);
+    } else if (db_rows(r) == 1) {
+        l->db->o.on_deposed(l->db->o.arg);
+    } else if (l->conn.state == CONN_UP) {
+        db_conn_close(&l->conn);
+        link_down(l);
+    }
 }
 
-static void lead_again(struct link *l)
+static void link_send(struct link *l, const char *sql, db_op_cb *cb)
 {
-    struct db_stmt *s = db_stmt_create(LEADER_TRY, NULL);
-    db_conn_send(&l->conn, s, on_lead, l);
-    free(s);
+    det_cleanup(freep) struct db_stmt *s = db_stmt_create(sql, NULL);
+    db_conn_send(&l->conn, s, cb, l);
     db_conn_sync(&l->conn, NULL, NULL);
 }
 
 static void on_up(struct db_conn *c)
 {
     struct link *l = c->owner;
-    if (l == &l->db->writer)
-        lead_again(l);
+    bool writer = l == &l->db->writer;
+    link_send(l, writer ? SETTINGS_WRITE : SETTINGS_READ, NULL);
+    if (writer)
+        link_send(l, LEAD_JOIN, on_join);
     else
         link_usable(l);
+}
+
+static void link_watch(struct link *l, int most)
+{
+    db_conn_tick(&l->conn, l->conn.state == CONN_CONNECTING ? QUIET_DIAL_S : most);
+}
+
+static void on_watch(uv_timer_t *t)
+{
+    struct db *db = t->data;
+    link_watch(&db->writer, QUIET_WRITE_S);
+    for (int i = 0; i < db->readers_n; i++)
+        link_watch(&db->readers[i], QUIET_READ_S);
+}
+
+static void on_stalled(void *arg, bool is_stalled)
+{
+    struct db *db = arg;
+    db->stalled = is_stalled;
+    tell_state(db);
+    if (!is_stalled)
+        kick(db);
 }
 
 static void link_init(struct link *l, struct db *db)
@@ -217,33 +244,33 @@ static int start_connect(struct db *db, struct det_err *err)
     return 0;
 }
 
-static void on_try(void *arg, const struct db_result *r)
+/* The loop runs meanwhile: a standby serves its own requests. */
+static int start_lead(struct db *db, db_wait_cb *on_wait, struct det_err *err)
 {
-    if (db_rows(r) == 1)
-        *(bool *)arg = db_bool(r, 0, 0);
+    struct db_lead *l = &db->lead;
+    l->conninfo = db->conninfo;
+    l->url = db->o.url ? db->o.url : "";
+    l->on_wait = on_wait;
+    l->wait_arg = db->o.arg;
+    l->on_stalled = on_stalled;
+    l->on_deposed = on_deposed;
+    l->arg = db;
+    db_lead_begin(l, db->loop);
+    db->handles++;
+    while (!l->epoch && !l->is_refused)
+        uv_run(db->loop, UV_RUN_ONCE);
+    if (l->is_refused)
+        return det_fail(err, l->err.code, "%s", l->err.text);
+    db->group.epoch = l->epoch;
+    return 0;
 }
 
-static void on_epoch(void *arg, const struct db_result *r)
+static int start_session(struct db *db, struct det_err *err)
 {
-    if (db_rows(r) == 1)
-        ((struct db *)arg)->group.epoch = db_i64(r, 0, 0);
-}
-
-static int start_lead(struct db *db, void (*on_wait)(void *arg), struct det_err *err)
-{
-    bool locked = false;
-    int rc = db_query_now(db, LEADER_TRY, NULL, on_try, &locked, err);
-    if (rc == 0 && !locked) {
-        if (on_wait)
-            on_wait(db->o.arg);
-        rc = db_query_now(db, LEADER_LOCK, NULL, NULL, NULL, err);
-    }
+    int rc = start_connect(db, err);
     if (rc == 0)
-        rc = db_query_now(db, "UPDATE cluster SET epoch = epoch + 1 RETURNING epoch", NULL,
-                          on_epoch, db, err);
-    if (rc == 0 && db->group.epoch == 0)
-        rc = det_fail(err, DET_ESTATE, "the database has no cluster row; it was never migrated");
-    return rc;
+        rc = db_query_now(db, SETTINGS_WRITE, NULL, NULL, NULL, err);
+    return rc == 0 ? db_query_now(db, LEAD_JOIN, NULL, NULL, NULL, err) : rc;
 }
 
 static void db_init(struct db *db, uv_loop_t *loop, const struct db_options *o)
@@ -258,23 +285,19 @@ static void db_init(struct db *db, uv_loop_t *loop, const struct db_options *o)
         .conn = &db->writer.conn, .on_deposed = on_deposed, .on_idle = on_idle, .arg = db};
 }
 
-int db_create(uv_loop_t *loop, const struct db_options *o, void (*on_wait)(void *arg),
-              struct db **ret, struct det_err *err)
+int db_create(uv_loop_t *loop, const struct db_options *o, db_wait_cb *on_wait, struct db **ret,
+              struct det_err *err)
 {
     struct db *db = det_zalloc(sizeof *db);
     db_init(db, loop, o);
-    int rc = start_connect(db, err);
+    int rc = start_lead(db, on_wait, err);
     if (rc == 0)
-        rc = start_lead(db, on_wait, err);
-    if (rc < 0) {
-        PQfinish(db->start);
-        free(db->conninfo);
-        free(db->read_conninfo);
-        free(db);
-        return rc;
-    }
-    *ret = db;
-    return 0;
+        rc = start_session(db, err);
+    if (rc == 0)
+        *ret = db;
+    else
+        db_close(db, NULL, NULL);
+    return rc;
 }
 
 int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg,
@@ -304,14 +327,19 @@ static int link_adopt(struct link *l, PGconn *pg, struct det_err *err)
 int db_start(struct db *db, struct det_err *err)
 {
     uv_timer_init(db->loop, &db->kick);
-    db->kick.data = db;
-    db->handles++;
+    uv_timer_init(db->loop, &db->watch);
+    db->kick.data = db->watch.data = db;
+    db->handles += 2;
+    db->is_started = db->told_up = true;
+    uv_timer_start(&db->watch, on_watch, WATCH_MS, WATCH_MS);
     link_init(&db->writer, db);
     int rc = link_adopt(&db->writer, det_take(db->start), err);
     for (int i = 0; i < db->readers_n; i++) {
         link_init(&db->readers[i], db);
         if (rc == 0)
             rc = link_adopt(&db->readers[i], PQconnectdb(db->read_conninfo), err);
+        if (rc == 0)
+            link_send(&db->readers[i], SETTINGS_READ, NULL);
     }
     return rc;
 }
@@ -323,7 +351,7 @@ static struct link *reader_pick(struct db *db)
     struct link *best = NULL;
     for (int i = 0; i < db->readers_n; i++) {
         struct link *l = &db->readers[i];
-        if (l->usable && (!best || l->conn.ops < best->conn.ops))
+        if (l->usable && l->conn.ops < READS_MAX && (!best || l->conn.ops < best->conn.ops))
             best = l;
     }
     return best;
@@ -331,7 +359,7 @@ static struct link *reader_pick(struct db *db)
 
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
 {
-    struct link *l = db->closing ? NULL : reader_pick(db);
+    struct link *l = db->closing || db->stalled ? NULL : reader_pick(db);
     if (!l) {
         defer_fail(db, cb, arg, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
         return;
@@ -373,7 +401,7 @@ void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg)
 {
     struct db *db = tx->db;
     bool full = db->group.bytes + tx->bytes > DB_PENDING_BYTES_MAX;
-    if (db->closing || !db->writer.usable || full) {
+    if (db->closing || !db_is_up(db) || full) {
         defer_fail(db, cb, arg, DET_EUNAVAIL,
                    full ? "too much is waiting to be written; try again"
                         : "PostgreSQL is not reachable; try again");
@@ -400,7 +428,7 @@ int64_t db_epoch(const struct db *db)
 
 bool db_is_up(const struct db *db)
 {
-    return db->writer.usable;
+    return db->writer.usable && !db->stalled;
 }
 
 /* The end. */
@@ -419,17 +447,22 @@ static void db_free(struct db *db)
 
 static void on_handle_closed(uv_handle_t *h)
 {
-    struct link *l = h->data;
-    struct db *db = l->db;
+    struct db *db = h->data;
     if (--db->handles == 0)
         db_free(db);
+}
+
+static void timer_close(struct db *db, uv_timer_t *t)
+{
+    t->data = db;
+    uv_close((uv_handle_t *)t, on_handle_closed);
 }
 
 static void link_close(struct link *l)
 {
     l->usable = false;
     db_conn_close(&l->conn);
-    uv_close((uv_handle_t *)&l->timer, on_handle_closed);
+    timer_close(l->db, &l->timer);
 }
 
 void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
@@ -437,15 +470,15 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
     db->closing = true;
     db->on_closed = on_closed;
     db->closed_arg = arg;
-    if (db->start) { /* never started: nothing is on the loop */
-        db_free(db);
+    db_lead_end(&db->lead);
+    timer_close(db, &db->lead.timer);
+    if (!db->is_started)
         return;
-    }
     for (int i = 0; i < db->readers_n; i++)
         link_close(&db->readers[i]);
     db_group_fail(&db->group, DET_ECANCELED, "the master is stopping");
     link_close(&db->writer);
     on_kick(&db->kick);
-    db->kick.data = &db->writer;
-    uv_close((uv_handle_t *)&db->kick, on_handle_closed);
+    timer_close(db, &db->kick);
+    timer_close(db, &db->watch);
 }

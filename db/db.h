@@ -10,8 +10,10 @@
  *
  * Invariants: a callback runs exactly once, from the loop, never from inside the call that took it.
  * A write's callback with rc 0 means durably committed. While PostgreSQL is away every unit ends at
- * once with DET_EUNAVAIL and the pool reconnects by itself (50 ms to 2 s apart); after a connection
- * is lost in mid-commit the outcome is unknown, so units must be safe to repeat. SQL text is
+ * once with DET_EUNAVAIL and the pool reconnects by itself (50 ms to 2 s apart). So it is while
+ * PostgreSQL hangs: noticed within 3 s by the leader's beat, which nothing else can hold up (db_lead.h);
+ * what was sent before then stays in flight. After a connection is lost in mid-commit the outcome is
+ * unknown, so units must be safe to repeat, or numbered (db_cluster.h: db_begin_batch). SQL text is
  * constant; what a user sends travels as arguments only. Thread: the loop's.
  */
 #ifndef DB_DB_H
@@ -70,6 +72,7 @@ typedef void db_cb(void *arg, const struct db_result *r);
 struct db_options {
     const char *conninfo;                 /* libpq's, or a URI; copied */
     int readers;                          /* read connections; 0: 2 */
+    const char *url;                      /* where this master serves, for others to see; borrowed */
     void (*on_state)(void *arg, bool up); /* the write connection came up or went away */
     void (*on_deposed)(void *arg);        /* another master leads: write nothing, exit */
     void *arg;
@@ -79,10 +82,14 @@ struct db; /* the pool */
 /* Blocking, before the loop runs: applies the migrations under a lock. A database of a newer
  * program is refused (DET_ESTATE). */
 int db_migrate(const char *conninfo, struct det_err *err);
-/* Blocking: connects, waits for the leader lock (on_wait, if not NULL, is called once when another
- * master holds it), raises the epoch. Until db_start() only db_query_now() may be called. */
-int db_create(uv_loop_t *loop, const struct db_options *o, void (*on_wait)(void *arg),
-              struct db **ret, struct det_err *err);
+/* Called with db_options.arg when another master is seen to lead, and when that changes. */
+typedef void db_wait_cb(void *arg, const char *leader_url);
+/* Returns when this master leads, with a raised epoch; until then the loop runs in here, and on_wait
+ * (may be NULL) tells who leads. By which rules a leader is replaced: lead.h. DET_EUNAVAIL when
+ * PostgreSQL cannot be reached in the first place. Until db_start() only db_query_now() may be
+ * called. */
+int db_create(uv_loop_t *loop, const struct db_options *o, db_wait_cb *on_wait, struct db **ret,
+              struct det_err *err);
 /* Ends the blocking part: the connections join the loop. */
 int db_start(struct db *db, struct det_err *err);
 /* Ends what is queued with DET_ECANCELED, closes the connections and calls on_closed from the loop.

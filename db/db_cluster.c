@@ -1,6 +1,7 @@
 #include "db_cluster.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void on_cluster(void *arg, const struct db_result *r)
 {
@@ -41,4 +42,15 @@ int db_admin_password_init(struct db *db, const char *argon2, bool *ret_set, str
                         "UPDATE users SET password = $1 WHERE username = 'admin' AND "
                         "password IS NULL RETURNING true",
                         db_str_arg(DB_ARGS, argon2), on_flag, ret_set, err);
+}
+
+void db_begin_batch(struct db_tx *tx, int64_t epoch, int64_t number)
+{
+    db_tx_add(tx, "SELECT begin_batch($1::bigint, $2::bigint)",
+              db_i64_arg(db_i64_arg(DB_ARGS, epoch), number));
+}
+
+bool db_batch_is_done(const struct db_result *r)
+{
+    return !strcmp(db_sqlstate(r), "DE005");
 }

@@ -53,6 +53,8 @@ static void op_push(struct db_conn *c, const char *sql, db_op_cb *cb, void *arg)
         c->tail->next = op;
     else
         c->head = op;
+    if (!c->tail)
+        c->quiet = 0;
     c->tail = op;
     c->ops++;
 }
@@ -180,6 +182,7 @@ static void take_result(struct db_conn *c, PGresult *pg)
 
 static void read_results(struct db_conn *c)
 {
+    c->quiet = 0;
     if (!PQconsumeInput(c->pg)) {
         conn_lost(c);
         return;
@@ -208,6 +211,16 @@ static void on_socket(uv_poll_t *h, int status, int events)
         conn_flush(c);
 }
 
+bool db_conn_tick(struct db_conn *c, int most)
+{
+    bool waits = c->state == CONN_CONNECTING || (c->state == CONN_UP && c->ops > 0);
+    if (!waits || ++c->quiet <= most)
+        return false;
+    db_conn_close(c);
+    c->on_down(c, "PostgreSQL does not answer");
+    return true;
+}
+
 int db_conn_open(struct db_conn *c, const char *conninfo)
 {
     c->pg = PQconnectStart(conninfo);
@@ -217,6 +230,7 @@ int db_conn_open(struct db_conn *c, const char *conninfo)
         return DET_EUNAVAIL;
     }
     c->state = CONN_CONNECTING;
+    c->quiet = 0;
     poll_for(c, UV_WRITABLE);
     return 0;
 }

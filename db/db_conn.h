@@ -25,6 +25,7 @@ struct db_conn {
     enum db_conn_state state;
     struct db_op *head, *tail;
     size_t ops;            /* in the FIFO */
+    int quiet;             /* calls of db_conn_tick() since anything came, or was first waited for */
     struct db_result last; /* of the head statement, until its NULL */
     bool have_last;
     void (*on_up)(struct db_conn *c);
@@ -36,6 +37,9 @@ struct db_conn {
 int db_conn_open(struct db_conn *c, const char *conninfo);
 /* Joins an already established, idle, blocking connection to the loop; takes pg. */
 int db_conn_adopt(struct db_conn *c, PGconn *pg);
+/* Called every so often: true when something was waited for through more than `most` of these
+ * calls, and nothing came: the connection is then closed as if it were lost (on_down is called). */
+bool db_conn_tick(struct db_conn *c, int most);
 /* Closes; FIFO ops end with DET_EUNAVAIL; on_down is not called. */
 void db_conn_close(struct db_conn *c);
 void db_conn_send(struct db_conn *c, const struct db_stmt *s, db_op_cb *cb, void *arg);

@@ -49,9 +49,14 @@ static void on_epoch(void *arg, const struct db_result *r)
         g->on_deposed(g->arg);
 }
 
+/* Units that go alone wait but a moment for a lock: one that somebody holds must not keep all the
+ * others, each in its turn, from being written. */
 static void send_epoch(struct db_group *g)
 {
-    struct db_stmt *s = db_stmt_create("SELECT check_epoch($1)", db_i64_arg(DB_ARGS, g->epoch));
+    static const char together[] = "SELECT check_epoch($1)";
+    static const char alone[] = "SELECT check_epoch($1), set_config('lock_timeout', '100', true)";
+    struct db_stmt *s =
+        db_stmt_create(g->alone ? alone : together, db_i64_arg(DB_ARGS, g->epoch));
     db_conn_send(g->conn, s, on_epoch, g);
     free(s);
 }

@@ -27,7 +27,8 @@ struct master {
     struct masterconf conf;
     uv_loop_t loop;
     uv_signal_t term, intr;
-    bool stopping;
+    char url[300];
+    bool leads, stopping;
     int status;
 };
 
@@ -66,7 +67,12 @@ static void stop(struct master *m)
 
 static void on_signal(uv_signal_t *s, int number)
 {
-    stop(s->data);
+    struct master *m = s->data;
+    if (!m->leads) {
+        log_info("ended");
+        exit(0); /* a standby has nothing in hand */
+    }
+    stop(m);
 }
 
 static void on_db_state(void *arg, bool up)
@@ -90,9 +96,11 @@ static void on_fatal(void *arg)
     stop(m);
 }
 
-static void on_standby(void *arg)
+static void on_standby(void *arg, const char *leader_url)
 {
-    log_info("another master leads: standing by");
+    struct master *m = arg;
+    log_info("another master leads at %s: standing by", leader_url);
+    http_stand_by(m->sh.http, leader_url);
 }
 
 static int parts_create(struct master *m, struct core_effects *owed, struct det_err *err)
@@ -120,6 +128,23 @@ static int serve(struct master *m, struct det_err *err)
         rc = http_add_routes(m->sh.http, agents_routes, agents_routes_n, err);
     if (rc == 0)
         rc = http_add_routes(m->sh.http, api_routes, api_routes_n, err);
+    if (rc < 0)
+        return rc;
+    startup_url(&m->sh, m->url, sizeof m->url);
+    http_stand_by(m->sh.http, "not known yet");
+    return 0;
+}
+
+/* Returns when this master leads; a standby answers its requests meanwhile. */
+static int lead(struct master *m, struct det_err *err)
+{
+    struct db_options o = {.conninfo = m->conf.db,
+                           .url = m->url,
+                           .on_state = on_db_state,
+                           .on_deposed = on_deposed,
+                           .arg = m};
+    int rc = db_create(&m->loop, &o, on_standby, &m->sh.db, err);
+    m->leads = rc == 0;
     return rc;
 }
 
@@ -135,24 +160,24 @@ static void signals(struct master *m)
 
 static int run(struct master *m, struct det_err *err)
 {
-    struct db_options o = {
-        .conninfo = m->conf.db, .on_state = on_db_state, .on_deposed = on_deposed, .arg = m};
     struct core_effects owed = CORE_EFFECTS_INIT;
     uv_loop_init(&m->loop);
     m->sh.loop = &m->loop;
     m->sh.conf = &m->conf;
     int rc = db_migrate(m->conf.db, err);
     if (rc == 0)
-        rc = db_create(&m->loop, &o, on_standby, &m->sh.db, err);
+        rc = serve(m, err);
+    if (rc == 0) {
+        signals(m);
+        rc = lead(m, err);
+    }
     if (rc == 0)
         rc = parts_create(m, &owed, err);
-    if (rc == 0)
-        rc = serve(m, err);
     if (rc == 0)
         rc = db_start(m->sh.db, err);
     if (rc < 0)
         return rc; /* the process ends: the system takes back what was made */
-    signals(m);
+    http_stand_by(m->sh.http, NULL);
     driver_start(m->sh.driver, &owed);
     gc_rescan(&m->sh);
     rc = startup_announce(&m->sh, err);

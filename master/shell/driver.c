@@ -3,6 +3,7 @@
 #include "agents.h"
 #include "clk.h"
 #include "db.h"
+#include "db_cluster.h"
 #include "db_logs.h"
 #include "db_rows.h"
 #include "db_timeline.h"
@@ -35,8 +36,9 @@ struct driver {
     struct core_effects effects;      /* of the batch in hand */
     struct driver_payload **payloads; /* of the batch, freed when it is done */
     size_t payloads_n, payloads_cap;
+    int64_t batch; /* number of the last one that is committed */
     bool started, committing, held; /* held: the commit waits for PostgreSQL */
-    bool stopping;
+    bool stopping, said_held;
     uv_timer_t kick, deadline;
     int timers; /* not yet closed */
     void (*on_fatal)(void *arg);
@@ -91,6 +93,12 @@ static void refuse(driver_cb *cb, void *arg, const char *text)
         cb(arg, &r);
 }
 
+/* PostgreSQL is away, or hangs with a batch in its hands: what waits may be refused now. */
+static bool is_blocked(const struct driver *d)
+{
+    return d->held || d->stopping || (d->committing && !db_is_up(d->sh->db));
+}
+
 /* Events that are refused while PostgreSQL is away wait for the next turn: a callback never runs
  * inside driver_post. They go through the queue like the others, marked by their kind. */
 #define EV_REFUSED CORE_EVENT_KIND_COUNT
@@ -106,7 +114,7 @@ void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, v
     *d->tail = e;
     d->tail = &e->next;
     d->queued++;
-    if (d->held && e->ev.kind == EV_REFUSED)
+    if (e->ev.kind == EV_REFUSED && is_blocked(d))
         uv_timer_start(&d->kick, on_kick, 0, 0);
     else
         kick(d);
@@ -249,14 +257,19 @@ static void save_timeline(struct db_tx *tx, const struct core_effects *f)
 static void on_commit(void *arg, const struct db_result *r)
 {
     struct driver *d = arg;
-    int rc = db_rc(r);
+    int rc = db_batch_is_done(r) ? 0 : db_rc(r);
     if (rc == 0) {
+        d->batch++;
+        d->said_held = false;
         FAILPOINT("driver.after_commit");
         batch_perform(d);
     } else if (d->stopping || rc == DET_ECANCELED) {
         d->committing = false; /* never performed: the rows tell the next start what is owed */
     } else if (rc == DET_EUNAVAIL) {
         d->held = true; /* driver_on_db tries again */
+        if (!d->said_held)
+            log_warning("a batch waits to be written: %s", db_error(r)->text);
+        d->said_held = true;
         uv_timer_start(&d->kick, on_kick, RETRY_MS, 0);
     } else {
         log_error("the database refused a row of the core: %s", db_error(r)->text);
@@ -268,13 +281,14 @@ static void on_commit(void *arg, const struct db_result *r)
 static void commit(struct driver *d)
 {
     struct db_tx *tx = db_tx_begin(d->sh->db);
+    db_begin_batch(tx, db_epoch(d->sh->db), d->batch + 1);
     for (size_t i = 0; i < d->effects.n; i++)
         if (CORE_EFFECT_IS_ROW(d->effects.v[i].kind))
             save(tx, &d->effects.v[i]);
         else if (d->effects.v[i].kind == CORE_TASK_LOG)
             save_log(tx, &d->effects.v[i].log);
     save_timeline(tx, &d->effects);
-    if (db_tx_size(tx) == 0) {
+    if (db_tx_size(tx) == 1) {
         db_tx_drop(tx);
         batch_perform(d);
         return;
@@ -373,9 +387,9 @@ static void refuse_held(struct driver *d)
 static void on_kick(uv_timer_t *t)
 {
     struct driver *d = t->data;
-    if (d->held || d->stopping) {
+    if (is_blocked(d)) {
         refuse_held(d);
-        if (!d->stopping && db_is_up(d->sh->db))
+        if (d->held && !d->stopping && db_is_up(d->sh->db))
             commit(d);
         return;
     }
@@ -385,7 +399,7 @@ static void on_kick(uv_timer_t *t)
 
 void driver_on_db(struct driver *d, bool up)
 {
-    if (up && d->held)
+    if (!up || d->held)
         uv_timer_start(&d->kick, on_kick, 0, 0);
 }
 

@@ -119,11 +119,26 @@ static void path_init(struct http_conn *c)
     c->req.path = c->path;
 }
 
+static void refuse_standby(struct http_conn *c)
+{
+    if (!strcmp(c->path, "/healthz")) {
+        c->early_status = 200;
+        return;
+    }
+    char text[400];
+    snprintf(text, sizeof text, "this master stands by; the leader is %s", c->http->leader);
+    refuse(c, 503, DET_EUNAVAIL, text);
+}
+
 /* Headers are in: find the route, refuse what needs no body to be refused. */
 static void conn_begin(struct http_conn *c, const char *method)
 {
     c->started = true;
     path_init(c);
+    if (c->http->leader) {
+        refuse_standby(c);
+        return;
+    }
     int m = method_of(method);
     c->req.method = m < 0 ? HTTP_GET : (enum http_method)m;
     int rc = http_router_find(&c->http->router, m < 0 ? HTTP_METHOD_COUNT : c->req.method, c->path,
@@ -167,6 +182,10 @@ static void on_auth(struct http_req *req, const struct det_err *err)
 
 static void early_reply(struct http_conn *c)
 {
+    if (c->early_status == 200) {
+        http_reply(&c->req, 200, "{\"status\":\"standby\"}");
+        return;
+    }
     if (c->early_status != 405) {
         http_fail_err(&c->req, &c->early);
         return;
@@ -392,6 +411,7 @@ static void on_handle_closed(uv_handle_t *u)
     void (*done)(void *) = h->on_closed;
     void *arg = h->closed_arg;
     http_router_finish(&h->router);
+    free(h->leader);
     free(h);
     if (done)
         done(arg);
@@ -427,6 +447,12 @@ static void finish_close(struct http *h)
     uv_close((uv_handle_t *)&h->timer, on_handle_closed);
     MHD_stop_daemon(h->daemon);
     h->daemon = NULL;
+}
+
+void http_stand_by(struct http *h, const char *leader_url)
+{
+    free(h->leader);
+    h->leader = det_strdup(leader_url);
 }
 
 void http_close(struct http *h, void (*on_closed)(void *arg), void *arg)

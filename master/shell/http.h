@@ -139,6 +139,9 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
  * pattern is malformed or twice there. Before the loop runs. */
 int http_add_routes(struct http *h, const struct http_route *table, size_t n, struct det_err *err);
 uint16_t http_port(const struct http *h);
+/* Another master leads (NULL: none does any more, serve): every request is answered 503 with its
+ * address; GET /healthz alone is 200. */
+void http_stand_by(struct http *h, const char *leader_url);
 /* Stops accepting, wakes streams, answers waiting requests 503, then calls on_closed from the loop.
  */
 void http_close(struct http *h, void (*on_closed)(void *arg), void *arg);

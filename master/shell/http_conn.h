@@ -54,6 +54,7 @@ struct http {
     size_t pending; /* requests in handlers' hands */
     struct http_stream *streams;
     bool closing, kicked;
+    char *leader; /* standing by for it; NULL: serving */
     uint64_t close_deadline_ms;
     int handles;
     void (*on_closed)(void *arg);

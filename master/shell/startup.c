@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PASSWORD_BYTES = 12 };
 
@@ -107,6 +108,19 @@ int startup_restore(struct shell *sh, struct core **ret, struct core_effects *ow
     }
     *ret = core;
     return 0;
+}
+
+void startup_url(const struct shell *sh, char *ret, size_t max)
+{
+    char name[256] = "";
+    const char *host = sh->conf->host;
+    if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::")) {
+        gethostname(name, sizeof name - 1);
+        host = name;
+    }
+    bool v6 = strchr(host, ':') != NULL;
+    snprintf(ret, max, "http://%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "",
+             http_port(sh->http));
 }
 
 int startup_announce(struct shell *sh, struct det_err *err)

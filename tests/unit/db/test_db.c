@@ -189,6 +189,31 @@ static void test_outage(void **state)
     assert_false(deposed);
 }
 
+static void batch(int64_t number, const char *k, struct got *g)
+{
+    struct db_tx *tx = db_tx_begin(db);
+    *g = (struct got){0};
+    db_begin_batch(tx, db_epoch(db), number);
+    db_tx_add(tx, "INSERT INTO t VALUES ($1, 1)", db_str_arg(DB_ARGS, k));
+    db_tx_commit(tx, on_got, g);
+    assert_true(loop_until(&loop, &g->done, 5000));
+}
+
+/* A batch that is sent again after its commit was not heard of is done, and done once. */
+static void test_batch(void **state)
+{
+    struct got g;
+    batch(1, "n1", &g);
+    assert_int_equal(g.rc, 0);
+    batch(1, "n2", &g);
+    assert_string_equal(g.sqlstate, "DE005");
+    batch(3, "n3", &g);
+    assert_string_equal(g.sqlstate, "DE006");
+    batch(2, "n4", &g);
+    assert_int_equal(g.rc, 0);
+    assert_int_equal(count("SELECT count(*) FROM t WHERE k LIKE 'n%'"), 2);
+}
+
 static void test_newer(void **state)
 {
     struct det_err err;
@@ -218,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_group),          cmocka_unit_test(test_bad_unit),
         cmocka_unit_test(test_unit_is_atomic), cmocka_unit_test(test_bad_sql),
         cmocka_unit_test(test_outage),         cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_batch),
         cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,95 @@
+"""Two masters, one database: who leads, when a leader is replaced, and when it must not be."""
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import ApiError, Cluster, wait_until  # noqa: E402
+from masters import Frozen, ended, epoch, get, leader_of, serves, start_standby, wait_serving  # noqa: E402
+
+LEADER_SESSIONS = "SELECT pid FROM pg_locks WHERE locktype='advisory' AND objid=4919001 AND mode='ShareLock'"
+
+
+def standby_says(c, port):
+    """A standby is alive, not ready, and names the leader; it never serves."""
+    wait_until(lambda: f":{c.port}" in leader_of(port)[2], 10, "the standby to name the leader")
+    status, retry, text = leader_of(port)
+    assert status == 503 and retry and "stands by" in text, (status, retry, text)
+    assert get(port, "/healthz")[0] == 200 and get(port, "/readyz")[0] == 503
+    assert get(port, "/agent/v1/a/orders?boot=x&after=0")[0] == 503
+
+
+def leader_keeps(c, port):
+    """Sessions ended at random, a restart of PostgreSQL, and one that hangs, cost nobody the leadership."""
+    before = epoch(c)
+    for _ in range(5):
+        c.sql(f"SELECT pg_terminate_backend(pid) FROM ({LEADER_SESSIONS}) s")
+        wait_until(lambda: serves(c, c.port), 20, "the leader to serve again")
+    c.stop("pg", signal.SIGINT)
+    c.start_pg()
+    wait_until(lambda: serves(c, c.port), 20, "the leader after the restart")
+    assert epoch(c) == before and ended(c, "master") is None and ended(c, "standby") is None
+
+
+def pg_hangs(c, port):
+    """While PostgreSQL hangs (stopped, not gone) the master says 503 at once, and goes on when it goes on."""
+    before = epoch(c)
+    with Frozen(c):
+        wait_until(lambda: get(c.port, "/api/v1/experiments", c.token, timeout=2)[0] == 503, 30, "503")
+        begun = time.monotonic()
+        for _ in range(20):
+            assert get(c.port, "/api/v1/experiments", c.token)[0] == 503
+        assert time.monotonic() - begun < 20, "refusals must not wait for PostgreSQL"
+        wait_until(lambda: time.monotonic() - begun > 8, 60, "longer than a leader may be silent")
+    wait_until(lambda: serves(c, c.port), 30, "the leader to serve again")
+    assert epoch(c) == before and ended(c, "master") is None and ended(c, "standby") is None
+
+
+def killed(c, port):
+    """kill -9 of the leader: the standby serves, soon."""
+    c.stop("master", signal.SIGKILL)
+    print(f"   serving after {wait_serving(c, port):.2f} s", flush=True)
+    old, c.port = c.port, port
+    assert c.api("GET", "/me")["user"]["username"] == "admin"
+    return start_standby(c, "master", old)
+
+
+def stopped(c, port):
+    """SIGSTOP of the leader: replaced; awake again it writes nothing and ends."""
+    before, old = epoch(c), c.port
+    p = c.procs["standby"]
+    p.send_signal(signal.SIGSTOP)
+    print(f"   serving after {wait_serving(c, port):.2f} s", flush=True)
+    c.port = port
+    assert epoch(c) == before + 1
+    rows = c.sql("SELECT count(*) FROM users")
+    p.send_signal(signal.SIGCONT)
+    body = {"user": {"username": "late", "active": True}}
+    c.port = old
+    try:
+        c.request("POST", "/users", body)
+        raise AssertionError("the old leader took a write")
+    except (ApiError, OSError):
+        pass
+    c.port = port
+    wait_until(lambda: p.poll() is not None, 20, "the old leader to end")
+    assert p.returncode == 3 and c.sql("SELECT count(*) FROM users") == rows, p.returncode
+    assert epoch(c) == before + 1
+    c.procs.pop("standby")
+
+
+def main():
+    with Cluster(agents=0) as c:
+        c.login()
+        port = start_standby(c)
+        for test in (standby_says, leader_keeps, pg_hangs):
+            test(c, port)
+            print(f"ok {test.__name__}", flush=True)
+        port = killed(c, port)
+        print("ok killed", flush=True)
+        stopped(c, port)
+        print("ok stopped", flush=True)
+
+
+main()

@@ -1,0 +1,98 @@
+"""Several masters of one cluster: standbys on ports of their own, who leads, and how long a change takes."""
+import http.client
+import json
+import os
+import signal
+import socket
+import time
+
+from cluster import BIN, wait_until
+
+
+def free_port():
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def get(port, path, token=None, timeout=5):
+    """(status, headers, text); status 0 when nobody answers."""
+    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        conn.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
+        r = conn.getresponse()
+        return r.status, r.headers, r.read().decode()
+    except (OSError, http.client.HTTPException):
+        return 0, {}, ""
+    finally:
+        conn.close()
+
+
+def start_standby(c, name="standby", port=0, db=None):
+    """Starts another master of the cluster c; returns its port as soon as it answers that it stands by."""
+    port = port or free_port()
+    c.spawn(name, [BIN + "/det-master", "--host", "127.0.0.1", "--port", str(port), "--db", db or f"host={c.path('pg-socket')} user=det dbname=det",
+                   "--ready-file", c.path(name + ".ready"), "--checkpoint-dir", c.path("checkpoints"), *c.master_args])
+    wait_until(lambda: get(port, "/healthz")[0] == 200, 30, f"{name} to stand by")
+    return port
+
+
+def serves(c, port):
+    """Whether the master at port reads and writes: a login is both."""
+    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        password = open(c.path("admin.password")).read().strip()
+        conn.request("POST", "/api/v1/auth/login", json.dumps({"username": "admin", "password": password}))
+        return conn.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        conn.close()
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [int(p) for p in f.read().split()]
+
+
+class Frozen:
+    """Every process of PostgreSQL stopped, for the length of a with block."""
+
+    def __init__(self, c):
+        self.pids = [c.pid("pg"), *children(c.pid("pg"))]
+
+    def __enter__(self):
+        self.signal(signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number):
+        for p in self.pids:
+            try:
+                os.kill(p, number)
+            except ProcessLookupError:  # a backend whose client has gone ends as soon as it wakes
+                pass
+
+
+def wait_serving(c, port, seconds=30):
+    """Seconds until the master at port serves."""
+    begun = time.monotonic()
+    wait_until(lambda: serves(c, port), seconds, f"the master at port {port} to serve")
+    return time.monotonic() - begun
+
+
+def epoch(c):
+    return int(c.sql("SELECT epoch FROM cluster"))
+
+
+def leader_of(port):
+    """What a standby says of the leader."""
+    status, headers, text = get(port, "/api/v1/me")
+    return status, headers.get("Retry-After"), json.loads(text)["error"]["error"] if text else ""
+
+
+def ended(c, name):
+    """The exit status of a daemon of c that has ended, else None."""
+    return c.procs[name].poll()
