@@ -86,6 +86,7 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
     if (fchdir(c->work_fd) < 0 || child_become_user(c->o->spec) < 0)
         child_fail(c);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
+    prctl(PR_SET_PTRACER, c->parent); /* whom det-task starts may read its stacks if it hangs */
     if (getppid() != c->parent)
         _exit(127);
     umask(022);

@@ -54,26 +54,30 @@ static bool read_progress(int fd, struct watched *ret)
     return true;
 }
 
-int stall_check(struct stall *s, int64_t now_ms, uint64_t *ret_batches, const char **ret_phase,
-                int64_t *ret_silent_ms)
+static void look(struct watched *w, int64_t now_ms)
 {
+    struct watched now = {0};
+    if (!read_progress(w->fd, &now) ||
+        (w->changed_ms != 0 && now.batches == w->batches && now.mono_ms == w->mono_ms &&
+         now.phase == w->phase))
+        return;
+    w->batches = now.batches;
+    w->mono_ms = now.mono_ms;
+    w->phase = now.phase;
+    w->changed_ms = now_ms;
+}
+
+bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret)
+{
+    *ret = (struct stall_found){.local = -1};
     for (int i = 0; i < s->n; i++) {
-        struct watched *w = &s->v[i], now = {0};
-        if (read_progress(w->fd, &now) && (w->changed_ms == 0 || now.batches != w->batches ||
-                                           now.mono_ms != w->mono_ms || now.phase != w->phase)) {
-            w->batches = now.batches;
-            w->mono_ms = now.mono_ms;
-            w->phase = now.phase;
-            w->changed_ms = now_ms;
-        }
-        if (w->changed_ms == 0 || now_ms - w->changed_ms < s->timeout_ms)
-            continue;
-        *ret_batches = w->batches;
-        *ret_phase = progress_phase_name(w->phase);
-        *ret_silent_ms = now_ms - w->changed_ms;
-        return i;
+        struct watched *w = &s->v[i];
+        look(w, now_ms);
+        int64_t silent_ms = w->changed_ms ? now_ms - w->changed_ms : 0;
+        if (silent_ms >= s->timeout_ms && silent_ms > ret->silent_ms)
+            *ret = (struct stall_found){i, w->batches, progress_phase_name(w->phase), silent_ms};
     }
-    return -1;
+    return ret->local >= 0;
 }
 
 uint64_t stall_period_ms(const struct stall *s)

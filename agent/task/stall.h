@@ -6,15 +6,20 @@
 
 #include "taskspec.h"
 
+/* A rank that has given no sign of life for the stall timeout. */
+struct stall_found {
+    int local;
+    uint64_t batches;  /* that it has finished */
+    const char *phase; /* in which it is; constant */
+    int64_t silent_ms;
+};
 struct stall;
 /* timeout_ms > 0. local ranks 0..n-1; from_start: the time counts from now on, else from the first
  * sign of life (a command that knows nothing of progress files never stalls). spec is borrowed. */
 struct stall *stall_create(const struct taskspec *spec, int n, bool from_start, int64_t now_ms);
 void stall_destroy(struct stall *s); /* NULL ok */
-/* The local rank that is stuck, or -1; then *ret_batches, *ret_phase (constant) and *ret_silent_ms
- * say how. */
-int stall_check(struct stall *s, int64_t now_ms, uint64_t *ret_batches, const char **ret_phase,
-                int64_t *ret_silent_ms);
+/* Whether a rank is stuck; of several the one that has been silent for longest. */
+bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret);
 /* How often to check. */
 uint64_t stall_period_ms(const struct stall *s);
 

@@ -2,6 +2,7 @@
  * det-task: one allocation on one host, from an empty directory to nothing left running.
  *
  *     PREPARING --> HOOKING (startup-hook.sh) --> RUNNING --> ENDING (SIGTERM, grace) --> KILLING
+ *         |                                          \--> TRACING (a rank hangs) ---------> |
  *         \______________________________________________________________________________/ |
  *                                                                                          v
  *     finished <-- ENDED (exit told; the log goes on being sent) <-- DRAINING (pipes, reports, log)
@@ -29,6 +30,7 @@ enum task_phase {
     TASK_PREPARING,
     TASK_HOOKING,
     TASK_RUNNING,
+    TASK_TRACING,
     TASK_ENDING,
     TASK_KILLING,
     TASK_DRAINING,
@@ -58,6 +60,9 @@ struct task {
     struct rank *hook;
     int hook_fd; /* where the hook leaves its environment; -1 */
     VEC(struct rank *) ranks;
+    struct rank *tracer; /* a debugger that reads a rank's stacks */
+    size_t traced;       /* ranks whose stacks were asked for */
+    int trace_lines;     /* of the one in hand */
 
     bool has_rendezvous;
     bool is_decided; /* exit is final */
@@ -85,6 +90,8 @@ void task_end_gently(struct task *t); /* to TASK_ENDING: SIGTERM, then TASK_KILL
 void task_kill(struct task *t);       /* to TASK_KILLING at once */
 void task_on_child(struct task *t);   /* SIGCHLD */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
+void task_on_stall(struct task *t, const struct stall_found *s); /* to TASK_TRACING */
+void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
 void task_ranks_changed(struct task *t); /* a rank exited while TASK_RUNNING or TASK_ENDING */
 int task_hook_done(struct task *t, struct det_err *err); /* takes over the hook's environment */

@@ -107,6 +107,10 @@ static void exited(struct task *t, pid_t pid, int status)
         hook_exited(t);
         return;
     }
+    if (t->tracer && rank_pid(t->tracer) == pid && !rank_has_exited(t->tracer)) {
+        task_on_tracer_exit(t, status);
+        return;
+    }
     for (size_t i = 0; i < t->ranks.n; i++) {
         struct rank *r = t->ranks.v[i];
         if (rank_pid(r) != pid || rank_has_exited(r))
@@ -200,10 +204,16 @@ static void on_kill_tick(uv_timer_t *timer)
     kill_step(timer->data);
 }
 
+static bool has_exited(const struct rank *r)
+{
+    return !r || rank_has_exited(r);
+}
+
 static void kill_step(struct task *t)
 {
     struct proctree tree = {.container = t->spec.container, .cgroup = t->cgroup};
-    if (proctree_kill(&tree) == 0 && all_exited(t) && (!t->hook || rank_has_exited(t->hook))) {
+    if (proctree_kill(&tree) == 0 && all_exited(t) && has_exited(t->hook) &&
+        has_exited(t->tracer)) {
         if (t->exit.reason == LINK_KILLED || t->exit.reason == LINK_STALLED)
             marks_add(&t->marks, "killed", clk_mono_ms() - t->phase_ms, "%s", t->text);
         drain(t);
@@ -320,6 +330,8 @@ static void finish(struct task *t)
     uv_close((uv_handle_t *)&t->sigterm, NULL);
     if (t->hook)
         rank_close(t->hook);
+    if (t->tracer)
+        rank_close(t->tracer);
     for (size_t i = 0; i < t->ranks.n; i++)
         rank_close(t->ranks.v[i]);
     logship_close(t->ship);

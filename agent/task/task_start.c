@@ -75,19 +75,9 @@ static bool start_rank(struct task *t, int local, struct det_err *err)
 static void on_watch(uv_timer_t *timer)
 {
     struct task *t = timer->data;
-    uint64_t batches = 0;
-    int64_t silent_ms = 0;
-    const char *phase = "";
-    int local = stall_check(t->stall, clk_mono_ms(), &batches, &phase, &silent_ms);
-    if (local < 0 || t->phase != TASK_RUNNING)
-        return;
-    int rank = taskspec_first_rank(&t->spec) + local;
-    marks_add(&t->marks, "stalled", silent_ms, "rank %d, %s, batch %llu", rank, phase,
-              (unsigned long long)batches);
-    task_decide(t, LINK_STALLED, 0, SIGKILL, rank,
-                "rank %d stalled: no batch for %.1f s, last batch %llu (%s)", rank,
-                (double)silent_ms / 1e3, (unsigned long long)batches, phase);
-    task_kill(t);
+    struct stall_found found;
+    if (t->phase == TASK_RUNNING && stall_check(t->stall, clk_mono_ms(), &found))
+        task_on_stall(t, &found);
 }
 
 static void watch_ranks(struct task *t)

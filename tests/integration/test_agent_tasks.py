@@ -2,6 +2,8 @@
 """det-agent and det-task with real processes, under a stand-in for the master."""
 import json
 import os
+import re
+import shutil
 import signal
 import sys
 import time
@@ -211,10 +213,35 @@ def test_stall(m, a):
     e = m.wait_exit("1.stall.1")
     assert e["reason"] == "stalled" and "last batch 4" in e["text"], e
     m.wait_log("last batch 4")
+    assert re.search(r"process \d+ is sleeping", e["text"]), e
+    if shutil.which("gdb") or shutil.which("eu-stack"):
+        m.wait_log("#0")
+        m.wait_log("the stacks of process")
+    else:
+        m.wait_log("neither gdb nor eu-stack")
     marks = m.wait_marks("1.stall.1")
     assert list(marks) == ["prepared", "stalled", "killed"] and marks["stalled"]["duration_us"] >= 400000, marks
     m.start("1.nostall.1", ["sh", "-c", "sleep 1.2"], stall_timeout_ms=300)
     assert m.wait_exit("1.nostall.1")["reason"] == "exited"
+
+
+def test_stopped_rank(m, a):
+    """SIGSTOP is a hang like any other, and it is named."""
+    m.start("1.stop.1", ["python3", "-c", "import os, struct, time\n"
+            "f = open(os.environ['DET_PROGRESS_FILE'], 'r+b')\nn = 0\nprint('pid', os.getpid(), flush=True)\n"
+            "while True:\n    f.seek(0); f.write(struct.pack('<QQqI', 0x31474f5250544544, n, time.monotonic_ns() // 10**6, 1)); f.flush()\n"
+            "    n += 1; time.sleep(.01)\n"], stall_timeout_ms=1500)
+    pid = int(m.wait_log("pid ")["log"].split()[1])
+    os.kill(pid, signal.SIGSTOP)
+    e = m.wait_exit("1.stop.1", 40)
+    assert e["reason"] == "stalled" and f"process {pid} is stopped by a signal" in e["text"], e
+    assert not alive(pid)
+    # a debugger that hangs, or reads for too long, delays a kill by nothing
+    m.start("1.stop.2", ["python3", "-c", "import os, signal\nopen(os.environ['DET_PROGRESS_FILE'], 'r+b').write("
+            "(0x31474f5250544544).to_bytes(8, 'little') + bytes(20))\nos.kill(os.getpid(), signal.SIGSTOP)\n"], stall_timeout_ms=300)
+    m.wait_running("1.stop.2")
+    m.kill("1.stop.2")
+    assert m.wait_exit("1.stop.2", 10)["reason"] in ("killed", "stalled")
 
 
 def test_hook(m, a):

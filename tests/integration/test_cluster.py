@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -174,6 +175,22 @@ def test_life():
                 return e.status == 404
         wait_until(deleted, 30, "the deletion")
         assert not any(os.path.isdir(c.path("checkpoints", u)) for u in kept)
+
+
+def test_hang():
+    """A rank that hangs (here: stopped) is found, named with its stacks, ended and started again by the ordinary rule."""
+    with Cluster(slots=1, master_args=["--stall-timeout", "4"]) as c:
+        exp = c.create(config(max_restarts=1, searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False,
+                                                        "max_length": {"batches": 3000}}), "examples/digits")
+        trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
+        wait_until(lambda: c.metrics(trial), 60, "a batch")
+        pid = wait_until(lambda: [p for p in c.processes(exp) if b"det-harness" in open(f"/proc/{p}/cmdline", "rb").read()], 30, "the rank")[0]
+        os.kill(pid, signal.SIGSTOP)
+        c.wait(exp, seconds=200)
+        assert c.trials(exp)[0]["restarts"] == 1, c.trials(exp)
+        log, kinds = c.logs(trial), c.timeline(trial)
+        assert f"process {pid} is stopped by a signal" in log and ("#0" in log or "stacks cannot be read" in log), log[-3000:]
+        assert [k for k in kinds if k in ("stalled", "killed", "restart")] == ["stalled", "killed", "restart"], kinds
 
 
 def test_impossible():

@@ -1,0 +1,160 @@
+/* A rank hangs: what its processes are doing is written to the log before the tree is ended. */
+#include "task.h"
+
+#include "clk.h"
+#include "fsx.h"
+#include "prepare.h"
+#include "taskenv.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TRACE_MS  10000 /* for all ranks of this host together */
+#define RANKS_MAX 4
+#define LINES_MAX 300 /* of one rank */
+
+static const struct {
+    char letter;
+    const char *means;
+} states[] = {{'R', "running"},         {'S', "sleeping"}, {'D', "in the kernel, not to be woken"},
+              {'T', "stopped by a signal"}, {'t', "stopped by a debugger"}, {'Z', "a zombie"}};
+
+static void read_proc(pid_t pid, const char *name, struct buf *out)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    if (fsx_read_file(AT_FDCWD, path, 4096, out, NULL) < 0)
+        buf_clear(out);
+}
+
+/* "stopped by a signal", and where in the kernel it waits when that is known. */
+static void process_state(pid_t pid, struct buf *out)
+{
+    det_cleanup(buf_finish) struct buf stat = BUF_INIT, wchan = BUF_INIT;
+    read_proc(pid, "stat", &stat);
+    read_proc(pid, "wchan", &wchan);
+    const char *end = strrchr(buf_str(&stat), ')');
+    const char *means = "gone";
+    for (size_t i = 0; end && i < DET_ARRAY_LEN(states); i++)
+        if (end[1] == ' ' && end[2] == states[i].letter)
+            means = states[i].means;
+    buf_add_str(out, means);
+    if (wchan.len > 1)
+        buf_addf(out, " in %.60s", buf_str(&wchan));
+}
+
+static json_t *tracer_env(void)
+{
+    return json_make("{s:s, s:s, s:s}", "PATH", "/usr/local/bin:/usr/bin:/bin", "LC_ALL", "C",
+                     "HOME", "/nonexistent");
+}
+
+static void next(struct task *t);
+
+static void on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l)
+{
+    struct task *t = arg;
+    if (t->trace_lines++ < LINES_MAX)
+        logspool_add(t->spool, NULL, rank_number(r), l);
+    else if (t->trace_lines == LINES_MAX + 1)
+        logspool_say(t->spool, LOGLINE_INFO, "the rest of its stacks is left out");
+    if (t->ship)
+        logship_kick(t->ship);
+}
+
+/* Its last lines may come after its end. */
+static void when_done(struct task *t)
+{
+    if (t->phase != TASK_TRACING || !rank_has_exited(t->tracer) || !rank_is_silent(t->tracer))
+        return;
+    rank_close(t->tracer);
+    t->tracer = NULL;
+    next(t);
+}
+
+static void on_silent(void *arg, struct rank *r)
+{
+    when_done(arg);
+}
+
+/* The debugger runs as the ranks' user: it can do nothing to others, whatever it is made to read.
+ */
+static int start_tracer(struct task *t, const struct rank *r, struct det_err *err)
+{
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", rank_pid(r));
+    JSON_OWN env = tracer_env();
+    char *const gdb[] = {"gdb", "-nx", "-batch", "-iex", "set auto-load off",
+                         "-ex", "thread apply all bt 40", "-p", pid, NULL};
+    char *const eu[] = {"eu-stack", "-n", "40", "-p", pid, NULL};
+    det_cleanup(freep) char *file = prepare_find(env, "gdb");
+    bool is_gdb = file != NULL;
+    if (!file)
+        file = prepare_find(env, "eu-stack");
+    if (!file)
+        return det_fail(err, DET_ENOENT,
+                        "neither gdb nor eu-stack is on this host (apt-get install gdb)");
+    char **vector = taskenv_vector(env);
+    struct rank_options o = {.spec = &t->spec, .file = file, .argv = is_gdb ? gdb : eu,
+                             .env = vector, .number = rank_number(r), .local = rank_local(r),
+                             .pass_fd = -1, .cgroup = t->cgroup, .loop = t->loop,
+                             .on_line = on_line, .on_silent = on_silent, .arg = t};
+    int rc = rank_start(&o, &t->tracer, err);
+    taskenv_free(vector);
+    return rc;
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct task *t = timer->data;
+    logspool_say(t->spool, LOGLINE_WARNING, "reading the stacks took longer than %d s: left out",
+                 TRACE_MS / 1000);
+    task_kill(t);
+}
+
+/* The next rank that lives; after the last one the tree is ended. */
+static void next(struct task *t)
+{
+    struct det_err err = {0};
+    for (; t->traced < t->ranks.n && t->traced < RANKS_MAX; t->traced++) {
+        const struct rank *r = t->ranks.v[t->traced];
+        if (rank_has_exited(r))
+            continue;
+        t->trace_lines = 0;
+        logspool_say(t->spool, LOGLINE_INFO, "the stacks of process %d:", rank_pid(r));
+        int rc = start_tracer(t, r, &err);
+        if (rc == 0) {
+            t->traced++;
+            return;
+        }
+        logspool_say(t->spool, LOGLINE_WARNING, "its stacks cannot be read: %s", err.text);
+        break;
+    }
+    task_kill(t);
+}
+
+void task_on_tracer_exit(struct task *t, int status)
+{
+    rank_on_exit(t->tracer, status);
+    when_done(t);
+}
+
+void task_on_stall(struct task *t, const struct stall_found *s)
+{
+    const struct rank *r = t->ranks.v[s->local];
+    int rank = taskspec_first_rank(&t->spec) + s->local;
+    det_cleanup(buf_finish) struct buf state = BUF_INIT;
+    process_state(rank_pid(r), &state);
+    marks_add(&t->marks, "stalled", s->silent_ms, "rank %d, process %d, %s; %s, batch %llu", rank,
+              rank_pid(r), buf_str(&state), s->phase, (unsigned long long)s->batches);
+    task_decide(t, LINK_STALLED, 0, SIGKILL, rank,
+                "rank %d stalled: no batch for %.1f s, last batch %llu (%s); process %d is %s",
+                rank, (double)s->silent_ms / 1e3, (unsigned long long)s->batches, s->phase,
+                rank_pid(r), buf_str(&state));
+    task_goto(t, TASK_TRACING);
+    uv_timer_stop(&t->watch);
+    uv_timer_start(&t->timer, on_deadline, TRACE_MS, 0);
+    next(t);
+}
