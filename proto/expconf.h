@@ -8,8 +8,8 @@
  * there -> fill in the defaults. The stored form is a fixed point: parsing it again gives itself.
  * Its keys are sorted at every level.
  *
- * What this version lacks (searchers but single, random and grid; stores but shared_fs and
- * directory) is checked as the rest and then refused by name.
+ * What this version lacks (the searchers adaptive, adaptive_simple and sync_halving; stores but
+ * shared_fs and directory) is checked as the rest and then refused by name.
  */
 #ifndef PROTO_EXPCONF_H
 #define PROTO_EXPCONF_H
@@ -50,7 +50,10 @@ void expconf_merge(json_t *high, const json_t *low);
  * Maps on the way are made. DET_EINVAL. */
 int expconf_override(json_t *config, const char *assignment, struct det_err *err);
 
-enum expconf_searcher { EXPCONF_SINGLE, EXPCONF_RANDOM, EXPCONF_GRID };
+enum expconf_searcher {
+    EXPCONF_SINGLE, EXPCONF_RANDOM, EXPCONF_GRID, EXPCONF_ADAPTIVE_ASHA, EXPCONF_ASYNC_HALVING,
+    EXPCONF_CUSTOM
+};
 enum expconf_policy { EXPCONF_POLICY_BEST, EXPCONF_POLICY_ALL, EXPCONF_POLICY_NONE };
 enum expconf_store { EXPCONF_SHARED_FS, EXPCONF_DIRECTORY };
 
@@ -67,7 +70,7 @@ struct expconf {
     enum expconf_searcher searcher;
     const char *metric;
     bool smaller_is_better;
-    struct length max_length;
+    struct length max_length;           /* custom: 0 of its unit */
     int64_t max_trials;                 /* single: 1; grid: its points */
     int64_t max_concurrent_trials;      /* 0: unlimited; single: 1 */
     int64_t source_trial_id;            /* 0: none */

@@ -20,16 +20,26 @@ static int fail(struct det_err *err, const char *path)
                     path);
 }
 
+static bool view_length(const json_t *s, struct expconf *c)
+{
+    if (c->searcher != EXPCONF_CUSTOM)
+        return length_from_json(json_object_get(s, "max_length"), &c->max_length, NULL) == 0;
+    c->max_length.unit = LENGTH_BATCHES;
+    const char *unit = json_str(s, "unit", NULL);
+    return !unit || length_unit_parse(unit, &c->max_length.unit) == 0;
+}
+
 static int view_searcher(const json_t *s, struct expconf *c, struct det_err *err)
 {
-    static const char *const kinds[] = {"single", "random", "grid", NULL};
+    static const char *const kinds[] = {"single",        "random", "grid", "adaptive_asha",
+                                        "async_halving", "custom", NULL};
     int kind = word(s, "name", kinds);
     if (kind < 0)
         return fail(err, "searcher.name");
     c->searcher = (enum expconf_searcher)kind;
     if (!(c->metric = json_str(s, "metric", NULL)))
         return fail(err, "searcher.metric");
-    if (length_from_json(json_object_get(s, "max_length"), &c->max_length, NULL) < 0)
+    if (!view_length(s, c))
         return fail(err, "searcher.max_length");
     c->smaller_is_better = json_flag(s, "smaller_is_better", true);
     c->source_trial_id = json_int(s, "source_trial_id", 0);

@@ -28,8 +28,8 @@ static void check_both(const json_t *config, struct mistakes *errs)
                      "missing; workspace and project go together: give both or neither");
 }
 
-/* The searchers and stores that later versions bring are refused by name, after all the rest of
- * them was checked. */
+/* Searchers that are gone and stores that later versions bring are refused by name, after all the
+ * rest of them was checked. */
 static void refuse_kind(const json_t *config, const char *block, const char *key,
                         const char *available, const char *words, struct mistakes *errs)
 {
@@ -127,7 +127,9 @@ void expconf_check_whole(const json_t *config, bool unmanaged, struct mistakes *
     check_profiling(config, errs);
     check_asha_length(json_obj(config, "searcher"), errs);
     check_grid(config, errs);
-    refuse_kind(config, "searcher", "name", "single random grid", "single, random or grid", errs);
+    refuse_kind(config, "searcher", "name",
+                "single random grid adaptive_asha async_halving custom",
+                "adaptive_asha, which replaces it", errs);
     refuse_kind(config, "checkpoint_storage", "type", "shared_fs directory",
                 "shared_fs or directory", errs);
 }

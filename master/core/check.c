@@ -76,7 +76,8 @@ static void check_exp(const struct exp *e)
     if (e->state == EXP_DELETING)
         assert(e->gc);
     else
-        assert(open > 0 && !exp_state_is_terminal(e->state));
+        assert(!exp_state_is_terminal(e->state) &&
+               (open > 0 || e->conf.search.kind == SEARCH_CUSTOM));
 }
 
 static void check_agent(const struct agent *a)

@@ -3,32 +3,45 @@
 #include "length.h"
 #include <string.h>
 
-static int read_search(const json_t *config, struct conf *ret, struct det_err *err)
+/* custom has no max_length; its unit is a key of its own. */
+static int read_length(const json_t *s, struct conf *ret, struct det_err *err)
 {
-    static const char *const names[SEARCH_KIND_COUNT] = {"single", "random", "grid"};
-    const char *name = json_str(json_obj(config, "searcher"), "name", "");
-    int kind = 0;
-    while (kind < SEARCH_KIND_COUNT && strcmp(names[kind], name) != 0)
-        kind++;
-    if (kind == SEARCH_KIND_COUNT)
-        return det_fail(err, DET_EINVAL,
-                        "searcher.name: %s is not available in this version; use single, random or "
-                        "grid", name);
-    const json_t *s = json_obj(config, "searcher");
     struct length l;
+    if (ret->search.kind == SEARCH_CUSTOM) {
+        ret->unit = json_str(s, "unit", "");
+        return 0;
+    }
     int rc = length_from_json(json_object_get(s, "max_length"), &l, err);
     if (rc < 0)
         return det_wrap(err, rc, "searcher.max_length");
     ret->unit = length_unit_name(l.unit);
+    ret->search.max_length = l.n;
+    return 0;
+}
+
+static int read_search(const json_t *config, struct conf *ret, struct det_err *err)
+{
+    const json_t *s = json_obj(config, "searcher");
+    const char *name = json_str(s, "name", ""), *mode = json_str(s, "mode", "standard");
     ret->search = (struct search_conf){
-        .kind = (enum search_kind)kind,
-        .max_length = l.n,
         .max_trials = json_int(s, "max_trials", 1),
         .max_concurrent = json_int(s, "max_concurrent_trials", 16),
         .seed = (uint32_t)json_int(json_obj(config, "reproducibility"), "experiment_seed", 0),
         .space = json_obj(config, "hyperparameters"),
+        .larger_is_better = !json_flag(s, "smaller_is_better", true),
+        .stop_once = json_flag(s, "stop_once", false),
+        .divisor = json_num(s, "divisor", 4),
+        .num_rungs = json_int(s, "num_rungs", 1),
+        .max_rungs = json_int(s, "max_rungs", 5),
+        .bracket_rungs = json_arr(s, "bracket_rungs"),
     };
-    return 0;
+    if (!search_kind_parse(name, &ret->search.kind))
+        return det_fail(err, DET_EINVAL, "searcher.name: there is no searcher %s for experiments",
+                        name);
+    if (!search_mode_parse(mode, &ret->search.mode))
+        return det_fail(err, DET_EINVAL,
+                        "searcher.mode: %s; expected aggressive, standard or conservative", mode);
+    return read_length(s, ret, err);
 }
 
 int conf_read(const json_t *config, struct conf *ret, struct det_err *err)

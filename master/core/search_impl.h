@@ -8,8 +8,30 @@
 
 struct search_trial {
     char request_id[UUID_STR_MAX];
-    double units;     /* last progress */
+    double units; /* last progress */
     bool exited, closed, invalid;
+    bool done;    /* it was told to close */
+    /* halving */
+    bool pending; /* an operation of its rung is not complete */
+    int bracket, rung;
+};
+
+/* One bracket of asynchronous halving. */
+struct asha_entry {
+    double metric; /* less is better */
+    uint32_t trial;
+    bool promoted;
+};
+struct asha_rung {
+    int64_t length; /* absolute */
+    int64_t outstanding;
+    VEC(struct asha_entry) entries; /* by metric */
+    bool swept;                     /* closing out found nothing and nothing came since */
+};
+struct asha {
+    int64_t max_trials, concurrent;
+    int64_t created, invalid, closed;
+    VEC(struct asha_rung) rungs;
 };
 
 struct search {
@@ -17,26 +39,62 @@ struct search {
     struct mt19937 rng;
     VEC(struct search_trial) trials; /* in order of creation */
     struct map *index;               /* request id -> position + 1 */
-    int64_t wanted; /* trials the method will make in all: max_trials, grid points */
-    int64_t made;                    /* of these; an invalid one is given back (random) */
-    int64_t closed, failures, cancels;
-    int64_t open;
+    int64_t failures, cancels, open;
     bool shut;
+    /* single, random, grid */
+    int64_t wanted; /* trials the method will make in all: max_trials, grid points */
+    int64_t made;   /* of these; an invalid one is given back (random) */
     double units_open, units_closed; /* of progress: running, closed */
+    /* halving */
+    VEC(struct asha) brackets;
+    /* custom */
+    json_t *queue; /* undelivered events, as the client sees them */
+    int64_t last_event;
+    double progress;
 };
 
-/* What distinguishes the methods. */
+/* What distinguishes the methods. Trials are named by their position: the table moves as it grows.
+ * A NULL means "nothing to do", but for initial, closed and progress. client: what only custom hears,
+ * operations and progress. */
 struct search_method {
     const char *name;
+    bool is_custom; /* never ends by itself */
     int (*init)(struct search *s, struct det_err *err);
-    json_t *(*hparams)(struct search *s); /* of the next trial; before its request id */
-    void (*exited)(struct search *s, enum search_exit why); /* may be NULL */
+    void (*initial)(struct search *s, struct search_ops *out);
+    void (*validated)(struct search *s, size_t trial, const struct search_event *ev,
+                      struct search_ops *out);
+    void (*exited)(struct search *s, size_t trial, enum search_exit why, struct search_ops *out);
+    void (*closed)(struct search *s, size_t trial, struct search_ops *out);
+    void (*client)(struct search *s, const struct search_event *ev, struct search_ops *out);
+    double (*progress)(const struct search *s);
+    json_t *(*save)(const struct search *s); /* what the common part of a snapshot lacks */
+    int (*load)(struct search *s, const json_t *j, struct det_err *err);
 };
-extern const struct search_method search_single, search_random, search_grid;
+extern const struct search_method search_single, search_random, search_grid, search_async_halving,
+    search_adaptive_asha, search_custom;
 const struct search_method *search_method_of(enum search_kind kind);
 
-/* Puts a trial of this id into the table. */
-struct search_trial *search_trial_add(struct search *s, const char *request_id);
-struct search_trial *search_trial_find(const struct search *s, const char *request_id);
+#define SEARCH_NO_TRIAL SIZE_MAX
+size_t search_trial_find(const struct search *s, const char *request_id);
+/* Puts a trial of this id into the table and returns its position. */
+size_t search_trial_add(struct search *s, const char *request_id);
+/* CREATE of a new trial with these hyperparameters (taken), drawn id and seed. */
+size_t search_make(struct search *s, json_t *hparams, struct search_ops *out);
+struct search_op *search_push(struct search *s, struct search_ops *out, enum search_op_kind kind,
+                              size_t trial);
+void search_validate_after(struct search *s, struct search_ops *out, size_t trial, int64_t length);
+void search_close(struct search *s, struct search_ops *out, size_t trial);
+static inline bool search_is_invalid(enum search_exit why)
+{
+    return why == SEARCH_INVALID_HP || why == SEARCH_INIT_INVALID_HP;
+}
+
+/* Brackets (search_asha.c). */
+int asha_add(struct search *s, int64_t rungs, int64_t max_trials, int64_t concurrent,
+             struct det_err *err);
+void asha_finish(struct asha *a);
+int adaptive_init(struct search *s, struct det_err *err); /* search_adaptive.c */
+json_t *asha_save(const struct search *s);
+int asha_load(struct search *s, const json_t *j, struct det_err *err);
 
 #endif

@@ -1,11 +1,11 @@
 /* Snapshots of searches, and the events of their log, as JSON. */
 #include "search_impl.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 static const char *const event_names[SEARCH_EV_COUNT] = {"initial", "validated", "exited", "closed",
-                                                         "progress"};
+                                                         "progress", "operations"};
 static const char *const exit_names[SEARCH_EXIT_COUNT] = {
     "errored", "user_canceled", "invalid_hp", "init_invalid_hp", "user_requested_stop"};
 
@@ -25,7 +25,15 @@ json_t *search_event_to_json(const struct search_event *ev)
         json_set(j, "request_id", json_string(ev->request_id));
     if (ev->kind == SEARCH_EV_VALIDATED) {
         json_set(j, "length", json_integer(ev->length));
-        json_set(j, "metric", json_double(ev->metric));
+        json_set(j, "metric",
+                 ev->value ? json_deep_copy(ev->value) : json_double(ev->metric));
+    }
+    if (ev->kind == SEARCH_EV_PROGRESS)
+        json_set(j, "units", json_double(ev->units));
+    if (ev->kind == SEARCH_EV_OPERATIONS) {
+        json_set(j, "ack", json_integer(ev->ack));
+        json_set(j, "operations",
+                 ev->operations ? json_deep_copy(ev->operations) : json_array());
     }
     if (ev->kind == SEARCH_EV_EXITED)
         json_set(j, "reason", json_string(exit_names[ev->reason]));
@@ -48,15 +56,22 @@ int search_event_from_json(const json_t *j, struct search_event *ret, struct det
                                  .request_id = json_str(j, "request_id", NULL),
                                  .length = json_int(j, "length", 0),
                                  .metric = json_num(j, "metric", 0),
-                                 .reason = (enum search_exit)reason};
+                                 .value = json_object_get(j, "metric"),
+                                 .reason = (enum search_exit)reason,
+                                 .units = json_num(j, "units", 0),
+                                 .ack = json_int(j, "ack", 0),
+                                 .operations = json_arr(j, "operations")};
     return 0;
 }
 
+#define RNG_HEX (624 * 8)
+
 static json_t *rng_to_json(const struct mt19937 *r)
 {
-    char hex[624 * 8 + 1];
-    for (int i = 0; i < 624; i++)
-        snprintf(hex + 8 * i, 9, "%08x", r->mt[i]);
+    char hex[RNG_HEX + 1];
+    for (int i = 0; i < RNG_HEX; i++)
+        hex[i] = "0123456789abcdef"[r->mt[i / 8] >> (28 - 4 * (i % 8)) & 15];
+    hex[RNG_HEX] = '\0';
     return json_make("{s:s, s:i}", "mt", hex, "pos", (int)r->pos);
 }
 
@@ -64,67 +79,92 @@ static int rng_from_json(const json_t *j, struct mt19937 *r, struct det_err *err
 {
     const char *hex = json_str(j, "mt", "");
     int64_t pos = json_int(j, "pos", -1);
-    if (strlen(hex) != 624 * 8 || strspn(hex, "0123456789abcdef") != 624 * 8 || pos < 0 ||
+    if (strlen(hex) != RNG_HEX || strspn(hex, "0123456789abcdef") != RNG_HEX || pos < 0 ||
         pos > 624)
         return det_fail(err, DET_ECORRUPT, "searcher snapshot: the generator's state is damaged");
-    for (int i = 0; i < 624; i++) {
-        char word[9];
-        memcpy(word, hex + 8 * i, 8);
-        word[8] = '\0';
-        r->mt[i] = (uint32_t)strtoul(word, NULL, 16);
+    for (int i = 0; i < RNG_HEX; i++) {
+        uint32_t digit = (uint32_t)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
+        r->mt[i / 8] = r->mt[i / 8] << 4 | digit;
     }
     r->pos = (uint32_t)pos;
     return 0;
 }
 
-/* A trial is [id, flags]: 1 exited, 2 closed, 4 invalid. Units come again with the next progress.
- */
+/* A trial is [id, flags], and with brackets [id, flags, bracket, rung]. Units come again with the
+ * next progress. */
+enum { EXITED = 1, CLOSED = 2, INVALID = 4, DONE = 8, PENDING = 16 };
+
+static json_t *trial_to_json(const struct search *s, const struct search_trial *t)
+{
+    int flags = (t->exited ? EXITED : 0) | (t->closed ? CLOSED : 0) | (t->invalid ? INVALID : 0) |
+                (t->done ? DONE : 0) | (t->pending ? PENDING : 0);
+    if (s->brackets.n == 0)
+        return json_make("[s, i]", t->request_id, flags);
+    return json_make("[s, i, i, i]", t->request_id, flags, t->bracket, t->rung);
+}
+
 json_t *search_snapshot(const struct search *s)
 {
+    const struct search_method *m = search_method_of(s->conf.kind);
     json_t *trials = json_array();
-    for (size_t i = 0; i < s->trials.n; i++) {
-        const struct search_trial *t = &s->trials.v[i];
-        int flags = t->exited | t->closed << 1 | t->invalid << 2;
-        json_array_append_new(trials, json_make("[s, i]", t->request_id, flags));
-    }
+    for (size_t i = 0; i < s->trials.n; i++)
+        json_array_append_new(trials, trial_to_json(s, &s->trials.v[i]));
     json_t *j = json_object();
     json_set(j, "version", json_integer(1));
-    json_set(j, "method", json_string(search_method_of(s->conf.kind)->name));
+    json_set(j, "method", json_string(m->name));
     json_set(j, "rng", rng_to_json(&s->rng));
     json_set(j, "made", json_integer(s->made));
     json_set(j, "failures", json_integer(s->failures));
     json_set(j, "cancels", json_integer(s->cancels));
     json_set(j, "shut", json_boolean(s->shut));
     json_set(j, "trials", trials);
+    if (m->save)
+        json_set(j, "state", m->save(s));
     return j;
+}
+
+static int restore_place(struct search *s, struct search_trial *t, const json_t *j,
+                         struct det_err *err)
+{
+    int64_t bracket = json_integer_value(json_array_get(j, 2));
+    int64_t rung = json_integer_value(json_array_get(j, 3));
+    if (bracket < 0 || bracket >= (int64_t)s->brackets.n || rung < 0 ||
+        rung >= (int64_t)s->brackets.v[bracket].rungs.n)
+        return det_fail(err, DET_ECORRUPT, "searcher snapshot: trial %s in rung %lld of bracket "
+                        "%lld", t->request_id, (long long)rung, (long long)bracket);
+    t->bracket = (int)bracket;
+    t->rung = (int)rung;
+    return 0;
 }
 
 static int restore_trial(struct search *s, const json_t *j, struct det_err *err)
 {
     const char *id = json_string_value(json_array_get(j, 0));
     int64_t flags = json_integer_value(json_array_get(j, 1));
-    if (!id || !uuid_is_valid(id) || search_trial_find(s, id))
+    if (!id || !uuid_is_valid(id) || search_trial_find(s, id) != SEARCH_NO_TRIAL)
         return det_fail(err, DET_ECORRUPT, "searcher snapshot: bad trial %s", id ? id : "(none)");
-    struct search_trial *t = search_trial_add(s, id);
-    t->exited = flags & 1;
-    t->closed = flags & 2;
-    t->invalid = flags & 4;
+    size_t k = search_trial_add(s, id);
+    struct search_trial *t = &s->trials.v[k];
+    t->exited = flags & EXITED;
+    t->closed = flags & CLOSED;
+    t->invalid = flags & INVALID;
+    t->done = flags & DONE;
+    t->pending = flags & PENDING;
     if (t->closed) {
         s->open--;
-        s->closed++;
         if (!t->invalid)
             s->units_closed += (double)s->conf.max_length;
     }
-    return 0;
+    return s->brackets.n ? restore_place(s, t, j, err) : 0;
 }
 
 int search_restore(struct search *s, const json_t *j, struct det_err *err)
 {
-    const char *name = search_method_of(s->conf.kind)->name;
-    if (strcmp(json_str(j, "method", ""), name) != 0)
+    const struct search_method *m = search_method_of(s->conf.kind);
+    if (strcmp(json_str(j, "method", ""), m->name) != 0)
         return det_fail(err, DET_ECORRUPT,
                         "searcher snapshot is of method %s, the experiment's is %s",
-                        json_str(j, "method", "(none)"), name);
+                        json_str(j, "method", "(none)"), m->name);
     int rc = rng_from_json(json_obj(j, "rng"), &s->rng, err);
     const json_t *trials = json_arr(j, "trials");
     for (size_t i = 0; rc == 0 && i < json_array_size(trials); i++)
@@ -133,5 +173,79 @@ int search_restore(struct search *s, const json_t *j, struct det_err *err)
     s->failures = json_int(j, "failures", 0);
     s->cancels = json_int(j, "cancels", 0);
     s->shut = json_flag(j, "shut", false);
+    return rc == 0 && m->load ? m->load(s, json_obj(j, "state"), err) : rc;
+}
+
+/* ---- brackets of halving: [created, invalid, closed, [rung..]], a rung is [outstanding,
+ * [metric, trial, promoted]..] ---- */
+
+static json_t *rung_to_json(const struct asha_rung *r)
+{
+    json_t *j = json_array();
+    json_array_append_new(j, json_integer(r->outstanding));
+    for (size_t i = 0; i < r->entries.n; i++) {
+        const struct asha_entry *e = &r->entries.v[i];
+        json_array_append_new(j, json_make("[o, i, i]", json_double(e->metric), (int)e->trial,
+                                           (int)e->promoted));
+    }
+    return j;
+}
+
+json_t *asha_save(const struct search *s)
+{
+    json_t *all = json_array();
+    for (size_t b = 0; b < s->brackets.n; b++) {
+        const struct asha *a = &s->brackets.v[b];
+        json_t *rungs = json_array();
+        for (size_t i = 0; i < a->rungs.n; i++)
+            json_array_append_new(rungs, rung_to_json(&a->rungs.v[i]));
+        json_array_append_new(all, json_make("[I, I, I, o]", (json_int_t)a->created,
+                                             (json_int_t)a->invalid, (json_int_t)a->closed, rungs));
+    }
+    return json_make("{s:o}", "brackets", all);
+}
+
+static double metric_of(const json_t *j)
+{
+    if (json_is_number(j))
+        return json_number_value(j);
+    const char *s = json_string_value(j);
+    return s && strcmp(s, "-Infinity") == 0 ? -INFINITY : INFINITY;
+}
+
+static int rung_from_json(const struct search *s, struct asha_rung *r, const json_t *j,
+                          struct det_err *err)
+{
+    r->outstanding = json_integer_value(json_array_get(j, 0));
+    for (size_t i = 1; i < json_array_size(j); i++) {
+        const json_t *e = json_array_get(j, i);
+        int64_t trial = json_integer_value(json_array_get(e, 1));
+        if (trial < 0 || trial >= (int64_t)s->trials.n)
+            return det_fail(err, DET_ECORRUPT, "searcher snapshot: a metric of trial number %lld",
+                            (long long)trial);
+        struct asha_entry at = {.metric = metric_of(json_array_get(e, 0)),
+                                .trial = (uint32_t)trial,
+                                .promoted = json_integer_value(json_array_get(e, 2))};
+        vec_push(&r->entries, at);
+    }
+    return 0;
+}
+
+int asha_load(struct search *s, const json_t *j, struct det_err *err)
+{
+    const json_t *all = json_arr(j, "brackets");
+    int rc = json_array_size(all) == s->brackets.n
+                 ? 0
+                 : det_fail(err, DET_ECORRUPT, "searcher snapshot: %zu brackets, expected %zu",
+                            json_array_size(all), s->brackets.n);
+    for (size_t b = 0; rc == 0 && b < s->brackets.n; b++) {
+        struct asha *a = &s->brackets.v[b];
+        const json_t *from = json_array_get(all, b), *rungs = json_array_get(from, 3);
+        a->created = json_integer_value(json_array_get(from, 0));
+        a->invalid = json_integer_value(json_array_get(from, 1));
+        a->closed = json_integer_value(json_array_get(from, 2));
+        for (size_t i = 0; rc == 0 && i < a->rungs.n; i++)
+            rc = rung_from_json(s, &a->rungs.v[i], json_array_get(rungs, i), err);
+    }
     return rc;
 }

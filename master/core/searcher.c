@@ -1,17 +1,43 @@
 #include "search_impl.h"
 
+#include "hash.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
+static const struct search_method *const methods[SEARCH_KIND_COUNT] = {
+    [SEARCH_SINGLE] = &search_single,
+    [SEARCH_RANDOM] = &search_random,
+    [SEARCH_GRID] = &search_grid,
+    [SEARCH_ASYNC_HALVING] = &search_async_halving,
+    [SEARCH_ADAPTIVE_ASHA] = &search_adaptive_asha,
+    [SEARCH_CUSTOM] = &search_custom,
+};
+
 const struct search_method *search_method_of(enum search_kind kind)
 {
-    static const struct search_method *const methods[SEARCH_KIND_COUNT] = {
-        [SEARCH_SINGLE] = &search_single,
-        [SEARCH_RANDOM] = &search_random,
-        [SEARCH_GRID] = &search_grid,
-    };
     return methods[kind];
+}
+
+bool search_kind_parse(const char *name, enum search_kind *ret)
+{
+    for (int i = 0; i < SEARCH_KIND_COUNT; i++)
+        if (strcmp(methods[i]->name, name) == 0) {
+            *ret = (enum search_kind)i;
+            return true;
+        }
+    return false;
+}
+
+bool search_mode_parse(const char *name, enum search_mode *ret)
+{
+    static const char *const names[SEARCH_MODE_COUNT] = {"aggressive", "standard", "conservative"};
+    for (int i = 0; i < SEARCH_MODE_COUNT; i++)
+        if (strcmp(names[i], name) == 0) {
+            *ret = (enum search_mode)i;
+            return true;
+        }
+    return false;
 }
 
 void search_ops_finish(struct search_ops *o)
@@ -21,25 +47,65 @@ void search_ops_finish(struct search_ops *o)
     vec_free(&o->ops);
 }
 
+uint64_t search_ops_digest(const struct search_ops *o)
+{
+    struct buf b = BUF_INIT;
+    for (size_t i = 0; i < o->ops.n; i++) {
+        const struct search_op *op = &o->ops.v[i];
+        buf_addf(&b, "%d %s %u %lld %d%d\n", (int)op->kind, op->request_id,
+                 (unsigned)op->trial_seed, (long long)op->length, op->failure, op->cancel);
+    }
+    uint64_t h = hash_fnv64(buf_str(&b), strlen(buf_str(&b)));
+    buf_finish(&b);
+    return h;
+}
+
 void search_destroy(struct search *s)
 {
     if (!s)
         return;
+    for (size_t i = 0; i < s->brackets.n; i++)
+        asha_finish(&s->brackets.v[i]);
+    vec_free(&s->brackets);
+    json_decref(s->queue);
     map_destroy(s->index);
     vec_free(&s->trials);
     free(s);
 }
 
+static int check_conf(const struct search_conf *c, struct det_err *err)
+{
+    if (c->kind == SEARCH_CUSTOM)
+        return 0;
+    if (c->max_length < 1)
+        return det_fail(err, DET_EINVAL, "searcher.max_length: %lld; expected at least 1",
+                        (long long)c->max_length);
+    if (c->kind != SEARCH_GRID && c->kind != SEARCH_SINGLE && c->max_trials < 1)
+        return det_fail(err, DET_EINVAL, "searcher.max_trials: %lld; expected at least 1",
+                        (long long)c->max_trials);
+    bool halves = c->kind == SEARCH_ASYNC_HALVING || c->kind == SEARCH_ADAPTIVE_ASHA;
+    if (halves && !(c->divisor > 1))
+        return det_fail(err, DET_EINVAL, "searcher.divisor: %g; expected a number above 1",
+                        c->divisor);
+    int64_t at_once = c->max_concurrent ? c->max_concurrent : c->max_trials;
+    if (c->kind == SEARCH_RANDOM && at_once > SEARCH_BURST_MAX && c->max_trials > SEARCH_BURST_MAX)
+        return det_fail(err, DET_EINVAL,
+                        "searcher.max_concurrent_trials: %lld trials would start at once; write "
+                        "%d or less",
+                        (long long)at_once, SEARCH_BURST_MAX);
+    return 0;
+}
+
 int search_create(const struct search_conf *conf, struct search **ret, struct det_err *err)
 {
-    if (conf->max_length < 1)
-        return det_fail(err, DET_EINVAL, "searcher.max_length: %lld; expected at least 1",
-                        (long long)conf->max_length);
+    int rc = check_conf(conf, err);
+    if (rc < 0)
+        return rc;
     struct search *s = det_zalloc(sizeof *s);
     s->conf = *conf;
     s->index = map_create();
     mt19937_seed(&s->rng, conf->seed);
-    int rc = search_method_of(conf->kind)->init(s, err);
+    rc = methods[conf->kind]->init(s, err);
     if (rc < 0) {
         search_destroy(s);
         return rc;
@@ -48,20 +114,20 @@ int search_create(const struct search_conf *conf, struct search **ret, struct de
     return 0;
 }
 
-struct search_trial *search_trial_find(const struct search *s, const char *request_id)
+size_t search_trial_find(const struct search *s, const char *request_id)
 {
     size_t at = request_id ? (size_t)(uintptr_t)map_get(s->index, request_id) : 0;
-    return at ? &s->trials.v[at - 1] : NULL;
+    return at ? at - 1 : SEARCH_NO_TRIAL;
 }
 
-struct search_trial *search_trial_add(struct search *s, const char *request_id)
+size_t search_trial_add(struct search *s, const char *request_id)
 {
     struct search_trial t = {0};
     memcpy(t.request_id, request_id, UUID_STR_MAX);
     vec_push(&s->trials, t);
     map_put(s->index, request_id, (void *)(uintptr_t)s->trials.n);
     s->open++;
-    return &s->trials.v[s->trials.n - 1];
+    return s->trials.n - 1;
 }
 
 /* 16 bytes of four draws, little-endian; version and variant are forced. */
@@ -76,36 +142,36 @@ static void draw_uuid(struct mt19937 *rng, char out[UUID_STR_MAX])
     uuid_from_bytes(b, out);
 }
 
-static void push(struct search_ops *out, enum search_op_kind kind, const char *request_id,
-                 int64_t length)
+struct search_op *search_push(struct search *s, struct search_ops *out, enum search_op_kind kind,
+                              size_t trial)
 {
-    struct search_op op = {.kind = kind, .length = length};
-    memcpy(op.request_id, request_id, UUID_STR_MAX);
+    struct search_op op = {.kind = kind};
+    if (trial != SEARCH_NO_TRIAL)
+        memcpy(op.request_id, s->trials.v[trial].request_id, UUID_STR_MAX);
     vec_push(&out->ops, op);
+    return &out->ops.v[out->ops.n - 1];
 }
 
-static void make_trial(struct search *s, struct search_ops *out)
+size_t search_make(struct search *s, json_t *hparams, struct search_ops *out)
 {
     char id[UUID_STR_MAX];
-    json_t *hparams = search_method_of(s->conf.kind)->hparams(s);
     draw_uuid(&s->rng, id);
-    push(out, SEARCH_CREATE, id, 0);
-    struct search_op *op = &out->ops.v[out->ops.n - 1];
+    size_t k = search_trial_add(s, id);
+    struct search_op *op = search_push(s, out, SEARCH_CREATE, k);
     op->hparams = hparams;
     op->trial_seed = (uint32_t)mt19937_bounded(&s->rng, 0x7fffffff);
-    search_trial_add(s, id);
-    s->made++;
-    push(out, SEARCH_VALIDATE_AFTER, id, s->conf.max_length);
-    push(out, SEARCH_CLOSE, id, 0);
+    return k;
 }
 
-static void on_initial(struct search *s, struct search_ops *out)
+void search_validate_after(struct search *s, struct search_ops *out, size_t trial, int64_t length)
 {
-    int64_t n = s->conf.max_concurrent;
-    if (n == 0 || n > s->wanted)
-        n = s->wanted;
-    while (s->made < n)
-        make_trial(s, out);
+    search_push(s, out, SEARCH_VALIDATE_AFTER, trial)->length = length;
+}
+
+void search_close(struct search *s, struct search_ops *out, size_t trial)
+{
+    s->trials.v[trial].done = true;
+    search_push(s, out, SEARCH_CLOSE, trial);
 }
 
 /* The built-in searchers end when every trial they asked for is closed. */
@@ -115,45 +181,46 @@ static void maybe_shut(struct search *s, struct search_ops *out)
     if (s->shut || requested == 0 || s->open > 0)
         return;
     s->shut = true;
-    struct search_op op = {.kind = SEARCH_SHUTDOWN,
-                           .failure = s->failures >= requested,
-                           .cancel = s->cancels >= requested};
-    vec_push(&out->ops, op);
+    struct search_op *op = search_push(s, out, SEARCH_SHUTDOWN, SEARCH_NO_TRIAL);
+    op->failure = s->failures >= requested;
+    op->cancel = s->cancels >= requested;
 }
 
-static void on_exited(struct search *s, struct search_trial *t, enum search_exit why)
+static void on_exited(struct search *s, size_t k, enum search_exit why, struct search_ops *out)
 {
+    struct search_trial *t = &s->trials.v[k];
     if (t->exited || t->closed)
         return;
     t->exited = true;
     s->failures += why == SEARCH_ERRORED;
     s->cancels += why == SEARCH_USER_CANCELED;
-    if (why == SEARCH_INVALID_HP || why == SEARCH_INIT_INVALID_HP) {
+    if (search_is_invalid(why)) {
         t->invalid = true;
         s->units_open -= t->units;
         t->units = 0;
     }
-    if (search_method_of(s->conf.kind)->exited)
-        search_method_of(s->conf.kind)->exited(s, why);
+    if (methods[s->conf.kind]->exited)
+        methods[s->conf.kind]->exited(s, k, why, out);
 }
 
-static void on_closed(struct search *s, struct search_trial *t, struct search_ops *out)
+static void on_closed(struct search *s, size_t k, struct search_ops *out)
 {
+    struct search_trial *t = &s->trials.v[k];
     if (t->closed)
         return;
     t->closed = true;
-    s->closed++;
     s->open--;
     s->units_open -= t->units;
     if (!t->invalid)
         s->units_closed += (double)s->conf.max_length;
-    if (s->made < s->wanted)
-        make_trial(s, out); /* moves the table: t is gone */
-    maybe_shut(s, out);
+    methods[s->conf.kind]->closed(s, k, out);
+    if (!methods[s->conf.kind]->is_custom)
+        maybe_shut(s, out);
 }
 
-static void on_progress(struct search *s, struct search_trial *t, double units)
+static void on_progress(struct search *s, size_t k, double units)
 {
+    struct search_trial *t = &s->trials.v[k];
     if (t->closed || t->invalid || !isfinite(units) || units < 0)
         return;
     if (units > (double)s->conf.max_length)
@@ -164,25 +231,29 @@ static void on_progress(struct search *s, struct search_trial *t, double units)
 
 void search_step(struct search *s, const struct search_event *ev, struct search_ops *out)
 {
-    if (ev->kind == SEARCH_EV_INITIAL) {
-        on_initial(s, out);
+    const struct search_method *m = methods[s->conf.kind];
+    size_t k = search_trial_find(s, ev->request_id);
+    if (ev->kind == SEARCH_EV_INITIAL)
+        m->initial(s, out);
+    else if (ev->kind == SEARCH_EV_OPERATIONS && m->client)
+        m->client(s, ev, out);
+    if (k == SEARCH_NO_TRIAL)
         return;
-    }
-    struct search_trial *t = search_trial_find(s, ev->request_id);
-    if (!t)
-        return;
-    if (ev->kind == SEARCH_EV_EXITED)
-        on_exited(s, t, ev->reason);
+    if (ev->kind == SEARCH_EV_VALIDATED && m->validated)
+        m->validated(s, k, ev, out);
+    else if (ev->kind == SEARCH_EV_EXITED)
+        on_exited(s, k, ev->reason, out);
     else if (ev->kind == SEARCH_EV_CLOSED)
-        on_closed(s, t, out);
+        on_closed(s, k, out);
+    else if (ev->kind == SEARCH_EV_PROGRESS && m->client)
+        m->client(s, ev, out);
     else if (ev->kind == SEARCH_EV_PROGRESS)
-        on_progress(s, t, ev->units);
+        on_progress(s, k, ev->units);
 }
 
 double search_progress(const struct search *s)
 {
-    double all = (double)s->conf.max_length * (double)s->wanted;
-    double p = (s->units_open + s->units_closed) / all;
+    double p = methods[s->conf.kind]->progress(s);
     if (!isfinite(p) || p < 0)
         return 0;
     return p > 1 ? 1 : p;

@@ -51,7 +51,7 @@ def test_api():
         refused(c, lambda: post(c, {**CONFIG, "seracher": {}}), "seracher", "searcher")
         wrong = {**CONFIG, "max_restarts": "many", "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": -3}}}
         refused(c, lambda: post(c, wrong), "max_restarts", "searcher.max_length")  # all mistakes at once
-        refused(c, lambda: post(c, {**CONFIG, "searcher": {"name": "adaptive_asha", "metric": "loss", "max_length": {"batches": 3}, "max_trials": 4}}), "adaptive_asha")
+        refused(c, lambda: post(c, {**CONFIG, "searcher": {"name": "adaptive", "metric": "loss", "max_length": {"batches": 3}, "max_trials": 4}}), "adaptive_asha")
         refused(c, lambda: post(c, CONFIG, [entry("../../etc/passwd")]), "..")
         refused(c, lambda: post(c, CONFIG, [entry("/etc/passwd")]), "/etc/passwd")
         refused(c, lambda: c.api("GET", "/experiments/999999"), "not found")

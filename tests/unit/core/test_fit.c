@@ -139,7 +139,7 @@ static void test_refused_at_submit(void **state)
         {"{\"resources\":{\"slots_per_trial\":3}}", "slots_per_trial: 3 slots can never be placed"},
         {"{\"resources\":{\"slots_per_trial\":2,\"max_slots\":1}}", "max_slots: 1 is less"},
         {"{\"resources\":{\"resource_pool\":\"moon\"}}", "moon"},
-        {"{\"searcher\":{\"name\":\"custom\"}}", "custom is not available"},
+        {"{\"searcher\":{\"name\":\"adaptive\"}}", "no searcher adaptive"},
         {"{\"searcher\":{\"max_length\":{\"epochs\":0}}}", "max_length"},
     };
     struct world w;

@@ -220,12 +220,11 @@ static void assert_refused(const char *more, const char *want)
 
 static void test_refused(void **state)
 {
-    assert_refused(
-        "searcher={name: adaptive_asha, metric: m, max_length: {batches: 1}, max_trials: 2}",
-        "configuration: searcher.name: adaptive_asha is not available in this version; "
-        "use single, random or grid");
-    assert_refused("searcher={name: custom, metric: m, anything: 5}", "custom is not available");
-    assert_refused("searcher={name: adaptive, metric: m, target: 5}", "adaptive is not available");
+    assert_refused("searcher={name: adaptive, metric: m, target: 5}",
+                   "configuration: searcher.name: adaptive is not available in this version; "
+                   "use adaptive_asha");
+    assert_refused("searcher={name: adaptive_simple, metric: m, maxlen: 5}", "adaptive_simple is");
+    assert_refused("searcher={name: sync_halving, metric: m, budget: 5}", "sync_halving is");
     assert_refused(
         "searcher={name: async_halving, metric: m, max_length: 5, max_trials: 2, num_rungs: 2}",
         "needs a length with a unit");
@@ -361,6 +360,30 @@ static void test_override(void **state)
     assert_int_equal(expconf_override(c, "a.e=[", &err), DET_EINVAL);
 }
 
+/* The halving searchers and custom, as they are stored and seen. */
+static void test_view_searchers(void **state)
+{
+    static const struct { const char *searcher; enum expconf_searcher kind; } cases[] = {
+        {"{name: adaptive_asha, metric: m, max_length: {epochs: 7}, max_trials: 2}",
+         EXPCONF_ADAPTIVE_ASHA},
+        {"{name: async_halving, metric: m, max_length: {epochs: 7}, max_trials: 2, num_rungs: 3}",
+         EXPCONF_ASYNC_HALVING},
+        {"{name: custom, metric: m, unit: epochs, anything: 5}", EXPCONF_CUSTOM},
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
+        det_cleanup(freep) char *yaml = det_asprintf(
+            "{name: n, entrypoint: a:B, searcher: %s, checkpoint_storage: {type: shared_fs, "
+            "host_path: /tmp}}", cases[i].searcher);
+        JSON_OWN c = complete(yaml);
+        struct expconf v;
+        assert_int_equal(expconf_view(c, &v, NULL), 0);
+        assert_int_equal(v.searcher, cases[i].kind);
+        assert_int_equal(v.max_length.unit, LENGTH_EPOCHS);
+        assert_int_equal(v.max_length.n, cases[i].kind == EXPCONF_CUSTOM ? 0 : 7);
+        expconf_finish(&v);
+    }
+}
+
 static void test_view(void **state)
 {
     JSON_OWN c = complete(everything);
@@ -421,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_lower),
         cmocka_unit_test(test_override),
         cmocka_unit_test(test_view),
+        cmocka_unit_test(test_view_searchers),
         cmocka_unit_test(test_not_a_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

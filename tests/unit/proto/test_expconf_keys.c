@@ -240,7 +240,7 @@ static bool names_path(const struct mistakes *m, const char *path)
 /* Rows whose kind is only refused by name: the key itself must be fine. */
 static bool of_later_kind(const struct row *row)
 {
-    static const char *const later[] = {ASHA, HALVING, CUSTOM, S3, AZURE};
+    static const char *const later[] = {S3, AZURE};
     for (size_t i = 0; row->with && i < DET_ARRAY_LEN(later); i++)
         if (strcmp(row->with, later[i]) == 0)
             return true;
