@@ -426,6 +426,12 @@ int64_t db_epoch(const struct db *db)
     return db->group.epoch;
 }
 
+void db_stats(const struct db *db, struct db_stats *ret)
+{
+    *ret = db->group.stats;
+    ret->waiting_bytes = db->group.bytes;
+}
+
 bool db_is_up(const struct db *db)
 {
     return db->writer.usable && !db->stalled;

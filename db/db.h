@@ -20,6 +20,7 @@
 #define DB_DB_H
 
 #include "det/err.h"
+#include "hist.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -97,6 +98,13 @@ int db_start(struct db *db, struct det_err *err);
 void db_close(struct db *db, void (*on_closed)(void *arg), void *arg);
 int64_t db_epoch(const struct db *db);
 bool db_is_up(const struct db *db);
+struct db_stats {
+    uint64_t commits, commits_failed; /* transactions of groups, and those that had to be split */
+    uint64_t units;                   /* units of work in them */
+    struct hist commit;               /* from sending a group to its answer */
+    size_t waiting_bytes;             /* gathered, not yet sent */
+};
+void db_stats(const struct db *db, struct db_stats *ret);
 
 /* A read. */
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);

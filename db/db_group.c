@@ -1,5 +1,6 @@
 #include "db_group.h"
 
+#include "clk.h"
 #include "mem.h"
 
 #include <string.h>
@@ -110,6 +111,10 @@ static void on_group_sync(void *arg, const struct db_result *lost)
     struct db_group *g = arg;
     for (struct db_tx *tx = g->flight; tx; tx = tx->next)
         g->failed = g->failed || tx->result.rc < 0;
+    hist_add(&g->stats.commit, clk_mono_us() - g->sent_us);
+    g->stats.commits += !lost && !g->failed;
+    g->stats.commits_failed += lost || g->failed;
+    g->stats.units += g->units;
     if (lost || !g->failed)
         flight_end(g);
     else if (g->units == 1 && g->flight->result.rc < 0 && g->flight->result.rc != DET_ECANCELED)
@@ -139,6 +144,7 @@ static void group_take(struct db_group *g)
 static void group_run(struct db_group *g)
 {
     g->failed = g->alone = false;
+    g->sent_us = clk_mono_us();
     group_take(g);
     send_epoch(g);
     for (struct db_tx *tx = g->flight; tx; tx = tx->next)

@@ -32,6 +32,8 @@ struct db_group {
     struct db_tx *flight;      /* in order */
     size_t units, flight_left; /* in flight; retries without an answer */
     bool failed, alone;        /* of the group in flight; alone: each unit has its own sync */
+    struct db_stats stats;
+    int64_t sent_us; /* monotonic: of the group in flight */
     void (*on_deposed)(void *arg);
     void (*on_idle)(void *arg); /* nothing in flight any more */
     void *arg;

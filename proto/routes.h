@@ -10,6 +10,9 @@
 
 #define ROUTES_PLAIN(X)                                                                            \
     X(info, GET, "/info", NONE, DEFAULT)                                                           \
+    X(health, GET, "/healthz", NONE, DEFAULT)                                                      \
+    X(readiness, GET, "/readyz", NONE, DEFAULT)                                                    \
+    X(prometheus, GET, "/metrics", NONE, DEFAULT)                                                  \
     X(legacy_login, POST, "/login", NONE, DEFAULT)                                                 \
     X(download_model_def, GET, "/experiments/{experimentId}/model_def", USER, DEFAULT)             \
     X(download_file, GET, "/experiments/{experimentId}/file/download", USER, DEFAULT)              \

@@ -169,8 +169,10 @@ static int lines_read(const struct http_req *req, const json_t *list, struct db_
 static void on_logged(void *arg, int rc, const struct det_err *err)
 {
     struct api_call *c = arg;
-    if (rc == 0)
+    if (rc == 0) {
         hub_notify(c->sh->hub, c->key);
+        c->sh->counts.log_lines += (uint64_t)c->id;
+    }
     api_reply_done(c->req, rc, err);
 }
 
@@ -193,5 +195,6 @@ void api_post_task_logs(struct shell *sh, struct http_req *req)
     }
     struct api_call *c = api_call(sh, req);
     c->key = http_strdup(req, lines[0].task_id);
+    c->id = (int64_t)n;
     db_logs_write(sh->db, lines, n, on_logged, c);
 }

@@ -74,6 +74,13 @@ static int metrics_owner(const struct http_req *req, int64_t trial_id, struct me
     return 0;
 }
 
+static void on_reported(void *arg, int rc, const struct det_err *err)
+{
+    struct api_call *c = arg;
+    c->sh->counts.metric_reports += rc == 0;
+    api_reply_done(c->req, rc, err);
+}
+
 static int report(struct shell *sh, struct http_req *req, int64_t trial_id, const json_t *j,
                   const char *where, const char *group, struct det_err *err)
 {
@@ -96,7 +103,7 @@ static int report(struct shell *sh, struct http_req *req, int64_t trial_id, cons
                                   .group = group,
                                   .metrics = text,
                                   .time_us = clk_wall_us()};
-    db_report_metrics(sh->db, &r, api_reply_done, req);
+    db_report_metrics(sh->db, &r, on_reported, api_call(sh, req));
     return 0;
 }
 

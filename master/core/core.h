@@ -390,6 +390,15 @@ struct core_pool_view {
 /* The default pool first, then the others that agents have named, by name. */
 bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret);
 
+/* What is live, by state (finished trials of live experiments included). */
+struct core_counts {
+    size_t experiments[EXP_STATE_COUNT], trials[TRIAL_STATE_COUNT],
+        allocations[ALLOC_STATE_COUNT];
+    int64_t oldest_pending_us; /* when it was asked for; INT64_MAX: nothing waits */
+    size_t agents_connected, agents_lost, slots_free, slots_used, slots_disabled;
+};
+void core_count(const struct core *c, struct core_counts *ret);
+
 /* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says
  * that it does not fit the agents there are now, but is let through); DET_EINVAL: no, with reason
  * and numbers; DET_ENOENT: no such pool. What CORE_EV_EXP_CREATE checks, for validateOnly. */

@@ -39,6 +39,7 @@ struct driver {
     int64_t batch; /* number of the last one that is committed */
     bool started, committing, held; /* held: the commit waits for PostgreSQL */
     bool stopping, said_held;
+    struct driver_stats stats;
     uv_timer_t kick, deadline;
     int timers; /* not yet closed */
     void (*on_fatal)(void *arg);
@@ -75,6 +76,21 @@ struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fata
 const struct core *driver_core(const struct driver *d)
 {
     return d->core;
+}
+
+const char *driver_not_ready(const struct driver *d)
+{
+    if (d->stopping)
+        return "the master is stopping";
+    if (!d->started)
+        return "the state is being rebuilt from the database";
+    return d->held || !db_is_up(d->sh->db) ? "PostgreSQL is not reachable" : NULL;
+}
+
+void driver_stats(const struct driver *d, struct driver_stats *ret)
+{
+    *ret = d->stats;
+    ret->queued = d->queued;
 }
 
 /* Answers. */
@@ -127,8 +143,21 @@ void driver_barrier(struct driver *d, driver_cb *cb, void *arg)
 
 /* Performing a batch, after its rows are durable. */
 
+static void count(struct driver *d, const struct core_effect *f)
+{
+    struct core_alloc_view a;
+    struct core_container_view first;
+    d->stats.starts += f->kind == CORE_ORDER_START;
+    d->stats.ends += f->kind == CORE_ALLOC_END;
+    if (f->kind == CORE_ORDER_START && core_alloc_get(d->core, f->start.alloc_id, &a) &&
+        core_alloc_container(d->core, f->start.alloc_id, 0, &first) &&
+        strcmp(first.id, f->start.container) == 0)
+        hist_add(&d->stats.queue_wait, clk_wall_us() - a.requested_us);
+}
+
 static void perform(struct driver *d, const struct core_effect *f)
 {
+    count(d, f);
     if (d->stopping && f->kind != CORE_REPLY)
         return; /* links and waits have ended; the next start repeats what is owed */
     switch (f->kind) {
@@ -320,6 +349,7 @@ static void step(struct driver *d, struct driver_event *e)
         e->ev.request = d->next_request++;
         imap_put(d->requests, e->ev.request, w);
     }
+    d->stats.events++;
     if (e->ev.kind == CORE_EV_EXP_CREATE && e->ev.create.payload)
         payload_keep(d, e->ev.create.payload);
     if (core_step(d->core, &e->ev, &d->effects) < 0 && !e->cb) /* else the caller is told */

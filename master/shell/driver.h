@@ -9,6 +9,7 @@
 #define SHELL_DRIVER_H
 
 #include "core.h"
+#include "hist.h"
 #include "shell.h"
 
 struct driver;
@@ -20,6 +21,15 @@ struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fata
 void driver_stop(struct driver *d);
 /* Ends waiting callbacks with DET_EUNAVAIL. After db_close was called. */
 void driver_destroy(struct driver *d);
+
+/* NULL, or why requests cannot be served now. */
+const char *driver_not_ready(const struct driver *d);
+struct driver_stats {
+    uint64_t events, starts, ends; /* stepped; containers ordered to start; allocations ended */
+    struct hist queue_wait;        /* of allocations, from asking to the first order */
+    size_t queued;                 /* events that wait */
+};
+void driver_stats(const struct driver *d, struct driver_stats *ret);
 
 /* For reading (core_*_get and so on); pointers live until the loop's next turn. */
 const struct core *driver_core(const struct driver *d);

@@ -68,6 +68,7 @@ void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
             conn_free(c);
         return;
     }
+    http_stats_count(&h->stats, c->req.route ? c->req.route->pattern : NULL, status);
     c->response = r;
     c->status = status;
     bool suspended = c->state == CONN_PENDING;
@@ -170,6 +171,7 @@ static void conn_body(struct http_conn *c, const char *p, size_t n)
         return;
     }
     buf_add(&c->req.body, p, n);
+    c->http->stats.bytes_in += n;
 }
 
 static void on_auth(struct http_req *req, const struct det_err *err)
@@ -261,7 +263,9 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     const union MHD_ConnectionInfo *i =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     unsigned ms = PEER_TIMEOUT_MS;
-    if (i && what == MHD_CONNECTION_NOTIFY_STARTED)
+    bool began = what == MHD_CONNECTION_NOTIFY_STARTED;
+    ((struct http *)cls)->stats.connections += began ? 1 : (uint64_t)-1;
+    if (i && began)
         setsockopt(i->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
@@ -352,7 +356,7 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, h,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 << 10, MHD_OPTION_END);
     if (!h->daemon) {
@@ -401,6 +405,16 @@ uint16_t http_port(const struct http *h)
     return h->port;
 }
 
+const struct http_stats *http_stats(const struct http *h)
+{
+    return &h->stats;
+}
+
+size_t http_requests_open(const struct http *h)
+{
+    return h->pending;
+}
+
 /* The end. */
 
 static void on_handle_closed(uv_handle_t *u)
@@ -412,6 +426,7 @@ static void on_handle_closed(uv_handle_t *u)
     void *arg = h->closed_arg;
     http_router_finish(&h->router);
     free(h->leader);
+    http_stats_finish(&h->stats);
     free(h);
     if (done)
         done(arg);

@@ -142,6 +142,10 @@ uint16_t http_port(const struct http *h);
 /* Another master leads (NULL: none does any more, serve): every request is answered 503 with its
  * address; GET /healthz alone is 200. */
 void http_stand_by(struct http *h, const char *leader_url);
+struct http_stats; /* http_stats.h */
+const struct http_stats *http_stats(const struct http *h);
+size_t http_streams_open(const struct http *h);
+size_t http_requests_open(const struct http *h); /* in handlers' hands, long polls too */
 /* Stops accepting, wakes streams, answers waiting requests 503, then calls on_closed from the loop.
  */
 void http_close(struct http *h, void (*on_closed)(void *arg), void *arg);

@@ -4,6 +4,7 @@
 
 #include "http.h"
 #include "http_route.h"
+#include "http_stats.h"
 #include <microhttpd.h>
 
 enum http_conn_state {
@@ -53,6 +54,7 @@ struct http {
     struct http_conn *conns;
     size_t pending; /* requests in handlers' hands */
     struct http_stream *streams;
+    struct http_stats stats;
     bool closing, kicked;
     char *leader; /* standing by for it; NULL: serving */
     uint64_t close_deadline_ms;

@@ -209,6 +209,14 @@ void http_stream_end(struct http_stream *s)
         stream_free(s);
 }
 
+size_t http_streams_open(const struct http *h)
+{
+    size_t n = 0;
+    for (const struct http_stream *s = h->streams; s; s = s->next)
+        n++;
+    return n;
+}
+
 void http_streams_wake(struct http *h)
 {
     struct http_stream *next;

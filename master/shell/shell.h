@@ -5,6 +5,10 @@
 #include <stdint.h>
 #include <uv.h>
 
+struct shell_counts { /* since the start, for /metrics */
+    uint64_t metric_reports, log_lines; /* durably taken */
+};
+
 struct shell {
     uv_loop_t *loop;
     const struct masterconf *conf; /* masterconf.h */
@@ -15,6 +19,7 @@ struct shell {
     struct agents *agents;         /* agents.h: the agent links */
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
+    struct shell_counts counts;
     struct logring *logring;       /* logring.h: the last lines of the log */
     char cluster_id[37];
     char master_id[37]; /* new at each start */

@@ -113,6 +113,14 @@ void waits_destroy(struct waits *o)
     free(o);
 }
 
+size_t waits_open(const struct waits *o)
+{
+    size_t n = 0;
+    for (const struct wait *w = o->first; w; w = w->next)
+        n++;
+    return n;
+}
+
 /* Preemption. */
 
 void waits_preempt(struct waits *o, struct http_req *req, const char *alloc_id, int64_t timeout_ms)

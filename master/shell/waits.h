@@ -27,6 +27,9 @@ void waits_rendezvous(struct waits *w, struct http_req *req, const char *alloc_i
 void waits_all_gather(struct waits *w, struct http_req *req, const char *alloc_id,
                       const char *request_uuid, int num_peers, json_t *data);
 
+/* How many wait now. */
+size_t waits_open(const struct waits *w);
+
 /* Called by the driver when the core said so. */
 void waits_on_preempt(struct waits *w, const char *alloc_id);
 struct core_rendezvous;

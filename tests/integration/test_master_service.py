@@ -1,12 +1,22 @@
-"""det-master as a service: its own log over REST, as text and as JSON lines."""
+"""det-master as a service: its figures and health, its own log over REST and as JSON lines."""
 import json
 import os
+import signal
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import Cluster, wait_until  # noqa: E402
+from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
+import promtext  # noqa: E402
+
+CONFIG = """
+name: figures
+entrypoint: model_def:T
+hyperparameters: {}
+searcher: {name: random, metric: loss, max_trials: 3, max_length: {batches: 10}}
+"""
 
 
 class Follower(threading.Thread):
@@ -62,10 +72,75 @@ def json_lines(c):
     assert any(r["message"].startswith("ready:") for r in records)
 
 
+def scrape(c):
+    status, data, r = Api(c.port).raw("GET", "/metrics")
+    assert status == 200 and r.getheader("Content-Type").startswith("text/plain; version=0.0.4"), r.getheaders()
+    return promtext.parse(data.decode())
+
+
+def plain(c, path):
+    status, data, _ = Api(c.port).raw("GET", path)
+    return status, json.loads(data)
+
+
+def figures(c, admin):
+    """What happens shows: agents, slots, the queue, an experiment's trials, requests, commits, rows."""
+    def now(name, **labels):
+        return promtext.value(scrape(c), name, **labels)
+    assert now("det_leader") == 1 and now("det_db_up") == 1 and now("det_epoch") >= 1
+    assert now("process_resident_memory_bytes") > 1e6 and now("process_open_fds") > 5
+    assert now("det_agents", link="up") == 0 and now("det_slots") == 0
+    agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
+    wait_until(lambda: now("det_agents", link="up") == 1, 20, "the agent in the figures")
+    assert now("det_slots", state="free") == 2 and now("det_http_streams") == 1
+    before = now("det_commits_total")
+    exp = admin.call("create_experiment", {"config": CONFIG, "activate": True})["experiment"]["id"]
+    orders = [agent.next("start") for _ in range(2)]
+    agent.run(orders[0])
+    wait_until(lambda: now("det_allocations", state="RUNNING") == 1, 20, "a running allocation")
+    assert now("det_queue_length") == 1 and now("det_queue_oldest_seconds") > 0 and now("det_slots", state="used") == 2
+    assert now("det_experiments", state="ACTIVE") == 1 and now("det_trials", state="ACTIVE") == 3
+    assert now("det_pool_jobs", pool="default", state="scheduled") == 1
+    assert now("det_commits_total") > before and now("det_commit_seconds_count") >= now("det_commits_total")
+    assert now("det_container_starts_total") == 2 and now("det_queue_wait_seconds_count") == 2
+    env = orders[0]["task"]["env"]
+    task = Api(c.port, alloc=orders[0]["task"]["token"])
+    task.call("post_task_logs", {"logs": [{"task_id": orders[0]["task"]["task_id"], "log": "a\n"}] * 3})
+    task.call("post_training_metrics", {"trialId": int(env["DET_TRIAL_ID"]), "trialRunId": 1, "stepsCompleted": 1,
+                                        "metrics": {"avgMetrics": {"loss": 1}}}, trialId=env["DET_TRIAL_ID"])
+    assert now("det_log_lines_total") == 3 and now("det_metric_reports_total") == 1
+    admin.refused(404, "", "get_trial", trialId=999)
+    Api(c.port).raw("GET", "/nothing")
+    assert now("det_http_requests_total", **{"class": "trials", "status": "404"}) == 1
+    assert now("det_http_requests_total", **{"class": "none", "status": "404"}) == 1
+    assert now("det_http_requests_total", **{"class": "agent"}) >= 2
+    admin.call("kill_experiment", id=exp)
+    for _ in orders:
+        agent.exit(agent.next("signal"), "killed")
+    wait_until(lambda: now("det_experiments") == 0, 20, "the end in the figures")
+    assert now("det_allocation_ends_total") >= 2
+    agent.close()
+    wait_until(lambda: now("det_agents", link="lost") == 1, 40, "the lost link in the figures")
+
+
+def health(c):
+    """Alive whatever happens; ready only with PostgreSQL."""
+    assert plain(c, "/healthz") == (200, {"status": "ok"})
+    assert plain(c, "/readyz") == (200, {"status": "ready"})
+    c.stop("pg", signal.SIGINT)
+    wait_until(lambda: plain(c, "/readyz")[0] == 503, 20, "the outage")
+    assert "PostgreSQL" in plain(c, "/readyz")[1]["message"] and plain(c, "/healthz")[0] == 200
+    assert promtext.value(scrape(c), "det_db_up") == 0
+    c.start_pg()
+    wait_until(lambda: plain(c, "/readyz")[0] == 200, 30, "the recovery")
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
         admin = Api(c.port, c.token)
+        figures(c, admin)
+        health(c)
         follower = own_log(c, admin)
         json_lines(c)
         follower.join(20)
