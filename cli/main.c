@@ -18,7 +18,7 @@ static struct {
 
 static const struct opt global_opts[] = {
     {"master", 'm', OPT_STR, &g.master, "URL",
-     "the master (default $DET_MASTER, else localhost:8080)"},
+     "the master, or several with commas (default $DET_MASTER, else localhost:8080)"},
     {"user", 'u', OPT_STR, &g.user, "NAME", "run as this user (default $DET_USER)"},
     {"json", 0, OPT_FLAG, &g.json, NULL, "print the answer as JSON"},
     {"help", 'h', OPT_FLAG, &g.help, NULL, "this help"},

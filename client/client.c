@@ -60,7 +60,7 @@ void client_set_token(struct client *c, enum client_token kind, const char *toke
 
 const char *client_url(const struct client *c)
 {
-    return c->conf.base;
+    return c->conf.addrs[0].base;
 }
 
 void client_cancel(struct client *c)
@@ -196,8 +196,12 @@ static int call(struct client *c, const struct client_req *req, struct client_re
         int rc = client_xfer_result(&x, code, req, err);
         bool again = rc < 0 && may_repeat(c, req, code, &x, &after_ms);
         client_xfer_finish(&x);
-        int64_t wait = pause_ms(c, attempt, after_ms);
-        if (!again || !may_wait(c, attempt, begun_ms, wait))
+        client_conf_failed(&c->conf, x.addr, rc);
+        /* The other masters are asked before there is a pause. */
+        bool all_asked = (size_t)attempt % c->conf.addrs_n == c->conf.addrs_n - 1;
+        int round = attempt / (int)c->conf.addrs_n;
+        int64_t wait = all_asked ? pause_ms(c, round, after_ms) : 0;
+        if (!again || !may_wait(c, round, begun_ms, wait))
             return rc;
         pause_for(c, wait);
     }
@@ -239,6 +243,7 @@ int client_stream(struct client *c, const struct client_req *req, int64_t silenc
     CURLcode code = perform(c, &x, silence_ms);
     int rc = client_xfer_result(&x, code, req, err);
     client_xfer_finish(&x);
+    client_conf_failed(&c->conf, x.addr, rc);
     return rc;
 }
 

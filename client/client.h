@@ -39,7 +39,9 @@ enum client_token {
 
 /* All strings are copied; zero means the default. */
 struct client_options {
-    const char *url; /* "http://host:port", "https://...", "host:port", "host" (port 8080) */
+    /* "http://host:port", "https://...", "host:port", "host" (port 8080); several masters, of which
+     * one leads: "http://a:8080,http://b:8080", asked in turn until one serves. */
+    const char *url;
     enum client_token token_kind;
     const char *token; /* NULL: none; see client_set_token() */
     const char *
@@ -90,7 +92,7 @@ DET_DEFINE_CLEANUP(struct client *, client_destroy)
 /* Ends the call in progress, and every later one, with DET_ECANCELED. From any thread. */
 void client_cancel(struct client *c);
 void client_set_token(struct client *c, enum client_token kind, const char *token); /* copied */
-/* The URL in its full form, "http://host:port", no slash at the end; borrowed. */
+/* The (first) URL in its full form, "http://host:port", no slash at the end; borrowed. */
 const char *client_url(const struct client *c);
 
 /* 0 only for a 2xx. On failure *err names the method, the path and what the server said;
@@ -113,6 +115,8 @@ int client_stream(struct client *c, const struct client_req *req, int64_t silenc
                   int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err),
                   void *arg, struct det_err *err);
 
+/* The masters that the environment names: DET_MASTERS (all of them), else DET_MASTER; or NULL. */
+const char *client_env_url(void);
 /* Percent-encodes everything but the unreserved characters (also '/'). */
 void client_escape(struct buf *out, const char *s);
 /* The code of a status as the head of this file says, with the text of the body into *err; 0 for

@@ -85,19 +85,18 @@ static char *join_url(const struct parts *p, const char *host, size_t len, bool 
                         (int)len, host, is_v6 ? "]" : "", (int)p->port_len, p->port);
 }
 
-static void set_urls(struct client_conf *c, const struct parts *p)
+static void set_urls(struct client_addr *a, const struct parts *p, const char *name)
 {
-    const char *name = c->o.cert_name;
-    c->base = join_url(p, p->host, p->host_len, p->is_v6);
-    c->is_loopback = is_loopback(p);
+    a->base = join_url(p, p->host, p->host_len, p->is_v6);
+    a->is_loopback = is_loopback(p);
     if (!p->is_tls || !name || !name[0]) {
-        c->dial = det_strdup(c->base);
+        a->dial = det_strdup(a->base);
         return;
     }
-    const char *authority = c->base + strlen("https://");
-    c->dial = join_url(p, name, strlen(name), strchr(name, ':') != NULL);
-    c->connect_to = det_asprintf("::%s", authority);
-    c->host_header = det_asprintf("Host: %s", authority);
+    const char *authority = a->base + strlen("https://");
+    a->dial = join_url(p, name, strlen(name), strchr(name, ':') != NULL);
+    a->connect_to = det_asprintf("::%s", authority);
+    a->host_header = det_asprintf("Host: %s", authority);
 }
 
 static const char *given(const char *s)
@@ -122,29 +121,51 @@ static void copy_options(struct client_conf *c, const struct client_options *o)
         c->o.retries = 5;
 }
 
+static int add_addr(struct client_conf *c, const char *url, struct det_err *err)
+{
+    struct parts p = {0};
+    if (c->addrs_n == CLIENT_ADDRS_MAX)
+        return det_fail(err, DET_EINVAL, "more than %d addresses of masters", CLIENT_ADDRS_MAX);
+    int rc = split_url(url, &p, err);
+    if (rc == 0)
+        set_urls(&c->addrs[c->addrs_n++], &p, c->o.cert_name);
+    return rc;
+}
+
 int client_conf_init(struct client_conf *c, const struct client_options *o, struct det_err *err)
 {
     *c = (struct client_conf){0};
-    struct parts p = {0};
     if (!given(o->url))
         return det_fail(err, DET_EINVAL,
                         "no address of a master was given; write http://HOST:PORT");
     copy_options(c, o);
-    int rc = split_url(c->o.url, &p, err);
-    if (rc == 0)
-        set_urls(c, &p);
-    else
+    int rc = 0;
+    det_cleanup(freep) char *list = det_strdup(o->url);
+    for (char *rest = list, *one; rc == 0 && (one = strsep(&rest, ","));)
+        rc = add_addr(c, one, err);
+    if (rc < 0)
         client_conf_finish(c);
     return rc;
 }
 
+void client_conf_failed(struct client_conf *c, size_t addr, int rc)
+{
+    if (addr == c->at && (rc == DET_EUNAVAIL || rc == DET_ETIMEOUT))
+        c->at = (c->at + 1) % c->addrs_n;
+}
+
 void client_conf_finish(struct client_conf *c)
 {
-    const char *const strings[] = {c->o.url,      c->o.token,      c->o.ca_file, c->o.cert_name,
-                                   c->o.pin,      c->o.user_agent, c->base,      c->dial,
-                                   c->connect_to, c->host_header};
+    const char *const strings[] = {c->o.url,       c->o.token, c->o.ca_file,
+                                   c->o.cert_name, c->o.pin,   c->o.user_agent};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++)
         free((char *)strings[i]);
+    for (struct client_addr *a = c->addrs; a < c->addrs + c->addrs_n; a++) {
+        free(a->base);
+        free(a->dial);
+        free(a->connect_to);
+        free(a->host_header);
+    }
     *c = (struct client_conf){0};
 }
 
@@ -153,4 +174,10 @@ void client_conf_set_token(struct client_conf *c, enum client_token kind, const 
     free((char *)c->o.token);
     c->o.token = det_strdup(given(token));
     c->o.token_kind = kind;
+}
+
+const char *client_env_url(void)
+{
+    const char *all = getenv("DET_MASTERS");
+    return given(all) ? all : getenv("DET_MASTER");
 }

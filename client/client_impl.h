@@ -6,15 +6,24 @@
 #include "client.h"
 #include <curl/curl.h>
 
-/* The options, owned, and the URL taken apart. */
-struct client_conf {
-    struct client_options o; /* its strings are owned */
-    char *base;              /* "http://host:port" */
-    char *dial;              /* the base that is dialled: of cert_name where one is given */
-    char *connect_to;        /* "cert:port:host:port" or NULL */
-    char *host_header;       /* "Host: host:port" where dial differs from base, or NULL */
+#define CLIENT_ADDRS_MAX 8
+
+/* One master's URL, taken apart. */
+struct client_addr {
+    char *base;        /* "http://host:port" */
+    char *dial;        /* the base that is dialled: of cert_name where one is given */
+    char *connect_to;  /* "cert:port:host:port" or NULL */
+    char *host_header; /* "Host: host:port" where dial differs from base, or NULL */
     bool is_loopback;
 };
+/* The options, owned. */
+struct client_conf {
+    struct client_options o; /* its strings are owned */
+    struct client_addr addrs[CLIENT_ADDRS_MAX];
+    size_t addrs_n, at; /* at: the one that is dialled */
+};
+/* An exchange with addrs[addr] found no master that serves: from now on the next one is dialled. */
+void client_conf_failed(struct client_conf *c, size_t addr, int rc);
 int client_conf_init(struct client_conf *c, const struct client_options *o, struct det_err *err);
 void client_conf_finish(struct client_conf *c);
 void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token);
@@ -26,6 +35,7 @@ typedef int client_line_fn(void *arg, const char *line, size_t len, struct det_e
 struct client_xfer {
     CURL *easy;               /* borrowed */
     struct client_resp *resp; /* borrowed */
+    size_t addr;              /* which one is dialled */
     struct curl_slist *headers, *connect_to;
     client_line_fn *on_line;
     void *line_arg;

@@ -83,6 +83,7 @@ static void call_finish(struct client_uv_call *c, CURLcode code)
 {
     struct det_err err = {0};
     int rc = c->is_canceled ? 0 : client_xfer_result(&c->xfer, code, &c->req, &err);
+    client_conf_failed(&c->u->conf, c->xfer.addr, rc);
     call_detach(c);
     if (!c->is_canceled) {
         c->is_canceled = true; /* done() may try */

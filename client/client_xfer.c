@@ -83,8 +83,8 @@ static void set_headers(struct client_xfer *x, const struct client_conf *conf,
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     add_header(x, "Expect:");
-    if (conf->host_header)
-        add_header(x, conf->host_header);
+    if (conf->addrs[x->addr].host_header)
+        add_header(x, conf->addrs[x->addr].host_header);
     if (conf->o.token && conf->o.token_kind != CLIENT_TOKEN_NONE) {
         buf_addf(&b, "%s: Bearer %s",
                  conf->o.token_kind == CLIENT_TOKEN_ALLOCATION ? "Grpc-Metadata-x-allocation-token"
@@ -134,16 +134,17 @@ static void set_method(CURL *e, const struct client_req *req)
 static void set_url(struct client_xfer *x, const struct client_conf *conf,
                     const struct client_req *req)
 {
+    const struct client_addr *addr = &conf->addrs[x->addr];
     det_cleanup(freep) char *url =
-        det_asprintf("%s%s%s%s%s", conf->dial, req->path[0] == '/' ? "" : "/", req->path,
+        det_asprintf("%s%s%s%s%s", addr->dial, req->path[0] == '/' ? "" : "/", req->path,
                      req->query && req->query[0] ? "?" : "", req->query ? req->query : "");
     curl_easy_setopt(x->easy, CURLOPT_URL, url);
     curl_easy_setopt(x->easy, CURLOPT_PATH_AS_IS, 1L);
-    if (conf->connect_to) {
-        x->connect_to = curl_slist_append(NULL, conf->connect_to);
+    if (addr->connect_to) {
+        x->connect_to = curl_slist_append(NULL, addr->connect_to);
         curl_easy_setopt(x->easy, CURLOPT_CONNECT_TO, x->connect_to);
     }
-    if (conf->is_loopback) /* whatever the environment says of proxies */
+    if (addr->is_loopback) /* whatever the environment says of proxies */
         curl_easy_setopt(x->easy, CURLOPT_PROXY, "");
 }
 
@@ -166,7 +167,8 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_conf *conf,
                        const struct client_req *req, struct client_resp *resp)
 {
-    *x = (struct client_xfer){.easy = easy, .resp = resp, .last_byte_ms = clk_mono_ms()};
+    *x = (struct client_xfer){
+        .easy = easy, .resp = resp, .addr = conf->at, .last_byte_ms = clk_mono_ms()};
     resp->status = 0;
     buf_clear(&resp->body);
     buf_clear(&resp->headers);

@@ -18,7 +18,7 @@
 static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
 {
     const struct opt all[] = {
-        {"master", 'm', OPT_STR, &o->master, "URL", "the master, http://HOST:PORT (DET_MASTER)"},
+        {"master", 'm', OPT_STR, &o->master, "URL", "the master, http://HOST:PORT; several: with commas (DET_MASTER)"},
         {"token-file", 0, OPT_STR, &o->token_file, "PATH",
          "file with the agents' token (DET_AGENT_TOKEN_FILE)"},
         {"id", 0, OPT_STR, &o->id, "NAME", "name of this agent (DET_AGENT_ID); the host's name"},
@@ -87,7 +87,7 @@ static void split(const char *url, char **ret_host, char **ret_port)
 {
     const char *p = strstr(url, "://");
     p = p ? p + 3 : url;
-    size_t n = strcspn(p, ":/");
+    size_t n = strcspn(p, ":/,");
     *ret_host = det_strndup(p, n);
     p += n;
     *ret_port = *p == ':' ? det_strndup(p + 1, strspn(p + 1, "0123456789")) : det_strdup("80");

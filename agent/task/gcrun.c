@@ -41,7 +41,7 @@ static json_t *read_order(struct det_err *err)
 
 static int make_client(struct client **ret, struct det_err *err)
 {
-    struct client_options o = {.url = getenv("DET_MASTER"),
+    struct client_options o = {.url = client_env_url(),
                                .token_kind = CLIENT_TOKEN_ALLOCATION,
                                .token = getenv("DET_SESSION_TOKEN"),
                                .retries = -1,

@@ -88,16 +88,25 @@ static void add_own(json_t *env)
     set_missing(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
-/* DET_MASTER and its parts. */
+/* The first of the masters: what programs that know of one only are told. Caller frees. */
+static char *first_master(const struct taskspec *s)
+{
+    return det_strndup(s->master, strcspn(s->master, ","));
+}
+
+/* DET_MASTER and its parts; DET_MASTERS when there are several. */
 static void add_master(json_t *env, const struct taskspec *s)
 {
-    const char *url = s->master, *host = strstr(url, "://");
+    det_cleanup(freep) char *url = first_master(s);
+    const char *host = strstr(url, "://");
     host = host ? host + 3 : url;
     const char *colon = strrchr(host, ':');
     det_cleanup(freep) char *name =
         det_strndup(host, colon ? (size_t)(colon - host) : strlen(host));
     bool tls = strncmp(url, "https", 5) == 0;
     set(env, "DET_MASTER", url);
+    if (strchr(s->master, ','))
+        set(env, "DET_MASTERS", s->master);
     set(env, "DET_MASTER_ADDR", name);
     set(env, "DET_MASTER_HOST", name);
     set(env, "DET_MASTER_PORT", colon ? colon + 1 : tls ? "443" : "80");
@@ -223,7 +232,8 @@ static json_t *number(const json_t *env, const char *name)
 static json_t *cluster_json(const struct taskspec *s, const json_t *env)
 {
     json_t *j = json_object();
-    json_set(j, "master_url", json_string(s->master));
+    det_cleanup(freep) char *url = first_master(s);
+    json_set(j, "master_url", json_string(url));
     json_set(j, "cluster_id", or_null(env, "DET_CLUSTER_ID"));
     json_set(j, "agent_id", json_string(s->agent_id));
     json_set(j, "slot_ids", parsed(env, "DET_SLOT_IDS"));

@@ -80,7 +80,7 @@ static void cancel(void *self)
 int loop_http_from_env(struct loop_http *ret, struct det_err *err)
 {
     static struct pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    const char *url = getenv("DET_MASTER"), *token = getenv("DET_SESSION_TOKEN");
+    const char *url = client_env_url(), *token = getenv("DET_SESSION_TOKEN");
     if (!url || !*url || !token || !*token)
         return det_fail(err, DET_EINVAL, "the environment has no %s",
                         url && *url ? "DET_SESSION_TOKEN" : "DET_MASTER");

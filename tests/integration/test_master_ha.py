@@ -79,6 +79,41 @@ def stopped(c, port):
     c.procs.pop("standby")
 
 
+def trial(c, port):
+    """A trial runs through the death of one leader and the stop of the next, and notices neither."""
+    first, second = c.port, port
+    c.more_masters = [f"http://127.0.0.1:{second}"]
+    c.start_agent()
+    c.n_agents = 1
+    c.wait_agents(1)
+    exp = c.create("examples/digits/const.yaml", "examples/digits", **{"epochs: 12": "epochs: 600"})
+
+    def steps():
+        return c.trials(exp)[0]["totalBatchesProcessed"]
+    wait_until(lambda: steps() > 0, 60, "the trial to train")
+    ranks = c.processes(exp)
+    assert ranks
+    c.stop("master", signal.SIGKILL)
+    c.port = second
+    at = wait_until(steps, 30, "the standby to serve")
+    wait_until(lambda: steps() > at, 30, "reports to arrive at the new leader")
+    start_standby(c, "master", first)
+    c.procs["standby"].send_signal(signal.SIGSTOP)
+    c.port = first
+    wait_serving(c, first)
+    at = steps()
+    wait_until(lambda: steps() > at, 60, "reports to arrive at the third leader")
+    c.procs["standby"].send_signal(signal.SIGCONT)
+    assert c.procs.pop("standby").wait(20) == 3
+    assert set(c.processes(exp)) == set(ranks), "the same processes run on"
+    r = c.det("-m", f"127.0.0.1:{second},127.0.0.1:{first}", "e", "kill", str(exp))
+    assert r.returncode == 0
+    c.wait(exp, "STATE_CANCELED")
+    assert c.trials(exp)[0]["restarts"] == 0
+    wait_until(c.slots_free, 20, "free slots")
+    return start_standby(c, "standby", second)
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
@@ -86,6 +121,8 @@ def main():
         for test in (standby_says, leader_keeps, pg_hangs):
             test(c, port)
             print(f"ok {test.__name__}", flush=True)
+        port = trial(c, port)
+        print("ok trial", flush=True)
         port = killed(c, port)
         print("ok killed", flush=True)
         stopped(c, port)

@@ -79,6 +79,7 @@ class Cluster:
         self.env = dict(os.environ, DET_THREADS_PER_SLOT="1", DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
         self.procs, self.port, self.token = {}, 0, None
         self.n_agents = agents
+        self.more_masters = []  # URLs beside the first, for agents
 
     # -- life ------------------------------------------------------------------------------------
     def __enter__(self):
@@ -187,7 +188,7 @@ class Cluster:
 
     def start_agent(self, i=0):
         name = f"agent-{i}"
-        self.spawn(name, [BIN + "/det-agent", "--master", f"http://127.0.0.1:{self.port}", "--token-file", self.path("agent.token"),
+        self.spawn(name, [BIN + "/det-agent", "--master", ",".join([f"http://127.0.0.1:{self.port}", *self.more_masters]), "--token-file", self.path("agent.token"),
                           "--id", name, "--slots", str(self.slots), "--work-dir", self.path(name), "--task-user", "", *self.agent_args])
 
     def wait_agents(self, n):

@@ -137,6 +137,31 @@ static void test_retry_then_error(void **state)
     server_end(&s);
 }
 
+static void test_several_masters(void **state)
+{
+    static const char standby[] = "HTTP/1.1 503 No\r\nRetry-After: 30\r\n" CLOSE "\r\n{}";
+    static const char *const first[] = {standby, NULL};
+    static const char *const second[] = {OK("{}"), OK("{}"), "", NULL};
+    struct server a = {0}, b = {0};
+    char url[128];
+    struct client *c;
+    struct det_err err = {0};
+    server_start(&a, first);
+    server_start(&b, second);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d,127.0.0.1:%d", a.port, b.port);
+    struct client_options o = {.url = url, .retries = 1};
+    assert_int_equal(client_create(&o, &c, &err), 0);
+    int64_t begun = clk_mono_ms();
+    assert_int_equal(client_json(c, NULL, "/x", NULL, NULL, &err), 0);
+    assert_int_equal(client_json(c, NULL, "/x", NULL, NULL, &err), 0);
+    assert_true(clk_mono_ms() - begun < 20000); /* not the pause that the standby asked for */
+    struct client_req req = {.path = "/x", .once = true};
+    assert_int_equal(client_call(c, &req, NULL, &err), DET_EUNAVAIL);
+    client_destroy(c);
+    server_end(&a);
+    server_end(&b);
+}
+
 static int take_line(void *arg, const char *line, size_t len, struct det_err *err)
 {
     buf_add(arg, line, len);
@@ -192,7 +217,7 @@ static void test_urls(void **state)
         {"http://h:1", "http://h:1"}, {"h", "http://h:8080"},        {"https://h", "https://h:443"},
         {"http://h/", "http://h:80"}, {"[::1]:7", "http://[::1]:7"}, {"h.x:9", "http://h.x:9"}};
     static const char *const bad[] = {"",      "http://", "h:0", "h:70000",
-                                      "h:1/x", "ftp://h", "h h", "h:1x"};
+                                      "h:1/x", "ftp://h", "h h", "h:1x", "h,", "a,b c"};
     struct client *c;
     struct det_err err = {0};
     for (size_t i = 0; i < DET_ARRAY_LEN(good); i++) {
@@ -231,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_call),
         cmocka_unit_test(test_retry_then_error),
+        cmocka_unit_test(test_several_masters),
         cmocka_unit_test(test_stream_and_silence),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_urls),
