@@ -27,9 +27,10 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
     db_i64_arg(db_i64_arg(a, r->trial_id), r->run_id);
     db_i64_arg(db_str_arg(a, r->group), r->steps);
     db_time_arg(db_str_arg(a, r->metrics), r->time_us);
+    db_text_arg(a, r->batches, r->batches_len);
     db_call_write(db,
                   "SELECT report_metrics($1::integer, $2::integer, $3, $4::integer, $5::jsonb, "
-                  "$6::timestamptz)",
+                  "$6::timestamptz, $7)",
                   a, judge_metrics, cb, arg);
 }
 

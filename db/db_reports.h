@@ -8,6 +8,7 @@
 #define DB_DB_REPORTS_H
 
 #include "db_done.h"
+#include <stddef.h>
 #include <stdint.h>
 
 struct db;
@@ -15,9 +16,11 @@ struct db;
 struct db_metrics_report {
     int64_t trial_id, run_id, steps;
     const char *group;   /* "training", "validation" or the user's own */
-    const char *metrics; /* JSON: {"avg_metrics"|"validation_metrics":{..},"batch_metrics":[..]};
-                            "validation_metrics" only for group validation. NUL-terminated */
-    int64_t time_us;     /* wall */
+    const char *metrics; /* JSON: {"avg_metrics": {..}}, or "validation_metrics" for group
+                            validation. NUL-terminated */
+    const char *batches; /* JSON: [{..}], checked by the caller; NULL: none */
+    size_t batches_len;
+    int64_t time_us; /* wall */
 };
 /* DET_EINVAL when a metric of this step was already reported with another value. Also keeps
  * summary, best and latest validation, total batches, and archives what a restart rolled back. */

@@ -11,8 +11,9 @@ void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 #define SORT_NUM                                                                                   \
     "CASE $3::integer WHEN 4 THEN extract(epoch FROM t.start_time) "                               \
     "WHEN 5 THEN extract(epoch FROM t.end_time) WHEN 7 THEN t.searcher_metric_value "              \
-    "WHEN 8 THEN (SELECT searcher_value(m.metrics, e.searcher_metric) FROM metrics m "             \
-    "WHERE m.id = t.latest_validation_id) WHEN 9 THEN t.total_batches "                            \
+    "WHEN 8 THEN searcher_value(jsonb_build_object('validation_metrics', "                         \
+    "t.latest_validation#>'{metrics,avgMetrics}'), e.searcher_metric) "                            \
+    "WHEN 9 THEN trial_batches(t.id) "                                                             \
     "WHEN 10 THEN seconds_between(t.start_time, coalesce(t.end_time, now())) "                     \
     "WHEN 11 THEN t.restarts WHEN 12 THEN (SELECT sum(c.bytes) FROM checkpoints c "                \
     "WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')) "                  \
@@ -84,12 +85,15 @@ void db_metrics_read(struct db *db, const char *trial_ids, const char *group, in
     db_i64_arg(db_i64_arg(db_str_arg(db_str_arg(a, trial_ids), group), after_steps), after_id);
     db_query(
         db,
-        "SELECT steps, id, jsonb_build_object('trialId', trial_id, 'endTime', api_time(end_time), "
-        "'metrics', metrics, 'totalBatches', steps, 'archived', archived, 'id', id, "
-        "'trialRunId', run_id, 'group', grp) FROM metrics "
-        "WHERE trial_id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x) "
-        "AND NOT archived AND ($2::text IS NULL OR grp = $2) "
-        "AND (steps, id) > ($3::bigint, $4::bigint) ORDER BY steps, id LIMIT 1000",
+        "SELECT m.steps, m.id, jsonb_build_object('trialId', m.trial_id, 'endTime', "
+        "api_time(m.end_time), 'metrics', CASE WHEN m.batch_metrics IS NULL THEN m.metrics ELSE "
+        "m.metrics || jsonb_build_object('batch_metrics', m.batch_metrics::jsonb) END, "
+        "'totalBatches', m.steps, 'archived', m.archived, 'id', m.id, "
+        "'trialRunId', m.run_id, 'group', m.grp) FROM metric_heads h, LATERAL (SELECT * FROM "
+        "metrics WHERE trial_id = h.trial_id AND grp = h.grp AND steps >= $3::bigint "
+        "AND (steps, id) > ($3::bigint, $4::bigint) AND NOT archived ORDER BY steps LIMIT 1000) m "
+        "WHERE h.trial_id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x) "
+        "AND ($2::text IS NULL OR h.grp = $2) ORDER BY m.steps, m.id LIMIT 1000",
         a, cb, arg);
 }
 

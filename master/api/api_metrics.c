@@ -3,11 +3,13 @@
 #include "api_util.h"
 #include "clk.h"
 #include "db_reports.h"
+#include "json_cut.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <string.h>
 
-#define GROUP_MAX 100
+#define GROUP_MAX   100
+#define METRICS_MAX 20000 /* of one report; as many may a trial have in a group */
 
 struct metrics_body {
     int64_t trial_id, run_id, steps;
@@ -34,13 +36,16 @@ static bool is_number(const json_t *j)
     return json_is_number(j) || (json_is_string(j) && wire_f64(j, "", &v, NULL) == 0);
 }
 
-/* The stored form: {"avg_metrics" or "validation_metrics": {..}, "batch_metrics": [..]}. */
+/* The stored form, but for the batches: {"avg_metrics" or "validation_metrics": {..}}. */
 static int metrics_stored(const json_t *m, const char *group, json_t **ret, struct det_err *err)
 {
     json_t *avg = wire_get(m, "avgMetrics"), *batches = wire_get(m, "batchMetrics");
     bool validation = !strcmp(group, "validation");
     if (avg && !json_is_object(avg))
         return det_fail(err, DET_EINVAL, "metrics.metrics.avgMetrics: expected an object");
+    if (json_object_size(avg) > METRICS_MAX)
+        return det_fail(err, DET_EINVAL, "metrics.metrics.avgMetrics: at most %d metrics",
+                        METRICS_MAX);
     if (batches && !json_is_array(batches))
         return det_fail(err, DET_EINVAL, "metrics.metrics.batchMetrics: expected an array");
     const json_t *epoch = json_object_get(avg, "epoch");
@@ -49,8 +54,6 @@ static int metrics_stored(const json_t *m, const char *group, json_t **ret, stru
     *ret = json_object();
     json_set(*ret, validation ? "validation_metrics" : "avg_metrics",
              avg ? json_incref(avg) : json_object());
-    if (json_array_size(batches))
-        json_set(*ret, "batch_metrics", json_incref(batches));
     return 0;
 }
 
@@ -74,6 +77,35 @@ static int metrics_owner(const struct http_req *req, int64_t trial_id, struct me
     return 0;
 }
 
+/* A request's body; the batches are most of it, and are kept as they came. */
+struct report {
+    json_t *body;
+    const char *member; /* of the body that holds the TrialMetrics; NULL: all of it */
+    struct json_span batches;
+};
+
+static void report_parse(struct http_req *req, struct report *r)
+{
+    static const struct json_step path[] = {
+        {"metrics", "metrics"}, {"metrics", "metrics"}, {"batchMetrics", "batch_metrics"}};
+    size_t skip = r->member ? 0 : 1;
+    if (!req->body.len ||
+        !json_cut(req->body.p, req->body.len, path + skip, DET_ARRAY_LEN(path) - skip,
+                  &r->batches) ||
+        r->batches.len < 3) { /* none, or none to speak of */
+        r->batches = (struct json_span){0};
+        r->body = api_body(req);
+        return;
+    }
+    struct buf rest = BUF_INIT;
+    struct det_err err;
+    json_cut_rest(req->body.p, req->body.len, &r->batches, &rest);
+    r->body = json_parse(rest.p, rest.len, &err);
+    buf_finish(&rest);
+    if (!r->body)
+        http_fail(req, DET_EINVAL, "body: %s", err.text);
+}
+
 static void on_reported(void *arg, int rc, const struct det_err *err)
 {
     struct api_call *c = arg;
@@ -81,12 +113,14 @@ static void on_reported(void *arg, int rc, const struct det_err *err)
     api_reply_done(c->req, rc, err);
 }
 
-static int report(struct shell *sh, struct http_req *req, int64_t trial_id, const json_t *j,
-                  const char *where, const char *group, struct det_err *err)
+static int report(struct shell *sh, struct http_req *req, int64_t trial_id, const struct report *p,
+                  const char *group, struct det_err *err)
 {
     struct metrics_body b = {0};
     json_t *stored = NULL;
-    int rc = wire_decode(j, where, metrics_fields, DET_ARRAY_LEN(metrics_fields), &b, err);
+    const json_t *j = p->member ? wire_get(p->body, p->member) : p->body;
+    int rc = wire_decode(j, p->member ? p->member : "", metrics_fields,
+                         DET_ARRAY_LEN(metrics_fields), &b, err);
     if (rc == 0)
         rc = metrics_owner(req, trial_id, &b, err);
     if (rc == 0)
@@ -97,11 +131,16 @@ static int report(struct shell *sh, struct http_req *req, int64_t trial_id, cons
         return rc;
     det_cleanup(freep) char *text = json_text(stored);
     json_decref(stored);
+    /* What json_cut() would not touch was parsed with the rest. */
+    json_t *parsed = wire_get(b.metrics, "batchMetrics");
+    det_cleanup(freep) char *plain = json_array_size(parsed) ? json_text(parsed) : NULL;
     struct db_metrics_report r = {.trial_id = trial_id,
                                   .run_id = b.run_id,
                                   .steps = b.steps,
                                   .group = group,
                                   .metrics = text,
+                                  .batches = plain ? plain : p->batches.p,
+                                  .batches_len = plain ? strlen(plain) : p->batches.len,
                                   .time_us = clk_wall_us()};
     db_report_metrics(sh->db, &r, on_reported, api_call(sh, req));
     return 0;
@@ -111,18 +150,19 @@ static int report(struct shell *sh, struct http_req *req, int64_t trial_id, cons
 static void post(struct shell *sh, struct http_req *req, const char *member, const char *group)
 {
     struct det_err err;
+    struct report r = {.member = member};
     int64_t id;
     if (!api_id(req, "trialId", &id) || !api_own_trial(req, id))
         return;
-    JSON_OWN body = api_body(req);
-    if (!body)
+    report_parse(req, &r);
+    if (!r.body)
         return;
-    const json_t *metrics = member ? wire_get(body, member) : body;
-    const json_t *named = group ? NULL : wire_get(body, "group");
+    const json_t *named = group ? NULL : wire_get(r.body, "group");
     if (!group)
         group = json_is_string(named) ? json_string_value(named) : "";
-    if (report(sh, req, id, metrics, member ? member : "", group, &err) < 0)
+    if (report(sh, req, id, &r, group, &err) < 0)
         http_fail_err(req, &err);
+    json_decref(r.body);
 }
 
 void api_post_metrics(struct shell *sh, struct http_req *req)

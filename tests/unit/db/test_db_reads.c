@@ -89,7 +89,7 @@ static const char *const seed[] = {
     "SELECT report_metrics(9, 1, 'validation', 10, '{\"validation_metrics\":{\"loss\":0.5}}', "
     "now())",
     "SELECT report_metrics(9, 1, 'training', 10, "
-    "'{\"avg_metrics\":{\"loss\":0.25},\"batch_metrics\":[{\"a\":1}]}', now())",
+    "'{\"avg_metrics\":{\"loss\":0.25}}', now(), '[{\"a\":1}]')",
     "INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, run_id, "
     "state, steps, "
     "report_time, resources, bytes) VALUES ('c', 7, 9, '9.t', '9.t.1', 1, 'COMPLETED', 10, now(), "

@@ -136,11 +136,11 @@ static void test_metrics(void **state)
     assert_int_equal(
         report(1, "validation", 20, "{\"validation_metrics\":{\"loss\":3, \"acc\":\"NaN\"}}"), 0);
     assert_string_equal(ask("SELECT count(*) FROM metrics"), "3");
-    assert_string_equal(ask("SELECT summary_metrics->'avg_metrics'->'loss' = "
+    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss' = "
                             "'{\"type\":\"number\",\"count\":2,\"min\":1.5,\"max\":2,\"sum\":3.5,"
                             "\"mean\":1.75,\"last\":1.5}'::jsonb FROM trials"),
                         "t");
-    assert_string_equal(ask("SELECT total_batches FROM trials"), "20");
+    assert_string_equal(ask("SELECT trial_batches(id) FROM trials"), "20");
     assert_string_equal(ask("SELECT searcher_metric_value FROM trials"), "3");
 }
 
@@ -152,8 +152,8 @@ static void test_rollback(void **state)
     assert_int_equal(report(2, "training", 30, "{\"avg_metrics\":{\"loss\":1}}"), 0);
     assert_string_equal(ask("SELECT count(*) FROM metrics WHERE archived"), "1");
     assert_string_equal(ask("SELECT best_metric FROM experiments"), "3");
-    assert_string_equal(ask("SELECT total_batches FROM trials"), "30");
-    assert_string_equal(ask("SELECT summary_metrics->'avg_metrics'->'loss'->>'count' FROM trials"),
+    assert_string_equal(ask("SELECT trial_batches(id) FROM trials"), "30");
+    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss'->>'count' FROM trials"),
                         "3");
 }
 
@@ -169,7 +169,7 @@ static void test_wide_report(void **state)
     for (int i = 0; i < 2; i++) /* report() waits 5 s at most; quadratic work took 40 s */
         assert_int_equal(report(2, "training", 31, buf_str(&text)), 0);
     assert_string_equal(
-        ask("SELECT summary_metrics->'avg_metrics'->'metric-9999'->>'sum' FROM trials"), "9999");
+        ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'metric-9999'->>'sum' FROM trials"), "9999");
     buf_finish(&text);
 }
 
