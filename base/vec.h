@@ -26,6 +26,15 @@
         vec_reserve(vec, (vec)->n + 1);                                                            \
         (vec)->v[(vec)->n++] = (__VA_ARGS__);                                                      \
     } while (0)
+/* Makes the new element number i. */
+#define vec_insert(vec, i, ...)                                                                    \
+    do {                                                                                           \
+        size_t at_ = (i);                                                                          \
+        vec_reserve(vec, (vec)->n + 1);                                                            \
+        memmove((vec)->v + at_ + 1, (vec)->v + at_, ((vec)->n - at_) * sizeof *(vec)->v);          \
+        (vec)->v[at_] = (__VA_ARGS__);                                                             \
+        (vec)->n++;                                                                                \
+    } while (0)
 /* Removes element i, keeping the order of the others. */
 #define vec_remove(vec, i)                                                                         \
     do {                                                                                           \

@@ -1,7 +1,9 @@
 #include "agent.h"
 
 #include "alloc.h"
+#include "fit.h"
 #include "hash.h"
+#include "pool.h"
 #include <assert.h>
 #include <string.h>
 
@@ -118,6 +120,7 @@ static void pool_leave(struct agent *a)
             p->dirty = true;
         }
     a->pool = NULL;
+    fit_refresh(a);
 }
 
 static void pool_join(struct agent *a, struct pool *p)
@@ -131,20 +134,23 @@ static void pool_join(struct agent *a, struct pool *p)
     for (; i > 0 && strcmp(p->agents.v[i - 1]->id, a->id) > 0; i--)
         p->agents.v[i] = p->agents.v[i - 1];
     p->agents.v[i] = a;
+    fit_refresh(a);
 }
 
 void agent_goto(struct core *c, struct agent *a, enum agent_state to)
 {
     assert(agent_edges[a->state] & BIT(to));
     a->state = to;
-    timers_set(&c->timers, &a->lease,
-               to == AGENT_LOST ? c->now_ms + c->o.agent_reconnect_wait_ms : INT64_MAX);
     if (to == AGENT_ABSENT) {
         pool_leave(a);
         slots_free(a);
     } else if (!a->pool) {
         pool_join(a, pool_get(c, NULL));
     }
+    fit_refresh(a);
+    timers_set(&c->timers, &a->lease,
+               to == AGENT_LOST ? c->now_ms + a->pool->o.agent_reconnect_wait_ms : INT64_MAX);
+    fit_refresh(a);
     if (a->pool)
         a->pool->dirty = true;
 }
@@ -170,6 +176,7 @@ void agent_attach(struct core *c, struct agent *a, struct container *k, int n)
         n--;
     }
     assert(n == 0);
+    fit_refresh(a);
 }
 
 bool agent_reattach(struct core *c, struct agent *a, struct container *k)
@@ -188,6 +195,7 @@ bool agent_reattach(struct core *c, struct agent *a, struct container *k)
     }
     k->agent = a;
     vec_push(&a->containers, k);
+    fit_refresh(a);
     return true;
 }
 
@@ -203,6 +211,7 @@ void agent_detach(struct core *c, struct container *k)
         if (a->containers.v[i] == k)
             vec_remove(&a->containers, i);
     k->agent = NULL;
+    fit_refresh(a);
     if (a->pool)
         a->pool->dirty = true;
 }
@@ -282,5 +291,6 @@ void agent_update(struct core *c, struct agent *a, const struct core_hello *h)
     update_slots(c, a, h);
     if (a->state != AGENT_UP)
         agent_goto(c, a, AGENT_UP);
+    fit_refresh(a);
     a->pool->dirty = true;
 }

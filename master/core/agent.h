@@ -39,9 +39,4 @@ void agent_detach(struct core *c, struct container *k);
 void agent_update(struct core *c, struct agent *a, const struct core_hello *h);
 int agent_set(struct core *c, const struct core_agent_set *s, struct det_err *err);
 
-/* Pools. */
-struct pool *pool_find(const struct core *c, const char *name); /* NULL or "": the default */
-struct pool *pool_get(struct core *c, const char *name);        /* made when new */
-void pool_free(struct pool *p);
-
 #endif

@@ -1,7 +1,8 @@
-/* What administrators switch off and on: agents and single slots; and the pools. */
+/* What administrators switch off and on: agents and single slots. */
 #include "agent.h"
 
 #include "alloc.h"
+#include "fit.h"
 #include <string.h>
 
 static void set_listed_off(struct agent *a, int id, bool off)
@@ -60,40 +61,7 @@ int agent_set(struct core *c, const struct core_agent_set *s, struct det_err *er
         set_agent(c, a, s);
     }
     agent_mark(c, a);
+    fit_refresh(a);
     a->pool->dirty = true;
     return 0;
-}
-
-struct pool *pool_find(const struct core *c, const char *name)
-{
-    if (!name || !*name)
-        return c->pools.v[0];
-    for (size_t i = 0; i < c->pools.n; i++)
-        if (strcmp(c->pools.v[i]->name, name) == 0)
-            return c->pools.v[i];
-    return NULL;
-}
-
-struct pool *pool_get(struct core *c, const char *name)
-{
-    struct pool *p = c->pools.n ? pool_find(c, name) : NULL;
-    if (p)
-        return p;
-    p = det_zalloc(sizeof *p);
-    p->name = det_strdup(name);
-    vec_push(&c->pools, p);
-    size_t i = c->pools.n - 1;
-    for (; i > 1 && strcmp(c->pools.v[i - 1]->name, name) > 0; i--)
-        c->pools.v[i] = c->pools.v[i - 1];
-    c->pools.v[i] = p;
-    return p;
-}
-
-void pool_free(struct pool *p)
-{
-    vec_free(&p->agents);
-    vec_free(&p->pending);
-    vec_free(&p->placed);
-    free(p->name);
-    free(p);
 }

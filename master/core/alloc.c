@@ -77,10 +77,6 @@ void alloc_enlist(struct core *c, struct alloc *a)
     a->timer.kind = TIMER_ALLOC;
     vec_push(&c->allocs, a);
     map_put(c->alloc_by_id, a->id, a);
-    if (a->state != ALLOC_PENDING)
-        queue_add_placed(a);
-    else if (a->hold_ms == INT64_MAX)
-        queue_add_pending(a);
     alloc_rearm(c, a);
 }
 
@@ -106,6 +102,7 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
     a->hold_ms = r->hold_ms > c->now_ms ? r->hold_ms : INT64_MAX;
     a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
     alloc_enlist(c, a);
+    queue_update(c, a);
     alloc_mark(c, a);
     fx_log(c, a, FX_INFO, "Queued: %s, run %lld, %lld slot%s in pool %s.", a->id,
            (long long)a->run_id, (long long)a->slots, a->slots == 1 ? "" : "s", a->pool->name);
@@ -133,13 +130,12 @@ void alloc_free(struct alloc *a)
 
 static int port_take(struct core *c)
 {
-    for (size_t i = 0; i < c->ports.n; i++)
-        if (!c->ports.v[i]) {
-            c->ports.v[i] = true;
-            return (int)i;
-        }
-    vec_push(&c->ports, true);
-    return (int)c->ports.n - 1;
+    while (c->port_free < c->ports.n && c->ports.v[c->port_free])
+        c->port_free++;
+    if (c->port_free == c->ports.n)
+        vec_push(&c->ports, true);
+    c->ports.v[c->port_free] = true;
+    return (int)c->port_free++;
 }
 
 /* The container's id follows from the allocation and its place in it. */
@@ -192,12 +188,11 @@ void alloc_resend(struct core *c, struct container *k)
         send_start(c, k);
 }
 
-void alloc_place(struct core *c, struct alloc *a, const struct placement *p)
+void alloc_place(struct core *c, struct alloc *a, const struct placement_node *nodes, size_t n)
 {
     struct buf where = BUF_INIT;
-    queue_remove(a);
     a->port = port_take(c);
-    for (size_t i = 0; i < p->nodes.n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct container *k = det_zalloc(sizeof *k);
         k->alloc = a;
         k->node = (int)i;
@@ -205,16 +200,16 @@ void alloc_place(struct core *c, struct alloc *a, const struct placement *p)
         container_id(a, k->node, k->id);
         vec_push(&a->containers, k);
         a->live++;
-        agent_attach(c, p->nodes.v[i].agent, k, p->nodes.v[i].slots);
+        agent_attach(c, nodes[i].agent, k, nodes[i].slots);
         buf_addf(&where, "%s%s", i ? ", " : "", k->agent_id);
     }
     alloc_goto(c, a, ALLOC_ASSIGNED);
-    queue_add_placed(a);
+    queue_update(c, a);
     for (size_t i = 0; i < a->containers.n; i++)
         send_start(c, a->containers.v[i]);
     a->start_ms = c->now_ms + c->o.start_resend_ms;
     alloc_rearm(c, a);
-    fx_log(c, a, FX_INFO, "Assigned to agent%s %s.", p->nodes.n > 1 ? "s" : "", buf_str(&where));
+    fx_log(c, a, FX_INFO, "Assigned to agent%s %s.", n > 1 ? "s" : "", buf_str(&where));
     fx_timeline(c, a, "placed", "%s", buf_str(&where));
     buf_finish(&where);
 }

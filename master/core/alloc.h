@@ -17,12 +17,12 @@
 
 struct alloc_request {
     enum alloc_kind kind;
-    struct exp *exp;             /* may be NULL for collection */
+    struct exp *exp; /* may be NULL for collection */
     struct trial *trial;
     const char *task_id;
     int64_t exp_id, owner_id, run_id, slots;
     struct pool *pool;
-    int64_t hold_ms;             /* not before; 0: now */
+    int64_t hold_ms;              /* not before; 0: now */
     json_t *gc_config, *gc_uuids; /* references are taken */
 };
 struct alloc *alloc_request(struct core *c, const struct alloc_request *r);
@@ -38,7 +38,7 @@ bool alloc_is_preemptible(const struct alloc *a);
 bool alloc_is_ending(const struct alloc *a);
 
 /* Makes a placement real: containers, ids, ports, orders to start. */
-void alloc_place(struct core *c, struct alloc *a, const struct placement *p);
+void alloc_place(struct core *c, struct alloc *a, const struct placement_node *nodes, size_t n);
 /* Asks the harness to stop at its next boundary; one that is not ready yet is killed; pending:
  * withdrawn. */
 void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const char *reason);

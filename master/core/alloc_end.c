@@ -30,15 +30,23 @@ const char *alloc_end_text(const struct alloc *a)
     return a->was_ours ? "killed" : a->acked ? "stopped as asked" : "ended by itself";
 }
 
+static void port_give(struct core *c, int port)
+{
+    if (port < 0)
+        return;
+    c->ports.v[port] = false;
+    if ((size_t)port < c->port_free)
+        c->port_free = (size_t)port;
+}
+
 /* Takes it off every list; the row is written and the memory freed at the end of the step. */
 static void finish(struct core *c, struct alloc *a)
 {
-    queue_remove(a);
     timers_set(&c->timers, &a->timer, INT64_MAX);
-    if (a->port >= 0)
-        c->ports.v[a->port] = false;
+    port_give(c, a->port);
     a->port = -1;
     alloc_goto(c, a, ALLOC_TERMINATED);
+    queue_update(c, a);
     a->end_us = c->now_us;
     fx_timeline(c, a, "end", "%s", alloc_end_text(a));
     map_del(c->alloc_by_id, a->id);
@@ -77,6 +85,7 @@ void alloc_kill(struct core *c, struct alloc *a, enum kill_why why, const char *
     fx_timeline(c, a, "kill", "%s", reason);
     fx_log(c, a, FX_INFO, "Killing run %lld: %s.", (long long)a->run_id, reason);
     alloc_goto(c, a, ALLOC_TERMINATING);
+    queue_update(c, a);
     for (size_t i = 0; i < a->containers.n; i++)
         if (a->containers.v[i]->state != ALLOC_TERMINATED)
             alloc_resend(c, a->containers.v[i]);
@@ -94,6 +103,7 @@ void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const cha
         return;
     }
     a->preempt = true;
+    queue_update(c, a);
     a->preempt_ms = c->now_ms + c->o.preempt_timeout_ms;
     fx_timeline(c, a, "preempted", "%s", reason);
     fx_log(c, a, FX_INFO, "Asked to stop at the next boundary: %s.", reason);
@@ -199,7 +209,7 @@ void alloc_on_timer(struct core *c, struct alloc *a)
     int64_t now = c->now_ms;
     if (a->hold_ms <= now) {
         a->hold_ms = INT64_MAX;
-        queue_add_pending(a);
+        queue_update(c, a);
     }
     if (a->preempt_ms <= now)
         alloc_kill(c, a, KILL_TIMEOUT, "it did not stop within %lld s of being asked",

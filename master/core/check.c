@@ -2,6 +2,7 @@
 #include "agent.h"
 #include "alloc.h"
 #include "exp.h"
+#include "fit.h"
 #include "trial.h"
 #include <assert.h>
 
@@ -20,14 +21,6 @@ static void check_container(const struct container *k)
     assert(listed == 1 && held == k->slots.n);
 }
 
-static bool is_listed(const struct alloc *a, struct alloc *const *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v[i] == a)
-            return true;
-    return false;
-}
-
 static void check_alloc(const struct core *c, const struct alloc *a)
 {
     size_t live = 0;
@@ -37,8 +30,9 @@ static void check_alloc(const struct core *c, const struct alloc *a)
     }
     assert(live == a->live && a->state != ALLOC_TERMINATED && !a->dirty && !a->is_new);
     bool pending = a->state == ALLOC_PENDING, held_back = a->hold_ms != INT64_MAX;
-    assert(is_listed(a, a->pool->pending.v, a->pool->pending.n) == (pending && !held_back));
-    assert(is_listed(a, a->pool->placed.v, a->pool->placed.n) == !pending);
+    assert(a->queued_as == (pending              ? held_back ? QUEUE_NONE : QUEUE_PENDING
+                            : alloc_is_ending(a) ? QUEUE_ENDING
+                                                 : QUEUE_RUNNING));
     assert(pending ? live == 0 : live > 0);
     assert(alloc_find(c, a->id) == a && (a->kind == KIND_GC || a->trial->alloc == a));
     assert(a->kind == KIND_TRIAL || !a->exp || a->exp->gc == a);
@@ -91,6 +85,46 @@ static void check_agent(const struct agent *a)
     assert((a->state == AGENT_LOST) == (a->lease.pos != 0));
 }
 
+static void check_list(const struct group *g, const struct alloc_list *l, enum queue_as as)
+{
+    size_t n = 0;
+    for (const struct alloc *a = l->first; a; a = a->next, n++) {
+        assert(a->queued_as == as && a->slots == g->size && a->pool == g->pool);
+        assert(!a->next || (a->next->seq > a->seq && a->next->prev == a));
+    }
+    assert(n == l->n);
+}
+
+/* The queue's sums, and slots given out as the index of agents has them. */
+static void check_pool(const struct pool *p)
+{
+    size_t pending = 0;
+    int64_t idle = 0;
+    assert(!p->dirty && p->fit.journal.n == 0 && !p->fit.is_frozen);
+    for (size_t i = 0; i < p->groups.n; i++) {
+        const struct group *g = p->groups.v[i];
+        assert(g->pool == p && g->pending.n + g->running.n + g->ending.n > 0);
+        assert(i == 0 || !p->groups.v[i - 1]->exp || p->groups.v[i - 1]->exp->id < g->exp->id);
+        check_list(g, &g->pending, QUEUE_PENDING);
+        check_list(g, &g->running, QUEUE_RUNNING);
+        check_list(g, &g->ending, QUEUE_ENDING);
+        assert(g->held == (int64_t)g->running.n * g->size);
+        assert(g->releasing == (int64_t)g->ending.n * g->size);
+        pending += g->pending.n;
+    }
+    for (size_t i = 0; i < p->agents.n; i++) {
+        const struct agent *a = p->agents.v[i];
+        struct agent_slots n = agent_slots(a);
+        assert(a->counted_in == p && a->listed == agent_is_usable(a) && a->total == (int)n.total);
+        if (!a->listed)
+            continue;
+        assert(a->free == (int)n.free && a->whole == (int)(n.total - n.off));
+        assert(a->aux_free == p->o.max_aux_containers - agent_aux(a));
+        idle += a->free;
+    }
+    assert(pending == p->pending_n && idle == fit_free(&p->fit));
+}
+
 void core_check(const struct core *c)
 {
     for (size_t i = 0; i < c->exps.n; i++)
@@ -100,5 +134,5 @@ void core_check(const struct core *c)
     for (size_t i = 0; i < c->agents.n; i++)
         check_agent(c->agents.v[i]);
     for (size_t i = 0; i < c->pools.n; i++)
-        assert(!c->pools.v[i]->dirty);
+        check_pool(c->pools.v[i]);
 }

@@ -2,6 +2,7 @@
 #include "alloc.h"
 #include "effects.h"
 #include "exp.h"
+#include "pool.h"
 #include "reconcile.h"
 #include "save.h"
 #include "scheduler.h"
@@ -35,6 +36,10 @@ struct core *core_create(const struct core_options *o)
     c->alloc_by_id = map_create();
     c->agent_by_id = map_create();
     pool_get(c, c->default_pool);
+    for (size_t i = 0; i < o->pools_n; i++)
+        pool_get(c, o->pools[i].name);
+    c->o.pools = NULL; /* the caller's; every pool has its own */
+    c->o.pools_n = 0;
     return c;
 }
 

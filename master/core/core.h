@@ -36,8 +36,20 @@
 
 struct core;
 
-enum core_scheduler { CORE_FAIR_SHARE, CORE_PRIORITY, CORE_FIFO };
+enum core_scheduler { CORE_FAIR_SHARE, CORE_PRIORITY, CORE_FIFO, CORE_ROUND_ROBIN };
 enum core_fitting { CORE_FIT_BEST, CORE_FIT_WORST };
+
+/* How one resource pool is run. Strings are copied. */
+struct core_pool_options {
+    const char *name, *description;
+    enum core_scheduler scheduler;
+    enum core_fitting fitting;
+    bool preemption;                 /* of the priority scheduler */
+    int default_priority;            /* 42 */
+    bool allow_heterogeneous_fits;
+    int max_aux_containers;          /* zero-slot containers of an agent: 100 */
+    int64_t agent_reconnect_wait_ms; /* 25,000 */
+};
 
 struct core_options {
     enum core_scheduler scheduler;
@@ -53,6 +65,9 @@ struct core_options {
     int64_t start_resend_ms;         /* 60,000 */
     int64_t invalid_hp_exit_ms;      /* 10,000 */
     const char *default_pool;        /* "default"; copied */
+    /* pools that are run in a way of their own; copied at core_create */
+    const struct core_pool_options *pools;
+    size_t pools_n;
 };
 extern const struct core_options core_options_default;
 

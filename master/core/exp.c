@@ -4,6 +4,7 @@
 #include "conf.h"
 #include "effects.h"
 #include "fit.h"
+#include "pool.h"
 #include "trial.h"
 #include <assert.h>
 #include <string.h>

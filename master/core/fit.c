@@ -1,200 +1,326 @@
 #include "fit.h"
 
 #include "agent.h"
-#include <string.h>
+#include "fit_index.h"
+#include <assert.h>
 
-static void count(struct fit *f, struct agent *a, int free, int aux)
+void fit_init(struct fit *f, const struct core *c, const struct core_pool_options *o)
+{
+    *f = (struct fit){.c = c, .o = o};
+}
+
+void fit_finish(struct fit *f)
+{
+    fit_index_finish(&f->slots);
+    fit_index_finish(&f->aux);
+    vec_free(&f->usable.sizes);
+    vec_free(&f->all.sizes);
+    vec_free(&f->journal);
+}
+
+int64_t fit_free(const struct fit *f)
+{
+    return f->free_total;
+}
+
+/* ---- The index ---- */
+
+static void list(struct fit *f, struct agent *a, int free, int aux_free)
 {
     a->free = free;
-    a->aux_free = aux;
+    a->aux_free = aux_free;
+    fit_index_add(&f->slots, free, a->whole, a);
+    fit_index_add(&f->aux, aux_free, 0, a);
     f->free_total += free;
-    if (free > f->free_max)
-        f->free_max = free;
 }
 
-void fit_begin(struct fit *f, const struct core *c, struct pool *pool)
+static void unlist(struct fit *f, struct agent *a)
 {
-    *f = (struct fit){.c = c, .pool = pool};
-    for (size_t i = 0; i < pool->agents.n; i++) {
-        struct agent *a = pool->agents.v[i];
-        struct agent_slots n = agent_slots(a);
-        a->whole = (int)(n.total - n.off);
-        bool usable = agent_is_usable(a);
-        count(f, a, usable ? (int)n.free : 0,
-              usable ? c->o.max_aux_containers - agent_aux(a) : 0);
+    fit_index_del(&f->slots, a->free, a->whole, a);
+    fit_index_del(&f->aux, a->aux_free, 0, a);
+    f->free_total -= a->free;
+}
+
+/* Moves a listed agent to other counts. */
+static void shift(struct fit *f, struct agent *a, int free, int aux_free)
+{
+    if (free != a->free) {
+        fit_index_del(&f->slots, a->free, a->whole, a);
+        fit_index_add(&f->slots, free, a->whole, a);
+    }
+    if (aux_free != a->aux_free) {
+        fit_index_del(&f->aux, a->aux_free, 0, a);
+        fit_index_add(&f->aux, aux_free, 0, a);
+    }
+    f->free_total += free - a->free;
+    a->free = free;
+    a->aux_free = aux_free;
+}
+
+static void leave(struct agent *a)
+{
+    struct fit *f = &a->counted_in->fit;
+    if (a->listed) {
+        unlist(f, a);
+        fit_tally_add(&f->usable, a->whole, -1);
+    }
+    fit_tally_add(&f->all, a->total, -1);
+    a->listed = false;
+    a->counted_in = NULL;
+}
+
+static void join(struct agent *a, const struct agent_slots *n)
+{
+    struct fit *f = &a->pool->fit;
+    a->counted_in = a->pool;
+    a->total = (int)n->total;
+    a->whole = (int)(n->total - n->off);
+    fit_tally_add(&f->all, a->total, 1);
+    if (!agent_is_usable(a))
+        return;
+    a->listed = true;
+    fit_tally_add(&f->usable, a->whole, 1);
+    list(f, a, (int)n->free, f->o->max_aux_containers - agent_aux(a));
+}
+
+void fit_refresh(struct agent *a)
+{
+    if (a->counted_in && a->counted_in->fit.is_frozen)
+        return;
+    struct agent_slots n = agent_slots(a);
+    int whole = (int)(n.total - n.off);
+    bool same = a->pool && a->counted_in == a->pool && a->listed == agent_is_usable(a) &&
+                a->total == (int)n.total && (!a->listed || a->whole == whole);
+    assert(!a->counted_in || a->counted_in->fit.journal.n == 0);
+    if (same && a->listed) {
+        shift(&a->pool->fit, a, (int)n.free, a->pool->o.max_aux_containers - agent_aux(a));
+    } else if (!same) {
+        if (a->counted_in)
+            leave(a);
+        if (a->pool)
+            join(a, &n);
     }
 }
 
-static void begin_all(struct fit *f, const struct core *c, struct pool *pool, bool ever)
+/* ---- Placing ---- */
+
+static bool is_excluded(const struct alloc *al, const struct agent *a)
 {
-    *f = (struct fit){.c = c, .pool = pool};
-    for (size_t i = 0; i < pool->agents.n; i++) {
-        struct agent *a = pool->agents.v[i];
-        struct agent_slots n = agent_slots(a);
-        bool usable = ever || agent_is_usable(a);
-        a->whole = ever ? (int)n.total : (int)(n.total - n.off);
-        count(f, a, usable ? a->whole : 0, usable ? c->o.max_aux_containers : 0);
-    }
+    for (size_t i = 0; al->trial && i < al->trial->excluded.n; i++)
+        if (strcmp(al->trial->excluded.v[i], a->id) == 0)
+            return true;
+    return false;
 }
 
-void fit_begin_idle(struct fit *f, const struct core *c, struct pool *pool)
+/* Entries in the order of a walk. */
+static struct agent *walk(const struct fit_bucket *b, size_t start, size_t step)
 {
-    begin_all(f, c, pool, false);
+    return b->entries.v[(start + b->entries.n - step) % b->entries.n].agent;
+}
+
+static struct agent *first_of(const struct fit_bucket *b, const struct alloc *al)
+{
+    size_t start = fit_bucket_start(b, al->hash);
+    for (size_t i = 0; i < b->entries.n; i++)
+        if (!is_excluded(al, walk(b, start, i)))
+            return walk(b, start, i);
+    return NULL;
 }
 
 /* Higher is better. */
-static double score(const struct fit *f, const struct agent *a, bool aux)
+static double score(const struct fit *f, const struct fit_bucket *b, bool aux)
 {
-    int free = aux ? a->aux_free : a->free;
-    int total = aux ? f->c->o.max_aux_containers : a->whole;
-    if (f->c->o.fitting == CORE_FIT_BEST)
-        return 1.0 / (1.0 + free);
-    return total > 0 ? (double)free / total : 0;
+    int total = aux ? f->o->max_aux_containers : b->whole;
+    if (f->o->fitting == CORE_FIT_BEST)
+        return 1.0 / (1.0 + b->free);
+    return total > 0 ? (double)b->free / total : 0;
 }
 
-static bool better(const struct fit *f, const struct agent *a, const struct agent *b, uint64_t hash,
-                   bool aux)
+static bool is_nearer(const struct agent *a, const struct agent *b, uint64_t hash)
 {
-    double sa = score(f, a, aux), sb = score(f, b, aux);
-    if (sa != sb)
-        return sa > sb;
     uint64_t da = hash - a->hash, db = hash - b->hash;
     return da != db ? da < db : strcmp(a->id, b->id) < 0;
 }
 
-static bool place_one(struct fit *f, int64_t slots, uint64_t hash, struct placement *ret)
+static bool place_one(const struct fit *f, const struct alloc *al, struct placement *ret)
 {
+    bool aux = al->slots == 0;
+    const struct fit_index *x = aux ? &f->aux : &f->slots;
     struct agent *best = NULL;
-    for (size_t i = 0; i < f->pool->agents.n; i++) {
-        struct agent *a = f->pool->agents.v[i];
-        if (slots ? a->free < slots : a->aux_free < 1)
-            continue;
-        if (!best || better(f, a, best, hash, slots == 0))
+    double high = 0;
+    for (size_t i = fit_index_from(x, aux ? 1 : al->slots); i < x->buckets.n; i++) {
+        const struct fit_bucket *b = &x->buckets.v[i];
+        double s = score(f, b, aux);
+        struct agent *a = best && s < high ? NULL : first_of(b, al);
+        if (a && (!best || s > high || is_nearer(a, best, al->hash))) {
             best = a;
+            high = s;
+        }
     }
     if (best)
-        vec_push(&ret->nodes, (struct placement_node){best, (int)slots});
+        vec_push(&ret->nodes, (struct placement_node){best, (int)al->slots});
     return best;
 }
 
-static bool is_idle(const struct agent *a)
+/* Idle agents of m slots that the request may have. */
+static int64_t idle_count(const struct fit_bucket *b, const struct alloc *al)
 {
-    return a->free > 0 && a->free == a->whole;
+    if (b->free == 0 || b->free != b->whole)
+        return 0;
+    int64_t n = (int64_t)b->entries.n;
+    if (!al->trial || al->trial->excluded.n == 0)
+        return n;
+    for (size_t i = 0; i < b->entries.n; i++)
+        n -= is_excluded(al, b->entries.v[i].agent);
+    return n;
 }
 
-/* The largest slot count below `below` of idle agents, and how many have it. */
-static int next_group(const struct fit *f, int below, int64_t *ret_n)
+/* The n best agents of a bucket, whole. */
+static void take_group(const struct fit_bucket *b, int64_t n, const struct alloc *al,
+                       struct placement *ret)
 {
-    int m = 0;
-    *ret_n = 0;
-    for (size_t i = 0; i < f->pool->agents.n; i++) {
-        const struct agent *a = f->pool->agents.v[i];
-        if (!is_idle(a) || a->free >= below || a->free < m)
+    size_t start = fit_bucket_start(b, al->hash);
+    for (size_t i = 0; n > 0; i++) {
+        struct agent *a = walk(b, start, i);
+        if (is_excluded(al, a))
             continue;
-        *ret_n = a->free > m ? 1 : *ret_n + 1;
-        m = a->free;
-    }
-    return m;
-}
-
-static bool is_taken(const struct placement *p, const struct agent *a)
-{
-    for (size_t i = 0; i < p->nodes.n; i++)
-        if (p->nodes.v[i].agent == a)
-            return true;
-    return false;
-}
-
-/* The n best idle agents of m slots, whole. */
-static void take_group(struct fit *f, int m, int64_t n, uint64_t hash, struct placement *ret)
-{
-    for (; n > 0; n--) {
-        struct agent *best = NULL;
-        for (size_t i = 0; i < f->pool->agents.n; i++) {
-            struct agent *a = f->pool->agents.v[i];
-            if (!is_idle(a) || a->free != m || is_taken(ret, a))
-                continue;
-            if (!best || better(f, a, best, hash, false))
-                best = a;
-        }
-        vec_push(&ret->nodes, (struct placement_node){best, m});
+        vec_push(&ret->nodes, (struct placement_node){a, b->free});
+        n--;
     }
 }
 
-static bool place_mixed(struct fit *f, int64_t slots, uint64_t hash, struct placement *ret)
+static bool place_mixed(const struct fit *f, const struct alloc *al, struct placement *ret)
 {
-    int64_t n;
-    for (int m = INT32_MAX; slots > 0 && (m = next_group(f, m, &n)) > 0;) {
-        int64_t want = slots / m < n ? slots / m : n;
-        take_group(f, m, want, hash, ret);
-        slots -= want * m;
+    int64_t rest = al->slots;
+    for (size_t i = f->slots.buckets.n; i-- > 0 && rest > 0;) {
+        const struct fit_bucket *b = &f->slots.buckets.v[i];
+        int64_t n = idle_count(b, al);
+        if (n == 0)
+            continue;
+        int64_t want = rest / b->free < n ? rest / b->free : n;
+        take_group(b, want, al, ret);
+        rest -= want * b->free;
     }
-    return slots == 0;
+    return rest == 0;
 }
 
-static bool place_gang(struct fit *f, int64_t slots, uint64_t hash, struct placement *ret)
+static bool place_gang(const struct fit *f, const struct alloc *al, struct placement *ret)
 {
-    int64_t n;
-    for (int m = INT32_MAX; (m = next_group(f, m, &n)) > 0;)
-        if (n * m >= slots && slots % m == 0) {
-            take_group(f, m, slots / m, hash, ret);
-            return true;
-        }
-    return f->c->o.allow_heterogeneous_fits && place_mixed(f, slots, hash, ret);
+    for (size_t i = f->slots.buckets.n; i-- > 0;) {
+        const struct fit_bucket *b = &f->slots.buckets.v[i];
+        if (idle_count(b, al) * b->free < al->slots || al->slots % b->free)
+            continue;
+        take_group(b, al->slots / b->free, al, ret);
+        return true;
+    }
+    return f->o->allow_heterogeneous_fits && place_mixed(f, al, ret);
 }
 
-bool fit_place(struct fit *f, int64_t slots, uint64_t hash, struct placement *ret)
+bool fit_place(const struct fit *f, const struct alloc *a, struct placement *ret)
 {
     ret->nodes.n = 0;
-    if (slots > f->free_total)
+    if (a->slots > f->free_total)
         return false;
-    if (slots <= f->free_max && place_one(f, slots, hash, ret))
-        return true;
-    if (slots > 1 && place_gang(f, slots, hash, ret))
+    if (place_one(f, a, ret) || (a->slots > 1 && place_gang(f, a, ret)))
         return true;
     ret->nodes.n = 0;
     return false;
 }
 
-static void refresh_max(struct fit *f)
+/* ---- Whether at all: arithmetic on the counts of agents by size ---- */
+
+/* How many agents of t's i-th size the request (NULL: any) may have. */
+static int64_t count_of(const struct fit *f, const struct fit_tally *t, size_t i,
+                        const struct alloc *al)
 {
-    f->free_max = 0;
-    for (size_t i = 0; i < f->pool->agents.n; i++)
-        if (f->pool->agents.v[i]->free > f->free_max)
-            f->free_max = f->pool->agents.v[i]->free;
+    int64_t n = t->sizes.v[i].n;
+    for (size_t k = 0; al && al->trial && k < al->trial->excluded.n; k++) {
+        const struct agent *a = agent_find(f->c, al->trial->excluded.v[k]);
+        n -= a && a->listed && &a->counted_in->fit == f && a->whole == t->sizes.v[i].size;
+    }
+    return n;
 }
 
-void fit_take(struct fit *f, const struct placement *p)
+static bool sizes_fit(const struct fit *f, const struct fit_tally *t, int64_t slots,
+                      const struct alloc *al)
 {
-    for (size_t i = 0; i < p->nodes.n; i++) {
-        struct agent *a = p->nodes.v[i].agent;
-        a->free -= p->nodes.v[i].slots;
-        a->aux_free -= p->nodes.v[i].slots == 0;
-        f->free_total -= p->nodes.v[i].slots;
+    int64_t rest = slots;
+    for (size_t i = t->sizes.n; i-- > 0;) {
+        int64_t m = t->sizes.v[i].size, n = count_of(f, t, i, al);
+        if (n > 0 && (m >= slots || (m > 0 && n * m >= slots && slots % m == 0)))
+            return true;
+        if (m > 0)
+            rest -= m * (rest / m < n ? rest / m : n);
     }
-    refresh_max(f);
+    return slots > 0 && rest == 0 && f->o->allow_heterogeneous_fits;
+}
+
+bool fit_could(const struct fit *f, const struct alloc *a)
+{
+    return sizes_fit(f, &f->usable, a->slots, a);
+}
+
+bool fit_could_size(const struct fit *f, int64_t slots)
+{
+    return sizes_fit(f, &f->usable, slots, NULL);
+}
+
+bool fit_ever(const struct fit *f, int64_t slots)
+{
+    return sizes_fit(f, &f->all, slots, NULL);
+}
+
+/* ---- Trying ---- */
+
+static void try_shift(struct fit *f, struct agent *a, int free, int aux_free)
+{
+    vec_push(&f->journal, (struct fit_change){a, a->free, a->aux_free});
+    shift(f, a, free, aux_free);
+}
+
+void fit_take(struct fit *f, const struct placement_node *nodes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        try_shift(f, nodes[i].agent, nodes[i].agent->free - nodes[i].slots,
+                  nodes[i].agent->aux_free - (nodes[i].slots == 0));
 }
 
 void fit_give(struct fit *f, const struct alloc *al)
 {
     for (size_t i = 0; i < al->containers.n; i++) {
         const struct container *k = al->containers.v[i];
-        if (!k->agent || !agent_is_usable(k->agent))
-            continue;
-        int n = agent_usable_slots(k);
-        k->agent->free += n;
-        k->agent->aux_free += k->slots.n == 0;
-        f->free_total += n;
+        if (k->agent && k->agent->listed && &k->agent->counted_in->fit == f)
+            try_shift(f, k->agent, k->agent->free + agent_usable_slots(k),
+                      k->agent->aux_free + (k->slots.n == 0));
     }
-    refresh_max(f);
 }
 
-bool fit_ever(const struct core *c, struct pool *pool, int64_t slots)
+void fit_block(struct fit *f, struct agent *a)
 {
-    struct fit f;
-    begin_all(&f, c, pool, true);
-    struct placement p = {0};
-    bool fits = fit_place(&f, slots, 0, &p);
-    vec_free(&p.nodes);
-    return fits;
+    if (a->listed && a->free > 0)
+        try_shift(f, a, 0, a->aux_free);
+}
+
+size_t fit_mark(const struct fit *f)
+{
+    return f->journal.n;
+}
+
+void fit_undo(struct fit *f, size_t mark)
+{
+    while (f->journal.n > mark) {
+        struct fit_change *u = &f->journal.v[--f->journal.n];
+        shift(f, u->agent, u->free, u->aux_free);
+    }
+}
+
+void fit_keep(struct fit *f)
+{
+    f->journal.n = 0;
+    f->is_frozen = true;
+}
+
+void fit_thaw(struct fit *f)
+{
+    f->is_frozen = false;
 }

@@ -1,7 +1,14 @@
 /*
- * Placement: which agents a request of k slots goes to (rest-api.md 5.3). Works on scratch counts
- * of the pool's agents, so that a scheduler can try things; only alloc_place() makes one real.
- * Private to master/core.
+ * Placement: which agents a request of k slots goes to (rest-api.md 5.3), on an index of a pool's
+ * agents.
+ *
+ * Agents that take work stand in buckets by (free slots, slots in all), inside a bucket by the hash
+ * of their id; so the best agent of a bucket for a request, the one whose hash is the nearest below
+ * the request's, is found by bisection, and a gang's agents are the ones that follow. A second
+ * index does the same for zero-slot containers.
+ *
+ * The index is kept as agents change (fit_refresh). A scheduler tries things on it: what it takes
+ * and gives back is journaled and can be undone. Private to master/core.
  */
 #ifndef CORE_FIT_H
 #define CORE_FIT_H
@@ -16,25 +23,32 @@ struct placement {
     VEC(struct placement_node) nodes; /* node 0 is the chief's */
 };
 
-struct fit {
-    const struct core *c;
-    struct pool *pool;
-    int64_t free_total; /* slots */
-    int free_max;       /* of one agent */
-};
+void fit_init(struct fit *f, const struct core *c,
+              const struct core_pool_options *o); /* borrowed */
+void fit_finish(struct fit *f);
+/* The agent's state, slots or pool changed: counts it anew. Not between trying and keeping. */
+void fit_refresh(struct agent *a);
 
-/* Sets the scratch to what is free now. */
-void fit_begin(struct fit *f, const struct core *c, struct pool *pool);
-/* Sets the scratch to the pool as it would be without preemptible work; counts agents that may come
- * back. */
-void fit_begin_idle(struct fit *f, const struct core *c, struct pool *pool);
-/* All nodes or none; false: it does not fit the scratch. Fills ret (cleared first). */
-bool fit_place(struct fit *f, int64_t slots, uint64_t hash, struct placement *ret);
-/* Takes the placement out of the scratch, or gives containers of an allocation back to it. */
-void fit_take(struct fit *f, const struct placement *p);
+/* All nodes or none; false: it does not fit now. Fills ret (cleared first). */
+bool fit_place(const struct fit *f, const struct alloc *a, struct placement *ret);
+/* Could it be placed, were nothing placed that may be asked to stop? Agents that are off or away
+ * do not count. */
+bool fit_could(const struct fit *f, const struct alloc *a);
+/* The same for all requests of a size that exclude no agent. */
+bool fit_could_size(const struct fit *f, int64_t slots);
+/* Whether k slots could ever be placed; agents that are off or away count. */
+bool fit_ever(const struct fit *f, int64_t slots);
+int64_t fit_free(const struct fit *f);
+
+/* Takes a placement out, or gives an allocation's containers back, until undone. */
+void fit_take(struct fit *f, const struct placement_node *nodes, size_t n);
 void fit_give(struct fit *f, const struct alloc *a);
-/* Whether k slots could ever be placed: exact arithmetic of fit_place on an idle pool, off agents
- * included. */
-bool fit_ever(const struct core *c, struct pool *pool, int64_t slots);
+/* Takes all that is free on an agent. */
+void fit_block(struct fit *f, struct agent *a);
+size_t fit_mark(const struct fit *f);
+void fit_undo(struct fit *f, size_t mark); /* back to how it was at the mark */
+/* What was taken is going to be so: refreshing waits for fit_thaw. */
+void fit_keep(struct fit *f);
+void fit_thaw(struct fit *f);
 
 #endif

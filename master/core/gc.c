@@ -6,6 +6,7 @@
 #include "alloc.h"
 #include "effects.h"
 #include "hash.h"
+#include "pool.h"
 #include <stdio.h>
 #include <string.h>
 

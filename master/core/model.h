@@ -52,8 +52,10 @@ struct agent {
     VEC(struct container *) containers; /* those not terminated */
     struct timer lease;          /* runs while LOST */
     bool dirty;
-    /* scratch of placement (fit.c) */
-    int free, aux_free, whole;
+    /* as the index of its pool has it (fit.c); free counts move while a scheduler tries things */
+    struct pool *counted_in;
+    bool listed;                 /* takes work */
+    int free, aux_free, whole, total;
 };
 
 struct container {
@@ -67,6 +69,8 @@ struct container {
     bool daemon, arrived;
 };
 
+/* Where the queue lists an allocation. */
+enum queue_as { QUEUE_NONE, QUEUE_PENDING, QUEUE_RUNNING, QUEUE_ENDING };
 enum alloc_kind { KIND_TRIAL, KIND_GC };
 enum kill_why {
     KILL_NONE, KILL_USER, KILL_PAUSE, KILL_TIMEOUT, KILL_SCHEDULER, KILL_DISABLED, KILL_FAILED,
@@ -102,6 +106,30 @@ struct alloc {
     struct timer timer;          /* the earliest of them */
     json_t *gc_config, *gc_uuids; /* collection */
     bool deletes;                /* read back: exp is to be deleted after it */
+    /* the queue (queue.c) */
+    enum queue_as queued_as;
+    int64_t queued_ms;           /* since when it is pending here */
+    struct alloc *prev, *next;   /* in a list of its group */
+};
+
+/* By seq. */
+struct alloc_list {
+    struct alloc *first, *last;
+    size_t n;
+};
+
+/* What shares are dealt to: an experiment, or all collections of a pool (exp NULL). All its
+ * allocations are of one size. */
+struct group {
+    struct exp *exp;
+    struct pool *pool;           /* NULL: not listed, it has no allocation */
+    int64_t size;
+    struct alloc_list pending, running, ending; /* those placed run, or were asked to stop */
+    int64_t held, releasing;     /* slots of the running, of the ending */
+    /* scratch of a pass */
+    struct alloc *next;          /* the first pending one not considered yet */
+    int64_t taking, demand, offer, cap;
+    bool could;
 };
 
 struct trial {
@@ -119,6 +147,7 @@ struct trial {
     int64_t op_length;
     int exit_reason;             /* enum search_exit, -1: none */
     int transients;              /* losses in a row without a checkpoint between */
+    VEC(char *) excluded;        /* ids of agents its log policies keep it away from */
     struct alloc *alloc;
     bool dirty, is_new;
 };
@@ -144,16 +173,49 @@ struct exp {
     size_t open;
     struct alloc *gc;            /* DELETING */
     bool dirty, is_new, ended, deleted, state_only;
-    /* scratch of the schedulers and of views */
-    int64_t held, releasing, pending, demand, offer, cap;
-    uint64_t mark;
+    struct group group;
+};
+
+struct fit_entry {
+    uint64_t hash;
+    struct agent *agent;
+};
+struct fit_bucket {
+    int free, whole;
+    VEC(struct fit_entry) entries; /* by hash, then falling id */
+};
+struct fit_index {
+    VEC(struct fit_bucket) buckets; /* by free, then whole; none is empty */
+};
+struct fit_size {
+    int size;
+    int64_t n;
+};
+struct fit_tally {
+    VEC(struct fit_size) sizes; /* by size */
+};
+struct fit_change {
+    struct agent *agent;
+    int free, aux_free;          /* before it */
+};
+struct fit {
+    const struct core *c;
+    const struct core_pool_options *o;
+    struct fit_index slots, aux; /* of agents that take work */
+    struct fit_tally usable, all;
+    int64_t free_total;
+    VEC(struct fit_change) journal;
+    bool is_frozen;
 };
 
 struct pool {
-    char *name;
+    char *name, *description;
+    struct core_pool_options o;  /* its strings are these */
     VEC(struct agent *) agents;  /* not absent; by id */
-    VEC(struct alloc *) pending; /* by seq */
-    VEC(struct alloc *) placed;  /* by seq */
+    struct fit fit;
+    VEC(struct group *) groups;  /* with allocations; by experiment's id, collections first */
+    struct group collections;
+    size_t pending_n;
     bool dirty;                  /* to be scheduled in this step */
 };
 
@@ -169,7 +231,7 @@ struct core {
     struct core_effects *out;    /* during a step */
     bool restoring;
     int64_t last_exp, last_trial;
-    uint64_t last_alloc, mark;
+    uint64_t last_alloc;
     VEC(struct exp *) exps;      /* by id */
     struct imap *exp_by_id, *trial_by_id;
     struct imap *deleted;        /* ids of experiments deleted since the start */
@@ -178,6 +240,7 @@ struct core {
     VEC(struct agent *) agents;  /* by id */
     VEC(struct pool *) pools;    /* the default first, then by name */
     VEC(bool) ports;             /* indices in use */
+    size_t port_free;            /* none below is free */
     struct timers timers;
     VEC(struct exp *) dirty_exps;
     VEC(struct trial *) dirty_trials;

@@ -1,11 +1,32 @@
 #include "queue.h"
 
-static size_t find(struct alloc **v, size_t n, uint64_t seq)
+#include "alloc.h"
+
+static enum queue_as class_of(const struct alloc *a)
 {
-    size_t lo = 0;
+    if (a->state == ALLOC_TERMINATED)
+        return QUEUE_NONE;
+    if (a->state == ALLOC_PENDING)
+        return a->hold_ms == INT64_MAX ? QUEUE_PENDING : QUEUE_NONE;
+    return alloc_is_ending(a) ? QUEUE_ENDING : QUEUE_RUNNING;
+}
+
+static struct group *group_of(const struct alloc *a)
+{
+    return a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections;
+}
+
+static int64_t group_key(const struct group *g)
+{
+    return g->exp ? g->exp->id : 0;
+}
+
+static size_t group_at(const struct pool *p, int64_t key)
+{
+    size_t lo = 0, n = p->groups.n;
     while (lo < n) {
         size_t mid = lo + (n - lo) / 2;
-        if (v[mid]->seq < seq)
+        if (group_key(p->groups.v[mid]) < key)
             lo = mid + 1;
         else
             n = mid;
@@ -13,48 +34,107 @@ static size_t find(struct alloc **v, size_t n, uint64_t seq)
     return lo;
 }
 
-#define ADD(list, a)                                                                               \
-    do {                                                                                           \
-        size_t at_ = find((list)->v, (list)->n, (a)->seq);                                         \
-        vec_push(list, a);                                                                         \
-        memmove((list)->v + at_ + 1, (list)->v + at_, ((list)->n - 1 - at_) * sizeof *(list)->v);  \
-        (list)->v[at_] = (a);                                                                      \
-    } while (0)
-#define REMOVE(list, a)                                                                            \
-    do {                                                                                           \
-        size_t at_ = find((list)->v, (list)->n, (a)->seq);                                         \
-        if (at_ < (list)->n && (list)->v[at_] == (a))                                              \
-            vec_remove(list, at_);                                                                 \
-    } while (0)
-
-void queue_add_pending(struct alloc *a)
+static void list_add(struct alloc_list *l, struct alloc *a)
 {
-    ADD(&a->pool->pending, a);
+    struct alloc *before = l->last;
+    while (before && before->seq > a->seq)
+        before = before->prev;
+    a->prev = before;
+    a->next = before ? before->next : l->first;
+    *(a->prev ? &a->prev->next : &l->first) = a;
+    *(a->next ? &a->next->prev : &l->last) = a;
+    l->n++;
+}
+
+static void list_del(struct alloc_list *l, struct alloc *a)
+{
+    *(a->prev ? &a->prev->next : &l->first) = a->next;
+    *(a->next ? &a->next->prev : &l->last) = a->prev;
+    a->prev = a->next = NULL;
+    l->n--;
+}
+
+static void count(struct group *g, const struct alloc *a, int64_t by)
+{
+    if (a->queued_as == QUEUE_RUNNING)
+        g->held += by * a->slots;
+    else if (a->queued_as == QUEUE_ENDING)
+        g->releasing += by * a->slots;
+    else
+        g->pool->pending_n += (size_t)by;
+}
+
+static struct alloc_list *list_of(struct group *g, enum queue_as as)
+{
+    if (as == QUEUE_PENDING)
+        return &g->pending;
+    return as == QUEUE_RUNNING ? &g->running : &g->ending;
+}
+
+static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_as as)
+{
+    if (!g->pool) {
+        g->pool = a->pool;
+        g->size = a->slots;
+        g->exp = a->kind == KIND_TRIAL ? a->exp : NULL;
+        vec_insert(&g->pool->groups, group_at(g->pool, group_key(g)), g);
+    }
+    a->queued_as = as;
+    if (as == QUEUE_PENDING)
+        a->queued_ms = c->now_ms;
+    list_add(list_of(g, as), a);
+    count(g, a, 1);
+}
+
+static void leave(struct group *g, struct alloc *a)
+{
+    count(g, a, -1);
+    list_del(list_of(g, a->queued_as), a);
+    a->queued_as = QUEUE_NONE;
+    if (g->pending.n || g->running.n || g->ending.n)
+        return;
+    vec_remove(&g->pool->groups, group_at(g->pool, group_key(g)));
+    g->pool = NULL;
+}
+
+void queue_update(struct core *c, struct alloc *a)
+{
+    enum queue_as as = class_of(a);
+    if (as == a->queued_as)
+        return;
+    struct group *g = group_of(a);
     a->pool->dirty = true;
+    if (a->queued_as != QUEUE_NONE)
+        leave(g, a);
+    if (as != QUEUE_NONE)
+        enter(c, g, a, as);
 }
 
-void queue_add_placed(struct alloc *a)
+int queue_priority(const struct exp *e)
 {
-    ADD(&a->pool->placed, a);
+    return e->priority ? e->priority : e->pool->o.default_priority;
 }
 
-void queue_remove(struct alloc *a)
+int queue_cmp(const struct exp *a, const struct exp *b)
 {
-    REMOVE(&a->pool->pending, a);
-    REMOVE(&a->pool->placed, a);
-}
-
-int queue_priority(const struct core *c, const struct exp *e)
-{
-    return e->priority ? e->priority : c->o.default_priority;
-}
-
-int queue_cmp(const struct core *c, const struct exp *a, const struct exp *b)
-{
-    int pa = queue_priority(c, a), pb = queue_priority(c, b);
-    if (c->o.scheduler == CORE_PRIORITY && pa != pb)
-        return pa < pb ? -1 : 1;
-    if (c->o.scheduler == CORE_PRIORITY && a->position != b->position)
-        return a->position < b->position ? -1 : 1;
+    if (a->pool->o.scheduler == CORE_PRIORITY) {
+        int pa = queue_priority(a), pb = queue_priority(b);
+        if (pa != pb)
+            return pa < pb ? -1 : 1;
+        if (a->position != b->position)
+            return a->position < b->position ? -1 : 1;
+    }
     return (a->id > b->id) - (a->id < b->id);
+}
+
+int queue_group_level(const struct group *g)
+{
+    return g->exp ? queue_priority(g->exp) : 0;
+}
+
+int queue_group_cmp(const struct group *a, const struct group *b)
+{
+    if (!a->exp || !b->exp)
+        return (a->exp != NULL) - (b->exp != NULL);
+    return queue_cmp(a->exp, b->exp);
 }

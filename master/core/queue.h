@@ -1,15 +1,20 @@
-/* The queue of a pool: allocations that wait, allocations that hold agents, both in order of
- * request; and the order of jobs. Private to master/core. */
+/*
+ * The queue of a pool: its groups, each with the allocations that wait and those that hold agents,
+ * in order of request, and the sums the schedulers need; and the order of jobs. Kept as allocations
+ * change, so that a pass costs no more than its groups and its decisions. Private to master/core.
+ */
 #ifndef CORE_QUEUE_H
 #define CORE_QUEUE_H
 
 #include "model.h"
 
-void queue_add_pending(struct alloc *a);
-void queue_add_placed(struct alloc *a);
-void queue_remove(struct alloc *a); /* from whichever list; from none is fine */
-/* Before 0: a is more important. By priority (priority scheduler only), queue position, id. */
-int queue_cmp(const struct core *c, const struct exp *a, const struct exp *b);
-int queue_priority(const struct core *c, const struct exp *e);
+/* Puts it where its state says (pending and not held back, placed, ended), or moves it there. */
+void queue_update(struct core *c, struct alloc *a);
+/* Before 0: a is more important. By priority and queue position (priority scheduler only), id. */
+int queue_cmp(const struct exp *a, const struct exp *b);
+int queue_priority(const struct exp *e);
+/* Collections go before everything. */
+int queue_group_cmp(const struct group *a, const struct group *b);
+int queue_group_level(const struct group *g);
 
 #endif

@@ -126,7 +126,7 @@ void reconcile_lease(struct core *c, struct agent *a)
 {
     int64_t late = c->now_ms - a->lease.at_ms;
     if (late > LATE_MS) {
-        timers_set(&c->timers, &a->lease, c->now_ms + c->o.agent_reconnect_wait_ms);
+        timers_set(&c->timers, &a->lease, c->now_ms + a->pool->o.agent_reconnect_wait_ms);
         return;
     }
     while (a->containers.n)

@@ -3,6 +3,8 @@
 #include "alloc.h"
 #include "conf.h"
 #include "exp.h"
+#include "pool.h"
+#include "queue.h"
 #include "reconcile.h"
 #include "save.h"
 #include "trial.h"
@@ -172,6 +174,9 @@ static int link_alloc(struct core *c, struct alloc *a, int64_t trial_id, struct 
     a->trial = trial_find(c, trial_id);
     if (a->kind == KIND_TRIAL && (!a->trial || a->trial->alloc || a->trial->exp != e))
         return det_fail(err, DET_ECORRUPT, "trial %lld cannot have it", (long long)trial_id);
+    if (a->kind == KIND_TRIAL && a->slots != e->conf.slots)
+        return det_fail(err, DET_ECORRUPT, "%lld slots, where its experiment asks for %lld",
+                        (long long)a->slots, (long long)e->conf.slots);
     if (a->kind == KIND_TRIAL) {
         a->trial->alloc = a;
         a->exp = e;
@@ -215,6 +220,8 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     alloc_enlist(c, a);
     if (rc == 0)
         rc = link_alloc(c, a, r->trial_id, err);
+    if (rc == 0)
+        queue_update(c, a);
     take_port(c, a->port);
     return rc < 0 ? det_wrap(err, rc, "allocation %s", r->id) : 0;
 }

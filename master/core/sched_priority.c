@@ -3,190 +3,182 @@
  * position. A request that does not fit lets others of its level pass, but holds back the less
  * important levels, unless preemption is on: then they may back-fill, and are released again when a
  * waiting request would fit without them. In a step that releases nothing further starts.
+ *
+ * The requests of a group are alike: where one does not fit, none of the group does; but for those
+ * that exclude agents: they hold nobody back, and nobody is released for them.
  */
 #include "scheduler.h"
 
-#include "alloc.h"
 #include "queue.h"
 
 struct prio {
-    struct core *c;
-    struct pool *pool;
-    bool aux;              /* this pass: requests without slots */
-    struct sched_list pending, running;
-    struct sched_list waiting;
-};
-
-/* Collection has no experiment: it goes first. */
-static int level(const struct core *c, const struct alloc *a)
-{
-    return a->exp ? queue_priority(c, a->exp) : 0;
-}
-
-struct ranked {
-    struct alloc *a;
-    int level;
-    double position;
+    struct sched *s;
+    struct fit *fit;
+    VEC(struct group *) groups; /* of this pass, most important first */
 };
 
 static int by_rank(const void *x, const void *y)
 {
-    const struct ranked *a = x, *b = y;
-    if (a->level != b->level)
-        return a->level < b->level ? -1 : 1;
-    if (a->position != b->position)
-        return a->position < b->position ? -1 : 1;
-    return (a->a->seq > b->a->seq) - (a->a->seq < b->a->seq);
+    return queue_group_cmp(*(struct group *const *)x, *(struct group *const *)y);
 }
 
-static void sort(const struct core *c, struct sched_list *l)
+static bool is_behind(const struct group *run, const struct group *wait)
 {
-    VEC(struct ranked) r = {0};
-    for (size_t i = 0; i < l->list.n; i++) {
-        struct alloc *a = l->list.v[i];
-        vec_push(&r, (struct ranked){a, level(c, a), a->exp ? a->exp->position : 0});
-    }
-    if (r.n)
-        qsort(r.v, r.n, sizeof *r.v, by_rank);
-    for (size_t i = 0; i < r.n; i++)
-        l->list.v[i] = r.v[i].a;
-    vec_free(&r);
+    return run->exp && queue_group_cmp(run, wait) > 0;
 }
 
-static void collect(struct prio *s)
+/* The work of less important groups, the last in line first. */
+struct victims {
+    size_t group;     /* index above the current one */
+    struct alloc *at; /* in the group at that index */
+};
+
+static struct alloc *next_victim(const struct prio *p, struct victims *v, const struct group *wait)
 {
-    for (size_t i = 0; i < s->pool->pending.n; i++)
-        if ((s->pool->pending.v[i]->slots == 0) == s->aux)
-            vec_push(&s->pending.list, s->pool->pending.v[i]);
-    for (size_t i = 0; i < s->pool->placed.n; i++) {
-        struct alloc *a = s->pool->placed.v[i];
-        if ((a->slots == 0) == s->aux && alloc_is_preemptible(a) && !alloc_is_ending(a))
-            vec_push(&s->running.list, a);
+    while (!v->at) {
+        if (v->group == 0 || !is_behind(p->groups.v[v->group - 1], wait))
+            return NULL;
+        v->at = p->groups.v[--v->group]->running.last;
     }
-    sort(s->c, &s->pending);
-    sort(s->c, &s->running);
+    if (!is_behind(p->groups.v[v->group], wait))
+        return NULL;
+    struct alloc *a = v->at;
+    v->at = a->prev;
+    return a;
 }
 
-static bool is_behind(const struct core *c, const struct alloc *run, const struct alloc *wait)
+/* Could the free slots and all victims' be enough? Spares the search where they are not. */
+static bool is_enough(const struct prio *p, const struct group *wait)
 {
-    int lr = level(c, run), lw = level(c, wait);
-    if (lr != lw)
-        return lr > lw;
-    return run->exp && wait->exp && run->exp->position > wait->exp->position;
+    int64_t slots = fit_free(p->fit);
+    for (size_t i = p->groups.n; i-- > 0 && is_behind(p->groups.v[i], wait);)
+        slots += p->groups.v[i]->held;
+    return slots >= wait->size;
 }
 
-/* Releases the fewest, least important first, that make room for `wait`; none if that is not
- * enough. */
-static bool make_room(struct prio *s, struct fit *f, struct alloc *wait)
+static bool take(struct prio *p, const struct alloc *a)
 {
-    struct placement p = {0};
-    size_t i = s->running.list.n;
-    bool fits = false;
-    while (!fits && i > 0 && is_behind(s->c, s->running.list.v[i - 1], wait)) {
-        fit_give(f, s->running.list.v[--i]);
-        fits = fit_place(f, wait->slots, wait->hash, &p);
-    }
-    if (fits) {
-        fit_take(f, &p);
-        for (size_t k = i; k < s->running.list.n; k++)
-            alloc_preempt(s->c, s->running.list.v[k], KILL_SCHEDULER,
-                          "its slots are needed by more important work");
-        s->running.list.n = i;
-    }
-    vec_free(&p.nodes);
+    bool fits = fit_place(p->fit, a, &p->s->tmp);
+    if (fits)
+        fit_take(p->fit, p->s->tmp.nodes.v, p->s->tmp.nodes.n);
     return fits;
 }
 
-/* The scratch as it will be: what can start now has, and what is ending is gone. */
-static void foresee(struct prio *s, struct fit *f)
+/* Releases the fewest, least important first, that make room for `a`; none if that is not enough.
+ */
+static bool make_room(struct prio *p, struct victims *v, const struct group *g, struct alloc *a)
 {
-    struct placement p = {0};
-    fit_begin(f, s->c, s->pool);
-    for (size_t i = 0; i < s->pending.list.n; i++)
-        if (fit_place(f, s->pending.list.v[i]->slots, s->pending.list.v[i]->hash, &p))
-            fit_take(f, &p);
-    vec_free(&p.nodes);
-    for (size_t i = 0; i < s->pool->placed.n; i++)
-        if (alloc_is_ending(s->pool->placed.v[i]))
-            fit_give(f, s->pool->placed.v[i]);
+    struct victims from = *v;
+    size_t mark = fit_mark(p->fit), first = p->s->releases.n;
+    if (!is_enough(p, g))
+        return false;
+    for (struct alloc *k; (k = next_victim(p, v, g));) {
+        fit_give(p->fit, k);
+        sched_release(p->s, k, "its slots are needed by more important work");
+        if (take(p, a))
+            return true;
+    }
+    *v = from;
+    p->s->releases.n = first;
+    fit_undo(p->fit, mark);
+    return false;
+}
+
+/* Takes what fits from the index; each group's next is then the first that has to wait. */
+static void take_fitting(struct prio *p)
+{
+    for (size_t i = 0; i < p->groups.n; i++)
+        for (struct group *g = p->groups.v[i]; g->next; g->next = g->next->next)
+            if (!take(p, g->next) && !sched_is_choosy(g->next))
+                break;
+}
+
+static void give_ending(struct prio *p)
+{
+    for (size_t i = 0; i < p->groups.n; i++)
+        for (struct alloc *a = p->groups.v[i]->ending.first; a; a = a->next)
+            fit_give(p->fit, a);
 }
 
 enum outlook { NOTHING, ROOM_IS_COMING, RELEASED };
 
-/* A request that what is ending makes room for needs nobody else's. */
-static enum outlook release(struct prio *s)
+static enum outlook serve(struct prio *p, struct victims *v)
 {
-    struct fit f;
-    struct placement p = {0};
     enum outlook out = NOTHING;
-    foresee(s, &f);
-    for (size_t i = 0; i < s->waiting.list.n; i++) {
-        struct alloc *wait = s->waiting.list.v[i];
-        if (fit_place(&f, wait->slots, wait->hash, &p)) {
-            fit_take(&f, &p);
-            out = out == NOTHING ? ROOM_IS_COMING : out;
-        } else if (make_room(s, &f, wait)) {
-            out = RELEASED;
-        } else {
-            break;
+    for (size_t i = 0; i < p->groups.n; i++) {
+        struct group *g = p->groups.v[i];
+        for (; g->next; g->next = g->next->next) {
+            if (sched_is_choosy(g->next))
+                continue;
+            if (take(p, g->next))
+                out = out == NOTHING ? ROOM_IS_COMING : out;
+            else if (make_room(p, v, g, g->next))
+                out = RELEASED;
+            else
+                return out;
         }
     }
-    vec_free(&p.nodes);
     return out;
 }
 
-/* Requests that do not fit now, found on the scratch. */
-static void find_waiting(struct prio *s)
+/* Asks for what waiting requests need, on the index as it will be: what can start now has, and what
+ * is ending is gone. A request that what is ending makes room for needs nobody else's. */
+static enum outlook release(struct prio *p)
 {
-    struct fit f;
-    struct placement p = {0};
-    fit_begin(&f, s->c, s->pool);
-    for (size_t i = 0; i < s->pending.list.n; i++) {
-        struct alloc *a = s->pending.list.v[i];
-        if (fit_place(&f, a->slots, a->hash, &p))
-            fit_take(&f, &p);
-        else
-            vec_push(&s->waiting.list, a);
-    }
-    vec_free(&p.nodes);
+    size_t mark = fit_mark(p->fit);
+    struct victims v = {.group = p->groups.n};
+    take_fitting(p);
+    give_ending(p);
+    enum outlook out = serve(p, &v);
+    fit_undo(p->fit, mark);
+    for (size_t i = 0; i < p->groups.n; i++)
+        p->groups.v[i]->next = p->groups.v[i]->pending.first;
+    return out;
 }
 
 /* Room that is coming for a waiting request must not be taken by what stands behind it. */
-static void start(struct prio *s, enum outlook outlook)
+static void start(struct prio *p, enum outlook outlook)
 {
-    struct fit f;
-    int held_back = -1; /* the level with a waiting request */
-    fit_begin(&f, s->c, s->pool);
-    for (size_t i = 0; i < s->pending.list.n; i++) {
-        struct alloc *a = s->pending.list.v[i];
-        bool behind = held_back >= 0 && level(s->c, a) > held_back;
-        if (behind && !(s->c->o.preemption && alloc_is_preemptible(a)))
-            break;
-        if (sched_start(s->c, &f, a))
+    bool is_blocked = false;
+    int held_back = 0; /* the level with a waiting request */
+    for (size_t i = 0; i < p->groups.n; i++) {
+        struct group *g = p->groups.v[i];
+        int level = queue_group_level(g);
+        if (is_blocked && level > held_back && !(p->s->pool->o.preemption && g->exp))
+            return;
+        while (sched_start_next(p->s, g))
+            ;
+        if (!g->next)
             continue;
         if (outlook == ROOM_IS_COMING)
-            break;
-        if (held_back < 0)
-            held_back = level(s->c, a);
+            return;
+        if (!is_blocked)
+            held_back = level;
+        is_blocked = true;
     }
 }
 
-static void pass(struct core *c, struct pool *pool, bool aux)
+static void pass(struct sched *s, bool aux)
 {
-    struct prio s = {.c = c, .pool = pool, .aux = aux};
-    collect(&s);
-    if (c->o.preemption)
-        find_waiting(&s);
-    enum outlook outlook = s.waiting.list.n ? release(&s) : NOTHING;
+    struct prio p = {.s = s, .fit = &s->pool->fit};
+    size_t waiting = 0;
+    for (size_t i = 0; i < s->pool->groups.n; i++) {
+        struct group *g = s->pool->groups.v[i];
+        if ((g->size == 0) == aux)
+            vec_push(&p.groups, g);
+        if ((g->size == 0) == aux)
+            waiting += g->pending.n;
+    }
+    if (p.groups.n)
+        qsort(p.groups.v, p.groups.n, sizeof *p.groups.v, by_rank);
+    enum outlook outlook = waiting && s->pool->o.preemption ? release(&p) : NOTHING;
     if (outlook != RELEASED)
-        start(&s, outlook);
-    vec_free(&s.pending.list);
-    vec_free(&s.running.list);
-    vec_free(&s.waiting.list);
+        start(&p, outlook);
+    vec_free(&p.groups);
 }
 
-void sched_priority(struct core *c, struct pool *pool)
+void sched_priority(struct sched *s)
 {
-    pass(c, pool, false);
-    pass(c, pool, true);
+    pass(s, false);
+    pass(s, true);
 }

@@ -2,52 +2,143 @@
 
 #include "alloc.h"
 
-bool sched_start(struct core *c, struct fit *f, struct alloc *a)
+bool sched_start(struct sched *s, struct alloc *a)
 {
-    struct placement p = {0};
-    bool fits = fit_place(f, a->slots, a->hash, &p);
-    if (fits) {
-        fit_take(f, &p);
-        alloc_place(c, a, &p);
+    if (!fit_place(&s->pool->fit, a, &s->tmp))
+        return false;
+    struct sched_start st = {.alloc = a, .first = s->nodes.n, .n = s->tmp.nodes.n};
+    fit_take(&s->pool->fit, s->tmp.nodes.v, s->tmp.nodes.n);
+    for (size_t i = 0; i < s->tmp.nodes.n; i++)
+        vec_push(&s->nodes, s->tmp.nodes.v[i]);
+    vec_push(&s->starts, st);
+    return true;
+}
+
+bool sched_is_choosy(const struct alloc *a)
+{
+    return a->trial && a->trial->excluded.n;
+}
+
+bool sched_start_next(struct sched *s, struct group *g)
+{
+    while (g->next) {
+        struct alloc *a = g->next;
+        bool started = sched_start(s, a);
+        if (!started && !sched_is_choosy(a))
+            return false;
+        g->next = a->next;
+        if (started) {
+            g->taking += a->slots;
+            return true;
+        }
     }
-    vec_free(&p.nodes);
-    return fits;
+    return false;
 }
 
-void sched_pending(const struct pool *p, struct sched_list *ret)
+void sched_release(struct sched *s, struct alloc *a, const char *why)
 {
-    ret->list.n = 0;
-    for (size_t i = 0; i < p->pending.n; i++)
-        vec_push(&ret->list, p->pending.v[i]);
+    vec_push(&s->releases, (struct sched_release){a, why});
 }
 
-static void start_zero_slot(struct core *c, struct pool *pool)
+/* ---- Turns: a binary heap by (key, place of the experiment) ---- */
+
+static bool is_first(const struct turn *a, const struct turn *b)
 {
-    struct sched_list l = {0};
-    struct fit f;
-    for (size_t i = 0; i < pool->pending.n; i++)
-        if (pool->pending.v[i]->slots == 0)
-            vec_push(&l.list, pool->pending.v[i]);
-    if (l.list.n)
-        fit_begin(&f, c, pool);
-    for (size_t i = 0; i < l.list.n; i++)
-        if (!sched_start(c, &f, l.list.v[i]))
+    if (a->key != b->key)
+        return a->key < b->key;
+    return (a->g->exp ? a->g->exp->id : 0) < (b->g->exp ? b->g->exp->id : 0);
+}
+
+void turns_push(struct turns *t, int64_t key, struct group *g)
+{
+    struct turn in = {key, g};
+    vec_push(&t->heap, in);
+    size_t i = t->heap.n - 1;
+    for (; i > 0 && is_first(&in, &t->heap.v[(i - 1) / 2]); i = (i - 1) / 2)
+        t->heap.v[i] = t->heap.v[(i - 1) / 2];
+    t->heap.v[i] = in;
+}
+
+struct group *turns_pop(struct turns *t)
+{
+    if (t->heap.n == 0)
+        return NULL;
+    struct group *first = t->heap.v[0].g;
+    struct turn last = t->heap.v[--t->heap.n];
+    size_t i = 0;
+    for (size_t k; (k = 2 * i + 1) < t->heap.n; i = k) {
+        if (k + 1 < t->heap.n && is_first(&t->heap.v[k + 1], &t->heap.v[k]))
+            k++;
+        if (!is_first(&t->heap.v[k], &last))
             break;
-    vec_free(&l.list);
+        t->heap.v[i] = t->heap.v[k];
+    }
+    if (t->heap.n)
+        t->heap.v[i] = last;
+    return first;
+}
+
+/* Requests without slots, in order of request, wherever they fit. */
+static void start_zero_slot(struct sched *s)
+{
+    struct turns t = {0};
+    for (size_t i = 0; i < s->pool->groups.n; i++) {
+        struct group *g = s->pool->groups.v[i];
+        if (g->size == 0 && g->next)
+            turns_push(&t, (int64_t)g->next->seq, g);
+    }
+    for (struct group *g; (g = turns_pop(&t));)
+        if (sched_start_next(s, g) && g->next)
+            turns_push(&t, (int64_t)g->next->seq, g);
+    vec_free(&t.heap);
+}
+
+static void clear(struct group *g)
+{
+    g->next = g->pending.first;
+    g->taking = g->demand = g->offer = 0;
+    g->cap = INT64_MAX;
+    g->could = g->next && fit_could_size(&g->pool->fit, g->size);
+}
+
+void sched_decide(struct sched *s, const struct core *c, struct pool *pool)
+{
+    *s = (struct sched){.pool = pool, .now_ms = c->now_ms};
+    for (size_t i = 0; i < pool->groups.n; i++)
+        clear(pool->groups.v[i]);
+    if (pool->o.scheduler == CORE_PRIORITY) {
+        sched_priority(s);
+        return;
+    }
+    start_zero_slot(s);
+    if (pool->o.scheduler == CORE_FIFO)
+        sched_fifo(s);
+    else if (pool->o.scheduler == CORE_ROUND_ROBIN)
+        sched_round_robin(s);
+    else
+        sched_fair(s);
+}
+
+void sched_finish(struct sched *s)
+{
+    vec_free(&s->starts);
+    vec_free(&s->nodes);
+    vec_free(&s->releases);
+    vec_free(&s->tmp.nodes);
 }
 
 void sched_run(struct core *c, struct pool *pool)
 {
+    struct sched s;
     pool->dirty = false;
-    if (pool->pending.n == 0 && c->o.scheduler != CORE_FAIR_SHARE)
+    if (pool->groups.n == 0)
         return;
-    if (c->o.scheduler == CORE_PRIORITY) {
-        sched_priority(c, pool);
-        return;
-    }
-    start_zero_slot(c, pool);
-    if (c->o.scheduler == CORE_FIFO)
-        sched_fifo(c, pool);
-    else
-        sched_fair(c, pool);
+    sched_decide(&s, c, pool);
+    fit_keep(&pool->fit);
+    for (size_t i = 0; i < s.starts.n; i++)
+        alloc_place(c, s.starts.v[i].alloc, s.nodes.v + s.starts.v[i].first, s.starts.v[i].n);
+    fit_thaw(&pool->fit);
+    for (size_t i = 0; i < s.releases.n; i++)
+        alloc_preempt(c, s.releases.v[i].alloc, KILL_SCHEDULER, s.releases.v[i].why);
+    sched_finish(&s);
 }

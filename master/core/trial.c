@@ -76,6 +76,9 @@ void trial_free(struct trial *t)
     if (!t)
         return;
     json_decref(t->hparams);
+    for (size_t i = 0; i < t->excluded.n; i++)
+        free(t->excluded.v[i]);
+    vec_free(&t->excluded);
     free(t->task_id);
     free(t->warm_start);
     free(t->latest);

@@ -50,7 +50,7 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
                                   .name = e->conf.name,
                                   .state = e->state,
                                   .progress = e->progress,
-                                  .priority = queue_priority(c, e),
+                                  .priority = queue_priority(e),
                                   .weight = e->weight,
                                   .max_slots = e->max_slots,
                                   .submitted_us = e->start_us,
@@ -58,36 +58,30 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
     sum_trials(e, ret);
     for (size_t i = 0; i < c->exps.n; i++) {
         const struct exp *o = c->exps.v[i];
-        ret->jobs_ahead += o != e && o->pool == e->pool && is_job(o) && queue_cmp(c, o, e) < 0;
+        ret->jobs_ahead += o != e && o->pool == e->pool && is_job(o) && queue_cmp(o, e) < 0;
     }
     return true;
 }
 
-struct job_key {
-    const struct core *c;
-    const struct exp *e;
-};
-
 static int by_queue(const void *x, const void *y)
 {
-    const struct job_key *a = x, *b = y;
-    return queue_cmp(a->c, a->e, b->e);
+    return queue_cmp(*(const struct exp *const *)x, *(const struct exp *const *)y);
 }
 
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids)
 {
-    VEC(struct job_key) keys = {0};
+    VEC(const struct exp *) keys = {0};
     for (size_t i = 0; i < c->exps.n; i++) {
         const struct exp *e = c->exps.v[i];
         if (is_job(e) && (!pool || strcmp(e->pool->name, pool) == 0))
-            vec_push(&keys, (struct job_key){c, e});
+            vec_push(&keys, e);
     }
     if (keys.n)
         qsort(keys.v, keys.n, sizeof *keys.v, by_queue);
     size_t n = keys.n;
     *ret_ids = det_alloc((n + 1) * sizeof **ret_ids);
     for (size_t i = 0; i < n; i++)
-        (*ret_ids)[i] = keys.v[i].e->id;
+        (*ret_ids)[i] = keys.v[i]->id;
     vec_free(&keys);
     return n;
 }
@@ -132,7 +126,7 @@ static void alloc_view(const struct core *c, const struct alloc *a, struct core_
         .slots = a->slots,
         .requested_us = a->start_us,
         .containers = a->containers.n,
-        .priority = a->exp ? queue_priority(c, a->exp) : c->o.default_priority,
+        .priority = a->exp ? queue_priority(a->exp) : a->pool->o.default_priority,
     };
 }
 

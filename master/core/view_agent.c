@@ -3,6 +3,7 @@
 #include "alloc.h"
 #include "exp.h"
 #include "fit.h"
+#include "pool.h"
 #include <string.h>
 
 static void agent_view(const struct agent *a, struct core_agent_view *ret)
@@ -144,7 +145,7 @@ int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_e
             "resources.resource_pool: pool %s not found; `det agent list` shows the pools "
             "there are",
             pool);
-    if (slots == 0 || fit_ever(c, p, slots))
+    if (slots == 0 || fit_ever(&p->fit, slots))
         return 0;
     *ret_exceeded = true;
     if (p->agents.n == 0 || !c->o.launch_error || inventory_is_partial(c))

@@ -1,0 +1,101 @@
+#include "sched_share.h"
+
+#include <math.h>
+
+enum { WASTERS_PART = 16 };
+
+static int by_demand(const void *x, const void *y)
+{
+    const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+    if (a->demand != b->demand)
+        return a->demand < b->demand ? -1 : 1;
+    return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
+}
+
+static int youngest_first(const void *x, const void *y)
+{
+    const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+    return (a->exp->id < b->exp->id) - (a->exp->id > b->exp->id);
+}
+
+static int64_t wanted(const struct group *g)
+{
+    return g->cap < g->demand ? g->cap : g->demand;
+}
+
+/* One round of dealing; returns what is left. */
+static int64_t deal(struct share_groups *s, int64_t left)
+{
+    double weights = 0;
+    int64_t start = left;
+    for (size_t i = 0; i < s->list.n; i++)
+        if (s->list.v[i]->offer < wanted(s->list.v[i]))
+            weights += s->list.v[i]->exp->weight;
+    if (weights <= 0)
+        return 0;
+    for (size_t i = 0; i < s->list.n && left > 0; i++) {
+        struct group *g = s->list.v[i];
+        int64_t missing = wanted(g) - g->offer;
+        if (missing <= 0)
+            continue;
+        int64_t share = (int64_t)floor((double)start * g->exp->weight / weights);
+        share = share < 1 ? 1 : share;
+        share = share < left ? share : left;
+        share = share < missing ? share : missing;
+        g->offer += share;
+        left -= share;
+    }
+    return left;
+}
+
+static void fill(struct share_groups *s, int64_t capacity)
+{
+    for (size_t i = 0; i < s->list.n; i++)
+        s->list.v[i]->offer = 0;
+    for (int64_t left = capacity; left > 0;)
+        left = deal(s, left);
+}
+
+/* How much of its offer the group can use: what it keeps and the pending requests that go into it.
+ */
+static int64_t usable(const struct group *g)
+{
+    int64_t more = g->offer - g->held, pending = g->could ? (int64_t)g->pending.n * g->size : 0;
+    if (more <= 0 || g->cap == g->offer)
+        return g->offer;
+    more -= more % g->size;
+    return g->held + (more < pending ? more : pending);
+}
+
+/* Caps the youngest that cannot use their offers; false: all can. */
+static bool cap_wasters(const struct share_groups *s)
+{
+    struct share_groups w = {0};
+    for (size_t i = 0; i < s->list.n; i++)
+        if (usable(s->list.v[i]) < s->list.v[i]->offer)
+            vec_push(&w.list, s->list.v[i]);
+    if (w.list.n)
+        qsort(w.list.v, w.list.n, sizeof *w.list.v, youngest_first);
+    for (size_t i = 0; i < (w.list.n + WASTERS_PART - 1) / WASTERS_PART; i++)
+        w.list.v[i]->cap = usable(w.list.v[i]);
+    bool any = w.list.n > 0;
+    vec_free(&w.list);
+    return any;
+}
+
+static bool is_sorted(const struct share_groups *s)
+{
+    for (size_t i = 1; i < s->list.n; i++)
+        if (by_demand(&s->list.v[i - 1], &s->list.v[i]) > 0)
+            return false;
+    return true;
+}
+
+void share_deal(struct share_groups *s, int64_t capacity)
+{
+    if (!is_sorted(s))
+        qsort(s->list.v, s->list.n, sizeof *s->list.v, by_demand);
+    do
+        fill(s, capacity);
+    while (cap_wasters(s));
+}
