@@ -52,7 +52,7 @@ int endtask(const char *dir, struct det_err *err)
     }
     ask(&s, deadline_ms - END_MS / 2);
     det_cleanup(freep) char *cgroup = proctree_cgroup_path(s.container);
-    struct proctree tree = {.container = s.container, .cgroup = cgroup};
+    struct proctree tree = {.container = s.container, .cgroup = cgroup, .task_dir = s.dir};
     size_t left;
     while ((left = proctree_kill(&tree)) > 0 && clk_mono_ms() < deadline_ms)
         poll(NULL, 0, STEP_MS);

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,22 @@ static bool has_variable(pid_t pid, const char *wanted)
     return false;
 }
 
+/* "det-task", perhaps an option, the directory: see serve.c and taskdir_spawn.c. */
+static bool is_det_task(pid_t pid, const char *dir)
+{
+    char path[64];
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    if (fsx_read_file(AT_FDCWD, path, ENVIRON_BYTES_MAX, &b, NULL) < 0 ||
+        strcmp(buf_str(&b), "det-task") != 0)
+        return false;
+    const char *arg = b.p + strlen(b.p) + 1, *end = b.p + b.len;
+    if (arg < end && strcmp(arg, "--recover") == 0)
+        arg += strlen(arg) + 1;
+    char real[PATH_MAX];
+    return arg < end && realpath(arg, real) && strcmp(real, dir) == 0;
+}
+
 static bool is_ours(const struct proc *v, size_t n, pid_t pid)
 {
     if (pid == getpid())
@@ -119,7 +136,8 @@ static void find(const struct proctree *t, procs *v)
     mark_descendants(v->v, v->n);
     for (size_t i = 0; i < v->n; i++)
         if (!v->v[i].is_ours && v->v[i].ppid != 2 && v->v[i].state != 'Z')
-            v->v[i].is_ours = has_variable(v->v[i].pid, wanted);
+            v->v[i].is_ours = has_variable(v->v[i].pid, wanted) ||
+                              (t->task_dir && is_det_task(v->v[i].pid, t->task_dir));
     mark_descendants(v->v, v->n);
 }
 

@@ -17,6 +17,7 @@
 struct proctree {
     const char *container; /* id to look for in environments; borrowed */
     const char *cgroup;    /* directory of the task's cgroup, or NULL; borrowed */
+    const char *task_dir;  /* its det-task too, known by its command line; or NULL; borrowed */
 };
 
 /* Sends SIGKILL to all of them and reaps what is a child; returns how many are still there (zombies

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import TOP, wait_until  # noqa: E402
+from cluster import SLOWER, TOP, processes_with, wait_until  # noqa: E402
 
 if os.environ.get("DET_SANITIZED"):
     print("quickstart builds by itself: once is enough; skipped")
@@ -25,12 +26,12 @@ def quickstart(command, code=0):
     return r.stdout + r.stderr
 
 
-def left():
+def left(what=state):
     """Processes that mention the state directory."""
     found = []
     for p in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if state in open(f"/proc/{p}/cmdline").read() and int(p) != os.getpid():
+            if what in open(f"/proc/{p}/cmdline").read() and int(p) != os.getpid():
                 found.append(p)
         except OSError:
             pass
@@ -53,9 +54,20 @@ try:
     assert "master: running" in quickstart("status")
     assert "Created experiment" not in quickstart("up")
     assert os.stat(state + "/admin.password").st_mode & 0o777 == 0o600
+    # an up that is interrupted while it trains, and a down right behind it, which ends in time and leaves nothing
+    os.unlink(state + "/experiment")
+    second = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: left(state + "/agent/tasks/") or second.poll() is not None, 600, "a task")
+    assert second.poll() is None
+    second.kill()  # its children live on
+    second.wait()
+    begun = time.monotonic()
     assert "all ended" in quickstart("down")
+    assert time.monotonic() - begun < 60 * SLOWER, time.monotonic() - begun
     assert not os.path.exists(state)
-    wait_until(lambda: not left(), 10, "all processes to be gone")
+    assert not left(), left()
+    wait_until(lambda: not processes_with("DET_CLUSTER_ID", state), 10, "its tasks to be gone")
 finally:
     if os.path.exists(state):
         subprocess.run([os.path.join(TOP, "deploy/quickstart"), "down", "--state", state], capture_output=True)

@@ -101,6 +101,8 @@ class Cluster:
     def __exit__(self, kind, value, tb):
         if kind and kind is not KeyboardInterrupt:
             self.show_logs()
+        for name in [n for n in self.procs if n.startswith("agent-")]:  # who lives starts more
+            self.stop(name, signal.SIGKILL)
         self.end_tasks()
         for name in [n for n in self.procs if n != "pg"]:
             self.stop(name, signal.SIGKILL)
