@@ -1,5 +1,6 @@
 #include "task.h"
 
+#include "accel.h"
 #include "clk.h"
 #include "fsx.h"
 #include "log.h"
@@ -82,6 +83,11 @@ static void on_sigchld(uv_signal_t *s, int signum)
 static void on_marks(void *arg)
 {
     struct task *t = arg;
+    if (t->phase == TASK_RUNNING && !t->has_told_accel && !t->spec.task.gc_uuids) {
+        t->has_told_accel = true;
+        task_connect(t);
+        accel_tell(t->http, &t->spec);
+    }
     if (t->phase > TASK_PREPARING && t->phase < TASK_ENDED)
         ctl_state(t->ctl, LINK_RUNNING, NULL, marks_all(&t->marks));
 }

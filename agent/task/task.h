@@ -65,6 +65,7 @@ struct task {
     int trace_lines;     /* of the one in hand */
 
     bool has_rendezvous;
+    bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
     bool is_decided; /* exit is final */
     bool in_hurry;   /* --end: the log is not waited for */
     struct link_exit exit;

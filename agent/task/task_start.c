@@ -6,6 +6,7 @@
 #include "gcrun.h"
 #include "log.h"
 #include "taskenv.h"
+#include "taskns.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -295,6 +296,8 @@ void task_begin(struct task *t)
     struct det_err err = {0};
     const char *b64 = t->spec.task.context;
     int rc = prepare_dirs(&t->spec, &err);
+    if (rc == 0 && geteuid() == 0 && taskns_enter(&t->spec, &err) < 0)
+        log_info("no /run/determined for this task, DET_INFO_DIR names its files: %s", err.text);
     if (rc == 0)
         ctl_state(t->ctl, LINK_RUNNING, NULL, NULL);
     if (rc == 0 && b64)

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -223,6 +224,40 @@ def test_stall(m, a):
     assert list(marks) == ["prepared", "stalled", "killed"] and marks["stalled"]["duration_us"] >= 400000, marks
     m.start("1.nostall.1", ["sh", "-c", "sleep 1.2"], stall_timeout_ms=300)
     assert m.wait_exit("1.nostall.1")["reason"] == "exited"
+
+
+def test_own_run_determined(m, a):
+    """A root agent's tasks each see a /run/determined of their own, and the host none of it."""
+    may = os.geteuid() == 0 and subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True).returncode == 0
+    for n in (1, 2):
+        m.start(f"1.run.{n}", ["sh", "-c", "echo dir $(ls -d /run/determined/*); grep -o '1[.]run[.][0-9]' /run/determined/info/cluster.json; "
+                               "cat $DET_INFO_DIR/cluster.json >/dev/null && echo both; cat /run/determined/workdir/f; until [ -e go ]; do sleep .05; done"],
+                {"f": f"mine {n}\n"}, slots=(n - 1,))
+    for n in (1, 2):
+        m.wait(lambda: any(x["allocation_id"] == f"1.run.{n}" and x["log"] == "both\n" for x in m.logs), "both tasks")
+    assert not os.path.exists("/run/determined/info"), os.listdir("/run/determined")
+    for n in (1, 2):
+        open(a.path("work", "tasks", f"1.run.{n}", "work", "go"), "w").close()
+        assert m.wait_exit(f"1.run.{n}")["code"] == 0
+        m.wait_log(f"mine {n}") if may else None
+    said = {n: [x["log"] for x in m.logs if x["allocation_id"] == f"1.run.{n}" and x.get("stdtype") == "stdout"] for n in (1, 2)}
+    for n in (1, 2):
+        assert (f"1.run.{n}\n" in said[n]) == may and f"1.run.{3 - n}\n" not in said[n], said
+    if not may:
+        print("     no privilege to mount: only DET_INFO_DIR was tested")
+
+
+def test_accelerators(m, a):
+    """What a task runs on is told once, unless it is over at once."""
+    box = m.start("1.acc.1", ["sh", "-c", "until [ -e go ]; do sleep .05; done"], slots=(0, 1))
+
+    def told():
+        return [r[2]["acceleratorData"] for r in m.requests if r[1].endswith("/allocations/1.acc.1/acceleratorData")]
+    m.wait(told, "acceleratorData")
+    open(a.path("work", "tasks", "1.acc.1", "work", "go"), "w").close()
+    m.wait_exit("1.acc.1")
+    assert told() == [{"containerId": box, "allocationId": "1.acc.1", "nodeName": "a1", "taskId": "1.acc", "acceleratorType": "cpu",
+                       "acceleratorUuids": []}], told()
 
 
 def test_stopped_rank(m, a):
