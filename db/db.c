@@ -167,8 +167,7 @@ static void on_join(void *arg, const struct db_result *r)
 
 static void link_send(struct link *l, const char *sql, db_op_cb *cb)
 {
-    det_cleanup(freep) struct db_stmt *s = db_stmt_create(sql, NULL);
-    db_conn_send(&l->conn, s, cb, l);
+    db_conn_send(&l->conn, db_stmt_create(sql, NULL), cb, l);
     db_conn_sync(&l->conn, NULL, NULL);
 }
 
@@ -211,6 +210,7 @@ static void link_init(struct link *l, struct db *db)
     l->backoff_ms = BACKOFF_MIN_MS;
     l->conn = (struct db_conn){
         .loop = db->loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
+    l->conn.prepares = l == &db->writer;
     uv_timer_init(db->loop, &l->timer);
     l->timer.data = l;
     db->handles++;
@@ -364,8 +364,7 @@ void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb 
         defer_fail(db, cb, arg, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
         return;
     }
-    det_cleanup(freep) struct db_stmt *s = db_stmt_create(sql, args);
-    db_conn_send(&l->conn, s, cb, arg);
+    db_conn_send(&l->conn, db_stmt_create(sql, args), cb, arg);
     db_conn_sync(&l->conn, NULL, NULL);
 }
 

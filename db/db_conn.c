@@ -4,9 +4,15 @@
 
 #include <string.h>
 
+/* Given to libpq before it is asked whether all went out. */
+enum { UNFLUSHED_MAX = 64 << 10 };
+
 struct db_op {
     struct db_op *next;
-    const char *sql; /* NULL: a sync */
+    const char *sql;      /* NULL: a sync */
+    struct db_stmt *stmt; /* NULL: a preparation, or sent and not lent */
+    bool is_lent;         /* stmt is */
+    struct db_prep *prep; /* what it uses */
     db_op_cb *cb;
     void *arg;
 };
@@ -45,18 +51,31 @@ static void poll_for(struct db_conn *c, int events)
     uv_poll_start(c->poll, events, on_socket);
 }
 
-static void op_push(struct db_conn *c, const char *sql, db_op_cb *cb, void *arg)
+/* At the end of the FIFO, to be sent. */
+static struct db_op *op_push(struct db_conn *c, const char *sql, db_op_cb *cb, void *arg)
 {
-    struct db_op *op = det_alloc(sizeof *op);
-    *op = (struct db_op){.sql = sql, .cb = cb, .arg = arg};
+    struct db_op *op = det_zalloc(sizeof *op);
+    op->sql = sql;
+    op->cb = cb;
+    op->arg = arg;
+    if (!c->head) {
+        c->quiet = 0;
+        c->unsent = &c->head;
+    }
     if (c->tail)
         c->tail->next = op;
     else
         c->head = op;
-    if (!c->tail)
-        c->quiet = 0;
     c->tail = op;
     c->ops++;
+    return op;
+}
+
+static void op_free(struct db_op *op)
+{
+    if (!op->is_lent)
+        free(op->stmt);
+    free(op);
 }
 
 static struct db_op *op_pop(struct db_conn *c)
@@ -65,6 +84,8 @@ static struct db_op *op_pop(struct db_conn *c)
     c->head = op->next;
     if (!c->head)
         c->tail = NULL;
+    if (c->unsent == &op->next)
+        c->unsent = &c->head;
     c->ops--;
     return op;
 }
@@ -73,6 +94,7 @@ static void ops_fail(struct db_conn *c, const char *why)
 {
     struct db_op *op = c->head; /* callbacks may send again: cut the list off first */
     c->head = c->tail = NULL;
+    c->unsent = &c->head;
     c->ops = 0;
     while (op) {
         struct db_op *next = op->next;
@@ -80,7 +102,7 @@ static void ops_fail(struct db_conn *c, const char *why)
         db_result_fail(&r, DET_EUNAVAIL, why);
         if (op->cb)
             op->cb(op->arg, &r);
-        free(op);
+        op_free(op);
         op = next;
     }
 }
@@ -94,7 +116,10 @@ void db_conn_close(struct db_conn *c)
     if (c->have_last)
         db_result_finish(&c->last);
     c->have_last = false;
+    struct db_preps old = c->preps; /* preparations under way still speak of them */
+    c->preps = (struct db_preps){0};
     ops_fail(c, "PostgreSQL is not reachable; try again");
+    db_preps_finish(&old);
 }
 
 static void conn_lost(struct db_conn *c)
@@ -106,9 +131,59 @@ static void conn_lost(struct db_conn *c)
     c->on_down(c, why);
 }
 
+/* In front of the statement that is the next to be sent. */
+static void send_preparation(struct db_conn *c, struct db_prep *p, const char *sql)
+{
+    struct db_op *op = det_zalloc(sizeof *op);
+    *op = (struct db_op){.next = *c->unsent, .sql = sql, .cb = db_prep_on_answer, .arg = p};
+    *c->unsent = op;
+    c->unsent = &op->next;
+    c->ops++;
+    p->state = PREP_SENT;
+    p->segment = c->preps.segment;
+    PQsendPrepare(c->pg, p->name, sql, 0, NULL);
+}
+
+static void send_stmt(struct db_conn *c, struct db_op *op)
+{
+    const struct db_stmt *s = op->stmt;
+    struct db_prep *p = c->prepares ? db_prep_of(&c->preps, op->sql) : NULL;
+    if (p && p->state == PREP_NONE && !c->is_plain)
+        send_preparation(c, p, op->sql);
+    c->unflushed += s->bytes + sizeof *s;
+    if (p && db_prep_is_usable(&c->preps, p)) {
+        op->prep = p;
+        PQsendQueryPrepared(c->pg, p->name, s->n, s->v, s->len, s->format, 0);
+    } else {
+        PQsendQueryParams(c->pg, s->sql, s->n, NULL, s->v, s->len, s->format, 0);
+    }
+}
+
+/* A failure shows as a bad connection, whose end answers the op. */
+static void op_send(struct db_conn *c)
+{
+    struct db_op *op = *c->unsent;
+    if (op->sql) {
+        send_stmt(c, op);
+    } else {
+        c->preps.segment++;
+        PQpipelineSync(c->pg);
+    }
+    c->unsent = &op->next;
+    if (!op->is_lent)
+        free(det_take(op->stmt));
+}
+
+/* Sends what waits, until the socket takes no more. */
 static void conn_flush(struct db_conn *c)
 {
-    int rc = PQflush(c->pg);
+    int rc;
+    do {
+        c->unflushed = 0;
+        while (*c->unsent && c->unflushed < UNFLUSHED_MAX)
+            op_send(c);
+        rc = PQflush(c->pg);
+    } while (rc == 0 && *c->unsent);
     poll_for(c, rc == 1 ? UV_READABLE | UV_WRITABLE : UV_READABLE);
 }
 
@@ -117,6 +192,7 @@ static int conn_ready(struct db_conn *c)
     if (PQsetnonblocking(c->pg, 1) != 0 || PQenterPipelineMode(c->pg) != 1)
         return DET_EUNAVAIL;
     c->state = CONN_UP;
+    c->unsent = &c->head;
     poll_for(c, UV_READABLE);
     return 0;
 }
@@ -148,10 +224,12 @@ static void op_done(struct db_conn *c)
     struct db_op *op = op_pop(c);
     struct db_result r = c->last;
     c->have_last = false;
+    if (op->prep)
+        db_prep_on_use(op->prep, &r);
     if (op->cb)
         op->cb(op->arg, &r);
     db_result_finish(&r);
-    free(op);
+    op_free(op);
 }
 
 static void sync_done(struct db_conn *c)
@@ -159,7 +237,7 @@ static void sync_done(struct db_conn *c)
     struct db_op *op = op_pop(c);
     if (op->cb)
         op->cb(op->arg, NULL);
-    free(op);
+    op_free(op);
 }
 
 static void take_result(struct db_conn *c, PGresult *pg)
@@ -187,7 +265,7 @@ static void read_results(struct db_conn *c)
         conn_lost(c);
         return;
     }
-    while (c->state == CONN_UP && c->head && !PQisBusy(c->pg)) {
+    while (c->state == CONN_UP && c->head != *c->unsent && !PQisBusy(c->pg)) {
         take_result(c, PQgetResult(c->pg));
         if (c->state == CONN_UP && PQstatus(c->pg) == CONNECTION_BAD)
             break;
@@ -241,16 +319,20 @@ int db_conn_adopt(struct db_conn *c, PGconn *pg)
     return conn_ready(c);
 }
 
-void db_conn_send(struct db_conn *c, const struct db_stmt *s, db_op_cb *cb, void *arg)
+void db_conn_send(struct db_conn *c, struct db_stmt *s, db_op_cb *cb, void *arg)
 {
-    op_push(c, s->sql, cb, arg);
-    /* A failure shows as a bad connection, whose end answers the op. */
-    PQsendQueryParams(c->pg, s->sql, s->n, NULL, s->v, s->len, s->format, 0);
+    op_push(c, s->sql, cb, arg)->stmt = s;
+}
+
+void db_conn_lend(struct db_conn *c, struct db_stmt *s, db_op_cb *cb, void *arg)
+{
+    struct db_op *op = op_push(c, s->sql, cb, arg);
+    op->stmt = s;
+    op->is_lent = true;
 }
 
 void db_conn_sync(struct db_conn *c, db_op_cb *cb, void *arg)
 {
     op_push(c, NULL, cb, arg);
-    PQpipelineSync(c->pg);
     conn_flush(c);
 }

@@ -8,7 +8,7 @@
 #ifndef DB_DB_CONN_H
 #define DB_DB_CONN_H
 
-#include "db_stmt.h"
+#include "db_prep.h"
 
 enum db_conn_state { CONN_DOWN, CONN_CONNECTING, CONN_UP };
 
@@ -24,8 +24,13 @@ struct db_conn {
     int fd;
     enum db_conn_state state;
     struct db_op *head, *tail;
+    struct db_op **unsent; /* the link to the first that libpq was not given yet */
+    size_t unflushed;      /* bytes given to libpq since it had sent all */
     size_t ops;            /* in the FIFO */
-    int quiet;             /* calls of db_conn_tick() since anything came, or was first waited for */
+    bool prepares;         /* the owner's wish: statements are prepared when first sent */
+    bool is_plain;         /* for now, none is prepared anew */
+    struct db_preps preps;
+    int quiet; /* calls of db_conn_tick() since anything came, or was first waited for */
     struct db_result last; /* of the head statement, until its NULL */
     bool have_last;
     void (*on_up)(struct db_conn *c);
@@ -42,7 +47,11 @@ int db_conn_adopt(struct db_conn *c, PGconn *pg);
 bool db_conn_tick(struct db_conn *c, int most);
 /* Closes; FIFO ops end with DET_EUNAVAIL; on_down is not called. */
 void db_conn_close(struct db_conn *c);
-void db_conn_send(struct db_conn *c, const struct db_stmt *s, db_op_cb *cb, void *arg);
+/* Takes s. Nothing is sent before the next db_conn_sync(), and then only as fast as the server
+ * reads: libpq's buffer never shrinks again. */
+void db_conn_send(struct db_conn *c, struct db_stmt *s, db_op_cb *cb, void *arg);
+/* The same with s borrowed until its callback. */
+void db_conn_lend(struct db_conn *c, struct db_stmt *s, db_op_cb *cb, void *arg);
 void db_conn_sync(struct db_conn *c, db_op_cb *cb, void *arg);
 
 #endif

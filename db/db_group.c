@@ -56,16 +56,15 @@ static void send_epoch(struct db_group *g)
 {
     static const char together[] = "SELECT check_epoch($1)";
     static const char alone[] = "SELECT check_epoch($1), set_config('lock_timeout', '100', true)";
-    struct db_stmt *s =
-        db_stmt_create(g->alone ? alone : together, db_i64_arg(DB_ARGS, g->epoch));
-    db_conn_send(g->conn, s, on_epoch, g);
-    free(s);
+    db_conn_send(g->conn,
+                 db_stmt_create(g->alone ? alone : together, db_i64_arg(DB_ARGS, g->epoch)),
+                 on_epoch, g);
 }
 
 static void tx_send(struct db_group *g, struct db_tx *tx)
 {
     for (size_t i = 0; i < tx->n; i++)
-        db_conn_send(g->conn, tx->stmts[i], on_unit_stmt, tx);
+        db_conn_lend(g->conn, tx->stmts[i], on_unit_stmt, tx);
 }
 
 static void flight_end(struct db_group *g)
@@ -91,7 +90,7 @@ static void on_alone_sync(void *arg, const struct db_result *r)
 
 static void retry_alone(struct db_group *g)
 {
-    g->alone = true;
+    g->alone = g->conn->is_plain = true;
     g->failed = false;
     g->flight_left = g->units;
     for (struct db_tx *tx = g->flight; tx; tx = tx->next) {
@@ -143,7 +142,7 @@ static void group_take(struct db_group *g)
 
 static void group_run(struct db_group *g)
 {
-    g->failed = g->alone = false;
+    g->failed = g->alone = g->conn->is_plain = false;
     g->sent_us = clk_mono_us();
     group_take(g);
     send_epoch(g);

@@ -35,9 +35,8 @@ static int period_ms(const struct db_lead *l)
 
 static void ask(struct db_lead *l, const char *sql, const struct db_args *args, db_op_cb *cb)
 {
-    det_cleanup(freep) struct db_stmt *s = db_stmt_create(sql, args);
     l->is_asking = true;
-    db_conn_send(&l->conn, s, cb, l);
+    db_conn_send(&l->conn, db_stmt_create(sql, args), cb, l);
     db_conn_sync(&l->conn, NULL, NULL);
 }
 

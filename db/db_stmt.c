@@ -116,6 +116,7 @@ int db_code_of(const char *sqlstate)
         {"40", DET_EUNAVAIL},  {"53", DET_EUNAVAIL},    {"57", DET_EUNAVAIL},
         {"08", DET_EUNAVAIL},  {"55P03", DET_EUNAVAIL},
         {"25", DET_EUNAVAIL},  {"58", DET_EUNAVAIL},    {"DE005", DET_EEXIST},
+        {"26", DET_EUNAVAIL},  {"0A000", DET_EUNAVAIL}, /* of prepared statements: once more */
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(codes); i++)
         if (!strncmp(sqlstate, codes[i].prefix, strlen(codes[i].prefix)))

@@ -189,6 +189,69 @@ static void test_outage(void **state)
     assert_false(deposed);
 }
 
+static void write_wait(const char *sql, struct got *g)
+{
+    *g = (struct got){0};
+    db_write(db, sql, NULL, on_got, g);
+    assert_true(loop_until(&loop, &g->done, 5000));
+}
+
+static const char how_prepared[] =
+    "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'INSERT INTO t VALUES ($1, "
+    "$2::bigint)%'";
+
+static void put_wait(const char *k, int rc)
+{
+    struct got g = {0};
+    put(k, 1, &g);
+    assert_true(loop_until(&loop, &g.done, 5000));
+    assert_int_equal(g.rc, rc);
+}
+
+/* Prepared once, used by all; names the server forgot, and new connections, hurt nobody. */
+static void test_prepared(void **state)
+{
+    static const char bad[] = "INSERT INTO nowhere VALUES (1)";
+    struct got g;
+    put_wait("p1", 0);
+    put_wait("p1", DET_EEXIST);
+    put_wait("p2", 0);
+    write_wait(how_prepared, &g);
+    assert_int_equal(g.i64, 1);
+    for (int i = 0; i < 2; i++) { /* a preparation that fails tells why, again and again */
+        write_wait(bad, &g);
+        assert_int_equal(g.rc, DET_EIO);
+        assert_string_equal(g.sqlstate, "42P01");
+    }
+    write_wait("DEALLOCATE ALL", &g);
+    put_wait("p3", DET_EUNAVAIL); /* to be tried again */
+    put_wait("p3", 0);
+    is_up = is_down = false;
+    write_wait("SELECT pg_terminate_backend(pg_backend_pid())", &g);
+    assert_true(is_up || loop_until(&loop, &is_up, 10000));
+    put_wait("p4", 0);
+    write_wait(how_prepared, &g);
+    assert_int_equal(g.i64, 1);
+}
+
+/* The socket takes little at a time; what waits goes on when it can. */
+static void test_large_unit(void **state)
+{
+    static char k[32 << 10];
+    struct got g = {0};
+    struct db_tx *tx = db_tx_begin(db);
+    memset(k, 'l', sizeof k - 1);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(k, 8, "l%05d", i);
+        k[6] = 'x';
+        db_tx_add(tx, "INSERT INTO t SELECT left($1, 6), length($1)", db_str_arg(DB_ARGS, k));
+    }
+    db_tx_commit(tx, on_got, &g);
+    assert_true(loop_until(&loop, &g.done, 30000));
+    assert_int_equal(g.rc, 0);
+    assert_int_equal(count("SELECT sum(v) FROM t WHERE k LIKE 'l%'"), 1000 * (sizeof k - 1));
+}
+
 static void batch(int64_t number, const char *k, struct got *g)
 {
     struct db_tx *tx = db_tx_begin(db);
@@ -243,8 +306,8 @@ int main(void)
         cmocka_unit_test(test_group),          cmocka_unit_test(test_bad_unit),
         cmocka_unit_test(test_unit_is_atomic), cmocka_unit_test(test_bad_sql),
         cmocka_unit_test(test_outage),         cmocka_unit_test(test_newer),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_deposed),
+        cmocka_unit_test(test_batch),          cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,50 @@
+#include "db_prep.h"
+
+#include "map.h"
+#include "mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct db_prep *db_prep_of(struct db_preps *ps, const char *sql)
+{
+    if (!ps->by_text)
+        ps->by_text = imap_create();
+    struct db_prep *p = imap_get(ps->by_text, (uintptr_t)sql);
+    if (p)
+        return p;
+    p = det_zalloc(sizeof *p);
+    snprintf(p->name, sizeof p->name, "d%u", ++ps->names);
+    imap_put(ps->by_text, (uintptr_t)sql, p);
+    return p;
+}
+
+bool db_prep_is_usable(const struct db_preps *ps, const struct db_prep *p)
+{
+    return p->state == PREP_READY || (p->state == PREP_SENT && p->segment == ps->segment);
+}
+
+void db_prep_on_answer(void *arg, const struct db_result *r)
+{
+    struct db_prep *p = arg;
+    if (db_rc(r) == 0)
+        p->state = PREP_READY;
+    else
+        p->state = db_rc(r) == DET_ECANCELED ? PREP_NONE : PREP_NEVER;
+}
+
+void db_prep_on_use(struct db_prep *p, const struct db_result *r)
+{
+    if (!strcmp(db_sqlstate(r), "26000") || !strcmp(db_sqlstate(r), "0A000"))
+        p->state = PREP_NEVER;
+}
+
+void db_preps_finish(struct db_preps *ps)
+{
+    uint64_t key;
+    void *p;
+    for (size_t it = 0; ps->by_text && imap_next(ps->by_text, &it, &key, &p);)
+        free(p);
+    imap_destroy(ps->by_text);
+    ps->by_text = NULL;
+}
