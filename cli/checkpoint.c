@@ -1,5 +1,5 @@
 /* det checkpoint */
-#include "cli.h"
+#include "checkpoint.h"
 #include "show.h"
 #include "table.h"
 
@@ -120,7 +120,15 @@ static const struct opt download_opts[] = {
 static const struct verb verbs[] = {
     {"describe", "d", "UUID", "one checkpoint, its metrics and files", NULL, describe},
     {"download", NULL, "UUID", "copy its files here", download_opts, download},
+    {"delete", NULL, "UUID...", "delete whole checkpoints", checkpoint_delete_opts,
+     checkpoint_delete},
+    {"rm", NULL, "UUID...", "delete them, or only files of them", checkpoint_rm_opts,
+     checkpoint_rm},
+    {"undelete", NULL, "UUID...", "take deleted ones back", NULL, checkpoint_undelete},
+    {"gc", NULL, "", "delete what the retention policies do not keep", checkpoint_gc_opts,
+     checkpoint_gc},
     {0},
 };
 
-const struct noun noun_checkpoint = {"checkpoint", "c", NULL, "checkpoints: look, download", verbs};
+const struct noun noun_checkpoint = {"checkpoint", "c", NULL,
+                                     "checkpoints: look, download, delete, take back", verbs};

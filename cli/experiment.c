@@ -360,6 +360,8 @@ static const struct verb verbs[] = {
     {"config", NULL, "ID", "its whole configuration as JSON", NULL, config},
     {"download-model-def", NULL, "ID", "its model definition as tar.gz", download_opts,
      download_model_def},
+    {"set", NULL, "WHAT ID [VALUE]", "gc-policy, max-slots, weight or priority",
+     experiment_set_opts, experiment_set},
     {"set-name", NULL, "ID NAME", "rename it", NULL, set_name},
     {"set-description", NULL, "ID TEXT", "describe it", NULL, set_description},
     {0},

@@ -57,37 +57,27 @@ void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata,
 void db_ckpt_patch(struct db *db, const char *patches, int64_t exp_id, db_cb *cb, void *arg)
 {
     db_write(db,
-             "WITH p AS (SELECT x->>'uuid' uuid, x->'resources' r FROM "
-             "jsonb_array_elements($1::jsonb) x), "
-             "up AS (UPDATE checkpoints c SET resources = p.r, "
-             "state = CASE WHEN p.r = '{}' THEN 'DELETED' "
-             "WHEN (SELECT count(*) FROM jsonb_object_keys(p.r)) < "
-             "(SELECT count(*) FROM jsonb_object_keys(c.resources)) THEN 'PARTIALLY_DELETED' ELSE "
-             "c.state END, "
-             "bytes = (SELECT coalesce(sum(value::text::bigint), 0) FROM jsonb_each(p.r)) "
-             "FROM p WHERE c.uuid = p.uuid AND jsonb_typeof(p.r) = 'object' "
-             "AND ($2::bigint = 0 OR c.experiment_id = $2::bigint)) "
-             "SELECT count(*) FROM p JOIN checkpoints c ON c.uuid = p.uuid "
-             "WHERE $2::bigint = 0 OR c.experiment_id = $2::bigint",
+             "SELECT count(*) FROM (SELECT gc_report(c.uuid, x->'resources') "
+             "FROM jsonb_array_elements($1::jsonb) x JOIN checkpoints c ON c.uuid = x->>'uuid' "
+             "WHERE $2::bigint = 0 OR c.experiment_id = $2::bigint) done",
              db_i64_arg(db_str_arg(DB_ARGS, patches), exp_id), cb, arg);
 }
 
-void db_ckpt_by_experiment(struct db *db, const char *uuids, db_cb *cb, void *arg)
+void db_ckpt_missing(struct db *db, const char *uuids, db_cb *cb, void *arg)
 {
-    db_query(
-        db,
-        "SELECT e.id, e.owner_id, e.config, jsonb_agg(c.uuid ORDER BY c.uuid), count(*) "
-        "FROM checkpoints c JOIN experiments e ON e.id = c.experiment_id "
-        "WHERE c.uuid IN (SELECT jsonb_array_elements_text($1::jsonb)) GROUP BY e.id ORDER BY e.id",
-        db_str_arg(DB_ARGS, uuids), cb, arg);
+    db_query(db,
+             "SELECT x.uuid FROM jsonb_array_elements_text($1::jsonb) x(uuid) "
+             "WHERE NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.uuid = x.uuid)",
+             db_str_arg(DB_ARGS, uuids), cb, arg);
 }
 
 void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
 {
     db_query(db,
              "SELECT e.id, e.owner_id, e.config, (SELECT coalesce(jsonb_agg(c.uuid ORDER BY "
-             "c.uuid), '[]') "
-             "FROM checkpoints c WHERE c.experiment_id = e.id AND c.state <> 'DELETED'), "
-             "0 FROM experiments e WHERE e.id = $1::bigint",
+             "c.uuid), '[]') FROM checkpoints c WHERE c.experiment_id = e.id "
+             "AND (c.state <> 'DELETED' OR c.gc_step IS NOT NULL)), "
+             "(SELECT min(c.uuid) FROM checkpoints c WHERE c.experiment_id = e.id "
+             "AND checkpoint_held(c) & 80 > 0) FROM experiments e WHERE e.id = $1::bigint",
              db_i64_arg(DB_ARGS, exp_id), cb, arg);
 }

@@ -22,15 +22,15 @@ void db_ckpt_list(struct db *db, const struct db_ckpt_filter *f, const struct db
 /* First row: {"checkpoint"}; none when there is no such checkpoint. */
 void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata, db_cb *cb,
                           void *arg);
-/* patches: [{"uuid", "resources": {path: bytes}}]. An empty map: DELETED; fewer files than before:
- * PARTIALLY_DELETED. First row: how many of the uuids there are. exp_id > 0: only of that
- * experiment. */
+/* patches: [{"uuid", "resources": {path: bytes}}], the files there are now. An empty map: DELETED;
+ * fewer files than before: PARTIALLY_DELETED. First row: how many of the uuids there are. exp_id >
+ * 0: only of that experiment. */
 void db_ckpt_patch(struct db *db, const char *patches, int64_t exp_id, db_cb *cb, void *arg);
-/* What to remove, by experiment: columns id, owner, config, JSON array of uuids, number of uuids.
- */
-enum db_ckpt_rm_col { RM_EXP, RM_OWNER, RM_CONFIG, RM_UUIDS, RM_COUNT };
-void db_ckpt_by_experiment(struct db *db, const char *uuids, db_cb *cb, void *arg);
-/* The same for all checkpoints of one experiment (always one row if the experiment is there). */
+/* A row for each of the uuids (JSON array) that is not there. */
+void db_ckpt_missing(struct db *db, const char *uuids, db_cb *cb, void *arg);
+/* All checkpoints of one experiment that still have files: columns id, owner, config, JSON array of
+ * uuids, one that somebody else holds (null: none). A row if the experiment is there. */
+enum db_ckpt_rm_col { RM_EXP, RM_OWNER, RM_CONFIG, RM_UUIDS, RM_HELD };
 void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg);
 
 #endif

@@ -1,42 +1,114 @@
 #include "db_gc.h"
 
-/* A checkpoint's rank is by the validation of the same trial and step. */
-static const char unwanted[] =
-    "WITH x AS (SELECT e.*, "
-    "coalesce((config#>>'{checkpoint_storage,save_experiment_best}')::integer, 0) AS keep_exp, "
-    "coalesce((config#>>'{checkpoint_storage,save_trial_best}')::integer, 1) AS keep_best, "
-    "coalesce((config#>>'{checkpoint_storage,save_trial_latest}')::integer, 1) AS keep_latest "
-    "FROM experiments e WHERE id = $1::integer), "
-    "c AS (SELECT k.uuid, k.trial_id, k.steps, k.report_time, "
-    "(SELECT searcher_value(m.metrics, x.searcher_metric) * CASE WHEN x.smaller_is_better THEN 1 "
-    "ELSE -1 END "
-    " FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.steps = k.steps "
-    " AND NOT m.archived ORDER BY m.id DESC LIMIT 1) AS score "
-    "FROM checkpoints k, x WHERE k.experiment_id = x.id AND k.state = 'COMPLETED'), "
-    "r AS (SELECT c.*, "
-    "row_number() OVER (ORDER BY score NULLS LAST, trial_id, steps) AS exp_rank, "
-    "row_number() OVER (PARTITION BY trial_id ORDER BY score NULLS LAST, steps) AS best_rank, "
-    "row_number() OVER (PARTITION BY trial_id ORDER BY steps DESC, report_time DESC) AS "
-    "latest_rank FROM c) "
-    "SELECT x.owner_id, x.job_id, x.config, coalesce((SELECT jsonb_agg(r.uuid ORDER BY r.trial_id, "
-    "r.steps) FROM r "
-    " WHERE r.latest_rank > x.keep_latest "
-    " AND (r.score IS NULL OR (r.best_rank > x.keep_best AND r.exp_rank > x.keep_exp)) "
-    " AND NOT EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = r.uuid)), '[]') FROM "
-    "x";
+#define SAVED(key, fallback)                                                                       \
+    "coalesce((e.config#>>'{checkpoint_storage," key "}')::bigint, " fallback ")"
 
-void db_gc_unwanted(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
+/* The entry of preview_gc; its keys are the contract's. */
+#define DOC                                                                                        \
+    "CASE WHEN $3::boolean THEN jsonb_build_object('UUID', c.uuid, 'TrialID', c.trial_id, "        \
+    "'StepsCompleted', c.steps, 'State', c.state, 'Resources', c.resources, 'ReportTime', "        \
+    "api_time(c.report_time), 'ExperimentID', c.experiment_id, 'TaskID', c.task_id, "              \
+    "'AllocationID', c.allocation_id, 'Metadata', c.metadata, 'Size', c.bytes, "                   \
+    "'ValidationMetrics', coalesce((SELECT m.metrics->'validation_metrics' FROM metrics m "        \
+    "WHERE m.trial_id = c.trial_id AND m.steps = c.steps AND m.grp = 'validation' "                \
+    "AND NOT m.archived ORDER BY m.id DESC LIMIT 1), '{}')) END"
+
+void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg)
 {
-    db_query(db, unwanted, db_i64_arg(DB_ARGS, exp_id), cb, arg);
+    struct db_args *a = db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due);
+    db_query(db,
+             "SELECT e.id, c.uuid, c.trial_id, c.steps, "
+             "(extract(epoch FROM c.report_time) * 1000000)::bigint, "
+             "value_at(c.trial_id, c.steps), checkpoint_held(c), c.bytes, "
+             SAVED("save_experiment_best", "0") ", " SAVED("save_trial_best", "1") ", "
+             SAVED("save_trial_latest", "1") ", e.smaller_is_better, "
+             "e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'), e.searcher_metric, " DOC " "
+             "FROM experiments e LEFT JOIN checkpoints c ON c.experiment_id = e.id "
+             "AND c.state = 'COMPLETED' AND c.gc_step IS NULL "
+             "WHERE CASE WHEN $1::bigint > 0 THEN e.id = $1::bigint "
+             "ELSE e.state IN ('COMPLETED', 'CANCELED', 'ERROR') END "
+             "AND (NOT $2::boolean OR e.collected_at IS NULL OR e.collected_at < e.end_time) "
+             "ORDER BY e.id, c.trial_id, c.steps, c.uuid",
+             db_bool_arg(a, s->docs), cb, arg);
 }
 
-void db_gc_candidates(struct db *db, db_cb *cb, void *arg)
+void db_gc_intend(struct db *db, const struct db_gc_intent *in, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT e.id FROM experiments e WHERE e.state IN ('COMPLETED', 'CANCELED', 'ERROR') "
-             "AND EXISTS (SELECT 1 FROM checkpoints k WHERE k.experiment_id = e.id "
-             " AND k.state = 'COMPLETED') "
-             "AND NOT EXISTS (SELECT 1 FROM allocations a WHERE a.experiment_id = e.id "
-             " AND a.state <> 'TERMINATED') ORDER BY e.id",
+    struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, in->uuids), in->mask);
+    db_bool_arg(db_i64_arg(db_str_arg(a, in->globs), in->rest_s), in->all);
+    db_write(db,
+             "SELECT * FROM gc_intend($1::jsonb, $2::integer, $3::jsonb, $4::bigint, $5::boolean)",
+             a, cb, arg);
+}
+
+void db_gc_undo(struct db *db, const char *uuids, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "WITH k AS (SELECT c.* FROM checkpoints c WHERE c.uuid IN "
+             "(SELECT jsonb_array_elements_text($1::jsonb)) ORDER BY c.uuid FOR UPDATE), "
+             "w AS (SELECT x.uuid, CASE WHEN k.uuid IS NULL THEN 'not found' "
+             "WHEN k.gc_step = 'restore' THEN NULL "
+             "WHEN k.gc_step = 'remove' THEN 'it is being deleted just now; try again in a moment' "
+             "WHEN k.gc_step = 'rest' AND k.gc_until > now() THEN NULL "
+             "WHEN k.state <> 'DELETED' THEN 'it is not deleted' "
+             "ELSE 'its files are gone: its time in the quarantine is over' END AS why "
+             "FROM jsonb_array_elements_text($1::jsonb) x(uuid) LEFT JOIN k ON k.uuid = x.uuid), "
+             "up AS (UPDATE checkpoints c SET gc_step = 'restore', gc_next = now(), gc_tries = 0 "
+             "FROM w WHERE w.uuid = c.uuid AND c.gc_step = 'rest' "
+             "AND NOT EXISTS (SELECT 1 FROM w WHERE why IS NOT NULL)) "
+             "SELECT uuid, why FROM w ORDER BY uuid",
+             db_str_arg(DB_ARGS, uuids), cb, arg);
+}
+
+/* A step that an agent did not report is asked again after 5 minutes, then ever less often. */
+void db_gc_open(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "WITH up AS (UPDATE checkpoints c SET gc_tries = gc_tries + 1, "
+             "gc_next = now() + least(3600, 300 * 2 ^ least(gc_tries, 4)) * interval '1 second' "
+             "WHERE gc_step IN ('remove', 'restore', 'purge') AND ($1::bigint < 0 OR gc_next <= now()) "
+             "AND CASE WHEN $1::bigint > 0 THEN c.experiment_id = $1::bigint "
+             "ELSE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.experiment_id = c.experiment_id "
+             "AND a.kind = 'CHECKPOINT_GC' AND a.state <> 'TERMINATED') END "
+             "RETURNING c.uuid, c.experiment_id, c.gc_globs, "
+             "CASE WHEN gc_step <> 'remove' THEN gc_step WHEN gc_globs IS NOT NULL THEN 'cut' "
+             "WHEN gc_rest_s > 0 THEN 'quarantine' ELSE 'purge' END AS action) "
+             "SELECT e.id, e.owner_id, e.job_id, e.config, up.action, up.gc_globs, "
+             "jsonb_agg(up.uuid ORDER BY up.uuid) FROM up JOIN experiments e "
+             "ON e.id = up.experiment_id GROUP BY e.id, up.action, up.gc_globs "
+             "ORDER BY e.id, up.action, up.gc_globs",
+             db_i64_arg(DB_ARGS, exp_id), cb, arg);
+}
+
+void db_gc_expire(struct db *db, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "UPDATE checkpoints SET gc_step = 'purge', gc_next = now(), gc_tries = 0 "
+             "WHERE gc_step = 'rest' AND gc_until <= now()",
              NULL, cb, arg);
+}
+
+void db_gc_collected(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
+{
+    db_write(db, "UPDATE experiments SET collected_at = now() WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, exp_id), cb, arg);
+}
+
+void db_ckpt_pin(struct db *db, const char *uuid, int64_t seconds, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "UPDATE checkpoints c SET pinned_until = "
+             "greatest(pinned_until, now() + $2::bigint * interval '1 second') "
+             "WHERE uuid = $1 AND state IN ('COMPLETED', 'PARTIALLY_DELETED') AND gc_step IS NULL "
+             "RETURNING pinned_until::text, (SELECT e.config->'checkpoint_storage' "
+             "FROM experiments e WHERE e.id = c.experiment_id)",
+             db_i64_arg(db_str_arg(DB_ARGS, uuid), seconds), cb, arg);
+}
+
+void db_ckpt_unpin(struct db *db, const char *uuid, const char *until, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "UPDATE checkpoints SET pinned_until = NULL WHERE uuid = $1 "
+             "AND pinned_until = $2::timestamptz",
+             db_str_arg(db_str_arg(DB_ARGS, uuid), until), cb, arg);
 }

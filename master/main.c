@@ -59,6 +59,7 @@ static void stop(struct master *m)
     log_info("stopping");
     uv_close((uv_handle_t *)&m->term, NULL);
     uv_close((uv_handle_t *)&m->intr, NULL);
+    gc_destroy(m->sh.gc);
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);
     waits_destroy(m->sh.waits);
@@ -179,7 +180,7 @@ static int run(struct master *m, struct det_err *err)
         return rc; /* the process ends: the system takes back what was made */
     http_stand_by(m->sh.http, NULL);
     driver_start(m->sh.driver, &owed);
-    gc_rescan(&m->sh);
+    m->sh.gc = gc_create(&m->sh);
     rc = startup_announce(&m->sh, err);
     if (rc < 0)
         return rc;

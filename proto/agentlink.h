@@ -125,6 +125,15 @@ void link_order_finish(struct link_order *o);
  */
 json_t *link_order_json(const struct link_order *o);
 
+/* What a CHECKPOINT_GC task does with each of its checkpoints. */
+enum link_gc_action {
+    LINK_GC_PURGE,      /* deletes it for good, wherever it is */
+    LINK_GC_QUARANTINE, /* puts it aside */
+    LINK_GC_RESTORE,    /* takes it back */
+    LINK_GC_CUT         /* deletes the files that match */
+};
+extern const char *const link_gc_names[4];
+
 /* What a start order says of its task. */
 struct link_spec {
     const char *task_id, *kind; /* kind "TRIAL" or "CHECKPOINT_GC" */
@@ -142,7 +151,10 @@ struct link_spec {
     int64_t stall_timeout_ms;         /* 0: never */
     const char *context;              /* base64 of a tar.gz, or NULL: fetch it */
     const json_t *checkpoint_storage; /* object or NULL */
-    const json_t *gc_uuids;           /* array of strings, CHECKPOINT_GC only */
+    /* CHECKPOINT_GC only */
+    const json_t *gc_uuids;           /* array of strings */
+    enum link_gc_action gc_action;
+    const json_t *gc_globs;           /* array of strings, LINK_GC_CUT only */
 };
 /* All is borrowed from `task`, but for slots and slot_counts, which link_spec_finish() frees. */
 int link_spec_decode(const json_t *task, struct link_spec *ret, struct det_err *err);

@@ -147,8 +147,12 @@ static const struct link_field user_fields[] = {
     {"gid", LINK_F_I64, AT(link_spec, gid), true, 0, UINT32_MAX - 1, NULL},
     {0},
 };
+const char *const link_gc_names[4] = {"purge", "quarantine", "restore", "cut"};
 static const struct link_field gc_fields[] = {
     {"uuids", LINK_F_ARR, AT(link_spec, gc_uuids), true, 0, 1000000, NULL},
+    {"action", LINK_F_NAME, AT(link_spec, gc_action), false, 0, DET_ARRAY_LEN(link_gc_names),
+     link_gc_names},
+    {"globs", LINK_F_ARR, AT(link_spec, gc_globs), false, 0, 1000, NULL},
     {0},
 };
 
@@ -215,8 +219,10 @@ static int spec_parts_decode(const json_t *task, struct spec_parts *p, struct de
         rc = link_fields(p->user, user_fields, &p->s, err);
     if (rc == 0 && p->gc)
         rc = link_fields(p->gc, gc_fields, &p->s, err);
-    if (rc == 0 && !all_strings(p->s.gc_uuids))
-        rc = det_fail(err, DET_EINVAL, "gc.uuids: strings are wanted");
+    if (rc == 0 && !(all_strings(p->s.gc_uuids) && all_strings(p->s.gc_globs)))
+        rc = det_fail(err, DET_EINVAL, "gc: uuids and globs are lists of strings");
+    if (rc == 0 && (p->s.gc_action == LINK_GC_CUT) != (json_array_size(p->s.gc_globs) > 0))
+        rc = det_fail(err, DET_EINVAL, "gc: globs belong to the action cut, which needs some");
     if (rc == 0)
         rc = check_env(p->s.env, err);
     if (rc == 0)

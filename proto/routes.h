@@ -16,7 +16,8 @@
     X(legacy_login, POST, "/login", NONE, DEFAULT)                                                 \
     X(download_model_def, GET, "/experiments/{experimentId}/model_def", USER, DEFAULT)             \
     X(download_file, GET, "/experiments/{experimentId}/file/download", USER, DEFAULT)              \
-    X(download_checkpoint, GET, "/checkpoints/{checkpointUuid}", USER, DEFAULT)
+    X(download_checkpoint, GET, "/checkpoints/{checkpointUuid}", USER, DEFAULT)                    \
+    X(preview_gc, GET, "/experiments/{id}/preview_gc", USER, DEFAULT)
 
 #define ROUTES_USERS(X)                                                                            \
     X(login, POST, "/api/v1/auth/login", NONE, DEFAULT)                                            \
@@ -94,6 +95,8 @@
     X(patch_checkpoints, PATCH, "/api/v1/checkpoints", ANY, MAX)                                   \
     X(delete_checkpoints, DELETE, "/api/v1/checkpoints", USER, DEFAULT)                            \
     X(remove_checkpoint_files, POST, "/api/v1/checkpoints/rm", USER, DEFAULT)                      \
+    X(collect_checkpoints, POST, "/api/v1/checkpoints/gc", USER, DEFAULT)                          \
+    X(undelete_checkpoints, POST, "/api/v1/checkpoints/undelete", USER, DEFAULT)                   \
     X(get_checkpoint, GET, "/api/v1/checkpoints/{checkpointUuid}", ANY, DEFAULT)                   \
     X(post_checkpoint_metadata, POST, "/api/v1/checkpoints/{checkpoint.uuid}/metadata", USER,      \
       DEFAULT)

@@ -58,8 +58,15 @@ int storage_get_dir(struct storage *s, const char *uuid, const char *dest_dir, s
 /* Removes a checkpoint, published or begun; absent is fine. First renamed away, so a half-deleted
  * one is never seen under its name. */
 int storage_delete(struct storage *s, const char *uuid, struct det_err *err);
-/* Removes only the files beneath a checkpoint whose path matches `glob` (fnmatch, '/' is
- * ordinary). */
+/* Puts a published checkpoint aside under a hidden name of the same root, and takes it back: files
+ * untouched. Quarantining an absent one is fine; restoring is DET_ENOENT when it is in neither
+ * place. */
+int storage_quarantine(struct storage *s, const char *uuid, struct det_err *err);
+int storage_restore(struct storage *s, const char *uuid, struct det_err *err);
+/* Removes it for good, wherever it is; absent is fine. */
+int storage_purge(struct storage *s, const char *uuid, struct det_err *err);
+/* Removes only the files beneath a checkpoint whose path matches `glob`: '*' and '?' as in a shell
+ * but '/' is ordinary, and a leading "**" with its slash may also match nothing. */
 int storage_delete_glob(struct storage *s, const char *uuid, const char *glob, struct det_err *err);
 /* Removes what crashed writers left: begun or half-deleted ones older than age_s seconds. */
 int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);

@@ -38,10 +38,20 @@ struct doomed {
     json_t *files; /* array of paths */
 };
 
+static bool matches(const char *glob, const char *path)
+{
+    while (fnmatch(glob, path, 0) != 0) {
+        if (strncmp(glob, "**/", 3) != 0)
+            return false;
+        glob += 3;
+    }
+    return true;
+}
+
 static int collect(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
     struct doomed *d = arg;
-    if (!is_dir && fnmatch(d->glob, path, 0) == 0)
+    if (!is_dir && matches(d->glob, path))
         json_array_append_new(d->files, json_string_nocheck(path));
     return 0;
 }

@@ -12,6 +12,7 @@ struct storage {
 /* The name of a begun checkpoint, and of one that is being deleted. */
 #define STORAGE_TMP_SUFFIX ".tmp"
 #define STORAGE_DEL_SUFFIX ".del"
+#define STORAGE_GONE_SUFFIX ".gone" /* in quarantine; never swept */
 
 /* DET_EINVAL unless uuid can be a directory's name here. */
 int storage_check_uuid(const char *uuid, struct det_err *err);

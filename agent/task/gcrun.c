@@ -20,6 +20,8 @@ int gcrun_write(const struct taskspec *s, struct det_err *err)
     json_set(j, "storage",
              s->task.checkpoint_storage ? json_deep_copy(s->task.checkpoint_storage) : json_null());
     json_set(j, "uuids", json_deep_copy(s->task.gc_uuids));
+    json_set(j, "action", json_string(link_gc_names[s->task.gc_action]));
+    json_set(j, "globs", s->task.gc_globs ? json_deep_copy(s->task.gc_globs) : json_array());
     text = json_text(j);
     int rc = taskspec_user_enter(s, err);
     if (rc < 0)
@@ -51,7 +53,7 @@ static int make_client(struct client **ret, struct det_err *err)
     return client_create(&o, ret, err);
 }
 
-/* These checkpoints have no files any more. Takes and renews *list. */
+/* What is left of these checkpoints. Takes and renews *list. */
 static int tell(struct client *c, json_t **list, struct det_err *err)
 {
     if (json_array_size(*list) == 0)
@@ -63,29 +65,87 @@ static int tell(struct client *c, json_t **list, struct det_err *err)
     return client_json(c, "PATCH", "/api/v1/checkpoints", body, NULL, err);
 }
 
-static int collect(struct client *c, struct storage *st, const json_t *uuids, struct det_err *err)
+struct work {
+    const char *action;
+    const json_t *uuids, *globs;
+};
+
+static int cut(struct storage *st, const char *uuid, const json_t *globs, struct det_err *err)
 {
-    JSON_OWN gone = json_array();
+    int rc = 0;
+    for (size_t i = 0; i < json_array_size(globs) && rc == 0; i++)
+        rc = storage_delete_glob(st, uuid, json_string_value(json_array_get(globs, i)), err);
+    return rc;
+}
+
+/* Every action may be repeated: a task that died half way is simply run again. */
+static int act(struct storage *st, const char *uuid, const struct work *w, struct det_err *err)
+{
+    if (strcmp(w->action, link_gc_names[LINK_GC_QUARANTINE]) == 0)
+        return storage_quarantine(st, uuid, err);
+    if (strcmp(w->action, link_gc_names[LINK_GC_RESTORE]) == 0)
+        return storage_restore(st, uuid, err);
+    if (strcmp(w->action, link_gc_names[LINK_GC_CUT]) == 0)
+        return cut(st, uuid, w->globs, err);
+    return storage_purge(st, uuid, err);
+}
+
+/* {path: bytes} of what is there now; without the directories, which hold nothing by themselves,
+ * once no file is left. */
+static json_t *files_left(struct storage *st, const char *uuid, struct det_err *err)
+{
+    int rc = storage_exists(st, uuid, err);
+    if (rc == DET_ENOENT)
+        return json_object();
+    json_t *all = rc < 0 ? NULL : storage_list(st, uuid, err);
+    const char *path;
+    json_t *bytes;
+    json_object_foreach(all, path, bytes)
+    {
+        if (path[strlen(path) - 1] != '/')
+            return all;
+    }
+    if (all)
+        json_object_clear(all);
+    return all;
+}
+
+static int one(struct storage *st, const char *uuid, const struct work *w, json_t *done,
+               struct det_err *err)
+{
+    int rc = act(st, uuid, w, err);
+    if (rc == DET_ENOENT && strcmp(w->action, link_gc_names[LINK_GC_RESTORE]) == 0) {
+        log_error("checkpoint %s cannot be restored: its files are gone", uuid);
+        rc = 0; /* the master is told that nothing is left */
+    }
+    json_t *left = rc < 0 ? NULL : files_left(st, uuid, err);
+    if (!left)
+        return rc < 0 ? rc : DET_EIO;
+    log_info("checkpoint %s: %s done", uuid, w->action);
+    json_array_append_new(done,
+                          json_make("{s:s, s:{s:o}}", "uuid", uuid, "resources", "resources", left));
+    return 0;
+}
+
+static int collect(struct client *c, struct storage *st, const struct work *w, struct det_err *err)
+{
+    JSON_OWN done = json_array();
     int failed = 0, rc = 0;
-    for (size_t i = 0; i < json_array_size(uuids) && rc == 0; i++) {
-        const char *uuid = json_string_value(json_array_get(uuids, i));
+    for (size_t i = 0; i < json_array_size(w->uuids) && rc == 0; i++) {
+        const char *uuid = json_string_value(json_array_get(w->uuids, i));
         FAILPOINT("gc.before_delete");
-        if (storage_delete(st, uuid, err) < 0) {
-            log_error("checkpoint %s cannot be deleted: %s", uuid, err->text);
+        if (one(st, uuid, w, done, err) < 0) {
+            log_error("checkpoint %s: %s failed: %s", uuid, w->action, err->text);
             failed++;
-            continue;
+        } else if (json_array_size(done) >= TOLD_AT_ONCE) {
+            rc = tell(c, &done, err);
         }
-        log_info("checkpoint %s deleted", uuid);
-        json_array_append_new(gone,
-                              json_make("{s:s, s:{s:{}}}", "uuid", uuid, "resources", "resources"));
-        if (json_array_size(gone) >= TOLD_AT_ONCE)
-            rc = tell(c, &gone, err);
     }
     if (rc == 0)
-        rc = tell(c, &gone, err);
+        rc = tell(c, &done, err);
     if (rc == 0 && failed > 0)
-        rc = det_fail(err, DET_EIO, "%d of %zu checkpoints could not be deleted", failed,
-                      json_array_size(uuids));
+        rc = det_fail(err, DET_EIO, "%s failed for %d of %zu checkpoints", w->action, failed,
+                      json_array_size(w->uuids));
     return rc;
 }
 
@@ -101,7 +161,11 @@ int gcrun_main(void)
     if (rc == 0)
         rc = storage_open(json_object_get(order, "storage"), &st, &err);
     if (rc == 0)
-        rc = collect(c, st, json_arr(order, "uuids"), &err);
+        rc = collect(c, st,
+                     &(struct work){.action = json_str(order, "action", ""),
+                                    .uuids = json_arr(order, "uuids"),
+                                    .globs = json_arr(order, "globs")},
+                     &err);
     if (rc < 0)
         log_error("%s", err.text);
     storage_close(st);

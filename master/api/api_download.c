@@ -5,7 +5,7 @@
 #include "api_handlers.h"
 #include "api_util.h"
 #include "tgz.h"
-#include "db_ckpt_read.h"
+#include "db_gc.h"
 #include "fsx.h"
 #include "shell.h"
 #include "uuid.h"
@@ -14,13 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PIN_S = 600 };
+
 #define CHECKPOINT_MAX ((size_t)512 << 20) /* above it the storage is the better way */
 
 struct download {
     struct shell *sh;
     struct http_req *req;
     uv_work_t work;
-    char uuid[UUID_STR_MAX];
+    char uuid[UUID_STR_MAX], until[64]; /* until: of the pin that keeps it from being deleted */
     char *root;
     struct buf tgz;
     int rc;
@@ -76,8 +78,14 @@ static void download_work(uv_work_t *work)
         d->rc = end;
 }
 
+static void on_unpinned(void *arg, const struct db_result *r)
+{
+    /* a pin that could not be ended ends by itself */
+}
+
 static void download_free(struct download *d)
 {
+    db_ckpt_unpin(d->sh->db, d->uuid, d->until, on_unpinned, NULL);
     buf_finish(&d->tgz);
     free(d->root);
     free(d);
@@ -122,12 +130,12 @@ static void on_found(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     if (db_rows(r) == 0) {
-        http_fail(c->req, DET_ENOENT, "checkpoint %.60s not found",
+        http_fail(c->req, DET_ENOENT, "checkpoint %.60s not found, or deleted",
                   http_param(c->req, "checkpointUuid"));
         return;
     }
     JSON_OWN storage =
-        json_parse(db_text(r, 0, CKPT_STORAGE), db_text_len(r, 0, CKPT_STORAGE), NULL);
+        json_parse(db_text(r, 0, PIN_STORAGE), db_text_len(r, 0, PIN_STORAGE), NULL);
     char *root = store_root(storage);
     if (!root) {
         http_fail(c->req, DET_EUNIMPL,
@@ -138,6 +146,7 @@ static void on_found(void *arg, const struct db_result *r)
     d->sh = c->sh;
     d->req = c->req;
     d->root = root;
+    snprintf(d->until, sizeof d->until, "%s", db_text(r, 0, PIN_UNTIL));
     memcpy(d->uuid, http_param(c->req, "checkpointUuid"), sizeof d->uuid);
     if (uv_queue_work(c->sh->loop, &d->work, download_work, download_done) < 0) {
         http_fail(c->req, DET_EUNAVAIL, "no worker thread");
@@ -154,5 +163,5 @@ void api_download_checkpoint(struct shell *sh, struct http_req *req)
         http_reply(req, 415,
                    "{\"message\":\"Accept: application/gzip is what the master can send\"}");
     else
-        db_ckpt_read(sh->db, uuid, on_found, api_call(sh, req));
+        db_ckpt_pin(sh->db, uuid, PIN_S, on_found, api_call(sh, req));
 }

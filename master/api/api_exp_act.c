@@ -112,6 +112,15 @@ static void on_delete_checkpoints(void *arg, const struct db_result *r)
     struct act *a = arg;
     if (!act_row(a, r))
         return;
+    if (!db_is_null(r, 0, RM_HELD)) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "experiment %" PRId64 " cannot be deleted: its checkpoint %.40s is in use, by a "
+                 "live trial that started from it or by a download",
+                 a->id, db_text(r, 0, RM_HELD));
+        act_end(a, DET_ESTATE, text);
+        return;
+    }
     JSON_OWN config = json_parse(db_text(r, 0, RM_CONFIG), db_text_len(r, 0, RM_CONFIG), NULL);
     JSON_OWN uuids = json_parse(db_text(r, 0, RM_UUIDS), db_text_len(r, 0, RM_UUIDS), NULL);
     struct core_event ev = {.kind = CORE_EV_EXP_DELETE, .exp_id = a->id};

@@ -7,12 +7,15 @@
 #include "api_util.h"
 #include "clk.h"
 #include "db_exp_read.h"
+#include "db_gc.h"
 #include "driver.h"
 #include "expconf.h"
 #include "masterconf.h"
 #include "shell.h"
 #include "uuid.h"
 #include <string.h>
+
+enum { PIN_S = 60 };
 
 struct create_body {
     json_t *model_definition;
@@ -194,6 +197,18 @@ static void create_post(struct create *c)
     driver_post(c->sh->driver, &ev, on_created, c);
 }
 
+/* Until its trial's row holds it, nobody may delete what it starts from. */
+static void on_pinned(void *arg, const struct db_result *r)
+{
+    struct create *c = arg;
+    if (db_rc(r) < 0)
+        create_fail(c, db_rc(r), db_error(r)->text);
+    else if (db_rows(r) == 0)
+        create_fail(c, DET_ENOENT, "searcher.source_*: the checkpoint is being deleted");
+    else
+        create_post(c);
+}
+
 static const char *origin_problem(const struct create *c, const struct db_result *r, int *code)
 {
     *code = DET_ENOENT;
@@ -235,6 +250,8 @@ static void on_origin(void *arg, const struct db_result *r)
         create_fail(c, code, err.text);
     else if (c->b.validate_only == 1)
         create_validated(c);
+    else if (c->warm_start)
+        db_ckpt_pin(c->sh->db, c->warm_start, PIN_S, on_pinned, c);
     else
         create_post(c);
 }

@@ -95,7 +95,7 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
     a->slots = r->slots;
     a->pool = r->pool;
     a->gc_config = json_incref(r->gc_config);
-    a->gc_uuids = json_incref(r->gc_uuids);
+    a->gc_work = json_incref(r->gc_work);
     a->port = -1;
     a->is_new = true;
     a->start_us = c->now_us;
@@ -121,7 +121,7 @@ void alloc_free(struct alloc *a)
     }
     vec_free(&a->containers);
     json_decref(a->gc_config);
-    json_decref(a->gc_uuids);
+    json_decref(a->gc_work);
     free(a->failure.text);
     free(a->id);
     free(a->task_id);

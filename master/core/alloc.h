@@ -22,8 +22,8 @@ struct alloc_request {
     const char *task_id;
     int64_t exp_id, owner_id, run_id, slots;
     struct pool *pool;
-    int64_t hold_ms;              /* not before; 0: now */
-    json_t *gc_config, *gc_uuids; /* references are taken */
+    int64_t hold_ms;             /* not before; 0: now */
+    json_t *gc_config, *gc_work; /* references are taken */
 };
 struct alloc *alloc_request(struct core *c, const struct alloc_request *r);
 /* Into the indices, without effects; also when rebuilding. seq and state must be set. */

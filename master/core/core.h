@@ -127,6 +127,8 @@ struct core_gc {
     const char *job_id;
     json_t *config;          /* the experiment's; a reference is taken */
     json_t *uuids;           /* array of checkpoint uuids (may be empty); a reference is taken */
+    const char *action;      /* GC_ACTION_* (agent.md), passed on; NULL: purge */
+    json_t *globs;           /* of the action "cut", else NULL; a reference is taken */
 };
 struct core_agent_set {
     const char *agent_id;

@@ -40,11 +40,20 @@ static json_t *trim(const json_t *config)
     return j;
 }
 
+json_t *gc_work(json_t *uuids, const char *action, json_t *globs)
+{
+    json_t *j = json_make("{s:O, s:s}", "uuids", uuids, "action", action ? action : "purge");
+    if (globs)
+        json_set(j, "globs", json_incref(globs));
+    return j;
+}
+
 static struct alloc *request(struct core *c, const struct core_gc *in, struct exp *e)
 {
     char id[80];
     task_id(c, in, id, sizeof id);
     JSON_OWN config = trim(in->config);
+    JSON_OWN work = gc_work(in->uuids, in->action, in->globs);
     struct alloc_request r = {.kind = KIND_GC,
                               .exp = e,
                               .task_id = id,
@@ -53,7 +62,7 @@ static struct alloc *request(struct core *c, const struct core_gc *in, struct ex
                               .run_id = 1,
                               .pool = pool_of(c, in->config),
                               .gc_config = config,
-                              .gc_uuids = in->uuids};
+                              .gc_work = work};
     return alloc_request(c, &r);
 }
 
@@ -125,7 +134,7 @@ static void retry(struct core *c, const struct alloc *a)
                               .pool = a->pool,
                               .hold_ms = c->now_ms + 1000 * (wait_s < 30 ? wait_s : 30),
                               .gc_config = a->gc_config,
-                              .gc_uuids = a->gc_uuids};
+                              .gc_work = a->gc_work};
     struct alloc *next = alloc_request(c, &r);
     if (a->exp)
         a->exp->gc = next;

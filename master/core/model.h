@@ -104,7 +104,7 @@ struct alloc {
     int64_t start_us, end_us;
     int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms; /* deadlines; INT64_MAX: none */
     struct timer timer;          /* the earliest of them */
-    json_t *gc_config, *gc_uuids; /* collection */
+    json_t *gc_config, *gc_work; /* collection: task.gc of agent.md */
     bool deletes;                /* read back: exp is to be deleted after it */
     /* the queue (queue.c) */
     enum queue_as queued_as;

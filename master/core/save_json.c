@@ -1,6 +1,8 @@
 /* The `core` columns: JSON that only the core reads. */
 #include "save.h"
 
+#include "exp.h"
+
 #include <string.h>
 
 json_t *save_exp_core(const struct exp *e)
@@ -75,10 +77,10 @@ json_t *save_alloc_core(const struct alloc *a)
     if (a->failure.is_set)
         json_set(j, "failure", save_failure(&a->failure));
     json_set(j, "containers", containers);
-    if (a->gc_uuids && a->state != ALLOC_TERMINATED)
+    if (a->gc_work && a->state != ALLOC_TERMINATED)
         json_set(j, "gc",
-                 json_make("{s:O, s:O, s:b}", "config", a->gc_config, "uuids", a->gc_uuids,
-                           "deletes", a->exp != NULL));
+                 json_make("{s:O, s:O, s:b}", "config", a->gc_config, "work", a->gc_work, "deletes",
+                           a->exp != NULL));
     return j;
 }
 
@@ -134,12 +136,16 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->kill = (enum kill_why)kill;
     if (json_obj(j, "failure"))
         load_failure(&a->failure, json_obj(j, "failure"));
-    const json_t *gc = json_obj(j, "gc");
-    if (a->kind == KIND_GC && (!json_obj(gc, "config") || !json_arr(gc, "uuids")))
+    json_t *gc = json_obj(j, "gc");
+    /* rows of before there were actions have the uuids alone */
+    json_t *work = json_obj(gc, "work") ? json_obj(gc, "work") : gc;
+    if (a->kind == KIND_GC && (!json_obj(gc, "config") || !json_arr(work, "uuids")))
         return det_fail(err, DET_ECORRUPT, "a collection without its checkpoints");
     a->deletes = json_flag(gc, "deletes", false);
     a->gc_config = json_incref(json_obj(gc, "config"));
-    a->gc_uuids = json_incref(json_arr(gc, "uuids"));
+    if (a->kind == KIND_GC)
+        a->gc_work = gc_work(json_arr(work, "uuids"), json_str(work, "action", NULL),
+                             json_arr(work, "globs"));
     const json_t *containers = json_arr(j, "containers");
     for (size_t i = 0; i < json_array_size(containers); i++) {
         int rc = load_container(a, json_array_get(containers, i), err);

@@ -102,6 +102,6 @@ json_t *task_spec(const struct container *k)
     json_set(task, "checkpoint_storage",
              json_incref(json_object_get(config, "checkpoint_storage")));
     if (a->kind == KIND_GC)
-        json_set(task, "gc", json_make("{s:O}", "uuids", a->gc_uuids));
+        json_set(task, "gc", json_incref(a->gc_work));
     return task;
 }

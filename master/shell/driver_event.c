@@ -58,8 +58,10 @@ static void own_hello(struct driver_event *e, struct core_hello *h)
 static void own_gc(struct driver_event *e, struct core_gc *g)
 {
     g->job_id = own(e, g->job_id);
+    g->action = own(e, g->action);
     e->json[0] = json_incref(g->config);
     e->json[1] = json_incref(g->uuids);
+    e->json[2] = json_incref(g->globs);
 }
 
 static void own_create(struct driver_event *e, struct core_create *c)

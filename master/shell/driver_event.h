@@ -12,7 +12,7 @@ struct driver_event {
     char **strings; /* owned copies */
     size_t strings_n, strings_cap;
     void *arrays[2];
-    json_t *json[2];
+    json_t *json[3];
 };
 /* The create's payload is taken as it is. */
 struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *cb, void *arg);

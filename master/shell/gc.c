@@ -1,95 +1,215 @@
 #include "gc.h"
 
-#include "db_gc.h"
 #include "driver.h"
-#include "json.h"
 #include "log.h"
+#include "masterconf.h"
 #include "mem.h"
 
-struct scan {
-    size_t n, at;
-    int64_t ids[];
+#include <math.h>
+
+enum { ROUND_MS = 30000 };
+
+struct gc {
+    struct shell *sh;
+    uv_timer_t timer;
+    bool rescanned, began;
 };
-struct job {
+
+/* False: nothing came; but for a master that stops it is logged. */
+static bool came(const struct db_result *r, const char *what)
+{
+    int rc = db_rc(r);
+    if (rc < 0 && rc != DET_ECANCELED && rc != DET_EUNAVAIL)
+        log_warning("%s: %s; it is tried again", what, db_error(r)->text);
+    return rc == 0;
+}
+
+/* ---- asking agents ---- */
+
+static void ask(struct shell *sh, const struct db_result *r, int i)
+{
+    JSON_OWN config = json_parse(db_text(r, i, OPEN_CONFIG), db_text_len(r, i, OPEN_CONFIG), NULL);
+    JSON_OWN uuids = json_parse(db_text(r, i, OPEN_UUIDS), db_text_len(r, i, OPEN_UUIDS), NULL);
+    JSON_OWN globs = db_is_null(r, i, OPEN_GLOBS)
+                         ? NULL
+                         : json_parse(db_text(r, i, OPEN_GLOBS), db_text_len(r, i, OPEN_GLOBS), NULL);
+    struct core_event ev = {.kind = CORE_EV_EXP_GC, .exp_id = db_i64(r, i, OPEN_EXP)};
+    ev.gc = (struct core_gc){.exp_id = ev.exp_id,
+                             .owner_id = db_i64(r, i, OPEN_OWNER),
+                             .job_id = db_text(r, i, OPEN_JOB),
+                             .config = config,
+                             .uuids = uuids,
+                             .action = db_text(r, i, OPEN_ACTION),
+                             .globs = globs};
+    driver_post(sh->driver, &ev, NULL, NULL);
+}
+
+static void on_open(void *arg, const struct db_result *r)
+{
+    if (!came(r, "the journal of checkpoint collection cannot be read"))
+        return;
+    for (int i = 0; i < db_rows(r); i++)
+        ask(arg, r, i);
+}
+
+void gc_carry_out(struct shell *sh, int64_t exp_id)
+{
+    db_gc_open(sh->db, exp_id, on_open, sh);
+}
+
+/* ---- judging ---- */
+
+static struct gc_keep keep_of(const struct db_result *r, int i)
+{
+    return (struct gc_keep){.experiment_best = db_i64(r, i, GC_KEEP_EXP),
+                            .trial_best = db_i64(r, i, GC_KEEP_TRIAL),
+                            .trial_latest = db_i64(r, i, GC_KEEP_NEW),
+                            .smaller_is_better = db_bool(r, i, GC_SMALLER)};
+}
+
+/* One past the last row of the experiment of row i. */
+static int end_of(const struct db_result *r, int i)
+{
+    int n = i;
+    while (n < db_rows(r) && db_i64(r, n, GC_EXP) == db_i64(r, i, GC_EXP))
+        n++;
+    return n;
+}
+
+static int64_t pick(int64_t other, int64_t own)
+{
+    return other >= 0 ? other : own;
+}
+
+struct gc_checkpoint *gc_judge(const struct db_result *r, const struct gc_keep *keep)
+{
+    int n = db_rows(r);
+    struct gc_checkpoint *v = det_zalloc(((size_t)n + 1) * sizeof *v);
+    for (int i = 0; i < n; i++)
+        v[i] = (struct gc_checkpoint){
+            .uuid = db_text(r, i, GC_UUID),
+            .trial_id = db_i64(r, i, GC_TRIAL),
+            .steps = db_i64(r, i, GC_STEPS),
+            .report_us = db_i64(r, i, GC_TIME_US),
+            .metric = db_is_null(r, i, GC_METRIC) ? (double)NAN : db_f64(r, i, GC_METRIC),
+            .held = (unsigned)db_i64(r, i, GC_HELD)};
+    for (int i = 0, end; i < n; i = end) {
+        struct gc_keep own = keep_of(r, i);
+        if (keep)
+            own = (struct gc_keep){pick(keep->experiment_best, own.experiment_best),
+                                   pick(keep->trial_best, own.trial_best),
+                                   pick(keep->trial_latest, own.trial_latest),
+                                   own.smaller_is_better};
+        end = end_of(r, i);
+        gc_policy(v + i, (size_t)(end - i), &own);
+    }
+    return v;
+}
+
+struct looked { /* an experiment whose intent is being written */
     struct shell *sh;
     int64_t exp_id;
-    struct scan *scan; /* that this is a step of; may be NULL */
 };
 
-static void scan_next(struct shell *sh, struct scan *s);
-
-static void collect(const struct job *j, const struct db_result *r)
+static void on_collected(void *arg, const struct db_result *r)
 {
-    if (db_rc(r) < 0) {
-        log_warning("checkpoints of experiment %lld are not collected: %s", (long long)j->exp_id,
-                    db_error(r)->text);
-        return;
-    }
-    if (db_rows(r) != 1)
-        return;
-    JSON_OWN config = json_parse(db_text(r, 0, GC_CONFIG), db_text_len(r, 0, GC_CONFIG), NULL);
-    JSON_OWN uuids = json_parse(db_text(r, 0, GC_UUIDS), db_text_len(r, 0, GC_UUIDS), NULL);
-    if (!config || !uuids || json_array_size(uuids) == 0)
-        return;
-    struct core_event ev = {.kind = CORE_EV_EXP_GC, .exp_id = j->exp_id};
-    ev.gc = (struct core_gc){.exp_id = j->exp_id,
-                             .owner_id = db_i64(r, 0, GC_OWNER),
-                             .job_id = db_text(r, 0, GC_JOB),
-                             .config = config,
-                             .uuids = uuids};
-    driver_post(j->sh->driver, &ev, NULL, NULL);
+    came(r, "the end of a collection cannot be written");
 }
 
-static void on_unwanted(void *arg, const struct db_result *r)
+static void on_intended(void *arg, const struct db_result *r)
 {
-    det_cleanup(freep) struct job *j = arg;
-    if (db_rc(r) == DET_ECANCELED) { /* the master stops */
-        free(j->scan);
+    det_cleanup(freep) struct looked *k = arg;
+    if (!came(r, "checkpoints cannot be marked for collection"))
         return;
-    }
-    collect(j, r);
-    if (j->scan)
-        scan_next(j->sh, j->scan);
+    db_gc_collected(k->sh->db, k->exp_id, on_collected, NULL);
+    if (db_rows(r) > 0)
+        gc_carry_out(k->sh, k->exp_id);
 }
 
-static void look(struct shell *sh, int64_t exp_id, struct scan *scan)
+static void let_go(struct shell *sh, int64_t exp_id, json_t *uuids)
 {
-    struct job *j = det_alloc(sizeof *j);
-    *j = (struct job){sh, exp_id, scan};
-    db_gc_unwanted(sh->db, exp_id, on_unwanted, j);
+    det_cleanup(freep) char *text = json_text(uuids);
+    struct looked *k = det_alloc(sizeof *k);
+    *k = (struct looked){sh, exp_id};
+    struct db_gc_intent in = {.uuids = text,
+                              .mask = ~0u >> 1,
+                              .rest_s = sh->conf->checkpoint_quarantine_ms / 1000};
+    db_gc_intend(sh->db, &in, on_intended, k);
+}
+
+void gc_let_go(struct shell *sh, const struct db_result *r, const struct gc_checkpoint *v)
+{
+    for (int i = 0, end; i < db_rows(r); i = end) {
+        JSON_OWN uuids = json_array();
+        end = end_of(r, i);
+        for (int k = i; k < end; k++)
+            if (v[k].why == 0 && *v[k].uuid)
+                json_array_append_new(uuids, json_string(v[k].uuid));
+        let_go(sh, db_i64(r, i, GC_EXP), uuids);
+    }
+}
+
+static void on_list(void *arg, const struct db_result *r)
+{
+    if (!came(r, "checkpoints cannot be looked through for collection"))
+        return;
+    det_cleanup(freep) struct gc_checkpoint *v = gc_judge(r, NULL);
+    gc_let_go(arg, r, v);
 }
 
 void gc_wanted(struct shell *sh, int64_t exp_id)
 {
-    look(sh, exp_id, NULL);
+    db_gc_list(sh->db, &(struct db_gc_scope){.exp_id = exp_id}, on_list, sh);
 }
 
-static void scan_next(struct shell *sh, struct scan *s)
+/* ---- rounds ---- */
+
+static void on_rescanned(void *arg, const struct db_result *r)
 {
-    if (s->at == s->n)
-        free(s);
-    else
-        look(sh, s->ids[s->at++], s);
+    struct gc *g = arg;
+    if (db_rc(r) != 0)
+        g->rescanned = false;
+    on_list(g->sh, r);
 }
 
-static void on_candidates(void *arg, const struct db_result *r)
+static void on_expired(void *arg, const struct db_result *r)
 {
-    if (db_rc(r) < 0) {
-        if (db_rc(r) != DET_ECANCELED)
-            log_warning(
-                "finished experiments are not looked through for checkpoints to collect: %s",
-                db_error(r)->text);
+    struct gc *g = arg;
+    if (!came(r, "the quarantine cannot be looked through"))
         return;
-    }
-    struct scan *s = det_alloc(sizeof *s + (size_t)db_rows(r) * sizeof *s->ids);
-    s->n = (size_t)db_rows(r);
-    s->at = 0;
-    for (size_t i = 0; i < s->n; i++)
-        s->ids[i] = db_i64(r, (int)i, 0);
-    scan_next(arg, s);
+    gc_carry_out(g->sh, g->began ? 0 : -1);
+    g->began = true;
 }
 
-void gc_rescan(struct shell *sh)
+static void on_round(uv_timer_t *t)
 {
-    db_gc_candidates(sh->db, on_candidates, sh);
+    struct gc *g = t->data;
+    if (!db_is_up(g->sh->db))
+        return;
+    if (!g->rescanned) {
+        g->rescanned = true;
+        db_gc_list(g->sh->db, &(struct db_gc_scope){.due = true}, on_rescanned, g);
+    }
+    db_gc_expire(g->sh->db, on_expired, g);
+}
+
+struct gc *gc_create(struct shell *sh)
+{
+    struct gc *g = det_zalloc(sizeof *g);
+    g->sh = sh;
+    uv_timer_init(sh->loop, &g->timer);
+    g->timer.data = g;
+    uv_timer_start(&g->timer, on_round, 0, ROUND_MS);
+    return g;
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+void gc_destroy(struct gc *g)
+{
+    if (g)
+        uv_close((uv_handle_t *)&g->timer, on_closed);
 }

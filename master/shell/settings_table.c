@@ -54,6 +54,12 @@ static const struct setting table[] = {
      .option = "stall-timeout",
      .arg = "SECONDS",
      KEPT(stall_timeout_ms)},
+    {.path = "checkpoint_quarantine",
+     .type = SETTING_SECONDS,
+     .fallback = "86400",
+     .help = "How long a deleted checkpoint can be taken back before its files are removed; 0 is not "
+             "at all",
+     KEPT(checkpoint_quarantine_ms)},
     {.path = "agent_reconnect_wait",
      .type = SETTING_SECONDS,
      .fallback = "25",

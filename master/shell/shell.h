@@ -18,6 +18,7 @@ struct shell {
     struct driver *driver;         /* driver.h: the core and its event queue */
     struct agents *agents;         /* agents.h: the agent links */
     struct waits *waits;           /* waits.h: long polls of tasks */
+    struct gc *gc;                 /* gc.h: checkpoint collection */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
     struct shell_counts counts;
     struct logring *logring;       /* logring.h: the last lines of the log */

@@ -287,13 +287,16 @@ def collect(user, agent, exp, keep):
     gc_done(user, agent, order)
     user.refused(404, "", "delete_checkpoints", {"checkpointUuids": [str(uuid.uuid4())]})
     user.call("remove_checkpoint_files", {"checkpointUuids": [keep], "checkpointGlobs": []})
-    user.refused(501, "", "remove_checkpoint_files", {"checkpointUuids": [keep], "checkpointGlobs": ["*.pt"]})
+    user.refused(400, "empty", "remove_checkpoint_files", {"checkpointUuids": [keep], "checkpointGlobs": [""]})
     user.call("delete_checkpoints", {"checkpointUuids": [keep]})
     order = agent.next("start")
     assert order["task"]["gc"]["uuids"] == [keep]
     gc_done(user, agent, order)
     assert user.call("get_checkpoint", checkpointUuid=keep)["checkpoint"]["state"] == "STATE_DELETED"
-    assert user.call("delete_experiment", experimentId=exp) == {}  # no checkpoint is left, so no task is needed
+    assert user.call("delete_experiment", experimentId=exp) == {}
+    order = agent.next("start")  # what rests in the quarantine goes with its experiment
+    assert order["task"]["gc"]["action"] == "purge" and keep in order["task"]["gc"]["uuids"], order["task"]["gc"]
+    gc_done(user, agent, order)
 
     def gone():
         try:

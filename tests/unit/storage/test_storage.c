@@ -183,6 +183,47 @@ static void failed_write_names_the_path(void **state)
     assert_int_equal(storage_exists(store, UUID, &err), DET_ENOENT);
 }
 
+static void quarantine_keeps_the_files(void **state)
+{
+    free(begun());
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    JSON_OWN before = storage_list(store, UUID, &err);
+    for (int again = 0; again < 2; again++)
+        assert_int_equal(storage_quarantine(store, UUID, &err), 0);
+    assert_int_equal(storage_exists(store, UUID, &err), DET_ENOENT);
+    assert_int_equal(storage_sweep(store, 0, &err), 0);
+    for (int again = 0; again < 2; again++)
+        assert_int_equal(storage_restore(store, UUID, &err), 0);
+    JSON_OWN after = storage_list(store, UUID, &err);
+    assert_true(json_equal(before, after));
+    assert_int_equal(storage_quarantine(store, UUID, &err), 0);
+    for (int again = 0; again < 2; again++)
+        assert_int_equal(storage_purge(store, UUID, &err), 0);
+    assert_int_equal(storage_restore(store, UUID, &err), DET_ENOENT);
+    assert_non_null(strstr(err.text, UUID));
+}
+
+static void purge_takes_what_was_never_put_aside(void **state)
+{
+    free(begun());
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    assert_int_equal(storage_purge(store, UUID, &err), 0);
+    assert_int_equal(storage_exists(store, UUID, &err), DET_ENOENT);
+}
+
+static void globs_match_at_every_depth(void **state)
+{
+    free(begun());
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    assert_int_equal(storage_delete_glob(store, UUID, "**/*.json", &err), 0);
+    JSON_OWN left = storage_list(store, UUID, &err);
+    assert_null(json_object_get(left, "metadata.json"));
+    assert_non_null(json_object_get(left, "code/model_def.c"));
+    assert_int_equal(storage_delete_glob(store, UUID, "**/*.c", &err), 0);
+    JSON_OWN none = storage_list(store, UUID, &err);
+    assert_null(json_object_get(none, "code/model_def.c"));
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -191,7 +232,8 @@ int main(void)
         T(hostile_names_are_refused), T(damage_is_named),
         T(delete_is_idempotent),      T(sweep_takes_leftovers_only),
         T(copies_round_trip),         T(configurations_are_checked),
-        T(failed_write_names_the_path),
+        T(failed_write_names_the_path), T(quarantine_keeps_the_files),
+        T(purge_takes_what_was_never_put_aside), T(globs_match_at_every_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

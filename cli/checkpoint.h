@@ -1,0 +1,16 @@
+/* What the files of `det checkpoint` share. */
+#ifndef CLI_CHECKPOINT_H
+#define CLI_CHECKPOINT_H
+
+#include "cli.h"
+
+extern const struct opt checkpoint_rm_opts[], checkpoint_delete_opts[], checkpoint_gc_opts[];
+int checkpoint_rm(struct cli *c, struct det_err *err);
+int checkpoint_delete(struct cli *c, struct det_err *err);
+int checkpoint_undelete(struct cli *c, struct det_err *err);
+int checkpoint_gc(struct cli *c, struct det_err *err);
+
+/* Prints the answer of POST /checkpoints/gc; all: those that stay, too. */
+void checkpoint_show_collection(const json_t *answer, bool all);
+
+#endif

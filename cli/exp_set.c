@@ -1,0 +1,106 @@
+/* det experiment set: one part of a running or finished experiment's configuration. */
+#include "checkpoint.h"
+#include "experiment.h"
+#include "near.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    int64_t experiment_best, trial_best, trial_latest;
+    bool yes;
+} o = {-1, -1, -1, false};
+
+const struct opt experiment_set_opts[] = {
+    {"save-experiment-best", 0, OPT_INT, &o.experiment_best, "N",
+     "gc-policy: keep the N best of the experiment"},
+    {"save-trial-best", 0, OPT_INT, &o.trial_best, "N", "gc-policy: keep the N best of each trial"},
+    {"save-trial-latest", 0, OPT_INT, &o.trial_latest, "N",
+     "gc-policy: keep the N latest of each trial"},
+    {"yes", 'y', OPT_FLAG, &o.yes, NULL, "gc-policy: do not show and ask"},
+    {0},
+};
+
+static int patch(struct cli *c, int64_t id, const char *part, json_t *value, struct det_err *err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/experiments/%" PRId64, id);
+    JSON_OWN body = json_make("{s:I}", "id", (json_int_t)id);
+    json_set(body, part, value);
+    if (cli_call(c, "PATCH", path, body, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "experiment %" PRId64 ": %s set\n", id, cli_arg(c, 0));
+    return 0;
+}
+
+/* Shows what the policy would delete, and asks. */
+static int preview(struct cli *c, int64_t id, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN body = json_make("{s:I,s:b,s:I,s:I,s:I}", "experimentId", (json_int_t)id, "dryRun", 1,
+                              "saveExperimentBest", (json_int_t)o.experiment_best, "saveTrialBest",
+                              (json_int_t)o.trial_best, "saveTrialLatest",
+                              (json_int_t)o.trial_latest);
+    char line[16] = "";
+    if (cli_call(c, "POST", "/checkpoints/gc", body, &answer, err) < 0)
+        return CLI_FAILED;
+    checkpoint_show_collection(answer, false);
+    fputs("Change the policy? [y/N] ", stderr);
+    if (fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y'))
+        return 0;
+    det_fail(err, DET_ECANCELED, "nothing was changed; --yes changes without asking");
+    return CLI_FAILED;
+}
+
+static int set_gc_policy(struct cli *c, int64_t id, struct det_err *err)
+{
+    if (o.experiment_best < 0 || o.trial_best < 0 || o.trial_latest < 0) {
+        det_fail(err, DET_EINVAL,
+                 "gc-policy needs --save-experiment-best, --save-trial-best and "
+                 "--save-trial-latest, none of them negative");
+        return CLI_USAGE;
+    }
+    if (!o.yes && preview(c, id, err) != 0)
+        return CLI_FAILED;
+    return patch(c, id, "checkpointStorage",
+                 json_make("{s:I,s:I,s:I}", "saveExperimentBest", (json_int_t)o.experiment_best,
+                           "saveTrialBest", (json_int_t)o.trial_best, "saveTrialLatest",
+                           (json_int_t)o.trial_latest),
+                 err);
+}
+
+static int set_resource(struct cli *c, int64_t id, const char *key, struct det_err *err)
+{
+    const char *text = cli_arg(c, 2);
+    char *end = NULL;
+    double v = text ? strtod(text, &end) : 0;
+    bool none = text && strcmp(text, "none") == 0 && strcmp(key, "maxSlots") == 0;
+    if (!text || (!none && (end == text || *end))) {
+        det_fail(err, DET_EINVAL, "%s needs a number, as in  det experiment set %s %" PRId64 " 2",
+                 cli_arg(c, 0), cli_arg(c, 0), id);
+        return CLI_USAGE;
+    }
+    json_t *value = strcmp(key, "weight") == 0 ? json_double(v)
+                                               : json_integer(none ? -1 : (json_int_t)v);
+    JSON_OWN part = json_object();
+    json_set(part, key, value);
+    return patch(c, id, "resources", json_incref(part), err);
+}
+
+int experiment_set(struct cli *c, struct det_err *err)
+{
+    static const char *const names[] = {"gc-policy", "max-slots", "weight", "priority"};
+    static const char *const keys[] = {NULL, "maxSlots", "weight", "priority"};
+    const char *what = cli_arg(c, 0);
+    int64_t id;
+    if (cli_arg_id(c, 1, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++)
+        if (strcmp(what, names[i]) == 0)
+            return i == 0 ? set_gc_policy(c, id, err) : set_resource(c, id, keys[i], err);
+    const char *near = near_name(what, names, DET_ARRAY_LEN(names));
+    det_fail(err, DET_EINVAL, "'%s' cannot be set; gc-policy, max-slots, weight and priority can%s%s",
+             what, near ? "; did you mean " : "", near ? near : "");
+    return CLI_USAGE;
+}

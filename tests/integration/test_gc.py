@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Checkpoint collection with real processes: the policy, the quarantine, its undo, who is protected, and kill -9.
+
+usage: test_gc.py NAME   (a function test_NAME below)
+"""
+import http.client
+import json
+import os
+import sys
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import ApiError, Cluster, wait_until  # noqa: E402
+
+
+def config(batches=120, **over):
+    """Validates and checkpoints every 20 batches."""
+    c = {"name": "gc", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0,
+         "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
+         "searcher": {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": batches}},
+         "min_validation_period": {"batches": 20}, "min_checkpoint_period": {"batches": 20},
+         "scheduling_unit": 20, "reproducibility": {"experiment_seed": 7}}
+    c.update(over)
+    return json.dumps(c)
+
+
+def keep(exp=0, best=0, latest=1):
+    return {"checkpoint_storage": {"save_experiment_best": exp, "save_trial_best": best, "save_trial_latest": latest}}
+
+
+def run(c, **over):
+    exp = c.create(config(**over), "examples/digits")
+    c.wait(exp)
+    return exp
+
+
+def checkpoints(c, exp):
+    """By steps: {steps: (uuid, state)}."""
+    return {k["metadata"]["steps_completed"]: (k["uuid"], k["state"].replace("STATE_", ""))
+            for k in c.api("GET", f"/experiments/{exp}/checkpoints")["checkpoints"]}
+
+
+def settled(c, exp):
+    """Waits until nothing is about to be deleted; {steps: (uuid, state)}."""
+    wait_until(lambda: c.sql(f"SELECT collected_at >= end_time AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE gc_step = 'remove') "
+                             f"FROM experiments WHERE id = {exp}") == "t", 30, "the collection")
+    return checkpoints(c, exp)
+
+
+def there(c, key):
+    return os.path.exists(c.path("checkpoints", key, "state_dict.pth"))
+
+
+def aside(c, key):
+    return os.path.exists(c.path("checkpoints", f".{key}.gone", "state_dict.pth"))
+
+
+def det(c, *argv, code=0, feed=""):
+    r = c.det(*argv, check=False, input=feed)
+    assert r.returncode == code, (argv, r.returncode, r.stdout, r.stderr)
+    return r.stdout, r.stderr
+
+
+def plain(c, path):
+    """GET of a route outside /api/v1."""
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
+    conn.request("GET", path, headers={"Authorization": "Bearer " + c.token})
+    r = conn.getresponse()
+    text = r.read().decode()
+    conn.close()
+    assert r.status == 200, (r.status, text)
+    return json.loads(text)
+
+
+def test_policy():
+    """An experiment's end leaves what its policy keeps; the rest can be taken back, and goes for good later."""
+    with Cluster() as c:
+        exp = run(c, **keep(latest=1, best=1))
+        now = settled(c, exp)
+        last = max(now)
+        assert len(now) == 6 and sum(s == "COMPLETED" for _, s in now.values()) in (1, 2), now  # the best may be the latest
+        assert now[last][1] == "COMPLETED" and there(c, now[last][0])
+        gone = [k for k, s in now.values() if s == "DELETED"]
+        assert gone and all(aside(c, k) and not there(c, k) for k in gone), now
+        back = gone[0]
+        out, _ = det(c, "checkpoint", "undelete", back)
+        assert out.strip() == back and there(c, back) and not aside(c, back)
+        k = c.api("GET", f"/checkpoints/{back}")["checkpoint"]
+        assert k["state"] == "STATE_COMPLETED" and "state_dict.pth" in k["resources"], k
+        # it stays, whatever the policy says, also after another round of it
+        plan = c.api("POST", "/checkpoints/gc", {"experimentId": exp, "dryRun": True})
+        assert plan["deletedCount"] == 0 and "quarantine" in [x["why"] for x in plan["checkpoints"] if x["uuid"] == back][0], plan
+        # its time is over
+        c.sql("UPDATE checkpoints SET gc_until = now() WHERE gc_step = 'rest'")
+        c.stop("master")
+        c.start_master()
+        c.wait_agents(1)
+        wait_until(lambda: not any(aside(c, k) for k in gone), 30, "the purge")
+        wait_until(lambda: c.sql("SELECT count(*) FROM checkpoints WHERE gc_step IS NOT NULL").strip() == "0", 20, "the journal to end")
+        _, text = det(c, "checkpoint", "undelete", gone[1], code=1)
+        assert "its files are gone" in text, text
+
+
+def test_by_hand():
+    """rm, delete, dry runs, previews, set gc-policy; wrong uses; all or nothing."""
+    with Cluster() as c:
+        exp = run(c, **keep(exp=9, best=9, latest=9))
+        now = checkpoints(c, exp)
+        keys = [now[s][0] for s in sorted(now)]
+        assert len(keys) == 6 and all(there(c, k) for k in keys)
+        out, err = det(c, "checkpoint", "gc", "--dry-run", "--all")
+        assert out.count(" keep ") == 6 and "0 checkpoints" in err, (out, err)
+        out, err = det(c, "experiment", "set", "gc-policy", str(exp), "--save-experiment-best", "0", "--save-trial-best", "0",
+                       "--save-trial-latest", "5", feed="n\n", code=1)
+        assert keys[0] in out and keys[1] not in out and "nothing was changed" in err, (out, err)
+        preview = plain(c, f"/experiments/{exp}/preview_gc?save_experiment_best=0&save_trial_best=0&save_trial_latest=5")
+        assert [k["UUID"] for k in preview["checkpoints"]] == [keys[0]] and preview["metric_name"] == "accuracy", preview
+        assert preview["checkpoints"][0]["StepsCompleted"] == 20 and "accuracy" in preview["checkpoints"][0]["ValidationMetrics"], preview
+        det(c, "experiment", "set", "gc-policy", str(exp), "--save-experiment-best", "0", "--save-trial-best", "0", "--save-trial-latest",
+            "5", "--yes")
+        wait_until(lambda: aside(c, keys[0]), 20, "the new policy")
+        # all or none
+        det(c, "checkpoint", "delete", "--yes", keys[1], str(uuid.uuid4()), code=1)
+        det(c, "checkpoint", "delete", "--yes", "nonsense", code=1)
+        assert there(c, keys[1])
+        det(c, "checkpoint", "delete", keys[1], code=1, feed="\n")
+        assert there(c, keys[1])
+        det(c, "checkpoint", "rm", "--yes", "--glob", "**/*.json", keys[1])
+        wait_until(lambda: checkpoints(c, exp)[40][1] == "PARTIALLY_DELETED", 20, "the cut")
+        assert there(c, keys[1]) and not os.path.exists(c.path("checkpoints", keys[1], "metadata.json"))
+        det(c, "checkpoint", "delete", "--yes", ",".join(keys[1:3]))
+        wait_until(lambda: aside(c, keys[1]) and aside(c, keys[2]), 20, "the deletion by hand")
+        assert sorted(s for _, s in settled(c, exp).values()) == ["COMPLETED"] * 3 + ["DELETED"] * 3
+        det(c, "checkpoint", "delete", "--yes", keys[1])  # again: nothing to do
+        _, err = det(c, "checkpoint", "undelete", keys[2], keys[3], code=1)
+        assert "not deleted" in err and aside(c, keys[2]), err
+        # and all of it goes with the experiment
+        det(c, "experiment", "delete", "--yes", str(exp))
+        wait_until(lambda: not any(there(c, k) or aside(c, k) for k in keys), 30, "the experiment's files to go")
+
+
+def test_protected():
+    """What a live trial would resume from, or started from, cannot be deleted; an experiment in use cannot either."""
+    with Cluster(slots=1) as c:
+        exp = c.create(config(batches=100000), "examples/digits")
+        wait_until(lambda: len(checkpoints(c, exp)) >= 2, 60, "two checkpoints")
+        c.api("POST", f"/experiments/{exp}/pause", {})
+        wait_until(lambda: c.slots_free() == 1, 30, "the pause")
+        now = checkpoints(c, exp)
+        last, other = now[max(now)][0], now[min(now)][0]
+        for body in ({"checkpointUuids": [other, last]}, {"checkpointUuids": [last]}):
+            try:
+                c.api("DELETE", "/checkpoints", body)
+                raise AssertionError("the latest checkpoint of a live trial was deleted")
+            except ApiError as e:
+                assert e.status == 400 and last in e.text and "live trial would resume" in e.text, e
+        c.api("DELETE", "/checkpoints", {"checkpointUuids": [other]})
+        wait_until(lambda: not there(c, other), 20, "the other to go")
+        c.api("POST", f"/experiments/{exp}/kill", {})
+        c.wait(exp, state="STATE_CANCELED")
+        heir = c.create(config(batches=100000, searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False,
+                                                         "max_length": {"batches": 100000}, "source_checkpoint_uuid": last}),
+                        "examples/digits", activate=False)
+        for method, path, body in (("DELETE", "/checkpoints", {"checkpointUuids": [last]}), ("DELETE", f"/experiments/{exp}", None)):
+            try:
+                c.api(method, path, body)
+                raise AssertionError(f"{method} {path} took what a live trial starts from")
+            except ApiError as e:
+                assert e.status == 400 and last in e.text, e
+        assert there(c, last)
+        c.api("POST", f"/experiments/{heir}/kill", {})
+        c.wait(heir, state="STATE_CANCELED")
+        c.sql("UPDATE checkpoints SET pinned_until = NULL")  # of the creation: it ends by itself within a minute
+        c.api("DELETE", "/checkpoints", {"checkpointUuids": [last]})
+        wait_until(lambda: aside(c, last), 20, "the last to go")
+        try:
+            c.create(config(searcher={"name": "single", "metric": "accuracy", "max_length": {"batches": 9}, "source_checkpoint_uuid": last}),
+                     "examples/digits")
+            raise AssertionError("an experiment started from a deleted checkpoint")
+        except ApiError as e:
+            assert e.status == 404, e
+
+
+if __name__ == "__main__":
+    globals()["test_" + sys.argv[1]]()
+    print(f"test_gc {sys.argv[1]}: passed")
