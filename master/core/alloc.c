@@ -76,6 +76,10 @@ void alloc_enlist(struct core *c, struct alloc *a)
     a->hash = strtoull(hex + 16, NULL, 16);
     a->timer.kind = TIMER_ALLOC;
     vec_push(&c->allocs, a);
+    size_t i = c->allocs.n - 1;
+    for (; i > 0 && c->allocs.v[i - 1]->seq > a->seq; i--)
+        c->allocs.v[i] = c->allocs.v[i - 1];
+    c->allocs.v[i] = a;
     map_put(c->alloc_by_id, a->id, a);
     alloc_rearm(c, a);
 }

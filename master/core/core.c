@@ -142,7 +142,8 @@ static int on_trial(struct core *c, const struct core_event *ev, struct core_rep
     if (!t)
         return det_fail(err, DET_ENOENT, "trial %lld not found among those that are not finished",
                         (long long)ev->trial_id);
-    if (ev->run_id && ev->run_id != t->run_id)
+    bool is_judged = ev->kind == CORE_EV_CHECKPOINT; /* by the statement that wrote its row */
+    if (ev->run_id && ev->run_id != t->run_id && !is_judged)
         return det_fail(err, DET_ESTALE, "run %lld of trial %lld was replaced by run %lld",
                         (long long)ev->run_id, (long long)t->id, (long long)t->run_id);
     switch (ev->kind) {

@@ -98,7 +98,7 @@ enum core_event_kind {
     CORE_EV_OP_COMPLETED,    /* .op: length, metric */
     CORE_EV_PROGRESS,        /* .units; reply.progress: the experiment's, 0..1 */
     CORE_EV_EARLY_EXIT,      /* .exit_reason */
-    CORE_EV_CHECKPOINT,      /* .checkpoint: after its row was committed */
+    CORE_EV_CHECKPOINT,      /* .checkpoint: after its row was committed, whatever its run */
     /* from harnesses: .alloc_id and */
     CORE_EV_ACK_PREEMPTION,
     CORE_EV_RENDEZVOUS,      /* .container: it has arrived; then wait for CORE_RENDEZVOUS */
@@ -295,6 +295,8 @@ void core_check(const struct core *c);
 
 /* ---- Rebuilding; in this order, on a fresh core ---- */
 
+/* The leader's term: what this life names by counting is unlike what any other has named. */
+void core_set_epoch(struct core *c, int64_t epoch);
 /* The highest ids ever given out. */
 void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id);
 int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err);
@@ -307,7 +309,7 @@ int core_restore_search_event(struct core *c, const struct row_search_event *r,
                               struct det_err *err);
 /* All trials of these experiments, by id; finished ones too. */
 int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err *err);
-/* Allocations whose state is not TERMINATED, by start time. */
+/* Allocations whose state is not TERMINATED; each knows its place in the queue. */
 int core_restore_allocation(struct core *c, const struct row_allocation *r, struct det_err *err);
 /* Ends the rebuilding: leases of agents begin, owed decisions are taken. */
 int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out);

@@ -231,7 +231,8 @@ struct core {
     struct core_effects *out;    /* during a step */
     bool restoring;
     int64_t last_exp, last_trial;
-    uint64_t last_alloc;
+    int64_t epoch;
+    uint64_t last_alloc, last_gc;
     VEC(struct exp *) exps;      /* by id */
     struct imap *exp_by_id, *trial_by_id;
     struct imap *deleted;        /* ids of experiments deleted since the start */

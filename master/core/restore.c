@@ -10,6 +10,11 @@
 #include "trial.h"
 #include <string.h>
 
+void core_set_epoch(struct core *c, int64_t epoch)
+{
+    c->epoch = epoch;
+}
+
 void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id)
 {
     c->last_exp = last_exp_id;
@@ -204,7 +209,6 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
 {
     struct alloc *a = det_zalloc(sizeof *a);
     JSON_OWN core = object_of(r->core, err);
-    a->seq = ++c->last_alloc;
     a->id = det_strdup(r->id);
     a->task_id = det_strdup(r->task_id);
     a->kind = strcmp(r->kind, "TRIAL") == 0 ? KIND_TRIAL : KIND_GC;
@@ -217,6 +221,9 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     a->start_us = r->start_us;
     a->hold_ms = a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
     int rc = core ? load_alloc_core(a, core, err) : DET_ECORRUPT;
+    if (a->seq == 0) /* written before rows had it */
+        a->seq = c->last_alloc + 1;
+    c->last_alloc = a->seq > c->last_alloc ? a->seq : c->last_alloc;
     alloc_enlist(c, a);
     if (rc == 0)
         rc = link_alloc(c, a, r->trial_id, err);
@@ -239,9 +246,23 @@ static void restart_deadlines(struct core *c, struct alloc *a)
     alloc_rearm(c, a);
 }
 
+/* Rows come in any order; what an agent has is gone through by age. */
+static void order_containers(struct core *c)
+{
+    for (size_t i = 0; i < c->agents.n; i++)
+        c->agents.v[i]->containers.n = 0;
+    for (size_t i = 0; i < c->allocs.n; i++)
+        for (size_t k = 0; k < c->allocs.v[i]->containers.n; k++) {
+            struct container *held = c->allocs.v[i]->containers.v[k];
+            if (held->agent)
+                vec_push(&held->agent->containers, held);
+        }
+}
+
 /* Leases begin; whatever was decided but not yet done is done. */
 void restore_finish(struct core *c)
 {
+    order_containers(c);
     for (size_t i = 0; i < c->allocs.n; i++)
         restart_deadlines(c, c->allocs.v[i]);
     for (size_t i = 0; i < c->agents.n; i++)

@@ -66,6 +66,7 @@ json_t *save_alloc_core(const struct alloc *a)
     json_t *containers = json_array(), *j = json_object();
     for (size_t i = 0; i < a->containers.n; i++)
         json_array_append_new(containers, save_container(a->containers.v[i]));
+    json_set(j, "seq", json_integer((json_int_t)a->seq));
     json_set(j, "owner", json_integer(a->owner_id));
     json_set(j, "port", json_integer(a->port));
     json_set(j, "preempt", json_boolean(a->preempt));
@@ -126,6 +127,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     if (kill < 0 || kill >= KILL_WHY_COUNT || port < -1 || port > 1000000)
         return det_fail(err, DET_ECORRUPT, "kill %lld, port %lld", (long long)kill,
                         (long long)port);
+    a->seq = (uint64_t)json_int(j, "seq", 0);
     a->owner_id = json_int(j, "owner", 0);
     a->port = (int)port;
     a->preempt = json_flag(j, "preempt", false);

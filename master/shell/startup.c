@@ -95,6 +95,7 @@ int startup_restore(struct shell *sh, struct core **ret, struct core_effects *ow
     struct db_restore to = {core,     on_agent, on_experiment, on_snapshot,
                             on_event, on_trial, on_allocation};
     int64_t last_exp, last_trial;
+    core_set_epoch(core, db_epoch(sh->db));
     int rc = db_restore_ids(sh->db, &last_exp, &last_trial, err);
     if (rc == 0) {
         core_restore_ids(core, last_exp, last_trial);

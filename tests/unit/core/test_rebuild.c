@@ -1,0 +1,145 @@
+/* What a rebuilt core must have kept, and what the wall clock must not decide. */
+#include "world.h"
+
+static struct world w;
+
+static int setup(void **state)
+{
+    world_init(&w, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_finish(&w);
+    return 0;
+}
+
+static void put(struct core *c, const struct core_effect *e)
+{
+    struct det_err err = {0};
+    int rc = 0;
+    if (e->kind == CORE_SAVE_EXPERIMENT)
+        rc = core_restore_experiment(c, &e->experiment, &err);
+    else if (e->kind == CORE_SAVE_TRIAL)
+        rc = core_restore_trial(c, &e->trial, &err);
+    else if (e->kind == CORE_SAVE_ALLOCATION)
+        rc = core_restore_allocation(c, &e->allocation, &err);
+    assert_int_equal(rc, 0);
+}
+
+/* From the rows of the last step; allocations in this order or the other way round. */
+static struct core *rebuild(bool backwards, struct core_effects *out)
+{
+    struct core *c = core_create(&w.o);
+    for (size_t i = 0; i < w.fx.n; i++)
+        if (w.fx.v[i].kind != CORE_SAVE_ALLOCATION)
+            put(c, &w.fx.v[i]);
+    for (size_t i = 0; i < w.fx.n; i++) {
+        const struct core_effect *e = &w.fx.v[backwards ? w.fx.n - 1 - i : i];
+        if (e->kind == CORE_SAVE_ALLOCATION)
+            put(c, e);
+    }
+    core_restored(c, 1000, 1, out);
+    core_check(c);
+    return c;
+}
+
+static const char four[] = "{\"searcher\":{\"name\":\"random\",\"metric\":\"m\",\"max_trials\":4,"
+                           "\"max_length\":{\"batches\":100}}}";
+
+static void test_queue_order(void **state)
+{
+    struct core_effects fx = CORE_EFFECTS_INIT;
+    world_create(&w, four);
+    struct core *c = rebuild(true, &fx);
+    struct core_alloc_view a, b;
+    size_t i = 0;
+    for (; core_alloc_at(w.core, i, &a); i++) {
+        assert_true(core_alloc_at(c, i, &b));
+        assert_string_equal(a.id, b.id);
+    }
+    assert_int_equal(i, 4);
+    core_effects_finish(&fx);
+    core_destroy(c);
+}
+
+/* Which of the runs of a lost agent ends first. */
+static void ends(bool backwards, char first[64])
+{
+    struct core_effects fx = CORE_EFFECTS_INIT;
+    struct core *c = rebuild(backwards, &fx);
+    core_effects_finish(&fx);
+    struct core_event tick = {.kind = CORE_EV_TICK, .now_ms = 1000 + 25000};
+    core_step(c, &tick, &fx);
+    size_t n = 0;
+    for (size_t i = 0; i < fx.n; i++)
+        if (fx.v[i].kind == CORE_ALLOC_END && n++ == 0)
+            snprintf(first, 64, "%s", fx.v[i].alloc_id);
+    assert_int_equal(n, 2);
+    core_effects_finish(&fx);
+    core_destroy(c);
+}
+
+static void test_order_on_an_agent(void **state)
+{
+    char one[64] = "", other[64] = "";
+    world_hello(&w, "a", 2, NULL, 0);
+    world_create(&w, four);
+    ends(false, one);
+    ends(true, other);
+    assert_string_equal(one, other);
+}
+
+/* The name of a collection decides ties of placement, and must be new in each life. */
+static void collect(int64_t epoch, int64_t now_us, char name[128])
+{
+    struct core *c = core_create(&w.o);
+    struct core_effects fx = CORE_EFFECTS_INIT;
+    JSON_OWN config = world_config("{}");
+    JSON_OWN uuids = json_make("[s]", "u1");
+    struct core_event ev = {.kind = CORE_EV_EXP_GC, .now_ms = 1, .now_us = now_us};
+    core_set_epoch(c, epoch);
+    ev.gc = (struct core_gc){.exp_id = 9, .job_id = "j", .config = config, .uuids = uuids};
+    core_step(c, &ev, &fx);
+    for (size_t i = 0; i < fx.n; i++)
+        if (fx.v[i].kind == CORE_SAVE_ALLOCATION)
+            snprintf(name, 128, "%s", fx.v[i].allocation.id);
+    core_effects_finish(&fx);
+    core_destroy(c);
+}
+
+static void test_names_without_a_clock(void **state)
+{
+    char a[128] = "", b[128] = "", next[128] = "";
+    collect(1, 1000, a);
+    collect(1, 2000, b);
+    collect(2, 1000, next);
+    assert_string_equal(a, b);
+    assert_string_not_equal(a, next);
+}
+
+/* Its row was written while the run was current; the report reaches the core after the fence. */
+static void test_late_checkpoint(void **state)
+{
+    world_hello(&w, "a", 2, NULL, 0);
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    world_exit(&w, 1, 0, EXIT_LOST);
+    struct core_event ev = {.kind = CORE_EV_CHECKPOINT, .trial_id = 1, .run_id = 1};
+    ev.checkpoint.uuid = "late";
+    ev.checkpoint.steps = 50;
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_string_equal(world_trial(&w, 1).latest_checkpoint, "late");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_queue_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order_on_an_agent, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_without_a_clock, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_late_checkpoint, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
