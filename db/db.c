@@ -391,6 +391,11 @@ size_t db_tx_size(const struct db_tx *tx)
     return tx->n;
 }
 
+void db_tx_fence(struct db_tx *tx)
+{
+    db_tx_add(tx, "SELECT 1", DB_ARGS); /* the group's epoch check goes before it */
+}
+
 void db_tx_drop(struct db_tx *tx)
 {
     db_tx_free(tx);

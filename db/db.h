@@ -118,6 +118,8 @@ struct db_tx *db_tx_begin(struct db *db);
 void db_tx_add(struct db_tx *tx, const char *sql, const struct db_args *args);
 size_t db_tx_size(const struct db_tx *tx);                 /* statements so far */
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
+/* A transaction that writes nothing, but fails when another master leads. */
+void db_tx_fence(struct db_tx *tx);
 void db_tx_drop(struct db_tx *tx);                         /* never sent; NULL ok */
 /* Blocking statement of the start, before db_start(): cb (may be NULL) sees the result at once. */
 int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg,

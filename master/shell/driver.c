@@ -37,6 +37,7 @@ struct driver {
     struct driver_payload **payloads; /* of the batch, freed when it is done */
     size_t payloads_n, payloads_cap;
     int64_t batch; /* number of the last one that is committed */
+    bool numbered; /* the one in hand writes rows */
     bool started, committing, held; /* held: the commit waits for PostgreSQL */
     bool stopping, said_held;
     struct driver_stats stats;
@@ -288,7 +289,7 @@ static void on_commit(void *arg, const struct db_result *r)
     struct driver *d = arg;
     int rc = db_batch_is_done(r) ? 0 : db_rc(r);
     if (rc == 0) {
-        d->batch++;
+        d->batch += d->numbered;
         d->said_held = false;
         FAILPOINT("driver.after_commit");
         batch_perform(d);
@@ -309,6 +310,10 @@ static void on_commit(void *arg, const struct db_result *r)
 
 static void commit(struct driver *d)
 {
+    if (d->effects.n == 0) {
+        batch_perform(d);
+        return;
+    }
     struct db_tx *tx = db_tx_begin(d->sh->db);
     db_begin_batch(tx, db_epoch(d->sh->db), d->batch + 1);
     for (size_t i = 0; i < d->effects.n; i++)
@@ -317,10 +322,11 @@ static void commit(struct driver *d)
         else if (d->effects.v[i].kind == CORE_TASK_LOG)
             save_log(tx, &d->effects.v[i].log);
     save_timeline(tx, &d->effects);
-    if (db_tx_size(tx) == 1) {
+    d->numbered = db_tx_size(tx) > 1;
+    if (!d->numbered) {
         db_tx_drop(tx);
-        batch_perform(d);
-        return;
+        tx = db_tx_begin(d->sh->db);
+        db_tx_fence(tx); /* an answer or an order without a row, too, is the leader's alone */
     }
     d->committing = true;
     FAILPOINT("driver.before_commit");

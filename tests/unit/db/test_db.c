@@ -298,6 +298,12 @@ static void test_deposed(void **state)
     assert_true(g.rc < 0);
     assert_true(deposed);
     assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'd1'"), 0);
+    struct db_tx *nothing = db_tx_begin(db); /* nor does it speak for the leader */
+    struct got n = {0};
+    db_tx_fence(nothing);
+    db_tx_commit(nothing, on_got, &n);
+    assert_true(loop_until(&loop, &n.done, 5000));
+    assert_true(n.rc < 0);
 }
 
 int main(void)
