@@ -4,51 +4,100 @@
 #include <stdio.h>
 #include <string.h>
 
-void order_free(struct order *o)
+struct order {
+    bool kill;
+    char *alloc, container[UUID_STR_MAX];
+    json_t *task;
+    int64_t trial, run;
+};
+struct agent_event {
+    uint64_t task;
+    bool exit;
+    enum core_task_state state;
+};
+
+static void order_free(struct order *o)
 {
     free(o->alloc);
     json_decref(o->task);
+    free(o);
+}
+
+void host_msg_free(struct msg *msg)
+{
+    if (msg->kind == M_ORDER)
+        order_free(msg->data);
+    else
+        free(msg->data);
+}
+
+bool host_cut_up(const struct sim *m, int index)
+{
+    return m->hosts[index].up_cut > m->now_ms;
+}
+
+bool host_cut_down(const struct sim *m, int index)
+{
+    return m->hosts[index].down_cut > m->now_ms;
+}
+
+int host_find(const struct sim *m, const char *id)
+{
+    long i = strncmp(id, "agent-", 6) == 0 ? strtol(id + 6, NULL, 10) : -1;
+    if (i < 0 || i >= m->hosts_n || strcmp(m->hosts[i].id, id) != 0)
+        sim_fail(m, "agent %s does not exist", id);
+    return (int)i;
+}
+
+/* It tries its masters in turn: one that was replaced and does not know it yet may answer first. */
+static int choose_master(struct sim *m)
+{
+    int other = 1 - m->leader;
+    return master_serves(m, &m->masters[other]) && sim_random(m, 2) ? other : m->leader;
 }
 
 /* Breaks what there is and says hello in a while. */
-void host_connect(struct sim *m, int agent, int64_t in_ms)
+void host_connect(struct sim *m, int index, int64_t in_ms)
 {
-    struct host *h = &m->hosts[agent];
+    struct host *h = &m->hosts[index];
+    if (h->heard_conn && h->heard_conn == h->conn) /* the master hears of it, or notices silence */
+        sim_later(m, (int64_t)sim_random(m, SILENCE_MS),
+                  (struct msg){.kind = M_LINK_DOWN, .index = index, .conn = h->conn});
     h->connected = h->hello_sent = false;
     h->conn = ++m->next_conn;
-    sim_later(m, in_ms, (struct msg){.kind = M_HELLO, .agent = agent, .conn = h->conn});
+    sim_later(m, in_ms, (struct msg){.kind = M_HELLO, .index = index, .conn = h->conn});
 }
 
-void host_break(struct sim *m, int agent)
+void host_break(struct sim *m, int index)
 {
-    struct host *h = &m->hosts[agent];
-    uint64_t old = h->conn;
-    if (!h->alive)
+    if (!m->hosts[index].alive)
         return;
-    m->faults++;
-    host_connect(m, agent, sim_chance(m, 30) ? 60000 : (int64_t)sim_random(m, 9000));
-    sim_later(m, (int64_t)sim_random(m, 10000),
-              (struct msg){.kind = M_LINK_DOWN, .agent = agent, .conn = old});
+    m->got.faults++;
+    sim_trace(m, "%s   loses its link", m->hosts[index].id);
+    host_connect(m, index, sim_chance(m, 30) ? 60000 : (int64_t)sim_random(m, 9000));
 }
 
 /* The host is gone with all that ran on it; it may come back, empty. */
-void host_die(struct sim *m, int agent)
+void host_die(struct sim *m, int index)
 {
-    struct host *h = &m->hosts[agent];
+    struct host *h = &m->hosts[index];
     if (!h->alive)
         return;
-    m->faults++;
-    uint64_t old = h->conn;
-    for (size_t i = 0; i < h->tasks.n; i++) {
-        imap_del(m->tasks, h->tasks.v[i]->uid);
-        task_free(h->tasks.v[i]);
-    }
-    h->tasks.n = 0;
-    h->alive = h->connected = false;
-    h->conn = ++m->next_conn;
-    sim_later(m, (int64_t)sim_random(m, 10000),
-              (struct msg){.kind = M_LINK_DOWN, .agent = agent, .conn = old});
-    sim_later(m, (int64_t)sim_random(m, 90000), (struct msg){.kind = M_HOST_BACK, .agent = agent});
+    m->got.faults++;
+    sim_trace(m, "%s   dies with %zu tasks", h->id, h->tasks.n);
+    host_connect(m, index, 0);
+    while (h->tasks.n)
+        task_free(m, h->tasks.v[h->tasks.n - 1]);
+    h->alive = false;
+    sim_later(m, (int64_t)sim_random(m, 90000), (struct msg){.kind = M_HOST_BACK, .index = index});
+}
+
+void host_back(struct sim *m, int index)
+{
+    if (m->hosts[index].alive)
+        return;
+    m->hosts[index].alive = true;
+    host_connect(m, index, 100);
 }
 
 static void fill_task(struct core_task_in *in, const struct task *t)
@@ -59,97 +108,108 @@ static void fill_task(struct core_task_in *in, const struct task *t)
                                                                   : CORE_TASK_RUNNING};
 }
 
-void host_hello(struct sim *m, int agent, uint64_t conn)
+static bool say_hello(struct sim *m, struct host *h, struct master *s)
 {
-    struct host *h = &m->hosts[agent];
-    if (conn != h->conn || !h->alive || h->hello_sent)
-        return;
-    struct core_slot_in slots[SLOTS_MAX] = {0};
-    for (int i = 0; i < h->slots; i++)
-        slots[i] = (struct core_slot_in){.id = i};
+    VEC(struct core_slot_in) slots = {0};
     VEC(struct core_task_in) tasks = {0};
+    for (int i = 0; i < h->slots; i++)
+        vec_push(&slots, (struct core_slot_in){.id = i});
     for (size_t i = 0; i < h->tasks.n; i++) {
-        vec_reserve(&tasks, tasks.n + 1);
-        fill_task(&tasks.v[tasks.n++], h->tasks.v[i]);
+        struct core_task_in in;
+        fill_task(&in, h->tasks.v[i]);
+        vec_push(&tasks, in);
     }
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = h->id};
-    ev.hello = (struct core_hello){.version = "1",
-                                   .pool = "",
-                                   .addr = h->id,
-                                   .slots = slots,
-                                   .slots_n = (size_t)h->slots,
-                                   .tasks = tasks.v,
-                                   .tasks_n = tasks.n};
-    struct waiter w = {.token = ++m->next_token, .agent = agent, .conn = conn, .hello = true};
-    h->hello_sent = master_post(m, &ev, w);
-    if (!h->hello_sent)
-        host_connect(m, agent, 500 + (int64_t)sim_random(m, 2000));
+    ev.hello = (struct core_hello){.version = "1", .pool = "", .addr = h->id,
+                                   .slots = slots.v, .slots_n = slots.n,
+                                   .tasks = tasks.v, .tasks_n = tasks.n};
+    struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn, .hello = true};
+    bool heard = master_post(m, s, &ev, w);
+    vec_free(&slots);
     vec_free(&tasks);
+    return heard;
 }
 
-struct agent_event {
-    uint64_t task;
-    bool exit;
-    enum core_task_state state;
-};
+/* One that is not answered breaks the link after a while: task is 1. */
+static void on_hello(struct sim *m, const struct msg *msg)
+{
+    struct host *h = &m->hosts[msg->index];
+    if (msg->conn != h->conn || !h->alive || h->connected)
+        return;
+    struct master *s = &m->masters[choose_master(m)];
+    h->hello_sent = !msg->task && !host_cut_up(m, h->index) && say_hello(m, h, s);
+    if (!h->hello_sent) {
+        host_connect(m, h->index, 500 + (int64_t)sim_random(m, 2000));
+        return;
+    }
+    h->heard_conn = h->conn;
+    h->heard_by = h->master = s->index;
+    sim_later(m, SILENCE_MS, (struct msg){.kind = M_HELLO, .index = h->index, .conn = h->conn,
+                                          .task = 1});
+}
+
+static void on_link_down(struct sim *m, const struct msg *msg)
+{
+    struct host *h = &m->hosts[msg->index];
+    struct master *s = &m->masters[h->heard_by];
+    if (h->heard_conn != msg->conn || !s->core)
+        return;
+    if (!master_serves(m, s)) {
+        sim_later(m, 500, *msg);
+        return;
+    }
+    h->heard_conn = 0;
+    h->lost_ms = m->now_ms;
+    master_post(m, s, &(struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = h->id},
+                (struct waiter){.host = -1});
+}
 
 /* In order on the link; what a broken link loses comes again with the hello. */
 void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state state)
 {
-    struct host *h = &m->hosts[t->agent];
+    struct host *h = &m->hosts[t->host];
     if (!h->connected)
         return;
     int copies = sim_chance(m, 10) ? 2 : 1;
     for (int i = 0; i < copies; i++) {
-        struct agent_event *e = det_zalloc(sizeof *e);
-        *e = (struct agent_event){t->uid, exit, state};
-        sim_later(
-            m, 1 + (int64_t)sim_random(m, 30),
-            (struct msg){.kind = M_AGENT_EVENT, .agent = t->agent, .conn = h->conn, .data = e});
+        struct agent_event e = {t->uid, exit, state};
+        sim_later(m, 1 + (int64_t)sim_random(m, 30),
+                  (struct msg){.kind = M_AGENT_EVENT, .index = t->host, .conn = h->conn,
+                               .data = det_memdup(&e, sizeof e)});
     }
 }
 
-void host_event(struct sim *m, const struct msg *msg)
+static void on_event(struct sim *m, const struct msg *msg)
 {
     det_cleanup(freep) struct agent_event *e = msg->data;
-    struct host *h = &m->hosts[msg->agent];
+    struct host *h = &m->hosts[msg->index];
     struct task *t = task_find(m, e->task);
     if (!t || !h->connected || msg->conn != h->conn)
         return;
-    if (sim_chance(m, 5)) {
-        host_break(m, msg->agent);
+    if (host_cut_up(m, h->index) || sim_chance(m, 5)) {
+        host_break(m, h->index);
         return;
     }
     struct core_event ev = {.kind = e->exit ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE,
                             .agent_id = h->id};
     ev.task = (struct core_task_in){.alloc = t->alloc, .container = t->container, .state = e->state,
                                     .exit = t->exit};
-    struct waiter w = {.token = ++m->next_token, .agent = msg->agent, .conn = msg->conn,
+    struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn,
                        .task = e->exit ? t->uid : 0};
-    if (!master_post(m, &ev, w))
-        host_connect(m, msg->agent, 500);
-}
-
-static void forget(struct sim *m, struct host *h, size_t i)
-{
-    struct task *t = h->tasks.v[i];
-    vec_remove(&h->tasks, i);
-    imap_del(m->tasks, t->uid);
-    task_free(t);
+    if (!master_post(m, &m->masters[h->master], &ev, w))
+        host_connect(m, h->index, 500);
 }
 
 /* What the master has committed: an exit is forgotten, a hello opens the link. */
-void host_acked(struct sim *m, int agent, uint64_t conn, uint64_t task_uid, bool hello)
+void host_acked(struct sim *m, const struct waiter *w)
 {
-    struct host *h = &m->hosts[agent];
-    if (conn != h->conn || !h->alive)
+    struct host *h = &m->hosts[w->host];
+    if (w->conn != h->conn || !h->alive)
         return;
-    for (size_t i = h->tasks.n; i-- > 0;) {
-        struct task *t = h->tasks.v[i];
-        if (t->stopped && t->uid == task_uid)
-            forget(m, h, i);
-    }
-    if (!hello)
+    for (size_t i = h->tasks.n; i-- > 0;)
+        if (h->tasks.v[i]->stopped && h->tasks.v[i]->uid == w->task)
+            task_free(m, h->tasks.v[i]);
+    if (!w->hello)
         return;
     h->connected = true;
     for (size_t i = 0; i < h->tasks.n; i++) /* what changed since the hello was written */
@@ -157,18 +217,44 @@ void host_acked(struct sim *m, int agent, uint64_t conn, uint64_t task_uid, bool
                     h->tasks.v[i]->phase > P_STARTING ? CORE_TASK_RUNNING : CORE_TASK_STARTING);
 }
 
-static void start(struct sim *m, int agent, struct order *o)
+/* A stream keeps its order. A master that the host has left speaks to nobody. */
+static bool send_order(struct sim *m, const struct master *s, int host, struct order o)
 {
-    struct host *h = &m->hosts[agent];
-    if (task_of(m, agent, o->alloc))
+    struct host *h = &m->hosts[host];
+    struct order *copy = det_memdup(&o, sizeof o);
+    if (h->heard_conn != h->conn || h->heard_by != s->index) {
+        order_free(copy);
+        return false;
+    }
+    int64_t at = m->now_ms + 1 + (int64_t)sim_random(m, 20);
+    h->order_ms = at > h->order_ms ? at : h->order_ms;
+    sim_later(m, h->order_ms - m->now_ms,
+              (struct msg){.kind = M_ORDER, .index = host, .conn = h->conn, .data = copy});
+    return true;
+}
+
+bool host_order_start(struct sim *m, const struct master *s, const struct core_start *in)
+{
+    struct order o = {.alloc = det_strdup(in->alloc_id), .task = json_incref(in->task),
+                      .trial = in->trial_id, .run = in->run_id};
+    memcpy(o.container, in->container, UUID_STR_MAX);
+    return send_order(m, s, host_find(m, in->agent_id), o);
+}
+
+bool host_order_kill(struct sim *m, const struct master *s, const struct core_kill *in)
+{
+    struct order o = {.kill = true, .alloc = det_strdup(in->alloc_id)};
+    memcpy(o.container, in->container, UUID_STR_MAX);
+    return send_order(m, s, host_find(m, in->agent_id), o);
+}
+
+static void start(struct sim *m, int host, const struct order *o)
+{
+    if (task_of(m, host, o->alloc))
         return;
     if (map_get(m->started, o->container))
-        sim_fail(m, "container %s of %s is started again", o->container, o->alloc);
-    struct task *t = det_zalloc(sizeof *t);
-    t->uid = ++m->next_uid;
-    t->alloc = det_strdup(o->alloc);
-    memcpy(t->container, o->container, UUID_STR_MAX);
-    t->agent = agent;
+        sim_fail(m, "I1: container %s of %s is started again", o->container, o->alloc);
+    struct task *t = task_create(m, host, o->alloc, o->container);
     t->trial = o->trial;
     t->run = o->run;
     t->gc = strcmp(json_str(o->task, "kind", ""), "TRIAL") != 0;
@@ -176,38 +262,53 @@ static void start(struct sim *m, int agent, struct order *o)
     t->nodes = (int)json_int(o->task, "nodes", 1);
     const json_t *slots = json_arr(o->task, "slots");
     for (size_t i = 0; i < json_array_size(slots); i++)
-        t->slots[t->slots_n++] = (int)json_integer_value(json_array_get(slots, i));
+        vec_push(&t->slots, (int)json_integer_value(json_array_get(slots, i)));
     const char *steps = json_str(json_obj(o->task, "env"), "DET_STEPS_COMPLETED", "0");
     t->progress = (double)strtoll(steps, NULL, 10);
-    vec_push(&h->tasks, t);
-    imap_put(m->tasks, t->uid, t);
     sim_later(m, 5, (struct msg){.kind = M_TASK, .task = t->uid});
 }
 
-static void refuse_kill(struct sim *m, int agent, const struct order *o)
+/* A kill for a task it never had: that is over. */
+static void refuse_kill(struct sim *m, struct host *h, const struct order *o)
 {
-    struct core_event ev = {.kind = CORE_EV_AGENT_EXIT, .agent_id = m->hosts[agent].id};
+    struct core_event ev = {.kind = CORE_EV_AGENT_EXIT, .agent_id = h->id};
     ev.task = (struct core_task_in){.alloc = o->alloc, .container = o->container,
                                     .state = CORE_TASK_ENDED,
                                     .exit = {.reason = CORE_LOST, .rank = -1}};
-    master_post(m, &ev, (struct waiter){.agent = -1});
+    if (!host_cut_up(m, h->index))
+        master_post(m, &m->masters[h->master], &ev, (struct waiter){.host = -1});
 }
 
-void host_order(struct sim *m, const struct msg *msg)
+/* Between the order and its arrival the link may have opened only halfway: the hello's answer
+ * follows. */
+static void on_order(struct sim *m, const struct msg *msg)
 {
     struct order *o = msg->data;
-    struct host *h = &m->hosts[msg->agent];
-    struct task *t = task_of(m, msg->agent, o->alloc);
-    if (h->alive && h->connected && msg->conn == h->conn) {
+    struct host *h = &m->hosts[msg->index];
+    if (h->alive && msg->conn == h->conn && !host_cut_down(m, h->index)) {
+        struct task *t = task_of(m, msg->index, o->alloc);
         if (sim_chance(m, 10))
-            host_break(m, msg->agent);
+            host_break(m, msg->index);
         else if (!o->kill)
-            start(m, msg->agent, o);
+            start(m, msg->index, o);
         else if (!t)
-            refuse_kill(m, msg->agent, o);
+            refuse_kill(m, h, o);
         else if (!t->stopped)
             task_end(m, t, CORE_KILLED, 0);
     }
     order_free(o);
-    free(o);
+}
+
+void host_on(struct sim *m, const struct msg *msg)
+{
+    if (msg->kind == M_HELLO)
+        on_hello(m, msg);
+    else if (msg->kind == M_LINK_DOWN)
+        on_link_down(m, msg);
+    else if (msg->kind == M_AGENT_EVENT)
+        on_event(m, msg);
+    else if (msg->kind == M_ORDER)
+        on_order(m, msg);
+    else
+        host_back(m, msg->index);
 }

@@ -1,205 +1,209 @@
-/* The master's shell: batches, commits, performs; crashes and is rebuilt. */
+/* The masters: one leads, the other takes over when it is silent; each is rebuilt from the store. */
 #include "sim.h"
 
-#include "hash.h"
-#include <string.h>
-
-static void post_commit(struct sim *m)
+struct master *master_leader(struct sim *m)
 {
-    if (m->commit_due || m->perform_due)
-        return;
-    m->commit_due = true;
-    sim_later(m, (int64_t)sim_random(m, 4), (struct msg){.kind = M_COMMIT});
+    return &m->masters[m->leader];
 }
 
-static void arm_tick(struct sim *m)
+bool master_serves(const struct sim *m, const struct master *s)
 {
-    int64_t at = core_deadline_ms(m->core);
-    if (at == INT64_MAX || (m->tick_at && m->tick_at <= at))
-        return;
-    m->tick_at = at;
-    sim_later(m, at > m->now_ms ? at - m->now_ms : 0, (struct msg){.kind = M_TICK});
+    return s->core && s->frozen_until <= m->now_ms;
 }
 
-bool master_post(struct sim *m, struct core_event *ev, struct waiter w)
+/* What it knows of the time: its own monotonic clock, and a wall clock that may be anything. */
+static int64_t wall_us(struct sim *m)
 {
-    if (!m->core)
+    uint64_t at = (uint64_t)m->now_ms;
+    if (m->in.jumps) /* not from the seed's numbers: those must stay the same */
+        at = (at / 7001 + 1) * UINT64_C(0x9e3779b97f4a7c15) % 100000000 + at % 7001;
+    return 1700000000000000 + (int64_t)at * 1000;
+}
+
+static void arm_tick(struct sim *m, struct master *s)
+{
+    int64_t at = core_deadline_ms(s->core);
+    if (at != INT64_MAX)
+        at -= s->offset_ms;
+    if (at == INT64_MAX || (s->tick_at && s->tick_at <= at))
+        return;
+    s->tick_at = at;
+    sim_later(m, at > m->now_ms ? at - m->now_ms : 0,
+              (struct msg){.kind = M_TICK, .index = s->index, .conn = s->life});
+}
+
+/* Reports that carry a run: is it one that was replaced? */
+static bool is_stale(const struct master *s, const struct core_event *ev)
+{
+    struct core_trial_view v;
+    return ev->run_id && core_trial_get(s->core, ev->trial_id, &v) && v.run_id != ev->run_id;
+}
+
+bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct waiter w)
+{
+    if (!master_serves(m, s) || (w.token && m->now_ms < m->store.down_until))
         return false;
-    ev->now_ms = m->now_ms;
-    ev->now_us = 1700000000000000 + m->now_ms * 1000;
+    size_t from = s->batch.n;
+    bool stale = is_stale(s, ev);
+    ev->now_ms = m->now_ms + s->offset_ms;
+    ev->now_us = wall_us(m);
     ev->request = w.token;
+    w.kind = ev->kind;
+    w.id = ev->trial_id ? ev->trial_id : ev->exp_id;
+    w.length = ev->kind == CORE_EV_OP_COMPLETED ? ev->op.length : 0;
     if (w.token)
-        vec_push(&m->waiters, w);
-    core_step(m->core, ev, &m->batch);
-    if (m->steps < 20000 || m->steps % 16 == 0)
-        core_check(m->core);
-    m->steps++;
-    post_commit(m);
-    arm_tick(m);
+        imap_put(s->waiters, w.token, det_memdup(&w, sizeof w));
+    m->got.events++;
+    sim_trace_event(m, s, ev);
+    core_step(s->core, ev, &s->batch);
+    check_step(m, s, ev, stale, from);
+    driver_gather(m, s);
+    arm_tick(m, s);
     return true;
 }
 
-static void trace(struct sim *m, const struct core_effect *e)
+/* Nothing of it is left but what was committed. */
+static void end(struct sim *m, struct master *s)
 {
-    uint64_t h = m->trace ^ (uint64_t)e->kind;
-    if (e->kind == CORE_SAVE_TRIAL)
-        h ^= hash_fnv64(e->trial.core, strlen(e->trial.core)) + (uint64_t)e->trial.state;
-    if (e->kind == CORE_SAVE_ALLOCATION)
-        h ^= hash_fnv64(e->allocation.core, strlen(e->allocation.core));
-    m->trace = h * UINT64_C(0x9e3779b97f4a7c15) + 1;
-}
-
-void master_commit(struct sim *m)
-{
-    if (!m->core || !m->commit_due)
-        return;
-    m->commit_due = false;
-    if (sim_chance(m, 2)) { /* before the commit: the batch never was */
-        master_crash(m);
-        return;
-    }
-    for (size_t i = 0; i < m->batch.n; i++)
-        if (CORE_EFFECT_IS_ROW(m->batch.v[i].kind)) {
-            trace(m, &m->batch.v[i]);
-            store_apply(m, &m->batch.v[i]);
-        }
-    m->committed = m->batch;
-    m->batch = (struct core_effects)CORE_EFFECTS_INIT;
-    m->perform_due = true;
-    sim_later(m, 0, (struct msg){.kind = M_PERFORM});
-}
-
-static int agent_of(const struct sim *m, const char *id)
-{
+    uint64_t token;
+    void *w;
+    core_effects_finish(&s->batch);
+    core_effects_finish(&s->flight);
+    core_destroy(s->core);
+    s->core = NULL;
+    s->life++;
+    s->stage = STAGE_IDLE;
+    s->tick_at = s->frozen_until = 0;
+    for (size_t it = 0; imap_next(s->waiters, &it, &token, &w);)
+        free(w);
+    imap_destroy(s->waiters);
+    s->waiters = imap_create();
     for (int i = 0; i < m->hosts_n; i++)
-        if (strcmp(m->hosts[i].id, id) == 0)
-            return i;
-    sim_fail(m, "an order for agent %s, which does not exist", id);
-}
-
-static void send_order(struct sim *m, const char *agent, struct order o)
-{
-    int i = agent_of(m, agent);
-    struct host *h = &m->hosts[i];
-    if (!h->connected) {
-        order_free(&o);
-        return;
-    }
-    struct order *copy = det_memdup(&o, sizeof o);
-    int64_t at = m->now_ms + 1 + (int64_t)sim_random(m, 20); /* a stream keeps its order */
-    h->order_ms = at > h->order_ms ? at : h->order_ms;
-    sim_later(m, h->order_ms - m->now_ms,
-              (struct msg){.kind = M_ORDER, .agent = i, .conn = h->conn, .data = copy});
-}
-
-static void perform_start(struct sim *m, const struct core_start *s)
-{
-    struct order o = {.alloc = det_strdup(s->alloc_id), .task = json_incref(s->task),
-                      .trial = s->trial_id, .run = s->run_id};
-    memcpy(o.container, s->container, UUID_STR_MAX);
-    send_order(m, s->agent_id, o);
-}
-
-static void perform_kill(struct sim *m, const struct core_kill *k)
-{
-    struct order o = {.kill = true, .alloc = det_strdup(k->alloc_id)};
-    memcpy(o.container, k->container, UUID_STR_MAX);
-    send_order(m, k->agent_id, o);
-}
-
-static void perform_reply(struct sim *m, const struct core_reply *r)
-{
-    for (size_t i = 0; i < m->waiters.n; i++) {
-        struct waiter w = m->waiters.v[i];
-        if (w.token != r->request)
-            continue;
-        vec_remove(&m->waiters, i);
-        if (w.agent >= 0) {
-            host_acked(m, w.agent, w.conn, w.task, w.hello);
-            return;
-        }
-        struct task *t = task_find(m, w.task);
-        if (t && t->waiting == w.token && !sim_chance(m, 10)) { /* else: the answer is lost */
-            t->answered = true;
-            t->answer = r->code;
-            sim_later(m, 1, (struct msg){.kind = M_TASK, .task = t->uid});
-        }
-        return;
-    }
-}
-
-/* Tells the harnesses of an allocation. */
-static void tell_tasks(struct sim *m, const char *alloc, bool preempt)
-{
-    for (int i = 0; i < m->hosts_n; i++) {
-        struct task *t = task_of(m, i, alloc);
-        if (!t || sim_chance(m, 20))
-            continue;
-        t->preempt |= preempt;
-        t->met |= !preempt;
-        sim_later(m, 1, (struct msg){.kind = M_TASK, .task = t->uid});
-    }
-}
-
-void master_perform(struct sim *m)
-{
-    if (!m->core || !m->perform_due)
-        return;
-    m->perform_due = false;
-    size_t cut = sim_chance(m, 2) ? sim_random(m, m->committed.n + 1) : SIZE_MAX;
-    for (size_t i = 0; i < m->committed.n; i++) {
-        const struct core_effect *e = &m->committed.v[i];
-        if (i == cut) {
-            master_crash(m);
-            return;
-        }
-        if (e->kind == CORE_ORDER_START)
-            perform_start(m, &e->start);
-        else if (e->kind == CORE_ORDER_KILL)
-            perform_kill(m, &e->kill);
-        else if (e->kind == CORE_REPLY)
-            perform_reply(m, &e->reply);
-        else if (e->kind == CORE_PREEMPT)
-            tell_tasks(m, e->alloc_id, true);
-        else if (e->kind == CORE_RENDEZVOUS)
-            tell_tasks(m, e->rendezvous.alloc_id, false);
-    }
-    core_effects_finish(&m->committed);
-    if (m->batch.n)
-        post_commit(m);
-}
-
-void master_crash(struct sim *m)
-{
-    m->crashes++;
-    core_effects_finish(&m->batch);
-    core_effects_finish(&m->committed);
-    core_destroy(m->core);
-    m->core = NULL;
-    m->commit_due = m->perform_due = false;
-    m->waiters.n = 0;
-    m->tick_at = 0;
-    for (int i = 0; i < m->hosts_n; i++)
-        if (m->hosts[i].alive)
+        if (m->hosts[i].alive && m->hosts[i].master == s->index)
             host_connect(m, i, 100 + (int64_t)sim_random(m, 5000));
-    sim_later(m, (int64_t)sim_random(m, 20000), (struct msg){.kind = M_BOOT});
 }
 
-void master_boot(struct sim *m)
+void master_finish(struct master *s)
 {
-    if (m->core)
+    uint64_t token;
+    void *w;
+    core_effects_finish(&s->batch);
+    core_effects_finish(&s->flight);
+    core_destroy(s->core);
+    for (size_t it = 0; imap_next(s->waiters, &it, &token, &w);)
+        free(w);
+    imap_destroy(s->waiters);
+}
+
+void master_crash(struct sim *m, struct master *s)
+{
+    m->got.crashes++;
+    sim_trace(m, "master %d  crashes", s->index);
+    if (s->stage == STAGE_IN_FLIGHT && m->now_ms >= m->store.down_until && sim_random(m, 2))
+        driver_apply(m, s); /* the commit was on its way: it may have been carried out */
+    end(m, s);
+    if (s->index == m->leader)
+        sim_later(m, sim_random(m, 3) ? 1000 : (int64_t)sim_random(m, 40000),
+                  (struct msg){.kind = M_TAKEOVER, .index = (int)sim_random(m, MASTERS),
+                               .conn = s->life});
+}
+
+void master_freeze(struct sim *m, struct master *s, int64_t ms)
+{
+    m->got.faults++;
+    s->frozen_until = m->now_ms + ms;
+    sim_trace(m, "master %d  is stopped for %lld ms", s->index, (long long)ms);
+    sim_later(m, ms, (struct msg){.kind = M_WAKE, .index = s->index, .conn = s->life});
+    if (ms > TAKEOVER_MS)
+        sim_later(m, TAKEOVER_MS, (struct msg){.kind = M_TAKEOVER, .index = 1 - s->index,
+                                               .conn = s->life});
+}
+
+static void boot(struct sim *m, struct master *s)
+{
+    s->core = store_rebuild(m, &m->o);
+    s->epoch = ++m->store.epoch;
+    s->life++;
+    s->offset_ms = (int64_t)sim_random(m, 1000000000);
+    s->boot_ms = m->now_ms;
+    m->leader = s->index;
+    m->got.takeovers++;
+    sim_trace(m, "master %d  leads, epoch %lld", s->index, (long long)s->epoch);
+    core_restored(s->core, m->now_ms + s->offset_ms, wall_us(m), &s->batch);
+    core_check(s->core);
+    driver_gather(m, s);
+    arm_tick(m, s);
+    for (int i = 0; i < m->hosts_n; i++) {
+        m->hosts[i].heard_conn = 0;
+        if (m->hosts[i].alive)
+            host_connect(m, i, (int64_t)sim_random(m, 8000));
+    }
+}
+
+/* conn: the life of the leader that was missed. It may be back. */
+static void on_takeover(struct sim *m, const struct msg *msg)
+{
+    struct master *s = &m->masters[msg->index], *old = master_leader(m);
+    if (old->life != msg->conn || master_serves(m, old))
         return;
-    m->boots++;
-    m->core = store_rebuild(m, &m->o);
-    core_restored(m->core, m->now_ms, 1700000000000000 + m->now_ms * 1000, &m->batch);
-    core_check(m->core);
-    post_commit(m);
-    arm_tick(m);
+    if (m->now_ms < m->store.down_until || (s->core && s != old)) {
+        sim_later(m, 500, *msg);
+        return;
+    }
+    boot(m, s);
 }
 
-void master_tick(struct sim *m)
+/* A message for it waits while it is stopped; one for an earlier life is void. */
+static bool is_due(struct sim *m, const struct master *s, const struct msg *msg)
 {
-    m->tick_at = 0;
-    if (m->core)
-        master_post(m, &(struct core_event){.kind = CORE_EV_TICK}, (struct waiter){.agent = -1});
+    if (!s->core || s->life != msg->conn)
+        return false;
+    if (s->frozen_until > m->now_ms)
+        sim_later(m, s->frozen_until - m->now_ms, *msg);
+    return s->frozen_until <= m->now_ms;
+}
+
+/* It goes on where it was, and hears within a second whether it still leads. */
+static void on_wake(struct sim *m, struct master *s, const struct msg *msg)
+{
+    struct msg again = *msg;
+    again.task = 1;
+    if (s->epoch == m->store.epoch)
+        return;
+    if (!msg->task) {
+        sim_later(m, 1000, again);
+        return;
+    }
+    sim_trace(m, "master %d  finds that it was replaced and ends", s->index);
+    end(m, s);
+}
+
+static void on_tick(struct sim *m, struct master *s)
+{
+    s->tick_at = 0;
+    master_post(m, s, &(struct core_event){.kind = CORE_EV_TICK}, (struct waiter){.host = -1});
+}
+
+void master_on(struct sim *m, const struct msg *msg)
+{
+    struct master *s = &m->masters[msg->index];
+    if (msg->kind == M_TAKEOVER) {
+        on_takeover(m, msg);
+    } else if (msg->kind == M_APPLY) { /* by the store: whether the master sleeps or not */
+        if (s->core && s->life == msg->conn)
+            driver_apply(m, s);
+    } else if (!is_due(m, s, msg)) {
+        return;
+    } else if (msg->kind == M_PERFORM && s->stage == STAGE_REFUSED) {
+        sim_trace(m, "master %d  was replaced and ends", s->index);
+        end(m, s);
+    } else if (msg->kind == M_COMMIT) {
+        driver_commit(m, s);
+    } else if (msg->kind == M_PERFORM) {
+        driver_perform(m, s);
+    } else if (msg->kind == M_TICK) {
+        on_tick(m, s);
+    } else if (msg->kind == M_WAKE) {
+        on_wake(m, s, msg);
+    }
 }

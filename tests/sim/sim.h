@@ -1,178 +1,272 @@
 /*
- * A simulator of the cluster around the real core: virtual time, one seed, agents and harnesses as
- * small models, a store that holds exactly the rows the core saved, and faults.
+ * A simulator of the cluster around the real core: virtual time, one seed, and models of everything
+ * else. A run is a pure function of its seed and options; its trace hash says so.
  *
- * The master is crashed at any commit (before it: the batch is lost; after it: its other effects
- * are) and rebuilt from the rows. Links break, messages are lost, repeated and late; agents
- * restart, hosts and det-tasks die, ranks crash. Then the faults end and everything has to come to
- * its end.
+ * The model. Two master processes share one store. Each holds a core, steps events into a batch and
+ * commits it as the driver does: one transaction in flight, the other effects performed, in order,
+ * once it is there. The store holds exactly the rows that were committed, refuses those of an older
+ * epoch, and a booting master is rebuilt from it. Hosts have an agent each, with an ordered link
+ * that loses nothing while it stands and everything when it breaks. Tasks are det-tasks with
+ * a harness: rendezvous, operations, training, checkpoints, preemption. Their requests are asked
+ * again until answered and may be lost, late, doubled or overtaken. Users do what users do.
  *
- * Checked: the core's own invariants (I4 among them) after every step; I1: what a trial's store
- * accepts comes from runs that never fall, and no container that went to work is started again; I5:
- * each search, replayed from its log, makes the trials that the rows have; a restart was only
- * counted for a crash of the trial's own; a COMPLETED trial has its last checkpoint; nothing runs
- * and no slot is held at the end.
+ * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
+ * (SIGSTOP) until the other one has taken over, and wakes. PostgreSQL is away, or slow. A link
+ * breaks; a host is cut off one way or both ways, for less or for longer than its lease, while its
+ * tasks train on as stale twins; hosts, agents, det-tasks and ranks die. The wall clock jumps.
+ *
+ * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants; core_check() is
+ * called as well. When the faults have ended everything has to end within CALM_MS of virtual time.
+ *
+ * The monotonic clock of each master starts anywhere; wall time goes into rows only, so the hash
+ * leaves times out and a run whose wall clock jumps must have the same one (I10).
  */
 #ifndef SIM_H
 #define SIM_H
 
 #include "core.h"
 #include "map.h"
-#include "searcher.h"
 #include "uuid.h"
 #include "vec.h"
 
-enum { AGENTS_MAX = 12, SLOTS_MAX = 4 };
+enum {
+    MASTERS = 2,
+    LEASE_MS = 25000,    /* agent_reconnect_wait */
+    SILENCE_MS = 10000,  /* of a link: it counts as broken */
+    TAKEOVER_MS = 5000,  /* of a silent leader */
+    RETRY_MS = 2000,     /* an unanswered request is asked again */
+    CALM_MS = 4 * 3600000, /* after the last fault everything ends in this */
+    LINE_MAX_ = 200
+};
 
-/* ---- store.c: the database ---- */
+/* What a run is made from. */
+struct sim_options {
+    uint64_t seed;
+    int64_t events;
+    int agents, slots, trials; /* 0: the seed decides */
+    bool jumps;                /* of the wall clock */
+    bool trace;                /* lines are kept */
+    bool trace_all;            /* and printed as they come */
+};
+struct sim_result {
+    int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused;
+    uint64_t trace;
+};
+
+struct sim;
+
+/* ---- store.c, store_rows.c: the database ---- */
 struct stored_exp {
     struct row_experiment r;
     char *snapshot;
     int64_t snapshot_seq;
     VEC(struct row_search_event) events; /* those not in the snapshot */
-    VEC(char *) log;                     /* all of them: for the replay at the end */
+    VEC(char *) log;                     /* all of them, for I5 */
+    VEC(int64_t) trials;                 /* in order */
     bool deleted;
 };
 struct stored_trial {
     struct row_trial r;
     int64_t crashes;       /* of its own that were made to happen */
-    int64_t last_write_run;
+    int64_t last_write_run, started_run;
     bool final;            /* a checkpoint of the whole length is there */
 };
 struct stored_alloc {
     struct row_allocation r;
 };
 struct store {
-    VEC(struct stored_exp *) exps;
+    VEC(struct stored_exp *) exps;     /* by id from 1 */
     VEC(struct stored_trial *) trials; /* by id from 1 */
-    VEC(struct stored_alloc *) allocs;
+    VEC(struct stored_alloc *) allocs; /* as inserted */
+    size_t allocs_live;                /* those before are all terminated */
     struct map *alloc_by_id;
     VEC(struct row_agent) agents;
+    int64_t epoch;
+    int64_t down_until, slow_until; /* PostgreSQL is away; commits take long */
 };
-struct sim;
 void store_init(struct store *s);
 void store_finish(struct store *s);
+/* One row, by the one that leads. */
 void store_apply(struct sim *m, const struct core_effect *e);
 struct stored_trial *store_trial(struct store *s, int64_t id);
 struct stored_exp *store_exp(struct store *s, int64_t id);
+bool store_is_live(const struct stored_exp *e);
 /* A harness writes (metrics, checkpoint); false: refused by the fence. */
 bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint);
+/* Everything but core_restored(). */
 struct core *store_rebuild(struct sim *m, const struct core_options *o);
 
 /* ---- messages: what happens when ---- */
-enum msg_kind { M_USER, M_COMMIT, M_PERFORM, M_BOOT, M_TICK, M_HELLO, M_LINK_DOWN, M_AGENT_EVENT,
-                M_ORDER, M_TASK, M_FAULT, M_HOST_BACK };
+enum msg_kind {
+    M_USER, M_FAULT,
+    /* masters: .index; void when .conn is not its life */
+    M_COMMIT, M_APPLY, M_PERFORM, M_TICK, M_WAKE, M_TAKEOVER,
+    /* hosts: .index, .conn */
+    M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK,
+    /* tasks: .task */
+    M_TASK, M_REQUEST,
+    M_KIND_COUNT
+};
 struct msg {
     int64_t at_ms;
-    uint64_t seq;
+    uint64_t seq, task, conn;
     enum msg_kind kind;
-    int agent;
-    uint64_t task, conn;
-    void *data;               /* M_ORDER: struct order; M_AGENT_EVENT: struct agent_event */
+    int index;
+    void *data; /* M_ORDER, M_AGENT_EVENT, M_REQUEST: theirs */
 };
 void sim_later(struct sim *m, int64_t in_ms, struct msg msg);
 
+/* ---- master.c, driver.c ---- */
+struct waiter {
+    uint64_t token, task, conn;
+    int host;                 /* -1: a harness or a user */
+    bool hello;
+    enum core_event_kind kind; /* of the event, and whom it was about: for I2 */
+    int64_t id, length;
+};
+enum stage { STAGE_IDLE, STAGE_DUE, STAGE_IN_FLIGHT, STAGE_DURABLE, STAGE_REFUSED };
+struct master {
+    int index;
+    struct core *core;        /* NULL: down, or standing by */
+    uint64_t life;
+    int64_t epoch, offset_ms; /* its monotonic clock is the simulator's plus this */
+    int64_t boot_ms, frozen_until, tick_at;
+    enum stage stage;
+    struct core_effects batch, flight;
+    struct imap *waiters;     /* token -> struct waiter */
+};
+struct master *master_leader(struct sim *m);
+bool master_serves(const struct sim *m, const struct master *s);
+/* Steps the event; false: nobody listens, or PostgreSQL is away. The answer comes to w after the
+ * commit. */
+bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct waiter w);
+void master_crash(struct sim *m, struct master *s);
+void master_freeze(struct sim *m, struct master *s, int64_t ms);
+void master_on(struct sim *m, const struct msg *msg);
+void master_finish(struct master *s);
+
+void driver_gather(struct sim *m, struct master *s);
+void driver_commit(struct sim *m, struct master *s);
+void driver_apply(struct sim *m, struct master *s);
+void driver_perform(struct sim *m, struct master *s);
+
+/* ---- hosts.c: agents ---- */
+struct host {
+    int index;
+    char id[24];
+    int slots;
+    bool alive, connected, hello_sent;
+    uint64_t conn;            /* number of the connection */
+    int master;               /* it goes to */
+    uint64_t heard_conn;      /* the one that a master counts as up; 0: none */
+    int heard_by;
+    int64_t lost_ms;          /* when the master last counted it as lost */
+    int64_t order_ms;         /* when the last order on its way arrives */
+    int64_t up_cut, down_cut; /* nothing passes to the master, from it, until then */
+    VEC(struct task *) tasks; /* those the master has not acknowledged the end of */
+};
+void host_connect(struct sim *m, int index, int64_t in_ms);
+void host_break(struct sim *m, int index);
+void host_die(struct sim *m, int index);
+void host_back(struct sim *m, int index);
+void host_on(struct sim *m, const struct msg *msg);
+void host_acked(struct sim *m, const struct waiter *w);
+void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state state);
+/* False: it has no link to that master. */
+bool host_order_start(struct sim *m, const struct master *s, const struct core_start *o);
+bool host_order_kill(struct sim *m, const struct master *s, const struct core_kill *o);
+int host_find(const struct sim *m, const char *id);
+bool host_cut_up(const struct sim *m, int index);
+bool host_cut_down(const struct sim *m, int index);
+void host_msg_free(struct msg *msg);
+
 /* ---- tasks.c: a container and its harness ---- */
 enum phase {
-    P_QUEUED,
-    P_STARTING,
-    P_RENDEZVOUS,
-    P_PASSIVE,
-    P_OPERATION,
-    P_TRAIN,
-    P_COMPLETE,
-    P_FINAL,
-    P_ACK,
-    P_PREEMPTED,
-    P_ENDED
+    P_QUEUED, P_STARTING, P_RENDEZVOUS, P_PASSIVE, P_OPERATION, P_TRAIN, P_COMPLETE, P_FINAL,
+    P_ACK, P_PREEMPTED, P_ENDED
 };
 struct task {
     uint64_t uid;
     char *alloc, container[UUID_STR_MAX];
-    int agent, node, nodes, slots[SLOTS_MAX * AGENTS_MAX];
-    int slots_n;
+    int host, node, nodes;
+    VEC(int) slots;
     int64_t trial, run, length;
-    bool gc, met, preempt, killed, stopped; /* stopped: nothing of it runs, its exit is known */
+    bool gc, met, preempt, stopped; /* stopped: nothing of it runs, its exit is known */
     enum phase phase;
-    double progress;
+    double progress, metric;
     uint64_t waiting;         /* request token awaited, 0: none */
     int64_t asked_ms;
     int answer;               /* of the last request */
     bool answered;
     struct core_exit exit;
+    struct task *next;        /* of the same allocation */
 };
+struct task *task_create(struct sim *m, int host, const char *alloc, const char *container);
 void task_run(struct sim *m, struct task *t);
 void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code);
-struct task *task_find(struct sim *m, uint64_t uid);
-struct task *task_of(struct sim *m, int agent, const char *alloc);
-void task_free(struct task *t);
+void task_answer(struct sim *m, struct task *t, uint64_t token, int code);
+struct task *task_find(const struct sim *m, uint64_t uid);
+struct task *task_of(const struct sim *m, int host, const char *alloc);
+void task_free(struct sim *m, struct task *t); /* and off the indices */
 
-/* ---- hosts.c: agents ---- */
-struct host {
-    char id[24];
-    int slots;
-    bool alive, connected, hello_sent;
-    uint64_t conn;            /* number of the connection */
-    int64_t order_ms;         /* when the last order on its way arrives */
-    VEC(struct task *) tasks; /* those the master has not acknowledged the end of */
-};
-struct order {
-    bool kill;
-    char *alloc, container[UUID_STR_MAX];
-    json_t *task;
-    int64_t trial, run;
-};
-void host_connect(struct sim *m, int agent, int64_t in_ms);
-void host_break(struct sim *m, int agent);
-void host_hello(struct sim *m, int agent, uint64_t conn);
-void host_event(struct sim *m, const struct msg *msg);
-void host_order(struct sim *m, const struct msg *msg);
-void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state state);
-void host_die(struct sim *m, int agent);
-void host_acked(struct sim *m, int agent, uint64_t conn, uint64_t task_uid, bool hello);
-void order_free(struct order *o);
+/* ---- requests.c: of harnesses, over a network ---- */
+/* Sends ev (trial, run, allocation and container are the task's); token 0: nobody waits. */
+void request_send(struct sim *m, const struct task *t, struct core_event ev, uint64_t token);
+void request_arrive(struct sim *m, struct msg *msg);
+/* The master, if the task's host reaches one that serves, both ways. */
+struct master *request_reach(struct sim *m, const struct task *t);
 
-/* ---- master.c ---- */
-struct waiter {
-    uint64_t token, task, conn;
-    int agent;                /* -1: a harness or a user */
-    bool hello;
-};
-/* Steps the event; false: nobody listens. The answer comes to w after the commit. */
-bool master_post(struct sim *m, struct core_event *ev, struct waiter w);
-void master_commit(struct sim *m);
-void master_perform(struct sim *m);
-void master_crash(struct sim *m);
-void master_boot(struct sim *m);
-void master_tick(struct sim *m);
-
-/* ---- users.c ---- */
+/* ---- users.c, faults.c ---- */
 void user_act(struct sim *m);
-void user_release(
-    struct sim *m); /* at the end: whatever is paused goes on, whatever is off is on */
+/* At the end: whatever is paused goes on, whatever is off is on. */
+void user_release(struct sim *m);
+void fault_strike(struct sim *m);
+
+/* ---- checks.c, check_end.c ---- */
+void check_step(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
+                size_t from);
+void check_answer(struct sim *m, const struct waiter *w);
+void check_kill(struct sim *m, const struct core_kill *k);
+void check_start(struct sim *m, const struct core_start *o);
+void check_rest(struct sim *m, struct master *s);
+void check_end(struct sim *m);
+
+/* ---- trace.c ---- */
+/* A line of the trace, when it is wanted. */
+void sim_trace(struct sim *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sim_trace_event(struct sim *m, const struct master *s, const struct core_event *ev);
+void sim_trace_effect(struct sim *m, const struct core_effect *e);
+/* Into the hash of everything that was decided. */
+void sim_mix(struct sim *m, uint64_t x);
+void sim_mix_effect(struct sim *m, const struct core_effect *e);
+void sim_watch(struct sim *m); /* an assert of the core prints the trace too */
+_Noreturn void sim_fail(const struct sim *m, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 struct sim {
+    struct sim_options in;
     uint64_t rng, seq, next_uid, next_token, next_conn;
-    int64_t now_ms;
-    int64_t steps, budget, crashes, boots, faults;
+    int64_t now_ms, exps_made, calm_at;
     bool calm;                /* no more faults and no more new work */
     struct core_options o;
-    struct core *core;        /* NULL: down */
+    struct master masters[MASTERS];
+    int leader;
     struct store store;
-    struct core_effects batch, committed;
-    bool commit_due, perform_due;
-    VEC(struct waiter) waiters;
-    struct host hosts[AGENTS_MAX];
+    struct host *hosts;
     int hosts_n;
     VEC(struct msg) heap;
     struct imap *tasks;       /* uid -> task */
+    struct map *by_alloc;     /* allocation -> its first task */
     struct map *started;      /* ids of containers that ever went to work */
-    int64_t exps_made, tick_at;
-    uint64_t trace;           /* hash of every row: equal seeds, equal traces */
+    struct map *given_up;     /* and of allocations that were given up for an agent's silence */
+    struct map *ending;       /* when it was first seen that they end; for I3 */
+    struct sim_result got;
+    char (*lines)[LINE_MAX_]; /* the last of the trace */
+    size_t lines_n;
 };
 uint64_t sim_random(struct sim *m, uint64_t below);
 bool sim_chance(struct sim *m, int per_mille); /* never when calm */
-_Noreturn void sim_fail(const struct sim *m, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+/* One whole run, checks and all. */
+void sim_run(const struct sim_options *in, struct sim_result *ret);
 
 #endif

@@ -1,6 +1,7 @@
+/* The database: what is left of a master, and what harnesses may write. */
 #include "sim.h"
 
-#include "hash.h"
+#include <stdio.h>
 #include <string.h>
 
 void store_init(struct store *s)
@@ -21,6 +22,7 @@ static void free_exp(struct stored_exp *e)
         free(e->log.v[i]);
     vec_free(&e->events);
     vec_free(&e->log);
+    vec_free(&e->trials);
     free(e);
 }
 
@@ -63,12 +65,6 @@ void store_finish(struct store *s)
     map_destroy(s->alloc_by_id);
 }
 
-static void set(const char **field, const char *value)
-{
-    free((char *)*field);
-    *field = det_strdup(value);
-}
-
 struct stored_trial *store_trial(struct store *s, int64_t id)
 {
     return id >= 1 && (size_t)id <= s->trials.n ? s->trials.v[id - 1] : NULL;
@@ -79,219 +75,80 @@ struct stored_exp *store_exp(struct store *s, int64_t id)
     return id >= 1 && (size_t)id <= s->exps.n ? s->exps.v[id - 1] : NULL;
 }
 
-static void apply_exp(struct sim *m, const struct row_experiment *r)
+bool store_is_live(const struct stored_exp *e)
 {
-    struct stored_exp *e = store_exp(&m->store, r->id);
-    if (r->is_new) {
-        if (e || (size_t)r->id != m->store.exps.n + 1)
-            sim_fail(m, "experiment %lld is inserted twice or out of order", (long long)r->id);
-        e = det_zalloc(sizeof *e);
-        vec_push(&m->store.exps, e);
-        e->r.id = r->id;
-        e->r.owner_id = r->owner_id;
-        e->r.start_us = r->start_us;
-        set(&e->r.job_id, r->job_id);
-        set(&e->r.config, r->config);
-    }
-    if (!e)
-        sim_fail(m, "experiment %lld is updated before it exists", (long long)r->id);
-    e->r.state = r->state;
-    e->r.end_us = r->end_us;
-    e->r.progress = r->progress;
-    e->r.priority = r->priority;
-    e->r.weight = r->weight;
-    e->r.max_slots = r->max_slots;
-    e->r.queue_position = r->queue_position;
-    set(&e->r.resource_pool, r->resource_pool);
-    set(&e->r.core, r->core);
+    return !exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETING;
 }
 
-static void apply_trial(struct sim *m, const struct row_trial *r)
+/* The run's token dies with its allocation; the statement itself checks the run. */
+static bool is_refused(struct sim *m, const struct stored_trial *t, int64_t run)
 {
-    struct stored_trial *t = store_trial(&m->store, r->id);
-    if (r->is_new) {
-        if (t || (size_t)r->id != m->store.trials.n + 1 || !store_exp(&m->store, r->experiment_id))
-            sim_fail(m, "trial %lld: insert out of order", (long long)r->id);
-        t = det_zalloc(sizeof *t);
-        vec_push(&m->store.trials, t);
-        t->r.id = r->id;
-        t->r.experiment_id = r->experiment_id;
-        t->r.seed = r->seed;
-        t->r.start_us = r->start_us;
-        set(&t->r.request_id, r->request_id);
-        set(&t->r.task_id, r->task_id);
-        set(&t->r.hparams, r->hparams);
-    }
-    if (!t)
-        sim_fail(m, "trial %lld is updated before it exists", (long long)r->id);
-    if (r->run_id < t->r.run_id)
-        sim_fail(m, "trial %lld: its run falls from %lld to %lld", (long long)r->id,
-                 (long long)t->r.run_id, (long long)r->run_id);
-    if (r->restarts > t->crashes)
-        sim_fail(m, "trial %lld: %lld restarts are counted, it crashed %lld times",
-                 (long long)r->id, (long long)r->restarts, (long long)t->crashes);
-    if (trial_state_is_terminal(t->r.state) && t->r.state != r->state && !r->is_new)
-        sim_fail(m, "trial %lld leaves its terminal state", (long long)r->id);
-    if (r->state == TRIAL_COMPLETED && !t->final)
-        sim_fail(m, "trial %lld is COMPLETED without its last checkpoint", (long long)r->id);
-    t->r.state = r->state;
-    t->r.run_id = r->run_id;
-    t->r.restarts = r->restarts;
-    t->r.end_us = r->end_us;
-    set(&t->r.core, r->core);
-}
-
-static void apply_alloc(struct sim *m, const struct row_allocation *r)
-{
-    struct stored_alloc *a = map_get(m->store.alloc_by_id, r->id);
-    const struct stored_exp *e = store_exp(&m->store, r->experiment_id);
-    if (e && e->deleted && !r->is_new)
-        return; /* gone with its experiment */
-    if (r->is_new) {
-        if (a || !e || e->deleted)
-            sim_fail(m, "allocation %s is inserted twice, or for nothing", r->id);
-        a = det_zalloc(sizeof *a);
-        vec_push(&m->store.allocs, a);
-        a->r = (struct row_allocation){.experiment_id = r->experiment_id, .trial_id = r->trial_id,
-                                       .run_id = r->run_id, .slots = r->slots,
-                                       .start_us = r->start_us};
-        set(&a->r.id, r->id);
-        set(&a->r.task_id, r->task_id);
-        set(&a->r.kind, r->kind);
-        set(&a->r.resource_pool, r->resource_pool);
-        map_put(m->store.alloc_by_id, r->id, a);
-    }
-    if (!a || a->r.state > r->state)
-        sim_fail(m, "allocation %s goes back or never was", r->id);
-    a->r.state = r->state;
-    a->r.is_ready = r->is_ready;
-    a->r.end_us = r->end_us;
-    set(&a->r.core, r->core);
-}
-
-static void apply_agent(struct sim *m, const struct row_agent *r)
-{
-    struct row_agent *a = NULL;
-    for (size_t i = 0; i < m->store.agents.n; i++)
-        if (strcmp(m->store.agents.v[i].agent_id, r->agent_id) == 0)
-            a = &m->store.agents.v[i];
-    if (!a) {
-        vec_push(&m->store.agents, (struct row_agent){0});
-        a = &m->store.agents.v[m->store.agents.n - 1];
-        set(&a->agent_id, r->agent_id);
-    }
-    a->enabled = r->enabled;
-    a->draining = r->draining;
-    set(&a->slots_disabled, r->slots_disabled);
-}
-
-static void apply_event(struct sim *m, const struct row_search_event *r)
-{
-    struct stored_exp *e = store_exp(&m->store, r->experiment_id);
-    vec_push(&e->events, (struct row_search_event){r->experiment_id, r->seq, det_strdup(r->event)});
-    vec_push(&e->log, det_strdup(r->event));
-}
-
-static void drop_search(struct stored_exp *e, int64_t up_to)
-{
-    while (e->events.n && e->events.v[0].seq <= up_to) {
-        free((char *)e->events.v[0].event);
-        vec_remove(&e->events, 0);
-    }
-}
-
-static void apply_snapshot(struct sim *m, const struct row_search_snapshot *r)
-{
-    struct stored_exp *e = store_exp(&m->store, r->experiment_id);
-    free(e->snapshot);
-    e->snapshot = det_strdup(r->snapshot);
-    e->snapshot_seq = r->seq;
-    drop_search(e, r->seq);
-}
-
-/* And what hangs on it. */
-static void delete_exp(struct sim *m, int64_t id)
-{
-    store_exp(&m->store, id)->deleted = true;
-    store_exp(&m->store, id)->r.state = EXP_DELETED;
-    for (size_t i = 0; i < m->store.allocs.n; i++)
-        if (m->store.allocs.v[i]->r.experiment_id == id)
-            m->store.allocs.v[i]->r.state = ALLOC_TERMINATED;
-}
-
-void store_apply(struct sim *m, const struct core_effect *e)
-{
-    switch (e->kind) {
-    case CORE_SAVE_EXPERIMENT:
-        apply_exp(m, &e->experiment);
-        break;
-    case CORE_SAVE_EXP_STATE:
-        store_exp(&m->store, e->exp_state.id)->r.state = e->exp_state.state;
-        break;
-    case CORE_SAVE_SEARCH_EVENT:
-        apply_event(m, &e->search_event);
-        break;
-    case CORE_SAVE_SEARCH_SNAPSHOT:
-        apply_snapshot(m, &e->search_snapshot);
-        break;
-    case CORE_DELETE_SEARCH:
-        drop_search(store_exp(&m->store, e->exp_id), INT64_MAX);
-        break;
-    case CORE_SAVE_TRIAL:
-        apply_trial(m, &e->trial);
-        break;
-    case CORE_SAVE_ALLOCATION:
-        apply_alloc(m, &e->allocation);
-        break;
-    case CORE_SAVE_AGENT:
-        apply_agent(m, &e->agent);
-        break;
-    case CORE_DELETE_EXPERIMENT:
-        delete_exp(m, e->exp_id);
-        break;
-    default:
-        break;
-    }
+    char alloc[160];
+    if (!t || t->r.run_id != run || store_exp(&m->store, t->r.experiment_id)->deleted)
+        return true;
+    snprintf(alloc, sizeof alloc, "%s.%lld", t->r.task_id, (long long)run);
+    const struct stored_alloc *a = map_get(m->store.alloc_by_id, alloc);
+    return !a || a->r.state == ALLOC_TERMINATED;
 }
 
 bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint)
 {
     struct stored_trial *t = store_trial(&m->store, trial);
-    if (!t || t->r.run_id != run)
+    char uuid[48];
+    if (is_refused(m, t, run)) {
+        m->got.refused++;
         return false;
-    det_cleanup(freep) char *alloc = det_asprintf("%s.%lld", t->r.task_id, (long long)run);
-    const struct stored_alloc *a = map_get(m->store.alloc_by_id, alloc);
-    if (a && a->r.state == ALLOC_TERMINATED)
-        sim_fail(m, "allocation %s writes after its end", alloc);
+    }
     if (run < t->last_write_run)
-        sim_fail(m, "trial %lld: run %lld writes after run %lld did", (long long)trial,
+        sim_fail(m, "I1: trial %lld: run %lld writes after run %lld did", (long long)trial,
                  (long long)run, (long long)t->last_write_run);
     t->last_write_run = run;
     if (checkpoint && (!t->r.latest_checkpoint || steps >= (double)t->r.latest_steps)) {
-        det_cleanup(freep) char *uuid =
-            det_asprintf("cp-%lld-%lld", (long long)trial, (long long)steps);
-        set(&t->r.latest_checkpoint, uuid);
+        snprintf(uuid, sizeof uuid, "cp-%lld-%lld", (long long)trial, (long long)steps);
+        free((char *)t->r.latest_checkpoint);
+        t->r.latest_checkpoint = det_strdup(uuid);
         t->r.latest_steps = (int64_t)steps;
     }
     return true;
 }
 
-static void restore_exp(struct sim *m, struct core *c, const struct stored_exp *e)
+static int restore_exp(struct core *c, const struct stored_exp *e, struct det_err *err)
 {
-    struct det_err err = {0};
-    int rc = core_restore_experiment(c, &e->r, &err);
+    int rc = core_restore_experiment(c, &e->r, err);
     if (rc == 0 && e->snapshot && e->r.state != EXP_DELETING)
         rc = core_restore_search_snapshot(
-            c, &(struct row_search_snapshot){e->r.id, e->snapshot_seq, e->snapshot}, &err);
+            c, &(struct row_search_snapshot){e->r.id, e->snapshot_seq, e->snapshot}, err);
     for (size_t i = 0; rc == 0 && i < e->events.n; i++)
-        rc = core_restore_search_event(c, &e->events.v[i], &err);
-    if (rc < 0)
-        sim_fail(m, "rebuild: %s", err.text);
+        rc = core_restore_search_event(c, &e->events.v[i], err);
+    return rc;
 }
 
-static bool is_live(const struct stored_exp *e)
+/* As the database answers: by start time, which is wall time and may be anything. */
+static int by_start(const void *x, const void *y)
 {
-    return !exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETING;
+    const struct row_allocation *a = *(struct row_allocation *const *)x;
+    const struct row_allocation *b = *(struct row_allocation *const *)y;
+    if (a->start_us != b->start_us)
+        return a->start_us < b->start_us ? -1 : 1;
+    return strcmp(a->id, b->id);
+}
+
+static int restore_allocs(struct core *c, struct store *s, struct det_err *err)
+{
+    VEC(const struct row_allocation *) live = {0};
+    int rc = 0;
+    while (s->allocs_live < s->allocs.n &&
+           s->allocs.v[s->allocs_live]->r.state == ALLOC_TERMINATED)
+        s->allocs_live++;
+    for (size_t i = s->allocs_live; i < s->allocs.n; i++)
+        if (s->allocs.v[i]->r.state != ALLOC_TERMINATED)
+            vec_push(&live, &s->allocs.v[i]->r);
+    if (live.n)
+        qsort(live.v, live.n, sizeof *live.v, by_start);
+    for (size_t i = 0; rc == 0 && i < live.n; i++)
+        rc = core_restore_allocation(c, live.v[i], err);
+    vec_free(&live);
+    return rc;
 }
 
 struct core *store_rebuild(struct sim *m, const struct core_options *o)
@@ -300,18 +157,18 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o)
     struct store *s = &m->store;
     struct core *c = core_create(o);
     int rc = 0;
+    core_set_epoch(c, s->epoch + 1);
     core_restore_ids(c, (int64_t)s->exps.n, (int64_t)s->trials.n);
     for (size_t i = 0; rc == 0 && i < s->agents.n; i++)
         rc = core_restore_agent(c, &s->agents.v[i], &err);
-    for (size_t i = 0; i < s->exps.n; i++)
-        if (is_live(s->exps.v[i]))
-            restore_exp(m, c, s->exps.v[i]);
-    for (size_t i = 0; rc == 0 && i < s->trials.n; i++)
-        if (is_live(store_exp(s, s->trials.v[i]->r.experiment_id)))
-            rc = core_restore_trial(c, &s->trials.v[i]->r, &err);
-    for (size_t i = 0; rc == 0 && i < s->allocs.n; i++)
-        if (s->allocs.v[i]->r.state != ALLOC_TERMINATED)
-            rc = core_restore_allocation(c, &s->allocs.v[i]->r, &err);
+    for (size_t i = 0; rc == 0 && i < s->exps.n; i++)
+        if (store_is_live(s->exps.v[i]))
+            rc = restore_exp(c, s->exps.v[i], &err);
+    for (size_t i = 0; rc == 0 && i < s->exps.n; i++)
+        for (size_t k = 0; store_is_live(s->exps.v[i]) && rc == 0 && k < s->exps.v[i]->trials.n; k++)
+            rc = core_restore_trial(c, &store_trial(s, s->exps.v[i]->trials.v[k])->r, &err);
+    if (rc == 0)
+        rc = restore_allocs(c, s, &err);
     if (rc < 0)
         sim_fail(m, "rebuild: %s", err.text);
     return c;

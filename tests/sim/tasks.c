@@ -4,24 +4,54 @@
 
 #include <string.h>
 
-enum { RETRY_MS = 2000 };
-
-struct task *task_find(struct sim *m, uint64_t uid)
+struct task *task_find(const struct sim *m, uint64_t uid)
 {
     return uid ? imap_get(m->tasks, uid) : NULL;
 }
 
-struct task *task_of(struct sim *m, int agent, const char *alloc)
+struct task *task_of(const struct sim *m, int host, const char *alloc)
 {
-    struct host *h = &m->hosts[agent];
-    for (size_t i = 0; i < h->tasks.n; i++)
-        if (strcmp(h->tasks.v[i]->alloc, alloc) == 0)
-            return h->tasks.v[i];
-    return NULL;
+    struct task *t = map_get(m->by_alloc, alloc);
+    while (t && t->host != host)
+        t = t->next;
+    return t;
 }
 
-void task_free(struct task *t)
+struct task *task_create(struct sim *m, int host, const char *alloc, const char *container)
 {
+    struct task *t = det_zalloc(sizeof *t);
+    t->uid = ++m->next_uid;
+    t->alloc = det_strdup(alloc);
+    memcpy(t->container, container, UUID_STR_MAX);
+    t->host = host;
+    t->next = map_get(m->by_alloc, alloc);
+    map_put(m->by_alloc, alloc, t);
+    vec_push(&m->hosts[host].tasks, t);
+    imap_put(m->tasks, t->uid, t);
+    return t;
+}
+
+static void unlist(struct sim *m, struct task *t)
+{
+    struct host *h = &m->hosts[t->host];
+    struct task *first = map_get(m->by_alloc, t->alloc);
+    for (size_t i = 0; i < h->tasks.n; i++)
+        if (h->tasks.v[i] == t)
+            vec_remove(&h->tasks, i);
+    if (first == t && t->next)
+        map_put(m->by_alloc, t->alloc, t->next);
+    else if (first == t)
+        map_del(m->by_alloc, t->alloc);
+    for (struct task *o = first; o; o = o->next)
+        if (o->next == t)
+            o->next = t->next;
+    imap_del(m->tasks, t->uid);
+}
+
+void task_free(struct sim *m, struct task *t)
+{
+    unlist(m, t);
+    vec_free(&t->slots);
     free(t->alloc);
     free(t);
 }
@@ -38,10 +68,28 @@ void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int c
     t->stopped = true;
     t->phase = P_ENDED;
     t->exit = (struct core_exit){.reason = reason, .code = code, .rank = code ? 0 : -1};
+    sim_trace(m, "task      %s on %s ends: reason %d, code %d", t->alloc, m->hosts[t->host].id,
+              (int)reason, code);
     host_report(m, t, true, CORE_TASK_ENDED);
-    for (size_t i = 0; i < m->hosts[t->agent].tasks.n; i++) /* who waits for its slots */
-        if (m->hosts[t->agent].tasks.v[i]->phase == P_QUEUED)
-            wake(m, m->hosts[t->agent].tasks.v[i], 1);
+    for (size_t i = 0; i < m->hosts[t->host].tasks.n; i++) /* who waits for its slots */
+        if (m->hosts[t->host].tasks.v[i]->phase == P_QUEUED)
+            wake(m, m->hosts[t->host].tasks.v[i], 1);
+}
+
+/* By its own fault: what restarts are counted for. */
+static void crash(struct sim *m, struct task *t)
+{
+    store_trial(&m->store, t->trial)->crashes++;
+    task_end(m, t, CORE_EXITED, 1);
+}
+
+void task_answer(struct sim *m, struct task *t, uint64_t token, int code)
+{
+    if (t->waiting != token || t->stopped)
+        return;
+    t->answered = true;
+    t->answer = code;
+    wake(m, t, 1);
 }
 
 /* A request of the harness: asked until answered. True when the answer to this phase is there. */
@@ -56,7 +104,8 @@ static bool ask(struct sim *m, struct task *t, struct core_event ev)
         return false;
     t->waiting = ++m->next_token;
     t->asked_ms = m->now_ms;
-    master_post(m, &ev, (struct waiter){.token = t->waiting, .agent = -1, .task = t->uid});
+    ev.trial_id = ev.run_id ? t->trial : 0;
+    request_send(m, t, ev, t->waiting);
     wake(m, t, RETRY_MS);
     return false;
 }
@@ -69,30 +118,34 @@ static void enter(struct sim *m, struct task *t, enum phase p, int64_t in_ms)
     wake(m, t, in_ms);
 }
 
-/* Slots another task still dies on must be free first. */
-static bool slots_are_free(struct sim *m, const struct task *t)
+static bool shares_slot(const struct task *a, const struct task *b)
 {
-    const struct host *h = &m->hosts[t->agent];
+    for (size_t i = 0; i < a->slots.n; i++)
+        for (size_t k = 0; k < b->slots.n; k++)
+            if (a->slots.v[i] == b->slots.v[k])
+                return true;
+    return false;
+}
+
+/* Slots another task still dies on must be free first. */
+static bool slots_are_free(const struct sim *m, const struct task *t)
+{
+    const struct host *h = &m->hosts[t->host];
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct task *o = h->tasks.v[i];
-        if (o == t || o->stopped || o->phase == P_QUEUED)
-            continue;
-        for (int a = 0; a < t->slots_n; a++)
-            for (int b = 0; b < o->slots_n; b++)
-                if (t->slots[a] == o->slots[b])
-                    return false;
+        if (o != t && !o->stopped && o->phase != P_QUEUED && shares_slot(t, o))
+            return false;
     }
     return true;
 }
 
 static void run_rendezvous(struct sim *m, struct task *t)
 {
-    struct core_event ev = {
-        .kind = CORE_EV_RENDEZVOUS, .alloc_id = t->alloc, .container = t->container};
     if (t->met) {
         map_put(m->started, t->container, m);
         enter(m, t, t->node ? P_PASSIVE : P_OPERATION, 1 + (int64_t)sim_random(m, 50));
-    } else if (ask(m, t, ev) && t->answer == DET_ENOENT) {
+    } else if (ask(m, t, (struct core_event){.kind = CORE_EV_RENDEZVOUS}) &&
+               t->answer == DET_ENOENT) {
         task_end(m, t, CORE_EXITED, 1);
     }
 }
@@ -100,9 +153,8 @@ static void run_rendezvous(struct sim *m, struct task *t)
 /* Follows the chief: fails when it is gone. */
 static void run_passive(struct sim *m, struct task *t)
 {
-    for (int i = 0; i < m->hosts_n; i++) {
-        struct task *o = task_of(m, i, t->alloc);
-        if (!o || o == t || o->node != 0)
+    for (struct task *o = map_get(m->by_alloc, t->alloc); o; o = o->next) {
+        if (o == t || o->node != 0)
             continue;
         if (!o->stopped) {
             wake(m, t, 200);
@@ -116,14 +168,17 @@ static void run_passive(struct sim *m, struct task *t)
     task_end(m, t, CORE_EXITED, s && s->final ? 0 : 1);
 }
 
+/* It believes what was committed, as the master answers. */
 static void run_operation(struct sim *m, struct task *t)
 {
     struct core_trial_view v;
-    if (!m->core) {
+    struct master *s = request_reach(m, t);
+    const struct stored_trial *row = store_trial(&m->store, t->trial);
+    if (row->r.run_id != t->run) {
+        task_end(m, t, CORE_EXITED, 1); /* a twin replaced it */
+    } else if (!s || (core_trial_get(s->core, t->trial, &v) && v.run_id != t->run)) {
         wake(m, t, 500);
-    } else if (!core_trial_get(m->core, t->trial, &v) || v.run_id != t->run) {
-        task_end(m, t, CORE_EXITED, 1);
-    } else if (v.op_completed) {
+    } else if (!core_trial_get(s->core, t->trial, &v) || v.op_completed) {
         enter(m, t, P_ACK, 1);
     } else {
         t->length = v.op_length;
@@ -131,50 +186,53 @@ static void run_operation(struct sim *m, struct task *t)
     }
 }
 
-static void save_checkpoint(struct sim *m, struct task *t, bool final)
+static void send_checkpoint(struct sim *m, struct task *t)
 {
-    struct stored_trial *s = store_trial(&m->store, t->trial);
-    if (!store_write(m, t->trial, t->run, t->progress, true))
-        return;
-    s->final |= final;
     struct core_event ev = {.kind = CORE_EV_CHECKPOINT, .trial_id = t->trial, .run_id = t->run};
-    ev.checkpoint.uuid = s->r.latest_checkpoint;
     ev.checkpoint.steps = (int64_t)t->progress;
-    master_post(m, &ev, (struct waiter){.agent = -1});
+    request_send(m, t, ev, 0);
+}
+
+/* InvalidHP, or a script that just ends: nothing more is expected of it. */
+static void exit_early(struct sim *m, struct task *t)
+{
+    struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = t->trial, .run_id = t->run};
+    ev.exit_reason = CORE_EXIT_INVALID_HP;
+    if (sim_random(m, 2))
+        request_send(m, t, ev, 0);
+    store_trial(&m->store, t->trial)->final = true;
+    task_end(m, t, CORE_EXITED, 0);
+}
+
+static bool goes_wrong(struct sim *m, struct task *t)
+{
+    if (sim_chance(m, 15)) {
+        m->got.faults++;
+        if (sim_chance(m, 500))
+            crash(m, t);
+        else
+            task_end(m, t, CORE_LOST, 0); /* its det-task died */
+    } else if (sim_chance(m, 2)) {
+        exit_early(m, t);
+    }
+    return t->stopped;
 }
 
 static void run_train(struct sim *m, struct task *t)
 {
     struct core_alloc_view a;
-    if (sim_chance(m, 15)) {
-        m->faults++;
-        if (sim_chance(m, 500)) { /* its own fault */
-            store_trial(&m->store, t->trial)->crashes++;
-            task_end(m, t, CORE_EXITED, 1);
-        } else {
-            task_end(m, t, CORE_LOST, 0);
-        }
+    struct master *s = request_reach(m, t);
+    if (goes_wrong(m, t))
         return;
-    }
-    if (sim_chance(m, 2)) { /* InvalidHP, or a script that just ends: nothing more is expected */
-        struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = t->trial, .run_id = t->run};
-        ev.exit_reason = CORE_EXIT_INVALID_HP;
-        if (sim_random(m, 2))
-            master_post(m, &ev, (struct waiter){.agent = -1});
-        store_trial(&m->store, t->trial)->final = true;
-        task_end(m, t, CORE_EXITED, 0);
-        return;
-    }
     t->progress += 1 + (double)sim_random(m, 20);
     if (t->progress > (double)t->length)
         t->progress = (double)t->length;
-    store_write(m, t->trial, t->run, t->progress, false);
     struct core_event ev = {.kind = CORE_EV_PROGRESS, .trial_id = t->trial, .run_id = t->run,
                             .units = t->progress};
-    master_post(m, &ev, (struct waiter){.agent = -1});
+    request_send(m, t, ev, 0);
     if (sim_random(m, 4) == 0)
-        save_checkpoint(m, t, false);
-    if (m->core && core_alloc_get(m->core, t->alloc, &a))
+        send_checkpoint(m, t);
+    if (s && core_alloc_get(s->core, t->alloc, &a))
         t->preempt |= a.preempt;
     if (t->progress >= (double)t->length)
         enter(m, t, P_COMPLETE, 20);
@@ -186,10 +244,10 @@ static void run_train(struct sim *m, struct task *t)
 
 static void run_complete(struct sim *m, struct task *t)
 {
-    JSON_OWN metric = json_real((double)sim_random(m, 1000));
-    struct core_event ev = {.kind = CORE_EV_OP_COMPLETED, .trial_id = t->trial, .run_id = t->run};
+    struct core_event ev = {.kind = CORE_EV_OP_COMPLETED, .run_id = t->run};
     ev.op.length = t->length;
-    ev.op.metric = metric;
+    if (!t->waiting)
+        t->metric = (double)sim_random(m, 1000);
     if (!ask(m, t, ev))
         return;
     if (t->answer)
@@ -198,22 +256,31 @@ static void run_complete(struct sim *m, struct task *t)
         enter(m, t, P_FINAL, 30);
 }
 
+/* The last checkpoint is waited for. */
 static void run_final(struct sim *m, struct task *t)
 {
-    if (sim_chance(m, 20)) { /* between the operation and its checkpoint */
+    struct core_event ev = {.kind = CORE_EV_CHECKPOINT, .run_id = t->run};
+    ev.checkpoint.steps = (int64_t)t->progress;
+    if (!t->waiting && sim_chance(m, 20)) { /* between the operation and its checkpoint */
         task_end(m, t, CORE_LOST, 0);
         return;
     }
-    save_checkpoint(m, t, true);
-    enter(m, t, P_OPERATION, 1);
+    if (!ask(m, t, ev))
+        return;
+    if (t->answer == 0)
+        store_trial(&m->store, t->trial)->final = true;
+    if (t->answer == DET_ESTALE)
+        task_end(m, t, CORE_EXITED, 1);
+    else
+        enter(m, t, P_OPERATION, 1);
 }
 
 static void run_ack(struct sim *m, struct task *t)
 {
-    if (!ask(m, t, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = t->alloc}))
+    if (!ask(m, t, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION}))
         return;
     if (t->phase == P_PREEMPTED)
-        save_checkpoint(m, t, false);
+        send_checkpoint(m, t);
     task_end(m, t, CORE_EXITED, 0);
 }
 
@@ -239,7 +306,7 @@ void task_run(struct sim *m, struct task *t)
         host_report(m, t, false, CORE_TASK_RUNNING);
     } else if (t->phase != P_QUEUED && t->gc) {
         task_end(m, t, CORE_EXITED, 0);
-    } else if (run[t->phase]) {
+    } else if (t->phase != P_QUEUED && run[t->phase]) {
         run[t->phase](m, t);
     }
 }

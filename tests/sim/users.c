@@ -7,7 +7,7 @@
 static int64_t some_exp(struct sim *m)
 {
     int64_t *ids, id = 0;
-    size_t n = core_jobs(m->core, NULL, &ids);
+    size_t n = core_jobs(master_leader(m)->core, NULL, &ids);
     if (n)
         id = ids[sim_random(m, n)];
     free(ids);
@@ -16,7 +16,12 @@ static int64_t some_exp(struct sim *m)
 
 static void post(struct sim *m, struct core_event ev)
 {
-    master_post(m, &ev, (struct waiter){.token = ++m->next_token, .agent = -1});
+    master_post(m, master_leader(m), &ev, (struct waiter){.token = ++m->next_token, .host = -1});
+}
+
+static int trials_of(struct sim *m)
+{
+    return m->in.trials ? m->in.trials : 1 + (int)sim_random(m, 20);
 }
 
 static json_t *searcher(struct sim *m)
@@ -27,7 +32,7 @@ static json_t *searcher(struct sim *m)
         return json_make("{s:s, s:{s:I}}", "name", "single", "max_length", "batches", length);
     case 1:
         return json_make("{s:s, s:{s:I}, s:i, s:i}", "name", "random", "max_length", "batches",
-                         length, "max_trials", 1 + (int)sim_random(m, 20), "max_concurrent_trials",
+                         length, "max_trials", trials_of(m), "max_concurrent_trials",
                          (int)sim_random(m, 8));
     default:
         return json_make("{s:s, s:I, s:i}", "name", "grid", "max_length", length,
@@ -48,8 +53,6 @@ static void create(struct sim *m)
         "x", "type", "double", "minval", 0.0, "maxval", 1.0, "count", 3, "y", "type", "categorical",
         "vals", 1, 2, "resources", "slots_per_trial", sizes[sim_random(m, DET_ARRAY_LEN(sizes))],
         "weight", 1.0 + (double)sim_random(m, 3));
-    json_object_set_new(json_object_get(config, "hyperparameters"), "y",
-                        json_make("{s:s, s:[i, i]}", "type", "categorical", "vals", 1, 2));
     json_set(config, "searcher", searcher(m));
     if (sim_random(m, 8) == 0)
         json_set(json_obj(config, "resources"), "max_slots",
@@ -106,9 +109,9 @@ void user_act(struct sim *m)
                                                  CORE_EV_EXP_ACTIVATE, CORE_EV_EXP_PAUSE};
     uint64_t dice = sim_random(m, 100);
     int64_t *ids;
-    if (!m->core)
+    if (!master_serves(m, master_leader(m)))
         return;
-    size_t live = core_jobs(m->core, NULL, &ids);
+    size_t live = core_jobs(master_leader(m)->core, NULL, &ids);
     free(ids);
     if (live < 3 || (dice < 30 && live < 25))
         create(m);
@@ -135,26 +138,31 @@ static int64_t slots_of(const struct stored_exp *e)
     return json_int(json_obj(config, "resources"), "slots_per_trial", 1);
 }
 
-/* What was let in while no agent was there, and can never run, is given up. */
-void user_release(struct sim *m)
+static void enable_all(struct sim *m)
 {
-    int64_t *ids;
-    size_t n = m->core ? core_jobs(m->core, NULL, &ids) : 0;
-    for (int i = 0; m->core && i < m->hosts_n; i++)
+    for (int i = 0; i < m->hosts_n; i++)
         for (int slot = -1; slot < m->hosts[i].slots; slot++) {
             struct core_event ev = {.kind = CORE_EV_AGENT_SET};
             ev.agent_set = (struct core_agent_set){.agent_id = m->hosts[i].id, .slot = slot,
                                                    .enabled = true};
             post(m, ev);
         }
+}
+
+/* What was let in while no agent was there, and can never run, is given up. */
+void user_release(struct sim *m)
+{
+    int64_t *ids;
+    const struct core *c = master_leader(m)->core;
+    size_t n = core_jobs(c, NULL, &ids);
+    enable_all(m);
     for (size_t i = 0; i < n; i++) {
         bool exceeded = false;
         const struct stored_exp *e = store_exp(&m->store, ids[i]);
-        if (e && core_fits(m->core, e->r.resource_pool, slots_of(e), &exceeded, NULL) < 0)
+        if (e && core_fits(c, e->r.resource_pool, slots_of(e), &exceeded, NULL) < 0)
             post(m, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = ids[i]});
         else
             post(m, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = ids[i]});
     }
-    if (m->core)
-        free(ids);
+    free(ids);
 }

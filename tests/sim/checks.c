@@ -1,0 +1,313 @@
+/* The invariants, checked while it runs; numbered as in ARCHITECTURE.md. */
+#include "sim.h"
+
+#include <string.h>
+
+enum { SETTLED_MS = 120000, KILL_MAX_MS = 45000, SHADOW_EVERY = 61 };
+
+static const struct core_reply *reply_of(const struct core_effects *fx, size_t from, uint64_t token)
+{
+    for (size_t i = from; i < fx->n; i++)
+        if (fx->v[i].kind == CORE_REPLY && fx->v[i].reply.request == token)
+            return &fx->v[i].reply;
+    return NULL;
+}
+
+/* I1: what a replaced run reports is refused. And every request is answered once, in its step. */
+static void check_reply(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
+                        size_t from)
+{
+    size_t n = 0;
+    for (size_t i = from; i < s->batch.n; i++)
+        n += s->batch.v[i].kind == CORE_REPLY;
+    if (n != (ev->request != 0))
+        sim_fail(m, "a request is answered %zu times", n);
+    const struct core_reply *r = reply_of(&s->batch, from, ev->request);
+    if (stale && r && r->code == 0 && ev->kind != CORE_EV_CHECKPOINT) /* the store judges those */
+        sim_fail(m, "I1: run %lld of trial %lld was replaced, but its report %d is accepted",
+                 (long long)ev->run_id, (long long)ev->trial_id, (int)ev->kind);
+}
+
+/* I7: a run goes on from the newest checkpoint there is. */
+static void check_resume(struct sim *m, const struct core_start *o)
+{
+    const struct stored_trial *t = store_trial(&m->store, o->trial_id);
+    const char *text = json_str(json_obj(o->task, "env"), "DET_STEPS_COMPLETED", "0");
+    int64_t steps = strtoll(text, NULL, 10), newest = t && t->r.latest_checkpoint ? t->r.latest_steps : 0;
+    bool first = t && t->started_run < o->run_id; /* not sent again */
+    if (first && steps != newest)
+        sim_fail(m, "I7: run %lld of trial %lld starts from step %lld, its checkpoint is at %lld",
+                 (long long)o->run_id, (long long)o->trial_id, (long long)steps, (long long)newest);
+}
+
+static bool has(const char *json, const char *what)
+{
+    return json && strstr(json, what);
+}
+
+/* I9: a run is given up for its agent's silence only after a whole lease of it, counted while this
+ * master served. */
+static void check_given_up(struct sim *m, const struct master *s, const struct row_allocation *r)
+{
+    if (!has(r->core, "\"unconfirmed\":true") || map_put(m->given_up, r->id, m))
+        return;
+    JSON_OWN core = json_parse(r->core, strlen(r->core), NULL);
+    const json_t *all = json_arr(core, "containers");
+    int64_t longest = 0;
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const struct host *h =
+            &m->hosts[host_find(m, json_str(json_array_get(all, i), "agent", ""))];
+        int64_t from = h->lost_ms > s->boot_ms ? h->lost_ms : s->boot_ms;
+        if (m->now_ms - from > longest)
+            longest = m->now_ms - from;
+    }
+    if (longest < m->o.agent_reconnect_wait_ms)
+        sim_fail(m, "I9: %s is given up after %lld ms of silence", r->id, (long long)longest);
+}
+
+void check_step(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
+                size_t from)
+{
+    check_reply(m, s, ev, stale, from);
+    for (size_t i = from; i < s->batch.n && s->epoch == m->store.epoch; i++)
+        if (s->batch.v[i].kind == CORE_ORDER_START)
+            check_resume(m, &s->batch.v[i].start);
+        else if (s->batch.v[i].kind == CORE_SAVE_ALLOCATION)
+            check_given_up(m, s, &s->batch.v[i].allocation);
+    core_check(s->core); /* I4, and whatever can be seen from inside */
+}
+
+static void check_exp_answer(struct sim *m, const struct waiter *w)
+{
+    const struct stored_exp *e = store_exp(&m->store, w->id);
+    enum exp_state s = e ? e->r.state : EXP_DELETED;
+    bool ended = exp_state_is_terminal(s) || s == EXP_DELETING;
+    bool bad = false;
+    if (w->kind == CORE_EV_EXP_KILL)
+        bad = !ended && s != EXP_STOPPING_KILLED && s != EXP_STOPPING_ERROR;
+    else if (w->kind == CORE_EV_EXP_CANCEL || w->kind == CORE_EV_EXP_PAUSE)
+        bad = s == EXP_ACTIVE;
+    if (bad)
+        sim_fail(m, "I2: request %d about experiment %lld is acknowledged, but it is %s",
+                 (int)w->kind, (long long)w->id, exp_state_text(s));
+}
+
+static void check_trial_answer(struct sim *m, const struct waiter *w)
+{
+    const struct stored_trial *t = store_trial(&m->store, w->id);
+    if (!t || trial_state_is_terminal(t->r.state))
+        return;
+    if (w->kind == CORE_EV_TRIAL_KILL && t->r.state != TRIAL_STOPPING_KILLED &&
+        t->r.state != TRIAL_STOPPING_ERROR)
+        sim_fail(m, "I2: the kill of trial %lld is acknowledged, but it is %s", (long long)w->id,
+                 trial_state_text(t->r.state));
+    if (w->kind == CORE_EV_OP_COMPLETED && has(t->r.core, "\"op_complete\":false"))
+        sim_fail(m, "I2: trial %lld: an operation is acknowledged, but not in its row",
+                 (long long)w->id);
+}
+
+/* I2: what is acknowledged is in the store. Requests that follow at once may have undone it: only
+ * what cannot be undone is asked for. */
+void check_answer(struct sim *m, const struct waiter *w)
+{
+    if (w->kind == CORE_EV_EXP_KILL)
+        check_exp_answer(m, w);
+    else if (w->kind == CORE_EV_TRIAL_KILL || w->kind == CORE_EV_OP_COMPLETED)
+        check_trial_answer(m, w);
+}
+
+/* I9: nobody is killed whose end was not decided, and durably so. */
+void check_kill(struct sim *m, const struct core_kill *k)
+{
+    const struct stored_alloc *a = map_get(m->store.alloc_by_id, k->alloc_id);
+    if (a && a->r.state < ALLOC_TERMINATING)
+        sim_fail(m, "I9: %s is %s, but its container is ordered to be killed", k->alloc_id,
+                 alloc_state_text(a->r.state));
+}
+
+/* I2: what is started is committed; and a run never after a later one. */
+void check_start(struct sim *m, const struct core_start *o)
+{
+    const struct stored_alloc *a = map_get(m->store.alloc_by_id, o->alloc_id);
+    struct stored_trial *t = store_trial(&m->store, o->trial_id);
+    if (!a || a->r.state == ALLOC_PENDING)
+        sim_fail(m, "I2: %s is started, but the store does not know it", o->alloc_id);
+    if (!t)
+        return;
+    if (o->run_id < t->started_run)
+        sim_fail(m, "I1: trial %lld: run %lld is started after run %lld", (long long)o->trial_id,
+                 (long long)o->run_id, (long long)t->started_run);
+    t->started_run = o->run_id;
+}
+
+/* ---- When everything it decided is committed: is a rebuilt core the same? (I2, I5) ---- */
+
+static void same_exps(struct sim *m, const struct core *a, const struct core *b)
+{
+    struct core_exp_view x, y;
+    int64_t *ids, *other;
+    size_t n = core_jobs(a, NULL, &ids), k = core_jobs(b, NULL, &other);
+    bool same = n == k;
+    for (size_t i = 0; same && i < n; i++) {
+        same = ids[i] == other[i] && core_exp_get(a, ids[i], &x) && core_exp_get(b, ids[i], &y) &&
+               x.state == y.state && x.priority == y.priority && x.weight == y.weight &&
+               x.max_slots == y.max_slots && x.trials_open == y.trials_open &&
+               x.owner_id == y.owner_id && strcmp(x.pool, y.pool) == 0;
+        if (!same)
+            sim_fail(m, "I2: experiment %lld is not rebuilt as it was", (long long)ids[i]);
+    }
+    free(ids);
+    free(other);
+    if (!same)
+        sim_fail(m, "I2: %zu jobs are rebuilt, there were %zu", k, n);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static void same_trials(struct sim *m, const struct core *a, const struct core *b)
+{
+    struct core_trial_view x, y;
+    for (size_t i = 0; i < m->store.exps.n; i++)
+        for (size_t k = 0; k < m->store.exps.v[i]->trials.n; k++) {
+            int64_t id = m->store.exps.v[i]->trials.v[k];
+            if (!core_trial_get(a, id, &x))
+                break;
+            if (!core_trial_get(b, id, &y) || x.state != y.state || x.run_id != y.run_id ||
+                x.restarts != y.restarts || x.has_op != y.has_op || x.op_length != y.op_length ||
+                x.op_completed != y.op_completed || !same_text(x.alloc_id, y.alloc_id) ||
+                (!trial_state_is_terminal(x.state) &&
+                 !same_text(x.latest_checkpoint, y.latest_checkpoint)))
+                sim_fail(m, "I2: trial %lld is not rebuilt as it was", (long long)id);
+        }
+}
+
+static bool same_containers(const struct core *a, const struct core *b, const char *alloc)
+{
+    struct core_container_view x, y;
+    for (size_t i = 0; core_alloc_container(a, alloc, i, &x); i++)
+        if (!core_alloc_container(b, alloc, i, &y) || x.state != y.state ||
+            !same_text(x.agent_id, y.agent_id) || x.slots_n != y.slots_n ||
+            (x.slots_n && memcmp(x.slots, y.slots, x.slots_n * sizeof *x.slots) != 0))
+            return false;
+    return true;
+}
+
+/* In the same order: it decides who is first. */
+static void same_allocs(struct sim *m, const struct core *a, const struct core *b)
+{
+    struct core_alloc_view x, y;
+    size_t i = 0;
+    for (; core_alloc_at(a, i, &x); i++)
+        if (!core_alloc_at(b, i, &y) || !same_text(x.id, y.id) || x.state != y.state ||
+            x.is_ready != y.is_ready || x.preempt != y.preempt || x.slots != y.slots ||
+            x.containers != y.containers || !same_containers(a, b, x.id))
+            sim_fail(m, "I2: allocation %s is not rebuilt as it was, or in another order", x.id);
+    if (core_alloc_at(b, i, &y))
+        sim_fail(m, "I2: allocation %s is rebuilt, but was not there", y.id);
+}
+
+static void check_rebuild(struct sim *m, struct master *s)
+{
+    struct core *shadow = store_rebuild(m, &m->o);
+    same_exps(m, s->core, shadow);
+    same_trials(m, s->core, shadow);
+    same_allocs(m, s->core, shadow);
+    core_destroy(shadow);
+}
+
+/* ---- When it is calm: I8 and I3 ---- */
+
+static bool some_end(const struct core *c)
+{
+    struct core_alloc_view a;
+    for (size_t i = 0; core_alloc_at(c, i, &a); i++)
+        if (a.preempt || a.state >= ALLOC_TERMINATING)
+            return true;
+    return false;
+}
+
+/* On a single agent: then it fits for sure. */
+static bool fits_one(const struct core *c, const struct core_alloc_view *want)
+{
+    struct core_agent_view a;
+    for (size_t i = 0; core_agent_at(c, i, &a); i++)
+        if (a.connected && a.enabled && (want->slots ? (int64_t)a.slots_free >= want->slots
+                                                     : a.containers < 100))
+            return true;
+    return false;
+}
+
+static int64_t held_by(const struct core *c, int64_t exp_id)
+{
+    struct core_alloc_view a;
+    int64_t n = 0;
+    for (size_t i = 0; core_alloc_at(c, i, &a); i++)
+        n += a.exp_id == exp_id && a.state != ALLOC_PENDING ? a.slots : 0;
+    return n;
+}
+
+static bool is_limited(const struct core *c, const struct core_alloc_view *a)
+{
+    struct core_exp_view e;
+    return core_exp_get(c, a->exp_id, &e) && e.max_slots >= 0 &&
+           held_by(c, a->exp_id) + a->slots > e.max_slots;
+}
+
+/* Which of two requests with slots stands before the other; by the policy. */
+static bool stands_before(const struct sim *m, const struct core_alloc_view *a,
+                          const struct core_alloc_view *b)
+{
+    if (m->o.scheduler == CORE_PRIORITY && a->priority != b->priority)
+        return a->priority < b->priority;
+    return a->exp_id < b->exp_id; /* allocations come oldest first */
+}
+
+/* I8: the first that may start and fits idle slots is not left waiting. While something is ending
+ * its room may be promised to another. */
+static void check_starts(struct sim *m, struct master *s)
+{
+    struct core_alloc_view a, head = {0};
+    for (size_t i = 0; core_alloc_at(s->core, i, &a); i++) {
+        bool first = m->o.scheduler == CORE_FAIR_SHARE || a.slots == 0 || !head.id ||
+                     stands_before(m, &a, &head);
+        if (a.state != ALLOC_PENDING || !first)
+            continue;
+        if (m->o.scheduler != CORE_FAIR_SHARE && a.slots) {
+            head = a;
+            continue;
+        }
+        if (fits_one(s->core, &a) && !is_limited(s->core, &a))
+            sim_fail(m, "I8: %s waits, and fits idle slots", a.id);
+    }
+    if (head.id && fits_one(s->core, &head))
+        sim_fail(m, "I8: %s is first in line and waits, and fits idle slots", head.id);
+}
+
+/* I3: a kill that nothing resists has ended. */
+static void check_kills(struct sim *m, struct master *s)
+{
+    struct core_alloc_view a;
+    for (size_t i = 0; core_alloc_at(s->core, i, &a); i++)
+        if (a.state == ALLOC_TERMINATING && !map_get(m->ending, a.id))
+            map_put(m->ending, a.id, (void *)(intptr_t)m->now_ms);
+        else if (a.state == ALLOC_TERMINATING &&
+                 m->now_ms - (intptr_t)map_get(m->ending, a.id) > KILL_MAX_MS)
+            sim_fail(m, "I3: %s is still ending", a.id);
+}
+
+/* Nothing is left to commit or to perform. */
+void check_rest(struct sim *m, struct master *s)
+{
+    if (s->epoch != m->store.epoch)
+        return;
+    if (m->seq % SHADOW_EVERY == 0)
+        check_rebuild(m, s);
+    if (!m->calm || m->now_ms < m->calm_at + SETTLED_MS)
+        return;
+    if (!some_end(s->core))
+        check_starts(m, s);
+    check_kills(m, s);
+}

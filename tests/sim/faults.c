@@ -1,0 +1,64 @@
+/* What goes wrong. */
+#include "sim.h"
+
+/* Shorter or longer than the lease; one way or both. */
+static void cut_off(struct sim *m, int i)
+{
+    int64_t until = m->now_ms + 1000 + (int64_t)sim_random(m, sim_random(m, 2) ? 20000 : 200000);
+    uint64_t ways = sim_random(m, 3);
+    m->got.faults++;
+    if (ways != 1)
+        m->hosts[i].up_cut = until;
+    if (ways != 2)
+        m->hosts[i].down_cut = until;
+    sim_trace(m, "network   %s is cut off (%s) until %.3f s", m->hosts[i].id,
+              ways == 0 ? "both ways" : ways == 1 ? "from the master" : "to the master",
+              (double)until / 1000);
+    host_break(m, i);
+}
+
+/* Everybody at once: a switch, or the master's own host. */
+static void cut_off_all(struct sim *m)
+{
+    for (int i = 0; i < m->hosts_n; i++)
+        if (sim_random(m, 4))
+            cut_off(m, i);
+}
+
+static void store_away(struct sim *m)
+{
+    m->got.faults++;
+    m->store.down_until = m->now_ms + (int64_t)sim_random(m, 60000);
+    sim_trace(m, "store     is away until %.3f s", (double)m->store.down_until / 1000);
+}
+
+static void store_slow(struct sim *m)
+{
+    m->got.faults++;
+    m->store.slow_until = m->now_ms + (int64_t)sim_random(m, 30000);
+    sim_trace(m, "store     is slow until %.3f s", (double)m->store.slow_until / 1000);
+}
+
+void fault_strike(struct sim *m)
+{
+    int host = (int)sim_random(m, (uint64_t)m->hosts_n);
+    struct master *s = master_leader(m);
+    uint64_t dice = sim_random(m, 20);
+    if (dice < 5) {
+        host_break(m, host); /* a link, or the agent's process: tasks live on */
+    } else if (dice < 8) {
+        host_die(m, host);
+    } else if (dice < 11) {
+        cut_off(m, host);
+    } else if (dice < 12) {
+        cut_off_all(m);
+    } else if (dice < 14) {
+        store_slow(m);
+    } else if (dice < 15) {
+        store_away(m);
+    } else if (dice < 17 && master_serves(m, s)) {
+        master_freeze(m, s, 500 + (int64_t)sim_random(m, sim_random(m, 2) ? 5000 : 40000));
+    } else if (dice < 18 && s->core) {
+        master_crash(m, s);
+    }
+}

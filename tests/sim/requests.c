@@ -1,0 +1,85 @@
+/* Requests of harnesses: separate connections, so they are lost, late, doubled and overtaken. */
+#include "sim.h"
+
+#include <stdio.h>
+
+struct request {
+    struct core_event ev;
+    int host;
+    uint64_t task, token;
+    double metric;
+    char container[UUID_STR_MAX], uuid[48], alloc[];
+};
+
+struct master *request_reach(struct sim *m, const struct task *t)
+{
+    struct master *s = master_leader(m);
+    bool cut = host_cut_up(m, t->host) || host_cut_down(m, t->host);
+    return cut || !master_serves(m, s) ? NULL : s;
+}
+
+static void launch(struct sim *m, const struct task *t, const struct core_event *ev, uint64_t token)
+{
+    size_t n = strlen(t->alloc) + 1;
+    struct request *r = det_zalloc(sizeof *r + n);
+    r->ev = *ev;
+    r->host = t->host;
+    r->task = t->uid;
+    r->token = token;
+    r->metric = t->metric;
+    memcpy(r->alloc, t->alloc, n);
+    memcpy(r->container, t->container, UUID_STR_MAX);
+    if (ev->kind == CORE_EV_CHECKPOINT)
+        snprintf(r->uuid, sizeof r->uuid, "cp-%lld-%lld", (long long)t->trial,
+                 (long long)ev->checkpoint.steps);
+    int64_t in_ms = 1 + (int64_t)sim_random(m, 15);
+    if (sim_chance(m, 15))
+        in_ms += (int64_t)sim_random(m, sim_random(m, 3) ? 3000 : 60000);
+    sim_later(m, in_ms, (struct msg){.kind = M_REQUEST, .data = r});
+}
+
+void request_send(struct sim *m, const struct task *t, struct core_event ev, uint64_t token)
+{
+    if (sim_chance(m, 10) || host_cut_up(m, t->host))
+        return;
+    launch(m, t, &ev, token);
+    if (sim_chance(m, 10))
+        launch(m, t, &ev, token);
+}
+
+/* Metrics and checkpoints are rows first; their fence is in the writing statement. */
+static bool write_rows(struct sim *m, const struct request *r)
+{
+    const struct core_event *ev = &r->ev;
+    if (ev->kind == CORE_EV_PROGRESS)
+        return store_write(m, ev->trial_id, ev->run_id, ev->units, false);
+    if (ev->kind == CORE_EV_CHECKPOINT)
+        return store_write(m, ev->trial_id, ev->run_id, (double)ev->checkpoint.steps, true);
+    return true;
+}
+
+void request_arrive(struct sim *m, struct msg *msg)
+{
+    det_cleanup(freep) struct request *r = msg->data;
+    struct master *s = master_leader(m);
+    struct task *t = task_find(m, r->task);
+    if (!master_serves(m, s) || m->now_ms < m->store.down_until)
+        return;
+    if (!write_rows(m, r)) {
+        if (t && r->token)
+            task_answer(m, t, r->token, DET_ESTALE);
+        return;
+    }
+    JSON_OWN metric = json_real(r->metric);
+    struct core_event ev = r->ev;
+    ev.alloc_id = r->alloc;
+    ev.container = r->container;
+    if (ev.kind == CORE_EV_OP_COMPLETED)
+        ev.op.metric = metric;
+    if (ev.kind == CORE_EV_CHECKPOINT)
+        ev.checkpoint.uuid = r->uuid;
+    struct waiter w = {.token = r->token ? r->token : ++m->next_token, .host = -1,
+                       .task = r->token ? r->task : 0};
+    if (!imap_get(s->waiters, w.token)) /* one that came twice is asked once */
+        master_post(m, s, &ev, w);
+}

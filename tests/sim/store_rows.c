@@ -1,0 +1,187 @@
+/* The rows of the core, as the statements of db/ apply them. */
+#include "sim.h"
+
+#include <string.h>
+
+static void set(const char **field, const char *value)
+{
+    free((char *)*field);
+    *field = det_strdup(value);
+}
+
+static void apply_exp(struct sim *m, const struct row_experiment *r)
+{
+    struct stored_exp *e = store_exp(&m->store, r->id);
+    if (r->is_new) {
+        if (e || (size_t)r->id != m->store.exps.n + 1)
+            sim_fail(m, "experiment %lld is inserted twice or out of order", (long long)r->id);
+        e = det_zalloc(sizeof *e);
+        vec_push(&m->store.exps, e);
+        e->r.id = r->id;
+        e->r.owner_id = r->owner_id;
+        e->r.start_us = r->start_us;
+        set(&e->r.job_id, r->job_id);
+        set(&e->r.config, r->config);
+    }
+    if (!e)
+        sim_fail(m, "experiment %lld is updated before it exists", (long long)r->id);
+    e->r.state = r->state;
+    e->r.end_us = r->end_us;
+    e->r.progress = r->progress;
+    e->r.priority = r->priority;
+    e->r.weight = r->weight;
+    e->r.max_slots = r->max_slots;
+    e->r.queue_position = r->queue_position;
+    set(&e->r.resource_pool, r->resource_pool);
+    set(&e->r.core, r->core);
+}
+
+static void apply_trial(struct sim *m, const struct row_trial *r)
+{
+    struct stored_trial *t = store_trial(&m->store, r->id);
+    if (r->is_new) {
+        if (t || (size_t)r->id != m->store.trials.n + 1 ||
+            !store_exp(&m->store, r->experiment_id))
+            sim_fail(m, "trial %lld: insert out of order", (long long)r->id);
+        t = det_zalloc(sizeof *t);
+        vec_push(&m->store.trials, t);
+        t->r.id = r->id;
+        t->r.experiment_id = r->experiment_id;
+        t->r.seed = r->seed;
+        t->r.start_us = r->start_us;
+        set(&t->r.request_id, r->request_id);
+        set(&t->r.task_id, r->task_id);
+        set(&t->r.hparams, r->hparams);
+        vec_push(&store_exp(&m->store, r->experiment_id)->trials, r->id);
+    }
+    if (!t)
+        sim_fail(m, "trial %lld is updated before it exists", (long long)r->id);
+    if (r->run_id < t->r.run_id)
+        sim_fail(m, "trial %lld: its run falls from %lld to %lld", (long long)r->id,
+                 (long long)t->r.run_id, (long long)r->run_id);
+    if (r->restarts > t->crashes)
+        sim_fail(m, "trial %lld: %lld restarts are counted, it crashed %lld times",
+                 (long long)r->id, (long long)r->restarts, (long long)t->crashes);
+    if (trial_state_is_terminal(t->r.state) && t->r.state != r->state && !r->is_new)
+        sim_fail(m, "trial %lld leaves its terminal state", (long long)r->id);
+    if (r->state == TRIAL_COMPLETED && !t->final)
+        sim_fail(m, "trial %lld is COMPLETED without its last checkpoint", (long long)r->id);
+    t->r.state = r->state;
+    t->r.run_id = r->run_id;
+    t->r.restarts = r->restarts;
+    t->r.end_us = r->end_us;
+    set(&t->r.core, r->core);
+}
+
+static void apply_alloc(struct sim *m, const struct row_allocation *r)
+{
+    struct stored_alloc *a = map_get(m->store.alloc_by_id, r->id);
+    const struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    if (e && e->deleted && !r->is_new)
+        return; /* gone with its experiment */
+    if (r->is_new) {
+        if (a || !e || e->deleted)
+            sim_fail(m, "allocation %s is inserted twice, or for nothing", r->id);
+        a = det_zalloc(sizeof *a);
+        vec_push(&m->store.allocs, a);
+        a->r = (struct row_allocation){.experiment_id = r->experiment_id, .trial_id = r->trial_id,
+                                       .run_id = r->run_id, .slots = r->slots,
+                                       .start_us = r->start_us};
+        set(&a->r.id, r->id);
+        set(&a->r.task_id, r->task_id);
+        set(&a->r.kind, r->kind);
+        set(&a->r.resource_pool, r->resource_pool);
+        map_put(m->store.alloc_by_id, r->id, a);
+    }
+    if (!a || a->r.state > r->state)
+        sim_fail(m, "allocation %s goes back or never was", r->id);
+    a->r.state = r->state;
+    a->r.is_ready = r->is_ready;
+    a->r.end_us = r->end_us;
+    set(&a->r.core, r->core);
+}
+
+static void apply_agent(struct sim *m, const struct row_agent *r)
+{
+    struct row_agent *a = NULL;
+    for (size_t i = 0; i < m->store.agents.n; i++)
+        if (strcmp(m->store.agents.v[i].agent_id, r->agent_id) == 0)
+            a = &m->store.agents.v[i];
+    if (!a) {
+        vec_push(&m->store.agents, (struct row_agent){0});
+        a = &m->store.agents.v[m->store.agents.n - 1];
+        set(&a->agent_id, r->agent_id);
+    }
+    a->enabled = r->enabled;
+    a->draining = r->draining;
+    set(&a->slots_disabled, r->slots_disabled);
+}
+
+static void apply_event(struct sim *m, const struct row_search_event *r)
+{
+    struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    vec_push(&e->events, (struct row_search_event){r->experiment_id, r->seq, det_strdup(r->event)});
+    vec_push(&e->log, det_strdup(r->event));
+}
+
+static void drop_search(struct stored_exp *e, int64_t up_to)
+{
+    while (e->events.n && e->events.v[0].seq <= up_to) {
+        free((char *)e->events.v[0].event);
+        vec_remove(&e->events, 0);
+    }
+}
+
+static void apply_snapshot(struct sim *m, const struct row_search_snapshot *r)
+{
+    struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    free(e->snapshot);
+    e->snapshot = det_strdup(r->snapshot);
+    e->snapshot_seq = r->seq;
+    drop_search(e, r->seq);
+}
+
+/* And what hangs on it. */
+static void delete_exp(struct sim *m, int64_t id)
+{
+    store_exp(&m->store, id)->deleted = true;
+    store_exp(&m->store, id)->r.state = EXP_DELETED;
+    for (size_t i = 0; i < m->store.allocs.n; i++)
+        if (m->store.allocs.v[i]->r.experiment_id == id)
+            m->store.allocs.v[i]->r.state = ALLOC_TERMINATED;
+}
+
+void store_apply(struct sim *m, const struct core_effect *e)
+{
+    switch (e->kind) {
+    case CORE_SAVE_EXPERIMENT:
+        apply_exp(m, &e->experiment);
+        break;
+    case CORE_SAVE_EXP_STATE:
+        store_exp(&m->store, e->exp_state.id)->r.state = e->exp_state.state;
+        break;
+    case CORE_SAVE_SEARCH_EVENT:
+        apply_event(m, &e->search_event);
+        break;
+    case CORE_SAVE_SEARCH_SNAPSHOT:
+        apply_snapshot(m, &e->search_snapshot);
+        break;
+    case CORE_DELETE_SEARCH:
+        drop_search(store_exp(&m->store, e->exp_id), INT64_MAX);
+        break;
+    case CORE_SAVE_TRIAL:
+        apply_trial(m, &e->trial);
+        break;
+    case CORE_SAVE_ALLOCATION:
+        apply_alloc(m, &e->allocation);
+        break;
+    case CORE_SAVE_AGENT:
+        apply_agent(m, &e->agent);
+        break;
+    case CORE_DELETE_EXPERIMENT:
+        delete_exp(m, e->exp_id);
+        break;
+    default:
+        break;
+    }
+}
