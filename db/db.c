@@ -38,6 +38,15 @@ struct deferred {
     struct db_result result;
 };
 
+struct kept { /* a read that waits for PostgreSQL */
+    struct kept *next;
+    struct db *db;
+    const char *sql;
+    int64_t id;
+    db_cb *cb;
+    void *arg;
+};
+
 struct db {
     uv_loop_t *loop;
     char *conninfo, *read_conninfo;
@@ -49,6 +58,7 @@ struct db {
     uv_timer_t watch;
     struct db_group group;
     struct deferred *deferred, **deferred_end;
+    struct kept *kept;
     uv_timer_t kick; /* 0 ms: runs in the next iteration, after everything of this one gathered */
     struct db_options o;
     bool closing, is_started;
@@ -126,12 +136,16 @@ static void tell_state(struct db *db)
         db->o.on_state(db->o.arg, up);
 }
 
+static void kept_send_all(struct db *db);
+
 static void link_usable(struct link *l)
 {
     l->usable = true;
     l->backoff_ms = BACKOFF_MIN_MS;
-    if (l != &l->db->writer)
+    if (l != &l->db->writer) {
+        kept_send_all(l->db);
         return;
+    }
     tell_state(l->db);
     kick(l->db);
 }
@@ -193,6 +207,7 @@ static void on_watch(uv_timer_t *t)
     link_watch(&db->writer, QUIET_WRITE_S);
     for (int i = 0; i < db->readers_n; i++)
         link_watch(&db->readers[i], QUIET_READ_S);
+    kept_send_all(db);
 }
 
 static void on_stalled(void *arg, bool is_stalled)
@@ -200,8 +215,10 @@ static void on_stalled(void *arg, bool is_stalled)
     struct db *db = arg;
     db->stalled = is_stalled;
     tell_state(db);
-    if (!is_stalled)
-        kick(db);
+    if (is_stalled)
+        return;
+    kick(db);
+    kept_send_all(db);
 }
 
 static void link_init(struct link *l, struct db *db)
@@ -368,6 +385,53 @@ void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb 
     db_conn_sync(&l->conn, NULL, NULL);
 }
 
+static void kept_send(struct kept *k);
+
+static void on_kept(void *arg, const struct db_result *r)
+{
+    struct kept *k = arg;
+    if (db_rc(r) == DET_EUNAVAIL && !k->db->closing) {
+        k->next = k->db->kept;
+        k->db->kept = k;
+        return;
+    }
+    k->cb(k->arg, r);
+    free(k);
+}
+
+static void kept_send(struct kept *k)
+{
+    db_query(k->db, k->sql, db_i64_arg(DB_ARGS, k->id), on_kept, k);
+}
+
+static void kept_send_all(struct db *db)
+{
+    struct kept *k = reader_pick(db) && !db->stalled ? db->kept : NULL;
+    if (k)
+        db->kept = NULL;
+    for (struct kept *next; k; k = next) {
+        next = k->next;
+        kept_send(k);
+    }
+}
+
+static void kept_fail(struct db *db)
+{
+    while (db->kept) {
+        struct kept *k = db->kept;
+        db->kept = k->next;
+        defer_fail(db, k->cb, k->arg, DET_ECANCELED, "the master is stopping");
+        free(k);
+    }
+}
+
+void db_query_kept(struct db *db, const char *sql, int64_t id, db_cb *cb, void *arg)
+{
+    struct kept *k = det_alloc(sizeof *k);
+    *k = (struct kept){.db = db, .sql = sql, .id = id, .cb = cb, .arg = arg};
+    kept_send(k);
+}
+
 struct db_tx *db_tx_begin(struct db *db)
 {
     struct db_tx *tx = det_zalloc(sizeof *tx);
@@ -488,6 +552,7 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
         link_close(&db->readers[i]);
     db_group_fail(&db->group, DET_ECANCELED, "the master is stopping");
     link_close(&db->writer);
+    kept_fail(db);
     on_kick(&db->kick);
     timer_close(db, &db->kick);
     timer_close(db, &db->watch);

@@ -1,11 +1,17 @@
 #include "db_exp_read.h"
 
+static const char read_one[] =
+    "SELECT state, experiment_doc(id, false), archived, config, job_id, owner_id "
+    "FROM experiments WHERE id = $1::bigint";
+
 void db_exp_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT state, experiment_doc(id, false), archived, config, job_id, owner_id "
-             "FROM experiments WHERE id = $1::bigint",
-             db_i64_arg(DB_ARGS, id), cb, arg);
+    db_query(db, read_one, db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
+void db_exp_read_kept(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query_kept(db, read_one, id, cb, arg);
 }
 
 /* $1 name, $2 description, $3 labels, $4 archived, $5 states, $6 users, $7 user ids, $8 project,

@@ -8,6 +8,8 @@
 /* Columns: state, experiment.v1.Experiment without state, archived, config, job id, owner. */
 enum db_exp_col { EXP_STATE, EXP_DOC, EXP_ARCHIVED, EXP_CONFIG, EXP_JOB, EXP_OWNER };
 void db_exp_read(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* The same for one that was just stored: waits while PostgreSQL is away. */
+void db_exp_read_kept(struct db *db, int64_t id, db_cb *cb, void *arg);
 
 /* Lists are JSON arrays as text, NULL: no such filter. */
 struct db_exp_filter {

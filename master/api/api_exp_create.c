@@ -166,7 +166,7 @@ static void on_created(void *arg, const struct core_reply *r)
     }
     c->id = r->id;
     c->exceeded = r->slots_exceeded;
-    db_exp_read(c->sh->db, c->id, on_stored, c);
+    db_exp_read_kept(c->sh->db, c->id, on_stored, c);
 }
 
 static struct driver_payload *create_payload(struct create *c)

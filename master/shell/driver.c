@@ -329,6 +329,7 @@ static void commit(struct driver *d)
         db_tx_fence(tx); /* an answer or an order without a row, too, is the leader's alone */
     }
     d->committing = true;
+    d->held = false; /* two reasons to try again may come at once: it is in flight now */
     FAILPOINT("driver.before_commit");
     db_tx_commit(tx, on_commit, d);
 }

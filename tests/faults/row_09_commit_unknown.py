@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Row 9: the connection to PostgreSQL is cut around a COMMIT: before it was sent, after, at its answer, at any byte.
+
+A trial trains and a client creates experiments while the suite's own proxy cuts the master's connections. Every
+acknowledged experiment must be there exactly once (each is asked for until it is acknowledged), the metric rows must be
+those of an undisturbed run, and the trial must not have been restarted.
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clerk import Clerk  # noqa: E402
+from cluster import Cluster, wait_until  # noqa: E402
+from faults import Row  # noqa: E402
+from proxy import Proxy  # noqa: E402
+
+SYNC = b"S\0\0\0\x04"  # ends a transaction of the pipeline
+MODES = ("begin", "before", "sent", "answer", "up", "down")
+CUTS = 20  # a round
+
+
+def arm(row, p, mode):
+    if mode == "begin":
+        p.cut_on("up", b"begin_batch", before=True)
+    elif mode == "before":
+        p.cut_on("up", SYNC, before=True)
+    elif mode == "sent":
+        p.cut_on("up", SYNC)
+    elif mode == "answer":
+        p.cut_on("down", b"begin_batch", before=True)
+    else:
+        p.cut_after(mode, row.rng.randint(1, 4000))
+
+
+def steps(c, exp):
+    return c.trials(exp)[0]["totalBatchesProcessed"]
+
+
+def wait_written(k, n):
+    wait_until(lambda: len(k.acked) > n, 60, "an acknowledgement after the cut")
+
+
+def run_round(row, c, p, n):
+    exp = c.create("examples/digits/const.yaml", "examples/digits", **{"epochs: 12": "epochs: 400", "scheduling_unit: 45": "scheduling_unit: 15"})
+    wait_until(lambda: steps(c, exp) > 0, 60, "the trial to train")
+    with Clerk(c, f"r{n}") as k:
+        for i in range(CUTS):
+            mode = MODES[i % len(MODES)]
+            p.linger_s = row.rng.choice([0, 0.01, 0.1])
+            before, acked = p.cuts, len(k.acked)
+            arm(row, p, mode)
+            wait_until(lambda: p.cuts > before, 30, f"the cut ({mode})")
+            row.fault(mode)
+            wait_written(k, acked)
+        running = c.trials(exp)[0]["state"] == "STATE_RUNNING"
+        row.check(running, "the trial did not run through the cuts")
+    row.check(not k.verdict(True), k.verdict(True))
+    c.api_patiently("POST", f"/experiments/{exp}/kill")
+    c.wait(exp, "STATE_CANCELED")
+    trial = c.trials(exp)[0]
+    row.check(trial["restarts"] == 0, f"{trial['restarts']} restarts")
+    at = [s for s, _ in c.metrics(trial["id"])]
+    row.check(at == list(range(15, 15 * len(at) + 1, 15)), f"training rows are missing or double: {at[:50]}")
+    row.check(c.procs["master"].poll() is None, "the master ended")
+
+
+def main():
+    row = Row(9, __doc__, rounds=1, rounds_all=40)
+    with Cluster(agents=0) as c:
+        p = Proxy(c.path("pg-socket", ".s.PGSQL.5432"))
+        c.stop("master")
+        c.master_args += ["--db", f"host=127.0.0.1 port={p.port} user=det dbname=det sslmode=disable gssencmode=disable"]
+        c.start_master()
+        c.start_agent()
+        c.n_agents = 1
+        c.wait_agents(1)
+        for n in row.numbers():
+            row.attempt(n, run_round, row, c, p, n)
+        p.close()
+    return row.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
