@@ -33,7 +33,7 @@ static void on_experiment(void *arg, const struct db_result *r)
                 db_text_len(r, 0, EXP_DOC));
     if (core_exp_get(api_core(c->sh), c->id, &v))
         buf_addf(&out, ",\"jobSummary\":{\"state\":\"%s\",\"jobsAhead\":%lld}}",
-                 job_state_name(v.job_state), (long long)v.jobs_ahead);
+                 job_state_name(v.job_state), (long long)core_jobs_ahead(api_core(c->sh), c->id));
     else
         buf_add_str(&out, ",\"jobSummary\":null}");
     http_reply_buf(c->req, 200, &out);

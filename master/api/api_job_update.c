@@ -1,4 +1,4 @@
-/* POST /job-queues: priorities and weights of jobs. All updates are checked before any is made. */
+/* POST /job-queues: priorities, weights, places and pools of jobs. All updates are checked before any is made. */
 #include "api_handlers.h"
 #include "api_util.h"
 #include "driver.h"
@@ -23,19 +23,32 @@ static const struct wire_field control_fields[] = {
     {"weight", WIRE_F64, Q(weight), 0, NULL},
 };
 
-static bool job_find(const struct core *core, const char *job_id, int64_t *ret)
+/* The experiment of a job; 0: not found, which *err then says. */
+static int64_t job_find(struct shell *sh, const char *where, const char *job_id,
+                        struct det_err *err)
 {
-    struct core_exp_view v;
-    int64_t *ids = NULL;
-    size_t n = core_jobs(core, NULL, &ids);
-    bool found = false;
-    for (size_t i = 0; i < n && !found; i++)
-        if (core_exp_get(core, ids[i], &v) && !strcmp(v.job_id, job_id)) {
-            *ret = v.id;
-            found = true;
-        }
-    free(ids);
-    return found;
+    int64_t id = core_job_find(api_core(sh), job_id);
+    if (id == 0)
+        det_fail(err, DET_ENOENT, "%s: job %.80s not found", where, job_id);
+    return id;
+}
+
+/* Whether the job's pool heeds what is to be changed. */
+static int control_fits(const struct control_body *b, const char *where,
+                        const struct core_pool_options *o, struct det_err *err)
+{
+    bool priority = b->priority != INT64_MIN, weight = !isnan(b->weight);
+    if (priority && (b->priority < 1 || b->priority > 99))
+        return det_fail(err, DET_EINVAL, "%s.priority: 1 to 99", where);
+    if (priority && o->scheduler != CORE_PRIORITY)
+        return det_fail(err, DET_EINVAL,
+                        "%s.priority: this pool's scheduler does not know priorities", where);
+    if (weight && (!(b->weight > 0) || isinf(b->weight)))
+        return det_fail(err, DET_EINVAL, "%s.weight: above 0", where);
+    if (weight && o->scheduler != CORE_FAIR_SHARE)
+        return det_fail(err, DET_EINVAL, "%s.weight: this pool's scheduler does not know weights",
+                        where);
+    return 0;
 }
 
 /* 0 and *ev, or what is wrong. */
@@ -54,26 +67,23 @@ static int control_read(struct shell *sh, const json_t *j, size_t i, struct core
                         "%s: expected exactly one of aheadOf, behindOf, resourcePool, "
                         "priority, weight",
                         where);
-    if (!priority && !weight)
-        return det_fail(err, DET_EUNIMPL, "%s: this version changes priority and weight only",
-                        where);
-    if (priority && (b.priority < 1 || b.priority > 99))
-        return det_fail(err, DET_EINVAL, "%s.priority: 1 to 99", where);
-    if (priority && sh->conf->core.scheduler != CORE_PRIORITY)
-        return det_fail(err, DET_EINVAL,
-                        "%s.priority: this pool's scheduler does not know priorities", where);
-    if (weight && (!(b.weight > 0) || isinf(b.weight)))
-        return det_fail(err, DET_EINVAL, "%s.weight: above 0", where);
-    if (weight && sh->conf->core.scheduler != CORE_FAIR_SHARE)
-        return det_fail(err, DET_EINVAL, "%s.weight: this pool's scheduler does not know weights",
-                        where);
-    *ev = (struct core_event){.kind = CORE_EV_EXP_PATCH};
+    struct core_exp_view v;
+    int64_t id = job_find(sh, where, b.job_id, err);
+    if (!id || !core_exp_get(api_core(sh), id, &v))
+        return DET_ENOENT;
+    rc = control_fits(&b, where, core_pool_options(api_core(sh), v.pool), err);
+    if (rc < 0)
+        return rc;
+    *ev = (struct core_event){.kind = CORE_EV_EXP_PATCH, .exp_id = id};
     ev->patch = (struct core_patch){.has_priority = priority,
                                     .has_weight = weight,
                                     .weight = b.weight,
-                                    .priority = priority ? (int)b.priority : 0};
-    if (!job_find(api_core(sh), b.job_id, &ev->exp_id))
-        return det_fail(err, DET_ENOENT, "%s: job %.80s not found", where, b.job_id);
+                                    .priority = priority ? (int)b.priority : 0,
+                                    .pool = b.pool};
+    if (b.ahead_of && !(ev->patch.ahead_of = job_find(sh, where, b.ahead_of, err)))
+        return DET_ENOENT;
+    if (b.behind_of && !(ev->patch.behind_of = job_find(sh, where, b.behind_of, err)))
+        return DET_ENOENT;
     return 0;
 }
 

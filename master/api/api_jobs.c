@@ -30,14 +30,20 @@ static const struct {
     [CORE_JOB_BACKFILLED] = {"STATE_SCHEDULED_BACKFILLED", 3},
 };
 
-static json_t *job_json(const struct core_exp_view *v, const char *username, int64_t workspace_id)
+struct job {
+    struct core_exp_view v;
+    int64_t ahead; /* jobs before it */
+};
+
+static json_t *job_json(const struct job *job, const char *username, int64_t workspace_id)
 {
+    const struct core_exp_view *v = &job->v;
     char time[CLK_RFC3339_MAX], entity[32];
     clk_format(v->submitted_us, time);
     snprintf(entity, sizeof entity, "%" PRId64, v->id);
     json_t *j =
         json_make("{s:{s:s,s:I},s:s,s:s,s:s,s:I,s:s,s:b,s:i,s:o}", "summary", "state",
-                  job_states[v->job_state].name, "jobsAhead", (json_int_t)v->jobs_ahead, "type",
+                  job_states[v->job_state].name, "jobsAhead", (json_int_t)job->ahead, "type",
                   "TYPE_EXPERIMENT", "submissionTime", time, "username", username, "userId",
                   (json_int_t)v->owner_id, "resourcePool", v->pool, "isPreemptible", 1, "priority",
                   v->priority, "weight", json_double(v->weight));
@@ -61,15 +67,17 @@ static bool wanted(const struct jobs_call *c, const struct core_exp_view *v)
     return false;
 }
 
-/* The live jobs of the pool as views, in order; caller frees *ret. */
-static size_t jobs_collect(const struct jobs_call *c, struct core_exp_view **ret)
+/* The live jobs of the pool, in order; caller frees *ret. */
+static size_t jobs_collect(const struct jobs_call *c, struct job **ret)
 {
     int64_t *ids = NULL;
     size_t n = core_jobs(api_core(c->sh), c->pool, &ids), k = 0;
     *ret = det_reallocarray(NULL, n ? n : 1, sizeof **ret);
     for (size_t i = 0; i < n; i++)
-        if (core_exp_get(api_core(c->sh), ids[i], &(*ret)[k]) && wanted(c, &(*ret)[k]))
-            k++;
+        if (core_exp_get(api_core(c->sh), ids[i], &(*ret)[k].v)) {
+            (*ret)[k].ahead = (int64_t)i;
+            k += wanted(c, &(*ret)[k].v);
+        }
     free(ids);
     return k;
 }
@@ -89,15 +97,15 @@ static void on_owners(void *arg, const struct db_result *r)
     size_t start, end;
     if (api_failed(c->req, r))
         return;
-    struct core_exp_view *all;
+    struct job *all;
     size_t n = jobs_collect(c, &all);
     if (api_slice(c->req, &c->page, n, &start, &end)) {
         json_t *list = json_array();
         for (size_t i = start; i < end; i++) {
-            const struct core_exp_view *v = &all[c->page.desc ? n - 1 - i : i];
-            int row = owner_row(r, v->id);
+            const struct job *one = &all[c->page.desc ? n - 1 - i : i];
+            int row = owner_row(r, one->v.id);
             json_t *job =
-                job_json(v, row < 0 ? "" : db_text(r, row, 1), row < 0 ? 0 : db_i64(r, row, 2));
+                job_json(one, row < 0 ? "" : db_text(r, row, 1), row < 0 ? 0 : db_i64(r, row, 2));
             json_array_append_new(list, c->v2 ? json_make("{s:o}", "full", job) : job);
         }
         api_reply_json(c->req, json_make("{s:o,s:o}", "jobs", list, "pagination",
@@ -117,11 +125,11 @@ static void jobs(struct shell *sh, struct http_req *req, bool v2)
     c->pool = pool && *pool ? pool : sh->conf->default_pool;
     if (c->page.limit == 0)
         c->page.limit = JOBS_DEFAULT;
-    struct core_exp_view *all;
+    struct job *all;
     size_t n = jobs_collect(c, &all);
     JSON_OWN ids = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(ids, json_integer(all[i].id));
+        json_array_append_new(ids, json_integer(all[i].v.id));
     free(all);
     det_cleanup(freep) char *text = json_text(ids);
     db_exp_owners(sh->db, text, on_owners, c);

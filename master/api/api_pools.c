@@ -34,25 +34,26 @@ static int64_t slots_per_agent(const struct core *core, const char *pool)
     return n;
 }
 
-static const char *scheduler_type(const struct masterconf *conf)
+static const char *scheduler_type(const struct core_pool_options *o)
 {
-    switch (conf->core.scheduler) {
+    switch (o->scheduler) {
     case CORE_PRIORITY:
         return "SCHEDULER_TYPE_PRIORITY";
-    case CORE_FIFO:
-        return "SCHEDULER_TYPE_ROUND_ROBIN"; /* the nearest that clients know */
+    case CORE_ROUND_ROBIN:
+    case CORE_FIFO: /* the nearest that clients know */
+        return "SCHEDULER_TYPE_ROUND_ROBIN";
     default:
         return "SCHEDULER_TYPE_FAIR_SHARE";
     }
 }
 
-static json_t *details_json(const struct masterconf *conf)
+static json_t *details_json(const struct core_pool_options *o)
 {
     json_t *j = json_make("{s:n,s:n,s:n}", "aws", "gcp", "priorityScheduler");
-    if (conf->core.scheduler == CORE_PRIORITY)
+    if (o->scheduler == CORE_PRIORITY)
         json_set(j, "priorityScheduler",
-                 json_make("{s:b,s:i,s:[]}", "preemption", conf->core.preemption, "defaultPriority",
-                           conf->core.default_priority, "k8Priorities"));
+                 json_make("{s:b,s:i,s:[]}", "preemption", o->preemption, "defaultPriority",
+                           o->default_priority, "k8Priorities"));
     return j;
 }
 
@@ -75,12 +76,12 @@ static json_t *pool_json(const struct shell *sh, const struct core *core,
 {
     const struct masterconf *conf = sh->conf;
     bool is_default = !strcmp(p->name, conf->default_pool);
-    int aux = conf->core.max_aux_containers;
+    int aux = p->o->max_aux_containers;
     json_t *j = cloud_fields();
     json_object_update_new(
         j,
         json_make("{s:s,s:s,s:s,s:I,s:I,s:I,s:s,s:I,s:I,s:b,s:b}", "name", p->name, "description",
-                  "", "type", "RESOURCE_POOL_TYPE_STATIC", "numAgents", (json_int_t)p->agents,
+                  p->o->description, "type", "RESOURCE_POOL_TYPE_STATIC", "numAgents", (json_int_t)p->agents,
                   "slotsAvailable", (json_int_t)p->slots, "slotsUsed", (json_int_t)p->slots_used,
                   "slotType", slot_type(core, p->name), "auxContainerCapacity",
                   (json_int_t)p->agents * aux, "auxContainersRunning", (json_int_t)p->aux_running,
@@ -88,10 +89,10 @@ static json_t *pool_json(const struct shell *sh, const struct core *core,
     json_object_update_new(
         j, json_make("{s:I,s:i,s:s,s:s,s:o,s:{s:I,s:I}}", "slotsPerAgent",
                      (json_int_t)slots_per_agent(core, p->name), "auxContainerCapacityPerAgent",
-                     aux, "schedulerType", scheduler_type(conf), "schedulerFittingPolicy",
-                     conf->core.fitting == CORE_FIT_WORST ? "FITTING_POLICY_WORST"
+                     aux, "schedulerType", scheduler_type(p->o), "schedulerFittingPolicy",
+                     p->o->fitting == CORE_FIT_WORST ? "FITTING_POLICY_WORST"
                                                           : "FITTING_POLICY_BEST",
-                     "details", details_json(conf), "stats", "queuedCount",
+                     "details", details_json(p->o), "stats", "queuedCount",
                      (json_int_t)p->jobs_queued, "scheduledCount", (json_int_t)p->jobs_scheduled));
     return j;
 }

@@ -36,10 +36,10 @@ static json_t *resources_json(const struct core *core, const char *alloc_id)
     return list;
 }
 
-static const char *scheduler_name(const struct shell *sh)
+static const char *scheduler_name(const struct core *core, const char *pool)
 {
-    enum core_scheduler s = sh->conf->core.scheduler;
-    return s == CORE_PRIORITY ? "priority" : s == CORE_FIFO ? "fifo" : "fair_share";
+    static const char *const names[] = {"fair_share", "priority", "fifo", "round_robin"};
+    return names[core_pool_options(core, pool)->scheduler];
 }
 
 void api_get_tasks(struct shell *sh, struct http_req *req)
@@ -54,7 +54,7 @@ void api_get_tasks(struct shell *sh, struct http_req *req)
             json_make("{s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:s,s:[]}", "taskId", a.task_id, "allocationId",
                       a.id, "name", a.name, "registeredTime", time, "resourcePool", a.pool,
                       "slotsNeeded", (json_int_t)a.slots, "resources", resources_json(core, a.id),
-                      "schedulerType", scheduler_name(sh), "proxyPorts");
+                      "schedulerType", scheduler_name(core, a.pool), "proxyPorts");
         json_set(j, "priority", json_integer(a.priority));
         json_set(map, a.id, j);
     }

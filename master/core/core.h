@@ -121,6 +121,8 @@ struct core_patch {
     int priority;            /* 1..99 */
     double weight;           /* > 0 */
     int64_t max_slots;       /* negative: none */
+    const char *pool;        /* moves it there while nothing of it is placed; NULL: stays */
+    int64_t ahead_of, behind_of; /* moves it next to that experiment in the queue; 0: stays */
 };
 struct core_gc {
     int64_t exp_id, owner_id;
@@ -332,7 +334,6 @@ struct core_exp_view {         /* an experiment = a job */
     int64_t submitted_us;
     /* the job */
     enum core_job_state job_state;
-    int64_t jobs_ahead;
     int64_t slots_requested, slots_held;
     size_t trials_open;
 };
@@ -340,6 +341,10 @@ struct core_exp_view {         /* an experiment = a job */
 bool core_exp_get(const struct core *c, int64_t exp_id, struct core_exp_view *ret);
 /* Ids of the live jobs (experiments) of a pool (NULL: all), in queue order. Caller frees. */
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
+/* How many of its pool come before it. */
+int64_t core_jobs_ahead(const struct core *c, int64_t exp_id);
+/* The experiment of a live job, 0: none. */
+int64_t core_job_find(const struct core *c, const char *job_id);
 
 struct core_trial_view {
     int64_t id, exp_id, run_id, restarts;
@@ -403,11 +408,14 @@ bool core_agent_container(const struct core *c, const char *agent_id, size_t i,
 
 struct core_pool_view {
     const char *name;
+    const struct core_pool_options *o;
     size_t agents, slots, slots_used, aux_running;
     size_t jobs_queued, jobs_scheduled;
 };
-/* The default pool first, then the others that agents have named, by name. */
+/* The default pool first, then those configured and those that agents have named, by name. */
 bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret);
+/* How a pool is run (NULL or "": the default one); NULL: no such pool. */
+const struct core_pool_options *core_pool_options(const struct core *c, const char *pool);
 
 /* What is live, by state (finished trials of live experiments included). */
 struct core_counts {

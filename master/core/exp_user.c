@@ -3,6 +3,7 @@
 
 #include "agent.h"
 #include "conf.h"
+#include "job.h"
 #include "trial.h"
 
 static int refuse(const struct exp *e, const char *what, struct det_err *err)
@@ -67,6 +68,8 @@ int exp_patch(struct core *c, struct exp *e, const struct core_patch *p, struct 
     if (p->has_weight && !(p->weight > 0))
         return det_fail(err, DET_EINVAL, "weight: %g; expected a number above 0", p->weight);
     int rc = p->has_max_slots ? conf_check_max_slots(&e->conf, p->max_slots, err) : 0;
+    if (rc == 0)
+        rc = job_move(c, e, p, err);
     if (rc < 0)
         return rc;
     if (p->has_priority && p->priority != e->priority) {

@@ -84,10 +84,15 @@ static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_a
         a->queued_ms = c->now_ms;
     list_add(list_of(g, as), a);
     count(g, a, 1);
+    a->pool->dirty = true;
 }
 
-static void leave(struct group *g, struct alloc *a)
+void queue_leave(struct alloc *a)
 {
+    struct group *g = group_of(a);
+    if (a->queued_as == QUEUE_NONE)
+        return;
+    a->pool->dirty = true;
     count(g, a, -1);
     list_del(list_of(g, a->queued_as), a);
     a->queued_as = QUEUE_NONE;
@@ -102,12 +107,9 @@ void queue_update(struct core *c, struct alloc *a)
     enum queue_as as = class_of(a);
     if (as == a->queued_as)
         return;
-    struct group *g = group_of(a);
-    a->pool->dirty = true;
-    if (a->queued_as != QUEUE_NONE)
-        leave(g, a);
+    queue_leave(a);
     if (as != QUEUE_NONE)
-        enter(c, g, a, as);
+        enter(c, group_of(a), a, as);
 }
 
 int queue_priority(const struct exp *e)

@@ -185,6 +185,7 @@ static int link_alloc(struct core *c, struct alloc *a, int64_t trial_id, struct 
     if (a->kind == KIND_TRIAL) {
         a->trial->alloc = a;
         a->exp = e;
+        a->pool = e->pool; /* it may have been moved since the row was made */
     } else if (e && a->deletes && e->state == EXP_DELETING && !e->gc) {
         e->gc = a;
         a->exp = e;

@@ -56,16 +56,31 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
                                   .submitted_us = e->start_us,
                                   .trials_open = e->open};
     sum_trials(e, ret);
-    for (size_t i = 0; i < c->exps.n; i++) {
-        const struct exp *o = c->exps.v[i];
-        ret->jobs_ahead += o != e && o->pool == e->pool && is_job(o) && queue_cmp(o, e) < 0;
-    }
     return true;
+}
+
+int64_t core_jobs_ahead(const struct core *c, int64_t exp_id)
+{
+    const struct exp *e = exp_find(c, exp_id);
+    int64_t n = 0;
+    for (size_t i = 0; e && i < c->exps.n; i++) {
+        const struct exp *o = c->exps.v[i];
+        n += o != e && o->pool == e->pool && is_job(o) && queue_cmp(o, e) < 0;
+    }
+    return n;
 }
 
 static int by_queue(const void *x, const void *y)
 {
     return queue_cmp(*(const struct exp *const *)x, *(const struct exp *const *)y);
+}
+
+int64_t core_job_find(const struct core *c, const char *job_id)
+{
+    for (size_t i = 0; i < c->exps.n; i++)
+        if (is_job(c->exps.v[i]) && strcmp(c->exps.v[i]->job_id, job_id) == 0)
+            return c->exps.v[i]->id;
+    return 0;
 }
 
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids)

@@ -88,7 +88,7 @@ bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret)
     if (i >= c->pools.n)
         return false;
     const struct pool *p = c->pools.v[i];
-    *ret = (struct core_pool_view){.name = p->name, .agents = p->agents.n};
+    *ret = (struct core_pool_view){.name = p->name, .o = &p->o, .agents = p->agents.n};
     for (size_t k = 0; k < p->agents.n; k++) {
         struct agent_slots n = agent_slots(p->agents.v[k]);
         ret->slots += n.total;
@@ -96,14 +96,20 @@ bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret)
         ret->aux_running += (size_t)agent_aux(p->agents.v[k]);
     }
     for (size_t k = 0; k < c->exps.n; k++) {
-        struct core_exp_view v;
-        if (c->exps.v[k]->pool != p || exp_state_is_terminal(c->exps.v[k]->state) ||
-            !core_exp_get(c, c->exps.v[k]->id, &v))
+        const struct exp *e = c->exps.v[k];
+        if (e->pool != p || exp_state_is_terminal(e->state))
             continue;
-        ret->jobs_queued += v.job_state == CORE_JOB_QUEUED;
-        ret->jobs_scheduled += v.job_state != CORE_JOB_QUEUED;
+        bool is_placed = e->group.running.n + e->group.ending.n > 0;
+        ret->jobs_queued += !is_placed;
+        ret->jobs_scheduled += is_placed;
     }
     return true;
+}
+
+const struct core_pool_options *core_pool_options(const struct core *c, const char *pool)
+{
+    const struct pool *p = pool_find(c, pool);
+    return p ? &p->o : NULL;
 }
 
 static int never_fits(const struct pool *p, int64_t slots, struct det_err *err)

@@ -84,6 +84,9 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     case CORE_EV_EXP_CREATE:
         own_create(e, &e->ev.create);
         break;
+    case CORE_EV_EXP_PATCH:
+        e->ev.patch.pool = own(e, ev->patch.pool);
+        break;
     case CORE_EV_EXP_DELETE:
     case CORE_EV_EXP_GC:
         own_gc(e, &e->ev.gc);

@@ -3,6 +3,7 @@
 #include "buf.h"
 #include "expconf.h"
 #include "fsx.h"
+#include "masterpools.h"
 #include "mem.h"
 #include "mistakes.h"
 #include "opt.h"
@@ -109,6 +110,7 @@ static int tree_read(struct masterconf *c, const struct flags *f, char **env, st
         settings_set_env(&settings_master, raw, env, &errs);
         options_apply(f, raw, &errs);
         storage_read(c, raw, &errs);
+        masterpools_check(raw, &errs);
         rc = mistakes_report(&errs, f->config ? f->config : "settings", err);
     }
     if (rc == 0)
@@ -141,12 +143,14 @@ int masterconf_init(struct masterconf *c, int argc, char **argv, char **env, str
     c->verb = verb_of(&f);
     settings_bind(&settings_master, c->tree, c);
     c->core.default_pool = c->default_pool;
+    masterpools_read(c);
     return 0;
 }
 
 void masterconf_finish(struct masterconf *c)
 {
     settings_unbind(&settings_master, c);
+    masterpools_finish(c);
     json_decref(c->checkpoint_storage);
     json_decref(c->tree);
     *c = (struct masterconf){0};

@@ -31,7 +31,8 @@ struct masterconf {
     char *agent_token_file, *admin_password_file, *port_file, *ready_file;
     enum log_level log_level;
     enum log_format log_format;
-    struct core_options core; /* its default_pool is borrowed from here */
+    struct core_options core; /* its default_pool and pools are borrowed from here */
+    struct core_pool_options *pools; /* of resource_pools[]; their texts are the tree's */
 };
 
 /* argv and env as main got them. On success *c is to be finished; else it is already. */

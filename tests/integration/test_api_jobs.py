@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The job queue over REST and `det job`: pools of master.yaml, order, moves, what is refused."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import ApiError, Cluster  # noqa: E402
+
+CONFIG = """
+name: {name}
+entrypoint: ["true"]
+searcher: {{name: single, metric: x, max_length: {{batches: 1}}}}
+resources: {{slots_per_trial: 1, resource_pool: "{pool}"}}
+max_restarts: 0
+"""
+SETTINGS = """
+resource_pools:
+  - pool_name: line
+    description: one after another
+    max_aux_containers_per_agent: 7
+    scheduler: {type: priority, fitting_policy: worst, priority: {default_priority: 30, preemption: true}}
+"""
+
+
+def queue(c, pool):
+    jobs = [j["full"] for j in c.api("GET", f"/job-queues-v2?resourcePool={pool}")["jobs"]]
+    assert [j["summary"]["jobsAhead"] for j in jobs] == list(range(len(jobs)))
+    return [j["name"] for j in jobs]
+
+
+def refused(c, status, text, *updates):
+    try:
+        c.api("POST", "/job-queues", {"updates": list(updates)})
+    except ApiError as e:
+        assert e.status == status and text in e.text, e
+    else:
+        raise AssertionError(f"not refused: {updates}")
+
+
+def pools(c):
+    line = [p for p in c.api("GET", "/resource-pools")["resourcePools"] if p["name"] == "line"][0]
+    assert line["description"] == "one after another" and line["schedulerType"] == "SCHEDULER_TYPE_PRIORITY"
+    assert line["schedulerFittingPolicy"] == "FITTING_POLICY_WORST" and line["auxContainerCapacityPerAgent"] == 7
+    assert line["details"]["priorityScheduler"]["defaultPriority"] == 30 and line["details"]["priorityScheduler"]["preemption"]
+
+
+def moves(c, ids):
+    def post(**u):
+        c.api("POST", "/job-queues", {"updates": [u]})
+    post(jobId=ids["c"], aheadOf=ids["a"])
+    assert queue(c, "line") == ["c", "a", "b"]
+    post(jobId=ids["c"], behindOf=ids["a"])
+    assert queue(c, "line") == ["a", "c", "b"]
+    post(jobId=ids["b"], priority=5)
+    assert queue(c, "line") == ["b", "a", "c"]
+    refused(c, 400, "itself", {"jobId": ids["a"], "aheadOf": ids["a"]})
+    refused(c, 400, "weight", {"jobId": ids["a"], "weight": 2})
+    refused(c, 400, "exactly one", {"jobId": ids["a"], "priority": 2, "aheadOf": ids["b"]})
+    refused(c, 404, "job", {"jobId": ids["a"], "aheadOf": "no-such-job"})
+    refused(c, 404, "moon", {"jobId": ids["a"], "resourcePool": "moon"})
+    refused(c, 404, "job", {"jobId": ids["a"], "priority": 1}, {"jobId": "none", "priority": 1})
+    assert queue(c, "line") == ["b", "a", "c"], "all updates of a call or none"
+
+
+def command_line(c, numbers):
+    out = c.det("job", "list", "--resource-pool", "line").stdout
+    assert "PRIORITY" in out and [line.split()[3] for line in out.splitlines()[1:]] == ["b", "a", "c"], out
+    c.det("job", "update", numbers["b"], "--behind-of", numbers["c"])
+    assert queue(c, "line") == ["a", "c", "b"]
+    c.det("job", "update-batch", f"{numbers['c']}.priority=7", f"{numbers['b']}.ahead-of={numbers['c']}")
+    assert queue(c, "line") == ["b", "c", "a"]
+    assert c.det("job", "update", numbers["b"], check=False).returncode == 2
+    c.det("job", "update", numbers["a"], "--resource-pool", "default")
+    assert queue(c, "line") == ["b", "c"] and queue(c, "default") == ["a"]
+    assert len(c.det("job", "list", "--json").stdout) > 10
+
+
+def main():
+    settings = "/tmp/det-jobs-%d.yaml" % os.getpid()
+    with open(settings, "w") as f:
+        f.write(SETTINGS)
+    try:
+        with Cluster(agents=0, master_args=["--config", settings]) as c:
+            pools(c)
+            exps = {n: c.api("POST", "/experiments", {"config": CONFIG.format(name=n, pool="line"), "modelDefinition": [], "activate": True})["experiment"]
+                    for n in "abc"}
+            assert queue(c, "line") == ["a", "b", "c"]
+            moves(c, {n: e["jobId"] for n, e in exps.items()})
+            command_line(c, {n: str(e["id"]) for n, e in exps.items()})
+            c.stop("master", 9)
+            c.start_master()
+            c.token = None
+            assert queue(c, "line") == ["b", "c"] and queue(c, "default") == ["a"], "kept over a restart"
+    finally:
+        os.unlink(settings)
+
+
+if __name__ == "__main__":
+    main()
