@@ -5,6 +5,7 @@
 #include "log.h"
 #include "map.h"
 #include "slots.h"
+#include "sweeper.h"
 #include "taskconn.h"
 #include "taskdir.h"
 #include "taskserver.h"
@@ -29,8 +30,8 @@ struct agent {
     struct dial *dial;
     struct map *conns; /* alloc -> struct taskconn * */
     uv_signal_t term, intr, child;
-    uv_work_t sweep; /* deletes the directories of tasks that are over */
-    bool is_sweeping, sweep_again, is_performing;
+    struct sweeper sweeper;
+    bool is_performing;
 };
 
 static void perform(struct agent *a);
@@ -108,33 +109,6 @@ static void start_task(struct agent *a, const struct host_effect *e)
                  recover ? "det-task was gone; ending what it left" : "started");
 }
 
-/* ---- directories of tasks that are over ---- */
-
-static void sweep_work(uv_work_t *w)
-{
-    struct agent *a = w->data;
-    taskdir_sweep(a->dirs.fd);
-}
-
-static void sweep(struct agent *a);
-
-static void sweep_done(uv_work_t *w, int status)
-{
-    struct agent *a = w->data;
-    a->is_sweeping = false;
-    if (a->sweep_again)
-        sweep(a);
-}
-
-static void sweep(struct agent *a)
-{
-    a->sweep_again = a->is_sweeping;
-    if (a->is_sweeping)
-        return;
-    a->sweep.data = a;
-    a->is_sweeping = uv_queue_work(a->loop, &a->sweep, sweep_work, sweep_done) == 0;
-}
-
 /* ---- effects ---- */
 
 static void perform_one(struct agent *a, const struct host_effect *e)
@@ -155,7 +129,7 @@ static void perform_one(struct agent *a, const struct host_effect *e)
         break;
     case HOST_FORGET:
         taskdir_drop(&a->dirs, e->alloc);
-        sweep(a);
+        sweeper_kick(&a->sweeper);
         break;
     }
 }
@@ -210,7 +184,7 @@ static void adopt_all(struct agent *a)
         free(names[i]);
     }
     free(names);
-    sweep(a);
+    sweeper_kick(&a->sweeper);
 }
 
 static int read_token(const char *path, struct buf *out, struct det_err *err)
@@ -277,6 +251,7 @@ static void agent_close(struct agent *a)
     uv_close((uv_handle_t *)&a->term, NULL);
     uv_close((uv_handle_t *)&a->intr, NULL);
     uv_close((uv_handle_t *)&a->child, NULL);
+    sweeper_close(&a->sweeper);
 }
 
 static void on_stop(uv_signal_t *s, int signum)
@@ -329,6 +304,7 @@ int agent_run(const struct agentopts *o, struct det_err *err)
     uuid_random(boot);
     a.host = host_create(boot, o->pool, o->addr, a.slots.v.v, a.slots.v.n);
     watch_signals(&a);
+    sweeper_init(&a.sweeper, a.loop, a.dirs.fd);
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
     adopt_all(&a);
     a.dial = dial_create(a.loop, a.http, a.host, o->id, on_change, &a);

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "spool.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,6 +65,17 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
         finish(r);
     else
         send_next(r);
+}
+
+bool reports_are_left(const struct taskspec *s)
+{
+    for (int i = 0; i < taskspec_local_size(s); i++) {
+        char name[32];
+        snprintf(name, sizeof name, "run/reports.%d", i);
+        if (faccessat(s->dirfd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* As the task's user: the file lies in a directory of his. */

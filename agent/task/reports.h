@@ -6,6 +6,8 @@
 #include "client_uv.h"
 #include "taskspec.h"
 
+/* Whether there is anything to send. */
+bool reports_are_left(const struct taskspec *s);
 struct reports;
 /* Sends everything, oldest first, rank by rank; done comes once, from the loop, when nothing is
  * left or budget_ms is over (retries within it). All are borrowed until then. */

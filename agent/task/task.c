@@ -101,6 +101,7 @@ static void watch_signals(struct task *t)
     uv_signal_init(t->loop, &t->sigterm);
     uv_timer_init(t->loop, &t->timer);
     uv_timer_init(t->loop, &t->watch);
+    uv_timer_init(t->loop, &t->arrive);
     marks_init(&t->marks, t->loop, on_marks, t);
     t->sigchld.data = t->sigterm.data = t->timer.data = t->watch.data = t;
     uv_signal_start(&t->sigchld, on_sigchld, SIGCHLD);
@@ -141,6 +142,7 @@ static bool old_exit(struct task *t)
 static void begin(struct task *t, enum task_mode mode)
 {
     if (mode == TASK_RUN) {
+        t->owns_all = true;
         t->cgroup = proctree_cgroup_make(t->spec.container);
         task_begin(t);
         return;
@@ -166,10 +168,8 @@ static void release(struct task *t)
 
 int task_main(const char *dir, enum task_mode mode)
 {
-    struct task t = {.hook_fd = -1,
-                     .loop = uv_default_loop(),
-                     .marks = {.fd = -1},
-                     .begun_ms = clk_mono_ms()};
+    struct task t = {
+        .hook_fd = -1, .loop = uv_default_loop(), .marks = {.fd = -1}, .begun_ms = clk_mono_ms()};
     struct det_err err = {0};
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     int rc = taskspec_load(dir, &t.spec, &err);
@@ -180,7 +180,7 @@ int task_main(const char *dir, enum task_mode mode)
         release(&t);
         return 1;
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of the ranks become children of this process */
     watch_signals(&t);
     begin(&t, mode);
     uv_run(t.loop, UV_RUN_DEFAULT);

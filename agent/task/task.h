@@ -43,14 +43,16 @@ struct task {
     struct taskspec spec;
     enum task_phase phase;
 
-    struct client_uv *http;      /* created after the first ranks run: it costs milliseconds */
+    struct client_uv *http;      /* created when there is something to say */
     struct client_uv_call *call; /* context or rendezvous */
     struct logspool *spool;
     struct logship *ship;
     struct ctl *ctl;
     uv_signal_t sigchld, sigterm;
-    uv_timer_t timer; /* the phase's own */
-    uv_timer_t watch; /* of the stall watch */
+    uv_timer_t timer;  /* the phase's own */
+    uv_timer_t watch;  /* of the stall watch */
+    uv_timer_t arrive; /* until the master is told that one node's ranks run */
+    bool owns_all;     /* every process of the tree is a descendant of this one */
     struct stall *stall;
     struct marks marks;
 
@@ -66,8 +68,8 @@ struct task {
 
     bool has_rendezvous;
     bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
-    bool is_decided; /* exit is final */
-    bool in_hurry;   /* --end: the log is not waited for */
+    bool is_decided;     /* exit is final */
+    bool in_hurry;       /* --end: the log is not waited for */
     struct link_exit exit;
     char text[LINK_TEXT_MAX];
     int64_t begun_ms; /* of this process, monotonic */

@@ -150,8 +150,8 @@ void task_on_line(void *arg, const struct rank *r, const char *stdtype, const st
     logspool_add(t->spool, stdtype, rank_number(r), l);
     if (t->phase < TASK_KILLING && logspool_is_full(t->spool))
         pause_ranks(t, true);
-    if (t->ship)
-        logship_kick(t->ship);
+    task_connect(t);
+    logship_kick(t->ship);
 }
 
 static void on_room(void *arg)
@@ -209,11 +209,24 @@ static bool has_exited(const struct rank *r)
     return !r || rank_has_exited(r);
 }
 
+/* After a task that ended by itself: without a child, the subreaper of all has no descendant
+ * either, and the search of /proc is saved. A kill searches in any case. */
+static bool has_no_child(const struct task *t)
+{
+    siginfo_t info;
+    return t->owns_all && t->exit.reason == LINK_EXITED &&
+           waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+static size_t kill_rest(const struct task *t)
+{
+    const struct proctree tree = {.container = t->spec.container, .cgroup = t->cgroup};
+    return has_no_child(t) ? 0 : proctree_kill(&tree);
+}
+
 static void kill_step(struct task *t)
 {
-    struct proctree tree = {.container = t->spec.container, .cgroup = t->cgroup};
-    if (proctree_kill(&tree) == 0 && all_exited(t) && has_exited(t->hook) &&
-        has_exited(t->tracer)) {
+    if (kill_rest(t) == 0 && all_exited(t) && has_exited(t->hook) && has_exited(t->tracer)) {
         if (t->exit.reason == LINK_KILLED || t->exit.reason == LINK_STALLED)
             marks_add(&t->marks, "killed", clk_mono_ms() - t->phase_ms, "%s", t->text);
         drain(t);
@@ -232,6 +245,7 @@ void task_kill(struct task *t)
     client_uv_cancel(t->call);
     t->call = NULL;
     uv_timer_stop(&t->watch);
+    uv_timer_stop(&t->arrive);
     uv_timer_start(&t->timer, on_kill_tick, 0, 0);
 }
 
@@ -261,6 +275,11 @@ static void on_reports(void *arg, size_t sent, size_t left)
         tell_exit(t);
         return;
     }
+    if (!t->http && logspool_unsent(t->spool) == 0) { /* nothing was ever said */
+        tell_exit(t);
+        return;
+    }
+    task_connect(t);
     uv_timer_start(&t->timer, on_log_timer, killed ? LOG_KILLED_MS : LOG_MS, 0);
     logship_when_empty(t->ship, on_log_empty, t);
 }
@@ -270,6 +289,10 @@ static void pipes_done(struct task *t)
     bool killed = t->exit.reason == LINK_KILLED;
     uv_timer_stop(&t->timer);
     logspool_end(t->spool);
+    if (!reports_are_left(&t->spec)) {
+        on_reports(t, 0, 0);
+        return;
+    }
     task_connect(t);
     reports_start(t->loop, t->http, &t->spec,
                   t->in_hurry ? 0
@@ -325,6 +348,7 @@ static void finish(struct task *t)
     task_goto(t, TASK_FINISHED);
     uv_close((uv_handle_t *)&t->timer, NULL);
     uv_close((uv_handle_t *)&t->watch, NULL);
+    uv_close((uv_handle_t *)&t->arrive, NULL);
     marks_close(&t->marks);
     uv_close((uv_handle_t *)&t->sigchld, NULL);
     uv_close((uv_handle_t *)&t->sigterm, NULL);
@@ -354,7 +378,8 @@ static void tell_exit(struct task *t)
     if (t->phase != TASK_DRAINING)
         return;
     task_goto(t, TASK_ENDED);
-    logship_when_empty(t->ship, NULL, NULL);
+    if (t->ship)
+        logship_when_empty(t->ship, NULL, NULL);
     save_exit(t);
     proctree_cgroup_remove(t->cgroup);
     ctl_state(t->ctl, LINK_ENDED, &t->exit, marks_all(&t->marks));
@@ -362,6 +387,7 @@ static void tell_exit(struct task *t)
         finish(t);
         return;
     }
+    task_connect(t);
     uv_timer_start(&t->timer, on_last_timer, LOG_AFTER_MS, 0);
     logship_when_empty(t->ship, on_last_empty, t);
 }

@@ -15,6 +15,7 @@
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   2000
+#define ARRIVE_MS      30
 #define RENDEZVOUS_MS  ((int64_t)24 * 3600 * 1000)
 #define ENVIRON_MAX    ((size_t)16 << 20)
 
@@ -102,7 +103,6 @@ void task_start_ranks(struct task *t)
             return;
         }
     watch_ranks(t);
-    task_connect(t);
 }
 
 /* ---- startup-hook.sh: what it exports is for the ranks ---- */
@@ -119,8 +119,6 @@ static void start_hook(struct task *t)
     t->hook = start_process(t, &o, t->env, &err);
     if (!t->hook)
         fail_trial(t, 126, &err);
-    else
-        task_connect(t);
 }
 
 static bool is_shells_own(const char *name)
@@ -233,7 +231,17 @@ static void ask_rendezvous(struct task *t)
     t->call = client_uv_start(t->http, &req, on_rendezvous, t);
 }
 
-/* With one node there is nothing to wait for: its ranks start while the master is told. */
+static void on_arrive_timer(uv_timer_t *timer)
+{
+    struct task *t = container_of(timer, struct task, arrive);
+    if (t->phase > TASK_RUNNING)
+        return;
+    task_connect(t);
+    ask_rendezvous(t);
+}
+
+/* With one node there is nothing to wait for: its ranks start, and the master is told a moment
+ * later, unless all is over by then. It may answer that this run is not wanted any more. */
 static void with_context(struct task *t)
 {
     t->retry_ms = 0;
@@ -247,10 +255,8 @@ static void with_context(struct task *t)
     json_array_append_new(addrs, json_string(t->spec.addr));
     json_array_append_new(slots, json_integer(t->spec.task.slot_counts[0]));
     go(t, &(struct taskenv_nodes){addrs, 0, slots});
-    if (t->phase <= TASK_RUNNING && !t->spec.task.gc_uuids) {
-        task_connect(t);
-        ask_rendezvous(t);
-    }
+    if (t->phase <= TASK_RUNNING && !t->spec.task.gc_uuids)
+        uv_timer_start(&t->arrive, on_arrive_timer, ARRIVE_MS, 0);
 }
 
 static void ask_context(struct task *t);
