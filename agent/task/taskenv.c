@@ -41,6 +41,9 @@ static const char *const passed_on[] = {
     "CUDA_HOME",
     "CUDA_PATH",
     "XLA_",
+#ifdef DET_FAILPOINTS_BUILT
+    "DET_FAILPOINTS",
+#endif
 };
 
 static bool is_passed_on(const char *name, size_t len)

@@ -11,48 +11,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import ApiError, Cluster, wait_until  # noqa: E402
-
-
-def config(batches=120, **over):
-    """Validates and checkpoints every 20 batches."""
-    c = {"name": "gc", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0,
-         "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
-         "searcher": {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": batches}},
-         "min_validation_period": {"batches": 20}, "min_checkpoint_period": {"batches": 20},
-         "scheduling_unit": 20, "reproducibility": {"experiment_seed": 7}}
-    c.update(over)
-    return json.dumps(c)
-
-
-def keep(exp=0, best=0, latest=1):
-    return {"checkpoint_storage": {"save_experiment_best": exp, "save_trial_best": best, "save_trial_latest": latest}}
-
-
-def run(c, **over):
-    exp = c.create(config(**over), "examples/digits")
-    c.wait(exp)
-    return exp
-
-
-def checkpoints(c, exp):
-    """By steps: {steps: (uuid, state)}."""
-    return {k["metadata"]["steps_completed"]: (k["uuid"], k["state"].replace("STATE_", ""))
-            for k in c.api("GET", f"/experiments/{exp}/checkpoints")["checkpoints"]}
-
-
-def settled(c, exp):
-    """Waits until nothing is about to be deleted; {steps: (uuid, state)}."""
-    wait_until(lambda: c.sql(f"SELECT collected_at >= end_time AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE gc_step = 'remove') "
-                             f"FROM experiments WHERE id = {exp}") == "t", 30, "the collection")
-    return checkpoints(c, exp)
-
-
-def there(c, key):
-    return os.path.exists(c.path("checkpoints", key, "state_dict.pth"))
-
-
-def aside(c, key):
-    return os.path.exists(c.path("checkpoints", f".{key}.gone", "state_dict.pth"))
+from gc_exp import aside, checkpoints, config, keep, run, settled, there  # noqa: E402
 
 
 def det(c, *argv, code=0, feed=""):
