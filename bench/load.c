@@ -1,0 +1,263 @@
+/*
+ * bench-load: keeps N keep-alive HTTP/1.1 connections to 127.0.0.1 busy, one request at a time
+ * each.
+ *
+ * usage: bench-load PORT SECONDS CONNECTIONS FILE < TOKEN
+ * FILE: one request a line, "METHOD PATH [BODY-FILE]"; connection c sends lines c, c + N, c + 2N...
+ * "@@@@@@@@" in a body becomes the connection's request number, right-aligned. Prints one JSON
+ * object:
+ * {"requests", "errors", "seconds", "per_s", "bytes_per_s", "p50_ms", "p95_ms", "p99_ms"}.
+ */
+#include "buf.h"
+#include "mem.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARK       "@@@@@@@@"
+#define SAMPLE_MAX (1u << 22)
+
+struct line {
+    struct buf text; /* of the whole request */
+    size_t mark;     /* of the number in it; 0: none */
+};
+struct conn {
+    int fd;
+    unsigned number;
+    size_t line, sent, want,
+        have; /* bytes of the request; of the answer, 0 until its head is whole */
+    char head[65536];
+    struct buf out;
+    double since;
+};
+static struct {
+    struct line *lines;
+    size_t lines_n, conns_n;
+    struct conn *conns;
+    float *ms;
+    size_t requests, errors, bytes;
+    int epoll;
+    struct sockaddr_in to;
+    double end;
+} g;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void die(const char *what)
+{
+    fprintf(stderr, "bench-load: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void body_read(const char *path, struct buf *out)
+{
+    char part[65536];
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        die(path);
+    for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;)
+        buf_add(out, part, n);
+    fclose(f);
+}
+
+static void line_add(char *text, const char *token)
+{
+    char *path = strchr(text, ' ');
+    if (!path)
+        return;
+    *path++ = 0;
+    char *file = strchr(path, ' ');
+    struct buf body = BUF_INIT;
+    if (file) {
+        *file++ = 0;
+        body_read(file, &body);
+    }
+    g.lines = det_reallocarray(g.lines, g.lines_n + 1, sizeof *g.lines);
+    struct line *l = &g.lines[g.lines_n++];
+    *l = (struct line){0};
+    buf_addf(&l->text,
+             "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %zu\r\n\r\n",
+             text, path, token, body.len);
+    buf_add(&l->text, body.p ? body.p : "", body.len);
+    const char *mark = strstr(buf_str(&l->text), MARK);
+    l->mark = mark ? (size_t)(mark - buf_str(&l->text)) : 0;
+    buf_finish(&body);
+}
+
+static void conn_send(struct conn *c)
+{
+    while (c->sent < c->out.len) {
+        ssize_t n = send(c->fd, c->out.p + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0)
+            die("send");
+        c->sent += (size_t)n;
+    }
+    struct epoll_event e = {.events = EPOLLIN | (c->sent < c->out.len ? (uint32_t)EPOLLOUT : 0),
+                            .data.ptr = c};
+    epoll_ctl(g.epoll, EPOLL_CTL_MOD, c->fd, &e);
+}
+
+static void conn_next(struct conn *c)
+{
+    char number[16];
+    const struct line *l = &g.lines[c->line % g.lines_n];
+    c->line += g.conns_n;
+    c->sent = c->want = c->have = 0;
+    buf_clear(&c->out);
+    buf_add(&c->out, l->text.p, l->text.len);
+    if (l->mark) {
+        snprintf(number, sizeof number, "%8u", ++c->number);
+        memcpy(c->out.p + l->mark, number, strlen(MARK));
+    }
+    c->since = now();
+    conn_send(c);
+}
+
+static void conn_done(struct conn *c)
+{
+    if (g.requests < SAMPLE_MAX)
+        g.ms[g.requests] = (float)((now() - c->since) * 1000);
+    g.requests++;
+    g.bytes += c->have;
+    if (strncmp(c->head, "HTTP/1.1 200", 12) != 0 && g.errors++ == 0)
+        fprintf(stderr, "bench-load: %.400s\n", c->head);
+    if (now() < g.end)
+        conn_next(c);
+    else
+        close(c->fd);
+}
+
+/* Length of the answer once its head is here: Content-Length, or chunks up to the last. */
+static void conn_head(struct conn *c)
+{
+    const char *end = strstr(c->head, "\r\n\r\n"),
+               *len = strcasestr(c->head, "\r\nContent-Length:");
+    if (end && len && len < end)
+        c->want = (size_t)(end - c->head) + 4 + strtoul(len + 17, NULL, 10);
+}
+
+static void conn_read(struct conn *c)
+{
+    char rest[65536];
+    for (;;) {
+        bool in_head = !c->want;
+        char *to = in_head ? c->head + c->have : rest;
+        ssize_t n =
+            recv(c->fd, to, in_head ? sizeof c->head - c->have - 1 : sizeof rest, MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0)
+            die("the server closed a connection");
+        c->have += (size_t)n;
+        if (in_head) {
+            c->head[c->have] = 0;
+            conn_head(c);
+        }
+        if (c->want && c->have >= c->want) {
+            conn_done(c);
+            return;
+        }
+    }
+}
+
+static void conn_open(struct conn *c, size_t i)
+{
+    int one = 1;
+    c->line = i;
+    c->fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(c->fd, (struct sockaddr *)&g.to, sizeof g.to) < 0)
+        die("connect");
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
+    epoll_ctl(g.epoll, EPOLL_CTL_ADD, c->fd, &e);
+    conn_next(c);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static void report(double seconds)
+{
+    size_t n = g.requests < SAMPLE_MAX ? g.requests : SAMPLE_MAX;
+    if (n == 0)
+        exit(1);
+    qsort(g.ms, n, sizeof *g.ms, by_value);
+    printf("{\"requests\":%zu,\"errors\":%zu,\"seconds\":%.3f,\"per_s\":%.1f,\"bytes_per_s\":%.0f,"
+           "\"p50_ms\":%.3f,\"p95_ms\":%.3f,\"p99_ms\":%.3f}\n",
+           g.requests, g.errors, seconds, (double)g.requests / seconds, (double)g.bytes / seconds,
+           (double)g.ms[n / 2], (double)g.ms[n * 95 / 100], (double)g.ms[n * 99 / 100]);
+}
+
+static void run(void)
+{
+    struct epoll_event events[64];
+    while (now() < g.end + 10) {
+        size_t open = 0;
+        int n = epoll_wait(g.epoll, events, 64, 100);
+        for (int i = 0; i < n; i++) {
+            struct conn *c = events[i].data.ptr;
+            if (events[i].events & EPOLLOUT)
+                conn_send(c);
+            if (events[i].events & ~(uint32_t)EPOLLOUT)
+                conn_read(c);
+        }
+        if (now() < g.end)
+            continue;
+        for (size_t i = 0; i < g.conns_n; i++)
+            open += !(g.conns[i].want && g.conns[i].have >= g.conns[i].want);
+        if (open == 0)
+            return;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    char token[4096] = "", text[8192];
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench-load PORT SECONDS CONNECTIONS FILE < TOKEN\n");
+        return 2;
+    }
+    if (fgets(token, sizeof token, stdin))
+        token[strcspn(token, "\n")] = 0;
+    FILE *f = fopen(argv[4], "r");
+    if (!f)
+        die(argv[4]);
+    while (fgets(text, sizeof text, f)) {
+        text[strcspn(text, "\n")] = 0;
+        line_add(text, token);
+    }
+    fclose(f);
+    g.conns_n = strtoul(argv[3], NULL, 10);
+    g.conns = det_reallocarray(NULL, g.conns_n, sizeof *g.conns);
+    memset(g.conns, 0, g.conns_n * sizeof *g.conns);
+    g.ms = det_reallocarray(NULL, SAMPLE_MAX, sizeof *g.ms);
+    g.epoll = epoll_create1(0);
+    g.to = (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)strtoul(argv[1], NULL, 10)),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    double start = now();
+    g.end = start + strtod(argv[2], NULL);
+    for (size_t i = 0; i < g.conns_n && g.lines_n; i++)
+        conn_open(&g.conns[i], i);
+    run();
+    report(now() - start);
+    return 0;
+}
