@@ -76,6 +76,7 @@
     X(trial_logs, GET, "/api/v1/trials/{trialId}/logs", USER, DEFAULT)                             \
     X(trial_logs_fields, GET, "/api/v1/trials/{trialId}/logs/fields", USER, DEFAULT)               \
     X(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, DEFAULT)                                 \
+    X(compare_trials, GET, "/api/v1/trials/time-series", USER, DEFAULT)                            \
     X(get_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, DEFAULT)                     \
     X(get_training_metrics, GET, "/api/v1/trials/metrics/training_metrics", USER, DEFAULT)         \
     X(get_validation_metrics, GET, "/api/v1/trials/metrics/validation_metrics", USER, DEFAULT)     \

@@ -1,0 +1,95 @@
+#include "series.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct drawn {
+    struct series_point *v;
+    size_t n;
+};
+
+/* Each step is drawn once. */
+static void draw(struct drawn *d, const struct series_point *p)
+{
+    if (d->n == 0 || d->v[d->n - 1].steps < p->steps)
+        d->v[d->n++] = *p;
+}
+
+static void draw_item(struct drawn *d, const struct series_item *i)
+{
+    bool low_first = i->low.steps <= i->high.steps;
+    draw(d, low_first ? &i->low : &i->high);
+    draw(d, low_first ? &i->high : &i->low);
+}
+
+static struct series_item bucket(const struct series_item *items, size_t n)
+{
+    struct series_item all = items[0];
+    for (size_t i = 1; i < n; i++) {
+        if (items[i].low.value < all.low.value)
+            all.low = items[i].low;
+        if (items[i].high.value > all.high.value)
+            all.high = items[i].high;
+    }
+    return all;
+}
+
+int64_t series_buckets(int64_t max)
+{
+    return max <= SERIES_POINTS_MIN ? 1 : (max - 2) / 2;
+}
+
+static size_t points_of(const struct series_item *items, size_t n)
+{
+    size_t points = 0;
+    for (size_t i = 0; i < n; i++)
+        points += items[i].low.steps == items[i].high.steps ? 1 : 2;
+    return points;
+}
+
+size_t series_points(const struct series_item *items, size_t n, size_t max,
+                     struct series_point *ret)
+{
+    struct drawn d = {.v = ret};
+    if (max < SERIES_POINTS_MIN)
+        max = SERIES_POINTS_MIN;
+    if (points_of(items, n) <= max) {
+        for (size_t i = 0; i < n; i++)
+            draw_item(&d, &items[i]);
+        return d.n;
+    }
+    /* The ends are single reports as a rule; when they are not, the buckets make room. */
+    size_t ends = points_of(items, 1) + points_of(items + n - 1, 1), inner = n - 2;
+    size_t buckets = max > ends + 1 ? (max - ends) / 2 : 0;
+    draw_item(&d, &items[0]);
+    for (size_t b = 0; b < buckets && inner > 0; b++) {
+        size_t from = inner * b / buckets, to = inner * (b + 1) / buckets;
+        if (from == to)
+            continue;
+        struct series_item all = bucket(items + 1 + from, to - from);
+        draw_item(&d, &all);
+    }
+    draw_item(&d, &items[n - 1]);
+    return d.n;
+}
+
+int series_parse(const char *text, struct series_point *ret, struct det_err *err)
+{
+    char *end = NULL;
+    double v[3];
+    const char *p = text;
+    for (int i = 0; i < 3; i++) {
+        if (*p != (i ? ',' : '['))
+            return det_fail(err, DET_EINVAL, "point \"%.60s\": expected [value, steps, time]",
+                            text);
+        v[i] = strtod(p + 1, &end);
+        if (end == p + 1)
+            return det_fail(err, DET_EINVAL, "point \"%.60s\": expected a number", text);
+        p = end;
+    }
+    if (*p != ']' || !(v[1] >= 0 && v[1] <= INT32_MAX))
+        return det_fail(err, DET_EINVAL, "point \"%.60s\": expected [value, steps, time]", text);
+    *ret = (struct series_point){.value = v[0], .steps = (int64_t)v[1], .at = v[2]};
+    return 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * Charts of long series: the points that draw them at a given resolution, extremes kept.
+ *
+ * A series comes as items in order of steps: each the lowest and the highest point of some
+ * neighbouring reports, or one report (low and high equal). Items are gathered into buckets of
+ * equal count; of each bucket its lowest and highest point are drawn, in order of steps. So the
+ * drawn series has the minimum and the maximum of all of it, and of what falls on a pixel. Thread:
+ * any.
+ */
+#ifndef PROTO_SERIES_H
+#define PROTO_SERIES_H
+
+#include "det/err.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct series_point {
+    int64_t steps;
+    double at; /* wall seconds */
+    double value;
+};
+struct series_item {
+    struct series_point low, high;
+};
+
+#define SERIES_POINTS_MIN 4
+
+/* The points of n items, at most max (at least SERIES_POINTS_MIN are allowed whatever max says):
+ * the first and the last item whole, the rest in buckets. ret has room for max, or
+ * SERIES_POINTS_MIN. Returns their number. */
+size_t series_points(const struct series_item *items, size_t n, size_t max,
+                     struct series_point *ret);
+/* How many items a series wants for max points: from so many up, coarser items will do. */
+int64_t series_buckets(int64_t max);
+/* "[value, steps, at]", as the database has it. DET_EINVAL. */
+int series_parse(const char *text, struct series_point *ret, struct det_err *err);
+
+#endif
