@@ -145,6 +145,8 @@ static void perform(struct agent *a)
         json_decref(e.task);
     }
     a->is_performing = false;
+    if (DET_CHECKS)
+        host_check(a->host);
     if (a->dial)
         dial_kick(a->dial);
 }

@@ -59,16 +59,6 @@ bool alloc_is_ending(const struct alloc *a)
     return a->preempt || a->kill != KILL_NONE || a->state >= ALLOC_TERMINATING;
 }
 
-void alloc_rearm(struct core *c, struct alloc *a)
-{
-    const int64_t all[] = {a->hold_ms, a->preempt_ms, a->kill_ms, a->start_ms, a->exit_ms};
-    int64_t first = INT64_MAX;
-    for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
-        if (all[i] < first)
-            first = all[i];
-    timers_set(&c->timers, &a->timer, first);
-}
-
 void alloc_enlist(struct core *c, struct alloc *a)
 {
     char hex[HASH_HEX_MAX];
@@ -105,6 +95,7 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
     a->start_us = c->now_us;
     a->hold_ms = r->hold_ms > c->now_ms ? r->hold_ms : INT64_MAX;
     a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
+    a->ready_ms = a->done_ms = INT64_MAX;
     alloc_enlist(c, a);
     queue_update(c, a);
     alloc_mark(c, a);

@@ -67,6 +67,12 @@ void alloc_on_invalid_hp(struct core *c, struct alloc *a);
 
 void alloc_on_timer(struct core *c, struct alloc *a);
 void alloc_rearm(struct core *c, struct alloc *a);
+/* Sets what follows from its state and its trial's; after every change of either. */
+void alloc_deadlines(struct core *c, struct alloc *a);
+/* It has nothing left to do but to exit. */
+bool alloc_should_end(const struct alloc *a);
+/* The time to become ready is over: ended as the system's failure. */
+void alloc_never_ready(struct core *c, struct alloc *a);
 
 /* Of the kinds of work; called once at the end. */
 void gc_on_alloc_end(struct core *c, struct alloc *a);

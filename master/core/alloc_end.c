@@ -154,6 +154,15 @@ static void set_failure(struct alloc *a, const struct core_exit *e)
     f->text = exit_text(e);
 }
 
+void alloc_never_ready(struct core *c, struct alloc *a)
+{
+    char text[160];
+    snprintf(text, sizeof text, "not all of its containers were ready within %lld s",
+             (long long)(c->o.ready_timeout_ms / 1000));
+    set_failure(a, &(struct core_exit){.reason = CORE_START_FAILED, .rank = -1, .text = text});
+    alloc_kill(c, a, KILL_FAILED, "%s", text);
+}
+
 /* What this exit says about the run as a whole. */
 static void judge(struct alloc *a, const struct container *k, const struct core_exit *e)
 {
@@ -202,31 +211,4 @@ void alloc_on_agent_gone(struct core *c, struct container *k)
     snprintf(text, sizeof text, "agent %s did not come back in time", k->agent_id);
     k->alloc->unconfirmed = true;
     alloc_on_exit(c, k, &(struct core_exit){.reason = CORE_LOST, .rank = -1, .text = text});
-}
-
-void alloc_on_timer(struct core *c, struct alloc *a)
-{
-    int64_t now = c->now_ms;
-    if (a->hold_ms <= now) {
-        a->hold_ms = INT64_MAX;
-        queue_update(c, a);
-    }
-    if (a->preempt_ms <= now)
-        alloc_kill(c, a, KILL_TIMEOUT, "it did not stop within %lld s of being asked",
-                   (long long)(c->o.preempt_timeout_ms / 1000));
-    if (a->exit_ms <= now)
-        alloc_kill(c, a, KILL_INVALID_HP,
-                   "it did not exit after reporting invalid hyperparameters");
-    if (a->kill_ms <= now || a->start_ms <= now) {
-        bool waits = a->kill != KILL_NONE;
-        for (size_t i = 0; i < a->containers.n; i++) {
-            if (a->containers.v[i]->state == ALLOC_TERMINATED)
-                continue;
-            waits |= a->containers.v[i]->state == ALLOC_ASSIGNED;
-            alloc_resend(c, a->containers.v[i]);
-        }
-        a->kill_ms = a->kill != KILL_NONE ? now + c->o.kill_resend_ms : INT64_MAX;
-        a->start_ms = a->kill == KILL_NONE && waits ? now + c->o.start_resend_ms : INT64_MAX;
-    }
-    alloc_rearm(c, a);
 }

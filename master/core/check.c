@@ -21,6 +21,25 @@ static void check_container(const struct container *k)
     assert(listed == 1 && held == k->slots.n);
 }
 
+/* Every state in which the core waits for a machine has a deadline. None have: PENDING, which waits
+ * for room; a run that is ready and has work, which its host's stall watch and its agent's lease
+ * look after. */
+static void check_deadlines(const struct alloc *a)
+{
+    bool is_placed = a->state > ALLOC_PENDING && a->state < ALLOC_TERMINATING;
+    assert((a->state == ALLOC_TERMINATING) == (a->kill_ms != INT64_MAX));
+    assert((is_placed && !a->is_ready) == (a->ready_ms != INT64_MAX));
+    assert(alloc_should_end(a) == (a->done_ms != INT64_MAX));
+    assert(!is_placed || !a->preempt || a->preempt_ms != INT64_MAX);
+    const int64_t all[] = {a->hold_ms, a->preempt_ms, a->kill_ms, a->start_ms,
+                           a->exit_ms, a->ready_ms,   a->done_ms};
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
+        first = all[i] < first ? all[i] : first;
+    assert((first != INT64_MAX) == (a->timer.pos != 0));
+    assert(first == INT64_MAX || a->timer.at_ms == first);
+}
+
 static void check_alloc(const struct core *c, const struct alloc *a)
 {
     size_t live = 0;
@@ -42,10 +61,20 @@ static void check_alloc(const struct core *c, const struct alloc *a)
         assert(a->preempt_ms != INT64_MAX);
     if (a->state == ALLOC_ASSIGNED && !a->kill)
         assert(a->start_ms != INT64_MAX);
+    check_deadlines(a);
+}
+
+/* A trial that is to stop has a run that ends, or will by a deadline. */
+static void check_stopping(const struct trial *t)
+{
+    bool stops = t->state != TRIAL_ACTIVE && !trial_state_is_terminal(t->state);
+    if (stops && t->alloc)
+        assert(alloc_is_ending(t->alloc) || alloc_should_end(t->alloc));
 }
 
 static void check_trial(const struct trial *t)
 {
+    check_stopping(t);
     assert(!t->dirty && !t->is_new);
     if (trial_state_is_terminal(t->state)) {
         assert(!t->alloc);
@@ -58,6 +87,20 @@ static void check_trial(const struct trial *t)
     assert(t->restarts <= t->exp->conf.max_restarts);
 }
 
+/* Somebody works for it, or for a trial of it; a custom search may wait for a person. */
+static void check_progress(const struct exp *e)
+{
+    size_t runs = 0, open = 0;
+    for (size_t i = 0; i < e->trials.n; i++) {
+        runs += e->trials.v[i]->alloc != NULL;
+        open += !trial_state_is_terminal(e->trials.v[i]->state);
+    }
+    if (e->state == EXP_ACTIVE && e->conf.search.kind != SEARCH_CUSTOM)
+        assert(runs > 0);
+    else if (e->state != EXP_ACTIVE && e->state != EXP_PAUSED && e->state != EXP_DELETING)
+        assert(runs == open);
+}
+
 static void check_exp(const struct exp *e)
 {
     size_t open = 0;
@@ -67,6 +110,7 @@ static void check_exp(const struct exp *e)
     }
     assert(open == e->open && !e->ended && !e->dirty);
     assert(e->progress >= 0 && e->progress <= 1);
+    check_progress(e);
     if (e->state == EXP_DELETING)
         assert(e->gc);
     else

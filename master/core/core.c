@@ -21,6 +21,8 @@ const struct core_options core_options_default = {
     .kill_resend_ms = 30000,
     .start_resend_ms = 60000,
     .invalid_hp_exit_ms = 10000,
+    .ready_timeout_ms = 1800000,
+    .gc_timeout_ms = 3600000,
     .default_pool = "default",
 };
 
@@ -89,6 +91,17 @@ static void begin(struct core *c, int64_t now_ms, int64_t now_us, struct core_ef
     c->out = out;
 }
 
+/* Of all that changed: no path needs to think of them. */
+static void set_deadlines(struct core *c)
+{
+    for (size_t i = 0; i < c->dirty_trials.n; i++)
+        if (c->dirty_trials.v[i]->alloc)
+            alloc_deadlines(c, c->dirty_trials.v[i]->alloc);
+    for (size_t i = 0; i < c->dirty_allocs.n; i++)
+        if (c->dirty_allocs.v[i]->state != ALLOC_TERMINATED)
+            alloc_deadlines(c, c->dirty_allocs.v[i]);
+}
+
 /* Schedules what changed, until nothing does, and writes the rows. */
 static void finish(struct core *c)
 {
@@ -100,6 +113,7 @@ static void finish(struct core *c)
                 again = true;
             }
     }
+    set_deadlines(c);
     save_flush(c);
     c->out = NULL;
 }

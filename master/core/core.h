@@ -64,6 +64,8 @@ struct core_options {
     int64_t kill_resend_ms;          /* 30,000 */
     int64_t start_resend_ms;         /* 60,000 */
     int64_t invalid_hp_exit_ms;      /* 10,000 */
+    int64_t ready_timeout_ms;        /* from placed to ready, hooks left out: 1,800,000 */
+    int64_t gc_timeout_ms;           /* of one run of a collection: 3,600,000 */
     const char *default_pool;        /* "default"; copied */
     /* pools that are run in a way of their own; copied at core_create */
     const struct core_pool_options *pools;

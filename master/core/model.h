@@ -102,7 +102,8 @@ struct alloc {
     struct failure failure;      /* the first, when not ours */
     bool unconfirmed;            /* ended by an agent's absence: may still run */
     int64_t start_us, end_us;
-    int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms; /* deadlines; INT64_MAX: none */
+    /* deadlines (deadline.c); INT64_MAX: none */
+    int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms, ready_ms, done_ms;
     struct timer timer;          /* the earliest of them */
     json_t *gc_config, *gc_work; /* collection: task.gc of agent.md */
     bool deletes;                /* read back: exp is to be deleted after it */

@@ -221,6 +221,7 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     a->is_ready = r->is_ready;
     a->start_us = r->start_us;
     a->hold_ms = a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
+    a->ready_ms = a->done_ms = INT64_MAX;
     int rc = core ? load_alloc_core(a, core, err) : DET_ECORRUPT;
     if (a->seq == 0) /* written before rows had it */
         a->seq = c->last_alloc + 1;
@@ -244,7 +245,7 @@ static void restart_deadlines(struct core *c, struct alloc *a)
         a->start_ms = c->now_ms + c->o.start_resend_ms;
     if (a->trial && a->trial->exit_reason >= 0 && a->kill == KILL_NONE)
         a->exit_ms = c->now_ms + c->o.invalid_hp_exit_ms;
-    alloc_rearm(c, a);
+    alloc_deadlines(c, a);
 }
 
 /* Rows come in any order; what an agent has is gone through by age. */

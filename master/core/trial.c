@@ -171,7 +171,8 @@ void trial_set(struct core *c, struct trial *t, enum trial_state to, const char 
         return;
     trial_goto(c, t, to);
     struct alloc *a = t->alloc;
-    if (a && (to == TRIAL_PAUSED || to == TRIAL_STOPPING_CANCELED))
+    bool unwanted = to == TRIAL_STOPPING_COMPLETED && !trial_op_done(t); /* the search is over */
+    if (a && (to == TRIAL_PAUSED || to == TRIAL_STOPPING_CANCELED || unwanted))
         alloc_preempt(c, a, to == TRIAL_PAUSED ? KILL_PAUSE : KILL_USER, reason);
     else if (a && (to == TRIAL_STOPPING_KILLED || to == TRIAL_STOPPING_ERROR))
         alloc_kill(c, a, KILL_USER, "%s", reason);

@@ -361,6 +361,8 @@ static void step(struct driver *d, struct driver_event *e)
         payload_keep(d, e->ev.create.payload);
     if (core_step(d->core, &e->ev, &d->effects) < 0 && !e->cb) /* else the caller is told */
         log_warning("the core dropped a malformed event of kind %d", (int)e->ev.kind);
+    if (DET_CHECKS)
+        core_check(d->core);
 }
 
 static struct driver_event *pop(struct driver *d)
