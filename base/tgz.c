@@ -50,20 +50,41 @@ static la_ssize_t on_bytes(struct archive *a, void *arg, const void *p, size_t n
     return (la_ssize_t)n;
 }
 
-struct archive_writer *archive_writer_create(struct buf *out)
+static struct archive_writer *writer_new(void)
 {
     struct archive_writer *w = det_zalloc(sizeof *w);
-    w->out = out;
     w->a = archive_write_new();
-    if (!w->a || archive_write_add_filter_gzip(w->a) != ARCHIVE_OK ||
-        archive_write_set_format_pax_restricted(w->a) != ARCHIVE_OK)
+    if (!w->a)
         abort();
-    /* Equal files make equal archives. */
-    archive_write_set_filter_option(w->a, "gzip", "timestamp", NULL);
+    return w;
+}
+
+static struct archive_writer *writer_open(struct archive_writer *w, struct buf *out)
+{
+    w->out = out;
     archive_write_set_bytes_in_last_block(w->a, 1);
     if (archive_write_open(w->a, out, NULL, on_bytes, NULL) != ARCHIVE_OK)
         abort();
     return w;
+}
+
+struct archive_writer *archive_writer_create(struct buf *out)
+{
+    struct archive_writer *w = writer_new();
+    if (archive_write_add_filter_gzip(w->a) != ARCHIVE_OK ||
+        archive_write_set_format_pax_restricted(w->a) != ARCHIVE_OK)
+        abort();
+    /* Equal files make equal archives. */
+    archive_write_set_filter_option(w->a, "gzip", "timestamp", NULL);
+    return writer_open(w, out);
+}
+
+struct archive_writer *archive_writer_create_zip(struct buf *out)
+{
+    struct archive_writer *w = writer_new();
+    if (archive_write_set_format_zip(w->a) != ARCHIVE_OK)
+        abort();
+    return writer_open(w, out);
 }
 
 static struct archive_entry *entry_of(const struct archive_file *f)

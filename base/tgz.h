@@ -23,7 +23,9 @@ struct archive_file {
 int archive_check_path(const char *path, struct det_err *err);
 
 struct archive_writer;
-struct archive_writer *archive_writer_create(struct buf *out); /* appends a .tar.gz to out */
+/* Both append to out: a .tar.gz, a .zip. */
+struct archive_writer *archive_writer_create(struct buf *out);
+struct archive_writer *archive_writer_create_zip(struct buf *out);
 int archive_writer_add(struct archive_writer *w, const struct archive_file *f, struct det_err *err);
 int archive_writer_end(struct archive_writer *w, struct det_err *err); /* destroys w */
 

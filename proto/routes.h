@@ -26,6 +26,9 @@
     X(get_me, GET, "/api/v1/me", ANY, DEFAULT)                                                     \
     X(get_users, GET, "/api/v1/users", USER, DEFAULT)                                              \
     X(get_user, GET, "/api/v1/users/{userId}", USER, DEFAULT)                                      \
+    X(get_user_setting, GET, "/api/v1/users/setting", USER, DEFAULT)                               \
+    X(post_user_setting, POST, "/api/v1/users/setting", USER, DEFAULT)                             \
+    X(reset_user_setting, POST, "/api/v1/users/setting/reset", USER, DEFAULT)                      \
     X(get_user_by_username, GET, "/api/v1/users/{username}/by-username", USER, DEFAULT)            \
     X(post_user, POST, "/api/v1/users", ADMIN, DEFAULT)                                            \
     X(patch_user, PATCH, "/api/v1/users/{userId}", USER, DEFAULT)                                  \
@@ -64,10 +67,30 @@
     X(unarchive_experiment, POST, "/api/v1/experiments/{id}/unarchive", USER, DEFAULT)             \
     X(delete_experiment, DELETE, "/api/v1/experiments/{experimentId}", USER, DEFAULT)              \
     X(patch_experiment, PATCH, "/api/v1/experiments/{experiment.id}", USER, DEFAULT)               \
+    X(move_experiment, POST, "/api/v1/experiments/{experimentId}/move", USER, DEFAULT)             \
+    X(move_experiments, POST, "/api/v1/experiments/move", USER, DEFAULT)                           \
     X(put_experiment_label, PUT, "/api/v1/experiments/{experimentId}/labels/{label}", USER,        \
       DEFAULT)                                                                                     \
     X(delete_experiment_label, DELETE, "/api/v1/experiments/{experimentId}/labels/{label}", USER,  \
       DEFAULT)
+
+#define ROUTES_PLACES(X)                                                                           \
+    X(get_templates, GET, "/api/v1/templates", USER, DEFAULT)                                      \
+    X(get_template, GET, "/api/v1/templates/{templateName}", USER, DEFAULT)                        \
+    X(post_template, POST, "/api/v1/templates/{template.name}", USER, DEFAULT)                     \
+    X(put_template, PUT, "/api/v1/templates/{template.name}", USER, DEFAULT)                       \
+    X(patch_template, PATCH, "/api/v1/templates/{templateName}", USER, DEFAULT)                    \
+    X(delete_template, DELETE, "/api/v1/templates/{templateName}", USER, DEFAULT)                  \
+    X(get_workspaces, GET, "/api/v1/workspaces", USER, DEFAULT)                                    \
+    X(post_workspace, POST, "/api/v1/workspaces", USER, DEFAULT)                                   \
+    X(get_workspace, GET, "/api/v1/workspaces/{id}", USER, DEFAULT)                                \
+    X(archive_workspace, POST, "/api/v1/workspaces/{id}/archive", USER, DEFAULT)                   \
+    X(unarchive_workspace, POST, "/api/v1/workspaces/{id}/unarchive", USER, DEFAULT)               \
+    X(get_workspace_projects, GET, "/api/v1/workspaces/{id}/projects", USER, DEFAULT)              \
+    X(post_project, POST, "/api/v1/workspaces/{workspaceId}/projects", USER, DEFAULT)              \
+    X(get_project, GET, "/api/v1/projects/{id}", USER, DEFAULT)                                    \
+    X(archive_project, POST, "/api/v1/projects/{id}/archive", USER, DEFAULT)                       \
+    X(unarchive_project, POST, "/api/v1/projects/{id}/unarchive", USER, DEFAULT)
 
 #define ROUTES_TRIALS(X)                                                                           \
     X(get_trial, GET, "/api/v1/trials/{trialId}", ANY, DEFAULT)                                    \
@@ -144,6 +167,7 @@
     ROUTES_PLAIN(X)                                                                                \
     ROUTES_USERS(X)                                                                                \
     ROUTES_EXPERIMENTS(X)                                                                          \
+    ROUTES_PLACES(X)                                                                               \
     ROUTES_TRIALS(X)                                                                               \
     ROUTES_TASKS(X)                                                                                \
     ROUTES_CLUSTER(X)

@@ -106,6 +106,20 @@ const struct wire_name wire_user_sort[] = {
     {"SORT_BY_NAME", 6},        {"SORT_BY_LAST_AUTH_TIME", 7},
     {"SORT_BY_REMOTE", 8},      END};
 
+const struct wire_name wire_template_sort[] = {
+    {"SORT_BY_UNSPECIFIED", 0}, {"SORT_BY_NAME", 1}, END};
+
+const struct wire_name wire_workspace_sort[] = {
+    {"SORT_BY_UNSPECIFIED", 0}, {"SORT_BY_ID", 1}, {"SORT_BY_NAME", 2}, END};
+
+const struct wire_name wire_project_sort[] = {{"SORT_BY_UNSPECIFIED", 0},
+                                              {"SORT_BY_CREATION_TIME", 1},
+                                              {"SORT_BY_LAST_EXPERIMENT_START_TIME", 2},
+                                              {"SORT_BY_NAME", 3},
+                                              {"SORT_BY_DESCRIPTION", 4},
+                                              {"SORT_BY_ID", 5},
+                                              END};
+
 const struct wire_name wire_agent_sort[] = {
     {"SORT_BY_UNSPECIFIED", 0}, {"SORT_BY_ID", 1}, {"SORT_BY_TIME", 2}, END};
 

@@ -24,7 +24,8 @@ struct download {
     uv_work_t work;
     char uuid[UUID_STR_MAX], until[64]; /* until: of the pin that keeps it from being deleted */
     char *root;
-    struct buf tgz;
+    struct buf out;
+    bool zip;
     int rc;
     struct det_err err;
 };
@@ -71,7 +72,9 @@ static void download_work(uv_work_t *work)
                          d->uuid, d->root);
         return;
     }
-    struct packing p = {.w = archive_writer_create(&d->tgz), .dirfd = dir};
+    struct packing p = {.w = d->zip ? archive_writer_create_zip(&d->out)
+                                    : archive_writer_create(&d->out),
+                        .dirfd = dir};
     d->rc = fsx_walk(dir, pack_file, &p, &d->err);
     int end = archive_writer_end(p.w, d->rc == 0 ? &d->err : NULL);
     if (d->rc == 0)
@@ -86,7 +89,7 @@ static void on_unpinned(void *arg, const struct db_result *r)
 static void download_free(struct download *d)
 {
     db_ckpt_unpin(d->sh->db, d->uuid, d->until, on_unpinned, NULL);
-    buf_finish(&d->tgz);
+    buf_finish(&d->out);
     free(d->root);
     free(d);
 }
@@ -95,17 +98,19 @@ static void download_done(uv_work_t *work, int status)
 {
     struct download *d = container_of(work, struct download, work);
     char disposition[80];
-    snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.tgz\"", d->uuid);
+    snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.%s\"", d->uuid,
+             d->zip ? "zip" : "tgz");
     if (status < 0)
         http_fail(d->req, DET_EUNAVAIL, "%s", uv_strerror(status));
     else if (d->rc < 0)
         http_fail_err(d->req, &d->err);
     else
-        http_reply_with(d->req,
-                        &(struct http_answer){.status = 200,
-                                              .content_type = "application/gzip",
-                                              .disposition = disposition},
-                        buf_str(&d->tgz), d->tgz.len);
+        http_reply_with(
+            d->req,
+            &(struct http_answer){.status = 200,
+                                  .content_type = d->zip ? "application/zip" : "application/gzip",
+                                  .disposition = disposition},
+            buf_str(&d->out), d->out.len);
     download_free(d);
 }
 
@@ -122,6 +127,12 @@ static char *store_root(const json_t *storage)
     if (sub && *sub == '/')
         return det_strdup(sub);
     return sub && *sub ? det_asprintf("%s/%s", host, sub) : det_strdup(host);
+}
+
+static bool wants(struct http_req *req, const char *type)
+{
+    const char *accept = http_header(req, "Accept");
+    return accept && strstr(accept, type);
 }
 
 static void on_found(void *arg, const struct db_result *r)
@@ -147,6 +158,7 @@ static void on_found(void *arg, const struct db_result *r)
     d->req = c->req;
     d->root = root;
     snprintf(d->until, sizeof d->until, "%s", db_text(r, 0, PIN_UNTIL));
+    d->zip = !wants(c->req, "application/gzip");
     memcpy(d->uuid, http_param(c->req, "checkpointUuid"), sizeof d->uuid);
     if (uv_queue_work(c->sh->loop, &d->work, download_work, download_done) < 0) {
         http_fail(c->req, DET_EUNAVAIL, "no worker thread");
@@ -156,12 +168,12 @@ static void on_found(void *arg, const struct db_result *r)
 
 void api_download_checkpoint(struct shell *sh, struct http_req *req)
 {
-    const char *uuid = http_param(req, "checkpointUuid"), *accept = http_header(req, "Accept");
+    const char *uuid = http_param(req, "checkpointUuid");
     if (!uuid_is_valid(uuid))
         http_fail(req, DET_EINVAL, "\"%.60s\" is not a UUID", uuid);
-    else if (!accept || !strstr(accept, "application/gzip"))
+    else if (!wants(req, "application/gzip") && !wants(req, "application/zip"))
         http_reply(req, 415,
-                   "{\"message\":\"Accept: application/gzip is what the master can send\"}");
+                   "{\"message\":\"Accept: application/gzip or application/zip is needed\"}");
     else
         db_ckpt_pin(sh->db, uuid, PIN_S, on_found, api_call(sh, req));
 }

@@ -7,6 +7,7 @@
 #include "db_ckpt_read.h"
 #include "db_exp_edit.h"
 #include "db_exp_read.h"
+#include "db_places.h"
 #include "driver.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -149,12 +150,32 @@ static void on_delete_state(void *arg, const struct db_result *r)
     db_ckpt_of_experiment(a->sh->db, a->id, on_delete_checkpoints, a);
 }
 
-void exp_act(struct shell *sh, enum exp_act kind, int64_t id, exp_act_cb *cb, void *arg)
+static void on_moved(void *arg, const struct db_result *r)
+{
+    struct act *a = arg;
+    if (db_rc(r) < 0)
+        act_end(a, db_rc(r), db_error(r)->text);
+    else if (!db_bool(r, 0, MOVE_EXP))
+        act_end_missing(a);
+    else if (!db_bool(r, 0, MOVE_PROJECT))
+        act_end(a, DET_ENOENT, "destinationProjectId: there is no such project");
+    else if (db_bool(r, 0, MOVE_EXP_ARCHIVED))
+        act_end_state(a, "archived", "moved");
+    else if (db_bool(r, 0, MOVE_PROJECT_ARCHIVED))
+        act_end(a, DET_ESTATE, "destinationProjectId: the project or its workspace is archived");
+    else
+        act_end(a, 0, NULL);
+}
+
+void exp_act(struct shell *sh, enum exp_act kind, int64_t id, int64_t project_id, exp_act_cb *cb,
+             void *arg)
 {
     struct act *a = det_zalloc(sizeof *a);
     *a = (struct act){.sh = sh, .kind = kind, .id = id, .cb = cb, .arg = arg};
     if (kind == EXP_ACT_DELETE)
         db_exp_read(sh->db, id, on_delete_state, a);
+    else if (kind == EXP_ACT_MOVE)
+        db_exp_move(sh->db, id, project_id, on_moved, a);
     else if (kind == EXP_ACT_ARCHIVE || kind == EXP_ACT_UNARCHIVE)
         db_exp_archive(sh->db, id, kind == EXP_ACT_ARCHIVE, on_archived, a);
     else

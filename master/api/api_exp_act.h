@@ -13,10 +13,13 @@ enum exp_act {
     EXP_ACT_ARCHIVE,
     EXP_ACT_UNARCHIVE,
     EXP_ACT_DELETE,
+    EXP_ACT_MOVE, /* to another project */
     EXP_ACT_COUNT
 };
 /* code 0, or DET_E* with its text. Runs once, later. */
 typedef void exp_act_cb(void *arg, int code, const char *text);
-void exp_act(struct shell *sh, enum exp_act act, int64_t id, exp_act_cb *cb, void *arg);
+/* project_id: EXP_ACT_MOVE. */
+void exp_act(struct shell *sh, enum exp_act act, int64_t id, int64_t project_id, exp_act_cb *cb,
+             void *arg);
 
 #endif

@@ -8,6 +8,7 @@
 #include "clk.h"
 #include "db_exp_read.h"
 #include "db_gc.h"
+#include "db_templates.h"
 #include "driver.h"
 #include "expconf.h"
 #include "masterconf.h"
@@ -39,7 +40,7 @@ struct create {
     uv_work_t work;
     struct shell *sh;
     struct http_req *req;
-    json_t *body, *config;
+    json_t *body, *config, *template; /* template: once it was looked up */
     struct create_body b;
     struct expconf view;
     struct buf tgz;
@@ -57,6 +58,7 @@ static void create_free(struct create *c)
         expconf_finish(&c->view);
     json_decref(c->config);
     json_decref(c->body);
+    json_decref(c->template);
     buf_finish(&c->tgz);
     free(c->warm_start);
     free(c);
@@ -70,7 +72,10 @@ static void create_fail(struct create *c, int code, const char *text)
 
 static int create_config(struct create *c)
 {
-    struct expconf_defaults d = {.lower = c->sh->conf->checkpoint_storage,
+    JSON_OWN lower = json_deep_copy(c->template);
+    if (lower && c->sh->conf->checkpoint_storage)
+        expconf_merge(lower, c->sh->conf->checkpoint_storage);
+    struct expconf_defaults d = {.lower = lower ? lower : c->sh->conf->checkpoint_storage,
                                  .wall_s = clk_wall_us() / 1000000,
                                  .name_seed = (uint64_t)clk_mono_us()};
     struct mistakes errs = MISTAKES_INIT;
@@ -81,21 +86,29 @@ static int create_config(struct create *c)
     return rc < 0 ? rc : expconf_view(c->config, &c->view, &c->err);
 }
 
-/* On a worker thread: nothing here is shared. */
-static int create_read(struct create *c)
+static bool create_wants_template(const struct create *c)
+{
+    return c->b.template && *c->b.template && !c->template;
+}
+
+static int create_decode(struct create *c)
 {
     c->body = json_parse(buf_str(&c->req->body), c->req->body.len, &c->err);
     if (!c->body)
         return det_wrap(&c->err, DET_EINVAL, "body");
     int rc = wire_decode(c->body, "", create_fields, DET_ARRAY_LEN(create_fields), &c->b, &c->err);
-    if (rc < 0)
-        return rc;
-    if (c->b.template && *c->b.template)
-        return det_fail(&c->err, DET_EUNIMPL,
-                        "template: templates are not available in this version");
-    if (c->b.unmanaged)
+    if (rc == 0 && c->b.unmanaged)
         return det_fail(&c->err, DET_EUNIMPL,
                         "unmanaged: unmanaged experiments are not available in this version");
+    return rc;
+}
+
+/* On a worker thread: nothing here is shared. Runs again once a template was looked up. */
+static int create_read(struct create *c)
+{
+    int rc = c->body ? 0 : create_decode(c);
+    if (rc < 0 || create_wants_template(c))
+        return rc;
     rc = create_config(c);
     return rc < 0 || c->b.parent_id ? rc : pack_entries(c->b.model_definition, &c->tgz, &c->err);
 }
@@ -266,12 +279,31 @@ static void create_resolve_pool(struct create *c)
     c->view.resource_pool = json_str(resources, "resource_pool", "");
 }
 
+static void create_begin(struct create *c);
+
+static void on_template(void *arg, const struct db_result *r)
+{
+    struct create *c = arg;
+    if (db_rc(r) < 0)
+        create_fail(c, db_rc(r), db_error(r)->text);
+    else if (db_rows(r) == 0)
+        create_fail(c, DET_ENOENT, "template: there is no such template");
+    else {
+        c->template = json_parse(db_text(r, 0, 1), db_text_len(r, 0, 1), NULL);
+        create_begin(c);
+    }
+}
+
 static void create_read_done(uv_work_t *w, int status)
 {
     struct create *c = container_of(w, struct create, work);
     if (status < 0 || c->rc < 0) {
         create_fail(c, status < 0 ? DET_EUNAVAIL : c->rc,
                     status < 0 ? uv_strerror(status) : c->err.text);
+        return;
+    }
+    if (create_wants_template(c)) {
+        db_template_read(c->sh->db, c->b.template, on_template, c);
         return;
     }
     create_resolve_pool(c);
@@ -286,11 +318,16 @@ static void create_read_done(uv_work_t *w, int status)
     db_exp_origin(c->sh->db, &o, on_origin, c);
 }
 
+static void create_begin(struct create *c)
+{
+    if (uv_queue_work(c->sh->loop, &c->work, create_work, create_read_done) < 0)
+        create_fail(c, DET_EUNAVAIL, "no worker thread");
+}
+
 void api_create_experiment(struct shell *sh, struct http_req *req)
 {
     struct create *c = det_zalloc(sizeof *c);
     c->sh = sh;
     c->req = req;
-    if (uv_queue_work(sh->loop, &c->work, create_work, create_read_done) < 0)
-        create_fail(c, DET_EUNAVAIL, "no worker thread");
+    create_begin(c);
 }

@@ -19,7 +19,7 @@ static void one(struct shell *sh, struct http_req *req, enum exp_act act, const 
 {
     int64_t id;
     if (api_id(req, param, &id))
-        exp_act(sh, act, id, on_one, req);
+        exp_act(sh, act, id, 0, on_one, req);
 }
 
 /* Many: each has its own result, and the answer comes with the last. */
@@ -27,6 +27,7 @@ struct bulk {
     struct shell *sh;
     struct http_req *req;
     enum exp_act act;
+    int64_t project_id; /* EXP_ACT_MOVE */
     json_t *results; /* in the order asked */
     size_t left;
 };
@@ -62,7 +63,8 @@ static void bulk_run(struct bulk *b)
     for (size_t i = 0; i < n; i++) {
         struct bulk_one *o = det_alloc(sizeof *o);
         *o = (struct bulk_one){b, i};
-        exp_act(b->sh, b->act, json_int(json_array_get(b->results, i), "id", 0), on_bulk_one, o);
+        exp_act(b->sh, b->act, json_int(json_array_get(b->results, i), "id", 0), b->project_id,
+                on_bulk_one, o);
     }
 }
 
@@ -172,14 +174,33 @@ static int bulk_ids(struct bulk *b, const json_t *ids, struct det_err *err)
     return 0;
 }
 
+/* Where a move goes to; false: answered. */
+static bool destination(struct http_req *req, const json_t *body, int64_t *ret)
+{
+    struct det_err err;
+    const json_t *to = wire_get(body, "destinationProjectId");
+    *ret = 0;
+    if (!to) {
+        http_fail(req, DET_EINVAL, "destinationProjectId is required");
+        return false;
+    }
+    if (wire_i64(to, "destinationProjectId", ret, &err) < 0) {
+        http_fail_err(req, &err);
+        return false;
+    }
+    return true;
+}
+
 static void many(struct shell *sh, struct http_req *req, enum exp_act act)
 {
     struct det_err err;
+    int64_t project_id = 0;
     JSON_OWN body = api_body(req);
-    if (!body)
+    if (!body || (act == EXP_ACT_MOVE && !destination(req, body, &project_id)))
         return;
     struct bulk *b = det_zalloc(sizeof *b);
-    *b = (struct bulk){.sh = sh, .req = req, .act = act, .results = json_array()};
+    *b = (struct bulk){
+        .sh = sh, .req = req, .act = act, .project_id = project_id, .results = json_array()};
     const json_t *filters = wire_get(body, "filters");
     int rc =
         filters ? bulk_find(b, filters, &err) : bulk_ids(b, wire_get(body, "experimentIds"), &err);
@@ -206,3 +227,18 @@ ACT(kill_experiment, kill_experiments, EXP_ACT_KILL, "id")
 ACT(archive_experiment, archive_experiments, EXP_ACT_ARCHIVE, "id")
 ACT(unarchive_experiment, unarchive_experiments, EXP_ACT_UNARCHIVE, "id")
 ACT(delete_experiment, delete_experiments, EXP_ACT_DELETE, "experimentId")
+
+void api_move_experiment(struct shell *sh, struct http_req *req)
+{
+    int64_t id, project_id;
+    if (!api_id(req, "experimentId", &id))
+        return;
+    JSON_OWN body = api_body(req);
+    if (body && destination(req, body, &project_id))
+        exp_act(sh, EXP_ACT_MOVE, id, project_id, on_one, req);
+}
+
+void api_move_experiments(struct shell *sh, struct http_req *req)
+{
+    many(sh, req, EXP_ACT_MOVE);
+}

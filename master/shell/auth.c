@@ -1,6 +1,7 @@
 #include "auth.h"
 
 #include "clk.h"
+#include "driver.h"
 #include "db_cluster.h"
 #include "db_users.h"
 #include "hash.h"
@@ -216,6 +217,14 @@ static void check_user(struct auth *a, struct http_req *req, const char *token,
     db_user_by_session(a->sh->db, hex, on_session, l);
 }
 
+/* A token reads as long as its allocation lives. What it still writes is another matter: lines and
+ * reports that a dead rank left are sent after the end, and the fence judges them. */
+static bool is_live(struct shell *sh, const char *alloc_id)
+{
+    struct core_alloc_view v;
+    return core_alloc_get(driver_core(sh->driver), alloc_id, &v);
+}
+
 void auth_check(struct shell *sh, struct http_req *req,
                 void (*done)(struct http_req *req, const struct det_err *err))
 {
@@ -226,10 +235,12 @@ void auth_check(struct shell *sh, struct http_req *req,
     if (!token) {
         deny(req, done, DET_EAUTH, "token missing");
     } else if (alloc) {
-        if (alloc_parse(a, token, &req->who))
-            admit(req, done);
-        else
+        if (!alloc_parse(a, token, &req->who))
             deny(req, done, DET_EAUTH, "invalid credentials");
+        else if (req->method == HTTP_GET && !is_live(sh, req->who.alloc_id))
+            deny(req, done, DET_ESTALE, "the allocation of this token has ended");
+        else
+            admit(req, done);
     } else if (hash_equal(token, a->agent_token)) {
         req->who.kind = WHO_AGENT;
         admit(req, done);

@@ -3,6 +3,7 @@
 #include "http.h"
 
 #include "auth.h"
+#include "driver.h"
 #include "db_cluster.h"
 #include "mem.h"
 #include "shell.h"
@@ -112,6 +113,7 @@ static const struct http_route routes[] = {
     {HTTP_GET, "/api/v1/stream", 0, on_stream, 0},
     {HTTP_GET, "/api/v1/agent-only", HTTP_AUTH_AGENT, on_whoami, 0},
     {HTTP_GET, "/api/v1/alloc-only", HTTP_AUTH_ALLOC, on_whoami, 0},
+    {HTTP_POST, "/api/v1/alloc-only", HTTP_AUTH_ALLOC, on_whoami, 0},
 };
 
 /* The client: one blocking socket. */
@@ -224,6 +226,11 @@ static void client_auth(void)
              "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: "
              "Bearer %s\r\n\r\n",
              token);
+    EXPECT(strstr(talk(fd, text, "}}"), "has ended")); /* no such allocation lives */
+    snprintf(text, sizeof text,
+             "POST /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: "
+             "Bearer %s\r\nContent-Length: 0\r\n\r\n",
+             token);
     EXPECT(strstr(talk(fd, text, "}"), "{\"kind\":2,\"alloc\":\"1.a.3\",\"run\":3}"));
     token[4] ^= 1; /* another trial's */
     snprintf(text, sizeof text,
@@ -301,6 +308,7 @@ static int setup(void **state)
     uv_loop_init(&loop);
     sh.loop = &loop;
     sh.auth = auth_create(&sh, &secrets);
+    sh.driver = driver_create(&sh, core_create(&core_options_default), NULL, NULL);
     struct http_options o = {.host = "127.0.0.1", .sh = &sh};
     if (http_create(&loop, &o, &sh.http, &err) < 0)
         return -1;
@@ -325,6 +333,7 @@ static int teardown(void **state)
         uv_run(&loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&woken, NULL);
     uv_close((uv_handle_t *)&tick, NULL);
+    driver_destroy(sh.driver);
     uv_run(&loop, UV_RUN_DEFAULT);
     auth_destroy(sh.auth);
     return uv_loop_close(&loop);

@@ -1,0 +1,36 @@
+/* Workspaces, their projects, and which project an experiment is in. */
+#ifndef DB_DB_PLACES_H
+#define DB_DB_PLACES_H
+
+#include "db_list.h"
+
+struct db_place_filter {
+    const char *name;             /* whole, whatever the case; NULL: any */
+    const char *exact_name;       /* of workspaces */
+    int archived;                 /* 0, 1, -1: both */
+    const char *users, *user_ids; /* JSON arrays as text; NULL: any */
+    int64_t workspace_id;         /* of projects; 0: of all */
+};
+/* enum db_list_col. */
+void db_workspace_list(struct db *db, const struct db_place_filter *f, const struct db_page *p,
+                       db_cb *cb, void *arg);
+void db_project_list(struct db *db, const struct db_place_filter *f, const struct db_page *p,
+                     db_cb *cb, void *arg);
+/* {"workspace"}, {"project"}; no row: none such. */
+void db_workspace_read(struct db *db, int64_t id, db_cb *cb, void *arg);
+void db_project_read(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* The same of a new one. 23505: the name is taken. No row: the workspace is not there, is archived
+ * or immutable. */
+void db_workspace_create(struct db *db, const char *name, int64_t user_id, db_cb *cb, void *arg);
+void db_project_create(struct db *db, int64_t workspace_id, const char *name,
+                       const char *description, int64_t user_id, db_cb *cb, void *arg);
+/* A row if it is there and mutable. */
+void db_workspace_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg);
+void db_project_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg);
+
+/* Columns: whether the experiment is there, is archived, the project is there, is archived (it or
+ * its workspace). Moved if all is well. */
+enum db_move_col { MOVE_EXP, MOVE_EXP_ARCHIVED, MOVE_PROJECT, MOVE_PROJECT_ARCHIVED };
+void db_exp_move(struct db *db, int64_t exp_id, int64_t project_id, db_cb *cb, void *arg);
+
+#endif

@@ -1,0 +1,167 @@
+"""Where experiments belong and what they start from: workspaces, projects, moves, templates; what the web page keeps for a
+user; a checkpoint as one archive."""
+import io
+import json
+import os
+import sys
+import tarfile
+import uuid
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import Cluster  # noqa: E402
+from fake_agent import FakeAgent  # noqa: E402
+from openapi import Api  # noqa: E402
+
+CONFIG = """
+name: places
+entrypoint: model_def:T
+hyperparameters: {lr: 0.25}
+searcher: {name: single, metric: loss, max_length: {batches: 100}}
+"""
+
+
+def create(user, config=CONFIG, **more):
+    return user.call("create_experiment", {"config": config, "modelDefinition": [], "activate": False, **more})
+
+
+def places(user):
+    first = user.call("get_workspaces")["workspaces"]
+    assert [(w["id"], w["name"], w["immutable"]) for w in first] == [(1, "Uncategorized", True)], first
+    vision = user.call("post_workspace", {"name": "Vision"})["workspace"]
+    assert vision["username"] == "admin" and not vision["immutable"]
+    user.refused(409, "taken", "post_workspace", {"name": "VISION"})
+    for bad in ("", "   ", "x" * 81):
+        user.refused(400, "name", "post_workspace", {"name": bad})
+    project = user.call("post_project", {"name": "digits", "description": "d"}, workspaceId=vision["id"])["project"]
+    assert project["workspaceName"] == "Vision" and project["numExperiments"] == 0 and project["notes"] == []
+    user.refused(409, "taken", "post_project", {"name": "Digits"}, workspaceId=vision["id"])
+    user.refused(404, "", "post_project", {"name": "x"}, workspaceId=1)
+    user.refused(404, "", "post_project", {"name": "x"}, workspaceId=999)
+    assert user.call("get_workspaces", name="vision")["pagination"]["total"] == 1
+    assert user.call("get_workspaces", nameCaseSensitive="vision")["workspaces"] == []
+    assert [w["id"] for w in user.call("get_workspaces", sortBy="SORT_BY_NAME", orderBy="ORDER_BY_DESC")["workspaces"]] == [vision["id"], 1]
+    assert [p["id"] for p in user.call("get_workspace_projects", id=0)["projects"]] == [1, project["id"]]
+    assert [p["id"] for p in user.call("get_workspace_projects", id=vision["id"], users=["admin"], sortBy="SORT_BY_NAME")["projects"]] == [project["id"]]
+    assert user.call("get_workspace_projects", id=0, users=["nobody"])["projects"] == []
+    user.refused(400, "out of bounds", "get_workspaces", offset=50)
+    assert user.call("get_workspace", id=vision["id"])["workspace"]["numProjects"] == 1
+    assert user.call("get_project", id=project["id"])["project"]["name"] == "digits"
+    user.refused(404, "", "get_workspace", id=999)
+    user.refused(404, "", "get_project", id=999)
+    return vision["id"], project["id"]
+
+
+def belongs(user, workspace, project):
+    """By name in the configuration, by id in the request; moved; never into what is archived."""
+    by_name = create(user, CONFIG + "workspace: Vision\nproject: digits\n")["experiment"]
+    by_id = create(user, projectId=project)["experiment"]
+    assert by_name["projectId"] == by_id["projectId"] == project and by_name["workspaceName"] == "Vision"
+    assert {e["id"] for e in user.call("get_experiments", projectId=project)["experiments"]} == {by_name["id"], by_id["id"]}
+    assert user.call("move_experiment", {"destinationProjectId": 1}, experimentId=by_id["id"]) == {}
+    assert user.call("get_experiment", experimentId=by_id["id"])["experiment"]["projectId"] == 1
+    moved = user.call("move_experiments", {"experimentIds": [by_id["id"], 999], "destination_project_id": project})["results"]
+    assert [bool(r["error"]) for r in moved] == [False, True], moved
+    user.refused(404, "no such project", "move_experiment", {"destinationProjectId": 999}, experimentId=by_id["id"])
+    user.refused(404, "not found", "move_experiment", {"destinationProjectId": 1}, experimentId=999)
+    user.refused(400, "required", "move_experiment", {}, experimentId=by_id["id"])
+    assert user.call("archive_workspace", id=workspace) == {}
+    assert user.call("get_project", id=project)["project"]["archived"] is True
+    user.refused(400, "archived", "create_experiment", {"config": CONFIG, "projectId": project})
+    user.refused(404, "archived", "post_project", {"name": "more"}, workspaceId=workspace)
+    other = create(user)["experiment"]["id"]
+    user.refused(400, "archived", "move_experiment", {"destinationProjectId": project}, experimentId=other)
+    assert {e["id"] for e in user.call("get_experiments", archived=False)["experiments"]} == {other}
+    user.call("unarchive_workspace", id=workspace)
+    user.call("archive_project", id=project)
+    assert user.call("get_workspace_projects", id=workspace, archived=False)["projects"] == []
+    user.call("unarchive_project", id=project)
+    user.refused(404, "", "archive_workspace", id=1)
+    user.refused(404, "", "archive_project", id=1)
+
+
+def templates(user):
+    config = {"max_restarts": 7, "resources": {"priority": 3}, "environment": {"environment_variables": ["A=1"]}}
+    made = user.call("post_template", {"name": "base", "config": config}, template__name="base")["template"]
+    assert made["config"]["max_restarts"] == 7 and made["workspaceId"] == 1
+    user.refused(409, "there already", "post_template", {"config": {}}, template__name="base")
+    user.refused(400, "differs", "post_template", {"name": "x", "config": {}}, template__name="y")
+    text = user.refused(400, "max_restartz", "post_template", {"config": {"max_restartz": 1, "debug": 5}}, template__name="bad")
+    assert "debug" in text, text
+    user.refused(400, "object", "post_template", {"config": []}, template__name="bad")
+    user.refused(404, "workspace", "post_template", {"config": {}, "workspaceId": 99}, template__name="bad")
+    user.refused(400, "workspaceId", "put_template", {"config": {}, "workspaceId": 1}, template__name="bad")
+    user.call("put_template", {"config": {"debug": True}}, template__name="second")
+    assert user.call("put_template", {"config": {"debug": False}}, template__name="second")["template"]["config"] == {"debug": False}
+    assert user.call("patch_template", {"max_restarts": 2}, templateName="second")["template"]["config"] == {"max_restarts": 2}
+    assert user.call("get_template", templateName="base")["template"]["config"]["resources"] == {"priority": 3}
+    user.refused(404, "", "patch_template", {"debug": True}, templateName="none")
+    assert [t["name"] for t in user.call("get_templates", orderBy="ORDER_BY_DESC")["templates"]] == ["second", "base"]
+    assert [t["name"] for t in user.call("get_templates", name="AS", sortBy="SORT_BY_NAME")["templates"]] == ["base"]
+    assert user.call("get_templates", limit=-2)["pagination"]["total"] == 2
+    assert user.call("get_templates", offset=-1)["templates"][0]["name"] == "second"
+    made = create(user, CONFIG + "resources: {weight: 2}\nmax_restarts: 1\n", template="base", validateOnly=True)["config"]
+    assert (made["max_restarts"], made["resources"]["priority"], made["resources"]["weight"]) == (1, 3, 2), made
+    assert "A=1" in json.dumps(made["environment"]["environment_variables"]), made
+    stored = create(user, template="base")["experiment"]
+    assert stored["config"]["max_restarts"] == 7 and stored["originalConfig"] == CONFIG
+    user.refused(404, "template", "create_experiment", {"config": CONFIG, "template": "none"})
+    assert user.call("delete_template", templateName="second") == {}
+    user.refused(404, "", "delete_template", templateName="second")
+    user.refused(404, "", "get_template", templateName="second")
+
+
+def settings(c, user):
+    assert user.call("get_user_setting")["settings"] == []
+    kept = [{"key": "k", "storagePath": "a/b", "value": "1"}, {"key": "k", "storagePath": "", "value": "{}"}]
+    assert user.call("post_user_setting", {"settings": kept}) == {}
+    user.call("post_user_setting", {"settings": [{"key": "k", "storage_path": "a/b", "value": "2"}, {"key": "k", "storagePath": "a/b", "value": "3"}]})
+    assert user.call("get_user_setting")["settings"] == [kept[1], {**kept[0], "value": "3"}]
+    user.refused(400, "settings", "post_user_setting", {})
+    user.refused(400, "settings[0].key is required", "post_user_setting", {"settings": [{"value": "1"}]})
+    user.refused(400, "settings[1]", "post_user_setting", {"settings": [kept[0], {"key": ""}]})
+    assert len(user.call("get_user_setting")["settings"]) == 2
+    assert user.call("reset_user_setting") == {}
+    assert user.call("get_user_setting")["settings"] == []
+
+
+def archives(c, user, agent):
+    """From a store on the master's own host."""
+    create(user, CONFIG.replace("name: places", "name: run"), activate=True)
+    order = agent.next("start")
+    agent.run(order)
+    task = Api(c.port, alloc=order["task"]["token"])
+    key = str(uuid.uuid4())
+    task.call("post_checkpoint", {"uuid": key, "taskId": order["task"]["task_id"], "allocationId": order["alloc"],
+                                  "resources": {"state_dict.pth": "5", "code/": "0", "code/m.py": "3"}, "metadata": {"steps_completed": 1}})
+    os.makedirs(c.path("checkpoints", key, "code"))
+    for name, data in (("state_dict.pth", b"state"), ("code/m.py", b"x=1")):
+        with open(c.path("checkpoints", key, name), "wb") as f:
+            f.write(data)
+    status, data, r = user.raw("GET", f"/checkpoints/{key}", headers={"Accept": "application/gzip"})
+    assert status == 200 and r.getheader("Content-Type") == "application/gzip" and f"{key}.tgz" in r.getheader("Content-Disposition")
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        assert sorted(tar.getnames()) == ["code", "code/m.py", "state_dict.pth"] and tar.extractfile("state_dict.pth").read() == b"state"
+    status, data, r = user.raw("GET", f"/checkpoints/{key}", headers={"Accept": "application/zip"})
+    assert status == 200 and r.getheader("Content-Type") == "application/zip" and f"{key}.zip" in r.getheader("Content-Disposition")
+    with zipfile.ZipFile(io.BytesIO(data)) as z:
+        assert z.testzip() is None and z.read("code/m.py") == b"x=1"
+    assert user.raw("GET", f"/checkpoints/{uuid.uuid4()}", headers={"Accept": "application/zip"})[0] == 404
+    assert user.raw("GET", "/checkpoints/zz", headers={"Accept": "application/zip"})[0] == 400
+    agent.exit(order)
+
+
+def main():
+    with Cluster(agents=0) as c:
+        c.login()
+        user = Api(c.port, c.token)
+        agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
+        belongs(user, *places(user))
+        templates(user)
+        settings(c, user)
+        archives(c, user, agent)
+        agent.close()
+    print("test_api_places: passed")
+
+
+main()
