@@ -7,7 +7,7 @@
 struct table;
 /* heads are borrowed; a head that begins with '>' aligns its column to the right. */
 struct table *table_create(const char *const *heads, size_t n);
-/* The next cell, row after row; the text is copied. NULL prints as an empty cell. */
+/* The next cell, row after row; the text is copied. */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Prints to standard output and destroys. With no rows prints `empty` instead. */
 void table_print(struct table *t, const char *empty);

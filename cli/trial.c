@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void workload_row(struct table *t, const json_t *w)
 {
@@ -83,9 +84,63 @@ static int kill_(struct cli *c, struct det_err *err)
     return 0;
 }
 
+static void timeline_row(struct table *t, const json_t *e, double span)
+{
+    enum { BAR = 24 };
+    double at = json_num(e, "offset", 0), took = json_num(e, "duration", -1);
+    bool open = json_flag(e, "ongoing", false);
+    /* what has a duration of its own ended at its time; what lasts began then */
+    const char *kind = json_str(e, "kind", "");
+    bool began = open || strcmp(kind, "queued") == 0 || strcmp(kind, "placed") == 0 ||
+                 strcmp(kind, "kill") == 0 || strcmp(kind, "preempted") == 0;
+    double from = began || took < 0 ? at : at - took, to = took < 0 ? from : from + took;
+    char bar[BAR + 1];
+    for (int i = 0; i < BAR; i++)
+        bar[i] = from <= span * (i + 1) / BAR && to >= span * i / BAR ? '#' : '.';
+    bar[BAR] = '\0';
+    table_cell(t, "%" PRId64, json_int(e, "runId", 0));
+    table_cell(t, "%.3f s", at);
+    table_cell(t, "%s", kind);
+    if (took < 0)
+        table_cell(t, "%s", "");
+    else
+        table_cell(t, "%.3f s%s", took, open ? " so far" : "");
+    table_cell(t, "%s", span > 0 ? bar : "");
+    table_cell(t, "%s", json_str(e, "detail", ""));
+}
+
+static int timeline(struct cli *c, struct det_err *err)
+{
+    static const char *const heads[] = {">RUN", ">AT", "WHAT", ">TOOK", "", "DETAIL"};
+    int64_t id;
+    JSON_OWN answer = NULL;
+    if (cli_arg_id(c, 0, "trial", &id, err) < 0)
+        return CLI_USAGE;
+    if (cli_get(c, &answer, err, "/trials/%" PRId64 "/timeline", id) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, answer))
+        return 0;
+    const json_t *list = json_arr(answer, "events");
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    double span = 0;
+    size_t i;
+    json_t *e;
+    json_array_foreach((json_t *)list, i, e)
+    {
+        double end = json_num(e, "offset", 0);
+        if (json_flag(e, "ongoing", false))
+            end += json_num(e, "duration", 0);
+        span = end > span ? end : span;
+    }
+    json_array_foreach((json_t *)list, i, e) timeline_row(t, e, span);
+    table_print(t, "nothing has happened to it yet");
+    return 0;
+}
+
 static const struct verb verbs[] = {
     {"describe", "d", "ID", "one trial, its metrics and checkpoints", NULL, describe},
     {"logs", NULL, "ID", "its log", experiment_logs_opts, logs},
+    {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL, timeline},
     {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},
     {0},
 };

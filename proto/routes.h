@@ -94,6 +94,7 @@
 
 #define ROUTES_TRIALS(X)                                                                           \
     X(get_trial, GET, "/api/v1/trials/{trialId}", ANY, DEFAULT)                                    \
+    X(get_trial_timeline, GET, "/api/v1/trials/{id}/timeline", ANY, DEFAULT)                       \
     X(get_trial_workloads, GET, "/api/v1/trials/{trialId}/workloads", USER, DEFAULT)               \
     X(get_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", USER, DEFAULT)                \
     X(trial_logs, GET, "/api/v1/trials/{trialId}/logs", USER, DEFAULT)                             \
