@@ -1,5 +1,6 @@
 /* det-agent: options and errors; the rest is in shell/. */
 #include "agent.h"
+#include "agentdoctor.h"
 #include "log.h"
 
 #include <stdio.h>
@@ -24,6 +25,8 @@ int main(int argc, char **argv)
     }
     if (o.version)
         return puts("det-agent " DET_VERSION) < 0;
+    if (o.doctor)
+        return agentdoctor_run(&o);
     log_init("det-agent", level);
     rc = o.end_tasks ? agent_end_tasks(&o, &err) : agent_run(&o, &err);
     if (rc < 0)

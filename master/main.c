@@ -4,6 +4,7 @@
 #include "auth.h"
 #include "db.h"
 #include "db_cluster.h"
+#include "doctor.h"
 #include "driver.h"
 #include "gc.h"
 #include "hub.h"
@@ -12,6 +13,7 @@
 #include "logring.h"
 #include "masterconf.h"
 #include "mem.h"
+#include "notify.h"
 #include "shell.h"
 #include "startup.h"
 #include "uuid.h"
@@ -57,6 +59,7 @@ static void stop(struct master *m)
         return;
     m->stopping = true;
     log_info("stopping");
+    notify_manager("STOPPING=1");
     uv_close((uv_handle_t *)&m->term, NULL);
     uv_close((uv_handle_t *)&m->intr, NULL);
     gc_destroy(m->sh.gc);
@@ -102,6 +105,7 @@ static void on_standby(void *arg, const char *leader_url)
     struct master *m = arg;
     log_info("another master leads at %s: standing by", leader_url);
     http_stand_by(m->sh.http, leader_url);
+    notify_manager("READY=1\nSTATUS=standing by");
 }
 
 static int parts_create(struct master *m, struct core_effects *owed, struct det_err *err)
@@ -208,6 +212,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "det-master: %s\n", err.text);
         return 2;
     }
+    if (m.conf.verb == MASTERCONF_DOCTOR)
+        return doctor_run(&m.conf);
     if (m.conf.verb != MASTERCONF_SERVE)
         return print_and_end(&m);
     log_init("master", m.conf.log_level);

@@ -4,6 +4,7 @@
 #include "fsx.h"
 #include "log.h"
 #include "map.h"
+#include "notify.h"
 #include "slots.h"
 #include "sweeper.h"
 #include "taskconn.h"
@@ -259,6 +260,7 @@ static void agent_close(struct agent *a)
 static void on_stop(uv_signal_t *s, int signum)
 {
     log_info("ending; the tasks go on");
+    notify_manager("STOPPING=1");
     agent_close(s->data);
 }
 
@@ -309,6 +311,7 @@ int agent_run(const struct agentopts *o, struct det_err *err)
     sweeper_init(&a.sweeper, a.loop, a.dirs.fd);
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
     adopt_all(&a);
+    notify_manager("READY=1");
     a.dial = dial_create(a.loop, a.http, a.host, o->id, on_change, &a);
     perform(&a);
     uv_run(a.loop, UV_RUN_DEFAULT);

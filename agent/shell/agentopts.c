@@ -144,7 +144,8 @@ int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err
     set_defaults(ret);
     make_table(ret, table);
     int rc = opt_parse(table, argc, argv, 1, &rest, err);
-    if (rc == 0 && rest.n > 0)
+    ret->doctor = rc == 0 && rest.n == 1 && strcmp(rest.v[0], "doctor") == 0;
+    if (rc == 0 && rest.n > 0 && !ret->doctor)
         rc = det_fail(err, DET_EINVAL, "'%s' is no option", rest.v[0]);
     opt_list_free(&rest);
     if (rc < 0 || ret->help || ret->version || ret->end_tasks)
@@ -159,5 +160,7 @@ void agentopts_print_help(void)
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     make_table(&o, table);
     opt_help(table, &b);
-    printf("usage: det-agent --master URL --token-file PATH [options]\n\n%s", buf_str(&b));
+    printf("usage: det-agent --master URL --token-file PATH [options]\n"
+           "       det-agent doctor ...    looks whether it could work, and says what to do\n\n%s",
+           buf_str(&b));
 }

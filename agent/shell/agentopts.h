@@ -18,7 +18,7 @@ struct agentopts {
     const char *ca_file, *cert_name;
     const char *log_level;
     int64_t log_mib; /* how much of a task's output is kept on each host, MiB; 0: all */
-    bool end_tasks, help, version;
+    bool end_tasks, help, version, doctor; /* doctor: the verb */
     char host_name[256], own_addr[64];
 };
 /* Strings are borrowed from argv and the environment. DET_EINVAL names the option. */

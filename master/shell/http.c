@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 enum {
-    IDLE_TIMEOUT_S = 120,
+    IDLE_TIMEOUT_S = 120, /* between requests, and for a client that does not read */
+    READ_TIMEOUT_S = 15,  /* without a byte of a request that is not whole */
     CONNECTIONS_MAX = 20000,
     CLOSE_GRACE_MS = 3000,
     CLOSE_LOOK_MS = 20,
@@ -217,12 +218,19 @@ static void conn_dispatch(struct http_conn *c)
     }
 }
 
+/* A client that stops in mid-request holds a connection and a buffer: not for long. */
+static void inactivity(struct MHD_Connection *mhd, unsigned seconds)
+{
+    MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}
+
 static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *upload,
                                  size_t *upload_n, void **con_cls)
 {
     struct http_conn *c = *con_cls;
     if (!c->started) {
+        inactivity(mhd, READ_TIMEOUT_S);
         /* An answer queued in this first call would close the connection after it. */
         conn_begin(c, method);
         return MHD_YES;
@@ -232,8 +240,10 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
         *upload_n = 0;
         return MHD_YES;
     }
-    if (c->state == CONN_READING)
+    if (c->state == CONN_READING) {
+        inactivity(mhd, IDLE_TIMEOUT_S);
         conn_dispatch(c);
+    }
     if (c->state != CONN_ANSWERED)
         return MHD_YES;
     c->state = CONN_QUEUED;
@@ -265,6 +275,8 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     unsigned ms = PEER_TIMEOUT_MS;
     bool began = what == MHD_CONNECTION_NOTIFY_STARTED;
     ((struct http *)cls)->stats.connections += began ? 1 : (uint64_t)-1;
+    if (began)
+        inactivity(mhd, READ_TIMEOUT_S); /* until there is a whole request */
     if (i && began)
         setsockopt(i->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }

@@ -20,7 +20,7 @@ enum { CONFIG_BYTES_MAX = 1 << 20, OPTIONS_MAX = 64 };
 struct flags {
     const char *setting[OPTIONS_MAX]; /* of entry i; NULL: not given */
     const char *config, *checkpoint_dir;
-    bool print_config, print_example, help;
+    bool print_config, print_example, help, doctor;
     struct opt table[OPTIONS_MAX];
 };
 
@@ -51,7 +51,8 @@ static int flags_parse(struct flags *f, int argc, char **argv, struct det_err *e
 {
     struct opt_list pos = {0};
     int rc = opt_parse(f->table, argc, argv, 1, &pos, err);
-    if (rc == 0 && pos.n > 0)
+    f->doctor = rc == 0 && pos.n == 1 && strcmp(pos.v[0], "doctor") == 0;
+    if (rc == 0 && pos.n > 0 && !f->doctor)
         rc = det_fail(err, DET_EINVAL, "unexpected argument \"%.80s\"; see --help", pos.v[0]);
     opt_list_free(&pos);
     return rc;
@@ -125,6 +126,8 @@ static enum masterconf_verb verb_of(const struct flags *f)
         return MASTERCONF_HELP;
     if (f->print_example)
         return MASTERCONF_PRINT_EXAMPLE;
+    if (f->doctor)
+        return MASTERCONF_DOCTOR;
     return f->print_config ? MASTERCONF_PRINT_CONFIG : MASTERCONF_SERVE;
 }
 
@@ -166,7 +169,9 @@ static void add_help(struct buf *out)
     struct flags f;
     flags_init(&f);
     buf_add_str(out, "det-master: the master of a training cluster.\n\n"
-                     "usage: det-master [OPTION]...\n\n");
+                     "usage: det-master [OPTION]...            serve\n"
+                     "       det-master doctor [OPTION]...     look whether it could, and say "
+                     "what to do\n\n");
     opt_help(f.table, out);
 }
 

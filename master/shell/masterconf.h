@@ -18,6 +18,7 @@ enum masterconf_verb {
     MASTERCONF_PRINT_CONFIG,
     MASTERCONF_PRINT_EXAMPLE,
     MASTERCONF_HELP,
+    MASTERCONF_DOCTOR,
 };
 
 struct masterconf {

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "masterconf.h"
 #include "mem.h"
+#include "notify.h"
 #include "uuid.h"
 
 #include <fcntl.h>
@@ -132,6 +133,8 @@ int startup_announce(struct shell *sh, struct det_err *err)
         rc = fsx_write_atomic(AT_FDCWD, sh->conf->port_file, text, (size_t)n, 0644, err);
     if (rc == 0 && sh->conf->ready_file)
         rc = fsx_write_atomic(AT_FDCWD, sh->conf->ready_file, "", 0, 0644, err);
+    if (rc == 0)
+        notify_manager("READY=1\nSTATUS=serving");
     if (rc == 0)
         log_info("ready: http://%s:%u", sh->conf->host, http_port(sh->http));
     return rc;

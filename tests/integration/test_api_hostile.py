@@ -106,6 +106,33 @@ def collect_after_crash(c, user, run, agent):
     agent.close()
 
 
+def unfinished(c, user):
+    """A request that stops in the middle is given up after a while, whether its sender hung up half or says nothing."""
+    head = b"POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+    kept = [socket.create_connection(("127.0.0.1", c.port)) for _ in range(3)]
+    for s, text in zip(kept, (head + b"{", head + b"{", b"POST /api/v1/au")):
+        s.settimeout(60 * SLOWER)
+        s.sendall(text)
+    kept[0].shutdown(socket.SHUT_WR)
+    for s in kept:
+        assert s.recv(1000) == b"", "an answer to half a request"
+        s.close()
+    user.call("get_me")
+
+
+def too_long(c, user):
+    """One byte above the most that any route takes: said before it is read, and nothing of it is kept."""
+    size = (96 << 20) + 1
+    with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+        s.sendall(f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {c.token}\r\nContent-Length: {size}\r\n\r\n".encode())
+        piece = b" " * (1 << 20)
+        for _ in range(96):
+            s.sendall(piece)
+        s.sendall(b" ")
+        answer = s.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 413 ") and b"too large" in answer, answer[:200]
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
@@ -116,6 +143,8 @@ def main():
         values(user, one)
         one.api.refused(400, "length", "post_completed_operation", {"op": {"length": 7}, "searcherMetric": 1}, trialId=one.trial)
         assert "malformed" not in open(c.path("master.log")).read()
+        too_long(c, user)
+        unfinished(c, user)
         collect_after_crash(c, user, one, agent)
     print("test_api_hostile: passed")
 

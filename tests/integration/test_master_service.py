@@ -1,12 +1,15 @@
 """det-master as a service: its figures and health, its own log over REST and as JSON lines."""
+import http.client
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import BIN, SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
 import promtext  # noqa: E402
@@ -135,6 +138,83 @@ def health(c):
     wait_until(lambda: plain(c, "/readyz")[0] == 200, 30, "the recovery")
 
 
+def manager(c):
+    """What systemd is told: a standby is ready too; then serving; then stopping."""
+    path = c.path("notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(path)
+        s.settimeout(60 * SLOWER)
+        log = open(c.path("second.log"), "wb")
+        second = subprocess.Popen([BIN + "/det-master", "--port", "0", "--db", f"host={c.path('pg-socket')} user=det dbname=det"],
+                                  env={**os.environ, "NOTIFY_SOCKET": path}, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            said = [s.recv(1000)]
+            assert said == [b"READY=1\nSTATUS=standing by"], said
+            c.stop("master")
+            while not said[-1].endswith(b"serving"):
+                said.append(s.recv(1000))
+            second.terminate()
+            while not said[-1].startswith(b"STOPPING"):
+                said.append(s.recv(1000))
+            assert second.wait(30 * SLOWER) == 0
+        finally:
+            second.kill()
+            second.wait()
+            log.close()
+    c.start_master()
+
+
+def abandoned(api, path):
+    """A request whose answer may never come."""
+    try:
+        api.raw("GET", path)
+    except (OSError, http.client.HTTPException):
+        pass
+
+
+def stopping(c, admin):
+    """SIGTERM answers who waits, ends streams and exits 0; a second one does not wait for what hangs."""
+    agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip(), "agent-s")
+    exp = admin.call("create_experiment", {"config": CONFIG, "activate": True})["experiment"]["id"]
+    order = agent.next("start")
+    agent.run(order)
+    task, answers = Api(c.port, alloc=order["task"]["token"]), []
+    poll = threading.Thread(target=lambda: answers.append(task.raw("GET", f"/api/v1/allocations/{order['alloc']}/signals/preemption?timeout_seconds=300")))
+    poll.start()
+    wait_until(lambda: promtext.value(scrape(c), "det_http_polls") == 1, 20, "the long poll")
+    follower = Follower(admin, f"/api/v1/trials/{order['task']['env']['DET_TRIAL_ID']}/logs?follow=true")
+    wait_until(lambda: promtext.value(scrape(c), "det_http_streams") == 2, 20, "the follower's stream")
+    master = c.procs["master"]
+    c.stop("master", seconds=30)
+    assert master.returncode == 0, master.returncode
+    poll.join(10)
+    follower.join(10)
+    agent.thread.join(10)
+    assert answers and answers[0][0] == 503 and answers[0][2].getheader("Retry-After"), answers
+    assert not follower.is_alive() and not agent.thread.is_alive(), "a stream outlived the master"
+    c.start_master()
+    admin = Api(c.port, c.token)
+    admin.call("kill_experiment", id=exp)
+    os.kill(c.pid("pg"), signal.SIGSTOP)
+    children = [int(p) for p in open(f"/proc/{c.pid('pg')}/task/{c.pid('pg')}/children").read().split()]
+    for pid in children:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        threading.Thread(target=abandoned, args=(admin, "/api/v1/experiments"), daemon=True).start()
+        wait_until(lambda: promtext.value(scrape(c), "det_http_requests_open") >= 2, 20, "a request that hangs")
+        master = c.procs["master"]
+        lines = open(c.path("master.log")).read().count("stopping")
+        master.terminate()
+        wait_until(lambda: open(c.path("master.log")).read().count("stopping") > lines, 20, "the stop to begin")
+        master.terminate()
+        assert master.wait(20 * SLOWER) in (-signal.SIGTERM, 0)
+    finally:
+        for pid in [c.pid("pg"), *children]:
+            os.kill(pid, signal.SIGCONT)
+    c.procs.pop("master")
+    c.start_master()
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
@@ -144,6 +224,8 @@ def main():
         follower = own_log(c, admin)
         json_lines(c)
         follower.join(20)
+        manager(c)
+        stopping(c, Api(c.port, c.token))
         assert not follower.is_alive(), "the follower outlived the master"
     print("test_master_service: passed")
 

@@ -1,0 +1,242 @@
+#include "agentdoctor.h"
+
+#include "client.h"
+#include "findings.h"
+#include "fsx.h"
+#include "mem.h"
+#include "slots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FILES_MIN = 4096, TOKEN_BYTES_MAX = 4096 };
+
+/* ---- the master ---- */
+
+/* The token's text; NULL when it cannot be used. Caller frees. */
+static char *token(struct findings *f, const struct agentopts *o)
+{
+    struct stat st;
+    struct det_err err;
+    struct buf text = BUF_INIT;
+    if (fsx_read_file(AT_FDCWD, o->token_file, TOKEN_BYTES_MAX, &text, &err) < 0) {
+        findings_add(f, FINDING_FAIL, "token file",
+                     "copy the file that the master wrote (agent_token_file) to this host", "%s",
+                     err.text);
+        buf_finish(&text);
+        return NULL;
+    }
+    bool open = stat(o->token_file, &st) == 0 && (st.st_mode & 077);
+    findings_add(f, open ? FINDING_WARN : FINDING_OK, "token file", open ? "chmod 600 it" : NULL,
+                 "%s%s", o->token_file, open ? " can be read by others" : "");
+    char *s = buf_steal(&text);
+    s[strcspn(s, " \t\r\n")] = '\0';
+    return s;
+}
+
+/* Who comes with the agents' token may not ask who it is: 403. Who comes with a wrong one: 401. */
+static void master_token(struct findings *f, struct client *c)
+{
+    struct client_resp r = CLIENT_RESP_INIT;
+    (void)client_call(c, &(struct client_req){.path = "/api/v1/me"}, &r, NULL);
+    bool good = r.status == 403;
+    findings_add(f, good ? FINDING_OK : FINDING_FAIL, "token",
+                 good ? NULL : "copy the token file of this very master to this host", "%s",
+                 good ? "the master knows it" : "the master does not know it");
+    buf_finish(&r.body);
+    buf_finish(&r.headers);
+}
+
+static void master(struct findings *f, const struct agentopts *o)
+{
+    det_cleanup(freep) char *secret = token(f, o);
+    struct client_options want = {.url = o->master,
+                                  .token_kind = CLIENT_TOKEN_AGENT,
+                                  .token = secret,
+                                  .ca_file = o->ca_file,
+                                  .cert_name = o->cert_name,
+                                  .timeout_ms = 5000,
+                                  .retries = -1,
+                                  .retry_ms = 1};
+    det_cleanup(client_destroyp) struct client *c = NULL;
+    struct det_err err;
+    JSON_OWN info = NULL;
+    if (client_create(&want, &c, &err) < 0 ||
+        client_json(c, "GET", "/info", NULL, &info, &err) < 0) {
+        findings_add(f, FINDING_FAIL, "master",
+                     "start det-master, open its port in the firewall, or correct --master; "
+                     "det-master listens on 127.0.0.1 until host is set",
+                     "%s: %s", o->master, err.text);
+        return;
+    }
+    findings_add(f, FINDING_OK, "master", NULL, "%s: version %s", o->master,
+                 json_str(info, "version", "?"));
+    if (secret)
+        master_token(f, c);
+}
+
+/* ---- programs ---- */
+
+/* The program on PATH; NULL if there is none. Caller frees. */
+static char *on_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+        size_t n = strcspn(p, ":");
+        det_cleanup(freep) char *file = det_asprintf("%.*s/%s", (int)n, p, name);
+        if (access(file, X_OK) == 0)
+            return det_take(file);
+        p += n + (p[n] == ':');
+    }
+    return NULL;
+}
+
+static bool beside(const char *name)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(exe, '/');
+    det_cleanup(freep) char *file =
+        det_asprintf("%.*s/%s", slash ? (int)(slash - exe) : 0, exe, name);
+    return access(file, X_OK) == 0;
+}
+
+static void own_programs(struct findings *f)
+{
+    static const char *const names[] = {"det-task", "det-harness"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
+        bool there = beside(names[i]);
+        findings_add(f, there ? FINDING_OK : FINDING_FAIL, names[i],
+                     there ? NULL : "install all of det into one directory", "%s",
+                     there ? "beside det-agent" : "not beside det-agent");
+    }
+}
+
+static void compiler(struct findings *f)
+{
+    const char *wish = getenv("DET_CC");
+    det_cleanup(freep) char *cc = on_path(wish && *wish ? wish : "cc");
+    findings_add(f, cc ? FINDING_OK : FINDING_WARN, "C compiler",
+                 cc ? NULL : "for trials in C: apt-get install gcc", "%s", cc ? cc : "none");
+}
+
+static void debugger(struct findings *f)
+{
+    det_cleanup(freep) char *gdb = on_path("gdb");
+    det_cleanup(freep) char *eu = on_path("eu-stack");
+    const char *any = gdb ? gdb : eu;
+    findings_add(f, any ? FINDING_OK : FINDING_WARN, "stacks of hung tasks",
+                 any ? NULL : "apt-get install gdb, or elfutils for eu-stack", "%s",
+                 any ? any : "neither gdb nor eu-stack");
+}
+
+/* Only python itself knows what it would import. */
+static bool has_torch(const char *python)
+{
+    char *const argv[] = {(char *)python, "-c",
+                          "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)",
+                          NULL};
+    char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
+    pid_t pid;
+    int status = 0;
+    if (posix_spawn(&pid, python, NULL, NULL, argv, env) != 0)
+        return false;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void python(struct findings *f)
+{
+    const char *given = getenv("DET_PYTHON_EXECUTABLE");
+    det_cleanup(freep) char *exe =
+        given && *given == '/' ? det_strdup(given) : on_path(given && *given ? given : "python3");
+    bool torch = exe && has_torch(exe);
+    findings_add(f, torch ? FINDING_OK : FINDING_WARN, "Python with torch",
+                 torch ? NULL
+                       : "for trials in Python: apt-get install python3-torch, or name a "
+                         "python in DET_PYTHON_EXECUTABLE",
+                 "%s%s", exe ? exe : "no python3", exe && !torch ? " has no torch" : "");
+}
+
+/* ---- the host ---- */
+
+static void slots(struct findings *f, const struct agentopts *o)
+{
+    struct slots s = {0};
+    struct det_err err;
+    if (slots_find(o->slots, &s, &err) < 0) {
+        findings_add(f, FINDING_FAIL, "slots", "correct --slots: a number, or auto", "%s",
+                     err.text);
+        return;
+    }
+    bool node = access("/dev/nvidiactl", F_OK) == 0, gpu = false;
+    for (size_t i = 0; i < s.v.n; i++)
+        gpu = gpu || (s.v.v[i].type != LINK_CPU);
+    bool blind = node && !gpu && strcmp(o->slots, "auto") == 0;
+    findings_add(f, blind ? FINDING_WARN : FINDING_OK, "slots",
+                 blind ? "install the driver's libnvidia-ml.so.1 or nvidia-smi" : NULL, "%zu %s%s",
+                 s.v.n, gpu ? "GPU" : "CPU",
+                 blind ? "; there is a GPU, but NVML does not see it" : "");
+    slots_finish(&s);
+}
+
+static void task_user(struct findings *f, const struct agentopts *o)
+{
+    if (geteuid() != 0) {
+        findings_add(f, FINDING_OK, "task user", NULL, "tasks run as this user: not root");
+        return;
+    }
+    bool there = !*o->task_user || getpwnam(o->task_user);
+    findings_add(f, there ? FINDING_OK : FINDING_FAIL, "task user",
+                 there ? NULL : "useradd --system it, or name another with --task-user", "%s%s",
+                 *o->task_user ? o->task_user : "as the agent",
+                 there ? "" : ": no such user on this host");
+}
+
+static void cgroup(struct findings *f)
+{
+    static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(roots); i++) {
+        det_cleanup(freep) char *file = det_asprintf("%s/cgroup.procs", roots[i]);
+        if (access(file, W_OK) == 0) {
+            findings_add(f, FINDING_OK, "cgroup v2", NULL, "%s", roots[i]);
+            return;
+        }
+    }
+    findings_add(f, FINDING_WARN, "cgroup v2",
+                 "run the agent as root or with Delegate=yes; without it what hides from a task's "
+                 "end is found by its environment",
+                 "not writable");
+}
+
+int agentdoctor_run(const struct agentopts *o)
+{
+    struct findings f = {0};
+    master(&f, o);
+    findings_dir(&f, "work directory", o->work_dir);
+    own_programs(&f);
+    slots(&f, o);
+    task_user(&f, o);
+    cgroup(&f);
+    compiler(&f);
+    python(&f);
+    debugger(&f);
+    findings_clock(&f);
+    findings_files(&f, FILES_MIN);
+    printf("%s%s\n", buf_str(&f.text),
+           f.failed ? "det-agent cannot work like this" : "det-agent can work");
+    int status = f.failed > 0;
+    findings_finish(&f);
+    return status;
+}

@@ -1,0 +1,59 @@
+#include "db_health.h"
+
+#include "clk.h"
+#include "db_migrate.h"
+#include "mem.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+
+DET_DEFINE_CLEANUP(PGconn *, PQfinish)
+DET_DEFINE_CLEANUP(PGresult *, PQclear)
+
+/* One connection attempt of at most 5 s; a number in the conninfo itself wins. */
+static PGconn *dial(const char *conninfo)
+{
+    const char *const keys[] = {"connect_timeout", "dbname", NULL};
+    const char *const values[] = {"5", conninfo, NULL};
+    return PQconnectdbParams(keys, values, 1);
+}
+
+static int schema_read(PGconn *pg, struct db_health *ret, struct det_err *err)
+{
+    det_cleanup(PQclearp) PGresult *there = PQexec(pg, "SELECT to_regclass('schema_version')");
+    if (PQresultStatus(there) != PGRES_TUPLES_OK)
+        return det_fail(err, DET_EIO, "%s", PQerrorMessage(pg));
+    if (PQgetisnull(there, 0, 0))
+        return 0;
+    det_cleanup(PQclearp) PGresult *r =
+        PQexec(pg, "SELECT coalesce(max(version), 0) FROM schema_version");
+    if (PQresultStatus(r) != PGRES_TUPLES_OK)
+        return det_fail(err, DET_EPERM, "%s", PQerrorMessage(pg));
+    ret->schema = (int)strtol(PQgetvalue(r, 0, 0), NULL, 10);
+    return 0;
+}
+
+int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
+{
+    det_cleanup(PQfinishp) PGconn *pg = dial(conninfo);
+    *ret = (struct db_health){.newest = db_migrations_n};
+    if (PQstatus(pg) != CONNECTION_OK)
+        return det_fail(err, DET_EUNAVAIL, "%s", PQerrorMessage(pg));
+    int64_t before = clk_wall_us();
+    det_cleanup(PQclearp) PGresult *r =
+        PQexec(pg, "SELECT current_setting('server_version'), has_schema_privilege("
+                   "coalesce(current_schema(), 'public'), 'CREATE'), "
+                   "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+                   "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 "
+                   "AND objid = 4919001 AND granted AND database = (SELECT oid FROM pg_database "
+                   "WHERE datname = current_database()))");
+    if (PQresultStatus(r) != PGRES_TUPLES_OK)
+        return det_fail(err, DET_EIO, "%s", PQerrorMessage(pg));
+    int64_t now = before + (clk_wall_us() - before) / 2;
+    snprintf(ret->server, sizeof ret->server, "%s", PQgetvalue(r, 0, 0));
+    ret->server_number = PQserverVersion(pg);
+    ret->may_create = PQgetvalue(r, 0, 1)[0] == 't';
+    ret->clock_diff_us = strtoll(PQgetvalue(r, 0, 2), NULL, 10) - now;
+    ret->is_led = PQgetvalue(r, 0, 3)[0] == 't';
+    return schema_read(pg, ret, err);
+}

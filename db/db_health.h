@@ -1,0 +1,20 @@
+/* A look at the database before a master is started: blocking, changes nothing. */
+#ifndef DB_DB_HEALTH_H
+#define DB_DB_HEALTH_H
+
+#include "det/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct db_health {
+    char server[64];       /* "15.3 (Debian ...)" */
+    int server_number;     /* 150003 */
+    int schema, newest;    /* of the database (0: empty), of this program */
+    bool may_create;       /* tables in the schema that new ones go to */
+    bool is_led;           /* some master holds the leader's lock */
+    int64_t clock_diff_us; /* its clock minus ours */
+};
+/* DET_EUNAVAIL with libpq's words: not reachable, not let in. */
+int db_health(const char *conninfo, struct db_health *ret, struct det_err *err);
+
+#endif

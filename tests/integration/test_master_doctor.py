@@ -1,0 +1,163 @@
+"""det-master doctor, det-agent doctor: each thing that can be wrong is found, named, and told how to mend. The units are sound."""
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import BIN, TOP, Cluster  # noqa: E402
+
+
+def doctor(program, *args, env=None, limit=None, status=None):
+    """(lines by what was checked, exit status)"""
+    pre = ["prlimit", f"--nofile={limit}:{limit}"] if limit else []
+    r = subprocess.run([*pre, f"{BIN}/{program}", "doctor", *args], text=True, capture_output=True, timeout=120,
+                       env={**os.environ, **(env or {})})
+    lines = dict(re.findall(r"^((?:ok|warn|FAIL) +.{22}) (.*(?:\n      -> .*)?)$", r.stdout, re.M))
+    found = {k[6:].strip(): (k[:5].strip(), v) for k, v in lines.items()}
+    assert found or r.returncode == 2, r.stdout + r.stderr
+    if status is not None:
+        assert r.returncode == status, f"{program} {args}: {r.returncode}\n{r.stdout}{r.stderr}"
+    return found
+
+
+def says(found, what, how, words, advice=""):
+    assert what in found, (what, found)
+    got, text = found[what]
+    assert got == how and words in text, f"{what}: {got} {text!r}; wanted {how} {words!r}"
+    assert (" -> " in text) == (how != "ok") and advice in text, text
+
+
+def good(c, db):
+    found = doctor("det-master", "--db", db, "--port", "0", "--checkpoint-dir", c.path("checkpoints"),
+                   "--agent-token-file", c.path("agent.token"), status=0)
+    assert all(how != "FAIL" for how, _ in found.values()), found
+    says(found, "settings", "ok", "valid")
+    says(found, "database", "ok", "PostgreSQL")
+    assert "another master leads" in found["database"][1]
+    says(found, "database schema", "ok", "of")
+    says(found, "database clock", "ok", "ms")
+    says(found, "checkpoint storage", "ok", c.path("checkpoints"))
+
+
+def database(c, db):
+    found = doctor("det-master", "--db", "host=/nonexistent user=det", "--port", "0", status=1)
+    says(found, "database", "FAIL", "/nonexistent", "start PostgreSQL")
+    found = doctor("det-master", "--db", db.replace("dbname=det", "dbname=nosuch"), "--port", "0", status=1)
+    says(found, "database", "FAIL", "nosuch", "make the user and the database")
+    found = doctor("det-master", "--db", db.replace("user=det", "user=nobody2"), "--port", "0", status=1)
+    says(found, "database", "FAIL", "nobody2")
+    c.sql("INSERT INTO schema_version (version) VALUES (9999)")
+    found = doctor("det-master", "--db", db, "--port", "0", status=1)
+    says(found, "database schema", "FAIL", "9999", "newer det-master")
+    c.sql("DELETE FROM schema_version WHERE version = 9999")
+    c.sql("CREATE ROLE poor LOGIN")
+    c.sql("CREATE DATABASE empty", "postgres")
+    c.sql("REVOKE CREATE ON SCHEMA public FROM PUBLIC", "empty")
+    found = doctor("det-master", "--db", db.replace("user=det dbname=det", "user=poor dbname=empty"), "--port", "0", status=1)
+    says(found, "database rights", "FAIL", "may not make tables", "GRANT CREATE")
+    found = doctor("det-master", "--db", db.replace("dbname=det", "dbname=empty"), "--port", "0", status=0)
+    says(found, "database schema", "ok", "version 0 of")
+
+
+def host(c, db):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        found = doctor("det-master", "--db", db, "--port", str(s.getsockname()[1]), status=1)
+        says(found, "port", "FAIL", "in use", "ss -ltnp")
+    found = doctor("det-master", "--db", db, "--host", "192.0.2.1", "--port", "0", status=1)
+    says(found, "port", "FAIL", "192.0.2.1", "an address of this machine")
+    found = doctor("det-master", "--db", db, "--host", "no such host", "--port", "0", status=1)
+    says(found, "host", "FAIL", "no such host")
+    found = doctor("det-master", "--db", db, "--port", "0", "--port-file", "/nonexistent/dir/port", "--ready-file", "/proc/ready", status=1)
+    says(found, "port_file", "FAIL", "No such file", "make the directory")
+    assert found["ready_file"][0] == "FAIL" or os.getuid() == 0
+    found = doctor("det-master", "--db", db, "--port", "0", limit=256, status=1)
+    says(found, "open files", "FAIL", "256", "LimitNOFILE")
+    found = doctor("det-master", "--db", db, "--port", "0", "--checkpoint-dir", "/nonexistent/ckpt", status=0)
+    says(found, "checkpoint storage", "warn", "/nonexistent/ckpt", "mount it")
+    says(doctor("det-master", "--db", db, "--port", "0", status=0), "checkpoint storage", "warn", "none", "--checkpoint-dir")
+    assert doctor("det-master", "--db", db, "--port", "0", status=0)["clock"][0] in ("ok", "warn")
+    bad = c.path("bad.yaml")
+    with open(bad, "w") as f:
+        f.write("prt: 1\n")
+    r = subprocess.run([BIN + "/det-master", "doctor", "--config", bad], text=True, capture_output=True, timeout=60)
+    assert r.returncode == 2 and "line 1: prt" in r.stderr, r.stderr
+
+
+def agent(c, db):
+    url, token = f"http://127.0.0.1:{c.port}", c.path("agent.token")
+    work = c.path("doctor-work")
+    os.makedirs(work, exist_ok=True)
+    args = ["--master", url, "--token-file", token, "--work-dir", work, "--task-user", ""]
+    found = doctor("det-agent", *args, "--slots", "2", status=0)
+    for what, words in (("master", "0.27.0"), ("token", "knows it"), ("token file", token), ("det-task", "beside"), ("det-harness", "beside"),
+                        ("slots", "2 CPU"), ("work directory", work), ("task user", "")):
+        says(found, what, "ok", words)
+    assert {"cgroup v2", "C compiler", "Python with torch", "stacks of hung tasks", "clock", "open files"} <= set(found), found
+    found = doctor("det-agent", *args, "--master", "http://127.0.0.1:1", status=1)
+    says(found, "master", "FAIL", "127.0.0.1:1", "start det-master")
+    wrong = c.path("wrong.token")
+    with open(wrong, "w") as f:
+        f.write("nonsense\n")
+    os.chmod(wrong, 0o644)
+    found = doctor("det-agent", *args, "--token-file", wrong, status=1)
+    says(found, "token", "FAIL", "does not know it", "this very master")
+    says(found, "token file", "warn", "read by others", "chmod 600")
+    found = doctor("det-agent", *args, "--token-file", "/nonexistent/token", status=1)
+    says(found, "token file", "FAIL", "/nonexistent/token", "copy the file")
+    found = doctor("det-agent", *args, "--work-dir", "/nonexistent/work", status=1)
+    says(found, "work directory", "FAIL", "/nonexistent/work", "make the directory")
+    found = doctor("det-agent", *args, "--slots", "many", status=1)
+    says(found, "slots", "FAIL", "many", "correct --slots")
+    found = doctor("det-agent", *args, env={"PATH": c.path("no-programs"), "DET_CC": ""}, status=0)
+    says(found, "C compiler", "warn", "none", "gcc")
+    says(found, "stacks of hung tasks", "warn", "neither", "gdb")
+    says(found, "Python with torch", "warn", "no python3", "python3-torch")
+    found = doctor("det-agent", *args, limit=256, status=1)
+    says(found, "open files", "FAIL", "256")
+    if os.getuid() == 0:
+        found = doctor("det-agent", *args[:-1], "nosuchuser", status=1)
+        says(found, "task user", "FAIL", "nosuchuser", "useradd")
+
+
+def alone(c, db):
+    """The det-task that is missing beside a copy of the agent."""
+    lonely = c.path("lonely")
+    os.makedirs(lonely, exist_ok=True)
+    shutil.copy2(BIN + "/det-agent", lonely)
+    r = subprocess.run([lonely + "/det-agent", "doctor", "--master", f"http://127.0.0.1:{c.port}", "--token-file", c.path("agent.token"),
+                        "--work-dir", lonely, "--task-user", "", "--slots", "1"], text=True, capture_output=True, timeout=120)
+    assert r.returncode == 1 and re.search(r"^FAIL +det-task +not beside", r.stdout, re.M), r.stdout + r.stderr
+
+
+def units(c, db):
+    """systemd's own reading of the units, with the programs where this build has them."""
+    if not shutil.which("systemd-analyze"):
+        print("   units: skipped, there is no systemd-analyze")
+        return
+    with tempfile.TemporaryDirectory() as d:
+        for name in ("det-master.service", "det-agent.service"):
+            text = open(os.path.join(TOP, "deploy", "systemd", name)).read().replace("/usr/bin/det-", BIN + "/det-")
+            with open(os.path.join(d, name), "w") as f:
+                f.write(re.sub(r"(User|Group)=det-master", rf"\1={pwd.getpwuid(os.getuid()).pw_name}", text))
+        r = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *(os.path.join(d, n) for n in sorted(os.listdir(d)))],
+                           text=True, capture_output=True, timeout=60)
+        ours = [x for x in (r.stdout + r.stderr).splitlines() if "det-" in x and "postgresql" not in x]
+        assert not ours, ours
+
+
+def main():
+    with Cluster(agents=0) as c:
+        db = f"host={c.path('pg-socket')} user=det dbname=det"
+        for test in (good, database, host, agent, alone, units):
+            test(c, db)
+            print(f"ok {test.__name__}", flush=True)
+        c.stop("master", signal.SIGTERM)
+
+
+main()
