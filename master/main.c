@@ -127,7 +127,11 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
 
 static int serve(struct master *m, struct det_err *err)
 {
-    struct http_options o = {.host = m->conf.host, .port = (uint16_t)m->conf.port, .sh = &m->sh};
+    struct http_options o = {.host = m->conf.host,
+                             .port = (uint16_t)m->conf.port,
+                             .tls_cert = m->conf.tls_cert,
+                             .tls_key = m->conf.tls_key,
+                             .sh = &m->sh};
     int rc = http_create(&m->loop, &o, &m->sh.http, err);
     if (rc == 0)
         rc = http_add_routes(m->sh.http, agents_routes, agents_routes_n, err);

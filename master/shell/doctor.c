@@ -102,6 +102,18 @@ static void storage(struct findings *f, const struct masterconf *c)
         findings_add(f, FINDING_OK, "checkpoint storage", NULL, "%s", path ? path : "set");
 }
 
+static void tls(struct findings *f, const struct masterconf *c)
+{
+    const char *const paths[] = {c->tls_cert, c->tls_key};
+    static const char *const what[] = {"security.tls.cert", "security.tls.key"};
+    for (size_t i = 0; c->tls_cert && i < DET_ARRAY_LEN(paths); i++) {
+        bool good = access(paths[i], R_OK) == 0;
+        findings_add(f, good ? FINDING_OK : FINDING_FAIL, what[i],
+                     good ? NULL : "put the file there, readable by whom this runs as", "%s%s%s",
+                     paths[i], good ? "" : ": ", good ? "" : strerror(errno));
+    }
+}
+
 static void files(struct findings *f, const struct masterconf *c)
 {
     const struct {
@@ -121,6 +133,7 @@ int doctor_run(const struct masterconf *c)
     findings_add(&f, FINDING_OK, "settings", NULL, "valid");
     database(&f, c);
     port(&f, c);
+    tls(&f, c);
     files(&f, c);
     storage(&f, c);
     findings_clock(&f);

@@ -1,11 +1,13 @@
 #include "http.h"
 
 #include "auth.h"
+#include "fsx.h"
 #include "http_conn.h"
 #include "log.h"
 #include "mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -20,7 +22,8 @@ enum {
     CONNECTIONS_MAX = 20000,
     CLOSE_GRACE_MS = 3000,
     CLOSE_LOOK_MS = 20,
-    PEER_TIMEOUT_MS = 10000
+    PEER_TIMEOUT_MS = 10000,
+    PEM_BYTES_MAX = 1 << 20
 };
 
 /* One request. */
@@ -362,10 +365,35 @@ static uint16_t port_of(int fd)
     return (uint16_t)strtoul(service, NULL, 10);
 }
 
+static void pem_finish(struct http *h)
+{
+    buf_finish(&h->tls_cert);
+    if (h->tls_key.p)
+        explicit_bzero(h->tls_key.p, h->tls_key.len);
+    buf_finish(&h->tls_key);
+}
+
+static int tls_read(struct http *h, const struct http_options *o, struct det_err *err)
+{
+    if (!o->tls_cert)
+        return 0;
+    int rc = fsx_read_file(AT_FDCWD, o->tls_cert, PEM_BYTES_MAX, &h->tls_cert, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "security.tls.cert");
+    rc = fsx_read_file(AT_FDCWD, o->tls_key, PEM_BYTES_MAX, &h->tls_key, err);
+    return rc < 0 ? det_wrap(err, rc, "security.tls.key") : 0;
+}
+
 static int daemon_start(struct http *h, int fd, struct det_err *err)
 {
+    bool tls = h->tls_cert.len > 0;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    struct MHD_OptionItem pem[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls_key.p},
+                                   {MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls_cert.p},
+                                   {MHD_OPTION_END, 0, NULL}};
     h->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, h,
+        flags | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY,
+        tls ? pem : pem + 2,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -373,7 +401,8 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 << 10, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
-        return det_fail(err, DET_EIO, "the HTTP server did not start");
+        return det_fail(err, tls ? DET_EINVAL : DET_EIO, "the HTTP server did not start%s",
+                        tls ? ": security.tls.cert and .key must be PEM and belong together" : "");
     }
     return 0;
 }
@@ -389,8 +418,13 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     h->loop = loop;
     h->sh = o->sh;
     h->port = port_of(fd);
-    rc = daemon_start(h, fd, err);
+    rc = tls_read(h, o, err);
+    if (rc < 0)
+        close(fd);
+    else
+        rc = daemon_start(h, fd, err);
     if (rc < 0) {
+        pem_finish(h);
         free(h);
         return rc;
     }
@@ -439,6 +473,7 @@ static void on_handle_closed(uv_handle_t *u)
     http_router_finish(&h->router);
     free(h->leader);
     http_stats_finish(&h->stats);
+    pem_finish(h);
     free(h);
     if (done)
         done(arg);

@@ -131,6 +131,7 @@ struct http;
 struct http_options {
     const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
     uint16_t port;    /* 0: any free one */
+    const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
     struct shell *sh;
 };
 int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,

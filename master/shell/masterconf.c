@@ -97,6 +97,16 @@ static void storage_read(struct masterconf *c, const json_t *tree, struct mistak
         mistakes_add(errs, "", "%s", err.text);
 }
 
+/* What no single setting can be blamed for. */
+static void whole_check(const json_t *raw, struct mistakes *errs)
+{
+    const json_t *cert = json_path(raw, "security.tls.cert"),
+                 *key = json_path(raw, "security.tls.key");
+    if (json_is_string(cert) != json_is_string(key))
+        mistakes_add(errs, json_is_string(cert) ? "security.tls.key" : "security.tls.cert",
+                     "missing: HTTPS needs a certificate and its key");
+}
+
 /* All sources into one tree, every mistake gathered. */
 static int tree_read(struct masterconf *c, const struct flags *f, char **env, struct det_err *err)
 {
@@ -111,6 +121,7 @@ static int tree_read(struct masterconf *c, const struct flags *f, char **env, st
         settings_set_env(&settings_master, raw, env, &errs);
         options_apply(f, raw, &errs);
         storage_read(c, raw, &errs);
+        whole_check(raw, &errs);
         masterpools_check(raw, &errs);
         rc = mistakes_report(&errs, f->config ? f->config : "settings", err);
     }

@@ -67,12 +67,13 @@ def json_lines(c):
     c.master_args = ["--log-format", "json"]
     c.start_master()
     c.start_agent(0)
-    c.wait_agents(1)
-    with open(c.path("master.log")) as f:
-        records = [json.loads(line) for line in f.readlines()[text_lines:]]
-    assert all({"time", "level", "program", "component", "message"} <= set(r) for r in records), records
-    assert any(r.get("agent") == "agent-0" and r["component"] == "agents" for r in records), records
-    assert any(r["message"].startswith("ready:") for r in records)
+
+    def records():
+        with open(c.path("master.log")) as f:
+            return [json.loads(line) for line in f.readlines()[text_lines:] if line.endswith("\n")]
+    wait_until(lambda: any(r.get("agent") == "agent-0" and r["component"] == "agents" for r in records()), 30, "the agent's record")
+    assert all({"time", "level", "program", "component", "message"} <= set(r) for r in records()), records()
+    assert any(r["message"].startswith("ready:") for r in records())
 
 
 def scrape(c):
