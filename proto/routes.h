@@ -96,7 +96,7 @@
     X(get_trial, GET, "/api/v1/trials/{trialId}", ANY, DEFAULT)                                    \
     X(get_trial_timeline, GET, "/api/v1/trials/{id}/timeline", ANY, DEFAULT)                       \
     X(get_trial_workloads, GET, "/api/v1/trials/{trialId}/workloads", USER, DEFAULT)               \
-    X(get_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", USER, DEFAULT)                \
+    X(get_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", ANY, DEFAULT)                 \
     X(trial_logs, GET, "/api/v1/trials/{trialId}/logs", USER, DEFAULT)                             \
     X(trial_logs_fields, GET, "/api/v1/trials/{trialId}/logs/fields", USER, DEFAULT)               \
     X(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, DEFAULT)                                 \

@@ -64,7 +64,7 @@ static int call(void *self, const struct loop_http_request *q, struct loop_http_
     ret->body = resp.body; /* taken */
     resp.body = (struct buf)BUF_INIT;
     client_resp_finish(&resp);
-    return resp.status ? 0 : rc; /* an answer is an answer, whatever it says */
+    return ret->status ? 0 : rc; /* an answer is an answer, whatever it says */
 }
 
 static void cancel(void *self)
