@@ -262,6 +262,7 @@ json_t *link_events_json(const char *boot, json_t *events_array)
     json_t *j = json_object();
     json_set(j, "boot", json_string(boot));
     json_set(j, "protocol", json_integer(LINK_PROTOCOL));
+    json_set(j, "beats", json_true());
     json_set(j, "events", events_array);
     return j;
 }
@@ -286,6 +287,7 @@ static int events_decode(struct link_events *e, struct det_err *err)
         return rc;
     e->boot = h.boot;
     e->protocol = h.protocol;
+    e->beats = json_flag(e->json, "beats", false);
     if (e->protocol > LINK_PROTOCOL)
         return det_fail(err, DET_EUNIMPL,
                         "protocol %d is newer than this master's %d: upgrade the master",

@@ -29,6 +29,7 @@
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
 #define LINK_HEARTBEAT_MS 2000
 #define LINK_SILENCE_MS   10000
+#define LINK_BEAT_MS      4000 /* an agent that has nothing to tell says so this often */
 
 /* Whether s may be an allocation, container or agent id: safe as a path's part and in a URL. */
 bool link_id_is_valid(const char *s);
@@ -92,6 +93,7 @@ struct link_events {
     json_t *json;
     const char *boot;
     int protocol;
+    bool beats; /* its silence means something */
     struct link_event *v; /* seq rises by 1 from one to the next */
     size_t n;
 };

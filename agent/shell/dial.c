@@ -16,6 +16,8 @@ struct dial {
     char *events_path, *orders_path;
     struct client_uv_call *post, *stream;
     uv_timer_t timer; /* armed: nothing is sent until it fires */
+    uv_timer_t beat;  /* says that we live when there is nothing else to say */
+    int closing;      /* timers not yet closed */
     uint64_t pause_ms;
     bool was_greeted; /* a hello was acknowledged since the link was last down */
     bool said_down;   /* the log has it */
@@ -136,14 +138,30 @@ static void on_posted(void *arg, int rc, const struct client_resp *resp, const s
     step(d);
 }
 
-static void step(struct dial *d)
+static void post(struct dial *d)
 {
-    if (d->post || uv_is_active((uv_handle_t *)&d->timer) || !host_has_news(d->host))
-        return;
     det_cleanup(freep) char *body = host_batch(d->host);
     struct client_req req = {
         .method = "POST", .path = d->events_path, .body = body, .timeout_ms = POST_MS};
     d->post = client_uv_start(d->http, &req, on_posted, d);
+}
+
+static bool may_post(const struct dial *d)
+{
+    return !d->post && !uv_is_active((const uv_handle_t *)&d->timer);
+}
+
+static void step(struct dial *d)
+{
+    if (may_post(d) && host_has_news(d->host))
+        post(d);
+}
+
+static void on_beat(uv_timer_t *t)
+{
+    struct dial *d = container_of(t, struct dial, beat);
+    if (d->stream && may_post(d))
+        post(d);
 }
 
 struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *host,
@@ -154,6 +172,8 @@ struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *h
     d->events_path = det_asprintf("/agent/v1/%s/events", agent_id);
     d->orders_path = det_asprintf("/agent/v1/%s/orders", agent_id);
     uv_timer_init(loop, &d->timer);
+    uv_timer_init(loop, &d->beat);
+    uv_timer_start(&d->beat, on_beat, LINK_BEAT_MS, LINK_BEAT_MS);
     host_hello(host, NULL);
     step(d);
     return d;
@@ -161,7 +181,9 @@ struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *h
 
 static void on_closed(uv_handle_t *h)
 {
-    struct dial *d = container_of((uv_timer_t *)h, struct dial, timer);
+    struct dial *d = h->data;
+    if (--d->closing > 0)
+        return;
     free(d->events_path);
     free(d->orders_path);
     free(d);
@@ -173,7 +195,10 @@ void dial_close(struct dial *d)
         return;
     client_uv_cancel(d->post);
     client_uv_cancel(d->stream);
+    d->timer.data = d->beat.data = d;
+    d->closing = 2;
     uv_close((uv_handle_t *)&d->timer, on_closed);
+    uv_close((uv_handle_t *)&d->beat, on_closed);
 }
 
 void dial_kick(struct dial *d)

@@ -39,13 +39,16 @@ struct link { /* one agent, also while it is away */
     struct http_stream *stream;
     int64_t dial_by_ms; /* no stream yet: gone after this; 0: not waiting */
     bool here;          /* the core was told hello and not yet lost */
+    bool beats;         /* it says so when it has nothing to say */
+    int64_t heard_ms;   /* when it last said anything */
 };
 
 struct agents {
     struct shell *sh;
     struct map *links;
     uv_timer_t beat;
-    size_t queries; /* under way */
+    int64_t beat_ms; /* when the timer last fired */
+    size_t queries;  /* under way */
     bool stopped;
 };
 
@@ -226,11 +229,16 @@ static void on_stream_wake(void *arg)
     link_lost(l);
 }
 
+static bool is_silent(const struct link *l, int64_t now_ms)
+{
+    return l->beats && now_ms - l->heard_ms > LINK_SILENCE_MS;
+}
+
 static void link_beat(struct link *l, int64_t now_ms)
 {
     static const char line[] = "{\"order\":\"heartbeat\"}\n";
-    if (l->stream && http_stream_is_full(l->stream)) {
-        stream_drop(l); /* the agent has not read for long */
+    if (l->stream && (http_stream_is_full(l->stream) || is_silent(l, now_ms))) {
+        stream_drop(l); /* the agent has not read, or not spoken, for long */
         link_lost(l);
     } else if (l->stream) {
         http_stream_write(l->stream, line, sizeof line - 1);
@@ -244,8 +252,14 @@ static void on_beat(uv_timer_t *t)
     struct agents *a = t->data;
     const char *id;
     void *v;
-    for (size_t it = 0; map_next(a->links, &it, &id, &v);)
-        link_beat(v, clk_mono_ms());
+    int64_t now_ms = clk_mono_ms();
+    bool is_late = now_ms - a->beat_ms > 2 * LINK_HEARTBEAT_MS; /* we stood still, not they */
+    a->beat_ms = now_ms;
+    for (size_t it = 0; map_next(a->links, &it, &id, &v);) {
+        struct link *l = v;
+        l->heard_ms = is_late ? now_ms : l->heard_ms;
+        link_beat(l, now_ms);
+    }
 }
 
 /* POST events. */
@@ -324,6 +338,8 @@ static int events_take(struct agents *a, const char *id, const struct link_event
         return det_fail(err, DET_ESTALE, "another live agent has the id %s", id);
     if (other)
         link_new_boot(l, in->boot);
+    l->heard_ms = clk_mono_ms();
+    l->beats = in->beats;
     int rc = 0;
     for (size_t i = 0; i < in->n && rc == 0; i++)
         rc = event_take(l, &in->v[i], err);
@@ -342,33 +358,55 @@ static void fail(struct http_req *req, const struct det_err *err)
     http_reply_with(req, &(struct http_answer){.status = 426}, text, strlen(text));
 }
 
+/* No events: the agent lives. That needs no database. */
+static bool take_beat(struct agents *a, const char *id, const struct link_events *in,
+                      struct http_req *req)
+{
+    struct link *l = map_get(a->links, id);
+    if (in->n > 0 || !l || !l->here || strcmp(l->boot, in->boot) != 0)
+        return false;
+    char text[48];
+    l->heard_ms = clk_mono_ms();
+    l->beats = in->beats;
+    snprintf(text, sizeof text, "{\"ack\":%" PRId64 "}", l->seen < 0 ? 0 : l->seen);
+    http_reply(req, 200, text);
+    return true;
+}
+
+static int take(struct shell *sh, const char *id, const struct link_events *in,
+                struct http_req *req, struct det_err *err)
+{
+    struct link *l = NULL;
+    if (take_beat(sh->agents, id, in, req))
+        return 0;
+    if (!db_is_up(sh->db))
+        return det_fail(err, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
+    int rc = events_take(sh->agents, id, in, &l, err);
+    if (rc < 0)
+        return rc;
+    struct ack *k = http_mem(req, sizeof *k);
+    *k = (struct ack){req, l->seen < 0 ? 0 : l->seen};
+    driver_barrier(sh->driver, on_acked, k);
+    return 0;
+}
+
 static void on_events(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
     struct link_events in;
-    struct link *l = NULL;
     const char *id = http_param(req, "agent");
     if (!link_id_is_valid(id)) {
         http_fail(req, DET_EINVAL, "agent id: letters, digits, '.', '_' and '-', at most %d",
                   LINK_ID_MAX - 1);
         return;
     }
-    if (!db_is_up(sh->db)) {
-        http_fail(req, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
-        return;
-    }
     int rc = link_events_decode(buf_str(&req->body), req->body.len, &in, &err);
     if (rc == 0) {
-        rc = events_take(sh->agents, id, &in, &l, &err);
+        rc = take(sh, id, &in, req, &err);
         link_events_finish(&in);
     }
-    if (rc < 0) {
+    if (rc < 0)
         fail(req, &err);
-        return;
-    }
-    struct ack *k = http_mem(req, sizeof *k);
-    *k = (struct ack){req, l->seen < 0 ? 0 : l->seen};
-    driver_barrier(sh->driver, on_acked, k);
 }
 
 /* GET orders. */
