@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #define TOKEN_BYTES_MAX 4096
+#define DEAF_MS 3000 /* after a kill: then its det-task is ended from outside */
+#define DEAF_TICK_MS 500
 
 struct agent {
     uv_loop_t *loop;
@@ -31,6 +33,7 @@ struct agent {
     struct dial *dial;
     struct map *conns; /* alloc -> struct taskconn * */
     uv_signal_t term, intr, child;
+    uv_timer_t patience; /* runs while a kill is unanswered */
     struct sweeper sweeper;
     bool is_performing;
 };
@@ -110,6 +113,35 @@ static void start_task(struct agent *a, const struct host_effect *e)
                  recover ? "det-task was gone; ending what it left" : "started");
 }
 
+/* ---- kills that nobody answers ---- */
+
+/* A det-task that is stopped or stuck can end nothing: a successor does what it left. */
+static void on_patience(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    const char *alloc;
+    void *conn;
+    bool waits = false;
+    for (size_t it = 0; map_next(a->conns, &it, &alloc, &conn);) {
+        uint64_t since = taskconn_killed_ms(conn);
+        if (since > 0 && uv_now(a->loop) - since >= DEAF_MS) {
+            log_warning("%s: det-task does not answer a kill; it is ended from outside", alloc);
+            taskconn_forget_kill(conn);
+            taskdir_end(&a->dirs, alloc);
+        }
+        waits |= taskconn_killed_ms(conn) > 0;
+    }
+    if (!waits)
+        uv_timer_stop(timer);
+}
+
+static void send_signal(struct agent *a, struct taskconn *c, int signal)
+{
+    taskconn_signal(c, signal);
+    if (signal == SIGKILL && !uv_is_active((uv_handle_t *)&a->patience))
+        uv_timer_start(&a->patience, on_patience, DEAF_TICK_MS, DEAF_TICK_MS);
+}
+
 /* ---- effects ---- */
 
 static void perform_one(struct agent *a, const struct host_effect *e)
@@ -122,7 +154,7 @@ static void perform_one(struct agent *a, const struct host_effect *e)
         break;
     case HOST_SIGNAL:
         if (c)
-            taskconn_signal(c, e->signal);
+            send_signal(a, c, e->signal);
         break;
     case HOST_ACKED:
         if (c)
@@ -254,6 +286,7 @@ static void agent_close(struct agent *a)
     uv_close((uv_handle_t *)&a->term, NULL);
     uv_close((uv_handle_t *)&a->intr, NULL);
     uv_close((uv_handle_t *)&a->child, NULL);
+    uv_close((uv_handle_t *)&a->patience, NULL);
     sweeper_close(&a->sweeper);
 }
 
@@ -277,6 +310,8 @@ static void watch_signals(struct agent *a)
     uv_signal_init(a->loop, &a->term);
     uv_signal_init(a->loop, &a->intr);
     uv_signal_init(a->loop, &a->child);
+    uv_timer_init(a->loop, &a->patience);
+    a->patience.data = a;
     a->term.data = a->intr.data = a->child.data = a;
     uv_signal_start(&a->term, on_stop, SIGTERM);
     uv_signal_start(&a->intr, on_stop, SIGINT);

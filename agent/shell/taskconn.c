@@ -3,6 +3,7 @@
 #include "buf.h"
 #include "mem.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct taskconn {
     int dir_fd;
     char chunk[4096];
     bool is_connected, is_quiet;
+    uint64_t killed_ms;
 };
 struct writing {
     uv_write_t req;
@@ -52,8 +54,10 @@ static void on_line(struct taskconn *c, const char *line, size_t len)
     if (strcmp(state, link_state_name(LINK_RUNNING)) == 0)
         c->h.on_running(c->h.arg, c->alloc);
     else if (strcmp(state, link_state_name(LINK_ENDED)) == 0 &&
-             link_exit_decode(json_object_get(j, "exit"), &e, NULL) == 0)
+             link_exit_decode(json_object_get(j, "exit"), &e, NULL) == 0) {
+        c->killed_ms = 0;
         c->h.on_ended(c->h.arg, c->alloc, &e);
+    }
 }
 
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *buf)
@@ -130,8 +134,20 @@ void taskconn_close(struct taskconn *c)
 
 void taskconn_signal(struct taskconn *c, int signal)
 {
+    if (signal == SIGKILL && c->killed_ms == 0)
+        c->killed_ms = uv_now(c->pipe.loop);
     buf_addf(&c->waiting, "{\"signal\":%d}\n", signal);
     flush(c);
+}
+
+uint64_t taskconn_killed_ms(const struct taskconn *c)
+{
+    return c->killed_ms;
+}
+
+void taskconn_forget_kill(struct taskconn *c)
+{
+    c->killed_ms = 0;
 }
 
 void taskconn_acked(struct taskconn *c)

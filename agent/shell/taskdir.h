@@ -38,6 +38,8 @@ void taskdir_drop(const struct taskdirs *d, const char *alloc);
 void taskdir_sweep(int root_fd);
 /* Names of all tasks, ends in NULL; free each and the array. */
 char **taskdir_list(const struct taskdirs *d);
+/* Begins det-task --end for one that does not answer; who reaps children reaps it. */
+void taskdir_end(const struct taskdirs *d, const char *alloc);
 /* --end-tasks: runs det-task --end for each, then removes their directories. */
 int taskdirs_end_all(const struct taskdirs *d, struct det_err *err);
 

@@ -1,6 +1,7 @@
 /* Starting det-task. */
 #include "taskdir.h"
 
+#include "log.h"
 #include "mem.h"
 #include "taskserver.h"
 
@@ -82,13 +83,25 @@ int taskdir_spawn(struct taskdirs *d, const char *alloc, bool recover, struct de
     return spawn_alone(d, dir, recover, up, err); /* dup2 of 3 to itself would leave it CLOEXEC */
 }
 
-static int end_one(const struct taskdirs *d, const char *alloc)
+static bool spawn_end(const struct taskdirs *d, const char *alloc, pid_t *ret)
 {
     det_cleanup(freep) char *dir = det_asprintf("%s/%s", d->root, alloc);
     char *const argv[] = {"det-task", "--end", dir, NULL};
+    return posix_spawn(ret, d->det_task, NULL, NULL, argv, environ) == 0;
+}
+
+void taskdir_end(const struct taskdirs *d, const char *alloc)
+{
+    pid_t pid;
+    if (!spawn_end(d, alloc, &pid))
+        log_error("%s: det-task --end cannot be started", alloc);
+}
+
+static int end_one(const struct taskdirs *d, const char *alloc)
+{
     pid_t pid;
     int status = 1;
-    if (posix_spawn(&pid, d->det_task, NULL, NULL, argv, environ) != 0)
+    if (!spawn_end(d, alloc, &pid))
         return -1;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;

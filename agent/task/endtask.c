@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define END_MS  10000
+#define ASK_MS  3000 /* for det-task to do it itself */
 #define STEP_MS 5
 
 /* The path through /proc keeps it short enough for a socket's address. */
@@ -46,13 +47,13 @@ int endtask(const char *dir, struct det_err *err)
     struct taskspec s;
     int64_t deadline_ms = clk_mono_ms() + END_MS;
     int rc = taskspec_load(dir, &s, err);
-    if (rc < 0 && !s.container) {
+    if (rc < 0 && !s.dir) {
         taskspec_finish(&s);
         return rc;
     }
-    ask(&s, deadline_ms - END_MS / 2);
-    det_cleanup(freep) char *cgroup = proctree_cgroup_path(s.container);
-    struct proctree tree = {.container = s.container, .cgroup = cgroup, .task_dir = s.dir};
+    ask(&s, deadline_ms - END_MS + ASK_MS);
+    det_cleanup(freep) char *cgroup = proctree_cgroup_path(s.cgroup_name);
+    struct proctree tree = {.mark = s.mark, .cgroup = cgroup, .task_dir = s.dir};
     size_t left;
     while ((left = proctree_kill(&tree)) > 0 && clk_mono_ms() < deadline_ms)
         poll(NULL, 0, STEP_MS);

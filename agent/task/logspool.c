@@ -3,6 +3,7 @@
 #include "clk.h"
 #include "failpoint.h"
 #include "fsx.h"
+#include "log.h"
 #include "logtail.h"
 
 #include <errno.h>
@@ -88,13 +89,34 @@ static bool append(struct logspool *s, const struct buf *b)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
+            int e = errno;
             s->is_torn = ftruncate(s->fd, (off_t)s->end) < 0;
+            errno = e;
             return false;
         }
         done += (size_t)n;
     }
     s->end += b->len;
     return true;
+}
+
+/* Said where it is seen at once, on this host; who reads the log is told when there is room again. */
+static void lose(struct logspool *s)
+{
+    if (s->lost++ == 0)
+        log_error("the log spool cannot be written: %s; lines are lost until it can",
+                  strerror(errno));
+}
+
+static void tell_lost(struct logspool *s)
+{
+    unsigned long long n = s->lost;
+    s->lost = 0;
+    logspool_say(s, LOGLINE_WARNING, /* which may be lost itself */
+                 "%llu lines before this one are lost: they could not be written on this host (is "
+                 "the disk of det-agent's --work-dir full?)",
+                 n);
+    s->lost = s->lost > 0 ? n : 0;
 }
 
 static void put(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
@@ -105,10 +127,13 @@ static void put(struct logspool *s, const char *stdtype, int rank, const struct 
     buf_add_ch(&b, '\n');
     FAILPOINT("logspool.before_write");
     s->next++;
-    if (stdtype)
-        s->kept += b.len;
-    if (!append(s, &b))
-        s->lost++;
+    if (!append(s, &b)) {
+        lose(s);
+        return;
+    }
+    s->kept += stdtype ? b.len : 0;
+    if (s->lost > 0)
+        tell_lost(s);
 }
 
 static bool is_over_limit(struct logspool *s)

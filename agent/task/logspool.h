@@ -30,8 +30,8 @@ int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, 
                   struct logspool **ret, struct det_err *err);
 void logspool_close(struct logspool *s); /* NULL ok; the file stays */
 
-/* stdtype NULL: a line of our own (source "agent"). A line that cannot be written is counted as
- * lost. */
+/* stdtype NULL: a line of our own (source "agent"). Lines that cannot be
+ * written are lost; the next one that can tells how many. */
 void logspool_add(struct logspool *s, const char *stdtype, int rank, const struct logline *l);
 void logspool_say(struct logspool *s, enum logline_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -85,7 +85,8 @@ char *prepare_find(const json_t *env, const char *name)
         size_t n = strcspn(p, ":");
         det_cleanup(freep) char *file = det_asprintf("%.*s/%s", (int)n, p, name);
         struct stat st;
-        if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
+        if (stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+            faccessat(AT_FDCWD, file, X_OK, AT_EACCESS) == 0)
             return det_take(file);
         p += n;
     }

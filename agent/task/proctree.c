@@ -74,7 +74,7 @@ static bool has_variable(pid_t pid, const char *wanted)
     return false;
 }
 
-/* "det-task", perhaps an option, the directory: see serve.c and taskdir_spawn.c. */
+/* "det-task", the directory: see serve.c and taskdir_spawn.c. One that recovers ends by itself. */
 static bool is_det_task(pid_t pid, const char *dir)
 {
     char path[64];
@@ -84,8 +84,6 @@ static bool is_det_task(pid_t pid, const char *dir)
         strcmp(buf_str(&b), "det-task") != 0)
         return false;
     const char *arg = b.p + strlen(b.p) + 1, *end = b.p + b.len;
-    if (arg < end && strcmp(arg, "--recover") == 0)
-        arg += strlen(arg) + 1;
     char real[PATH_MAX];
     return arg < end && realpath(arg, real) && strcmp(real, dir) == 0;
 }
@@ -129,14 +127,13 @@ static void mark_cgroup(struct proc *v, size_t n, const char *cgroup)
 
 static void find(const struct proctree *t, procs *v)
 {
-    det_cleanup(freep) char *wanted = det_asprintf("DET_CONTAINER_ID=%s", t->container);
     list(v);
     if (t->cgroup)
         mark_cgroup(v->v, v->n, t->cgroup);
     mark_descendants(v->v, v->n);
     for (size_t i = 0; i < v->n; i++)
         if (!v->v[i].is_ours && v->v[i].ppid != 2 && v->v[i].state != 'Z')
-            v->v[i].is_ours = has_variable(v->v[i].pid, wanted) ||
+            v->v[i].is_ours = has_variable(v->v[i].pid, t->mark) ||
                               (t->task_dir && is_det_task(v->v[i].pid, t->task_dir));
     mark_descendants(v->v, v->n);
 }

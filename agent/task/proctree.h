@@ -2,8 +2,8 @@
  * All processes of a task, whatever they did to hide: setsid, double fork, a new process group, an
  * empty environment. Found are
  *   - the descendants of this process (det-task is a subreaper, so orphans come back to it);
- *   - processes whose environment has DET_CONTAINER_ID of the task (after a det-task that was
- * killed);
+ *   - processes whose environment has the task's mark (after a det-task that was killed); a container's
+ *     id would not do: it follows from configuration and seed, so two clusters may have the same;
  *   - the members of the task's cgroup (v2), where there is one.
  */
 #ifndef PROCTREE_H
@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 struct proctree {
-    const char *container; /* id to look for in environments; borrowed */
+    const char *mark;      /* "NAME=value" that its environments have and no others; borrowed */
     const char *cgroup;    /* directory of the task's cgroup, or NULL; borrowed */
     const char *task_dir;  /* its det-task too, known by its command line; or NULL; borrowed */
 };

@@ -67,6 +67,11 @@ static void on_ctl_end(void *arg)
         exit(0); /* only the log was waited for */
 }
 
+static void on_ctl_acked(void *arg)
+{
+    task_on_acked(arg);
+}
+
 /* The host is going down, or somebody ends det-task by hand: no fault of the trial. */
 static void on_sigterm(uv_signal_t *s, int signum)
 {
@@ -110,7 +115,7 @@ static void watch_signals(struct task *t)
 
 static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
 {
-    const struct ctl_handlers h = {.on_signal = on_ctl_signal, .on_end = on_ctl_end, .arg = t};
+    const struct ctl_handlers h = {.on_signal = on_ctl_signal, .on_end = on_ctl_end, .on_acked = on_ctl_acked, .arg = t};
     const struct logspool_origin origin = {t->spec.task.task_id, t->spec.alloc, t->spec.container,
                                            t->spec.agent_id};
     int rc = logspool_open(t->spec.dirfd, "log.spool", &origin,
@@ -143,11 +148,11 @@ static void begin(struct task *t, enum task_mode mode)
 {
     if (mode == TASK_RUN) {
         t->owns_all = true;
-        t->cgroup = proctree_cgroup_make(t->spec.container);
+        t->cgroup = proctree_cgroup_make(t->spec.cgroup_name);
         task_begin(t);
         return;
     }
-    t->cgroup = proctree_cgroup_path(t->spec.container);
+    t->cgroup = proctree_cgroup_path(t->spec.cgroup_name);
     if (!old_exit(t))
         task_decide(t, LINK_LOST, 0, 0, -1, "det-task was killed; its ranks were ended");
     task_kill(t);

@@ -98,6 +98,8 @@ void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
 void task_ranks_changed(struct task *t); /* a rank exited while TASK_RUNNING or TASK_ENDING */
 int task_hook_done(struct task *t, struct det_err *err); /* takes over the hook's environment */
+void task_hook_lives(struct task *t); /* the hook has printed something */
 void task_start_ranks(struct task *t);
+void task_on_acked(struct task *t); /* the master knows the exit */
 
 #endif

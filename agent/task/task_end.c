@@ -17,12 +17,14 @@
 #define GRACE_MS          2000  /* for the others, after one rank failed */
 #define STRAGGLE_MS       10000 /* for the others, after rank 0 ended well */
 #define KILL_TICK_MS      3
+#define KILL_SLOW_MS      1000
 #define PIPES_MS          300
 #define REPORTS_MS        10000
 #define REPORTS_KILLED_MS 400
 #define LOG_MS            1500
 #define LOG_KILLED_MS     300
-#define LOG_AFTER_MS      600000 /* how long the log goes on being sent after the exit */
+#define LOG_UNKNOWN_MS    86400000 /* the log goes on being sent: while nobody is told of the exit */
+#define LOG_AFTER_MS      600000   /* and after the master has acknowledged it */
 
 /* ---- ranks ---- */
 
@@ -148,6 +150,7 @@ void task_on_line(void *arg, const struct rank *r, const char *stdtype, const st
 {
     struct task *t = arg;
     logspool_add(t->spool, stdtype, rank_number(r), l);
+    task_hook_lives(t);
     if (t->phase < TASK_KILLING && logspool_is_full(t->spool))
         pause_ranks(t, true);
     task_connect(t);
@@ -220,7 +223,7 @@ static bool has_no_child(const struct task *t)
 
 static size_t kill_rest(const struct task *t)
 {
-    const struct proctree tree = {.container = t->spec.container, .cgroup = t->cgroup};
+    const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
     return has_no_child(t) ? 0 : proctree_kill(&tree);
 }
 
@@ -234,7 +237,8 @@ static void kill_step(struct task *t)
     }
     if (++t->kills == 10000 / KILL_TICK_MS)
         log_warning("processes of %s do not die", t->spec.alloc);
-    uv_timer_start(&t->timer, on_kill_tick, KILL_TICK_MS, 0);
+    bool is_long = t->kills > 10000 / KILL_TICK_MS; /* only the kernel can end them now */
+    uv_timer_start(&t->timer, on_kill_tick, is_long ? KILL_SLOW_MS : KILL_TICK_MS, 0);
 }
 
 void task_kill(struct task *t)
@@ -388,6 +392,12 @@ static void tell_exit(struct task *t)
         return;
     }
     task_connect(t);
-    uv_timer_start(&t->timer, on_last_timer, LOG_AFTER_MS, 0);
+    uv_timer_start(&t->timer, on_last_timer, LOG_UNKNOWN_MS, 0);
     logship_when_empty(t->ship, on_last_empty, t);
+}
+
+void task_on_acked(struct task *t)
+{
+    if (t->phase == TASK_ENDED)
+        uv_timer_start(&t->timer, on_last_timer, LOG_AFTER_MS, 0);
 }

@@ -9,6 +9,7 @@
 #include "taskns.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -38,7 +39,10 @@ static struct rank *start_process(struct task *t, struct rank_options *o, const 
                                   struct det_err *err)
 {
     struct rank *r = NULL;
+    if (taskspec_user_enter(&t->spec, err) < 0) /* what root finds may be closed to the user */
+        return NULL;
     det_cleanup(freep) char *file = prepare_find(env, o->argv[0]);
+    taskspec_user_leave(&t->spec);
     if (!file) {
         det_fail(err, DET_ENOENT, "%s: command not found", o->argv[0]);
         return NULL;
@@ -95,6 +99,7 @@ void task_start_ranks(struct task *t)
     struct det_err err = {0};
     int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
     task_goto(t, TASK_RUNNING);
+    uv_timer_stop(&t->watch);
     marks_add(&t->marks, "prepared", t->phase_ms - t->begun_ms, "%s", "");
     marks_ranks(&t->marks, &t->spec);
     for (int i = 0; i < n; i++)
@@ -106,6 +111,21 @@ void task_start_ranks(struct task *t)
 }
 
 /* ---- startup-hook.sh: what it exports is for the ranks ---- */
+
+static void on_hook_silent(uv_timer_t *timer)
+{
+    struct task *t = timer->data;
+    task_decide(t, LINK_STALLED, 0, SIGKILL, -1, "startup-hook.sh printed nothing for %lld s",
+                (long long)(t->spec.task.stall_timeout_ms / 1000));
+    task_kill(t);
+}
+
+/* A hook may take long, as one that installs packages; but it says something now and then. */
+void task_hook_lives(struct task *t)
+{
+    if (t->phase == TASK_HOOKING && t->spec.task.stall_timeout_ms > 0)
+        uv_timer_start(&t->watch, on_hook_silent, (uint64_t)t->spec.task.stall_timeout_ms, 0);
+}
 
 static void start_hook(struct task *t)
 {
@@ -119,6 +139,8 @@ static void start_hook(struct task *t)
     t->hook = start_process(t, &o, t->env, &err);
     if (!t->hook)
         fail_trial(t, 126, &err);
+    else
+        task_hook_lives(t);
 }
 
 static bool is_shells_own(const char *name)

@@ -1,6 +1,7 @@
 #include "taskspec.h"
 
 #include "fsx.h"
+#include "hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,6 +91,15 @@ static int choose_user(struct taskspec *s, struct det_err *err)
     return 0;
 }
 
+/* By the directory, which no other task of this host has. */
+static void name_processes(struct taskspec *s)
+{
+    char hex[HASH_HEX_MAX];
+    hash_bytes(HASH_SHA256, s->dir, strlen(s->dir), hex);
+    s->cgroup_name = det_strndup(hex, 32);
+    s->mark = det_asprintf("DET_WORKDIR=%s/work", s->dir);
+}
+
 int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err)
 {
     char real[PATH_MAX];
@@ -97,6 +107,7 @@ int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err)
     if (!realpath(dir, real))
         return det_fail(err, DET_ENOENT, "%s: %s", dir, strerror(errno));
     ret->dir = det_strdup(real);
+    name_processes(ret);
     ret->dirfd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (ret->dirfd < 0)
         return det_fail(err, DET_EIO, "open %s: %s", real, strerror(errno));
@@ -109,6 +120,8 @@ void taskspec_finish(struct taskspec *s)
     link_spec_finish(&s->task);
     json_decref(s->json);
     free(s->dir);
+    free(s->mark);
+    free(s->cgroup_name);
     free(s->user_name);
     free(s->home);
     free(s->groups);

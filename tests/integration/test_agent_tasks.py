@@ -248,6 +248,25 @@ def test_own_run_determined(m, a):
         print("     no privilege to mount: only DET_INFO_DIR was tested")
 
 
+def test_twin_clusters(m, a):
+    """Two clusters of one host may have tasks of one name: ids follow from configuration and seed."""
+    other = FakeMaster()
+    beside = Agent(other)
+    try:
+        other.wait_connected()
+        loop = ["sh", "-c", "until [ -e go ]; do sleep .05; done; echo lived on"]
+        for master in (m, other):
+            master.start("1.twin.1", loop, container="11111111-2222-3333-4444-555555555555")
+            master.wait_running("1.twin.1")
+        m.kill("1.twin.1")
+        assert m.wait_exit("1.twin.1")["reason"] == "killed"
+        open(beside.path("work", "tasks", "1.twin.1", "work", "go"), "w").close()
+        assert other.wait_exit("1.twin.1")["reason"] == "exited" and "lived on" in other.wait_log("lived on")["log"]
+    finally:
+        beside.close()
+        other.stop()
+
+
 def test_accelerators(m, a):
     """What a task runs on is told once, unless it is over at once."""
     box = m.start("1.acc.1", ["sh", "-c", "until [ -e go ]; do sleep .05; done"], slots=(0, 1))

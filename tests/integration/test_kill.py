@@ -140,6 +140,16 @@ def test_both_killed(c):
     h.over()
 
 
+def test_task_stopped(c):
+    """A det-task that does nothing about a kill is ended from outside, with all that it looked after."""
+    h = Hidden(c)
+    os.kill(h.task(), signal.SIGSTOP)
+    began = time.monotonic()
+    h.kill()
+    h.gone(began, 10)
+    h.over()
+
+
 def main():
     names = sys.argv[1:] or [n[5:] for n in globals() if n.startswith("test_")]
     for name in names:

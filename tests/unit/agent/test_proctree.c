@@ -81,7 +81,9 @@ static void test_descendants(void **state)
     int fd[2];
     uuid_random(id);
     assert_int_equal(pipe(fd), 0);
-    struct proctree t = {.container = id};
+    char mark[128];
+    snprintf(mark, sizeof mark, "DET_CONTAINER_ID=%s", id);
+    struct proctree t = {.mark = mark};
     start_tree(false, true, id, fd[1]);
     assert_int_equal(read(fd[0], &ch, 1), 1);
     wait_count(&t, 3);
@@ -107,7 +109,9 @@ static void test_by_environment(void **state)
     assert_int_equal(read(end[0], &ch, 1), 1);
     waitpid(middle, NULL, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    struct proctree t = {.container = id};
+    char mark[128];
+    snprintf(mark, sizeof mark, "DET_CONTAINER_ID=%s", id);
+    struct proctree t = {.mark = mark};
     wait_count(&t, 2);
     kill_all(&t);
     close(fd[0]);
