@@ -84,13 +84,14 @@ static bool make_room(struct prio *p, struct victims *v, const struct group *g, 
     return false;
 }
 
-/* Takes what fits from the index; each group's next is then the first that has to wait. */
+/* Takes what fits from the index, up to the first that has to wait. What stands behind that one has
+ * nothing yet: else it would be counted as room taken, start, and be released at once, for ever. */
 static void take_fitting(struct prio *p)
 {
     for (size_t i = 0; i < p->groups.n; i++)
         for (struct group *g = p->groups.v[i]; g->next; g->next = g->next->next)
             if (!take(p, g->next) && !sched_is_choosy(g->next))
-                break;
+                return;
 }
 
 static void give_ending(struct prio *p)

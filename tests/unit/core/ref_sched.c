@@ -277,7 +277,7 @@ static enum outlook release(struct prio *s)
         vec_push(&f.agents, s->r->now.agents.v[i]);
     f.free_total = s->r->now.free_total;
     for (size_t i = 0; i < s->pending.l.n; i++)
-        if (!try_place(&f, s->pending.l.v[i]) && !is_choosy(s->pending.l.v[i]))
+        if ((s->waiting.l.n || !try_place(&f, s->pending.l.v[i])) && !is_choosy(s->pending.l.v[i]))
             vec_push(&s->waiting.l, s->pending.l.v[i]);
     for (size_t i = 0; i < s->r->placed.l.n; i++)
         if (alloc_is_ending(s->r->placed.l.v[i]))

@@ -156,6 +156,31 @@ static void test_priority_preempts(void **state)
     world_finish(&w);
 }
 
+/* A gang waits for two hosts, whose work ends one after the other: what ends first must not be filled
+ * with work that would have to be released again. */
+static void test_priority_room_is_kept(void **state)
+{
+    struct world w;
+    struct core_options o = core_options_default;
+    o.scheduler = CORE_PRIORITY;
+    o.preemption = true;
+    world_init(&w, &o);
+    world_hello(&w, "a", 1, NULL, 0);
+    world_hello(&w, "b", 1, NULL, 0);
+    int64_t low = job(&w, 4, 1, 1, 50);
+    settle(&w);
+    int64_t high = job(&w, 1, 2, 1, 10);
+    for (int64_t t = 1; t <= 2; t++) {
+        struct core_trial_view v = world_trial(&w, t);
+        det_cleanup(freep) char *id = det_strdup(v.alloc_id);
+        world_step(&w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = id});
+        world_exit(&w, t, 0, EXIT_CODE(0));
+        assert_int_equal(held(&w, low), t == 1 ? 1 : 0);
+    }
+    assert_int_equal(held(&w, high), 2);
+    world_finish(&w);
+}
+
 /* More requests than slots in an idle pool: the first ones start. */
 static void test_priority_overfull(void **state)
 {
@@ -188,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fair_share), cmocka_unit_test(test_max_slots),
         cmocka_unit_test(test_priority), cmocka_unit_test(test_priority_preempts),
+        cmocka_unit_test(test_priority_room_is_kept),
         cmocka_unit_test(test_priority_overfull), cmocka_unit_test(test_fifo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
