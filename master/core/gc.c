@@ -79,7 +79,8 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
 {
     int rc = check(in, err);
     struct exp *e = exp_find(c, in->exp_id);
-    if (rc < 0 || (e && e->state == EXP_DELETING))
+    bool deleted = imap_get(c->deleted, (uint64_t)in->exp_id); /* asked twice at once */
+    if (rc < 0 || deleted || (e && e->state == EXP_DELETING))
         return rc;
     if (e)
         return det_fail(err, DET_ESTATE,

@@ -145,7 +145,7 @@ struct trial {
     char *warm_start, *latest;
     int64_t latest_steps;
     bool has_op, op_complete, op_redo, closed;
-    int64_t op_length;
+    int64_t op_length, op_last;  /* of the operation, of the last one completed (0: none) */
     int exit_reason;             /* enum search_exit, -1: none */
     int transients;              /* losses in a row without a checkpoint between */
     VEC(char *) excluded;        /* ids of agents its log policies keep it away from */

@@ -23,6 +23,8 @@ json_t *save_trial_core(const struct trial *t)
     json_t *j = json_object();
     if (t->has_op)
         json_set(j, "op_length", json_integer(t->op_length));
+    if (t->op_last)
+        json_set(j, "op_last", json_integer(t->op_last));
     json_set(j, "op_complete", json_boolean(t->op_complete));
     json_set(j, "op_redo", json_boolean(t->op_redo));
     json_set(j, "closed", json_boolean(t->closed));
@@ -36,6 +38,7 @@ void load_trial_core(struct trial *t, const json_t *j)
 {
     t->op_length = json_int(j, "op_length", -1);
     t->has_op = t->op_length >= 0;
+    t->op_last = json_int(j, "op_last", 0);
     t->op_complete = json_flag(j, "op_complete", false);
     t->op_redo = json_flag(j, "op_redo", false);
     t->closed = json_flag(j, "closed", false);

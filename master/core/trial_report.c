@@ -26,6 +26,8 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     int rc = metric_value(metric, &value, err);
     if (rc < 0)
         return rc;
+    if (t->has_op && length != t->op_length && length == t->op_last)
+        return 0; /* its answer was lost, and the searcher asks for more already */
     if (!t->has_op || length != t->op_length)
         return det_fail(err, DET_EINVAL,
                         "the current operation of trial %lld has length %lld, not %lld",
@@ -36,6 +38,7 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     if (t->alloc)
         fx_timeline(c, t->alloc, "validation", "length %lld, metric %g", (long long)length, value);
     t->op_complete = true;
+    t->op_last = length;
     t->op_redo = false;
     trial_mark(c, t);
     if (!again)

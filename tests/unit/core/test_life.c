@@ -231,6 +231,20 @@ static void test_stale_run_is_refused(void **state)
     assert_true(world_reply(&w)->progress == 0.5);
 }
 
+/* The answer was lost, and the searcher has promoted the trial meanwhile. */
+static void test_repeated_operation(void **state)
+{
+    world_create(&w, "{\"searcher\":{\"name\":\"async_halving\",\"metric\":\"m\",\"max_trials\":1,"
+                     "\"num_rungs\":2,\"stop_once\":true,\"max_length\":{\"batches\":100}}}");
+    world_run(&w, 1);
+    assert_int_equal(world_trial(&w, 1).op_length, 25);
+    assert_int_equal(world_op(&w, 1, 25, 0.5), 0);
+    assert_int_equal(world_trial(&w, 1).op_length, 100);
+    assert_int_equal(world_op(&w, 1, 25, 0.5), 0);
+    assert_int_equal(world_count(&w, CORE_SAVE_SEARCH_EVENT), 0);
+    assert_int_equal(world_op(&w, 1, 26, 0.5), DET_EINVAL);
+}
+
 static void test_wrong_operations(void **state)
 {
     world_create(&w, "{}");
@@ -263,6 +277,8 @@ static void test_delete(void **state)
                                     .state = CORE_TASK_ENDED, .exit = EXIT_CODE(0)};
     world_step(&w, ex);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
+    assert_int_equal(world_step(&w, ev), 0); /* once more: nothing is written for what is gone */
+    assert_int_equal(world_count(&w, CORE_SAVE_ALLOCATION), 0);
 }
 
 static void test_delete_without_checkpoints(void **state)
@@ -311,6 +327,7 @@ int main(void)
         TEST(test_slow_preemption_is_killed),
         TEST(test_kill),
         TEST(test_stale_run_is_refused),
+        TEST(test_repeated_operation),
         TEST(test_wrong_operations),
         TEST(test_delete),
         TEST(test_delete_without_checkpoints),
