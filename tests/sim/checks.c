@@ -101,7 +101,9 @@ static void check_trial_answer(struct sim *m, const struct waiter *w)
         t->r.state != TRIAL_STOPPING_ERROR)
         sim_fail(m, "I2: the kill of trial %lld is acknowledged, but it is %s", (long long)w->id,
                  trial_state_text(t->r.state));
-    if (w->kind == CORE_EV_OP_COMPLETED && has(t->r.core, "\"op_complete\":false"))
+    JSON_OWN core = json_parse(t->r.core, strlen(t->r.core), NULL);
+    if (w->kind == CORE_EV_OP_COMPLETED && json_int(core, "op_length", -1) == w->length &&
+        json_int(core, "op_last", 0) != w->length)
         sim_fail(m, "I2: trial %lld: an operation is acknowledged, but not in its row",
                  (long long)w->id);
 }

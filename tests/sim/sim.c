@@ -84,6 +84,7 @@ static void handle(struct sim *m, struct msg *msg)
 
 static void init_options(struct sim *m)
 {
+    static const char *const names[] = {"fair share", "priority", "fifo"};
     m->o = core_options_default;
     m->o.scheduler = (enum core_scheduler)sim_random(m, 3);
     m->o.preemption = sim_random(m, 2);
@@ -91,6 +92,9 @@ static void init_options(struct sim *m)
     m->o.allow_heterogeneous_fits = sim_random(m, 2);
     m->o.preempt_timeout_ms = 60000;
     m->o.agent_reconnect_wait_ms = LEASE_MS;
+    sim_trace(m, "options   %s, %s fit, %spreemption, %sheterogeneous gangs",
+              names[m->o.scheduler], m->o.fitting == CORE_FIT_BEST ? "best" : "worst",
+              m->o.preemption ? "" : "no ", m->o.allow_heterogeneous_fits ? "" : "no ");
 }
 
 static void init_hosts(struct sim *m)
@@ -170,10 +174,13 @@ static void calm_begin(struct sim *m)
 /* Faults end; everything has to come to its end in good time. */
 static void calm_down(struct sim *m)
 {
-    int64_t release = 0;
+    int64_t release = 0, begun = m->got.events;
     calm_begin(m);
     while (m->heap.n && m->now_ms < m->calm_at + CALM_MS) {
         step(m);
+        if (m->got.events > begun + CALM_EVENTS + 100 * (int64_t)m->store.trials.n)
+            sim_fail(m, "it goes on and on: %lld events since the faults ended",
+                     (long long)(m->got.events - begun));
         if (!master_serves(m, master_leader(m)) || m->now_ms < release)
             continue;
         if (is_quiet(m))

@@ -35,7 +35,8 @@ enum {
     SILENCE_MS = 10000,  /* of a link: it counts as broken */
     TAKEOVER_MS = 5000,  /* of a silent leader */
     RETRY_MS = 2000,     /* an unanswered request is asked again */
-    CALM_MS = 4 * 3600000, /* after the last fault everything ends in this */
+    CALM_MS = 4 * 3600000, /* after the last fault everything ends in this, */
+    CALM_EVENTS = 100000,  /* and in so many events; plus 100 for each trial */
     LINE_MAX_ = 200
 };
 
@@ -69,7 +70,7 @@ struct stored_trial {
     struct row_trial r;
     int64_t crashes;       /* of its own that were made to happen */
     int64_t last_write_run, started_run;
-    bool final;            /* a checkpoint of the whole length is there */
+    bool gave_up;          /* it exited early, and as if all were well */
 };
 struct stored_alloc {
     struct row_allocation r;

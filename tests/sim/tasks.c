@@ -164,8 +164,7 @@ static void run_passive(struct sim *m, struct task *t)
         return;
     }
     /* The chief's host is gone, or its agent has forgotten it: its exit code is not known here. */
-    struct stored_trial *s = store_trial(&m->store, t->trial);
-    task_end(m, t, CORE_EXITED, s && s->final ? 0 : 1);
+    task_end(m, t, CORE_EXITED, 0);
 }
 
 /* It believes what was committed, as the master answers. */
@@ -200,7 +199,7 @@ static void exit_early(struct sim *m, struct task *t)
     ev.exit_reason = CORE_EXIT_INVALID_HP;
     if (sim_random(m, 2))
         request_send(m, t, ev, 0);
-    store_trial(&m->store, t->trial)->final = true;
+    store_trial(&m->store, t->trial)->gave_up = true;
     task_end(m, t, CORE_EXITED, 0);
 }
 
@@ -267,8 +266,6 @@ static void run_final(struct sim *m, struct task *t)
     }
     if (!ask(m, t, ev))
         return;
-    if (t->answer == 0)
-        store_trial(&m->store, t->trial)->final = true;
     if (t->answer == DET_ESTALE)
         task_end(m, t, CORE_EXITED, 1);
     else

@@ -58,7 +58,9 @@ void sim_trace_event(struct sim *m, const struct master *s, const struct core_ev
     sim_mix(m, (uint64_t)m->now_ms * 64 + (uint64_t)ev->kind);
     if (!m->in.trace)
         return;
-    if (ev->exp_id)
+    if (ev->kind == CORE_EV_EXP_GC || ev->kind == CORE_EV_EXP_DELETE)
+        snprintf(who, sizeof who, " exp %lld", (long long)ev->gc.exp_id);
+    else if (ev->exp_id)
         snprintf(who, sizeof who, " exp %lld", (long long)ev->exp_id);
     else if (ev->trial_id)
         snprintf(who, sizeof who, " trial %lld run %lld", (long long)ev->trial_id,
@@ -93,6 +95,11 @@ static void trace_row(struct sim *m, const struct core_effect *e)
         sim_trace(m, "store     row: %s %s %s", e->allocation.id,
                   alloc_state_text(e->allocation.state),
                   e->allocation.exit_reason ? e->allocation.exit_reason : "");
+    else if (e->kind == CORE_SAVE_EXP_STATE)
+        sim_trace(m, "store     row: exp %lld %s", (long long)e->exp_state.id,
+                  exp_state_text(e->exp_state.state));
+    else if (e->kind == CORE_DELETE_EXPERIMENT)
+        sim_trace(m, "store     row: exp %lld is deleted", (long long)e->exp_id);
     else if (e->kind == CORE_SAVE_SEARCH_EVENT)
         sim_trace(m, "store     row: exp %lld search event %lld %s",
                   (long long)e->search_event.experiment_id, (long long)e->search_event.seq,

@@ -24,19 +24,37 @@ static int trials_of(struct sim *m)
     return m->in.trials ? m->in.trials : 1 + (int)sim_random(m, 20);
 }
 
+static json_t *halving(struct sim *m, int64_t length)
+{
+    static const char *const modes[] = {"aggressive", "standard", "conservative"};
+    bool adaptive = sim_random(m, 2);
+    json_t *j = json_make("{s:s, s:{s:I}, s:i, s:i, s:f, s:b, s:b}", "name",
+                          adaptive ? "adaptive_asha" : "async_halving", "max_length", "batches",
+                          length, "max_trials", trials_of(m), "max_concurrent_trials",
+                          (int)sim_random(m, 8), "divisor", 2.0 + (double)sim_random(m, 3),
+                          "stop_once", (int)sim_random(m, 2), "smaller_is_better",
+                          (int)sim_random(m, 2));
+    json_set(j, adaptive ? "max_rungs" : "num_rungs",
+             json_integer(1 + (json_int_t)sim_random(m, 4)));
+    json_set(j, "mode", json_string(modes[sim_random(m, 3)]));
+    return j;
+}
+
 static json_t *searcher(struct sim *m)
 {
     int64_t length = 20 + (int64_t)sim_random(m, 200);
-    switch (sim_random(m, 3)) {
+    switch (sim_random(m, 5)) {
     case 0:
         return json_make("{s:s, s:{s:I}}", "name", "single", "max_length", "batches", length);
     case 1:
         return json_make("{s:s, s:{s:I}, s:i, s:i}", "name", "random", "max_length", "batches",
                          length, "max_trials", trials_of(m), "max_concurrent_trials",
                          (int)sim_random(m, 8));
-    default:
+    case 2:
         return json_make("{s:s, s:I, s:i}", "name", "grid", "max_length", length,
                          "max_concurrent_trials", (int)sim_random(m, 6));
+    default:
+        return halving(m, length);
     }
 }
 
