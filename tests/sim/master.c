@@ -163,11 +163,27 @@ static bool is_due(struct sim *m, const struct master *s, const struct msg *msg)
     return s->frozen_until <= m->now_ms;
 }
 
+enum { LATE_MS = 2000 };
+
+/* Time in which the master stood still counts towards no lease: one that ran out meanwhile begins
+ * anew. */
+static void leases_again(struct sim *m, const struct master *s)
+{
+    for (int i = 0; i < m->hosts_n; i++) {
+        struct host *h = &m->hosts[i];
+        int64_t from = h->lost_ms > s->boot_ms ? h->lost_ms : s->boot_ms;
+        if (!h->heard_conn && m->now_ms - from > m->o.agent_reconnect_wait_ms + LATE_MS)
+            h->lost_ms = m->now_ms;
+    }
+}
+
 /* It goes on where it was, and hears within a second whether it still leads. */
 static void on_wake(struct sim *m, struct master *s, const struct msg *msg)
 {
     struct msg again = *msg;
     again.task = 1;
+    if (s->epoch == m->store.epoch)
+        leases_again(m, s);
     if (s->epoch == m->store.epoch)
         return;
     if (!msg->task) {
