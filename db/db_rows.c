@@ -87,15 +87,6 @@ void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state)
               db_str_arg(db_i64_arg(DB_ARGS, id), exp_state_text(state)));
 }
 
-void db_save_search_event(struct db_tx *tx, const struct row_search_event *r)
-{
-    db_tx_add(
-        tx,
-        "INSERT INTO search_events (experiment_id, seq, event) VALUES ($1::integer, $2::bigint, "
-        "$3::jsonb) ON CONFLICT DO NOTHING",
-        db_str_arg(db_i64_arg(db_i64_arg(DB_ARGS, r->experiment_id), r->seq), r->event));
-}
-
 void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot *r)
 {
     struct db_args *a = DB_ARGS;
@@ -115,60 +106,6 @@ void db_delete_search(struct db_tx *tx, int64_t exp_id)
               "WITH e AS (DELETE FROM search_events WHERE experiment_id = $1::integer) "
               "DELETE FROM search_snapshots WHERE experiment_id = $1::integer",
               db_i64_arg(DB_ARGS, exp_id));
-}
-
-void db_save_trial(struct db_tx *tx, const struct row_trial *r)
-{
-    struct db_args *a = DB_ARGS;
-    db_i64_arg(db_str_arg(db_i64_arg(a, r->id), trial_state_text(r->state)), r->run_id);
-    db_str_arg(db_time_arg(db_i64_arg(a, r->restarts), r->end_us), r->core ? r->core : "{}");
-    if (!r->is_new) {
-        db_tx_add(tx,
-                  "UPDATE trials SET state = $2, run_id = $3::integer, restarts = $4::integer, "
-                  "end_time = $5::timestamptz, core = $6::jsonb WHERE id = $1::integer",
-                  a);
-        return;
-    }
-    db_str_arg(db_str_arg(db_i64_arg(a, r->experiment_id), r->request_id), r->task_id);
-    db_time_arg(db_i64_arg(db_str_arg(a, r->hparams), r->seed), r->start_us);
-    db_str_arg(a, r->warm_start_checkpoint);
-    db_tx_add(
-        tx,
-        "INSERT INTO trials (id, state, run_id, restarts, end_time, core, experiment_id, "
-        "request_id, "
-        "task_id, hparams, seed, start_time, warm_start_checkpoint) VALUES ($1::integer, $2, "
-        "$3::integer, $4::integer, $5::timestamptz, $6::jsonb, $7::integer, $8, $9, $10::jsonb, "
-        "$11::bigint, $12::timestamptz, $13) ON CONFLICT (id) DO NOTHING",
-        a);
-}
-
-void db_save_allocation(struct db_tx *tx, const struct row_allocation *r)
-{
-    struct db_args *a = DB_ARGS;
-    db_bool_arg(db_str_arg(db_str_arg(a, r->id), alloc_state_text(r->state)), r->is_ready);
-    db_str_arg(db_time_arg(a, r->end_us), r->exit_reason);
-    i64_or_null(a, r->status_code, r->status_code < 0);
-    db_str_arg(a, r->core ? r->core : "{}");
-    if (!r->is_new) {
-        db_tx_add(tx,
-                  "UPDATE allocations SET state = $2, is_ready = $3::boolean, end_time = "
-                  "$4::timestamptz, "
-                  "exit_reason = $5, status_code = $6::integer, core = $7::jsonb WHERE id = $1",
-                  a);
-        return;
-    }
-    db_i64_arg(db_str_arg(a, r->task_id), r->experiment_id);
-    i64_or_null(a, r->trial_id, r->trial_id == 0);
-    db_i64_arg(db_str_arg(db_i64_arg(a, r->run_id), r->kind), r->slots);
-    db_time_arg(db_str_arg(a, r->resource_pool), r->start_us);
-    db_tx_add(
-        tx,
-        "INSERT INTO allocations (id, state, is_ready, end_time, exit_reason, status_code, core, "
-        "task_id, experiment_id, trial_id, run_id, kind, slots, resource_pool, start_time) VALUES "
-        "($1, $2, $3::boolean, $4::timestamptz, $5, $6::integer, $7::jsonb, $8, $9::integer, "
-        "$10::integer, $11::integer, $12, $13::integer, $14, $15::timestamptz) "
-        "ON CONFLICT (id) DO NOTHING",
-        a);
 }
 
 void db_save_agent(struct db_tx *tx, const struct row_agent *r)

@@ -4,10 +4,8 @@
 #include "clk.h"
 #include "db.h"
 #include "db_cluster.h"
-#include "db_logs.h"
-#include "db_rows.h"
-#include "db_timeline.h"
 #include "driver_event.h"
+#include "driver_rows.h"
 #include "failpoint.h"
 #include "gc.h"
 #include "hub.h"
@@ -215,75 +213,6 @@ static void batch_perform(struct driver *d)
 
 /* Rows. */
 
-static void save(struct db_tx *tx, const struct core_effect *f)
-{
-    const struct driver_payload *p = f->kind == CORE_SAVE_EXPERIMENT ? f->experiment.payload : NULL;
-    struct db_experiment_extra x = {0};
-    if (p)
-        x = (struct db_experiment_extra){p->original_config, p->model_def, p->model_def_len,
-                                         p->parent_model_def};
-    switch (f->kind) {
-    case CORE_SAVE_EXPERIMENT:
-        db_save_experiment(tx, &f->experiment, &x);
-        break;
-    case CORE_SAVE_EXP_STATE:
-        db_save_exp_state(tx, f->exp_state.id, f->exp_state.state);
-        break;
-    case CORE_SAVE_SEARCH_EVENT:
-        db_save_search_event(tx, &f->search_event);
-        break;
-    case CORE_SAVE_SEARCH_SNAPSHOT:
-        db_save_search_snapshot(tx, &f->search_snapshot);
-        break;
-    case CORE_DELETE_SEARCH:
-        db_delete_search(tx, f->exp_id);
-        break;
-    case CORE_SAVE_TRIAL:
-        db_save_trial(tx, &f->trial);
-        break;
-    case CORE_SAVE_ALLOCATION:
-        db_save_allocation(tx, &f->allocation);
-        break;
-    case CORE_SAVE_AGENT:
-        db_save_agent(tx, &f->agent);
-        break;
-    case CORE_DELETE_EXPERIMENT:
-        db_delete_experiment(tx, f->exp_id);
-        break;
-    default:
-        break;
-    }
-}
-
-/* Log lines are written with the rows: who reads "killed because" finds the state it tells of. */
-static void save_log(struct db_tx *tx, const struct core_log *l)
-{
-    det_cleanup(freep) char *text = det_asprintf("%s\n", l->text);
-    struct db_log_line line = {.task_id = l->task_id,
-                               .allocation_id = l->alloc_id,
-                               .source = "master",
-                               .stdtype = "stdout",
-                               .rank = -1,
-                               .level = l->level,
-                               .time_us = l->now_us,
-                               .log = text,
-                               .log_len = strlen(text),
-                               .offset = -1};
-    db_logs_add(tx, &line, 1);
-}
-
-/* All in one statement: there are several for each run. */
-static void save_timeline(struct db_tx *tx, const struct core_effects *f)
-{
-    VEC(struct row_timeline) rows = {0};
-    for (size_t i = 0; i < f->n; i++)
-        if (f->v[i].kind == CORE_SAVE_TIMELINE)
-            vec_push(&rows, f->v[i].timeline);
-    if (rows.n > 0)
-        db_save_timeline(tx, rows.v, rows.n);
-    vec_free(&rows);
-}
-
 static void on_commit(void *arg, const struct db_result *r)
 {
     struct driver *d = arg;
@@ -316,12 +245,7 @@ static void commit(struct driver *d)
     }
     struct db_tx *tx = db_tx_begin(d->sh->db);
     db_begin_batch(tx, db_epoch(d->sh->db), d->batch + 1);
-    for (size_t i = 0; i < d->effects.n; i++)
-        if (CORE_EFFECT_IS_ROW(d->effects.v[i].kind))
-            save(tx, &d->effects.v[i]);
-        else if (d->effects.v[i].kind == CORE_TASK_LOG)
-            save_log(tx, &d->effects.v[i].log);
-    save_timeline(tx, &d->effects);
+    driver_rows_save(tx, &d->effects);
     d->numbered = db_tx_size(tx) > 1;
     if (!d->numbered) {
         db_tx_drop(tx);

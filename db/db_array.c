@@ -1,0 +1,89 @@
+#include "db_array.h"
+
+#include "clk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct buf *next(struct db_columns *c)
+{
+    if (c->at >= DB_ARGS_MAX)
+        abort(); /* the count is fixed by the statement's text: our mistake */
+    struct buf *b = &c->v[c->at++];
+    buf_add_ch(b, b->len == 0 ? '{' : ',');
+    return b;
+}
+
+void db_col_str(struct db_columns *c, const char *s)
+{
+    struct buf *b = next(c);
+    if (!s) {
+        buf_add_str(b, "NULL");
+        return;
+    }
+    buf_add_ch(b, '"');
+    for (size_t n; *s; s += n) {
+        n = strcspn(s, "\"\\");
+        buf_add(b, s, n);
+        if (s[n]) {
+            buf_add_ch(b, '\\');
+            buf_add_ch(b, s[n++]);
+        }
+    }
+    buf_add_ch(b, '"');
+}
+
+void db_col_i64(struct db_columns *c, int64_t v)
+{
+    buf_addf(next(c), "%" PRId64, v);
+}
+
+void db_col_i64_or_null(struct db_columns *c, int64_t v, bool null)
+{
+    if (null)
+        db_col_str(c, NULL);
+    else
+        db_col_i64(c, v);
+}
+
+void db_col_bool(struct db_columns *c, bool v)
+{
+    buf_add_ch(next(c), v ? 't' : 'f');
+}
+
+void db_col_time(struct db_columns *c, int64_t wall_us)
+{
+    char text[CLK_RFC3339_MAX];
+    if (wall_us)
+        clk_format(wall_us, text);
+    db_col_str(c, wall_us ? text : NULL);
+}
+
+void db_col_row_end(struct db_columns *c)
+{
+    c->n = c->at;
+    c->at = 0;
+}
+
+size_t db_columns_bytes(const struct db_columns *c)
+{
+    size_t n = 0;
+    for (int i = 0; i < c->n; i++)
+        n += c->v[i].len;
+    return n;
+}
+
+void db_columns_add(struct db_columns *c, struct db_tx *tx, const char *sql)
+{
+    struct db_args *a = DB_ARGS;
+    for (int i = 0; i < c->n; i++) {
+        buf_add_ch(&c->v[i], '}');
+        db_text_arg(a, buf_str(&c->v[i]), c->v[i].len);
+    }
+    if (c->n > 0)
+        db_tx_add(tx, sql, a);
+    for (int i = 0; i < c->n; i++)
+        buf_finish(&c->v[i]);
+    c->n = 0;
+}

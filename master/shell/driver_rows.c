@@ -1,0 +1,198 @@
+#include "driver_rows.h"
+
+#include "db.h"
+#include "db_logs.h"
+#include "db_rows.h"
+#include "db_timeline.h"
+#include "driver.h"
+#include "map.h"
+#include "mem.h"
+#include "vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What waits to be written; the maps give a row's place, plus one, by its id. */
+struct rows {
+    struct db_tx *tx;
+    VEC(struct row_experiment) exps; /* changed, not new */
+    VEC(struct row_search_event) events;
+    VEC(struct row_trial) trials;
+    VEC(struct row_allocation) allocs;
+    VEC(struct row_timeline) timeline;
+    VEC(struct db_log_line) logs;
+    VEC(char *) texts; /* of logs */
+    struct imap *exp_at, *trial_at;
+    struct map *alloc_at;
+};
+
+static void rows_begin(struct rows *r)
+{
+    r->exp_at = imap_create();
+    r->trial_at = imap_create();
+    r->alloc_at = map_create();
+}
+
+static void rows_empty(struct rows *r)
+{
+    for (size_t i = 0; i < r->texts.n; i++)
+        free(r->texts.v[i]);
+    imap_destroy(r->exp_at);
+    imap_destroy(r->trial_at);
+    map_destroy(r->alloc_at);
+    vec_free(&r->exps);
+    vec_free(&r->events);
+    vec_free(&r->trials);
+    vec_free(&r->allocs);
+    vec_free(&r->timeline);
+    vec_free(&r->logs);
+    vec_free(&r->texts);
+}
+
+static void events_flush(struct rows *r)
+{
+    if (r->events.n > 0)
+        db_save_search_events(r->tx, r->events.v, r->events.n);
+    r->events.n = 0;
+}
+
+static void flush(struct rows *r)
+{
+    for (size_t i = 0; i < r->exps.n; i++)
+        db_save_experiment(r->tx, &r->exps.v[i], NULL);
+    events_flush(r);
+    db_save_trials(r->tx, r->trials.v, r->trials.n);
+    db_save_allocations(r->tx, r->allocs.v, r->allocs.n);
+    if (r->timeline.n > 0)
+        db_save_timeline(r->tx, r->timeline.v, r->timeline.n);
+    if (r->logs.n > 0)
+        db_logs_add(r->tx, r->logs.v, r->logs.n);
+    rows_empty(r);
+    rows_begin(r);
+}
+
+static void experiment(struct rows *r, const struct row_experiment *e)
+{
+    const struct driver_payload *p = e->payload;
+    struct db_experiment_extra x = {0};
+    if (p)
+        x = (struct db_experiment_extra){p->original_config, p->model_def, p->model_def_len,
+                                         p->parent_model_def};
+    if (e->is_new) {
+        db_save_experiment(r->tx, e, &x);
+        return;
+    }
+    uintptr_t at = (uintptr_t)imap_get(r->exp_at, (uint64_t)e->id);
+    if (at > 0) {
+        r->exps.v[at - 1] = *e;
+        return;
+    }
+    vec_push(&r->exps, *e);
+    imap_put(r->exp_at, (uint64_t)e->id, (void *)(uintptr_t)r->exps.n);
+}
+
+/* A row that is new in this batch stays new: only it has what is set once. */
+static void trial(struct rows *r, const struct row_trial *t)
+{
+    uintptr_t at = (uintptr_t)imap_get(r->trial_at, (uint64_t)t->id);
+    if (at > 0) {
+        struct row_trial *old = &r->trials.v[at - 1], was = *old;
+        *old = *t;
+        old->is_new = was.is_new;
+        old->hparams = was.hparams;
+        return;
+    }
+    vec_push(&r->trials, *t);
+    imap_put(r->trial_at, (uint64_t)t->id, (void *)(uintptr_t)r->trials.n);
+}
+
+static void allocation(struct rows *r, const struct row_allocation *a)
+{
+    uintptr_t at = (uintptr_t)map_get(r->alloc_at, a->id);
+    if (at > 0) {
+        bool is_new = r->allocs.v[at - 1].is_new;
+        r->allocs.v[at - 1] = *a;
+        r->allocs.v[at - 1].is_new = is_new;
+        return;
+    }
+    vec_push(&r->allocs, *a);
+    map_put(r->alloc_at, a->id, (void *)(uintptr_t)r->allocs.n);
+}
+
+static void log_line(struct rows *r, const struct core_log *l)
+{
+    char *text = det_asprintf("%s\n", l->text);
+    struct db_log_line line = {.task_id = l->task_id,
+                               .allocation_id = l->alloc_id,
+                               .source = "master",
+                               .stdtype = "stdout",
+                               .rank = -1,
+                               .level = l->level,
+                               .time_us = l->now_us,
+                               .log = text,
+                               .log_len = strlen(text),
+                               .offset = -1};
+    vec_push(&r->texts, text);
+    vec_push(&r->logs, line);
+}
+
+/* Kinds whose place among the others matters: all that waits goes out before them. */
+static void in_order(struct rows *r, const struct core_effect *f)
+{
+    flush(r);
+    if (f->kind == CORE_SAVE_EXP_STATE)
+        db_save_exp_state(r->tx, f->exp_state.id, f->exp_state.state);
+    else if (f->kind == CORE_DELETE_EXPERIMENT)
+        db_delete_experiment(r->tx, f->exp_id);
+    else
+        abort(); /* a kind that was forgotten here would be lost */
+}
+
+static void save(struct rows *r, const struct core_effect *f)
+{
+    switch (f->kind) {
+    case CORE_SAVE_EXPERIMENT:
+        experiment(r, &f->experiment);
+        break;
+    case CORE_SAVE_SEARCH_EVENT:
+        vec_push(&r->events, f->search_event);
+        break;
+    case CORE_SAVE_SEARCH_SNAPSHOT: /* deletes the events that it includes */
+        events_flush(r);
+        db_save_search_snapshot(r->tx, &f->search_snapshot);
+        break;
+    case CORE_DELETE_SEARCH:
+        events_flush(r);
+        db_delete_search(r->tx, f->exp_id);
+        break;
+    case CORE_SAVE_TRIAL:
+        trial(r, &f->trial);
+        break;
+    case CORE_SAVE_ALLOCATION:
+        allocation(r, &f->allocation);
+        break;
+    case CORE_SAVE_AGENT:
+        db_save_agent(r->tx, &f->agent);
+        break;
+    case CORE_SAVE_TIMELINE:
+        vec_push(&r->timeline, f->timeline);
+        break;
+    case CORE_TASK_LOG:
+        log_line(r, &f->log);
+        break;
+    default:
+        if (CORE_EFFECT_IS_ROW(f->kind))
+            in_order(r, f);
+        break;
+    }
+}
+
+void driver_rows_save(struct db_tx *tx, const struct core_effects *f)
+{
+    struct rows r = {.tx = tx};
+    rows_begin(&r);
+    for (size_t i = 0; i < f->n; i++)
+        save(&r, &f->v[i]);
+    flush(&r);
+    rows_empty(&r);
+}
