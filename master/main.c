@@ -19,10 +19,13 @@
 #include "uuid.h"
 #include "waits.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { LARGE_BYTES = 256 << 10 };
 
 struct master {
     struct shell sh;
@@ -212,6 +215,7 @@ int main(int argc, char **argv)
     static struct master m;
     struct det_err err;
     log_init("master", LOG_INFO);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES); /* what is large goes back when it is freed */
     if (masterconf_init(&m.conf, argc, argv, environ, &err) < 0) {
         fprintf(stderr, "det-master: %s\n", err.text);
         return 2;

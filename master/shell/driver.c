@@ -15,9 +15,10 @@
 #include "vec.h"
 #include "waits.h"
 
+#include <malloc.h>
 #include <string.h>
 
-enum { BATCH_EVENTS_MAX = 2048, RETRY_MS = 200 };
+enum { BATCH_EVENTS_MAX = 2048, RETRY_MS = 200, TRIM_EFFECTS = 1000, TRIM_MS = 1000 };
 
 struct waiting { /* a request of the core */
     driver_cb *cb;
@@ -34,12 +35,12 @@ struct driver {
     struct core_effects effects;      /* of the batch in hand */
     struct driver_payload **payloads; /* of the batch, freed when it is done */
     size_t payloads_n, payloads_cap;
-    int64_t batch; /* number of the last one that is committed */
-    bool numbered; /* the one in hand writes rows */
+    int64_t batch;                  /* number of the last one that is committed */
+    bool numbered;                  /* the one in hand writes rows */
     bool started, committing, held; /* held: the commit waits for PostgreSQL */
     bool stopping, said_held;
     struct driver_stats stats;
-    uv_timer_t kick, deadline;
+    uv_timer_t kick, deadline, trim;
     int timers; /* not yet closed */
     void (*on_fatal)(void *arg);
     void *arg;
@@ -67,8 +68,9 @@ struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fata
     d->arg = arg;
     uv_timer_init(sh->loop, &d->kick);
     uv_timer_init(sh->loop, &d->deadline);
-    d->kick.data = d->deadline.data = d;
-    d->timers = 2;
+    uv_timer_init(sh->loop, &d->trim);
+    d->kick.data = d->deadline.data = d->trim.data = d;
+    d->timers = 3;
     return d;
 }
 
@@ -182,8 +184,7 @@ static void perform(struct driver *d, const struct core_effect *f)
         gc_wanted(d->sh, f->exp_id);
         break;
     case CORE_TASK_LOG:
-        log_with(LOG_DEBUG,
-                 LOG_FIELDS("task", f->log.task_id, "allocation", f->log.alloc_id), "%s",
+        log_with(LOG_DEBUG, LOG_FIELDS("task", f->log.task_id, "allocation", f->log.alloc_id), "%s",
                  f->log.text);
         hub_notify(d->sh->hub, f->log.task_id);
         break;
@@ -192,13 +193,23 @@ static void perform(struct driver *d, const struct core_effect *f)
     }
 }
 
+/* A large batch, and the orders that follow from it, leave tens of megabytes free between what
+ * lives on. */
+static void on_trim(uv_timer_t *t)
+{
+    malloc_trim(0);
+}
+
 static void batch_end(struct driver *d)
 {
+    bool was_large = d->effects.n > TRIM_EFFECTS;
     core_effects_finish(&d->effects);
     for (size_t i = 0; i < d->payloads_n; i++)
         driver_payload_free(d->payloads[i]);
     d->payloads_n = 0;
     d->committing = d->held = false;
+    if (was_large)
+        uv_timer_start(&d->trim, on_trim, TRIM_MS, 0);
 }
 
 static void batch_perform(struct driver *d)
@@ -419,4 +430,5 @@ void driver_destroy(struct driver *d)
     core_destroy(d->core);
     uv_close((uv_handle_t *)&d->kick, on_timer_closed);
     uv_close((uv_handle_t *)&d->deadline, on_timer_closed);
+    uv_close((uv_handle_t *)&d->trim, on_timer_closed);
 }

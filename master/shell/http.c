@@ -20,6 +20,9 @@ enum {
     IDLE_TIMEOUT_S = 120, /* between requests, and for a client that does not read */
     READ_TIMEOUT_S = 15,  /* without a byte of a request that is not whole */
     CONNECTIONS_MAX = 20000,
+    /* A connection's own memory, all of it touched when a second request comes on it: bounds the
+     * request's line and headers together. */
+    HEAD_BYTES_MAX = 16 << 10,
     CLOSE_GRACE_MS = 3000,
     CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000,
@@ -398,7 +401,7 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 << 10, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
         return det_fail(err, tls ? DET_EINVAL : DET_EIO, "the HTTP server did not start%s",

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { KEEP_BYTES = 512, BLOCK_BYTES = 8 << 10 };
+
 struct http_stream {
     struct http *http;
     struct http_stream *prev, *next; /* of http->streams */
@@ -104,6 +106,8 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     memcpy(to, s->out.p + s->off, n);
     s->off += n;
     if (s->off == s->out.len) {
+        if (s->out.cap > KEEP_BYTES) /* thousands of streams had much to say, once */
+            buf_finish(&s->out);
         buf_clear(&s->out);
         s->off = 0;
     }
@@ -139,7 +143,7 @@ struct http_stream *http_stream_begin(struct http_req *req, const char *content_
         s->next->prev = s;
     s->http->streams = s;
     struct MHD_Response *r =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32 << 10, on_read, s, on_response_free);
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, s, on_response_free);
     if (!r)
         abort(); /* only out of memory */
     MHD_add_response_header(r, "Content-Type", content_type ? content_type : "application/json");

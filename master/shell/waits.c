@@ -3,8 +3,10 @@
 #include "clk.h"
 #include "core.h"
 #include "driver.h"
+#include "map.h"
 #include "mem.h"
 #include "shell.h"
+#include "vec.h"
 
 #include <string.h>
 
@@ -12,7 +14,7 @@ enum { GATHER_TIMEOUT_MS = 600000, PREEMPT_MAX_MS = 600000, PEERS_MAX = 4096 };
 enum wait_kind { WAIT_PREEMPT, WAIT_RENDEZVOUS, WAIT_GATHER };
 
 struct wait {
-    struct wait *prev, *next;
+    struct wait *prev, *next; /* of the same allocation */
     struct waits *owner;
     enum wait_kind kind;
     struct http_req *req;
@@ -26,13 +28,15 @@ struct wait {
 
 struct waits {
     struct shell *sh;
-    struct wait *first;
+    struct map *by_alloc; /* allocation -> its first struct wait */
+    size_t open;
 };
 
 struct waits *waits_create(struct shell *sh)
 {
     struct waits *w = det_zalloc(sizeof *w);
     w->sh = sh;
+    w->by_alloc = map_create();
     return w;
 }
 
@@ -53,12 +57,15 @@ static void on_timer_closed(uv_handle_t *h)
 static struct http_req *wait_end(struct wait *w)
 {
     struct http_req *req = w->req;
-    if (w->prev)
-        w->prev->next = w->next;
-    else
-        w->owner->first = w->next;
+    w->owner->open--;
     if (w->next)
         w->next->prev = w->prev;
+    if (w->prev)
+        w->prev->next = w->next;
+    else if (w->next)
+        map_put(w->owner->by_alloc, w->alloc_id, w->next);
+    else
+        map_del(w->owner->by_alloc, w->alloc_id);
     if (w->timed)
         uv_close((uv_handle_t *)&w->timer, on_timer_closed);
     else
@@ -86,10 +93,10 @@ static struct wait *wait_add(struct waits *o, enum wait_kind kind, struct http_r
     w->req = req;
     w->alloc_id = det_strdup(alloc_id);
     w->name = det_strdup(name);
-    w->next = o->first;
+    o->open++;
+    w->next = map_put(o->by_alloc, alloc_id, w);
     if (w->next)
         w->next->prev = w;
-    o->first = w;
     if (timeout_ms > 0) {
         w->timed = true;
         uv_timer_init(o->sh->loop, &w->timer);
@@ -99,26 +106,28 @@ static struct wait *wait_add(struct waits *o, enum wait_kind kind, struct http_r
     return w;
 }
 
-static bool is_of(const struct wait *w, enum wait_kind kind, const char *alloc_id)
-{
-    return w->kind == kind && !strcmp(w->alloc_id, alloc_id);
-}
-
 void waits_destroy(struct waits *o)
 {
+    VEC(struct wait *) firsts = {0};
+    const char *id;
+    void *v;
     if (!o)
         return;
-    while (o->first)
-        http_fail(wait_end(o->first), DET_EUNAVAIL, "the master is stopping; try again");
+    for (size_t it = 0; map_next(o->by_alloc, &it, &id, &v);)
+        vec_push(&firsts, v);
+    for (size_t i = 0; i < firsts.n; i++)
+        for (struct wait *w = firsts.v[i], *next; w; w = next) {
+            next = w->next;
+            http_fail(wait_end(w), DET_EUNAVAIL, "the master is stopping; try again");
+        }
+    vec_free(&firsts);
+    map_destroy(o->by_alloc);
     free(o);
 }
 
 size_t waits_open(const struct waits *o)
 {
-    size_t n = 0;
-    for (const struct wait *w = o->first; w; w = w->next)
-        n++;
-    return n;
+    return o->open;
 }
 
 /* Preemption. */
@@ -139,9 +148,9 @@ void waits_preempt(struct waits *o, struct http_req *req, const char *alloc_id, 
 void waits_on_preempt(struct waits *o, const char *alloc_id)
 {
     struct wait *next;
-    for (struct wait *w = o->first; w; w = next) {
+    for (struct wait *w = map_get(o->by_alloc, alloc_id); w; w = next) {
         next = w->next;
-        if (is_of(w, WAIT_PREEMPT, alloc_id))
+        if (w->kind == WAIT_PREEMPT)
             http_reply(wait_end(w), 200, "{\"preempt\":true}");
     }
 }
@@ -156,8 +165,8 @@ struct arrival { /* the core's answer to "it has arrived" */
 static struct wait *wait_find(struct waits *o, enum wait_kind kind, const char *alloc_id,
                               const char *name)
 {
-    for (struct wait *w = o->first; w; w = w->next)
-        if (is_of(w, kind, alloc_id) && !strcmp(w->name, name))
+    for (struct wait *w = map_get(o->by_alloc, alloc_id); w; w = w->next)
+        if (w->kind == kind && !strcmp(w->name, name))
             return w;
     return NULL;
 }
@@ -220,8 +229,8 @@ void waits_on_rendezvous(struct waits *o, const struct core_rendezvous *r)
 static size_t gather_count(struct waits *o, const char *alloc_id)
 {
     size_t n = 0;
-    for (struct wait *w = o->first; w; w = w->next)
-        n += is_of(w, WAIT_GATHER, alloc_id);
+    for (struct wait *w = map_get(o->by_alloc, alloc_id); w; w = w->next)
+        n += w->kind == WAIT_GATHER;
     return n;
 }
 
@@ -237,8 +246,8 @@ static void gather_end(struct waits *o, const char *alloc_id, size_t n)
     JSON_OWN body = json_object();
     json_t *data = json_array();
     size_t i = 0;
-    for (struct wait *w = o->first; w; w = w->next)
-        if (is_of(w, WAIT_GATHER, alloc_id))
+    for (struct wait *w = map_get(o->by_alloc, alloc_id); w; w = w->next)
+        if (w->kind == WAIT_GATHER)
             all[i++] = w;
     qsort(all, n, sizeof(void *), by_name);
     for (i = 0; i < n; i++)
@@ -273,11 +282,11 @@ void waits_all_gather(struct waits *o, struct http_req *req, const char *alloc_i
 void waits_on_alloc_end(struct waits *o, const char *alloc_id)
 {
     struct wait *next;
-    for (struct wait *w = o->first; w; w = next) {
+    for (struct wait *w = map_get(o->by_alloc, alloc_id); w; w = next) {
         next = w->next;
-        if (is_of(w, WAIT_PREEMPT, alloc_id))
+        if (w->kind == WAIT_PREEMPT)
             http_reply(wait_end(w), 200, "{\"preempt\":false}");
-        else if (!strcmp(w->alloc_id, alloc_id))
+        else
             http_fail(wait_end(w), DET_ESTALE, "allocation %s has ended", alloc_id);
     }
 }
