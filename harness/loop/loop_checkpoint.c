@@ -56,18 +56,22 @@ static json_t *metadata_of(const struct loop *l)
                      l->c->framework ? l->c->framework : "det-" DET_VERSION, "format", "pickle");
 }
 
-static int write_metadata(const char *dir, const json_t *metadata, struct det_err *err)
+/* The hashes say whether the files are whole, the uuid whether they are those of this checkpoint. */
+static int write_metadata(const char *dir, const char *uuid, const json_t *metadata,
+                          struct det_err *err)
 {
     JSON_OWN whole = json_deep_copy(metadata);
     json_t *hashes = storage_hash_dir(dir, NULL, err);
     if (!hashes)
         return err && err->code ? err->code : DET_EIO;
+    json_set(whole, "uuid", json_string(uuid));
     json_set(whole, "sha256", hashes);
     return write_json(dir, "metadata.json", whole, err);
 }
 
 /* Everything that the directory holds, in the contract's order of callbacks. */
-static int fill(struct loop *l, const char *dir, const json_t *metadata, struct det_err *err)
+static int fill(struct loop *l, const char *dir, const char *uuid, const json_t *metadata,
+                struct det_err *err)
 {
     det_cleanup(freep) char *code = det_asprintf("%s/code", dir);
     int rc = l->t->save(l->self, dir, err);
@@ -80,7 +84,7 @@ static int fill(struct loop *l, const char *dir, const json_t *metadata, struct 
         rc = loop_copy_code(l->c->code_dir, code, storage_root(l->storage), err);
     if (rc == 0)
         rc = LOOP_CALLBACKS(l, on_checkpoint_write_end, dir, err);
-    return rc < 0 ? rc : write_metadata(dir, metadata, err);
+    return rc < 0 ? rc : write_metadata(dir, uuid, metadata, err);
 }
 
 static int store(struct loop *l, const char *uuid, const json_t *metadata, struct det_err *err)
@@ -90,7 +94,7 @@ static int store(struct loop *l, const char *uuid, const json_t *metadata, struc
     if (rc < 0)
         return rc;
     FAILPOINT("checkpoint.before_write");
-    rc = fill(l, dir, metadata, err);
+    rc = fill(l, dir, uuid, metadata, err);
     if (rc < 0)
         det_wrap(err, rc, "write %s", dir);
     else

@@ -2,7 +2,7 @@
  * Starting from a checkpoint (pytorch-api.md 16, Restore).
  *
  * The chief chooses before anything is built: the checkpoint that the master named, if its files
- * have the hashes that its metadata.json tells; else, of this trial's older ones, the newest that
+ * have the hashes that its metadata.json tells, and are its own; else, of this trial's older ones, the newest that
  * is whole.
  */
 #include "fsx.h"
@@ -66,6 +66,9 @@ static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct d
     if (!m)
         return det_fail(err, DET_ECORRUPT, "%s", e.text);
     *ret_steps = json_int(m, "steps_completed", l->c->steps_completed);
+    const char *holds = json_str(m, "uuid", uuid);
+    if (strcmp(holds, uuid) != 0)
+        return det_fail(err, DET_ECORRUPT, "%s holds the files of checkpoint %.40s", dir, holds);
     const json_t *hashes = json_obj(m, "sha256");
     return hashes ? storage_verify_dir(dir, hashes, err) : 0;
 }
