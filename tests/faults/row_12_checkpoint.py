@@ -15,7 +15,7 @@ from faults import Row  # noqa: E402
 
 CONFIG = {"name": "damage", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0,
           "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
-          "searcher": {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 6000}},
+          "searcher": {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 3000}},
           "min_checkpoint_period": {"batches": 200}, "scheduling_unit": 100, "reproducibility": {"experiment_seed": 7}}
 
 
