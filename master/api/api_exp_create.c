@@ -201,6 +201,7 @@ static void create_post(struct create *c)
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
     ev.create = (struct core_create){.job_id = job_id,
                                      .owner_id = c->req->who.user_id,
+                                     .owner = c->req->who.username,
                                      .project_id = c->project_id,
                                      .parent_id = c->b.parent_id,
                                      .config = c->config,

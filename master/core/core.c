@@ -3,6 +3,7 @@
 #include "effects.h"
 #include "exp.h"
 #include "pool.h"
+#include "quota.h"
 #include "reconcile.h"
 #include "save.h"
 #include "scheduler.h"
@@ -17,6 +18,7 @@ const struct core_options core_options_default = {
     .launch_error = true,
     .max_aux_containers = 100,
     .agent_reconnect_wait_ms = 25000,
+    .starvation_wait_ms = 3600000,
     .preempt_timeout_ms = 3600000,
     .kill_resend_ms = 30000,
     .start_resend_ms = 60000,
@@ -42,6 +44,7 @@ struct core *core_create(const struct core_options *o)
         pool_get(c, o->pools[i].name);
     c->o.pools = NULL; /* the caller's; every pool has its own */
     c->o.pools_n = 0;
+    quota_init(c, o->quotas, o->quotas_n);
     return c;
 }
 
@@ -74,6 +77,7 @@ void core_destroy(struct core *c)
         agent_free(c->agents.v[i]);
     for (size_t i = 0; i < c->pools.n; i++)
         pool_free(c->pools.v[i]);
+    quota_finish(c);
     imap_destroy(c->exp_by_id);
     imap_destroy(c->trial_by_id);
     imap_destroy(c->deleted);
@@ -121,7 +125,9 @@ static void finish(struct core *c)
 static void on_timers(struct core *c)
 {
     for (struct timer *t; (t = timers_first(&c->timers)) && t->at_ms <= c->now_ms;) {
-        if (t->kind == TIMER_LEASE)
+        if (t->kind == TIMER_POOL)
+            pool_on_timer(c, container_of(t, struct pool, timer));
+        else if (t->kind == TIMER_LEASE)
             reconcile_lease(c, container_of(t, struct agent, lease));
         else
             alloc_on_timer(c, container_of(t, struct alloc, timer));

@@ -49,6 +49,15 @@ struct core_pool_options {
     bool allow_heterogeneous_fits;
     int max_aux_containers;          /* zero-slot containers of an agent: 100 */
     int64_t agent_reconnect_wait_ms; /* 25,000 */
+    int64_t starvation_wait_ms;      /* a request that waited so long gets room next; 0: never */
+};
+
+/* Slots that one user may hold at a time. The most special entry counts: one that names the user
+ * before one for everybody; in a pool and in all pools together each by itself. */
+struct core_quota {
+    const char *user;                /* "*": everybody who has no entry */
+    const char *pool;                /* NULL: all pools together */
+    int64_t slots;
 };
 
 struct core_options {
@@ -67,9 +76,12 @@ struct core_options {
     int64_t ready_timeout_ms;        /* from placed to ready, hooks left out: 1,800,000 */
     int64_t gc_timeout_ms;           /* of one run of a collection: 3,600,000 */
     const char *default_pool;        /* "default"; copied */
-    /* pools that are run in a way of their own; copied at core_create */
+    int64_t starvation_wait_ms;      /* of pools: 3,600,000 */
+    /* pools that are run in a way of their own, and quotas; copied at core_create */
     const struct core_pool_options *pools;
     size_t pools_n;
+    const struct core_quota *quotas;
+    size_t quotas_n;
 };
 extern const struct core_options core_options_default;
 
@@ -113,6 +125,7 @@ enum core_event_kind {
 struct core_create {
     const char *job_id;      /* a fresh UUID */
     int64_t owner_id, project_id, parent_id;
+    const char *owner;       /* the owner's name: quotas go by it; NULL: none */
     json_t *config; /* complete and valid (expconf_parse); a reference is taken, never changed */
     bool activate;           /* else it stays PAUSED */
     const char *warm_start;  /* checkpoint every trial starts from (searcher.source_*), or NULL */
@@ -322,6 +335,17 @@ int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_ef
 
 /* What an ACTIVE experiment or trial is shown as: the furthest of its allocations. */
 enum core_run_state { CORE_RUN_QUEUED, CORE_RUN_PULLING, CORE_RUN_STARTING, CORE_RUN_RUNNING };
+/* Why a pending allocation has not started, as the last pass saw it. */
+enum core_wait {
+    CORE_WAIT_NONE,      /* it is not pending */
+    CORE_WAIT_HOLD,      /* held back after losses in a row */
+    CORE_WAIT_QUOTA,     /* its owner holds as many slots as he may */
+    CORE_WAIT_MAX_SLOTS, /* its experiment does */
+    CORE_WAIT_SHARE,     /* its experiment holds its fair share */
+    CORE_WAIT_ORDER,     /* others come first */
+    CORE_WAIT_AGENTS,    /* the agents there are could not take it, were they idle */
+    CORE_WAIT_ROOM,      /* it does not fit what is free */
+};
 enum core_job_state { CORE_JOB_QUEUED, CORE_JOB_SCHEDULED, CORE_JOB_BACKFILLED };
 
 struct core_exp_view {         /* an experiment = a job */
@@ -369,6 +393,8 @@ struct core_alloc_view {
     int64_t slots, requested_us;
     size_t containers;
     int priority;
+    bool is_backfill;          /* it was started before others that come first */
+    enum core_wait wait;
 };
 bool core_alloc_get(const struct core *c, const char *alloc_id, struct core_alloc_view *ret);
 /* All live allocations, oldest first: i from 0 until false. */

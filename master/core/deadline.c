@@ -49,7 +49,7 @@ void alloc_deadlines(struct core *c, struct alloc *a)
 void alloc_rearm(struct core *c, struct alloc *a)
 {
     const int64_t all[] = {a->hold_ms,  a->preempt_ms, a->kill_ms, a->start_ms,
-                           a->exit_ms,  a->ready_ms,   a->done_ms};
+                           a->exit_ms,  a->ready_ms,   a->done_ms,  a->shield_ms};
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
         if (all[i] < first)
@@ -89,6 +89,10 @@ void alloc_on_timer(struct core *c, struct alloc *a)
     if (a->hold_ms <= now) {
         a->hold_ms = INT64_MAX;
         queue_update(c, a);
+    }
+    if (a->shield_ms <= now) {
+        a->shield_ms = INT64_MAX;
+        a->pool->dirty = true;
     }
     if (a->preempt_ms <= now)
         alloc_kill(c, a, KILL_TIMEOUT, "it did not stop within %lld s of being asked",

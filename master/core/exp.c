@@ -5,6 +5,7 @@
 #include "effects.h"
 #include "fit.h"
 #include "pool.h"
+#include "quota.h"
 #include "trial.h"
 #include <assert.h>
 #include <string.h>
@@ -44,6 +45,7 @@ struct exp *exp_find(const struct core *c, int64_t id)
 void exp_enlist(struct core *c, struct exp *e)
 {
     e->by_request = map_create();
+    e->user = quota_user(c, e->owner_id, e->owner);
     imap_put(c->exp_by_id, (uint64_t)e->id, e);
     vec_push(&c->exps, e);
     size_t i = c->exps.n - 1;
@@ -64,6 +66,7 @@ void exp_free(struct exp *e)
     json_decref(e->config);
     free(e->config_text);
     free(e->job_id);
+    free(e->owner);
     free(e->warm_start);
     free(e);
 }
@@ -80,6 +83,8 @@ static int check_create(struct core *c, const struct core_create *in, struct exp
     if (rc < 0)
         return rc;
     rc = core_fits(c, e->conf.pool, e->conf.slots, ret_exceeded, err);
+    if (rc == 0)
+        rc = quota_check(c, in->owner, pool_find(c, e->conf.pool), e->conf.slots, err);
     if (rc < 0)
         return rc;
     return search_create(&e->conf.search, &e->search, err);
@@ -90,6 +95,7 @@ static void fill(struct core *c, struct exp *e, const struct core_create *in)
     e->id = ++c->last_exp;
     e->job_id = det_strdup(in->job_id);
     e->owner_id = in->owner_id;
+    e->owner = det_strdup(in->owner);
     e->project_id = in->project_id;
     e->parent_id = in->parent_id;
     e->config = json_incref(in->config);

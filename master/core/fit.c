@@ -295,10 +295,9 @@ void fit_give(struct fit *f, const struct alloc *al)
     }
 }
 
-void fit_block(struct fit *f, struct agent *a)
+void fit_shift(struct fit *f, struct agent *a, int slots)
 {
-    if (a->listed && a->free > 0)
-        try_shift(f, a, 0, a->aux_free);
+    try_shift(f, a, a->free + slots, a->aux_free);
 }
 
 size_t fit_mark(const struct fit *f)

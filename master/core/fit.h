@@ -43,8 +43,8 @@ int64_t fit_free(const struct fit *f);
 /* Takes a placement out, or gives an allocation's containers back, until undone. */
 void fit_take(struct fit *f, const struct placement_node *nodes, size_t n);
 void fit_give(struct fit *f, const struct alloc *a);
-/* Takes all that is free on an agent. */
-void fit_block(struct fit *f, struct agent *a);
+/* Changes what is free on an agent by so many slots, until undone. */
+void fit_shift(struct fit *f, struct agent *a, int slots);
 size_t fit_mark(const struct fit *f);
 void fit_undo(struct fit *f, size_t mark); /* back to how it was at the mark */
 /* What was taken is going to be so: refreshing waits for fit_thaw. */

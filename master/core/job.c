@@ -4,6 +4,7 @@
 #include "exp.h"
 #include "pool.h"
 #include "queue.h"
+#include "quota.h"
 
 static const char *name_of(const struct exp *e)
 {
@@ -102,7 +103,8 @@ static int check_pool(const struct core *c, const struct exp *e, const char *nam
                         "experiment %lld has running trials: pause it first, then move it to pool "
                         "%s",
                         (long long)e->id, name);
-    return core_fits(c, name, e->conf.slots, &exceeded, err);
+    int rc = core_fits(c, name, e->conf.slots, &exceeded, err);
+    return rc < 0 ? rc : quota_check(c, e->user->name, pool_find(c, name), e->conf.slots, err);
 }
 
 static void move_to_pool(struct core *c, struct exp *e, struct pool *to)
@@ -114,7 +116,7 @@ static void move_to_pool(struct core *c, struct exp *e, struct pool *to)
         if (e->trials.v[i]->alloc)
             vec_push(&waiting, e->trials.v[i]->alloc);
     for (size_t i = 0; i < waiting.n; i++)
-        queue_leave(waiting.v[i]);
+        queue_leave(c, waiting.v[i]);
     e->pool = to;
     for (size_t i = 0; i < waiting.n; i++) {
         waiting.v[i]->pool = to;

@@ -109,7 +109,8 @@ struct alloc {
     bool deletes;                /* read back: exp is to be deleted after it */
     /* the queue (queue.c) */
     enum queue_as queued_as;
-    int64_t queued_ms;           /* since when it is pending here */
+    int64_t shield_ms;           /* until then no scheduler asks it to stop */
+    bool is_backfill;            /* started before others that come first */
     struct alloc *prev, *next;   /* in a list of its group */
 };
 
@@ -127,10 +128,31 @@ struct group {
     int64_t size;
     struct alloc_list pending, running, ending; /* those placed run, or were asked to stop */
     int64_t held, releasing;     /* slots of the running, of the ending */
+    size_t backfilled;           /* of the running */
+    int64_t waits_ms;            /* since when nothing of it is placed, while something is pending */
     /* scratch of a pass */
     struct alloc *next;          /* the first pending one not considered yet */
     int64_t taking, demand, offer, cap;
     bool could;
+    enum core_wait wait;         /* of those still pending */
+    struct alloc *victim;        /* the next that may be released */
+};
+
+/* Who owns experiments: what of his quotas is used. */
+struct user_pool {
+    struct pool *pool;
+    int64_t used;                /* slots placed there */
+};
+struct user {
+    int64_t id;
+    char *name;
+    int64_t used;                /* slots placed anywhere */
+    int64_t taking;              /* scratch of a pass */
+    VEC(struct user_pool) pools;
+};
+struct quota {
+    char *user, *pool;           /* NULL: everybody; all pools together */
+    int64_t slots;
 };
 
 struct trial {
@@ -155,7 +177,8 @@ struct trial {
 
 struct exp {
     int64_t id, owner_id, project_id, parent_id;
-    char *job_id, *warm_start;
+    char *job_id, *warm_start, *owner;
+    struct user *user;
     enum exp_state state;
     json_t *config;
     char *config_text;
@@ -217,6 +240,9 @@ struct pool {
     VEC(struct group *) groups;  /* with allocations; by experiment's id, collections first */
     struct group collections;
     size_t pending_n;
+    struct alloc *guarded;       /* has waited long: room is made for it on these agents */
+    VEC(struct agent *) reserved;
+    struct timer timer;          /* the next wait or shield that ends */
     bool dirty;                  /* to be scheduled in this step */
 };
 
@@ -244,6 +270,8 @@ struct core {
     VEC(bool) ports;             /* indices in use */
     size_t port_free;            /* none below is free */
     struct timers timers;
+    VEC(struct quota) quotas;
+    struct imap *users;          /* by id */
     VEC(struct exp *) dirty_exps;
     VEC(struct trial *) dirty_trials;
     VEC(struct alloc *) dirty_allocs;

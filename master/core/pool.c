@@ -25,7 +25,8 @@ static struct core_pool_options options_of(const struct core *c, const char *nam
                                       .default_priority = c->o.default_priority,
                                       .allow_heterogeneous_fits = c->o.allow_heterogeneous_fits,
                                       .max_aux_containers = c->o.max_aux_containers,
-                                      .agent_reconnect_wait_ms = c->o.agent_reconnect_wait_ms};
+                                      .agent_reconnect_wait_ms = c->o.agent_reconnect_wait_ms,
+                                      .starvation_wait_ms = c->o.starvation_wait_ms};
 }
 
 static struct pool *pool_create(const struct core *c, const char *name)
@@ -36,6 +37,7 @@ static struct pool *pool_create(const struct core *c, const char *name)
     p->description = det_strdup(p->o.description ? p->o.description : "");
     p->o.name = p->name;
     p->o.description = p->description;
+    p->timer.kind = TIMER_POOL;
     fit_init(&p->fit, c, &p->o);
     return p;
 }
@@ -53,8 +55,15 @@ struct pool *pool_get(struct core *c, const char *name)
     return p;
 }
 
+void pool_on_timer(struct core *c, struct pool *p)
+{
+    timers_set(&c->timers, &p->timer, INT64_MAX);
+    p->dirty = true;
+}
+
 void pool_free(struct pool *p)
 {
+    vec_free(&p->reserved);
     vec_free(&p->agents);
     vec_free(&p->groups);
     fit_finish(&p->fit);

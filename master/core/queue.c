@@ -1,6 +1,7 @@
 #include "queue.h"
 
 #include "alloc.h"
+#include "quota.h"
 
 static enum queue_as class_of(const struct alloc *a)
 {
@@ -54,10 +55,14 @@ static void list_del(struct alloc_list *l, struct alloc *a)
     l->n--;
 }
 
-static void count(struct group *g, const struct alloc *a, int64_t by)
+static void count(struct core *c, struct group *g, const struct alloc *a, int64_t by)
 {
+    if (a->queued_as != QUEUE_PENDING && a->kind == KIND_TRIAL && a->slots)
+        quota_count(c, a->exp->user, g->pool, by * a->slots);
     if (a->queued_as == QUEUE_RUNNING)
         g->held += by * a->slots;
+    if (a->queued_as == QUEUE_RUNNING)
+        g->backfilled += a->is_backfill ? (size_t)by : 0;
     else if (a->queued_as == QUEUE_ENDING)
         g->releasing += by * a->slots;
     else
@@ -77,25 +82,28 @@ static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_a
         g->pool = a->pool;
         g->size = a->slots;
         g->exp = a->kind == KIND_TRIAL ? a->exp : NULL;
+        g->waits_ms = c->now_ms;
         vec_insert(&g->pool->groups, group_at(g->pool, group_key(g)), g);
     }
     a->queued_as = as;
-    if (as == QUEUE_PENDING)
-        a->queued_ms = c->now_ms;
     list_add(list_of(g, as), a);
-    count(g, a, 1);
+    count(c, g, a, 1);
     a->pool->dirty = true;
 }
 
-void queue_leave(struct alloc *a)
+void queue_leave(struct core *c, struct alloc *a)
 {
     struct group *g = group_of(a);
     if (a->queued_as == QUEUE_NONE)
         return;
     a->pool->dirty = true;
-    count(g, a, -1);
+    count(c, g, a, -1);
     list_del(list_of(g, a->queued_as), a);
+    if (a->queued_as != QUEUE_PENDING && !g->running.n && !g->ending.n)
+        g->waits_ms = c->now_ms;
     a->queued_as = QUEUE_NONE;
+    if (g->pool->guarded == a)
+        g->pool->guarded = NULL;
     if (g->pending.n || g->running.n || g->ending.n)
         return;
     vec_remove(&g->pool->groups, group_at(g->pool, group_key(g)));
@@ -107,7 +115,7 @@ void queue_update(struct core *c, struct alloc *a)
     enum queue_as as = class_of(a);
     if (as == a->queued_as)
         return;
-    queue_leave(a);
+    queue_leave(c, a);
     if (as != QUEUE_NONE)
         enter(c, group_of(a), a, as);
 }

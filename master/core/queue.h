@@ -11,7 +11,7 @@
 /* Puts it where its state says (pending and not held back, placed, ended), or moves it there. */
 void queue_update(struct core *c, struct alloc *a);
 /* Takes it out, whatever its state. */
-void queue_leave(struct alloc *a);
+void queue_leave(struct core *c, struct alloc *a);
 /* Before 0: a is more important. By priority and queue position (priority scheduler only), id. */
 int queue_cmp(const struct exp *a, const struct exp *b);
 int queue_priority(const struct exp *e);

@@ -222,6 +222,7 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     a->start_us = r->start_us;
     a->hold_ms = a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
     a->ready_ms = a->done_ms = INT64_MAX;
+    a->shield_ms = INT64_MAX;
     int rc = core ? load_alloc_core(a, core, err) : DET_ECORRUPT;
     if (a->seq == 0) /* written before rows had it */
         a->seq = c->last_alloc + 1;

@@ -10,12 +10,15 @@ json_t *save_exp_core(const struct exp *e)
     json_t *j = json_object();
     if (e->warm_start)
         json_set(j, "warm_start", json_string(e->warm_start));
+    if (e->owner)
+        json_set(j, "owner", json_string(e->owner));
     return j;
 }
 
 void load_exp_core(struct exp *e, const json_t *j)
 {
     e->warm_start = det_strdup(json_str(j, "warm_start", NULL));
+    e->owner = det_strdup(json_str(j, "owner", NULL));
 }
 
 json_t *save_trial_core(const struct trial *t)
@@ -78,6 +81,8 @@ json_t *save_alloc_core(const struct alloc *a)
     json_set(j, "unclean", json_boolean(a->unclean));
     json_set(j, "unconfirmed", json_boolean(a->unconfirmed));
     json_set(j, "kill", json_integer(a->kill));
+    if (a->is_backfill)
+        json_set(j, "backfill", json_true());
     if (a->failure.is_set)
         json_set(j, "failure", save_failure(&a->failure));
     json_set(j, "containers", containers);
@@ -139,6 +144,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->unclean = json_flag(j, "unclean", false);
     a->unconfirmed = json_flag(j, "unconfirmed", false);
     a->kill = (enum kill_why)kill;
+    a->is_backfill = json_flag(j, "backfill", false);
     if (json_obj(j, "failure"))
         load_failure(&a->failure, json_obj(j, "failure"));
     json_t *gc = json_obj(j, "gc");

@@ -8,6 +8,7 @@
  */
 #include "scheduler.h"
 
+#include "quota.h"
 #include "sched_share.h"
 
 static int64_t capped(int64_t demand, int64_t max)
@@ -18,7 +19,7 @@ static int64_t capped(int64_t demand, int64_t max)
 /* The groups with slots that hold or want some; returns the capacity. */
 static int64_t collect(struct sched *s, struct share_groups *ret)
 {
-    int64_t capacity = fit_free(&s->pool->fit);
+    int64_t capacity = s->free;
     for (size_t i = 0; i < s->pool->groups.n; i++) {
         struct group *g = s->pool->groups.v[i];
         if (g->size == 0)
@@ -36,6 +37,8 @@ static void release(struct sched *s, struct group *g)
 {
     int64_t held = g->held;
     for (struct alloc *a = g->running.first; a && held > g->offer; a = a->next) {
+        if (a->shield_ms != INT64_MAX)
+            continue;
         held -= a->slots;
         sched_release(s, a, "its slots are needed for the fair share of others");
     }
@@ -59,13 +62,70 @@ static void start(struct sched *s, const struct share_groups *groups)
     vec_free(&t.heap);
 }
 
+/* Those with a quota, by user. */
+static int by_user(const void *x, const void *y)
+{
+    const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+    if (a->exp->user != b->exp->user)
+        return a->exp->user->id < b->exp->user->id ? -1 : 1;
+    return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
+}
+
+/* What a user may hold is dealt among his experiments as the pool is among all; what they hold
+ * already they keep. */
+static void limit_user(struct share_groups *own, int64_t left)
+{
+    for (size_t i = 0; i < own->list.n; i++)
+        left += own->list.v[i]->held;
+    share_deal(own, left);
+    for (size_t i = 0; i < own->list.n; i++) {
+        struct group *g = own->list.v[i];
+        int64_t keep = g->held < g->demand ? g->held : g->demand;
+        g->demand = g->offer > keep ? g->offer : keep;
+        g->cap = INT64_MAX;
+    }
+}
+
+static void limit_users(const struct sched *s, const struct share_groups *all)
+{
+    struct share_groups some = {0}, own = {0};
+    for (size_t i = 0; s->c->quotas.n && i < all->list.n; i++)
+        if (quota_left(s->c, all->list.v[i]->exp->user, s->pool) != INT64_MAX)
+            vec_push(&some.list, all->list.v[i]);
+    if (some.list.n)
+        qsort(some.list.v, some.list.n, sizeof *some.list.v, by_user);
+    for (size_t i = 0; i < some.list.n; i++) {
+        const struct user *u = some.list.v[i]->exp->user;
+        vec_push(&own.list, some.list.v[i]);
+        if (i + 1 < some.list.n && some.list.v[i + 1]->exp->user == u)
+            continue;
+        int64_t left = quota_left(s->c, u, s->pool);
+        limit_user(&own, left > 0 ? left : 0);
+        own.list.n = 0;
+    }
+    vec_free(&some.list);
+    vec_free(&own.list);
+}
+
+/* Why the groups that still wait do. */
+static void explain(struct sched *s, const struct share_groups *groups)
+{
+    for (size_t i = 0; i < groups->list.n; i++) {
+        struct group *g = groups->list.v[i];
+        if (g->next && g->could && sched_may(s, g) && g->held + g->taking + g->size > g->offer)
+            g->wait = CORE_WAIT_SHARE;
+    }
+}
+
 void sched_fair(struct sched *s)
 {
     struct share_groups groups = {0};
     int64_t capacity = collect(s, &groups);
+    limit_users(s, &groups);
     share_deal(&groups, capacity);
     for (size_t i = 0; i < groups.list.n; i++)
         release(s, groups.list.v[i]);
     start(s, &groups);
+    explain(s, &groups);
     vec_free(&groups.list);
 }

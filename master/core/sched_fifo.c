@@ -1,4 +1,8 @@
-/* First in, first out: by submission of the job, then of the request. */
+/*
+ * First in, first out: by submission of the job, then of the request. While the first in line does
+ * not fit, those behind it may back-fill slots; they are asked to stop as soon as it could start
+ * without them.
+ */
 #include "scheduler.h"
 
 void sched_fifo(struct sched *s)
@@ -9,7 +13,9 @@ void sched_fifo(struct sched *s)
             continue;
         while (sched_start_next(s, g))
             ;
-        if (g->next)
-            return;
+        if (!g->next || s->is_backfill)
+            continue;
+        sched_keep_room(s, g->next);
+        s->is_backfill = true;
     }
 }

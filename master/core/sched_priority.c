@@ -5,7 +5,8 @@
  * waiting request would fit without them. In a step that releases nothing further starts.
  *
  * The requests of a group are alike: where one does not fit, none of the group does; but for those
- * that exclude agents: they hold nobody back, and nobody is released for them.
+ * that exclude agents: they hold nobody back, and nobody is released for them. So it is
+ * with what a cap or a quota holds back.
  */
 #include "scheduler.h"
 
@@ -58,10 +59,11 @@ static bool is_enough(const struct prio *p, const struct group *wait)
 
 static bool take(struct prio *p, const struct alloc *a)
 {
-    bool fits = fit_place(p->fit, a, &p->s->tmp);
-    if (fits)
-        fit_take(p->fit, p->s->tmp.nodes.v, p->s->tmp.nodes.n);
-    return fits;
+    if (!fit_place(p->fit, a, &p->s->tmp))
+        return false;
+    fit_take(p->fit, p->s->tmp.nodes.v, p->s->tmp.nodes.n);
+    sched_count(a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections);
+    return true;
 }
 
 /* Releases the fewest, least important first, that make room for `a`; none if that is not enough.
@@ -88,10 +90,12 @@ static bool make_room(struct prio *p, struct victims *v, const struct group *g, 
  * nothing yet: else it would be counted as room taken, start, and be released at once, for ever. */
 static void take_fitting(struct prio *p)
 {
-    for (size_t i = 0; i < p->groups.n; i++)
-        for (struct group *g = p->groups.v[i]; g->next; g->next = g->next->next)
+    for (size_t i = 0; i < p->groups.n; i++) {
+        struct group *g = p->groups.v[i];
+        for (; g->next && sched_may(p->s, g); g->next = g->next->next)
             if (!take(p, g->next) && !sched_is_choosy(g->next))
                 return;
+    }
 }
 
 static void give_ending(struct prio *p)
@@ -109,6 +113,8 @@ static enum outlook serve(struct prio *p, struct victims *v)
     for (size_t i = 0; i < p->groups.n; i++) {
         struct group *g = p->groups.v[i];
         for (; g->next; g->next = g->next->next) {
+            if (!sched_may(p->s, g))
+                break;
             if (sched_is_choosy(g->next))
                 continue;
             if (take(p, g->next))
@@ -132,8 +138,13 @@ static enum outlook release(struct prio *p)
     give_ending(p);
     enum outlook out = serve(p, &v);
     fit_undo(p->fit, mark);
-    for (size_t i = 0; i < p->groups.n; i++)
-        p->groups.v[i]->next = p->groups.v[i]->pending.first;
+    for (size_t i = 0; i < p->groups.n; i++) {
+        struct group *g = p->groups.v[i];
+        g->next = g->pending.first;
+        g->taking = 0;
+        if (g->exp)
+            g->exp->user->taking = 0;
+    }
     return out;
 }
 
@@ -147,6 +158,7 @@ static void start(struct prio *p, enum outlook outlook)
         int level = queue_group_level(g);
         if (is_blocked && level > held_back && !(p->s->pool->o.preemption && g->exp))
             return;
+        p->s->is_backfill = is_blocked && level > held_back;
         while (sched_start_next(p->s, g))
             ;
         if (!g->next)
@@ -172,6 +184,8 @@ static void pass(struct sched *s, bool aux)
     }
     if (p.groups.n)
         qsort(p.groups.v, p.groups.n, sizeof *p.groups.v, by_rank);
+    if (!aux && !s->pool->o.preemption)
+        sched_guard(s);
     enum outlook outlook = waiting && s->pool->o.preemption ? release(&p) : NOTHING;
     if (outlook != RELEASED)
         start(&p, outlook);

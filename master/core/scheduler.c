@@ -1,12 +1,14 @@
 #include "scheduler.h"
 
 #include "alloc.h"
+#include "quota.h"
 
 bool sched_start(struct sched *s, struct alloc *a)
 {
     if (!fit_place(&s->pool->fit, a, &s->tmp))
         return false;
-    struct sched_start st = {.alloc = a, .first = s->nodes.n, .n = s->tmp.nodes.n};
+    struct sched_start st = {
+        .alloc = a, .first = s->nodes.n, .n = s->tmp.nodes.n, .is_backfill = s->is_backfill};
     fit_take(&s->pool->fit, s->tmp.nodes.v, s->tmp.nodes.n);
     for (size_t i = 0; i < s->tmp.nodes.n; i++)
         vec_push(&s->nodes, s->tmp.nodes.v[i]);
@@ -19,24 +21,49 @@ bool sched_is_choosy(const struct alloc *a)
     return a->trial && a->trial->excluded.n;
 }
 
+bool sched_may(const struct sched *s, struct group *g)
+{
+    if (!g->exp || g->size == 0)
+        return true;
+    int64_t max = g->exp->max_slots;
+    if (max >= 0 && g->held + g->releasing + g->taking + g->size > max)
+        g->wait = CORE_WAIT_MAX_SLOTS;
+    else if (quota_left(s->c, g->exp->user, g->pool) < g->size)
+        g->wait = CORE_WAIT_QUOTA;
+    else
+        return true;
+    return false;
+}
+
+void sched_count(struct group *g)
+{
+    g->taking += g->size;
+    if (g->exp)
+        g->exp->user->taking += g->size;
+}
+
 bool sched_start_next(struct sched *s, struct group *g)
 {
-    while (g->next) {
+    while (g->next && sched_may(s, g)) {
         struct alloc *a = g->next;
         bool started = sched_start(s, a);
         if (!started && !sched_is_choosy(a))
             return false;
         g->next = a->next;
         if (started) {
-            g->taking += a->slots;
+            sched_count(g);
             return true;
         }
     }
+    g->next = NULL;
     return false;
 }
 
 void sched_release(struct sched *s, struct alloc *a, const char *why)
 {
+    for (size_t i = 0; i < s->releases_guard; i++)
+        if (s->releases.v[i].alloc == a)
+            return;
     vec_push(&s->releases, (struct sched_release){a, why});
 }
 
@@ -99,24 +126,40 @@ static void clear(struct group *g)
     g->taking = g->demand = g->offer = 0;
     g->cap = INT64_MAX;
     g->could = g->next && fit_could_size(&g->pool->fit, g->size);
+    g->wait = g->could ? CORE_WAIT_ROOM : CORE_WAIT_AGENTS;
+    if (g->exp)
+        g->exp->user->taking = 0;
+}
+
+static void run_policy(struct sched *s)
+{
+    start_zero_slot(s);
+    if (s->pool->o.scheduler == CORE_FIFO) {
+        sched_fifo(s);
+        return;
+    }
+    sched_guard(s);
+    if (s->pool->o.scheduler == CORE_ROUND_ROBIN)
+        sched_round_robin(s);
+    else
+        sched_fair(s);
 }
 
 void sched_decide(struct sched *s, const struct core *c, struct pool *pool)
 {
-    *s = (struct sched){.pool = pool, .now_ms = c->now_ms};
+    *s = (struct sched){.c = c,
+                        .pool = pool,
+                        .now_ms = c->now_ms,
+                        .free = fit_free(&pool->fit),
+                        .wake_ms = INT64_MAX};
     for (size_t i = 0; i < pool->groups.n; i++)
         clear(pool->groups.v[i]);
-    if (pool->o.scheduler == CORE_PRIORITY) {
+    if (pool->o.scheduler == CORE_PRIORITY)
         sched_priority(s);
-        return;
-    }
-    start_zero_slot(s);
-    if (pool->o.scheduler == CORE_FIFO)
-        sched_fifo(s);
-    else if (pool->o.scheduler == CORE_ROUND_ROBIN)
-        sched_round_robin(s);
     else
-        sched_fair(s);
+        run_policy(s);
+    for (size_t i = 0; i < s->blocks.n; i++)
+        fit_shift(&pool->fit, s->blocks.v[i].agent, s->blocks.v[i].slots);
 }
 
 void sched_finish(struct sched *s)
@@ -125,6 +168,27 @@ void sched_finish(struct sched *s)
     vec_free(&s->nodes);
     vec_free(&s->releases);
     vec_free(&s->tmp.nodes);
+    vec_free(&s->reserved);
+    vec_free(&s->blocks);
+}
+
+static void start_all(struct core *c, const struct sched *s)
+{
+    for (size_t i = 0; i < s->starts.n; i++) {
+        const struct sched_start *st = &s->starts.v[i];
+        st->alloc->is_backfill = st->is_backfill;
+        if (st->is_shielded)
+            st->alloc->shield_ms = s->now_ms + s->pool->o.starvation_wait_ms;
+        alloc_place(c, st->alloc, s->nodes.v + st->first, st->n);
+    }
+}
+
+static void keep_guard(const struct sched *s)
+{
+    s->pool->guarded = s->guarded;
+    s->pool->reserved.n = 0;
+    for (size_t i = 0; i < s->reserved.n; i++)
+        vec_push(&s->pool->reserved, s->reserved.v[i]);
 }
 
 void sched_run(struct core *c, struct pool *pool)
@@ -135,10 +199,11 @@ void sched_run(struct core *c, struct pool *pool)
         return;
     sched_decide(&s, c, pool);
     fit_keep(&pool->fit);
-    for (size_t i = 0; i < s.starts.n; i++)
-        alloc_place(c, s.starts.v[i].alloc, s.nodes.v + s.starts.v[i].first, s.starts.v[i].n);
+    start_all(c, &s);
     fit_thaw(&pool->fit);
     for (size_t i = 0; i < s.releases.n; i++)
         alloc_preempt(c, s.releases.v[i].alloc, KILL_SCHEDULER, s.releases.v[i].why);
+    keep_guard(&s);
+    timers_set(&c->timers, &pool->timer, s.wake_ms);
     sched_finish(&s);
 }

@@ -14,15 +14,29 @@
 
 struct sched_start {
     struct alloc *alloc;
-    size_t first, n; /* its nodes */
+    size_t first, n;  /* its nodes */
+    bool is_backfill; /* others come first: it makes room when they could start */
+    bool is_shielded; /* it waited long: for as long it is not asked to stop */
+};
+struct sched_block { /* free slots that nobody may have in this pass */
+    struct agent *agent;
+    int slots;
 };
 struct sched_release {
     struct alloc *alloc;
     const char *why;
 };
 struct sched {
+    const struct core *c;
     struct pool *pool;
     int64_t now_ms;
+    int64_t free;          /* slots, before the pass took any */
+    bool is_backfill;      /* what is started from here on */
+    struct alloc *guarded; /* room is kept for it: */
+    VEC(struct agent *) reserved;
+    size_t releases_guard; /* of the releases these are for it */
+    VEC(struct sched_block) blocks;
+    int64_t wake_ms; /* the next pass because of time alone; INT64_MAX: none */
     VEC(struct sched_start) starts;
     VEC(struct placement_node) nodes;
     VEC(struct sched_release) releases;
@@ -42,7 +56,18 @@ void sched_priority(struct sched *s);
 void sched_fifo(struct sched *s);
 void sched_round_robin(struct sched *s);
 
+/* sched_guard.c: before the policy, whoever waited too long. */
+void sched_guard(struct sched *s);
+/* Keeps room for a, which does not fit now: releases what may be released for it, and withholds the
+ * agents that it is going to have. False: even that would not be enough. */
+bool sched_keep_room(struct sched *s, struct alloc *a);
+
 /* For policies. */
+
+/* Whether its experiment's cap and its owner's quota let one more of the group start; else says so
+ * in g->wait. */
+bool sched_may(const struct sched *s, struct group *g);
+void sched_count(struct group *g); /* one more of it starts */
 
 /* Decides to start a if it fits. */
 bool sched_start(struct sched *s, struct alloc *a);

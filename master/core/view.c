@@ -34,7 +34,8 @@ static void sum_trials(const struct exp *e, struct core_exp_view *v)
         if (t->alloc->state == ALLOC_PENDING)
             continue;
         v->slots_held += t->alloc->slots;
-        v->job_state = CORE_JOB_SCHEDULED;
+        if (!t->alloc->is_backfill || v->job_state == CORE_JOB_QUEUED)
+            v->job_state = t->alloc->is_backfill ? CORE_JOB_BACKFILLED : CORE_JOB_SCHEDULED;
     }
 }
 
@@ -123,6 +124,15 @@ bool core_trial_get(const struct core *c, int64_t id, struct core_trial_view *re
     return true;
 }
 
+static enum core_wait wait_of(const struct alloc *a)
+{
+    if (a->state != ALLOC_PENDING)
+        return CORE_WAIT_NONE;
+    if (a->queued_as != QUEUE_PENDING)
+        return CORE_WAIT_HOLD;
+    return a->kind == KIND_TRIAL ? a->exp->group.wait : a->pool->collections.wait;
+}
+
 static void alloc_view(const struct core *c, const struct alloc *a, struct core_alloc_view *ret)
 {
     *ret = (struct core_alloc_view){
@@ -141,6 +151,8 @@ static void alloc_view(const struct core *c, const struct alloc *a, struct core_
         .slots = a->slots,
         .requested_us = a->start_us,
         .containers = a->containers.n,
+        .is_backfill = a->is_backfill,
+        .wait = wait_of(a),
         .priority = a->exp ? queue_priority(a->exp) : a->pool->o.default_priority,
     };
 }

@@ -68,6 +68,7 @@ static void own_create(struct driver_event *e, struct core_create *c)
 {
     c->job_id = own(e, c->job_id);
     c->warm_start = own(e, c->warm_start);
+    c->owner = own(e, c->owner);
     e->json[0] = json_incref(c->config);
 }
 

@@ -35,6 +35,7 @@ struct masterconf {
     enum log_format log_format;
     struct core_options core; /* its default_pool and pools are borrowed from here */
     struct core_pool_options *pools; /* of resource_pools[]; their texts are the tree's */
+    struct core_quota *quotas;       /* of quotas[]; likewise */
 };
 
 /* argv and env as main got them. On success *c is to be finished; else it is already. */

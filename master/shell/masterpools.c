@@ -21,8 +21,24 @@ static bool is_named_before(const json_t *list, size_t i, const char *name)
     return false;
 }
 
+static void check_quotas(const json_t *raw, struct mistakes *errs)
+{
+    const json_t *list = json_arr(raw, "quotas");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *q = json_array_get(list, i);
+        det_cleanup(freep) char *where = det_asprintf("quotas[%zu]", i);
+        if (is_blank(q))
+            continue;
+        if (!*json_str(q, "user", ""))
+            mistakes_add(errs, where, "user is missing; write a name, or \"*\" for everybody");
+        if (!json_is_integer(json_object_get(q, "slots")))
+            mistakes_add(errs, where, "slots is missing; write how many he may hold");
+    }
+}
+
 void masterpools_check(const json_t *raw, struct mistakes *errs)
 {
+    check_quotas(raw, errs);
     const json_t *list = json_arr(raw, "resource_pools");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_str(json_array_get(list, i), "pool_name", "");
@@ -77,6 +93,8 @@ static struct core_pool_options pool_of(const struct core_options *o, const json
         .max_aux_containers = (int)int_at(j, "max_aux_containers_per_agent", o->max_aux_containers),
         .agent_reconnect_wait_ms =
             int_at(j, "agent_reconnect_wait", o->agent_reconnect_wait_ms / 1000) * 1000,
+        .starvation_wait_ms =
+            int_at(j, "scheduler.starvation_wait", o->starvation_wait_ms / 1000) * 1000,
     };
 }
 
@@ -89,9 +107,20 @@ void masterpools_read(struct masterconf *c)
         if (!is_blank(json_array_get(list, i)))
             c->pools[c->core.pools_n++] = pool_of(&c->core, json_array_get(list, i));
     c->core.pools = c->pools;
+    list = json_arr(c->tree, "quotas");
+    n = json_array_size(list);
+    c->quotas = det_reallocarray(NULL, n ? n : 1, sizeof *c->quotas);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *q = json_array_get(list, i);
+        if (!is_blank(q))
+            c->quotas[c->core.quotas_n++] =
+                (struct core_quota){text_at(q, "user"), text_at(q, "pool"), int_at(q, "slots", 0)};
+    }
+    c->core.quotas = c->quotas;
 }
 
 void masterpools_finish(struct masterconf *c)
 {
     free(c->pools);
+    free(c->quotas);
 }

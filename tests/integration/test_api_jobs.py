@@ -19,6 +19,8 @@ resource_pools:
     description: one after another
     max_aux_containers_per_agent: 7
     scheduler: {type: priority, fitting_policy: worst, priority: {default_priority: 30, preemption: true}}
+quotas:
+  - {user: admin, pool: default, slots: 2}
 """
 
 
@@ -62,6 +64,16 @@ def moves(c, ids):
     assert queue(c, "line") == ["b", "a", "c"], "all updates of a call or none"
 
 
+def quota(c):
+    big = CONFIG.format(name="big", pool="default").replace("slots_per_trial: 1", "slots_per_trial: 3")
+    try:
+        c.api("POST", "/experiments", {"config": big, "modelDefinition": [], "activate": True})
+    except ApiError as e:
+        assert e.status == 400 and "quota of user admin" in e.text, e
+    else:
+        raise AssertionError("beyond the quota, and not refused")
+
+
 def command_line(c, numbers):
     out = c.det("job", "list", "--resource-pool", "line").stdout
     assert "PRIORITY" in out and [line.split()[3] for line in out.splitlines()[1:]] == ["b", "a", "c"], out
@@ -85,6 +97,7 @@ def main():
             exps = {n: c.api("POST", "/experiments", {"config": CONFIG.format(name=n, pool="line"), "modelDefinition": [], "activate": True})["experiment"]
                     for n in "abc"}
             assert queue(c, "line") == ["a", "b", "c"]
+            quota(c)
             moves(c, {n: e["jobId"] for n, e in exps.items()})
             command_line(c, {n: str(e["id"]) for n, e in exps.items()})
             c.stop("master", 9)

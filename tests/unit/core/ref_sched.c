@@ -37,9 +37,21 @@ static bool is_started(const struct ref *r, const struct alloc *a)
     return false;
 }
 
+static int64_t slots_of(const struct ref *r, const struct alloc *of)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < r->placed.l.n; i++)
+        n += r->placed.l.v[i]->exp == of->exp ? r->placed.l.v[i]->slots : 0;
+    for (size_t i = 0; i < r->out->starts.n; i++)
+        n += r->out->starts.v[i].alloc->exp == of->exp ? of->slots : 0;
+    return n;
+}
+
 static bool start(struct ref *r, struct alloc *a)
 {
     struct ref_start p = {.alloc = a};
+    if (a->slots && a->exp->max_slots >= 0 && slots_of(r, a) + a->slots > a->exp->max_slots)
+        return false;
     if (is_stuck(r, a) || !ref_place(&r->now, a, &p)) {
         vec_push(&r->stuck.l, a);
         vec_free(&p.agents);

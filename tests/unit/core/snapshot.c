@@ -27,7 +27,8 @@ static void add_jobs(struct snapshot *s)
     for (size_t i = 0; i < n; i++) {
         char config[320];
         int k = sizes[snapshot_random(s, DET_ARRAY_LEN(sizes))];
-        int max = chance(s, 25) ? k + (int)snapshot_random(s, 12) : -1;
+        bool capped = s->w.o.scheduler == CORE_FAIR_SHARE && chance(s, 25);
+        int max = capped ? k + (int)snapshot_random(s, 12) : -1;
         snprintf(
             config, sizeof config,
             "{\"resources\":{\"slots_per_trial\":%d,\"weight\":%g,\"priority\":%d%s%d},"

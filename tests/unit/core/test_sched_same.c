@@ -31,6 +31,15 @@ static void same(const struct sched *s, const struct ref_out *r, uint64_t seed)
                      s->releases.v[i].alloc->id, r->releases.v[i]->id);
 }
 
+/* The reference knows no back-filling: what stands behind the first that does not fit, it leaves.
+ */
+static void drop_backfill(struct sched *s)
+{
+    while (s->starts.n && s->starts.v[s->starts.n - 1].is_backfill)
+        s->starts.n--;
+    s->releases.n = 0;
+}
+
 static void one(uint64_t seed, const struct core_options *o)
 {
     struct snapshot s;
@@ -45,6 +54,10 @@ static void one(uint64_t seed, const struct core_options *o)
     sched_decide(&again, s.w.core, pool);
     fit_undo(&pool->fit, 0);
     ref_decide(s.w.core, pool, &ref);
+    if (o->scheduler == CORE_FIFO) {
+        drop_backfill(&first);
+        drop_backfill(&again);
+    }
     same(&first, &ref, seed);
     same(&again, &ref, seed);
     for (int64_t k = 1; k <= 20; k++) {
