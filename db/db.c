@@ -374,15 +374,30 @@ static struct link *reader_pick(struct db *db)
     return best;
 }
 
-void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
+/* Takes s. */
+static void read_send(struct db *db, struct db_stmt *s, db_cb *cb, void *arg)
 {
     struct link *l = db->closing || db->stalled ? NULL : reader_pick(db);
     if (!l) {
+        free(s);
         defer_fail(db, cb, arg, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
         return;
     }
-    db_conn_send(&l->conn, db_stmt_create(sql, args), cb, arg);
+    db_conn_send(&l->conn, s, cb, arg);
     db_conn_sync(&l->conn, NULL, NULL);
+}
+
+void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
+{
+    read_send(db, db_stmt_create(sql, args), cb, arg);
+}
+
+void db_query_often(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                    void *arg)
+{
+    struct db_stmt *s = db_stmt_create(sql, args);
+    s->is_often = true;
+    read_send(db, s, cb, arg);
 }
 
 static void kept_send(struct kept *k);
@@ -401,7 +416,7 @@ static void on_kept(void *arg, const struct db_result *r)
 
 static void kept_send(struct kept *k)
 {
-    db_query(k->db, k->sql, db_i64_arg(DB_ARGS, k->id), on_kept, k);
+    db_query_often(k->db, k->sql, db_i64_arg(DB_ARGS, k->id), on_kept, k);
 }
 
 static void kept_send_all(struct db *db)

@@ -147,7 +147,7 @@ static void send_preparation(struct db_conn *c, struct db_prep *p, const char *s
 static void send_stmt(struct db_conn *c, struct db_op *op)
 {
     const struct db_stmt *s = op->stmt;
-    struct db_prep *p = c->prepares ? db_prep_of(&c->preps, op->sql) : NULL;
+    struct db_prep *p = c->prepares || s->is_often ? db_prep_of(&c->preps, op->sql) : NULL;
     if (p && p->state == PREP_NONE && !c->is_plain)
         send_preparation(c, p, op->sql);
     c->unflushed += s->bytes + sizeof *s;
