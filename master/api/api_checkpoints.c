@@ -219,7 +219,9 @@ void api_patch_checkpoints(struct shell *sh, struct http_req *req)
     JSON_OWN body = api_body(req);
     if (!body)
         return;
-    const json_t *list = wire_get(body, "checkpoints");
+    const json_t *list = api_list(req, body, "checkpoints");
+    if (!list)
+        return;
     JSON_OWN patches = json_array();
     for (size_t i = 0; i < json_array_size(list); i++)
         if (patch_one(json_array_get(list, i), patches, &err) < 0) {

@@ -19,9 +19,11 @@ struct removal {
 };
 
 /* Each uuid once, in the request's memory; NULL when answered. */
-static const char *uuids_read(struct http_req *req, const json_t *body)
+static const char *uuids_read(struct http_req *req, json_t *body)
 {
-    const json_t *list = wire_get(body, "checkpointUuids");
+    const json_t *list = api_list(req, body, "checkpointUuids");
+    if (!list)
+        return NULL;
     JSON_OWN seen = json_object();
     JSON_OWN out = json_array();
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -84,7 +86,7 @@ static void on_known(void *arg, const struct db_result *r)
     db_gc_intend(c->sh->db, &in, on_intended, c);
 }
 
-static void remove_of(struct shell *sh, struct http_req *req, const json_t *body, const char *globs)
+static void remove_of(struct shell *sh, struct http_req *req, json_t *body, const char *globs)
 {
     struct removal *c = http_mem(req, sizeof *c);
     *c = (struct removal){sh, req, uuids_read(req, body), globs};
@@ -100,9 +102,11 @@ void api_delete_checkpoints(struct shell *sh, struct http_req *req)
 }
 
 /* 0: no pattern, 1: whole checkpoints, 2: only what matches *ret; -1 when answered. */
-static int globs_read(struct http_req *req, const json_t *body, const char **ret)
+static int globs_read(struct http_req *req, json_t *body, const char **ret)
 {
-    const json_t *globs = wire_get(body, "checkpointGlobs");
+    const json_t *globs = api_list(req, body, "checkpointGlobs");
+    if (!globs)
+        return -1;
     for (size_t i = 0; i < json_array_size(globs); i++) {
         const char *g = json_string_value(json_array_get(globs, i));
         if (!g || !*g || i >= GLOBS_MAX) {

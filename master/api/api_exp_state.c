@@ -198,12 +198,15 @@ static void many(struct shell *sh, struct http_req *req, enum exp_act act)
     JSON_OWN body = api_body(req);
     if (!body || (act == EXP_ACT_MOVE && !destination(req, body, &project_id)))
         return;
+    const json_t *ids = api_list(req, body, "experimentIds");
+    if (!ids)
+        return;
     struct bulk *b = det_zalloc(sizeof *b);
     *b = (struct bulk){
         .sh = sh, .req = req, .act = act, .project_id = project_id, .results = json_array()};
     const json_t *filters = wire_get(body, "filters");
     int rc =
-        filters ? bulk_find(b, filters, &err) : bulk_ids(b, wire_get(body, "experimentIds"), &err);
+        filters ? bulk_find(b, filters, &err) : bulk_ids(b, ids, &err);
     if (rc < 0) {
         http_fail_err(req, &err);
         json_decref(b->results);

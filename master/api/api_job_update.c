@@ -116,7 +116,9 @@ void api_update_job_queue(struct shell *sh, struct http_req *req)
     JSON_OWN body = api_body(req);
     if (!body)
         return;
-    const json_t *list = wire_get(body, "updates");
+    const json_t *list = api_list(req, body, "updates");
+    if (!list)
+        return;
     size_t n = json_array_size(list);
     for (size_t i = 0; i < n; i++)
         if (control_read(sh, json_array_get(list, i), i, &ev, &err) < 0) {

@@ -182,7 +182,9 @@ void api_post_task_logs(struct shell *sh, struct http_req *req)
     JSON_OWN body = api_body(req);
     if (!body)
         return;
-    const json_t *list = wire_get(body, "logs");
+    const json_t *list = api_list(req, body, "logs");
+    if (!list)
+        return;
     size_t n = json_array_size(list);
     if (n == 0) {
         http_fail(req, DET_EINVAL, "logs: expected a list with at least one line");

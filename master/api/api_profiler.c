@@ -112,7 +112,9 @@ void api_post_profiler_metrics(struct shell *sh, struct http_req *req)
     JSON_OWN body = api_body(req);
     if (!body)
         return;
-    const json_t *batches = wire_get(body, "batches");
+    const json_t *batches = api_list(req, body, "batches");
+    if (!batches)
+        return;
     size_t n = json_array_size(batches);
     for (size_t i = 0; i < n; i++) /* all are checked before any is kept */
         if (batch_labels(req, json_array_get(batches, i), i, &b, &err) < 0) {

@@ -52,7 +52,9 @@ void api_post_user_setting(struct shell *sh, struct http_req *req)
     JSON_OWN body = api_body(req);
     if (!body)
         return;
-    const json_t *list = wire_get(body, "settings");
+    const json_t *list = api_list(req, body, "settings");
+    if (!list)
+        return;
     JSON_OWN by_name = json_object(); /* of one named twice the last counts */
     JSON_OWN rows = json_array();
     if (json_array_size(list) == 0 || json_array_size(list) > SETTINGS_MAX) {

@@ -56,6 +56,19 @@ bool api_decode(struct http_req *req, const struct wire_field *fields, size_t n,
     return false;
 }
 
+const json_t *api_list(struct http_req *req, json_t *body, const char *name)
+{
+    const json_t *list = wire_get(body, name);
+    if (!list) {
+        json_set(body, name, json_array());
+        list = json_object_get(body, name);
+    }
+    if (json_is_array(list))
+        return list;
+    http_fail(req, DET_EINVAL, "%s: expected a list", name);
+    return NULL;
+}
+
 bool api_id(struct http_req *req, const char *name, int64_t *ret)
 {
     struct det_err err;

@@ -30,6 +30,10 @@ json_t *api_body_any(struct http_req *req, bool *ret_empty);
 bool api_decode(struct http_req *req, const struct wire_field *fields, size_t n, void *ret,
                 json_t **ret_body);
 
+/* A list of the body, empty when it is not given; borrowed from body. NULL: it is something else.
+ */
+const json_t *api_list(struct http_req *req, json_t *body, const char *name);
+
 bool api_id(struct http_req *req, const char *name, int64_t *ret);
 /* offset, limit, sortBy (sorts NULL: none), orderBy. */
 bool api_page(struct http_req *req, const struct wire_name *sorts, struct db_page *ret);
