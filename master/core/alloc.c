@@ -133,12 +133,13 @@ static int port_take(struct core *c)
     return (int)c->port_free++;
 }
 
-/* The container's id follows from the allocation and its place in it. */
-static void container_id(const struct alloc *a, int node, char out[UUID_STR_MAX])
+/* The container's id follows from the cluster, the allocation and its place in it. */
+static void container_id(const struct core *c, const struct alloc *a, int node,
+                         char out[UUID_STR_MAX])
 {
-    char text[160], hex[HASH_HEX_MAX];
+    char text[256], hex[HASH_HEX_MAX];
     uint8_t bytes[16];
-    snprintf(text, sizeof text, "container %s %d", a->id, node);
+    snprintf(text, sizeof text, "container %s %s %d", c->cluster_id, a->id, node);
     hash_bytes(HASH_SHA256, text, strlen(text), hex);
     for (int i = 0; i < 16; i++) {
         char two[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
@@ -192,7 +193,7 @@ void alloc_place(struct core *c, struct alloc *a, const struct placement_node *n
         k->alloc = a;
         k->node = (int)i;
         k->state = ALLOC_ASSIGNED;
-        container_id(a, k->node, k->id);
+        container_id(c, a, k->node, k->id);
         vec_push(&a->containers, k);
         a->live++;
         agent_attach(c, nodes[i].agent, k, nodes[i].slots);

@@ -34,6 +34,8 @@ struct core *core_create(const struct core_options *o)
     c->o = *o;
     c->default_pool = det_strdup(o->default_pool ? o->default_pool : "default");
     c->o.default_pool = c->default_pool;
+    c->cluster_id = det_strdup(o->cluster_id ? o->cluster_id : "");
+    c->o.cluster_id = c->cluster_id;
     c->exp_by_id = imap_create();
     c->trial_by_id = imap_create();
     c->deleted = imap_create();
@@ -85,6 +87,7 @@ void core_destroy(struct core *c)
     map_destroy(c->agent_by_id);
     free_lists(c);
     free(c->default_pool);
+    free(c->cluster_id);
     free(c);
 }
 

@@ -77,6 +77,9 @@ struct core_options {
     int64_t gc_timeout_ms;           /* of one run of a collection: 3,600,000 */
     const char *default_pool;        /* "default"; copied */
     int64_t starvation_wait_ms;      /* of pools: 3,600,000 */
+    /* Of the database; copied. Clusters that share a host must not have containers of one id, by
+     * which the processes of a task are found. NULL: "" */
+    const char *cluster_id;
     /* pools that are run in a way of their own, and quotas; copied at core_create */
     const struct core_pool_options *pools;
     size_t pools_n;

@@ -253,7 +253,7 @@ struct search_row {
 
 struct core {
     struct core_options o;
-    char *default_pool;
+    char *default_pool, *cluster_id;
     int64_t now_ms, now_us;      /* of the event in progress */
     struct core_effects *out;    /* during a step */
     bool restoring;

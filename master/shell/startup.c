@@ -3,6 +3,7 @@
 #include "auth.h"
 #include "clk.h"
 #include "db_rows.h"
+#include "failpoint.h"
 #include "fsx.h"
 #include "http.h"
 #include "log.h"
@@ -92,7 +93,9 @@ static int on_allocation(void *arg, const struct row_allocation *r, struct det_e
 int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed,
                     struct det_err *err)
 {
-    struct core *core = core_create(&sh->conf->core);
+    struct core_options o = sh->conf->core;
+    o.cluster_id = sh->cluster_id;
+    struct core *core = core_create(&o);
     struct db_restore to = {core,     on_agent, on_experiment, on_snapshot,
                             on_event, on_trial, on_allocation};
     int64_t last_exp, last_trial;
@@ -108,6 +111,7 @@ int startup_restore(struct shell *sh, struct core **ret, struct core_effects *ow
         core_destroy(core);
         return det_wrap(err, rc, "rebuild the state from the database");
     }
+    FAILPOINT("startup.restored");
     *ret = core;
     return 0;
 }

@@ -1,6 +1,8 @@
 /* Agents: hello against what is owed, leases, switching off, gangs that lose a member. */
 #include "world.h"
 
+#include <stdio.h>
+
 static struct world w;
 
 static int setup(void **state)
@@ -222,6 +224,26 @@ static void test_malformed(void **state)
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+/* Two clusters on one host run experiment 1 of one seed: by their containers' ids their processes
+ * are found and ended. */
+static void test_containers_of_clusters(void **state)
+{
+    static const char *const clusters[] = {"one", "two"};
+    char ids[2][64];
+    for (int i = 0; i < 2; i++) {
+        struct world w;
+        struct core_options o = core_options_default;
+        o.cluster_id = clusters[i];
+        world_init(&w, &o);
+        world_hello(&w, "a", 1, NULL, 0);
+        world_create(&w, "{}");
+        const struct core_effect *f = world_effect(&w, CORE_ORDER_START, 0);
+        snprintf(ids[i], sizeof ids[i], "%s", f->start.container);
+        world_finish(&w);
+    }
+    assert_string_not_equal(ids[0], ids[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +254,7 @@ int main(void)
         TEST(test_disable_agent),       TEST(test_disable_slot),
         TEST(test_gang_loses_a_member), TEST(test_gang_member_fails),
         TEST(test_malformed),
+        cmocka_unit_test(test_containers_of_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
