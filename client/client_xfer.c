@@ -1,5 +1,6 @@
 #include "client_impl.h"
 
+#include "agentlink.h"
 #include "clk.h"
 
 #include <ctype.h>
@@ -90,6 +91,11 @@ static void set_headers(struct client_xfer *x, const struct client_conf *conf,
                  conf->o.token_kind == CLIENT_TOKEN_ALLOCATION ? "Grpc-Metadata-x-allocation-token"
                                                                : "Authorization",
                  conf->o.token);
+        add_header(x, b.p);
+        buf_clear(&b);
+    }
+    if (conf->o.token_kind == CLIENT_TOKEN_ALLOCATION) {
+        buf_addf(&b, LINK_HEADER ": %d", LINK_PROTOCOL);
         add_header(x, b.p);
         buf_clear(&b);
     }

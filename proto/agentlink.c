@@ -274,10 +274,24 @@ struct events_head {
 };
 static const struct link_field events_fields[] = {
     {"boot", LINK_F_ID, AT(events_head, boot), true, 0, 0, NULL},
-    {"protocol", LINK_F_INT, AT(events_head, protocol), true, 1, INT_MAX, NULL},
+    {"protocol", LINK_F_INT, AT(events_head, protocol), true, 0, INT_MAX, NULL},
     {"events", LINK_F_ARR, AT(events_head, events), true, 0, LINK_EVENTS_MAX, NULL},
     {0},
 };
+
+int link_protocol_check(int64_t protocol, struct det_err *err)
+{
+    if (protocol > LINK_PROTOCOL)
+        return det_fail(err, DET_EUNIMPL,
+                        "protocol %lld is newer than this master's %d: upgrade the master",
+                        (long long)protocol, LINK_PROTOCOL);
+    if (protocol < LINK_PROTOCOL_MIN)
+        return det_fail(err, DET_EUNIMPL,
+                        "protocol %lld is older than this master takes (%d to %d): upgrade the "
+                        "agent",
+                        (long long)protocol, LINK_PROTOCOL_MIN, LINK_PROTOCOL);
+    return 0;
+}
 
 static int events_decode(struct link_events *e, struct det_err *err)
 {
@@ -288,10 +302,9 @@ static int events_decode(struct link_events *e, struct det_err *err)
     e->boot = h.boot;
     e->protocol = h.protocol;
     e->beats = json_flag(e->json, "beats", false);
-    if (e->protocol > LINK_PROTOCOL)
-        return det_fail(err, DET_EUNIMPL,
-                        "protocol %d is newer than this master's %d: upgrade the master",
-                        e->protocol, LINK_PROTOCOL);
+    rc = link_protocol_check(e->protocol, err);
+    if (rc < 0)
+        return rc;
     e->n = json_array_size(h.events);
     e->v = det_zalloc((e->n + 1) * sizeof *e->v);
     for (size_t i = 0; i < e->n; i++) {

@@ -16,7 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINK_PROTOCOL     1
+/* What agents and tasks say they speak; the master takes the version before too, so that it is
+ * upgraded first and what runs goes on. */
+#define LINK_PROTOCOL     2
+#define LINK_PROTOCOL_MIN (LINK_PROTOCOL - 1)
+#define LINK_HEADER       "Det-Protocol" /* of a task's requests */
 #define LINK_EVENTS_MAX   1000 /* of a request */
 #define LINK_BODY_MAX     ((size_t)4 << 20)
 #define LINK_LINE_MAX     ((size_t)16 << 20) /* of an order */
@@ -97,8 +101,10 @@ struct link_events {
     struct link_event *v; /* seq rises by 1 from one to the next */
     size_t n;
 };
-/* DET_EINVAL (the text names the key), DET_ETOOBIG, DET_EUNIMPL for a protocol above ours; then
- * nothing is to be finished. */
+/* DET_EUNIMPL for a version that this master does not speak. */
+int link_protocol_check(int64_t protocol, struct det_err *err);
+/* DET_EINVAL (the text names the key), DET_ETOOBIG, DET_EUNIMPL as above; then nothing is to be
+ * finished. */
 int link_events_decode(const char *text, size_t len, struct link_events *ret, struct det_err *err);
 void link_events_finish(struct link_events *e);
 /* One event as it stands in "events". New reference. */

@@ -348,14 +348,10 @@ static int events_take(struct agents *a, const char *id, const struct link_event
 
 static void fail(struct http_req *req, const struct det_err *err)
 {
-    if (err->code != DET_EUNIMPL) {
+    if (err->code == DET_EUNIMPL)
+        http_fail_upgrade(req, err->text);
+    else
         http_fail_err(req, err);
-        return;
-    }
-    JSON_OWN j = json_make("{s:{s:i, s:s, s:s}}", "error", "code", 12, "reason", "Unimplemented",
-                           "error", err->text);
-    det_cleanup(freep) char *text = json_text(j);
-    http_reply_with(req, &(struct http_answer){.status = 426}, text, strlen(text));
 }
 
 /* No events: the agent lives. That needs no database. */

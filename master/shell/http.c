@@ -1,5 +1,6 @@
 #include "http.h"
 
+#include "agentlink.h"
 #include "auth.h"
 #include "fsx.h"
 #include "http_conn.h"
@@ -26,6 +27,7 @@ enum {
     CLOSE_GRACE_MS = 3000,
     CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000,
+    SWEEP_MS = 5000,
     PEM_BYTES_MAX = 1 << 20
 };
 
@@ -93,6 +95,10 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
     struct http_conn *c = det_zalloc(sizeof *c);
     c->http = h;
     c->mhd = mhd;
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    c->peer = i ? i->socket_context : NULL;
+    http_peer_begins(&h->peers, c->peer);
     c->uri = det_strdup(uri);
     c->req.conn = c;
     c->req.sh = h->sh;
@@ -161,6 +167,10 @@ static void conn_begin(struct http_conn *c, const char *method)
     c->body_max = c->req.route->body_max ? c->req.route->body_max : HTTP_BODY_DEFAULT;
     if (c->req.route->auth && !auth_has_token(&c->req))
         refuse(c, 401, DET_EAUTH, "token missing");
+    const char *protocol = http_header(&c->req, LINK_HEADER);
+    struct det_err err;
+    if (protocol && link_protocol_check(strtoll(protocol, NULL, 10), &err) < 0)
+        refuse(c, 426, DET_EUNIMPL, err.text);
     const char *length = http_header(&c->req, "Content-Length");
     if (length && strtoull(length, NULL, 10) > c->body_max)
         refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
@@ -195,6 +205,10 @@ static void early_reply(struct http_conn *c)
         http_reply(&c->req, 200, "{\"status\":\"standby\"}");
         return;
     }
+    if (c->early_status == 426) {
+        http_fail_upgrade(&c->req, c->early.text);
+        return;
+    }
     if (c->early_status != 405) {
         http_fail_err(&c->req, &c->early);
         return;
@@ -210,6 +224,7 @@ static void conn_dispatch(struct http_conn *c)
     struct http *h = c->http;
     c->state = CONN_INLINE;
     h->pending++;
+    http_peer_in_hand(c->peer);
     if (c->early_status)
         early_reply(c);
     else if (h->closing)
@@ -242,6 +257,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
         return MHD_YES;
     }
     if (*upload_n) {
+        http_peer_sent(c->peer, *upload_n);
         conn_body(c, upload, *upload_n);
         *upload_n = 0;
         return MHD_YES;
@@ -267,6 +283,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
     if (!c)
         return;
     conn_unlink(c);
+    http_peer_idle(&c->http->peers, c->peer);
     c->mhd = NULL;
     if (!c->forced) /* else its handler still holds the request, and frees it by answering */
         conn_free(c);
@@ -280,11 +297,23 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     unsigned ms = PEER_TIMEOUT_MS;
     bool began = what == MHD_CONNECTION_NOTIFY_STARTED;
-    ((struct http *)cls)->stats.connections += began ? 1 : (uint64_t)-1;
+    struct http *h = cls;
+    h->stats.connections += began ? 1 : (uint64_t)-1;
     if (began)
         inactivity(mhd, READ_TIMEOUT_S); /* until there is a whole request */
-    if (i && began)
+    if (!began) {
+        http_peer_remove(*socket_cls);
+        *socket_cls = NULL;
+    } else if (i) {
         setsockopt(i->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+        *socket_cls = http_peer_add(&h->peers, i->connect_fd);
+    }
+}
+
+static void on_sweep(uv_timer_t *t)
+{
+    struct http *h = t->data;
+    http_peers_sweep(&h->peers);
 }
 
 static void on_mhd_log(void *cls, const char *fmt, va_list ap)
@@ -400,7 +429,7 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, http_peers_max(CONNECTIONS_MAX),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
@@ -418,7 +447,7 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     if (rc < 0)
         return rc;
     struct http *h = det_zalloc(sizeof *h);
-    h->loop = loop;
+    h->loop = h->peers.loop = loop;
     h->sh = o->sh;
     h->port = port_of(fd);
     rc = tls_read(h, o, err);
@@ -435,7 +464,10 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     uv_timer_init(loop, &h->timer);
     uv_poll_init(loop, &h->poll, epoll_fd);
     h->timer.data = h->poll.data = h;
-    h->handles = 2;
+    h->handles = 3;
+    uv_timer_init(loop, &h->sweep);
+    h->sweep.data = h;
+    uv_timer_start(&h->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
     uv_poll_start(&h->poll, UV_READABLE, on_readable);
     *ret = h;
     return 0;
@@ -496,7 +528,7 @@ static void force_answers(struct http *h)
 
 static void finish_close(struct http *h)
 {
-    if (h->handles < 2 || uv_is_closing((uv_handle_t *)&h->poll))
+    if (h->handles < 3 || uv_is_closing((uv_handle_t *)&h->poll))
         return;
     bool late = uv_now(h->loop) >= h->close_deadline_ms;
     if ((h->pending || h->streams) && !late) {
@@ -510,6 +542,7 @@ static void finish_close(struct http *h)
     MHD_run(h->daemon);
     uv_close((uv_handle_t *)&h->poll, on_handle_closed);
     uv_close((uv_handle_t *)&h->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&h->sweep, on_handle_closed);
     MHD_stop_daemon(h->daemon);
     h->daemon = NULL;
 }

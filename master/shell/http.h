@@ -94,6 +94,7 @@ void http_reply_buf(struct http_req *req, int status, struct buf *json); /* take
 void http_fail(struct http_req *req, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void http_fail_err(struct http_req *req, const struct det_err *err); /* err->code, err->text */
+void http_fail_upgrade(struct http_req *req, const char *text); /* 426: another protocol */
 struct http_answer {
     int status;
     const char *content_type; /* NULL: application/json */

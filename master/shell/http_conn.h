@@ -3,6 +3,7 @@
 #define SHELL_HTTP_CONN_H
 
 #include "http.h"
+#include "http_peer.h"
 #include "http_route.h"
 #include "http_stats.h"
 #include <microhttpd.h>
@@ -26,6 +27,7 @@ struct http_pair {
 struct http_conn {
     struct http *http;
     struct MHD_Connection *mhd;
+    struct http_peer *peer;
     struct http_conn *prev, *next; /* of http->conns */
     enum http_conn_state state;
     char *uri;  /* raw, with the query */
@@ -53,6 +55,8 @@ struct http {
     uv_poll_t poll;   /* libmicrohttpd's epoll descriptor */
     uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;
+    struct http_peers peers;
+    uv_timer_t sweep;
     size_t pending; /* requests in handlers' hands */
     struct http_stream *streams;
     struct http_stats stats;

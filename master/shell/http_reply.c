@@ -126,6 +126,11 @@ void http_fail_err(struct http_req *req, const struct det_err *err)
     fail_text(req, http_status_of(code, NULL, NULL), code, err->text);
 }
 
+void http_fail_upgrade(struct http_req *req, const char *text)
+{
+    fail_text(req, 426, DET_EUNIMPL, text);
+}
+
 void http_fail(struct http_req *req, int code, const char *fmt, ...)
 {
     struct det_err err;

@@ -98,7 +98,8 @@ static void test_bad_events(void **state)
     } bad[] = {
         {"", "", DET_EINVAL},
         {"[]", "object", DET_EINVAL},
-        {"{\"boot\":\"b\",\"protocol\":2,\"events\":[]}", "protocol 2", DET_EUNIMPL},
+        {"{\"boot\":\"b\",\"protocol\":3,\"events\":[]}", "protocol 3", DET_EUNIMPL},
+        {"{\"boot\":\"b\",\"protocol\":0,\"events\":[]}", "upgrade the agent", DET_EUNIMPL},
         {"{\"boot\":\"../x\",\"protocol\":1,\"events\":[]}", "boot", DET_EINVAL},
         {"{\"boot\":\"b\",\"protocol\":1,\"events\":{}}", "events", DET_EINVAL},
         {EVENTS("3"), "events[0]", DET_EINVAL},
