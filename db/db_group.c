@@ -1,6 +1,7 @@
 #include "db_group.h"
 
 #include "clk.h"
+#include "failpoint.h"
 #include "mem.h"
 
 #include <string.h>
@@ -149,6 +150,7 @@ static void group_run(struct db_group *g)
     for (struct db_tx *tx = g->flight; tx; tx = tx->next)
         tx_send(g, tx);
     db_conn_sync(g->conn, on_group_sync, g);
+    FAILPOINT("db.sent");
 }
 
 void db_group_kick(struct db_group *g)

@@ -3,6 +3,7 @@
 #include "api_util.h"
 #include "clk.h"
 #include "db_reports.h"
+#include "failpoint.h"
 #include "json_cut.h"
 #include "shell.h"
 #include <inttypes.h>
@@ -108,6 +109,7 @@ static void report_parse(struct http_req *req, struct report *r)
 
 static void on_reported(void *arg, int rc, const struct det_err *err)
 {
+    FAILPOINT("reports.committed");
     struct api_call *c = arg;
     c->sh->counts.metric_reports += rc == 0;
     api_reply_done(c->req, rc, err);

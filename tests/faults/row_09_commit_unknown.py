@@ -13,6 +13,7 @@ from clerk import Clerk  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from faults import Row  # noqa: E402
 from proxy import Proxy  # noqa: E402
+from training import Training  # noqa: E402
 
 SYNC = b"S\0\0\0\x04"  # ends a transaction of the pipeline
 MODES = ("begin", "before", "sent", "answer", "up", "down")
@@ -32,17 +33,12 @@ def arm(row, p, mode):
         p.cut_after(mode, row.rng.randint(1, 4000))
 
 
-def steps(c, exp):
-    return c.trials(exp)[0]["totalBatchesProcessed"]
-
-
 def wait_written(k, n):
     wait_until(lambda: len(k.acked) > n, 60, "an acknowledgement after the cut")
 
 
 def run_round(row, c, p, n):
-    exp = c.create("examples/digits/const.yaml", "examples/digits", **{"epochs: 12": "epochs: 400", "scheduling_unit: 45": "scheduling_unit: 15"})
-    wait_until(lambda: steps(c, exp) > 0, 60, "the trial to train")
+    t = Training(c, row)
     with Clerk(c, f"r{n}") as k:
         for i in range(CUTS):
             mode = MODES[i % len(MODES)]
@@ -52,15 +48,8 @@ def run_round(row, c, p, n):
             wait_until(lambda: p.cuts > before, 30, f"the cut ({mode})")
             row.fault(mode)
             wait_written(k, acked)
-        running = c.trials(exp)[0]["state"] == "STATE_RUNNING"
-        row.check(running, "the trial did not run through the cuts")
     row.check(not k.verdict(True), k.verdict(True))
-    c.api_patiently("POST", f"/experiments/{exp}/kill")
-    c.wait(exp, "STATE_CANCELED")
-    trial = c.trials(exp)[0]
-    row.check(trial["restarts"] == 0, f"{trial['restarts']} restarts")
-    at = [s for s, _ in c.metrics(trial["id"])]
-    row.check(at == list(range(15, 15 * len(at) + 1, 15)), f"training rows are missing or double: {at[:50]}")
+    t.end()
     row.check(c.procs["master"].poll() is None, "the master ended")
 
 

@@ -149,7 +149,7 @@ class Cluster:
 
     def processes(self, exp):
         """Ids of the processes of an experiment of this cluster."""
-        return processes_with(f"DET_EXPERIMENT_ID={exp}\0", f"DET_MASTER=http://127.0.0.1:{self.port}\0")
+        return processes_with(f"DET_EXPERIMENT_ID={exp}\0", f"DET_CACHE_DIR={self.path('cache')}\0")
 
     # -- PostgreSQL --------------------------------------------------------------------------------
     def start_pg(self):

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Row 8: PostgreSQL ends sessions at random, holds locks for 8 s (--all: 60 s), has no connection left, is read-only, hangs.
+
+Meanwhile the master answers (200 or 503) in bounded time, keeps its leadership, and goes on afterwards; what was
+acknowledged is there exactly once, and the trial notices nothing.
+"""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clerk import Clerk  # noqa: E402
+from cluster import Cluster, wait_until  # noqa: E402
+from faults import Row, hold  # noqa: E402
+from masters import Frozen, epoch, get  # noqa: E402
+from training import Training  # noqa: E402
+
+ANSWER_S = 20  # on a machine that does other things too; the master's own limits are 2 s for a lock, 3 s for a hang
+
+
+class Session:
+    """A psql that holds something until it is closed."""
+
+    def __init__(self, c, sql):
+        self.p = subprocess.Popen(["psql", "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.p.stdin.write(sql + ";\nSELECT 'held';\n")
+        self.p.stdin.flush()
+        self.held = self.p.stdout.readline().strip() == "held"
+
+    def close(self):
+        self.p.stdin.close()
+        self.p.stdout.close()
+        self.p.wait(30)
+
+
+def answers(row, c, what):
+    status = get(c.port, "/api/v1/experiments?limit=1", c.token, timeout=ANSWER_S)[0]
+    row.check(status in (200, 503), f"{what}: the API answered {status or 'nothing'} within {ANSWER_S} s")
+
+
+def lasting(row, c, what):
+    for _ in range(4):
+        hold(15 if row.all else 2)
+        answers(row, c, what)
+
+
+def end_sessions(row, c):
+    for _ in range(10):
+        c.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='det' AND pid<>pg_backend_pid() ORDER BY random() LIMIT 1")
+        answers(row, c, "ended sessions")
+
+
+def locks(row, c):
+    for table in ("metrics", "experiments", "task_logs"):
+        s = Session(c, f"BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        lasting(row, c, f"{table} locked")
+        s.close()
+
+
+def full(row, c):
+    """The master's sessions are ended while nobody can connect."""
+    held = []
+    while not held or held[-1].held:
+        held.append(Session(c, "SELECT 1"))
+        if len(held) > 120:
+            break
+    lasting(row, c, "no connection left")
+    for s in held:
+        s.close()
+
+
+def read_only(row, c):
+    c.sql("ALTER SYSTEM SET default_transaction_read_only = on")
+    c.sql("SELECT pg_reload_conf()")
+    lasting(row, c, "read-only")
+    c.sql("ALTER SYSTEM RESET default_transaction_read_only")
+    c.sql("SELECT pg_reload_conf()")
+
+
+def hang(row, c):
+    with Frozen(c):
+        lasting(row, c, "a PostgreSQL that hangs")
+
+
+FAULTS = (end_sessions, locks, full, read_only, hang)
+
+
+def run_round(row, c, n):
+    t, before = Training(c, row), epoch(c)
+    with Clerk(c, f"r{n}") as k:
+        for fault in FAULTS:
+            acked = len(k.acked)
+            fault(row, c)
+            row.fault(fault.__name__)
+            wait_until(lambda: len(k.acked) > acked, 90, f"an acknowledgement after {fault.__name__}")
+    row.check(not k.verdict(True), k.verdict(True))
+    row.check(epoch(c) == before, "the leadership changed")
+    t.end()
+    row.check(c.procs["master"].poll() is None and c.procs["agent-0"].poll() is None, "master or agent ended")
+
+
+def main():
+    row = Row(8, __doc__, rounds=1, rounds_all=5)
+    with Cluster(agents=1, slots=2) as c:
+        for n in row.numbers():
+            row.attempt(n, run_round, row, c, n)
+    return row.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
