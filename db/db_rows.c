@@ -93,19 +93,10 @@ void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot 
     db_str_arg(db_i64_arg(db_i64_arg(a, r->experiment_id), r->seq), r->snapshot);
     db_tx_add(
         tx,
-        "WITH old AS (DELETE FROM search_events WHERE experiment_id = $1::integer AND "
-        "seq <= $2::bigint) INSERT INTO search_snapshots (experiment_id, seq, snapshot) "
-        "VALUES ($1::integer, $2::bigint, $3::jsonb) ON CONFLICT (experiment_id) DO UPDATE SET "
+        "INSERT INTO search_snapshots (experiment_id, seq, snapshot) "
+        "VALUES ($1::integer, $2::bigint, $3::json) ON CONFLICT (experiment_id) DO UPDATE SET "
         "seq = excluded.seq, snapshot = excluded.snapshot",
         a);
-}
-
-void db_delete_search(struct db_tx *tx, int64_t exp_id)
-{
-    db_tx_add(tx,
-              "WITH e AS (DELETE FROM search_events WHERE experiment_id = $1::integer) "
-              "DELETE FROM search_snapshots WHERE experiment_id = $1::integer",
-              db_i64_arg(DB_ARGS, exp_id));
 }
 
 void db_save_agent(struct db_tx *tx, const struct row_agent *r)

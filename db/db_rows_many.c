@@ -18,7 +18,7 @@ void db_save_search_events(struct db_tx *tx, const struct row_search_event *r, s
 {
     static const char insert[] =
         "INSERT INTO search_events (experiment_id, seq, event) "
-        "SELECT * FROM unnest($1::integer[], $2::bigint[], $3::jsonb[]) ON CONFLICT DO NOTHING";
+        "SELECT * FROM unnest($1::integer[], $2::bigint[], $3::json[]) ON CONFLICT DO NOTHING";
     struct db_columns c = {0};
     for (size_t i = 0; i < n; i++) {
         db_col_i64(&c, r[i].experiment_id);

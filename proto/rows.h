@@ -102,7 +102,7 @@ struct row_search_event {
     int64_t experiment_id, seq;
     const char *event; /* JSON */
 };
-/* Replaces the one before; events up to seq need not be kept. */
+/* Replaces the one before; the last one stays, and all events do. */
 struct row_search_snapshot {
     int64_t experiment_id, seq;
     const char *snapshot; /* JSON */

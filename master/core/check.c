@@ -115,7 +115,8 @@ static void check_exp(const struct exp *e)
         assert(e->gc);
     else
         assert(!exp_state_is_terminal(e->state) &&
-               (open > 0 || e->conf.search.kind == SEARCH_CUSTOM));
+               (open > 0 || e->more.pos || e->conf.search.kind == SEARCH_CUSTOM));
+    assert((e->todo_at < e->todo.ops.n) == (e->more.pos != 0));
 }
 
 static void check_agent(const struct agent *a)

@@ -95,6 +95,7 @@ static void begin(struct core *c, int64_t now_ms, int64_t now_us, struct core_ef
 {
     c->now_ms = now_ms > c->now_ms ? now_ms : c->now_ms;
     c->now_us = now_us;
+    c->made = 0;
     c->out = out;
 }
 
@@ -132,12 +133,15 @@ static void on_timers(struct core *c)
             pool_on_timer(c, container_of(t, struct pool, timer));
         else if (t->kind == TIMER_LEASE)
             reconcile_lease(c, container_of(t, struct agent, lease));
+        else if (t->kind == TIMER_EXP)
+            exp_make_more(c, container_of(t, struct exp, more));
         else
             alloc_on_timer(c, container_of(t, struct alloc, timer));
     }
 }
 
-static int on_experiment(struct core *c, const struct core_event *ev, struct det_err *err)
+static int on_experiment(struct core *c, const struct core_event *ev, struct core_reply *reply,
+                         struct det_err *err)
 {
     struct exp *e = exp_find(c, ev->exp_id);
     if (!e)
@@ -153,6 +157,10 @@ static int on_experiment(struct core *c, const struct core_event *ev, struct det
         return exp_cancel(c, e, err);
     case CORE_EV_EXP_KILL:
         return exp_kill(c, e, err);
+    case CORE_EV_SEARCH_EVENTS:
+        return exp_search_events(c, e, &reply->data, err);
+    case CORE_EV_SEARCH_OPS:
+        return exp_search_ops(c, e, ev->search.ack, ev->search.operations, err);
     default:
         return exp_patch(c, e, &ev->patch, err);
     }
@@ -238,7 +246,9 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
     case CORE_EV_EXP_CANCEL:
     case CORE_EV_EXP_KILL:
     case CORE_EV_EXP_PATCH:
-        return on_experiment(c, ev, err);
+    case CORE_EV_SEARCH_EVENTS:
+    case CORE_EV_SEARCH_OPS:
+        return on_experiment(c, ev, reply, err);
     case CORE_EV_TRIAL_KILL:
     case CORE_EV_OP_COMPLETED:
     case CORE_EV_PROGRESS:
@@ -270,6 +280,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
         r->id = reply.id;
         r->slots_exceeded = reply.slots_exceeded;
         r->progress = reply.progress;
+        r->data = reply.data;
     }
     finish(c);
     return rc == DET_EINVAL ? rc : 0;

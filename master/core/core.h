@@ -102,6 +102,8 @@ enum core_event_kind {
     CORE_EV_EXP_CANCEL,
     CORE_EV_EXP_KILL,
     CORE_EV_EXP_PATCH,       /* .exp_id, .patch */
+    CORE_EV_SEARCH_EVENTS,   /* .exp_id: what a custom search's client is to hear; reply.data */
+    CORE_EV_SEARCH_OPS,      /* .exp_id, .search: what that client wants done */
     CORE_EV_EXP_DELETE,      /* .gc: an experiment that is finished (the API has checked that) */
     CORE_EV_EXP_GC,          /* .gc: deletes some checkpoints of an experiment, which stays */
     CORE_EV_TRIAL_KILL,      /* .trial_id */
@@ -208,6 +210,9 @@ struct core_event {
         struct core_hello hello;
         struct core_task_in task;
         struct { int64_t length; const json_t *metric; } op;
+        /* ack: the events up to this id are done with, 0: none; operations: an array of
+         * SearcherOperation, each one checked with search_check_operation */
+        struct { int64_t ack; const json_t *operations; } search;
         double units;
         enum core_early_exit exit_reason;
         struct { const char *uuid; int64_t steps; } checkpoint;
@@ -221,8 +226,7 @@ enum core_effect_kind {
     CORE_SAVE_EXPERIMENT,      /* .experiment */
     CORE_SAVE_EXP_STATE,       /* .exp_state: only this column (deletion) */
     CORE_SAVE_SEARCH_EVENT,    /* .search_event */
-    CORE_SAVE_SEARCH_SNAPSHOT, /* .search_snapshot: also deletes events up to its seq */
-    CORE_DELETE_SEARCH,        /* .exp_id: snapshot and events of an experiment that ended */
+    CORE_SAVE_SEARCH_SNAPSHOT, /* .search_snapshot: in place of the one before */
     CORE_SAVE_TRIAL,           /* .trial */
     CORE_SAVE_ALLOCATION,      /* .allocation */
     CORE_SAVE_AGENT,           /* .agent */
@@ -237,6 +241,7 @@ enum core_effect_kind {
     CORE_RENDEZVOUS,  /* .rendezvous: answer all who wait; may come again for one who asks again */
     CORE_ALLOC_END,   /* .alloc_id ended: end its long polls, forget its token */
     CORE_TASK_LOG,    /* .log: a line of source "master" */
+    CORE_SEARCH_WAKE, /* .exp_id: events wait for the client of its custom search */
     CORE_GC_WANTED,   /* .exp_id ended: find what the policy deletes, then CORE_EV_EXP_GC */
     CORE_EFFECT_KIND_COUNT
 };
@@ -248,6 +253,7 @@ struct core_reply {
     int64_t id;                /* of what was created */
     bool slots_exceeded;       /* LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED */
     double progress;
+    const char *data;          /* SEARCH_EVENTS: a JSON array of SearcherEvent */
 };
 struct core_start {
     const char *agent_id, *alloc_id, *container;

@@ -46,6 +46,7 @@ void exp_enlist(struct core *c, struct exp *e)
 {
     e->by_request = map_create();
     e->user = quota_user(c, e->owner_id, e->owner);
+    e->more.kind = TIMER_EXP;
     imap_put(c->exp_by_id, (uint64_t)e->id, e);
     vec_push(&c->exps, e);
     size_t i = c->exps.n - 1;
@@ -59,6 +60,9 @@ void exp_free(struct exp *e)
     if (!e)
         return;
     search_destroy(e->search);
+    for (size_t i = e->todo_at; i < e->todo.ops.n; i++)
+        json_decref(e->todo.ops.v[i].hparams);
+    vec_free(&e->todo.ops);
     for (size_t i = 0; i < e->trials.n; i++)
         trial_free(e->trials.v[i]);
     vec_free(&e->trials);
@@ -130,13 +134,6 @@ int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bo
     return 0;
 }
 
-static void log_event(struct core *c, struct exp *e, const struct search_event *ev)
-{
-    e->search_seq++;
-    JSON_OWN j = search_event_to_json(ev);
-    vec_push(&c->search_rows, (struct search_row){e->id, e->search_seq, json_text(j)});
-}
-
 void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reason)
 {
     static const enum trial_state trial_stop[EXP_STATE_COUNT] = {
@@ -146,51 +143,10 @@ void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reas
         [EXP_STOPPING_ERROR] = TRIAL_STOPPING_ERROR,
     };
     exp_goto(c, e, to);
+    exp_drop_todo(c, e);
     for (size_t i = 0; i < e->trials.n; i++)
         trial_set(c, e->trials.v[i], trial_stop[to], reason);
     exp_maybe_finish(c, e);
-}
-
-static void apply(struct core *c, struct exp *e, const struct search_op *op)
-{
-    struct trial *t = map_get(e->by_request, op->request_id);
-    if (op->kind == SEARCH_CREATE)
-        trial_create(c, e, op);
-    else if (op->kind == SEARCH_VALIDATE_AFTER && t)
-        trial_validate_after(c, t, op->length);
-    else if (op->kind == SEARCH_CLOSE && t)
-        trial_close(c, t);
-    else if (op->kind == SEARCH_SHUTDOWN && op->failure)
-        exp_stop(c, e, EXP_STOPPING_ERROR, "every trial failed");
-    else if (op->kind == SEARCH_SHUTDOWN)
-        exp_stop(c, e, op->cancel ? EXP_STOPPING_CANCELED : EXP_STOPPING_COMPLETED,
-                 "the search is over");
-}
-
-void exp_tell(struct core *c, struct exp *e, const struct search_event *ev)
-{
-    struct search_ops out = {0};
-    if (ev->kind != SEARCH_EV_INITIAL)
-        log_event(c, e, ev);
-    search_step(e->search, ev, &out);
-    for (size_t i = 0; i < out.ops.n; i++)
-        if (!(BIT(e->state) & STOPS) && !exp_state_is_terminal(e->state))
-            apply(c, e, &out.ops.v[i]);
-    for (size_t i = 0; i < out.ops.n; i++) {
-        struct trial *t = map_get(e->by_request, out.ops.v[i].request_id);
-        if (t && !e->ended)
-            trial_reconsider(c, t);
-    }
-    search_ops_finish(&out);
-}
-
-void exp_on_progress(struct core *c, struct exp *e, struct trial *t, double units)
-{
-    search_step(e->search,
-                &(struct search_event){
-                    .kind = SEARCH_EV_PROGRESS, .request_id = t->request_id, .units = units},
-                &(struct search_ops){0});
-    e->progress = search_progress(e->search);
 }
 
 void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t)

@@ -33,8 +33,17 @@ int exp_patch(struct core *c, struct exp *e, const struct core_patch *p, struct 
 
 /* Tells the searcher, logs the event, carries out what it answers. */
 void exp_tell(struct core *c, struct exp *e, const struct search_event *ev);
-/* Progress changes no decision and is not logged. */
+/* Progress changes no decision; only a custom search's is logged. */
 void exp_on_progress(struct core *c, struct exp *e, struct trial *t, double units);
+/* A custom search: the events that wait (as JSON text in the effects' memory), or one that says
+ * that the experiment is not active; and what its client posts. DET_ESTATE, DET_EINVAL. */
+int exp_search_events(struct core *c, struct exp *e, const char **ret_events, struct det_err *err);
+int exp_search_ops(struct core *c, struct exp *e, int64_t ack, const json_t *operations,
+                   struct det_err *err);
+/* Trials that the search asked for and that are not made yet. */
+void exp_make_more(struct core *c, struct exp *e);
+void exp_resume_todo(struct core *c, struct exp *e);
+void exp_drop_todo(struct core *c, struct exp *e);
 void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t);
 /* Ends it if it is stopping and nothing is open. */
 void exp_maybe_finish(struct core *c, struct exp *e);

@@ -192,6 +192,10 @@ struct exp {
     int64_t max_slots;
     struct search *search;
     int64_t search_seq, snap_seq;
+    struct search_ops todo;      /* for trials to be made; from todo_at on (exp_search.c) */
+    size_t todo_at;
+    bool todo_owed;              /* read back: the log's replay has to fill todo */
+    struct timer more;           /* runs while todo has something */
     VEC(struct trial *) trials;
     struct map *by_request;      /* request id -> trial */
     size_t open;
@@ -260,6 +264,7 @@ struct core {
     int64_t last_exp, last_trial;
     int64_t epoch;
     uint64_t last_alloc, last_gc;
+    int made;                    /* trials, in this step */
     VEC(struct exp *) exps;      /* by id */
     struct imap *exp_by_id, *trial_by_id;
     struct imap *deleted;        /* ids of experiments deleted since the start */

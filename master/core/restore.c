@@ -92,11 +92,11 @@ int core_restore_experiment(struct core *c, const struct row_experiment *r, stru
     return 0;
 }
 
-/* Operations are not carried out again: their results are rows. */
+/* Operations are not carried out again: their results are rows. Where trials are owed, some are. */
 static void replay(struct exp *e, const struct search_event *ev)
 {
     struct search_ops out = {0};
-    search_step(e->search, ev, &out);
+    search_step(e->search, ev, e->todo_owed ? &e->todo : &out);
     search_ops_finish(&out);
 }
 
@@ -275,6 +275,8 @@ void restore_finish(struct core *c)
         struct exp *e = c->exps.v[i];
         if (e->search && e->search_seq == 0)
             replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+        if (e->todo_owed)
+            exp_resume_todo(c, e);
         for (size_t k = 0; k < e->trials.n; k++)
             trial_reconsider(c, e->trials.v[k]);
         exp_maybe_finish(c, e);

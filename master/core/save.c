@@ -106,26 +106,33 @@ static void save_agent(struct core *c, struct agent *a)
     a->dirty = false;
 }
 
+static void save_snapshot(struct core *c, struct exp *e)
+{
+    JSON_OWN snap = search_snapshot(e->search);
+    e->snap_seq = e->search_seq;
+    const char *text = fx_json(c->out, snap);
+    fx_add(c->out, CORE_SAVE_SEARCH_SNAPSHOT)->search_snapshot =
+        (struct row_search_snapshot){e->id, e->snap_seq, text};
+}
+
+/* An experiment that ended keeps its log, and its last snapshot for replays to arrive at. */
 static void save_search(struct core *c)
 {
     for (size_t i = 0; i < c->search_rows.n; i++) {
         struct search_row *r = &c->search_rows.v[i];
         struct exp *e = exp_find(c, r->exp_id);
-        if (e && !e->ended)
-            fx_add(c->out, CORE_SAVE_SEARCH_EVENT)->search_event = (struct row_search_event){
-                r->exp_id, r->seq, fx_str(c->out, r->text)};
+        fx_add(c->out, CORE_SAVE_SEARCH_EVENT)->search_event =
+            (struct row_search_event){r->exp_id, r->seq, fx_str(c->out, r->text)};
         free(r->text);
-        if (!e || e->ended || e->search_seq - e->snap_seq < SNAPSHOT_MIN + (int64_t)e->trials.n)
+        if (e->ended || e->todo_at < e->todo.ops.n || r->seq != e->search_seq)
             continue;
-        if (i + 1 < c->search_rows.n && c->search_rows.v[i + 1].exp_id == e->id)
-            continue;
-        JSON_OWN snap = search_snapshot(e->search);
-        e->snap_seq = e->search_seq;
-        const char *text = fx_json(c->out, snap);
-        fx_add(c->out, CORE_SAVE_SEARCH_SNAPSHOT)->search_snapshot =
-            (struct row_search_snapshot){e->id, e->snap_seq, text};
+        if (e->search_seq - e->snap_seq >= SNAPSHOT_MIN + (int64_t)e->trials.n)
+            save_snapshot(c, e);
     }
     c->search_rows.n = 0;
+    for (size_t i = 0; i < c->dirty_exps.n; i++)
+        if (c->dirty_exps.v[i]->ended && c->dirty_exps.v[i]->search)
+            save_snapshot(c, c->dirty_exps.v[i]);
 }
 
 static void drop_exp(struct core *c, struct exp *e)
@@ -133,8 +140,6 @@ static void drop_exp(struct core *c, struct exp *e)
     if (e->deleted) {
         fx_add(c->out, CORE_DELETE_EXPERIMENT)->exp_id = e->id;
         imap_put(c->deleted, (uint64_t)e->id, c);
-    } else if (e->search) {
-        fx_add(c->out, CORE_DELETE_SEARCH)->exp_id = e->id;
     }
     for (size_t i = 0; i < e->trials.n; i++)
         imap_del(c->trial_by_id, (uint64_t)e->trials.v[i]->id);

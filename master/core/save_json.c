@@ -12,6 +12,8 @@ json_t *save_exp_core(const struct exp *e)
         json_set(j, "warm_start", json_string(e->warm_start));
     if (e->owner)
         json_set(j, "owner", json_string(e->owner));
+    if (e->todo_at < e->todo.ops.n)
+        json_set(j, "trials_owed", json_true());
     return j;
 }
 
@@ -19,6 +21,7 @@ void load_exp_core(struct exp *e, const json_t *j)
 {
     e->warm_start = det_strdup(json_str(j, "warm_start", NULL));
     e->owner = det_strdup(json_str(j, "owner", NULL));
+    e->todo_owed = json_flag(j, "trials_owed", false);
 }
 
 json_t *save_trial_core(const struct trial *t)

@@ -60,6 +60,13 @@ uint64_t search_ops_digest(const struct search_ops *o)
     return h;
 }
 
+void search_digest_text(uint64_t digest, char out[17])
+{
+    for (int i = 0; i < 16; i++)
+        out[i] = "0123456789abcdef"[digest >> (60 - 4 * i) & 15];
+    out[16] = '\0';
+}
+
 void search_destroy(struct search *s)
 {
     if (!s)

@@ -87,6 +87,7 @@ struct search_ops {
 void search_ops_finish(struct search_ops *o);
 /* What two lists share exactly when they are the same, apart from hyperparameters. */
 uint64_t search_ops_digest(const struct search_ops *o);
+void search_digest_text(uint64_t digest, char out[17]);
 
 struct search;
 int search_create(const struct search_conf *conf, struct search **ret, struct det_err *err);

@@ -145,7 +145,7 @@ void trial_reconsider(struct core *c, struct trial *t)
         return;
     if (is_stopping(t))
         finish(c, t, end_of(t->state), -1);
-    else if (t->has_op && trial_op_done(t) && t->closed)
+    else if (trial_op_done(t) && t->closed)
         finish(c, t, TRIAL_COMPLETED, t->exit_reason);
     else if (t->state == TRIAL_ACTIVE && !trial_op_done(t))
         request_run(c, t);

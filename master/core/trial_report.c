@@ -23,7 +23,8 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
                           struct det_err *err)
 {
     double value = 0;
-    int rc = metric_value(metric, &value, err);
+    bool any = t->exp->conf.search.kind == SEARCH_CUSTOM;
+    int rc = any ? 0 : metric_value(metric, &value, err);
     if (rc < 0)
         return rc;
     if (t->has_op && length != t->op_length && length == t->op_last)
@@ -45,7 +46,8 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
         exp_tell(c, t->exp, &(struct search_event){.kind = SEARCH_EV_VALIDATED,
                                                    .request_id = t->request_id,
                                                    .length = length,
-                                                   .metric = value});
+                                                   .metric = value,
+                                                   .value = any ? metric : NULL});
     return 0;
 }
 

@@ -107,6 +107,9 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
         e->json[0] = json_deep_copy(ev->op.metric);
         e->ev.op.metric = e->json[0];
         break;
+    case CORE_EV_SEARCH_OPS:
+        e->json[0] = json_incref((json_t *)ev->search.operations);
+        break;
     case CORE_EV_CHECKPOINT:
         e->ev.checkpoint.uuid = own(e, ev->checkpoint.uuid);
         break;

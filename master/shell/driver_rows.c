@@ -161,10 +161,6 @@ static void save(struct rows *r, const struct core_effect *f)
         events_flush(r);
         db_save_search_snapshot(r->tx, &f->search_snapshot);
         break;
-    case CORE_DELETE_SEARCH:
-        events_flush(r);
-        db_delete_search(r->tx, f->exp_id);
-        break;
     case CORE_SAVE_TRIAL:
         trial(r, &f->trial);
         break;

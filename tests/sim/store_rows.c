@@ -175,9 +175,6 @@ void store_apply(struct sim *m, const struct core_effect *e)
     case CORE_SAVE_SEARCH_SNAPSHOT:
         apply_snapshot(m, &e->search_snapshot);
         break;
-    case CORE_DELETE_SEARCH:
-        drop_search(store_exp(&m->store, e->exp_id), INT64_MAX);
-        break;
     case CORE_SAVE_TRIAL:
         apply_trial(m, &e->trial);
         break;
