@@ -5,10 +5,53 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { INT_DIGITS = 18 }; /* so many always fit 64 bits */
+
+static size_t digits_at(const char *s, size_t len)
+{
+    size_t n = 0;
+    while (n < len && s[n] >= '0' && s[n] <= '9')
+        n++;
+    return n;
+}
+
+/* The text, with integers too long for 64 bits written as reals: PostgreSQL prints 1e25 with all its
+ * digits. */
+static void widen(struct buf *out, const char *s, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        size_t n = 1;
+        if (s[i] == '"') {
+            while (i + n < len && s[i + n] != '"')
+                n += s[i + n] == '\\' ? 2 : 1;
+            n = i + n < len ? n + 1 : len - i;
+        } else {
+            while (i + n < len && strchr("0123456789.eE+-", s[i]) && s[i + n] &&
+                   strchr("0123456789.eE+-", s[i + n]))
+                n++;
+        }
+        buf_add(out, s + i, n);
+        size_t sign = s[i] == '-', digits = digits_at(s + i + sign, n - sign);
+        if (digits > INT_DIGITS && sign + digits == n)
+            buf_add_str(out, "e0");
+        i += n;
+    }
+}
+
+static json_t *load(const char *text, size_t len, json_error_t *e)
+{
+    return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, e);
+}
+
 json_t *json_parse(const char *text, size_t len, struct det_err *err)
 {
     json_error_t e;
-    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
+    json_t *j = load(text, len, &e);
+    if (!j && json_error_code(&e) == json_error_numeric_overflow) {
+        det_cleanup(buf_finish) struct buf wide = BUF_INIT;
+        widen(&wide, text, len);
+        j = load(buf_str(&wide), wide.len, &e);
+    }
     if (!j)
         det_fail(err, DET_EINVAL, "JSON: line %d, column %d: %s", e.line, e.column, e.text);
     return j;

@@ -37,11 +37,12 @@ struct verb {
 struct noun {
     const char *name, *alias, *alias2;
     const char *help;
-    const struct verb *verbs; /* ends with a NULL name */
+    const struct verb *verbs; /* ends with a NULL name; one without a name: the noun is the command */
 };
 
 extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_agent, noun_slot,
-    noun_user, noun_master, noun_job;
+    noun_user, noun_master, noun_job,
+    noun_preview_search;
 
 /* Argument i, or NULL. */
 const char *cli_arg(const struct cli *c, size_t i);

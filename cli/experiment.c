@@ -362,6 +362,8 @@ static const struct verb verbs[] = {
      download_model_def},
     {"set", NULL, "WHAT ID [VALUE]", "gc-policy, max-slots, weight or priority",
      experiment_set_opts, experiment_set},
+    {"replay", NULL, "ID", "play its search again from the log: the same?", NULL,
+     experiment_replay},
     {"set-name", NULL, "ID NAME", "rename it", NULL, set_name},
     {"set-description", NULL, "ID TEXT", "describe it", NULL, set_description},
     {0},

@@ -9,6 +9,7 @@ int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct de
 
 extern const struct opt experiment_create_opts[], experiment_wait_opts[], experiment_logs_opts[];
 int experiment_create(struct cli *c, struct det_err *err);
+int experiment_replay(struct cli *c, struct det_err *err);
 int experiment_wait(struct cli *c, struct det_err *err);
 int experiment_logs(struct cli *c, struct det_err *err);
 

@@ -9,7 +9,7 @@
 
 static const struct noun *const nouns[] = {&noun_experiment, &noun_trial, &noun_checkpoint,
                                            &noun_agent,      &noun_slot,  &noun_user,
-                                           &noun_master,     &noun_job};
+                                           &noun_master,     &noun_job,   &noun_preview_search};
 
 static struct {
     const char *master, *user;
@@ -81,13 +81,20 @@ static void help_noun(const struct noun *n)
 
 static void help_verb(const struct noun *n, const struct verb *v)
 {
-    printf("usage: det %s %s [options] %s\n\n%s\n", n->name, v->name, v->args, v->help);
+    printf("usage: det %s%s%s [options] %s\n\n%s\n", n->name, *v->name ? " " : "", v->name,
+           v->args, v->help);
     if (v->opts) {
         puts("");
         print_options(v->opts);
     }
     puts("");
     print_options(global_opts);
+}
+
+/* A noun that is a command by itself, such as preview-search. */
+static const struct verb *only_verb(const struct noun *n)
+{
+    return n->verbs[0].name && !*n->verbs[0].name ? &n->verbs[0] : NULL;
 }
 
 static const struct noun *find_noun(const char *word)
@@ -215,14 +222,19 @@ static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
     if (!n)
         return unknown("noun of det", argv[at], nearest_noun(argv[at]), err);
     if (at + 1 >= argc || strcmp(argv[at + 1], "--help") == 0 || strcmp(argv[at + 1], "-h") == 0) {
-        help_noun(n);
+        if (only_verb(n))
+            help_verb(n, only_verb(n));
+        else
+            help_noun(n);
         return at + 1 >= argc ? CLI_USAGE : 0;
     }
-    const struct verb *v = find_verb(n, argv[at + 1]);
+    const struct verb *v = only_verb(n);
     if (!v)
-        return unknown("verb of that noun", argv[at + 1], nearest_verb(n, argv[at + 1]), err);
+        v = find_verb(n, argv[++at]);
+    if (!v)
+        return unknown("verb of that noun", argv[at], nearest_verb(n, argv[at]), err);
     const struct opt *opts = merge_options(v->opts);
-    int rc = opt_parse(opts, argc, argv, at + 2, &c->args, err);
+    int rc = opt_parse(opts, argc, argv, at + 1, &c->args, err);
     int status = rc < 0 ? CLI_USAGE : run_verb(n, v, c, err);
     free((void *)opts);
     opt_list_free(&c->args);

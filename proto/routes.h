@@ -14,6 +14,7 @@
     X(readiness, GET, "/readyz", NONE, DEFAULT)                                                    \
     X(prometheus, GET, "/metrics", NONE, DEFAULT)                                                  \
     X(legacy_login, POST, "/login", NONE, DEFAULT)                                                 \
+    X(preview_search, POST, "/searcher/preview", USER, DEFAULT)                                    \
     X(download_model_def, GET, "/experiments/{experimentId}/model_def", USER, DEFAULT)             \
     X(download_file, GET, "/experiments/{experimentId}/file/download", USER, DEFAULT)              \
     X(download_checkpoint, GET, "/checkpoints/{checkpointUuid}", USER, DEFAULT)                    \
@@ -50,6 +51,12 @@
       DEFAULT)                                                                                     \
     X(get_best_searcher_validation_metric, GET,                                                    \
       "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric", ANY, DEFAULT) \
+    X(get_searcher_events, GET, "/api/v1/experiments/{experimentId}/searcher_events", USER,        \
+      DEFAULT)                                                                                     \
+    X(post_searcher_operations, POST, "/api/v1/experiments/{experimentId}/searcher_operations",    \
+      USER, MAX)                                                                                   \
+    X(replay_search, GET, "/api/v1/experiments/{experimentId}/searcher/replay", USER, DEFAULT)     \
+    X(preview_hp_search, POST, "/api/v1/preview-hp-search", USER, DEFAULT)                         \
     X(get_experiment_checkpoints, GET, "/api/v1/experiments/{id}/checkpoints", USER, DEFAULT)      \
     X(get_experiment_labels, GET, "/api/v1/experiment/labels", USER, DEFAULT)                      \
     X(activate_experiments, POST, "/api/v1/experiments/activate", USER, DEFAULT)                   \

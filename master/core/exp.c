@@ -28,6 +28,8 @@ void exp_goto(struct core *c, struct exp *e, enum exp_state to)
     assert(exp_edges[e->state] & BIT(to));
     e->state = to;
     exp_mark(c, e);
+    if (e->conf.search.kind == SEARCH_CUSTOM)
+        fx_add(c->out, CORE_SEARCH_WAKE)->exp_id = e->id;
 }
 
 void exp_mark(struct core *c, struct exp *e)

@@ -174,6 +174,9 @@ static void perform(struct driver *d, const struct core_effect *f)
     case CORE_PREEMPT:
         waits_on_preempt(d->sh->waits, f->alloc_id);
         break;
+    case CORE_SEARCH_WAKE:
+        waits_on_search(d->sh->waits, f->exp_id);
+        break;
     case CORE_RENDEZVOUS:
         waits_on_rendezvous(d->sh->waits, &f->rendezvous);
         break;

@@ -1,4 +1,4 @@
-#include "waits.h"
+#include "waits_impl.h"
 
 #include "clk.h"
 #include "core.h"
@@ -11,26 +11,6 @@
 #include <string.h>
 
 enum { GATHER_TIMEOUT_MS = 600000, PREEMPT_MAX_MS = 600000, PEERS_MAX = 4096 };
-enum wait_kind { WAIT_PREEMPT, WAIT_RENDEZVOUS, WAIT_GATHER };
-
-struct wait {
-    struct wait *prev, *next; /* of the same allocation */
-    struct waits *owner;
-    enum wait_kind kind;
-    struct http_req *req;
-    char *alloc_id;
-    char *name;   /* container, or the gather's request uuid */
-    json_t *data; /* of a gather */
-    int peers;
-    uv_timer_t timer;
-    bool timed;
-};
-
-struct waits {
-    struct shell *sh;
-    struct map *by_alloc; /* allocation -> its first struct wait */
-    size_t open;
-};
 
 struct waits *waits_create(struct shell *sh)
 {
@@ -54,7 +34,7 @@ static void on_timer_closed(uv_handle_t *h)
 }
 
 /* Off the list; the request is answered by the caller. */
-static struct http_req *wait_end(struct wait *w)
+struct http_req *wait_end(struct wait *w)
 {
     struct http_req *req = w->req;
     w->owner->open--;
@@ -80,12 +60,14 @@ static void on_timeout(uv_timer_t *t)
     struct http_req *req = wait_end(w);
     if (kind == WAIT_PREEMPT)
         http_reply(req, 200, "{\"preempt\":false}");
+    else if (kind == WAIT_SEARCH)
+        http_reply(req, 200, "{\"searcherEvents\":[]}");
     else
         http_fail(req, DET_ETIMEOUT, "not all peers came within %d s", GATHER_TIMEOUT_MS / 1000);
 }
 
-static struct wait *wait_add(struct waits *o, enum wait_kind kind, struct http_req *req,
-                             const char *alloc_id, const char *name, int64_t timeout_ms)
+struct wait *wait_add(struct waits *o, enum wait_kind kind, struct http_req *req,
+                      const char *alloc_id, const char *name, int64_t timeout_ms)
 {
     struct wait *w = det_zalloc(sizeof *w);
     w->owner = o;

@@ -1,5 +1,6 @@
 /*
- * The long polls of a running task: preemption, rendezvous, all-gather. Each function takes over
+ * Long polls: of a running task its preemption, rendezvous, all-gather; of the client of a custom
+ * search its events (waits_search.c). Each function takes over
  * the request and answers it in the contract's shape: at once, when the awaited thing happens, at
  * the timeout, or with an error. The caller has checked that the token may act for the allocation.
  */
@@ -30,7 +31,12 @@ void waits_all_gather(struct waits *w, struct http_req *req, const char *alloc_i
 /* How many wait now. */
 size_t waits_open(const struct waits *w);
 
+/* {"searcherEvents":[..]}: what waits for the client of a custom search, as soon as there is
+ * something; empty at the timeout. */
+void waits_search(struct waits *w, struct http_req *req, int64_t exp_id, int64_t timeout_ms);
+
 /* Called by the driver when the core said so. */
+void waits_on_search(struct waits *w, int64_t exp_id);
 void waits_on_preempt(struct waits *w, const char *alloc_id);
 struct core_rendezvous;
 void waits_on_rendezvous(struct waits *w, const struct core_rendezvous *r);

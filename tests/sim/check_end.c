@@ -1,57 +1,37 @@
 /* What must hold when everything has come to its end. */
-#include "conf.h"
+#include "search_replay.h"
 #include "sim.h"
 
 #include <string.h>
 
-/* The trials that the search asks for, against those that were made. */
-static void compare(struct sim *m, const struct stored_exp *e, const struct search_ops *ops,
-                    size_t *at)
+static json_t *parse(const char *text)
 {
-    for (size_t i = 0; i < ops->ops.n; i++) {
-        const struct search_op *op = &ops->ops.v[i];
-        if (op->kind != SEARCH_CREATE || *at >= e->trials.n)
-            continue;
-        const struct row_trial *t = &store_trial(&m->store, e->trials.v[(*at)++])->r;
-        det_cleanup(freep) char *hparams = json_text(op->hparams);
-        if (strcmp(t->request_id, op->request_id) != 0 || strcmp(t->hparams, hparams) != 0 ||
-            t->seed != op->trial_seed)
-            sim_fail(m, "I5: experiment %lld: trial %lld does not follow from seed and log",
-                     (long long)e->r.id, (long long)t->id);
-    }
+    return json_parse(text, strlen(text), NULL);
 }
 
-static void hear(struct sim *m, const struct stored_exp *e, struct search *s,
-                 const struct search_event *ev, size_t *at)
-{
-    struct search_ops ops = {0};
-    search_step(s, ev, &ops);
-    compare(m, e, &ops, at);
-    search_ops_finish(&ops);
-}
-
-/* I5: the trials follow from the configuration, the seed and the ordered log alone. */
+/* I5: trials, answers and snapshot follow from the configuration, the seed and the log alone. */
 static void check_search(struct sim *m, const struct stored_exp *e)
 {
-    JSON_OWN config = json_parse(e->r.config, strlen(e->r.config), NULL);
-    struct conf conf;
-    struct search *s = NULL;
-    struct det_err err = {0};
-    size_t at = 0;
-    if (conf_read(config, &conf, &err) < 0 || search_create(&conf.search, &s, &err) < 0)
-        sim_fail(m, "I5: experiment %lld: %s", (long long)e->r.id, err.text);
-    hear(m, e, s, &(struct search_event){.kind = SEARCH_EV_INITIAL}, &at);
-    for (size_t i = 0; i < e->log.n; i++) {
-        struct search_event ev;
-        JSON_OWN j = json_parse(e->log.v[i], strlen(e->log.v[i]), NULL);
-        if (search_event_from_json(j, &ev, &err) < 0)
-            sim_fail(m, "I5: experiment %lld: %s", (long long)e->r.id, err.text);
-        hear(m, e, s, &ev, &at);
+    JSON_OWN config = parse(e->r.config);
+    JSON_OWN snapshot = e->snapshot ? parse(e->snapshot) : NULL;
+    JSON_OWN events = json_array();
+    JSON_OWN trials = json_array();
+    for (size_t i = 0; i < e->log.n; i++)
+        json_array_append_new(events, json_make("[i, o]", (int)i + 1, parse(e->log.v[i])));
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct row_trial *t = &store_trial(&m->store, e->trials.v[i])->r;
+        json_array_append_new(trials, json_make("[I, s, I, o]", (json_int_t)t->id, t->request_id,
+                                                (json_int_t)t->seed, parse(t->hparams)));
     }
-    if (at < e->trials.n)
-        sim_fail(m, "I5: experiment %lld has %zu trials, its log asks for %zu", (long long)e->r.id,
-                 e->trials.n, at);
-    search_destroy(s);
+    struct search_log log = {.config = config, .events = events, .trials = trials,
+                             .snapshot = snapshot, .snapshot_seq = e->snapshot_seq};
+    struct search_verdict v;
+    struct det_err err = {0};
+    if (search_replay(&log, &v, &err) < 0)
+        sim_fail(m, "I5: experiment %lld: %s", (long long)e->r.id, err.text);
+    if (!v.equal)
+        sim_fail(m, "I5: experiment %lld replays differently after event %lld: %s",
+                 (long long)e->r.id, (long long)v.seq, v.what);
 }
 
 /* I5: the searcher heard of everything once. */
