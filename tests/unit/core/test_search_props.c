@@ -1,4 +1,5 @@
-/* Properties of every searcher over thousands of random configurations, metrics, orders of events
+/* usage: test-core-search_props [ROUNDS]
+ * Properties of every searcher over thousands of random configurations, metrics, orders of events
  * and exits: it never gets stuck, never goes over its budget, decides the same twice, and a
  * snapshot taken anywhere, or its events read back from the log, continue to the same bytes. */
 #include "world.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ROUNDS = 1000 };
+static uint32_t rounds = 250;
 
 struct model { /* a trial as the core has it */
     char id[UUID_STR_MAX];
@@ -227,12 +228,14 @@ static void test_properties(void **state)
         "{\"x\":{\"type\":\"double\",\"minval\":0,\"maxval\":1,\"count\":3},"
         "\"y\":{\"type\":\"categorical\",\"vals\":[1,2]},\"z\":{\"type\":\"const\",\"val\":5}}";
     JSON_OWN space = json_parse(text, sizeof text - 1, NULL);
-    for (uint32_t seed = 1; seed <= ROUNDS; seed++)
+    for (uint32_t seed = 1; seed <= rounds; seed++)
         go(seed, space);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        rounds = (uint32_t)strtoul(argv[1], NULL, 10);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_properties)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
