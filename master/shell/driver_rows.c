@@ -157,7 +157,7 @@ static void save(struct rows *r, const struct core_effect *f)
     case CORE_SAVE_SEARCH_EVENT:
         vec_push(&r->events, f->search_event);
         break;
-    case CORE_SAVE_SEARCH_SNAPSHOT: /* deletes the events that it includes */
+    case CORE_SAVE_SEARCH_SNAPSHOT: /* of the events before it */
         events_flush(r);
         db_save_search_snapshot(r->tx, &f->search_snapshot);
         break;

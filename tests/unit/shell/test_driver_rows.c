@@ -211,7 +211,7 @@ static void test_order(void **state)
         experiment(4, true, EXP_ACTIVE), trial(4, 21, true, 1), drop,
     };
     save(v, sizeof v / sizeof *v);
-    expect("SELECT string_agg(seq::text, ' ') FROM search_events WHERE experiment_id = 3", "3");
+    expect("SELECT string_agg(seq::text, ' ') FROM search_events WHERE experiment_id = 3", "1 2 3");
     expect("SELECT count(*) FROM experiments WHERE id = 4", "0");
     expect("SELECT count(*) FROM trials WHERE id = 21", "0");
 }
