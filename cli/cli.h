@@ -42,7 +42,7 @@ struct noun {
 
 extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_agent, noun_slot,
     noun_user, noun_master, noun_job,
-    noun_preview_search;
+    noun_preview_search, noun_why;
 
 /* Argument i, or NULL. */
 const char *cli_arg(const struct cli *c, size_t i);

@@ -102,6 +102,9 @@
 #define ROUTES_TRIALS(X)                                                                           \
     X(get_trial, GET, "/api/v1/trials/{trialId}", ANY, DEFAULT)                                    \
     X(get_trial_timeline, GET, "/api/v1/trials/{id}/timeline", ANY, DEFAULT)                       \
+    X(get_trial_why, GET, "/api/v1/trials/{id}/why", USER, DEFAULT)                                \
+    X(get_experiment_why, GET, "/api/v1/experiments/{id}/why", USER, DEFAULT)                      \
+    X(get_job_why, GET, "/api/v1/jobs/{jobId}/why", USER, DEFAULT)                                 \
     X(get_trial_workloads, GET, "/api/v1/trials/{trialId}/workloads", USER, DEFAULT)               \
     X(get_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", ANY, DEFAULT)                 \
     X(trial_logs, GET, "/api/v1/trials/{trialId}/logs", USER, DEFAULT)                             \

@@ -8,6 +8,7 @@
 #include "save.h"
 #include "scheduler.h"
 #include "trial.h"
+#include "why_eta.h"
 #include <assert.h>
 #include <string.h>
 
@@ -185,6 +186,7 @@ static int on_trial(struct core *c, const struct core_event *ev, struct core_rep
         return trial_on_op_completed(c, t, ev->op.length, ev->op.metric, err);
     case CORE_EV_PROGRESS:
         exp_on_progress(c, t->exp, t, ev->units);
+        eta_on_progress(t, ev->units, c->now_ms);
         reply->progress = t->exp->progress;
         break;
     case CORE_EV_EARLY_EXIT:

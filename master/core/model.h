@@ -170,6 +170,10 @@ struct trial {
     int64_t op_length, op_last;  /* of the operation, of the last one completed (0: none) */
     int exit_reason;             /* enum search_exit, -1: none */
     int transients;              /* losses in a row without a checkpoint between */
+    struct {                     /* of this run, as far as it was reported; not restored */
+        int64_t run_id, from_ms, at_ms;
+        double from_units, units;
+    } speed;
     VEC(char *) excluded;        /* ids of agents its log policies keep it away from */
     struct alloc *alloc;
     bool dirty, is_new;

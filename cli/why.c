@@ -1,0 +1,135 @@
+/* det why: what something waits for, what is in its way, and what would help. */
+#include "cli.h"
+#include "show.h"
+#include "table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "12" and "trial:12" are trials, "exp:3" and "experiment:3" experiments, a UUID is a job. Caller
+ * frees. */
+static char *path_of(const char *what, struct det_err *err)
+{
+    static const char *const kinds[][2] = {{"trial:", "trials"},
+                                           {"t:", "trials"},
+                                           {"exp:", "experiments"},
+                                           {"e:", "experiments"},
+                                           {"experiment:", "experiments"}};
+    const char *kind = "trials", *id = what;
+    for (size_t i = 0; i < DET_ARRAY_LEN(kinds); i++)
+        if (strncmp(what, kinds[i][0], strlen(kinds[i][0])) == 0) {
+            kind = kinds[i][1];
+            id = what + strlen(kinds[i][0]);
+        }
+    if (id == what && strlen(what) == 36 && strspn(what, "0123456789abcdefABCDEF-") == 36)
+        return det_asprintf("/jobs/%s/why", what);
+    if (*id && strspn(id, "0123456789") == strlen(id) && strlen(id) < 10)
+        return det_asprintf("/%s/%s/why", kind, id);
+    det_fail(err, DET_EINVAL,
+             "'%s' is nothing that can wait: a trial is 12 or trial:12, an experiment exp:3, a job "
+             "its UUID",
+             what);
+    return NULL;
+}
+
+static void print_blockers(const json_t *j)
+{
+    static const char *const heads[] = {"IN THE WAY", ">EXPERIMENT", "OWNER", ">SLOTS", "AGENTS",
+                                        ">LEFT", ""};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    const json_t *list = json_arr(j, "blockers"), *agents;
+    size_t i, k;
+    json_t *b, *a;
+    json_array_foreach((json_t *)list, i, b)
+    {
+        struct buf on = BUF_INIT;
+        agents = json_arr(b, "agents");
+        json_array_foreach((json_t *)agents, k, a)
+            buf_addf(&on, "%s%s", k ? " " : "", json_string_value(a));
+        double left = json_num(b, "secondsLeft", -1);
+        table_cell(t, "trial %" PRId64, json_int(b, "trialId", 0));
+        table_cell(t, "%" PRId64, json_int(b, "experimentId", 0));
+        table_cell(t, "%s", json_str(b, "owner", ""));
+        table_cell(t, "%" PRId64, json_int(b, "slots", 0));
+        table_cell(t, "%s", buf_str(&on));
+        table_cell(t, left < 0 ? "?" : "%.0f s", left);
+        table_cell(t, "%s", json_flag(b, "ending", false) ? "ending" : "");
+        buf_finish(&on);
+    }
+    int64_t more = json_int(j, "blockersTotal", 0) - (int64_t)json_array_size(list);
+    table_print(t, "");
+    if (more > 0)
+        printf("and %" PRId64 " more\n", more);
+}
+
+static void print_start(const json_t *e)
+{
+    double s = json_num(e, "seconds", -1);
+    if (!json_is_object(e))
+        return;
+    if (s >= 0)
+        printf("\nIt is expected to start in about %.0f s: %s.\n", s, json_str(e, "basis", ""));
+    else
+        printf("\nWhen it starts is not known: %s.\n", json_str(e, "basis", ""));
+}
+
+static void print_suggestions(const json_t *list)
+{
+    size_t i;
+    json_t *s;
+    if (json_array_size(list))
+        puts("\nWhat would help:");
+    json_array_foreach((json_t *)list, i, s)
+    {
+        printf("  - %s\n", json_str(s, "text", ""));
+        if (*json_str(s, "command", ""))
+            printf("      %s\n", json_str(s, "command", ""));
+    }
+}
+
+static void print_why(const json_t *j)
+{
+    int64_t trial = json_int(j, "trialId", 0), exp = json_int(j, "experimentId", 0);
+    if (trial > 0)
+        printf("Trial %" PRId64, trial);
+    else
+        printf("Experiment %" PRId64, exp);
+    if (trial > 0 && exp > 0)
+        printf(" of experiment %" PRId64, exp);
+    double s = json_num(j, "queuedSeconds", -1);
+    if (s >= 0)
+        printf(" has waited for %.1f s", s);
+    printf(": %s.\n", json_str(j, "text", ""));
+    int64_t ahead = json_int(j, "sameExperimentAhead", 0);
+    if (ahead > 0)
+        printf("%" PRId64 " trial%s of its own experiment come%s before it.\n", ahead,
+               ahead == 1 ? "" : "s", ahead == 1 ? "s" : "");
+    if (json_array_size(json_arr(j, "blockers"))) {
+        puts("");
+        print_blockers(j);
+    }
+    print_start(json_object_get(j, "expectedStart"));
+    print_suggestions(json_arr(j, "suggestions"));
+}
+
+static int why(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    det_cleanup(freep) char *path = path_of(cli_arg(c, 0), err);
+    if (!path)
+        return CLI_USAGE;
+    if (cli_get(c, &answer, err, "%s", path) < 0)
+        return CLI_FAILED;
+    if (!cli_print_json(c, answer))
+        print_why(answer);
+    return 0;
+}
+
+static const struct verb verbs[] = {
+    {"", NULL, "ID", "what a trial (12), an experiment (exp:3) or a job (its UUID) waits for", NULL,
+     why},
+    {0},
+};
+
+const struct noun noun_why = {"why", "", NULL, "why something waits, and what would help", verbs};

@@ -1,0 +1,88 @@
+/* GET /trials/{id}/why, /experiments/{id}/why, /jobs/{jobId}/why */
+#include "api_handlers.h"
+#include "api_util.h"
+#include "clk.h"
+#include "db_exp_read.h"
+#include "db_trial_read.h"
+#include "shell.h"
+#include "why.h"
+#include <inttypes.h>
+#include <string.h>
+
+static struct core_now now(void)
+{
+    return (struct core_now){clk_mono_ms(), clk_wall_us()};
+}
+
+/* Of what the core does not know any more. */
+static void reply_ended(struct http_req *req, const char *what, int64_t id, const char *state)
+{
+    det_cleanup(freep) char *text = det_asprintf("it has ended: %s", state);
+    json_t *j = json_make("{s:b,s:s,s:s,s:[],s:i,s:[],s:n}", "waiting", 0, "reason", "ENDED", "text",
+                          text, "blockers", "blockersTotal", 0, "suggestions", "expectedStart");
+    json_set(j, what, json_integer(id));
+    api_reply_json(req, j);
+}
+
+static void on_trial(void *arg, const struct db_result *r)
+{
+    struct api_call *c = arg;
+    if (api_failed(c->req, r))
+        return;
+    if (db_rows(r) == 0)
+        http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
+    else
+        reply_ended(c->req, "trialId", c->id, db_text(r, 0, TRIAL_COL_STATE));
+}
+
+void api_get_trial_why(struct shell *sh, struct http_req *req)
+{
+    struct api_call *c = api_call(sh, req);
+    if (!api_id(req, "id", &c->id))
+        return;
+    json_t *j = core_why_trial(api_core(sh), c->id, now());
+    if (j)
+        api_reply_json(req, j);
+    else
+        db_trial_read(sh->db, c->id, on_trial, c);
+}
+
+static void on_exp(void *arg, const struct db_result *r)
+{
+    struct api_call *c = arg;
+    if (api_failed(c->req, r))
+        return;
+    if (db_rows(r) == 0)
+        http_fail(c->req, DET_ENOENT, "experiment %" PRId64 " not found", c->id);
+    else
+        reply_ended(c->req, "experimentId", c->id, db_text(r, 0, EXP_STATE));
+}
+
+void api_get_experiment_why(struct shell *sh, struct http_req *req)
+{
+    struct api_call *c = api_call(sh, req);
+    if (!api_id(req, "id", &c->id))
+        return;
+    json_t *j = core_why_exp(api_core(sh), c->id, now());
+    if (j)
+        api_reply_json(req, j);
+    else
+        db_exp_read(sh->db, c->id, on_exp, c);
+}
+
+void api_get_job_why(struct shell *sh, struct http_req *req)
+{
+    const char *job = http_param(req, "jobId");
+    det_cleanup(freep) int64_t *ids = NULL;
+    size_t n = core_jobs(api_core(sh), NULL, &ids);
+    json_t *j = NULL;
+    for (size_t i = 0; i < n && !j; i++) {
+        struct core_exp_view v;
+        if (core_exp_get(api_core(sh), ids[i], &v) && strcmp(v.job_id, job) == 0)
+            j = core_why_exp(api_core(sh), ids[i], now());
+    }
+    if (j)
+        api_reply_json(req, j);
+    else
+        http_fail(req, DET_ENOENT, "job %.60s not found among those that are live", job);
+}

@@ -1,0 +1,330 @@
+#include "why.h"
+
+#include "agent.h"
+#include "alloc.h"
+#include "exp.h"
+#include "queue.h"
+#include "quota.h"
+#include "scheduler.h"
+#include "trial.h"
+#include "why_eta.h"
+#include "why_try.h"
+#include <inttypes.h>
+
+enum { BLOCKERS_MAX = 20 };
+
+struct answer {
+    struct core *c;
+    struct core_now now;
+    json_t *j;
+};
+
+static void say(json_t *j, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void say(json_t *j, const char *key, const char *fmt, ...)
+{
+    va_list ap;
+    struct buf b = BUF_INIT;
+    va_start(ap, fmt);
+    buf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    json_set(j, key, json_string(buf_str(&b)));
+    buf_finish(&b);
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* What passes write into the core is scratch, or is put back. */
+static struct answer begin(const struct core *c, struct core_now now)
+{
+    json_t *j = json_make("{s:b,s:s,s:s,s:[],s:i,s:[],s:n}", "waiting", 0, "reason", "", "text", "",
+                          "blockers", "blockersTotal", 0, "suggestions", "expectedStart");
+    return (struct answer){(struct core *)c, now, j};
+}
+
+/* ---- What the pool is like ---- */
+
+struct room {
+    int64_t slots, free, off, away;
+};
+
+static struct room room_of(const struct pool *p)
+{
+    struct room r = {0};
+    for (size_t i = 0; i < p->agents.n; i++) {
+        struct agent_slots n = agent_slots(p->agents.v[i]);
+        r.slots += (int64_t)n.total;
+        if (p->agents.v[i]->state == AGENT_LOST)
+            r.away += (int64_t)n.total;
+        else
+            r.off += p->agents.v[i]->off ? (int64_t)n.total : (int64_t)n.off;
+    }
+    r.free = fit_free(&p->fit);
+    return r;
+}
+
+static json_t *pool_json(const struct pool *p)
+{
+    struct room r = room_of(p);
+    return json_make("{s:s,s:I,s:I,s:I,s:I,s:I}", "name", p->name, "slots", (json_int_t)r.slots,
+                     "free", (json_int_t)r.free, "switchedOff", (json_int_t)r.off, "away",
+                     (json_int_t)r.away, "waiting", (json_int_t)p->pending_n);
+}
+
+/* ---- Why a request waits ---- */
+
+static void why_agents(const struct answer *w, const struct group *g)
+{
+    struct room r = room_of(g->pool);
+    const char *pool = g->pool->name;
+    if (g->pool->agents.n == 0)
+        say(w->j, "text", "no agent of pool %s is connected", pool);
+    else if (r.off + r.away > 0 && fit_ever(&g->pool->fit, g->size))
+        say(w->j, "text",
+            "%" PRId64 " slot%s would fit pool %s, but of its %" PRId64 " slots %" PRId64
+            " are switched off and %" PRId64 " belong to agents that are away",
+            g->size, plural(g->size), pool, r.slots, r.off, r.away);
+    else
+        say(w->j, "text",
+            "%" PRId64 " slot%s fit no set of the agents of pool %s, even idle: all on one agent, "
+            "or whole agents of one size",
+            g->size, plural(g->size), pool);
+}
+
+static void why_room(const struct answer *w, const struct group *g)
+{
+    struct room r = room_of(g->pool);
+    if (r.free < g->size)
+        say(w->j, "text", "it asks for %" PRId64 " slot%s; %" PRId64 " of the %" PRId64
+            " of pool %s %s free", g->size, plural(g->size), r.free, r.slots, g->pool->name,
+            r.free == 1 ? "is" : "are");
+    else
+        say(w->j, "text", "%" PRId64 " slots of pool %s are free, but not so that %" PRId64
+            " go together: all on one agent, or whole idle agents of one size",
+            r.free, g->pool->name, g->size);
+}
+
+static int64_t jobs_ahead(const struct group *g)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < g->pool->groups.n; i++) {
+        const struct group *o = g->pool->groups.v[i];
+        n += o != g && o->pending.n && queue_group_cmp(o, g) < 0;
+    }
+    return n;
+}
+
+static void why_quota(const struct answer *w, const struct group *g)
+{
+    const struct exp *e = g->exp;
+    int64_t max = quota_max(w->c, e->owner, g->pool);
+    say(w->j, "text", "the quota of %s is %" PRId64 " slot%s, and %" PRId64 " more would exceed it",
+        e->owner ? e->owner : "its owner", max, plural(max), g->size);
+}
+
+static const char *const wait_names[] = {
+    [CORE_WAIT_NONE] = "NONE",       [CORE_WAIT_HOLD] = "HOLD",   [CORE_WAIT_QUOTA] = "QUOTA",
+    [CORE_WAIT_MAX_SLOTS] = "MAX_SLOTS", [CORE_WAIT_SHARE] = "SHARE", [CORE_WAIT_ORDER] = "ORDER",
+    [CORE_WAIT_AGENTS] = "AGENTS",   [CORE_WAIT_ROOM] = "ROOM",
+};
+
+/* It fits what is free: then only its place in line holds it back. */
+static bool is_held_back(const struct group *g)
+{
+    struct placement p = {0};
+    bool fits = g->wait == CORE_WAIT_ROOM && fit_place(&g->pool->fit, g->pending.first, &p);
+    vec_free(&p.nodes);
+    return fits;
+}
+
+static void why_group(const struct answer *w, struct group *g)
+{
+    if (is_held_back(g))
+        g->wait = CORE_WAIT_ORDER;
+    json_set(w->j, "reason", json_string(wait_names[g->wait]));
+    switch (g->wait) {
+    case CORE_WAIT_QUOTA:
+        why_quota(w, g);
+        break;
+    case CORE_WAIT_MAX_SLOTS:
+        say(w->j, "text", "its experiment holds %" PRId64 " slot%s of the %" PRId64
+            " that its max_slots allows", g->held + g->releasing, plural(g->held + g->releasing),
+            g->exp->max_slots);
+        break;
+    case CORE_WAIT_SHARE:
+        say(w->j, "text", "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
+            "is %" PRId64 " now", g->held, plural(g->held), g->pool->name, g->offer);
+        break;
+    case CORE_WAIT_ORDER:
+        say(w->j, "text", "%" PRId64 " job%s come%s first in pool %s, and %s would be delayed",
+            jobs_ahead(g), plural(jobs_ahead(g)), jobs_ahead(g) == 1 ? "s" : "", g->pool->name,
+            jobs_ahead(g) == 1 ? "it" : "they");
+        break;
+    case CORE_WAIT_AGENTS:
+        why_agents(w, g);
+        break;
+    default:
+        why_room(w, g);
+    }
+}
+
+/* ---- Who is in the way ---- */
+
+static json_t *blocker(const struct answer *w, const struct alloc *a)
+{
+    JSON_OWN agents = json_array();
+    for (size_t i = 0; i < a->containers.n; i++)
+        json_array_append_new(agents, json_string(a->containers.v[i]->agent_id));
+    int64_t left = eta_of(a, w->now.ms);
+    json_t *j = json_make("{s:s,s:I,s:I,s:I,s:I,s:O,s:b,s:b}", "allocationId", a->id,
+                          "experimentId", (json_int_t)a->exp_id, "trialId",
+                          (json_int_t)(a->trial ? a->trial->id : 0), "ownerId",
+                          (json_int_t)a->owner_id, "slots", (json_int_t)a->slots, "agents", agents,
+                          "ending", a->queued_as == QUEUE_ENDING, "preemptible",
+                          alloc_is_preemptible(a));
+    if (a->exp && a->exp->owner)
+        json_set(j, "owner", json_string(a->exp->owner));
+    json_set(j, "secondsLeft", left < 0 ? json_null() : json_double((double)left / 1000));
+    return j;
+}
+
+static void blockers(const struct answer *w, const struct group *g)
+{
+    json_t *list = json_array();
+    size_t total = 0;
+    for (size_t i = 0; i < w->c->allocs.n; i++) {
+        const struct alloc *a = w->c->allocs.v[i];
+        if (a->pool != g->pool || a->slots == 0 || a->containers.n == 0 ||
+            a->queued_as == QUEUE_PENDING || a->queued_as == QUEUE_NONE)
+            continue;
+        if (total++ < BLOCKERS_MAX)
+            json_array_append_new(list, blocker(w, a));
+    }
+    json_set(w->j, "blockers", list);
+    json_set(w->j, "blockersTotal", json_integer((json_int_t)total));
+}
+
+/* ---- The answer ---- */
+
+static void waiting(const struct answer *w, const struct alloc *a)
+{
+    struct group *g = a->exp ? &a->exp->group : NULL;
+    json_set(w->j, "waiting", json_true());
+    json_set(w->j, "pool", pool_json(a->pool));
+    json_set(w->j, "slots", json_integer(a->slots));
+    if (a->queued_as != QUEUE_PENDING || !g) {
+        int64_t s = a->hold_ms == INT64_MAX ? 0 : (a->hold_ms - w->now.ms + 999) / 1000;
+        json_set(w->j, "reason", json_string("HOLD"));
+        say(w->j, "text", "its last runs were lost one after the other: the next is tried in %"
+            PRId64 " s", s < 0 ? 0 : s);
+        return;
+    }
+    int64_t waited = w->now.us - a->start_us;
+    json_set(w->j, "queuedSeconds", json_double(waited > 0 ? (double)waited / 1e6 : 0));
+    why_try(w->c, g); /* a pass: it leaves what holds the group back */
+    why_group(w, g);
+    size_t ahead = 0;
+    for (const struct alloc *x = g->pending.first; x && x != a; x = x->next)
+        ahead++;
+    json_set(w->j, "sameExperimentAhead", json_integer((json_int_t)ahead));
+    blockers(w, g);
+    why_suggest(w->c, g, json_object_get(w->j, "suggestions"));
+    json_set(w->j, "expectedStart", eta_start(w->c, g, w->now.ms));
+}
+
+static void placed(const struct answer *w, const struct alloc *a)
+{
+    int64_t left = eta_of(a, w->now.ms);
+    const char *agent = a->containers.n ? a->containers.v[0]->agent_id : "";
+    json_set(w->j, "reason", json_string(alloc_is_ending(a) ? "ENDING" : "RUNNING"));
+    json_set(w->j, "pool", pool_json(a->pool));
+    json_set(w->j, "slots", json_integer(a->slots));
+    if (alloc_is_ending(a))
+        say(w->j, "text", "it was asked to stop and is ending on agent %s", agent);
+    else if (!a->is_ready)
+        say(w->j, "text", "it is starting on agent %s", agent);
+    else if (left >= 0)
+        say(w->j, "text", "it runs on agent %s; about %" PRId64 " s of its operation are left",
+            agent, (left + 999) / 1000);
+    else
+        say(w->j, "text", "it runs on agent %s", agent);
+}
+
+static void without_allocation(const struct answer *w, const struct exp *e, const struct trial *t)
+{
+    if (e->state == EXP_PAUSED) {
+        json_set(w->j, "reason", json_string("PAUSED"));
+        say(w->j, "text", "its experiment is paused");
+        det_cleanup(freep) char *cmd = det_asprintf("det experiment activate %" PRId64, e->id);
+        json_array_append_new(json_object_get(w->j, "suggestions"),
+                              json_make("{s:s,s:s}", "text", "activate the experiment", "command",
+                                        cmd));
+    } else if (trial_op_done(t)) {
+        json_set(w->j, "reason", json_string("NO_WORK"));
+        say(w->j, "text", "it has done what was asked of it; the searcher%s decides what comes next",
+            e->conf.search.kind == SEARCH_CUSTOM ? "'s client" : "");
+    } else {
+        json_set(w->j, "reason", json_string("STOPPING"));
+        say(w->j, "text", "it is %s", trial_state_text(t->state));
+    }
+}
+
+json_t *core_why_trial(const struct core *c, int64_t trial_id, struct core_now now)
+{
+    const struct trial *t = trial_find(c, trial_id);
+    if (!t || trial_state_is_terminal(t->state))
+        return NULL;
+    struct answer w = begin(c, now);
+    json_set(w.j, "trialId", json_integer(t->id));
+    json_set(w.j, "experimentId", json_integer(t->exp->id));
+    if (!t->alloc)
+        without_allocation(&w, t->exp, t);
+    else if (t->alloc->state == ALLOC_PENDING)
+        waiting(&w, t->alloc);
+    else
+        placed(&w, t->alloc);
+    return w.j;
+}
+
+/* The trial that speaks for the experiment: the first that waits, else the first that runs. */
+static const struct trial *speaker(const struct exp *e)
+{
+    const struct trial *found = NULL;
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct trial *t = e->trials.v[i];
+        if (trial_state_is_terminal(t->state))
+            continue;
+        if (t->alloc && t->alloc->state == ALLOC_PENDING)
+            return t;
+        if (!found || (t->alloc && !found->alloc))
+            found = t;
+    }
+    return found;
+}
+
+json_t *core_why_exp(const struct core *c, int64_t exp_id, struct core_now now)
+{
+    const struct exp *e = exp_find(c, exp_id);
+    if (!e || exp_state_is_terminal(e->state))
+        return NULL;
+    const struct trial *t = speaker(e);
+    json_t *j = t ? core_why_trial(c, t->id, now) : NULL;
+    size_t running = e->group.running.n + e->group.ending.n, waits = e->group.pending.n;
+    if (!j) {
+        struct answer w = begin(c, now);
+        j = w.j;
+        json_set(j, "trialId", json_null());
+        json_set(j, "experimentId", json_integer(e->id));
+        json_set(j, "reason", json_string("NO_WORK"));
+        say(j, "text", e->state == EXP_PAUSED ? "it is paused, and has no trial yet"
+                                              : "its searcher has asked for no trial%s",
+            e->conf.search.kind == SEARCH_CUSTOM ? ": its client has to" : "");
+    }
+    json_set(j, "trialsRunning", json_integer((json_int_t)running));
+    json_set(j, "trialsWaiting", json_integer((json_int_t)waits));
+    return j;
+}

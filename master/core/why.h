@@ -1,0 +1,24 @@
+/*
+ * Answers: why something waits, what stands in its way, what would start it sooner, and when it is
+ * expected to start.
+ *
+ * Everything is asked of the schedulers themselves: a pass over the pool as it is says what holds a
+ * request back; a pass over the pool with one thing changed says whether that would help. A
+ * suggestion is only made after such a pass really started the request, or asked others to make
+ * room for it. The pool is as it was afterwards.
+ *
+ * The answer is JSON, the body of GET /trials/{id}/why (openapi.yaml, schema Why).
+ */
+#ifndef CORE_WHY_H
+#define CORE_WHY_H
+
+#include "core.h"
+
+struct core_now {
+    int64_t ms, us; /* monotonic; wall clock: as events have them */
+};
+/* New reference; NULL: not live. */
+json_t *core_why_exp(const struct core *c, int64_t exp_id, struct core_now now);
+json_t *core_why_trial(const struct core *c, int64_t trial_id, struct core_now now);
+
+#endif

@@ -1,0 +1,116 @@
+#include "why_eta.h"
+
+#include "fit.h"
+#include "why_try.h"
+#include <inttypes.h>
+#include <math.h>
+
+enum { STEPS_MAX = 64 };
+
+void eta_on_progress(struct trial *t, double units, int64_t now_ms)
+{
+    const struct alloc *a = t->alloc;
+    if (!a || !isfinite(units))
+        return;
+    if (t->speed.run_id != t->run_id || units < t->speed.units) {
+        t->speed.run_id = t->run_id;
+        t->speed.from_units = units;
+        t->speed.from_ms = now_ms;
+    }
+    t->speed.units = units;
+    t->speed.at_ms = now_ms;
+}
+
+int64_t eta_of(const struct alloc *a, int64_t now_ms)
+{
+    const struct trial *t = a->trial;
+    if (!t || t->speed.run_id != t->run_id || !t->has_op)
+        return -1;
+    double done = t->speed.units - t->speed.from_units;
+    double took = (double)(t->speed.at_ms - t->speed.from_ms);
+    double left = (double)t->op_length - t->speed.units;
+    if (done <= 0 || took <= 0)
+        return -1;
+    double ms = left * took / done - (double)(now_ms - t->speed.at_ms);
+    return ms < 0 ? 0 : ms > 1e15 ? -1 : (int64_t)ms;
+}
+
+struct leaving {
+    struct alloc *a;
+    int64_t in_ms;
+};
+struct leavings {
+    VEC(struct leaving) list;
+};
+
+static int by_end(const void *x, const void *y)
+{
+    const struct leaving *a = x, *b = y;
+    if (a->in_ms != b->in_ms)
+        return a->in_ms < b->in_ms ? -1 : 1;
+    return (a->a->seq > b->a->seq) - (a->a->seq < b->a->seq);
+}
+
+/* Who will leave the pool, the first to go first; returns how many do not say when. */
+static size_t collect(const struct core *c, const struct group *g, int64_t now_ms,
+                      struct leavings *ret)
+{
+    size_t unknown = 0;
+    for (size_t i = 0; i < c->allocs.n; i++) {
+        struct alloc *a = c->allocs.v[i];
+        if (a->pool != g->pool || a->slots == 0 ||
+            (a->queued_as != QUEUE_RUNNING && a->queued_as != QUEUE_ENDING))
+            continue;
+        int64_t in_ms = a->queued_as == QUEUE_ENDING ? 0 : eta_of(a, now_ms);
+        unknown += in_ms < 0;
+        if (in_ms >= 0)
+            vec_push(&ret->list, (struct leaving){a, in_ms});
+    }
+    if (ret->list.n)
+        qsort(ret->list.v, ret->list.n, sizeof *ret->list.v, by_end);
+    return unknown;
+}
+
+static json_t *answer(double seconds, const char *basis)
+{
+    json_t *j = json_make("{s:s}", "basis", basis);
+    json_set(j, "seconds", seconds < 0 ? json_null() : json_double(seconds));
+    return j;
+}
+
+/* Lets one after another leave, all before it gone, until a pass starts the request. */
+static int64_t step_through(struct core *c, struct group *g, const struct leavings *l)
+{
+    int64_t found = -1;
+    size_t n = l->list.n < STEPS_MAX ? l->list.n : STEPS_MAX, i = 0;
+    for (; i < n && found < 0; i++) {
+        why_leave(c, l->list.v[i].a);
+        if (why_try(c, g) == WHY_STARTS)
+            found = l->list.v[i].in_ms;
+    }
+    while (i-- > 0)
+        why_return(c, l->list.v[i].a);
+    return found;
+}
+
+json_t *eta_start(struct core *c, struct group *g, int64_t now_ms)
+{
+    struct leavings l = {0};
+    if (!g->could)
+        return answer(-1, "not before the agents of the pool change");
+    size_t unknown = collect(c, g, now_ms, &l);
+    size_t mark = fit_mark(&g->pool->fit);
+    int64_t ms = step_through(c, g, &l);
+    fit_undo(&g->pool->fit, mark);
+    vec_free(&l.list);
+    if (ms >= 0)
+        return answer((double)ms / 1000,
+                      "from the speed of the trials that run and what is left of their operations");
+    if (unknown) {
+        det_cleanup(freep) char *text =
+            det_asprintf("%zu of the trials in its way %s not reported enough to tell their speed",
+                         unknown, unknown == 1 ? "has" : "have");
+        return answer(-1, text);
+    }
+    return answer(-1, "the ends of the trials that run do not tell");
+}

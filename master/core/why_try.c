@@ -1,0 +1,249 @@
+/*
+ * Each change is made to what the pass reads, a pass is run, and the change is taken back; nothing
+ * that is written into rows or sent to anybody is touched.
+ */
+#include "why_try.h"
+
+#include "agent.h"
+#include "queue.h"
+#include "scheduler.h"
+#include <inttypes.h>
+
+enum { PASSES_MAX = 48, WEIGHT_MAX = 64 };
+
+static void add(json_t *list, const char *command, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(json_t *list, const char *command, const char *fmt, ...)
+{
+    va_list ap;
+    struct buf text = BUF_INIT;
+    va_start(ap, fmt);
+    buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    json_array_append_new(list, json_make("{s:s,s:s}", "text", buf_str(&text), "command", command));
+    buf_finish(&text);
+}
+
+enum why_outcome why_try(struct core *c, struct group *g)
+{
+    struct sched s;
+    size_t mark = fit_mark(&g->pool->fit);
+    enum why_outcome out = WHY_STILL_WAITS;
+    sched_decide(&s, c, g->pool);
+    if (s.releases.n > 0)
+        out = WHY_MAKES_ROOM;
+    for (size_t i = 0; i < s.starts.n; i++)
+        if (s.starts.v[i].alloc == g->pending.first)
+            out = WHY_STARTS;
+    fit_undo(&g->pool->fit, mark);
+    sched_finish(&s);
+    return out;
+}
+
+void why_leave(struct core *c, struct alloc *gone)
+{
+    bool dirty = gone->pool->dirty;
+    fit_give(&gone->pool->fit, gone);
+    queue_leave(c, gone);
+    gone->pool->dirty = dirty;
+}
+
+void why_return(struct core *c, struct alloc *gone)
+{
+    bool dirty = gone->pool->dirty;
+    queue_update(c, gone);
+    gone->pool->dirty = dirty;
+}
+
+enum why_outcome why_try_without(struct core *c, struct group *g, struct alloc *gone)
+{
+    size_t mark = fit_mark(&g->pool->fit);
+    why_leave(c, gone);
+    enum why_outcome out = why_try(c, g);
+    why_return(c, gone);
+    fit_undo(&g->pool->fit, mark);
+    return out;
+}
+
+/* ---- What a person could change ---- */
+
+/* The most slots, fewer than it asks for, with which it would start now. */
+static void fewer_slots(struct core *c, struct group *g, json_t *list)
+{
+    struct alloc *a = g->pending.first;
+    int64_t was = g->size, k = was - 1;
+    int passes = 0;
+    enum why_outcome out = WHY_STILL_WAITS;
+    for (; k >= 1 && passes++ < PASSES_MAX; k--) {
+        g->size = a->slots = k;
+        if ((out = why_try(c, g)) == WHY_STARTS)
+            break;
+    }
+    g->size = a->slots = was;
+    if (out == WHY_STARTS)
+        add(list, "", "ask for %" PRId64 " slot%s (resources.slots_per_trial) instead of %" PRId64
+            ": that many would start now", k, k == 1 ? "" : "s", was);
+}
+
+static const char *how(enum why_outcome o)
+{
+    return o == WHY_STARTS ? "it would start now" : "others would be asked to make room for it";
+}
+
+/* The least important level that would be enough. */
+static void more_priority(struct core *c, struct group *g, json_t *list)
+{
+    struct exp *e = g->exp;
+    int was = e->priority, now = queue_priority(e), passes = 0;
+    enum why_outcome out = WHY_STILL_WAITS;
+    for (int p = now - 1; p >= 1 && passes < PASSES_MAX; p--) {
+        bool is_step = p == 1;
+        for (size_t i = 0; i < g->pool->groups.n && !is_step; i++) {
+            int level = queue_group_level(g->pool->groups.v[i]);
+            is_step = g->pool->groups.v[i] != g && (level == p || level == p + 1);
+        }
+        if (!is_step)
+            continue; /* nothing changes between two levels that are in use */
+        passes++;
+        e->priority = p;
+        if ((out = why_try(c, g)) != WHY_STILL_WAITS)
+            break;
+    }
+    int found = e->priority;
+    e->priority = was;
+    if (out == WHY_STILL_WAITS)
+        return;
+    det_cleanup(freep) char *cmd =
+        det_asprintf("det experiment set priority %" PRId64 " %d", e->id, found);
+    add(list, cmd, "priority %d instead of %d: %s", found, now, how(out));
+}
+
+static void more_weight(struct core *c, struct group *g, json_t *list)
+{
+    struct exp *e = g->exp;
+    double was = e->weight;
+    enum why_outcome out = WHY_STILL_WAITS;
+    for (double by = 2; by <= WEIGHT_MAX && out == WHY_STILL_WAITS; by *= 2) {
+        e->weight = was * by;
+        out = why_try(c, g);
+    }
+    double found = e->weight;
+    e->weight = was;
+    if (out == WHY_STILL_WAITS)
+        return;
+    det_cleanup(freep) char *cmd =
+        det_asprintf("det experiment set weight %" PRId64 " %g", e->id, found);
+    add(list, cmd, "a weight of %g instead of %g: %s", found, was, how(out));
+}
+
+static void more_max_slots(struct core *c, struct group *g, json_t *list)
+{
+    struct exp *e = g->exp;
+    int64_t was = e->max_slots, want = g->held + g->releasing + g->size;
+    if (was < 0 || was >= want)
+        return;
+    e->max_slots = want;
+    enum why_outcome out = why_try(c, g);
+    e->max_slots = was;
+    if (out == WHY_STILL_WAITS)
+        return;
+    det_cleanup(freep) char *cmd =
+        det_asprintf("det experiment set max-slots %" PRId64 " %" PRId64, e->id, want);
+    add(list, cmd, "max_slots %" PRId64 " instead of %" PRId64 ": %s", want, was, how(out));
+}
+
+/* An agent that was switched off, wholly or in part. */
+static void enable_agent(struct core *c, struct group *g, struct agent *a, json_t *list)
+{
+    bool off = a->off, draining = a->draining;
+    VEC(bool) slots = {0};
+    for (size_t i = 0; i < a->slots.n; i++) {
+        vec_push(&slots, a->slots.v[i].off);
+        a->slots.v[i].off = false;
+    }
+    a->off = a->draining = false;
+    fit_refresh(a);
+    enum why_outcome out = why_try(c, g);
+    a->off = off;
+    a->draining = draining;
+    for (size_t i = 0; i < a->slots.n; i++)
+        a->slots.v[i].off = slots.v[i];
+    vec_free(&slots);
+    fit_refresh(a);
+    if (out == WHY_STILL_WAITS)
+        return;
+    det_cleanup(freep) char *cmd = det_asprintf("det agent enable %s", a->id);
+    add(list, cmd, "enable agent %s, which is switched off%s: %s", a->id,
+        off ? "" : " in part", how(out));
+}
+
+static bool is_off(const struct agent *a)
+{
+    for (size_t i = 0; i < a->slots.n; i++)
+        if (a->slots.v[i].off)
+            return true;
+    return a->off;
+}
+
+static void enable_agents(struct core *c, struct group *g, json_t *list)
+{
+    int passes = 0;
+    for (size_t i = 0; i < g->pool->agents.n && passes < PASSES_MAX; i++)
+        if (g->pool->agents.v[i]->state == AGENT_UP && is_off(g->pool->agents.v[i])) {
+            enable_agent(c, g, g->pool->agents.v[i], list);
+            passes++;
+        }
+}
+
+/* Pools where nobody waits and it would fit what is free. */
+static void other_pool(struct core *c, struct group *g, json_t *list)
+{
+    struct placement p = {0};
+    for (size_t i = 0; i < c->pools.n; i++) {
+        const struct pool *o = c->pools.v[i];
+        if (o == g->pool || o->pending_n || !fit_place(&o->fit, g->pending.first, &p))
+            continue;
+        det_cleanup(freep) char *cmd =
+            det_asprintf("det job update %s --resource-pool %s", g->exp->job_id, o->name);
+        add(list, cmd, "move it to pool %s, where %" PRId64 " slots are free: it would start now",
+            o->name, fit_free(&o->fit));
+    }
+    vec_free(&p.nodes);
+}
+
+/* The youngest single allocation whose end would be enough. */
+static void end_one(struct core *c, struct group *g, json_t *list)
+{
+    int passes = 0;
+    for (size_t i = c->allocs.n; i-- > 0 && passes < PASSES_MAX;) {
+        struct alloc *a = c->allocs.v[i];
+        if (a->pool != g->pool || a->queued_as != QUEUE_RUNNING || !a->trial || a->slots == 0)
+            continue;
+        passes++;
+        if (why_try_without(c, g, a) != WHY_STARTS)
+            continue;
+        det_cleanup(freep) char *cmd =
+            det_asprintf("det experiment pause %" PRId64, a->exp_id);
+        add(list, cmd, "pause experiment %" PRId64 " (its trial %" PRId64 " holds %" PRId64
+            " slot%s): it would start once that has stopped", a->exp_id, a->trial->id, a->slots,
+            a->slots == 1 ? "" : "s");
+        return;
+    }
+}
+
+void why_suggest(struct core *c, struct group *g, json_t *suggestions)
+{
+    if (!g->exp || !g->pending.first || why_try(c, g) == WHY_STARTS)
+        return;
+    more_max_slots(c, g, suggestions);
+    enable_agents(c, g, suggestions);
+    if (g->pool->o.scheduler == CORE_PRIORITY)
+        more_priority(c, g, suggestions);
+    if (g->pool->o.scheduler == CORE_FAIR_SHARE)
+        more_weight(c, g, suggestions);
+    other_pool(c, g, suggestions);
+    fewer_slots(c, g, suggestions);
+    if (json_array_size(suggestions) < 3)
+        end_one(c, g, suggestions);
+}

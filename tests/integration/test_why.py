@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""det why: a queue, a cap, an agent switched off, a pause, an end; and that a suggestion, obeyed, helps."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import Cluster, wait_until  # noqa: E402
+
+
+
+def config(slots=1, n=1, **resources):
+    return json.dumps({"name": "why", "entrypoint": ["sleep", "600"], "max_restarts": 0, "resources": {"slots_per_trial": slots, **resources},
+                       "searcher": {"name": "random", "metric": "x", "max_trials": n, "max_concurrent_trials": n, "max_length": {"batches": 10}},
+                       "hyperparameters": {}})
+
+
+def why(c, what):
+    kind, _, i = what.partition(":")
+    return c.api("GET", f"/{'trials' if kind == 'trial' else 'experiments'}/{i}/why")
+
+
+def trial_of(c, exp):
+    return wait_until(lambda: c.trials(exp), 20, "a trial")[0]["id"]
+
+
+def running(c, exp):
+    wait_until(lambda: c.experiment(exp)["state"] == "STATE_RUNNING", 30, f"experiment {exp} to run")
+
+
+def main():
+    with Cluster(slots=2) as c:
+        first = c.create(config(slots=2), None)
+        running(c, first)
+        second = c.create(config(slots=2), None)
+        a = why(c, f"exp:{second}")
+        assert a["waiting"] and a["trialsWaiting"] == 1 and a["reason"] in ("SHARE", "ROOM"), a
+        assert [b["experimentId"] for b in a["blockers"]] == [first] and a["blockers"][0]["owner"] == "admin", a
+        assert a["pool"] == {"name": "default", "slots": 2, "free": 0, "switchedOff": 0, "away": 0, "waiting": 1}, a
+        assert a["expectedStart"]["seconds"] is None and "reported" in a["expectedStart"]["basis"], a
+        assert f"det experiment pause {first}" in [s["command"] for s in a["suggestions"]], a
+        trial = trial_of(c, second)
+        out = c.det("why", str(trial)).stdout
+        assert f"Trial {trial} of experiment {second} has waited" in out and "IN THE WAY" in out and "What would help:" in out, out
+        assert json.loads(c.det("why", f"exp:{second}", "--json").stdout)["trialId"] == trial
+        job = c.experiment(second)["jobId"]
+        assert f"experiment {second}" in c.det("why", job).stdout
+        c.det("experiment", "kill", str(first))  # a command does not know how to pause
+        running(c, second)
+        assert why(c, f"trial:{trial}")["reason"] == "RUNNING"
+        paused = c.create(config(), None, activate=False)
+        a = why(c, f"exp:{paused}")
+        assert a["reason"] == "PAUSED" and f"det experiment activate {paused}" in [s["command"] for s in a["suggestions"]], a
+        # a cap
+        c.api("POST", f"/experiments/{second}/kill", {})
+        c.wait(second, state="STATE_CANCELED")
+        capped = c.create(config(n=3, max_slots=1), None)
+        running(c, capped)
+        a = why(c, f"exp:{capped}")
+        assert a["reason"] == "MAX_SLOTS" and a["trialsRunning"] == 1 and a["trialsWaiting"] == 2, a
+        assert a["suggestions"][0]["command"] == f"det experiment set max-slots {capped} 2", a
+        c.det(*a["suggestions"][0]["command"].split()[1:])
+        wait_until(lambda: why(c, f"exp:{capped}")["trialsRunning"] == 2, 20, "the second trial")
+        # an agent switched off
+        c.det("agent", "disable", "agent-0", "--drain")
+        c.api("POST", f"/experiments/{capped}/kill", {})
+        c.wait(capped, state="STATE_CANCELED")
+        third = c.create(config(), None)
+        a = why(c, f"exp:{third}")
+        assert a["reason"] == "AGENTS" and "switched off" in a["text"] and a["suggestions"][0]["command"] == "det agent enable agent-0", a
+        c.det(*a["suggestions"][0]["command"].split()[1:])
+        running(c, third)
+        # what has ended, and what never was
+        a = why(c, f"exp:{capped}")
+        assert not a["waiting"] and a["reason"] == "ENDED" and "CANCELED" in a["text"], a
+        for wrong, code, text in (("999", 1, "trial 999 not found"), ("exp:999", 1, "experiment 999 not found"), ("soup", 2, "exp:3"),
+                                  ("00000000-0000-0000-0000-000000000000", 1, "not found among those that are live")):
+            r = c.det("why", wrong, check=False)
+            assert r.returncode == code and text in r.stderr, (wrong, r.returncode, r.stderr)
+        r = c.det("why", check=False)
+        assert r.returncode == 2, r
+    print("test_why: passed")
+
+
+main()

@@ -1,0 +1,311 @@
+/* Why something waits: each reason; and that what is said to help does. */
+#include "world.h"
+
+#include "rng.h"
+#include "why.h"
+#include <stdio.h>
+
+static json_t *why(const struct world *w, int64_t trial)
+{
+    return core_why_trial(w->core, trial, (struct core_now){w->now_ms, w->now_ms * 1000});
+}
+
+static int64_t job(struct world *w, int n, int k, const char *more)
+{
+    char config[400];
+    snprintf(config, sizeof config,
+             "{\"resources\":{\"slots_per_trial\":%d%s},"
+             "\"searcher\":{\"name\":\"random\",\"max_trials\":%d,\"max_concurrent_trials\":0}}",
+             k, more, n);
+    return world_create(w, config);
+}
+
+static void run_placed(struct world *w)
+{
+    struct core_alloc_view a;
+    for (size_t i = 0; core_alloc_at(w->core, i, &a); i++)
+        if (a.state == ALLOC_ASSIGNED)
+            world_run(w, a.trial_id);
+}
+
+static void expect(const struct world *w, int64_t trial, const char *reason, const char *text)
+{
+    JSON_OWN j = why(w, trial);
+    assert_non_null(j);
+    if (strcmp(json_str(j, "reason", ""), reason) || !strstr(json_str(j, "text", ""), text))
+        fail_msg("trial %d: %s: %s", (int)trial, json_str(j, "reason", ""), json_str(j, "text", ""));
+    core_check(w->core);
+}
+
+/* A suggestion whose command holds `command`; its text holds `text`. */
+static void helps(const struct world *w, int64_t trial, const char *command, const char *text)
+{
+    JSON_OWN j = why(w, trial);
+    const json_t *list = json_arr(j, "suggestions");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *s = json_array_get(list, i);
+        if (strstr(json_str(s, "command", ""), command) && strstr(json_str(s, "text", ""), text))
+            return;
+    }
+    det_cleanup(freep) char *all = json_text(list);
+    fail_msg("no suggestion '%s' (%s) in %s", command, text, all);
+}
+
+static void room(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 2, NULL, 0);
+    world_hello(&w, "b", 2, NULL, 0);
+    job(&w, 2, 1, "");
+    run_placed(&w);
+    job(&w, 1, 4, ""); /* a gang: both agents whole */
+    expect(&w, 3, "SHARE", "fair share");
+    expect(&w, 1, "RUNNING", "runs on agent");
+    helps(&w, 3, "", "ask for 2 slots");
+    world_finish(&w);
+}
+
+static void agents(void **state)
+{
+    struct world w;
+    struct core_options o = core_options_default;
+    o.launch_error = false;
+    world_init(&w, &o);
+    job(&w, 1, 1, "");
+    expect(&w, 1, "AGENTS", "no agent of pool default");
+    world_hello(&w, "a", 1, NULL, 0);
+    run_placed(&w);
+    job(&w, 1, 3, "");
+    expect(&w, 2, "AGENTS", "even idle");
+    world_hello(&w, "b", 4, NULL, 0);
+    run_placed(&w);
+    struct core_event ev = {.kind = CORE_EV_AGENT_SET};
+    ev.agent_set = (struct core_agent_set){.agent_id = "a", .slot = -1, .drain = true};
+    world_step(&w, ev);
+    world_finish(&w);
+}
+
+static void switched_off(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 2, NULL, 0);
+    struct core_event ev = {.kind = CORE_EV_AGENT_SET};
+    ev.agent_set = (struct core_agent_set){.agent_id = "a", .slot = -1, .drain = true};
+    world_step(&w, ev);
+    job(&w, 1, 2, "");
+    expect(&w, 1, "AGENTS", "switched off");
+    helps(&w, 1, "det agent enable a", "it would start now");
+    world_finish(&w);
+}
+
+static void caps(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 8, NULL, 0);
+    job(&w, 4, 1, ",\"max_slots\":2");
+    run_placed(&w);
+    expect(&w, 3, "MAX_SLOTS", "2 slots");
+    helps(&w, 3, "det experiment set max-slots 1 3", "it would start now");
+    JSON_OWN j = why(&w, 4);
+    assert_int_equal(json_int(j, "sameExperimentAhead", 0), 1);
+    world_finish(&w);
+}
+
+static void quotas(void **state)
+{
+    static const struct core_quota q[] = {{"*", NULL, 1}};
+    struct core_options o = core_options_default;
+    struct world w;
+    o.quotas = q;
+    o.quotas_n = 1;
+    world_init(&w, &o);
+    world_hello(&w, "a", 4, NULL, 0);
+    job(&w, 2, 1, "");
+    run_placed(&w);
+    expect(&w, 2, "QUOTA", "quota");
+    world_finish(&w);
+}
+
+static void order(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    o.scheduler = CORE_PRIORITY;
+    world_init(&w, &o);
+    world_hello(&w, "a", 2, NULL, 0);
+    job(&w, 1, 1, "");
+    run_placed(&w);
+    job(&w, 1, 2, ",\"priority\":10");
+    job(&w, 1, 1, ",\"priority\":50");
+    expect(&w, 2, "ROOM", "asks for 2 slots");
+    expect(&w, 3, "ORDER", "1 job comes first");
+    helps(&w, 3, "det experiment set priority 3 10", "it would start now");
+    world_finish(&w);
+}
+
+static void paused_and_ended(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 1, NULL, 0);
+    int64_t exp = job(&w, 1, 1, "");
+    world_run(&w, 1);
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = exp});
+    expect(&w, 1, "ENDING", "asked to stop");
+    world_step(&w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION,
+                                       .alloc_id = world_trial(&w, 1).alloc_id});
+    world_exit(&w, 1, 0, EXIT_CODE(0));
+    expect(&w, 1, "PAUSED", "paused");
+    helps(&w, 1, "det experiment activate", "activate");
+    JSON_OWN e = core_why_exp(w.core, exp, (struct core_now){w.now_ms, 0});
+    assert_string_equal(json_str(e, "reason", ""), "PAUSED");
+    assert_null(why(&w, 99));
+    world_finish(&w);
+}
+
+/* Half of the operation took 10 s, so 10 s are left. */
+static void expected_start(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 1, NULL, 0);
+    job(&w, 1, 1, "");
+    world_run(&w, 1);
+    job(&w, 1, 1, "");
+    JSON_OWN before = why(&w, 2);
+    assert_true(json_is_null(json_path(before, "expectedStart.seconds")));
+    assert_non_null(strstr(json_str(json_obj(before, "expectedStart"), "basis", ""), "reported"));
+    for (int i = 0; i <= 10; i++) {
+        world_wait(&w, 1000);
+        world_step(&w, (struct core_event){
+                           .kind = CORE_EV_PROGRESS, .trial_id = 1, .units = 5.0 * i});
+    }
+    JSON_OWN after = why(&w, 2);
+    double s = json_num(json_obj(after, "expectedStart"), "seconds", -1);
+    assert_true(s > 9.9 && s < 10.1);
+    assert_int_equal(json_int(after, "blockersTotal", 0), 1);
+    assert_int_equal(json_int(json_array_get(json_arr(after, "blockers"), 0), "trialId", 0), 1);
+    world_finish(&w);
+}
+
+/* ---- What is said to help, helps ---- */
+
+static int64_t words(const char *command, const char *verb, int64_t *ret_id, double *ret_value)
+{
+    size_t n = strlen(verb);
+    char *end;
+    if (strncmp(command, verb, n) != 0)
+        return false;
+    *ret_id = strtoll(command + n, &end, 10);
+    *ret_value = strtod(end, NULL);
+    return true;
+}
+
+/* Does what a suggestion says; false: not something that a step can do. */
+static bool obey(struct world *w, const char *command)
+{
+    struct core_event ev = {.kind = CORE_EV_EXP_PATCH};
+    double v;
+    if (words(command, "det experiment set priority ", &ev.exp_id, &v)) {
+        ev.patch.has_priority = true;
+        ev.patch.priority = (int)v;
+    } else if (words(command, "det experiment set weight ", &ev.exp_id, &v)) {
+        ev.patch.has_weight = true;
+        ev.patch.weight = v;
+    } else if (words(command, "det experiment set max-slots ", &ev.exp_id, &v)) {
+        ev.patch.has_max_slots = true;
+        ev.patch.max_slots = (int64_t)v;
+    } else if (strncmp(command, "det agent enable ", 17) == 0) {
+        ev.kind = CORE_EV_AGENT_SET;
+        ev.agent_set = (struct core_agent_set){.agent_id = command + 17, .slot = -1, .enabled = true};
+    } else {
+        return false;
+    }
+    world_step(w, ev);
+    return true;
+}
+
+static void populate(struct world *w, struct core_options *o, uint32_t seed)
+{
+    struct mt19937 r;
+    mt19937_seed(&r, seed);
+    *o = core_options_default;
+    o->scheduler = (enum core_scheduler)mt19937_bounded(&r, 2);
+    o->preemption = mt19937_bounded(&r, 1);
+    o->starvation_wait_ms = 0;
+    world_init(w, o);
+    for (int i = 0; i < 3; i++) {
+        char id[2] = {(char)('a' + i), '\0'};
+        world_hello(w, id, 1 << mt19937_bounded(&r, 2), NULL, 0);
+    }
+    for (int i = 0; i < 5; i++) {
+        char more[80];
+        snprintf(more, sizeof more, ",\"priority\":%d,\"weight\":%d%s",
+                 (int)mt19937_bounded(&r, 3) * 10 + 10, 1 + (int)mt19937_bounded(&r, 3),
+                 mt19937_bounded(&r, 3) ? "" : ",\"max_slots\":2");
+        job(w, 1 + (int)mt19937_bounded(&r, 2), 1 + (int)mt19937_bounded(&r, 1), more);
+        run_placed(w);
+        if (mt19937_bounded(&r, 7) == 0) {
+            struct core_event ev = {.kind = CORE_EV_AGENT_SET};
+            ev.agent_set = (struct core_agent_set){.agent_id = "a", .slot = -1, .drain = true};
+            world_step(w, ev);
+        }
+    }
+}
+
+static bool has_moved(const struct world *w)
+{
+    return world_count(w, CORE_ORDER_START) + world_count(w, CORE_PREEMPT) +
+               world_count(w, CORE_ORDER_KILL) > 0;
+}
+
+/* Asking changes nothing; a second world in the same state obeys each suggestion. */
+static void suggestions_hold(void **state)
+{
+    int obeyed = 0, waited = 0;
+    for (uint32_t seed = 1; seed <= 400; seed++) {
+        struct world w;
+        struct core_options o;
+        populate(&w, &o, seed);
+        for (int64_t id = 1; id <= 15; id++) {
+            JSON_OWN j = why(&w, id);
+            if (!j || !json_flag(j, "waiting", false))
+                continue;
+            waited++;
+            JSON_OWN again = why(&w, id);
+            assert_true(json_equal(j, again));
+            const json_t *list = json_arr(j, "suggestions");
+            for (size_t i = 0; i < json_array_size(list); i++) {
+                struct world x;
+                struct core_options xo;
+                populate(&x, &xo, seed);
+                const char *command = json_str(json_array_get(list, i), "command", "");
+                if (obey(&x, command)) {
+                    obeyed++;
+                    if (!has_moved(&x))
+                        fail_msg("seed %u, trial %d: '%s' did not help", seed, (int)id, command);
+                }
+                world_finish(&x);
+            }
+        }
+        world_step(&w, (struct core_event){.kind = CORE_EV_TICK});
+        assert_false(has_moved(&w)); /* nothing that waits could have started */
+        world_finish(&w);
+    }
+    assert_true(waited > 200 && obeyed > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(room),           cmocka_unit_test(agents),
+        cmocka_unit_test(switched_off),   cmocka_unit_test(caps),
+        cmocka_unit_test(quotas),         cmocka_unit_test(order),
+        cmocka_unit_test(paused_and_ended), cmocka_unit_test(expected_start),
+        cmocka_unit_test(suggestions_hold),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
