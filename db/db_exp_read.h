@@ -42,14 +42,15 @@ void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg);
 
 /* Where an experiment may start from and belong to. Columns: project id (null: none such), archived
  * project or workspace; parent: null none such, else archived; checkpoint uuid of the source trial
- * (its latest) or the source uuid when it is COMPLETED, else null. 0 or NULL: not asked. */
+ * (its latest) or the source uuid when it is COMPLETED, else null. 0 or NULL: not asked. And what a
+ * new experiment there shows of its project and of user_id: a JSON object, null when one is not there. */
 struct db_exp_origin {
-    int64_t project_id;
+    int64_t project_id, user_id;
     const char *workspace, *project; /* names, both or neither */
     int64_t parent_id, source_trial_id;
     const char *source_uuid;
 };
-enum db_origin_col { ORIGIN_PROJECT, ORIGIN_ARCHIVED, ORIGIN_PARENT, ORIGIN_SOURCE };
+enum db_origin_col { ORIGIN_PROJECT, ORIGIN_ARCHIVED, ORIGIN_PARENT, ORIGIN_SOURCE, ORIGIN_DOC };
 void db_exp_origin(struct db *db, const struct db_exp_origin *o, db_cb *cb, void *arg);
 
 /* {"owner":.., per experiment id}: columns id, username, workspace id; ids is a JSON array. */

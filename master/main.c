@@ -14,6 +14,7 @@
 #include "masterconf.h"
 #include "mem.h"
 #include "notify.h"
+#include "origins.h"
 #include "shell.h"
 #include "startup.h"
 #include "uuid.h"
@@ -43,6 +44,7 @@ static void on_db_closed(void *arg)
     m->sh.db = NULL;
     agents_destroy(m->sh.agents);
     hub_destroy(m->sh.hub);
+    origins_destroy(m->sh.origins);
     auth_destroy(m->sh.auth);
 }
 
@@ -122,6 +124,7 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
         return rc;
     m->sh.auth = auth_create(&m->sh, &secrets);
     m->sh.hub = hub_create();
+    m->sh.origins = origins_create();
     m->sh.waits = waits_create(&m->sh);
     m->sh.agents = agents_create(&m->sh);
     m->sh.driver = driver_create(&m->sh, core, on_fatal, m);

@@ -2,6 +2,7 @@
  * POST /experiments: read, check and pack on a worker thread; look up what the configuration names;
  * then one event to the core, which stores it all or refuses it all.
  */
+#include "api_exp_made.h"
 #include "api_handlers.h"
 #include "api_pack.h"
 #include "api_util.h"
@@ -12,6 +13,7 @@
 #include "driver.h"
 #include "expconf.h"
 #include "masterconf.h"
+#include "origins.h"
 #include "shell.h"
 #include "uuid.h"
 #include <string.h>
@@ -49,6 +51,9 @@ struct create {
     int64_t project_id;
     bool exceeded;
     char *warm_start;
+    char *place;         /* ORIGIN_DOC, NULL: unknown */
+    uint64_t place_turn; /* when the database was asked for it */
+    size_t model_def_len;
     int64_t id;
 };
 
@@ -61,6 +66,7 @@ static void create_free(struct create *c)
     json_decref(c->template);
     buf_finish(&c->tgz);
     free(c->warm_start);
+    free(c->place);
     free(c);
 }
 
@@ -124,27 +130,9 @@ static json_t *warnings(const struct create *c)
     return c->exceeded ? json_make("[s]", "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") : json_array();
 }
 
-/* What an experiment reads that was only validated: the bindings want every key. */
-static json_t *zero_experiment(const struct create *c)
-{
-    json_t *j =
-        json_make("{s:i,s:s,s:[],s:n,s:n,s:s,s:b,s:i,s:[],s:s,s:i,s:s,s:s,s:s,s:s}", "id", 0,
-                  "description", "", "labels", "startTime", "endTime", "state", "STATE_UNSPECIFIED",
-                  "archived", 0, "numTrials", 0, "trialIds", "displayName", "", "userId", 0,
-                  "username", "", "resourcePool", "", "searcherType", "", "searcherMetric", "");
-    json_t *rest =
-        json_make("{s:s,s:s,s:s,s:n,s:n,s:i,s:s,s:i,s:s,s:b,s:o,s:s,s:i,s:s,s:i,s:b}", "name", "",
-                  "notes", "", "jobId", "", "forkedFrom", "progress", "projectId", 0, "projectName",
-                  "", "workspaceId", 0, "workspaceName", "", "parentArchived", 0, "config",
-                  json_incref(c->config), "originalConfig", "", "projectOwnerId", 0,
-                  "checkpointSize", "0", "checkpointCount", 0, "unmanaged", 0);
-    json_object_update_new(j, rest);
-    return j;
-}
-
 static void create_validated(struct create *c)
 {
-    api_reply_json(c->req, json_make("{s:o,s:o,s:o}", "experiment", zero_experiment(c), "config",
+    api_reply_json(c->req, json_make("{s:o,s:o,s:o}", "experiment", exp_made_zero(c->config), "config",
                                      json_incref(c->config), "warnings", warnings(c)));
     create_free(c);
 }
@@ -170,6 +158,32 @@ static void on_stored(void *arg, const struct db_result *r)
     create_free(c);
 }
 
+/* From memory, all but rare cases: false when the database has to be asked. */
+static bool create_reply(struct create *c)
+{
+    struct exp_made m = {.id = c->id,
+                         .conf = &c->view,
+                         .place = c->place,
+                         .original_config = c->b.config,
+                         .model_def_len = c->model_def_len};
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, "{\"experiment\":");
+    if (!c->place || c->b.parent_id || !exp_made_put(&out, c->sh, &m)) {
+        buf_finish(&out);
+        return false;
+    }
+    JSON_OWN w = warnings(c);
+    buf_add_str(&out, ",\"config\":");
+    json_write(&out, c->config);
+    buf_add_str(&out, ",\"warnings\":");
+    json_write(&out, w);
+    buf_add_ch(&out, '}');
+    http_reply_buf(c->req, 200, &out);
+    buf_finish(&out);
+    create_free(c);
+    return true;
+}
+
 static void on_created(void *arg, const struct core_reply *r)
 {
     struct create *c = arg;
@@ -179,7 +193,8 @@ static void on_created(void *arg, const struct core_reply *r)
     }
     c->id = r->id;
     c->exceeded = r->slots_exceeded;
-    db_exp_read_kept(c->sh->db, c->id, on_stored, c);
+    if (!create_reply(c))
+        db_exp_read_kept(c->sh->db, c->id, on_stored, c);
 }
 
 static struct driver_payload *create_payload(struct create *c)
@@ -188,7 +203,7 @@ static struct driver_payload *create_payload(struct create *c)
     p->original_config = det_strdup(c->b.config);
     p->parent_model_def = c->b.parent_id > 0;
     if (!p->parent_model_def) {
-        p->model_def_len = c->tgz.len;
+        p->model_def_len = c->model_def_len = c->tgz.len;
         p->model_def = buf_steal(&c->tgz);
     }
     return p;
@@ -241,25 +256,11 @@ static const char *origin_problem(const struct create *c, const struct db_result
     return NULL;
 }
 
-static void on_origin(void *arg, const struct db_result *r)
+static void create_placed(struct create *c)
 {
-    struct create *c = arg;
     struct det_err err;
-    int code = db_rc(r);
-    if (code < 0) {
-        create_fail(c, code, db_error(r)->text);
-        return;
-    }
-    const char *problem = origin_problem(c, r, &code);
-    if (problem) {
-        create_fail(c, code, problem);
-        return;
-    }
-    c->project_id = db_i64(r, 0, ORIGIN_PROJECT);
-    if (!db_is_null(r, 0, ORIGIN_SOURCE))
-        c->warm_start = det_strdup(db_text(r, 0, ORIGIN_SOURCE));
-    code = core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial, &c->exceeded,
-                     &err);
+    int code = core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial,
+                         &c->exceeded, &err);
     if (code < 0)
         create_fail(c, code, err.text);
     else if (c->b.validate_only == 1)
@@ -268,6 +269,55 @@ static void on_origin(void *arg, const struct db_result *r)
         db_ckpt_pin(c->sh->db, c->warm_start, PIN_S, on_pinned, c);
     else
         create_post(c);
+}
+
+static struct db_exp_origin create_origin(const struct create *c)
+{
+    struct db_exp_origin o = {.project_id = c->b.project_id > 1 ? c->b.project_id : 0,
+                              .user_id = c->req->who.user_id,
+                              .parent_id = c->b.parent_id,
+                              .source_trial_id = c->view.source_trial_id,
+                              .source_uuid = c->view.source_checkpoint_uuid};
+    if (!o.project_id && *c->view.workspace) {
+        o.workspace = c->view.workspace;
+        o.project = c->view.project;
+    }
+    return o;
+}
+
+static void on_origin(void *arg, const struct db_result *r)
+{
+    struct create *c = arg;
+    int code = db_rc(r);
+    const char *problem = code < 0 ? db_error(r)->text : origin_problem(c, r, &code);
+    if (problem) {
+        create_fail(c, code, problem);
+        return;
+    }
+    c->project_id = db_i64(r, 0, ORIGIN_PROJECT);
+    if (!db_is_null(r, 0, ORIGIN_SOURCE))
+        c->warm_start = det_strdup(db_text(r, 0, ORIGIN_SOURCE));
+    if (!db_is_null(r, 0, ORIGIN_DOC)) {
+        struct db_exp_origin o = create_origin(c);
+        c->place = det_strdup(db_text(r, 0, ORIGIN_DOC));
+        origins_keep(c->sh->origins, &o, c->place_turn, &(struct origin){c->project_id, c->place},
+                     clk_mono_ms());
+    }
+    create_placed(c);
+}
+
+static void create_place(struct create *c)
+{
+    struct db_exp_origin o = create_origin(c);
+    struct origin known;
+    if (origins_find(c->sh->origins, &o, clk_mono_ms(), &known)) {
+        c->project_id = known.project_id;
+        c->place = det_strdup(known.doc);
+        create_placed(c);
+        return;
+    }
+    c->place_turn = origins_turn(c->sh->origins);
+    db_exp_origin(c->sh->db, &o, on_origin, c);
 }
 
 /* The pool's name goes into the stored configuration. */
@@ -308,15 +358,7 @@ static void create_read_done(uv_work_t *w, int status)
         return;
     }
     create_resolve_pool(c);
-    struct db_exp_origin o = {.project_id = c->b.project_id > 1 ? c->b.project_id : 0,
-                              .parent_id = c->b.parent_id,
-                              .source_trial_id = c->view.source_trial_id,
-                              .source_uuid = c->view.source_checkpoint_uuid};
-    if (!o.project_id && *c->view.workspace) {
-        o.workspace = c->view.workspace;
-        o.project = c->view.project;
-    }
-    db_exp_origin(c->sh->db, &o, on_origin, c);
+    create_place(c);
 }
 
 static void create_begin(struct create *c)

@@ -359,7 +359,7 @@ enum core_job_state { CORE_JOB_QUEUED, CORE_JOB_SCHEDULED, CORE_JOB_BACKFILLED }
 
 struct core_exp_view {         /* an experiment = a job */
     int64_t id, owner_id;
-    const char *job_id, *pool, *name;
+    const char *job_id, *pool, *name, *config; /* config: JSON */
     enum exp_state state;
     enum core_run_state run_state; /* matters when state is ACTIVE */
     double progress;           /* 0..1 */
@@ -374,6 +374,8 @@ struct core_exp_view {         /* an experiment = a job */
 };
 /* False: not live. */
 bool core_exp_get(const struct core *c, int64_t exp_id, struct core_exp_view *ret);
+/* Ids of a live experiment's trials, in the order they were made. Caller frees. */
+size_t core_exp_trials(const struct core *c, int64_t exp_id, int64_t **ret_ids);
 /* Ids of the live jobs (experiments) of a pool (NULL: all), in queue order. Caller frees. */
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
 /* How many of its pool come before it. */

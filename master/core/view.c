@@ -49,6 +49,7 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
                                   .job_id = e->job_id,
                                   .pool = e->pool->name,
                                   .name = e->conf.name,
+                                  .config = e->config_text,
                                   .state = e->state,
                                   .progress = e->progress,
                                   .priority = queue_priority(e),
@@ -58,6 +59,16 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
                                   .trials_open = e->open};
     sum_trials(e, ret);
     return true;
+}
+
+size_t core_exp_trials(const struct core *c, int64_t exp_id, int64_t **ret_ids)
+{
+    const struct exp *e = exp_find(c, exp_id);
+    size_t n = e ? e->trials.n : 0;
+    *ret_ids = det_alloc((n + 1) * sizeof **ret_ids);
+    for (size_t i = 0; i < n; i++)
+        (*ret_ids)[i] = e->trials.v[i]->id;
+    return n;
 }
 
 int64_t core_jobs_ahead(const struct core *c, int64_t exp_id)

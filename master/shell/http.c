@@ -6,6 +6,8 @@
 #include "http_conn.h"
 #include "log.h"
 #include "mem.h"
+#include "origins.h"
+#include "shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,6 +80,7 @@ void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
         return;
     }
     http_stats_count(&h->stats, c->req.route ? c->req.route->pattern : NULL, status);
+    origins_on_request(h->sh->origins, &c->req);
     c->response = r;
     c->status = status;
     bool suspended = c->state == CONN_PENDING;
@@ -224,6 +227,7 @@ static void conn_dispatch(struct http_conn *c)
     struct http *h = c->http;
     c->state = CONN_INLINE;
     h->pending++;
+    origins_on_request(h->sh->origins, &c->req);
     http_peer_in_hand(c->peer);
     if (c->early_status)
         early_reply(c);

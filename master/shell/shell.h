@@ -20,6 +20,7 @@ struct shell {
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct gc *gc;                 /* gc.h: checkpoint collection */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
+    struct origins *origins;       /* origins.h: where new experiments belong, remembered */
     struct shell_counts counts;
     struct logring *logring;       /* logring.h: the last lines of the log */
     char cluster_id[37];

@@ -22,7 +22,42 @@ searcher: {name: single, metric: loss, max_length: {batches: 100}}
 
 
 def create(user, config=CONFIG, **more):
-    return user.call("create_experiment", {"config": config, "modelDefinition": [], "activate": False, **more})
+    made = user.call("create_experiment", {"config": config, "modelDefinition": [], "activate": False, **more})
+    if not more.get("validateOnly") and not more.get("activate"):
+        same(made["experiment"], user.call("get_experiment", experimentId=made["experiment"]["id"])["experiment"])
+    return made
+
+
+def same(made, read):
+    """What the POST answers from memory is what is stored."""
+    differing = {k: (made.get(k), read.get(k)) for k in made.keys() | read.keys() if made.get(k, "-") != read.get(k, "-")}
+    assert not differing, differing
+
+
+def remembered(user):
+    """A place that is remembered is not remembered longer than it is so."""
+    labels = "labels: [z, a, \"\\u00e9\\\"\"]\ndescription: \"two\\nlines\"\n"
+    numbers = "data: {a: 1.0e-3, b: 1e20, c: [1.0, -0.0, 3, null, true], d: 0.1}\n"
+    many = CONFIG.replace("name: single", "name: random, max_trials: 3").replace("lr: 0.25", "lr: {type: double, minval: 0, maxval: 1}")
+    files = [{"path": "a.py", "type": 48, "content": "eCA9IDEK", "mtime": "1690000000", "mode": 33188}]
+    parent = create(user, CONFIG + labels + numbers, modelDefinition=files)["experiment"]
+    assert create(user, parentId=parent["id"])["experiment"]["forkedFrom"] == parent["id"]
+    create(user, many)
+    space = user.call("post_workspace", {"name": "Brief"})["workspace"]["id"]
+    project = user.call("post_project", {"name": "p"}, workspaceId=space)["project"]["id"]
+    by_name = CONFIG + "workspace: Brief\nproject: p\n"
+    for name, verb in (("project", project), ("workspace", space)):
+        for _ in range(2):
+            assert create(user, projectId=project)["experiment"]["projectName"] == "p"
+            create(user, by_name)
+        user.call("archive_" + name, id=verb)
+        user.refused(400, "archived", "create_experiment", {"config": CONFIG, "projectId": project})
+        user.refused(400, "archived", "create_experiment", {"config": by_name})
+        user.call("unarchive_" + name, id=verb)
+    user.call("patch_user", {"displayName": "The Admin"}, userId=1)
+    assert create(user)["experiment"]["displayName"] == "The Admin"
+    user.call("patch_user", {"displayName": ""}, userId=1)
+    user.call("archive_workspace", id=space)
 
 
 def places(user):
@@ -157,6 +192,7 @@ def main():
         user = Api(c.port, c.token)
         agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
         belongs(user, *places(user))
+        remembered(user)
         templates(user)
         settings(c, user)
         archives(c, user, agent)
