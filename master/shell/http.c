@@ -25,7 +25,7 @@ enum {
     CONNECTIONS_MAX = 20000,
     /* A connection's own memory, all of it touched when a second request comes on it: bounds the
      * request's line and headers together. */
-    HEAD_BYTES_MAX = 16 << 10,
+    HEAD_BYTES_MAX = 6 << 10,
     CLOSE_GRACE_MS = 3000,
     CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000,
@@ -66,6 +66,7 @@ static void conn_free(struct http_conn *c)
     buf_finish(&c->req.body);
     free(c->uri);
     free(c->path);
+    free(c->early);
     free(c);
 }
 
@@ -123,7 +124,8 @@ static void refuse(struct http_conn *c, int status, int code, const char *text)
     if (c->early_status)
         return;
     c->early_status = status;
-    det_fail(&c->early, code, "%s", text);
+    c->early_code = code;
+    c->early = det_strdup(text);
 }
 
 static void path_init(struct http_conn *c)
@@ -209,11 +211,11 @@ static void early_reply(struct http_conn *c)
         return;
     }
     if (c->early_status == 426) {
-        http_fail_upgrade(&c->req, c->early.text);
+        http_fail_upgrade(&c->req, c->early);
         return;
     }
     if (c->early_status != 405) {
-        http_fail_err(&c->req, &c->early);
+        http_fail(&c->req, c->early_code, "%s", c->early);
         return;
     }
     static const char body[] =

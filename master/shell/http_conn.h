@@ -37,8 +37,8 @@ struct http_conn {
     size_t query_n, body_max;
     bool query_parsed, started, api;
     bool forced;          /* answered by http_close; the handler has yet to answer */
-    struct det_err early; /* refused before the body was read; code 0: no */
-    int early_status;
+    char *early;          /* why it was refused before the body was read; NULL: it was not */
+    int early_code, early_status;
     struct MHD_Response *response;
     int status;
     struct http_chunk *chunks;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { KEEP_BYTES = 512, BLOCK_BYTES = 8 << 10 };
+enum { KEEP_BYTES = 512, BLOCK_BYTES = 4 << 10 };
 
 struct http_stream {
     struct http *http;
