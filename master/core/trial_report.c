@@ -18,7 +18,9 @@ static int metric_value(const json_t *j, double *ret, struct det_err *err)
     return 0;
 }
 
-/* A repeat of what is known already (its answer was lost) is fine and changes nothing. */
+/* A repeat of what is known already (its answer was lost) is fine and changes nothing. What comes
+ * after its run has ended is no news: that run's last checkpoint is missing, so another run does the
+ * operation again. */
 int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const json_t *metric,
                           struct det_err *err)
 {
@@ -35,6 +37,9 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
                         (long long)t->id, (long long)t->op_length, (long long)length);
     if (trial_state_is_terminal(t->state) || trial_op_done(t))
         return 0;
+    if (!t->alloc)
+        return det_fail(err, DET_ESTALE, "run %lld of trial %lld has ended", (long long)t->run_id,
+                        (long long)t->id);
     bool again = t->op_complete;
     if (t->alloc)
         fx_timeline(c, t->alloc, "validation", "length %lld, metric %g", (long long)length, value);

@@ -143,6 +143,23 @@ static void test_completed_but_not_in_order(void **state)
     assert_int_equal(saved_exp(), EXP_COMPLETED);
 }
 
+/* The repeat of a report arrives after its run was lost: the last checkpoint is missing still. */
+static void test_report_after_the_end(void **state)
+{
+    int64_t exp = world_create(&w, "{}");
+    world_run(&w, 1);
+    assert_int_equal(world_op(&w, 1, 100, 0.5), 0);
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = exp});
+    world_exit(&w, 1, 0, EXIT_LOST);
+    assert_false(world_trial(&w, 1).op_completed);
+    assert_int_equal(world_op(&w, 1, 100, 0.5), DET_ESTALE);
+    assert_false(world_trial(&w, 1).op_completed);
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = exp});
+    world_run(&w, 1);
+    world_complete(&w, 1, 0.5);
+    assert_int_equal(saved_exp(), EXP_COMPLETED);
+}
+
 /* What crashes after it has said that it is done was done. */
 static void test_crash_after_ack(void **state)
 {
@@ -320,6 +337,7 @@ int main(void)
         TEST(test_start_failures_wait_longer),
         TEST(test_user_stop),
         TEST(test_invalid_hp),
+        TEST(test_report_after_the_end),
         TEST(test_crash_after_ack),
         TEST(test_completed_but_not_in_order),
         TEST(test_pause_and_activate),
