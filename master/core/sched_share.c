@@ -18,6 +18,11 @@ static int youngest_first(const void *x, const void *y)
     return (a->exp->id < b->exp->id) - (a->exp->id > b->exp->id);
 }
 
+static int oldest_first(const void *x, const void *y)
+{
+    return youngest_first(y, x);
+}
+
 static int64_t wanted(const struct group *g)
 {
     return g->cap < g->demand ? g->cap : g->demand;
@@ -91,11 +96,48 @@ static bool is_sorted(const struct share_groups *s)
     return true;
 }
 
+/* The offer with one more of its requests in it, kept or pending; 0: it has no use for more. */
+static int64_t one_more(const struct group *g)
+{
+    int64_t next = (g->offer / g->size + 1) * g->size;
+    int64_t most = g->held + (g->could ? (int64_t)g->pending.n * g->size : 0);
+    return next <= most && next <= g->demand ? next : 0;
+}
+
+/* One request each in a round, the oldest first: a group was capped for what it could not use of a
+ * fair share, which may be less than what the caps of others have left. */
+static void deal_rest(const struct share_groups *s, int64_t left)
+{
+    struct share_groups old = {0};
+    bool any = left > 0;
+    for (size_t i = s->list.n; left > 0 && i-- > 0;)
+        if (one_more(s->list.v[i]))
+            vec_push(&old.list, s->list.v[i]);
+    if (old.list.n)
+        qsort(old.list.v, old.list.n, sizeof *old.list.v, oldest_first);
+    while (any) {
+        any = false;
+        for (size_t i = 0; left > 0 && i < old.list.n; i++) {
+            int64_t next = one_more(old.list.v[i]), more = next - old.list.v[i]->offer;
+            if (!next || more > left)
+                continue;
+            old.list.v[i]->offer = next;
+            left -= more;
+            any = true;
+        }
+    }
+    vec_free(&old.list);
+}
+
 void share_deal(struct share_groups *s, int64_t capacity)
 {
+    int64_t left = capacity;
     if (!is_sorted(s))
         qsort(s->list.v, s->list.n, sizeof *s->list.v, by_demand);
     do
         fill(s, capacity);
     while (cap_wasters(s));
+    for (size_t i = 0; i < s->list.n; i++)
+        left -= s->list.v[i]->offer;
+    deal_rest(s, left);
 }

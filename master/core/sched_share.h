@@ -14,8 +14,9 @@ struct share_groups {
  * Progressive filling: in each round every group that wants more gets its weight's part of what the
  * round began with, at least one slot. A group that cannot use its whole offer (its next request is
  * larger than what is left of it) is capped to what it can use, the youngest first, and the rest is
- * dealt again: so no slot idles that a queued request could use, and nobody holds an offer that
- * starts nothing. Where many are wasteful a sixteenth of them is capped at a time. */
+ * dealt again. Where many are wasteful a sixteenth of them is capped at a time. What the caps have
+ * left goes to whoever can use it, in whole requests: so no slot idles that a queued request could
+ * use, and nobody holds an offer that starts nothing. */
 void share_deal(struct share_groups *g, int64_t capacity);
 
 #endif

@@ -173,6 +173,36 @@ static struct group_ref *waster(const struct fair *s)
     return young;
 }
 
+/* The next by age after that experiment; NULL: none. */
+static struct group_ref *next_old(const struct fair *s, int64_t after)
+{
+    struct group_ref *old = NULL;
+    for (size_t i = 0; i < s->groups.n; i++) {
+        struct group_ref *g = &s->groups.v[i];
+        if (g->e->id > after && (!old || g->e->id < old->e->id))
+            old = g;
+    }
+    return old;
+}
+
+/* What the caps have left, one request at a time; false: nobody could use it. */
+static bool deal_rest(struct fair *s)
+{
+    int64_t left = s->capacity;
+    bool any = false;
+    for (size_t i = 0; i < s->groups.n; i++)
+        left -= s->groups.v[i].offer;
+    for (struct group_ref *g = next_old(s, 0); g; g = next_old(s, g->e->id)) {
+        int64_t next = (g->offer / g->e->conf.slots + 1) * g->e->conf.slots;
+        if (next > g->held + g->pending || next > g->demand || next - g->offer > left)
+            continue;
+        left -= next - g->offer;
+        g->offer = next;
+        any = true;
+    }
+    return any;
+}
+
 static void give_back(struct fair *s, struct group_ref *g)
 {
     int64_t held = g->held;
@@ -202,6 +232,8 @@ static void fair(struct ref *r)
         g->cap = usable(g);
         fill(&s);
     }
+    while (deal_rest(&s))
+        ;
     for (size_t i = 0; i < s.groups.n; i++)
         give_back(&s, &s.groups.v[i]);
     for (size_t i = 0; i < r->pending.l.n; i++) {

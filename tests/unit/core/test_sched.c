@@ -56,6 +56,8 @@ static const struct share shares[] = {
     {4, {{1, 4, 1, 0}, {4, 1, 1, 4}}}, /* half of it is too little for a gang of four */
     {2, {{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 0}}},
     {6, {{6, 1, 1, 2}, {6, 1, 1, 2}, {1, 2, 1, 2}}},
+    /* a fair share of six helps none of those who wait; what it leaves helps the last */
+    {6, {{1, 4, 3, 4}, {2, 4, 1, 0}, {2, 4, 1, 0}, {4, 2, 1, 2}}},
 };
 
 /* Also when the pool was full before the others came: pending work counts. */
