@@ -24,29 +24,55 @@ static int64_t run_of(struct shell *sh, const struct http_req *req, int64_t tria
     return core_trial_get(api_core(sh), trial_id, &t) ? t.run_id : 0;
 }
 
-void api_get_searcher_operation(struct shell *sh, struct http_req *req)
+/* What the core says may not be committed yet, and a harness that believed it would be refused by
+ * the master that comes after a crash: it is answered once all that led to it is durable. */
+struct operation_call {
+    struct http_req *req;
+    struct det_err err;
+    char *json; /* NULL: err */
+};
+
+static void on_operation(void *arg, const struct core_reply *r)
+{
+    struct operation_call *c = arg;
+    if (r->code < 0)
+        api_reply_core(c->req, r);
+    else if (!c->json)
+        http_fail_err(c->req, &c->err);
+    else
+        http_reply(c->req, 200, c->json);
+}
+
+static int operation_now(struct shell *sh, struct http_req *req, int64_t id, char **ret,
+                         struct det_err *err)
 {
     struct core_trial_view t;
-    int64_t id;
-    if (!trial_of(req, &id))
-        return;
-    if (!core_trial_get(api_core(sh), id, &t)) {
-        http_fail(req, DET_ENOENT, "trial %" PRId64 " is not live", id);
-        return;
-    }
-    if (req->who.kind == WHO_ALLOC && req->who.run_id != t.run_id) {
-        http_fail(req, DET_ESTALE,
-                  "run %" PRId64 " of trial %" PRId64 " was replaced by run %" PRId64,
-                  req->who.run_id, id, t.run_id);
-        return;
-    }
+    if (!core_trial_get(api_core(sh), id, &t))
+        return det_fail(err, DET_ENOENT, "trial %" PRId64 " is not live", id);
+    if (req->who.kind == WHO_ALLOC && req->who.run_id != t.run_id)
+        return det_fail(err, DET_ESTALE,
+                        "run %" PRId64 " of trial %" PRId64 " was replaced by run %" PRId64,
+                        req->who.run_id, id, t.run_id);
     json_t *op = NULL;
     if (t.has_op)
         op = json_make("{s:{s:s,s:o}}", "validateAfter", "requestId", t.request_id, "length",
                        json_i64s(t.op_length));
-    json_t *j = json_make("{s:b}", "completed", t.op_completed);
+    JSON_OWN j = json_make("{s:b}", "completed", t.op_completed);
     json_set(j, "op", op);
-    api_reply_json(req, j);
+    det_cleanup(freep) char *text = json_text(j);
+    *ret = http_strdup(req, text);
+    return 0;
+}
+
+void api_get_searcher_operation(struct shell *sh, struct http_req *req)
+{
+    struct operation_call *c = http_mem(req, sizeof *c);
+    int64_t id;
+    if (!trial_of(req, &id))
+        return;
+    c->req = req;
+    operation_now(sh, req, id, &c->json, &c->err);
+    driver_barrier(sh->driver, on_operation, c);
 }
 
 struct progress_call {

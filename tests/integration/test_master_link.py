@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import uuid
@@ -121,6 +122,41 @@ def one_trial(c, a):
     return exp, trial, task
 
 
+def ask(c, method, path, h, body=None):
+    """The status and the answer; (0, None): none came."""
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    try:
+        conn.request(method, "/api/v1" + path, None if body is None else json.dumps(body), h)
+        r = conn.getresponse()
+        return r.status, json.loads(r.read())
+    except OSError:
+        return 0, None
+    finally:
+        conn.close()
+
+
+def complete_while_locked(c, trial, h):
+    """What is not committed is not told: a master that died now would know nothing of it."""
+    psql = subprocess.Popen(["psql", "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
+    psql.stdin.write("BEGIN; LOCK TABLE trials IN EXCLUSIVE MODE;\nSELECT 'held';\n")
+    psql.stdin.flush()
+    assert psql.stdout.readline().strip() == "held"
+    done = {"op": {"length": 10}, "searcherMetric": 0.5}
+    path = f"/trials/{trial}/searcher"
+    t = threading.Thread(target=lambda: ask(c, "POST", path + "/completed_operation", h, done))
+    t.start()
+    wait_until(lambda: c.sql("SELECT count(*) FROM pg_locks WHERE NOT granted").strip() != "0", 30, "the commit to wait")
+    status, op = ask(c, "GET", path + "/operation", h)
+    assert status in (0, 503) or (status == 200 and not op["completed"]), (status, op)
+    psql.stdin.close()
+    psql.stdout.close()
+    psql.wait(30)
+    t.join(30)
+    wait_until(lambda: ask(c, "POST", path + "/completed_operation", h, done)[0] == 200, 30, "the operation to be taken")
+    wait_until(lambda: (ask(c, "GET", path + "/operation", h)[1] or {}).get("completed"), 30, "the operation to be over")
+
+
 def master_restart(c, a, exp, trial, old_task):
     """The run after a pause goes on while the master is killed; the old run's token writes nothing."""
     a.orders.clear()
@@ -146,7 +182,7 @@ def master_restart(c, a, exp, trial, old_task):
     h = {"Grpc-Metadata-x-allocation-token": "Bearer " + start["task"]["token"]}
     body["metrics"]["trialRunId"] = 2
     c.request("POST", f"/trials/{trial}/metrics", body, auth=False, headers=h)
-    c.request("POST", f"/trials/{trial}/searcher/completed_operation", {"op": {"length": 10}, "searcherMetric": 0.5}, auth=False, headers=h)
+    complete_while_locked(c, trial, h)
     a.say(type="exit", exit={"reason": "exited", "code": 0, "signal": 0, "rank": -1, "text": ""}, **ids)
     c.wait(exp, "STATE_COMPLETED", 20)
     assert c.slots_free()
