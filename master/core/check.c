@@ -32,7 +32,7 @@ static void check_deadlines(const struct alloc *a)
     assert(alloc_should_end(a) == (a->done_ms != INT64_MAX));
     assert(!is_placed || !a->preempt || a->preempt_ms != INT64_MAX);
     const int64_t all[] = {a->hold_ms, a->preempt_ms, a->kill_ms, a->start_ms,
-                           a->exit_ms, a->ready_ms,   a->done_ms};
+                           a->exit_ms, a->ready_ms,   a->done_ms,  a->shield_ms};
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
         first = all[i] < first ? all[i] : first;
@@ -101,7 +101,16 @@ static void check_progress(const struct exp *e)
         assert(runs == open);
 }
 
-static void check_exp(const struct exp *e)
+/* Somebody still has something of it. */
+static bool has_collection(const struct core *c, const struct exp *e)
+{
+    for (size_t i = 0; i < c->allocs.n; i++)
+        if (c->allocs.v[i]->kind == KIND_GC && c->allocs.v[i]->exp_id == e->id)
+            return true;
+    return false;
+}
+
+static void check_exp(const struct core *c, const struct exp *e)
 {
     size_t open = 0;
     for (size_t i = 0; i < e->trials.n; i++) {
@@ -112,7 +121,7 @@ static void check_exp(const struct exp *e)
     assert(e->progress >= 0 && e->progress <= 1);
     check_progress(e);
     if (e->state == EXP_DELETING)
-        assert(e->gc);
+        assert(has_collection(c, e) && (!e->gc || e->gc->exp == e));
     else
         assert(!exp_state_is_terminal(e->state) &&
                (open > 0 || e->more.pos || e->conf.search.kind == SEARCH_CUSTOM));
@@ -173,7 +182,7 @@ static void check_pool(const struct pool *p)
 void core_check(const struct core *c)
 {
     for (size_t i = 0; i < c->exps.n; i++)
-        check_exp(c->exps.v[i]);
+        check_exp(c, c->exps.v[i]);
     for (size_t i = 0; i < c->allocs.n; i++)
         check_alloc(c, c->allocs.v[i]);
     for (size_t i = 0; i < c->agents.n; i++)

@@ -75,6 +75,31 @@ static int check(const struct core_gc *in, struct det_err *err)
     return 0;
 }
 
+/* Collections that the deletion makes pointless. */
+static void end_others(struct core *c, const struct exp *e)
+{
+    for (size_t i = 0; i < c->allocs.n; i++) {
+        struct alloc *a = c->allocs.v[i];
+        if (a->kind == KIND_GC && a->exp_id == e->id && a != e->gc)
+            alloc_kill(c, a, KILL_USER, "its experiment is being deleted");
+    }
+}
+
+/* The rows go once no collection is left that has one of them. */
+void gc_delete_idle(struct core *c, struct exp *e)
+{
+    if (e->state != EXP_DELETING || e->gc || e->ended)
+        return;
+    for (size_t i = 0; i < c->allocs.n; i++) {
+        const struct alloc *a = c->allocs.v[i];
+        if (a->kind == KIND_GC && a->exp_id == e->id && a->state != ALLOC_TERMINATED)
+            return;
+    }
+    e->ended = e->deleted = true;
+    e->state = EXP_DELETED;
+    exp_mark(c, e);
+}
+
 int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
 {
     int rc = check(in, err);
@@ -99,10 +124,10 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
     e->pool = pool_of(c, in->config);
     exp_enlist(c, e);
     exp_mark(c, e);
-    if (json_array_size(in->uuids) == 0)
-        e->ended = e->deleted = true;
-    else
+    if (json_array_size(in->uuids))
         e->gc = request(c, in, e);
+    end_others(c, e);
+    gc_delete_idle(c, e);
     return 0;
 }
 
@@ -144,17 +169,20 @@ static void retry(struct core *c, const struct alloc *a)
 
 void gc_on_alloc_end(struct core *c, struct alloc *a)
 {
-    if (a->was_ours || (a->failure.is_set && a->failure.transient)) {
-        if (a->exp || !is_gone(c, a->exp_id))
-            retry(c, a);
+    bool undone = a->was_ours || (a->failure.is_set && a->failure.transient);
+    if (undone && (a->exp || !is_gone(c, a->exp_id))) {
+        retry(c, a);
         return;
     }
-    struct exp *e = a->exp;
+    struct exp *e = exp_find(c, a->exp_id);
     if (!e)
         return;
-    e->gc = NULL;
-    e->ended = true;
-    e->deleted = !a->failure.is_set;
-    e->state = e->deleted ? EXP_DELETED : EXP_DELETE_FAILED;
-    exp_mark(c, e);
+    if (a->exp)
+        e->gc = NULL;
+    if (a->exp && a->failure.is_set) {
+        e->ended = true;
+        e->state = EXP_DELETE_FAILED;
+        exp_mark(c, e);
+    }
+    gc_delete_idle(c, e);
 }

@@ -280,5 +280,6 @@ void restore_finish(struct core *c)
         for (size_t k = 0; k < e->trials.n; k++)
             trial_reconsider(c, e->trials.v[k]);
         exp_maybe_finish(c, e);
+        gc_delete_idle(c, e);
     }
 }

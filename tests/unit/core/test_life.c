@@ -298,6 +298,53 @@ static void test_delete(void **state)
     assert_int_equal(world_count(&w, CORE_SAVE_ALLOCATION), 0);
 }
 
+/* The rows of a collection that still runs are its experiment's: they go together. */
+static void test_delete_waits_for_collections(void **state)
+{
+    JSON_OWN config = world_config("{}");
+    JSON_OWN uuids = json_make("[s]", "u1");
+    JSON_OWN none = json_array();
+    struct core_event ev = {.kind = CORE_EV_EXP_GC};
+    ev.gc = (struct core_gc){
+        .exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
+    assert_int_equal(world_step(&w, ev), 0);
+    const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
+    det_cleanup(freep) char *alloc = det_strdup(s.alloc_id), *container = det_strdup(s.container);
+    ev.kind = CORE_EV_EXP_DELETE;
+    ev.gc.uuids = none;
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETING);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
+    struct core_event ex = {.kind = CORE_EV_AGENT_EXIT, .agent_id = "a"};
+    ex.task = (struct core_task_in){.alloc = alloc, .container = container,
+                                    .state = CORE_TASK_ENDED, .exit = {.reason = CORE_KILLED}};
+    world_step(&w, ex);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 0); /* it is not made up for */
+}
+
+static void test_delete_withdraws_collections(void **state)
+{
+    struct core_alloc_view a;
+    JSON_OWN config = world_config("{}");
+    JSON_OWN uuids = json_make("[s]", "u1");
+    JSON_OWN none = json_array();
+    struct core_event off = {.kind = CORE_EV_AGENT_SET};
+    off.agent_set = (struct core_agent_set){.agent_id = "a", .slot = -1};
+    world_step(&w, off);
+    struct core_event ev = {.kind = CORE_EV_EXP_GC};
+    ev.gc = (struct core_gc){
+        .exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_step(&w, ev), 0);
+    ev.kind = CORE_EV_EXP_DELETE;
+    ev.gc.uuids = none;
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
+    assert_false(core_alloc_at(w.core, 0, &a));
+}
+
 static void test_delete_without_checkpoints(void **state)
 {
     JSON_OWN config = world_config("{}");
@@ -348,6 +395,8 @@ int main(void)
         TEST(test_repeated_operation),
         TEST(test_wrong_operations),
         TEST(test_delete),
+        TEST(test_delete_waits_for_collections),
+        TEST(test_delete_withdraws_collections),
         TEST(test_delete_without_checkpoints),
         TEST(test_trial_kill_goes_on),
     };
