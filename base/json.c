@@ -38,23 +38,29 @@ static void widen(struct buf *out, const char *s, size_t len)
     }
 }
 
-static json_t *load(const char *text, size_t len, json_error_t *e)
+static json_t *parse(const char *text, size_t len, size_t more, struct det_err *err)
 {
-    return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, e);
-}
-
-json_t *json_parse(const char *text, size_t len, struct det_err *err)
-{
+    size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | more;
     json_error_t e;
-    json_t *j = load(text, len, &e);
+    json_t *j = json_loadb(text, len, flags, &e);
     if (!j && json_error_code(&e) == json_error_numeric_overflow) {
         det_cleanup(buf_finish) struct buf wide = BUF_INIT;
         widen(&wide, text, len);
-        j = load(buf_str(&wide), wide.len, &e);
+        j = json_loadb(buf_str(&wide), wide.len, flags, &e);
     }
     if (!j)
         det_fail(err, DET_EINVAL, "JSON: line %d, column %d: %s", e.line, e.column, e.text);
     return j;
+}
+
+json_t *json_parse(const char *text, size_t len, struct det_err *err)
+{
+    return parse(text, len, 0, err);
+}
+
+json_t *json_parse_nul(const char *text, size_t len, struct det_err *err)
+{
+    return parse(text, len, JSON_ALLOW_NUL, err);
 }
 
 const char *json_str(const json_t *obj, const char *key, const char *fallback)

@@ -19,13 +19,16 @@
 /* Strict (duplicate keys are refused); an integer beyond 64 bits becomes a real; the error names line
  * and column. NULL on failure. */
 json_t *json_parse(const char *text, size_t len, struct det_err *err);
+/* The same, but strings may hold NUL: readers use json_string_length(). */
+json_t *json_parse_nul(const char *text, size_t len, struct det_err *err);
 void json_write(struct buf *out, const json_t *j);        /* compact, keys in insertion order */
 void json_write_sorted(struct buf *out, const json_t *j); /* compact, keys sorted: canonical */
 void json_write_pretty(struct buf *out, const json_t *j); /* indent 2 */
-/* The pieces, for writing without building values first: a quoted string (n bytes of UTF-8), a number. */
+/* The pieces, for writing without building values first: a quoted string (n bytes of UTF-8), a
+ * number. */
 void json_write_string(struct buf *out, const char *s, size_t n);
 void json_write_finite(struct buf *out, double v);
-char *json_text(const json_t *j);                         /* compact; caller frees */
+char *json_text(const json_t *j); /* compact; caller frees */
 
 /* Member access with a fallback; wrong type counts as absent. Strings are borrowed from obj. */
 const char *json_str(const json_t *obj, const char *key, const char *fallback);

@@ -1,15 +1,11 @@
 #include "db_log_read.h"
 
-/* $1 task, $2 trial, $3 allocations, $4 agents, $5 containers, $6 stdtypes, $7 sources, $8 ranks,
- * $9 levels, $10 before, $11 after, $12 text, $13 beyond, $14 at most */
+/* $1 task, $2 is $12 a regular expression, $3 allocations, $4 agents, $5 containers, $6 stdtypes,
+ * $7 sources, $8 ranks, $9 levels, $10 before, $11 after, $12 text, $13 beyond, $14 at most */
 static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f, int64_t beyond,
                                 int64_t n)
 {
-    db_str_arg(a, f->task_id);
-    if (f->trial_id)
-        db_i64_arg(a, f->trial_id);
-    else
-        db_null_arg(a);
+    db_bool_arg(db_str_arg(a, f->task_id), f->is_regex);
     db_str_arg(db_str_arg(db_str_arg(a, f->allocation_ids), f->agent_ids), f->container_ids);
     db_str_arg(db_str_arg(db_str_arg(a, f->stdtypes), f->sources), f->rank_ids);
     db_time_arg(db_time_arg(db_str_arg(a, f->levels), f->before_us), f->after_us);
@@ -21,14 +17,17 @@ static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f
     "(" param "::jsonb IS NULL OR to_jsonb(" value ") "                                            \
     "IN (SELECT jsonb_array_elements(" param "::jsonb))) "
 #define LOG_WHERE                                                                                  \
-    "SELECT l.id, log_doc(l, $2::integer) FROM task_logs l WHERE l.task_id = $1 "                  \
+    "SELECT l.id, (extract(epoch FROM l.time) * 1000000)::bigint, l.level, l.rank_id, l.task_id, " \
+    "l.allocation_id, l.agent_id, l.container_id, l.stdtype, l.source, l.log "                     \
+    "FROM task_logs l WHERE l.task_id = $1 "                                                       \
     "AND " IN_JSON("l.allocation_id", "$3") "AND " IN_JSON("l.agent_id", "$4")                     \
     "AND " IN_JSON("l.container_id", "$5") "AND " IN_JSON("l.stdtype", "$6")                       \
     "AND " IN_JSON("l.source", "$7") "AND " IN_JSON("coalesce(l.rank_id, -1)", "$8")               \
     "AND " IN_JSON("coalesce(l.level, 0::smallint)", "$9")                                         \
     "AND ($10::timestamptz IS NULL OR l.time <= $10::timestamptz) "                                \
     "AND ($11::timestamptz IS NULL OR l.time > $11::timestamptz) "                                 \
-    "AND ($12::text IS NULL OR position($12 IN l.log) > 0) "
+    "AND ($12::text IS NULL OR CASE WHEN $2::boolean THEN l.log ~ $12 "                            \
+    "ELSE position($12 IN l.log) > 0 END) "
 /* clang-format on */
 
 void db_log_read(struct db *db, const struct db_log_filter *f, int64_t beyond, int64_t n, db_cb *cb,
@@ -38,6 +37,11 @@ void db_log_read(struct db *db, const struct db_log_filter *f, int64_t beyond, i
                                           "ORDER BY l.id DESC LIMIT $14::bigint"
                               : LOG_WHERE "AND l.id > $13::bigint ORDER BY l.id LIMIT $14::bigint";
     db_query(db, sql, log_args(DB_ARGS, f, beyond, n), cb, arg);
+}
+
+void db_log_regex_check(struct db *db, const char *regex, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT '' ~ $1", db_str_arg(DB_ARGS, regex), cb, arg);
 }
 
 /* clang-format off */

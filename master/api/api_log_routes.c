@@ -16,14 +16,28 @@ struct log_call {
     struct shell *sh;
     struct http_req *req;
     struct db_log_filter f;
-    int64_t limit;
+    int64_t limit, owner; /* the trial whose task it is; 0: none */
     bool follow, fields;
 };
 
+/* A wrong expression is refused before the stream begins. */
+static void on_regex(void *arg, const struct db_result *r)
+{
+    struct log_call *c = arg;
+    if (db_rc(r) == DET_EINVAL)
+        http_fail(c->req, DET_EINVAL, "searchText is not a regular expression: %s",
+                  db_error(r)->text);
+    else if (!api_failed(c->req, r))
+        logs_stream(c->sh, c->req, &c->f, c->owner, c->limit, c->follow);
+}
+
 static void log_begin(struct log_call *c, const char *task_id, int64_t trial_id)
 {
-    c->f.task_id = task_id;
-    if (c->fields)
+    c->f.task_id = http_strdup(c->req, task_id);
+    c->owner = trial_id;
+    if (c->f.search && c->f.is_regex && !c->fields)
+        db_log_regex_check(c->sh->db, c->f.search, on_regex, c);
+    else if (c->fields)
         logs_fields_stream(c->sh, c->req, task_id, trial_id, c->f.trial_id > 0, c->follow);
     else
         logs_stream(c->sh, c->req, &c->f, trial_id, c->limit, c->follow);
@@ -179,9 +193,11 @@ static void on_logged(void *arg, int rc, const struct det_err *err)
 void api_post_task_logs(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
-    JSON_OWN body = api_body(req);
-    if (!body)
+    JSON_OWN body = json_parse_nul(req->body.p ? req->body.p : "", req->body.len, &err);
+    if (!body) {
+        http_fail(req, DET_EINVAL, "body: %s", err.text);
         return;
+    }
     const json_t *list = api_list(req, body, "logs");
     if (!list)
         return;

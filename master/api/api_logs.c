@@ -82,8 +82,13 @@ static void on_lines(void *arg, const struct db_result *r)
         logs_end(l);
         return;
     }
-    for (int i = 0; i < n; i++)
-        http_stream_result(l->stream, db_text(r, i, 1), db_text_len(r, i, 1));
+    struct buf line = BUF_INIT;
+    for (int i = 0; i < n; i++) {
+        buf_clear(&line);
+        log_line_write(&line, r, i, l->f.trial_id);
+        http_stream_result(l->stream, line.p, line.len);
+    }
+    buf_finish(&line);
     if (n)
         l->beyond = db_i64(r, n - 1, 0);
     if (l->left >= 0)
@@ -149,7 +154,7 @@ void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_fil
 
 bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, bool *follow)
 {
-    int order, flag;
+    int order, flag, regex;
     const char *search = http_query(req, "searchText");
     if (!api_query_strings(req, "allocationIds", &f->allocation_ids) ||
         !api_query_strings(req, "agentIds", &f->agent_ids) ||
@@ -162,9 +167,10 @@ bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, b
         !api_query_time(req, "timestampAfter", &f->after_us) ||
         !api_query_i64(req, "limit", 0, limit) ||
         !api_query_enum(req, "orderBy", wire_order_by, &order) ||
-        !api_query_flag(req, "follow", &flag))
+        !api_query_flag(req, "enableRegex", &regex) || !api_query_flag(req, "follow", &flag))
         return false;
     *follow = flag == 1;
+    f->is_regex = regex == 1;
     f->desc = order == 2;
     f->search = search && *search ? search : NULL;
     const char *wrong = *limit < 0           ? "limit must not be negative"

@@ -330,10 +330,18 @@ static void test_logs_and_tasks(void **state)
         g.done = false;
         db_log_read(db, &f, 0, 10, on_second, &g);
         ok(&g);
-        assert_non_null(strstr(
-            g.doc,
-            "\"message\": \"[2024-01-02T03:04:05.600000Z] 01234567 [rank=3] || INFO: hello\\n\""));
+        assert_string_equal(g.doc, "1704164645600000");
     }
+    f.is_regex = true;
+    f.search = "^h.l+o$";
+    g.done = false;
+    db_log_read(db, &f, 0, 10, on_second, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "1704164645600000");
+    g.done = false;
+    db_log_regex_check(db, "a(", on_second, &g);
+    assert_true(loop_until(&loop, &g.done, 10000));
+    assert_int_equal(g.rc, DET_EINVAL);
     g.done = false;
     db_log_fields(db, "9.t", false, on_row, &g);
     ok(&g);

@@ -1,0 +1,77 @@
+"""Task logs: search by text and regular expression, filters, NUL in a line, many lines in bounded memory."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+from cluster import Cluster  # noqa: E402
+from openapi import Api  # noqa: E402
+
+ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, original_config)
+          VALUES (1, 'j', 1, 'COMPLETED', now(), 'rows', '{}', '');
+          INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time, end_time)
+          SELECT g, 1, 'r' || g, '1.r' || g, 'COMPLETED', 1, '{}', now(), now() FROM generate_series(1, 2) g"""
+MANY = 200000
+
+
+def texts(user, trial=1, **query):
+    return [line["log"].rstrip("\n") for line in user.call("trial_logs", trialId=trial, **query)]
+
+
+def search(user):
+    line = lambda text, **more: {"task_id": "1.r1", "log": text, **more}
+    user.call("post_task_logs", {"logs": [
+        line("loss = 0.25", rank_id=0, level="LOG_LEVEL_INFO", timestamp="2026-01-01T00:00:01Z", agent_id="a1", stdtype="stdout", container_id="c0ntainer-long"),
+        line("loss = nan", rank_id=1, level="LOG_LEVEL_ERROR", timestamp="2026-01-01T00:00:02Z", agent_id="a2", stdtype="stderr"),
+        line("a.b", timestamp="2026-01-01T00:00:03Z", source="master"), line("axb\n", timestamp="2026-01-01T00:00:04Z")]})
+    assert texts(user) == ["loss = 0.25", "loss = nan", "a.b", "axb"]
+    assert texts(user, searchText="a.b") == ["a.b"]
+    assert texts(user, searchText="a.b", enableRegex=True) == ["a.b", "axb"]
+    assert texts(user, searchText="^loss = [0-9.]+$", enableRegex=True) == ["loss = 0.25"]
+    assert texts(user, searchText="loss", rankIds=[1]) == ["loss = nan"] and texts(user, rankIds=[-1]) == ["a.b", "axb"]
+    assert texts(user, levels=["LOG_LEVEL_ERROR"]) == ["loss = nan"] and texts(user, agentIds=["a1"]) == ["loss = 0.25"]
+    assert texts(user, stdtypes=["stderr"]) == ["loss = nan"] and texts(user, sources=["master"]) == ["a.b"]
+    assert texts(user, timestampAfter="2026-01-01T00:00:02Z") == ["a.b", "axb"]
+    assert texts(user, timestampBefore="2026-01-01T00:00:02Z", orderBy="ORDER_BY_DESC") == ["loss = nan", "loss = 0.25"]
+    user.refused(400, "regular expression", "trial_logs", trialId=1, searchText="a(", enableRegex=True)
+    first = user.call("trial_logs", trialId=1, limit=1)[0]
+    assert first["message"] == "[2026-01-01T00:00:01.000000Z] c0ntaine [rank=0] || INFO: loss = 0.25\n", first["message"]
+    assert first["trialId"] == 1 and "taskId" not in first and first["level"] == "LOG_LEVEL_INFO" and first["rankId"] == 0
+    bare = user.call("task_logs", taskId="1.r1", searchText="axb")[0]
+    assert bare["message"] == "[2026-01-01T00:00:04.000000Z]          || axb\n" and bare["taskId"] == "1.r1" and "rankId" not in bare
+
+
+def nul(user):
+    user.call("post_task_logs", {"logs": [{"task_id": "1.r1", "log": "before"}, {"task_id": "1.r1", "log": "a\0b"}, {"task_id": "1.r1", "log": "after"}]})
+    assert texts(user)[-3:] == ["before", "a\ufffdb", "after"]
+
+
+def many(c, user):
+    def rss():
+        with open(f"/proc/{c.pid('master')}/statm") as f:
+            return int(f.read().split()[1]) * 4096
+    c.sql(f"INSERT INTO task_logs (task_id, level, time, log) SELECT '1.r2', 3, now(), repeat('x', 100) || g FROM generate_series(1, {MANY}) g")
+    before, n = rss(), 0
+    conn, r = user.open("GET", "/api/v1/trials/2/logs")
+    for line in r:
+        n += 1
+        assert line.startswith(b'{"result":')
+    conn.close()
+    assert n == MANY, n
+    assert rss() - before < 32 << 20, (before, rss())
+    assert texts(user, 2, searchText="x77777$", enableRegex=True) == ["x" * 100 + "77777"]
+
+
+def main():
+    with Cluster(agents=0) as c:
+        c.login()
+        c.sql(ROWS)
+        user = Api(c.port, c.token)
+        search(user)
+        nul(user)
+        many(c, user)
+    print("test_logs: passed")
+
+
+if __name__ == "__main__":
+    main()
