@@ -40,15 +40,15 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
 
 /* Rows of all three kinds by their steps; kind orders those of equal steps. */
 #define WORKLOADS                                                                                  \
-    "SELECT m.steps, 0 AS kind, m.id::text key, m.id mid, NULL::text uuid, "                       \
+    "SELECT m.steps, 0 AS kind, m.id::text key, m.grp, m.run_id, NULL::text uuid, "                \
     "(m.metrics->metrics_key(m.grp)->>$5::text) AS value FROM metrics m "                          \
     "WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp <> 'validation' "                  \
     "AND $2::integer = 0 AND ($3::text IS NULL OR m.grp = $3) "                                    \
-    "UNION ALL SELECT m.steps, 1, m.id::text, m.id, NULL, "                                        \
+    "UNION ALL SELECT m.steps, 1, m.id::text, m.grp, m.run_id, NULL, "                             \
     "m.metrics->'validation_metrics'->>$5::text "                                                  \
     "FROM metrics m WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp = 'validation' "    \
     "AND $2::integer IN (0, 2, 3) AND ($3::text IS NULL OR m.grp = $3) "                           \
-    "UNION ALL SELECT c.steps, 2, c.uuid, NULL, c.uuid, NULL FROM checkpoints c "                  \
+    "UNION ALL SELECT c.steps, 2, c.uuid, NULL, NULL, c.uuid, NULL FROM checkpoints c "            \
     "WHERE c.trial_id = $1::bigint AND $2::integer IN (0, 1, 3) "                                  \
     "AND NOT ($4::boolean AND c.state = 'DELETED')"
 /* Only what reads as a number is sorted by it. */
@@ -56,9 +56,10 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
 #define WORKLOAD_DOC                                                                               \
     "CASE WHEN page.uuid IS NOT NULL THEN (SELECT jsonb_build_object('checkpoint', "               \
     "checkpoint_workload(c)) FROM checkpoints c WHERE c.uuid = page.uuid) "                        \
-    "WHEN page.mid IS NOT NULL THEN (SELECT jsonb_build_object(CASE m.grp WHEN 'validation' THEN " \
+    "WHEN page.grp IS NOT NULL THEN (SELECT jsonb_build_object(CASE m.grp WHEN 'validation' THEN " \
     "'validation' ELSE 'training' END, metrics_workload(m, $6::boolean)) FROM metrics m "          \
-    "WHERE m.id = page.mid) END, EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint)"
+    "WHERE m.trial_id = $1::bigint AND m.grp = page.grp AND m.steps = page.steps "                 \
+    "AND m.run_id = page.run_id) END, EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint)"
 
 /* clang-format off */
 static const char workloads_sql[] =
