@@ -227,7 +227,7 @@ static void link_init(struct link *l, struct db *db)
     l->backoff_ms = BACKOFF_MIN_MS;
     l->conn = (struct db_conn){
         .loop = db->loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
-    l->conn.prepares = true;
+    l->conn.prepares = l == &db->writer;
     uv_timer_init(db->loop, &l->timer);
     l->timer.data = l;
     db->handles++;
