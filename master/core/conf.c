@@ -1,6 +1,7 @@
 #include "conf.h"
 
 #include "length.h"
+#include <math.h>
 #include <string.h>
 
 /* custom has no max_length; its unit is a key of its own. */
@@ -59,7 +60,7 @@ int conf_read(const json_t *config, struct conf *ret, struct det_err *err)
     if (ret->slots < 0 || ret->slots > 1000000)
         return det_fail(err, DET_EINVAL, "resources.slots_per_trial: %lld; expected 0 to 1000000",
                         (long long)ret->slots);
-    if (!(ret->weight > 0))
+    if (!(ret->weight > 0 && isfinite(ret->weight)))
         ret->weight = 1;
     return read_search(config, ret, err);
 }

@@ -93,6 +93,7 @@ void alloc_on_timer(struct core *c, struct alloc *a)
     if (a->shield_ms <= now) {
         a->shield_ms = INT64_MAX;
         a->pool->dirty = true;
+        alloc_mark(c, a);
     }
     if (a->preempt_ms <= now)
         alloc_kill(c, a, KILL_TIMEOUT, "it did not stop within %lld s of being asked",

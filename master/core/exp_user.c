@@ -5,6 +5,7 @@
 #include "conf.h"
 #include "job.h"
 #include "trial.h"
+#include <math.h>
 
 static int refuse(const struct exp *e, const char *what, struct det_err *err)
 {
@@ -65,7 +66,7 @@ int exp_patch(struct core *c, struct exp *e, const struct core_patch *p, struct 
 {
     if (p->has_priority && (p->priority < 1 || p->priority > 99))
         return det_fail(err, DET_EINVAL, "priority: %d; expected 1 to 99", p->priority);
-    if (p->has_weight && !(p->weight > 0))
+    if (p->has_weight && !(p->weight > 0 && isfinite(p->weight)))
         return det_fail(err, DET_EINVAL, "weight: %g; expected a number above 0", p->weight);
     int rc = p->has_max_slots ? conf_check_max_slots(&e->conf, p->max_slots, err) : 0;
     if (rc == 0)

@@ -86,6 +86,8 @@ json_t *save_alloc_core(const struct alloc *a)
     json_set(j, "kill", json_integer(a->kill));
     if (a->is_backfill)
         json_set(j, "backfill", json_true());
+    if (a->shield_ms != INT64_MAX)
+        json_set(j, "shielded", json_true());
     if (a->failure.is_set)
         json_set(j, "failure", save_failure(&a->failure));
     json_set(j, "containers", containers);
@@ -148,6 +150,8 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->unconfirmed = json_flag(j, "unconfirmed", false);
     a->kill = (enum kill_why)kill;
     a->is_backfill = json_flag(j, "backfill", false);
+    if (json_flag(j, "shielded", false))
+        a->shield_ms = 0; /* begins anew when all is read */
     if (json_obj(j, "failure"))
         load_failure(&a->failure, json_obj(j, "failure"));
     json_t *gc = json_obj(j, "gc");

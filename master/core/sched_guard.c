@@ -1,6 +1,7 @@
 /*
  * The guard against starvation. Under fair share and round robin a job of large requests may be
- * passed over for ever by small ones; under priority without preemption by those of its own level.
+ * passed over for ever by small ones; under priority without preemption by those of its own level
+ * (a less important one waits for all that are more important, however long that is).
  * So the job that has had nothing placed for the longest time, once that is longer than the pool's
  * starvation_wait, is served before the policy: its first request starts if it fits; else the
  * agents that it is going to have are chosen, nobody else gets a slot of them, and under fair share
@@ -13,16 +14,19 @@
  * being the jobs that have waited longer; where nothing is asked to stop, when what runs on its
  * agents has ended.
  *
- * First in, first out uses the same for its first in line: what was back-filled is asked to stop.
+ * First in, first out uses the same for its first in line: what was back-filled and stands behind it
+ * is asked to stop. A restart of the master begins each wait anew.
  */
 #include "scheduler.h"
 
 #include "queue.h"
+#include <limits.h>
 
-static bool may_release(const struct sched *s, const struct alloc *victim)
+/* For a. What was back-filled past others long ago may stand before it all the same. */
+static bool may_release(const struct sched *s, const struct alloc *a, const struct alloc *victim)
 {
     if (s->pool->o.scheduler == CORE_FIFO)
-        return victim->is_backfill;
+        return victim->is_backfill && victim->exp->id > a->exp->id;
     return s->pool->o.scheduler != CORE_FAIR_SHARE || victim->shield_ms == INT64_MAX;
 }
 
@@ -43,15 +47,15 @@ static void victims_init(const struct sched *s, struct turns *t)
     }
 }
 
-/* The youngest running allocation that may be released; NULL: none is left. */
-static struct alloc *next_victim(const struct sched *s, struct turns *t)
+/* The youngest running allocation that may be released for `waits`; NULL: none is left. */
+static struct alloc *next_victim(const struct sched *s, struct turns *t, const struct alloc *waits)
 {
     for (struct group *g; (g = turns_pop(t));) {
         struct alloc *a = g->victim;
         g->victim = a->prev;
         if (g->victim)
             turns_push(t, -(int64_t)g->victim->seq, g);
-        if (may_release(s, a))
+        if (may_release(s, waits, a))
             return a;
     }
     return NULL;
@@ -96,7 +100,7 @@ static bool choose(struct sched *s, const struct alloc *a)
     give_ending(s);
     victims_init(s, &t);
     bool fits = fit_place(&s->pool->fit, a, &s->tmp);
-    for (struct alloc *v; !fits && (v = next_victim(s, &t));) {
+    for (struct alloc *v; !fits && (v = next_victim(s, &t, a));) {
         fit_give(&s->pool->fit, v);
         vec_push(&given.list, v);
         fits = fit_place(&s->pool->fit, a, &s->tmp);
@@ -141,25 +145,41 @@ bool sched_keep_room(struct sched *s, struct alloc *a)
     return true;
 }
 
-/* Below 0: a comes first. Under priority levels are never mixed. */
-static int by_wait(const struct sched *s, const struct group *a, const struct group *b)
+/* Below 0: a comes first. */
+static int by_wait(const struct group *a, const struct group *b)
 {
-    int la = queue_group_level(a), lb = queue_group_level(b);
-    if (s->pool->o.scheduler == CORE_PRIORITY && la != lb)
-        return la < lb ? -1 : 1;
     if (a->waits_ms != b->waits_ms)
         return a->waits_ms < b->waits_ms ? -1 : 1;
     return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
 }
 
+/* Something of it could start, had it the room. */
+static bool wants_room(const struct sched *s, struct group *g)
+{
+    return g->size > 0 && g->could && fit_could(&s->pool->fit, g->pending.first) &&
+           sched_may(s, g);
+}
+
+/* Under priority the most important level that waits; nobody behind it is served before it. */
+static int level_served(const struct sched *s)
+{
+    int level = INT_MAX;
+    for (size_t i = 0; s->pool->o.scheduler == CORE_PRIORITY && i < s->pool->groups.n; i++) {
+        struct group *g = s->pool->groups.v[i];
+        if (queue_group_level(g) < level && wants_room(s, g))
+            level = queue_group_level(g);
+    }
+    return level;
+}
+
 static struct group *longest_waiting(const struct sched *s)
 {
     struct group *first = NULL;
+    int level = level_served(s);
     for (size_t i = 0; i < s->pool->groups.n; i++) {
         struct group *g = s->pool->groups.v[i];
-        if (g->size > 0 && !g->running.n && !g->ending.n && g->could &&
-            fit_could(&s->pool->fit, g->pending.first) && sched_may(s, g) &&
-            (!first || by_wait(s, g, first) < 0))
+        if (wants_room(s, g) && !g->running.n && !g->ending.n && queue_group_level(g) <= level &&
+            (!first || by_wait(g, first) < 0))
             first = g;
     }
     return first;

@@ -43,9 +43,8 @@ static int64_t deal(struct share_groups *s, int64_t left)
         int64_t missing = wanted(g) - g->offer;
         if (missing <= 0)
             continue;
-        int64_t share = (int64_t)floor((double)start * g->exp->weight / weights);
-        share = share < 1 ? 1 : share;
-        share = share < left ? share : left;
+        double part = floor((double)start * g->exp->weight / weights);
+        int64_t share = !(part >= 1) ? 1 : part < (double)left ? (int64_t)part : left;
         share = share < missing ? share : missing;
         g->offer += share;
         left -= share;

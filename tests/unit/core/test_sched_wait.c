@@ -177,6 +177,151 @@ static void test_no_starvation_without_preemption(void **state)
     world_finish(&w);
 }
 
+/* Every agent comes back with what it ran. */
+static void come_back(struct world *w, const char *agent, int slots)
+{
+    struct core_task_in tasks[64];
+    char ids[64][2][128];
+    size_t n = 0;
+    struct core_alloc_view a;
+    struct core_container_view k;
+    for (size_t i = 0; core_alloc_at(w->core, i, &a); i++)
+        for (size_t j = 0; core_alloc_container(w->core, a.id, j, &k); j++) {
+            snprintf(ids[n][0], sizeof ids[n][0], "%s", a.id);
+            snprintf(ids[n][1], sizeof ids[n][1], "%s", k.id);
+            tasks[n] = (struct core_task_in){
+                .alloc = ids[n][0], .container = ids[n][1], .state = CORE_TASK_RUNNING};
+            n++;
+        }
+    world_hello(w, agent, slots, tasks, n);
+}
+
+/* On a machine that has been up for long, too: nobody has waited since its start. */
+static void test_waits_begin_anew(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    o.starvation_wait_ms = WAIT_MS;
+    world_init(&w, &o);
+    w.keeps = true;
+    w.now_ms = 100 * WAIT_MS;
+    world_hello(&w, "a", 4, NULL, 0);
+    int64_t crowd = job(&w, "u", 9, 1), gang = job(&w, "u", 1, 4);
+    settle(&w);
+    world_restart(&w);
+    come_back(&w, "a", 4);
+    settle(&w);
+    assert_int_equal(held(&w, crowd), 4);
+    world_wait(&w, WAIT_MS);
+    settle(&w);
+    assert_int_equal(held(&w, gang), 4);
+    world_finish(&w);
+}
+
+/* Who had his turn after a long wait keeps it over a restart, and for no longer. */
+static void test_turn_outlives_a_restart(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    o.starvation_wait_ms = 10 * WAIT_MS;
+    world_init(&w, &o);
+    w.keeps = true;
+    world_hello(&w, "a", 4, NULL, 0);
+    int64_t crowd = job(&w, "u", 9, 1), gang = job(&w, "u", 1, 4);
+    settle(&w);
+    world_wait(&w, o.starvation_wait_ms);
+    settle(&w);
+    assert_int_equal(held(&w, gang), 4);
+    world_wait(&w, o.start_resend_ms); /* no deadline but its turn's is left */
+    world_restart(&w);
+    come_back(&w, "a", 4);
+    settle(&w);
+    assert_int_equal(held(&w, gang), 4);
+    world_wait(&w, o.starvation_wait_ms);
+    world_restart(&w);
+    come_back(&w, "a", 4);
+    settle(&w);
+    assert_int_equal(held(&w, crowd), 4);
+    world_finish(&w);
+}
+
+/* First in, first out: what once was back-filled is not stopped for what came after it. */
+static void test_backfill_keeps_its_place(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    o.scheduler = CORE_FIFO;
+    world_init(&w, &o);
+    world_hello(&w, "x", 4, NULL, 0);
+    world_hello(&w, "y", 1, NULL, 0);
+    job(&w, "u", 1, 2);
+    settle(&w);
+    int64_t head = job(&w, "u", 1, 4), filler = job(&w, "u", 1, 1);
+    settle(&w);
+    assert_int_equal(held(&w, filler), 1);
+    world_complete(&w, 1, 1);
+    settle(&w);
+    assert_int_equal(held(&w, head), 4);
+    int64_t later = job(&w, "u", 1, 1);
+    settle(&w);
+    assert_int_equal(world_trial(&w, 3).run_id, 1);
+    assert_int_equal(held(&w, later), 0);
+    world_finish(&w);
+}
+
+static int64_t job_of(struct world *w, int priority, int n)
+{
+    char config[200];
+    snprintf(config, sizeof config,
+             "{\"resources\":{\"priority\":%d},\"searcher\":{\"name\":\"random\","
+             "\"max_trials\":%d,\"max_concurrent_trials\":0}}",
+             priority, n);
+    return world_create(w, config);
+}
+
+/* However long it waits, a less important job does not pass what waits of a more important one. */
+static void test_guard_keeps_levels(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    o.scheduler = CORE_PRIORITY;
+    o.starvation_wait_ms = WAIT_MS;
+    world_init(&w, &o);
+    world_hello(&w, "a", 2, NULL, 0);
+    int64_t first = job_of(&w, 10, 4), second = job_of(&w, 50, 1);
+    settle(&w);
+    world_wait(&w, 2 * WAIT_MS);
+    world_complete(&w, 1, 1);
+    settle(&w);
+    assert_int_equal(held(&w, first), 2);
+    assert_int_equal(held(&w, second), 0);
+    world_complete(&w, 2, 1);
+    settle(&w);
+    world_complete(&w, 3, 1);
+    settle(&w);
+    assert_int_equal(held(&w, second), 1);
+    world_finish(&w);
+}
+
+/* Weights that no double can sum up still deal every slot. */
+static void test_huge_weights(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 4, NULL, 0);
+    static const char config[] =
+        "{\"resources\":{\"weight\":1e308},\"searcher\":{\"name\":\"random\","
+        "\"max_trials\":9,\"max_concurrent_trials\":0}}";
+    int64_t a = world_create(&w, config), b = world_create(&w, config);
+    settle(&w);
+    assert_int_equal(held(&w, a) + held(&w, b), 4);
+    struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = a};
+    ev.patch.has_weight = true;
+    ev.patch.weight = 1e308 * 10;
+    assert_int_equal(world_step(&w, ev), DET_EINVAL);
+    world_finish(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +330,11 @@ int main(void)
         cmocka_unit_test(test_backfill),
         cmocka_unit_test(test_no_starvation),
         cmocka_unit_test(test_no_starvation_without_preemption),
+        cmocka_unit_test(test_waits_begin_anew),
+        cmocka_unit_test(test_turn_outlives_a_restart),
+        cmocka_unit_test(test_backfill_keeps_its_place),
+        cmocka_unit_test(test_guard_keeps_levels),
+        cmocka_unit_test(test_huge_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

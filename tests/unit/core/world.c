@@ -1,5 +1,7 @@
 #include "world.h"
 
+#include <stdio.h>
+
 void world_init(struct world *w, const struct core_options *o)
 {
     *w = (struct world){.o = o ? *o : core_options_default, .now_ms = 1000};
@@ -9,18 +11,127 @@ void world_init(struct world *w, const struct core_options *o)
 void world_finish(struct world *w)
 {
     core_effects_finish(&w->fx);
+    for (size_t i = 0; i < w->kept.n; i++)
+        core_effects_finish(&w->kept.v[i]);
+    vec_free(&w->kept);
     core_destroy(w->core);
+}
+
+static void begin_step(struct world *w)
+{
+    if (w->keeps)
+        vec_push(&w->kept, w->fx);
+    else
+        core_effects_finish(&w->fx);
+    w->fx = (struct core_effects)CORE_EFFECTS_INIT;
 }
 
 int world_step(struct world *w, struct core_event ev)
 {
-    core_effects_finish(&w->fx);
+    begin_step(w);
     ev.now_ms = w->now_ms;
     ev.now_us = 1700000000000000 + w->now_ms * 1000;
     ev.request = ++w->request;
     core_step(w->core, &ev, &w->fx);
     core_check(w->core);
     return world_reply(w)->code;
+}
+
+/* ---- Restarts ---- */
+
+static const char *row_id(const struct core_effect *e, char out[64])
+{
+    if (e->kind == CORE_SAVE_ALLOCATION)
+        return e->allocation.id;
+    if (e->kind == CORE_SAVE_AGENT)
+        return e->agent.agent_id;
+    int64_t id = e->kind == CORE_SAVE_EXPERIMENT  ? e->experiment.id
+                 : e->kind == CORE_SAVE_TRIAL     ? e->trial.id
+                 : e->kind == CORE_SAVE_SEARCH_SNAPSHOT ? e->search_snapshot.experiment_id
+                                                        : 0;
+    snprintf(out, 64, "%lld", (long long)id);
+    return out;
+}
+
+/* What only the first row of a thing has. */
+static void keep_first(struct core_effect *e, const struct core_effect *first)
+{
+    if (e->kind == CORE_SAVE_EXPERIMENT)
+        e->experiment.config = first->experiment.config;
+    else if (e->kind == CORE_SAVE_TRIAL)
+        e->trial.hparams = first->trial.hparams;
+}
+
+static bool lives(const struct core *c, const struct core_effect *e)
+{
+    struct core_exp_view v;
+    if (e->kind == CORE_SAVE_EXPERIMENT)
+        return !exp_state_is_terminal(e->experiment.state);
+    if (e->kind == CORE_SAVE_TRIAL)
+        return core_exp_get(c, e->trial.experiment_id, &v);
+    if (e->kind == CORE_SAVE_ALLOCATION)
+        return e->allocation.state != ALLOC_TERMINATED;
+    return e->kind != CORE_SAVE_SEARCH_EVENT || core_exp_get(c, e->search_event.experiment_id, &v);
+}
+
+static void restore(struct core *c, const struct core_effect *e)
+{
+    struct det_err err = {0};
+    int rc = 0;
+    if (!lives(c, e))
+        return;
+    if (e->kind == CORE_SAVE_AGENT)
+        rc = core_restore_agent(c, &e->agent, &err);
+    else if (e->kind == CORE_SAVE_EXPERIMENT)
+        rc = core_restore_experiment(c, &e->experiment, &err);
+    else if (e->kind == CORE_SAVE_SEARCH_SNAPSHOT)
+        rc = core_restore_search_snapshot(c, &e->search_snapshot, &err);
+    else if (e->kind == CORE_SAVE_SEARCH_EVENT)
+        rc = core_restore_search_event(c, &e->search_event, &err);
+    else if (e->kind == CORE_SAVE_TRIAL)
+        rc = core_restore_trial(c, &e->trial, &err);
+    else
+        rc = core_restore_allocation(c, &e->allocation, &err);
+    if (rc < 0)
+        fail_msg("restore: %s", err.text);
+}
+
+/* The rows of a kind as they are in the end, in the order in which they were first written. */
+static void restore_all(struct core *c, const struct world *w, enum core_effect_kind kind)
+{
+    VEC(struct core_effect) rows = {0};
+    char a[64], b[64];
+    for (size_t i = 0; i < w->kept.n; i++)
+        for (size_t k = 0; k < w->kept.v[i].n; k++) {
+            struct core_effect e = w->kept.v[i].v[k];
+            size_t at = kind == CORE_SAVE_SEARCH_EVENT ? rows.n : 0;
+            if (e.kind != kind)
+                continue;
+            while (at < rows.n && strcmp(row_id(&rows.v[at], a), row_id(&e, b)))
+                at++;
+            if (at == rows.n)
+                vec_push(&rows, e);
+            keep_first(&e, &rows.v[at]);
+            rows.v[at] = e;
+        }
+    for (size_t i = 0; i < rows.n; i++)
+        restore(c, &rows.v[i]);
+    vec_free(&rows);
+}
+
+void world_restart(struct world *w)
+{
+    static const enum core_effect_kind order[] = {
+        CORE_SAVE_AGENT,        CORE_SAVE_EXPERIMENT, CORE_SAVE_SEARCH_SNAPSHOT,
+        CORE_SAVE_SEARCH_EVENT, CORE_SAVE_TRIAL,      CORE_SAVE_ALLOCATION};
+    assert_true(w->keeps);
+    begin_step(w);
+    core_destroy(w->core);
+    w->core = core_create(&w->o);
+    for (size_t i = 0; i < DET_ARRAY_LEN(order); i++)
+        restore_all(w->core, w, order[i]);
+    core_restored(w->core, w->now_ms, 1700000000000000 + w->now_ms * 1000, &w->fx);
+    core_check(w->core);
 }
 
 const struct core_reply *world_reply(const struct world *w)

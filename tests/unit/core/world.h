@@ -20,10 +20,15 @@ struct world {
     struct core_effects fx; /* of the last step */
     int64_t now_ms;
     uint64_t request;
+    bool keeps; /* set after world_init: the effects of all steps are kept, for world_restart */
+    VEC(struct core_effects) kept;
 };
 
 void world_init(struct world *w, const struct core_options *o); /* NULL: the defaults */
 void world_finish(struct world *w);
+
+/* The core ends and is rebuilt from the rows of all steps; w->fx is what it does then. */
+void world_restart(struct world *w);
 
 /* One step; the time, and a request to be answered, are filled in. Returns the answer's code. */
 int world_step(struct world *w, struct core_event ev);
