@@ -234,6 +234,7 @@ static void waiting(const struct answer *w, const struct alloc *a)
     blockers(w, g);
     why_suggest(w->c, g, json_object_get(w->j, "suggestions"));
     json_set(w->j, "expectedStart", eta_start(w->c, g, w->now.ms));
+    why_try(w->c, g); /* what the groups wait for is as it was before things were tried */
 }
 
 static void placed(const struct answer *w, const struct alloc *a)

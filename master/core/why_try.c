@@ -41,19 +41,24 @@ enum why_outcome why_try(struct core *c, struct group *g)
     return out;
 }
 
+/* Between steps no pool has anything to decide; with quotas a change reaches beyond its own. */
+static void clear_dirty(struct core *c)
+{
+    for (size_t i = 0; i < c->pools.n; i++)
+        c->pools.v[i]->dirty = false;
+}
+
 void why_leave(struct core *c, struct alloc *gone)
 {
-    bool dirty = gone->pool->dirty;
     fit_give(&gone->pool->fit, gone);
     queue_leave(c, gone);
-    gone->pool->dirty = dirty;
+    clear_dirty(c);
 }
 
 void why_return(struct core *c, struct alloc *gone)
 {
-    bool dirty = gone->pool->dirty;
     queue_update(c, gone);
-    gone->pool->dirty = dirty;
+    clear_dirty(c);
 }
 
 enum why_outcome why_try_without(struct core *c, struct group *g, struct alloc *gone)
