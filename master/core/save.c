@@ -144,11 +144,15 @@ static void drop_exp(struct core *c, struct exp *e)
     for (size_t i = 0; i < e->trials.n; i++)
         imap_del(c->trial_by_id, (uint64_t)e->trials.v[i]->id);
     imap_del(c->exp_by_id, (uint64_t)e->id);
-    for (size_t i = 0; i < c->exps.n; i++)
-        if (c->exps.v[i] == e) {
-            vec_remove(&c->exps, i);
-            break;
-        }
+    size_t lo = 0, n = c->exps.n;
+    while (lo < n) {
+        size_t mid = lo + (n - lo) / 2;
+        if (c->exps.v[mid]->id < e->id)
+            lo = mid + 1;
+        else
+            n = mid;
+    }
+    vec_remove(&c->exps, lo);
     exp_free(e);
 }
 

@@ -94,6 +94,9 @@ static int check_conf(const struct search_conf *c, struct det_err *err)
     if (halves && !(c->divisor > 1))
         return det_fail(err, DET_EINVAL, "searcher.divisor: %g; expected a number above 1",
                         c->divisor);
+    if (c->kind == SEARCH_ADAPTIVE_ASHA && c->max_rungs < 1)
+        return det_fail(err, DET_EINVAL, "searcher.max_rungs: %lld; expected at least 1",
+                        (long long)c->max_rungs);
     int64_t at_once = c->max_concurrent ? c->max_concurrent : c->max_trials;
     if (c->kind == SEARCH_RANDOM && at_once > SEARCH_BURST_MAX && c->max_trials > SEARCH_BURST_MAX)
         return det_fail(err, DET_EINVAL,
