@@ -1,243 +1,54 @@
-/* det-master: options, wiring, signals. */
-#include "agents.h"
-#include "api.h"
-#include "auth.h"
-#include "db.h"
-#include "db_cluster.h"
+/* det-master: options and what they ask for. */
 #include "doctor.h"
-#include "driver.h"
-#include "gc.h"
-#include "hub.h"
-#include "http.h"
 #include "log.h"
 #include "logring.h"
 #include "masterconf.h"
 #include "mem.h"
-#include "notify.h"
-#include "origins.h"
-#include "shell.h"
-#include "startup.h"
-#include "uuid.h"
-#include "waits.h"
+#include "serve.h"
 
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { LARGE_BYTES = 256 << 10 };
 
-struct master {
-    struct shell sh;
-    struct masterconf conf;
-    uv_loop_t loop;
-    uv_signal_t term, intr;
-    char url[300];
-    bool leads, stopping;
-    int status;
-};
-
-static void on_db_closed(void *arg)
+static int print_and_end(struct masterconf *conf)
 {
-    struct master *m = arg;
-    m->sh.db = NULL;
-    agents_destroy(m->sh.agents);
-    hub_destroy(m->sh.hub);
-    origins_destroy(m->sh.origins);
-    auth_destroy(m->sh.auth);
-}
-
-static void on_http_closed(void *arg)
-{
-    struct master *m = arg;
-    m->sh.http = NULL;
-    db_close(m->sh.db, on_db_closed, m);
-    driver_destroy(m->sh.driver);
-}
-
-/* In this order: nobody new comes in, who waits is answered, what is in hand ends, then the
- * database. */
-static void stop(struct master *m)
-{
-    if (m->stopping)
-        return;
-    m->stopping = true;
-    log_info("stopping");
-    notify_manager("STOPPING=1");
-    uv_close((uv_handle_t *)&m->term, NULL);
-    uv_close((uv_handle_t *)&m->intr, NULL);
-    gc_destroy(m->sh.gc);
-    driver_stop(m->sh.driver);
-    agents_stop(m->sh.agents);
-    waits_destroy(m->sh.waits);
-    http_close(m->sh.http, on_http_closed, m);
-}
-
-static void on_signal(uv_signal_t *s, int number)
-{
-    struct master *m = s->data;
-    if (!m->leads) {
-        log_info("ended");
-        exit(0); /* a standby has nothing in hand */
-    }
-    stop(m);
-}
-
-static void on_db_state(void *arg, bool up)
-{
-    struct master *m = arg;
-    log_at(up ? LOG_INFO : LOG_WARNING, "PostgreSQL is %s", up ? "back" : "away");
-    driver_on_db(m->sh.driver, up);
-}
-
-/* Whoever leads now owns the agents and the rows: nothing may be said or written any more. */
-static void on_deposed(void *arg)
-{
-    log_error("another master leads now: this one ends");
-    exit(3);
-}
-
-static void on_fatal(void *arg)
-{
-    struct master *m = arg;
-    m->status = 1;
-    stop(m);
-}
-
-static void on_standby(void *arg, const char *leader_url)
-{
-    struct master *m = arg;
-    log_info("another master leads at %s: standing by", leader_url);
-    http_stand_by(m->sh.http, leader_url);
-    notify_manager("READY=1\nSTATUS=standing by");
-}
-
-static int parts_create(struct master *m, struct core_effects *owed, struct det_err *err)
-{
-    struct db_cluster secrets;
-    struct core *core = NULL;
-    int rc = startup_identity(&m->sh, &secrets, err);
-    if (rc == 0)
-        rc = startup_restore(&m->sh, &core, owed, err);
-    if (rc < 0)
-        return rc;
-    m->sh.auth = auth_create(&m->sh, &secrets);
-    m->sh.hub = hub_create();
-    m->sh.origins = origins_create();
-    m->sh.waits = waits_create(&m->sh);
-    m->sh.agents = agents_create(&m->sh);
-    m->sh.driver = driver_create(&m->sh, core, on_fatal, m);
-    return 0;
-}
-
-static int serve(struct master *m, struct det_err *err)
-{
-    struct http_options o = {.host = m->conf.host,
-                             .port = (uint16_t)m->conf.port,
-                             .tls_cert = m->conf.tls_cert,
-                             .tls_key = m->conf.tls_key,
-                             .sh = &m->sh};
-    int rc = http_create(&m->loop, &o, &m->sh.http, err);
-    if (rc == 0)
-        rc = http_add_routes(m->sh.http, agents_routes, agents_routes_n, err);
-    if (rc == 0)
-        rc = http_add_routes(m->sh.http, api_routes, api_routes_n, err);
-    if (rc < 0)
-        return rc;
-    startup_url(&m->sh, m->url, sizeof m->url);
-    http_stand_by(m->sh.http, "not known yet");
-    return 0;
-}
-
-/* Returns when this master leads; a standby answers its requests meanwhile. */
-static int lead(struct master *m, struct det_err *err)
-{
-    struct db_options o = {.conninfo = m->conf.db,
-                           .url = m->url,
-                           .on_state = on_db_state,
-                           .on_deposed = on_deposed,
-                           .arg = m};
-    int rc = db_create(&m->loop, &o, on_standby, &m->sh.db, err);
-    m->leads = rc == 0;
-    return rc;
-}
-
-static void signals(struct master *m)
-{
-    signal(SIGPIPE, SIG_IGN);
-    uv_signal_init(&m->loop, &m->term);
-    uv_signal_init(&m->loop, &m->intr);
-    m->term.data = m->intr.data = m;
-    uv_signal_start(&m->term, on_signal, SIGTERM);
-    uv_signal_start(&m->intr, on_signal, SIGINT);
-}
-
-static int run(struct master *m, struct det_err *err)
-{
-    struct core_effects owed = CORE_EFFECTS_INIT;
-    uv_loop_init(&m->loop);
-    m->sh.loop = &m->loop;
-    m->sh.conf = &m->conf;
-    int rc = db_migrate(m->conf.db, err);
-    if (rc == 0)
-        rc = serve(m, err);
-    if (rc == 0) {
-        signals(m);
-        rc = lead(m, err);
-    }
-    if (rc == 0)
-        rc = parts_create(m, &owed, err);
-    if (rc == 0)
-        rc = db_start(m->sh.db, err);
-    if (rc < 0)
-        return rc; /* the process ends: the system takes back what was made */
-    http_stand_by(m->sh.http, NULL);
-    driver_start(m->sh.driver, &owed);
-    m->sh.gc = gc_create(&m->sh);
-    rc = startup_announce(&m->sh, err);
-    if (rc < 0)
-        return rc;
-    uv_run(&m->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&m->loop);
-    return 0;
-}
-
-static int print_and_end(struct master *m)
-{
-    det_cleanup(freep) char *text = masterconf_text(&m->conf);
+    det_cleanup(freep) char *text = masterconf_text(conf);
     fputs(text, stdout);
     if (*text && text[strlen(text) - 1] != '\n')
         fputc('\n', stdout);
-    masterconf_finish(&m->conf);
+    masterconf_finish(conf);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    static struct master m;
+    struct masterconf conf;
     struct det_err err;
     log_init("master", LOG_INFO);
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES); /* what is large goes back when it is freed */
-    if (masterconf_init(&m.conf, argc, argv, environ, &err) < 0) {
+    if (masterconf_init(&conf, argc, argv, environ, &err) < 0) {
         fprintf(stderr, "det-master: %s\n", err.text);
         return 2;
     }
-    if (m.conf.verb == MASTERCONF_DOCTOR)
-        return doctor_run(&m.conf);
-    if (m.conf.verb != MASTERCONF_SERVE)
-        return print_and_end(&m);
-    log_init("master", m.conf.log_level);
-    log_set_format(m.conf.log_format);
-    m.sh.logring = logring_create();
-    log_set_sink(logring_add, m.sh.logring);
-    if (run(&m, &err) < 0) {
+    if (conf.verb == MASTERCONF_DOCTOR)
+        return doctor_run(&conf);
+    if (conf.verb != MASTERCONF_SERVE)
+        return print_and_end(&conf);
+    log_init("master", conf.log_level);
+    log_set_format(conf.log_format);
+    struct logring *ring = logring_create();
+    log_set_sink(logring_add, ring);
+    int status = serve(&conf, ring, &err);
+    if (status < 0) {
         log_error("%s", err.text);
         return 1;
     }
-    masterconf_finish(&m.conf);
+    masterconf_finish(&conf);
     log_info("ended");
     log_set_sink(NULL, NULL);
-    logring_destroy(m.sh.logring);
-    return m.status;
+    logring_destroy(ring);
+    return status;
 }
