@@ -132,8 +132,8 @@ static json_t *warnings(const struct create *c)
 
 static void create_validated(struct create *c)
 {
-    api_reply_json(c->req, json_make("{s:o,s:o,s:o}", "experiment", exp_made_zero(c->config), "config",
-                                     json_incref(c->config), "warnings", warnings(c)));
+    api_reply_json(c->req, json_make("{s:o,s:o,s:o}", "experiment", exp_made_zero(c->config),
+                                     "config", json_incref(c->config), "warnings", warnings(c)));
     create_free(c);
 }
 

@@ -111,8 +111,8 @@ static void set_deadlines(struct core *c)
             alloc_deadlines(c, c->dirty_allocs.v[i]);
 }
 
-/* Schedules what changed, until nothing does, and writes the rows. */
-static void finish(struct core *c)
+/* Until nothing changes any more. */
+static void schedule(struct core *c)
 {
     for (bool again = true; again;) {
         again = false;
@@ -122,6 +122,13 @@ static void finish(struct core *c)
                 again = true;
             }
     }
+}
+
+/* Schedules what changed, unless more changes first, and writes the rows. */
+static void finish(struct core *c, bool more)
+{
+    if (!more)
+        schedule(c);
     set_deadlines(c);
     save_flush(c);
     c->out = NULL;
@@ -284,7 +291,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
         r->progress = reply.progress;
         r->data = reply.data;
     }
-    finish(c);
+    finish(c, ev->more);
     return rc == DET_EINVAL ? rc : 0;
 }
 
@@ -294,7 +301,7 @@ int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_ef
     restore_finish(c);
     for (size_t i = 0; i < c->pools.n; i++)
         c->pools.v[i]->dirty = true;
-    finish(c);
+    finish(c, false);
     return 0;
 }
 

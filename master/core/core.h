@@ -200,6 +200,7 @@ struct core_event {
     int64_t now_ms;          /* monotonic; never less than in the event before */
     int64_t now_us;          /* wall clock: written into rows, decides nothing */
     uint64_t request;        /* token of the request to answer, 0: none */
+    bool more;               /* the next event follows at once: what starts is decided then */
     int64_t exp_id, trial_id, run_id;
     const char *alloc_id, *container, *agent_id;
     union {
@@ -312,7 +313,7 @@ struct core_effects {
 void core_effects_finish(struct core_effects *e); /* frees; e is CORE_EFFECTS_INIT again */
 
 /* Applies ev and appends to out. 0, or DET_EINVAL for an event that is malformed (state unchanged;
- * a request is answered all the same). */
+ * a request is answered all the same). After an event with more set, nothing but the next event. */
 int core_step(struct core *c, const struct core_event *ev, struct core_effects *out);
 /* When the next CORE_EV_TICK is wanted, INT64_MAX if not at all. */
 int64_t core_deadline_ms(const struct core *c);

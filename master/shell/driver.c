@@ -299,7 +299,7 @@ static void step(struct driver *d, struct driver_event *e)
         payload_keep(d, e->ev.create.payload);
     if (core_step(d->core, &e->ev, &d->effects) < 0 && !e->cb) /* else the caller is told */
         log_warning("the core dropped a malformed event of kind %d", (int)e->ev.kind);
-    if (DET_CHECKS)
+    if (DET_CHECKS && !e->ev.more)
         core_check(d->core);
 }
 
@@ -327,10 +327,12 @@ static void deadline_arm(struct driver *d)
         uv_timer_start(&d->deadline, on_deadline, at > now ? (uint64_t)(at - now) : 0, 0);
 }
 
+/* One decision about what starts for all that came together: it looks at everything that waits. */
 static void run(struct driver *d)
 {
     for (int i = 0; i < BATCH_EVENTS_MAX && d->head; i++) {
         struct driver_event *e = pop(d);
+        e->ev.more = i + 1 < BATCH_EVENTS_MAX && d->head && d->head->ev.kind != EV_REFUSED;
         if (e->ev.kind == EV_REFUSED)
             refuse(e->cb, e->arg, "PostgreSQL is not reachable; try again");
         else

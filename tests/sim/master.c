@@ -39,6 +39,17 @@ static bool is_stale(const struct master *s, const struct core_event *ev)
     return ev->run_id && core_trial_get(s->core, ev->trial_id, &v) && v.run_id != ev->run_id;
 }
 
+/* Some come together with another event. */
+static void step(struct sim *m, struct master *s, struct core_event *ev)
+{
+    struct core_event tick = {
+        .kind = CORE_EV_TICK, .now_ms = ev->now_ms, .now_us = ev->now_us};
+    ev->more = m->got.events % 3 == 0; /* not from the seed's numbers: those must stay the same */
+    core_step(s->core, ev, &s->batch);
+    if (ev->more)
+        core_step(s->core, &tick, &s->batch);
+}
+
 bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct waiter w)
 {
     if (!master_serves(m, s) || (w.token && m->now_ms < m->store.down_until))
@@ -55,7 +66,7 @@ bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct 
         imap_put(s->waiters, w.token, det_memdup(&w, sizeof w));
     m->got.events++;
     sim_trace_event(m, s, ev);
-    core_step(s->core, ev, &s->batch);
+    step(m, s, ev);
     check_step(m, s, ev, stale, from);
     driver_gather(m, s);
     arm_tick(m, s);

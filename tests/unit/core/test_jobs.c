@@ -41,6 +41,37 @@ static void priority_world(struct world *w)
         create(w, 1, i < 3 ? 42 : 50, "");
 }
 
+static size_t starts(const struct world *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->fx.n; i++)
+        n += w->fx.v[i].kind == CORE_ORDER_START;
+    return n;
+}
+
+/* Events that come together are decided together: after the last. */
+static void test_together(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    int64_t a = create(&w, 1, 42, ""), b = create(&w, 1, 42, "");
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = b}),
+                     0);
+    world_hello(&w, "agent", 2, NULL, 0);
+    assert_int_equal(starts(&w), 1);
+    struct core_event ev = {.kind = CORE_EV_EXP_ACTIVATE, .exp_id = b, .more = true};
+    ev.now_ms = w.now_ms;
+    core_effects_finish(&w.fx);
+    core_step(w.core, &ev, &w.fx);
+    assert_int_equal(starts(&w), 0);
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_TICK}), 0);
+    assert_int_equal(starts(&w), 1);
+    struct core_exp_view v;
+    assert_true(core_exp_get(w.core, a, &v) && v.slots_held == 1);
+    assert_true(core_exp_get(w.core, b, &v) && v.slots_held == 1);
+    world_finish(&w);
+}
+
 static void test_places(void **state)
 {
     struct world w;
@@ -152,9 +183,9 @@ static void test_pool_move(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),    cmocka_unit_test(test_many_moves),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_pool_move),
+        cmocka_unit_test(test_together),   cmocka_unit_test(test_places),
+        cmocka_unit_test(test_many_moves), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pools),      cmocka_unit_test(test_pool_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
