@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SETTLED_MS = 120000, KILL_MAX_MS = 45000, SHADOW_EVERY = 61 };
+enum { SETTLED_MS = 120000, SHADOW_EVERY = 61 };
 
 static const struct core_reply *reply_of(const struct core_effects *fx, size_t from, uint64_t token)
 {
@@ -204,7 +204,7 @@ static void same_allocs(struct sim *m, const struct core *a, const struct core *
     size_t i = 0;
     for (; core_alloc_at(a, i, &x); i++)
         if (!core_alloc_at(b, i, &y) || !same_text(x.id, y.id) || x.state != y.state ||
-            x.is_ready != y.is_ready || x.preempt != y.preempt || x.slots != y.slots ||
+            x.is_ready != y.is_ready || x.preempt != y.preempt || !same_text(x.pool, y.pool) || x.slots != y.slots ||
             x.containers != y.containers || !same_containers(a, b, x.id))
             sim_fail(m, "I2: allocation %s is not rebuilt as it was, or in another order", x.id);
     if (core_alloc_at(b, i, &y))
@@ -220,96 +220,16 @@ static void check_rebuild(struct sim *m, struct master *s)
     core_destroy(shadow);
 }
 
-/* ---- When it is calm: I8 and I3 ---- */
-
-static bool some_end(const struct core *c)
-{
-    struct core_alloc_view a;
-    for (size_t i = 0; core_alloc_at(c, i, &a); i++)
-        if (a.preempt || a.state >= ALLOC_TERMINATING)
-            return true;
-    return false;
-}
-
-/* On a single agent: then it fits for sure. */
-static bool fits_one(const struct core *c, const struct core_alloc_view *want)
-{
-    struct core_agent_view a;
-    for (size_t i = 0; core_agent_at(c, i, &a); i++)
-        if (a.connected && a.enabled && (want->slots ? (int64_t)a.slots_free >= want->slots
-                                                     : a.containers < 100))
-            return true;
-    return false;
-}
-
-static int64_t held_by(const struct core *c, int64_t exp_id)
-{
-    struct core_alloc_view a;
-    int64_t n = 0;
-    for (size_t i = 0; core_alloc_at(c, i, &a); i++)
-        n += a.exp_id == exp_id && a.state != ALLOC_PENDING ? a.slots : 0;
-    return n;
-}
-
-static bool is_limited(const struct core *c, const struct core_alloc_view *a)
-{
-    struct core_exp_view e;
-    return core_exp_get(c, a->exp_id, &e) && e.max_slots >= 0 &&
-           held_by(c, a->exp_id) + a->slots > e.max_slots;
-}
-
-/* Which of two requests with slots stands before the other; by the policy. */
-static bool stands_before(const struct sim *m, const struct core_alloc_view *a,
-                          const struct core_alloc_view *b)
-{
-    if (m->o.scheduler == CORE_PRIORITY && a->priority != b->priority)
-        return a->priority < b->priority;
-    return a->exp_id < b->exp_id; /* allocations come oldest first */
-}
-
-/* I8: the first that may start and fits idle slots is not left waiting. While something is ending
- * its room may be promised to another. */
-static void check_starts(struct sim *m, struct master *s)
-{
-    struct core_alloc_view a, head = {0};
-    for (size_t i = 0; core_alloc_at(s->core, i, &a); i++) {
-        bool first = m->o.scheduler == CORE_FAIR_SHARE || a.slots == 0 || !head.id ||
-                     stands_before(m, &a, &head);
-        if (a.state != ALLOC_PENDING || !first)
-            continue;
-        if (m->o.scheduler != CORE_FAIR_SHARE && a.slots) {
-            head = a;
-            continue;
-        }
-        if (fits_one(s->core, &a) && !is_limited(s->core, &a))
-            sim_fail(m, "I8: %s waits, and fits idle slots", a.id);
-    }
-    if (head.id && fits_one(s->core, &head))
-        sim_fail(m, "I8: %s is first in line and waits, and fits idle slots", head.id);
-}
-
-/* I3: a kill that nothing resists has ended. */
-static void check_kills(struct sim *m, struct master *s)
-{
-    struct core_alloc_view a;
-    for (size_t i = 0; core_alloc_at(s->core, i, &a); i++)
-        if (a.state == ALLOC_TERMINATING && !map_get(m->ending, a.id))
-            map_put(m->ending, a.id, (void *)(intptr_t)m->now_ms);
-        else if (a.state == ALLOC_TERMINATING &&
-                 m->now_ms - (intptr_t)map_get(m->ending, a.id) > KILL_MAX_MS)
-            sim_fail(m, "I3: %s is still ending", a.id);
-}
-
 /* Nothing is left to commit or to perform. */
 void check_rest(struct sim *m, struct master *s)
 {
     if (s->epoch != m->store.epoch)
         return;
-    if (m->seq % SHADOW_EVERY == 0)
+    if (m->seq % SHADOW_EVERY == 0) {
         check_rebuild(m, s);
+        check_quotas(m, s->core);
+    }
     if (!m->calm || m->now_ms < m->calm_at + SETTLED_MS)
         return;
-    if (!some_end(s->core))
-        check_starts(m, s);
-    check_kills(m, s);
+    check_calm(m, s);
 }

@@ -61,6 +61,8 @@ static void perform_reply(struct sim *m, struct master *s, const struct core_rep
         return;
     if (r->code == 0)
         check_answer(m, w);
+    if (w->kind == CORE_EV_SEARCH_EVENTS && r->code == 0 && !sim_chance(m, 30))
+        client_hear(m, w->id, r->data);
     if (w->host >= 0 && !host_cut_down(m, w->host))
         host_acked(m, w);
     struct task *t = w->host < 0 ? task_find(m, w->task) : NULL;

@@ -120,7 +120,7 @@ static bool say_hello(struct sim *m, struct host *h, struct master *s)
         vec_push(&tasks, in);
     }
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = h->id};
-    ev.hello = (struct core_hello){.version = "1", .pool = "", .addr = h->id,
+    ev.hello = (struct core_hello){.version = "1", .pool = h->pool, .addr = h->id,
                                    .slots = slots.v, .slots_n = slots.n,
                                    .tasks = tasks.v, .tasks_n = tasks.n};
     struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn, .hello = true};

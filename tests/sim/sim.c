@@ -1,8 +1,6 @@
 /* One run: what happens next, until the faults end and everything has come to its end. */
 #include "sim.h"
 
-#include <stdio.h>
-
 uint64_t sim_random(struct sim *m, uint64_t below)
 {
     uint64_t x = m->rng += UINT64_C(0x9e3779b97f4a7c15);
@@ -72,6 +70,8 @@ static void handle(struct sim *m, struct msg *msg)
         on_user(m);
     else if (msg->kind == M_FAULT)
         on_fault(m);
+    else if (msg->kind == M_CLIENTS)
+        client_poll(m);
     else if (msg->kind <= M_TAKEOVER)
         master_on(m, msg);
     else if (msg->kind <= M_HOST_BACK)
@@ -80,36 +80,6 @@ static void handle(struct sim *m, struct msg *msg)
         request_arrive(m, msg);
     else if ((t = task_find(m, msg->task)))
         task_run(m, t);
-}
-
-static void init_options(struct sim *m)
-{
-    static const char *const names[] = {"fair share", "priority", "fifo"};
-    m->o = core_options_default;
-    m->o.scheduler = (enum core_scheduler)sim_random(m, 3);
-    m->o.preemption = sim_random(m, 2);
-    m->o.fitting = (enum core_fitting)sim_random(m, 2);
-    m->o.allow_heterogeneous_fits = sim_random(m, 2);
-    m->o.preempt_timeout_ms = 60000;
-    m->o.agent_reconnect_wait_ms = LEASE_MS;
-    sim_trace(m, "options   %s, %s fit, %spreemption, %sheterogeneous gangs",
-              names[m->o.scheduler], m->o.fitting == CORE_FIT_BEST ? "best" : "worst",
-              m->o.preemption ? "" : "no ", m->o.allow_heterogeneous_fits ? "" : "no ");
-}
-
-static void init_hosts(struct sim *m)
-{
-    static const int sizes[] = {1, 2, 2, 4, 4, 4, 2, 1};
-    m->hosts_n = m->in.agents ? m->in.agents : 2 + (int)sim_random(m, 10);
-    m->hosts = det_zalloc((size_t)m->hosts_n * sizeof *m->hosts);
-    for (int i = 0; i < m->hosts_n; i++) {
-        struct host *h = &m->hosts[i];
-        h->index = i;
-        snprintf(h->id, sizeof h->id, "agent-%d", i);
-        h->slots = m->in.slots ? m->in.slots : sizes[sim_random(m, DET_ARRAY_LEN(sizes))];
-        h->alive = true;
-        host_connect(m, i, (int64_t)sim_random(m, 1000));
-    }
 }
 
 static void init(struct sim *m, const struct sim_options *in)
@@ -126,10 +96,11 @@ static void init(struct sim *m, const struct sim_options *in)
     store_init(&m->store);
     for (int i = 0; i < MASTERS; i++)
         m->masters[i] = (struct master){.index = i, .waiters = imap_create()};
-    init_options(m);
-    init_hosts(m);
+    setup_hosts(m);
+    setup_options(m);
     sim_later(m, 0, (struct msg){.kind = M_TAKEOVER, .index = 0});
     sim_later(m, 2000, (struct msg){.kind = M_USER});
+    sim_later(m, 3000, (struct msg){.kind = M_CLIENTS});
     sim_later(m, 5000, (struct msg){.kind = M_FAULT});
 }
 

@@ -8,7 +8,8 @@
  * epoch, and a booting master is rebuilt from it. Hosts have an agent each, with an ordered link
  * that loses nothing while it stands and everything when it breaks. Tasks are det-tasks with
  * a harness: rendezvous, operations, training, checkpoints, preemption. Their requests are asked
- * again until answered and may be lost, late, doubled or overtaken. Users do what users do.
+ * again until answered and may be lost, late, doubled or overtaken. Users do what users do, in
+ * pools and under quotas; the clients of custom searches poll, decide and acknowledge.
  *
  * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
  * (SIGSTOP) until the other one has taken over, and wakes. PostgreSQL is away, or slow. A link
@@ -64,7 +65,7 @@ struct stored_exp {
     VEC(struct row_search_event) events; /* those not in the snapshot */
     VEC(char *) log;                     /* all of them, for I5 */
     VEC(int64_t) trials;                 /* in order */
-    bool deleted;
+    bool deleted, is_custom;
 };
 struct stored_trial {
     struct row_trial r;
@@ -99,7 +100,7 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o);
 
 /* ---- messages: what happens when ---- */
 enum msg_kind {
-    M_USER, M_FAULT,
+    M_USER, M_FAULT, M_CLIENTS,
     /* masters: .index; void when .conn is not its life */
     M_COMMIT, M_APPLY, M_PERFORM, M_TICK, M_WAKE, M_TAKEOVER,
     /* hosts: .index, .conn */
@@ -155,6 +156,7 @@ void driver_perform(struct sim *m, struct master *s);
 struct host {
     int index;
     char id[24];
+    const char *pool;         /* "": the default one */
     int slots;
     bool alive, connected, hello_sent;
     uint64_t conn;            /* number of the connection */
@@ -217,19 +219,32 @@ void request_arrive(struct sim *m, struct msg *msg);
 /* The master, if the task's host reaches one that serves, both ways. */
 struct master *request_reach(struct sim *m, const struct task *t);
 
+/* ---- setup.c ---- */
+void setup_hosts(struct sim *m);
+void setup_options(struct sim *m); /* after the hosts */
+const char *setup_pool(struct sim *m); /* one of those there are */
+
+/* ---- client.c: whoever runs the custom searches ---- */
+/* Asks for the events of each of them, and again in a while. */
+void client_poll(struct sim *m);
+/* The answer: it decides by the events alone. */
+void client_hear(struct sim *m, int64_t exp_id, const char *events);
+
 /* ---- users.c, faults.c ---- */
 void user_act(struct sim *m);
 /* At the end: whatever is paused goes on, whatever is off is on. */
 void user_release(struct sim *m);
 void fault_strike(struct sim *m);
 
-/* ---- checks.c, check_end.c ---- */
+/* ---- checks.c, check_calm.c, check_end.c ---- */
 void check_step(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
                 size_t from);
 void check_answer(struct sim *m, const struct waiter *w);
 void check_kill(struct sim *m, const struct core_kill *k);
 void check_start(struct sim *m, const struct core_start *o);
 void check_rest(struct sim *m, struct master *s);
+void check_quotas(struct sim *m, const struct core *c);
+void check_calm(struct sim *m, struct master *s);
 void check_end(struct sim *m);
 
 /* ---- trace.c ---- */
@@ -250,6 +265,9 @@ struct sim {
     int64_t now_ms, exps_made, calm_at;
     bool calm;                /* no more faults and no more new work */
     struct core_options o;
+    struct core_pool_options red; /* one of the pools, and the quotas, of o */
+    struct core_quota quotas[2];
+    int pools_n;
     struct master masters[MASTERS];
     int leader;
     struct store store;

@@ -22,6 +22,8 @@ static void apply_exp(struct sim *m, const struct row_experiment *r)
         e->r.start_us = r->start_us;
         set(&e->r.job_id, r->job_id);
         set(&e->r.config, r->config);
+        JSON_OWN config = json_parse(r->config, strlen(r->config), NULL);
+        e->is_custom = strcmp(json_str(json_obj(config, "searcher"), "name", ""), "custom") == 0;
     }
     if (!e)
         sim_fail(m, "experiment %lld is updated before it exists", (long long)r->id);

@@ -167,22 +167,27 @@ static void run_passive(struct sim *m, struct task *t)
     task_end(m, t, CORE_EXITED, 0);
 }
 
-/* It believes what was committed, as the master answers. */
+/* It hears what was committed: the master answers no sooner. */
 static void run_operation(struct sim *m, struct task *t)
 {
-    struct core_trial_view v;
-    struct master *s = request_reach(m, t);
     const struct stored_trial *row = store_trial(&m->store, t->trial);
     if (row->r.run_id != t->run) {
         task_end(m, t, CORE_EXITED, 1); /* a twin replaced it */
-    } else if (!s || (core_trial_get(s->core, t->trial, &v) && v.run_id != t->run)) {
-        wake(m, t, 500);
-    } else if (!core_trial_get(s->core, t->trial, &v) || v.op_completed) {
-        enter(m, t, P_ACK, 1);
-    } else {
-        t->length = v.op_length;
-        enter(m, t, P_TRAIN, 1);
+        return;
     }
+    if (!request_reach(m, t) || m->now_ms < m->store.down_until) {
+        wake(m, t, 500);
+        return;
+    }
+    JSON_OWN core = json_parse(row->r.core, strlen(row->r.core), NULL);
+    int64_t length = json_int(core, "op_length", -1);
+    bool done = json_flag(core, "op_complete", false) && !json_flag(core, "op_redo", false);
+    if (length < 0 || done || trial_state_is_terminal(row->r.state)) {
+        enter(m, t, P_ACK, 1);
+        return;
+    }
+    t->length = length;
+    enter(m, t, P_TRAIN, 1);
 }
 
 static void send_checkpoint(struct sim *m, struct task *t)

@@ -36,6 +36,8 @@ static const char *const event_names[CORE_EVENT_KIND_COUNT] = {
     [CORE_EV_READY] = "ready",
     [CORE_EV_WAITING] = "waiting",
     [CORE_EV_DAEMON] = "daemon",
+    [CORE_EV_SEARCH_EVENTS] = "search events",
+    [CORE_EV_SEARCH_OPS] = "search operations",
 };
 
 void sim_trace(struct sim *m, const char *fmt, ...)

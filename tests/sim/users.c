@@ -43,7 +43,7 @@ static json_t *halving(struct sim *m, int64_t length)
 static json_t *searcher(struct sim *m)
 {
     int64_t length = 20 + (int64_t)sim_random(m, 200);
-    switch (sim_random(m, 5)) {
+    switch (sim_random(m, 6)) {
     case 0:
         return json_make("{s:s, s:{s:I}}", "name", "single", "max_length", "batches", length);
     case 1:
@@ -53,6 +53,8 @@ static json_t *searcher(struct sim *m)
     case 2:
         return json_make("{s:s, s:I, s:i}", "name", "grid", "max_length", length,
                          "max_concurrent_trials", (int)sim_random(m, 6));
+    case 3:
+        return json_make("{s:s, s:s, s:s}", "name", "custom", "metric", "m", "unit", "batches");
     default:
         return halving(m, length);
     }
@@ -61,7 +63,9 @@ static json_t *searcher(struct sim *m)
 static void create(struct sim *m)
 {
     static const int sizes[] = {0, 1, 1, 1, 1, 2, 2, 3, 4, 8};
-    char job[40];
+    char job[40], owner[40];
+    int64_t owner_id = 1 + (int64_t)sim_random(m, 3);
+    snprintf(owner, sizeof owner, "user-%lld", (long long)owner_id);
     snprintf(job, sizeof job, "00000000-0000-4000-8000-%012llx",
              (unsigned long long)++m->exps_made);
     JSON_OWN config = json_make(
@@ -72,12 +76,14 @@ static void create(struct sim *m)
         "vals", 1, 2, "resources", "slots_per_trial", sizes[sim_random(m, DET_ARRAY_LEN(sizes))],
         "weight", 1.0 + (double)sim_random(m, 3));
     json_set(config, "searcher", searcher(m));
+    json_set(json_obj(config, "resources"), "resource_pool", json_string(setup_pool(m)));
     if (sim_random(m, 8) == 0)
         json_set(json_obj(config, "resources"), "max_slots",
                  json_integer((json_int_t)sim_random(m, 6) + 1));
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
     ev.create = (struct core_create){.job_id = job,
-                                     .owner_id = 1,
+                                     .owner_id = owner_id,
+                                     .owner = owner,
                                      .project_id = 1,
                                      .config = config,
                                      .activate = sim_random(m, 5) != 0};
@@ -121,6 +127,19 @@ static void patch(struct sim *m)
     post(m, ev);
 }
 
+/* To another place in the queue, or to another pool. */
+static void move(struct sim *m)
+{
+    struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = some_exp(m)};
+    if (sim_random(m, 3) == 0)
+        ev.patch.pool = setup_pool(m);
+    else if (sim_random(m, 2))
+        ev.patch.ahead_of = some_exp(m);
+    else
+        ev.patch.behind_of = some_exp(m);
+    post(m, ev);
+}
+
 void user_act(struct sim *m)
 {
     static const enum core_event_kind kinds[] = {CORE_EV_EXP_PAUSE, CORE_EV_EXP_ACTIVATE,
@@ -146,8 +165,10 @@ void user_act(struct sim *m)
         set_agent(m, dice % 3 != 0);
     else if (dice < 84)
         delete(m);
-    else if (dice < 90)
+    else if (dice < 89)
         patch(m);
+    else if (dice < 96)
+        move(m);
 }
 
 static int64_t slots_of(const struct stored_exp *e)
