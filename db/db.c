@@ -210,13 +210,27 @@ static void on_watch(uv_timer_t *t)
     kept_send_all(db);
 }
 
+/* A read may be asked again, so none waits for a PostgreSQL that hangs. */
+static void reads_give_up(struct db *db)
+{
+    for (int i = 0; i < db->readers_n; i++) {
+        struct link *l = &db->readers[i];
+        if (l->conn.state != CONN_UP || l->conn.ops == 0)
+            continue;
+        db_conn_close(&l->conn);
+        link_down(l);
+    }
+}
+
 static void on_stalled(void *arg, bool is_stalled)
 {
     struct db *db = arg;
     db->stalled = is_stalled;
     tell_state(db);
-    if (is_stalled)
+    if (is_stalled) {
+        reads_give_up(db);
         return;
+    }
     kick(db);
     kept_send_all(db);
 }
@@ -368,7 +382,8 @@ static struct link *reader_pick(struct db *db)
     struct link *best = NULL;
     for (int i = 0; i < db->readers_n; i++) {
         struct link *l = &db->readers[i];
-        if (l->usable && l->conn.ops < READS_MAX && (!best || l->conn.ops < best->conn.ops))
+        bool up = l->usable && l->conn.state == CONN_UP; /* its end may be under way */
+        if (up && l->conn.ops < READS_MAX && (!best || l->conn.ops < best->conn.ops))
             best = l;
     }
     return best;

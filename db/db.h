@@ -12,7 +12,7 @@
  * A write's callback with rc 0 means durably committed. While PostgreSQL is away every unit ends at
  * once with DET_EUNAVAIL and the pool reconnects by itself (50 ms to 2 s apart). So it is while
  * PostgreSQL hangs: noticed within 3 s by the leader's beat, which nothing else can hold up (db_lead.h);
- * what was sent before then stays in flight. After a connection is lost in mid-commit the outcome is
+ * reads that were sent before then end with DET_EUNAVAIL, writes stay in flight. After a connection is lost in mid-commit the outcome is
  * unknown, so units must be safe to repeat, or numbered (db_cluster.h: db_begin_batch). SQL text is
  * constant; what a user sends travels as arguments only. Thread: the loop's.
  */

@@ -235,26 +235,31 @@ static void op_done(struct db_conn *c)
 static void sync_done(struct db_conn *c)
 {
     struct db_op *op = op_pop(c);
+    struct db_result r = c->last;
+    bool failed = c->have_last;
+    c->have_last = false;
     if (op->cb)
-        op->cb(op->arg, NULL);
+        op->cb(op->arg, failed ? &r : NULL);
+    if (failed)
+        db_result_finish(&r);
     op_free(op);
 }
 
 static void take_result(struct db_conn *c, PGresult *pg)
 {
     if (!pg) {
-        if (c->have_last)
+        if (c->have_last && c->head->sql)
             op_done(c);
         return;
     }
-    if (!c->head->sql) {
+    if (PQresultStatus(pg) == PGRES_PIPELINE_SYNC && !c->head->sql) {
         PQclear(pg);
         sync_done(c);
         return;
     }
     if (c->have_last)
         db_result_finish(&c->last);
-    db_result_init(&c->last, pg, c->head->sql);
+    db_result_init(&c->last, pg, c->head->sql ? c->head->sql : "COMMIT");
     c->have_last = true;
 }
 

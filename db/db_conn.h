@@ -12,8 +12,9 @@
 
 enum db_conn_state { CONN_DOWN, CONN_CONNECTING, CONN_UP };
 
-/* One thing sent. r is borrowed; NULL for a sync. After a lost connection every op in the FIFO gets
- * DET_EUNAVAIL (a sync too, as a result). */
+/* One thing sent. r is borrowed; of a sync it is NULL, or the failure of the commit. After a lost
+ * connection every op in the FIFO gets DET_EUNAVAIL (a sync too, as a result), the state being
+ * CONN_DOWN already. */
 typedef void db_op_cb(void *arg, const struct db_result *r);
 
 struct db_op;

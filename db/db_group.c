@@ -42,6 +42,12 @@ static void on_unit_stmt(void *arg, const struct db_result *r)
     tx_keep(arg, r);
 }
 
+static void tx_fail(struct db_tx *tx, int code, const char *why)
+{
+    db_result_finish(&tx->result);
+    db_result_fail(&tx->result, code, why);
+}
+
 static void on_epoch(void *arg, const struct db_result *r)
 {
     struct db_group *g = arg;
@@ -82,9 +88,33 @@ static void flight_end(struct db_group *g)
         g->on_idle(g->arg);
 }
 
-static void on_alone_sync(void *arg, const struct db_result *r)
+/* A dying server sends what it has, the FATAL error last: answers without the sync that follows them
+ * say nothing of the commit. */
+static void tx_lost(struct db_tx *tx)
+{
+    if (tx->result.rc >= 0 || tx->result.rc == DET_ECANCELED)
+        tx_fail(tx, DET_EUNAVAIL, "the connection to PostgreSQL was lost in mid-commit; try again");
+}
+
+/* failed: the error of the commit itself, or NULL. */
+static void alone_settle(struct db_group *g, struct db_tx *tx, const struct db_result *failed)
+{
+    if (g->conn->state != CONN_UP)
+        tx_lost(tx);
+    else if (tx->result.rc == DET_ECANCELED) /* by the epoch check: not the unit's own failure */
+        tx_fail(tx, DET_EUNAVAIL, "the leadership could not be checked; try again");
+    else if (failed && tx->result.rc >= 0) {
+        tx_fail(tx, failed->rc, failed->err.text);
+        memcpy(tx->result.sqlstate, failed->sqlstate, sizeof tx->result.sqlstate);
+    }
+}
+
+static void on_alone_sync(void *arg, const struct db_result *failed)
 {
     struct db_group *g = arg;
+    struct db_tx *tx = g->settling;
+    g->settling = tx->next;
+    alone_settle(g, tx, failed);
     if (--g->flight_left == 0)
         flight_end(g);
 }
@@ -94,6 +124,7 @@ static void retry_alone(struct db_group *g)
     g->alone = g->conn->is_plain = true;
     g->failed = false;
     g->flight_left = g->units;
+    g->settling = g->flight;
     for (struct db_tx *tx = g->flight; tx; tx = tx->next) {
         db_result_finish(&tx->result);
         tx->result = (struct db_result){0};
@@ -105,17 +136,28 @@ static void retry_alone(struct db_group *g)
     }
 }
 
-/* A lost connection reaches every statement, so each unit already holds its DET_EUNAVAIL. */
-static void on_group_sync(void *arg, const struct db_result *lost)
+static void flight_lost(struct db_group *g)
+{
+    for (struct db_tx *tx = g->flight; tx; tx = tx->next)
+        tx_lost(tx);
+    flight_end(g);
+}
+
+/* failed: the connection was lost, or the commit itself failed. */
+static void on_group_sync(void *arg, const struct db_result *failed)
 {
     struct db_group *g = arg;
+    bool lost = g->conn->state != CONN_UP;
+    g->failed = g->failed || failed;
     for (struct db_tx *tx = g->flight; tx; tx = tx->next)
         g->failed = g->failed || tx->result.rc < 0;
     hist_add(&g->stats.commit, clk_mono_us() - g->sent_us);
-    g->stats.commits += !lost && !g->failed;
-    g->stats.commits_failed += lost || g->failed;
+    g->stats.commits += !g->failed;
+    g->stats.commits_failed += g->failed;
     g->stats.units += g->units;
-    if (lost || !g->failed)
+    if (lost)
+        flight_lost(g);
+    else if (!g->failed)
         flight_end(g);
     else if (g->units == 1 && g->flight->result.rc < 0 && g->flight->result.rc != DET_ECANCELED)
         flight_end(g);

@@ -1,7 +1,8 @@
 /*
  * Group commit: units gather while a group is in flight, then go out as one implicit transaction
  * (all statements up to one pipeline sync), led by the epoch check. When it fails, each unit goes
- * out again with a sync of its own; a lone unit's failure is its answer. Private to db/.
+ * out again with a sync of its own; a lone unit's failure is its answer. Only the sync's answer says
+ * that something is committed, whatever the statements' answers were. Private to db/.
  */
 #ifndef DB_DB_GROUP_H
 #define DB_DB_GROUP_H
@@ -30,6 +31,7 @@ struct db_group {
     struct db_tx *head, *tail; /* waiting */
     size_t bytes;              /* waiting */
     struct db_tx *flight;      /* in order */
+    struct db_tx *settling;    /* of the flight, alone: the first whose sync did not come yet */
     size_t units, flight_left; /* in flight; retries without an answer */
     bool failed, alone;        /* of the group in flight; alone: each unit has its own sync */
     struct db_stats stats;

@@ -1,5 +1,6 @@
 #include "pg_private.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -38,6 +39,33 @@ void pg_private_stop(struct pg_private *p)
 void pg_private_down(struct pg_private *p)
 {
     pg_sh("down", p->dir);
+}
+
+static long first_number(const char *path)
+{
+    long n = 0;
+    FILE *f = fopen(path, "r");
+    if (!f || fscanf(f, "%ld", &n) != 1)
+        n = 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+void pg_private_signal(const struct pg_private *p, int number)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/data/postmaster.pid", p->dir);
+    long server = first_number(path), child;
+    if (server <= 0)
+        abort(); /* the caller started it */
+    kill((pid_t)server, number); /* first, so that no child is added */
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", server, server);
+    FILE *f = fopen(path, "r");
+    while (f && fscanf(f, "%ld", &child) == 1)
+        kill((pid_t)child, number);
+    if (f)
+        fclose(f);
 }
 
 static void on_late(uv_timer_t *t)

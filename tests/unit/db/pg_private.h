@@ -13,6 +13,8 @@ int pg_private_start(struct pg_private *p); /* 0, or skip the test */
 void pg_private_stop(struct pg_private *p); /* the server only */
 int pg_private_again(struct pg_private *p); /* after stop */
 void pg_private_down(struct pg_private *p);
+/* To every process of the server: SIGSTOP makes it hang until SIGCONT. */
+void pg_private_signal(const struct pg_private *p, int number);
 /* Runs the loop until *flag or the deadline; false at the deadline. */
 bool loop_until(uv_loop_t *loop, const bool *flag, unsigned deadline_ms);
 

@@ -7,6 +7,7 @@
 #include "db_users.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -159,6 +160,20 @@ static void test_bad_sql(void **state)
     assert_int_equal(count("SELECT 7"), 7);
 }
 
+/* Readers come back on their own clock. */
+static void reads_are_back(void)
+{
+    struct got r;
+    bool ready = false, never = false;
+    for (int i = 0; i < 300 && !ready; i++) {
+        query_wait("SELECT 1", &r);
+        ready = r.rc == 0;
+        if (!ready)
+            loop_until(&loop, &never, 50);
+    }
+    assert_true(ready);
+}
+
 static void test_outage(void **state)
 {
     struct got w = {0}, r = {0};
@@ -177,15 +192,7 @@ static void test_outage(void **state)
     put("o1", 1, &w);
     assert_true(loop_until(&loop, &w.done, 5000));
     assert_int_equal(w.rc, 0);
-    bool ready = false;
-    for (int i = 0; i < 100 && !ready; i++) { /* readers come back on their own clock */
-        query_wait("SELECT 1", &r);
-        ready = r.rc == 0;
-        bool never = false;
-        if (!ready)
-            loop_until(&loop, &never, 50);
-    }
-    assert_true(ready);
+    reads_are_back();
     assert_false(deposed);
 }
 
@@ -277,6 +284,84 @@ static void test_batch(void **state)
     assert_int_equal(count("SELECT count(*) FROM t WHERE k LIKE 'n%'"), 2);
 }
 
+/* The server dies in mid-transaction, by a statement of the group's last unit: it sends the answers it
+ * has, and nothing of them is committed. Whoever is told "done" then would lose what he wrote. */
+static void test_dies_in_commit(void **state)
+{
+    struct got g = {0}, b = {0}, last = {0};
+    is_up = is_down = false;
+    put("dies", 1, &g);
+    struct db_tx *tx = db_tx_begin(db);
+    db_begin_batch(tx, db_epoch(db), 3);
+    db_tx_add(tx, "INSERT INTO t VALUES ('dies too', 1)", NULL);
+    db_tx_commit(tx, on_got, &b);
+    db_write(db, "SELECT pg_terminate_backend(pg_backend_pid())", NULL, on_got, &last);
+    assert_true(loop_until(&loop, &last.done, 5000) && g.done && b.done);
+    assert_int_equal(g.rc, DET_EUNAVAIL);
+    assert_int_equal(b.rc, DET_EUNAVAIL);
+    assert_int_equal(last.rc, DET_EUNAVAIL);
+    assert_true(is_up || loop_until(&loop, &is_up, 10000));
+    put_wait("dies", 0);
+    batch(3, "dies too", &b);
+    assert_int_equal(b.rc, 0);
+}
+
+/* A constraint that is looked at in the commit fails the unit that breaks it, and it alone. */
+static void test_commit_fails(void **state)
+{
+    struct got g, good = {0}, bad = {0};
+    write_wait("CREATE TABLE late (v bigint UNIQUE DEFERRABLE INITIALLY DEFERRED)", &g);
+    write_wait("INSERT INTO late VALUES (1)", &g);
+    write_wait("INSERT INTO late VALUES (1)", &g);
+    assert_int_equal(g.rc, DET_EEXIST);
+    db_write(db, "INSERT INTO late VALUES (2)", NULL, on_got, &good);
+    db_write(db, "INSERT INTO late VALUES (1)", NULL, on_got, &bad);
+    assert_true(loop_until(&loop, &bad.done, 5000) && good.done);
+    assert_int_equal(good.rc, 0);
+    assert_int_equal(bad.rc, DET_EEXIST);
+    assert_string_equal(bad.sqlstate, "23505");
+    assert_int_equal(count("SELECT count(*) FROM late"), 2);
+}
+
+/* Somebody holds the leader's row: what is to be written is to be tried again, nothing worse. */
+static void test_epoch_check_fails(void **state)
+{
+    struct got g = {0}, held = {0};
+    db_query(db,
+             "WITH l AS MATERIALIZED (SELECT epoch FROM cluster FOR UPDATE) "
+             "SELECT pg_sleep(25), epoch FROM l",
+             NULL, on_got, &held);
+    while (!held.done && count("SELECT count(*) FROM (SELECT FROM cluster FOR SHARE SKIP LOCKED) c"))
+        ;
+    put("e1", 1, &g);
+    assert_true(loop_until(&loop, &g.done, 20000));
+    assert_int_equal(g.rc, DET_EUNAVAIL);
+    count("SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'WITH l AS%'");
+    assert_true(loop_until(&loop, &held.done, 20000));
+    put_wait("e1", 0);
+    assert_false(deposed);
+}
+
+/* PostgreSQL is stopped, not gone: reads under way end within seconds, a write waits for its outcome. */
+static void test_hang(void **state)
+{
+    struct got r = {0}, w = {0};
+    is_up = is_down = false;
+    pg_private_signal(&pg, SIGSTOP);
+    db_query(db, "SELECT 1", NULL, on_got, &r);
+    put("h1", 1, &w);
+    bool ended = loop_until(&loop, &r.done, 15000);
+    bool waits = !w.done, told = is_down;
+    pg_private_signal(&pg, SIGCONT);
+    assert_true(ended && waits && told);
+    assert_int_equal(r.rc, DET_EUNAVAIL);
+    assert_true(loop_until(&loop, &w.done, 15000));
+    assert_int_equal(w.rc, 0);
+    assert_true(is_up || loop_until(&loop, &is_up, 15000));
+    reads_are_back();
+    assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'h1'"), 1);
+}
+
 static void test_newer(void **state)
 {
     struct det_err err;
@@ -313,7 +398,9 @@ int main(void)
         cmocka_unit_test(test_unit_is_atomic), cmocka_unit_test(test_bad_sql),
         cmocka_unit_test(test_outage),         cmocka_unit_test(test_newer),
         cmocka_unit_test(test_batch),          cmocka_unit_test(test_prepared),
-        cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_deposed),
+        cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_dies_in_commit),
+        cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
+        cmocka_unit_test(test_hang),           cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
