@@ -2,6 +2,7 @@
 
 #include "agentlink.h"
 #include "auth.h"
+#include "driver.h"
 #include "fsx.h"
 #include "http_conn.h"
 #include "log.h"
@@ -73,7 +74,7 @@ static void conn_free(struct http_conn *c)
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
 {
     struct http *h = c->http;
-    if (c->forced) { /* the server answered in the handler's place while stopping */
+    if (c->forced) { /* the server answered in the handler's place */
         MHD_destroy_response(r);
         c->forced = false;
         if (!c->mhd)
@@ -228,6 +229,7 @@ static void conn_dispatch(struct http_conn *c)
 {
     struct http *h = c->http;
     c->state = CONN_INLINE;
+    c->begun_ms = uv_now(h->loop);
     h->pending++;
     origins_on_request(h->sh->origins, &c->req);
     http_peer_in_hand(c->peer);
@@ -320,6 +322,9 @@ static void on_sweep(uv_timer_t *t)
 {
     struct http *h = t->data;
     http_peers_sweep(&h->peers);
+    http_streams_sweep(h);
+    if (h->sh && h->sh->driver && driver_not_ready(h->sh->driver))
+        http_answer_late(h);
 }
 
 static void on_mhd_log(void *cls, const char *fmt, va_list ap)

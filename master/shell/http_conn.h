@@ -36,7 +36,9 @@ struct http_conn {
     struct http_pair *query;
     size_t query_n, body_max;
     bool query_parsed, started, api;
-    bool forced;          /* answered by http_close; the handler has yet to answer */
+    bool forced;          /* answered in the handler's place; the handler has yet to answer */
+    bool is_poll;         /* waits for something else than the database */
+    uint64_t begun_ms;    /* handed to its handler: the loop's time */
     char *early;          /* why it was refused before the body was read; NULL: it was not */
     int early_code, early_status;
     struct MHD_Response *response;
@@ -76,6 +78,12 @@ void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r);
 void http_streams_wake(struct http *h);
 /* Cuts every stream off: libmicrohttpd must not be stopped with a suspended connection. */
 void http_streams_abort(struct http *h);
+/* Wakes those whose request was answered in the handler's place before they began. */
+void http_streams_sweep(struct http *h);
+/* PostgreSQL is away, hangs or holds up the core: answers the requests that wait for it (http_late.c). */
+void http_answer_late(struct http *h);
+/* 503 without Retry-After: it may be done, or yet be done. */
+void http_fail_unknown(struct http_req *req, const char *text);
 /* Percent-decodes s in place ('+' too when query); a bad escape stays as it is. */
 void http_unescape(char *s, bool query);
 

@@ -111,11 +111,12 @@ static void fail_body(const struct http_req *req, int code, const char *text, st
     json_write(out, j);
 }
 
-static void fail_text(struct http_req *req, int status, int code, const char *text)
+static void fail_text(struct http_req *req, int status, int code, const char *text,
+                      int retry_after_s)
 {
     struct buf b = BUF_INIT;
     fail_body(req, code, text, &b);
-    struct http_answer a = {.status = status, .retry_after_s = status == 503 ? 1 : 0};
+    struct http_answer a = {.status = status, .retry_after_s = retry_after_s};
     http_reply_with(req, &a, b.p, b.len);
     buf_finish(&b);
 }
@@ -123,12 +124,18 @@ static void fail_text(struct http_req *req, int status, int code, const char *te
 void http_fail_err(struct http_req *req, const struct det_err *err)
 {
     int code = err->code ? err->code : DET_EIO;
-    fail_text(req, http_status_of(code, NULL, NULL), code, err->text);
+    int status = http_status_of(code, NULL, NULL);
+    fail_text(req, status, code, err->text, status == 503 ? 1 : 0);
 }
 
 void http_fail_upgrade(struct http_req *req, const char *text)
 {
-    fail_text(req, 426, DET_EUNIMPL, text);
+    fail_text(req, 426, DET_EUNIMPL, text, 0);
+}
+
+void http_fail_unknown(struct http_req *req, const char *text)
+{
+    fail_text(req, 503, DET_EUNAVAIL, text, 0);
 }
 
 void http_fail(struct http_req *req, int code, const char *fmt, ...)

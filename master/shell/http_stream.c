@@ -136,7 +136,6 @@ struct http_stream *http_stream_begin(struct http_req *req, const char *content_
     struct http_stream *s = det_zalloc(sizeof *s);
     s->http = req->conn->http;
     s->conn = req->conn;
-    s->on_wake = on_wake;
     s->arg = arg;
     s->next = s->http->streams;
     if (s->next)
@@ -148,6 +147,7 @@ struct http_stream *http_stream_begin(struct http_req *req, const char *content_
         abort(); /* only out of memory */
     MHD_add_response_header(r, "Content-Type", content_type ? content_type : "application/json");
     http_conn_answer(req->conn, 200, r);
+    s->on_wake = on_wake; /* not from in here, where the caller does not know s yet */
     return s;
 }
 
@@ -227,6 +227,16 @@ void http_streams_wake(struct http *h)
     for (struct http_stream *s = h->streams; s; s = next) {
         next = s->next; /* waking a stream may end it, but no other one */
         wake(s);
+    }
+}
+
+void http_streams_sweep(struct http *h)
+{
+    struct http_stream *next;
+    for (struct http_stream *s = h->streams; s; s = next) {
+        next = s->next;
+        if (!s->conn)
+            wake(s);
     }
 }
 

@@ -75,6 +75,7 @@ struct wait *wait_add(struct waits *o, enum wait_kind kind, struct http_req *req
     w->req = req;
     w->alloc_id = det_strdup(alloc_id);
     w->name = det_strdup(name);
+    http_is_poll(req);
     o->open++;
     w->next = map_put(o->by_alloc, alloc_id, w);
     if (w->next)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Row 8: PostgreSQL ends sessions at random, holds locks for 8 s (--all: 60 s), has no connection left, is read-only, hangs.
 
-Meanwhile the master answers (200 or 503) in bounded time, keeps its leadership, and goes on afterwards; what was
+Meanwhile the master answers (200 or 503) in bounded time, also what was asked just before, keeps its leadership, and goes on afterwards; what was
 acknowledged is there exactly once, and the trial notices nothing.
 """
 import os
@@ -80,7 +80,9 @@ def read_only(row, c):
 
 def hang(row, c):
     with Frozen(c):
+        answers(row, c, "a PostgreSQL that hangs now")  # asked before the hang can be noticed
         lasting(row, c, "a PostgreSQL that hangs")
+        hold(10)  # the clerk's request, too, must have been answered by now
 
 
 FAULTS = (end_sessions, locks, full, read_only, hang)
@@ -90,10 +92,11 @@ def run_round(row, c, n):
     t, before = Training(c, row), epoch(c)
     with Clerk(c, f"r{n}") as k:
         for fault in FAULTS:
-            acked = len(k.acked)
+            acked, k.slowest_s = len(k.acked), 0
             fault(row, c)
             row.fault(fault.__name__)
             wait_until(lambda: len(k.acked) > acked, 90, f"an acknowledgement after {fault.__name__}")
+            row.check(k.slowest_s < ANSWER_S, f"{fault.__name__}: a creation was answered after {k.slowest_s:.0f} s")
     row.check(not k.verdict(True), k.verdict(True))
     row.check(epoch(c) == before, "the leadership changed")
     t.end()

@@ -1,7 +1,10 @@
 """Two masters, one database: who leads, when a leader is replaced, and when it must not be."""
+import http.client
+import json
 import os
 import signal
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -32,17 +35,48 @@ def leader_keeps(c, port):
     assert epoch(c) == before and ended(c, "master") is None and ended(c, "standby") is None
 
 
+class Asked(threading.Thread):
+    """A request under way: creates a user; status, headers and text when it is answered."""
+
+    def __init__(self, c, name):
+        super().__init__(daemon=True)
+        self.c, self.username, self.answer = c, name, None
+        self.start()
+
+    def run(self):
+        conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=60)
+        conn.request("POST", "/api/v1/users", json.dumps({"user": {"username": self.username, "active": True}}), {"Authorization": "Bearer " + self.c.token})
+        r = conn.getresponse()
+        self.answer = r.status, r.headers, r.read().decode()
+        conn.close()
+
+
+def says_unknown(asked):
+    """A write that was under way is answered in bounded time, and the answer claims nothing."""
+    asked.join(40)
+    status, headers, text = asked.answer
+    assert status == 503 and "not known" in text and not headers["Retry-After"], asked.answer
+
+
 def pg_hangs(c, port):
     """While PostgreSQL hangs (stopped, not gone) the master says 503 at once, and goes on when it goes on."""
     before = epoch(c)
+    writer = int(c.sql(f"SELECT pid FROM pg_stat_activity JOIN ({LEADER_SESSIONS}) s USING (pid) WHERE query NOT LIKE 'UPDATE leader%'"))
+    os.kill(writer, signal.SIGSTOP)  # first, so that the write is under way when all hangs
+    write = Asked(c, "written-while-it-hung")
+    for _ in range(10):
+        assert get(c.port, "/api/v1/experiments", c.token)[0] == 200
     with Frozen(c):
+        assert get(c.port, "/api/v1/experiments", c.token, timeout=20)[0] == 503, "a read from before the hang was noticed"
         wait_until(lambda: get(c.port, "/api/v1/experiments", c.token, timeout=2)[0] == 503, 30, "503")
         begun = time.monotonic()
         for _ in range(20):
             assert get(c.port, "/api/v1/experiments", c.token)[0] == 503
         assert time.monotonic() - begun < 20, "refusals must not wait for PostgreSQL"
         wait_until(lambda: time.monotonic() - begun > 8, 60, "longer than a leader may be silent")
+        says_unknown(write)
     wait_until(lambda: serves(c, c.port), 30, "the leader to serve again")
+    wait_until(lambda: c.sql("SELECT count(*) FROM users WHERE username = 'written-while-it-hung'") == "1", 20, "the commit that was in flight")
     assert epoch(c) == before and ended(c, "master") is None and ended(c, "standby") is None
 
 

@@ -1,7 +1,8 @@
 """A client that never stops and keeps count of what was acknowledged: creates experiments that do not start.
 
 Each name is sent until the master says yes, so afterwards every acknowledged one must be there exactly once. A name
-whose master was killed in between (`once` False) may be there twice: nobody said no, nobody said yes.
+whose master was killed in between (`once` False) may be there twice: nobody said no, nobody said yes. A 503 without
+Retry-After says that the outcome is not known: such a name is not sent again, and may be there or not.
 """
 import http.client
 import json
@@ -15,7 +16,7 @@ class Clerk:
     def __init__(self, c, prefix="ack", ports=None):
         self.c, self.prefix, self.ports = c, prefix, ports
         self.acked, self.tried, self.refused, self.broken, self.slowest_s = [], 0, 0, 0, 0
-        self.stopping = False
+        self.stopping, self.unknown, self.wrong = False, 0, ""
 
     def __enter__(self):
         if not self.c.token:
@@ -51,8 +52,11 @@ class Clerk:
                 self.acked.append(name)
                 return True
             if r.status != 503:
-                raise AssertionError(f"{name}: {r.status} {text}")
+                self.wrong = f"{name}: {r.status} {text}"
             self.refused += 1
+            if r.status == 503 and not r.headers["Retry-After"]:
+                self.unknown += 1
+                return True
         except (OSError, http.client.HTTPException):
             self.broken += 1
         finally:
@@ -70,4 +74,4 @@ class Clerk:
         there = self.counts()
         lost = [n for n in self.acked if n not in there]
         twice = [n for n, k in there.items() if k > 1] if once else []
-        return "; ".join(filter(None, [f"acknowledged and lost: {lost[:5]}" if lost else "", f"there twice: {twice[:5]}" if twice else ""]))
+        return "; ".join(filter(None, [self.wrong and f"answered neither 200 nor 503: {self.wrong}", f"acknowledged and lost: {lost[:5]}" if lost else "", f"there twice: {twice[:5]}" if twice else ""]))
