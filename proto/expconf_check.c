@@ -3,6 +3,7 @@
 
 #include "hparam.h"
 #include "near.h"
+#include "pattern.h"
 #include "vec.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -127,6 +128,7 @@ static bool type_is_right(const struct expconf_key *key, const json_t *v)
     int64_t n;
     switch (key->type) {
     case EXPCONF_STR:
+    case EXPCONF_PATTERN:
         return json_is_string(v);
     case EXPCONF_INT:
         return in_bounds(key, v);
@@ -209,6 +211,7 @@ static void add_expected(struct buf *out, const struct expconf_key *key)
         [EXPCONF_SIZE] = "a number of bytes, or a size such as 4g or 1.5 GiB",
         [EXPCONF_PORTS] = "a map of names to ports from 0 to 65535",
         [EXPCONF_HPARAMS] = "a map of hyperparameters",
+        [EXPCONF_PATTERN] = "a regular expression",
     };
     if (key->rule)
         buf_add_str(out, key->rule);
@@ -233,6 +236,15 @@ static void complain(struct expconf_walk *w, const struct expconf_key *key, cons
     buf_finish(&text);
 }
 
+static void check_pattern(struct expconf_walk *w, const json_t *v)
+{
+    struct pattern *p = NULL;
+    struct det_err err;
+    if (pattern_compile(json_string_value(v), &p, &err) < 0)
+        mistakes_add(w->errs, buf_str(&w->where), "%s", err.text);
+    pattern_destroy(p);
+}
+
 static void on_key(struct expconf_walk *w, const struct expconf_key *key, json_t *obj,
                    const char *name, json_t *v)
 {
@@ -242,6 +254,8 @@ static void on_key(struct expconf_walk *w, const struct expconf_key *key, json_t
         complain(w, key, v);
     else if (key->type == EXPCONF_HPARAMS)
         hparam_check(v, buf_str(&w->where), w->errs);
+    else if (key->type == EXPCONF_PATTERN)
+        check_pattern(w, v);
 }
 
 /* Kinds whose further keys nobody here can judge. */

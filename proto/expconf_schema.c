@@ -43,6 +43,11 @@ static bool device_mode(const json_t *v)
     return *s && strspn(s, "rwm") == strlen(s);
 }
 
+static bool not_many(const json_t *v)
+{
+    return json_array_size(v) <= 32; /* every line of a log is held against each */
+}
+
 static bool above_one(const json_t *v)
 {
     return json_number_value(v) > 1;
@@ -233,8 +238,10 @@ const struct expconf_key expconf_keys[] = {
     {.path = "log_policies",
      .type = EXPCONF_OBJECTS,
      .fallback = "[]",
+     .ok = not_many,
+     .rule = "a list of at most 32 maps",
      EXAMPLE("[{pattern: \".*CUDA out of memory.*\", action: {type: cancel_retries}}]")},
-    {STR("log_policies[].pattern", NULL), NEEDED, NOT_EMPTY},
+    {.path = "log_policies[].pattern", .type = EXPCONF_PATTERN, NEEDED, NOT_EMPTY},
     {OBJ("log_policies[].action", NULL), NEEDED, EXAMPLE("{type: cancel_retries}")},
     {ENUM("log_policies[].action.type", NULL, "cancel_retries exclude_node"), NEEDED},
 

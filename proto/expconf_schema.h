@@ -27,6 +27,7 @@ enum expconf_type {
     EXPCONF_SIZE,       /* bytes, or text such as 4g */
     EXPCONF_PORTS,      /* map of whole numbers */
     EXPCONF_HPARAMS,
+    EXPCONF_PATTERN,    /* text: a regular expression (pattern.h) */
     EXPCONF_TYPE_COUNT
 };
 

@@ -242,6 +242,11 @@ static void test_refused(void **state)
                    "profiling.end_after_batch");
     assert_refused("environment: {image: {gpu: a, cuda: b}}", "environment.image");
     assert_refused("name: x\nname: y", "line 5, column 1: key given twice: \"name\"");
+    assert_refused("log_policies: [{pattern: a, action: {type: exclude_node}}, "
+                   "{pattern: 'a(b', action: {type: cancel_retries}}]",
+                   "log_policies[1].pattern: a ( that is not closed, in \"a(b\"");
+    assert_refused("log_policies: [{pattern: '(a)\\1', action: {type: cancel_retries}}]",
+                   "log_policies[0].pattern: back references are not available, at character 5");
     assert_refused("resources={devices: [{host_path: /a}]}",
                    "resources.devices[0].container_path: missing");
 }
