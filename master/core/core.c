@@ -42,6 +42,7 @@ struct core *core_create(const struct core_options *o)
     c->deleted = imap_create();
     c->alloc_by_id = map_create();
     c->agent_by_id = map_create();
+    c->settled.kind = TIMER_SETTLED;
     pool_get(c, c->default_pool);
     for (size_t i = 0; i < o->pools_n; i++)
         pool_get(c, o->pools[i].name);
@@ -143,6 +144,8 @@ static void on_timers(struct core *c)
             reconcile_lease(c, container_of(t, struct agent, lease));
         else if (t->kind == TIMER_EXP)
             exp_make_more(c, container_of(t, struct exp, more));
+        else if (t->kind == TIMER_SETTLED)
+            trial_on_settled(c);
         else
             alloc_on_timer(c, container_of(t, struct alloc, timer));
     }
@@ -198,6 +201,9 @@ static int on_trial(struct core *c, const struct core_event *ev, struct core_rep
         break;
     case CORE_EV_EARLY_EXIT:
         trial_on_early_exit(c, t, ev->exit_reason);
+        break;
+    case CORE_EV_LOG_POLICY:
+        trial_on_log_policy(c, t, &ev->policy, ev->agent_id);
         break;
     default:
         trial_on_checkpoint(c, t, ev->checkpoint.uuid, ev->checkpoint.steps);
@@ -263,6 +269,7 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
     case CORE_EV_PROGRESS:
     case CORE_EV_EARLY_EXIT:
     case CORE_EV_CHECKPOINT:
+    case CORE_EV_LOG_POLICY:
         return on_trial(c, ev, reply, err);
     case CORE_EV_ACK_PREEMPTION:
     case CORE_EV_RENDEZVOUS:
@@ -295,9 +302,19 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
     return rc == DET_EINVAL ? rc : 0;
 }
 
+static int64_t settled_ms(const struct core *c)
+{
+    int64_t wait = 0;
+    for (size_t i = 0; i < c->pools.n; i++)
+        if (c->pools.v[i]->o.agent_reconnect_wait_ms > wait)
+            wait = c->pools.v[i]->o.agent_reconnect_wait_ms;
+    return c->now_ms + wait;
+}
+
 int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out)
 {
     begin(c, now_ms, now_us, out);
+    c->settled_ms = settled_ms(c);
     restore_finish(c);
     for (size_t i = 0; i < c->pools.n; i++)
         c->pools.v[i]->dirty = true;

@@ -118,6 +118,7 @@ enum core_event_kind {
     CORE_EV_PROGRESS,        /* .units; reply.progress: the experiment's, 0..1 */
     CORE_EV_EARLY_EXIT,      /* .exit_reason */
     CORE_EV_CHECKPOINT,      /* .checkpoint: after its row was committed, whatever its run */
+    CORE_EV_LOG_POLICY,      /* .policy: a line that came from .agent_id (may be NULL) matched */
     /* from harnesses: .alloc_id and */
     CORE_EV_ACK_PREEMPTION,
     CORE_EV_RENDEZVOUS,      /* .container: it has arrived; then wait for CORE_RENDEZVOUS */
@@ -193,6 +194,11 @@ struct core_hello {
     const struct core_task_in *tasks;
     size_t tasks_n;
 };
+enum core_policy_action { CORE_CANCEL_RETRIES, CORE_EXCLUDE_NODE };
+struct core_policy {
+    enum core_policy_action action;
+    const char *pattern;     /* as the configuration has it */
+};
 enum core_early_exit { CORE_EXIT_INVALID_HP, CORE_EXIT_INIT_INVALID_HP };
 
 struct core_event {
@@ -216,6 +222,7 @@ struct core_event {
         struct { int64_t ack; const json_t *operations; } search;
         double units;
         enum core_early_exit exit_reason;
+        struct core_policy policy;
         struct { const char *uuid; int64_t steps; } checkpoint;
     };
 };
@@ -377,6 +384,8 @@ struct core_exp_view {         /* an experiment = a job */
 bool core_exp_get(const struct core *c, int64_t exp_id, struct core_exp_view *ret);
 /* Ids of a live experiment's trials, in the order they were made. Caller frees. */
 size_t core_exp_trials(const struct core *c, int64_t exp_id, int64_t **ret_ids);
+/* The log_policies of its configuration; NULL: not live, or none. */
+const json_t *core_exp_log_policies(const struct core *c, int64_t exp_id);
 /* Ids of the live jobs (experiments) of a pool (NULL: all), in queue order. Caller frees. */
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
 /* How many of its pool come before it. */

@@ -2,6 +2,7 @@
 
 #include "agent.h"
 #include "fit_index.h"
+#include "trial.h"
 #include <assert.h>
 
 void fit_init(struct fit *f, const struct core *c, const struct core_pool_options *o)
@@ -106,10 +107,7 @@ void fit_refresh(struct agent *a)
 
 static bool is_excluded(const struct alloc *al, const struct agent *a)
 {
-    for (size_t i = 0; al->trial && i < al->trial->excluded.n; i++)
-        if (strcmp(al->trial->excluded.v[i], a->id) == 0)
-            return true;
-    return false;
+    return al->trial && trial_excludes(al->trial, a->id);
 }
 
 /* Entries in the order of a walk. */
@@ -229,24 +227,30 @@ bool fit_place(const struct fit *f, const struct alloc *a, struct placement *ret
 
 /* ---- Whether at all: arithmetic on the counts of agents by size ---- */
 
-/* How many agents of t's i-th size the request (NULL: any) may have. */
+static bool is_counted(const struct fit *f, const struct fit_tally *t, const struct agent *a,
+                       int size)
+{
+    if (!a || !a->counted_in || &a->counted_in->fit != f)
+        return false;
+    return t == &f->all ? a->total == size : a->listed && a->whole == size;
+}
+
+/* How many agents of t's i-th size a run of the trial (NULL: any) may have. */
 static int64_t count_of(const struct fit *f, const struct fit_tally *t, size_t i,
-                        const struct alloc *al)
+                        const struct trial *trial)
 {
     int64_t n = t->sizes.v[i].n;
-    for (size_t k = 0; al && al->trial && k < al->trial->excluded.n; k++) {
-        const struct agent *a = agent_find(f->c, al->trial->excluded.v[k]);
-        n -= a && a->listed && &a->counted_in->fit == f && a->whole == t->sizes.v[i].size;
-    }
+    for (size_t k = 0; trial && k < trial->excluded.n; k++)
+        n -= is_counted(f, t, agent_find(f->c, trial->excluded.v[k]), t->sizes.v[i].size);
     return n;
 }
 
 static bool sizes_fit(const struct fit *f, const struct fit_tally *t, int64_t slots,
-                      const struct alloc *al)
+                      const struct trial *trial)
 {
     int64_t rest = slots;
     for (size_t i = t->sizes.n; i-- > 0;) {
-        int64_t m = t->sizes.v[i].size, n = count_of(f, t, i, al);
+        int64_t m = t->sizes.v[i].size, n = count_of(f, t, i, trial);
         if (n > 0 && (m >= slots || (m > 0 && n * m >= slots && slots % m == 0)))
             return true;
         if (m > 0)
@@ -257,7 +261,7 @@ static bool sizes_fit(const struct fit *f, const struct fit_tally *t, int64_t sl
 
 bool fit_could(const struct fit *f, const struct alloc *a)
 {
-    return sizes_fit(f, &f->usable, a->slots, a);
+    return sizes_fit(f, &f->usable, a->slots, a->trial);
 }
 
 bool fit_could_size(const struct fit *f, int64_t slots)
@@ -268,6 +272,11 @@ bool fit_could_size(const struct fit *f, int64_t slots)
 bool fit_ever(const struct fit *f, int64_t slots)
 {
     return sizes_fit(f, &f->all, slots, NULL);
+}
+
+bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t)
+{
+    return sizes_fit(f, &f->all, slots, t);
 }
 
 /* ---- Trying ---- */

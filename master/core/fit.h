@@ -38,6 +38,8 @@ bool fit_could(const struct fit *f, const struct alloc *a);
 bool fit_could_size(const struct fit *f, int64_t slots);
 /* Whether k slots could ever be placed; agents that are off or away count. */
 bool fit_ever(const struct fit *f, int64_t slots);
+/* The same without the agents that the trial's log policies exclude. */
+bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t);
 int64_t fit_free(const struct fit *f);
 
 /* Takes a placement out, or gives an allocation's containers back, until undone. */

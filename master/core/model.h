@@ -175,6 +175,7 @@ struct trial {
         double from_units, units;
     } speed;
     VEC(char *) excluded;        /* ids of agents its log policies keep it away from */
+    char *no_retry;              /* the pattern of a log policy: its next failure is the last */
     struct alloc *alloc;
     bool dirty, is_new;
 };
@@ -264,7 +265,8 @@ struct core {
     char *default_pool, *cluster_id;
     int64_t now_ms, now_us;      /* of the event in progress */
     struct core_effects *out;    /* during a step */
-    bool restoring;
+    int64_t settled_ms;          /* agents of before a start have had time to come back */
+    struct timer settled;        /* runs when something waits for that */
     int64_t last_exp, last_trial;
     int64_t epoch;
     uint64_t last_alloc, last_gc;

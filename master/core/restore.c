@@ -288,8 +288,11 @@ void restore_finish(struct core *c)
             replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
         if (e->todo_owed)
             exp_resume_todo(c, e);
-        for (size_t k = 0; k < e->trials.n; k++)
+        for (size_t k = 0; k < e->trials.n; k++) {
+            if (e->trials.v[k]->excluded.n > 0) /* too early to judge it; not to be forgotten */
+                timers_set(&c->timers, &c->settled, c->settled_ms);
             trial_reconsider(c, e->trials.v[k]);
+        }
         exp_maybe_finish(c, e);
         gc_delete_idle(c, e);
     }

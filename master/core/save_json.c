@@ -24,6 +24,14 @@ void load_exp_core(struct exp *e, const json_t *j)
     e->todo_owed = json_flag(j, "trials_owed", false);
 }
 
+static json_t *save_excluded(const struct trial *t)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < t->excluded.n; i++)
+        json_array_append_new(list, json_string(t->excluded.v[i]));
+    return list;
+}
+
 json_t *save_trial_core(const struct trial *t)
 {
     json_t *j = json_object();
@@ -37,6 +45,10 @@ json_t *save_trial_core(const struct trial *t)
     json_set(j, "run_fresh", json_boolean(t->run_fresh));
     json_set(j, "exit_reason", json_integer(t->exit_reason));
     json_set(j, "transients", json_integer(t->transients));
+    if (t->no_retry)
+        json_set(j, "no_retry", json_lossy(t->no_retry, strlen(t->no_retry)));
+    if (t->excluded.n > 0)
+        json_set(j, "excluded", save_excluded(t));
     return j;
 }
 
@@ -51,6 +63,11 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->run_fresh = json_flag(j, "run_fresh", false);
     t->exit_reason = (int)json_int(j, "exit_reason", -1);
     t->transients = (int)json_int(j, "transients", 0);
+    t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
+    const json_t *list = json_arr(j, "excluded");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_string(json_array_get(list, i)))
+            vec_push(&t->excluded, det_strdup(json_string_value(json_array_get(list, i))));
 }
 
 static json_t *save_container(const struct container *k)

@@ -79,6 +79,7 @@ void trial_free(struct trial *t)
     for (size_t i = 0; i < t->excluded.n; i++)
         free(t->excluded.v[i]);
     vec_free(&t->excluded);
+    free(t->no_retry);
     free(t->task_id);
     free(t->warm_start);
     free(t->latest);
@@ -147,7 +148,7 @@ void trial_reconsider(struct core *c, struct trial *t)
         finish(c, t, end_of(t->state), -1);
     else if (trial_op_done(t) && t->closed)
         finish(c, t, TRIAL_COMPLETED, t->exit_reason);
-    else if (t->state == TRIAL_ACTIVE && !trial_op_done(t))
+    else if (t->state == TRIAL_ACTIVE && !trial_op_done(t) && !trial_give_up(c, t))
         request_run(c, t);
 }
 

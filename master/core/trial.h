@@ -36,7 +36,17 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
                           struct det_err *err);
 void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason);
 void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int64_t steps);
+void trial_on_log_policy(struct core *c, struct trial *t, const struct core_policy *p,
+                         const char *agent_id);
 void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a);
 bool trial_op_done(const struct trial *t); /* nothing to do now */
+
+/* Whether its log policies keep it away from the agent. */
+bool trial_excludes(const struct trial *t, const char *agent_id);
+/* Ends it, with the reason in its log, when they keep it away from too many for it ever to run
+ * again; else false. */
+bool trial_give_up(struct core *c, struct trial *t);
+/* The wait after a start is over: what waited for agents meanwhile is judged. */
+void trial_on_settled(struct core *c);
 
 #endif

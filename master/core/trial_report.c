@@ -95,6 +95,14 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
 {
     int64_t max = t->exp->conf.max_restarts;
     trial_mark(c, t);
+    if (t->no_retry) {
+        fx_log(c, a, FX_ERROR,
+               "Trial %lld failed and is not restarted: its log matched \"%s\" (log policy "
+               "cancel_retries).",
+               (long long)t->id, t->no_retry);
+        trial_set(c, t, TRIAL_STOPPING_ERROR, "");
+        return;
+    }
     if (t->restarts >= max) {
         fx_log(c, a, FX_ERROR, "Trial %lld failed; its %lld restarts are used up.",
                (long long)t->id, (long long)max);
@@ -102,6 +110,8 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
         return;
     }
     t->restarts++;
+    if (trial_give_up(c, t))
+        return;
     fx_timeline(c, a, "restart", "%lld of %lld, from %s", (long long)t->restarts, (long long)max,
                 t->latest ? t->latest : "its beginning");
     fx_log(c, a, FX_WARNING, "Trial %lld restarts from %s (restart %lld of %lld).",

@@ -71,6 +71,12 @@ size_t core_exp_trials(const struct core *c, int64_t exp_id, int64_t **ret_ids)
     return n;
 }
 
+const json_t *core_exp_log_policies(const struct core *c, int64_t exp_id)
+{
+    const struct exp *e = exp_find(c, exp_id);
+    return e ? json_arr(e->config, "log_policies") : NULL;
+}
+
 int64_t core_jobs_ahead(const struct core *c, int64_t exp_id)
 {
     const struct exp *e = exp_find(c, exp_id);

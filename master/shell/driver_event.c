@@ -113,6 +113,9 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     case CORE_EV_CHECKPOINT:
         e->ev.checkpoint.uuid = own(e, ev->checkpoint.uuid);
         break;
+    case CORE_EV_LOG_POLICY:
+        e->ev.policy.pattern = own(e, ev->policy.pattern);
+        break;
     default:
         break;
     }

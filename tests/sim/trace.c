@@ -31,6 +31,7 @@ static const char *const event_names[CORE_EVENT_KIND_COUNT] = {
     [CORE_EV_PROGRESS] = "progress",
     [CORE_EV_EARLY_EXIT] = "early exit",
     [CORE_EV_CHECKPOINT] = "checkpoint",
+    [CORE_EV_LOG_POLICY] = "log policy",
     [CORE_EV_ACK_PREEMPTION] = "ack preemption",
     [CORE_EV_RENDEZVOUS] = "rendezvous",
     [CORE_EV_READY] = "ready",
