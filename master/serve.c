@@ -11,6 +11,7 @@
 #include "hub.h"
 #include "http.h"
 #include "log.h"
+#include "logpolicy.h"
 #include "mem.h"
 #include "notify.h"
 #include "origins.h"
@@ -37,6 +38,7 @@ static void on_db_closed(void *arg)
     m->sh.db = NULL;
     agents_destroy(m->sh.agents);
     hub_destroy(m->sh.hub);
+    logpolicies_destroy(m->sh.policies);
     origins_destroy(m->sh.origins);
     auth_destroy(m->sh.auth);
 }
@@ -117,6 +119,7 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
         return rc;
     m->sh.auth = auth_create(&m->sh, &secrets);
     m->sh.hub = hub_create();
+    m->sh.policies = logpolicies_create();
     m->sh.origins = origins_create();
     m->sh.waits = waits_create(&m->sh);
     m->sh.agents = agents_create(&m->sh);

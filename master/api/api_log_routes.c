@@ -5,7 +5,9 @@
 #include "db_logs.h"
 #include "db_task_read.h"
 #include "db_trial_read.h"
+#include "driver.h"
 #include "hub.h"
+#include "logpolicy.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -180,14 +182,61 @@ static int lines_read(const struct http_req *req, const json_t *list, struct db_
     return 0;
 }
 
+/* A batch is answered once its lines, and what its policies made of them, are committed: whoever
+ * gets no answer sends it again. */
+struct post {
+    struct shell *sh;
+    struct http_req *req;
+    const char *task_id;
+    size_t lines, waits; /* waits: for the rows and for each policy that matched */
+    int rc;
+    struct det_err err; /* of the first that failed */
+};
+
+static void on_part(struct post *p, int rc, const char *text)
+{
+    if (rc < 0 && p->rc == 0)
+        p->rc = det_fail(&p->err, rc, "%s", text ? text : det_strerror(rc));
+    if (--p->waits > 0)
+        return;
+    api_reply_done(p->req, p->rc, &p->err);
+}
+
 static void on_logged(void *arg, int rc, const struct det_err *err)
 {
-    struct api_call *c = arg;
+    struct post *p = arg;
     if (rc == 0) {
-        hub_notify(c->sh->hub, c->key);
-        c->sh->counts.log_lines += (uint64_t)c->id;
+        hub_notify(p->sh->hub, p->task_id);
+        p->sh->counts.log_lines += (uint64_t)p->lines;
     }
-    api_reply_done(c->req, rc, err);
+    on_part(p, rc, err ? err->text : NULL);
+}
+
+/* A trial that has ended meanwhile has nothing left to decide. */
+static void on_policy(void *arg, const struct core_reply *r)
+{
+    on_part(arg, r->code == DET_EUNAVAIL ? r->code : 0, r->text);
+}
+
+/* Only what a trial's own tasks send counts. Before the rows are written: an exit that is told
+ * after its lines finds them judged. */
+static void post_policies(struct post *p, const struct db_log_line *lines)
+{
+    const struct http_who *who = &p->req->who;
+    struct logpolicy_hit hits[LOGPOLICY_HITS_MAX];
+    if (who->kind != WHO_ALLOC || who->trial_id == 0)
+        return;
+    size_t n = logpolicies_match(p->sh->policies, who->experiment_id,
+                                 core_exp_log_policies(api_core(p->sh), who->experiment_id), lines,
+                                 p->lines, hits);
+    p->waits += n;
+    for (size_t i = 0; i < n; i++) {
+        struct core_event ev = {.kind = CORE_EV_LOG_POLICY,
+                                .trial_id = who->trial_id,
+                                .agent_id = hits[i].agent_id,
+                                .policy = hits[i].policy};
+        driver_post(p->sh->driver, &ev, on_policy, p);
+    }
 }
 
 void api_post_task_logs(struct shell *sh, struct http_req *req)
@@ -211,8 +260,9 @@ void api_post_task_logs(struct shell *sh, struct http_req *req)
         http_fail_err(req, &err);
         return;
     }
-    struct api_call *c = api_call(sh, req);
-    c->key = http_strdup(req, lines[0].task_id);
-    c->id = (int64_t)n;
-    db_logs_write(sh->db, lines, n, on_logged, c);
+    struct post *p = http_mem(req, sizeof *p);
+    *p = (struct post){.sh = sh, .req = req, .lines = n, .waits = 1};
+    p->task_id = http_strdup(req, lines[0].task_id);
+    post_policies(p, lines);
+    db_logs_write(sh->db, lines, n, on_logged, p);
 }

@@ -19,6 +19,7 @@ struct shell {
     struct agents *agents;         /* agents.h: the agent links */
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct gc *gc;                 /* gc.h: checkpoint collection */
+    struct logpolicies *policies;  /* logpolicy.h: patterns that logs are held against */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
     struct origins *origins;       /* origins.h: where new experiments belong, remembered */
     struct shell_counts counts;
