@@ -82,7 +82,8 @@ static json_t *answer(double seconds, const char *basis)
 static int64_t step_through(struct core *c, struct group *g, const struct leavings *l)
 {
     int64_t found = -1;
-    size_t n = l->list.n < STEPS_MAX ? l->list.n : STEPS_MAX, i = 0;
+    size_t most = (size_t)why_passes(g, STEPS_MAX), i = 0;
+    size_t n = l->list.n < most ? l->list.n : most;
     for (; i < n && found < 0; i++) {
         why_leave(c, l->list.v[i].a);
         if (why_try(c, g) == WHY_STARTS)

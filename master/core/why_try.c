@@ -9,7 +9,7 @@
 #include "scheduler.h"
 #include <inttypes.h>
 
-enum { PASSES_MAX = 48, WEIGHT_MAX = 64 };
+enum { PASSES_MAX = 48, GROUPS_MAX = 48000, WEIGHT_MAX = 64 };
 
 static void add(json_t *list, const char *command, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -23,6 +23,12 @@ static void add(json_t *list, const char *command, const char *fmt, ...)
     va_end(ap);
     json_array_append_new(list, json_make("{s:s,s:s}", "text", buf_str(&text), "command", command));
     buf_finish(&text);
+}
+
+int why_passes(const struct group *g, int most)
+{
+    size_t n = GROUPS_MAX / (g->pool->groups.n + 1);
+    return n < 1 ? 1 : n < (size_t)most ? (int)n : most;
 }
 
 enum why_outcome why_try(struct core *c, struct group *g)
@@ -78,9 +84,9 @@ static void fewer_slots(struct core *c, struct group *g, json_t *list)
 {
     struct alloc *a = g->pending.first;
     int64_t was = g->size, k = was - 1;
-    int passes = 0;
+    int passes = 0, most = why_passes(g, PASSES_MAX);
     enum why_outcome out = WHY_STILL_WAITS;
-    for (; k >= 1 && passes++ < PASSES_MAX; k--) {
+    for (; k >= 1 && passes++ < most; k--) {
         g->size = a->slots = k;
         if ((out = why_try(c, g)) == WHY_STARTS)
             break;
@@ -100,9 +106,10 @@ static const char *how(enum why_outcome o)
 static void more_priority(struct core *c, struct group *g, json_t *list)
 {
     struct exp *e = g->exp;
-    int was = e->priority, now = queue_priority(e), passes = 0;
+    int was = e->priority, now = queue_priority(e);
+    int passes = 0, most = why_passes(g, PASSES_MAX);
     enum why_outcome out = WHY_STILL_WAITS;
-    for (int p = now - 1; p >= 1 && passes < PASSES_MAX; p--) {
+    for (int p = now - 1; p >= 1 && passes < most; p--) {
         bool is_step = p == 1;
         for (size_t i = 0; i < g->pool->groups.n && !is_step; i++) {
             int level = queue_group_level(g->pool->groups.v[i]);
@@ -193,8 +200,8 @@ static bool is_off(const struct agent *a)
 
 static void enable_agents(struct core *c, struct group *g, json_t *list)
 {
-    int passes = 0;
-    for (size_t i = 0; i < g->pool->agents.n && passes < PASSES_MAX; i++)
+    int passes = 0, most = why_passes(g, PASSES_MAX);
+    for (size_t i = 0; i < g->pool->agents.n && passes < most; i++)
         if (g->pool->agents.v[i]->state == AGENT_UP && is_off(g->pool->agents.v[i])) {
             enable_agent(c, g, g->pool->agents.v[i], list);
             passes++;
@@ -220,8 +227,8 @@ static void other_pool(struct core *c, struct group *g, json_t *list)
 /* The youngest single allocation whose end would be enough. */
 static void end_one(struct core *c, struct group *g, json_t *list)
 {
-    int passes = 0;
-    for (size_t i = c->allocs.n; i-- > 0 && passes < PASSES_MAX;) {
+    int passes = 0, most = why_passes(g, PASSES_MAX);
+    for (size_t i = c->allocs.n; i-- > 0 && passes < most;) {
         struct alloc *a = c->allocs.v[i];
         if (a->pool != g->pool || a->queued_as != QUEUE_RUNNING || !a->trial || a->slots == 0)
             continue;

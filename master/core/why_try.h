@@ -8,6 +8,9 @@ enum why_outcome { WHY_STILL_WAITS, WHY_MAKES_ROOM, WHY_STARTS };
 
 /* What a pass would do for the first pending request of g. */
 enum why_outcome why_try(struct core *c, struct group *g);
+/* How many passes one question may take, at most `most`: fewer where passes are long, so that the
+ * master never stands still for an answer. */
+int why_passes(const struct group *g, int most);
 /* Takes a placed allocation out of what passes see, and puts it back; in between the index of
  * agents has its slots free until undone. */
 void why_leave(struct core *c, struct alloc *gone);
