@@ -96,7 +96,7 @@ static void check_progress(const struct exp *e)
         open += !trial_state_is_terminal(e->trials.v[i]->state);
     }
     if (e->state == EXP_ACTIVE && e->conf.search.kind != SEARCH_CUSTOM)
-        assert(runs > 0);
+        assert(runs > 0 || e->more.pos);
     else if (e->state != EXP_ACTIVE && e->state != EXP_PAUSED && e->state != EXP_DELETING)
         assert(runs == open);
 }
@@ -179,8 +179,26 @@ static void check_pool(const struct pool *p)
     assert(pending == p->pending_n && idle == fit_free(&p->fit));
 }
 
+/* What quotas are compared with. */
+static void check_user(const struct core *c, const struct user *u)
+{
+    int64_t used = 0, in_pools = 0;
+    for (size_t i = 0; i < c->allocs.n; i++) {
+        const struct alloc *a = c->allocs.v[i];
+        bool placed = a->queued_as == QUEUE_RUNNING || a->queued_as == QUEUE_ENDING;
+        used += a->kind == KIND_TRIAL && placed && a->exp->user == u ? a->slots : 0;
+    }
+    for (size_t i = 0; i < u->pools.n; i++)
+        in_pools += u->pools.v[i].used;
+    assert(u->used == used && in_pools == used);
+}
+
 void core_check(const struct core *c)
 {
+    uint64_t id;
+    void *user;
+    for (size_t it = 0; imap_next(c->users, &it, &id, &user);)
+        check_user(c, user);
     for (size_t i = 0; i < c->exps.n; i++)
         check_exp(c, c->exps.v[i]);
     for (size_t i = 0; i < c->allocs.n; i++)

@@ -107,6 +107,26 @@ static void test_many_at_once(void **state)
     world_finish(&w);
 }
 
+/* One search's trials take a whole step, and the other has to wait for its first. */
+static void test_two_with_many(void **state)
+{
+    static const char many[] =
+        "{\"searcher\":{\"name\":\"random\",\"max_trials\":1200,\"max_concurrent_trials\":0}}";
+    struct world w;
+    struct core_exp_view v;
+    world_init(&w, NULL);
+    world_create(&w, many);
+    w.now_ms++;
+    int64_t b = world_create(&w, many);
+    assert_true(core_exp_get(w.core, b, &v));
+    assert_int_equal(v.trials_open, 0);
+    for (int i = 0; i < 5; i++)
+        world_wait(&w, 1);
+    assert_true(core_exp_get(w.core, b, &v));
+    assert_int_equal(v.trials_open, 1200);
+    world_finish(&w);
+}
+
 static void test_killed_before_all_are_made(void **state)
 {
     struct world w;
@@ -196,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_not_custom),
         cmocka_unit_test(test_close_without_work),
         cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_two_with_many),
         cmocka_unit_test(test_killed_before_all_are_made),
         cmocka_unit_test(test_restart_before_all_are_made),
         cmocka_unit_test(test_repeat_of_an_earlier_operation),
