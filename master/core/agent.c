@@ -2,7 +2,7 @@
 
 #include "alloc.h"
 #include "fit.h"
-#include "hash.h"
+#include "names.h"
 #include "pool.h"
 #include <assert.h>
 #include <string.h>
@@ -61,14 +61,6 @@ int agent_usable_slots(const struct container *k)
 struct agent *agent_find(const struct core *c, const char *id)
 {
     return id ? map_get(c->agent_by_id, id) : NULL;
-}
-
-/* The low 64 bits of the MD5 of a name. */
-static uint64_t name_hash(const char *s)
-{
-    char hex[HASH_HEX_MAX];
-    hash_bytes(HASH_MD5, s, strlen(s), hex);
-    return strtoull(hex + 16, NULL, 16);
 }
 
 struct agent *agent_get(struct core *c, const char *id)

@@ -2,7 +2,7 @@
 
 #include "agent.h"
 #include "effects.h"
-#include "hash.h"
+#include "names.h"
 #include "queue.h"
 #include "task_spec.h"
 #include "trial.h"
@@ -61,9 +61,7 @@ bool alloc_is_ending(const struct alloc *a)
 
 void alloc_enlist(struct core *c, struct alloc *a)
 {
-    char hex[HASH_HEX_MAX];
-    hash_bytes(HASH_MD5, a->id, strlen(a->id), hex);
-    a->hash = strtoull(hex + 16, NULL, 16);
+    a->hash = name_hash(a->id);
     a->timer.kind = TIMER_ALLOC;
     vec_push(&c->allocs, a);
     size_t i = c->allocs.n - 1;
@@ -137,15 +135,9 @@ static int port_take(struct core *c)
 static void container_id(const struct core *c, const struct alloc *a, int node,
                          char out[UUID_STR_MAX])
 {
-    char text[256], hex[HASH_HEX_MAX];
-    uint8_t bytes[16];
+    char text[256];
     snprintf(text, sizeof text, "container %s %s %d", c->cluster_id, a->id, node);
-    hash_bytes(HASH_SHA256, text, strlen(text), hex);
-    for (int i = 0; i < 16; i++) {
-        char two[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-        bytes[i] = (uint8_t)strtoul(two, NULL, 16);
-    }
-    uuid_from_bytes(bytes, out);
+    name_uuid(text, out);
 }
 
 static void send_start(struct core *c, struct container *k)

@@ -1,8 +1,8 @@
 /*
  * Allocations: one run of a trial (or one collection of checkpoints) on one or several agents.
  *
- *   PENDING --placed--> ASSIGNED -> PULLING -> STARTING -> RUNNING -> WAITING   (any may be
- * skipped) all of them --kill--> TERMINATING;   all of them --last container ended--> TERMINATED
+ *   PENDING --placed--> ASSIGNED -> PULLING -> STARTING -> RUNNING -> WAITING  (any may be skipped)
+ *   all of them --kill--> TERMINATING;   all of them --last container ended--> TERMINATED
  *
  * Deadlines: an unanswered start is sent again; a preemption that takes too long becomes a kill; a
  * kill is sent again until every container is confirmed gone or its agent's lease is over. A

@@ -2,8 +2,8 @@
  * Experiments: a search and its trials.
  *
  *   ACTIVE <-> PAUSED;  both -> STOPPING_{COMPLETED,CANCELED,KILLED,ERROR}
- *   STOPPING_CANCELED -> STOPPING_KILLED -> STOPPING_ERROR;  STOPPING_* -> COMPLETED, CANCELED,
- * ERROR finished -> DELETING -> DELETED | DELETE_FAILED -> DELETING
+ *   STOPPING_CANCELED -> STOPPING_KILLED -> STOPPING_ERROR;  STOPPING_* -> COMPLETED, CANCELED, ERROR
+ *   finished -> DELETING -> DELETED | DELETE_FAILED -> DELETING
  *
  * A stopping experiment ends when its last trial has. Private to master/core.
  */

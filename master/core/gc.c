@@ -5,7 +5,7 @@
 #include "agent.h"
 #include "alloc.h"
 #include "effects.h"
-#include "hash.h"
+#include "names.h"
 #include "pool.h"
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,10 @@
 /* From what no other collection shares; not from the wall clock, which decides nothing. */
 static void task_id(struct core *c, const struct core_gc *in, char *out, size_t size)
 {
-    char text[200], hex[HASH_HEX_MAX], uuid[UUID_STR_MAX];
-    uint8_t b[16];
+    char text[200], uuid[UUID_STR_MAX];
     snprintf(text, sizeof text, "collect %s %lld %llu", in->job_id ? in->job_id : "",
              (long long)c->epoch, (unsigned long long)++c->last_gc);
-    hash_bytes(HASH_SHA256, text, strlen(text), hex);
-    for (int i = 0; i < 16; i++)
-        b[i] = (uint8_t)strtoul((char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
-    uuid_from_bytes(b, uuid);
+    name_uuid(text, uuid);
     snprintf(out, size, "%lld.%s", (long long)in->exp_id, uuid);
 }
 

@@ -40,7 +40,8 @@ static int by_time(const void *x, const void *y)
     return sa != sb ? sa - sb : strcmp(a->kind, b->kind);
 }
 
-/* The next row of the run of v[i] that is `what`, or the run's end. */
+/* The first row of the run of v[i] that is `what`, else the run's end; clocks of hosts may have it
+ * before v[i]. */
 static const struct timeline_entry *ender(const struct timeline_entry *v, size_t n, size_t i,
                                           const char *what)
 {
