@@ -36,8 +36,22 @@ static char *make_room(const struct taskdirs *d)
     return room;
 }
 
+/* Symbols are bound once, in the server, instead of in every task. */
+static char **make_environ(void)
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **env = det_reallocarray(NULL, n + 2, sizeof *env);
+    memcpy(env, environ, n * sizeof *env);
+    env[n] = "LD_BIND_NOW=1";
+    env[n + 1] = NULL;
+    return env;
+}
+
 static int spawn(const struct taskdirs *d, int orders)
 {
+    char **env = make_environ();
     det_cleanup(freep) char *room = make_room(d);
     char *const argv[] = {"det-task", "--serve", room, NULL};
     posix_spawn_file_actions_t fa;
@@ -48,7 +62,8 @@ static int spawn(const struct taskdirs *d, int orders)
     posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addclosefrom_np(&fa, 3);
     taskserver_attributes(&at);
-    int rc = posix_spawn(&pid, d->det_task, &fa, &at, argv, environ);
+    int rc = posix_spawn(&pid, d->det_task, &fa, &at, argv, env);
+    free(env);
     posix_spawn_file_actions_destroy(&fa);
     posix_spawnattr_destroy(&at);
     return rc;

@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ struct rank {
     bool has_exited, is_paused, is_closing;
 };
 
-/* ---- the child: between fork and exec only system calls ---- */
+/* ---- the child: between vfork and exec only system calls, in the parent's memory ---- */
 
 struct child {
     const struct rank_options *o;
@@ -48,13 +48,16 @@ static void __attribute__((noreturn)) child_fail(const struct child *c)
     _exit(127);
 }
 
+/* Not by the C library's functions: those change the user of every thread they know of, and the
+ * threads they know of here are the parent's. */
 static int child_become_user(const struct taskspec *s)
 {
     if (!s->switch_user)
         return 0;
-    if (setgroups((size_t)s->groups_n, s->groups) < 0)
+    if (syscall(SYS_setgroups, (size_t)s->groups_n, s->groups) < 0 ||
+        syscall(SYS_setresgid, s->gid, s->gid, s->gid) < 0)
         return -1;
-    return setresgid(s->gid, s->gid, s->gid) < 0 ? -1 : setresuid(s->uid, s->uid, s->uid);
+    return (int)syscall(SYS_setresuid, s->uid, s->uid, s->uid);
 }
 
 static void child_reset_signals(void)
@@ -148,13 +151,20 @@ static int make_pipe(int fd[2], struct det_err *err)
     return 0;
 }
 
+/* The parent stands still until exec, with no signal in either: a handler must not run twice in one
+ * memory. Copying what the libraries have mapped would cost more than all the rest of a start. */
 static int fork_child(struct rank *r, struct child *c, int status_read, struct det_err *err)
 {
-    r->pid = fork();
-    if (r->pid < 0)
-        return det_fail(err, DET_EIO, "fork: %s", strerror(errno));
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r->pid = vfork();
     if (r->pid == 0)
         child_run(c);
+    int e = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (r->pid < 0)
+        return det_fail(err, DET_EIO, "fork: %s", strerror(e));
     setpgid(r->pid, r->pid); /* both sides do it, so that it is done for whoever comes first */
     det_closep(&c->status_fd);
     return await_exec(r, status_read, err);
