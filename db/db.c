@@ -241,7 +241,6 @@ static void link_init(struct link *l, struct db *db)
     l->backoff_ms = BACKOFF_MIN_MS;
     l->conn = (struct db_conn){
         .loop = db->loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
-    l->conn.prepares = l == &db->writer;
     uv_timer_init(db->loop, &l->timer);
     l->timer.data = l;
     db->handles++;
@@ -407,14 +406,6 @@ void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb 
     read_send(db, db_stmt_create(sql, args), cb, arg);
 }
 
-void db_query_often(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
-                    void *arg)
-{
-    struct db_stmt *s = db_stmt_create(sql, args);
-    s->is_often = true;
-    read_send(db, s, cb, arg);
-}
-
 static void kept_send(struct kept *k);
 
 static void on_kept(void *arg, const struct db_result *r)
@@ -431,7 +422,7 @@ static void on_kept(void *arg, const struct db_result *r)
 
 static void kept_send(struct kept *k)
 {
-    db_query_often(k->db, k->sql, db_i64_arg(DB_ARGS, k->id), on_kept, k);
+    db_query(k->db, k->sql, db_i64_arg(DB_ARGS, k->id), on_kept, k);
 }
 
 static void kept_send_all(struct db *db)

@@ -108,9 +108,6 @@ void db_stats(const struct db *db, struct db_stats *ret);
 
 /* A read. */
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
-/* The same for a text that is run often and whose plan does not depend on its arguments: prepared. */
-void db_query_often(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
-                    void *arg);
 /* A read, by $1 = id, that tells what a request has done already: it waits until PostgreSQL is back
  * instead of failing, since its failure would say that nothing was done. */
 void db_query_kept(struct db *db, const char *sql, int64_t id, db_cb *cb, void *arg);

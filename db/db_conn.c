@@ -147,11 +147,11 @@ static void send_preparation(struct db_conn *c, struct db_prep *p, const char *s
 static void send_stmt(struct db_conn *c, struct db_op *op)
 {
     const struct db_stmt *s = op->stmt;
-    struct db_prep *p = c->prepares || s->is_often ? db_prep_of(&c->preps, op->sql) : NULL;
-    if (p && p->state == PREP_NONE && !c->is_plain)
+    struct db_prep *p = db_prep_of(&c->preps, op->sql);
+    if (p->state == PREP_NONE && !c->is_plain)
         send_preparation(c, p, op->sql);
     c->unflushed += s->bytes + sizeof *s;
-    if (p && db_prep_is_usable(&c->preps, p)) {
+    if (db_prep_is_usable(&c->preps, p)) {
         op->prep = p;
         PQsendQueryPrepared(c->pg, p->name, s->n, s->v, s->len, s->format, 0);
     } else {

@@ -9,13 +9,13 @@
 struct db_prep *db_prep_of(struct db_preps *ps, const char *sql)
 {
     if (!ps->by_text)
-        ps->by_text = imap_create();
-    struct db_prep *p = imap_get(ps->by_text, (uintptr_t)sql);
+        ps->by_text = map_create();
+    struct db_prep *p = map_get(ps->by_text, sql);
     if (p)
         return p;
     p = det_zalloc(sizeof *p);
     snprintf(p->name, sizeof p->name, "d%u", ++ps->names);
-    imap_put(ps->by_text, (uintptr_t)sql, p);
+    map_put(ps->by_text, sql, p);
     return p;
 }
 
@@ -31,20 +31,28 @@ void db_prep_on_answer(void *arg, const struct db_result *r)
         p->state = PREP_READY;
     else
         p->state = db_rc(r) == DET_ECANCELED ? PREP_NONE : PREP_NEVER;
+    if (p->state == PREP_NEVER) {
+        p->why = *r;
+        p->why.pg = NULL; /* the connection's */
+    }
 }
 
-void db_prep_on_use(struct db_prep *p, const struct db_result *r)
+void db_prep_on_use(struct db_prep *p, struct db_result *r)
 {
+    if (r->rc == DET_ECANCELED && p->state == PREP_NEVER && p->why.rc < 0) {
+        db_result_finish(r);
+        *r = p->why;
+    }
     if (!strcmp(db_sqlstate(r), "26000") || !strcmp(db_sqlstate(r), "0A000"))
         p->state = PREP_NEVER;
 }
 
 void db_preps_finish(struct db_preps *ps)
 {
-    uint64_t key;
+    const char *sql;
     void *p;
-    for (size_t it = 0; ps->by_text && imap_next(ps->by_text, &it, &key, &p);)
+    for (size_t it = 0; ps->by_text && map_next(ps->by_text, &it, &sql, &p);)
         free(p);
-    imap_destroy(ps->by_text);
+    map_destroy(ps->by_text);
     ps->by_text = NULL;
 }

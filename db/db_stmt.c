@@ -87,7 +87,6 @@ struct db_stmt *db_stmt_create(const char *sql, const struct db_args *args)
         bytes += (size_t)args->v[i].len + 1;
     struct db_stmt *s = det_alloc(sizeof *s + bytes);
     s->sql = sql;
-    s->is_often = false;
     s->n = n;
     s->bytes = bytes;
     char *at = s->data;

@@ -8,7 +8,6 @@
 struct db_stmt {
     const char *sql; /* constant text */
     int n;
-    bool is_often; /* prepared by a connection that else prepares nothing */
     const char *v[DB_ARGS_MAX]; /* into data */
     int len[DB_ARGS_MAX], format[DB_ARGS_MAX];
     size_t bytes;

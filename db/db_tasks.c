@@ -2,7 +2,7 @@
 
 void db_task_start_row(struct db *db, int64_t exp_id, int64_t owner_id, db_cb *cb, void *arg)
 {
-    db_query_often(
+    db_query(
         db,
         "SELECT g.uid, g.gid, g.user_name, (SELECT CASE WHEN length(e.model_def) <= 65536 THEN "
         "translate(encode(e.model_def, 'base64'), E'\\n', '') END FROM experiments e "

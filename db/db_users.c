@@ -18,10 +18,10 @@ void db_user_by_id(struct db *db, int64_t user_id, db_cb *cb, void *arg)
 
 void db_user_by_session(struct db *db, const char *token_sha256, db_cb *cb, void *arg)
 {
-    db_query_often(db,
-                   "SELECT " USER_COLUMNS " FROM user_sessions s JOIN users u ON u.id = s.user_id "
-                   "WHERE s.token_sha256 = $1 AND s.expires_at > now()",
-                   db_str_arg(DB_ARGS, token_sha256), cb, arg);
+    db_query(db,
+             "SELECT " USER_COLUMNS " FROM user_sessions s JOIN users u ON u.id = s.user_id "
+             "WHERE s.token_sha256 = $1 AND s.expires_at > now()",
+             db_str_arg(DB_ARGS, token_sha256), cb, arg);
 }
 
 void db_session_create(struct db *db, const char *token_sha256, int64_t user_id, int64_t days,

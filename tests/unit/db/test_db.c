@@ -174,6 +174,16 @@ static void reads_are_back(void)
     assert_true(ready);
 }
 
+/* A statement is known by its text, not by where that lies. */
+static void test_texts_in_one_place(void **state)
+{
+    char sql[32];
+    for (int i = 0; i < 20; i++) {
+        snprintf(sql, sizeof sql, "SELECT %d", i);
+        assert_int_equal(count(sql), i);
+    }
+}
+
 static void test_outage(void **state)
 {
     struct got w = {0}, r = {0};
@@ -400,7 +410,8 @@ int main(void)
         cmocka_unit_test(test_batch),          cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_dies_in_commit),
         cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
-        cmocka_unit_test(test_hang),           cmocka_unit_test(test_deposed),
+        cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
+        cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
