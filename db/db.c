@@ -15,11 +15,13 @@ enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10
 enum { READS_MAX = 4096 }; /* waiting on one connection; beyond: DET_EUNAVAIL */
 
 /* A lock that somebody holds, a statement that never ends and a client that is gone must not hold up
- * the others. */
+ * the others. Estimates of functions that return rows are high: each would be compiled for 100 ms to
+ * run for one. */
 #define SETTINGS(statement_ms)                                                                     \
     "SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES "                   \
     "('lock_timeout', '2000'), ('statement_timeout', '" statement_ms "'), "                        \
-    "('client_connection_check_interval', '1000')) v(name, value) ON s.name = v.name"
+    "('client_connection_check_interval', '1000'), ('jit', 'off')) v(name, value) "               \
+    "ON s.name = v.name"
 #define SETTINGS_WRITE SETTINGS("60000")
 #define SETTINGS_READ  SETTINGS("30000")
 
