@@ -57,6 +57,8 @@ def test_variables(c):
     _, log = run(c, "echo \"<$PLAIN> <$WITH> <$EMPTY> <$CUDA_VISIBLE_DEVICES> $DET_CONTAINER_ID\"", environment=env)
     assert "<one> <a=b c> <> <>" in log, log
     assert "<> other" not in log, log  # by it the processes of a task are found
+    _, log = run(c, "echo \"<$LD_BIND_NOW>\"")
+    assert "<>" in log, log  # what the agent sets for its own programs stays there
 
 
 def test_user(c):
