@@ -7,6 +7,7 @@
     p.cut_on("up", b"COMMIT")                 # the next pattern is passed on, then nothing comes back, and it ends
     p.cut_after("down", 1000)                 # so many bytes from now on, counted over all connections
     p.delay_s, p.bytes_per_s = 0.2, 10000     # of each way
+    p.mend()                                  # as if nothing had been
     p.close()
 
 "up" is from the client to the server. Ways that are cut end as by a reset: unsent bytes are dropped.
@@ -127,6 +128,13 @@ class Proxy:
         with self.changed:
             self.stalled = set()
             self.changed.notify_all()
+
+    def mend(self):
+        """A good network again."""
+        self.delay_s = self.bytes_per_s = 0
+        with self.lock:
+            self.rule = None
+        self.flow()
 
     def cut(self):
         with self.lock:
