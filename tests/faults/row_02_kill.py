@@ -139,7 +139,7 @@ def run_round(row, c, kinds, reference):
 
 
 def main():
-    row = Row(2, __doc__, rounds=3, rounds_all=60,
+    row = Row(2, __doc__, rounds=2, rounds_all=60,
               add=lambda ap: ap.add_argument("--kind", choices=KINDS, help="only this kind of fault"))
     kind = row.args.kind
     with Cluster(agents=1, slots=2) as c:

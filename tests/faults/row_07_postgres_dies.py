@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Row 7: PostgreSQL is stopped at once (as by a crash), restarted, and away for 8 s (--all: 60 s), while a trial trains.
+"""Row 7: PostgreSQL is stopped at once (as by a crash), restarted, and away for 5 s (--all: 60 s), while a trial trains.
 
 What was acknowledged is there, exactly once; the metric rows are whole; the trial was not restarted, its processes are
 the same, and it trained on while the database was away; neither master nor agent ended.
@@ -21,7 +21,7 @@ def strike(row, c, kind):
     """PostgreSQL's SIGQUIT is its immediate stop, SIGINT the fast one."""
     c.stop("pg", signal.SIGQUIT if kind == "crash" else signal.SIGINT)
     if kind == "outage":
-        hold(60 if row.all else 8)
+        hold(60 if row.all else 5)
     c.start_pg()
     row.fault(kind)
 
@@ -29,7 +29,7 @@ def strike(row, c, kind):
 def run_round(row, c, n):
     t = Training(c, row)
     with Clerk(c, f"r{n}") as k:
-        for i in range(9 if row.all else 5):
+        for i in range(9 if row.all else 4):
             acked = len(k.acked)
             strike(row, c, KINDS[(i + row.rng.randint(0, 1)) % 2] if i else "outage")
             wait_until(lambda: len(k.acked) > acked, 60, "an acknowledgement after the fault")
