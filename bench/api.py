@@ -19,6 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "lib"))
 from cluster import Cluster, wait_until  # noqa: E402
+from ingest import cpu_seconds  # noqa: E402
 
 LOAD = os.path.join(os.environ.get("DET_BUILD", "build"), "bench", "bench-load")
 SECONDS = float(os.environ.get("DET_BENCH_SECONDS", "4"))
@@ -92,9 +93,12 @@ def main():
         print(f"rows: {time.monotonic() - begin:.0f} s, {c.sql('SELECT pg_size_pretty(pg_database_size(current_database()))')}", file=sys.stderr)
         for name, path in routes(experiments).items():
             ask_paths = [path() for _ in range(CLIENTS * 64)]
+            before = [cpu_seconds(c.pid(n)) for n in ("master", "pg")]
             r = results[name] = ask(c, ask_paths)
+            cpu = [1e6 * (cpu_seconds(c.pid(n)) - b) / r["requests"] for n, b in zip(("master", "pg"), before)]
             r["size"] = int(r["bytes_per_s"] / r["per_s"])
-            print(f"{name}: {r['per_s']:.0f}/s p50 {r['p50_ms']:.1f} p95 {r['p95_ms']:.1f} p99 {r['p99_ms']:.1f} ms, {r['size']} bytes", file=sys.stderr)
+            print(f"{name}: {r['per_s']:.0f}/s p50 {r['p50_ms']:.1f} p95 {r['p95_ms']:.1f} p99 {r['p99_ms']:.1f} ms, {r['size']} bytes, "
+                  f"CPU a request: master {cpu[0]:.0f} PostgreSQL {cpu[1]:.0f} us", file=sys.stderr)
         nginx = Nginx(results["trial"]["size"])
         try:
             served = ask(c, ["/file.json"], nginx.port, "")

@@ -86,9 +86,10 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "FROM experiments e WHERE ($1::boolean IS NULL OR e.archived = $1::boolean AND "               \
     "($1::boolean OR $4::bigint IS NOT NULL OR e.project_id NOT IN (SELECT p.id FROM projects p "  \
     "JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived))) "                \
-    "AND ($2::jsonb IS NULL OR e.state IN (SELECT jsonb_array_elements_text($2::jsonb))) "         \
-    "AND ($3::jsonb IS NULL OR e.owner_id IN "                                                     \
-    "(SELECT x::integer FROM jsonb_array_elements_text($3::jsonb) x)) "                            \
+    "AND ($2::jsonb IS NULL OR e.state = ANY (ARRAY("                                              \
+    "SELECT jsonb_array_elements_text($2::jsonb)))) "                                              \
+    "AND ($3::jsonb IS NULL OR e.owner_id = ANY (ARRAY("                                           \
+    "SELECT x::integer FROM jsonb_array_elements_text($3::jsonb) x))) "                            \
     "AND ($4::bigint IS NULL OR e.project_id = $4::bigint) "
 #define LISTED_BY_ID(order)                                                                        \
     "WITH n AS (SELECT count(*) total " LISTED "), "                                               \
@@ -96,9 +97,10 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "ORDER BY e.id " order " OFFSET (SELECT page_start(total, $5::bigint) FROM n) "                \
     "LIMIT page_size($6::bigint, 100)) e) "                                                        \
     "SELECT n.total, page_start(n.total, $5::bigint), page.id, "                                   \
-    "(SELECT state FROM experiments WHERE id = page.id), experiment_doc(page.id, true), "          \
+    "(SELECT state FROM experiments WHERE id = page.id), d.doc, "                                  \
     "$4::bigint IS NULL OR EXISTS (SELECT 1 FROM projects WHERE id = $4::bigint) "                 \
-    "FROM n LEFT JOIN page ON true ORDER BY page.rn"
+    "FROM n LEFT JOIN page ON true LEFT JOIN "                                                     \
+    "experiment_docs(ARRAY(SELECT id FROM page)) d ON d.doc_id = page.id ORDER BY page.rn"
 
 static bool is_usual(const struct db_exp_filter *f, const struct db_page *p)
 {
