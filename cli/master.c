@@ -1,6 +1,7 @@
 /* det master */
 #include "cli.h"
 #include "master_logs.h"
+#include "master_retention.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +35,8 @@ static const struct verb master_verbs[] = {
     {"info", NULL, "", "version and cluster", NULL, info},
     {"config", NULL, "", "the master's settings as JSON", NULL, config},
     {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
+    {"retention", NULL, "", "delete old logs and metrics now", master_retention_opts,
+     master_retention},
     {0},
 };
 const struct noun noun_master = {"master", "m", NULL, "the master: information, settings, log",

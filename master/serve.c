@@ -15,6 +15,7 @@
 #include "mem.h"
 #include "notify.h"
 #include "origins.h"
+#include "retention.h"
 #include "shell.h"
 #include "startup.h"
 #include "waits.h"
@@ -63,6 +64,7 @@ static void stop(struct master *m)
     uv_close((uv_handle_t *)&m->term, NULL);
     uv_close((uv_handle_t *)&m->intr, NULL);
     gc_destroy(m->sh.gc);
+    retention_destroy(m->sh.retention);
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);
     waits_destroy(m->sh.waits);
@@ -191,6 +193,7 @@ static int run(struct master *m, struct det_err *err)
     http_stand_by(m->sh.http, NULL);
     driver_start(m->sh.driver, &owed);
     m->sh.gc = gc_create(&m->sh);
+    m->sh.retention = retention_create(&m->sh);
     rc = startup_announce(&m->sh, err);
     if (rc < 0)
         return rc;

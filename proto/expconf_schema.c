@@ -235,6 +235,8 @@ const struct expconf_key expconf_keys[] = {
 
     {.path = "data", .type = EXPCONF_FREE, .fallback = "{}", EXAMPLE("{path: /data}")},
     {BOOL("debug", "false")},
+    {OBJ("retention_policy", "null")},
+    {INT("retention_policy.log_retention_days", "null", -1, 32767)},
     {.path = "log_policies",
      .type = EXPCONF_OBJECTS,
      .fallback = "[]",

@@ -37,7 +37,8 @@
     X(get_master, GET, "/api/v1/master", NONE, DEFAULT)                                            \
     X(get_telemetry, GET, "/api/v1/master/telemetry", NONE, DEFAULT)                               \
     X(get_master_config, GET, "/api/v1/master/config", ADMIN, DEFAULT)                             \
-    X(master_logs, GET, "/api/v1/master/logs", USER, DEFAULT)
+    X(master_logs, GET, "/api/v1/master/logs", USER, DEFAULT)                                      \
+    X(cleanup_logs, POST, "/api/v1/master/cleanup_logs", ADMIN, DEFAULT)
 
 #define ROUTES_EXPERIMENTS(X)                                                                      \
     X(create_experiment, POST, "/api/v1/experiments", USER, MAX)                                   \

@@ -101,6 +101,14 @@ static void events(const struct shell *sh, struct buf *out)
                 (double)sh->counts.metric_reports);
     prom_single(out, "det_log_lines_total", "counter", "Log lines of tasks durably taken.",
                 (double)sh->counts.log_lines);
+    prom_single(out, "det_retention_rounds_total", "counter",
+                "Times that all trials were looked through for old logs and metrics.",
+                (double)sh->counts.retention_rounds);
+    prom_family(out, "det_retention_rows_total", "counter", "Rows deleted for their age.");
+    prom_sample(out, "det_retention_rows_total", PROM_LABELS("of", "logs"),
+                (double)sh->counts.retention_logs);
+    prom_sample(out, "det_retention_rows_total", PROM_LABELS("of", "metrics"),
+                (double)sh->counts.retention_metrics);
 }
 
 static void database(const struct shell *sh, struct buf *out)

@@ -29,6 +29,7 @@ struct masterconf {
     /* From here on bound by settings_table.c, which explains them. Texts without one are NULL. */
     char *host, *db, *cluster_name, *task_user, *default_pool;
     int64_t port, stall_timeout_ms, checkpoint_quarantine_ms;
+    int64_t log_retention_days, metric_retention_days; /* below 0: for ever */
     char *tls_cert, *tls_key; /* both or neither */
     char *agent_token_file, *admin_password_file, *port_file, *ready_file;
     enum log_level log_level;

@@ -60,6 +60,22 @@ static const struct setting table[] = {
      .help = "How long a deleted checkpoint can be taken back before its files are removed; 0 is not "
              "at all",
      KEPT(checkpoint_quarantine_ms)},
+    {.path = "retention_policy.log_retention_days",
+     .type = SETTING_INT,
+     .fallback = "-1",
+     .min = -1,
+     .max = 32767,
+     .help = "Delete a trial's logs so many days after its end, unless its experiment says "
+             "otherwise; -1 is never",
+     KEPT(log_retention_days)},
+    {.path = "retention_policy.metric_retention_days",
+     .type = SETTING_INT,
+     .fallback = "-1",
+     .min = -1,
+     .max = 32767,
+     .help = "Delete a trial's reports of batches so many days after its end; its validations and "
+             "summaries stay; -1 is never",
+     KEPT(metric_retention_days)},
     {.path = "agent_reconnect_wait",
      .type = SETTING_SECONDS,
      .fallback = "25",

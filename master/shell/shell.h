@@ -7,6 +7,7 @@
 
 struct shell_counts { /* since the start, for /metrics */
     uint64_t metric_reports, log_lines; /* durably taken */
+    uint64_t retention_rounds, retention_logs, retention_metrics; /* rows deleted */
 };
 
 struct shell {
@@ -20,6 +21,7 @@ struct shell {
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct gc *gc;                 /* gc.h: checkpoint collection */
     struct logpolicies *policies;  /* logpolicy.h: patterns that logs are held against */
+    struct retention *retention;   /* retention.h: of logs and metrics */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
     struct origins *origins;       /* origins.h: where new experiments belong, remembered */
     struct shell_counts counts;

@@ -76,6 +76,7 @@ static void test_stored_form(void **state)
          "{\"agent_label\":null,\"devices\":[],\"max_slots\":null,\"native_parallel\":false,"
          "\"priority\":null,\"resource_pool\":\"\",\"shm_size\":null,\"slots\":null,"
          "\"slots_per_trial\":1,\"weight\":1}"},
+        {"retention_policy", "null"},
         {"scheduling_unit", "100"},
         {"searcher",
          "{\"max_length\":{\"batches\":1000},\"metric\":\"loss\",\"name\":\"single\","
@@ -237,7 +238,13 @@ static void test_refused(void **state)
     assert_refused("checkpoint_storage.storage_path=/ckx", "must lie below host_path");
     assert_refused("workspace: w", "project: missing");
     assert_refused("integrations: {}", "integrations: unknown key");
-    assert_refused("retention_policy: {}", "retention_policy: unknown key");
+    assert_refused("retention_policy: {log_retention_days: -2}",
+                   "retention_policy.log_retention_days");
+    assert_refused("retention_policy: {log_retention_days: 32768}",
+                   "retention_policy.log_retention_days");
+    assert_refused("retention_policy: {log_retention_days: soon}",
+                   "retention_policy.log_retention_days");
+    assert_refused("retention_policy: {days: 1}", "retention_policy.days: unknown key");
     assert_refused("profiling: {begin_on_batch: 5, end_after_batch: 4}",
                    "profiling.end_after_batch");
     assert_refused("environment: {image: {gpu: a, cuda: b}}", "environment.image");

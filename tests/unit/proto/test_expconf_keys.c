@@ -135,6 +135,8 @@ static const struct row rows[] = {
 
     {"data", "{any: {thing: [1, null]}}", "[]", NULL},
     {"debug", "true", "debug", NULL},
+    {"retention_policy", "{log_retention_days: 0}", "7", NULL},
+    {"retention_policy.log_retention_days", "-1", "-2", NULL},
     {"log_policies", "[{pattern: x, action: {type: cancel_retries}}]", "[x]", NULL},
     {"log_policies[].pattern", "y", "''", POLICY},
     {"log_policies[].action", "{type: cancel_retries}", "cancel_retries", POLICY},

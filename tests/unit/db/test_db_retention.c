@@ -1,0 +1,205 @@
+/* Retention: what is due to the day, portions, what stays, and that nothing of a live trial goes. */
+#include "buf.h"
+#include "db_retention.h"
+#include "mem.h"
+#include "pg_private.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct pg_private pg;
+static uv_loop_t loop;
+static struct db *db;
+
+static struct got {
+    bool done;
+    int columns; /* wanted */
+    int64_t affected;
+    struct buf rows; /* columns by ' ', rows by ';' */
+} got;
+
+static void on_rows(void *arg, const struct db_result *r)
+{
+    got.done = true;
+    got.affected = db_affected(r);
+    if (db_rc(r) < 0)
+        buf_add_str(&got.rows, db_error(r)->text);
+    for (int i = 0; db_rc(r) == 0 && i < db_rows(r); i++)
+        for (int c = 0; c < got.columns; c++)
+            buf_addf(&got.rows, "%s%s", c ? " " : i ? ";" : "",
+                     db_is_null(r, i, c) ? "-" : db_text(r, i, c));
+}
+
+static void wanted(int columns)
+{
+    got.done = false;
+    got.columns = columns;
+    buf_clear(&got.rows);
+}
+
+static const char *wait(void)
+{
+    assert_true(loop_until(&loop, &got.done, 30000));
+    return buf_str(&got.rows);
+}
+
+static const char *ask(const char *sql)
+{
+    wanted(1);
+    db_write(db, sql, NULL, on_rows, NULL);
+    return wait();
+}
+
+static const char *due(int64_t log_days, int64_t metric_days, int64_t beyond)
+{
+    wanted(4);
+    db_retention_due(db, &(struct db_retention){log_days, metric_days}, beyond, on_rows, NULL);
+    return wait();
+}
+
+static const char *count(int64_t log_days, int64_t metric_days)
+{
+    wanted(4);
+    db_retention_count(db, &(struct db_retention){log_days, metric_days}, on_rows, NULL);
+    return wait();
+}
+
+static int64_t cut(enum db_retention_kind kind, int64_t trial_id, int64_t n)
+{
+    wanted(0);
+    db_retention_delete(db, kind, trial_id, n, on_rows, NULL);
+    assert_string_equal(wait(), "");
+    return got.affected;
+}
+
+static int start(void **state)
+{
+    struct det_err err = {0};
+    struct db_options o = {.conninfo = pg.uri};
+    if (pg_private_start(&pg) < 0)
+        return -1;
+    uv_loop_init(&loop);
+    if (db_migrate(pg.uri, &err) < 0 || db_create(&loop, &o, NULL, &db, &err) < 0 ||
+        db_start(db, &err) < 0) {
+        print_error("%s\n", err.text);
+        return -1;
+    }
+    return 0;
+}
+
+static void on_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static int end(void **state)
+{
+    bool closed = false;
+    db_close(db, on_closed, &closed);
+    loop_until(&loop, &closed, 10000);
+    buf_finish(&got.rows);
+    pg_private_stop(&pg);
+    pg_private_down(&pg);
+    return 0;
+}
+
+/* Trial n ended n days and an hour ago, but the 4th lives; the 3rd's experiment keeps logs for 7
+ * days, whatever the master says, the 5th's for ever. */
+static const char *const seed[] = {
+    "INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, labels, config, "
+    "original_config, model_def, searcher_metric) SELECT i, 'j' || i, 1, 'COMPLETED', now(), 'x', "
+    "'[]', CASE i WHEN 3 THEN '{\"retention_policy\":{\"log_retention_days\":7}}' "
+    "WHEN 5 THEN '{\"retention_policy\":{\"log_retention_days\":-1}}' "
+    "ELSE '{\"retention_policy\":null}' END::jsonb, '', '', 'loss' FROM generate_series(1, 5) i",
+    "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
+    "SELECT i, i, 'r', 't' || i, 'ACTIVE', 1, '{}', now() FROM generate_series(1, 5) i",
+    "INSERT INTO task_logs (task_id, time, log) SELECT 't' || i, now(), 'x' "
+    "FROM generate_series(1, 5) i, generate_series(1, 10)",
+    "SELECT report_metrics(i, 1, g, s, jsonb_build_object(metrics_key(g), "
+    "jsonb_build_object('loss', s)), now()) FROM generate_series(1, 5) i, "
+    "generate_series(1, 40) s, unnest('{a group,training,validation,zeta}'::text[]) g "
+    "ORDER BY i, g, s",
+    "INSERT INTO profiler_metrics (trial_id, labels, batch) SELECT i, '{}', '[]' "
+    "FROM generate_series(1, 5) i, generate_series(1, 3)",
+    "UPDATE trials SET state = 'COMPLETED', end_time = now() - id * interval '1 day' "
+    "- interval '1 hour' WHERE id <> 4",
+};
+
+static int fresh(void **state)
+{
+    ask("DELETE FROM experiments");
+    ask("DELETE FROM task_logs");
+    for (size_t i = 0; i < DET_ARRAY_LEN(seed); i++)
+        assert_null(strstr(ask(seed[i]), "SQLSTATE"));
+    return 0;
+}
+
+static void due_to_the_day(void **state)
+{
+    assert_string_equal(due(-1, -1, 0), "5 - - -");
+    assert_string_equal(due(0, -1, 0), "5 1 t f;5 2 t f");
+    assert_string_equal(due(2, -1, 0), "5 2 t f");
+    assert_string_equal(due(3, 3, 0), "5 3 f t;5 5 f t");
+    ask("UPDATE trials SET end_time = now() - interval '7 days' WHERE id = 3");
+    assert_string_equal(due(-1, -1, 0), "5 3 t f"); /* the experiment's own word */
+    ask("UPDATE trials SET end_time = NULL WHERE id = 1");
+    assert_string_equal(due(0, 0, 0), "5 2 t t;5 3 t t;5 5 f t");
+    assert_string_equal(due(0, 0, 2), "5 3 t t;5 5 f t");
+    assert_string_equal(due(0, 0, 5), "- - - -"); /* these were the last */
+    assert_string_equal(due(32767, 32767, 0), "5 3 t f");
+}
+
+static void logs_go_in_portions(void **state)
+{
+    assert_string_equal(count(0, -1), "2 20 0 0");
+    assert_int_equal(cut(RETENTION_LOGS, 1, 6), 6);
+    assert_string_equal(due(0, -1, 0), "5 1 t f;5 2 t f");
+    assert_int_equal(cut(RETENTION_LOGS, 1, 6), 4);
+    assert_int_equal(cut(RETENTION_LOGS, 1, 6), 0);
+    assert_string_equal(due(0, -1, 0), "5 2 t f");
+    assert_string_equal(ask("SELECT count(*) FROM task_logs WHERE task_id <> 't1'"), "40");
+    assert_int_equal(cut(RETENTION_LOGS, 4, 6), 0); /* it lives */
+    assert_int_equal(cut(RETENTION_LOGS, 99, 6), 0);
+}
+
+static const char shown[] =
+    "SELECT md5((trial_doc(2) || jsonb_build_object('v', (SELECT jsonb_agg(m ORDER BY m.steps) "
+    "FROM metrics m WHERE trial_id = 2 AND grp = 'validation')))::text)";
+
+static void batches_go_and_summaries_stay(void **state)
+{
+    char before[64];
+    snprintf(before, sizeof before, "%s", ask(shown));
+    assert_string_equal(count(-1, 2), "0 0 3 360");
+    assert_int_equal(cut(RETENTION_METRICS, 2, 100), 100);
+    assert_int_equal(cut(RETENTION_METRICS, 2, 100), 20);
+    assert_int_equal(cut(RETENTION_METRICS, 2, 100), 0);
+    assert_string_equal(due(-1, 2, 0), "5 2 f t;5 3 f t;5 5 f t"); /* its chunks */
+    assert_int_equal(cut(RETENTION_CHUNKS, 2, 4), 4);
+    while (cut(RETENTION_CHUNKS, 2, 4) == 4)
+        ;
+    assert_int_equal(cut(RETENTION_PROFILE, 2, 4), 3);
+    assert_string_equal(due(-1, 2, 0), "5 3 f t;5 5 f t");
+    assert_string_equal(ask(shown), before);
+    assert_string_equal(ask("SELECT string_agg(DISTINCT grp, ',') FROM metric_chunks "
+                            "WHERE trial_id = 2"), "validation");
+    assert_string_equal(ask("SELECT count(*) FROM metrics WHERE trial_id IN (1, 3)"), "320");
+    assert_string_equal(ask("SELECT count(*) FROM series_items(2, 'training', 0, 100, "
+                            "'{loss}', 10)"), "0");
+    assert_string_equal(ask("SELECT count(*) > 9 FROM series_items(2, 'validation', 0, 100, "
+                            "'{loss}', 10)"), "t");
+    for (int kind = 0; kind < RETENTION_KINDS; kind++)
+        assert_int_equal(cut((enum db_retention_kind)kind, 4, 1000), 0); /* it lives */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(due_to_the_day, fresh),
+        cmocka_unit_test_setup(logs_go_in_portions, fresh),
+        cmocka_unit_test_setup(batches_go_and_summaries_stay, fresh),
+    };
+    return cmocka_run_group_tests(tests, start, end);
+}
