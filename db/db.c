@@ -12,7 +12,7 @@ enum { READERS_MAX = 8, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000 };
 /* A connection is given up when nothing came for so long: a little more than a statement may take,
  * so that the server's own refusal comes first. Dialling takes less. */
 enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10 };
-enum { READS_MAX = 4096 }; /* waiting on one connection; beyond: DET_EUNAVAIL */
+enum { READS_MAX = 4096, SEARCHES_MAX = 16 }; /* waiting on one connection; beyond: DET_EUNAVAIL */
 
 /* A lock that somebody holds, a statement that never ends and a client that is gone must not hold up
  * the others. Estimates of functions that return rows are high: each would be compiled for 100 ms to
@@ -24,6 +24,7 @@ enum { READS_MAX = 4096 }; /* waiting on one connection; beyond: DET_EUNAVAIL */
     "ON s.name = v.name"
 #define SETTINGS_WRITE SETTINGS("60000")
 #define SETTINGS_READ  SETTINGS("30000")
+#define SETTINGS_SEARCH SETTINGS("10000") /* db_query_search() tells of it */
 
 struct link { /* a connection and its way back up */
     struct db *db;
@@ -55,7 +56,7 @@ struct db {
     PGconn *start; /* the blocking connection until db_start */
     struct db_lead lead;
     bool stalled, told_up; /* PostgreSQL hangs; what on_state was told last */
-    struct link writer, readers[READERS_MAX];
+    struct link writer, readers[READERS_MAX], searcher;
     int readers_n;
     uv_timer_t watch;
     struct db_group group;
@@ -187,11 +188,19 @@ static void link_send(struct link *l, const char *sql, db_op_cb *cb)
     db_conn_sync(&l->conn, NULL, NULL);
 }
 
+static void link_settings(struct link *l)
+{
+    const char *sql = l == &l->db->writer     ? SETTINGS_WRITE
+                      : l == &l->db->searcher ? SETTINGS_SEARCH
+                                              : SETTINGS_READ;
+    link_send(l, sql, NULL);
+}
+
 static void on_up(struct db_conn *c)
 {
     struct link *l = c->owner;
     bool writer = l == &l->db->writer;
-    link_send(l, writer ? SETTINGS_WRITE : SETTINGS_READ, NULL);
+    link_settings(l);
     if (writer)
         link_send(l, LEAD_JOIN, on_join);
     else
@@ -207,21 +216,26 @@ static void on_watch(uv_timer_t *t)
 {
     struct db *db = t->data;
     link_watch(&db->writer, QUIET_WRITE_S);
+    link_watch(&db->searcher, QUIET_READ_S);
     for (int i = 0; i < db->readers_n; i++)
         link_watch(&db->readers[i], QUIET_READ_S);
     kept_send_all(db);
 }
 
+static void read_give_up(struct link *l)
+{
+    if (l->conn.state != CONN_UP || l->conn.ops == 0)
+        return;
+    db_conn_close(&l->conn);
+    link_down(l);
+}
+
 /* A read may be asked again, so none waits for a PostgreSQL that hangs. */
 static void reads_give_up(struct db *db)
 {
-    for (int i = 0; i < db->readers_n; i++) {
-        struct link *l = &db->readers[i];
-        if (l->conn.state != CONN_UP || l->conn.ops == 0)
-            continue;
-        db_conn_close(&l->conn);
-        link_down(l);
-    }
+    read_give_up(&db->searcher);
+    for (int i = 0; i < db->readers_n; i++)
+        read_give_up(&db->readers[i]);
 }
 
 static void on_stalled(void *arg, bool is_stalled)
@@ -366,12 +380,13 @@ int db_start(struct db *db, struct det_err *err)
     uv_timer_start(&db->watch, on_watch, WATCH_MS, WATCH_MS);
     link_init(&db->writer, db);
     int rc = link_adopt(&db->writer, det_take(db->start), err);
-    for (int i = 0; i < db->readers_n; i++) {
-        link_init(&db->readers[i], db);
+    for (int i = 0; i <= db->readers_n; i++) {
+        struct link *l = i < db->readers_n ? &db->readers[i] : &db->searcher;
+        link_init(l, db);
         if (rc == 0)
-            rc = link_adopt(&db->readers[i], PQconnectdb(db->read_conninfo), err);
+            rc = link_adopt(l, PQconnectdb(db->read_conninfo), err);
         if (rc == 0)
-            link_send(&db->readers[i], SETTINGS_READ, NULL);
+            link_settings(l);
     }
     return rc;
 }
@@ -390,17 +405,35 @@ static struct link *reader_pick(struct db *db)
     return best;
 }
 
+static void link_read(struct link *l, struct db_stmt *s, db_cb *cb, void *arg)
+{
+    db_conn_send(&l->conn, s, cb, arg);
+    db_conn_sync(&l->conn, NULL, NULL);
+}
+
 /* Takes s. */
 static void read_send(struct db *db, struct db_stmt *s, db_cb *cb, void *arg)
 {
     struct link *l = db->closing || db->stalled ? NULL : reader_pick(db);
-    if (!l) {
-        free(s);
-        defer_fail(db, cb, arg, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
+    if (l) {
+        link_read(l, s, cb, arg);
         return;
     }
-    db_conn_send(&l->conn, s, cb, arg);
-    db_conn_sync(&l->conn, NULL, NULL);
+    free(s);
+    defer_fail(db, cb, arg, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
+}
+
+void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                     void *arg)
+{
+    struct link *l = &db->searcher;
+    bool is_up = l->usable && !db->closing && !db->stalled;
+    if (is_up && l->conn.ops < SEARCHES_MAX)
+        link_read(l, db_stmt_create(sql, args), cb, arg);
+    else
+        defer_fail(db, cb, arg, DET_EUNAVAIL,
+                   is_up ? "too many searches wait for each other; try again"
+                         : "PostgreSQL is not reachable; try again");
 }
 
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
@@ -573,6 +606,7 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
         return;
     for (int i = 0; i < db->readers_n; i++)
         link_close(&db->readers[i]);
+    link_close(&db->searcher);
     db_group_fail(&db->group, DET_ECANCELED, "the master is stopping");
     link_close(&db->writer);
     kept_fail(db);

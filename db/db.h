@@ -56,6 +56,7 @@ struct db_result;
 int db_rc(const struct db_result *r);                      /* 0 or DET_E* */
 const struct det_err *db_error(const struct db_result *r); /* never NULL; text empty when rc is 0 */
 const char *db_sqlstate(const struct db_result *r); /* "23505"; "" unless the server said so */
+bool db_timed_out(const struct db_result *r);       /* the statement took longer than it may */
 int db_rows(const struct db_result *r);             /* rows returned */
 int64_t db_affected(const struct db_result *r);     /* rows written */
 bool db_is_null(const struct db_result *r, int row, int col);
@@ -108,6 +109,10 @@ void db_stats(const struct db *db, struct db_stats *ret);
 
 /* A read. */
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
+/* A read that may take long, as a search for what a user made up: on a connection of its own, so that
+ * no other read waits for it, and ended after 10 s: db_timed_out(). */
+void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                     void *arg);
 /* A read, by $1 = id, that tells what a request has done already: it waits until PostgreSQL is back
  * instead of failing, since its failure would say that nothing was done. */
 void db_query_kept(struct db *db, const char *sql, int64_t id, db_cb *cb, void *arg);

@@ -36,12 +36,15 @@ void db_log_read(struct db *db, const struct db_log_filter *f, int64_t beyond, i
     const char *sql = f->desc ? LOG_WHERE "AND ($13::bigint = 0 OR l.id < $13::bigint) "
                                           "ORDER BY l.id DESC LIMIT $14::bigint"
                               : LOG_WHERE "AND l.id > $13::bigint ORDER BY l.id LIMIT $14::bigint";
-    db_query(db, sql, log_args(DB_ARGS, f, beyond, n), cb, arg);
+    if (f->search)
+        db_query_search(db, sql, log_args(DB_ARGS, f, beyond, n), cb, arg);
+    else
+        db_query(db, sql, log_args(DB_ARGS, f, beyond, n), cb, arg);
 }
 
 void db_log_regex_check(struct db *db, const char *regex, db_cb *cb, void *arg)
 {
-    db_query(db, "SELECT '' ~ $1", db_str_arg(DB_ARGS, regex), cb, arg);
+    db_query_search(db, "SELECT '' ~ $1", db_str_arg(DB_ARGS, regex), cb, arg);
 }
 
 /* clang-format off */

@@ -16,7 +16,8 @@ struct db_log_filter {
     bool is_regex;               /* search is a regular expression of PostgreSQL */
     bool desc;
 };
-/* At most n lines beyond id (0: from the start), in order. Time in wall microseconds. */
+/* At most n lines beyond id (0: from the start), in order. Time in wall microseconds. A search ends
+ * when the next n take longer than 10 s to find: db_timed_out(). */
 enum db_log_col {
     LOG_COL_ID,
     LOG_COL_TIME,

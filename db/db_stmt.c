@@ -169,6 +169,11 @@ const char *db_sqlstate(const struct db_result *r)
     return r->sqlstate;
 }
 
+bool db_timed_out(const struct db_result *r)
+{
+    return !strcmp(r->sqlstate, "57014");
+}
+
 int db_rows(const struct db_result *r)
 {
     return r->pg && !r->rc ? PQntuples(r->pg) : 0;

@@ -26,10 +26,13 @@ struct log_call {
 static void on_regex(void *arg, const struct db_result *r)
 {
     struct log_call *c = arg;
-    if (db_rc(r) == DET_EINVAL)
-        http_fail(c->req, DET_EINVAL, "searchText is not a regular expression: %s",
-                  db_error(r)->text);
-    else if (!api_failed(c->req, r))
+    struct det_err err;
+    logs_error(r, &err);
+    if (err.code == DET_EINVAL)
+        http_fail(c->req, DET_EINVAL, "searchText is not a regular expression: %s", err.text);
+    else if (err.code)
+        http_fail_err(c->req, &err);
+    else
         logs_stream(c->sh, c->req, &c->f, c->owner, c->limit, c->follow);
 }
 

@@ -71,14 +71,25 @@ static void logs_next(struct logs *l)
                 on_lines, l);
 }
 
+void logs_error(const struct db_result *r, struct det_err *ret)
+{
+    *ret = *db_error(r);
+    if (db_timed_out(r))
+        (void)det_fail(ret, DET_ETIMEOUT,
+                       "reading the log takes too long: narrow it down by time, rank or level, or use "
+                       "a simpler searchText");
+}
+
 static void on_lines(void *arg, const struct db_result *r)
 {
     struct logs *l = arg;
     int n = db_rows(r);
     l->busy = false;
     if (l->over || db_rc(r) < 0) {
+        struct det_err err;
+        logs_error(r, &err);
         if (!l->over)
-            http_stream_error(l->stream, db_rc(r), db_error(r)->text);
+            http_stream_error(l->stream, err.code, err.text);
         logs_end(l);
         return;
     }

@@ -15,6 +15,8 @@ void logs_fields_stream(struct shell *sh, struct http_req *req, const char *task
                         int64_t trial_id, bool of_trial, bool follow);
 /* Whether a task may still write: its trial is not finished, or an allocation of it lives. */
 bool logs_is_live(struct shell *sh, const char *task_id, int64_t trial_id);
+/* What went wrong with a read, for who asked: a search that took too long says so. */
+void logs_error(const struct db_result *r, struct det_err *ret);
 /* A row of db_log_read() appended as the API shows it: TrialLogsResponse when trial_id > 0, else
  * TaskLogsResponse. */
 void log_line_write(struct buf *out, const struct db_result *r, int row, int64_t trial_id);

@@ -1,6 +1,9 @@
 """Task logs: search by text and regular expression, filters, NUL in a line, many lines in bounded memory."""
+import json
 import os
 import sys
+import threading
+import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
@@ -62,6 +65,20 @@ def many(c, user):
     assert texts(user, 2, searchText="x77777$", enableRegex=True) == ["x" * 100 + "77777"]
 
 
+def endless(user):
+    """A search that would take for ever ends with what to do about it, and holds nobody up meanwhile."""
+    user.call("post_task_logs", {"logs": [{"task_id": "1.r1", "log": "a" * 2001}]})
+    answers = []
+    slow = threading.Thread(target=lambda: answers.append(list(Api(user.port, user.token).open(
+        "GET", "/api/v1/trials/1/logs?" + urllib.parse.urlencode({"enableRegex": "true", "searchText": r"^(a*)(a*)(a*)(a*)\1\2\3\4$"}))[1])))
+    slow.start()
+    assert texts(user)[-1] == "a" * 2001
+    slow.join(120)
+    end = json.loads(answers[0][-1])["error"]
+    assert end["httpCode"] == 504 and "simpler searchText" in end["message"], end
+    assert texts(user, searchText="^a+$", enableRegex=True) == ["a" * 2001]
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
@@ -70,6 +87,7 @@ def main():
         search(user)
         nul(user)
         many(c, user)
+        endless(user)
     print("test_logs: passed")
 
 
