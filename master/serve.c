@@ -37,6 +37,7 @@ static void on_db_closed(void *arg)
 {
     struct master *m = arg;
     m->sh.db = NULL;
+    gc_destroy(m->sh.gc);
     agents_destroy(m->sh.agents);
     hub_destroy(m->sh.hub);
     logpolicies_destroy(m->sh.policies);
@@ -63,7 +64,7 @@ static void stop(struct master *m)
     notify_manager("STOPPING=1");
     uv_close((uv_handle_t *)&m->term, NULL);
     uv_close((uv_handle_t *)&m->intr, NULL);
-    gc_destroy(m->sh.gc);
+    gc_stop(m->sh.gc);
     retention_destroy(m->sh.retention);
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);

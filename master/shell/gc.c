@@ -13,6 +13,7 @@ struct gc {
     struct shell *sh;
     uv_timer_t timer;
     bool rescanned, began;
+    int users; /* the timer until it is closed, and the owner */
 };
 
 /* False: nothing came; but for a master that stops it is logged. */
@@ -197,19 +198,32 @@ struct gc *gc_create(struct shell *sh)
 {
     struct gc *g = det_zalloc(sizeof *g);
     g->sh = sh;
+    g->users = 2;
     uv_timer_init(sh->loop, &g->timer);
     g->timer.data = g;
     uv_timer_start(&g->timer, on_round, 0, ROUND_MS);
     return g;
 }
 
+static void leave(struct gc *g)
+{
+    if (--g->users == 0)
+        free(g);
+}
+
 static void on_closed(uv_handle_t *h)
 {
-    free(h->data);
+    leave(h->data);
+}
+
+void gc_stop(struct gc *g)
+{
+    if (g)
+        uv_close((uv_handle_t *)&g->timer, on_closed);
 }
 
 void gc_destroy(struct gc *g)
 {
     if (g)
-        uv_close((uv_handle_t *)&g->timer, on_closed);
+        leave(g);
 }

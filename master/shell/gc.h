@@ -17,7 +17,9 @@ struct gc;
 /* Starts the timer; its first round, at once, also looks through the experiments that ended while
  * no master ran. */
 struct gc *gc_create(struct shell *sh);
-/* While the loop still runs. */
+/* No further rounds; while the loop still runs. NULL ok. */
+void gc_stop(struct gc *g);
+/* After gc_stop(), once the database has answered all it was asked. NULL ok. */
 void gc_destroy(struct gc *g);
 
 /* Collects a finished experiment by its policy, in the background. */
