@@ -58,10 +58,16 @@ def says_unknown(asked):
     assert status == 503 and "not known" in text and not headers["Retry-After"], asked.answer
 
 
+def writer_of(c):
+    """The backend that writes: of the leader's two, the one that does not beat. None while that cannot be told."""
+    pids = c.sql(f"SELECT pid FROM pg_stat_activity JOIN ({LEADER_SESSIONS}) s USING (pid) WHERE query NOT LIKE 'UPDATE leader%'").split()
+    return int(pids[0]) if len(pids) == 1 else None
+
+
 def pg_hangs(c, port):
     """While PostgreSQL hangs (stopped, not gone) the master says 503 at once, and goes on when it goes on."""
     before = epoch(c)
-    writer = int(c.sql(f"SELECT pid FROM pg_stat_activity JOIN ({LEADER_SESSIONS}) s USING (pid) WHERE query NOT LIKE 'UPDATE leader%'"))
+    writer = wait_until(lambda: writer_of(c), 20, "the leader's two sessions, one of them at its beat")
     os.kill(writer, signal.SIGSTOP)  # first, so that the write is under way when all hangs
     write = Asked(c, "written-while-it-hung")
     for _ in range(10):
