@@ -94,7 +94,7 @@ static void as_defined(void **state)
     mt19937_seed(&r, 7);
     for (int round = 0; round < 5000; round++) {
         struct gc_checkpoint v[MAX];
-        char uuids[MAX][8];
+        char uuids[MAX][24];
         size_t n = mt19937_bounded(&r, MAX);
         struct gc_keep k = {(int64_t)mt19937_bounded(&r, 3), (int64_t)mt19937_bounded(&r, 3),
                             (int64_t)mt19937_bounded(&r, 3), mt19937_bounded(&r, 1)};
