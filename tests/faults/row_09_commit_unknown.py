@@ -22,7 +22,7 @@ CUTS = 20  # a round
 
 def arm(row, p, mode):
     if mode == "begin":
-        p.cut_on("up", b"begin_batch", before=True)
+        p.cut_before(b"begin_batch")
     elif mode == "before":
         p.cut_on("up", SYNC, before=True)
     elif mode == "sent":

@@ -12,12 +12,14 @@
 
 "up" is from the client to the server. Ways that are cut end as by a reset: unsent bytes are dropped.
 """
+import re
 import socket
 import struct
 import threading
 import time
 
 WAYS = ("up", "down")
+PREPARE = re.compile(rb"P....(d\d+)\0([^\0]*)", re.S)  # the message Parse of PostgreSQL
 
 
 class Pipe:
@@ -25,9 +27,14 @@ class Pipe:
 
     def __init__(self, proxy, client, server):
         self.p, self.ends, self.dead = proxy, {"up": (client, server), "down": (server, client)}, False
+        self.prepared = {}  # statements of PostgreSQL on it: name -> text
         self.muted = False  # nothing goes down any more: it is about to be cut
         for way in WAYS:
             threading.Thread(target=self.pump, args=(way,), daemon=True).start()
+
+    def use_of(self, text):
+        names = [n for n, t in self.prepared.items() if text in t]
+        return re.compile(b"|".join([re.escape(text)] + [b"\\0" + n + b"\\0" for n in names]), re.S)
 
     def pump(self, way):
         source, sink = self.ends[way]
@@ -104,6 +111,8 @@ class Proxy:
         """What of data goes on, and whether the connection ends then."""
         with self.lock:
             rule = self.rule
+            if way == "up":
+                pipe.prepared.update(PREPARE.findall(data))
             if not rule or rule["way"] != way:
                 return data, False
             if "left" in rule:
@@ -111,10 +120,11 @@ class Proxy:
                 if rule["left"] > 0:
                     return data, False
                 data = data[:len(data) + rule["left"]]
-            elif rule["pattern"] not in data:
-                return data, False
             else:
-                data = data[:data.index(rule["pattern"])] if rule["before"] else data
+                found = (rule["pattern"] or pipe.use_of(rule["text"])).search(data)
+                if not found:
+                    return data, False
+                data = data[:found.start()] if rule["before"] else data
                 pipe.muted = rule["mute"]
             self.rule, self.cuts = None, self.cuts + 1
             return data, True
@@ -147,9 +157,17 @@ class Proxy:
             self.rule = {"way": way, "left": max(n, 1)}
 
     def cut_on(self, way, pattern, before=False, mute=True):
-        """before: the pattern itself no longer arrives. mute: from the pattern on nothing comes back down."""
+        """pattern: bytes, or a compiled expression. before: the pattern itself no longer arrives. mute: from the pattern
+        on nothing comes back down."""
+        if isinstance(pattern, bytes):
+            pattern = re.compile(re.escape(pattern), re.S)
         with self.lock:
             self.rule = {"way": way, "pattern": pattern, "before": before, "mute": mute}
+
+    def cut_before(self, text):
+        """At the next statement of PostgreSQL that holds text: where it is prepared, or used by its name."""
+        with self.lock:
+            self.rule = {"way": "up", "pattern": None, "text": text, "before": True, "mute": True}
 
     def armed(self):
         with self.lock:
