@@ -33,8 +33,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "det-master: %s\n", err.text);
         return 2;
     }
-    if (conf.verb == MASTERCONF_DOCTOR)
-        return doctor_run(&conf);
+    if (conf.verb == MASTERCONF_DOCTOR) {
+        int status = doctor_run(&conf);
+        masterconf_finish(&conf);
+        return status;
+    }
     if (conf.verb != MASTERCONF_SERVE)
         return print_and_end(&conf);
     log_init("master", conf.log_level);

@@ -61,7 +61,8 @@ def many(c, user):
         assert line.startswith(b'{"result":')
     conn.close()
     assert n == MANY, n
-    assert rss() - before < 32 << 20, (before, rss())
+    if not os.environ.get("DET_SANITIZED"):  # whose allocator keeps what was freed
+        assert rss() - before < 32 << 20, (before, rss())
     assert texts(user, 2, searchText="x77777$", enableRegex=True) == ["x" * 100 + "77777"]
 
 
