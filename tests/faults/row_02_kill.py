@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import ApiError, Cluster, wait_until  # noqa: E402
 from faults import Row, hold  # noqa: E402
 
 KINDS = ("master", "agent", "task", "rank", "pg", "pause")
@@ -105,9 +105,14 @@ class Faults:
         return True
 
     def do_pause(self, exp):
-        self.c.api_patiently("POST", f"/experiments/{exp}/pause")
-        wait_until(self.c.slots_free, 60, "paused trials to leave their slots")
-        self.c.api_patiently("POST", f"/experiments/{exp}/activate")
+        try:
+            self.c.api_patiently("POST", f"/experiments/{exp}/pause")
+            wait_until(self.c.slots_free, 60, "paused trials to leave their slots")
+            self.c.api_patiently("POST", f"/experiments/{exp}/activate")
+        except ApiError as e:
+            if e.status in (400, 404) and self.c.experiment(exp)["state"] == "STATE_COMPLETED":
+                return False  # its last trial ended before it could pause
+            raise
         return True
 
 
