@@ -28,7 +28,7 @@ struct db_conn {
     struct db_op **unsent; /* the link to the first that libpq was not given yet */
     size_t unflushed;      /* bytes given to libpq since it had sent all */
     size_t ops;            /* in the FIFO */
-    bool is_plain;         /* for now, no statement is prepared anew when first sent */
+    bool is_plain;         /* while units are tried one by one: nothing new is prepared */
     struct db_preps preps;
     int quiet; /* calls of db_conn_tick() since anything came, or was first waited for */
     struct db_result last; /* of the head statement, until its NULL */

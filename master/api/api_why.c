@@ -17,9 +17,7 @@ static struct core_now now(void)
 /* Of what the core does not know any more. */
 static void reply_ended(struct http_req *req, const char *what, int64_t id, const char *state)
 {
-    det_cleanup(freep) char *text = det_asprintf("it has ended: %s", state);
-    json_t *j = json_make("{s:b,s:s,s:s,s:[],s:i,s:[],s:n}", "waiting", 0, "reason", "ENDED", "text",
-                          text, "blockers", "blockersTotal", 0, "suggestions", "expectedStart");
+    json_t *j = core_why_ended(state);
     json_set(j, what, json_integer(id));
     api_reply_json(req, j);
 }

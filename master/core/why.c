@@ -38,12 +38,25 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
+/* Every answer has these. */
+static json_t *blank(void)
+{
+    return json_make("{s:b,s:s,s:s,s:[],s:i,s:[],s:n}", "waiting", 0, "reason", "", "text", "",
+                     "blockers", "blockersTotal", 0, "suggestions", "expectedStart");
+}
+
 /* What passes write into the core is scratch, or is put back. */
 static struct answer begin(const struct core *c, struct core_now now)
 {
-    json_t *j = json_make("{s:b,s:s,s:s,s:[],s:i,s:[],s:n}", "waiting", 0, "reason", "", "text", "",
-                          "blockers", "blockersTotal", 0, "suggestions", "expectedStart");
-    return (struct answer){(struct core *)c, now, j};
+    return (struct answer){(struct core *)c, now, blank()};
+}
+
+json_t *core_why_ended(const char *state)
+{
+    json_t *j = blank();
+    json_set(j, "reason", json_string("ENDED"));
+    say(j, "text", "it has ended: %s", state);
+    return j;
 }
 
 /* ---- What the pool is like ---- */

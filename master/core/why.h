@@ -20,5 +20,7 @@ struct core_now {
 /* New reference; NULL: not live. */
 json_t *core_why_exp(const struct core *c, int64_t exp_id, struct core_now now);
 json_t *core_why_trial(const struct core *c, int64_t trial_id, struct core_now now);
+/* The answer about what has ended in this state. New reference. */
+json_t *core_why_ended(const char *state);
 
 #endif

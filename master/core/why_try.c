@@ -102,6 +102,17 @@ static const char *how(enum why_outcome o)
     return o == WHY_STARTS ? "it would start now" : "others would be asked to make room for it";
 }
 
+/* Says that this setting of the experiment would help; nothing when it would not. */
+static void offer(json_t *list, const struct exp *e, const char *key, const double value[2],
+                  enum why_outcome out)
+{
+    if (out == WHY_STILL_WAITS)
+        return;
+    det_cleanup(freep) char *cmd =
+        det_asprintf("det experiment set %s %" PRId64 " %.15g", key, e->id, value[1]);
+    add(list, cmd, "%s %.15g instead of %.15g: %s", key, value[1], value[0], how(out));
+}
+
 /* The least important level that would be enough. */
 static void more_priority(struct core *c, struct group *g, json_t *list)
 {
@@ -122,13 +133,9 @@ static void more_priority(struct core *c, struct group *g, json_t *list)
         if ((out = why_try(c, g)) != WHY_STILL_WAITS)
             break;
     }
-    int found = e->priority;
+    const double value[] = {now, e->priority};
     e->priority = was;
-    if (out == WHY_STILL_WAITS)
-        return;
-    det_cleanup(freep) char *cmd =
-        det_asprintf("det experiment set priority %" PRId64 " %d", e->id, found);
-    add(list, cmd, "priority %d instead of %d: %s", found, now, how(out));
+    offer(list, e, "priority", value, out);
 }
 
 static void more_weight(struct core *c, struct group *g, json_t *list)
@@ -140,13 +147,9 @@ static void more_weight(struct core *c, struct group *g, json_t *list)
         e->weight = was * by;
         out = why_try(c, g);
     }
-    double found = e->weight;
+    const double value[] = {was, e->weight};
     e->weight = was;
-    if (out == WHY_STILL_WAITS)
-        return;
-    det_cleanup(freep) char *cmd =
-        det_asprintf("det experiment set weight %" PRId64 " %g", e->id, found);
-    add(list, cmd, "a weight of %g instead of %g: %s", found, was, how(out));
+    offer(list, e, "weight", value, out);
 }
 
 static void more_max_slots(struct core *c, struct group *g, json_t *list)
@@ -158,11 +161,7 @@ static void more_max_slots(struct core *c, struct group *g, json_t *list)
     e->max_slots = want;
     enum why_outcome out = why_try(c, g);
     e->max_slots = was;
-    if (out == WHY_STILL_WAITS)
-        return;
-    det_cleanup(freep) char *cmd =
-        det_asprintf("det experiment set max-slots %" PRId64 " %" PRId64, e->id, want);
-    add(list, cmd, "max_slots %" PRId64 " instead of %" PRId64 ": %s", want, was, how(out));
+    offer(list, e, "max-slots", (const double[]){(double)was, (double)want}, out);
 }
 
 /* An agent that was switched off, wholly or in part. */
