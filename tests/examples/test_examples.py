@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""The examples, trained by det-harness alone. usage: test_examples.py NAME   (a function test_NAME below)"""
+"""The examples, trained by det-harness alone.
+
+usage: test_examples.py NAME             a function test_NAME below
+       test_examples.py example NAME     the entry NAME of table.py
+       test_examples.py listed NAME...   that these are the entries, and the directories of examples/
+"""
 import json
 import os
 import shutil
@@ -10,9 +15,56 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import TOP  # noqa: E402
 from harness import Output, Scratch  # noqa: E402
+from table import EXAMPLES  # noqa: E402
 
 DIGITS, ENTRY = "examples/digits", "model_def:DigitsTrial"
-MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
+LINES_MAX = 250  # of one file of an example
+
+
+def test_listed(*names):
+    """No example without a test, no test without an example."""
+    assert sorted(names) == sorted(EXAMPLES) == sorted(os.listdir(TOP + "/examples")), (names, sorted(EXAMPLES))
+
+
+def presentable(where):
+    assert os.path.isfile(where + "/README.md"), where
+    for name in os.listdir(where):
+        if name.endswith((".c", ".h", ".yaml", ".md")):
+            lines = open(os.path.join(where, name)).read().count("\n")
+            assert lines <= LINES_MAX, (where, name, lines)
+
+
+def few_batches(s, entry, where, x, sets):
+    """One batch of everything; then four batches, which are those of two and two, bit for bit."""
+    def train(n, *args):
+        return s.run(entry, where, x.config, sets + ["searcher.max_length={batches: %d}" % n, "scheduling_unit=2"], args)
+    once = s.run(entry, where, x.config, sets, ["--test"])
+    assert len(once.checkpoints) == 1 and x.metric in once.validation[1], (once.text, once.err)
+    whole, first = train(4), train(2)
+    rest = train(4, "--resume", first.checkpoints[-1])
+    assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1])
+    assert rest.validation[4] == whole.validation[4], (rest.validation, whole.validation)
+
+
+def to_the_goal(s, entry, where, x, sets):
+    out = s.run(entry, where, x.config, sets + x.long, env={"DET_THREADS_PER_SLOT": "2"}, timeout=60 * x.minutes)
+    values = [v[x.metric] for v in out.validation.values()]
+    best = max(values) if x.larger else min(values)
+    print(f"{where}: best {x.metric} {best}, wanted {x.goal}")
+    assert best >= x.goal if x.larger else best <= x.goal, out.text
+
+
+def test_example(name):
+    x, where = EXAMPLES[name], "examples/" + name
+    presentable(os.path.join(TOP, where))
+    with Scratch() as s:
+        sets = x.data(s.dir) if x.data else []
+        if sets is None:
+            print("its data are not here: skipped")
+            sys.exit(77)
+        few_batches(s, "model_def:" + x.entry, where, x, sets + x.quick)
+        if os.environ.get("DET_TEST_LONG") and not os.environ.get("DET_SANITIZED"):
+            to_the_goal(s, "model_def:" + x.entry, where, x, sets)
 
 
 def length(batches):
@@ -102,16 +154,6 @@ def test_two_ranks_resume():
         assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1])
         assert rest.validation[40] == whole.validation[40], (rest.validation, whole.validation)
         assert rest.training[40] == whole.training[40]
-
-
-def test_mnist():
-    if not os.path.isdir(MNIST) or os.environ.get("DET_SANITIZED"):
-        print("no MNIST files here, or a sanitizer build: skipped")
-        sys.exit(77)
-    with Scratch() as s:
-        out = s.run("model_def:MNistTrial", "examples/mnist", "const.yaml", ["data.path=" + MNIST, "searcher.max_length={epochs: 2}"],
-                    env={"DET_THREADS_PER_SLOT": "2"})
-        assert out.best("accuracy") >= 0.97, out.validation
 
 
 def edited(s, *changes):
@@ -205,4 +247,4 @@ def test_cache():
 
 
 if __name__ == "__main__":
-    globals()["test_" + sys.argv[1]]()
+    globals()["test_" + sys.argv[1]](*sys.argv[2:])
