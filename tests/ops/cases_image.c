@@ -1,0 +1,79 @@
+/* Convolution, batch norm and pooling: odd sizes, padding, strides, one and many channels. */
+#include "functions.h"
+#include "op_case.h"
+
+#define CONV(...)                                                                                  \
+    det_conv2d(e, in[0], in[1], in[2], &(const struct det_conv2d_options){__VA_ARGS__})
+#define POOL "F.max_pool2d(x0, "
+
+BUILD(conv, det_conv2d(e, in[0], in[1], in[2], NULL))
+BUILD(conv_stride, CONV(.stride = 2, .padding = 2))
+BUILD(conv_relu, CONV(.padding = 1, .relu = true))
+BUILD(conv_no_bias, CONV(.padding = 1))
+/* NHWC and back: a flatten after a convolution, as classifiers have it. */
+BUILD(conv_flatten, det_flatten(e, CONV(0), 1))
+BUILD(max_pool, det_max_pool2d(e, in[0], 2, 0, 0))
+BUILD(max_pool_overlap, det_max_pool2d(e, in[0], 3, 2, 1))
+BUILD(max_pool_gaps, det_max_pool2d(e, in[0], 2, 3, 1))
+BUILD(avg_pool, det_avg_pool2d(e, in[0], 3, 2, 1))
+BUILD(global_pool, det_global_avg_pool2d(e, in[0]))
+
+/* Two ways to the same input: gradients add up, and the ReLU must not spoil the other way's. */
+static struct det_tensor *conv_twice(struct det_engine *e, struct det_tensor **in)
+{
+    struct det_tensor *y = CONV(.relu = true);
+    return det_add(e, det_relu(e, y), det_add(e, y, y));
+}
+
+static struct det_tensor *norm(struct det_engine *e, struct det_tensor **in, bool train, bool relu)
+{
+    struct batch_norm_attrs a = {.eps = 1e-5, .momentum = 0.1, .train = train, .relu = relu};
+    struct det_tensor *var = det_mul(e, in[4], in[4]); /* a variance is not negative */
+    struct det_tensor *params[4] = {in[1], in[2], det_scale(e, in[3], 1), var};
+    return det__batch_norm(e, in[0], params, &a);
+}
+
+BUILD(bn_train, norm(e, in, true, false))
+BUILD(bn_train_relu, norm(e, in, true, true))
+BUILD(bn_eval, norm(e, in, false, false))
+BUILD(bn_eval_relu, norm(e, in, false, true))
+
+#define BN(train) "F.batch_norm(x0, x3 + 0, x4 * x4, x1, x2, " train ")"
+
+/* clang-format off */
+const struct op_case cases_image[] = {
+    {"conv2d", "1 channel", {IN(2, 1, 7, 6), IN(4, 1, 3, 3), IN(4)}, conv, "F.conv2d(x0, x1, x2)"},
+    {"conv2d", "3 to 5, no bias", {IN(2, 3, 5, 7), IN(5, 3, 3, 3)},
+     conv_no_bias, "F.conv2d(x0, x1, None, padding=1)"},
+    {"conv2d", "stride", {IN(2, 3, 9, 8), IN(6, 3, 5, 5), IN(6)},
+     conv_stride, "F.conv2d(x0, x1, x2, 2, 2)"},
+    {"conv2d", "1x1", {IN(1, 5, 4, 3), IN(7, 5, 1, 1), IN(7)}, conv, "F.conv2d(x0, x1, x2)"},
+    {"conv2d", "relu", {IN(2, 4, 6, 6), IN(3, 4, 3, 3), IN(3)},
+     conv_relu, "F.relu(F.conv2d(x0, x1, x2, padding=1))"},
+    {"conv2d", "used twice", {IN(1, 2, 5, 5), IN(3, 2, 3, 3), IN(3)},
+     conv_twice, "3 * F.relu(F.conv2d(x0, x1, x2))"},
+    {"conv2d", "16 to 32", {IN(3, 16, 10, 9), IN(32, 16, 3, 3), IN(32)},
+     conv_relu, "F.relu(F.conv2d(x0, x1, x2, padding=1))"},
+    {"conv2d", "large, 7x7", {IN(4, 3, 21, 22), IN(64, 3, 7, 7), IN(64)},
+     conv_stride, "F.conv2d(x0, x1, x2, 2, 2)"},
+    {"conv2d", "then flatten", {IN(2, 3, 5, 4), IN(5, 3, 2, 2), IN(5)},
+     conv_flatten, "F.conv2d(x0, x1, x2).flatten(1)"},
+    {"layout", "images", {IN(2, 3, 5, 4), IN(5, 3, 2, 2), IN(5)},
+     conv_flatten, "F.conv2d(x0, x1, x2).flatten(1)"},
+    {"batch_norm", "train", {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)},
+     bn_train, BN("True")},
+    {"batch_norm", "train, many pixels", {IN(5, 6, 17, 13), IN(6), IN(6), FIXED(6), FIXED(6)},
+     bn_train, BN("True")},
+    {"batch_norm", "train, relu", {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)},
+     bn_train_relu, "F.relu(" BN("True") ")"},
+    {"batch_norm", "eval", {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)},
+     bn_eval, BN("False")},
+    {"batch_norm", "eval, relu", {IN(2, 1, 4, 3), IN(1), IN(1), FIXED(1), FIXED(1)},
+     bn_eval_relu, "F.relu(" BN("False") ")"},
+    {"max_pool2d", "2x2", {IN(2, 5, 7, 6)}, max_pool, POOL "2)"},
+    {"max_pool2d", "overlapping", {IN(2, 3, 7, 8)}, max_pool_overlap, POOL "3, 2, 1)"},
+    {"max_pool2d", "gaps", {IN(2, 5, 9, 8)}, max_pool_gaps, POOL "2, 3, 1)"},
+    {"avg_pool2d", "overlapping", {IN(2, 3, 7, 8)}, avg_pool, "F.avg_pool2d(x0, 3, 2, 1)"},
+    {"avg_pool2d", "global", {IN(3, 5, 4, 7)}, global_pool, "F.adaptive_avg_pool2d(x0, 1)"},
+    {0},
+};
