@@ -69,6 +69,23 @@ void mt19937_shuffle(struct mt19937 *r, int64_t *v, size_t n)
     }
 }
 
+int64_t mt19937_torch_i64(struct mt19937 *r)
+{
+    return (int64_t)(draw64(r) & INT64_MAX);
+}
+
+void mt19937_torch_randperm(struct mt19937 *r, int64_t *perm, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        perm[i] = (int64_t)i;
+    for (size_t i = 0; i + 1 < n; i++) {
+        size_t j = i + mt19937_u32(r) % (n - i);
+        int64_t held = perm[i];
+        perm[i] = perm[j];
+        perm[j] = held;
+    }
+}
+
 void philox4x32(uint64_t key, uint64_t ctr_hi, uint64_t ctr_lo, uint32_t out[4])
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);

@@ -23,6 +23,11 @@ double mt19937_double(struct mt19937 *r); /* [0, 1), 53 bits */
 double mt19937_uniform(struct mt19937 *r, double min, double max);
 /* In-place Fisher-Yates exactly as RandomState.shuffle. */
 void mt19937_shuffle(struct mt19937 *r, int64_t *v, size_t n);
+/* PyTorch's generator of a CPU is the same mt19937, seeded with the low half of its seed; these are
+ * its draws, compared with PyTorch 1.13. A whole int64 >= 0: torch.empty((), int64).random_(). */
+int64_t mt19937_torch_i64(struct mt19937 *r);
+/* perm[0..n) = torch.randperm(n). */
+void mt19937_torch_randperm(struct mt19937 *r, int64_t *perm, size_t n);
 
 void philox4x32(uint64_t key, uint64_t ctr_hi, uint64_t ctr_lo, uint32_t out[4]);
 

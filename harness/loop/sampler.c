@@ -15,24 +15,21 @@ int64_t sampler_shard_length(int64_t length, int size, int rank)
     return length / size + (length % size > rank ? 1 : 0);
 }
 
-/* Consecutive epochs must not get consecutive seeds: seed s, epoch 1 would be seed s+1, epoch 0,
- * and neighbouring trials would see each other's orders. One Philox draw mixes both. */
-uint32_t sampler_epoch_seed(uint32_t seed, int64_t epoch)
+int64_t sampler_epoch_seed(uint32_t seed, int64_t epoch)
 {
-    if (epoch == 0)
-        return seed;
-    uint32_t out[4];
-    philox4x32(seed, 0x73616d706c6572, (uint64_t)epoch, out);
-    return out[0];
+    struct mt19937 r;
+    mt19937_seed(&r, seed);
+    int64_t drawn = mt19937_torch_i64(&r);
+    for (int64_t i = 0; i <= epoch; i++)
+        drawn = mt19937_torch_i64(&r);
+    return drawn;
 }
 
 void sampler_shuffle(uint32_t seed, int64_t epoch, int64_t *perm, size_t n)
 {
     struct mt19937 r;
-    for (size_t i = 0; i < n; i++)
-        perm[i] = (int64_t)i;
-    mt19937_seed(&r, sampler_epoch_seed(seed, epoch));
-    mt19937_shuffle(&r, perm, n);
+    mt19937_seed(&r, (uint32_t)sampler_epoch_seed(seed, epoch));
+    mt19937_torch_randperm(&r, perm, n);
 }
 
 int64_t sampler_batches(int64_t records, int64_t batch_size, bool drop_last)

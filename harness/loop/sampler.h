@@ -15,9 +15,11 @@
  * unequal parts.
  *
  * Records of a shuffled loader: epoch e uses sampler_shuffle(seed, e, n), a permutation that
- * depends on nothing else. The generator is ReproducibleShuffleSampler's (NumPy's legacy MT19937
- * shuffle), seeded anew for each epoch from (seed, epoch), so the order of epoch 1,000 costs what
- * epoch 0's costs.
+ * depends on nothing else. It is the order that DataLoader(shuffle=True) gives after
+ * torch.manual_seed(seed) in a training that takes nothing else from the global generator: the
+ * loader's iterator draws one int64, then each epoch one more, and permutes by torch.randperm under
+ * it. PyTorch draws from the generator as it finds it when it comes to the epoch, and so has another
+ * order after a resume; here epoch e's seed is always the same draw.
  */
 #ifndef SAMPLER_H
 #define SAMPLER_H
@@ -46,9 +48,8 @@ int64_t sampler_shard_length(int64_t length, int size, int rank);
 
 /* perm[0..n) = the record order of epoch `epoch`. */
 void sampler_shuffle(uint32_t seed, int64_t epoch, int64_t *perm, size_t n);
-/* The seed of an epoch's generator; epoch 0's is `seed` itself, as ReproducibleShuffleSampler
- * has it. */
-uint32_t sampler_epoch_seed(uint32_t seed, int64_t epoch);
+/* The seed of an epoch's generator: draw number epoch + 1 of the trial's (a few ns per epoch). */
+int64_t sampler_epoch_seed(uint32_t seed, int64_t epoch);
 /* Batches of `batch_size` in n records. */
 int64_t sampler_batches(int64_t records, int64_t batch_size, bool drop_last);
 /* Records [*ret_first, *ret_first + *ret_count) of batch `index`. */

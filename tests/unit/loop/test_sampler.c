@@ -11,21 +11,17 @@
 
 #include <string.h>
 
+/* PyTorch's, from torch.manual_seed(777); next(iter(DataLoader(range(8), 8, shuffle=True))), twice
+ * over one iterator; test_torch_data.py compares many more. */
 static void shuffle_check_values(void **state)
 {
-    int64_t v[5], want[] = {0, 4, 1, 2, 3}, next[] = {2, 0, 1, 3, 4};
-    sampler_shuffle(777, 0, v, 5);
-    assert_memory_equal(v, want, sizeof want);
-    /* one persistent generator, as ReproducibleShuffleSampler has it: the second epoch */
-    struct mt19937 r;
-    mt19937_seed(&r, 777);
+    int64_t v[8], want[2][8] = {{0, 4, 1, 2, 6, 7, 5, 3}, {1, 2, 0, 7, 6, 4, 5, 3}};
     for (int epoch = 0; epoch < 2; epoch++) {
-        for (int i = 0; i < 5; i++)
-            v[i] = i;
-        mt19937_shuffle(&r, v, 5);
+        sampler_shuffle(777, epoch, v, 8);
+        assert_memory_equal(v, want[epoch], sizeof v);
     }
-    assert_memory_equal(v, next, sizeof next);
-    /* batches of two of 0..9: [[0,1],[8,9],[2,3],[4,5],[6,7]] is the same permutation of five */
+    assert_int_equal(sampler_epoch_seed(777, 0), 5577495087507753894);
+    assert_int_equal(sampler_epoch_seed(777, 3), 6184333440679374964);
 }
 
 static void shuffle_depends_on_seed_and_epoch_only(void **state)
