@@ -35,6 +35,7 @@
 #include "det/nn.h"
 #include "det/optim.h"
 #include "det/tensor.h"
+#include "det/vision.h"
 #include <stdbool.h>
 #include <stdint.h>
 
