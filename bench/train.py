@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""train: items per second of whole training steps beside PyTorch's, from the same weights and batches.
+
+usage: bench/run train [FIGURE...]    default: all
+
+Ours (train.c) and PyTorch (peer_train.py, contiguous and channels_last) stay loaded and take turns, 2 threads each;
+the layout with the better median counts, and the ratio is the median of the rounds' ratios. PyTorch is at its best:
+OpenBLAS is told the CPU (it falls back on slow kernels where it does not know it) and is the build that shares
+PyTorch's threads. The first losses must agree. peak_memory is the growth of resident memory, from before the network
+is made to the peak of its first steps, against PyTorch's thriftier layout. DET_BENCH_ROUNDS and DET_BENCH_SECONDS
+(of a turn) change the defaults, 5 and 2.
+"""
+import glob
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OURS = os.path.join(os.environ.get("DET_BUILD", os.path.join(HERE, "..", "build")), "bench", "bench-train")
+ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", 5))
+SECONDS = float(os.environ.get("DET_BENCH_SECONDS", 2))
+THREADS = "2"
+FIGURES = {"mnist_cnn": "images/s", "resnet18_32": "images/s", "resnet18_224": "images/s"}
+MEMORY = {"resnet18_32": "peak_memory_32", "resnet18_224": "peak_memory_224"}
+LAYOUTS = ("contiguous", "channels_last")
+
+
+def environment():
+    with open("/proc/cpuinfo") as f:
+        avx512 = re.search(r"\bavx512f\b", f.read())
+    env = dict(os.environ, OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS)
+    env["OPENBLAS_CORETYPE"] = "SkylakeX" if avx512 else "Haswell"
+    blas = glob.glob("/usr/lib/*/openblas-openmp")
+    if blas:
+        env["LD_LIBRARY_PATH"] = blas[0]
+    return env
+
+
+class Side:
+    """One process that trains when it is told to."""
+
+    def __init__(self, name, command):
+        self.name, self.rates = name, []
+        self.p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+        self.first = json.loads(self.line())
+
+    def line(self):
+        text = self.p.stdout.readline()
+        if not text:
+            sys.exit(f"train: {self.name} ended with status {self.p.wait()}")
+        return text
+
+    def turn(self):
+        self.p.stdin.write(f"{SECONDS}\n")
+        self.p.stdin.flush()
+        self.rates.append(float(self.line()))
+
+    def close(self):
+        self.p.stdin.close()
+        self.p.wait()
+
+
+def agree(ours, theirs):
+    return all(abs(a - b) <= 2e-3 * max(1, abs(b)) for a, b in zip(ours, theirs))
+
+
+def emit(figure, value, unit, peer=None, peer_value=None, ratio=None):
+    print(json.dumps({"bench": "train", "figure": figure, "value": round(value, 2), "unit": unit, "peer": peer,
+                      "peer_value": peer_value and round(peer_value, 2), "ratio": ratio and round(ratio, 3)}), flush=True)
+
+
+def report(figure, ours, peers):
+    best = max(peers, key=lambda p: statistics.median(p.rates), default=None)
+    ratio = best and statistics.median(a / b for a, b in zip(ours.rates, best.rates))
+    emit(figure, statistics.median(ours.rates), FIGURES[figure], best and best.name, best and statistics.median(best.rates), ratio)
+    if figure in MEMORY:
+        thrifty = min(peers, key=lambda p: p.first["peak_mb"], default=None)
+        mb = thrifty and thrifty.first["peak_mb"]
+        emit(MEMORY[figure], ours.first["peak_mb"], "MB", thrifty and thrifty.name, mb, mb and mb / ours.first["peak_mb"])
+
+
+def run(figure, peer_runs):
+    ours = Side("ours", [OURS, figure, THREADS])
+    peers = []
+    if peer_runs:
+        script = os.path.join(HERE, "peer_train.py")
+        peers = [Side(f"PyTorch 1.13 ({layout})", ["/usr/bin/python3", script, figure, THREADS, layout]) for layout in LAYOUTS]
+    for p in peers:
+        if not agree(ours.first["losses"], p.first["losses"]):
+            sys.exit(f"train: {figure}: the losses differ: ours {ours.first['losses']}, {p.name} {p.first['losses']}")
+    for i in range(ROUNDS):
+        for side in (ours, *peers):
+            side.turn()
+        print(f"{figure}, round {i + 1}: " + ", ".join(f"{s.name} {s.rates[-1]:.1f}" for s in (ours, *peers)), file=sys.stderr)
+    report(figure, ours, peers)
+    for side in (ours, *peers):
+        side.close()
+
+
+def main():
+    wanted = [a for a in sys.argv[1:] if a != "--json"] or list(FIGURES)
+    unknown = [a for a in wanted if a not in FIGURES]
+    if unknown:
+        sys.exit(f"train: no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
+    peer_runs = subprocess.run(["/usr/bin/python3", "-c", "import torch, torchvision"], stderr=subprocess.DEVNULL).returncode == 0
+    for figure in wanted:
+        run(figure, peer_runs)
+
+
+main()
