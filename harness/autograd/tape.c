@@ -125,11 +125,27 @@ int det__grad_add(struct det_engine *e, struct det_tensor *t, struct det_tensor 
     return add_into(e, &t->node->grad, g, err);
 }
 
-static int check_loss(struct det_tensor *loss, struct det_err *err)
+static int check_gradient(const struct det_tensor *loss, const struct det_tensor *g,
+                          struct det_err *err)
+{
+    char x[160], y[160];
+    det__tensor_text(loss, x, sizeof x);
+    det__tensor_text(g, y, sizeof y);
+    if (g->dtype == loss->dtype && det__same_shape(loss, g))
+        return 0;
+    return det_fail(err, DET_EINVAL, "backward(%s, gradient %s): they must have one shape and type",
+                    x, y);
+}
+
+static int check_loss(struct det_tensor *loss, const struct det_tensor *gradient,
+                      struct det_err *err)
 {
     char text[160];
     det__tensor_text(loss, text, sizeof text);
-    if (loss->numel != 1)
+    int rc = gradient ? check_gradient(loss, gradient, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (loss->numel != 1 && !gradient)
         return det_fail(err, DET_EINVAL,
                         "backward(%s): the loss must have one element: use det_mean()", text);
     if (!loss->node)
@@ -144,11 +160,14 @@ static int check_loss(struct det_tensor *loss, struct det_err *err)
     return 0;
 }
 
-static int seed_loss(struct det_engine *e, struct det_tensor *loss, struct det_err *err)
+static int seed_loss(struct det_engine *e, struct det_tensor *loss, struct det_tensor *gradient,
+                     struct det_err *err)
 {
     TENSOR_OWN one = NULL;
     int rc = det__tensor_like(e, loss, &one, err);
-    if (rc == 0)
+    if (rc == 0 && gradient)
+        rc = det__copy(e, gradient, one, err);
+    else if (rc == 0)
         rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {one}, .a.scale = 1},
                       err);
     if (rc < 0)
@@ -157,29 +176,36 @@ static int seed_loss(struct det_engine *e, struct det_tensor *loss, struct det_e
 }
 
 /* Gives a node's gradient to its inputs, then forgets it. */
-static int node_backward(struct det_engine *e, struct det_node *n, struct det_err *err)
+static int node_backward(struct det_engine *e, struct det_node *n, bool retain,
+                         struct det_err *err)
 {
     if (!n->grad)
         return 0;
     if (n->done)
         return det_fail(err, DET_ESTATE, "backward: a part of this graph was gone through already");
     TENSOR_OWN dy = det_take(n->grad);
-    n->done = true;
+    n->done = !retain;
     int rc = op_table[n->op].grad(e, n, dy, err);
     return rc < 0 ? det_wrap(err, rc, "gradient of %s", op_table[n->op].name) : 0;
 }
 
 int det_backward(struct det_engine *e, struct det_tensor *loss)
 {
+    return det_backward_opt(e, loss, &(const struct det_backward_options){0});
+}
+
+int det_backward_opt(struct det_engine *e, struct det_tensor *loss,
+                     const struct det_backward_options *o)
+{
     struct det_err err;
     if (e->err.code < 0 || !loss)
         return e->err.code < 0 ? e->err.code
                                : det_engine_fail(e, DET_EINVAL, "backward: the loss is NULL");
-    int rc = check_loss(loss, &err);
+    int rc = check_loss(loss, o->gradient, &err);
     if (rc == 0)
-        rc = seed_loss(e, loss, &err);
+        rc = seed_loss(e, loss, o->gradient, &err);
     for (size_t i = e->tape->nodes.n; rc == 0 && i > 0; i--)
-        rc = node_backward(e, e->tape->nodes.v[i - 1], &err);
+        rc = node_backward(e, e->tape->nodes.v[i - 1], o->retain_graph, &err);
     return rc < 0 ? det__keep_error(e, &err) : 0;
 }
 

@@ -230,6 +230,9 @@ struct det_loop_trial_type {
     /* Writes state_dict.pth (models, optimizers, LR schedulers, callbacks, random state, scaler)
      * into dir. Rank 0 only. Required. */
     int (*save)(void *self, const char *dir, struct det_err *err);
+    /* Adds what the trial wants to tell in metadata.json, and to the master; the loop's own keys
+     * win. Before save(), on rank 0. May be NULL. */
+    int (*metadata)(void *self, json_t *object, struct det_err *err);
     /* Restores all of it on every rank, in the order of pytorch-api.md 16. DET_ENOENT: no state
      * file. A damaged file does not get here: its hash was checked before. Required. */
     int (*load)(void *self, const char *dir, struct det_err *err);
@@ -277,10 +280,11 @@ struct loop_step_hooks {
     int (*clip)(void *self, struct det_err *err);                      /* NULL: none */
     int (*step)(void *self, struct det_err *err);                      /* or the scaler's step */
     int (*zero)(void *self, struct det_err *err);
+    bool sum_aggregated; /* this optimizer's gradients are not divided */
+    bool keep_grads;
 };
 /* Nothing unless this is an update batch; then reduce, divide by the aggregation frequency,
  * clip, step, zero (unless keep_grads). keep_grads with aggregation > 1 is DET_EINVAL. */
-int loop_step_optimizer(struct loop *l, const struct loop_step_hooks *h, bool keep_grads,
-                        struct det_err *err);
+int loop_step_optimizer(struct loop *l, const struct loop_step_hooks *h, struct det_err *err);
 
 #endif

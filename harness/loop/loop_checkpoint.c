@@ -49,11 +49,21 @@ static int write_state(struct loop *l, const char *dir, struct det_err *err)
     return write_json(dir, LOOP_STATE_FILE, j, err);
 }
 
-static json_t *metadata_of(const struct loop *l)
+/* The trial's own keys, and over them what the contract has. NULL: the trial's hook failed. */
+static json_t *metadata_of(struct loop *l, struct det_err *err)
 {
-    return json_make("{s:s, s:I, s:s, s:s}", "determined_version", DET_VERSION, "steps_completed",
-                     (json_int_t)l->state.batches_trained, "framework",
-                     l->c->framework ? l->c->framework : "det-" DET_VERSION, "format", "pickle");
+    json_t *j = json_object();
+    int rc = l->t->metadata ? l->t->metadata(l->self, j, err) : 0;
+    if (rc < 0) {
+        json_decref(j);
+        return NULL;
+    }
+    const char *framework = l->c->framework ? l->c->framework : "det-" DET_VERSION;
+    json_set(j, "determined_version", json_string(DET_VERSION));
+    json_set(j, "steps_completed", json_integer((json_int_t)l->state.batches_trained));
+    json_set(j, "framework", json_string(framework));
+    json_set(j, "format", json_string("pickle"));
+    return j;
 }
 
 /* The hashes say whether the files are whole, the uuid whether they are those of this checkpoint. */
@@ -106,8 +116,8 @@ static int store(struct loop *l, const char *uuid, const json_t *metadata, struc
 
 static int chief_checkpoint(struct loop *l, const char *uuid, struct det_err *err)
 {
-    JSON_OWN metadata = metadata_of(l);
-    int rc = loop_report_status(l, "checkpointing", err);
+    JSON_OWN metadata = metadata_of(l, err);
+    int rc = metadata ? loop_report_status(l, "checkpointing", err) : DET_EINVAL;
     if (rc == 0)
         rc = loop_open_storage(l, err);
     if (rc == 0)

@@ -71,6 +71,11 @@ void pth_push(struct pth_doc *doc, struct pth_value *seq, struct pth_value *v);
 /* No check for an equal key. */
 void pth_put(struct pth_doc *doc, struct pth_value *dict, const char *key, struct pth_value *v);
 void pth_put_int(struct pth_doc *doc, struct pth_value *dict, int64_t key, struct pth_value *v);
+/* In place of the value that `key` has, else as pth_put(). */
+void pth_set(struct pth_doc *doc, struct pth_value *dict, const char *key, struct pth_value *v);
+/* False where there is no such key. A rename keeps the place in the order. */
+bool pth_remove(struct pth_value *dict, const char *key);
+bool pth_rename(struct pth_doc *doc, struct pth_value *dict, const char *key, const char *to);
 
 /* ---- Reading values: a NULL or a wrong kind gives the fallback or NULL --- */
 

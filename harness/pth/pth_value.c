@@ -211,6 +211,48 @@ void pth_put_int(struct pth_doc *doc, struct pth_value *dict, int64_t key, struc
     pth_seq_add(doc, dict, v);
 }
 
+/* ---- changing ---- */
+
+/* Where the last value of `key` lies in dict->seq; 0: nowhere (a value is never first). */
+static size_t place_of(const struct pth_value *dict, const char *key)
+{
+    size_t n = dict && dict->kind == PTH_DICT ? dict->seq.n : 0;
+    for (; n > 0; n -= 2) {
+        const struct pth_value *k = dict->seq.v[n - 2];
+        if (k->kind == PTH_STR && strcmp(k->str.p, key) == 0)
+            return n - 1;
+    }
+    return 0;
+}
+
+void pth_set(struct pth_doc *doc, struct pth_value *dict, const char *key, struct pth_value *v)
+{
+    size_t at = place_of(dict, key);
+    if (at)
+        dict->seq.v[at] = v;
+    else
+        pth_put(doc, dict, key, v);
+}
+
+bool pth_remove(struct pth_value *dict, const char *key)
+{
+    size_t at = place_of(dict, key);
+    if (!at)
+        return false;
+    memmove(&dict->seq.v[at - 1], &dict->seq.v[at + 1],
+            (dict->seq.n - at - 1) * sizeof *dict->seq.v);
+    dict->seq.n -= 2;
+    return true;
+}
+
+bool pth_rename(struct pth_doc *doc, struct pth_value *dict, const char *key, const char *to)
+{
+    size_t at = place_of(dict, key);
+    if (at)
+        dict->seq.v[at - 1] = pth_str(doc, to);
+    return at != 0;
+}
+
 /* ---- reading ---- */
 
 enum pth_kind pth_kind(const struct pth_value *v)
@@ -246,12 +288,8 @@ const struct pth_value *pth_item(const struct pth_value *dict, size_t i,
 
 const struct pth_value *pth_get(const struct pth_value *dict, const char *key)
 {
-    for (size_t i = pth_len(dict); is(dict, PTH_DICT) && i > 0; i--) {
-        const struct pth_value *k = dict->seq.v[2 * i - 2];
-        if (k->kind == PTH_STR && strcmp(k->str.p, key) == 0)
-            return dict->seq.v[2 * i - 1];
-    }
-    return NULL;
+    size_t at = place_of(dict, key);
+    return at ? dict->seq.v[at] : NULL;
 }
 
 const struct pth_value *pth_get_int(const struct pth_value *dict, int64_t key)

@@ -40,20 +40,60 @@ CALL(on_training_epoch_start, (void *self, int64_t epoch_idx, struct det_err *er
      epoch_idx)
 CALL(on_training_epoch_end, (void *self, int64_t epoch_idx, struct det_err *err), c->cb.self,
      epoch_idx)
-CALL(on_training_workload_end,
-     (void *self, const struct loop_metrics *avg, const struct loop_metrics *batches, size_t n,
-      struct det_err *err),
-     c->cb.self, &(const struct det_metrics){(struct loop_metrics *)avg, c->ctx})
 CALL(on_validation_start, (void *self, struct det_err *err), c->cb.self)
 CALL(on_validation_epoch_start, (void *self, struct det_err *err), c->cb.self)
-CALL(on_validation_epoch_end,
-     (void *self, const struct loop_metrics *outputs, size_t n, struct det_err *err), c->cb.self)
 CALL(on_validation_end, (void *self, const struct loop_metrics *metrics, struct det_err *err),
      c->cb.self, &(const struct det_metrics){(struct loop_metrics *)metrics, c->ctx})
 CALL(on_checkpoint_write_end, (void *self, const char *dir, struct det_err *err), c->cb.self, dir)
 CALL(on_checkpoint_upload_end, (void *self, const char *uuid, struct det_err *err), c->cb.self,
      uuid)
 CALL(on_trial_shutdown, (void *self, struct det_err *err), c->cb.self)
+
+/* The same rows as a trial sees metrics. */
+struct rows {
+    struct det_metrics *m;
+    const struct det_metrics **v;
+};
+
+static struct rows rows_of(struct det_trial_context *ctx, const struct loop_metrics *rows, size_t n)
+{
+    struct rows r = {det_alloc(n * sizeof *r.m + 1), det_alloc(n * sizeof *r.v + 1)};
+    for (size_t i = 0; i < n; i++) {
+        r.m[i] = (struct det_metrics){(struct loop_metrics *)&rows[i], ctx};
+        r.v[i] = &r.m[i];
+    }
+    return r;
+}
+
+static void rows_free(struct rows *r)
+{
+    free(r->m);
+    free(r->v);
+}
+
+static int call_on_training_workload_end(void *self, const struct loop_metrics *avg,
+                                         const struct loop_metrics *batches, size_t n,
+                                         struct det_err *err)
+{
+    struct trial_callback *c = self;
+    const struct det_metrics m = {(struct loop_metrics *)avg, c->ctx};
+    struct rows r = rows_of(c->ctx, batches, n);
+    trial_crash_mark("on_training_workload_end of a callback", loop_batch_idx(c->ctx->loop));
+    c->cb.on_training_workload_end(c->cb.self, &m, r.v, n);
+    rows_free(&r);
+    return trial_check(c->ctx, err);
+}
+
+static int call_on_validation_epoch_end(void *self, const struct loop_metrics *outputs, size_t n,
+                                        struct det_err *err)
+{
+    struct trial_callback *c = self;
+    struct rows r = rows_of(c->ctx, outputs, n);
+    trial_crash_mark("on_validation_epoch_end of a callback", loop_batch_idx(c->ctx->loop));
+    c->cb.on_validation_epoch_end(c->cb.self, r.v, n);
+    rows_free(&r);
+    return trial_check(c->ctx, err);
+}
 
 #define IF_SET(hook) .hook = c->cb.hook ? call_##hook : NULL
 

@@ -53,6 +53,7 @@ struct det_trial_context {
     struct det_err scratch; /* for later ones */
     VEC(struct det_module *) models;
     VEC(struct det_optim *) optims;
+    VEC(struct det_wrap_optimizer_options) optim_options; /* of each */
     VEC(struct trial_lr) lrs;
     VEC(struct det_custom_reducer *) reducers;
     VEC(struct trial_callback *) callbacks;
@@ -68,6 +69,9 @@ struct det_trial_context {
     bool adding;        /* build_callbacks is running */
     char *hparams_text, *config_text, *data_text; /* JSON, made when asked for */
     char *download_dir; /* NULL: not asked for yet */
+    json_t *metadata;   /* NULL: none was set */
+    struct comm_blobs gathered; /* of the last det_trial_allgather() */
+    void *broadcast;            /* of the last det_trial_broadcast() */
 };
 
 /* Metrics as a hook sees them. */

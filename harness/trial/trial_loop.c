@@ -121,6 +121,7 @@ static void free_context(struct det_trial_context *ctx)
 {
     vec_free(&ctx->models);
     vec_free(&ctx->optims);
+    vec_free(&ctx->optim_options);
     vec_free(&ctx->lrs);
     vec_free(&ctx->reducers);
     vec_free(&ctx->callbacks);
@@ -131,6 +132,9 @@ static void free_context(struct det_trial_context *ctx)
         fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL);
     free(ctx->download_dir);
     comm_blobs_finish(&ctx->open_grads);
+    json_decref(ctx->metadata);
+    comm_blobs_finish(&ctx->gathered);
+    free(ctx->broadcast);
     free(ctx->hparams_text);
     free(ctx->config_text);
     free(ctx->data_text);
@@ -335,6 +339,12 @@ static int on_save(void *self, const char *dir, struct det_err *err)
     return trial_save(((struct trial_run *)self)->ctx, dir, err);
 }
 
+static int on_metadata(void *self, json_t *object, struct det_err *err)
+{
+    json_object_update(object, ((struct trial_run *)self)->ctx->metadata);
+    return 0;
+}
+
 static int on_load(void *self, const char *dir, struct det_err *err)
 {
     trial_crash_mark("loading the state", -1);
@@ -369,6 +379,7 @@ static const struct det_loop_trial_type table = {
     .broadcast = on_broadcast,
     .before_save = on_before_save,
     .save = on_save,
+    .metadata = on_metadata,
     .load = on_load,
     .save_state = on_save_state,
     .load_state = on_load_state,

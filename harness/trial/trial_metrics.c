@@ -26,6 +26,19 @@ double det_metrics_get(const struct det_metrics *m, const char *name)
     return x && loop_metric_scalar(x, &v) ? v : NAN;
 }
 
+const char *det_metrics_name(const struct det_metrics *m, size_t i)
+{
+    return i < m->m->n ? m->m->v[i].name : NULL;
+}
+
+const double *det_metrics_get_array(const struct det_metrics *m, const char *name, size_t *ret_n)
+{
+    const struct loop_metric *x = loop_metrics_find(m->m, name);
+    bool array = x && x->kind == LOOP_METRIC_ARRAY;
+    *ret_n = array ? x->n : 0;
+    return array ? x->array : NULL;
+}
+
 static double element(const void *p, enum det_dtype dtype, size_t i)
 {
     switch (dtype) {

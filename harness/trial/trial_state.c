@@ -1,5 +1,5 @@
 /* state_dict.pth and trial_state.pkl: what of a trial is saved, and in which shape (PyTorch's). */
-#include "trial_context.h"
+#include "trial_checkpoint.h"
 #include "trial_state_impl.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *e
     pth_put(doc, root, "callbacks", callbacks_state(ctx, doc));
     pth_put(doc, root, "rng_state", rng_state(ctx, doc));
     state_put_grads(ctx, doc, root);
-    if ((rc = trial_check(ctx, err)) == 0)
+    if ((rc = trial_checkpoint_hooks(ctx, doc, root, TRIAL_CHECKPOINT_SAVE, err)) == 0)
         rc = pth_save(path, root, err);
     comm_blobs_finish(&ctx->open_grads);
     return rc;
@@ -172,6 +172,8 @@ int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *e
     det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
     const struct pth_value *root = NULL;
     int rc = load_file(dir, doc, &root, err);
+    if (rc == 0) /* the document is ours: its hooks may change it */
+        rc = trial_checkpoint_hooks(ctx, doc, (struct pth_value *)root, TRIAL_CHECKPOINT_LOAD, err);
     if (rc < 0)
         return rc;
     if ((rc = load_models(ctx, root, err)) < 0 || (rc = load_optims(ctx, root, err)) < 0 ||

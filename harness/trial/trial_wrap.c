@@ -12,21 +12,42 @@ struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct de
     return model;
 }
 
-struct det_optim *det_trial_wrap_optimizer(struct det_trial_context *ctx, struct det_optim *optim)
+struct det_optim *det_trial_wrap_optimizer_opt(struct det_trial_context *ctx,
+                                               struct det_optim *optim,
+                                               const struct det_wrap_optimizer_options *options)
 {
-    if (!optim)
+    if (!optim) {
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: the optimizer is NULL");
-    else
-        vec_push(&ctx->optims, optim);
+        return NULL;
+    }
+    vec_push(&ctx->optims, optim);
+    vec_push(&ctx->optim_options, *options);
     return optim;
 }
 
-static bool wrapped(const struct det_trial_context *ctx, const struct det_optim *o)
+/* Its options, or NULL: it was not wrapped. */
+static const struct det_wrap_optimizer_options *wrapped(const struct det_trial_context *ctx,
+                                                        const struct det_optim *o)
 {
     for (size_t i = 0; i < ctx->optims.n; i++)
         if (ctx->optims.v[i] == o)
-            return true;
-    return false;
+            return &ctx->optim_options.v[i];
+    return NULL;
+}
+
+struct det_module *det_trial_model(const struct det_trial_context *ctx, size_t i)
+{
+    return i < ctx->models.n ? ctx->models.v[i] : NULL;
+}
+
+struct det_optim *det_trial_optimizer(const struct det_trial_context *ctx, size_t i)
+{
+    return i < ctx->optims.n ? ctx->optims.v[i] : NULL;
+}
+
+struct det_lr *det_trial_lr_scheduler(const struct det_trial_context *ctx, size_t i)
+{
+    return i < ctx->lrs.n ? ctx->lrs.v[i].lr : NULL;
 }
 
 struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct det_lr *lr,
@@ -47,14 +68,15 @@ struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct
     return lr;
 }
 
-void det_trial_backward(struct det_trial_context *ctx, struct det_tensor *loss)
+void det_trial_backward_opt(struct det_trial_context *ctx, struct det_tensor *loss,
+                            const struct det_backward_options *options)
 {
     if (!loss)
         trial_fail(ctx, DET_EINVAL,
                    "det_trial_backward: the loss is NULL (does det_batch_tensor() ask for a field "
                    "that the dataset does not have?)");
     else
-        det_backward(ctx->engine, loss);
+        det_backward_opt(ctx->engine, loss, options);
 }
 
 /* ---- step ---- */
@@ -146,15 +168,18 @@ void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_opti
                                   const struct det_step_options *options)
 {
     struct step s = {ctx, o, options};
+    const struct det_wrap_optimizer_options *w = wrapped(ctx, o);
     bool clips = options->clip_norm > 0 || options->clip_value > 0 || options->clip_grads;
-    const struct loop_step_hooks hooks = {.self = &s, .reduce = on_reduce, .scale = on_scale,
-                                          .clip = clips ? on_clip : NULL, .step = on_step,
-                                          .zero = on_zero};
     if (det_trial_failed(ctx))
         return;
-    if (!wrapped(ctx, o)) {
-        trial_fail(ctx, DET_EINVAL, "det_trial_step_optimizer: the optimizer was not wrapped");
+    if (!w) {
+        trial_fail(ctx, DET_EINVAL, "det_trial_step_optimizer: the optimizer was not wrapped "
+                                    "(det_trial_wrap_optimizer in create)");
         return;
     }
-    loop_step_optimizer(ctx->loop, &hooks, options->keep_grads, det_trial_err(ctx));
+    const struct loop_step_hooks hooks = {.self = &s, .reduce = on_reduce, .scale = on_scale,
+                                          .clip = clips ? on_clip : NULL, .step = on_step,
+                                          .zero = on_zero, .sum_aggregated = w->sum_aggregated,
+                                          .keep_grads = options->keep_grads};
+    loop_step_optimizer(ctx->loop, &hooks, det_trial_err(ctx));
 }

@@ -155,6 +155,12 @@ struct det_tensor *det_tensor_grad(struct det_tensor *t);
 /* Adds d loss / d leaf to the gradient of every leaf; loss has one element. A second call for the
  * same graph is DET_ESTATE. 0 or the engine's error. */
 int det_backward(struct det_engine *e, struct det_tensor *loss);
+struct det_backward_options {
+    struct det_tensor *gradient; /* d result / d loss, of loss's shape; then loss may be of any */
+    bool retain_graph;           /* the same graph may be gone through once more */
+};
+int det_backward_opt(struct det_engine *e, struct det_tensor *loss,
+                     const struct det_backward_options *options);
 
 /* ---- Functions (torch.nn.functional) ---- */
 /* All take borrowed tensors and return one that belongs to the step. */

@@ -40,7 +40,7 @@
 #include <stdint.h>
 
 /* Raised whenever a struct or a function here changes in a way that old .so files cannot bear. */
-#define DET_API_VERSION 1
+#define DET_API_VERSION 2
 
 struct det_trial_context;
 struct det_metrics;
@@ -155,7 +155,15 @@ bool det_trial_get_stop_requested(const struct det_trial_context *ctx);
 
 struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model);
 /* Its gradients are averaged over ranks, and over passes (optimizations.aggregation_frequency). */
-struct det_optim *det_trial_wrap_optimizer(struct det_trial_context *ctx, struct det_optim *optim);
+struct det_wrap_optimizer_options {
+    bool sum_aggregated; /* average_aggregated_gradients=False, for this optimizer */
+};
+#define det_trial_wrap_optimizer(ctx, optim, ...)                                                  \
+    det_trial_wrap_optimizer_opt(ctx, optim,                                                       \
+                                 &(const struct det_wrap_optimizer_options){__VA_ARGS__})
+struct det_optim *det_trial_wrap_optimizer_opt(struct det_trial_context *ctx,
+                                               struct det_optim *optim,
+                                               const struct det_wrap_optimizer_options *options);
 
 enum det_step_mode { /* LRScheduler.StepMode */
     DET_STEP_EVERY_EPOCH = 1,
@@ -166,12 +174,20 @@ enum det_step_mode { /* LRScheduler.StepMode */
 /* frequency >= 1. The optimizer of `lr` must have been wrapped. */
 struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct det_lr *lr,
                                            enum det_step_mode mode, int64_t frequency);
+/* context.models, .optimizers, .lr_schedulers: the i-th wrapped; NULL past the last. */
+struct det_module *det_trial_model(const struct det_trial_context *ctx, size_t i);
+struct det_optim *det_trial_optimizer(const struct det_trial_context *ctx, size_t i);
+struct det_lr *det_trial_lr_scheduler(const struct det_trial_context *ctx, size_t i);
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* Gradients of loss (one element) into the parameters; with several ranks they are averaged over
- * the ranks at the step. */
-void det_trial_backward(struct det_trial_context *ctx, struct det_tensor *loss);
+/* Gradients of loss into the parameters; with several ranks they are averaged over the ranks at the
+ * step. The loss has one element, unless .gradient (of its shape) is given; .retain_graph allows a
+ * second call for the same graph: det_trial_backward(ctx, loss, .retain_graph = true). */
+#define det_trial_backward(ctx, loss, ...)                                                         \
+    det_trial_backward_opt(ctx, loss, &(const struct det_backward_options){__VA_ARGS__})
+void det_trial_backward_opt(struct det_trial_context *ctx, struct det_tensor *loss,
+                            const struct det_backward_options *options);
 
 struct det_step_options {
     double clip_norm;   /* > 0: scale all gradients so that their norm is at most this */
@@ -221,20 +237,54 @@ void det_trial_wrap_metric_reducer(struct det_trial_context *ctx,
                                    const struct det_reducer_type *type, void *self,
                                    bool for_training, bool for_validation);
 
+/* ---- Checkpoints ----------------------------------------------------------------------------- */
+
+/* Adds a key to metadata.json and to what the master shows of every later checkpoint; `json` is the
+ * text of any JSON value, NULL takes the key away. The loop's own keys win. */
+void det_trial_set_metadata(struct det_trial_context *ctx, const char *key, const char *json);
+
+/* The dictionary of state_dict.pth while a callback's on_checkpoint_save_start or
+ * on_checkpoint_load_start runs: models_state_dict, optimizers_state_dict, lr_schedulers_state_dict,
+ * callbacks, rng_state, and what the trial put there. Changes count: they are what is written, or
+ * what is restored. Failures are the context's. */
+struct det_checkpoint;
+bool det_checkpoint_has(const struct det_checkpoint *c, const char *key);
+void det_checkpoint_remove(struct det_checkpoint *c, const char *key);
+/* Plain values, as the text of any JSON value; torch.load gives them as Python's. */
+void det_checkpoint_put_json(struct det_checkpoint *c, const char *key, const char *json);
+/* Borrowed until the hook returns; tensors in it are null. NULL where there is no such key. */
+const char *det_checkpoint_get_json(struct det_checkpoint *c, const char *key);
+/* A tensor (copied). */
+void det_checkpoint_put_tensor(struct det_checkpoint *c, const char *key,
+                               const struct det_tensor *t);
+/* On the host; borrowed until the hook returns. NULL where there is no such tensor. */
+struct det_tensor *det_checkpoint_get_tensor(struct det_checkpoint *c, const char *key);
+/* Weights of model i by name ("conv1.weight"): renamed, as for a checkpoint of an older
+ * architecture; false where there is none. And read: borrowed until the hook returns, or NULL. */
+bool det_checkpoint_rename_weight(struct det_checkpoint *c, size_t model, const char *name,
+                                  const char *to);
+struct det_tensor *det_checkpoint_weight(struct det_checkpoint *c, size_t model, const char *name);
+
 /* ---- Callbacks (PyTorchCallback): every hook may be NULL --- */
 
 struct det_callback {
     const char *name; /* key of the saved state; unique; copied */
     void *self;       /* first argument of every hook; borrowed */
     void (*on_trial_startup)(void *self, int64_t first_batch_idx, const char *checkpoint_uuid);
+    void (*on_checkpoint_load_start)(void *self, struct det_checkpoint *checkpoint);
     void (*on_training_start)(void *self);
     void (*on_training_epoch_start)(void *self, int64_t epoch_idx);
     void (*on_training_epoch_end)(void *self, int64_t epoch_idx);
-    void (*on_training_workload_end)(void *self, const struct det_metrics *avg_metrics);
+    /* batch_metrics[i]: of the workload's i-th batch, averaged over the ranks. */
+    void (*on_training_workload_end)(void *self, const struct det_metrics *avg_metrics,
+                                     const struct det_metrics *const *batch_metrics, size_t n);
     void (*on_validation_start)(void *self);
     void (*on_validation_epoch_start)(void *self);
-    void (*on_validation_epoch_end)(void *self);
+    /* outputs[i]: what evaluate_batch gave for this rank's i-th batch. */
+    void (*on_validation_epoch_end)(void *self, const struct det_metrics *const *outputs, size_t n);
     void (*on_validation_end)(void *self, const struct det_metrics *metrics);
+    /* Rank 0 only: before the state is written, and when all files but metadata.json are in dir. */
+    void (*on_checkpoint_save_start)(void *self, struct det_checkpoint *checkpoint);
     void (*on_checkpoint_write_end)(void *self, const char *dir);
     void (*on_checkpoint_upload_end)(void *self, const char *uuid);
     void (*on_trial_shutdown)(void *self);
@@ -247,5 +297,20 @@ struct det_callback {
 void det_trial_add_callback(struct det_trial_context *ctx, const struct det_callback *cb);
 /* A metric's value in a callback; NaN if absent, None or an array. */
 double det_metrics_get(const struct det_metrics *m, const char *name);
+/* The i-th name, borrowed; NULL past the last. */
+const char *det_metrics_name(const struct det_metrics *m, size_t i);
+/* An array's elements, borrowed; NULL unless it is one. */
+const double *det_metrics_get_array(const struct det_metrics *m, const char *name, size_t *ret_n);
+
+/* ---- Collectives (context.distributed): every rank must call, in the same order -------------- */
+
+/* Each rank's bytes to all: ret[rank] of (*ret_bytes)[rank] bytes, borrowed until the next call.
+ * NULL on failure (kept by the context). */
+const void *const *det_trial_allgather(struct det_trial_context *ctx, const void *p, size_t bytes,
+                                       const size_t **ret_bytes);
+/* Rank 0's bytes to all; borrowed until the next call. NULL on failure. */
+const void *det_trial_broadcast(struct det_trial_context *ctx, const void *p, size_t bytes,
+                                size_t *ret_bytes);
+void det_trial_barrier(struct det_trial_context *ctx);
 
 #endif

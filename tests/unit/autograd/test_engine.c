@@ -214,6 +214,29 @@ static void test_unknown_device(void **state)
     assert_non_null(strstr(err.text, "cpu:7"));
 }
 
+
+/* y = x * x; dy = (10, 1); twice over the same graph the gradients add up. */
+static void test_backward_with_options(void **state)
+{
+    struct det_engine *e = *state;
+    float g[2], weights[2] = {10, 1};
+    struct det_tensor *x = det_requires_grad(e, vector(e, 3, 4)), *y = det_mul(e, x, x);
+    struct det_tensor *dy = det_host_tensor_view(DET_F32, 1, (int64_t[]){2}, weights, NULL);
+    struct det_backward_options o = {.gradient = dy, .retain_graph = true};
+    assert_int_equal(det_backward_opt(e, y, &o), 0);
+    assert_int_equal(det_backward_opt(e, y, &o), 0);
+    assert_int_equal(det_tensor_read(det_tensor_grad(x), g, sizeof g, NULL), 0);
+    assert_true(g[0] == 120 && g[1] == 16);
+    o.gradient = det_zeros(e, DET_F32, 1, (int64_t[]){3});
+    assert_int_equal(det_backward_opt(e, y, &o), DET_EINVAL);
+    assert_non_null(strstr(text_of(e), "backward(float32[2], gradient float32[3])"));
+    det_engine_clear_error(e);
+    o = (struct det_backward_options){.gradient = dy};
+    assert_int_equal(det_backward_opt(e, y, &o), 0);
+    assert_int_equal(det_backward_opt(e, y, &o), DET_ESTATE);
+    det_tensor_unref(dy);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -226,6 +249,7 @@ int main(void)
         CASE(test_gradients_add_up_until_cleared),
         CASE(test_no_grad_and_detach),
         CASE(test_backward_twice_is_refused),
+        CASE(test_backward_with_options),
         CASE(test_random_state_repeats),
         CASE(test_memory_outlives_the_engine),
         CASE(test_accuracy),
