@@ -71,6 +71,15 @@ int storage_delete_glob(struct storage *s, const char *uuid, const char *glob, s
 /* Removes what crashed writers left: begun or half-deleted ones older than age_s seconds. */
 int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);
 
+/* ---- Files that grow (TensorBoard's) --------------------------------------------------------- */
+
+/* Brings <root>/<place>, a relative path of plain names that is made where it is absent, up to
+ * local_dir: new files are copied, and of a file that is longer here than there the rest is
+ * appended; equal sizes are equal files. Files whose name holds `but` are passed over (NULL: none).
+ * Nothing is removed. DET_EINVAL: a place that could leave the root. */
+int storage_follow_dir(struct storage *s, const char *place, const char *local_dir, const char *but,
+                       struct det_err *err);
+
 /* {path: hex sha256} of every file of the directory but those whose path is in `skip` (NULL or an
  * object's keys). New reference, or NULL with *err. */
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err);

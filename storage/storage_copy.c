@@ -33,8 +33,7 @@ int storage_sync_tree(int fd, const char *path, struct det_err *err)
     return fsync(fd) < 0 ? storage_errno("fsync", path, "", err) : 0;
 }
 
-/* By copy_file_range, which shares blocks where the file system can; by hand where it cannot. */
-static int copy_bytes(int in, int out, const struct tree *t, const char *path, struct det_err *err)
+int storage_copy_bytes(int in, int out, const char *to_path, const char *path, struct det_err *err)
 {
     ssize_t n;
     while ((n = copy_file_range(in, NULL, out, NULL, (size_t)1 << 30, 0)) > 0)
@@ -42,7 +41,7 @@ static int copy_bytes(int in, int out, const struct tree *t, const char *path, s
     if (n == 0)
         return 0;
     if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
-        return storage_errno("write", t->path, path, err);
+        return storage_errno("write", to_path, path, err);
     char block[1 << 16];
     while ((n = read(in, block, sizeof block)) != 0) {
         if (n < 0 && errno == EINTR)
@@ -51,7 +50,7 @@ static int copy_bytes(int in, int out, const struct tree *t, const char *path, s
             return det_fail(err, DET_EIO, "read %s: %s", path, strerror(errno));
         int rc = fsx_write_all(out, block, (size_t)n, err);
         if (rc < 0)
-            return det_wrap(err, rc, "write %s/%s", t->path, path);
+            return det_wrap(err, rc, "write %s/%s", to_path, path);
     }
     return 0;
 }
@@ -66,7 +65,7 @@ static int copy_file(const struct tree *t, const char *path, struct det_err *err
         return det_fail(err, DET_EIO, "stat %s: %s", path, strerror(errno));
     det_cleanup(det_closep) int out = fsx_open_beneath(
         t->to, path, O_WRONLY | O_CREAT | O_TRUNC, (st.st_mode & 0111) ? 0755 : 0644, err);
-    return out < 0 ? out : copy_bytes(in, out, t, path, err);
+    return out < 0 ? out : storage_copy_bytes(in, out, t->path, path, err);
 }
 
 static int copy_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)

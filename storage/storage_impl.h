@@ -24,5 +24,8 @@ int storage_errno(const char *what, const char *root, const char *name, struct d
 int storage_sync_tree(int fd, const char *path, struct det_err *err);
 /* Copies what is beneath `from` into `to` (an empty directory). `to_path` is for messages. */
 int storage_copy_tree(int from, int to, const char *to_path, struct det_err *err);
+/* What is left of `in` to where `out` stands: by copy_file_range, which shares blocks where the file
+ * system can; by hand where it cannot. `path` of the tree to_path is for messages. */
+int storage_copy_bytes(int in, int out, const char *to_path, const char *path, struct det_err *err);
 
 #endif

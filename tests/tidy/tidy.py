@@ -35,6 +35,8 @@ LAYERS = {
     "harness/optim": ["harness/nn", "harness/autograd", "harness/tensor", "harness/backend", "harness/include", "base"],
     "harness/data": ["harness/tensor", "harness/include", "base"],
     "harness/pth": ["harness/tensor", "harness/include", "base"],
+    "harness/tensorboard": ["harness/tensor", "harness/include", "base"],
+    "harness/profile": ["harness/tensor", "harness/include", "base"],
     "harness/trial": ["harness", "client", "storage", "proto", "base"],
     "cli": ["client", "proto", "base"],
 }

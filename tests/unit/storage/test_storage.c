@@ -224,6 +224,48 @@ static void globs_match_at_every_depth(void **state)
     assert_null(json_object_get(none, "code/model_def.c"));
 }
 
+static void holds(const char *name, const char *text)
+{
+    struct buf b = BUF_INIT;
+    det_cleanup(freep) char *path = det_asprintf("%s/c/tensorboard/%s", storage_root(store), name);
+    int rc = fsx_read_file(AT_FDCWD, path, 1000, &b, &err);
+    if (text) {
+        assert_int_equal(rc, 0);
+        assert_string_equal(buf_str(&b), text);
+    } else {
+        assert_int_equal(rc, DET_ENOENT);
+    }
+    buf_finish(&b);
+}
+
+static int follow(const char *place, const char *but)
+{
+    det_cleanup(freep) char *local = det_asprintf("%s/local", root);
+    return storage_follow_dir(store, place, local, but, &err);
+}
+
+static void a_growing_file_is_followed(void **state)
+{
+    det_cleanup(freep) char *local = det_asprintf("%s/local", root);
+    det_cleanup(freep) char *sub = det_asprintf("%s/sub", local);
+    assert_int_equal(follow("c/tensorboard", NULL), 0); /* nothing there yet */
+    assert_int_equal(mkdir(local, 0755) | mkdir(sub, 0755), 0);
+    put(local, "a.tfevents", "one ");
+    put(sub, "b", "b");
+    assert_int_equal(follow("c/tensorboard", "tfevents"), 0);
+    holds("sub/b", "b");
+    holds("a.tfevents", NULL);
+    assert_int_equal(follow("c/tensorboard", NULL), 0);
+    holds("a.tfevents", "one ");
+    put(local, "a.tfevents", "one two");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(follow("c/tensorboard", NULL), 0);
+    holds("a.tfevents", "one two");
+    assert_int_equal(follow("../x", NULL), DET_EINVAL);
+    assert_int_equal(follow("/etc", NULL), DET_EINVAL);
+    assert_int_equal(follow("", NULL), DET_EINVAL);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -234,6 +276,7 @@ int main(void)
         T(copies_round_trip),         T(configurations_are_checked),
         T(failed_write_names_the_path), T(quarantine_keeps_the_files),
         T(purge_takes_what_was_never_put_aside), T(globs_match_at_every_depth),
+        T(a_growing_file_is_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

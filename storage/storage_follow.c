@@ -1,0 +1,65 @@
+/* A directory in the store that follows a local one whose files only grow. */
+#include "fsx.h"
+#include "mem.h"
+#include "storage.h"
+#include "storage_impl.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct follow {
+    int from, to;
+    const char *path; /* of `to`, for messages */
+    const char *but;
+};
+
+static int append(const struct follow *f, const char *path, off_t bytes, struct det_err *err)
+{
+    struct stat st;
+    det_cleanup(det_closep) int out = fsx_open_beneath(f->to, path, O_WRONLY | O_CREAT, 0644, err);
+    if (out < 0)
+        return out;
+    if (fstat(out, &st) < 0)
+        return storage_errno("stat", f->path, path, err);
+    if (st.st_size >= bytes)
+        return 0;
+    det_cleanup(det_closep) int in = fsx_open_beneath(f->from, path, O_RDONLY, 0, err);
+    if (in < 0)
+        return in;
+    if (lseek(in, st.st_size, SEEK_SET) < 0 || lseek(out, st.st_size, SEEK_SET) < 0)
+        return storage_errno("seek", f->path, path, err);
+    return storage_copy_bytes(in, out, f->path, path, err);
+}
+
+static int on_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
+{
+    const struct follow *f = arg;
+    const char *slash = strrchr(path, '/');
+    if (is_dir)
+        return fsx_mkdirs(f->to, path, 0755, err);
+    if (f->but && strstr(slash ? slash + 1 : path, f->but))
+        return 0;
+    return append(f, path, (off_t)bytes, err);
+}
+
+int storage_follow_dir(struct storage *s, const char *place, const char *local_dir, const char *but,
+                       struct det_err *err)
+{
+    if (!*place || *place == '/' || strstr(place, ".."))
+        return det_fail(err, DET_EINVAL, "\"%s\" is no place in a checkpoint store", place);
+    det_cleanup(freep) char *path = det_asprintf("%s/%s", s->root, place);
+    det_cleanup(det_closep) int from = open(local_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (from < 0)
+        return errno == ENOENT ? 0 : storage_errno("open", local_dir, "", err);
+    int rc = fsx_mkdirs(s->fd, place, 0755, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "%s", path);
+    det_cleanup(det_closep) int to = fsx_open_beneath(s->fd, place, O_RDONLY | O_DIRECTORY, 0, err);
+    if (to < 0)
+        return det_wrap(err, to, "%s", path);
+    struct follow f = {from, to, path, but};
+    rc = fsx_walk(from, on_entry, &f, err);
+    return rc < 0 ? det_wrap(err, rc, "copy %s to %s", local_dir, path) : 0;
+}
