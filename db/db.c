@@ -506,6 +506,11 @@ void db_tx_add(struct db_tx *tx, const char *sql, const struct db_args *args)
     tx->n++;
 }
 
+void db_tx_many(struct db_tx *tx, const char *sql)
+{
+    tx->many = sql;
+}
+
 size_t db_tx_size(const struct db_tx *tx)
 {
     return tx->n;

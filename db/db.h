@@ -124,6 +124,9 @@ void db_write(struct db *db, const char *sql, const struct db_args *args, db_cb 
 struct db_tx;
 struct db_tx *db_tx_begin(struct db *db);
 void db_tx_add(struct db_tx *tx, const char *sql, const struct db_args *args);
+/* tx is one statement. sql does the same for several such units, each of whose arguments comes as
+ * text[], one element a unit, and answers with one row a unit, in order. */
+void db_tx_many(struct db_tx *tx, const char *sql);
 size_t db_tx_size(const struct db_tx *tx);                 /* statements so far */
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
 /* A transaction that writes nothing, but fails when another master leads. */

@@ -1,6 +1,7 @@
 #include "db_group.h"
 
 #include "clk.h"
+#include "db_many.h"
 #include "failpoint.h"
 #include "mem.h"
 
@@ -189,8 +190,8 @@ static void group_run(struct db_group *g)
     g->sent_us = clk_mono_us();
     group_take(g);
     send_epoch(g);
-    for (struct db_tx *tx = g->flight; tx; tx = tx->next)
-        tx_send(g, tx);
+    for (struct db_tx *tx = g->flight; tx;)
+        tx = db_many_send(g->conn, tx, on_unit_stmt);
     db_conn_sync(g->conn, on_group_sync, g);
     FAILPOINT("db.sent");
 }

@@ -1,6 +1,7 @@
 /*
  * Group commit: units gather while a group is in flight, then go out as one implicit transaction
- * (all statements up to one pipeline sync), led by the epoch check. When it fails, each unit goes
+ * (all statements up to one pipeline sync), led by the epoch check; neighbours of one kind as one
+ * statement (db_many.h). When it fails, each unit goes
  * out again with a sync of its own; a lone unit's failure is its answer. Only the sync's answer says
  * that something is committed, whatever the statements' answers were. Private to db/.
  */
@@ -18,6 +19,7 @@ struct db_tx {
     struct db_tx *next;
     struct db_stmt **stmts;
     size_t n, cap, bytes;
+    const char *many; /* the statement for several such units, of one statement each; or NULL */
     db_cb *cb;
     void *arg;
     struct db_result result; /* of the last statement, or of the first that failed */

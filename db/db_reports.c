@@ -28,10 +28,15 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
     db_i64_arg(db_str_arg(a, r->group), r->steps);
     db_time_arg(db_str_arg(a, r->metrics), r->time_us);
     db_text_arg(a, r->batches, r->batches_len);
-    db_call_write(db,
-                  "SELECT report_metrics($1::integer, $2::integer, $3, $4::integer, $5::jsonb, "
-                  "$6::timestamptz, $7)",
-                  a, judge_metrics, cb, arg);
+    struct db_tx *tx = db_tx_begin(db);
+    db_tx_add(tx,
+              "SELECT report_metrics($1::integer, $2::integer, $3, $4::integer, $5::jsonb, "
+              "$6::timestamptz, $7)",
+              a);
+    db_tx_many(tx, "SELECT * FROM report_metrics_many($1::text[]::integer[], $2::text[]::integer[], "
+                   "$3::text[], $4::text[]::integer[], $5::text[], $6::text[]::timestamptz[], "
+                   "$7::text[])");
+    db_call_commit(tx, judge_metrics, cb, arg);
 }
 
 static int judge_checkpoint(const struct db_result *r, struct det_err *err)

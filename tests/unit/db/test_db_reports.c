@@ -7,6 +7,7 @@
 #include "db_reports.h"
 #include "db_timeline.h"
 #include "db_users.h"
+#include "mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -286,6 +287,86 @@ static void test_users(void **state)
         ask("SELECT user_doc(u)->'agentUserGroup'->>'agentUid' FROM users u WHERE id = 3"), "5");
 }
 
+struct together {
+    int64_t trial, run, steps;
+    const char *group, *metrics;
+    int rc;
+};
+
+/* Sent in one iteration of the loop, and so in one statement. */
+static void report_together(const struct together *t, size_t n)
+{
+    struct did d[64] = {0};
+    assert_true(n <= DET_ARRAY_LEN(d));
+    for (size_t i = 0; i < n; i++) {
+        struct db_metrics_report r = {.trial_id = t[i].trial,
+                                      .run_id = t[i].run,
+                                      .steps = t[i].steps,
+                                      .group = t[i].group,
+                                      .metrics = t[i].metrics,
+                                      .batches = i % 2 ? "[{\"loss\":1}]" : NULL,
+                                      .batches_len = i % 2 ? 12 : 0,
+                                      .time_us = 1700000000000000};
+        db_report_metrics(db, &r, on_did, &d[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_true(loop_until(&loop, &d[i].done, 5000));
+        assert_int_equal(d[i].rc, t[i].rc);
+    }
+}
+
+#define TOGETHER(...) report_together((struct together[]){__VA_ARGS__},                            \
+                                      sizeof((struct together[]){__VA_ARGS__}) / sizeof(struct together))
+#define LOSS(x) "{\"avg_metrics\":{\"loss\":" #x "}}"
+#define LOSS_OF(trial) "SELECT string_agg(steps || ':' || (metrics#>>'{avg_metrics,loss}'), ' ' "  \
+                       "ORDER BY steps) FROM metrics WHERE trial_id = " trial " AND grp = 'training'"
+
+static void test_together(void **state)
+{
+    run_sql("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
+            "start_time) SELECT i, 1, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() "
+            "FROM generate_series(11, 13) i");
+    TOGETHER({11, 1, 1, "training", LOSS(1), 0}, {12, 1, 1, "training", LOSS(1), 0},
+             {13, 1, 1, "training", LOSS(1), 0}, {99, 1, 1, "training", LOSS(1), DET_ENOENT});
+    /* 11 goes on, 12 has a repeat and its opposite between its new ones, 13 has ended */
+    TOGETHER({11, 1, 2, "training", LOSS(2), 0}, {12, 1, 2, "training", LOSS(2), 0},
+             {13, 2, 2, "training", LOSS(2), DET_ESTALE}, {11, 1, 3, "training", LOSS(3), 0},
+             {12, 1, 2, "training", LOSS(2), 0}, {12, 1, 2, "training", LOSS(5), DET_EINVAL},
+             {12, 1, 3, "training", LOSS(3), 0},
+             {11, 1, 3, "validation", "{\"validation_metrics\":{\"loss\":0.5}}", 0},
+             {11, 1, 4, "validation", "{\"validation_metrics\":{\"loss\":0.25}}", 0});
+    assert_string_equal(ask(LOSS_OF("11")), "1:1 2:2 3:3");
+    assert_string_equal(ask(LOSS_OF("12")), "1:1 2:2 3:3");
+    assert_string_equal(ask(LOSS_OF("13")), "1:1");
+    assert_string_equal(ask("SELECT searcher_metric_value || ' ' || (latest_validation#>>"
+                            "'{metrics,avgMetrics,loss}') FROM trials WHERE id = 11"),
+                        "0.25 0.25");
+    assert_string_equal(ask("SELECT string_agg(coalesce(batch_metrics, '-'), ' ' ORDER BY steps) "
+                            "FROM metrics WHERE trial_id = 11 AND grp = 'training'"),
+                        "- - [{\"loss\":1}]");
+    /* one that cannot be kept fails alone */
+    TOGETHER({11, 1, 4, "training", LOSS(4), 0}, {13, 1, 2, "training", "{", DET_EINVAL},
+             {12, 1, 4, "training", LOSS(4), 0});
+    assert_string_equal(ask(LOSS_OF("11")), "1:1 2:2 3:3 4:4");
+    assert_string_equal(ask(LOSS_OF("12")), "1:1 2:2 3:3 4:4");
+}
+
+/* Many of one trial at once fill chunks of the usual size. */
+static void test_together_chunks(void **state)
+{
+    struct together t[60];
+    for (size_t i = 0; i < DET_ARRAY_LEN(t); i++)
+        t[i] = (struct together){11, 1, 10 + (int64_t)i, "training", LOSS(7), 0};
+    report_together(t, DET_ARRAY_LEN(t));
+    assert_string_equal(ask("SELECT sum(n) || ' ' || max(n) FROM metric_chunks WHERE trial_id = 11 "
+                            "AND grp = 'training' AND level = 1"), "64 16");
+    report_together((struct together[]){{11, 1, 80, "training", LOSS(8), 0}, {11, 1, 81, "training", LOSS(-1), 0}}, 2);
+    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss' FROM trials "
+                            "WHERE id = 11"),
+                        "{\"max\": 8, \"min\": -1, \"sum\": 437, \"last\": -1, \"mean\": 6.621212121212121, "
+                        "\"type\": \"number\", \"count\": 66}");
+}
+
 static void on_committed(void *arg, const struct db_result *r)
 {
     on_did(arg, db_rc(r), db_error(r));
@@ -315,7 +396,8 @@ int main(void)
         cmocka_unit_test(test_bad_json),      cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_small_reports), cmocka_unit_test(test_logs),
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
-        cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
+        cmocka_unit_test(test_together_chunks),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
