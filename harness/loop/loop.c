@@ -63,7 +63,8 @@ void loop_config_finish(struct det_loop_config *c)
 {
     char **strings[] = {&c->task_id, &c->allocation_id, &c->cluster_id, &c->latest_checkpoint,
                         &c->searcher_metric, &c->code_dir, &c->spool_path, &c->trial_cls_spec,
-                        &c->trial_type, &c->framework, &c->checkpoint_dir};
+                        &c->trial_type, &c->framework, &c->checkpoint_dir,
+                        &c->tensorboard_dir};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++) {
         free(*strings[i]);
         *strings[i] = NULL;
@@ -295,6 +296,8 @@ static int run_created(struct loop *l, struct det_err *err)
         rc = take_parts(l, err);
     if (rc == 0)
         rc = run_started(l, err);
+    if (rc != DET_ESTALE)
+        loop_tensorboard_keep(l);
     if (rc == DET_EINVALIDHP)
         return loop_report_invalid_hp(l, err);
     return rc;

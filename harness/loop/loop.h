@@ -101,6 +101,7 @@ struct det_loop_config {
     char *trial_type;         /* load_data.json: "CTrial", "PyTorchTrial" */
     char *framework;          /* metadata.json: "det-0.27.0", "torch-1.13.1" */
     char *checkpoint_dir;     /* local: where checkpoints go; NULL: XDG data home / determined */
+    char *tensorboard_dir;    /* local: where metrics are written for TensorBoard; NULL: nowhere */
 
     struct comm_options ranks; /* its strings are borrowed */
     struct loop_http http;     /* managed: required (loop_env.h gives one) */
@@ -240,6 +241,14 @@ struct det_loop_trial_type {
      * DET_ENOENT where there is no such file. */
     int (*save_state)(void *self, const char *dir, const struct loop_state *s, struct det_err *err);
     int (*load_state)(void *self, const char *dir, struct loop_state *ret, struct det_err *err);
+    /* ---- TensorBoard (pytorch-api.md 18); each may be NULL ---- */
+    /* Rank 0: what is being reported after `steps` batches, to be written as scalars. rows: the
+     * metrics of each of a workload's n batches; NULL for a validation. */
+    void (*write_metrics)(void *self, int64_t steps, const struct loop_metrics *metrics,
+                          const struct loop_metrics *rows, size_t n);
+    /* After every boundary, on every rank: flushes. Returns the directory whose files the loop
+     * keeps in the checkpoint store (they may only grow), borrowed; NULL: nothing to keep. */
+    const char *(*tensorboard_dir)(void *self);
 };
 
 struct det_loop_trial {
@@ -271,6 +280,9 @@ int64_t loop_batches_trained(const struct loop *l);
 bool loop_is_update_batch(const struct loop *l);
 void loop_set_stop_requested(struct loop *l, bool stop); /* at the next boundary, checkpointed */
 bool loop_get_stop_requested(const struct loop *l);
+/* Where the store has the TensorBoard files of this trial, those of earlier runs too; the caller
+ * frees. NULL in local mode, or without a store (which is logged). */
+char *loop_tensorboard_kept(struct loop *l);
 
 /* The one place where gradients meet ranks and aggregation (step_optimizer, pytorch-api.md 6.3). */
 struct loop_step_hooks {

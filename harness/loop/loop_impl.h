@@ -69,6 +69,7 @@ struct loop {
     struct loop_op op;
 
     struct storage *storage; /* chief opens it; other ranks when they restore */
+    bool tensorboard_failed;   /* and was logged */
     struct reporter *reporter; /* chief of a managed trial */
     struct preempt *preempt;   /* likewise */
     int64_t known_validation;  /* steps of the last validation the master knows; -1: none */
@@ -119,6 +120,8 @@ int loop_checkpoint(struct loop *l, bool alone, struct det_err *err);
 int loop_restore_choose(struct loop *l, struct det_err *err);
 int loop_restore_load(struct loop *l, struct det_err *err);
 int loop_open_storage(struct loop *l, struct det_err *err);
+/* loop_tensorboard.c: what a boundary left to keep. */
+void loop_tensorboard_keep(struct loop *l);
 /* loop_code.c: copies a directory tree; what lies in skip_dir is left out. */
 int loop_copy_code(const char *from, const char *to, const char *skip_dir, struct det_err *err);
 

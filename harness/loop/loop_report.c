@@ -35,6 +35,13 @@ static void write_rows(struct buf *out, const struct loop_metrics *rows, size_t 
     buf_add_str(out, rows ? "]" : "");
 }
 
+static void tell_trial(struct loop *l, const struct loop_metrics *m,
+                       const struct loop_metrics *rows, size_t n)
+{
+    if (l->t->write_metrics)
+        l->t->write_metrics(l->self, l->state.batches_trained, m, rows, n);
+}
+
 static void tell_observer(struct loop *l, const char *group, const struct loop_metrics *m)
 {
     const struct loop_observer *o = &l->c->observer;
@@ -49,6 +56,7 @@ static void tell_observer(struct loop *l, const char *group, const struct loop_m
 int loop_report_metrics(struct loop *l, const char *group, const struct loop_metrics *metrics,
                         const struct loop_metrics *rows, size_t n, struct det_err *err)
 {
+    tell_trial(l, metrics, rows, n);
     tell_observer(l, group, metrics);
     if (!l->reporter)
         return 0;

@@ -239,6 +239,7 @@ static int handle_boundaries(struct loop *l, const bool marks[B_COUNT], struct d
         if (!marks[i])
             continue;
         rc = handle(l, (enum boundary)i, &progressed, err);
+        loop_tensorboard_keep(l);
         if (rc == 0)
             rc = loop_check_stop(l, err);
     }

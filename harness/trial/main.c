@@ -22,6 +22,7 @@ static const struct opt options[] = {
     {"resume", 0, OPT_STR, &run.resume, "UUID", "run: start from this checkpoint there"},
     {"point", 0, OPT_INT, &run.point, "N", "run: which point of a grid (from 0)"},
     {"test", 0, OPT_FLAG, &run.test, NULL, "run: one batch, one validation batch, one checkpoint"},
+    {"tensorboard-dir", 0, OPT_STR, &run.tensorboard_dir, "DIR", "run: write metrics there"},
     {"quiet", 'q', OPT_FLAG, &run.quiet, NULL, "run: no progress lines"},
     {"help", 'h', OPT_FLAG, &want_help, NULL, "this text"},
     {"version", 0, OPT_FLAG, &want_version, NULL, "the version"},

@@ -155,6 +155,7 @@ static int fill(const struct run_options *o, const struct expconf *view, const c
     c->seed = view->experiment_seed;
     c->test_mode = o->test;
     c->checkpoint_dir = det_strdup(o->checkpoint_dir);
+    c->tensorboard_dir = det_strdup(o->tensorboard_dir);
     c->code_dir = det_strdup(".");
     if (!o->quiet)
         c->observer = (struct loop_observer){.training = on_training,

@@ -16,6 +16,7 @@ struct run_options {
     const char *resume;         /* uuid of a checkpoint there; NULL: from the start */
     int64_t point;              /* which point of a grid */
     bool test;                  /* one batch, one validation batch, one checkpoint */
+    const char *tensorboard_dir; /* NULL: only what the trial itself writes */
     bool quiet;                 /* no progress lines */
 };
 

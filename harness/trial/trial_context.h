@@ -8,6 +8,7 @@
 #include "data_loader.h"
 #include "det/trial.h"
 #include "loop.h"
+#include "trial_tensorboard.h"
 #include "vec.h"
 
 /* A loader with the loop's order on top. */
@@ -72,6 +73,7 @@ struct det_trial_context {
     json_t *metadata;   /* NULL: none was set */
     struct comm_blobs gathered; /* of the last det_trial_allgather() */
     void *broadcast;            /* of the last det_trial_broadcast() */
+    struct trial_tensorboard tensorboard;
 };
 
 /* Metrics as a hook sees them. */

@@ -128,6 +128,7 @@ static void free_context(struct det_trial_context *ctx)
     vec_free(&ctx->loop_lrs);
     vec_free(&ctx->loop_reducers);
     vec_free(&ctx->loop_callbacks);
+    trial_tensorboard_finish(ctx);
     if (ctx->download_dir)
         fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL);
     free(ctx->download_dir);
@@ -362,6 +363,20 @@ static int on_load_state(void *self, const char *dir, struct loop_state *ret, st
     return trial_load_counters(dir, ret, err);
 }
 
+/* ---- TensorBoard ---- */
+
+static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,
+                             const struct loop_metrics *rows, size_t n)
+{
+    trial_tensorboard_write(((struct trial_run *)self)->ctx, steps, metrics, rows, n);
+}
+
+static const char *on_tensorboard_dir(void *self)
+{
+    struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
+    return ctx ? trial_tensorboard_dir(ctx) : NULL;
+}
+
 static const struct det_loop_trial_type table = {
     .create = on_create,
     .destroy = on_destroy,
@@ -383,6 +398,8 @@ static const struct det_loop_trial_type table = {
     .load = on_load,
     .save_state = on_save_state,
     .load_state = on_load_state,
+    .write_metrics = on_write_metrics,
+    .tensorboard_dir = on_tensorboard_dir,
 };
 
 struct trial_run *trial_run_create(const struct det_trial_type *type)

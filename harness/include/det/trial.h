@@ -35,6 +35,7 @@
 #include "det/nn.h"
 #include "det/optim.h"
 #include "det/tensor.h"
+#include "det/tensorboard.h"
 #include "det/vision.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -264,6 +265,21 @@ struct det_tensor *det_checkpoint_get_tensor(struct det_checkpoint *c, const cha
 bool det_checkpoint_rename_weight(struct det_checkpoint *c, size_t model, const char *name,
                                   const char *to);
 struct det_tensor *det_checkpoint_weight(struct det_checkpoint *c, size_t model, const char *name);
+
+/* ---- TensorBoard ------------------------------------------------------------------------------- */
+
+/* The trial's writer (context.get_tensorboard_writer()), made on first use; the context's, do not
+ * destroy it. NULL on every rank but 0, which all functions of det/tensorboard.h take quietly. Its
+ * failures are logged once and do not end the trial. */
+struct det_tensorboard *det_trial_tensorboard(struct det_trial_context *ctx);
+/* This rank's directory, whose files the loop keeps beside the checkpoints after every boundary
+ * (files may only grow; other ranks' event files are not kept). NULL in a local run without
+ * --tensorboard-dir, where the writer makes runs/<date>_<host>. */
+const char *det_trial_tensorboard_path(struct det_trial_context *ctx);
+/* Whether the loop writes the metrics it reports as "Determined/<name>" and
+ * "Determined/val_<name>"; it does unless this turns it off. */
+void det_trial_set_tensorboard_logging(struct det_trial_context *ctx, bool on);
+bool det_trial_get_tensorboard_logging(const struct det_trial_context *ctx);
 
 /* ---- Callbacks (PyTorchCallback): every hook may be NULL --- */
 

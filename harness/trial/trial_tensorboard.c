@@ -1,0 +1,149 @@
+/* The trial's TensorBoard writer (pytorch-api.md 18): its directory, and the metrics that the loop
+ * reports, written as the original does. */
+#include "trial_tensorboard.h"
+
+#include "clk.h"
+#include "fsx.h"
+#include "log.h"
+#include "tb.h"
+#include "trial_context.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- where ---- */
+
+/* A directory of this allocation and rank; the store's configuration may say beneath what. */
+static char *managed_path(const struct det_loop_config *c)
+{
+    const char *tmp = getenv("TMPDIR");
+    const char *base = json_str(c->checkpoint_storage, "base_path", tmp && *tmp ? tmp : "/tmp");
+    return det_asprintf("%s/tensorboard-%s-%d", base, c->allocation_id, c->ranks.rank);
+}
+
+const char *det_trial_tensorboard_path(struct det_trial_context *ctx)
+{
+    struct trial_tensorboard *t = &ctx->tensorboard;
+    const struct det_loop_config *c = ctx->config;
+    if (!t->path)
+        t->path = c->managed ? managed_path(c) : det_strdup(c->tensorboard_dir);
+    return t->path;
+}
+
+/* As torch's writer does: runs/Nov21_20-27-02_host. */
+static char *local_path(void)
+{
+    char host[64] = "localhost", when[32];
+    time_t now = (time_t)(clk_wall_us() / 1000000);
+    struct tm tm;
+    gethostname(host, sizeof host - 1);
+    strftime(when, sizeof when, "%b%d_%H-%M-%S", localtime_r(&now, &tm));
+    return det_asprintf("runs/%s_%s", when, host);
+}
+
+/* ---- the writer ---- */
+
+/* What goes wrong is said once; the training goes on. */
+static void check(struct trial_tensorboard *t)
+{
+    struct det_err err;
+    if (!t->failed && det_tensorboard_error(t->writer, &err) < 0) {
+        t->failed = true;
+        log_warning("TensorBoard: nothing more is written: %s", err.text);
+    }
+}
+
+struct det_tensorboard *det_trial_tensorboard(struct det_trial_context *ctx)
+{
+    struct trial_tensorboard *t = &ctx->tensorboard;
+    struct det_err err;
+    if (t->writer || det_trial_rank(ctx) != 0)
+        return t->writer;
+    const char *path = det_trial_tensorboard_path(ctx);
+    det_cleanup(freep) char *own = path ? NULL : local_path();
+    t->writer = det_tensorboard_create(path ? path : own, &err);
+    det_cleanup(freep) char *kept = loop_tensorboard_kept(ctx->loop);
+    if (kept && tb_remember(t->writer, kept, &err) < 0)
+        log_warning("TensorBoard: %s: steps may be there twice", err.text);
+    return t->writer;
+}
+
+void det_trial_set_tensorboard_logging(struct det_trial_context *ctx, bool on)
+{
+    ctx->tensorboard.no_logging = !on;
+}
+
+bool det_trial_get_tensorboard_logging(const struct det_trial_context *ctx)
+{
+    return !ctx->tensorboard.no_logging;
+}
+
+void trial_tensorboard_finish(struct det_trial_context *ctx)
+{
+    struct trial_tensorboard *t = &ctx->tensorboard;
+    det_tensorboard_destroy(t->writer);
+    if (t->path && ctx->config->managed) /* the store has them */
+        fsx_remove_tree(AT_FDCWD, t->path, NULL);
+    free(t->path);
+}
+
+/* ---- metrics ---- */
+
+static void write_scalar(struct det_tensorboard *w, const char *prefix,
+                         const struct loop_metric *m, int64_t step)
+{
+    char tag[LOOP_METRIC_NAME_MAX + 32];
+    double v;
+    if (!loop_metric_scalar(m, &v))
+        return;
+    snprintf(tag, sizeof tag, "Determined/%s%s", prefix, m->name);
+    det_tensorboard_add_scalar(w, tag, v, step);
+}
+
+/* Every batch's metrics, and of the averages what no batch has: the reducers'. */
+static void write_training(struct det_tensorboard *w, int64_t steps, const struct loop_metrics *avg,
+                           const struct loop_metrics *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < rows[i].n; j++)
+            write_scalar(w, "", &rows[i].v[j], steps - (int64_t)(n - i));
+    for (size_t j = 0; j < avg->n; j++)
+        if (n == 0 || !loop_metrics_find(&rows[0], avg->v[j].name))
+            write_scalar(w, "", &avg->v[j], steps);
+}
+
+static void write_validation(struct det_tensorboard *w, int64_t steps,
+                             const struct loop_metrics *metrics)
+{
+    for (size_t j = 0; j < metrics->n; j++) {
+        bool named = strncmp(metrics->v[j].name, "val", 3) == 0;
+        write_scalar(w, named ? "" : "val_", &metrics->v[j], steps);
+    }
+}
+
+void trial_tensorboard_write(struct det_trial_context *ctx, int64_t steps,
+                             const struct loop_metrics *metrics, const struct loop_metrics *rows,
+                             size_t n)
+{
+    bool somewhere = ctx->tensorboard.writer || det_trial_tensorboard_path(ctx);
+    struct det_tensorboard *w =
+        somewhere && !ctx->tensorboard.no_logging ? det_trial_tensorboard(ctx) : NULL;
+    if (!w)
+        return;
+    if (rows)
+        write_training(w, steps, metrics, rows, n);
+    else
+        write_validation(w, steps, metrics);
+    check(&ctx->tensorboard);
+}
+
+const char *trial_tensorboard_dir(struct det_trial_context *ctx)
+{
+    struct trial_tensorboard *t = &ctx->tensorboard;
+    det_tensorboard_flush(t->writer);
+    if (t->writer)
+        check(t);
+    return t->path;
+}
