@@ -79,12 +79,19 @@ struct det_event;
  * SQNORM        in: x  out: y scalar            sum of squares
  * ARGMAX        in: x [M,N]  out: y i64 [M]     the first of equals
  * EQ_COUNT      in: x1 x2 (same dtype)  out: y scalar f32
- * SGD           in: grad  out: p, buf|NULL      PyTorch's: g = grad + a.weight_decay * p;
- *                    buf = a.first ? g : a.momentum * buf + (1 - a.dampening) * g;
- *                    g = a.nesterov ? g + a.momentum * buf : buf;  p -= a.lr * g
- * ADAM          in: grad  out: p, m, v          PyTorch's: g = grad + a.weight_decay * p; m, v by
- *                    a.beta1, a.beta2; p -= a.lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t)
- *                    + a.eps), t = a.step (from 1)
+ * The optimizers' steps are PyTorch's; in: grad, the outputs are in and out, o = a.optim. All begin
+ * with g = o.maximize ? -grad : grad and, but for o.decoupled, g += o.weight_decay * p.
+ * SGD           out: p, buf|NULL                buf = o.first ? g : o.momentum * buf +
+ *                    (1 - o.dampening) * g;  g = o.nesterov ? g + o.momentum * buf : buf;
+ *                    p -= o.lr * g
+ * ADAM          out: p, m, v, top|NULL          o.decoupled: p -= o.lr * o.weight_decay * p first;
+ *                    m, v by o.beta1, o.beta2; top = max(top, v) counts for v where given;
+ *                    p -= o.lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + o.eps),
+ *                    t = o.step (from 1)
+ * RMSPROP       out: p, avg, buf|NULL, mean|NULL     avg = o.alpha * avg + (1 - o.alpha) * g^2;
+ *                    mean likewise of g;  d = sqrt(avg - mean^2) + o.eps;
+ *                    buf = o.momentum * buf + g / d;  p -= o.lr * (buf given ? buf : g / d)
+ * ADAGRAD       out: p, sum                     sum += g^2;  p -= o.lr * g / (sqrt(sum) + o.eps)
  */
 /* clang-format on */
 #define DET_KERNELS(X)                                                                             \
@@ -127,13 +134,22 @@ struct det_event;
     X(ARGMAX, argmax)                                                                              \
     X(EQ_COUNT, eq_count)                                                                          \
     X(SGD, sgd)                                                                                    \
-    X(ADAM, adam)
+    X(ADAM, adam)                                                                                  \
+    X(RMSPROP, rmsprop)                                                                            \
+    X(ADAGRAD, adagrad)
 
 enum det_kernel {
 #define X(NAME, name) DET_KERNEL_##NAME,
     DET_KERNELS(X)
 #undef X
         DET_KERNEL_COUNT
+};
+
+/* The numbers of an optimizer's step. */
+struct det_optim_attrs {
+    double lr, momentum, dampening, weight_decay, beta1, beta2, alpha, eps;
+    int64_t step; /* of this parameter, from 1 */
+    bool nesterov, maximize, decoupled, first;
 };
 
 /* The numbers of a call; a kernel reads those its line above names. */
@@ -144,9 +160,7 @@ struct det_attrs {
     double eps, momentum;
     double p;
     uint64_t seed, call;
-    double lr, dampening, weight_decay, beta1, beta2;
-    int64_t step;
-    bool nesterov, first;
+    struct det_optim_attrs optim;
 };
 
 #define DET_CALL_IN_MAX  6

@@ -1,107 +1,105 @@
-/*
- * Learning rate schedulers, in the recursive forms of torch.optim.lr_scheduler: each step changes
- * the present rate, so a rate that somebody else set in between is carried on from.
- */
+/* What all schedulers share: life, the step, the restart. */
+#include "lr_impl.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "lr_impl.h"
 #include "mem.h"
 
-static double cosine_rate(const struct det_lr *lr, double rate, double base)
+double *lr_filled(size_t n, double v)
 {
-    double t = (double)lr->step_size, k = (double)lr->last_epoch, min = lr->gamma;
-    if ((lr->last_epoch - 1 - lr->step_size) % (2 * lr->step_size) == 0)
-        return rate + (base - min) * (1 - cos(M_PI / t)) / 2;
-    return (1 + cos(M_PI * k / t)) / (1 + cos(M_PI * (k - 1) / t)) * (rate - min) + min;
+    double *p = det_alloc((n + 1) * sizeof *p);
+    for (size_t i = 0; i < n; i++)
+        p[i] = v;
+    return p;
 }
 
-static double next_rate(const struct det_lr *lr, double rate, double base)
+struct det_lr *lr_refuse(struct det_optim *o, const char *kind, const char *text)
 {
-    if (lr->kind == LR_LAMBDA)
-        return base * lr->fn(lr->last_epoch, lr->arg);
-    if (lr->last_epoch == 0)
-        return rate;
-    switch (lr->kind) {
-    case LR_STEP:
-        return lr->last_epoch % lr->step_size == 0 ? rate * lr->gamma : rate;
-    case LR_EXPONENTIAL:
-        return rate * lr->gamma;
-    default:
-        return cosine_rate(lr, rate, base);
-    }
+    if (o)
+        det_engine_fail(o->engine, DET_EINVAL, "%s: %s", kind, text);
+    return NULL;
 }
 
-void det_lr_step(struct det_lr *lr)
+struct det_lr *lr_alloc(struct det_optim *o, const struct det_lr *like)
 {
-    if (!lr)
-        return;
-    lr->step_count++;
-    lr->last_epoch++;
-    for (size_t i = 0; i < lr->n; i++) {
-        lr->last[i] = next_rate(lr, det_optim_lr(lr->optim, i), lr->base[i]);
-        det_optim_set_lr(lr->optim, i, lr->last[i]);
-    }
-}
-
-static struct det_lr *create(struct det_optim *o, const struct det_lr *like)
-{
-    if (!o || o->engine->err.code < 0)
-        return NULL;
     struct det_lr *lr = det_memdup(like, sizeof *lr);
+    if (!o || o->engine->err.code < 0) {
+        det_lr_destroy(lr);
+        return NULL;
+    }
     lr->optim = o;
     lr->n = o->groups.n;
-    lr->base = det_zalloc(lr->n * sizeof *lr->base);
-    lr->last = det_zalloc(lr->n * sizeof *lr->last);
+    lr->base = lr_filled(lr->n, 0);
+    lr->last = lr_filled(lr->n, 0);
     for (size_t i = 0; i < lr->n; i++) {
         struct group *g = &o->groups.v[i];
         if (isnan(g->initial_lr))
             g->initial_lr = g->lr;
         lr->base[i] = g->initial_lr;
+        lr->last[i] = g->lr;
     }
+    return lr;
+}
+
+struct det_lr *lr_new(struct det_optim *o, const struct det_lr *like)
+{
+    struct det_lr *lr = lr_alloc(o, like);
+    if (!lr)
+        return NULL;
     lr->last_epoch = -1;
     det_lr_step(lr); /* PyTorch's constructors step once, to epoch 0 */
     return lr;
 }
 
-struct det_lr *det_step_lr(struct det_optim *o, int64_t step_size, double gamma)
+void lr_set_rates(struct det_lr *lr)
 {
-    const struct det_lr like = {.kind = LR_STEP, .step_size = step_size, .gamma = gamma};
-    if (o && step_size < 1) {
-        det_engine_fail(o->engine, DET_EINVAL, "StepLR: step_size must be at least 1");
-        return NULL;
+    for (size_t i = 0; i < lr->n; i++) {
+        lr->last[i] = lr->type->rate(lr, i, det_optim_lr(lr->optim, i));
+        det_optim_set_lr(lr->optim, i, lr->last[i]);
+        if (lr->cycle_momentum)
+            *group_momentum(lr->optim, i) = lr->type->momentum(lr, i);
     }
-    return create(o, &like);
 }
 
-struct det_lr *det_exponential_lr(struct det_optim *o, double gamma)
+void det_lr_step(struct det_lr *lr)
 {
-    const struct det_lr like = {.kind = LR_EXPONENTIAL, .gamma = gamma};
-    return create(o, &like);
-}
-
-struct det_lr *det_cosine_annealing_lr(struct det_optim *o, int64_t t_max, double eta_min)
-{
-    const struct det_lr like = {.kind = LR_COSINE, .step_size = t_max, .gamma = eta_min};
-    if (o && t_max < 1) {
-        det_engine_fail(o->engine, DET_EINVAL, "CosineAnnealingLR: t_max must be at least 1");
-        return NULL;
+    if (!lr || lr->optim->engine->err.code < 0)
+        return;
+    if (lr->type->step) {
+        lr->type->step(lr);
+        return;
     }
-    return create(o, &like);
+    lr->step_count++;
+    lr->last_epoch++;
+    lr_set_rates(lr);
 }
 
-struct det_lr *det_lambda_lr(struct det_optim *o, double (*fn)(int64_t epoch, void *arg), void *arg)
+void lr_restart(struct det_lr *lr)
 {
-    const struct det_lr like = {.kind = LR_LAMBDA, .fn = fn, .arg = arg};
-    return create(o, &like);
+    for (size_t i = 0; i < lr->n && !lr->type->relative; i++)
+        det_optim_set_lr(lr->optim, i, lr->base[i]);
+    if (lr->type->restart) {
+        lr->type->restart(lr);
+        return;
+    }
+    lr->step_count++;
+    lr->last_epoch = 0;
+    lr_set_rates(lr);
 }
 
 void det_lr_destroy(struct det_lr *lr)
 {
     if (!lr)
         return;
-    free(lr->base);
-    free(lr->last);
+    double *arrays[] = {lr->base,           lr->last,          lr->max_lrs,   lr->min_lrs,
+                        lr->base_momentums, lr->max_momentums, lr->milestones};
+    for (size_t i = 0; i < DET_ARRAY_LEN(arrays); i++)
+        free(arrays[i]);
+    for (size_t i = 0; i < lr->parts_n; i++)
+        det_lr_destroy(lr->parts[i]);
+    free(lr->parts);
+    free(lr->dicts);
     free(lr);
 }
 

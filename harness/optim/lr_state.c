@@ -1,86 +1,200 @@
 /* A scheduler's state under PyTorch's names, out and in. */
-#include <string.h>
-
 #include "lr_impl.h"
 
-static struct det_value *add(struct det_lr *lr, size_t *n, const char *name,
-                             enum det_value_kind kind)
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+
+#define AT(member) offsetof(struct det_lr, member)
+
+/* What PyTorch's base class writes. */
+static const struct lr_field common[] = {
+    {"base_lrs", DET_VALUE_FLOATS, AT(base)},
+    {"last_epoch", DET_VALUE_INT, AT(last_epoch)},
+    {"verbose", DET_VALUE_BOOL, -1},
+    {"_step_count", DET_VALUE_INT, AT(step_count)},
+    {"_get_lr_called_within_step", DET_VALUE_BOOL, -1},
+    {"_last_lr", DET_VALUE_FLOATS, AT(last)},
+    {0},
+};
+
+static const struct lr_field *second_table(const struct lr_type *type)
 {
-    struct det_value *v = &lr->values[(*n)++];
-    *v = (struct det_value){.name = name, .kind = kind};
+    return type->own_state ? common + DET_ARRAY_LEN(common) - 1 : common;
+}
+
+/* ---- out ---- */
+
+static void put_phase(struct det_lr *lr, size_t i)
+{
+    const struct lr_phase *p = &lr->phases[i];
+    const struct det_value v[] = {
+        {.name = "end_step", .kind = DET_VALUE_FLOAT, .f = p->end_step},
+        {.name = "start_lr", .kind = DET_VALUE_STR, .str = p->start_lr},
+        {.name = "end_lr", .kind = DET_VALUE_STR, .str = p->end_lr},
+        {.name = "start_momentum", .kind = DET_VALUE_STR, .str = p->start_momentum},
+        {.name = "end_momentum", .kind = DET_VALUE_STR, .str = p->end_momentum},
+    };
+    size_t n = lr->cycle_momentum ? DET_ARRAY_LEN(v) : 3;
+    memcpy(lr->phase_values[i], v, sizeof v);
+    lr->dicts[i] = (struct det_values){lr->phase_values[i], n};
+}
+
+/* The phases of a cycle, or the states of a sequence's parts. */
+static void put_dicts(struct det_lr *lr, struct det_value *v)
+{
+    v->n = lr->phases_n + lr->parts_n;
+    if (!lr->dicts)
+        lr->dicts = det_zalloc((v->n + 1) * sizeof *lr->dicts);
+    for (size_t i = 0; i < lr->phases_n; i++)
+        put_phase(lr, i);
+    for (size_t i = 0; i < lr->parts_n; i++)
+        lr->dicts[i].v = det_lr_state(lr->parts[i], &lr->dicts[i].n);
+    v->dicts = lr->dicts;
+}
+
+static struct det_value value_of(struct det_lr *lr, const struct lr_field *f)
+{
+    struct det_value v = {.name = f->name, .kind = f->kind, .n = lr->n};
+    const char *at = (const char *)lr + (f->offset < 0 ? 0 : f->offset);
+    if (f->kind == DET_VALUE_DICTS)
+        put_dicts(lr, &v);
+    if (f->offset < 0 || f->kind == DET_VALUE_DICTS)
+        return v;
+    switch (f->kind) {
+    case DET_VALUE_INT: v.i = *(const int64_t *)(const void *)at; break;
+    case DET_VALUE_BOOL: v.i = *(const bool *)at; break;
+    case DET_VALUE_FLOAT: v.f = *(const double *)(const void *)at; break;
+    case DET_VALUE_STR: v.str = *(const char *const *)(const void *)at; break;
+    default: v.floats = *(double *const *)(const void *)at; break;
+    }
+    if (f->kind == DET_VALUE_INTS || f->kind == DET_VALUE_COUNTS)
+        v.n = lr->milestones_n;
     return v;
 }
 
 const struct det_value *det_lr_state(struct det_lr *lr, size_t *ret_n)
 {
-    size_t n = 0;
     *ret_n = 0;
     if (!lr)
         return NULL;
-    if (lr->kind == LR_STEP)
-        add(lr, &n, "step_size", DET_VALUE_INT)->i = lr->step_size;
-    if (lr->kind == LR_COSINE)
-        add(lr, &n, "T_max", DET_VALUE_INT)->i = lr->step_size;
-    if (lr->kind == LR_COSINE)
-        add(lr, &n, "eta_min", DET_VALUE_FLOAT)->f = lr->gamma;
-    if (lr->kind == LR_STEP || lr->kind == LR_EXPONENTIAL)
-        add(lr, &n, "gamma", DET_VALUE_FLOAT)->f = lr->gamma;
-    struct det_value *base = add(lr, &n, "base_lrs", DET_VALUE_FLOATS);
-    base->floats = lr->base;
-    base->n = lr->n;
-    add(lr, &n, "last_epoch", DET_VALUE_INT)->i = lr->last_epoch;
-    add(lr, &n, "verbose", DET_VALUE_BOOL);
-    add(lr, &n, "_step_count", DET_VALUE_INT)->i = lr->step_count;
-    add(lr, &n, "_get_lr_called_within_step", DET_VALUE_BOOL);
-    struct det_value *last = add(lr, &n, "_last_lr", DET_VALUE_FLOATS);
-    last->floats = lr->last;
-    last->n = lr->n;
-    *ret_n = n;
+    for (const struct lr_field *f = lr->type->fields; f->name; f++)
+        lr->values[(*ret_n)++] = value_of(lr, f);
+    for (const struct lr_field *f = second_table(lr->type); f->name; f++)
+        lr->values[(*ret_n)++] = value_of(lr, f);
     return lr->values;
 }
 
-static int load_rates(const struct det_lr *lr, const struct det_value *v, double *to,
-                      struct det_err *err)
+/* ---- in ---- */
+
+static int refuse(const struct det_lr *lr, const struct det_value *v, const char *what,
+                  struct det_err *err)
 {
-    if (v->kind != DET_VALUE_FLOATS || v->n != lr->n)
-        return det_fail(err, DET_EINVAL, "scheduler: %s must be a list of %zu numbers", v->name,
-                        lr->n);
-    memcpy(to, v->floats, lr->n * sizeof *to);
+    return det_fail(err, DET_EINVAL, "%s: %s must be %s", lr->type->name, v->name, what);
+}
+
+static int load_floats(struct det_lr *lr, const struct det_value *v, double *to, size_t n,
+                       struct det_err *err)
+{
+    if ((v->kind != DET_VALUE_FLOATS && v->kind != DET_VALUE_INTS &&
+         v->kind != DET_VALUE_COUNTS) || v->n != n)
+        return det_fail(err, DET_EINVAL, "%s: %s must be a list of %zu numbers", lr->type->name,
+                        v->name, n);
+    if (n)
+        memcpy(to, v->floats, n * sizeof *to);
     return 0;
 }
 
-static int load_int(const struct det_value *v, int64_t least, int64_t *to, struct det_err *err)
+static int load_phases(struct det_lr *lr, const struct det_value *v, struct det_err *err)
 {
-    if (v->kind != DET_VALUE_INT || v->i < least)
-        return det_fail(err, DET_EINVAL, "scheduler: %s must be an integer of at least %d", v->name,
-                        (int)least);
-    *to = v->i;
+    for (size_t i = 0; i < lr->phases_n; i++) {
+        const struct det_values *d = &v->dicts[i];
+        for (size_t k = 0; k < d->n; k++) {
+            if (strcmp(d->v[k].name, "end_step") != 0)
+                continue;
+            if (d->v[k].kind != DET_VALUE_FLOAT && d->v[k].kind != DET_VALUE_INT)
+                return refuse(lr, &d->v[k], "a number", err);
+            lr->phases[i].end_step =
+                d->v[k].kind == DET_VALUE_FLOAT ? d->v[k].f : (double)d->v[k].i;
+        }
+    }
     return 0;
 }
 
-static int load_float(const struct det_value *v, double *to, struct det_err *err)
+static int load_dicts(struct det_lr *lr, const struct det_value *v, struct det_err *err)
 {
-    if (v->kind != DET_VALUE_FLOAT && v->kind != DET_VALUE_INT)
-        return det_fail(err, DET_EINVAL, "scheduler: %s must be a number", v->name);
-    *to = v->kind == DET_VALUE_FLOAT ? v->f : (double)v->i;
+    int rc = 0;
+    if (v->kind != DET_VALUE_DICTS || v->n != lr->phases_n + lr->parts_n)
+        return det_fail(err, DET_EINVAL, "%s: %s must be a list of %zu dicts", lr->type->name,
+                        v->name, lr->phases_n + lr->parts_n);
+    for (size_t i = 0; rc == 0 && i < lr->parts_n; i++)
+        rc = det_lr_load_state(lr->parts[i], v->dicts[i].v, v->dicts[i].n, err);
+    return rc < 0 ? det_wrap(err, rc, "%s: part", lr->type->name) : load_phases(lr, v, err);
+}
+
+/* Zero would be divided by. */
+static bool may_be_zero(const char *name)
+{
+    static const char *const counts[] = {"step_size", "T_max", "T_0", "T_i", "T_mult",
+                                         "total_steps"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(counts); i++)
+        if (strcmp(name, counts[i]) == 0)
+            return false;
+    return true;
+}
+
+static int load_number(struct det_lr *lr, const struct lr_field *f, const struct det_value *v,
+                       struct det_err *err)
+{
+    char *at = (char *)lr + f->offset;
+    bool whole = v->kind == DET_VALUE_INT;
+    if (f->kind == DET_VALUE_INT) {
+        int64_t least = strcmp(f->name, "last_epoch") == 0 ? -1 : may_be_zero(f->name) ? 0 : 1;
+        if (!whole || v->i < least)
+            return refuse(lr, v, least == 1 ? "an integer above 0" : "a count", err);
+        *(int64_t *)(void *)at = v->i;
+    } else if (f->kind == DET_VALUE_FLOAT) {
+        if (!whole && v->kind != DET_VALUE_FLOAT)
+            return refuse(lr, v, "a number", err);
+        *(double *)(void *)at = whole ? (double)v->i : v->f;
+    } else if (v->kind != f->kind) {
+        return refuse(lr, v, f->kind == DET_VALUE_STR ? "a str" : "a bool", err);
+    } else if (f->kind == DET_VALUE_STR) {
+        const char *own = *(const char *const *)(const void *)at;
+        if (strcmp(v->str, own) != 0)
+            return det_fail(err, DET_EINVAL, "%s: %s is %s, the scheduler's is %s",
+                            lr->type->name, v->name, v->str, own);
+    } else if (*(bool *)at != (v->i != 0)) {
+        return refuse(lr, v, *(bool *)at ? "True, as the scheduler has it" : "False", err);
+    }
     return 0;
+}
+
+static const struct lr_field *field_find(const struct lr_type *type, const char *name)
+{
+    for (const struct lr_field *f = type->fields; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    for (const struct lr_field *f = second_table(type); f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
 }
 
 static int load_one(struct det_lr *lr, const struct det_value *v, struct det_err *err)
 {
-    if (strcmp(v->name, "step_size") == 0 || strcmp(v->name, "T_max") == 0)
-        return load_int(v, 1, &lr->step_size, err);
-    if (strcmp(v->name, "gamma") == 0 || strcmp(v->name, "eta_min") == 0)
-        return load_float(v, &lr->gamma, err);
-    if (strcmp(v->name, "last_epoch") == 0)
-        return load_int(v, 0, &lr->last_epoch, err);
-    if (strcmp(v->name, "_step_count") == 0)
-        return load_int(v, 0, &lr->step_count, err);
-    if (strcmp(v->name, "base_lrs") == 0)
-        return load_rates(lr, v, lr->base, err);
-    if (strcmp(v->name, "_last_lr") == 0)
-        return load_rates(lr, v, lr->last, err);
-    return 0;
+    const struct lr_field *f = field_find(lr->type, v->name);
+    if (!f || f->offset < 0)
+        return 0;
+    double **list = (double **)(void *)((char *)lr + f->offset);
+    switch (f->kind) {
+    case DET_VALUE_DICTS: return load_dicts(lr, v, err);
+    case DET_VALUE_FLOATS: return load_floats(lr, v, *list, lr->n, err);
+    case DET_VALUE_INTS:
+    case DET_VALUE_COUNTS: return load_floats(lr, v, *list, lr->milestones_n, err);
+    default: return load_number(lr, f, v, err);
+    }
 }
 
 int det_lr_load_state(struct det_lr *lr, const struct det_value *values, size_t n,

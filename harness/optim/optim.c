@@ -1,15 +1,25 @@
-/* What all optimizers share: groups, parameters, the step over all of them. */
+/* What all optimizers share: life, the step over all parameters, rates. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mem.h"
 #include "optim_impl.h"
+
+static int fill_from_start(struct det_optim *o, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < o->slots.n; i++) {
+        rc = slot_keep(o, &o->slots.v[i], 0, o->groups.v[0].initial_sum, err);
+        o->slots.v[i].has_state = true;
+    }
+    return rc;
+}
 
 struct det_optim *optim_new(struct det_module *m, const struct optim_type *type,
                             const struct group *g)
 {
     size_t n;
+    struct det_err err;
     const struct det_named_tensor *params = det_module_params(m, &n);
     struct det_engine *e = det_module_engine(m);
     if (!m || e->err.code < 0)
@@ -22,14 +32,30 @@ struct det_optim *optim_new(struct det_module *m, const struct optim_type *type,
         return NULL;
     }
     struct det_optim *o = det_zalloc(sizeof *o);
-    o->engine = e;
-    o->type = type;
-    o->module = m;
+    *o = (struct det_optim){.engine = e, .type = type, .module = m};
     vec_push(&o->groups, *g);
-    o->groups.v[0].initial_lr = NAN;
+    struct group *first = &o->groups.v[0];
+    first->initial_lr = first->max_lr = first->min_lr = NAN;
+    first->max_momentum = first->base_momentum = NAN;
     for (size_t i = 0; i < n; i++)
         vec_push(&o->slots, (struct slot){.param = det_tensor_ref(params[i].tensor)});
-    return o;
+    if (!type->has_state_from_start || fill_from_start(o, &err) == 0)
+        return o;
+    det__keep_error(e, &err);
+    det_optim_destroy(o);
+    return NULL;
+}
+
+bool optim_numbers_ok(struct det_module *m, const char *type, const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (v[i] >= 0 && isfinite(v[i]))
+            continue;
+        det_engine_fail(det_module_engine(m), DET_EINVAL,
+                        "%s: an option is %g; all numbers must be finite and >= 0", type, v[i]);
+        return false;
+    }
+    return true;
 }
 
 void det_optim_destroy(struct det_optim *o)
@@ -39,7 +65,7 @@ void det_optim_destroy(struct det_optim *o)
     for (size_t i = 0; i < o->slots.n; i++) {
         struct slot *s = &o->slots.v[i];
         det_tensor_unref(s->param);
-        det_tensor_unref(s->step);
+        det_tensor_unref(s->step_tensor);
         for (int k = 0; k < SLOTS_MAX; k++)
             det_tensor_unref(s->kept[k]);
     }
@@ -48,69 +74,62 @@ void det_optim_destroy(struct det_optim *o)
     free(o);
 }
 
-static bool holds(const struct det_named_tensor *params, size_t n, const struct det_tensor *t)
-{
-    for (size_t i = 0; i < n; i++)
-        if (params[i].tensor == t)
-            return true;
-    return false;
-}
-
-/* Parameters are numbered group after group: moves those of the last group to the end, in order. */
-static void sort_slots(struct det_optim *o, size_t group)
-{
-    size_t kept = 0, moved = 0;
-    struct slot *old = det_memdup(o->slots.v, o->slots.n * sizeof *old);
-    for (size_t i = 0; i < o->slots.n; i++)
-        if (old[i].group != group)
-            o->slots.v[kept++] = old[i];
-    for (size_t i = 0; i < o->slots.n; i++)
-        if (old[i].group == group)
-            o->slots.v[kept + moved++] = old[i];
-    free(old);
-}
-
-int det_optim_add_group(struct det_optim *o, struct det_module *m)
-{
-    size_t n, found = 0, group;
-    const struct det_named_tensor *params = det_module_params(m, &n);
-    if (!o || !m)
-        return DET_EINVAL;
-    group = o->groups.n;
-    for (size_t i = 0; i < o->slots.n; i++) {
-        if (o->slots.v[i].stepped)
-            return det_engine_fail(o->engine, DET_ESTATE,
-                                   "%s: groups are added before the first step", o->type->name);
-        found += holds(params, n, o->slots.v[i].param);
-    }
-    if (found == 0)
-        return det_engine_fail(o->engine, DET_EINVAL,
-                               "%s: no parameter of that module is in this optimizer",
-                               o->type->name);
-    struct group first = o->groups.v[0];
-    vec_push(&o->groups, first);
-    for (size_t i = 0; i < o->slots.n; i++)
-        if (holds(params, n, o->slots.v[i].param))
-            o->slots.v[i].group = group;
-    sort_slots(o, group);
-    return (int)group;
-}
-
-int slot_keep(struct det_optim *o, struct slot *s, int i, struct det_err *err)
+int slot_keep(struct det_optim *o, struct slot *s, int i, double value, struct det_err *err)
 {
     if (s->kept[i])
         return 0;
     int rc = det__tensor_like(o->engine, s->param, &s->kept[i], err);
     if (rc < 0)
         return rc;
-    return det__run(o->engine, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {s->kept[i]}},
-                    err);
+    struct det_call c = {.kernel = DET_KERNEL_FILL, .out = {s->kept[i]}, .a.scale = value};
+    return det__run(o->engine, &c, err);
 }
 
 void det_optim_zero_grad(struct det_optim *o)
 {
     for (size_t i = 0; o && i < o->slots.n; i++)
         o->slots.v[i].param->grad_set = false;
+}
+
+/* Adagrad's rate falls with its own steps (lr_decay, 0 in all others). */
+static struct det_optim_attrs attrs_of(const struct det_optim *o, const struct slot *s)
+{
+    const struct group *g = &o->groups.v[s->group];
+    double fall = 1 + (double)(s->steps - 1) * g->lr_decay;
+    return (struct det_optim_attrs){.lr = g->lr / fall,
+                                    .momentum = g->momentum,
+                                    .dampening = g->dampening,
+                                    .weight_decay = g->weight_decay,
+                                    .beta1 = g->betas[0],
+                                    .beta2 = g->betas[1],
+                                    .alpha = g->alpha,
+                                    .eps = g->eps,
+                                    .step = s->steps,
+                                    .nesterov = g->nesterov,
+                                    .maximize = g->maximize,
+                                    .decoupled = o->type->decoupled,
+                                    .first = !s->kept[0]};
+}
+
+static int step_one(struct det_optim *o, struct slot *s, struct det_err *err)
+{
+    const struct optim_type *t = o->type;
+    int rc = 0;
+    s->steps++;
+    struct det_call c = {.kernel = t->kernel,
+                         .in = {s->param->grad},
+                         .out = {s->param},
+                         .a.optim = attrs_of(o, s)};
+    for (int i = 0; rc == 0 && i < SLOTS_MAX && t->kept[i]; i++) {
+        if (t->keeps && !t->keeps(&o->groups.v[s->group], i))
+            continue;
+        rc = slot_keep(o, s, i, 0, err);
+        c.out[1 + i] = s->kept[i];
+    }
+    if (rc == 0)
+        rc = det__run(o->engine, &c, err);
+    s->has_state = s->has_state || rc == 0;
+    return rc;
 }
 
 int det_optim_step(struct det_optim *o)
@@ -121,9 +140,10 @@ int det_optim_step(struct det_optim *o)
         return DET_EINVAL;
     if (o->engine->err.code < 0)
         return o->engine->err.code;
+    o->stepped = true;
     for (size_t i = 0; rc == 0 && i < o->slots.n; i++)
         if (o->slots.v[i].param->grad_set)
-            rc = o->type->step(o, &o->slots.v[i], &err);
+            rc = step_one(o, &o->slots.v[i], &err);
     if (rc == 0)
         return 0;
     det_wrap(&err, rc, "%s", o->type->name);

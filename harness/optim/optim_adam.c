@@ -1,72 +1,72 @@
-/* Adam (Kingma & Ba 2015) as torch.optim.Adam computes it, with weight decay as an L2 term. */
+/* Adam and AdamW as torch.optim computes them. The two write their groups in different orders. */
 #include "mem.h"
 #include "optim_impl.h"
 
-static int count(struct slot *s, int64_t *ret, struct det_err *err)
+static bool keeps(const struct group *g, int i)
 {
-    if (!s->step && !(s->step = det_host_tensor(DET_F32, 0, NULL, err)))
-        return DET_ENOMEM;
-    float *steps = det_tensor_data(s->step);
-    *steps += 1;
-    *ret = (int64_t)*steps;
-    return 0;
+    return i < 2 || g->amsgrad;
 }
 
-static int adam_step(struct det_optim *o, struct slot *s, struct det_err *err)
-{
-    const struct group *g = &o->groups.v[s->group];
-    int64_t step = 0;
-    int rc = slot_keep(o, s, 0, err);
-    if (rc == 0)
-        rc = slot_keep(o, s, 1, err);
-    if (rc == 0)
-        rc = count(s, &step, err);
-    if (rc < 0)
-        return rc;
-    struct det_call c = {.kernel = DET_KERNEL_ADAM,
-                         .in = {s->param->grad},
-                         .out = {s->param, s->kept[0], s->kept[1]}};
-    c.a = (struct det_attrs){.lr = g->lr,
-                             .beta1 = g->betas[0],
-                             .beta2 = g->betas[1],
-                             .eps = g->eps,
-                             .weight_decay = g->weight_decay,
-                             .step = step};
-    rc = det__run(o->engine, &c, err);
-    s->stepped = rc == 0;
-    return rc;
-}
+#define NUMBERS                                                                                    \
+    {"lr", DET_VALUE_FLOAT, offsetof(struct group, lr)},                                           \
+        {"betas", DET_VALUE_PAIR, offsetof(struct group, betas)},                                  \
+        {"eps", DET_VALUE_FLOAT, offsetof(struct group, eps)},                                     \
+        {"weight_decay", DET_VALUE_FLOAT, offsetof(struct group, weight_decay)},                   \
+        {"amsgrad", DET_VALUE_BOOL, offsetof(struct group, amsgrad)}
+#define MAXIMIZE {"maximize", DET_VALUE_BOOL, offsetof(struct group, maximize)}
+#define FOREACH {"foreach", DET_VALUE_NONE, -1}
+#define CAPTURABLE {"capturable", DET_VALUE_BOOL, -1}
 
 static const struct optim_type adam_type = {
     .name = "Adam",
-    .fields = {{"lr", DET_VALUE_FLOAT, offsetof(struct group, lr)},
-               {"betas", DET_VALUE_PAIR, offsetof(struct group, betas)},
-               {"eps", DET_VALUE_FLOAT, offsetof(struct group, eps)},
-               {"weight_decay", DET_VALUE_FLOAT, offsetof(struct group, weight_decay)},
-               {"amsgrad", DET_VALUE_BOOL, -1},
-               {"maximize", DET_VALUE_BOOL, -1},
-               {"foreach", DET_VALUE_NONE, -1},
-               {"capturable", DET_VALUE_BOOL, -1},
-               {"differentiable", DET_VALUE_BOOL, -1},
-               {"fused", DET_VALUE_BOOL, -1},
-               {"initial_lr", DET_VALUE_FLOAT, offsetof(struct group, initial_lr)}},
-    .kept = {"exp_avg", "exp_avg_sq"},
-    .counts = true,
-    .step = adam_step,
+    .fields = {NUMBERS, MAXIMIZE, FOREACH, CAPTURABLE, {"differentiable", DET_VALUE_BOOL, -1},
+               {"fused", DET_VALUE_BOOL, -1}},
+    .kernel = DET_KERNEL_ADAM,
+    .kept = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
+    .step_kind = DET_VALUE_TENSOR,
+    .keeps = keeps,
 };
+
+static const struct optim_type adamw_type = {
+    .name = "AdamW",
+    .fields = {NUMBERS, FOREACH, MAXIMIZE, CAPTURABLE},
+    .kernel = DET_KERNEL_ADAM,
+    .kept = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
+    .step_kind = DET_VALUE_TENSOR,
+    .decoupled = true,
+    .keeps = keeps,
+};
+
+static double given(double option, double fallback)
+{
+    return option != 0 ? option : fallback;
+}
+
+static struct det_optim *create(struct det_module *m, const struct optim_type *type,
+                                const struct det_adam_options *o, double weight_decay)
+{
+    const struct group g = {.lr = given(o->lr, 1e-3),
+                            .betas = {given(o->beta1, 0.9), given(o->beta2, 0.999)},
+                            .eps = given(o->eps, 1e-8),
+                            .weight_decay = given(o->weight_decay, weight_decay),
+                            .amsgrad = o->amsgrad,
+                            .maximize = o->maximize};
+    const double numbers[] = {g.betas[0], g.betas[1], g.eps, g.weight_decay};
+    if (m && !optim_numbers_ok(m, type->name, numbers, DET_ARRAY_LEN(numbers)))
+        return NULL;
+    if (m && !(g.betas[0] < 1 && g.betas[1] < 1)) {
+        det_engine_fail(det_module_engine(m), DET_EINVAL, "%s: betas must be below 1", type->name);
+        return NULL;
+    }
+    return optim_new(m, type, &g);
+}
 
 struct det_optim *det_adam_create(struct det_module *m, const struct det_adam_options *options)
 {
-    const struct group g = {.lr = options->lr != 0 ? options->lr : 1e-3,
-                            .betas = {options->beta1 != 0 ? options->beta1 : 0.9,
-                                      options->beta2 != 0 ? options->beta2 : 0.999},
-                            .eps = options->eps != 0 ? options->eps : 1e-8,
-                            .weight_decay = options->weight_decay};
-    if (m && !(g.betas[0] > 0 && g.betas[0] < 1 && g.betas[1] > 0 && g.betas[1] < 1 && g.eps > 0 &&
-               g.weight_decay >= 0)) {
-        det_engine_fail(det_module_engine(m), DET_EINVAL,
-                        "Adam: betas must be in 0..1, eps and weight_decay >= 0");
-        return NULL;
-    }
-    return optim_new(m, &adam_type, &g);
+    return create(m, &adam_type, options, 0);
+}
+
+struct det_optim *det_adamw_create(struct det_module *m, const struct det_adam_options *options)
+{
+    return create(m, &adamw_type, options, 0.01);
 }

@@ -5,31 +5,6 @@
 #include "mem.h"
 #include "optim_impl.h"
 
-void *group_number(struct group *g, const struct group_field *f)
-{
-    return f->offset < 0 ? NULL : (char *)g + f->offset;
-}
-
-const struct group_field *group_field_find(const struct optim_type *type, const char *name)
-{
-    for (const struct group_field *f = type->fields; f->name; f++)
-        if (strcmp(f->name, name) == 0)
-            return f;
-    return NULL;
-}
-
-int det_optim_set(struct det_optim *o, size_t group, const char *name, double value)
-{
-    if (!o)
-        return DET_EINVAL;
-    const struct group_field *f = group_field_find(o->type, name);
-    if (group >= o->groups.n || !f || f->kind != DET_VALUE_FLOAT || f->offset < 0)
-        return det_engine_fail(o->engine, DET_EINVAL, "%s: group %zu has no number \"%s\"",
-                               o->type->name, group, name);
-    *(double *)group_number(&o->groups.v[group], f) = value;
-    return 0;
-}
-
 size_t det_optim_param_count(const struct det_optim *o)
 {
     return o ? o->slots.n : 0;
@@ -57,7 +32,9 @@ const struct det_value *det_optim_group_values(struct det_optim *o, size_t group
         return NULL;
     struct group *g = &o->groups.v[group];
     for (const struct group_field *f = o->type->fields; f->name; f++)
-        if (strcmp(f->name, "initial_lr") != 0 || !isnan(g->initial_lr))
+        o->values[(*ret_n)++] = group_value(g, f);
+    for (const struct group_field *f = scheduler_fields; f->name; f++)
+        if (!isnan(*(double *)group_number(g, f)))
             o->values[(*ret_n)++] = group_value(g, f);
     return o->values;
 }
@@ -73,20 +50,36 @@ size_t det_optim_group_params(const struct det_optim *o, size_t group, size_t *r
     return count;
 }
 
+/* The steps as a host scalar; NULL where even that memory is missing. */
+static struct det_tensor *step_tensor(struct slot *s)
+{
+    float steps = (float)s->steps;
+    if (!s->step_tensor)
+        s->step_tensor = det_host_tensor(DET_F32, 0, NULL, NULL);
+    if (s->step_tensor)
+        det_tensor_write(s->step_tensor, &steps, sizeof steps, NULL);
+    return s->step_tensor;
+}
+
 const struct det_value *det_optim_param_state(struct det_optim *o, size_t param, size_t *ret_n)
 {
     *ret_n = 0;
-    if (!o || param >= o->slots.n || !o->slots.v[param].stepped)
+    if (!o || param >= o->slots.n || !o->slots.v[param].has_state)
         return NULL;
-    const struct slot *s = &o->slots.v[param];
-    if (o->type->counts)
-        o->values[(*ret_n)++] =
-            (struct det_value){.name = "step", .kind = DET_VALUE_TENSOR, .tensor = s->step};
-    for (int i = 0; i < SLOTS_MAX && o->type->kept[i]; i++)
-        o->values[(*ret_n)++] =
-            (struct det_value){.name = o->type->kept[i],
-                               .kind = s->kept[i] ? DET_VALUE_TENSOR : DET_VALUE_NONE,
-                               .tensor = s->kept[i]};
+    struct slot *s = &o->slots.v[param];
+    const struct optim_type *t = o->type;
+    if (t->step_kind != DET_VALUE_NONE)
+        o->values[(*ret_n)++] = (struct det_value){
+            .name = "step",
+            .kind = t->step_kind,
+            .i = s->steps,
+            .tensor = t->step_kind == DET_VALUE_TENSOR ? step_tensor(s) : NULL};
+    for (int i = 0; i < SLOTS_MAX && t->kept[i]; i++)
+        if (s->kept[i] || t->writes_none)
+            o->values[(*ret_n)++] =
+                (struct det_value){.name = t->kept[i],
+                                   .kind = s->kept[i] ? DET_VALUE_TENSOR : DET_VALUE_NONE,
+                                   .tensor = s->kept[i]};
     return o->values;
 }
 
@@ -146,13 +139,11 @@ static int load_step(struct slot *s, const struct det_value *v, struct det_err *
     int rc = as_number(v, &steps, err);
     if (rc < 0)
         return rc;
-    if (!(steps >= 0 && steps <= 0x1p24))
+    if (!(steps >= 0 && steps <= 0x1p53))
         return det_fail(err, DET_EINVAL, "step is %g, which is no count of steps", steps);
-    if (!s->step && !(s->step = det_host_tensor(DET_F32, 0, NULL, err)))
-        return DET_ENOMEM;
-    float f32 = (float)steps;
-    s->stepped = true;
-    return det_tensor_write(s->step, &f32, sizeof f32, err);
+    s->steps = (int64_t)steps;
+    s->has_state = true;
+    return 0;
 }
 
 static int load_kept(struct det_optim *o, struct slot *s, int i, const struct det_value *v,
@@ -161,17 +152,17 @@ static int load_kept(struct det_optim *o, struct slot *s, int i, const struct de
     if (v->kind == DET_VALUE_NONE) {
         det_tensor_unref(s->kept[i]);
         s->kept[i] = NULL;
-        s->stepped = true;
+        s->has_state = true;
         return 0;
     }
     if (v->kind != DET_VALUE_TENSOR || !v->tensor || v->tensor->dtype != DET_F32 ||
         !det__same_shape(v->tensor, s->param))
         return det_fail(err, DET_EINVAL, "%s must be a float32 tensor of the parameter's shape",
                         v->name);
-    int rc = slot_keep(o, s, i, err);
+    int rc = slot_keep(o, s, i, 0, err);
     if (rc == 0)
         rc = det__tensor_assign(s->kept[i], v->tensor, err);
-    s->stepped = s->stepped || rc == 0;
+    s->has_state = s->has_state || rc == 0;
     return rc;
 }
 
@@ -182,7 +173,8 @@ int det_optim_load_param_state(struct det_optim *o, size_t param, const struct d
     if (!o || param >= o->slots.n)
         return det_fail(err, DET_EINVAL, "optimizer: there is no parameter %zu", param);
     struct slot *s = &o->slots.v[param];
-    if (o->type->counts && strcmp(v->name, "step") == 0)
+    o->stepped = true;
+    if (o->type->step_kind != DET_VALUE_NONE && strcmp(v->name, "step") == 0)
         rc = load_step(s, v, err);
     for (int i = 0; rc == 0 && i < SLOTS_MAX && o->type->kept[i]; i++)
         if (strcmp(v->name, o->type->kept[i]) == 0)

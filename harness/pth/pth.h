@@ -3,7 +3,7 @@
  * `archive/data.pkl`, `archive/data/0`, ... `archive/version`) around a pickle, and bare pickles.
  *
  * Nothing is ever executed. The reader is a strict machine for the few opcodes and the few names
- * that torch writes (tensors, OrderedDict, torch.Size, NumPy's arrays inside random states); any
+ * that torch writes (tensors, OrderedDict, Counter, torch.Size, NumPy's arrays inside random states); any
  * other name or opcode is DET_ECORRUPT and names it. All sizes are bounded before anything is
  * allocated, a value that contains itself is refused, and the zip's checksums are verified.
  *
@@ -32,7 +32,7 @@ enum pth_kind {
     PTH_BYTES,
     PTH_LIST,
     PTH_TUPLE,
-    PTH_DICT, /* also OrderedDict: order is kept in both */
+    PTH_DICT, /* also OrderedDict and Counter: order is kept in all */
     PTH_TENSOR,
     PTH_OPAQUE, /* something of NumPy's: there, but not readable here */
     PTH_KIND_COUNT
@@ -63,6 +63,7 @@ struct pth_value *pth_list(struct pth_doc *doc);
 struct pth_value *pth_tuple(struct pth_doc *doc);
 struct pth_value *pth_dict(struct pth_doc *doc);
 struct pth_value *pth_ordered_dict(struct pth_doc *doc); /* collections.OrderedDict */
+struct pth_value *pth_counter(struct pth_doc *doc);      /* collections.Counter */
 /* Contiguous, C order; `data` is borrowed. */
 struct pth_value *pth_tensor(struct pth_doc *doc, enum pth_dtype dtype, int ndim,
                              const int64_t *dims, const void *data);

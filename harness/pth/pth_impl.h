@@ -16,6 +16,7 @@ enum { PTH_GLOBAL = PTH_KIND_COUNT, PTH_STORAGE };
 /* The names a pickle may mention. */
 enum pth_global {
     PTH_G_ORDERED_DICT,
+    PTH_G_COUNTER,
     PTH_G_REBUILD_TENSOR,
     PTH_G_REBUILD_PARAMETER,
     PTH_G_SIZE,
@@ -36,6 +37,7 @@ struct pth_tensor_view {
 struct pth_value {
     int kind;
     bool ordered;  /* dict: OrderedDict */
+    bool counter;  /* dict: Counter; only when writing, it is read as a dict */
     uint8_t color; /* of the search for cycles */
     union {
         int64_t i;

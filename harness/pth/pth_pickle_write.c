@@ -110,8 +110,20 @@ static int put_items(struct pickler *p, const struct pth_value *v, const char *e
     return 0;
 }
 
+/* Counter({...}) */
+static int put_counter(struct pickler *p, const struct pth_value *v, int depth)
+{
+    put_global(p->out, "collections", "Counter");
+    buf_add_ch(p->out, '}');
+    int rc = put_items(p, v, "u", depth);
+    buf_add_str(p->out, "\x85R"); /* TUPLE1, REDUCE */
+    return rc;
+}
+
 static int put_dict(struct pickler *p, const struct pth_value *v, int depth)
 {
+    if (v->counter)
+        return put_counter(p, v, depth);
     if (v->ordered) {
         put_global(p->out, "collections", "OrderedDict");
         buf_add_str(p->out, ")R");

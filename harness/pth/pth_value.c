@@ -166,6 +166,13 @@ struct pth_value *pth_ordered_dict(struct pth_doc *doc)
     return x;
 }
 
+struct pth_value *pth_counter(struct pth_doc *doc)
+{
+    struct pth_value *x = make(doc, PTH_DICT);
+    x->counter = true;
+    return x;
+}
+
 struct pth_value *pth_tensor(struct pth_doc *doc, enum pth_dtype dtype, int ndim,
                              const int64_t *dims, const void *data)
 {

@@ -9,6 +9,7 @@ static const struct {
     enum pth_dtype dtype;
 } names[] = {
     {"collections", "OrderedDict", PTH_G_ORDERED_DICT, 0},
+    {"collections", "Counter", PTH_G_COUNTER, 0},
     {"torch._utils", "_rebuild_tensor_v2", PTH_G_REBUILD_TENSOR, 0},
     {"torch._utils", "_rebuild_parameter", PTH_G_REBUILD_PARAMETER, 0},
     {"torch", "Size", PTH_G_SIZE, 0},
@@ -186,6 +187,13 @@ static int make_ordered_dict(struct pth_vm *vm, const struct pth_value *args)
     return pth_vm_push(vm, v);
 }
 
+static int make_counter(struct pth_vm *vm, const struct pth_value *args)
+{
+    if (pth_len(args) != 1 || args->seq.v[0]->kind != PTH_DICT)
+        return pth_vm_bad(vm, "a Counter that is not made of a dict");
+    return pth_vm_push(vm, args->seq.v[0]);
+}
+
 int pth_vm_reduce(struct pth_vm *vm)
 {
     struct pth_value *args = pth_vm_pop(vm), *fn = pth_vm_pop(vm);
@@ -193,6 +201,7 @@ int pth_vm_reduce(struct pth_vm *vm)
         return pth_vm_bad(vm, "a call of something that is not a known name");
     switch (fn->global.id) {
     case PTH_G_ORDERED_DICT: return make_ordered_dict(vm, args);
+    case PTH_G_COUNTER: return make_counter(vm, args);
     case PTH_G_REBUILD_TENSOR: return rebuild_tensor(vm, args);
     case PTH_G_REBUILD_PARAMETER: return rebuild_parameter(vm, args);
     case PTH_G_SIZE: return make_size(vm, args);

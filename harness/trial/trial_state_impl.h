@@ -2,6 +2,7 @@
 #ifndef TRIAL_STATE_IMPL_H
 #define TRIAL_STATE_IMPL_H
 
+#include "det/lr.h"
 #include "det/optim.h"
 #include "pth.h"
 
@@ -15,6 +16,25 @@ struct state_writer {
 struct pth_value *state_of_model(struct state_writer *w, struct det_module *m);
 struct pth_value *state_of_optim(struct state_writer *w, struct det_optim *o);
 struct pth_value *state_of_lr(struct state_writer *w, struct det_lr *lr);
+
+/* Named values into a dict; false with *w->err. */
+bool state_put_values(struct state_writer *w, struct pth_value *dict, const struct det_value *v,
+                      size_t n);
+/* A value (v), or a dict of them (dict), read from a file, with what they point to. To be finished
+ * also after a failure. */
+struct loaded {
+    struct det_value v;
+    struct det_values dict;
+    double *floats;
+    struct loaded *parts;
+    size_t parts_n;
+    struct det_value *values;
+    struct det_values *dicts;
+};
+int state_load_value(struct loaded *l, const char *name, const struct pth_value *x,
+                     struct det_err *err);
+int state_load_dict(struct loaded *l, const struct pth_value *dict, struct det_err *err);
+void state_loaded_finish(struct loaded *l);
 
 /* DET_EINVAL names what does not fit; the object may then hold a part of the state. */
 int state_to_model(const struct pth_value *state, struct det_module *m, struct det_err *err);

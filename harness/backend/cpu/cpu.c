@@ -99,5 +99,7 @@ const struct det_backend det_backend_cpu = {
             [DET_KERNEL_EQ_COUNT] = ref_eq_count,
             [DET_KERNEL_SGD] = cpu_sgd,
             [DET_KERNEL_ADAM] = cpu_adam,
+            [DET_KERNEL_RMSPROP] = cpu_rmsprop,
+            [DET_KERNEL_ADAGRAD] = cpu_adagrad,
         },
 };

@@ -45,7 +45,7 @@ void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const
 
 det_kernel_fn cpu_copy, cpu_add, cpu_mul, cpu_affine, cpu_relu, cpu_relu_bwd;
 det_kernel_fn cpu_dropout, cpu_dropout_bwd;
-det_kernel_fn cpu_sgd, cpu_adam;
+det_kernel_fn cpu_sgd, cpu_adam, cpu_rmsprop, cpu_adagrad;
 det_kernel_fn cpu_batch_norm_train, cpu_batch_norm_eval, cpu_batch_norm_bwd;
 det_kernel_fn cpu_max_pool2d, cpu_max_pool2d_bwd, cpu_avg_pool2d, cpu_avg_pool2d_bwd;
 det_kernel_fn cpu_conv2d, cpu_conv2d_bwd_data, cpu_conv2d_bwd_weight;

@@ -1,8 +1,5 @@
-/* Element-wise kernels and the optimizers' steps, over flat vectors, on all threads. */
+/* Element-wise kernels over flat vectors, on all threads. */
 #include "cpu.h"
-
-#include <math.h>
-#include <string.h>
 
 #include "ref.h"
 
@@ -97,65 +94,4 @@ int cpu_relu(struct det_stream *s, const struct det_call *c, struct det_err *err
 {
     (void)err;
     return over_elements(s, c, relu_range);
-}
-
-/* The three forms of SGD, so that each loop is straight. */
-CPU_CLONES static void sgd_range(const void *arg, int64_t from, int64_t to)
-{
-    const struct det_call *c = arg;
-    const float *grad = in_f32(c, 0);
-    float *p = out_f32(c, 0), *buf = out_f32(c, 1), lr = (float)c->a.lr;
-    float decay = (float)c->a.weight_decay, momentum = (float)c->a.momentum;
-    float rest = c->a.first ? 1 : (float)(1 - c->a.dampening), keep = c->a.first ? 0 : momentum;
-    float mix = c->a.nesterov ? momentum : 0;
-    if (!buf) {
-        CPU_IN_PLACE
-        for (int64_t i = from; i < to; i++)
-            p[i] -= lr * (grad[i] + decay * p[i]);
-    } else if (c->a.nesterov) {
-        CPU_IN_PLACE
-        for (int64_t i = from; i < to; i++) {
-            float g = grad[i] + decay * p[i];
-            buf[i] = keep * buf[i] + rest * g;
-            p[i] -= lr * (g + mix * buf[i]);
-        }
-    } else {
-        CPU_IN_PLACE
-        for (int64_t i = from; i < to; i++) {
-            buf[i] = keep * buf[i] + rest * (grad[i] + decay * p[i]);
-            p[i] -= lr * buf[i];
-        }
-    }
-}
-
-int cpu_sgd(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    (void)err;
-    if (c->out[1] && c->a.first) /* what is multiplied by 0 must be a number */
-        memset(c->out[1]->data, 0, c->out[1]->numel * sizeof(float));
-    return over_elements(s, c, sgd_range);
-}
-
-CPU_CLONES static void adam_range(const void *arg, int64_t from, int64_t to)
-{
-    const struct det_call *c = arg;
-    const float *grad = in_f32(c, 0);
-    float *p = out_f32(c, 0), *m = out_f32(c, 1), *v = out_f32(c, 2);
-    float beta1 = (float)c->a.beta1, beta2 = (float)c->a.beta2, decay = (float)c->a.weight_decay;
-    float rest1 = (float)(1 - c->a.beta1), rest2 = (float)(1 - c->a.beta2);
-    float step = (float)(c->a.lr / (1 - pow(c->a.beta1, (double)c->a.step)));
-    float root = (float)sqrt(1 - pow(c->a.beta2, (double)c->a.step)), eps = (float)c->a.eps;
-    CPU_IN_PLACE
-    for (int64_t i = from; i < to; i++) {
-        float g = grad[i] + decay * p[i];
-        m[i] = beta1 * m[i] + rest1 * g;
-        v[i] = beta2 * v[i] + rest2 * g * g;
-        p[i] -= step * (m[i] / (sqrtf(v[i]) / root + eps));
-    }
-}
-
-int cpu_adam(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    (void)err;
-    return over_elements(s, c, adam_range);
 }

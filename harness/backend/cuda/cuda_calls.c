@@ -70,18 +70,36 @@ CALL(max_pool2d_bwd, cuda_k_max_pool_bwd(s->native, pool_of(c, c->out[0], c->in[
 CALL(avg_pool2d, cuda_k_avg_pool(s->native, pool_of(c, c->in[0], c->out[0]), cuda_in(c, 0), cuda_out(c, 0)))
 CALL(avg_pool2d_bwd, cuda_k_avg_pool_bwd(s->native, pool_of(c, c->out[0], c->in[0]), cuda_in(c, 0), cuda_out(c, 0)))
 
-static struct cuda_sgd sgd_of(const struct det_attrs *a)
+static float sign_of(const struct det_optim_attrs *o)
 {
-    return (struct cuda_sgd){(float)a->lr, (float)a->momentum, (float)a->dampening, (float)a->weight_decay, a->nesterov, a->first};
+    return o->maximize ? -1 : 1;
 }
-CALL(sgd, cuda_k_sgd(s->native, n, sgd_of(&c->a), cuda_in(c, 0), cuda_out(c, 0), cuda_out(c, 1)))
 
-static struct cuda_adam adam_of(const struct det_attrs *a)
+static float decay_of(const struct det_optim_attrs *o)
 {
-    double c1 = 1 - pow(a->beta1, (double)a->step), c2 = 1 - pow(a->beta2, (double)a->step);
-    return (struct cuda_adam){(float)(a->lr / c1), (float)a->beta1, (float)a->beta2, (float)a->eps, (float)a->weight_decay, (float)sqrt(c2)};
+    return o->decoupled ? 0 : (float)o->weight_decay;
 }
-CALL(adam, cuda_k_adam(s->native, n, adam_of(&c->a), cuda_in(c, 0), cuda_out(c, 0), cuda_out(c, 1), cuda_out(c, 2)))
+
+static struct cuda_sgd sgd_of(const struct det_optim_attrs *o)
+{
+    return (struct cuda_sgd){(float)o->lr, (float)o->momentum, (float)o->dampening, decay_of(o), sign_of(o), o->nesterov, o->first};
+}
+CALL(sgd, cuda_k_sgd(s->native, n, sgd_of(&c->a.optim), cuda_in(c, 0), cuda_out(c, 0), cuda_out(c, 1)))
+
+static struct cuda_adam adam_of(const struct det_optim_attrs *o)
+{
+    double c1 = 1 - pow(o->beta1, (double)o->step), c2 = 1 - pow(o->beta2, (double)o->step);
+    float shrink = o->decoupled ? (float)(1 - o->lr * o->weight_decay) : 1;
+    return (struct cuda_adam){(float)(o->lr / c1), (float)o->beta1, (float)o->beta2, (float)o->eps, decay_of(o), sign_of(o), shrink, (float)sqrt(c2)};
+}
+CALL(adam, cuda_k_adam(s->native, n, adam_of(&c->a.optim), cuda_in(c, 0), cuda_out(c, 0), cuda_out(c, 1), cuda_out(c, 2), cuda_out(c, 3)))
+
+static struct cuda_rmsprop rmsprop_of(const struct det_optim_attrs *o)
+{
+    return (struct cuda_rmsprop){(float)o->lr, (float)o->momentum, (float)o->alpha, (float)o->eps, decay_of(o), sign_of(o)};
+}
+CALL(rmsprop, cuda_k_rmsprop(s->native, n, rmsprop_of(&c->a.optim), cuda_in(c, 0), cuda_out(c, 0), cuda_out(c, 1), cuda_out(c, 2), cuda_out(c, 3)))
+CALL(adagrad, cuda_k_adagrad(s->native, n, rmsprop_of(&c->a.optim), cuda_in(c, 0), cuda_out(c, 0), cuda_out(c, 1)))
 
 /* Row-major C [m, n] = op(A) op(B) of inner size k, as the column-major product of the transposes. */
 struct gemm {

@@ -177,7 +177,7 @@ cudaError_t cuda_k_add_bias(cudaStream_t s, size_t rows, size_t n, const float *
 __global__ static void sgd(size_t n, struct cuda_sgd o, const float *grad, float *p, float *buf)
 {
     EACH(i, n) {
-        float g = grad[i] + o.weight_decay * p[i];
+        float g = o.sign * grad[i] + o.decay * p[i];
         if (buf) {
             buf[i] = o.first ? g : o.momentum * buf[i] + (1 - o.dampening) * g;
             g = o.nesterov ? g + o.momentum * buf[i] : buf[i];
@@ -190,16 +190,51 @@ cudaError_t cuda_k_sgd(cudaStream_t s, size_t n, struct cuda_sgd o, const float 
     LAUNCH(sgd, n, s, n, o, grad, p, buf);
 }
 
-__global__ static void adam(size_t n, struct cuda_adam o, const float *grad, float *p, float *m, float *v)
+__global__ static void adam(size_t n, struct cuda_adam o, const float *grad, float *p, float *m, float *v, float *top)
 {
     EACH(i, n) {
-        float g = grad[i] + o.weight_decay * p[i];
+        float g = o.sign * grad[i] + o.decay * p[i];
         m[i] = o.beta1 * m[i] + (1 - o.beta1) * g;
         v[i] = o.beta2 * v[i] + (1 - o.beta2) * g * g;
-        p[i] -= o.step_size * m[i] / (sqrtf(v[i]) / o.root_correction2 + o.eps);
+        if (top)
+            top[i] = fmaxf(top[i], v[i]);
+        p[i] = o.shrink * p[i] - o.step_size * m[i] / (sqrtf(top ? top[i] : v[i]) / o.root_correction2 + o.eps);
     }
 }
-cudaError_t cuda_k_adam(cudaStream_t s, size_t n, struct cuda_adam o, const float *grad, float *p, float *m, float *v)
+cudaError_t cuda_k_adam(cudaStream_t s, size_t n, struct cuda_adam o, const float *grad, float *p, float *m, float *v, float *top)
 {
-    LAUNCH(adam, n, s, n, o, grad, p, m, v);
+    LAUNCH(adam, n, s, n, o, grad, p, m, v, top);
+}
+
+__global__ static void rmsprop(size_t n, struct cuda_rmsprop o, const float *grad, float *p, float *avg, float *buf, float *mean)
+{
+    EACH(i, n) {
+        float g = o.sign * grad[i] + o.decay * p[i], square = 0;
+        avg[i] = o.alpha * avg[i] + (1 - o.alpha) * g * g;
+        if (mean) {
+            mean[i] = o.alpha * mean[i] + (1 - o.alpha) * g;
+            square = mean[i] * mean[i];
+        }
+        g /= sqrtf(avg[i] - square) + o.eps;
+        if (buf)
+            g = buf[i] = o.momentum * buf[i] + g;
+        p[i] -= o.lr * g;
+    }
+}
+cudaError_t cuda_k_rmsprop(cudaStream_t s, size_t n, struct cuda_rmsprop o, const float *grad, float *p, float *avg, float *buf, float *mean)
+{
+    LAUNCH(rmsprop, n, s, n, o, grad, p, avg, buf, mean);
+}
+
+__global__ static void adagrad(size_t n, struct cuda_rmsprop o, const float *grad, float *p, float *sum)
+{
+    EACH(i, n) {
+        float g = o.sign * grad[i] + o.decay * p[i];
+        sum[i] += g * g;
+        p[i] -= o.lr * g / (sqrtf(sum[i]) + o.eps);
+    }
+}
+cudaError_t cuda_k_adagrad(cudaStream_t s, size_t n, struct cuda_rmsprop o, const float *grad, float *p, float *sum)
+{
+    LAUNCH(adagrad, n, s, n, o, grad, p, sum);
 }

@@ -67,15 +67,21 @@ struct cuda_norm {
 };
 cudaError_t cuda_k_norm_bwd(cudaStream_t s, struct cuda_norm n, float *dx, float *dw, float *db);
 
+/* The gradient that an optimizer sees: sign * grad + decay * p. */
 struct cuda_sgd {
-    float lr, momentum, dampening, weight_decay;
+    float lr, momentum, dampening, decay, sign;
     int nesterov, first;
 };
 cudaError_t cuda_k_sgd(cudaStream_t s, size_t n, struct cuda_sgd o, const float *grad, float *p, float *buf);
 struct cuda_adam {
-    float step_size, beta1, beta2, eps, weight_decay, root_correction2;
+    float step_size, beta1, beta2, eps, decay, sign, shrink, root_correction2;
 };
-cudaError_t cuda_k_adam(cudaStream_t s, size_t n, struct cuda_adam o, const float *grad, float *p, float *m, float *v);
+cudaError_t cuda_k_adam(cudaStream_t s, size_t n, struct cuda_adam o, const float *grad, float *p, float *m, float *v, float *top);
+struct cuda_rmsprop {
+    float lr, momentum, alpha, eps, decay, sign;
+};
+cudaError_t cuda_k_rmsprop(cudaStream_t s, size_t n, struct cuda_rmsprop o, const float *grad, float *p, float *avg, float *buf, float *mean);
+cudaError_t cuda_k_adagrad(cudaStream_t s, size_t n, struct cuda_rmsprop o, const float *grad, float *p, float *sum);
 
 #ifdef __cplusplus
 }

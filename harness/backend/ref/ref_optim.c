@@ -3,18 +3,25 @@
 
 #include <math.h>
 
+/* The gradient that an optimizer sees. */
+static float gradient(const struct det_optim_attrs *o, float grad, float p)
+{
+    float g = o->maximize ? -grad : grad, decay = (float)o->weight_decay;
+    return decay != 0 && !o->decoupled ? g + decay * p : g;
+}
+
 int ref_sgd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)s, (void)err;
+    const struct det_optim_attrs *o = &c->a.optim;
     const float *grad = in_f32(c, 0);
     float *p = out_f32(c, 0), *buf = out_f32(c, 1);
-    float lr = (float)c->a.lr, decay = (float)c->a.weight_decay, momentum = (float)c->a.momentum;
-    float rest = (float)(1 - c->a.dampening);
+    float lr = (float)o->lr, momentum = (float)o->momentum, rest = (float)(1 - o->dampening);
     for (size_t i = 0; i < c->out[0]->numel; i++) {
-        float g = decay != 0 ? grad[i] + decay * p[i] : grad[i];
+        float g = gradient(o, grad[i], p[i]);
         if (buf) {
-            buf[i] = c->a.first ? g : momentum * buf[i] + rest * g;
-            g = c->a.nesterov ? g + momentum * buf[i] : buf[i];
+            buf[i] = o->first ? g : momentum * buf[i] + rest * g;
+            g = o->nesterov ? g + momentum * buf[i] : buf[i];
         }
         p[i] -= lr * g;
     }
@@ -24,17 +31,58 @@ int ref_sgd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 int ref_adam(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)s, (void)err;
+    const struct det_optim_attrs *o = &c->a.optim;
     const float *grad = in_f32(c, 0);
-    float *p = out_f32(c, 0), *m = out_f32(c, 1), *v = out_f32(c, 2);
-    float beta1 = (float)c->a.beta1, beta2 = (float)c->a.beta2, decay = (float)c->a.weight_decay;
-    float rest1 = (float)(1 - c->a.beta1), rest2 = (float)(1 - c->a.beta2);
-    float step = (float)(c->a.lr / (1 - pow(c->a.beta1, (double)c->a.step)));
-    float root = (float)sqrt(1 - pow(c->a.beta2, (double)c->a.step)), eps = (float)c->a.eps;
+    float *p = out_f32(c, 0), *m = out_f32(c, 1), *v = out_f32(c, 2), *top = out_f32(c, 3);
+    float beta1 = (float)o->beta1, beta2 = (float)o->beta2, eps = (float)o->eps;
+    float rest1 = (float)(1 - o->beta1), rest2 = (float)(1 - o->beta2);
+    float step = (float)(o->lr / (1 - pow(o->beta1, (double)o->step)));
+    float root = (float)sqrt(1 - pow(o->beta2, (double)o->step));
+    float shrink = o->decoupled ? (float)(1 - o->lr * o->weight_decay) : 1;
     for (size_t i = 0; i < c->out[0]->numel; i++) {
-        float g = decay != 0 ? grad[i] + decay * p[i] : grad[i];
+        float g = gradient(o, grad[i], p[i]);
         m[i] = beta1 * m[i] + rest1 * g;
         v[i] = beta2 * v[i] + rest2 * g * g;
-        p[i] -= step * (m[i] / (sqrtf(v[i]) / root + eps));
+        if (top)
+            top[i] = top[i] > v[i] ? top[i] : v[i];
+        p[i] = shrink * p[i] - step * (m[i] / (sqrtf(top ? top[i] : v[i]) / root + eps));
+    }
+    return 0;
+}
+
+int ref_rmsprop(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s, (void)err;
+    const struct det_optim_attrs *o = &c->a.optim;
+    const float *grad = in_f32(c, 0);
+    float *p = out_f32(c, 0), *avg = out_f32(c, 1), *buf = out_f32(c, 2), *mean = out_f32(c, 3);
+    float alpha = (float)o->alpha, rest = (float)(1 - o->alpha), lr = (float)o->lr;
+    float momentum = (float)o->momentum, eps = (float)o->eps;
+    for (size_t i = 0; i < c->out[0]->numel; i++) {
+        float g = gradient(o, grad[i], p[i]), square = 0;
+        avg[i] = alpha * avg[i] + rest * g * g;
+        if (mean) {
+            mean[i] = alpha * mean[i] + rest * g;
+            square = mean[i] * mean[i];
+        }
+        g /= sqrtf(avg[i] - square) + eps;
+        if (buf)
+            g = buf[i] = momentum * buf[i] + g;
+        p[i] -= lr * g;
+    }
+    return 0;
+}
+
+int ref_adagrad(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s, (void)err;
+    const struct det_optim_attrs *o = &c->a.optim;
+    const float *grad = in_f32(c, 0);
+    float *p = out_f32(c, 0), *sum = out_f32(c, 1), lr = (float)o->lr, eps = (float)o->eps;
+    for (size_t i = 0; i < c->out[0]->numel; i++) {
+        float g = gradient(o, grad[i], p[i]);
+        sum[i] += g * g;
+        p[i] -= lr * (g / (sqrtf(sum[i]) + eps));
     }
     return 0;
 }

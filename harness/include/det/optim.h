@@ -1,9 +1,9 @@
 /*
- * Optimizers and learning rate schedulers: what `torch.optim` is in Python, with its arithmetic,
- * its defaults and the layout of its state_dict.
+ * Optimizers: what `torch.optim` is in Python, with its arithmetic, its defaults and the layout of
+ * its state_dict. Schedulers of the learning rate are in det/lr.h.
  *
- * An optimizer borrows the module it was made for, a scheduler its optimizer. Constructors follow
- * the engine's sticky error (det/tensor.h).
+ * An optimizer borrows the module it was made for. Constructors follow the engine's sticky error
+ * (det/tensor.h). An option left out, or 0, is PyTorch's default.
  */
 #ifndef DET_OPTIM_H
 #define DET_OPTIM_H
@@ -11,7 +11,6 @@
 #include "det/nn.h"
 
 struct det_optim;
-struct det_lr;
 
 /* ---- Named values: how state goes to a checkpoint and comes back ---- */
 
@@ -23,6 +22,11 @@ enum det_value_kind {
     DET_VALUE_PAIR,   /* pair: a tuple of two floats */
     DET_VALUE_FLOATS, /* floats, n: a list */
     DET_VALUE_TENSOR, /* tensor */
+    DET_VALUE_STR,    /* str */
+    DET_VALUE_INTS,   /* floats, n: a list of these integers */
+    DET_VALUE_NONES,  /* n: a list of None */
+    DET_VALUE_COUNTS, /* floats, n: a collections.Counter of these integers, in rising order */
+    DET_VALUE_DICTS,  /* dicts, n: a list of dicts */
 };
 
 struct det_value {
@@ -34,6 +38,13 @@ struct det_value {
     const double *floats;
     size_t n;
     struct det_tensor *tensor;
+    const char *str;
+    const struct det_values *dicts;
+};
+
+struct det_values {
+    const struct det_value *v;
+    size_t n;
 };
 
 /* ---- Optimizers ---- */
@@ -42,26 +53,92 @@ struct det_sgd_options {
     double lr; /* must be given, >= 0 */
     double momentum, dampening, weight_decay;
     bool nesterov;
+    bool maximize; /* in all of them: climb, do not descend */
 };
 #define det_sgd(m, ...) det_sgd_create(m, &(const struct det_sgd_options){__VA_ARGS__})
 struct det_optim *det_sgd_create(struct det_module *m, const struct det_sgd_options *options);
 
+/* Adam (Kingma & Ba 2015), weight decay as an L2 term; AMSGrad (Reddi et al. 2018). AdamW
+ * (Loshchilov & Hutter 2019) shrinks the weights apart from the gradient. A beta1 of 0 is set after
+ * the construction: det_optim_set(o, 0, "beta1", 0). */
 struct det_adam_options {
-    double lr;           /* 0: 1e-3 */
-    double beta1, beta2; /* 0: 0.9 and 0.999 */
-    double eps;          /* 0: 1e-8 */
-    double weight_decay;
+    double lr;           /* 1e-3 */
+    double beta1, beta2; /* 0.9 and 0.999 */
+    double eps;          /* 1e-8 */
+    double weight_decay; /* Adam: 0; AdamW: 0.01 (with none, AdamW is Adam) */
+    bool amsgrad;
+    bool maximize;
 };
 #define det_adam(m, ...) det_adam_create(m, &(const struct det_adam_options){__VA_ARGS__})
+#define det_adamw(m, ...) det_adamw_create(m, &(const struct det_adam_options){__VA_ARGS__})
 struct det_optim *det_adam_create(struct det_module *m, const struct det_adam_options *options);
+struct det_optim *det_adamw_create(struct det_module *m, const struct det_adam_options *options);
+
+/* RMSprop (Hinton's lecture 6e); centered as in Graves 2013. */
+struct det_rmsprop_options {
+    double lr;    /* 1e-2 */
+    double alpha; /* 0.99 */
+    double eps;   /* 1e-8 */
+    double weight_decay, momentum;
+    bool centered;
+    bool maximize;
+};
+#define det_rmsprop(m, ...) det_rmsprop_create(m, &(const struct det_rmsprop_options){__VA_ARGS__})
+struct det_optim *det_rmsprop_create(struct det_module *m,
+                                     const struct det_rmsprop_options *options);
+
+/* Adagrad (Duchi et al. 2011). */
+struct det_adagrad_options {
+    double lr; /* 1e-2 */
+    double lr_decay, weight_decay, initial_accumulator_value;
+    double eps; /* 1e-10 */
+    bool maximize;
+};
+#define det_adagrad(m, ...) det_adagrad_create(m, &(const struct det_adagrad_options){__VA_ARGS__})
+struct det_optim *det_adagrad_create(struct det_module *m,
+                                     const struct det_adagrad_options *options);
+
+/* ---- Groups of parameters ---- */
+
+/* One number of a group under PyTorch's name: {"weight_decay", 0}. "beta1" and "beta2" name the two
+ * of "betas"; a flag is 0 or 1. */
+struct det_setting {
+    const char *name;
+    double value;
+};
 
 /* The constructors put all parameters of m into one group. This takes those of `m` (a module
- * inside) out into a group of their own, whose settings start as a copy of the first group's.
+ * inside) out of their groups into one of their own, whose numbers start as a copy of the first
+ * group's and are then set as given:
+ *
+ *     det_optim_add_group(o, net->head, {"lr", 0.01}, {"weight_decay", 0});
+ *
  * Returns the group's index, or a negative code (kept in the engine too); only before the first
  * step. */
-int det_optim_add_group(struct det_optim *o, struct det_module *m);
-/* Sets one of a group's numbers ("lr", "momentum", "weight_decay", ...). */
+#define det_optim_add_group(o, m, ...)                                                             \
+    det_optim_add_group_of(o, m, NULL, NULL, DET__SETTINGS(__VA_ARGS__))
+/* The same for those parameters of m of which want(arg, name, parameter) is true; m NULL: of the
+ * whole model. */
+#define det_optim_add_group_if(o, m, want, arg, ...)                                               \
+    det_optim_add_group_of(o, m, want, arg, DET__SETTINGS(__VA_ARGS__))
+#define DET__SETTINGS(...)                                                                         \
+    &(const struct det_settings)                                                                   \
+    {                                                                                              \
+        (const struct det_setting[]){{0}, __VA_ARGS__} + 1,                                        \
+            sizeof((const struct det_setting[]){{0}, __VA_ARGS__}) /                               \
+                    sizeof(struct det_setting) - 1                                                 \
+    }
+struct det_settings {
+    const struct det_setting *v;
+    size_t n;
+};
+typedef bool det_param_test(void *arg, const char *name, const struct det_tensor *param);
+int det_optim_add_group_of(struct det_optim *o, struct det_module *m, det_param_test *want,
+                           void *arg, const struct det_settings *settings);
+/* Sets one of a group's numbers. DET_EINVAL for an unknown name and for what is not >= 0. */
 int det_optim_set(struct det_optim *o, size_t group, const char *name, double value);
+/* One of a group's numbers, "initial_lr" and the like too; NaN where there is none. */
+double det_optim_get(const struct det_optim *o, size_t group, const char *name);
 
 void det_optim_destroy(struct det_optim *o); /* NULL is allowed */
 
@@ -88,27 +165,5 @@ int det_optim_load_group_value(struct det_optim *o, size_t group, const struct d
                                struct det_err *err);
 int det_optim_load_param_state(struct det_optim *o, size_t param, const struct det_value *v,
                                struct det_err *err);
-
-/* ---- Learning rate schedulers (torch.optim.lr_scheduler) ---- */
-
-/* Each records the groups' present rates as initial ones. */
-struct det_lr *det_step_lr(struct det_optim *o, int64_t step_size, double gamma);
-struct det_lr *det_exponential_lr(struct det_optim *o, double gamma);
-struct det_lr *det_cosine_annealing_lr(struct det_optim *o, int64_t t_max, double eta_min);
-/* rate = initial rate * fn(epoch, arg); `arg` is borrowed. */
-struct det_lr *det_lambda_lr(struct det_optim *o, double (*fn)(int64_t epoch, void *arg),
-                             void *arg);
-void det_lr_destroy(struct det_lr *lr); /* NULL is allowed */
-
-void det_lr_step(struct det_lr *lr);
-/* The rate last set for a group (get_last_lr). */
-double det_lr_last(const struct det_lr *lr, size_t group);
-struct det_optim *det_lr_optim(const struct det_lr *lr);
-
-/* state_dict() and load_state_dict(); arrays borrowed until the next call on `lr`. Loading does not
- * touch the optimizer: its own state carries the rates. */
-const struct det_value *det_lr_state(struct det_lr *lr, size_t *ret_n);
-int det_lr_load_state(struct det_lr *lr, const struct det_value *values, size_t n,
-                      struct det_err *err);
 
 #endif

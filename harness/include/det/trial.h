@@ -32,6 +32,7 @@
 
 #include "det/data.h"
 #include "det/err.h"
+#include "det/lr.h"
 #include "det/nn.h"
 #include "det/optim.h"
 #include "det/tensor.h"

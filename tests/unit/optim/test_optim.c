@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "det/optim.h"
+#include "det/lr.h"
 
 /* A small net with an optimizer and a scheduler; `kind` picks the optimizer. */
 struct rig {
