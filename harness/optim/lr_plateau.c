@@ -39,9 +39,10 @@ static const struct lr_type plateau_type = {
 
 static bool better(const struct det_lr *lr, double metric)
 {
-    bool max = strcmp(lr->mode, "max") == 0;
-    double margin = strcmp(lr->threshold_mode, "abs") == 0 ? lr->threshold : lr->threshold * lr->best;
-    return max ? metric > lr->best + margin : metric < lr->best - margin;
+    double sign = strcmp(lr->mode, "max") == 0 ? 1 : -1;
+    if (strcmp(lr->threshold_mode, "abs") == 0)
+        return sign * metric > sign * (lr->best + sign * lr->threshold);
+    return sign * metric > sign * (lr->best * (1 + sign * lr->threshold));
 }
 
 static void reduce(struct det_lr *lr)

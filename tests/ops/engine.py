@@ -34,11 +34,12 @@ class LinearOptions(C.Structure):
 
 
 class SgdOptions(C.Structure):
-    _fields_ = [("lr", D), ("momentum", D), ("dampening", D), ("weight_decay", D), ("nesterov", B)]
+    _fields_ = [("lr", D), ("momentum", D), ("dampening", D), ("weight_decay", D), ("nesterov", B),
+                ("maximize", B)]
 
 
 class AdamOptions(C.Structure):
-    _fields_ = [("lr", D), ("beta1", D), ("beta2", D), ("eps", D), ("weight_decay", D)]
+    _fields_ = [("lr", D), ("beta1", D), ("beta2", D), ("eps", D), ("weight_decay", D), ("amsgrad", B), ("maximize", B)]
 
 
 class Named(C.Structure):
@@ -85,11 +86,6 @@ sgd = fn("det_sgd_create", P, P, C.POINTER(SgdOptions))
 adam = fn("det_adam_create", P, P, C.POINTER(AdamOptions))
 zero_grad = fn("det_optim_zero_grad", None, P)
 optim_step = fn("det_optim_step", I, P)
-optim_lr = fn("det_optim_lr", D, P, C.c_size_t)
-step_lr = fn("det_step_lr", P, P, L, D)
-exponential_lr = fn("det_exponential_lr", P, P, D)
-cosine_lr = fn("det_cosine_annealing_lr", P, P, L, D)
-lr_step = fn("det_lr_step", None, P)
 
 # In the order of enum det_dtype.
 DTYPES = [torch.float32, torch.int64, torch.uint8]

@@ -166,9 +166,10 @@ static void test_groups(void **state)
     struct det_module *net = det_nn_sequential(r.e, head, body);
     struct det_optim *o = det_sgd(net, .lr = 0.5);
     size_t first;
-    assert_int_equal(det_optim_add_group(o, head), 1);
+    assert_int_equal(det_optim_add_group(o, head, {"lr", 0.125}, {"weight_decay", 0.5}), 1);
     assert_int_equal(det_optim_set(o, 1, "lr", 0.25), 0);
-    assert_int_equal(det_optim_set(o, 1, "weight_decay", 0.5), 0);
+    assert_true(det_optim_get(o, 1, "weight_decay") == 0.5 && isnan(det_optim_get(o, 1, "eps")));
+    assert_true(det_optim_get(o, 0, "weight_decay") == 0 && isnan(det_optim_get(o, 2, "lr")));
     assert_int_equal(det_optim_group_params(o, 0, &first), 2);
     assert_int_equal(first, 0);
     assert_int_equal(det_optim_group_params(o, 1, &first), 2);
@@ -177,6 +178,11 @@ static void test_groups(void **state)
     det_lr_step(lr);
     assert_true(det_lr_last(lr, 0) == 0.25 && det_lr_last(lr, 1) == 0.125);
     assert_int_equal(det_optim_set(o, 1, "nonsense", 1), DET_EINVAL);
+    det_engine_clear_error(r.e);
+    assert_int_equal(det_optim_set(o, 1, "lr", -1), DET_EINVAL);
+    det_engine_clear_error(r.e);
+    assert_int_equal(det_optim_add_group(o, body, {"betas", 1}), DET_EINVAL);
+    assert_int_equal(det_optim_groups(o), 2);
     det_engine_clear_error(r.e);
     assert_int_equal(det_optim_add_group(o, r.net), DET_EINVAL);
     det_engine_clear_error(r.e);
@@ -259,6 +265,49 @@ static void test_lambda(void **state)
     rig_finish(&r);
 }
 
+static void assert_no_scheduler(struct rig *r, struct det_lr *lr)
+{
+    assert_null(lr);
+    assert_true(det_engine_error(r->e, NULL) < 0);
+    det_engine_clear_error(r->e);
+}
+
+static void test_bad_schedulers(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r, 0);
+    struct det_optim *o = r.optim;
+    assert_no_scheduler(&r, det_linear_lr(o, 0, 1, 5));
+    assert_no_scheduler(&r, det_constant_lr(o, 2, 5));
+    assert_no_scheduler(&r, det_polynomial_lr(o, 0, 1));
+    assert_no_scheduler(&r, det_cosine_annealing_warm_restarts(o, 0, 1, 0));
+    assert_no_scheduler(&r, det_one_cycle_lr(o, 1, 0));
+    assert_no_scheduler(&r, det_reduce_lr_on_plateau(o, -1));
+    assert_no_scheduler(&r, det_chained_lr(o, det_exponential_lr(o, 0.5),
+                                           det_reduce_lr_on_plateau(o, 1)));
+    assert_no_scheduler(&r, det_sequential_lr(o, {det_exponential_lr(o, 0.5), 3},
+                                              {det_exponential_lr(o, 0.5), 2},
+                                              {det_exponential_lr(o, 0.5), 0}));
+    struct det_optim *adagrad = det_adagrad(r.net, .lr = 1);
+    assert_no_scheduler(&r, det_one_cycle_lr(adagrad, 1, 10));
+    assert_no_scheduler(&r, det_cyclic_lr(adagrad, 0.1, 1));
+    assert_null(det_step_lr(NULL, 1, 1));
+    struct det_lr *once = det_one_cycle_lr(o, 1, 1);
+    det_lr_step(once);
+    det_lr_step(once);
+    assert_int_equal(det_engine_error(r.e, NULL), DET_ESTATE);
+    det_engine_clear_error(r.e);
+    struct det_lr *plateau = det_reduce_lr_on_plateau(o, 1);
+    det_lr_step(plateau);
+    assert_int_equal(det_engine_error(r.e, NULL), DET_ESTATE);
+    det_engine_clear_error(r.e);
+    det_lr_destroy(plateau);
+    det_lr_destroy(once);
+    det_optim_destroy(adagrad);
+    rig_finish(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_bad_state_is_refused),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_lambda),
+        cmocka_unit_test(test_bad_schedulers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
