@@ -1,16 +1,50 @@
 /* Losses and how often a prediction is right. */
 #include "op.h"
 
-struct det_tensor *det_nll_loss(struct det_engine *e, struct det_tensor *x,
-                                struct det_tensor *target)
+static const struct det_cross_entropy_options defaults;
+
+/* A device without the kernel that does it all (cuda) still has the two for the usual case. */
+static bool in_two_steps(const struct det_engine *e, const struct det_cross_entropy_options *o)
 {
-    return op_apply(e, &(struct op_call){.op = OP_NLL_LOSS, .in = {x, target}});
+    return !e->backend->kernels[DET_KERNEL_CROSS_ENTROPY] && !o->weight && !o->ignore &&
+           o->reduction == DET_REDUCE_MEAN && o->label_smoothing == 0;
 }
 
-struct det_tensor *det_cross_entropy(struct det_engine *e, struct det_tensor *x,
-                                     struct det_tensor *target)
+static struct det_tensor *cross_entropy(struct det_engine *e, struct det_tensor *x,
+                                        struct det_tensor *target, bool log_probs,
+                                        const struct det_cross_entropy_options *o)
 {
-    return det_nll_loss(e, det_log_softmax(e, x), target);
+    struct op_call c = {.op = OP_CROSS_ENTROPY, .in = {x, target, o->weight}};
+    c.a = (struct det_attrs){.log_probs = log_probs,
+                             .mode = o->reduction,
+                             .skip = o->ignore ? o->ignore_index : -100,
+                             .smoothing = o->label_smoothing};
+    return op_apply(e, &c);
+}
+
+struct det_tensor *det_nll_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                    struct det_tensor *target,
+                                    const struct det_cross_entropy_options *options)
+{
+    const struct det_cross_entropy_options *o = options ? options : &defaults;
+    if (o->label_smoothing != 0) {
+        det_engine_fail(e, DET_EINVAL,
+                        "nll_loss: label_smoothing is of logits: use det_cross_entropy()");
+        return NULL;
+    }
+    if (in_two_steps(e, o))
+        return op_apply(e, &(struct op_call){.op = OP_NLL_LOSS, .in = {x, target}});
+    return cross_entropy(e, x, target, true, o);
+}
+
+struct det_tensor *det_cross_entropy_opt(struct det_engine *e, struct det_tensor *x,
+                                         struct det_tensor *target,
+                                         const struct det_cross_entropy_options *options)
+{
+    const struct det_cross_entropy_options *o = options ? options : &defaults;
+    if (in_two_steps(e, o))
+        return det_nll_loss(e, det_log_softmax(e, x), target);
+    return cross_entropy(e, x, target, false, o);
 }
 
 struct det_tensor *det_mse_loss(struct det_engine *e, struct det_tensor *x,

@@ -33,6 +33,14 @@ enum op_id {
     OP_MSE_LOSS,
     OP_ARGMAX,
     OP_EQ_COUNT,
+    OP_LAYER_NORM,
+    OP_INDEX_SELECT,
+    OP_GATHER,
+    OP_SCATTER_ADD,
+    OP_MATMUL,
+    OP_CROSS_ENTROPY,
+    OP_LSTM,
+    OP_GRU,
     OP_COUNT
 };
 
@@ -104,10 +112,15 @@ op_shape_fn shape_alike, shape_unary, shape_scalar, shape_cast, shape_layout, sh
 op_shape_fn shape_linear, shape_rows, shape_nll, shape_mse, shape_argmax, shape_eq;
 op_shape_fn shape_conv2d, shape_batch_norm, shape_max_pool2d, shape_avg_pool2d;
 
+op_shape_fn shape_layer_norm, shape_lstm, shape_gru;
+op_shape_fn shape_index_select, shape_gather, shape_scatter_add, shape_matmul, shape_cross_entropy;
+
 /* Gradient rules. */
 op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_layout, grad_reshape,
     grad_relu;
 op_grad_fn grad_dropout, grad_linear, grad_log_softmax, grad_softmax, grad_nll, grad_mse;
+op_grad_fn grad_layer_norm, grad_lstm, grad_gru;
+op_grad_fn grad_index_select, grad_gather, grad_scatter_add, grad_matmul, grad_cross_entropy;
 op_grad_fn grad_conv2d, grad_batch_norm, grad_max_pool2d, grad_avg_pool2d;
 
 #endif

@@ -13,6 +13,37 @@ int grad_dest(struct det_engine *e, struct det_node *n, int i, struct det_tensor
     return det__grad_dest(e, n->in[i], ret, err);
 }
 
+/* Where output k is to be written: not to the same place as an earlier one for the same tensor. */
+static int output_dest(struct det_engine *e, struct det_node *n, const struct grad_outputs *o,
+                       int k, struct det_tensor **ret, struct det_err *err)
+{
+    struct det_tensor *t = n->in[o->to[k]];
+    if (!op_wants_grad(t))
+        return t && (o->must & 1u << k) ? det__tensor_like(e, t, ret, err) : 0;
+    for (int i = 0; i < k; i++)
+        if (n->in[o->to[i]] == t)
+            return det__tensor_like(e, t, ret, err);
+    return det__grad_dest(e, t, ret, err);
+}
+
+int grad_run(struct det_engine *e, struct det_node *n, struct det_call *c,
+             const struct grad_outputs *o, struct det_err *err)
+{
+    int rc = 0, k = 0;
+    for (; rc == 0 && k < o->count; k++)
+        rc = output_dest(e, n, o, k, &c->out[k], err);
+    if (rc == 0)
+        rc = det__run(e, c, err);
+    for (int i = 0; i < k; i++) {
+        struct det_tensor *t = n->in[o->to[i]];
+        if (rc == 0 && op_wants_grad(t))
+            rc = det__grad_add(e, t, c->out[i], err);
+        else
+            det_tensor_unref(c->out[i]);
+    }
+    return rc;
+}
+
 /* The usual rule: dx of input i by one kernel over (in0, in1, in2). */
 static int by_kernel(struct det_engine *e, struct det_node *n, int i, struct det_call *c,
                      struct det_tensor *reuse, struct det_err *err)

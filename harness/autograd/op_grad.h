@@ -9,4 +9,14 @@
 int grad_dest(struct det_engine *e, struct det_node *n, int i, struct det_tensor *reuse,
               struct det_tensor **ret, struct det_err *err);
 
+/* A gradient kernel with several outputs: output k is the gradient of input to[k] of the node. */
+struct grad_outputs {
+    int count;
+    int to[DET_CALL_OUT_MAX];
+    unsigned must; /* bit k: the kernel needs output k also where nobody wants it */
+};
+/* Runs c and gives what it wrote to the node's inputs; an output that nobody wants is NULL. */
+int grad_run(struct det_engine *e, struct det_node *n, struct det_call *c,
+             const struct grad_outputs *o, struct det_err *err);
+
 #endif

@@ -1,17 +1,17 @@
 /* Shape rules of everything but images. */
-#include "op.h"
+#include "op_shape.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static struct op_out like(const struct det_tensor *t)
+struct op_out op_like(const struct det_tensor *t)
 {
     struct op_out o = {.dtype = t->dtype, .ndim = t->ndim};
     memcpy(o.dims, t->dims, sizeof o.dims);
     return o;
 }
 
-static int need_f32(const struct op_call *c, int i, struct det_err *err)
+int op_need_f32(const struct op_call *c, int i, struct det_err *err)
 {
     if (c->in[i] && c->in[i]->dtype != DET_F32)
         return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()",
@@ -19,19 +19,19 @@ static int need_f32(const struct op_call *c, int i, struct det_err *err)
     return 0;
 }
 
-static int all_f32(const struct op_call *c, struct det_err *err)
+int op_all_f32(const struct op_call *c, struct det_err *err)
 {
     int rc = 0;
     for (int i = 0; rc == 0 && i < op_table[c->op].inputs_max; i++)
-        rc = need_f32(c, i, err);
+        rc = op_need_f32(c, i, err);
     return rc;
 }
 
 int shape_unary(struct op_call *c, struct det_err *err)
 {
-    c->spec[0] = like(c->in[0]);
+    c->spec[0] = op_like(c->in[0]);
     c->outs = 1;
-    return all_f32(c, err);
+    return op_all_f32(c, err);
 }
 
 int shape_alike(struct op_call *c, struct det_err *err)
@@ -52,13 +52,13 @@ int shape_scalar(struct op_call *c, struct det_err *err)
     if (c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input has no elements");
     scalar(c);
-    return all_f32(c, err);
+    return op_all_f32(c, err);
 }
 
 int shape_cast(struct op_call *c, struct det_err *err)
 {
     (void)err;
-    c->spec[0] = like(c->in[0]);
+    c->spec[0] = op_like(c->in[0]);
     c->spec[0].dtype = c->dtype;
     c->outs = 1;
     return 0;
@@ -67,7 +67,7 @@ int shape_cast(struct op_call *c, struct det_err *err)
 int shape_layout(struct op_call *c, struct det_err *err)
 {
     (void)err;
-    c->spec[0] = like(c->in[0]);
+    c->spec[0] = op_like(c->in[0]);
     c->outs = 1;
     return 0;
 }
@@ -99,7 +99,7 @@ int shape_linear(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL, "the batch is empty");
     c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 2, .dims = {x->dims[0], w->dims[0]}};
     c->outs = 1;
-    return all_f32(c, err);
+    return op_all_f32(c, err);
 }
 
 static int rows(const struct op_call *c, struct det_err *err)
@@ -107,12 +107,12 @@ static int rows(const struct op_call *c, struct det_err *err)
     if (c->in[0]->ndim != 2 || c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL,
                         "the input must be [rows, classes], with at least one of each");
-    return need_f32(c, 0, err);
+    return op_need_f32(c, 0, err);
 }
 
 int shape_rows(struct op_call *c, struct det_err *err)
 {
-    c->spec[0] = like(c->in[0]);
+    c->spec[0] = op_like(c->in[0]);
     c->outs = 1;
     return rows(c, err);
 }

@@ -21,6 +21,7 @@
 #ifndef BACKEND_H
 #define BACKEND_H
 
+#include "det/functional.h"
 #include "tensor_impl.h"
 
 #define DET_BACKEND_VERSION 1
@@ -79,6 +80,36 @@ struct det_event;
  * SQNORM        in: x  out: y scalar            sum of squares
  * ARGMAX        in: x [M,N]  out: y i64 [M]     the first of equals
  * EQ_COUNT      in: x1 x2 (same dtype)  out: y scalar f32
+ * LAYER_NORM    in: x [M,N], w [N]|NULL, b [N]|NULL  out: y, mean [M], invstd [M]
+ *                    y = (x - mean) * invstd * w + b, by the row's biased variance and a.eps; a.rms:
+ *                    the mean counts as 0
+ * LAYER_NORM_BWD     in: dy x w|NULL mean invstd  out: dx|NULL, dw|NULL, db|NULL; a.rms
+ * INDEX_SELECT  in: x [A,N,B] (or [N,B], A = 1; so below), index i64 of K elements  out: y [A,K,B];
+ *                    an index outside 0..N-1 is DET_EINVAL
+ * INDEX_ADD     in: x [A,N,B]|NULL, index i64, src [A,K,B]  out: y [A,N,B]   y = x (zeros where
+ *                    NULL; y may be x), then y[a, index[k], b] += src[a, k, b] in the order of k; an
+ *                    index that is a.skip adds nothing
+ * GATHER        in: x [A,N,B], index i64 [A,K,B]  out: y [A,K,B]
+ * SCATTER_ADD   in: x [A,N,B]|NULL, index i64 [A,K,B], src [A,K,B]  out: y   as INDEX_ADD
+ * MATMUL        in: x1 [..,M,K] x2 [..,K,N]  out: y [..,M,N]   equal ndim; each batch dimension is
+ *                    equal or 1 (used for all); where y has 1 and an operand more, the products are
+ *                    summed in order; a.trans_a: x1 is [..,K,M], a.trans_b: x2 is [..,N,K]
+ * CROSS_ENTROPY in: x [M,N] logits, target i64 [M], w [N]|NULL  out: y, lse [M], count (a scalar)
+ *                    row loss = sum_c q_c w_c (lse - x_c), q = (1 - a.smoothing) onehot(target) +
+ *                    a.smoothing / N; 0 where target is a.skip; count = sum of w[target] over the
+ *                    rest; a.mode (enum det_reduction): y [M], or the sum, or the sum over count;
+ *                    a.log_probs: x is log-probabilities already, lse counts as 0
+ * CROSS_ENTROPY_BWD  in: dy x target w|NULL lse count  out: dx
+ * LSTM          in: gx [T,B,4H], w [4H,H], h0 [B,H], c0 [B,H], b [4H]|NULL  out: y [T+1,B,H],
+ *                    gates [T,B,4H], cells [T,B,H]   Hochreiter & Schmidhuber 1997 with forget gates,
+ *                    order i f g o: z = gx[t] + h w^T + b; c = sigmoid(f) c + sigmoid(i) tanh(g);
+ *                    h = sigmoid(o) tanh(c); y[t] = h, y[T] = the last c; gates and cells are kept for
+ *                    the gradient (gates after their functions); a.reverse: from t = T-1 to 0
+ * LSTM_BWD      in: dy y gates cells w h0 c0  out: dgx, dw, db|NULL, dh0, dc0; a.reverse
+ * GRU           in: gx [T,B,3H], w [3H,H], h0 [B,H], b [3H]|NULL  out: y [T,B,H], gates [T,B,4H]
+ *                    Cho et al. 2014 as cuDNN has it, order r z n: n = tanh(gx_n + r (h w_n^T + b_n)),
+ *                    h = (1 - z) n + z h; gates: r z n and h w_n^T + b_n; a.reverse
+ * GRU_BWD       in: dy y gates w h0  out: dgx, dw, db|NULL, dh0; a.reverse
  * The optimizers' steps are PyTorch's; in: grad, the outputs are in and out, o = a.optim. All begin
  * with g = o.maximize ? -grad : grad and, but for o.decoupled, g += o.weight_decay * p.
  * SGD           out: p, buf|NULL                buf = o.first ? g : o.momentum * buf +
@@ -133,6 +164,19 @@ struct det_event;
     X(SQNORM, sqnorm)                                                                              \
     X(ARGMAX, argmax)                                                                              \
     X(EQ_COUNT, eq_count)                                                                          \
+    X(LAYER_NORM, layer_norm)                                                                      \
+    X(LAYER_NORM_BWD, layer_norm_bwd)                                                              \
+    X(INDEX_SELECT, index_select)                                                                  \
+    X(INDEX_ADD, index_add)                                                                        \
+    X(GATHER, gather)                                                                              \
+    X(SCATTER_ADD, scatter_add)                                                                    \
+    X(MATMUL, matmul)                                                                              \
+    X(CROSS_ENTROPY, cross_entropy)                                                                \
+    X(CROSS_ENTROPY_BWD, cross_entropy_bwd)                                                        \
+    X(LSTM, lstm)                                                                                  \
+    X(LSTM_BWD, lstm_bwd)                                                                          \
+    X(GRU, gru)                                                                                    \
+    X(GRU_BWD, gru_bwd)                                                                            \
     X(SGD, sgd)                                                                                    \
     X(ADAM, adam)                                                                                  \
     X(RMSPROP, rmsprop)                                                                            \
@@ -160,10 +204,14 @@ struct det_attrs {
     double eps, momentum;
     double p;
     uint64_t seed, call;
+    bool rms, trans_a, trans_b, log_probs, reverse;
+    int mode;
+    int64_t skip;
+    double smoothing;
     struct det_optim_attrs optim;
 };
 
-#define DET_CALL_IN_MAX  6
+#define DET_CALL_IN_MAX  8
 #define DET_CALL_OUT_MAX 5
 
 struct det_call {

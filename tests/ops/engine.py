@@ -70,7 +70,7 @@ mul = fn("det_mul", P, P, P, P)
 total, relu = (fn("det_" + n, P, P, P) for n in ("sum", "relu"))
 flatten = fn("det_flatten", P, P, P, I)
 max_pool = fn("det_max_pool2d", P, P, P, I, I, I)
-cross_entropy = fn("det_cross_entropy", P, P, P, P)
+_cross_entropy = fn("det_cross_entropy_opt", P, P, P, P, P)
 forward = fn("det_forward", P, P, P)
 nn_module, nn_relu, nn_flatten = (fn("det_nn_" + n, P, P) for n in ("module", "relu", "flatten"))
 nn_conv = fn("det_nn_conv2d_create", P, P, L, L, I, C.POINTER(ConvOptions))
@@ -86,6 +86,11 @@ sgd = fn("det_sgd_create", P, P, C.POINTER(SgdOptions))
 adam = fn("det_adam_create", P, P, C.POINTER(AdamOptions))
 zero_grad = fn("det_optim_zero_grad", None, P)
 optim_step = fn("det_optim_step", I, P)
+
+
+def cross_entropy(e, x, target):
+    return _cross_entropy(e, x, target, None)
+
 
 # In the order of enum det_dtype.
 DTYPES = [torch.float32, torch.int64, torch.uint8]

@@ -4,9 +4,10 @@
 #include "mem.h"
 #include "op.h"
 
-extern const struct op_case cases_basic[], cases_image[];
+extern const struct op_case cases_basic[], cases_image[], cases_loss[], cases_math[], cases_seq[];
 
-static const struct op_case *const families[] = {cases_basic, cases_image};
+static const struct op_case *const families[] = {cases_basic, cases_image, cases_loss, cases_math,
+                                                 cases_seq};
 
 const struct op_case *op_case_at(int i)
 {

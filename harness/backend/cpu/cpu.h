@@ -43,12 +43,18 @@ static inline struct det_device *cpu_device(struct det_stream *s)
 typedef void cpu_range_fn(const void *arg, int64_t from, int64_t to);
 void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const void *arg);
 
+/* log(sum(exp(x))) of a row of at least one element. */
+float cpu_row_log_sum(const float *x, int64_t n);
+
 det_kernel_fn cpu_copy, cpu_add, cpu_mul, cpu_affine, cpu_relu, cpu_relu_bwd;
 det_kernel_fn cpu_dropout, cpu_dropout_bwd;
 det_kernel_fn cpu_sgd, cpu_adam, cpu_rmsprop, cpu_adagrad;
 det_kernel_fn cpu_batch_norm_train, cpu_batch_norm_eval, cpu_batch_norm_bwd;
 det_kernel_fn cpu_max_pool2d, cpu_max_pool2d_bwd, cpu_avg_pool2d, cpu_avg_pool2d_bwd;
 det_kernel_fn cpu_conv2d, cpu_conv2d_bwd_data, cpu_conv2d_bwd_weight;
+det_kernel_fn cpu_layer_norm, cpu_layer_norm_bwd, cpu_softmax, cpu_softmax_bwd;
+det_kernel_fn cpu_cross_entropy, cpu_cross_entropy_bwd, cpu_matmul;
+det_kernel_fn cpu_lstm, cpu_lstm_bwd, cpu_gru, cpu_gru_bwd;
 det_kernel_fn cpu_linear, cpu_linear_bwd_data, cpu_linear_bwd_weight;
 
 #endif

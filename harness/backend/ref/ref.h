@@ -44,10 +44,19 @@ static inline const int64_t *in_i64(const struct det_call *c, int i)
     return (const int64_t *)(const void *)c->in[i]->data;
 }
 
+/* DET_EINVAL where one of the targets (in 1) is neither a.skip nor a class. */
+int ref_check_targets(const struct det_call *c, int64_t classes, struct det_err *err);
+
 static inline unsigned char *out_u8(const struct det_call *c, int i)
 {
     return (unsigned char *)c->out[i]->data;
 }
+
+/* The batches of a MATMUL: its dimensions (how many there are is returned), the place of the i-th,
+ * and where a tensor's matrix of that place starts, in elements. */
+int64_t ref_batch_dims(const struct det_call *c, int64_t dims[DET_DIMS_MAX]);
+void ref_batch_at(int64_t i, int n, const int64_t *dims, int64_t *at);
+int64_t ref_batch_offset(const struct det_tensor *t, const int64_t *at);
 
 /* The sizes of an image tensor. */
 struct ref_image {

@@ -20,6 +20,7 @@
 #ifndef DET_NN_H
 #define DET_NN_H
 
+#include "det/functional.h"
 #include "det/tensor.h"
 
 struct det_module;

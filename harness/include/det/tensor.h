@@ -214,12 +214,7 @@ struct det_tensor *det_dropout(struct det_engine *e, struct det_tensor *x, doubl
 /* Over the last dimension. */
 struct det_tensor *det_log_softmax(struct det_engine *e, struct det_tensor *x);
 struct det_tensor *det_softmax(struct det_engine *e, struct det_tensor *x);
-/* x (N, C) logits, or log-probabilities for nll; target (N) i64 classes in 0..C-1 -> the mean, a
- * scalar. A class out of range is DET_EINVAL at the next det_item() or det_engine_sync(). */
-struct det_tensor *det_cross_entropy(struct det_engine *e, struct det_tensor *x,
-                                     struct det_tensor *target);
-struct det_tensor *det_nll_loss(struct det_engine *e, struct det_tensor *x,
-                                struct det_tensor *target);
+/* The other losses: det/functional.h. */
 struct det_tensor *det_mse_loss(struct det_engine *e, struct det_tensor *x,
                                 struct det_tensor *target);
 

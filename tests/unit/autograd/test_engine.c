@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "det/tensor.h"
+#include "det/functional.h"
 
 static int setup(void **state)
 {
@@ -213,7 +213,6 @@ static void test_unknown_device(void **state)
     assert_null(e);
     assert_non_null(strstr(err.text, "cpu:7"));
 }
-
 
 /* y = x * x; dy = (10, 1); twice over the same graph the gradients add up. */
 static void test_backward_with_options(void **state)

@@ -1,0 +1,13 @@
+/* What shape rules share. */
+#ifndef OP_SHAPE_H
+#define OP_SHAPE_H
+
+#include "op.h"
+
+/* An output of the shape and dtype of t. */
+struct op_out op_like(const struct det_tensor *t);
+/* DET_EINVAL where input i (every input) is given and not float32. */
+int op_need_f32(const struct op_call *c, int i, struct det_err *err);
+int op_all_f32(const struct op_call *c, struct det_err *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* The gradients of recurrent weights: one product over all steps at once, by oneDNN's sgemm. */
+#include <string.h>
+
+#include "cpu_rnn.h"
+#include "dnnl_prim.h"
+
+/* dw (+)= dg^T h over n rows. */
+static int product(const struct rnn_grads *g, const float *dg, const float *h, int64_t n,
+                   float beta, struct det_err *err)
+{
+    return prim_check(dnnl_sgemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden,
+                                 beta, g->dw, g->hidden),
+                      "sgemm", err);
+}
+
+int rnn_weight_grads(const struct rnn_grads *g, struct det_err *err)
+{
+    int64_t steps = g->time - 1, n = g->batch;
+    if (g->db)
+        memset(g->db, 0, (size_t)g->rows * sizeof *g->db);
+    for (int64_t i = 0; g->db && i < g->time * n; i++)
+        for (int64_t j = 0; j < g->rows; j++)
+            g->db[j] += g->dg[i * g->rows + j];
+    if (g->time == 0 || n == 0 || g->hidden == 0) {
+        memset(g->dw, 0, (size_t)(g->rows * g->hidden) * sizeof *g->dw);
+        return 0;
+    }
+    int64_t first = rnn_time(g->reverse, g->time, 0);
+    int rc = product(g, g->dg + first * n * g->rows, g->h0, n, 0, err);
+    if (rc < 0 || steps == 0)
+        return rc;
+    const float *dg = g->reverse ? g->dg : g->dg + n * g->rows;
+    const float *h = g->reverse ? g->y + n * g->hidden : g->y;
+    return product(g, dg, h, steps * n, 1, err);
+}

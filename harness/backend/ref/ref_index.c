@@ -1,0 +1,103 @@
+/*
+ * Reading and adding at indices. Tensors are [A, N, B], or [N, B] where A = 1: N is the dimension
+ * that the index runs over. Additions are made in the order of the index, on one thread.
+ */
+#include "ref.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const int64_t *indices(const struct det_call *c, int i)
+{
+    return (const int64_t *)(const void *)c->in[i]->data;
+}
+
+struct rows {
+    int64_t a, n, b;
+};
+
+static struct rows rows_of(const struct det_tensor *t)
+{
+    const int64_t *d = t->dims + t->ndim - 2;
+    return (struct rows){t->ndim > 2 ? t->dims[0] : 1, d[0], d[1]};
+}
+
+static int check(const struct det_call *c, int64_t n, int64_t skip, struct det_err *err)
+{
+    const int64_t *index = indices(c, 1);
+    for (size_t i = 0; i < c->in[1]->numel; i++)
+        if ((index[i] < 0 || index[i] >= n) && index[i] != skip)
+            return det_fail(err, DET_EINVAL,
+                            "index %zu is %" PRId64 ", but there are the rows 0 to %" PRId64, i,
+                            index[i], n - 1);
+    return 0;
+}
+
+int ref_index_select(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s;
+    struct rows x = rows_of(c->in[0]);
+    const int64_t *index = indices(c, 1), k = (int64_t)c->in[1]->numel;
+    size_t row = (size_t)x.b * det_dtype_size(c->in[0]->dtype);
+    int rc = check(c, x.n, 0, err);
+    for (int64_t a = 0; rc == 0 && row > 0 && a < x.a; a++)
+        for (int64_t i = 0; i < k; i++)
+            memcpy(c->out[0]->data + (size_t)(a * k + i) * row,
+                   c->in[0]->data + (size_t)(a * x.n + index[i]) * row, row);
+    return rc;
+}
+
+/* What both additions start from: x, or zeros. */
+static void start(const struct det_call *c)
+{
+    size_t bytes = c->out[0]->numel * sizeof(float);
+    if (!c->in[0])
+        memset(c->out[0]->data, 0, bytes);
+    else if (c->in[0]->data != c->out[0]->data && bytes > 0)
+        memcpy(c->out[0]->data, c->in[0]->data, bytes);
+}
+
+int ref_index_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s;
+    struct rows y = rows_of(c->out[0]);
+    const int64_t *index = indices(c, 1), k = (int64_t)c->in[1]->numel;
+    const float *src = in_f32(c, 2);
+    int rc = check(c, y.n, c->a.skip, err);
+    if (rc < 0)
+        return rc;
+    start(c);
+    for (int64_t row = 0; row < y.a * k; row++) {
+        int64_t to = index[row % k];
+        float *at = out_f32(c, 0) + (row / k * y.n + to) * y.b;
+        for (int64_t j = 0; to != c->a.skip && j < y.b; j++)
+            at[j] += src[row * y.b + j];
+    }
+    return 0;
+}
+
+int ref_gather(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s;
+    const int64_t *d = c->in[0]->dims, *index = indices(c, 1);
+    int64_t k = c->in[1]->dims[1], b = d[2], elem = (int64_t)det_dtype_size(c->in[0]->dtype);
+    int rc = check(c, d[1], 0, err);
+    for (int64_t i = 0; rc == 0 && i < d[0] * k * b; i++)
+        memcpy(c->out[0]->data + i * elem,
+               c->in[0]->data + ((i / (k * b) * d[1] + index[i]) * b + i % b) * elem, (size_t)elem);
+    return rc;
+}
+
+int ref_scatter_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s;
+    const int64_t *d = c->out[0]->dims, *index = indices(c, 1);
+    int64_t k = c->in[1]->dims[1], b = d[2];
+    int rc = check(c, d[1], 0, err);
+    if (rc < 0)
+        return rc;
+    start(c);
+    for (int64_t i = 0; i < d[0] * k * b; i++)
+        out_f32(c, 0)[(i / (k * b) * d[1] + index[i]) * b + i % b] += in_f32(c, 2)[i];
+    return 0;
+}

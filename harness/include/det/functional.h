@@ -1,0 +1,84 @@
+/*
+ * Functions on tensors beyond det/tensor.h: what torch.nn.functional and the functions of `torch`
+ * are in Python. All take borrowed tensors and return one that belongs to the step; on failure
+ * NULL, with the engine's error set. A negative `dim` counts from the end.
+ *
+ * Where a function has options, they are the fields of a struct, written by name after the fixed
+ * arguments: det_cross_entropy(e, x, target, .label_smoothing = 0.1).
+ */
+#ifndef DET_FUNCTIONAL_H
+#define DET_FUNCTIONAL_H
+
+#include "det/tensor.h"
+
+/* ---- Matrix products ---- */
+
+/* torch.matmul: the last two dimensions are matrices, those before them batches, broadcast; a
+ * vector is a row on the left and a column on the right, and its dimension is dropped again. */
+struct det_tensor *det_matmul(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+
+/* ---- Indexing: `index` is i64, each element in 0..size of dim - 1, else DET_EINVAL ---- */
+
+/* x at the positions `index` (of any shape, taken flat) of dimension dim. */
+struct det_tensor *det_index_select(struct det_engine *e, struct det_tensor *x, int dim,
+                                    struct det_tensor *index);
+/* y[i][j] = x[index[i][j]][j] for dim 0, and so on. `index` has the dimensions of x but in dim. */
+struct det_tensor *det_gather(struct det_engine *e, struct det_tensor *x, int dim,
+                              struct det_tensor *index);
+/* x with src[i][j] added at [index[i][j]][j] for dim 0, and so on, in the order of src. `src` has
+ * the shape of `index`, which has the dimensions of x but in dim. */
+struct det_tensor *det_scatter_add(struct det_engine *e, struct det_tensor *x, int dim,
+                                   struct det_tensor *index, struct det_tensor *src);
+
+struct det_embedding_options {
+    bool padding;        /* padding_idx counts */
+    int64_t padding_idx; /* its row gets no gradient */
+};
+/* The rows `index` (any shape) of weight (rows, width) -> (shape of index, width). */
+#define det_embedding(e, weight, index, ...)                                                       \
+    det_embedding_opt(e, weight, index, &(const struct det_embedding_options){__VA_ARGS__})
+struct det_tensor *det_embedding_opt(struct det_engine *e, struct det_tensor *weight,
+                                     struct det_tensor *index,
+                                     const struct det_embedding_options *options);
+
+/* ---- Norms ---- */
+
+/* Over the last `dims` dimensions together; weight and bias have as many elements, or are NULL.
+ * Layer norm: Ba et al. 2016; eps 0 means 1e-5. */
+struct det_tensor *det_layer_norm(struct det_engine *e, struct det_tensor *x, int dims,
+                                  struct det_tensor *weight, struct det_tensor *bias, double eps);
+/* x / sqrt(mean(x^2) + eps) * weight (Zhang & Sennrich 2019); eps 0 means 1e-6. */
+struct det_tensor *det_rms_norm(struct det_engine *e, struct det_tensor *x, int dims,
+                                struct det_tensor *weight, double eps);
+
+/* ---- Losses ---- */
+
+/* What becomes of the losses of a batch. */
+enum det_reduction {
+    DET_REDUCE_MEAN, /* over what counts: by the weights of the classes that are there */
+    DET_REDUCE_SUM,
+    DET_REDUCE_NONE, /* one loss for each */
+};
+
+struct det_cross_entropy_options {
+    struct det_tensor *weight; /* of each class, f32; NULL: 1 */
+    bool ignore;               /* ignore_index counts; -100 is always ignored, as in PyTorch */
+    int64_t ignore_index;      /* targets of this class count nothing */
+    enum det_reduction reduction;
+    double label_smoothing; /* 0..1 (Szegedy et al. 2016) */
+};
+/* x (N, C) logits, target (N) i64 classes in 0..C-1, the softmax and the loss in one pass. A class
+ * out of range is DET_EINVAL, on a GPU at the next det_item() or det_engine_sync(). */
+#define det_cross_entropy(e, x, target, ...)                                                       \
+    det_cross_entropy_opt(e, x, target, &(const struct det_cross_entropy_options){__VA_ARGS__})
+struct det_tensor *det_cross_entropy_opt(struct det_engine *e, struct det_tensor *x,
+                                         struct det_tensor *target,
+                                         const struct det_cross_entropy_options *options);
+/* The same of log-probabilities; label_smoothing must be 0. */
+#define det_nll_loss(e, x, target, ...)                                                            \
+    det_nll_loss_opt(e, x, target, &(const struct det_cross_entropy_options){__VA_ARGS__})
+struct det_tensor *det_nll_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                    struct det_tensor *target,
+                                    const struct det_cross_entropy_options *options);
+
+#endif
