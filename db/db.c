@@ -23,6 +23,7 @@ enum { READS_MAX = 4096, SEARCHES_MAX = 16 }; /* waiting on one connection; beyo
     "('client_connection_check_interval', '1000'), ('jit', 'off')) v(name, value) "               \
     "ON s.name = v.name"
 #define SETTINGS_WRITE SETTINGS("60000")
+#define COMMIT_AHEAD   "SET synchronous_commit = off" /* db_flush.h waits for it */
 #define SETTINGS_READ  SETTINGS("30000")
 #define SETTINGS_SEARCH SETTINGS("10000") /* db_query_search() tells of it */
 
@@ -56,7 +57,7 @@ struct db {
     PGconn *start; /* the blocking connection until db_start */
     struct db_lead lead;
     bool stalled, told_up; /* PostgreSQL hangs; what on_state was told last */
-    struct link writer, readers[READERS_MAX], searcher;
+    struct link writer, flusher, readers[READERS_MAX], searcher;
     int readers_n;
     uv_timer_t watch;
     struct db_group group;
@@ -72,6 +73,12 @@ struct db {
 
 static void link_dial(struct link *l);
 
+static void group_kick(struct db *db)
+{
+    if (!db->closing && db->writer.usable && db->flusher.usable)
+        db_group_kick(&db->group);
+}
+
 static void on_kick(uv_timer_t *t)
 {
     struct db *db = t->data;
@@ -84,8 +91,7 @@ static void on_kick(uv_timer_t *t)
         free(d);
         d = next;
     }
-    if (!db->closing && db->writer.usable)
-        db_group_kick(&db->group);
+    group_kick(db);
 }
 
 static void kick(struct db *db)
@@ -145,18 +151,15 @@ static void link_usable(struct link *l)
 {
     l->usable = true;
     l->backoff_ms = BACKOFF_MIN_MS;
-    if (l != &l->db->writer) {
-        kept_send_all(l->db);
-        return;
-    }
     tell_state(l->db);
     kick(l->db);
+    kept_send_all(l->db);
 }
 
 static void link_down(struct link *l)
 {
     l->usable = false;
-    if (l == &l->db->writer) {
+    if (l == &l->db->writer || l == &l->db->flusher) {
         db_group_fail(&l->db->group, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
         tell_state(l->db);
     }
@@ -194,6 +197,8 @@ static void link_settings(struct link *l)
                       : l == &l->db->searcher ? SETTINGS_SEARCH
                                               : SETTINGS_READ;
     link_send(l, sql, NULL);
+    if (l == &l->db->writer)
+        link_send(l, COMMIT_AHEAD, NULL);
 }
 
 static void on_up(struct db_conn *c)
@@ -216,6 +221,7 @@ static void on_watch(uv_timer_t *t)
 {
     struct db *db = t->data;
     link_watch(&db->writer, QUIET_WRITE_S);
+    link_watch(&db->flusher, QUIET_WRITE_S);
     link_watch(&db->searcher, QUIET_READ_S);
     for (int i = 0; i < db->readers_n; i++)
         link_watch(&db->readers[i], QUIET_READ_S);
@@ -271,7 +277,7 @@ static void on_deposed(void *arg)
 
 static void on_idle(void *arg)
 {
-    kick(arg);
+    group_kick(arg);
 }
 
 /* The start. */
@@ -327,8 +333,8 @@ static void db_init(struct db *db, uv_loop_t *loop, const struct db_options *o)
     db->read_conninfo = det_strdup(o->conninfo);
     db->readers_n = o->readers > 0 && o->readers <= READERS_MAX ? o->readers : 2;
     db->deferred_end = &db->deferred;
-    db->group = (struct db_group){
-        .conn = &db->writer.conn, .on_deposed = on_deposed, .on_idle = on_idle, .arg = db};
+    db->group = (struct db_group){.on_deposed = on_deposed, .on_idle = on_idle, .arg = db};
+    db_group_init(&db->group, &db->writer.conn, &db->flusher.conn);
 }
 
 int db_create(uv_loop_t *loop, const struct db_options *o, db_wait_cb *on_wait, struct db **ret,
@@ -379,7 +385,14 @@ int db_start(struct db *db, struct det_err *err)
     db->is_started = db->told_up = true;
     uv_timer_start(&db->watch, on_watch, WATCH_MS, WATCH_MS);
     link_init(&db->writer, db);
+    link_init(&db->flusher, db);
     int rc = link_adopt(&db->writer, det_take(db->start), err);
+    if (rc == 0)
+        link_settings(&db->writer);
+    if (rc == 0)
+        rc = link_adopt(&db->flusher, PQconnectdb(db->conninfo), err);
+    if (rc == 0)
+        link_settings(&db->flusher);
     for (int i = 0; i <= db->readers_n; i++) {
         struct link *l = i < db->readers_n ? &db->readers[i] : &db->searcher;
         link_init(l, db);
@@ -563,7 +576,7 @@ void db_stats(const struct db *db, struct db_stats *ret)
 
 bool db_is_up(const struct db *db)
 {
-    return db->writer.usable && !db->stalled;
+    return db->writer.usable && db->flusher.usable && !db->stalled;
 }
 
 /* The end. */
@@ -614,6 +627,7 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
     link_close(&db->searcher);
     db_group_fail(&db->group, DET_ECANCELED, "the master is stopping");
     link_close(&db->writer);
+    link_close(&db->flusher);
     kept_fail(db);
     on_kick(&db->kick);
     timer_close(db, &db->kick);

@@ -4,8 +4,8 @@
  * Two kinds of work:
  *  - db_query(): a read; it goes out at once on one of a few read connections.
  *  - db_write() and db_tx_*: writes; everything of one loop iteration, or gathered while a commit
- * was in flight, goes out as ONE transaction (group commit). When that transaction fails, each unit
- * is tried again in a transaction of its own, so a bad row fails only its own report. Every writing
+ * was in flight, goes out as ONE transaction (group commit), answered when it is on disk
+ * (db_flush.h). When that transaction fails, each unit is tried again in a transaction of its own, so a bad row fails only its own report. Every writing
  * transaction checks the leader's epoch first: a master that was replaced writes nothing.
  *
  * Invariants: a callback runs exactly once, from the loop, never from inside the call that took it.

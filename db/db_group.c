@@ -75,19 +75,6 @@ static void tx_send(struct db_group *g, struct db_tx *tx)
         db_conn_lend(g->conn, tx->stmts[i], on_unit_stmt, tx);
 }
 
-static void flight_end(struct db_group *g)
-{
-    struct db_tx *tx = g->flight;
-    g->flight = NULL;
-    g->units = 0;
-    while (tx) {
-        struct db_tx *next = tx->next;
-        tx_answer(tx);
-        tx = next;
-    }
-    if (!g->flight)
-        g->on_idle(g->arg);
-}
 
 /* A dying server sends what it has, the FATAL error last: answers without the sync that follows them
  * say nothing of the commit. */
@@ -95,6 +82,28 @@ static void tx_lost(struct db_tx *tx)
 {
     if (tx->result.rc >= 0 || tx->result.rc == DET_ECANCELED)
         tx_fail(tx, DET_EUNAVAIL, "the connection to PostgreSQL was lost in mid-commit; try again");
+}
+
+static void on_flushed(void *arg, struct db_tx *tx, bool ok)
+{
+    struct db_group *g = arg;
+    hist_add(&g->stats.commit, clk_mono_us() - tx->sent_us);
+    while (tx) {
+        struct db_tx *next = tx->next;
+        if (!ok)
+            tx_lost(tx);
+        tx_answer(tx);
+        tx = next;
+    }
+}
+
+static void flight_end(struct db_group *g)
+{
+    struct db_tx *list = g->flight;
+    g->flight = NULL;
+    g->units = 0;
+    g->on_idle(g->arg);
+    db_flush_push(&g->flush, list);
 }
 
 /* failed: the error of the commit itself, or NULL. */
@@ -152,7 +161,6 @@ static void on_group_sync(void *arg, const struct db_result *failed)
     g->failed = g->failed || failed;
     for (struct db_tx *tx = g->flight; tx; tx = tx->next)
         g->failed = g->failed || tx->result.rc < 0;
-    hist_add(&g->stats.commit, clk_mono_us() - g->sent_us);
     g->stats.commits += !g->failed;
     g->stats.commits_failed += g->failed;
     g->stats.units += g->units;
@@ -187,8 +195,8 @@ static void group_take(struct db_group *g)
 static void group_run(struct db_group *g)
 {
     g->failed = g->alone = g->conn->is_plain = false;
-    g->sent_us = clk_mono_us();
     group_take(g);
+    g->flight->sent_us = clk_mono_us();
     send_epoch(g);
     for (struct db_tx *tx = g->flight; tx;)
         tx = db_many_send(g->conn, tx, on_unit_stmt);
@@ -211,6 +219,12 @@ void db_group_push(struct db_group *g, struct db_tx *tx)
         g->head = tx;
     g->tail = tx;
     g->bytes += tx->bytes;
+}
+
+void db_group_init(struct db_group *g, struct db_conn *writer, struct db_conn *flusher)
+{
+    g->conn = writer;
+    g->flush = (struct db_flush){.conn = flusher, .on_flushed = on_flushed, .arg = g};
 }
 
 void db_group_fail(struct db_group *g, int code, const char *why)

@@ -3,15 +3,16 @@
  * (all statements up to one pipeline sync), led by the epoch check; neighbours of one kind as one
  * statement (db_many.h). When it fails, each unit goes
  * out again with a sync of its own; a lone unit's failure is its answer. Only the sync's answer says
- * that something is committed, whatever the statements' answers were. Private to db/.
+ * that something is committed, whatever the statements' answers were, and only the flush after it
+ * (db_flush.h) that it will stay. The next group goes out before that. Private to db/.
  */
 #ifndef DB_DB_GROUP_H
 #define DB_DB_GROUP_H
 
-#include "db_conn.h"
+#include "db_flush.h"
 
 #define DB_GROUP_UNITS_MAX   1024u
-#define DB_GROUP_BYTES_MAX   ((size_t)32 << 20)
+#define DB_GROUP_BYTES_MAX   ((size_t)256 << 10) /* more: PostgreSQL would idle while the next gathers */
 #define DB_PENDING_BYTES_MAX ((size_t)512 << 20) /* beyond: DET_EUNAVAIL */
 
 struct db_tx {
@@ -24,6 +25,7 @@ struct db_tx {
     void *arg;
     struct db_result result; /* of the last statement, or of the first that failed */
     size_t answered;
+    int64_t sent_us; /* of the first of a group; monotonic */
 };
 void db_tx_free(struct db_tx *tx);
 
@@ -33,15 +35,17 @@ struct db_group {
     struct db_tx *head, *tail; /* waiting */
     size_t bytes;              /* waiting */
     struct db_tx *flight;      /* in order */
+    struct db_flush flush;     /* of those before it */
     struct db_tx *settling;    /* of the flight, alone: the first whose sync did not come yet */
     size_t units, flight_left; /* in flight; retries without an answer */
     bool failed, alone;        /* of the group in flight; alone: each unit has its own sync */
     struct db_stats stats;
-    int64_t sent_us; /* monotonic: of the group in flight */
     void (*on_deposed)(void *arg);
     void (*on_idle)(void *arg); /* nothing in flight any more */
     void *arg;
 };
+/* The rest of g is the caller's to fill. */
+void db_group_init(struct db_group *g, struct db_conn *writer, struct db_conn *flusher);
 /* Takes tx. */
 void db_group_push(struct db_group *g, struct db_tx *tx);
 /* Sends what waits, if the connection is up and nothing is in flight. */

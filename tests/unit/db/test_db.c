@@ -372,6 +372,41 @@ static void test_hang(void **state)
     assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'h1'"), 1);
 }
 
+#define FLUSHER "FROM pg_stat_activity WHERE query LIKE 'SELECT pg_logical_emit%'"
+
+/* What is committed is done only when it is on disk; where that is not heard of, it is to be tried again. */
+static void test_flush(void **state)
+{
+    struct got first = {0}, next = {0};
+    put_wait("f0", 0);
+    pid_t flusher = (pid_t)count("SELECT pid " FLUSHER);
+    assert_int_equal(kill(flusher, SIGSTOP), 0);
+    put("f1", 1, &first);
+    while (count("SELECT count(*) FROM t WHERE k = 'f1'") == 0)
+        ;
+    put("f2", 1, &next); /* goes out, although nobody knows of f1 yet */
+    while (count("SELECT count(*) FROM t WHERE k = 'f2'") == 0)
+        ;
+    bool waited = !first.done && !next.done;
+    kill(flusher, SIGCONT);
+    assert_true(waited && loop_until(&loop, &next.done, 5000) && first.done);
+    assert_int_equal(first.rc, 0);
+    assert_int_equal(next.rc, 0);
+
+    is_up = is_down = false;
+    struct got lost = {0};
+    kill(flusher, SIGSTOP);
+    put("f3", 1, &lost);
+    while (count("SELECT count(*) FROM t WHERE k = 'f3'") == 0)
+        ;
+    kill(flusher, SIGTERM);
+    kill(flusher, SIGCONT);
+    assert_true(loop_until(&loop, &lost.done, 5000));
+    assert_true(lost.rc == 0 || lost.rc == DET_EUNAVAIL);
+    assert_true(is_up || loop_until(&loop, &is_up, 10000));
+    put_wait("f4", 0);
+}
+
 static void test_newer(void **state)
 {
     struct det_err err;
@@ -411,7 +446,7 @@ int main(void)
         cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_dies_in_commit),
         cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
         cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
-        cmocka_unit_test(test_deposed),
+        cmocka_unit_test(test_flush),          cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
