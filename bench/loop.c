@@ -144,14 +144,13 @@ static int as_trial(const char *dir, double *ret_us, struct det_err *err)
 
 /* ---- As a bare loop -------------------------------------------------------------------------- */
 
-static bool records_of(void *arg, int64_t k, const int64_t **ret, size_t *ret_n)
+static int pick(void *arg, int64_t k, struct data_pick *ret, struct det_err *err)
 {
     static int64_t records[BATCH];
     for (int64_t i = 0; i < BATCH; i++)
         records[i] = (k * BATCH + i) % RECORDS;
-    *ret = records;
-    *ret_n = BATCH;
-    return true;
+    *ret = (struct data_pick){records, BATCH, 0};
+    return 0;
 }
 
 static int bare(double *ret_us, struct det_err *err)
@@ -165,7 +164,7 @@ static int bare(double *ret_us, struct det_err *err)
         return rc;
     model_init(&m, e);
     struct det_data_loader *l = loader(err);
-    rc = data_loader_start(l, (struct data_order){records_of, NULL}, err);
+    rc = data_loader_start(l, (struct data_order){pick, NULL, 0}, err);
     for (int64_t b = 0; rc == 0 && b < batches; b++) {
         const struct det_batch *batch = NULL;
         rc = data_loader_next(l, &batch, err);

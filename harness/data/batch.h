@@ -2,14 +2,19 @@
 #ifndef BATCH_H
 #define BATCH_H
 
+#include "data_loader.h"
 #include "dataset.h"
 
 struct det_batch;
 
-/* Room for `capacity` records of ds (borrowed, must outlive the batch). NULL: DET_ENOMEM. */
-struct det_batch *batch_create(const struct det_dataset *ds, int64_t capacity, struct det_err *err);
+/* Room for `capacity` records of ds (borrowed, must outlive the batch); more is made when needed.
+ * The collate function of the options, which may be NULL, is called at each filling. NULL:
+ * DET_ENOMEM. */
+struct det_batch *batch_create(const struct det_dataset *ds, int64_t capacity,
+                               const struct det_loader_options *options, struct det_err *err);
 void batch_destroy(struct det_batch *b); /* NULL ok */
-/* The n (1..capacity) records become its content. */
-int batch_fill(struct det_batch *b, const int64_t *records, size_t n, struct det_err *err);
+/* The records (at least one) become its content. */
+int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
+               struct det_err *err);
 
 #endif

@@ -1,19 +1,22 @@
-/* A thread that fills batches ahead of the one in use, in the given order. */
+/* Threads that fill batches ahead of the one in use, in the given order. */
 #ifndef DATA_PREFETCH_H
 #define DATA_PREFETCH_H
 
 #include "data_loader.h"
 
-#define PREFETCH_MAX 64
+#define PREFETCH_MAX 1024
+#define WORKERS_MAX  256
 
 struct prefetch;
 
-/* Starts the thread; `depth` batches of `capacity` records run ahead. ds and order are borrowed. */
-int prefetch_create(const struct det_dataset *ds, int64_t capacity, int depth,
-                    struct data_order order, struct prefetch **ret, struct det_err *err);
+/* Starts options->workers threads; options->prefetch batches, of room for `capacity` records, run
+ * ahead; both are at least 1. ds, options and order are borrowed. */
+int prefetch_create(const struct det_dataset *ds, int64_t capacity,
+                    const struct det_loader_options *options, struct data_order order,
+                    struct prefetch **ret, struct det_err *err);
 /* Waits for the next batch; it is the caller's until the next call. DET_ENOENT past the end. */
 int prefetch_next(struct prefetch *p, const struct det_batch **ret, struct det_err *err);
-/* Ends the thread, after the record it is reading. NULL ok. */
+/* Ends the threads, each after the batch it is filling. NULL ok. */
 void prefetch_destroy(struct prefetch *p);
 
 #endif

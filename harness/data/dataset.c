@@ -130,12 +130,43 @@ static int64_t base_index(const struct det_dataset *ds, int64_t i)
     return ds->index ? ds->index[i] : ds->first + i;
 }
 
-int dataset_read(const struct det_dataset *ds, int64_t i, void *const *out, struct det_err *err)
+int dataset_field(const struct det_dataset *ds, const char *name)
+{
+    const struct det_dataset *base = dataset_base(ds);
+    for (size_t f = 0; f < base->n_fields; f++)
+        if (strcmp(base->fields[f].name, name) == 0)
+            return (int)f;
+    return -1;
+}
+
+size_t dataset_fields(const struct det_dataset *ds, struct det_field ret[DET_FIELDS_MAX])
+{
+    const struct det_dataset *base = dataset_base(ds);
+    for (size_t f = 0; f < base->n_fields; f++) {
+        const struct dataset_field *field = &base->fields[f];
+        ret[f] = (struct det_field){.name = field->name, .dtype = field->dtype,
+                                    .ndim = field->ndim};
+        memcpy(ret[f].dims, field->dims, sizeof ret[f].dims);
+    }
+    return base->n_fields;
+}
+
+static int call(const struct det_dataset *ds, int64_t at, struct data_key key, void *const *out,
+                struct det_err *err)
+{
+    if (!ds->type->get_random)
+        return ds->type->get(ds->self, at, out, err);
+    struct det_draws draws = {.seed = key.seed, .epoch = key.epoch, .record = at};
+    return ds->type->get_random(ds->self, at, &draws, out, err);
+}
+
+int dataset_read(const struct det_dataset *ds, int64_t i, struct data_key key, void *const *out,
+                 struct det_err *err)
 {
     const struct det_dataset *base = dataset_base(ds);
     int64_t at = base_index(ds, i);
     if (base->type) {
-        int rc = base->type->get(base->self, at, out, err);
+        int rc = call(base, at, key, out, err);
         return rc < 0 ? det_wrap(err, rc, "record %lld", (long long)at) : 0;
     }
     for (size_t f = 0; f < base->n_fields; f++) {

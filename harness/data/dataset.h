@@ -2,7 +2,7 @@
 #ifndef DATASET_H
 #define DATASET_H
 
-#include "det/data.h"
+#include "det/data_files.h"
 
 struct dataset_field {
     char *name;
@@ -27,10 +27,21 @@ struct det_dataset {
     int64_t first;
 };
 
+/* What records made by chance depend on, besides themselves. */
+struct data_key {
+    uint64_t seed;
+    int64_t epoch;
+};
+
 /* The dataset that has the fields: ds or the base of a view. */
 const struct det_dataset *dataset_base(const struct det_dataset *ds);
-/* Writes record i (0 <= i < records) of every field into out[f]. */
-int dataset_read(const struct det_dataset *ds, int64_t i, void *const *out, struct det_err *err);
+/* The field's number in the base of ds; -1: there is none. */
+int dataset_field(const struct det_dataset *ds, const char *name);
+/* Its fields as one would give them to det_dataset_callback(), names borrowed; returns how many. */
+size_t dataset_fields(const struct det_dataset *ds, struct det_field ret[DET_FIELDS_MAX]);
+/* Writes record i (0 <= i < records) of every field into out[f]. Any thread. */
+int dataset_read(const struct det_dataset *ds, int64_t i, struct data_key key, void *const *out,
+                 struct det_err *err);
 /* Adds a field whose memory the caller fills: *ret_data is records x record bytes, zeros. */
 int dataset_add_zeros(struct det_dataset *ds, const struct det_field *f, char **ret_data,
                       struct det_err *err);

@@ -16,7 +16,6 @@ struct trial_loader {
     struct det_data_loader *loader;
     struct sampler_plan plan;
     uint32_t seed;
-    int64_t *records;   /* of the batch asked for last; batch_size long */
     int64_t *perm;      /* the order of epoch perm_epoch, when shuffled */
     int64_t perm_epoch; /* -1: none yet */
 };

@@ -14,26 +14,21 @@ static const int64_t *permutation(struct trial_loader *l, int64_t epoch)
     return l->perm;
 }
 
-/* A pure function of k (and seed, plan): a data loader's thread may run it ahead. */
-static bool records_of(void *arg, int64_t k, const int64_t **ret, size_t *ret_n)
+/* A pure function of k (and seed, plan): a data loader's threads may run it ahead. */
+static int pick(void *arg, int64_t k, struct data_pick *ret, struct det_err *err)
 {
     struct trial_loader *l = arg;
     const struct det_loader_options *o = det_data_loader_get_options(l->loader);
     struct sampler_pos pos;
     int64_t first, count;
     if (!sampler_at(&l->plan, k, &pos))
-        return false;
+        return det_fail(err, DET_ENOENT, "data loader: no batch after the %lld.", (long long)k);
+    if (!o->shuffle)
+        return data_loader_pick(l->loader, pos.epoch, pos.index, ret, err);
     sampler_batch_range(det_data_loader_records(l->loader), o->batch_size, pos.index, &first,
                         &count);
-    *ret_n = (size_t)count;
-    if (o->shuffle) {
-        *ret = permutation(l, pos.epoch) + first;
-        return true;
-    }
-    for (int64_t i = 0; i < count; i++)
-        l->records[i] = first + i;
-    *ret = l->records;
-    return true;
+    *ret = (struct data_pick){permutation(l, pos.epoch) + first, (size_t)count, pos.epoch};
+    return 0;
 }
 
 static int on_start(void *self, const struct sampler_plan *plan, struct det_err *err)
@@ -41,7 +36,7 @@ static int on_start(void *self, const struct sampler_plan *plan, struct det_err 
     struct trial_loader *l = self;
     data_loader_stop(l->loader); /* before the plan changes under its thread */
     l->plan = *plan;
-    return data_loader_start(l->loader, (struct data_order){records_of, l}, err);
+    return data_loader_start(l->loader, (struct data_order){pick, l, l->seed}, err);
 }
 
 static int on_next(void *self, struct sampler_pos pos, const void **ret_batch, struct det_err *err)
@@ -56,11 +51,6 @@ static int on_next(void *self, struct sampler_pos pos, const void **ret_batch, s
 
 static const struct loop_loader_type loader_type = {.start = on_start, .next = on_next};
 
-static int64_t *try_array(int64_t n)
-{
-    return det_try_alloc(sizeof(int64_t) * (size_t)n);
-}
-
 int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32_t seed,
                       struct loop_loader *ret, struct det_err *err)
 {
@@ -73,9 +63,8 @@ int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32
         return det_fail(err, DET_EINVAL,
                         "%lld records make no batch of %lld (.drop_last leaves out the last one)",
                         (long long)n, (long long)o->batch_size);
-    l->records = try_array(o->batch_size < n ? o->batch_size : n);
-    l->perm = o->shuffle ? try_array(n) : NULL;
-    if (!l->records || (o->shuffle && !l->perm))
+    l->perm = o->shuffle ? det_try_alloc(sizeof *l->perm * (size_t)n) : NULL;
+    if (o->shuffle && !l->perm)
         return det_fail(err, DET_ENOMEM, "an order of %lld records", (long long)n);
     *ret = (struct loop_loader){.type = &loader_type, .self = l,
                                 .batches = det_data_loader_length(dl)};
@@ -85,7 +74,6 @@ int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32
 void trial_loader_finish(struct trial_loader *l)
 {
     det_data_loader_destroy(l->loader);
-    free(l->records);
     free(l->perm);
     *l = (struct trial_loader){.perm_epoch = -1};
 }

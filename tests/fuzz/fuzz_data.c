@@ -1,5 +1,5 @@
 /* Hostile data files, as CSV and as IDX: read through a file in memory. */
-#include "det/data.h"
+#include "det/data_files.h"
 #include "mem.h"
 #include <stdint.h>
 #include <stdio.h>

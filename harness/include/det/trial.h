@@ -31,7 +31,9 @@
 #define DET_TRIAL_H
 
 #include "det/data.h"
+#include "det/data_files.h"
 #include "det/err.h"
+#include "det/image.h"
 #include "det/lr.h"
 #include "det/nn.h"
 #include "det/optim.h"

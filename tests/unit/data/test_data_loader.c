@@ -38,15 +38,17 @@ struct order {
     int64_t n, buf[3];
 };
 
-static bool backwards(void *arg, int64_t k, const int64_t **ret, size_t *ret_n)
+static int backwards(void *arg, int64_t k, struct data_pick *ret, struct det_err *e)
 {
     struct order *o = arg;
     int64_t left = o->n - 3 * k;
-    *ret_n = left < 3 ? (size_t)left : 3;
-    for (size_t i = 0; left > 0 && i < *ret_n; i++)
+    size_t n = left < 3 ? (size_t)left : 3;
+    if (left <= 0)
+        return det_fail(e, DET_ENOENT, "no more");
+    for (size_t i = 0; i < n; i++)
         o->buf[i] = left - 1 - (int64_t)i;
-    *ret = o->buf;
-    return left > 0;
+    *ret = (struct data_pick){o->buf, n, k};
+    return 0;
 }
 
 static void check_batch(const struct det_batch *b, int64_t left)
@@ -71,7 +73,7 @@ static void batches_come_in_the_given_order(void **state)
         const struct det_batch *b;
         struct det_data_loader *l = loader(100, 3, prefetch, false);
         for (int round = 0; round < 2; round++) {
-            assert_int_equal(data_loader_start(l, (struct data_order){backwards, &o}, &err), 0);
+            assert_int_equal(data_loader_start(l, (struct data_order){backwards, &o, 0}, &err), 0);
             for (int64_t left = 100; left > 0; left -= 3) {
                 assert_int_equal(data_loader_next(l, &b, &err), 0);
                 check_batch(b, left);
@@ -90,7 +92,7 @@ static void a_failure_comes_at_its_own_batch(void **state)
         const struct det_batch *b;
         struct det_data_loader *l = loader(30, 3, prefetch, false);
         fail_at = 19; /* in the fourth batch: 20 19 18 */
-        assert_int_equal(data_loader_start(l, (struct data_order){backwards, &o}, &err), 0);
+        assert_int_equal(data_loader_start(l, (struct data_order){backwards, &o, 0}, &err), 0);
         for (int k = 0; k < 3; k++)
             assert_int_equal(data_loader_next(l, &b, &err), 0);
         assert_int_equal(data_loader_next(l, &b, &err), DET_EIO);
@@ -107,7 +109,7 @@ static void stopping_early_is_fine(void **state)
     const struct det_batch *b;
     for (int k = 0; k < 20; k++) {
         struct det_data_loader *l = loader(1000000, 3, 3, false);
-        assert_int_equal(data_loader_start(l, (struct data_order){backwards, &o}, &err), 0);
+        assert_int_equal(data_loader_start(l, (struct data_order){backwards, &o, 0}, &err), 0);
         for (int i = 0; i < k; i++)
             assert_int_equal(data_loader_next(l, &b, &err), 0);
         det_data_loader_destroy(l);
@@ -138,7 +140,7 @@ static void wrong_options_are_refused(void **state)
 {
     assert_null(loader(10, -1, 0, false));
     assert_null(loader(10, 1, -1, false));
-    assert_null(loader(10, 1, 1000, false));
+    assert_null(loader(10, 1, 10000, false));
     assert_null(loader(0, 1, 0, false));
     assert_null(det_data_loader(NULL, &err));
 }

@@ -14,6 +14,7 @@
 
 static char path[] = "/tmp/det-data-XXXXXX", path2[] = "/tmp/det-data-XXXXXX";
 static struct det_err err;
+static const struct data_key no_key;
 
 static int make(char *name)
 {
@@ -62,7 +63,7 @@ static int64_t value(const struct det_dataset *ds, int64_t i)
 {
     int64_t v = -1;
     void *out[] = {&v};
-    assert_int_equal(dataset_read(ds, i, out, &err), 0);
+    assert_int_equal(dataset_read(ds, i, no_key, out, &err), 0);
     return v;
 }
 
@@ -128,15 +129,15 @@ static void on_destroy(void *self)
 
 static void callbacks_make_records(void **state)
 {
-    static const struct det_dataset_type type = {get_square, on_destroy};
+    static const struct det_dataset_type type = {.get = get_square, .destroy = on_destroy};
     const struct det_field field = {.name = "x", .dtype = DET_F32};
     destroyed = 0;
     struct det_dataset *ds = det_dataset_callback(&type, NULL, 5, &field, 1, &err);
     float v;
     void *out[] = {&v};
-    assert_int_equal(dataset_read(ds, 2, out, &err), 0);
+    assert_int_equal(dataset_read(ds, 2, no_key, out, &err), 0);
     assert_true(v == 4);
-    assert_int_equal(dataset_read(ds, 3, out, &err), DET_EIO);
+    assert_int_equal(dataset_read(ds, 3, no_key, out, &err), DET_EIO);
     assert_string_equal(err.text, "record 3: the disk is gone");
     det_dataset_unref(ds);
     assert_int_equal(destroyed, 1);
@@ -172,7 +173,7 @@ static void csv_is_read(void **state)
         struct det_dataset *ds = det_dataset_csv(path, &o, &err);
         assert_non_null(ds);
         assert_int_equal(det_dataset_length(ds), 2);
-        assert_int_equal(dataset_read(ds, 1, out, &err), 0);
+        assert_int_equal(dataset_read(ds, 1, no_key, out, &err), 0);
         assert_true(x[0] == -1 && x[1] == 6 && y == -3);
         det_dataset_unref(ds);
     }
@@ -192,7 +193,7 @@ static void numbers_are_exact(void **state)
         put(path, spellings[i], strlen(spellings[i]), false);
         struct det_dataset *ds = det_dataset_csv(path, &o, &err);
         assert_non_null(ds);
-        assert_int_equal(dataset_read(ds, 0, out, &err), 0);
+        assert_int_equal(dataset_read(ds, 0, no_key, out, &err), 0);
         assert_memory_equal(&x, &want, sizeof x);
         det_dataset_unref(ds);
     }
@@ -254,7 +255,7 @@ static void idx_is_read(void **state)
     const struct det_idx_options o = {.images = path, .labels = path2};
     struct det_dataset *ds = det_dataset_idx(&o, &err);
     assert_non_null(ds);
-    assert_int_equal(dataset_read(ds, 1, out, &err), 0);
+    assert_int_equal(dataset_read(ds, 1, no_key, out, &err), 0);
     assert_true(x[0] == (float)0.2 && x[1] == (float)0.4 && y == 9);
     det_dataset_unref(ds);
 }
