@@ -48,55 +48,6 @@ struct det_tensor *det_argmax(struct det_engine *e, struct det_tensor *x)
     return from_rows(e, op_apply(e, &c), x, false);
 }
 
-struct det_tensor *det_conv2d(struct det_engine *e, struct det_tensor *x, struct det_tensor *weight,
-                              struct det_tensor *bias, const struct det_conv2d_options *options)
-{
-    static const struct det_conv2d_options none;
-    const struct det_conv2d_options *o = options ? options : &none;
-    struct op_call c = {.op = OP_CONV2D, .in = {x, weight, bias}};
-    if (o->dilation > 1 || o->groups > 1) {
-        det_engine_fail(e, DET_EUNIMPL, "conv2d: dilation %d, groups %d: only 1 is supported",
-                        o->dilation, o->groups);
-        return NULL;
-    }
-    c.a.stride = o->stride ? o->stride : 1;
-    c.a.padding = o->padding;
-    c.a.relu = o->relu;
-    return op_apply(e, &c);
-}
-
-static struct det_tensor *pool(struct det_engine *e, enum op_id op, struct det_tensor *x,
-                               int kernel, int stride, int padding)
-{
-    struct op_call c = {.op = op, .in = {x}};
-    c.a.kernel_h = c.a.kernel_w = kernel;
-    c.a.stride = stride ? stride : kernel;
-    c.a.padding = padding;
-    return op_apply(e, &c);
-}
-
-struct det_tensor *det_max_pool2d(struct det_engine *e, struct det_tensor *x, int kernel,
-                                  int stride, int padding)
-{
-    return pool(e, OP_MAX_POOL2D, x, kernel, stride, padding);
-}
-
-struct det_tensor *det_avg_pool2d(struct det_engine *e, struct det_tensor *x, int kernel,
-                                  int stride, int padding)
-{
-    return pool(e, OP_AVG_POOL2D, x, kernel, stride, padding);
-}
-
-struct det_tensor *det_global_avg_pool2d(struct det_engine *e, struct det_tensor *x)
-{
-    struct op_call c = {.op = OP_AVG_POOL2D, .in = {x}, .a.stride = 1};
-    if (x && x->ndim == 4) {
-        c.a.kernel_h = (int)x->dims[2];
-        c.a.kernel_w = (int)x->dims[3];
-    }
-    return op_apply(e, &c);
-}
-
 struct det_tensor *det__batch_norm(struct det_engine *e, struct det_tensor *x,
                                    struct det_tensor *const params[4],
                                    const struct batch_norm_attrs *a)

@@ -24,9 +24,12 @@ enum op_id {
     OP_DROPOUT,
     OP_LINEAR,
     OP_CONV2D,
+    OP_CONV_TRANSPOSE2D,
     OP_BATCH_NORM,
     OP_MAX_POOL2D,
     OP_AVG_POOL2D,
+    OP_PAD,
+    OP_UPSAMPLE,
     OP_LOG_SOFTMAX,
     OP_SOFTMAX,
     OP_NLL_LOSS,
@@ -110,7 +113,8 @@ void op_text(const struct op_call *c, char *buf, size_t n);
 /* Shape rules. */
 op_shape_fn shape_alike, shape_unary, shape_scalar, shape_cast, shape_layout, shape_dropout;
 op_shape_fn shape_linear, shape_rows, shape_nll, shape_mse, shape_argmax, shape_eq;
-op_shape_fn shape_conv2d, shape_batch_norm, shape_max_pool2d, shape_avg_pool2d;
+op_shape_fn shape_conv2d, shape_conv_transpose2d, shape_batch_norm;
+op_shape_fn shape_max_pool2d, shape_avg_pool2d, shape_resample;
 
 op_shape_fn shape_layer_norm, shape_lstm, shape_gru;
 op_shape_fn shape_index_select, shape_gather, shape_scatter_add, shape_matmul, shape_cross_entropy;
@@ -121,6 +125,7 @@ op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_layout, gra
 op_grad_fn grad_dropout, grad_linear, grad_log_softmax, grad_softmax, grad_nll, grad_mse;
 op_grad_fn grad_layer_norm, grad_lstm, grad_gru;
 op_grad_fn grad_index_select, grad_gather, grad_scatter_add, grad_matmul, grad_cross_entropy;
-op_grad_fn grad_conv2d, grad_batch_norm, grad_max_pool2d, grad_avg_pool2d;
+op_grad_fn grad_conv2d, grad_conv_transpose2d, grad_batch_norm;
+op_grad_fn grad_max_pool2d, grad_avg_pool2d, grad_pad, grad_upsample;
 
 #endif

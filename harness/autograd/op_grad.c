@@ -44,9 +44,8 @@ int grad_run(struct det_engine *e, struct det_node *n, struct det_call *c,
     return rc;
 }
 
-/* The usual rule: dx of input i by one kernel over (in0, in1, in2). */
-static int by_kernel(struct det_engine *e, struct det_node *n, int i, struct det_call *c,
-                     struct det_tensor *reuse, struct det_err *err)
+int grad_by_kernel(struct det_engine *e, struct det_node *n, int i, struct det_call *c,
+                   struct det_tensor *reuse, struct det_err *err)
 {
     TENSOR_OWN dx = NULL;
     if (!op_wants_grad(n->in[i]))
@@ -75,35 +74,35 @@ int grad_sub(struct det_engine *e, struct det_node *n, struct det_tensor *dy, st
 {
     struct det_call minus = {.kernel = DET_KERNEL_AFFINE, .in = {dy}, .a.scale = -1};
     int rc = pass_on(e, n->in[0], dy, err);
-    return rc < 0 ? rc : by_kernel(e, n, 1, &minus, NULL, err);
+    return rc < 0 ? rc : grad_by_kernel(e, n, 1, &minus, NULL, err);
 }
 
 int grad_mul(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
 {
     struct det_call first = {.kernel = DET_KERNEL_MUL, .in = {dy, n->in[1]}};
     struct det_call second = {.kernel = DET_KERNEL_MUL, .in = {dy, n->in[0]}};
-    int rc = by_kernel(e, n, 0, &first, NULL, err);
-    return rc < 0 ? rc : by_kernel(e, n, 1, &second, NULL, err);
+    int rc = grad_by_kernel(e, n, 0, &first, NULL, err);
+    return rc < 0 ? rc : grad_by_kernel(e, n, 1, &second, NULL, err);
 }
 
 int grad_affine(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                 struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_AFFINE, .in = {dy}, .a.scale = n->a.scale};
-    return by_kernel(e, n, 0, &c, dy, err);
+    return grad_by_kernel(e, n, 0, &c, dy, err);
 }
 
 int grad_sum(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_SUM_BWD, .in = {dy}, .a.scale = n->a.scale};
-    return by_kernel(e, n, 0, &c, NULL, err);
+    return grad_by_kernel(e, n, 0, &c, NULL, err);
 }
 
 int grad_layout(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                 struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_COPY, .in = {dy}};
-    return by_kernel(e, n, 0, &c, NULL, err);
+    return grad_by_kernel(e, n, 0, &c, NULL, err);
 }
 
 int grad_reshape(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
@@ -117,14 +116,14 @@ int grad_reshape(struct det_engine *e, struct det_node *n, struct det_tensor *dy
 int grad_relu(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_RELU_BWD, .in = {dy, n->out[0]}};
-    return by_kernel(e, n, 0, &c, dy, err);
+    return grad_by_kernel(e, n, 0, &c, dy, err);
 }
 
 int grad_dropout(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                  struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_DROPOUT_BWD, .in = {dy, n->out[1]}, .a = n->a};
-    return by_kernel(e, n, 0, &c, dy, err);
+    return grad_by_kernel(e, n, 0, &c, dy, err);
 }
 
 /* dw and db come from one kernel; where the weight wants none, its result is dropped. */
@@ -157,7 +156,7 @@ int grad_linear(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                 struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_LINEAR_BWD_DATA, .in = {dy, n->in[1]}};
-    int rc = by_kernel(e, n, 0, &c, NULL, err);
+    int rc = grad_by_kernel(e, n, 0, &c, NULL, err);
     return rc < 0 ? rc : linear_weight(e, n, dy, err);
 }
 
@@ -165,26 +164,26 @@ int grad_log_softmax(struct det_engine *e, struct det_node *n, struct det_tensor
                      struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_LOG_SOFTMAX_BWD, .in = {dy, n->out[0]}};
-    return by_kernel(e, n, 0, &c, NULL, err);
+    return grad_by_kernel(e, n, 0, &c, NULL, err);
 }
 
 int grad_softmax(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                  struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_SOFTMAX_BWD, .in = {dy, n->out[0]}};
-    return by_kernel(e, n, 0, &c, NULL, err);
+    return grad_by_kernel(e, n, 0, &c, NULL, err);
 }
 
 int grad_nll(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_NLL_BWD, .in = {dy, n->in[1]}};
-    return by_kernel(e, n, 0, &c, NULL, err);
+    return grad_by_kernel(e, n, 0, &c, NULL, err);
 }
 
 int grad_mse(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
 {
     struct det_call x = {.kernel = DET_KERNEL_MSE_BWD, .in = {dy, n->in[0], n->in[1]}};
     struct det_call t = {.kernel = DET_KERNEL_MSE_BWD, .in = {dy, n->in[1], n->in[0]}};
-    int rc = by_kernel(e, n, 0, &x, NULL, err);
-    return rc < 0 ? rc : by_kernel(e, n, 1, &t, NULL, err);
+    int rc = grad_by_kernel(e, n, 0, &x, NULL, err);
+    return rc < 0 ? rc : grad_by_kernel(e, n, 1, &t, NULL, err);
 }

@@ -19,4 +19,9 @@ struct grad_outputs {
 int grad_run(struct det_engine *e, struct det_node *n, struct det_call *c,
              const struct grad_outputs *o, struct det_err *err);
 
+/* The usual rule: the gradient of input i by one kernel, whose inputs and attributes c has; `reuse`
+ * as above. Nothing where no gradient is wanted. */
+int grad_by_kernel(struct det_engine *e, struct det_node *n, int i, struct det_call *c,
+                   struct det_tensor *reuse, struct det_err *err);
+
 #endif

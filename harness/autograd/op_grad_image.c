@@ -78,6 +78,18 @@ int grad_conv2d(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
     return rc < 0 ? rc : conv_weight(e, n, g, err);
 }
 
+/* Forward it is the data gradient of a convolution, so its own gradients are that convolution and
+ * its weight gradient, with the parts of x and dy exchanged. */
+int grad_conv_transpose2d(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                          struct det_err *err)
+{
+    struct det_call data = {.kernel = DET_KERNEL_CONV2D, .in = {dy, n->in[1]}, .a = n->a};
+    struct det_call weight = {
+        .kernel = DET_KERNEL_CONV2D_BWD_WEIGHT, .in = {dy, n->in[0]}, .a = n->a};
+    int rc = grad_by_kernel(e, n, 0, &data, NULL, err);
+    return rc < 0 ? rc : grad_by_kernel(e, n, 1, &weight, NULL, err);
+}
+
 static int want(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
                 struct det_err *err)
 {
@@ -112,30 +124,33 @@ int grad_batch_norm(struct det_engine *e, struct det_node *n, struct det_tensor 
     return rc;
 }
 
-static int pool(struct det_engine *e, struct det_node *n, struct det_call *c, struct det_err *err)
+/* dx by a kernel that takes dy, what the forward kept, and the forward's attributes. */
+static int by_kernel(struct det_engine *e, struct det_node *n, enum det_kernel kernel,
+                     const struct det_tensor *dy, struct det_err *err)
 {
-    TENSOR_OWN dx = NULL;
-    if (!op_wants_grad(n->in[0]))
-        return 0;
-    int rc = det__grad_dest(e, n->in[0], &dx, err);
-    if (rc < 0)
-        return rc;
-    c->out[0] = dx;
-    c->a = n->a;
-    rc = det__run(e, c, err);
-    return rc < 0 ? rc : det__grad_add(e, n->in[0], det_take(dx), err);
+    struct det_call c = {.kernel = kernel, .in = {dy, n->out[1]}, .a = n->a};
+    return grad_by_kernel(e, n, 0, &c, NULL, err);
 }
 
 int grad_max_pool2d(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                     struct det_err *err)
 {
-    struct det_call c = {.kernel = DET_KERNEL_MAX_POOL2D_BWD, .in = {dy, n->out[1]}};
-    return pool(e, n, &c, err);
+    return by_kernel(e, n, DET_KERNEL_MAX_POOL2D_BWD, dy, err);
 }
 
 int grad_avg_pool2d(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                     struct det_err *err)
 {
-    struct det_call c = {.kernel = DET_KERNEL_AVG_POOL2D_BWD, .in = {dy}};
-    return pool(e, n, &c, err);
+    return by_kernel(e, n, DET_KERNEL_AVG_POOL2D_BWD, dy, err);
+}
+
+int grad_pad(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
+{
+    return by_kernel(e, n, DET_KERNEL_PAD_BWD, dy, err);
+}
+
+int grad_upsample(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                  struct det_err *err)
+{
+    return by_kernel(e, n, DET_KERNEL_UPSAMPLE_BWD, dy, err);
 }

@@ -14,49 +14,134 @@ static int image(const struct op_call *c, struct det_err *err)
     return 0;
 }
 
-/* The output size of a window that slides over `size` pixels, or 0. */
-static int64_t slide(int64_t size, int64_t kernel, int stride, int padding)
+/* One direction of a window that slides. */
+struct slide {
+    int64_t size, kernel;
+    int stride, dilation, before, after;
+};
+
+static struct slide slide_of(const struct op_call *c, bool rows)
 {
-    int64_t room = size + 2 * (int64_t)padding - kernel;
-    return room < 0 ? 0 : room / stride + 1;
+    const struct det_attrs *a = &c->a;
+    return rows ? (struct slide){c->in[0]->dims[2], a->kernel_h, a->stride_h,
+                                 a->dilation_h,     a->pad_h,    a->end_h}
+                : (struct slide){c->in[0]->dims[3], a->kernel_w, a->stride_w,
+                                 a->dilation_w,     a->pad_w,    a->end_w};
+}
+
+static int check_slide(const struct slide *s, struct det_err *err)
+{
+    if (s->stride < 1 || s->stride > 1024 || s->dilation < 1 || s->dilation > 1024)
+        return det_fail(err, DET_EINVAL, "stride %d and dilation %d must be 1 to 1024", s->stride,
+                        s->dilation);
+    if (s->before < 0 || s->before > 1024 || s->after < 0 || s->after > 1024)
+        return det_fail(err, DET_EINVAL, "padding %d must be 0 to 1024", s->before);
+    if (s->kernel < 1 || s->kernel > (1 << 20))
+        return det_fail(err, DET_EINVAL, "the kernel is %" PRId64 " and must be at least 1",
+                        s->kernel);
+    return 0;
+}
+
+/* How many windows there are, or 0. */
+static int64_t slide(const struct slide *s)
+{
+    int64_t room = s->size + s->before + s->after - (s->kernel - 1) * s->dilation - 1;
+    return room < 0 ? 0 : room / s->stride + 1;
 }
 
 /* Fills dims 2 and 3 of spec[0]. */
-static int slide_both(struct op_call *c, int64_t kernel_h, int64_t kernel_w, struct det_err *err)
+static int slide_both(struct op_call *c, struct det_err *err)
 {
-    const int64_t *x = c->in[0]->dims;
-    if (c->a.stride < 1 || c->a.padding < 0 || c->a.stride > 1024 || c->a.padding > 1024)
-        return det_fail(err, DET_EINVAL, "stride %d must be 1 to 1024 and padding %d 0 to 1024",
-                        c->a.stride, c->a.padding);
-    c->spec[0].dims[2] = slide(x[2], kernel_h, c->a.stride, c->a.padding);
-    c->spec[0].dims[3] = slide(x[3], kernel_w, c->a.stride, c->a.padding);
+    const struct slide h = slide_of(c, true), w = slide_of(c, false);
+    int rc = check_slide(&h, err);
+    if (rc == 0)
+        rc = check_slide(&w, err);
+    if (rc < 0)
+        return rc;
+    c->spec[0].dims[2] = slide(&h);
+    c->spec[0].dims[3] = slide(&w);
     if (c->spec[0].dims[2] == 0 || c->spec[0].dims[3] == 0)
         return det_fail(err, DET_EINVAL,
                         "the kernel %" PRId64 "x%" PRId64 " does not fit on the image %" PRId64
                         "x%" PRId64 " with padding %d",
-                        kernel_h, kernel_w, x[2], x[3], c->a.padding);
+                        h.kernel, w.kernel, h.size, w.size, h.before);
+    return 0;
+}
+
+/* What holds for both directions of a convolution; `in` and `out` are channels of all groups. */
+static int check_weight(struct op_call *c, int64_t in, int64_t out, struct det_err *err)
+{
+    const struct det_tensor *x = c->in[0], *w = c->in[1], *b = c->in[2];
+    if (x->dims[1] != in)
+        return det_fail(err, DET_EINVAL,
+                        "the layer takes %" PRId64 " channels, the input has %" PRId64, in,
+                        x->dims[1]);
+    if (in % c->a.groups != 0 || out % c->a.groups != 0)
+        return det_fail(err, DET_EINVAL,
+                        "%" PRId64 " channels in and %" PRId64 " out must both divide into %d "
+                        "groups",
+                        in, out, c->a.groups);
+    if (b && (b->ndim != 1 || b->dims[0] != out))
+        return det_fail(err, DET_EINVAL, "the bias must be [%" PRId64 "]", out);
+    c->a.kernel_h = (int)w->dims[2];
+    c->a.kernel_w = (int)w->dims[3];
+    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 4, .dims = {x->dims[0], out}};
+    c->outs = 1;
+    return 0;
+}
+
+static int convolution(struct op_call *c, struct det_err *err)
+{
+    int rc = image(c, err);
+    if (rc < 0)
+        return rc;
+    if (c->in[1]->ndim != 4 || c->in[1]->numel == 0)
+        return det_fail(err, DET_EINVAL, "the weight must have 4 dimensions, none of them 0");
+    if (c->a.groups < 1)
+        return det_fail(err, DET_EINVAL, "groups is %d and must be at least 1", c->a.groups);
     return 0;
 }
 
 int shape_conv2d(struct op_call *c, struct det_err *err)
 {
-    const struct det_tensor *x = c->in[0], *w = c->in[1], *b = c->in[2];
-    int rc = image(c, err);
+    const struct det_tensor *w = c->in[1];
+    int rc = convolution(c, err);
+    if (rc == 0)
+        rc = check_weight(c, w->dims[1] * c->a.groups, w->dims[0], err);
+    return rc < 0 ? rc : slide_both(c, err);
+}
+
+/* The size of which the convolution with this window gives `size`; -1 where there is none. */
+static int64_t unslide(const struct slide *s)
+{
+    int64_t size =
+        (s->size - 1) * s->stride + (s->kernel - 1) * s->dilation + 1 - s->before - s->after;
+    return size < 1 ? -1 : size;
+}
+
+/* The caller's a.end_* is padding - output_padding, what is cut off after the image. */
+int shape_conv_transpose2d(struct op_call *c, struct det_err *err)
+{
+    const struct det_tensor *w = c->in[1];
+    int rc = convolution(c, err);
+    if (rc == 0)
+        rc = check_weight(c, w->dims[0], w->dims[1] * c->a.groups, err);
     if (rc < 0)
         return rc;
-    if (w->ndim != 4 || w->numel == 0)
-        return det_fail(err, DET_EINVAL, "the weight must be [out, in, kH, kW]");
-    if (x->dims[1] != w->dims[1])
+    const struct slide h = slide_of(c, true), v = slide_of(c, false);
+    c->spec[0].dims[2] = unslide(&h);
+    c->spec[0].dims[3] = unslide(&v);
+    if (h.stride < 1 || v.stride < 1 || h.before < 0 || v.before < 0 || c->spec[0].dims[2] < 0 ||
+        c->spec[0].dims[3] < 0)
         return det_fail(err, DET_EINVAL,
-                        "the layer takes %" PRId64 " channels, the input has %" PRId64, w->dims[1],
-                        x->dims[1]);
-    if (b && (b->ndim != 1 || b->dims[0] != w->dims[0]))
-        return det_fail(err, DET_EINVAL, "the bias must be [%" PRId64 "]", w->dims[0]);
-    c->a.kernel_h = (int)w->dims[2];
-    c->a.kernel_w = (int)w->dims[3];
-    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 4, .dims = {x->dims[0], w->dims[0]}};
-    c->outs = 1;
-    return slide_both(c, w->dims[2], w->dims[3], err);
+                        "stride %d, padding %d: the output has no pixels left, or one is negative",
+                        h.stride, h.before);
+    if (h.after > h.before || v.after > v.before || h.before - h.after >= h.stride ||
+        v.before - v.after >= v.stride)
+        return det_fail(err, DET_EINVAL, "output_padding must be 0 to the stride - 1");
+    c->a.end_h = c->a.pad_h; /* the same number of windows, for the kernels */
+    c->a.end_w = c->a.pad_w;
+    return 0;
 }
 
 int shape_batch_norm(struct op_call *c, struct det_err *err)
@@ -83,19 +168,30 @@ int shape_batch_norm(struct op_call *c, struct det_err *err)
     return 0;
 }
 
+static bool pads_fit(const struct det_attrs *a)
+{
+    return a->pad_h * 2 <= a->kernel_h && a->pad_w * 2 <= a->kernel_w;
+}
+
+/* The caller of an adaptive pooling has set spec[0].dims; else the windows slide. */
 static int pool(struct op_call *c, struct det_err *err)
 {
     const int64_t *x = c->in[0]->dims;
     int rc = image(c, err);
     if (rc < 0)
         return rc;
-    if (c->a.kernel_h < 1 || c->a.kernel_w < 1 || c->a.padding * 2 > c->a.kernel_h ||
-        c->a.padding * 2 > c->a.kernel_w)
-        return det_fail(err, DET_EINVAL,
-                        "the kernel must be at least 1 and the padding at most half of it");
-    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 4, .dims = {x[0], x[1]}};
+    if (!pads_fit(&c->a))
+        return det_fail(err, DET_EINVAL, "the padding is at most half of the kernel");
+    c->spec[0].dtype = DET_F32;
+    c->spec[0].ndim = 4;
+    c->spec[0].dims[0] = x[0];
+    c->spec[0].dims[1] = x[1];
     c->outs = 1;
-    return slide_both(c, c->a.kernel_h, c->a.kernel_w, err);
+    if (c->a.adaptive)
+        return c->spec[0].dims[2] > 0 && c->spec[0].dims[3] > 0
+                   ? 0
+                   : det_fail(err, DET_EINVAL, "the output must have at least one pixel");
+    return slide_both(c, err);
 }
 
 int shape_avg_pool2d(struct op_call *c, struct det_err *err)
@@ -106,10 +202,25 @@ int shape_avg_pool2d(struct op_call *c, struct det_err *err)
 int shape_max_pool2d(struct op_call *c, struct det_err *err)
 {
     int rc = pool(c, err);
-    if (rc == 0 && (c->a.kernel_h > 15 || c->a.kernel_w > 15))
-        return det_fail(err, DET_EINVAL, "the kernel is at most 15x15");
+    if (rc == 0 && (int64_t)c->a.kernel_h * c->a.kernel_w > 256)
+        return det_fail(err, DET_EINVAL, "the kernel %dx%d has more than 256 taps", c->a.kernel_h,
+                        c->a.kernel_w);
     c->spec[1] = c->spec[0];
     c->spec[1].dtype = DET_U8;
     c->outs = 2;
     return rc;
+}
+
+/* Padding and resampling: the caller has set spec[0].dims. */
+int shape_resample(struct op_call *c, struct det_err *err)
+{
+    if (c->in[0]->dtype != DET_F32)
+        return det_fail(err, DET_EINVAL, "the input is %s and must be float32: use det_cast()",
+                        det_dtype_name(c->in[0]->dtype));
+    if (op_table[c->op].order == OP_IMAGES && (c->in[0]->ndim != 4 || c->in[0]->numel == 0))
+        return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], none of them 0");
+    c->spec[0].dtype = DET_F32;
+    c->spec[0].ndim = c->in[0]->ndim;
+    c->outs = 1;
+    return 0;
 }

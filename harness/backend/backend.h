@@ -51,7 +51,9 @@ struct det_event;
  * LINEAR        in: x [M,K], w [N,K], b [N]|NULL  out: y [M,N]          y = x w^T + b
  * LINEAR_BWD_DATA    in: dy w  out: dx                                  dx = dy w
  * LINEAR_BWD_WEIGHT  in: x dy  out: dw, db|NULL     dw = dy^T x, db = column sums of dy
- * CONV2D        in: x w b|NULL  out: y          a.stride a.padding; a.relu: y = max(0, y)
+ * CONV2D        in: x w b|NULL  out: y          the window's attributes; w is (O, I / a.groups, kH,
+ *                    kW), output channel o sees the input channels of group o / (O / a.groups);
+ *                    a.relu: y = max(0, y)
  * CONV2D_BWD_DATA    in: dy w  out: dx
  * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL
  * BATCH_NORM_TRAIN   in: x w b  out: y, mean [C], invstd [C], running_mean, running_var (both in
@@ -61,13 +63,20 @@ struct det_event;
  *                    a.eps a.relu
  * BATCH_NORM_BWD     in: dy x y w mean invstd  out: dx|NULL, dw, db; a.relu: dy counts where y > 0;
  *                    a.train: through the batch's statistics, else they are constants
- * MAX_POOL2D    in: x  out: y, index u8         a.kernel_h a.kernel_w a.stride a.padding, up to
- *                    15x15; index has the dims and layout of y: kh * kernel_w + kw of the greatest,
- *                    the first of equals
+ * MAX_POOL2D    in: x  out: y, index u8         the window's attributes, up to 256 taps, no
+ *                    dilation; index has the dims and layout of y: kh * kernel_w + kw of the
+ *                    greatest, the first of equals. a.adaptive: kernel_* is that of the largest
+ *                    window, kh and kw count from the window's start
  * MAX_POOL2D_BWD     in: dy index  out: dx
- * AVG_POOL2D    in: x  out: y                   divides by kernel_h * kernel_w; padding counts as
- *                                               zeros
+ * AVG_POOL2D    in: x  out: y                   divides by the pixels under the window: with
+ *                    a.include_pad those of the padding too (zeros), up to pad_* after the image
  * AVG_POOL2D_BWD     in: dy  out: dx
+ * PAD           in: x  out: y                   y[i] = x[i - a.before], outside of x by a.pad_mode
+ *                    (enum det_pad_mode; DET_PAD_ZEROS: a.scale); any layout, the same on both
+ * PAD_BWD       in: dy  out: dx
+ * UPSAMPLE      in: x  out: y                   resamples rows and columns; a.linear, a.align_corners,
+ *                    a.step_h a.step_w: pixels of x for one of y
+ * UPSAMPLE_BWD  in: dy  out: dx
  * LOG_SOFTMAX SOFTMAX          in: x [M,N]  out: y
  * LOG_SOFTMAX_BWD SOFTMAX_BWD  in: dy y  out: dx
  * NLL           in: x [M,N], target i64 [M]  out: y scalar   -mean(x[i, target[i]]); a target
@@ -151,6 +160,10 @@ struct det_event;
     X(MAX_POOL2D_BWD, max_pool2d_bwd)                                                              \
     X(AVG_POOL2D, avg_pool2d)                                                                      \
     X(AVG_POOL2D_BWD, avg_pool2d_bwd)                                                              \
+    X(PAD, pad)                                                                                    \
+    X(PAD_BWD, pad_bwd)                                                                            \
+    X(UPSAMPLE, upsample)                                                                          \
+    X(UPSAMPLE_BWD, upsample_bwd)                                                                  \
     X(LOG_SOFTMAX, log_softmax)                                                                    \
     X(LOG_SOFTMAX_BWD, log_softmax_bwd)                                                            \
     X(SOFTMAX, softmax)                                                                            \
@@ -199,7 +212,17 @@ struct det_optim_attrs {
 /* The numbers of a call; a kernel reads those its line above names. */
 struct det_attrs {
     double scale, offset, lo, hi;
-    int kernel_h, kernel_w, stride, padding;
+    /* Windows over images: kernel_h x kernel_w taps, dilation apart; pad_* rows and columns of
+     * zeros before the image, end_* after it. */
+    int kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+    int pad_h, pad_w, end_h, end_w;
+    int groups;
+    bool adaptive; /* pooling: window i of n covers [floor(i * size / n), ceil((i + 1) * size / n))
+                    */
+    bool include_pad; /* average pooling: the padding counts */
+    int pad_mode, before[DET_DIMS_MAX];
+    bool linear, align_corners;
+    double step_h, step_w;
     bool relu, train;
     double eps, momentum;
     double p;

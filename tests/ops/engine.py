@@ -22,7 +22,9 @@ class EngineOptions(C.Structure):
 
 
 class ConvOptions(C.Structure):
-    _fields_ = [("stride", I), ("padding", I), ("dilation", I), ("groups", I), ("no_bias", B), ("relu", B)]
+    _fields_ = [("stride", I), ("padding", I), ("dilation", I), ("groups", I), ("no_bias", B), ("relu", B),
+                ("same", B), ("padding_mode", I), ("stride_hw", I * 2), ("padding_hw", I * 2), ("dilation_hw", I * 2),
+                ("kernel_hw", I * 2), ("output_padding", I), ("output_padding_hw", I * 2)]
 
 
 class NormOptions(C.Structure):

@@ -4,10 +4,11 @@
 #include "mem.h"
 #include "op.h"
 
-extern const struct op_case cases_basic[], cases_image[], cases_loss[], cases_math[], cases_seq[];
+extern const struct op_case cases_basic[], cases_image[], cases_loss[], cases_math[], cases_seq[],
+    cases_window[];
 
-static const struct op_case *const families[] = {cases_basic, cases_image, cases_loss, cases_math,
-                                                 cases_seq};
+static const struct op_case *const families[] = {cases_basic, cases_image, cases_loss,
+                                                 cases_math,  cases_seq,   cases_window};
 
 const struct op_case *op_case_at(int i)
 {

@@ -4,31 +4,7 @@
 #include <string.h>
 
 #include "ref.h"
-
-/* The rows of taps that lie inside the image for an output coordinate: [from, to). */
-struct span {
-    int64_t from, to, origin;
-};
-
-static struct span span(int64_t out, int stride, int padding, int kernel, int64_t size)
-{
-    struct span v = {0, kernel, out * stride - padding};
-    if (v.origin < 0)
-        v.from = -v.origin;
-    if (v.origin + v.to > size)
-        v.to = size - v.origin;
-    return v;
-}
-
-static struct span span_h(const struct det_call *c, int64_t h, struct ref_image x)
-{
-    return span(h, c->a.stride, c->a.padding, c->a.kernel_h, x.h);
-}
-
-static struct span span_w(const struct det_call *c, int64_t w, struct ref_image x)
-{
-    return span(w, c->a.stride, c->a.padding, c->a.kernel_w, x.w);
-}
+#include "window.h"
 
 static inline __attribute__((always_inline)) void max_tap(int64_t n, unsigned char tap,
                                                           const float *restrict x,
@@ -45,7 +21,7 @@ static inline __attribute__((always_inline)) void max_tap(int64_t n, unsigned ch
 /* One output pixel; `image` is the first value of its image. */
 static inline __attribute__((always_inline)) void max_pixel(const struct det_call *c,
                                                             struct ref_image x, const float *image,
-                                                            struct span h, struct span w,
+                                                            struct window h, struct window w,
                                                             int64_t out)
 {
     float *y = out_f32(c, 0) + out;
@@ -70,11 +46,13 @@ CPU_CLONES static void max_rows(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     struct ref_image x = ref_image(c->in[0]), y = ref_image(c->out[0]);
+    struct window_line rows = window_rows(&c->a, c->in[0], c->out[0]);
+    struct window_line columns = window_columns(&c->a, c->in[0], c->out[0]);
     for (int64_t row = from; row < to; row++) {
         const float *image = in_f32(c, 0) + row / y.h * x.h * x.w * x.c;
-        struct span h = span_h(c, row % y.h, x);
+        struct window h = window_at(rows, row % y.h);
         for (int64_t w = 0; w < y.w; w++)
-            max_pixel(c, x, image, h, span_w(c, w, x), (row * y.w + w) * y.c);
+            max_pixel(c, x, image, h, window_at(columns, w), (row * y.w + w) * y.c);
     }
 }
 
@@ -99,14 +77,16 @@ CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to
 {
     const struct det_call *c = arg;
     struct ref_image x = ref_image(c->out[0]), y = ref_image(c->in[0]);
+    struct window_line rows = window_rows(&c->a, c->out[0], c->in[0]);
+    struct window_line columns = window_columns(&c->a, c->out[0], c->in[0]);
     const unsigned char *index = (const unsigned char *)c->in[1]->data;
     float *dx = out_f32(c, 0);
     int64_t image = x.h * x.w * x.c;
     memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
     for (int64_t row = from * y.h; row < to * y.h; row++) {
-        struct span h = span_h(c, row % y.h, x);
+        struct window h = window_at(rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
-            struct span w = span_w(c, at, x);
+            struct window w = window_at(columns, at);
             int64_t out = (row * y.w + at) * y.c;
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
@@ -136,13 +116,15 @@ CPU_CLONES static void avg_rows(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     struct ref_image x = ref_image(c->in[0]), y = ref_image(c->out[0]);
-    float scale = 1 / (float)(c->a.kernel_h * c->a.kernel_w);
+    struct window_line rows = window_rows(&c->a, c->in[0], c->out[0]);
+    struct window_line columns = window_columns(&c->a, c->in[0], c->out[0]);
     for (int64_t row = from; row < to; row++) {
         const float *image = in_f32(c, 0) + row / y.h * x.h * x.w * x.c;
-        struct span h = span_h(c, row % y.h, x);
+        struct window h = window_at(rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
-            struct span w = span_w(c, at, x);
+            struct window w = window_at(columns, at);
             float *out = out_f32(c, 0) + (row * y.w + at) * y.c;
+            float scale = 1 / (float)(h.size * w.size);
             memset(out, 0, (size_t)y.c * sizeof *out);
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
@@ -163,14 +145,17 @@ CPU_CLONES static void avg_back_images(const void *arg, int64_t from, int64_t to
 {
     const struct det_call *c = arg;
     struct ref_image x = ref_image(c->out[0]), y = ref_image(c->in[0]);
-    float *dx = out_f32(c, 0), scale = 1 / (float)(c->a.kernel_h * c->a.kernel_w);
+    struct window_line rows = window_rows(&c->a, c->out[0], c->in[0]);
+    struct window_line columns = window_columns(&c->a, c->out[0], c->in[0]);
+    float *dx = out_f32(c, 0);
     int64_t image = x.h * x.w * x.c;
     memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
     for (int64_t row = from * y.h; row < to * y.h; row++) {
-        struct span h = span_h(c, row % y.h, x);
+        struct window h = window_at(rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
-            struct span w = span_w(c, at, x);
+            struct window w = window_at(columns, at);
             const float *dy = in_f32(c, 0) + (row * y.w + at) * y.c;
+            float scale = 1 / (float)(h.size * w.size);
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
                     add_scaled(y.c, scale, dy,

@@ -11,25 +11,34 @@
 struct conv {
     dnnl_memory_desc_t x, y, b;  /* as the caller has them */
     dnnl_memory_desc_t w, w_any; /* the caller's order; "choose" */
-    dnnl_dims_t strides, padding;
+    dnnl_dims_t strides, dilates, pad, end;
 };
 
 static int conv_describe(const struct prim_key *k, struct conv *v, struct det_err *err)
 {
-    int64_t oh = (k->x[2] + 2 * k->padding - k->w[2]) / k->stride + 1;
-    int64_t ow = (k->x[3] + 2 * k->padding - k->w[3]) / k->stride + 1;
-    dnnl_dims_t x = {k->x[0], k->x[1], k->x[2], k->x[3]}, y = {k->x[0], k->w[0], oh, ow};
+    int64_t g = k->groups;
+    dnnl_dims_t x = {k->x[0], k->x[1], k->x[2], k->x[3]}, y = {k->x[0], k->w[0]};
     dnnl_dims_t w = {k->w[0], k->w[1], k->w[2], k->w[3]}, b = {k->w[0]};
+    dnnl_dims_t grouped = {g, k->w[0] / g, k->w[1], k->w[2], k->w[3]};
     memset(v, 0, sizeof *v);
-    v->strides[0] = v->strides[1] = k->stride;
-    v->padding[0] = v->padding[1] = k->padding;
+    for (int i = 0; i < 2; i++) {
+        v->strides[i] = k->window.stride[i];
+        v->dilates[i] = k->window.dilation[i] - 1;
+        v->pad[i] = k->window.pad[i];
+        v->end[i] = k->window.end[i];
+        int64_t room = k->x[2 + i] + k->window.pad[i] + k->window.end[i] -
+                       (k->w[2 + i] - 1) * k->window.dilation[i] - 1;
+        y[2 + i] = room / k->window.stride[i] + 1;
+    }
     dnnl_status_t st = dnnl_memory_desc_init_by_tag(&v->x, 4, x, dnnl_f32, dnnl_nhwc);
     if (st == dnnl_success)
         st = dnnl_memory_desc_init_by_tag(&v->y, 4, y, dnnl_f32, dnnl_nhwc);
     if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->w, 4, w, dnnl_f32, dnnl_oihw);
+        st = g > 1 ? dnnl_memory_desc_init_by_tag(&v->w, 5, grouped, dnnl_f32, dnnl_goihw)
+                   : dnnl_memory_desc_init_by_tag(&v->w, 4, w, dnnl_f32, dnnl_oihw);
     if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->w_any, 4, w, dnnl_f32, dnnl_format_tag_any);
+        st = dnnl_memory_desc_init_by_tag(&v->w_any, g > 1 ? 5 : 4, g > 1 ? grouped : w, dnnl_f32,
+                                          dnnl_format_tag_any);
     if (st == dnnl_success)
         st = dnnl_memory_desc_init_by_tag(&v->b, 1, b, dnnl_f32, dnnl_x);
     return prim_check(st, "describe a convolution's tensors", err);
@@ -58,9 +67,9 @@ static int forward_pd(struct prim_cache *cache, const struct prim_key *k, const 
 {
     dnnl_convolution_desc_t d;
     dnnl_primitive_attr_t attr = NULL;
-    dnnl_status_t st = dnnl_convolution_forward_desc_init(
+    dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
         &d, dnnl_forward_training, dnnl_convolution_direct, &v->x, &v->w_any,
-        k->bias ? &v->b : NULL, &v->y, v->strides, v->padding, v->padding);
+        k->bias ? &v->b : NULL, &v->y, v->strides, v->dilates, v->pad, v->end);
     if (st == dnnl_success)
         st = relu_attr(k->relu, &attr);
     if (st == dnnl_success)
@@ -106,12 +115,13 @@ static int backward_pd(struct prim_cache *cache, const struct prim_key *k, const
     if (rc < 0)
         return rc;
     if (k->kernel == DET_KERNEL_CONV2D_BWD_DATA)
-        st = dnnl_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &v->x, &v->w_any,
-                                                      &v->y, v->strides, v->padding, v->padding);
+        st = dnnl_dilated_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &v->x,
+                                                              &v->w_any, &v->y, v->strides,
+                                                              v->dilates, v->pad, v->end);
     else
-        st = dnnl_convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &v->x,
-                                                         &v->w_any, k->bias ? &v->b : NULL, &v->y,
-                                                         v->strides, v->padding, v->padding);
+        st = dnnl_dilated_convolution_backward_weights_desc_init(
+            &d, dnnl_convolution_direct, &v->x, &v->w_any, k->bias ? &v->b : NULL, &v->y,
+            v->strides, v->dilates, v->pad, v->end);
     if (st == dnnl_success)
         st = dnnl_primitive_desc_create(ret, &d, NULL, prim_cache_engine(cache), hint);
     return prim_check(st, "describe a convolution's gradient", err);
@@ -160,8 +170,12 @@ static struct prim_key key_of(const struct det_call *c, const struct det_tensor 
     struct prim_key k;
     memset(&k, 0, sizeof k);
     k.kernel = (int32_t)c->kernel;
-    k.stride = c->a.stride;
-    k.padding = c->a.padding;
+    const struct det_attrs *a = &c->a;
+    k.window = (struct prim_window){{a->stride_h, a->stride_w},
+                                    {a->dilation_h, a->dilation_w},
+                                    {a->pad_h, a->pad_w},
+                                    {a->end_h, a->end_w}};
+    k.groups = a->groups;
     k.relu = c->kernel == DET_KERNEL_CONV2D && c->a.relu;
     k.bias = bias;
     memcpy(k.x, x->dims, sizeof k.x);

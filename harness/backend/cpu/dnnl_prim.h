@@ -13,12 +13,17 @@
 
 #define PRIM_ARGS_MAX 4
 
+/* How a convolution's kernel moves, in rows and columns. */
+struct prim_window {
+    int32_t stride[2], dilation[2], pad[2], end[2];
+};
+
 /* What makes two calls the same primitive. Cleared with memset before it is filled: it is compared
  * as bytes. */
 struct prim_key {
     int32_t kernel; /* enum det_kernel */
-    int32_t stride, padding, relu, bias;
-    int32_t unused;
+    int32_t relu, bias, groups;
+    struct prim_window window;
     int64_t x[4], w[4];
 };
 

@@ -63,12 +63,35 @@ CALL(eq_count, cuda_k_sum(s->native, CUDA_EQ_F32 + type_of(c->in[0]), c->in[0]->
 static struct cuda_pool pool_of(const struct det_call *c, const struct det_tensor *x, const struct det_tensor *y)
 {
     return (struct cuda_pool){(size_t)x->dims[0], (size_t)x->dims[1], (size_t)x->dims[2], (size_t)x->dims[3], (size_t)y->dims[2],
-                              (size_t)y->dims[3], c->a.kernel_h, c->a.kernel_w, c->a.stride, c->a.padding};
+                              (size_t)y->dims[3], c->a.kernel_h, c->a.kernel_w, c->a.stride_h, c->a.stride_w, c->a.pad_h, c->a.pad_w};
 }
-CALL(max_pool2d, cuda_k_max_pool(s->native, pool_of(c, c->in[0], c->out[0]), cuda_in(c, 0), cuda_out(c, 0), (uint8_t *)c->out[1]->data))
-CALL(max_pool2d_bwd, cuda_k_max_pool_bwd(s->native, pool_of(c, c->out[0], c->in[0]), cuda_in(c, 0), (const uint8_t *)c->in[1]->data, cuda_out(c, 0)))
-CALL(avg_pool2d, cuda_k_avg_pool(s->native, pool_of(c, c->in[0], c->out[0]), cuda_in(c, 0), cuda_out(c, 0)))
-CALL(avg_pool2d_bwd, cuda_k_avg_pool_bwd(s->native, pool_of(c, c->out[0], c->in[0]), cuda_in(c, 0), cuda_out(c, 0)))
+
+/* Every window divides by kernel_h * kernel_w here, and lies where strides put it. */
+static bool pool_known(const struct det_call *c, const struct det_tensor *x, const struct det_tensor *y, bool average)
+{
+    const struct det_attrs *a = &c->a;
+    bool padded = a->pad_h + a->pad_w > 0;
+    bool beyond = (y->dims[2] - 1) * a->stride_h + a->kernel_h > x->dims[2] + 2 * a->pad_h ||
+                  (y->dims[3] - 1) * a->stride_w + a->kernel_w > x->dims[3] + 2 * a->pad_w;
+    return !a->adaptive && !(average && (beyond || (padded && !a->include_pad)));
+}
+
+static int pool_unknown(struct det_err *err)
+{
+    return det_fail(err, DET_EUNIMPL, "this kind of pooling (adaptive to a size that is no divisor, or an average without its padding) is not on cuda: use the device \"cpu\"");
+}
+
+#define POOL(name, x, y, average, launch)                                                          \
+    int cuda_##name(struct det_stream *s, const struct det_call *c, struct det_err *err)           \
+    {                                                                                              \
+        struct cuda_pool p = pool_of(c, x, y);                                                     \
+        return pool_known(c, x, y, average) ? cuda_check(launch, #name, err) : pool_unknown(err);  \
+    }
+
+POOL(max_pool2d, c->in[0], c->out[0], false, cuda_k_max_pool(s->native, p, cuda_in(c, 0), cuda_out(c, 0), (uint8_t *)c->out[1]->data))
+POOL(max_pool2d_bwd, c->out[0], c->in[0], false, cuda_k_max_pool_bwd(s->native, p, cuda_in(c, 0), (const uint8_t *)c->in[1]->data, cuda_out(c, 0)))
+POOL(avg_pool2d, c->in[0], c->out[0], true, cuda_k_avg_pool(s->native, p, cuda_in(c, 0), cuda_out(c, 0)))
+POOL(avg_pool2d_bwd, c->out[0], c->in[0], true, cuda_k_avg_pool_bwd(s->native, p, cuda_in(c, 0), cuda_out(c, 0)))
 
 static float sign_of(const struct det_optim_attrs *o)
 {

@@ -41,12 +41,15 @@ static int conv_init(struct conv *k, struct det_stream *s, const struct det_call
 {
     int64_t bias[4] = {1, w[0], 1, 1};
     cudnnStatus_t rc;
+    if (c->a.end_h != c->a.pad_h || c->a.end_w != c->a.pad_w)
+        return det_fail(err, DET_EUNIMPL, "cuDNN pads both sides alike: call det_pad() before the convolution");
     (void)((rc = cudnnSetStream(s->device->dnn, s->native)) || (rc = describe(&k->x, x)) || (rc = describe(&k->y, y)) ||
            (rc = describe(&k->b, bias)) || (rc = cudnnCreateFilterDescriptor(&k->w)) ||
            (rc = cudnnSetFilter4dDescriptor(k->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, (int)w[0], (int)w[1], (int)w[2], (int)w[3])) ||
            (rc = cudnnCreateConvolutionDescriptor(&k->op)) ||
-           (rc = cudnnSetConvolution2dDescriptor(k->op, c->a.padding, c->a.padding, c->a.stride, c->a.stride, 1, 1,
-                                                 CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) ||
+           (rc = cudnnSetConvolution2dDescriptor(k->op, c->a.pad_h, c->a.pad_w, c->a.stride_h, c->a.stride_w, c->a.dilation_h,
+                                                 c->a.dilation_w, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) ||
+           (rc = cudnnSetConvolutionGroupCount(k->op, c->a.groups)) ||
            (rc = cudnnSetConvolutionMathType(k->op, CUDNN_FMA_MATH)));
     return cuda_check_dnn(rc, det_kernel_name(c->kernel), err);
 }

@@ -34,7 +34,7 @@ cudaError_t cuda_k_dropout_bwd(cudaStream_t s, size_t n, float scale, const floa
 
 struct cuda_pool {
     size_t n, c, h, w, oh, ow;
-    int kh, kw, stride, padding;
+    int kh, kw, stride_h, stride_w, pad_h, pad_w;
 };
 cudaError_t cuda_k_max_pool(cudaStream_t s, struct cuda_pool p, const float *x, float *y, uint8_t *index);
 cudaError_t cuda_k_max_pool_bwd(cudaStream_t s, struct cuda_pool p, const float *dy, const uint8_t *index, float *dx);

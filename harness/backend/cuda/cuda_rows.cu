@@ -181,7 +181,7 @@ struct window {
 __device__ static struct window window_of(struct cuda_pool p, size_t i)
 {
     size_t c = i % p.c, ow = i / p.c % p.ow, oh = i / (p.c * p.ow) % p.oh, n = i / (p.c * p.ow * p.oh);
-    return {n, c, (long)oh * p.stride - p.padding, (long)ow * p.stride - p.padding};
+    return {n, c, (long)oh * p.stride_h - p.pad_h, (long)ow * p.stride_w - p.pad_w};
 }
 __device__ static bool inside(struct cuda_pool p, long h, long w)
 {
@@ -229,11 +229,11 @@ __global__ static void pool_bwd(struct cuda_pool p, const float *dy, const uint8
         float total = 0;
         for (int kh = 0; kh < p.kh; kh++)
             for (int kw = 0; kw < p.kw; kw++) {
-                long oh = (long)h + p.padding - kh, ow = (long)w + p.padding - kw;
-                if (oh < 0 || ow < 0 || oh % p.stride || ow % p.stride)
+                long oh = (long)h + p.pad_h - kh, ow = (long)w + p.pad_w - kw;
+                if (oh < 0 || ow < 0 || oh % p.stride_h || ow % p.stride_w)
                     continue;
-                oh /= p.stride;
-                ow /= p.stride;
+                oh /= p.stride_h;
+                ow /= p.stride_w;
                 if (oh >= (long)p.oh || ow >= (long)p.ow)
                     continue;
                 size_t o = ((n * p.oh + (size_t)oh) * p.ow + (size_t)ow) * p.c + c;

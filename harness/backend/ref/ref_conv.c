@@ -8,7 +8,8 @@
 /* A window position: the input pixel under output (h, w) and kernel (kh, kw), -1 in the padding. */
 static int64_t pixel(const struct det_attrs *a, struct ref_image x, int64_t n, const int64_t at[4])
 {
-    int64_t h = at[0] * a->stride - a->padding + at[2], w = at[1] * a->stride - a->padding + at[3];
+    int64_t h = at[0] * a->stride_h - a->pad_h + at[2] * a->dilation_h;
+    int64_t w = at[1] * a->stride_w - a->pad_w + at[3] * a->dilation_w;
     if (h < 0 || w < 0 || h >= x.h || w >= x.w)
         return -1;
     return ((n * x.h + h) * x.w + w) * x.c;
@@ -35,34 +36,41 @@ static void each_pair(const struct det_attrs *a, struct ref_image x, struct ref_
 struct conv {
     const float *x, *w, *dy;
     double *acc;
-    int64_t in_channels, out_channels, taps;
+    int64_t in_channels, out_channels, taps; /* in_channels: of a group */
+    int64_t group_out;                       /* output channels of a group */
 };
 
 static void pair_forward(void *arg, int64_t out, int64_t in, int64_t tap)
 {
     struct conv *v = arg;
-    for (int64_t o = 0; o < v->out_channels; o++)
+    for (int64_t o = 0; o < v->out_channels; o++) {
+        int64_t first = in + o / v->group_out * v->in_channels;
         for (int64_t i = 0; i < v->in_channels; i++)
             v->acc[out + o] +=
-                (double)v->x[in + i] * v->w[(o * v->in_channels + i) * v->taps + tap];
+                (double)v->x[first + i] * v->w[(o * v->in_channels + i) * v->taps + tap];
+    }
 }
 
 static void pair_data(void *arg, int64_t out, int64_t in, int64_t tap)
 {
     struct conv *v = arg;
-    for (int64_t o = 0; o < v->out_channels; o++)
+    for (int64_t o = 0; o < v->out_channels; o++) {
+        int64_t first = in + o / v->group_out * v->in_channels;
         for (int64_t i = 0; i < v->in_channels; i++)
-            v->acc[in + i] +=
+            v->acc[first + i] +=
                 (double)v->dy[out + o] * v->w[(o * v->in_channels + i) * v->taps + tap];
+    }
 }
 
 static void pair_weight(void *arg, int64_t out, int64_t in, int64_t tap)
 {
     struct conv *v = arg;
-    for (int64_t o = 0; o < v->out_channels; o++)
+    for (int64_t o = 0; o < v->out_channels; o++) {
+        int64_t first = in + o / v->group_out * v->in_channels;
         for (int64_t i = 0; i < v->in_channels; i++)
             v->acc[(o * v->in_channels + i) * v->taps + tap] +=
-                (double)v->dy[out + o] * v->x[in + i];
+                (double)v->dy[out + o] * v->x[first + i];
+    }
 }
 
 static int acc_alloc(size_t n, double **ret, struct det_err *err)
@@ -95,6 +103,7 @@ int ref_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *e
                      .acc = acc,
                      .in_channels = w->dims[1],
                      .out_channels = w->dims[0],
+                     .group_out = w->dims[0] / c->a.groups,
                      .taps = w->dims[2] * w->dims[3]};
     for (size_t i = 0; b && i < c->out[0]->numel; i++)
         acc[i] = b[i % (size_t)v.out_channels];
@@ -118,6 +127,7 @@ int ref_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct d
                      .acc = acc,
                      .in_channels = w->dims[1],
                      .out_channels = w->dims[0],
+                     .group_out = w->dims[0] / c->a.groups,
                      .taps = w->dims[2] * w->dims[3]};
     each_pair(&c->a, ref_image(c->out[0]), ref_image(c->in[0]), pair_data, &v);
     store(acc, c->out[0]);
@@ -148,6 +158,7 @@ int ref_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct
                      .acc = acc,
                      .in_channels = dw->dims[1],
                      .out_channels = dw->dims[0],
+                     .group_out = dw->dims[0] / c->a.groups,
                      .taps = dw->dims[2] * dw->dims[3]};
     each_pair(&c->a, ref_image(x), ref_image(dy), pair_weight, &v);
     store(acc, c->out[0]);

@@ -189,17 +189,32 @@ struct det_tensor *det_relu(struct det_engine *e, struct det_tensor *x);
 struct det_tensor *det_linear(struct det_engine *e, struct det_tensor *x, struct det_tensor *weight,
                               struct det_tensor *bias);
 
-/* 0 stands for PyTorch's default: stride 1, padding 0, dilation 1, groups 1 (the only values of
- * dilation and groups so far). A number is used for both directions. */
+/* What lies outside of a padded tensor. */
+enum det_pad_mode {
+    DET_PAD_ZEROS,     /* a constant */
+    DET_PAD_REFLECT,   /* the inside mirrored at the first and last element */
+    DET_PAD_REPLICATE, /* the first and the last element */
+    DET_PAD_CIRCULAR,  /* the other end */
+};
+
+/* 0 stands for PyTorch's default: stride 1, padding 0, dilation 1, groups 1. A number is used for
+ * both directions, unless the pair (rows, columns) after it has one that is not 0. */
 struct det_conv2d_options {
     int stride, padding, dilation, groups;
     bool no_bias; /* of the module; the function takes bias NULL */
     bool relu;    /* y = max(0, conv(x)), in one kernel */
+    bool same;    /* padding='same': y is as large as x; stride 1 */
+    enum det_pad_mode padding_mode;
+    int stride_hw[2], padding_hw[2], dilation_hw[2];
+    int kernel_hw[2];                         /* of the module, instead of its argument */
+    int output_padding, output_padding_hw[2]; /* of transposed convolutions */
 };
+/* x (N, in, H, W), weight (out, in / groups, kH, kW), bias (out) or NULL. */
 struct det_tensor *det_conv2d(struct det_engine *e, struct det_tensor *x, struct det_tensor *weight,
                               struct det_tensor *bias, const struct det_conv2d_options *options);
 
-/* stride 0 means kernel. The windows of padding hold -inf (max) or count as zeros (avg). */
+/* stride 0 means kernel. The windows of padding hold -inf (max) or count as zeros (avg). More kinds
+ * of pooling are in det/conv.h. */
 struct det_tensor *det_max_pool2d(struct det_engine *e, struct det_tensor *x, int kernel,
                                   int stride, int padding);
 struct det_tensor *det_avg_pool2d(struct det_engine *e, struct det_tensor *x, int kernel,

@@ -30,6 +30,7 @@
 #ifndef DET_TRIAL_H
 #define DET_TRIAL_H
 
+#include "det/conv.h"
 #include "det/data.h"
 #include "det/data_files.h"
 #include "det/err.h"
