@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "span.h"
 
 static void release_pool(struct det_storage *s)
 {
@@ -86,7 +87,7 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
     if (!fn)
         return det_fail(err, DET_EUNIMPL, "the device %s has no kernel %s: use the device \"cpu\"",
                         e->name, det_kernel_name(c->kernel));
-    return fn(e->stream, c, err);
+    return span_on() ? det__run_told(e, fn, c, err) : fn(e->stream, c, err);
 }
 
 int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,

@@ -44,6 +44,9 @@ int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *d
 
 /* Runs one kernel of the backend; DET_EUNIMPL where it has none. */
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err);
+/* The same with a profiler listening (span.h). */
+int det__run_told(struct det_engine *e, det_kernel_fn *fn, const struct det_call *c,
+                  struct det_err *err);
 /* The next random call's numbers: sets a->seed and a->call. */
 void det__draw(struct det_engine *e, struct det_attrs *a);
 

@@ -3,6 +3,7 @@
 #include "comm_impl.h"
 #include "comm_store.h"
 #include "mem.h"
+#include "span.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -130,6 +131,7 @@ int comm_allreduce_mean_f32(struct comm *c, float *v, size_t n, struct det_err *
 {
     if (!c->transport || n == 0)
         return 0;
+    SPAN(SPAN_COMM, "allreduce");
     struct det_err local;
     err = err ? err : &local;
     int rc = begin(c, err);
@@ -148,6 +150,7 @@ int comm_broadcast(struct comm *c, void *p, size_t n, int root, struct det_err *
 {
     if (!c->transport || n == 0)
         return 0;
+    SPAN(SPAN_COMM, "broadcast");
     struct det_err local;
     err = err ? err : &local;
     int rc = begin(c, err);
@@ -161,6 +164,7 @@ int comm_barrier(struct comm *c, struct det_err *err)
 {
     if (!c->transport)
         return 0;
+    SPAN(SPAN_COMM, "barrier");
     struct det_err local;
     err = err ? err : &local;
     int rc = begin(c, err);
@@ -240,6 +244,7 @@ static int gather_blobs(struct comm *c, const void *p, size_t n, struct comm_blo
 int comm_allgather(struct comm *c, const void *p, size_t n, struct comm_blobs *ret,
                    struct det_err *err)
 {
+    SPAN(SPAN_COMM, "allgather");
     struct det_err local;
     err = err ? err : &local;
     int rc = begin(c, err);

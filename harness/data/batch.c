@@ -1,6 +1,7 @@
 #include "batch.h"
 
 #include "mem.h"
+#include "span.h"
 #include <string.h>
 
 struct batch_field {
@@ -107,6 +108,7 @@ static int make_tensors(struct det_batch *b, int64_t n, struct det_err *err)
 int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
                struct det_err *err)
 {
+    SPAN(SPAN_DATA, "load_batch");
     void *out[DET_FIELDS_MAX];
     struct data_key key = {.seed = seed, .epoch = pick->epoch};
     drop_sets(b);

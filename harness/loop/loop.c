@@ -296,6 +296,8 @@ static int run_created(struct loop *l, struct det_err *err)
         rc = take_parts(l, err);
     if (rc == 0)
         rc = run_started(l, err);
+    if (rc == 0 && l->t->between_batches)
+        l->t->between_batches(l->self);
     if (rc != DET_ESTALE)
         loop_tensorboard_keep(l);
     if (rc == DET_EINVALIDHP)

@@ -241,6 +241,9 @@ struct det_loop_trial_type {
      * DET_ENOENT where there is no such file. */
     int (*save_state)(void *self, const char *dir, const struct loop_state *s, struct det_err *err);
     int (*load_state)(void *self, const char *dir, struct loop_state *ret, struct det_err *err);
+    /* Before every training batch, even its fetching, and after the last: the place of a profiler's
+     * step. May be NULL. */
+    void (*between_batches)(void *self);
     /* ---- TensorBoard (pytorch-api.md 18); each may be NULL ---- */
     /* Rank 0: what is being reported after `steps` batches, to be written as scalars. rows: the
      * metrics of each of a workload's n batches; NULL for a validation. */

@@ -10,6 +10,7 @@
 #include "loop_impl.h"
 #include "loop_report.h"
 #include "loop_state.h"
+#include "span.h"
 #include "storage.h"
 
 #include <fcntl.h>
@@ -130,6 +131,7 @@ static int chief_checkpoint(struct loop *l, const char *uuid, struct det_err *er
 
 int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
 {
+    SPAN(SPAN_LOOP, "checkpoint");
     struct loop_agreed a = {0};
     l->in_checkpoint = true;
     l->state.last_ckpt = l->state.batches_trained; /* before saving: the saved state says so */

@@ -1,6 +1,7 @@
 /* MetricReducers (pytorch-api.md 9): one exchange carries the values of all reducers of all
  * ranks. */
 #include "loop_impl.h"
+#include "span.h"
 
 #include <string.h>
 
@@ -100,6 +101,7 @@ int loop_reducers_run(struct loop *l, bool training, struct loop_metrics *m, str
     det_cleanup(comm_blobs_finish) struct comm_blobs all = {0};
     if (l->n_reducers == 0)
         return 0;
+    SPAN(SPAN_LOOP, "reduce_metrics");
     int rc = pack(l, training, &mine, err);
     if (rc == 0)
         rc = comm_allgather(l->comm, buf_str(&mine), mine.len, &all, err);

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "preempt.h"
 #include "reporter.h"
+#include "span.h"
 
 enum boundary { B_TRAIN, B_VALIDATE, B_CHECKPOINT, B_REPORT, B_COUNT };
 
@@ -52,6 +53,7 @@ int loop_check_stop(struct loop *l, struct det_err *err)
 
 static int step_schedulers(struct loop *l, int64_t b, struct det_err *err)
 {
+    SPAN(SPAN_LOOP, "step_lr_schedulers");
     for (size_t i = 0; i < l->n_lrs; i++) {
         int64_t n = loop_lr_steps(&l->lrs[i], l->c->aggregation_frequency, b, l->epoch_len);
         for (; n > 0; n--) {
@@ -65,6 +67,7 @@ static int step_schedulers(struct loop *l, int64_t b, struct det_err *err)
 
 static int fetch(struct loop *l, const void **ret, struct det_err *err)
 {
+    SPAN(SPAN_LOOP, "dataloader_next");
     struct sampler_plan p = {.batches = l->train.batches, .repeat = true, .size = l->size,
                              .rank = l->rank};
     struct sampler_pos pos;
@@ -76,10 +79,19 @@ static int fetch(struct loop *l, const void **ret, struct det_err *err)
     return rc < 0 ? det_wrap(err, rc, "training data, batch %lld", (long long)l->batch_idx) : 0;
 }
 
+static int hand_batch(struct loop *l, const void *batch, int64_t b, int64_t e, struct det_err *err)
+{
+    SPAN(SPAN_LOOP, "train_batch");
+    int rc = l->t->train_batch(l->self, batch, e, b, loop_rows_next(&l->rows), err);
+    return rc < 0 ? det_wrap(err, rc, "train_batch, batch %lld", (long long)b) : 0;
+}
+
 static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err)
 {
     const void *batch = NULL;
     int rc = 0;
+    if (l->t->between_batches)
+        l->t->between_batches(l->self);
     l->batch_idx = b;
     if (b % l->epoch_len == 0 && l->n_callbacks)
         rc = LOOP_CALLBACKS(l, on_training_epoch_start, e, err);
@@ -87,10 +99,9 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
         rc = fetch(l, &batch, err);
     if (rc < 0)
         return rc;
-    struct loop_metrics *m = loop_rows_next(&l->rows);
-    rc = l->t->train_batch(l->self, batch, e, b, m, err);
+    rc = hand_batch(l, batch, b, e, err);
     if (rc < 0)
-        return det_wrap(err, rc, "train_batch, batch %lld", (long long)b);
+        return rc;
     if (l->t->scaler_update && loop_is_update_batch(l))
         rc = l->t->scaler_update(l->self, err);
     if (rc == 0 && l->n_lrs)
@@ -201,12 +212,17 @@ static int average_ranks(struct loop *l, struct det_err *err)
     return rc;
 }
 
+static int average_workload(struct loop *l, struct loop_metrics *ret, struct det_err *err)
+{
+    SPAN(SPAN_LOOP, "average_training_metrics");
+    int rc = l->size > 1 ? average_ranks(l, err) : 0;
+    return rc < 0 ? rc : loop_average(l->rows.v, l->rows.n, ret, err);
+}
+
 static int report_workload(struct loop *l, struct det_err *err)
 {
     det_cleanup(loop_metrics_finish) struct loop_metrics avg = LOOP_METRICS_INIT;
-    int rc = l->size > 1 ? average_ranks(l, err) : 0;
-    if (rc == 0)
-        rc = loop_average(l->rows.v, l->rows.n, &avg, err);
+    int rc = average_workload(l, &avg, err);
     if (rc == 0)
         rc = loop_reducers_run(l, true, &avg, err);
     if (rc == 0 && l->chief)

@@ -5,6 +5,7 @@
 #include "loop_impl.h"
 #include "loop_math.h"
 #include "loop_report.h"
+#include "span.h"
 
 #include <string.h>
 
@@ -276,6 +277,7 @@ static int begin(struct loop *l, struct det_err *err)
 
 int loop_validate(struct loop *l, struct det_err *err)
 {
+    SPAN(SPAN_LOOP, "validate");
     struct loop_partial total = {0};
     int64_t start_us = clk_mono_us();
     loop_alive(PROGRESS_VALIDATING, (uint64_t)l->state.batches_trained);

@@ -1,8 +1,10 @@
 /* Callbacks: the trial's hooks as the loop calls them. A hook that is NULL stays NULL, so that the
  * loop does nothing for it. */
+#include "span.h"
 #include "trial_context.h"
 #include "trial_crash.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void det_trial_add_callback(struct det_trial_context *ctx, const struct det_callback *cb)
@@ -22,13 +24,30 @@ void det_trial_add_callback(struct det_trial_context *ctx, const struct det_call
     vec_push(&ctx->callbacks, c);
 }
 
+static int64_t began_ns(void)
+{
+    return span_on() ? span_now_ns() : 0;
+}
+
+/* "callbacks.early.on_training_start", where a profiler listens. */
+static void tell(const struct trial_callback *c, const char *hook, int64_t start_ns)
+{
+    char name[200];
+    if (!start_ns)
+        return;
+    snprintf(name, sizeof name, "callbacks.%.100s.%s", c->name, hook);
+    span_tell(SPAN_LOOP, name, NULL, start_ns);
+}
+
 /* call_<hook>(): the hook's arguments are those of the loop's, but for metrics. */
 #define CALL(hook, params, ...)                                                                    \
     static int call_##hook params                                                                  \
     {                                                                                              \
         struct trial_callback *c = self;                                                           \
         trial_crash_mark(#hook " of a callback", loop_batch_idx(c->ctx->loop));                    \
+        int64_t start_ns = began_ns();                                                             \
         c->cb.hook(__VA_ARGS__);                                                                   \
+        tell(c, #hook, start_ns);                                                                  \
         return trial_check(c->ctx, err);                                                           \
     }
 
@@ -79,7 +98,9 @@ static int call_on_training_workload_end(void *self, const struct loop_metrics *
     const struct det_metrics m = {(struct loop_metrics *)avg, c->ctx};
     struct rows r = rows_of(c->ctx, batches, n);
     trial_crash_mark("on_training_workload_end of a callback", loop_batch_idx(c->ctx->loop));
+    int64_t start_ns = began_ns();
     c->cb.on_training_workload_end(c->cb.self, &m, r.v, n);
+    tell(c, "on_training_workload_end", start_ns);
     rows_free(&r);
     return trial_check(c->ctx, err);
 }
@@ -90,7 +111,9 @@ static int call_on_validation_epoch_end(void *self, const struct loop_metrics *o
     struct trial_callback *c = self;
     struct rows r = rows_of(c->ctx, outputs, n);
     trial_crash_mark("on_validation_epoch_end of a callback", loop_batch_idx(c->ctx->loop));
+    int64_t start_ns = began_ns();
     c->cb.on_validation_epoch_end(c->cb.self, r.v, n);
+    tell(c, "on_validation_epoch_end", start_ns);
     rows_free(&r);
     return trial_check(c->ctx, err);
 }

@@ -73,6 +73,7 @@ struct det_trial_context {
     struct comm_blobs gathered; /* of the last det_trial_allgather() */
     void *broadcast;            /* of the last det_trial_broadcast() */
     struct trial_tensorboard tensorboard;
+    struct trial_profile *profile; /* NULL: none was set */
 };
 
 /* Metrics as a hook sees them. */
@@ -86,6 +87,11 @@ int trial_check(struct det_trial_context *ctx, struct det_err *err);
 /* Records a failure unless there was one. */
 void trial_fail(struct det_trial_context *ctx, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The profiler (trial_profile.c): between two batches; and at the end, when a recording that is
+ * complete is written. */
+void trial_profile_step(struct det_trial_context *ctx);
+void trial_profile_finish(struct det_trial_context *ctx);
 
 /* Loop callbacks and reducers for what the trial added. */
 void trial_fill_callbacks(struct det_trial_context *ctx);

@@ -1,6 +1,7 @@
 #include "trial_loop.h"
 
 #include "fsx.h"
+#include "span.h"
 #include "trial_context.h"
 #include "trial_crash.h"
 #include "trial_device.h"
@@ -152,6 +153,7 @@ static void on_destroy(void *self)
     trial_crash_mark("destroy", -1);
     trial_loader_finish(&ctx->train);
     trial_loader_finish(&ctx->valid);
+    trial_profile_finish(ctx);
     if (ctx->trial && ctx->type->destroy)
         ctx->type->destroy(ctx->trial, ctx);
     if (ctx->engine)
@@ -279,6 +281,7 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t batch_idx,
 {
     struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
     struct det_metrics m = {metrics, ctx};
+    SPAN(SPAN_LOOP, "evaluate_batch");
     trial_crash_mark("evaluate_batch", batch_idx);
     ctx->type->evaluate_batch(ctx->trial, ctx, batch, batch_idx, &m);
     return step_end(ctx, err);
@@ -363,7 +366,12 @@ static int on_load_state(void *self, const char *dir, struct loop_state *ret, st
     return trial_load_counters(dir, ret, err);
 }
 
-/* ---- TensorBoard ---- */
+/* ---- TensorBoard and the profiler ---- */
+
+static void on_between_batches(void *self)
+{
+    trial_profile_step(((struct trial_run *)self)->ctx);
+}
 
 static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,
                              const struct loop_metrics *rows, size_t n)
@@ -398,6 +406,7 @@ static const struct det_loop_trial_type table = {
     .load = on_load,
     .save_state = on_save_state,
     .load_state = on_load_state,
+    .between_batches = on_between_batches,
     .write_metrics = on_write_metrics,
     .tensorboard_dir = on_tensorboard_dir,
 };

@@ -43,6 +43,15 @@ static char *local_path(void)
     return det_asprintf("runs/%s_%s", when, host);
 }
 
+const char *trial_tensorboard_place(struct det_trial_context *ctx)
+{
+    struct trial_tensorboard *t = &ctx->tensorboard;
+    const char *path = det_trial_tensorboard_path(ctx);
+    if (!path && !t->own)
+        t->own = local_path();
+    return path ? path : t->own;
+}
+
 /* ---- the writer ---- */
 
 /* What goes wrong is said once; the training goes on. */
@@ -61,9 +70,7 @@ struct det_tensorboard *det_trial_tensorboard(struct det_trial_context *ctx)
     struct det_err err;
     if (t->writer || det_trial_rank(ctx) != 0)
         return t->writer;
-    const char *path = det_trial_tensorboard_path(ctx);
-    det_cleanup(freep) char *own = path ? NULL : local_path();
-    t->writer = det_tensorboard_create(path ? path : own, &err);
+    t->writer = det_tensorboard_create(trial_tensorboard_place(ctx), &err);
     det_cleanup(freep) char *kept = loop_tensorboard_kept(ctx->loop);
     if (kept && tb_remember(t->writer, kept, &err) < 0)
         log_warning("TensorBoard: %s: steps may be there twice", err.text);
@@ -87,6 +94,7 @@ void trial_tensorboard_finish(struct det_trial_context *ctx)
     if (t->path && ctx->config->managed) /* the store has them */
         fsx_remove_tree(AT_FDCWD, t->path, NULL);
     free(t->path);
+    free(t->own);
 }
 
 /* ---- metrics ---- */

@@ -11,6 +11,7 @@ struct det_trial_context;
 struct trial_tensorboard {
     struct det_tensorboard *writer; /* rank 0; NULL: not asked for yet */
     char *path;                     /* NULL: not asked for yet, or a local run without one */
+    char *own;                      /* a local run's that was given none; NULL: not needed yet */
     bool no_logging;                /* the loop's metrics are not wanted */
     bool failed;                    /* and was said */
 };
@@ -19,6 +20,8 @@ struct trial_tensorboard {
 void trial_tensorboard_write(struct det_trial_context *ctx, int64_t steps,
                              const struct loop_metrics *metrics, const struct loop_metrics *rows,
                              size_t n);
+/* Where this rank's files go, in any run. Borrowed. */
+const char *trial_tensorboard_place(struct det_trial_context *ctx);
 /* Flushes; the directory to keep, or NULL. Borrowed. */
 const char *trial_tensorboard_dir(struct det_trial_context *ctx);
 void trial_tensorboard_finish(struct det_trial_context *ctx);

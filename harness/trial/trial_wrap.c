@@ -1,5 +1,6 @@
 /* Models, optimizers and schedulers of the trial; backward and step. */
 #include "optim_impl.h"
+#include "span.h"
 #include "trial_context.h"
 #include "trial_device.h"
 
@@ -71,6 +72,7 @@ struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct
 void det_trial_backward_opt(struct det_trial_context *ctx, struct det_tensor *loss,
                             const struct det_backward_options *options)
 {
+    SPAN(SPAN_LOOP, "train_batch.backward");
     if (!loss)
         trial_fail(ctx, DET_EINVAL,
                    "det_trial_backward: the loss is NULL (does det_batch_tensor() ask for a field "
@@ -122,6 +124,7 @@ static int scale_by(void *arg, float *v, size_t n, struct det_err *err)
 
 static int on_reduce(void *self, struct comm *comm, struct det_err *err)
 {
+    SPAN(SPAN_LOOP, "train_batch.sync_optimizers");
     struct step *s = self;
     struct det_tensor *g = det_module_grads(s->optim->module);
     if (g && !det_tensor_is_host(g)) {
@@ -152,6 +155,7 @@ static int on_clip(void *self, struct det_err *err)
 
 static int on_step(void *self, struct det_err *err)
 {
+    SPAN(SPAN_LOOP, "train_batch.step_optimizer");
     struct step *s = self;
     det_optim_step(s->optim);
     return trial_check(s->ctx, err);

@@ -5,12 +5,15 @@ usage: test_examples.py NAME             a function test_NAME below
        test_examples.py example NAME     the entry NAME of table.py
        test_examples.py listed NAME...   that these are the entries, and the directories of examples/
 """
+import glob
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
+from decimal import Decimal
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import TOP  # noqa: E402
@@ -244,6 +247,48 @@ def test_cache():
         assert bad.code == 1 and "state_dict.pth" in bad.err, bad.err
         meta = json.load(open(s.path(out.checkpoints[-1], "metadata.json")))
         assert meta["steps_completed"] == 5 and "state_dict.pth" in meta["sha256"], meta
+
+
+def check_trace(path):
+    """The Trace Event Format, strictly; and that the spans of a thread nest. Returns the spans."""
+    j = json.load(open(path), parse_float=Decimal)
+    assert set(j) == {"schemaVersion", "displayTimeUnit", "truncated", "traceEvents"} and j["truncated"] is False
+    allowed = {"X": {"ph", "cat", "name", "pid", "tid", "ts", "dur", "args"}, "C": {"ph", "name", "pid", "tid", "ts", "args"},
+               "M": {"ph", "name", "pid", "tid", "ts", "args"}}
+    for e in j["traceEvents"]:
+        assert set(e) == allowed[e["ph"]] and isinstance(e["name"], str) and isinstance(e["args"], dict), e
+        assert type(e["pid"]) is int and type(e["tid"]) is int and e["ts"] >= 0 and e.get("dur", 0) >= 0, e
+        assert e["ph"] != "C" or all(type(v) is int and v >= 0 for v in e["args"].values()), e
+    spans = [e for e in j["traceEvents"] if e["ph"] == "X"]
+    for tid in {e["tid"] for e in spans}:
+        open_until = []
+        for e in (e for e in spans if e["tid"] == tid):
+            while open_until and open_until[-1] <= e["ts"]:
+                open_until.pop()
+            assert not open_until or e["ts"] + e["dur"] <= open_until[-1], e
+            open_until.append(e["ts"] + e["dur"])
+    return spans
+
+
+def test_profiler():
+    """Two rounds of recording: batches 2 to 4 and 7 to 9, the second one ended by the end of training."""
+    with Scratch() as s:
+        wrap = "    det_trial_wrap_optimizer(ctx, d->sgd);"
+        d = edited(s, (wrap, wrap + "\n    det_trial_set_profiler(ctx, .wait = 1, .warmup = 1, .active = 3, .repeat = 2);"),
+                   (".shuffle = true", ".shuffle = true, .prefetch = 2"))
+        sets = ["searcher.max_length={batches: 10}", "scheduling_unit=5", "min_validation_period={batches: 3}"]
+        s.run(ENTRY, d, "const.yaml", sets, ["--tensorboard-dir", s.dir + "/tb"])
+        traces = sorted(glob.glob(s.dir + "/tb/*#0.*.pt.trace.json"))
+        assert len(traces) == 2, os.listdir(s.dir + "/tb")
+        for k, path in enumerate(traces):
+            spans = check_trace(path)
+            names = [e["name"] for e in spans]
+            assert sorted(n for n in names if n.startswith("ProfilerStep")) == [f"ProfilerStep#{5 * k + i}" for i in (2, 3, 4)]
+            assert names.count("train_batch") == names.count("dataloader_next") == names.count("train_batch.backward") == 3
+            assert {"checkpoint", "validate", "train_batch.step_optimizer", "load_batch"} <= set(names), set(names)
+            conv = next(e for e in spans if e["name"] == "conv2d")
+            assert conv["cat"] == "cpu_op" and re.search(r"float32\[\d+, 1, 8, 8\].*-> float32\[", conv["args"]["detail"]), conv
+            assert len({e["tid"] for e in spans}) == 2  # the loop's thread and the loader's
 
 
 if __name__ == "__main__":

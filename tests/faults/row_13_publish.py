@@ -55,7 +55,8 @@ def one(row, c, n, want):
     known = whole(c, row, exp)
     shape = set(next(iter(known.values())))
     for name in os.listdir(c.path("checkpoints")):
-        if not name.startswith(".") and name not in known and c.sql(f"SELECT count(*) FROM checkpoints WHERE uuid = '{name}'") == "0":
+        beside = os.path.isdir(c.path("checkpoints", name, "tensorboard"))
+        if not name.startswith(".") and not beside and name not in known and c.sql(f"SELECT count(*) FROM checkpoints WHERE uuid = '{name}'") == "0":
             missing = [p for p in shape if not os.path.exists(c.path("checkpoints", name, p))]
             row.check(not missing, f"a half checkpoint lies under the name {name}: {missing} are missing")
     row.check(final_state(c, exp) == want, f"{failpoint}: another final state than the undisturbed run's")

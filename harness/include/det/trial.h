@@ -285,6 +285,31 @@ const char *det_trial_tensorboard_path(struct det_trial_context *ctx);
 void det_trial_set_tensorboard_logging(struct det_trial_context *ctx, bool on);
 bool det_trial_get_tensorboard_logging(const struct det_trial_context *ctx);
 
+/* ---- Profiler (context.set_profiler) ----------------------------------------------------------- */
+
+/* torch.profiler.schedule: after skip_first batches, rounds of `wait` batches (nothing), `warmup`
+ * (forgotten) and `active` (recorded), `repeat` times. */
+struct det_profiler_options {
+    int skip_first, wait, warmup;
+    int active; /* 0: 1 */
+    int repeat; /* 0: until training ends */
+    bool no_shapes, no_memory; /* leave these out */
+    bool no_sync; /* on a GPU: do not wait for each kernel, whose time is then only its launch */
+    int rows;     /* of the summary; 0: 20 */
+};
+/* Records the loop's and the trial's hooks, kernels with their shapes, data loading, collectives and
+ * checkpoints of whole batches. After every round this rank writes
+ * <host>#<rank>.<milliseconds>.pt.trace.json (Chrome's trace format) into its TensorBoard directory,
+ * and rank 0 a summary as the text "profiler". The part after `ctx` is any of the options' fields.
+ * Once, and before training starts. A negative number is a failure. */
+#define det_trial_set_profiler(ctx, ...)                                                           \
+    det_trial_set_profiler_opt(ctx, &(const struct det_profiler_options){__VA_ARGS__})
+void det_trial_set_profiler_opt(struct det_trial_context *ctx,
+                                const struct det_profiler_options *options);
+/* The table of the last recording: name, own and whole time, calls; Markdown, borrowed until the
+ * next one. NULL before the first. */
+const char *det_trial_profiler_summary(const struct det_trial_context *ctx);
+
 /* ---- Callbacks (PyTorchCallback): every hook may be NULL --- */
 
 struct det_callback {
