@@ -87,6 +87,7 @@ struct det_event;
  * SUM           in: x  out: y scalar            a.scale * sum(x)
  * SUM_BWD       in: dy scalar  out: dx          dx = a.scale * dy everywhere
  * SQNORM        in: x  out: y scalar            sum of squares
+ * ABSMAX        in: x  out: y scalar            the greatest |x|; NaN where one is NaN
  * ARGMAX        in: x [M,N]  out: y i64 [M]     the first of equals
  * EQ_COUNT      in: x1 x2 (same dtype)  out: y scalar f32
  * LAYER_NORM    in: x [M,N], w [N]|NULL, b [N]|NULL  out: y, mean [M], invstd [M]
@@ -175,6 +176,7 @@ struct det_event;
     X(SUM, sum)                                                                                    \
     X(SUM_BWD, sum_bwd)                                                                            \
     X(SQNORM, sqnorm)                                                                              \
+    X(ABSMAX, absmax)                                                                              \
     X(ARGMAX, argmax)                                                                              \
     X(EQ_COUNT, eq_count)                                                                          \
     X(LAYER_NORM, layer_norm)                                                                      \

@@ -94,35 +94,55 @@ void det_module_zero_grad(struct det_module *m)
         p[i].tensor->grad_set = false;
 }
 
-static double norm_of(struct det_engine *e, struct det_tensor *grads)
+/* One number of all gradients, by a kernel that makes one of a vector; NaN after an error. */
+static double number_of(struct det_engine *e, struct det_tensor *grads, enum det_kernel kernel)
 {
-    TENSOR_OWN sum = NULL;
+    TENSOR_OWN y = NULL;
     struct det_err err;
-    int rc = det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, 0, NULL, &sum, &err);
+    int rc = det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, 0, NULL, &y, &err);
     if (rc == 0)
-        rc = det__run(
-            e, &(struct det_call){.kernel = DET_KERNEL_SQNORM, .in = {grads}, .out = {sum}}, &err);
+        rc = det__run(e, &(struct det_call){.kernel = kernel, .in = {grads}, .out = {y}}, &err);
     if (rc < 0) {
         det__keep_error(e, &err);
         return NAN;
     }
-    return sqrt(det_item(e, sum));
+    return det_item(e, y);
+}
+
+double det_module_grads_max(struct det_module *m)
+{
+    struct det_tensor *grads = det_module_grads(m);
+    return grads ? number_of(m->engine, grads, DET_KERNEL_ABSMAX) : NAN;
+}
+
+void det_module_scale_grads(struct det_module *m, double factor)
+{
+    struct det_err err;
+    struct det_tensor *grads = det_module_grads(m);
+    struct det_call c = {
+        .kernel = DET_KERNEL_AFFINE, .in = {grads}, .out = {grads}, .a.scale = factor};
+    if (grads && det__run(m->engine, &c, &err) < 0)
+        det__keep_error(m->engine, &err);
+}
+
+static double clip(struct det_module *m, double norm, double max_norm)
+{
+    double factor = max_norm / (norm + 1e-6);
+    if (factor < 1)
+        det_module_scale_grads(m, factor);
+    return norm;
 }
 
 double det_clip_grad_norm(struct det_module *m, double max_norm)
 {
-    struct det_err err;
     struct det_tensor *grads = det_module_grads(m);
-    if (!grads)
-        return NAN;
-    double norm = norm_of(m->engine, grads), factor = max_norm / (norm + 1e-6);
-    if (!(factor < 1))
-        return norm;
-    struct det_call c = {
-        .kernel = DET_KERNEL_AFFINE, .in = {grads}, .out = {grads}, .a.scale = factor};
-    if (det__run(m->engine, &c, &err) < 0)
-        det__keep_error(m->engine, &err);
-    return norm;
+    double norm = grads ? sqrt(number_of(m->engine, grads, DET_KERNEL_SQNORM)) : NAN;
+    return clip(m, norm, max_norm);
+}
+
+double det_clip_grad_norm_inf(struct det_module *m, double max_norm)
+{
+    return clip(m, det_module_grads_max(m), max_norm);
 }
 
 void det_clip_grad_value(struct det_module *m, double max)

@@ -88,3 +88,16 @@ const struct det_named_tensor *det_module_buffers(struct det_module *m, size_t *
     refresh(m);
     return answer(&m->own_buffers, ret_n);
 }
+
+struct det_tensor *det_module_tensor(struct det_module *m, const char *name)
+{
+    size_t n;
+    const struct det_named_tensor *state = det_module_state(m, &n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(state[i].name, name) == 0)
+            return state[i].tensor;
+    if (m)
+        det_engine_fail(m->engine, DET_ENOENT, "module: it has no parameter or buffer \"%s\"",
+                        name);
+    return NULL;
+}

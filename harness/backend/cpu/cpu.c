@@ -99,6 +99,7 @@ const struct det_backend det_backend_cpu = {
             [DET_KERNEL_SUM] = ref_sum,
             [DET_KERNEL_SUM_BWD] = ref_sum_bwd,
             [DET_KERNEL_SQNORM] = ref_sqnorm,
+            [DET_KERNEL_ABSMAX] = ref_absmax,
             [DET_KERNEL_ARGMAX] = ref_argmax,
             [DET_KERNEL_EQ_COUNT] = ref_eq_count,
             [DET_KERNEL_LAYER_NORM] = cpu_layer_norm,

@@ -57,6 +57,7 @@ CALL(mse_bwd, cuda_k_binary(s->native, CUDA_MSE_BWD, n, cuda_in(c, 1), cuda_in(c
 CALL(sum, cuda_k_sum(s->native, CUDA_SUM, c->in[0]->numel, (float)c->a.scale, cuda_in(c, 0), NULL, cuda_out(c, 0)))
 CALL(sum_bwd, cuda_k_sum_bwd(s->native, n, (float)c->a.scale, cuda_in(c, 0), cuda_out(c, 0)))
 CALL(sqnorm, cuda_k_sum(s->native, CUDA_SQNORM, c->in[0]->numel, 1, cuda_in(c, 0), NULL, cuda_out(c, 0)))
+CALL(absmax, cuda_k_absmax(s->native, c->in[0]->numel, cuda_in(c, 0), cuda_out(c, 0)))
 CALL(argmax, cuda_k_argmax(s->native, rows_of(c->in[0]), cols_of(c->in[0]), cuda_in(c, 0), (int64_t *)c->out[0]->data))
 CALL(eq_count, cuda_k_sum(s->native, CUDA_EQ_F32 + type_of(c->in[0]), c->in[0]->numel, 1, c->in[0]->data, c->in[1]->data, cuda_out(c, 0)))
 

@@ -52,6 +52,8 @@ cudaError_t cuda_k_argmax(cudaStream_t s, size_t rows, size_t n, const float *x,
 enum cuda_sum { CUDA_SUM, CUDA_SQNORM, CUDA_MSE, CUDA_EQ_F32, CUDA_EQ_I64, CUDA_EQ_U8 };
 /* *z = scale * sum over i of f(x[i], y[i]) */
 cudaError_t cuda_k_sum(cudaStream_t s, enum cuda_sum kind, size_t n, float scale, const void *x, const void *y, float *z);
+/* *y = the greatest |x[i]|, or NaN */
+cudaError_t cuda_k_absmax(cudaStream_t s, size_t n, const float *x, float *y);
 cudaError_t cuda_k_sum_bwd(cudaStream_t s, size_t n, float scale, const float *dy, float *dx);
 /* y [rows, n] += b [n] */
 cudaError_t cuda_k_add_bias(cudaStream_t s, size_t rows, size_t n, const float *b, float *y);

@@ -156,6 +156,24 @@ cudaError_t cuda_k_sum(cudaStream_t s, enum cuda_sum kind, size_t n, float scale
     return cudaGetLastError();
 }
 
+struct greater_or_nan {
+    __device__ float operator()(float a, float b) const { return b <= a || a != a ? a : b; }
+};
+__global__ static void absmax(size_t n, const float *x, float *y)
+{
+    float most = 0;
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x)
+        most = greater_or_nan()(most, fabsf(x[i]));
+    most = combine(most, greater_or_nan());
+    if (threadIdx.x == 0)
+        *y = most;
+}
+cudaError_t cuda_k_absmax(cudaStream_t s, size_t n, const float *x, float *y)
+{
+    absmax<<<1, SUM_THREADS, 0, s>>>(n, x, y);
+    return cudaGetLastError();
+}
+
 __global__ static void column_sums(size_t rows, size_t n, const float *dy, float *db)
 {
     EACH(c, n) {

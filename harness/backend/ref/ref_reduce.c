@@ -1,6 +1,8 @@
 /* Losses and reductions. */
 #include "ref.h"
 
+#include <math.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -100,6 +102,19 @@ int ref_sqnorm(struct det_stream *s, const struct det_call *c, struct det_err *e
 {
     (void)s, (void)err;
     out_f32(c, 0)[0] = (float)sum_of(in_f32(c, 0), c->in[0]->numel, true);
+    return 0;
+}
+
+int ref_absmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s, (void)err;
+    const float *x = in_f32(c, 0);
+    float most = 0;
+    for (size_t i = 0; i < c->in[0]->numel && most == most; i++) {
+        float v = fabsf(x[i]);
+        most = v <= most ? most : v; /* a NaN is taken, and ends the loop */
+    }
+    out_f32(c, 0)[0] = most;
     return 0;
 }
 

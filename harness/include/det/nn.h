@@ -119,6 +119,10 @@ const struct det_named_tensor *det_module_state(struct det_module *m, size_t *re
 const struct det_named_tensor *det_module_params(struct det_module *m, size_t *ret_n);
 const struct det_named_tensor *det_module_buffers(struct det_module *m, size_t *ret_n);
 
+/* The parameter or buffer under a dotted name, owned by m; NULL, and the engine's error, where there
+ * is none. */
+struct det_tensor *det_module_tensor(struct det_module *m, const char *name);
+
 /* Copies values by name. With `strict` the names must be the same set; without, extra and missing
  * ones are left alone. A wrong shape or dtype is always an error. Checks everything first: on
  * failure (DET_EINVAL, naming the keys) nothing was changed. */
@@ -130,11 +134,17 @@ int det_module_load_state(struct det_module *m, const struct det_named_tensor *s
  * data-parallel mean is taken over, in place: det_tensor_data() of it. Owned by m; the same tensor
  * at every call until a parameter is added. NULL (and the engine's error) on failure. */
 struct det_tensor *det_module_grads(struct det_module *m);
+/* The greatest element of the gradients without its sign; NaN where one is NaN. */
+double det_module_grads_max(struct det_module *m);
+/* Multiplies the gradients. */
+void det_module_scale_grads(struct det_module *m, double factor);
 /* Forgets the gradients of m's parameters. */
 void det_module_zero_grad(struct det_module *m);
 /* Scales the gradients so that their joint 2-norm is at most max_norm; the norm before, or NaN.
  * As torch.nn.utils.clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)). */
 double det_clip_grad_norm(struct det_module *m, double max_norm);
+/* The same with the greatest element for the norm (norm_type=inf). */
+double det_clip_grad_norm_inf(struct det_module *m, double max_norm);
 /* Clamps each element of the gradients to [-max, max]. */
 void det_clip_grad_value(struct det_module *m, double max);
 
