@@ -29,6 +29,8 @@ def mnist(scratch):
 
 
 EXAMPLES = {
+    "callbacks": Example("SineTrial", "validation_loss", 0.03, larger=False),
+    "custom_reducers": Example("SpiralsTrial", "f1_mean", 0.95),
     "digits": Example("DigitsTrial", "accuracy", 0.95),
     "mnist": Example("MNistTrial", "accuracy", 0.97, data=mnist),
 }

@@ -20,10 +20,10 @@ class Output:
         self.code, self.text, self.err = p.returncode, p.stdout, p.stderr
         self.training, self.validation, self.checkpoints = {}, {}, []
         for line in p.stdout.splitlines():
-            words = line.split()
+            words = line.split() or [""]
             if words[0] == "checkpoint":
                 self.checkpoints.append(words[2])
-            elif words[0] in ("batches", "validation"):
+            elif words[0] in ("batches", "validation") and words[1].isdigit():
                 values = {k: float(v) for k, v in zip(words[2::2], words[3::2])}
                 (self.training if words[0] == "batches" else self.validation)[int(words[1])] = values
 
