@@ -23,6 +23,7 @@ except ImportError as e:
     print("skipped: no PyTorch or torchvision for %s (%s)" % (sys.executable, e))
     sys.exit(77)
 
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "image")
 LIB = C.CDLL(sys.argv.pop(1))
 P, I64, I, D, S = C.c_void_p, C.c_int64, C.c_int, C.c_double, C.c_char_p
 
@@ -201,6 +202,15 @@ class Pictures(unittest.TestCase):
             with OneFolder(path, steps((CENTER, dict(height=h, width=w)))) as f:
                 got = f.record(0, h, w)[0] * 255
             self.assertLessEqual(np.abs(got - want).max(), 1.01 if "cmyk" in name else 1e-4, name)
+
+    def test_corpus(self):
+        """The fuzzer's small files, an interlaced one among them."""
+        for name in ("interlaced.png", "rgba.png", "palette.png", "small.jpg", "progressive.jpg"):
+            with open(os.path.join(CORPUS, name), "rb") as f:
+                data = f.read()
+            want = np.asarray(self.rgb(data), np.float32).transpose(2, 0, 1)
+            with OneFolder(self.folder({name: data})[0], steps((CENTER, dict(height=14, width=21)))) as f:
+                self.assertLessEqual(np.abs(f.record(0, 14, 21)[0] * 255 - want).max(), 1e-4, name)
 
     def test_crops(self):
         """A crop is decoded alone, to what the whole image has there."""

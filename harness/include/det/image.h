@@ -3,7 +3,7 @@
  *
  *     static const struct det_image_step train[] = {
  *         {DET_RANDOM_RESIZED_CROP, .size = 224},
- *         {DET_RANDOM_HORIZONTAL_FLIP},
+ *         {.op = DET_RANDOM_HORIZONTAL_FLIP},
  *         {DET_NORMALIZE, .mean = DET_IMAGENET_MEAN, .std = DET_IMAGENET_STD},
  *         {0},
  *     };
