@@ -20,10 +20,12 @@ class Output:
         self.code, self.text, self.err = p.returncode, p.stdout, p.stderr
         self.training, self.validation, self.checkpoints = {}, {}, []
         for line in p.stdout.splitlines():
-            words = line.split() or [""]
+            words = line.split()
+            if len(words) < 3 or not words[1].isdigit():  # what the trial itself says
+                continue
             if words[0] == "checkpoint":
                 self.checkpoints.append(words[2])
-            elif words[0] in ("batches", "validation") and words[1].isdigit():
+            elif words[0] in ("batches", "validation"):
                 values = {k: float(v) for k, v in zip(words[2::2], words[3::2])}
                 (self.training if words[0] == "batches" else self.validation)[int(words[1])] = values
 
