@@ -26,17 +26,17 @@ struct comm *loop_comm(struct loop *l)
 
 int64_t loop_batch_idx(const struct loop *l)
 {
-    return l->batch_idx;
+    return l ? l->batch_idx : -1;
 }
 
 int64_t loop_epoch_idx(const struct loop *l)
 {
-    return l->epoch_len && l->batch_idx >= 0 ? l->batch_idx / l->epoch_len : 0;
+    return l && l->epoch_len && l->batch_idx >= 0 ? l->batch_idx / l->epoch_len : 0;
 }
 
 int64_t loop_epoch_len(const struct loop *l)
 {
-    return l->epoch_len;
+    return l ? l->epoch_len : 0;
 }
 
 int64_t loop_batches_trained(const struct loop *l)
@@ -46,12 +46,13 @@ int64_t loop_batches_trained(const struct loop *l)
 
 void loop_set_stop_requested(struct loop *l, bool stop)
 {
-    l->stop_requested = stop;
+    if (l)
+        l->stop_requested = stop;
 }
 
 bool loop_get_stop_requested(const struct loop *l)
 {
-    return l->stop_requested;
+    return l && l->stop_requested;
 }
 
 int loop_exit_code(int rc)
@@ -120,7 +121,7 @@ int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err)
 
 static int check_config(const struct det_loop_config *c, struct det_err *err)
 {
-    if (c->scheduling_unit < 1)
+    if (c->reporting_period.n < 1 && !c->reporting_period.at)
         return det_fail(err, DET_EINVAL, "scheduling_unit must be at least 1");
     if (c->aggregation_frequency < 1)
         return det_fail(err, DET_EINVAL, "aggregation_frequency must be at least 1");

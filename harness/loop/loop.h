@@ -26,6 +26,7 @@
 #include "json.h"
 #include "loop_metrics.h"
 #include "sampler.h"
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,10 +35,12 @@ struct loop; /* a run in progress; given to create() */
 /* ---- Configuration --------------------------------------------------------------------------- */
 
 enum loop_unit_kind { LOOP_BATCHES, LOOP_EPOCHS };
-/* A period or a length. n < 1 as a period: never. */
+/* A period or a length. n < 1 as a period: never. As a period it may instead be a list of steps. */
 struct loop_unit {
     enum loop_unit_kind kind;
     int64_t n;
+    const int64_t *at; /* NULL, or n_at counts of batches or epochs: due at those alone; borrowed */
+    size_t n_at;
 };
 enum loop_policy { LOOP_POLICY_BEST, LOOP_POLICY_ALL, LOOP_POLICY_NONE };
 enum loop_length_unit { LOOP_LEN_BATCHES, LOOP_LEN_RECORDS, LOOP_LEN_EPOCHS };
@@ -69,6 +72,7 @@ struct loop_observer {
     void (*validation)(void *self, int64_t steps, const struct loop_metrics *metrics);
     void (*checkpoint)(void *self, int64_t steps, const char *uuid);
     void (*progress)(void *self, double done, double length); /* in units of the operation */
+    void (*batch)(void *self, const struct loop *l, const struct loop_metrics *m); /* each one */
 };
 
 /* Strings and JSON are owned by the config (loop_config_finish frees them) but for http,
@@ -82,7 +86,7 @@ struct det_loop_config {
     char *latest_checkpoint;  /* uuid or NULL */
 
     struct loop_unit validation_period, checkpoint_period; /* n < 1: never */
-    int64_t scheduling_unit;  /* batches between reports; >= 1 (default 100) */
+    struct loop_unit reporting_period; /* default: 100 batches (the key scheduling_unit) */
     enum loop_policy policy;
     bool smaller_is_better;
     char *searcher_metric;    /* NULL in local mode */
@@ -103,14 +107,18 @@ struct det_loop_config {
     char *checkpoint_dir;     /* local: where checkpoints go; NULL: XDG data home / determined */
     char *tensorboard_dir;    /* local: where metrics are written for TensorBoard; NULL: nowhere */
 
+    /* Local mode: set by a signal handler; the run then stops as set_stop_requested() does, but
+     * with one rank after the batch at hand. NULL: none. Borrowed. */
+    const volatile sig_atomic_t *interrupt;
+
     struct comm_options ranks; /* its strings are borrowed */
     struct loop_http http;     /* managed: required (loop_env.h gives one) */
     struct loop_observer observer;
 };
 #define LOOP_CONFIG_INIT                                                                           \
     {                                                                                              \
-        .scheduling_unit = 100, .aggregation_frequency = 1, .average_aggregated_gradients = true,  \
-        .smaller_is_better = true, .ranks = {.size = 1, .local_size = 1 }                          \
+        .reporting_period = {.n = 100}, .aggregation_frequency = 1,                                \
+        .average_aggregated_gradients = true, .smaller_is_better = true, .ranks = {.size = 1, .local_size = 1 }                          \
     }
 void loop_config_finish(struct det_loop_config *c);
 
@@ -268,8 +276,10 @@ struct det_loop_trial {
 int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t, struct det_err *err);
 /* 0 -> 0; DET_ESTALE -> 75; anything else -> 1. */
 int loop_exit_code(int rc);
+/* Local mode: the directory that holds the checkpoints; caller frees. */
+char *loop_local_root(const struct det_loop_config *c);
 
-/* ---- For the client's hooks, while the run lasts
+/* ---- For the client's hooks, while the run lasts (l NULL: there is none)
  * ---------------------------------------------- */
 
 const struct det_loop_config *loop_config(const struct loop *l);

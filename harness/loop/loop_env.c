@@ -30,7 +30,7 @@ static int period(const json_t *config, const char *key, int64_t global_batch_si
         if (rc < 0)
             return det_wrap(err, rc, "%s", key);
     }
-    *ret = (struct loop_unit){LOOP_BATCHES, l.n};
+    *ret = (struct loop_unit){.n = l.n};
     if (l.unit == LENGTH_EPOCHS)
         ret->kind = LOOP_EPOCHS;
     if (l.unit != LENGTH_RECORDS || l.n < 1)
@@ -97,7 +97,7 @@ int loop_config_from_experiment(struct det_loop_config *c, const json_t *config,
 {
     const json_t *o = json_obj(config, "optimizations");
     c->global_batch_size = json_int(hparams, "global_batch_size", 0);
-    c->scheduling_unit = json_int(config, "scheduling_unit", 100);
+    c->reporting_period = (struct loop_unit){.n = json_int(config, "scheduling_unit", 100)};
     c->aggregation_frequency = json_int(o, "aggregation_frequency", 1);
     c->average_aggregated_gradients = json_flag(o, "average_aggregated_gradients", true);
     c->step_zero_validation = json_flag(config, "perform_initial_validation", false);

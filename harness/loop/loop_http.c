@@ -87,6 +87,9 @@ int loop_http_from_env(struct loop_http *ret, struct det_err *err)
     pool.options = (struct client_options){
         .url = url, .token_kind = CLIENT_TOKEN_ALLOCATION, .token = token,
         .ca_file = getenv("DET_MASTER_CERT_FILE"), .cert_name = getenv("DET_MASTER_CERT_NAME")};
+    pthread_mutex_lock(&pool.lock);
+    pool.canceled = false; /* that was an earlier run of this process */
+    pthread_mutex_unlock(&pool.lock);
     *ret = (struct loop_http){.self = &pool, .call = call, .cancel = cancel};
     return 0;
 }

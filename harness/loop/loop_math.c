@@ -3,13 +3,19 @@
 #include <math.h>
 #include <string.h>
 
+static bool due_at(const struct loop_unit *u, int64_t step)
+{
+    for (size_t i = 0; i < u->n_at; i++)
+        if (u->at[i] == step)
+            return true;
+    return !u->at && u->n >= 1 && step % u->n == 0;
+}
+
 bool loop_due(struct loop_unit u, int64_t b, int64_t epoch_len)
 {
-    if (u.n < 1)
-        return false;
     if (u.kind == LOOP_BATCHES)
-        return (b + 1) % u.n == 0;
-    return (b + 1) % epoch_len == 0 && (b + 1) / epoch_len % u.n == 0;
+        return due_at(&u, b + 1);
+    return (b + 1) % epoch_len == 0 && due_at(&u, (b + 1) / epoch_len);
 }
 
 int64_t loop_lr_steps(const struct loop_lr *lr, int64_t aggregation, int64_t b, int64_t epoch_len)

@@ -18,7 +18,7 @@
 
 #define METADATA_MAX (64u << 20)
 
-static char *local_root(const struct det_loop_config *c)
+char *loop_local_root(const struct det_loop_config *c)
 {
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (c->checkpoint_dir)
@@ -34,7 +34,7 @@ int loop_open_storage(struct loop *l, struct det_err *err)
         return 0;
     if (l->c->managed)
         return storage_open(l->c->checkpoint_storage, &l->storage, err);
-    det_cleanup(freep) char *root = local_root(l->c);
+    det_cleanup(freep) char *root = loop_local_root(l->c);
     JSON_OWN j = json_make("{s:s, s:s}", "type", "directory", "container_path", root);
     return storage_open(j, &l->storage, err);
 }

@@ -26,11 +26,16 @@ static bool reached(const struct loop *l)
 /* Why all ranks leave: any rank's own wish, or what only the chief knows. One exchange for all. */
 enum { WISH_STOP, WISH_PREEMPT, WISH_FAILED, WISH_COUNT };
 
+static bool interrupted(const struct loop *l)
+{
+    return l->c->interrupt && *l->c->interrupt;
+}
+
 int loop_check_stop(struct loop *l, struct det_err *err)
 {
     float wish[WISH_COUNT] = {0};
     int failed = l->reporter ? reporter_failed(l->reporter, err) : 0;
-    wish[WISH_STOP] = l->stop_requested;
+    wish[WISH_STOP] = l->stop_requested || interrupted(l);
     wish[WISH_PREEMPT] = l->preempt && preempt_wanted(l->preempt);
     wish[WISH_FAILED] = failed < 0;
     int rc = comm_allreduce_mean_f32(l->comm, wish, WISH_COUNT, failed < 0 ? NULL : err);
@@ -109,6 +114,8 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
     if (rc < 0)
         return rc;
     l->state.batches_trained++;
+    if (l->c->observer.batch && l->chief)
+        l->c->observer.batch(l->c->observer.self, l, m);
     loop_alive(PROGRESS_TRAINING, (uint64_t)l->state.batches_trained);
     if (l->state.batches_trained % l->epoch_len != 0)
         return 0;
@@ -121,11 +128,11 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
 static bool mark(const struct loop *l, int64_t b, bool marks[B_COUNT])
 {
     const struct det_loop_config *c = l->c;
-    struct loop_unit report = {LOOP_BATCHES, c->scheduling_unit};
     marks[B_TRAIN] = c->test_mode || loop_due(l->op.unit, b, l->epoch_len);
     marks[B_VALIDATE] = loop_due(c->validation_period, b, l->epoch_len);
     marks[B_CHECKPOINT] = loop_due(c->checkpoint_period, b, l->epoch_len);
-    marks[B_REPORT] = loop_due(report, b, l->epoch_len);
+    marks[B_REPORT] = loop_due(c->reporting_period, b, l->epoch_len) ||
+                      (l->size == 1 && interrupted(l));
     return marks[B_TRAIN] || marks[B_VALIDATE] || marks[B_CHECKPOINT] || marks[B_REPORT];
 }
 
@@ -296,11 +303,11 @@ static struct loop_unit unit_of(const struct loop *l, int64_t length)
 {
     const struct det_loop_config *c = l->c;
     if (c->test_mode || c->length_unit == LOOP_LEN_BATCHES)
-        return (struct loop_unit){LOOP_BATCHES, length};
+        return (struct loop_unit){.n = length};
     if (c->length_unit == LOOP_LEN_EPOCHS)
-        return (struct loop_unit){LOOP_EPOCHS, length};
+        return (struct loop_unit){.kind = LOOP_EPOCHS, .n = length};
     int64_t batches = length / c->global_batch_size;
-    return (struct loop_unit){LOOP_BATCHES, batches > 1 ? batches : 1};
+    return (struct loop_unit){.n = batches > 1 ? batches : 1};
 }
 
 /* The chief asks; all know. flag: there is none. */

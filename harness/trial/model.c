@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "mem.h"
+#include "model_exports.h"
 #include "trial_loop.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -32,6 +33,23 @@ int model_entry_parse(const char *text, struct model_entry *ret, struct det_err 
     return 0;
 }
 
+int model_entry_of_file(const char *path, struct model_entry *ret, struct det_err *err)
+{
+    const char *dot = strrchr(path, '.');
+    bool known = dot && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0 ||
+                         strcmp(dot, ".py") == 0);
+    path += strncmp(path, "./", 2) == 0 ? 2 : 0;
+    ret->class[0] = '\0';
+    if (!known || !copy_part(ret->module, path, (size_t)(dot - path), WORD "/"))
+        return det_fail(err, DET_EINVAL,
+                        "%.200s: a model is a file of the working directory or below it, as "
+                        "model_def.c, or module:Class", path);
+    for (char *p = ret->module; *p; p++)
+        if (*p == '/')
+            *p = '.';
+    return 0;
+}
+
 int model_find(const struct model_entry *e, char **ret_path, enum model_kind *ret_kind,
                struct det_err *err)
 {
@@ -52,9 +70,10 @@ int model_find(const struct model_entry *e, char **ret_path, enum model_kind *re
     }
     det_cleanup(freep) char *cwd = getcwd(NULL, 0);
     return det_fail(err, DET_ENOENT,
-                    "entrypoint %s:%s: there is no %s.py, %s.so or %s.c in the model definition "
+                    "entrypoint %s%s%s: there is no %s.py, %s.so or %s.c in the model definition "
                     "(%s)",
-                    e->module, e->class, base, base, base, cwd ? cwd : ".");
+                    e->module, e->class[0] ? ":" : "", e->class, base, base, base,
+                    cwd ? cwd : ".");
 }
 
 static int shared_object(const struct model_entry *e, bool quiet, char **ret_so,
@@ -76,7 +95,33 @@ static int shared_object(const struct model_entry *e, bool quiet, char **ret_so,
     }
 }
 
-int model_load(const struct model_entry *e, bool quiet, const struct det_trial_type **ret,
+/* The only trial of the module, where none was named. */
+static int pick_class(struct model_entry *e, const char *so, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf names = BUF_INIT;
+    size_t n;
+    int rc = e->class[0] ? 0 : model_exports(so, &names, &n, err);
+    if (rc < 0 || e->class[0])
+        return rc;
+    if (n != 1 || !copy_part(e->class, buf_str(&names), names.len, WORD))
+        return det_fail(err, DET_EINVAL, "the module %s has %s%s%s: name one, as %s:Class",
+                        e->module, n ? "several trials (" : "no \"const struct det_trial_type\"",
+                        buf_str(&names), n ? ")" : "", e->module);
+    return 0;
+}
+
+static int no_such_class(const struct model_entry *e, const char *so, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf names = BUF_INIT;
+    size_t n;
+    model_exports(so, &names, &n, NULL);
+    return det_fail(err, DET_EINVAL,
+                    "the module %s has no \"const struct det_trial_type %s\" (is it static?)%s%s",
+                    e->module, e->class, n ? "; it has: " : "; it exports no trial at all",
+                    buf_str(&names));
+}
+
+int model_load(struct model_entry *e, bool quiet, const struct det_trial_type **ret,
                struct det_err *err)
 {
     det_cleanup(freep) char *so = NULL;
@@ -86,11 +131,11 @@ int model_load(const struct model_entry *e, bool quiet, const struct det_trial_t
     void *object = dlopen(so, RTLD_NOW | RTLD_LOCAL);
     if (!object)
         return det_fail(err, DET_EINVAL, "load %s: %s", so, dlerror());
+    if ((rc = pick_class(e, so, err)) < 0)
+        return rc;
     const struct det_trial_type *type = dlsym(object, e->class);
     if (!type)
-        return det_fail(err, DET_EINVAL,
-                        "the module %s has no \"const struct det_trial_type %s\" (is it static?)",
-                        e->module, e->class);
+        return no_such_class(e, so, err);
     if ((rc = trial_type_check(type, e->class, err)) < 0)
         return rc;
     *ret = type;

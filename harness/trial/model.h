@@ -37,8 +37,12 @@ int model_compile(const char *c_path, bool quiet, char **ret_so, struct det_err 
  * folder. Caller frees; NULL with *err. */
 char *model_include_dirs(struct det_err *err);
 
-/* Finds, compiles, loads and checks. The object stays loaded for the life of the process. */
-int model_load(const struct model_entry *e, bool quiet, const struct det_trial_type **ret,
+/* "model_def.c", "pkg/model_def.so": the same module, and no class yet (class is ""). */
+int model_entry_of_file(const char *path, struct model_entry *ret, struct det_err *err);
+
+/* Finds, compiles, loads and checks. The object stays loaded for the life of the process. An empty
+ * class becomes the only one that the module exports. */
+int model_load(struct model_entry *e, bool quiet, const struct det_trial_type **ret,
                struct det_err *err);
 
 #endif

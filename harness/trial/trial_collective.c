@@ -3,6 +3,8 @@
 
 static struct comm *comm_of(struct det_trial_context *ctx)
 {
+    if (!ctx->loop)
+        trial_fail(ctx, DET_ESTATE, "there are no ranks outside a run");
     return det_trial_failed(ctx) ? NULL : loop_comm(ctx->loop);
 }
 

@@ -183,6 +183,16 @@ bool det_trial_get_stop_requested(const struct det_trial_context *ctx)
     return loop_get_stop_requested(ctx->loop);
 }
 
+void *det_trial_arg(const struct det_trial_context *ctx)
+{
+    return ctx->extra.arg;
+}
+
+const char *det_trial_kwargs_json(const struct det_trial_context *ctx)
+{
+    return ctx->extra.kwargs ? ctx->extra.kwargs : "{}";
+}
+
 const char *det_trial_download_dir(struct det_trial_context *ctx)
 {
     if (ctx->download_dir)

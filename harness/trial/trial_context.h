@@ -43,10 +43,17 @@ struct trial_callback {
     char *name;
 };
 
+/* What a trainer gives a trial beside the configuration. */
+struct trial_extra {
+    void *arg;          /* det_trial_arg(); borrowed */
+    const char *kwargs; /* det_trial_kwargs_json(): JSON text or NULL; borrowed */
+};
+
 struct det_trial_context {
     const struct det_trial_type *type;
+    struct trial_extra extra;
     void *trial; /* the user's struct */
-    struct loop *loop;
+    struct loop *loop; /* NULL outside a run */
     const struct det_loop_config *config;
     struct det_engine *engine;
     struct det_err err;     /* the first failure; code 0: none */
@@ -82,6 +89,18 @@ struct det_metrics {
     struct det_trial_context *ctx;
 };
 
+/* Makes the context and calls the trial's create(); *ret also after a failure, to be destroyed.
+ * `config` is borrowed until the next attach or the end; loop NULL: there is none (inference). */
+int trial_context_create(const struct det_trial_type *type, const struct det_loop_config *config,
+                         struct loop *loop, const struct trial_extra *extra,
+                         struct det_trial_context **ret, struct det_err *err);
+/* Another run with the same models begins; the earlier run's failure is forgotten. */
+void trial_context_attach(struct det_trial_context *ctx, const struct det_loop_config *config,
+                          struct loop *loop);
+/* The run ended: its loaders and callbacks go. */
+void trial_context_detach(struct det_trial_context *ctx);
+void trial_context_destroy(struct det_trial_context *ctx); /* NULL ok */
+
 /* 0, or the first failure of the context or its engine, its text in *err. */
 int trial_check(struct det_trial_context *ctx, struct det_err *err);
 /* Records a failure unless there was one. */
@@ -105,6 +124,7 @@ void trial_loader_finish(struct trial_loader *l);
 /* state_dict.pth and trial_state.pkl (trial_state.c). */
 int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
+int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 /* On all ranks, before rank 0 calls trial_save() (trial_state_grads.c). */
 int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
 int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err);

@@ -1,166 +1,35 @@
 #include "trial_loop.h"
 
-#include "fsx.h"
 #include "span.h"
 #include "trial_context.h"
 #include "trial_crash.h"
-#include "trial_device.h"
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 struct trial_run {
     const struct det_trial_type *type;
+    struct trial_extra extra;
     struct det_loop_trial_type table; /* the static one, less what this trial does not have */
-    struct det_trial_context *ctx;    /* from create to destroy */
+    struct det_trial_context *ctx;    /* from create to destroy; kept: to the next run */
+    bool keep;
 };
 
-int trial_type_check(const struct det_trial_type *type, const char *name, struct det_err *err)
-{
-    if (type->det_api_version != DET_API_VERSION)
-        return det_fail(err, DET_EINVAL,
-                        "%s was compiled for version %d of the trial API, this det-harness has %d: "
-                        "compile it again",
-                        name, type->det_api_version, DET_API_VERSION);
-    if (type->self_bytes > (size_t)1 << 30)
-        return det_fail(err, DET_EINVAL, "%s.self_bytes is %zu", name, type->self_bytes);
-    const struct {
-        bool there;
-        const char *hook;
-    } required[] = {
-        {type->create, "create"},
-        {type->build_training_data_loader, "build_training_data_loader"},
-        {type->build_validation_data_loader, "build_validation_data_loader"},
-        {type->train_batch, "train_batch"},
-    };
-    for (size_t i = 0; i < DET_ARRAY_LEN(required); i++)
-        if (!required[i].there)
-            return det_fail(err, DET_EINVAL, "%s has no %s", name, required[i].hook);
-    if (!type->evaluate_batch == !type->evaluate_full_dataset)
-        return det_fail(err, DET_EINVAL,
-                        "%s needs exactly one of evaluate_batch and evaluate_full_dataset", name);
-    return 0;
-}
-
 /* ---- life ---- */
-
-/* "cuda" where the agent gave GPUs to the task, else the CPU; DET_DEVICE overrides. */
-static const char *device_name(const struct det_loop_config *c, char *text, size_t n)
-{
-    const char *wish = getenv("DET_DEVICE"), *gpus = getenv("CUDA_VISIBLE_DEVICES");
-    if (wish && *wish)
-        return wish;
-    if (!gpus || !*gpus || strcmp(gpus, "-1") == 0 || strcmp(gpus, "NoDevFiles") == 0)
-        return "cpu";
-    snprintf(text, n, "cuda:%d", c->ranks.local_rank);
-    return text;
-}
-
-static int make_engine(struct det_trial_context *ctx, struct det_err *err)
-{
-    char text[32];
-    struct det_engine_options o = {.device = device_name(ctx->config, text, sizeof text),
-                                   .seed = ctx->config->seed};
-    return det_engine_create(&o, &ctx->engine, err);
-}
-
-static void fill_lrs(struct det_trial_context *ctx);
-
-static int check_wrapped(struct det_trial_context *ctx, struct det_err *err)
-{
-    if (ctx->models.n == 0)
-        return det_fail(err, DET_EINVAL, "create() wrapped no model (det_trial_wrap_model)");
-    if (ctx->optims.n == 0)
-        return det_fail(err, DET_EINVAL,
-                        "create() wrapped no optimizer (det_trial_wrap_optimizer)");
-    return 0;
-}
 
 static int on_create(void *self, struct loop *loop, struct det_err *err)
 {
     struct trial_run *r = self;
-    struct det_trial_context *ctx = r->ctx = det_zalloc(sizeof *ctx);
-    ctx->type = r->type;
-    ctx->loop = loop;
-    ctx->config = loop_config(loop);
-    ctx->train.perm_epoch = ctx->valid.perm_epoch = -1;
-    int rc = make_engine(ctx, err);
-    if (rc < 0)
-        return rc;
-    ctx->trial = det_zalloc(r->type->self_bytes + 1);
-    trial_crash_mark("create", -1);
-    r->type->create(ctx->trial, ctx);
-    if ((rc = trial_check(ctx, err)) < 0 || (rc = check_wrapped(ctx, err)) < 0)
-        return rc;
-    det_engine_step_end(ctx->engine);
-    fill_lrs(ctx);
+    if (!r->ctx)
+        return trial_context_create(r->type, loop_config(loop), loop, &r->extra, &r->ctx, err);
+    trial_context_attach(r->ctx, loop_config(loop), loop);
     return 0;
-}
-
-static void destroy_wrapped(struct det_trial_context *ctx)
-{
-    trial_device_finish(ctx); /* before the engine's stream goes */
-    for (size_t i = 0; i < ctx->lrs.n; i++)
-        det_lr_destroy(ctx->lrs.v[i].lr);
-    for (size_t i = 0; i < ctx->optims.n; i++)
-        det_optim_destroy(ctx->optims.v[i]);
-    for (size_t i = 0; i < ctx->models.n; i++)
-        det_module_destroy(ctx->models.v[i]);
-    for (size_t i = 0; i < ctx->callbacks.n; i++) {
-        free(ctx->callbacks.v[i]->name);
-        free(ctx->callbacks.v[i]);
-    }
-    for (size_t i = 0; i < ctx->reducers.n; i++) {
-        vec_free(&ctx->reducers.v[i]->values);
-        free(ctx->reducers.v[i]->name);
-        free(ctx->reducers.v[i]);
-    }
-}
-
-static void free_context(struct det_trial_context *ctx)
-{
-    vec_free(&ctx->models);
-    vec_free(&ctx->optims);
-    vec_free(&ctx->optim_options);
-    vec_free(&ctx->lrs);
-    vec_free(&ctx->reducers);
-    vec_free(&ctx->callbacks);
-    vec_free(&ctx->loop_lrs);
-    vec_free(&ctx->loop_reducers);
-    vec_free(&ctx->loop_callbacks);
-    trial_tensorboard_finish(ctx);
-    if (ctx->download_dir)
-        fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL);
-    free(ctx->download_dir);
-    comm_blobs_finish(&ctx->open_grads);
-    json_decref(ctx->metadata);
-    comm_blobs_finish(&ctx->gathered);
-    free(ctx->broadcast);
-    free(ctx->hparams_text);
-    free(ctx->config_text);
-    free(ctx->data_text);
-    free(ctx->trial);
-    free(ctx);
 }
 
 static void on_destroy(void *self)
 {
     struct trial_run *r = self;
-    struct det_trial_context *ctx = det_take(r->ctx);
-    if (!ctx)
-        return;
-    trial_crash_mark("destroy", -1);
-    trial_loader_finish(&ctx->train);
-    trial_loader_finish(&ctx->valid);
-    trial_profile_finish(ctx);
-    if (ctx->trial && ctx->type->destroy)
-        ctx->type->destroy(ctx->trial, ctx);
-    if (ctx->engine)
-        det_engine_step_end(ctx->engine);
-    destroy_wrapped(ctx);
-    det_engine_destroy(ctx->engine);
-    free_context(ctx);
+    if (r->keep && r->ctx)
+        trial_context_detach(r->ctx);
+    else
+        trial_context_destroy(det_take(r->ctx));
 }
 
 /* ---- callbacks, reducers, schedulers ---- */
@@ -188,24 +57,6 @@ static int on_reducers(void *self, const struct loop_reducer **ret, size_t *ret_
     *ret = ctx->loop_reducers.v;
     *ret_n = ctx->loop_reducers.n;
     return 0;
-}
-
-
-static int on_lr_step(void *self, struct det_err *err)
-{
-    struct det_lr *lr = self;
-    det_lr_step(lr);
-    return det_engine_error(det_optim_engine(det_lr_optim(lr)), err);
-}
-
-static void fill_lrs(struct det_trial_context *ctx)
-{
-    for (size_t i = 0; i < ctx->lrs.n; i++) {
-        const struct trial_lr *l = &ctx->lrs.v[i];
-        struct loop_lr x = {.self = l->lr, .mode = (enum loop_step_mode)l->mode,
-                            .frequency = l->frequency, .step = on_lr_step};
-        vec_push(&ctx->loop_lrs, x);
-    }
 }
 
 static int on_lrs(void *self, const struct loop_lr **ret, size_t *ret_n, struct det_err *err)
@@ -411,10 +262,12 @@ static const struct det_loop_trial_type table = {
     .tensorboard_dir = on_tensorboard_dir,
 };
 
-struct trial_run *trial_run_create(const struct det_trial_type *type)
+struct trial_run *trial_run_create_with(const struct det_trial_type *type,
+                                        const struct trial_extra *extra)
 {
     struct trial_run *r = det_zalloc(sizeof *r);
     r->type = type;
+    r->extra = *extra;
     r->table = table;
     if (!type->evaluate_batch)
         r->table.evaluate_batch = NULL;
@@ -429,8 +282,23 @@ void trial_run_destroy(struct trial_run *r)
 {
     if (!r)
         return;
-    on_destroy(r);
+    trial_context_destroy(r->ctx);
     free(r);
+}
+
+struct trial_run *trial_run_create(const struct det_trial_type *type)
+{
+    return trial_run_create_with(type, &(const struct trial_extra){0});
+}
+
+void trial_run_keep(struct trial_run *r)
+{
+    r->keep = true;
+}
+
+struct det_trial_context *trial_run_context(const struct trial_run *r)
+{
+    return r->ctx;
 }
 
 struct det_loop_trial trial_run_client(struct trial_run *r)

@@ -167,6 +167,17 @@ static int load_file(const char *dir, struct pth_doc *doc, const struct pth_valu
     return rc;
 }
 
+/* Only the models: for inference. */
+int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err)
+{
+    det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
+    const struct pth_value *root = NULL;
+    int rc = load_file(dir, doc, &root, err);
+    if (rc == 0 && (rc = load_models(ctx, root, err)) < 0)
+        det_wrap(err, rc, "%s/" STATE_FILE, dir);
+    return rc < 0 ? rc : trial_check(ctx, err);
+}
+
 int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err)
 {
     det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();

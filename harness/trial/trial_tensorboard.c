@@ -71,7 +71,7 @@ struct det_tensorboard *det_trial_tensorboard(struct det_trial_context *ctx)
     if (t->writer || det_trial_rank(ctx) != 0)
         return t->writer;
     t->writer = det_tensorboard_create(trial_tensorboard_place(ctx), &err);
-    det_cleanup(freep) char *kept = loop_tensorboard_kept(ctx->loop);
+    det_cleanup(freep) char *kept = ctx->loop ? loop_tensorboard_kept(ctx->loop) : NULL;
     if (kept && tb_remember(t->writer, kept, &err) < 0)
         log_warning("TensorBoard: %s: steps may be there twice", err.text);
     return t->writer;

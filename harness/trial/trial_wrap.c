@@ -174,6 +174,8 @@ void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_opti
     struct step s = {ctx, o, options};
     const struct det_wrap_optimizer_options *w = wrapped(ctx, o);
     bool clips = options->clip_norm > 0 || options->clip_value > 0 || options->clip_grads;
+    if (!ctx->loop)
+        trial_fail(ctx, DET_ESTATE, "det_trial_step_optimizer: training has not started");
     if (det_trial_failed(ctx))
         return;
     if (!w) {

@@ -157,6 +157,10 @@ const char *det_trial_download_dir(struct det_trial_context *ctx);
 void det_trial_set_stop_requested(struct det_trial_context *ctx, bool stop);
 bool det_trial_get_stop_requested(const struct det_trial_context *ctx);
 
+/* What a trainer was given for the trial (det/trainer.h): NULL, and "{}", elsewhere. Borrowed. */
+void *det_trial_arg(const struct det_trial_context *ctx);
+const char *det_trial_kwargs_json(const struct det_trial_context *ctx);
+
 /* ---- Wrapping: takes the object, returns it; the order of calls is its identity in checkpoints
  * -- */
 

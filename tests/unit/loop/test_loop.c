@@ -72,9 +72,9 @@ static void golden_trace(void **state)
     struct fake *f = &((struct dir *)*state)->f;
     f->config.length_unit = LOOP_LEN_EPOCHS;
     f->config.max_length = 2;
-    f->config.validation_period = (struct loop_unit){LOOP_BATCHES, 4};
-    f->config.checkpoint_period = (struct loop_unit){LOOP_EPOCHS, 1};
-    f->config.scheduling_unit = 2;
+    f->config.validation_period = (struct loop_unit){.n = 4};
+    f->config.checkpoint_period = (struct loop_unit){.kind = LOOP_EPOCHS, .n = 1};
+    f->config.reporting_period.n = 2;
     f->config.step_zero_validation = true;
     f->n_lrs = 1;
     assert_int_equal(run(f), 0);
@@ -93,9 +93,9 @@ static void boundaries(void **state)
     struct fake *f = &((struct dir *)*state)->f;
     f->n_callbacks = 0;
     f->config.max_length = 6;
-    f->config.validation_period = (struct loop_unit){LOOP_BATCHES, 2};
-    f->config.checkpoint_period = (struct loop_unit){LOOP_BATCHES, 4};
-    f->config.scheduling_unit = 3;
+    f->config.validation_period = (struct loop_unit){.n = 2};
+    f->config.checkpoint_period = (struct loop_unit){.n = 4};
+    f->config.reporting_period.n = 3;
     assert_int_equal(run(f), 0);
     assert_string_equal(buf_str(&f->trace),
                         "init build_callbacks train_loader val_loader b0 b1 report@2 validate@2 b2 "
@@ -108,8 +108,8 @@ static void stop_requested(void **state)
     struct fake *f = &((struct dir *)*state)->f;
     f->n_callbacks = 0;
     f->config.max_length = 9;
-    f->config.scheduling_unit = 2;
-    f->config.validation_period = (struct loop_unit){LOOP_BATCHES, 2};
+    f->config.reporting_period.n = 2;
+    f->config.validation_period = (struct loop_unit){.n = 2};
     f->stop_at = 2; /* seen at the end of the workload, after what this boundary asks for */
     assert_int_equal(run(f), 0);
     assert_string_equal(buf_str(&f->trace),
@@ -122,7 +122,7 @@ static void resumes(void **state)
     struct dir *d = *state;
     struct fake *f = &d->f;
     f->config.max_length = 7;
-    f->config.scheduling_unit = 2;
+    f->config.reporting_period.n = 2;
     f->trace_fetch = true;
     f->stop_at = 4;
     f->n_callbacks = 1;
@@ -211,7 +211,7 @@ static void policy_all_after_every_validation(void **state)
     struct dir *d = *state;
     d->f.config.policy = LOOP_POLICY_BEST; /* all, in local mode */
     d->f.config.max_length = 4;
-    d->f.config.validation_period = (struct loop_unit){LOOP_BATCHES, 2};
+    d->f.config.validation_period = (struct loop_unit){.n = 2};
     d->f.n_callbacks = 0;
     assert_int_equal(run(&d->f), 0);
     assert_string_equal(buf_str(&d->f.trace),

@@ -62,13 +62,13 @@ static void lr_steps(void **state)
 
 static void due(void **state)
 {
-    assert_false(loop_due((struct loop_unit){LOOP_BATCHES, 0}, 0, 3));
-    assert_true(loop_due((struct loop_unit){LOOP_BATCHES, 2}, 3, 3));
-    assert_false(loop_due((struct loop_unit){LOOP_BATCHES, 2}, 2, 3));
-    assert_true(loop_due((struct loop_unit){LOOP_EPOCHS, 2}, 5, 3));
-    assert_false(loop_due((struct loop_unit){LOOP_EPOCHS, 2}, 2, 3));
-    assert_false(loop_due((struct loop_unit){LOOP_EPOCHS, 1}, 3, 3));
-    assert_false(loop_due((struct loop_unit){LOOP_EPOCHS, 1}, 3, INT64_MAX));
+    assert_false(loop_due((struct loop_unit){.n = 0}, 0, 3));
+    assert_true(loop_due((struct loop_unit){.n = 2}, 3, 3));
+    assert_false(loop_due((struct loop_unit){.n = 2}, 2, 3));
+    assert_true(loop_due((struct loop_unit){.kind = LOOP_EPOCHS, .n = 2}, 5, 3));
+    assert_false(loop_due((struct loop_unit){.kind = LOOP_EPOCHS, .n = 2}, 2, 3));
+    assert_false(loop_due((struct loop_unit){.kind = LOOP_EPOCHS, .n = 1}, 3, 3));
+    assert_false(loop_due((struct loop_unit){.kind = LOOP_EPOCHS, .n = 1}, 3, INT64_MAX));
 }
 
 static double value_of(const struct loop_metrics *m, const char *name)

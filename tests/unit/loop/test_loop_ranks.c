@@ -85,7 +85,7 @@ static void prepare(struct fake *f, int rank, int size, int port)
     f->config.ranks = ranks_options(rank, size, port);
     f->config.checkpoint_dir = det_strdup(dir);
     f->config.max_length = 4;
-    f->config.scheduling_unit = 2;
+    f->config.reporting_period.n = 2;
     f->config.observer = (struct loop_observer){.training = on_training,
                                                 .validation = on_validation};
     f->train_batches = 5;

@@ -89,9 +89,9 @@ static void example_on_the_wire(void **state)
     struct dir *d = *state;
     d->m.lengths[0] = 6;
     d->f.val = equal;
-    d->f.config.validation_period = (struct loop_unit){LOOP_BATCHES, 2};
-    d->f.config.checkpoint_period = (struct loop_unit){LOOP_BATCHES, 4};
-    d->f.config.scheduling_unit = 3;
+    d->f.config.validation_period = (struct loop_unit){.n = 2};
+    d->f.config.checkpoint_period = (struct loop_unit){.n = 4};
+    d->f.config.reporting_period.n = 3;
     assert_int_equal(run(d), 0);
     assert_string_equal(
         buf_str(&d->m.calls),
@@ -117,7 +117,7 @@ static void best_after_nan(void **state)
     struct dir *d = *state;
     d->m.lengths[0] = 8;
     d->f.val = first_diverges;
-    d->f.config.validation_period = (struct loop_unit){LOOP_BATCHES, 2};
+    d->f.config.validation_period = (struct loop_unit){.n = 2};
     assert_int_equal(run(d), 0);
     assert_non_null(strstr(buf_str(&d->m.calls), "checkpoint 2 | "));
     assert_non_null(strstr(buf_str(&d->m.calls), "checkpoint 4 | "));
@@ -140,7 +140,7 @@ static void master_away(void **state)
 {
     struct dir *d = *state;
     d->m.lengths[0] = 4;
-    d->f.config.scheduling_unit = 1;
+    d->f.config.reporting_period.n = 1;
     d->m.away = 3; /* 503, then no answer at all */
     assert_int_equal(run(d), 0);
     d->m.away = -3;
@@ -156,7 +156,7 @@ static void older_run_ends_at_once(void **state)
     struct det_err err = {0};
     d->m.lengths[0] = 1000000000;
     d->m.stale_after = 5;
-    d->f.config.scheduling_unit = 1;
+    d->f.config.reporting_period.n = 1;
     assert_int_equal(fake_run(&d->f, &err), DET_ESTALE);
     assert_non_null(strstr(err.text, "409: run 1 is not the current run"));
     assert_null(strstr(buf_str(&d->f.trace), "checkpoint"));
@@ -168,7 +168,7 @@ static void preempted(void **state)
     struct dir *d = *state;
     d->m.lengths[0] = 1000000000;
     d->m.preempt_after = 3;
-    d->f.config.scheduling_unit = 2;
+    d->f.config.reporting_period.n = 2;
     assert_int_equal(run(d), 0);
     const char *calls = buf_str(&d->m.calls);
     const char *ack = strstr(calls, "ack | checkpointing | checkpoint ");
@@ -182,7 +182,7 @@ static void invalid_hp(void **state)
     d->m.lengths[0] = 10;
     d->f.fail_at = 4;
     d->f.fail_code = DET_EINVALIDHP;
-    d->f.config.scheduling_unit = 2;
+    d->f.config.reporting_period.n = 2;
     assert_int_equal(run(d), 0);
     assert_non_null(strstr(buf_str(&d->m.calls),
                            "checkpointing | checkpoint 4 | EXITED_REASON_INVALID_HP"));
@@ -194,7 +194,7 @@ static void crash_reports_what_was_done(void **state)
     struct det_err err = {0};
     d->m.lengths[0] = 10;
     d->f.fail_at = 4;
-    d->f.config.scheduling_unit = 2;
+    d->f.config.reporting_period.n = 2;
     assert_int_equal(fake_run(&d->f, &err), DET_EDEVICE);
     assert_non_null(strstr(buf_str(&d->m.calls), "training 4"));
     assert_null(strstr(buf_str(&d->m.calls), "checkpoint"));
@@ -258,7 +258,7 @@ static void falls_back_to_the_previous_checkpoint(void **state)
     struct dir *d = *state;
     char newest[64] = "";
     d->m.lengths[0] = 4;
-    d->f.config.checkpoint_period = (struct loop_unit){LOOP_BATCHES, 2};
+    d->f.config.checkpoint_period = (struct loop_unit){.n = 2};
     d->f.config.policy = LOOP_POLICY_NONE;
     assert_int_equal(run(d), 0);
     det_cleanup(freep) char *list = list_checkpoints(d, newest);
@@ -322,7 +322,7 @@ static void spool_keeps_what_was_not_sent(void **state)
     struct spool_record r;
     d->m.lengths[0] = 10;
     d->f.fail_at = 2;
-    d->f.config.scheduling_unit = 1;
+    d->f.config.reporting_period.n = 1;
     d->f.config.spool_path = det_asprintf("%s/.spool", d->path);
     d->m.stale_after = 3;
     fake_run(&d->f, &err);

@@ -263,9 +263,9 @@ static void run(int64_t epochs, const char *uuid)
                                         .checkpoint = on_checkpoint};
     c.length_unit = LOOP_LEN_EPOCHS;
     c.max_length = epochs;
-    c.validation_period = (struct loop_unit){LOOP_BATCHES, 4};
-    c.checkpoint_period = (struct loop_unit){LOOP_EPOCHS, 1};
-    c.scheduling_unit = 2;
+    c.validation_period = (struct loop_unit){.n = 4};
+    c.checkpoint_period = (struct loop_unit){.kind = LOOP_EPOCHS, .n = 1};
+    c.reporting_period.n = 2;
     c.step_zero_validation = true;
     c.policy = LOOP_POLICY_NONE;
     c.checkpoint_dir = det_strdup(dir);
