@@ -14,8 +14,16 @@
 struct copy {
     struct stat skip; /* the store itself, which may lie inside the code's directory */
     bool has_skip;
+    bool is_store; /* the code's directory is the store: its checkpoints are no code */
     uint64_t bytes;
 };
+
+/* "<uuid>", ".<uuid>.tmp". */
+static bool is_checkpoint(const char *name)
+{
+    name += *name == '.';
+    return strspn(name, "0123456789abcdef-") == 36 && (!name[36] || strcmp(name + 36, ".tmp") == 0);
+}
 
 static int copy_file(struct copy *c, int from, int to, const char *name, mode_t mode,
                      struct det_err *err)
@@ -85,7 +93,8 @@ static int copy_dir(struct copy *c, int from, int to, int depth, struct det_err 
     int rc = 0;
     for (struct dirent *e; rc == 0 && (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            strcmp(e->d_name, "__pycache__") == 0)
+            strcmp(e->d_name, "__pycache__") == 0 ||
+            (c->is_store && depth == 0 && is_checkpoint(e->d_name)))
             continue;
         rc = copy_entry(c, from, to, e->d_name, depth, err);
         if (rc < 0)
@@ -105,6 +114,9 @@ int loop_copy_code(const char *from, const char *to, const char *skip_dir, struc
     det_cleanup(det_closep) int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (in < 0 || out < 0)
         return det_fail(err, DET_EIO, "open %s: %s", in < 0 ? from : to, strerror(errno));
+    struct stat st;
+    c.is_store = c.has_skip && fstat(in, &st) == 0 && st.st_dev == c.skip.st_dev &&
+                 st.st_ino == c.skip.st_ino;
     int rc = copy_dir(&c, in, out, 0, err);
     return rc < 0 ? det_wrap(err, rc, "copy code from %s", from) : 0;
 }

@@ -33,8 +33,8 @@ int model_find(const struct model_entry *e, char **ret_path, enum model_kind *re
  * unchanged; then DET_EINVAL. */
 int model_compile(const char *c_path, bool quiet, char **ret_so, struct det_err *err);
 
-/* The folder of det/trial.h: DET_INCLUDE_DIR (several: a:b), else ../include beside this program's
- * folder. Caller frees; NULL with *err. */
+/* The folder of det/trial.h: DET_INCLUDE_DIR (several: a:b), else the include folder beside that of
+ * this program, or of this library. Caller frees; NULL with *err. */
 char *model_include_dirs(struct det_err *err);
 
 /* "model_def.c", "pkg/model_def.so": the same module, and no class yet (class is ""). */

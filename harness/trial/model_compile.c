@@ -4,6 +4,7 @@
 #include "model.h"
 #include "model_key.h"
 #include "vec.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,26 +20,37 @@ extern char **environ;
 
 /* ---- where things are ---- */
 
-char *model_include_dirs(struct det_err *err)
+/* The include folder beside that of `file`, or one above (lib/<machine>). */
+static char *headers_beside(const char *file)
 {
-    char exe[PATH_MAX];
-    const char *env = getenv("DET_INCLUDE_DIR");
-    if (env && *env)
-        return det_strdup(env);
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n > 0) {
-        exe[n] = '\0';
-        char *slash = strrchr(exe, '/');
-        *(slash ? slash : exe) = '\0';
-        det_cleanup(freep) char *dir = det_asprintf("%s/../include", exe);
+    char whole[PATH_MAX];
+    if (!realpath(file, whole))
+        return NULL;
+    for (int up = 0; up < 3; up++) {
+        char *slash = strrchr(whole, '/');
+        if (!slash)
+            return NULL;
+        *slash = '\0';
+        det_cleanup(freep) char *dir = det_asprintf("%s/include", whole);
         det_cleanup(freep) char *header = det_asprintf("%s/det/trial.h", dir);
         if (access(header, R_OK) == 0)
             return det_take(dir);
     }
-    det_fail(err, DET_ENOENT,
-             "the headers of the trial API (det/trial.h) are not in ../include beside det-harness: "
-             "install them, or set DET_INCLUDE_DIR");
     return NULL;
+}
+
+char *model_include_dirs(struct det_err *err)
+{
+    const char *env = getenv("DET_INCLUDE_DIR");
+    Dl_info self; /* of libdet.so, where this is a part of it */
+    char *dir = env && *env ? det_strdup(env) : headers_beside("/proc/self/exe");
+    if (!dir && dladdr((void *)(uintptr_t)model_include_dirs, &self))
+        dir = headers_beside(self.dli_fname);
+    if (!dir)
+        det_fail(err, DET_ENOENT,
+                 "the headers of the trial API (det/trial.h) are not in ../include beside "
+                 "det-harness: install them, or set DET_INCLUDE_DIR");
+    return dir;
 }
 
 /* cc on PATH as an absolute path. */
