@@ -115,7 +115,7 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
         return rc;
     l->state.batches_trained++;
     if (l->c->observer.batch && l->chief)
-        l->c->observer.batch(l->c->observer.self, l, m);
+        l->c->observer.batch(l->c->observer.self, l, &l->rows.v[l->rows.n - 1]);
     loop_alive(PROGRESS_TRAINING, (uint64_t)l->state.batches_trained);
     if (l->state.batches_trained % l->epoch_len != 0)
         return 0;
