@@ -44,6 +44,8 @@ enum op_id {
     OP_CROSS_ENTROPY,
     OP_LSTM,
     OP_GRU,
+    OP_ATTENTION,
+    OP_ROTARY,
     OP_COUNT
 };
 
@@ -116,14 +118,14 @@ op_shape_fn shape_linear, shape_rows, shape_nll, shape_mse, shape_argmax, shape_
 op_shape_fn shape_conv2d, shape_conv_transpose2d, shape_batch_norm;
 op_shape_fn shape_max_pool2d, shape_avg_pool2d, shape_resample;
 
-op_shape_fn shape_layer_norm, shape_lstm, shape_gru;
+op_shape_fn shape_layer_norm, shape_lstm, shape_gru, shape_attention, shape_rotary;
 op_shape_fn shape_index_select, shape_gather, shape_scatter_add, shape_matmul, shape_cross_entropy;
 
 /* Gradient rules. */
 op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_layout, grad_reshape,
     grad_relu;
 op_grad_fn grad_dropout, grad_linear, grad_log_softmax, grad_softmax, grad_nll, grad_mse;
-op_grad_fn grad_layer_norm, grad_lstm, grad_gru;
+op_grad_fn grad_layer_norm, grad_lstm, grad_gru, grad_attention, grad_rotary;
 op_grad_fn grad_index_select, grad_gather, grad_scatter_add, grad_matmul, grad_cross_entropy;
 op_grad_fn grad_conv2d, grad_conv_transpose2d, grad_batch_norm;
 op_grad_fn grad_max_pool2d, grad_avg_pool2d, grad_pad, grad_upsample;

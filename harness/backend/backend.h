@@ -120,6 +120,15 @@ struct det_event;
  *                    Cho et al. 2014 as cuDNN has it, order r z n: n = tanh(gx_n + r (h w_n^T + b_n)),
  *                    h = (1 - z) n + z h; gates: r z n and h w_n^T + b_n; a.reverse
  * GRU_BWD       in: dy y gates w h0  out: dgx, dw, db|NULL, dh0; a.reverse
+ * ATTENTION     in: q [B,H,T,D], k v [B,H,S,D], mask f32 [B|1,H|1,T,S]|NULL; or x [B,T,3,H,D] of all
+ *                    three (then T = S), NULL, NULL, mask  out: y as q, or [B,T,H,D]; lse [B,H,T]
+ *                    P = softmax(a.scale q k^T + mask) with a.causal only of s <= t; a.p > 0: P is 0
+ *                    where u < a.p, else P / (1 - a.p), u being element ((b H + h) T + t) S + s of
+ *                    UNIFORM's draws; y = P v; lse: the logarithm of the softmax's sum
+ * ATTENTION_BWD in: dy, q k v or x NULL NULL, mask, lse  out: dq dk dv, or dx
+ * ROTARY        in: x [M,T,D]  out: y   pairs turned by the angle (a.offset + t) a.scale^(-2i / D) for
+ *                    pair i (Su et al. 2021): elements 2i and 2i + 1, or i and i + D/2 where a.halves;
+ *                    a.reverse: backwards
  * The optimizers' steps are PyTorch's; in: grad, the outputs are in and out, o = a.optim. All begin
  * with g = o.maximize ? -grad : grad and, but for o.decoupled, g += o.weight_decay * p.
  * SGD           out: p, buf|NULL                buf = o.first ? g : o.momentum * buf +
@@ -192,6 +201,9 @@ struct det_event;
     X(LSTM_BWD, lstm_bwd)                                                                          \
     X(GRU, gru)                                                                                    \
     X(GRU_BWD, gru_bwd)                                                                            \
+    X(ATTENTION, attention)                                                                        \
+    X(ATTENTION_BWD, attention_bwd)                                                                \
+    X(ROTARY, rotary)                                                                              \
     X(SGD, sgd)                                                                                    \
     X(ADAM, adam)                                                                                  \
     X(RMSPROP, rmsprop)                                                                            \
@@ -229,7 +241,7 @@ struct det_attrs {
     double eps, momentum;
     double p;
     uint64_t seed, call;
-    bool rms, trans_a, trans_b, log_probs, reverse;
+    bool rms, trans_a, trans_b, log_probs, reverse, causal, halves;
     int mode;
     int64_t skip;
     double smoothing;

@@ -4,11 +4,22 @@
 #include "mem.h"
 #include "op.h"
 
-extern const struct op_case cases_basic[], cases_image[], cases_loss[], cases_math[], cases_seq[],
-    cases_window[];
+/* One on each line. */
+#define FAMILIES(X)                                                                                \
+    X(attention)                                                                                   \
+    X(basic)                                                                                       \
+    X(image)                                                                                       \
+    X(loss)                                                                                        \
+    X(math)                                                                                        \
+    X(seq)                                                                                         \
+    X(window)
 
-static const struct op_case *const families[] = {cases_basic, cases_image, cases_loss,
-                                                 cases_math,  cases_seq,   cases_window};
+#define X(name) extern const struct op_case cases_##name[];
+FAMILIES(X)
+#undef X
+#define X(name) cases_##name,
+static const struct op_case *const families[] = {FAMILIES(X)};
+#undef X
 
 const struct op_case *op_case_at(int i)
 {

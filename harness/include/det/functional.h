@@ -51,6 +51,41 @@ struct det_tensor *det_layer_norm(struct det_engine *e, struct det_tensor *x, in
 struct det_tensor *det_rms_norm(struct det_engine *e, struct det_tensor *x, int dims,
                                 struct det_tensor *weight, double eps);
 
+/* ---- Attention ---- */
+
+struct det_attention_options {
+    struct det_tensor *mask; /* f32, added to the scores: (time, keys), or with batch and heads, or
+                                ones there, before them; -inf hides. NULL: none */
+    bool causal;             /* position t sees the keys 0..t */
+    double dropout;          /* of the weights; pass 0 outside of training */
+    double scale;            /* of the scores; 0: 1 / sqrt(width) */
+};
+/* softmax(scale q k^T + mask) v (Vaswani et al. 2017). q (batch, heads, time, width), k and v
+ * (batch, heads, keys, width); or without batch, or without batch and heads. The scores are
+ * computed in blocks, forward and backward: memory grows with time, not with its square. */
+#define det_scaled_dot_product_attention(e, q, k, v, ...)                                          \
+    det_attention_opt(e, q, k, v, &(const struct det_attention_options){__VA_ARGS__})
+struct det_tensor *det_attention_opt(struct det_engine *e, struct det_tensor *q,
+                                     struct det_tensor *k, struct det_tensor *v,
+                                     const struct det_attention_options *options);
+/* The same of one tensor x (batch, time, 3 * width) that holds query, key and value of all heads
+ * side by side, as one linear layer makes them -> (batch, time, width). Nothing is copied. */
+#define det_packed_attention(e, x, heads, ...)                                                     \
+    det_packed_attention_opt(e, x, heads, &(const struct det_attention_options){__VA_ARGS__})
+struct det_tensor *det_packed_attention_opt(struct det_engine *e, struct det_tensor *x,
+                                            int64_t heads,
+                                            const struct det_attention_options *options);
+
+struct det_rotary_options {
+    double base;      /* 0: 10000 */
+    int64_t position; /* of the first */
+    bool halves;      /* pairs i and i + width / 2, as in GPT-NeoX and Llama; else 2i and 2i + 1 */
+};
+/* Rotary position embedding (Su et al. 2021) of queries or keys (.., time, width). */
+#define det_rotary(e, x, ...) det_rotary_opt(e, x, &(const struct det_rotary_options){__VA_ARGS__})
+struct det_tensor *det_rotary_opt(struct det_engine *e, struct det_tensor *x,
+                                  const struct det_rotary_options *options);
+
 /* ---- Losses ---- */
 
 /* What becomes of the losses of a batch. */

@@ -1,0 +1,66 @@
+/* Attention and rotary positions. */
+#include "det/functional.h"
+
+#include "op_case.h"
+
+BUILD(plain, det_scaled_dot_product_attention(e, in[0], in[1], in[2]))
+BUILD(causal, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .causal = true))
+BUILD(masked, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = in[3], .scale = 0.3))
+BUILD(packed, det_packed_attention(e, in[0], 2))
+BUILD(packed_causal, det_packed_attention(e, in[0], 3, .causal = true))
+BUILD(rotary, det_rotary(e, in[0]))
+BUILD(rotary_halves, det_rotary(e, in[0], .halves = true, .position = 5, .base = 500))
+
+static struct det_tensor *with_dropout(struct det_engine *e, struct det_tensor **in)
+{
+    det_engine_set_rng_state(e, (struct det_rng_state){.seed = 77, .calls = 3});
+    return det_scaled_dot_product_attention(e, in[0], in[1], in[2], .dropout = 0.3, .causal = true);
+}
+
+/* The formula; PyTorch 1.13 has no public function. */
+#define ATTENTION(q, k, v, scale, mask)                                                            \
+    "(lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) * " scale " + " mask ", -1) @ v)(" q   \
+    ", " k ", " v ")"
+#define CAUSAL  "torch.full((q.shape[-2], k.shape[-2]), -float('inf')).triu(1)"
+#define USUAL   "q.shape[-1] ** -0.5"
+#define PACKED(heads, mask)                                                                        \
+    "(lambda x: " ATTENTION("x[0]", "x[1]", "x[2]", USUAL, mask) ".transpose(1, 2).flatten(2))"    \
+    "(x0.unflatten(2, (3, " heads ", -1)).permute(2, 0, 3, 1, 4))"
+#define ANGLES(base, first)                                                                        \
+    "torch.outer(torch.arange(x0.shape[-2]) + " first ", " base                                    \
+    " ** (-torch.arange(0, x0.shape[-1], 2) / x0.shape[-1]))"
+
+/* clang-format off */
+const struct op_case cases_attention[] = {
+    {"attention", "plain", {IN(2, 3, 5, 4), IN(2, 3, 6, 4), IN(2, 3, 6, 4)}, plain,
+     ATTENTION("x0", "x1", "x2", USUAL, "0")},
+    {"attention", "causal", {IN(2, 3, 5, 4), IN(2, 3, 5, 4), IN(2, 3, 5, 4)}, causal,
+     ATTENTION("x0", "x1", "x2", USUAL, CAUSAL)},
+    {"attention", "causal, fewer keys", {IN(1, 1, 7, 4), IN(1, 1, 3, 4), IN(1, 1, 3, 4)}, causal,
+     ATTENTION("x0", "x1", "x2", USUAL, CAUSAL)},
+    {"attention", "one matrix", {IN(5, 4), IN(3, 4), IN(3, 4)}, plain,
+     ATTENTION("x0", "x1", "x2", USUAL, "0")},
+    {"attention", "no heads", {IN(3, 5, 4), IN(3, 6, 4), IN(3, 6, 4)}, plain,
+     ATTENTION("x0", "x1", "x2", USUAL, "0")},
+    {"attention", "mask", {IN(2, 3, 5, 4), IN(2, 3, 6, 4), IN(2, 3, 6, 4), FIXED(5, 6)}, masked,
+     ATTENTION("x0", "x1", "x2", "0.3", "x3")},
+    {"attention", "mask of heads", {IN(2, 3, 5, 4), IN(2, 3, 6, 4), IN(2, 3, 6, 4),
+     FIXED(1, 3, 5, 6)}, masked, ATTENTION("x0", "x1", "x2", "0.3", "x3")},
+    {"attention", "dropout", {IN(2, 2, 5, 4), IN(2, 2, 5, 4), IN(2, 2, 5, 4)}, with_dropout, NULL},
+    {"attention", "large dropout", {IN(1, 3, 70, 9), IN(1, 3, 70, 9), IN(1, 3, 70, 9)},
+     with_dropout, NULL},
+    {"attention", "large", {IN(2, 3, 150, 33), IN(2, 3, 201, 33), IN(2, 3, 201, 33)}, plain,
+     ATTENTION("x0", "x1", "x2", USUAL, "0")},
+    {"attention", "large causal", {IN(2, 3, 150, 33), IN(2, 3, 150, 33), IN(2, 3, 150, 33)}, causal,
+     ATTENTION("x0", "x1", "x2", USUAL, CAUSAL)},
+    {"attention", "packed", {IN(2, 5, 24)}, packed, PACKED("2", "0")},
+    {"attention", "packed, causal", {IN(2, 5, 36)}, packed_causal, PACKED("3", CAUSAL)},
+    {"attention", "large packed", {IN(2, 130, 144)}, packed_causal, PACKED("3", CAUSAL)},
+    {"rotary", "pairs", {IN(2, 3, 5, 6)}, rotary,
+     "(lambda a, p, q: torch.stack([p * a.cos() - q * a.sin(), p * a.sin() + q * a.cos()], -1)."
+     "flatten(-2))(" ANGLES("10000", "0") ", x0[..., 0::2], x0[..., 1::2])"},
+    {"rotary", "halves", {IN(3, 5, 8)}, rotary_halves,
+     "(lambda a, p, q: torch.cat([p * a.cos() - q * a.sin(), p * a.sin() + q * a.cos()], -1))("
+     ANGLES("500", "5") ", x0[..., :4], x0[..., 4:])"},
+    {0},
+};
