@@ -16,16 +16,18 @@ enum { READS_MAX = 4096, SEARCHES_MAX = 16 }; /* waiting on one connection; beyo
 
 /* A lock that somebody holds, a statement that never ends and a client that is gone must not hold up
  * the others. Estimates of functions that return rows are high: each would be compiled for 100 ms to
- * run for one. */
-#define SETTINGS(statement_ms)                                                                     \
+ * run for one. A plan for each read's own arguments takes longer to make than to run: what would be
+ * planned differently for some are statements of their own. */
+#define SETTINGS(statement_ms, plans)                                                              \
     "SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES "                   \
     "('lock_timeout', '2000'), ('statement_timeout', '" statement_ms "'), "                        \
-    "('client_connection_check_interval', '1000'), ('jit', 'off')) v(name, value) "               \
+    "('client_connection_check_interval', '1000'), ('jit', 'off'), "                              \
+    "('plan_cache_mode', '" plans "')) v(name, value) "                                            \
     "ON s.name = v.name"
-#define SETTINGS_WRITE SETTINGS("60000")
+#define SETTINGS_WRITE SETTINGS("60000", "auto")
 #define COMMIT_AHEAD   "SET synchronous_commit = off" /* db_flush.h waits for it */
-#define SETTINGS_READ  SETTINGS("30000")
-#define SETTINGS_SEARCH SETTINGS("10000") /* db_query_search() tells of it */
+#define SETTINGS_READ  SETTINGS("30000", "force_generic_plan")
+#define SETTINGS_SEARCH SETTINGS("10000", "auto") /* db_query_search() tells of it */
 
 struct link { /* a connection and its way back up */
     struct db *db;

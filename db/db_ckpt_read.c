@@ -24,6 +24,14 @@ void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
     "WHEN 1 THEN NULL ELSE extract(epoch FROM c.report_time) END END::float8 num, "                \
     "CASE $5::integer WHEN 1 THEN c.uuid END txt "
 
+/* clang-format off */
+#define LIST(owner, table, id)                                                                     \
+    "WITH f AS (SELECT c.uuid AS id, '' AS state, " SORT "FROM checkpoints c WHERE " owner " "     \
+    "AND ($3::jsonb IS NULL OR to_jsonb(c.state) IN (SELECT jsonb_array_elements($3::jsonb))))"    \
+    DB_LIST_TAIL(DB_LIST_ORDER("id", "$6"), "$7", "$8", "NULL",                                    \
+                 "checkpoint_doc(page.id), EXISTS (SELECT 1 FROM " table " WHERE id = " id ")")
+/* clang-format on */
+
 void db_ckpt_list(struct db *db, const struct db_ckpt_filter *f, const struct db_page *p, db_cb *cb,
                   void *arg)
 {
@@ -31,15 +39,9 @@ void db_ckpt_list(struct db *db, const struct db_ckpt_filter *f, const struct db
     db_str_arg(db_i64_arg(db_i64_arg(a, f->exp_id), f->trial_id), f->states);
     db_page_arg(db_str_arg(a, f->metric), p);
     db_query(db,
-             "WITH f AS (SELECT c.uuid AS id, '' AS state, " SORT "FROM checkpoints c "
-             "WHERE ($1::bigint = 0 OR c.experiment_id = $1::bigint) "
-             "AND ($2::bigint = 0 OR c.trial_id = $2::bigint) "
-             "AND ($3::jsonb IS NULL OR to_jsonb(c.state) IN (SELECT "
-             "jsonb_array_elements($3::jsonb))))" DB_LIST_TAIL(
-                 DB_LIST_ORDER("id", "$6"), "$7", "$8", "NULL",
-                 "checkpoint_doc(page.id), CASE WHEN $1::bigint > 0 "
-                 "THEN EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint) "
-                 "ELSE EXISTS (SELECT 1 FROM trials WHERE id = $2::bigint) END"),
+             f->exp_id ? LIST("c.experiment_id = $1::bigint AND $2::bigint = 0", "experiments",
+                              "$1::bigint")
+                       : LIST("c.trial_id = $2::bigint AND $1::bigint = 0", "trials", "$2::bigint"),
              a, cb, arg);
 }
 

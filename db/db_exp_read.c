@@ -82,8 +82,8 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
 
 /* The usual list, by id and filtered by what experiments_list holds, reads that index alone until
  * it knows its page. A project that is there has its archived ones looked up, not joined. */
-#define LISTED                                                                                     \
-    "FROM experiments e WHERE ($1::boolean IS NULL OR e.archived = $1::boolean AND "               \
+#define LISTED(from)                                                                               \
+    "FROM " from " e WHERE ($1::boolean IS NULL OR e.archived = $1::boolean AND "               \
     "($1::boolean OR $4::bigint IS NOT NULL OR e.project_id NOT IN (SELECT p.id FROM projects p "  \
     "JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived))) "                \
     "AND ($2::jsonb IS NULL OR e.state = ANY (ARRAY("                                              \
@@ -92,8 +92,8 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "SELECT x::integer FROM jsonb_array_elements_text($3::jsonb) x))) "                            \
     "AND ($4::bigint IS NULL OR e.project_id = $4::bigint) "
 #define LISTED_BY_ID(order)                                                                        \
-    "WITH n AS (SELECT count(*) total " LISTED "), "                                               \
-    "page AS (SELECT e.id, row_number() OVER () rn FROM (SELECT e.id " LISTED                      \
+    "WITH n AS (SELECT coalesce(sum(e.n), 0)::bigint total " LISTED("experiment_counts") "), "     \
+    "page AS (SELECT e.id, row_number() OVER () rn FROM (SELECT e.id " LISTED("experiments")       \
     "ORDER BY e.id " order " OFFSET (SELECT page_start(total, $5::bigint) FROM n) "                \
     "LIMIT page_size($6::bigint, 100)) e) "                                                        \
     "SELECT n.total, page_start(n.total, $5::bigint), page.id, "                                   \

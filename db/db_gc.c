@@ -13,22 +13,27 @@
     "WHERE m.trial_id = c.trial_id AND m.steps = c.steps AND m.grp = 'validation' "                \
     "AND NOT m.archived ORDER BY m.id DESC LIMIT 1), '{}')) END"
 
+/* clang-format off */
+#define LIST(which)                                                                                \
+    "SELECT e.id, c.uuid, c.trial_id, c.steps, "                                                   \
+    "(extract(epoch FROM c.report_time) * 1000000)::bigint, "                                      \
+    "value_at(c.trial_id, c.steps), checkpoint_held(c), c.bytes, "                                 \
+    SAVED("save_experiment_best", "0") ", " SAVED("save_trial_best", "1") ", "                     \
+    SAVED("save_trial_latest", "1") ", e.smaller_is_better, "                                      \
+    "e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'), e.searcher_metric, " DOC " "               \
+    "FROM experiments e LEFT JOIN checkpoints c ON c.experiment_id = e.id "                        \
+    "AND c.state = 'COMPLETED' AND c.gc_step IS NULL WHERE " which " "                             \
+    "AND (NOT $2::boolean OR e.collected_at IS NULL OR e.collected_at < e.end_time) "              \
+    "ORDER BY e.id, c.trial_id, c.steps, c.uuid"
+/* clang-format on */
+
 void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg)
 {
     struct db_args *a = db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due);
     db_query(db,
-             "SELECT e.id, c.uuid, c.trial_id, c.steps, "
-             "(extract(epoch FROM c.report_time) * 1000000)::bigint, "
-             "value_at(c.trial_id, c.steps), checkpoint_held(c), c.bytes, "
-             SAVED("save_experiment_best", "0") ", " SAVED("save_trial_best", "1") ", "
-             SAVED("save_trial_latest", "1") ", e.smaller_is_better, "
-             "e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'), e.searcher_metric, " DOC " "
-             "FROM experiments e LEFT JOIN checkpoints c ON c.experiment_id = e.id "
-             "AND c.state = 'COMPLETED' AND c.gc_step IS NULL "
-             "WHERE CASE WHEN $1::bigint > 0 THEN e.id = $1::bigint "
-             "ELSE e.state IN ('COMPLETED', 'CANCELED', 'ERROR') END "
-             "AND (NOT $2::boolean OR e.collected_at IS NULL OR e.collected_at < e.end_time) "
-             "ORDER BY e.id, c.trial_id, c.steps, c.uuid",
+             s->exp_id > 0 ? LIST("e.id = $1::bigint")
+                           : LIST("e.state IN ('COMPLETED', 'CANCELED', 'ERROR') "
+                                  "AND $1::bigint <= 0"),
              db_bool_arg(a, s->docs), cb, arg);
 }
 

@@ -31,11 +31,14 @@ static inline struct db_args *db_page_arg(struct db_args *a, const struct db_pag
     "CASE WHEN NOT " desc "::boolean THEN txt END, "                                               \
     "CASE WHEN " desc "::boolean THEN txt END DESC NULLS LAST, " id
 #define DB_LIST_TAIL(order, offset, limit, all, doc)                                               \
+    DB_LIST_TAIL_FROM(order, offset, limit, all, doc, "")
+/* The same where the documents are joined: `joined` follows FROM n LEFT JOIN page. */
+#define DB_LIST_TAIL_FROM(order, offset, limit, all, doc, joined)                                  \
     ", n AS (SELECT count(*) total FROM f), "                                                      \
     "page AS (SELECT f.*, row_number() OVER (ORDER BY " order ") rn FROM f ORDER BY rn "           \
     "OFFSET (SELECT page_start(total, " offset "::bigint) FROM n) "                                \
     "LIMIT page_size(" limit "::bigint, " all ")) "                                                \
     "SELECT n.total, page_start(n.total, " offset "::bigint), page.id, page.state, " doc           \
-    " FROM n LEFT JOIN page ON true ORDER BY page.rn"
+    " FROM n LEFT JOIN page ON true " joined " ORDER BY page.rn"
 
 #endif

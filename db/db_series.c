@@ -18,7 +18,9 @@ void db_series_read(struct db *db, const struct db_series *s, db_cb *cb, void *a
 void db_series_trials(struct db *db, const char *trial_ids, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT t.id, t.state, trial_doc(t.id) FROM jsonb_array_elements_text($1::jsonb) "
-             "WITH ORDINALITY x(id, ord) JOIN trials t ON t.id = x.id::integer ORDER BY x.ord",
+             "WITH x AS (SELECT id::integer, ord FROM jsonb_array_elements_text($1::jsonb) "
+             "WITH ORDINALITY x(id, ord)) SELECT t.id, t.state, d.doc FROM x JOIN trials t "
+             "ON t.id = x.id JOIN trial_docs(ARRAY(SELECT id FROM x)) d ON d.doc_id = t.id "
+             "ORDER BY x.ord",
              db_str_arg(DB_ARGS, trial_ids), cb, arg);
 }

@@ -3,7 +3,9 @@
 void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
     db_query(
-        db, "SELECT state, trial_doc(id), experiment_id, task_id FROM trials WHERE id = $1::bigint",
+        db,
+        "SELECT t.state, d.doc, t.experiment_id, t.task_id FROM trials t, "
+        "trial_docs(ARRAY[t.id]) d WHERE t.id = $1::bigint",
         db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
@@ -26,8 +28,9 @@ static const char trials_sql[] =
     "JOIN experiments e ON e.id = t.experiment_id WHERE t.experiment_id = $1::bigint "
     "AND ($2::jsonb IS NULL "
     "OR to_jsonb(t.state) IN (SELECT jsonb_array_elements($2::jsonb))))"
-    DB_LIST_TAIL(DB_LIST_ORDER("id", "$4"), "$5", "$6", "100",
-                 "trial_doc(page.id), EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint)");
+    DB_LIST_TAIL_FROM(DB_LIST_ORDER("id", "$4"), "$5", "$6", "100",
+                      "d.doc, EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint)",
+                      "LEFT JOIN trial_docs(ARRAY(SELECT id FROM page)) d ON d.doc_id = page.id");
 /* clang-format on */
 
 void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p,
