@@ -1,4 +1,6 @@
 /* Layers without parameters. */
+#include <string.h>
+
 #include "module.h"
 
 static struct det_tensor *relu_forward(struct det_module *m, struct det_tensor *x, bool relu)
@@ -12,52 +14,6 @@ const struct module_type module_relu_type = {"relu", relu_forward, false};
 struct det_module *det_nn_relu(struct det_engine *e)
 {
     return module_new(e, &module_relu_type);
-}
-
-static struct det_module *pool(struct det_engine *e, const struct module_type *type, int kernel,
-                               int stride, int padding)
-{
-    struct det_module *m = module_new(e, type);
-    if (!m)
-        return NULL;
-    m->layer = (struct layer){.kernel = kernel, .stride = stride, .padding = padding};
-    return m;
-}
-
-static struct det_tensor *max_pool_forward(struct det_module *m, struct det_tensor *x, bool relu)
-{
-    (void)relu;
-    return det_max_pool2d(m->engine, x, m->layer.kernel, m->layer.stride, m->layer.padding);
-}
-
-struct det_module *det_nn_max_pool2d(struct det_engine *e, int kernel, int stride, int padding)
-{
-    static const struct module_type type = {"max_pool2d", max_pool_forward, false};
-    return pool(e, &type, kernel, stride, padding);
-}
-
-static struct det_tensor *avg_pool_forward(struct det_module *m, struct det_tensor *x, bool relu)
-{
-    (void)relu;
-    return det_avg_pool2d(m->engine, x, m->layer.kernel, m->layer.stride, m->layer.padding);
-}
-
-struct det_module *det_nn_avg_pool2d(struct det_engine *e, int kernel, int stride, int padding)
-{
-    static const struct module_type type = {"avg_pool2d", avg_pool_forward, false};
-    return pool(e, &type, kernel, stride, padding);
-}
-
-static struct det_tensor *global_forward(struct det_module *m, struct det_tensor *x, bool relu)
-{
-    (void)relu;
-    return det_global_avg_pool2d(m->engine, x);
-}
-
-struct det_module *det_nn_global_avg_pool2d(struct det_engine *e)
-{
-    static const struct module_type type = {"global_avg_pool2d", global_forward, false};
-    return module_new(e, &type);
 }
 
 static struct det_tensor *dropout_forward(struct det_module *m, struct det_tensor *x, bool relu)
@@ -97,4 +53,55 @@ struct det_module *det_nn_log_softmax(struct det_engine *e)
 {
     static const struct module_type type = {"log_softmax", log_softmax_forward, false};
     return module_new(e, &type);
+}
+
+static struct det_tensor *softmax_forward(struct det_module *m, struct det_tensor *x, bool relu)
+{
+    (void)relu;
+    return det_softmax(m->engine, x);
+}
+
+struct det_module *det_nn_softmax(struct det_engine *e)
+{
+    static const struct module_type type = {"softmax", softmax_forward, false};
+    return module_new(e, &type);
+}
+
+static struct det_tensor *identity_forward(struct det_module *m, struct det_tensor *x, bool relu)
+{
+    (void)m, (void)relu;
+    return x;
+}
+
+struct det_module *det_nn_identity(struct det_engine *e)
+{
+    static const struct module_type type = {"identity", identity_forward, false};
+    return module_new(e, &type);
+}
+
+static struct det_tensor *unflatten_forward(struct det_module *m, struct det_tensor *x, bool relu)
+{
+    (void)relu;
+    if (x->ndim != 2) {
+        det_engine_fail(m->engine, DET_EINVAL, "unflatten: the input has %d dimensions, not 2",
+                        x->ndim);
+        return NULL;
+    }
+    m->layer.size[0] = x->dims[0];
+    return det_reshape(m->engine, x, 1 + m->layer.n, m->layer.size);
+}
+
+struct det_module *det_nn_unflatten(struct det_engine *e, int n, const int64_t *dims)
+{
+    static const struct module_type type = {"unflatten", unflatten_forward, false};
+    if (n < 1 || n >= DET_DIMS_MAX) {
+        det_engine_fail(e, DET_EINVAL, "unflatten: %d dimensions, 1 to %d", n, DET_DIMS_MAX - 1);
+        return NULL;
+    }
+    struct det_module *m = module_new(e, &type);
+    if (!m)
+        return NULL;
+    m->layer.n = n;
+    memcpy(m->layer.size + 1, dims, (size_t)n * sizeof *dims);
+    return m;
 }

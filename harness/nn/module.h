@@ -4,6 +4,7 @@
 
 #include "det/nn.h"
 #include "engine.h"
+#include "mem.h"
 #include "vec.h"
 
 /* What kind of layer a module is. */
@@ -30,7 +31,12 @@ typedef VEC(struct det_named_tensor) named_list; /* names owned */
 struct layer {
     struct det_conv2d_options conv;
     struct det_batch_norm_options norm;
-    int kernel, stride, padding;
+    struct det_pool_options pool;
+    struct det_interpolate_options resize;
+    enum det_pad_mode pad_mode;
+    int n;
+    int pads[6];
+    int64_t size[DET_DIMS_MAX];
     double p;
 };
 
@@ -49,8 +55,17 @@ struct det_module {
     struct det_tensor *grads;                  /* module_grads.c */
 };
 
+static inline void module_destroyp(struct det_module **m)
+{
+    det_module_destroy(*m);
+}
+#define MODULE_OWN det_cleanup(module_destroyp) struct det_module *
+
 extern const struct module_type module_relu_type;
 
+/* Adds a parameter of uniform draws in +-bound. */
+bool module_add_uniform(struct det_module *m, const char *name, int ndim, const int64_t *dims,
+                        double bound);
 /* NULL where the engine has an error already. */
 struct det_module *module_new(struct det_engine *e, const struct module_type *type);
 /* The tensor of m's own parameter or buffer; it must exist. */

@@ -1,6 +1,7 @@
 /* Residual networks with torchvision's names. */
 #include <stdio.h>
 
+#include "det/init.h"
 #include "det/vision.h"
 #include "mem.h"
 #include "module.h"
@@ -44,14 +45,22 @@ struct convolution {
     int kernel, stride;
 };
 
+static struct det_module *convolve(struct det_engine *e, struct convolution c)
+{
+    struct det_module *m = det_nn_conv2d(e, c.in, c.out, c.kernel, .stride = c.stride,
+                                         .padding = c.kernel / 2, .no_bias = true);
+    if (m)
+        det_init_kaiming_normal(e, module_param(m, "weight"), .fan_out = true,
+                                .nonlinearity = "relu");
+    return m;
+}
+
 static void add_pair(struct det_module *m, int i, struct convolution c)
 {
     char conv[16], norm[16];
     snprintf(conv, sizeof conv, "conv%d", i);
     snprintf(norm, sizeof norm, "bn%d", i);
-    det_module_add(m, conv,
-                   det_nn_conv2d(m->engine, c.in, c.out, c.kernel, .stride = c.stride,
-                                 .padding = c.kernel / 2, .no_bias = true));
+    det_module_add(m, conv, convolve(m->engine, c));
     det_module_add(m, norm, det_nn_batch_norm2d(m->engine, c.out));
 }
 
@@ -72,10 +81,9 @@ static struct det_module *block(struct det_engine *e, bool bottleneck, int64_t i
         add_pair(m, 2, (struct convolution){width, width, 3, 1});
     }
     if (stride != 1 || in != out)
-        det_module_add(
-            m, "downsample",
-            det_nn_sequential(e, det_nn_conv2d(e, in, out, 1, .stride = stride, .no_bias = true),
-                              det_nn_batch_norm2d(e, out)));
+        det_module_add(m, "downsample",
+                       det_nn_sequential(e, convolve(e, (struct convolution){in, out, 1, stride}),
+                                         det_nn_batch_norm2d(e, out)));
     return m;
 }
 

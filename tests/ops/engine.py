@@ -28,7 +28,7 @@ class ConvOptions(C.Structure):
 
 
 class NormOptions(C.Structure):
-    _fields_ = [("eps", D), ("momentum", D), ("relu", B)]
+    _fields_ = [("eps", D), ("momentum", D), ("relu", B), ("cumulative", B), ("no_affine", B), ("no_track", B)]
 
 
 class LinearOptions(C.Structure):

@@ -21,6 +21,7 @@
 #define DET_NN_H
 
 #include "det/functional.h"
+#include "det/conv.h"
 #include "det/tensor.h"
 
 struct det_module;
@@ -31,13 +32,34 @@ struct det_tensor *det_forward(struct det_module *m, struct det_tensor *x);
 
 /* ---- Layers. The part after the fixed arguments is any of the options' fields, by name. ---- */
 
-/* weight (out, in, kernel, kernel), bias (out). */
+/* weight (out, in / groups, kernel, kernel), bias (out). */
 #define det_nn_conv2d(e, in_channels, out_channels, kernel, ...)                                   \
     det_nn_conv2d_create(e, in_channels, out_channels, kernel,                                     \
                          &(const struct det_conv2d_options){__VA_ARGS__})
 struct det_module *det_nn_conv2d_create(struct det_engine *e, int64_t in_channels,
                                         int64_t out_channels, int kernel,
                                         const struct det_conv2d_options *options);
+
+/* weight (out, in / groups, kernel), bias (out). */
+#define det_nn_conv1d(e, in_channels, out_channels, kernel, ...)                                   \
+    det_nn_conv1d_create(e, in_channels, out_channels, kernel,                                     \
+                         &(const struct det_conv2d_options){__VA_ARGS__})
+struct det_module *det_nn_conv1d_create(struct det_engine *e, int64_t in_channels,
+                                        int64_t out_channels, int kernel,
+                                        const struct det_conv2d_options *options);
+/* weight (in, out / groups, kernel, kernel), bias (out); and of signals. */
+#define det_nn_conv_transpose2d(e, in_channels, out_channels, kernel, ...)                         \
+    det_nn_conv_transpose2d_create(e, in_channels, out_channels, kernel,                           \
+                                   &(const struct det_conv2d_options){__VA_ARGS__})
+struct det_module *det_nn_conv_transpose2d_create(struct det_engine *e, int64_t in_channels,
+                                                  int64_t out_channels, int kernel,
+                                                  const struct det_conv2d_options *options);
+#define det_nn_conv_transpose1d(e, in_channels, out_channels, kernel, ...)                         \
+    det_nn_conv_transpose1d_create(e, in_channels, out_channels, kernel,                           \
+                                   &(const struct det_conv2d_options){__VA_ARGS__})
+struct det_module *det_nn_conv_transpose1d_create(struct det_engine *e, int64_t in_channels,
+                                                  int64_t out_channels, int kernel,
+                                                  const struct det_conv2d_options *options);
 
 struct det_linear_options {
     bool no_bias;
@@ -54,6 +76,9 @@ struct det_batch_norm_options {
     double eps;      /* 0: 1e-5 */
     double momentum; /* 0: 0.1 */
     bool relu;       /* y = max(0, bn(x)), in one kernel */
+    bool cumulative; /* momentum=None: the running values are plain means of all batches */
+    bool no_affine;  /* affine=False: no weight and bias */
+    bool no_track;   /* track_running_stats=False: no running values, the batch's own in eval too */
 };
 /* weight, bias, running_mean, running_var (C); num_batches_tracked, an i64 scalar. */
 #define det_nn_batch_norm2d(e, channels, ...)                                                      \
@@ -61,12 +86,46 @@ struct det_batch_norm_options {
 struct det_module *det_nn_batch_norm2d_create(struct det_engine *e, int64_t channels,
                                               const struct det_batch_norm_options *options);
 
+/* Of (N, C) and (N, C, L). */
+#define det_nn_batch_norm1d(e, channels, ...)                                                      \
+    det_nn_batch_norm1d_create(e, channels, &(const struct det_batch_norm_options){__VA_ARGS__})
+struct det_module *det_nn_batch_norm1d_create(struct det_engine *e, int64_t channels,
+                                              const struct det_batch_norm_options *options);
+
 struct det_module *det_nn_relu(struct det_engine *e);
 struct det_module *det_nn_max_pool2d(struct det_engine *e, int kernel, int stride, int padding);
 struct det_module *det_nn_avg_pool2d(struct det_engine *e, int kernel, int stride, int padding);
 struct det_module *det_nn_global_avg_pool2d(struct det_engine *e);
+struct det_module *det_nn_max_pool1d(struct det_engine *e, int kernel, int stride, int padding);
+struct det_module *det_nn_avg_pool1d(struct det_engine *e, int kernel, int stride, int padding);
+/* Every option, of images and signals: det_nn_max_pool(e, 3, .stride = 2, .ceil_mode = true). */
+#define det_nn_max_pool(e, kernel_size, ...)                                                       \
+    det_nn_max_pool_create(e, kernel_size, &(const struct det_pool_options){__VA_ARGS__})
+struct det_module *det_nn_max_pool_create(struct det_engine *e, int kernel,
+                                          const struct det_pool_options *options);
+#define det_nn_avg_pool(e, kernel_size, ...)                                                       \
+    det_nn_avg_pool_create(e, kernel_size, &(const struct det_pool_options){__VA_ARGS__})
+struct det_module *det_nn_avg_pool_create(struct det_engine *e, int kernel,
+                                          const struct det_pool_options *options);
+/* Sizes of 0 are kept. */
+struct det_module *det_nn_adaptive_avg_pool2d(struct det_engine *e, int64_t height, int64_t width);
+struct det_module *det_nn_adaptive_max_pool2d(struct det_engine *e, int64_t height, int64_t width);
+struct det_module *det_nn_adaptive_avg_pool1d(struct det_engine *e, int64_t length);
+struct det_module *det_nn_adaptive_max_pool1d(struct det_engine *e, int64_t length);
+/* ZeroPad2d, ReflectionPad2d, ... and their relatives of signals: n numbers as det_pad() takes
+ * them, at most 6. */
+struct det_module *det_nn_pad(struct det_engine *e, enum det_pad_mode mode, int n, const int *pads);
+/* det_nn_upsample(e, .scale = 2, .mode = DET_BILINEAR) */
+#define det_nn_upsample(e, ...)                                                                    \
+    det_nn_upsample_create(e, &(const struct det_interpolate_options){__VA_ARGS__})
+struct det_module *det_nn_upsample_create(struct det_engine *e,
+                                          const struct det_interpolate_options *options);
+struct det_module *det_nn_identity(struct det_engine *e);
 struct det_module *det_nn_dropout(struct det_engine *e, double p);
 struct det_module *det_nn_flatten(struct det_engine *e); /* from dimension 1 on */
+/* (N, x) -> (N, dims...); n at most DET_DIMS_MAX - 1, one of them may be -1. */
+struct det_module *det_nn_unflatten(struct det_engine *e, int n, const int64_t *dims);
+struct det_module *det_nn_softmax(struct det_engine *e); /* over the last dimension */
 struct det_module *det_nn_log_softmax(struct det_engine *e);
 
 /* Children "0", "1", ... applied in order; takes them. A ReLU after a convolution or a batch norm
