@@ -135,6 +135,31 @@ static void add_devices(json_t *env, const struct taskspec *s)
     set(env, "NVIDIA_VISIBLE_DEVICES", uuids.len ? buf_str(&uuids) : "void");
 }
 
+/* Where the determined package lies: ../lib/det/python of this program; NULL where it is not
+ * installed. Caller frees. */
+static char *package_dir(void)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    det_cleanup(freep) char *dir = det_asprintf("%s/../lib/det/python", exe);
+    det_cleanup(freep) char *init = det_asprintf("%s/determined/__init__.py", dir);
+    return access(init, R_OK) == 0 ? realpath(dir, NULL) : NULL;
+}
+
+/* Last, so that a package of the user's own comes first. */
+static void add_package(json_t *env)
+{
+    det_cleanup(freep) char *dir = package_dir();
+    const char *own = json_str(env, "PYTHONPATH", "");
+    if (dir)
+        setf(env, "PYTHONPATH", "%s%s%s", own, *own ? ":" : "", dir);
+}
+
 static void add_host(json_t *env, const struct taskspec *s, const char *chief_addr)
 {
     set(env, "DET_ALLOCATION_ID", s->alloc);
@@ -153,6 +178,7 @@ static void add_host(json_t *env, const struct taskspec *s, const char *chief_ad
     set(env, "LOGNAME", s->user_name);
     set_missing(env, "HOME", s->home);
     set_missing(env, "PYTHONUNBUFFERED", "1");
+    add_package(env);
     char threads[16];
     snprintf(threads, sizeof threads, "%d", s->threads_per_slot);
     set_missing(env, "DET_THREADS_PER_SLOT", threads);
