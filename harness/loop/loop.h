@@ -103,6 +103,7 @@ struct det_loop_config {
     char *spool_path;         /* of the reports (DET_REPORT_SPOOL); NULL: kept in memory */
     char *trial_cls_spec;     /* "model_def:DigitsTrial" */
     char *trial_type;         /* load_data.json: "CTrial", "PyTorchTrial" */
+    bool is_trainer;          /* load_data.json: started by a script of the user's */
     char *framework;          /* metadata.json: "det-0.27.0", "torch-1.13.1" */
     char *checkpoint_dir;     /* local: where checkpoints go; NULL: XDG data home / determined */
     char *tensorboard_dir;    /* local: where metrics are written for TensorBoard; NULL: nowhere */

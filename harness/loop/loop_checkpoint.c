@@ -39,6 +39,8 @@ static int write_load_data(struct loop *l, const char *dir, struct det_err *err)
                            both ? or_null(c->experiment_config) : json_null(), "hparams",
                            both ? or_null(c->hparams) : json_null(), "trial_cls_spec",
                            c->trial_cls_spec);
+    if (c->is_trainer)
+        json_set(j, "is_trainer", json_true());
     return write_json(dir, "load_data.json", j, err);
 }
 

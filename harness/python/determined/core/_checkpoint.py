@@ -1,0 +1,289 @@
+"""Checkpoints: stored whole by the chief, or in shards by every rank."""
+
+import contextlib
+import datetime
+import enum
+import hashlib
+import json
+import logging
+import os
+import pathlib
+import shutil
+import uuid as uuid_module
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+from determined.core._distributed import DistributedContext
+from determined.core._session import Session
+from determined.core._storage import DirectoryStorage, Selector, list_directory, with_parents
+
+logger = logging.getLogger("determined.core")
+
+Path = Union[str, "os.PathLike[str]"]
+METADATA = "metadata.json"
+
+
+class DownloadMode(enum.Enum):
+    """Does each machine download once, or each rank for itself?"""
+
+    LocalWorkersShareDownload = "LOCAL_WORKERS_SHARE_DOWNLOAD"
+    NoSharedDownload = "NO_SHARED_DOWNLOAD"
+
+
+def _md5(path: str) -> str:
+    digest = hashlib.md5()
+    with open(path, "rb") as f:
+        for block in iter(lambda: f.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def merge_metadata(parts: List[Dict[str, Any]]) -> Tuple[Dict[str, Any], List[str]]:
+    """All ranks' metadata as one, and the keys at which they disagree."""
+    merged: Dict[str, Any] = {}
+    conflicts: List[str] = []
+
+    def add(into: Dict[str, Any], part: Dict[str, Any], where: str) -> None:
+        for key, value in part.items():
+            if key not in into:
+                into[key] = value
+            elif isinstance(into[key], dict) and isinstance(value, dict):
+                add(into[key], value, f"{where}{key}/")
+            elif into[key] != value:
+                conflicts.append(where + key)
+
+    for part in parts:
+        add(merged, json.loads(json.dumps(part)), "")
+    return merged, conflicts
+
+
+def assign_uploads(offers: List[Optional[Dict[str, Optional[str]]]]) -> Tuple[List[List[str]], Dict[str, List[int]]]:
+    """Which rank uploads what, from every rank's {path: md5}, and the paths that conflict.
+
+    Equal copies are uploaded by the lowest rank; a path with different contents conflicts, and so does one that is a
+    file here and a directory there.
+    """
+    uploads: List[List[str]] = [[] for _ in offers]
+    seen: Dict[str, Tuple[int, Optional[str]]] = {}
+    conflicts: Dict[str, List[int]] = {}
+    for rank, offer in enumerate(offers):
+        for path, digest in (offer or {}).items():
+            other = path[:-1] if path.endswith("/") else path + "/"
+            if other in seen:
+                conflicts.setdefault(path.rstrip("/"), [seen[other][0]]).append(rank)
+            elif path not in seen:
+                seen[path] = (rank, digest)
+                uploads[rank].append(path)
+            elif not path.endswith("/") and seen[path][1] != digest:
+                conflicts.setdefault(path, [seen[path][0]]).append(rank)
+    return uploads, conflicts
+
+
+class CheckpointContext:
+    """Stores checkpoints of the task, and reads any."""
+
+    def __init__(
+        self,
+        distributed: DistributedContext,
+        storage: DirectoryStorage,
+        session: Session,
+        task_id: str,
+        allocation_id: str,
+    ) -> None:
+        self._distributed = distributed
+        self._storage = storage
+        self._session: Optional[Session] = session
+        self._task_id = task_id
+        self._allocation_id = allocation_id
+
+    # ---- storing ----
+
+    def upload(
+        self,
+        ckpt_dir: Optional[Path],
+        metadata: Optional[Dict[str, Any]] = None,
+        *,
+        shard: bool = False,
+        selector: Optional[Selector] = None,
+    ) -> str:
+        """Stores a directory; the checkpoint's UUID."""
+        directory = os.fspath(ckpt_dir) if ckpt_dir is not None else None
+        if shard:
+            return self._upload_sharded(directory, metadata, selector)
+        self._need_chief("upload")
+        if directory is None:
+            raise RuntimeError("upload() needs a directory unless shard=True")
+        uuid = str(uuid_module.uuid4())
+        self._write_metadata(directory, metadata)
+        paths = list_directory(directory)
+        chosen = with_parents(p for p in paths if selector is None or p == METADATA or selector(p))
+        self._storage.upload(directory, uuid, chosen)
+        self._report(uuid, {p: paths.get(p, 0) for p in chosen}, metadata)
+        return uuid
+
+    @contextlib.contextmanager
+    def store_path(
+        self, metadata: Optional[Dict[str, Any]] = None, *, shard: bool = False
+    ) -> Iterator[Tuple[pathlib.Path, str]]:
+        """A directory to write the checkpoint to, and its UUID; stored and reported at the end."""
+        if not shard:
+            self._need_chief("store_path")
+            uuid = str(uuid_module.uuid4())
+        else:
+            uuid = self._distributed.broadcast(str(uuid_module.uuid4()))
+        final = self._storage.path_of(uuid)
+        hidden = final.with_name(f".{uuid}.part")
+        os.makedirs(hidden, exist_ok=True)
+        try:
+            yield hidden, uuid
+        except BaseException:
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
+        merged = self._merged(metadata) if shard else dict(metadata or {})
+        if self._distributed.rank == 0:
+            self._write_metadata(str(hidden), merged)
+            os.rename(hidden, final)
+            self._report(uuid, list_directory(final), merged)
+        if shard:
+            self._distributed.allgather(None)
+
+    def _need_chief(self, what: str) -> None:
+        if self._distributed.rank != 0:
+            raise RuntimeError(f"{what}(shard=False) was called from non-chief worker: only rank 0 may")
+
+    def _merged(self, metadata: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+        merged, conflicts = merge_metadata(self._distributed.allgather(metadata or {}))
+        if conflicts:
+            raise RuntimeError(f"refusing to upload with metadata conflicts: {', '.join(conflicts)}")
+        return merged
+
+    def _offer(self, directory: Optional[str], selector: Optional[Selector]) -> Optional[Dict[str, Optional[str]]]:
+        """This rank's share; the lowest rank of a machine speaks for a directory that several name."""
+        identity = None
+        if directory is not None:
+            s = os.stat(directory)
+            identity = (self._distributed.cross_rank, s.st_dev, s.st_ino)
+        everyone = self._distributed.allgather((identity, selector is not None))
+        if all(who is None for who, _ in everyone):
+            raise RuntimeError("upload(shard=True) needs a directory from at least one rank")
+        if directory is None:
+            return None
+        first = next(rank for rank, (who, _) in enumerate(everyone) if who == identity)
+        shared = first != self._distributed.rank
+        if shared and not any(selects for who, selects in everyone if who == identity):
+            return None
+        paths = with_parents(p for p in list_directory(directory) if selector is None or selector(p))
+        return {p: None if p.endswith("/") else _md5(os.path.join(directory, p)) for p in paths}
+
+    def _upload_sharded(
+        self, directory: Optional[str], metadata: Optional[Dict[str, Any]], selector: Optional[Selector]
+    ) -> str:
+        if selector is not None and directory is None:
+            raise RuntimeError("a selector needs a directory to select from")
+        uuid = self._distributed.broadcast(str(uuid_module.uuid4()))
+        offers = self._distributed.allgather(self._offer(directory, selector))
+        uploads, conflicts = assign_uploads(offers)
+        if conflicts:
+            listing = ", ".join(f"{path} (ranks {ranks})" for path, ranks in sorted(conflicts.items()))
+            raise RuntimeError(f"refusing to upload with files conflicts: {listing}")
+        merged = self._merged(metadata)
+        mine = uploads[self._distributed.rank]
+        sizes: Dict[str, int] = {}
+        if directory is not None and mine:
+            self._storage.upload(directory, uuid, mine)
+            sizes = {p: 0 if p.endswith("/") else os.path.getsize(os.path.join(directory, p)) for p in mine}
+        everything: Dict[str, int] = {}
+        for part in self._distributed.allgather(sizes):
+            everything.update(part)
+        if self._distributed.rank == 0:
+            self._write_metadata(str(self._storage.path_of(uuid)), merged)
+            everything[METADATA] = os.path.getsize(self._storage.path_of(uuid) / METADATA)
+            self._report(uuid, everything, merged)
+        self._distributed.allgather(None)
+        return uuid
+
+    @staticmethod
+    def _write_metadata(directory: str, metadata: Optional[Dict[str, Any]]) -> None:
+        if metadata is None:
+            return
+        with open(os.path.join(directory, METADATA), "w", encoding="utf-8") as f:
+            json.dump(metadata, f, indent=2)
+
+    def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
+        metadata = metadata or {}
+        if "steps_completed" not in metadata:
+            raise ValueError('the metadata of a checkpoint must contain "steps_completed"')
+        assert self._session is not None
+        body = {
+            "uuid": uuid,
+            "taskId": self._task_id,
+            "allocationId": self._allocation_id,
+            "metadata": metadata,
+            "resources": {path: str(size) for path, size in resources.items()},
+            "state": "STATE_COMPLETED",
+            "training": {},
+            "reportTime": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        }
+        self._session.post("/api/v1/checkpoints", body)
+
+    # ---- reading ----
+
+    def download(
+        self,
+        storage_id: str,
+        ckpt_dir: Path,
+        download_mode: DownloadMode = DownloadMode.LocalWorkersShareDownload,
+        *,
+        selector: Optional[Selector] = None,
+    ) -> None:
+        """Copies a checkpoint's files to a directory."""
+        alone = download_mode == DownloadMode.NoSharedDownload
+        if alone or self._distributed.local_rank == 0:
+            self._storage.download(storage_id, os.fspath(ckpt_dir), selector)
+        if not alone:
+            self._distributed.allgather_local(None)
+
+    @contextlib.contextmanager
+    def restore_path(
+        self,
+        storage_id: str,
+        download_mode: DownloadMode = DownloadMode.LocalWorkersShareDownload,
+        *,
+        selector: Optional[Selector] = None,
+    ) -> Iterator[pathlib.Path]:
+        """The checkpoint's files, readable within the context; a store on a file system is read in place."""
+        if selector is not None:
+            logger.warning("restore_path(): a selector has no effect where the store is a directory")
+        path = self._storage.path_of(storage_id)
+        if not path.is_dir():
+            raise FileNotFoundError(f"there is no checkpoint {storage_id} in {path.parent}")
+        yield path
+        if download_mode == DownloadMode.LocalWorkersShareDownload:
+            self._distributed.allgather_local(None)
+
+    def get_metadata(self, storage_id: str) -> Dict[str, Any]:
+        assert self._session is not None
+        answer = self._session.get(f"/api/v1/checkpoints/{storage_id}")
+        return dict(answer["checkpoint"].get("metadata") or {})
+
+    def delete(self, storage_id: str) -> None:
+        """Removes a checkpoint's files."""
+        self._storage.delete(storage_id)
+
+
+class DummyCheckpointContext(CheckpointContext):
+    """Outside of a trial: the same in a local directory, reported to nobody."""
+
+    def __init__(self, distributed: DistributedContext, storage: DirectoryStorage) -> None:
+        self._distributed = distributed
+        self._storage = storage
+        self._session = None
+        self._task_id = self._allocation_id = ""
+
+    def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
+        if "steps_completed" not in (metadata or {}):
+            raise ValueError('the metadata of a checkpoint must contain "steps_completed"')
+        logger.info(f"saved checkpoint {uuid}")
+
+    def get_metadata(self, storage_id: str) -> Dict[str, Any]:
+        with open(self._storage.path_of(storage_id) / METADATA, encoding="utf-8") as f:
+            return dict(json.load(f))

@@ -1,0 +1,86 @@
+"""HTTP to the master, as a task of the cluster speaks it."""
+
+import json
+import logging
+import os
+import ssl
+import time
+import urllib.error
+import urllib.request
+from typing import Any, Dict, Optional
+
+logger = logging.getLogger("determined.core")
+
+
+class NotFound(Exception):
+    """The master answered 404."""
+
+
+class MasterError(Exception):
+    """The master refused; the text is its own."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"the master answered {status}: {text}")
+        self.status = status
+
+
+class Session:
+    """Calls with the task's token; what did not reach the master is tried again."""
+
+    def __init__(self, url: str, token: str, cert_file: Optional[str] = None) -> None:
+        self._url = url.rstrip("/")
+        self._token = token
+        self._context = ssl.create_default_context(cafile=cert_file) if cert_file and cert_file != "noverify" else None
+        if cert_file == "noverify":
+            self._context = ssl._create_unverified_context()
+        retry = json.loads(os.environ.get("DET_RETRY_CONFIG") or "{}")
+        self._retries = int(retry.get("total", 20))
+        self._backoff = float(retry.get("backoff_factor", 0.5))
+
+    def get(self, path: str, timeout: Optional[float] = 60) -> Any:
+        return self._call("GET", path, None, timeout)
+
+    def post(self, path: str, body: Any, headers: Optional[Dict[str, str]] = None) -> Any:
+        return self._call("POST", path, body, 60, headers)
+
+    def patch(self, path: str, body: Any) -> Any:
+        return self._call("PATCH", path, body, 60)
+
+    def delete(self, path: str, body: Any = None) -> Any:
+        return self._call("DELETE", path, body, 60)
+
+    def _call(
+        self, method: str, path: str, body: Any, timeout: Optional[float], headers: Optional[Dict[str, str]] = None
+    ) -> Any:
+        for attempt in range(self._retries + 1):
+            try:
+                return self._once(method, path, body, timeout, headers or {})
+            except urllib.error.HTTPError as e:
+                if e.code not in (502, 503, 504) or attempt == self._retries:
+                    raise self._refused(e) from None
+            except (urllib.error.URLError, ConnectionError, TimeoutError) as e:
+                if attempt == self._retries:
+                    raise ConnectionError(f"{method} {self._url}{path}: {e}") from e
+            time.sleep(min(self._backoff * 2**attempt, 30.0))
+        raise AssertionError("unreachable")
+
+    def _once(self, method: str, path: str, body: Any, timeout: Optional[float], headers: Dict[str, str]) -> Any:
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self._url + path, data=data, method=method)
+        request.add_header("Grpc-Metadata-x-allocation-token", f"Bearer {self._token}")
+        request.add_header("Content-Type", "application/json")
+        for name, value in headers.items():
+            request.add_header(name, value)
+        with urllib.request.urlopen(request, timeout=timeout, context=self._context) as answer:
+            text = answer.read()
+        return json.loads(text) if text else {}
+
+    @staticmethod
+    def _refused(e: urllib.error.HTTPError) -> Exception:
+        text = e.read().decode(errors="replace")
+        try:
+            said = json.loads(text)
+            text = said.get("message") or said.get("error", {}).get("error") or text
+        except (ValueError, AttributeError):
+            pass
+        return NotFound(text) if e.code == 404 else MasterError(e.code, text)

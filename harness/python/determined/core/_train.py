@@ -1,0 +1,166 @@
+"""Reporting metrics and status."""
+
+import enum
+import logging
+import math
+import os
+import pathlib
+from typing import Any, Callable, Dict, List, Optional
+
+from determined.core._distributed import DistributedContext
+from determined.core._session import NotFound, Session
+
+logger = logging.getLogger("determined.core")
+
+
+class TensorboardMode(enum.Enum):
+    """Who uploads TensorBoard's files: the context by itself, or the script when it says so."""
+
+    AUTO = "AUTO"
+    MANUAL = "MANUAL"
+
+
+class EarlyExitReason(enum.Enum):
+    INVALID_HP = "EXITED_REASON_INVALID_HP"
+    USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
+
+
+def as_json(value: Any) -> Any:
+    """A metric as JSON has it: arrays as lists, numbers that JSON lacks as their names."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {str(k): as_json(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(v) for v in value]
+    return value
+
+
+def tensorboard_path(storage: Optional[Dict[str, Any]]) -> pathlib.Path:
+    base = (storage or {}).get("base_path") or "/tmp"
+    rank = os.environ.get("HOROVOD_RANK", 0)
+    return pathlib.Path(base) / f"tensorboard-{os.environ.get('DET_ALLOCATION_ID', '')}-{rank}"
+
+
+class TrainContext:
+    """What a trial of the cluster tells the master."""
+
+    def __init__(
+        self,
+        session: Session,
+        trial_id: int,
+        run_id: int,
+        exp_id: int,
+        distributed: DistributedContext,
+        tensorboard_mode: TensorboardMode,
+        storage: Optional[Dict[str, Any]],
+    ) -> None:
+        self._session = session
+        self._trial_id = trial_id
+        self._run_id = run_id
+        self._exp_id = exp_id
+        self._distributed = distributed
+        self._tensorboard_mode = tensorboard_mode
+        self._storage = storage
+
+    def set_status(self, status: str) -> None:
+        self._session.post(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
+
+    def report_training_metrics(
+        self, steps_completed: int, metrics: Dict[str, Any], batch_metrics: Optional[List[Dict[str, Any]]] = None
+    ) -> None:
+        self._report("training", steps_completed, metrics, batch_metrics)
+
+    def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        usable = {}
+        for name, value in metrics.items():
+            if isinstance(value, bytes):
+                logger.warning(f'validation metric "{name}" is bytes: it is left out')
+                continue
+            if value is None:
+                raise RuntimeError(f'validation metric "{name}" is None')
+            usable[name] = value
+        self._report("validation", steps_completed, usable)
+
+    def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        self._report(group, steps_completed, metrics)
+
+    def _report(
+        self,
+        group: str,
+        steps_completed: int,
+        metrics: Dict[str, Any],
+        batch_metrics: Optional[List[Dict[str, Any]]] = None,
+    ) -> None:
+        body = {
+            "group": group,
+            "metrics": {
+                "metrics": {"avgMetrics": as_json(metrics), "batchMetrics": as_json(batch_metrics)},
+                "stepsCompleted": steps_completed,
+                "trialId": self._trial_id,
+                "trialRunId": self._run_id,
+            },
+        }
+        self._session.post(f"/api/v1/trials/{self._trial_id}/metrics", body)
+
+    def get_tensorboard_path(self) -> Optional[pathlib.Path]:
+        return tensorboard_path(self._storage)
+
+    def upload_tensorboard_files(
+        self, selector: Callable[[pathlib.Path], bool] = lambda _: True, mangler: Optional[Callable[..., Any]] = None
+    ) -> None:
+        if self._tensorboard_mode != TensorboardMode.MANUAL:
+            raise RuntimeError("upload_tensorboard_files() needs tensorboard_mode=MANUAL: AUTO uploads by itself")
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": reason.value})
+
+    def get_experiment_best_validation(self) -> Optional[float]:
+        path = f"/api/v1/experiments/{self._exp_id}/searcher/best_searcher_validation_metric"
+        try:
+            metric = self._session.get(path).get("metric")
+        except NotFound:
+            return None
+        return None if metric is None else float(metric)
+
+    def _close(self) -> None:
+        pass
+
+
+class DummyTrainContext(TrainContext):
+    """Outside of a cluster: says what it would report."""
+
+    def __init__(self) -> None:
+        pass
+
+    def set_status(self, status: str) -> None:
+        logger.info(f"status: {status}")
+
+    def report_training_metrics(
+        self, steps_completed: int, metrics: Dict[str, Any], batch_metrics: Optional[List[Dict[str, Any]]] = None
+    ) -> None:
+        logger.info(f"report_training_metrics(steps_completed={steps_completed}, metrics={metrics})")
+        if batch_metrics is not None and logger.isEnabledFor(logging.DEBUG):
+            logger.debug(f"report_training_metrics(steps_completed={steps_completed}, batch_metrics={batch_metrics})")
+
+    def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        logger.info(f"report_validation_metrics(steps_completed={steps_completed}, metrics={metrics})")
+
+    def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        logger.info(f"report_metrics(group={group}, steps_completed={steps_completed}, metrics={metrics})")
+
+    def get_tensorboard_path(self) -> Optional[pathlib.Path]:
+        return None
+
+    def upload_tensorboard_files(
+        self, selector: Callable[[pathlib.Path], bool] = lambda _: True, mangler: Optional[Callable[..., Any]] = None
+    ) -> None:
+        logger.info("upload_tensorboard_files()")
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        logger.info(f"report_early_exit({reason})")
+
+    def get_experiment_best_validation(self) -> Optional[float]:
+        return None

@@ -1,0 +1,107 @@
+"""Runs a trial that the entrypoint names as module:Class.
+
+usage: python3 -m determined.exec.harness MODULE:CLASS        in a task of the cluster, once for each rank
+"""
+
+import importlib
+import logging
+import os
+import sys
+from typing import Any, Dict, Type
+
+import torch
+
+import determined as det
+from determined import pytorch
+from determined.pytorch._units import TrainUnit
+
+logger = logging.getLogger("determined")
+
+
+def load_trial_class(spec: str) -> Type[pytorch.PyTorchTrial]:
+    module, _, name = spec.partition(":")
+    sys.path.insert(0, os.getcwd())
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise AttributeError(f'{module} has no "{part}", which the entrypoint {spec} names')
+        found = getattr(found, part)
+    if not (isinstance(found, type) and issubclass(found, pytorch.PyTorchTrial)):
+        raise TypeError(f"the entrypoint {spec} is no determined.pytorch.PyTorchTrial")
+    return found
+
+
+def _refuse_old_interface(cls: type) -> None:
+    """Trials of before 2020 built models in methods that nothing calls any more."""
+    replaced = {
+        "build_model": "context.wrap_model() in __init__()",
+        "optimizer": "context.wrap_optimizer() in __init__()",
+        "create_lr_scheduler": "context.wrap_lr_scheduler() in __init__()",
+    }
+    for name, call in replaced.items():
+        if callable(getattr(cls, name, None)):
+            raise det.errors.InvalidExperimentException(f"{cls.__name__}.{name}() is of an older interface: use {call}")
+
+
+def _log_level(debug: bool) -> int:
+    if debug:
+        return logging.DEBUG
+    return logging.INFO if int(os.environ.get("RANK", 0)) == 0 else logging.WARNING
+
+
+def _fit_options(config: Dict[str, Any], hparams: Dict[str, Any]) -> Dict[str, Any]:
+    size = hparams.get("global_batch_size")
+    return {
+        "checkpoint_period": TrainUnit._from_config(config.get("min_checkpoint_period"), size),
+        "validation_period": TrainUnit._from_config(config.get("min_validation_period"), size),
+        "reporting_period": pytorch.Batch(config.get("scheduling_unit", 100)),
+        "checkpoint_policy": config.get("checkpoint_policy", "best"),
+        "step_zero_validation": config.get("perform_initial_validation", False),
+    }
+
+
+def main(spec: str) -> int:
+    info = det.get_cluster_info()
+    if info is None or info.task_type != "TRIAL":
+        print("determined.exec.harness runs in a trial's task; elsewhere use determined.pytorch.Trainer", file=sys.stderr)
+        return 2
+    trial_info, config = info.trial, info.trial._config
+    logging.basicConfig(level=_log_level(trial_info._debug), format=det.LOG_FORMAT)
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        os.environ.setdefault("USE_TORCH_DISTRIBUTED", "True")
+        os.environ.setdefault("MASTER_ADDR", os.environ.get("DET_CHIEF_IP", "127.0.0.1"))
+        os.environ.setdefault("MASTER_PORT", os.environ.get("C10D_PORT", "29400"))
+    cls = load_trial_class(spec)
+    _refuse_old_interface(cls)
+    optimizations = config.get("optimizations") or {}
+    with pytorch.init(
+        hparams=trial_info.hparams,
+        exp_conf=config,
+        aggregation_frequency=optimizations.get("aggregation_frequency", 1),
+    ) as context:
+        context._default_average = optimizations.get("average_aggregated_gradients", True)
+        trainer = pytorch.Trainer(cls(context), context)
+        trainer._legacy, trainer._spec = True, spec
+        profiling = config.get("profiling") or {}
+        trainer.configure_profiler(
+            **{k: v for k, v in profiling.items() if k in ("sync_timings", "enabled", "begin_on_batch", "end_after_batch")}
+        )
+        trainer.fit(latest_checkpoint=info.latest_checkpoint, **_fit_options(config, trial_info.hparams))
+    return 0
+
+
+def leave(code: int) -> None:
+    """Without the interpreter's shutdown, in which gloo's threads can block for ever on the interpreter's lock."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    logging.shutdown()
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        os._exit(code)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    leave(main(sys.argv[1]))

@@ -1,0 +1,377 @@
+"""A PyTorchTrial as the loop's client: each method is one hook of the loop, which alone knows the order."""
+
+import contextlib
+import inspect
+import logging
+import os
+import pickle
+import random
+import warnings
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import numpy as np
+import torch
+import torch.utils.data
+
+from determined import errors
+from determined.pytorch._callback import PyTorchCallback
+from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._data import DataLoader, Feed
+from determined.pytorch._reducer import Reducer
+from determined.pytorch._trial import PyTorchTrial
+
+logger = logging.getLogger("determined.pytorch")
+
+STATE_FILES = ("state_dict.pth", "state-dict.pth", "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt")
+STATE_NAMES = ("trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained")
+PASSED_ON = (
+    "on_trial_startup",
+    "on_trial_shutdown",
+    "on_training_start",
+    "on_training_epoch_start",
+    "on_training_epoch_end",
+    "on_training_workload_end",
+    "on_validation_start",
+    "on_validation_epoch_start",
+    "on_validation_epoch_end",
+    "on_validation_end",
+    "on_checkpoint_upload_end",
+)
+
+
+def is_overridden(method: Any, base: type) -> bool:
+    """Is the method another class's than the base's?"""
+    return callable(method) and method.__qualname__.split(".")[0] != base.__name__
+
+
+def plain(value: Any) -> Any:
+    """A metric as the loop takes it: a number, None, a list of numbers, or a text of JSON."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach()
+        if value.dim() == 0:
+            return value.item()
+        value = value.cpu().numpy()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return value.item()
+        if value.ndim == 1 and value.dtype.kind in "fiub":
+            return value.tolist()
+        value = value.tolist()
+    import json
+
+    return json.dumps(value, default=str)
+
+
+class Client:
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
+        self.trial = trial
+        self.context = context
+        self.plain = plain
+        self._callbacks: Dict[str, PyTorchCallback] = {}
+        self._training: Optional[Feed] = None
+        self._validation: Any = None
+        self._loop: Any = None
+        self._reducer: Any = None
+        self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
+        whole = is_overridden(trial.evaluate_full_dataset, PyTorchTrial)
+        if whole == is_overridden(trial.evaluate_batch, PyTorchTrial):
+            raise errors.InvalidExperimentException(
+                "override exactly one of evaluate_batch() and evaluate_full_dataset()"
+            )
+        self.evaluate_batch = None if whole else self._evaluate_batch
+        self._with_index = not whole and _takes_index(trial.evaluate_batch)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.context.models:
+            raise errors.InvalidExperimentException(
+                "no model is wrapped: call context.wrap_model() in the trial's __init__()"
+            )
+        if not self.context.optimizers:
+            raise errors.InvalidExperimentException(
+                "no optimizer is wrapped: call context.wrap_optimizer() in the trial's __init__()"
+            )
+
+    # ---- life ----
+
+    def create(self, loop: Any) -> None:
+        self._loop = self.context._loop = loop
+        loop.stop_requested = self.context.get_stop_requested()
+
+    def callbacks(self) -> List[Dict[str, Callable[..., Any]]]:
+        self._callbacks = self.trial.build_callbacks()
+        return [self._hooks(cb) for cb in self._callbacks.values()]
+
+    def _hooks(self, cb: PyTorchCallback) -> Dict[str, Callable[..., Any]]:
+        """Only the hooks that are overridden: for the others the loop need not make arguments."""
+        hooks = {n: getattr(cb, n) for n in PASSED_ON if is_overridden(getattr(cb, n, None), PyTorchCallback)}
+        if "on_training_epoch_start" in hooks and not inspect.signature(cb.on_training_epoch_start).parameters:
+            logger.warning("on_training_epoch_start() without epoch_idx is deprecated: add the parameter")
+            hooks["on_training_epoch_start"] = lambda epoch_idx: cb.on_training_epoch_start()  # type: ignore
+        if "on_training_workload_end" in hooks:
+            hooks["on_training_workload_end"] = lambda avg, batches: cb.on_training_workload_end(
+                avg_metrics=avg, batch_metrics=batches
+            )
+        if "on_checkpoint_upload_end" in hooks:
+            hooks["on_checkpoint_upload_end"] = lambda uuid: cb.on_checkpoint_upload_end(uuid=uuid)
+        written = [
+            getattr(cb, n)
+            for n in ("on_checkpoint_end", "on_checkpoint_write_end")
+            if is_overridden(getattr(cb, n, None), PyTorchCallback)
+        ]
+        if is_overridden(getattr(cb, "on_checkpoint_end", None), PyTorchCallback):
+            warnings.warn("on_checkpoint_end() is deprecated: use on_checkpoint_write_end()", FutureWarning)
+        if written:
+            hooks["on_checkpoint_write_end"] = lambda directory: [hook(directory) for hook in written]
+        return hooks
+
+    def reducers(self) -> List[Dict[str, Any]]:
+        return [
+            {
+                "name": r.name,
+                "for_training": int(r.for_training),
+                "for_validation": int(r.for_validation),
+                "reset": r.reset,
+                "per_slot_reduce": r.per_slot_reduce,
+                "cross_slot_reduce": r.cross_slot_reduce,
+            }
+            for r in self.context._reducers
+        ]
+
+    def lr_schedulers(self) -> List[Dict[str, Any]]:
+        return [
+            {"mode": lr._step_mode.value, "frequency": lr._frequency, "step": lr.step}
+            for lr in self.context.lr_schedulers
+        ]
+
+    # ---- data ----
+
+    def _move(self) -> Callable[[Any], Any]:
+        return self.context.to_device if self.context.experimental._auto_to_device else lambda batch: batch
+
+    def _build(self, loader: Any) -> Any:
+        if not isinstance(loader, DataLoader) and self.context.experimental._dataset_checks:
+            raise RuntimeError(
+                f"the loader is a {type(loader).__name__}, not a determined.pytorch.DataLoader, so it can be neither sharded "
+                "nor resumed. Use determined.pytorch.DataLoader; or, if the loader does both itself, you can disable this "
+                "check by calling context.experimental.disable_dataset_reproducibility_checks()"
+            )
+        return loader
+
+    def build_training_loader(self) -> Feed:
+        self._training = Feed(self._build(self.trial.build_training_data_loader()), self._move())
+        return self._training
+
+    def build_validation_loader(self) -> Feed:
+        self._validation = self._build(self.trial.build_validation_data_loader())
+        if self.evaluate_batch is not None:
+            loader = self._validation
+            torch_like = isinstance(loader, (DataLoader, torch.utils.data.DataLoader))
+            assert torch_like or not self.context.experimental._dataset_checks, "the validation loader is no DataLoader"
+        return Feed(self._validation, self._move())
+
+    def batch_records(self, batch: Any) -> int:
+        return self.trial.get_batch_length(batch)
+
+    # ---- steps ----
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Dict[str, Any]:
+        if self._parallel:
+            for model in self._parallel:
+                model.require_backward_grad_sync = self._loop.is_update_batch
+        if self.context.profiler is None:
+            metrics = self.trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
+        else:
+            with self.context.profiler as profiler:
+                metrics = self.trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
+                profiler.step()
+        if isinstance(metrics, torch.Tensor):
+            return {"loss": metrics}
+        if not isinstance(metrics, dict):
+            raise TypeError(
+                f"train_batch() must return a dict of metrics or a loss tensor, not {type(metrics).__name__}"
+            )
+        return metrics
+
+    def _evaluate_batch(self, batch: Any, batch_idx: int) -> Dict[str, Any]:
+        if self._with_index:
+            metrics = self.trial.evaluate_batch(batch=batch, batch_idx=batch_idx)
+        else:
+            metrics = self.trial.evaluate_batch(batch=batch)  # type: ignore
+        if not isinstance(metrics, dict):
+            raise TypeError(f"evaluate_batch() must return a dict of metrics, not {type(metrics).__name__}")
+        return metrics
+
+    def evaluate_full_dataset(self) -> Dict[str, Any]:
+        loader = self._validation
+        if isinstance(loader, DataLoader):
+            loader = loader.get_data_loader()
+        metrics = self.trial.evaluate_full_dataset(data_loader=loader)
+        if not isinstance(metrics, dict):
+            raise TypeError(f"evaluate_full_dataset() must return a dict of metrics, not {type(metrics).__name__}")
+        return metrics
+
+    def reduction(self, metric: str) -> int:
+        reducer = self.trial.evaluation_reducer()
+        if isinstance(reducer, dict):
+            if metric not in reducer:
+                raise errors.InvalidExperimentException(
+                    f'evaluation_reducer() gives no reducer for the metric "{metric}"; it names {sorted(reducer)}'
+                )
+            reducer = reducer[metric]
+        if not isinstance(reducer, Reducer):
+            raise errors.InvalidExperimentException(
+                f'evaluation_reducer() gives {reducer!r} for the metric "{metric}", which is no determined.pytorch.Reducer'
+            )
+        return reducer.value
+
+    def set_training(self, training: bool) -> None:
+        torch.set_grad_enabled(training)
+        for model in self.context.models:
+            model.train(training)
+
+    def scaler_update(self) -> None:
+        if self.context._use_amp:
+            self.context._scaler.update()
+
+    # ---- state ----
+
+    def save(self, directory: str) -> None:
+        checkpoint: Dict[str, Any] = {
+            "models_state_dict": [m.state_dict() for m in self.context.models],
+            "optimizers_state_dict": [o.state_dict() for o in self.context.optimizers],
+            "lr_schedulers_state_dict": [lr.state_dict() for lr in self.context.lr_schedulers],
+            "callbacks": {name: cb.state_dict() for name, cb in self._callbacks.items()},
+            "rng_state": self._rng_state(),
+        }
+        if self.context._scaler is not None:
+            checkpoint["scaler_state_dict"] = self.context._scaler.state_dict()
+        for cb in self._callbacks.values():
+            cb.on_checkpoint_save_start(checkpoint)
+        torch.save(checkpoint, os.path.join(directory, STATE_FILES[0]), pickle_module=_pickle())
+
+    def _rng_state(self) -> Dict[str, Any]:
+        state: Dict[str, Any] = {
+            "cpu_rng_state": torch.random.get_rng_state(),
+            "np_rng_state": np.random.get_state(),
+            "random_rng_state": random.getstate(),
+        }
+        if self.context.device.type == "cuda":
+            state["gpu_rng_state"] = torch.cuda.get_rng_state(self.context.device)
+        if self._training is not None:
+            state["shuffle_state"] = self._training.state_dict()
+        return state
+
+    def load(self, directory: str) -> None:
+        found = [f for f in STATE_FILES if os.path.exists(os.path.join(directory, f))]
+        if not found:
+            raise FileNotFoundError(f"the checkpoint in {directory} has no {STATE_FILES[0]}")
+        checkpoint = torch.load(os.path.join(directory, found[0]), map_location="cpu")
+        if not isinstance(checkpoint, dict):
+            raise TypeError(f"{found[0]} holds a {type(checkpoint).__name__}, not a dict of states")
+        for cb in self._callbacks.values():
+            cb.on_checkpoint_load_start(checkpoint)
+        self._load_models(checkpoint)
+        self._load_many(checkpoint, "optimizers_state_dict", "optimizer_state_dict", self.context.optimizers)
+        self._load_many(checkpoint, "lr_schedulers_state_dict", "lr_scheduler", self.context.lr_schedulers)
+        self._load_scaler(checkpoint)
+        self._load_rng(checkpoint.get("rng_state"))
+        self._load_callbacks(checkpoint.get("callbacks") or {})
+
+    def _states(self, checkpoint: Dict[str, Any], many: str, one: str, targets: List[Any]) -> List[Any]:
+        """The states of a checkpoint, under the name of today or of single-model trials."""
+        if many in checkpoint and one in checkpoint:
+            raise RuntimeError(f"the checkpoint has both {many} and {one}")
+        if one in checkpoint:
+            if len(targets) != 1:
+                raise RuntimeError(f"the checkpoint has one {one}, the trial has {len(targets)}")
+            return [checkpoint[one]]
+        states = checkpoint.get(many, [])
+        if len(states) < len(targets):
+            raise RuntimeError(f"{many} of the checkpoint has {len(states)} entries, the trial needs {len(targets)}")
+        return list(states)
+
+    def _load_models(self, checkpoint: Dict[str, Any]) -> None:
+        for model, state in zip(
+            self.context.models,
+            self._states(checkpoint, "models_state_dict", "model_state_dict", self.context.models),
+        ):
+            load_model(model, state)
+
+    def _load_many(self, checkpoint: Dict[str, Any], many: str, one: str, targets: List[Any]) -> None:
+        for target, state in zip(targets, self._states(checkpoint, many, one, targets)):
+            target.load_state_dict(state)
+
+    def _load_scaler(self, checkpoint: Dict[str, Any]) -> None:
+        saved, scaler = checkpoint.get("scaler_state_dict"), self.context._scaler
+        if saved is not None and scaler is not None:
+            scaler.load_state_dict(saved)
+        elif (saved is None) != (scaler is None):
+            side = "checkpoint" if saved is not None else "trial"
+            logger.warning(f"only the {side} has a gradient scaler; its state is not restored")
+
+    def _load_rng(self, state: Optional[Dict[str, Any]]) -> None:
+        if not state:
+            logger.warning("the checkpoint has no random state: what is drawn from now on differs")
+            return
+        np.random.set_state(state["np_rng_state"])
+        random.setstate(state["random_rng_state"])
+        torch.random.set_rng_state(state["cpu_rng_state"])
+        if self.context.device.type == "cuda":
+            if "gpu_rng_state" in state:
+                torch.cuda.set_rng_state(state["gpu_rng_state"], device=self.context.device)
+            else:
+                logger.warning("the checkpoint was made without a GPU: the GPU's random state is not restored")
+        if self._training is not None:
+            self._training.load_state_dict(state.get("shuffle_state") or {})
+
+    def _load_callbacks(self, states: Dict[str, Any]) -> None:
+        for name, cb in self._callbacks.items():
+            if name in states:
+                cb.load_state_dict(states[name])
+            elif is_overridden(cb.load_state_dict, PyTorchCallback):
+                logger.warning(f'the checkpoint has no state of the callback "{name}"')
+
+    def save_state(self, directory: str, state: Dict[str, int]) -> None:
+        with open(os.path.join(directory, "trial_state.pkl"), "wb") as f:
+            pickle.dump(state, f)
+
+    def load_state(self, directory: str) -> Optional[Tuple[int, ...]]:
+        for name in ("trial_state.pkl", "workload_sequencer.pkl"):
+            with contextlib.suppress(FileNotFoundError), open(os.path.join(directory, name), "rb") as f:
+                state = pickle.load(f)
+                state.setdefault("batches_trained", state.get("steps_completed", 0))
+                return tuple(int(state.get(n) or 0) for n in STATE_NAMES)
+        return None
+
+
+def load_model(model: torch.nn.Module, state: Dict[str, Any]) -> None:
+    """Loads the state, with or without the prefix that data parallelism gives every name."""
+    try:
+        model.load_state_dict(state)
+    except RuntimeError:
+        prefix = "module."
+        if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+            other = {prefix + k: v for k, v in state.items()}
+        else:
+            other = {k[len(prefix) :] if k.startswith(prefix) else k: v for k, v in state.items()}
+        if other.keys() == state.keys():
+            raise
+        model.load_state_dict(other)
+
+
+def _takes_index(method: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(method).parameters
+    return "batch_idx" in parameters or len(parameters) > 1
+
+
+def _pickle() -> Any:
+    """cloudpickle where it is installed, so that callbacks' states may hold local classes."""
+    try:
+        import cloudpickle
+
+        return cloudpickle
+    except ImportError:
+        return pickle

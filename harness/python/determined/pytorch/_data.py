@@ -1,0 +1,283 @@
+"""Data loaders that a trial can be resumed in the middle of, and batches."""
+
+import itertools
+import logging
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Union
+
+import numpy as np
+import torch
+import torch.utils.data
+from torch.utils.data import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+from determined.pytorch import samplers
+
+logger = logging.getLogger("determined.pytorch")
+
+#: A batch: a tensor, or tensors by name or in order.
+TorchData = Union[Dict[str, torch.Tensor], Sequence[torch.Tensor], torch.Tensor]
+
+_Worker_init_fn = Optional[Callable[[int], None]]
+
+
+class ResumableRandomSampler(RandomSampler):
+    """torch's RandomSampler, which remembers what each pass was shuffled with.
+
+    The order is that of RandomSampler: a pass draws one seed from the global generator (or takes the state of the
+    generator it was given). The seeds of the passes under way go into checkpoints, so that a resumed trial neither
+    repeats nor misses a record of its epoch.
+    """
+
+    _KEPT = 4  # passes: the loader's workers may be ahead of training, never behind it
+
+    def __init__(self, data_source: Any, generator: Optional[torch.Generator] = None) -> None:
+        super().__init__(data_source, generator=generator)
+        self._own = generator
+        self._known: Dict[int, Any] = {}
+        self._pass = 0
+        self._first = 0
+
+    def start(self, first_pass: int) -> None:
+        """The next iteration counts as pass 0; passes before `first_pass` are skipped, in no particular order."""
+        self._pass, self._first = 0, first_pass
+
+    def state_dict(self) -> Dict[int, Any]:
+        return dict(self._known)
+
+    def load_state_dict(self, state: Dict[int, Any]) -> None:
+        self._known = dict(state)
+
+    def __iter__(self) -> Iterator[int]:
+        number, self._pass = self._pass, self._pass + 1
+        n = len(self.data_source)  # type: ignore
+        if number < self._first:
+            return iter(range(n))
+        return iter(torch.randperm(n, generator=self._generator(number)).tolist())
+
+    def _generator(self, number: int) -> torch.Generator:
+        if self._own is not None:
+            self._own.set_state(self._known.setdefault(number, self._own.get_state()))
+            generator = self._own
+        else:
+            if number not in self._known:
+                self._known[number] = int(torch.empty((), dtype=torch.int64).random_().item())
+            generator = torch.Generator()
+            generator.manual_seed(self._known[number])
+        for old in [k for k in self._known if k <= number - self._KEPT]:
+            del self._known[old]
+        return generator
+
+
+class DataLoader:
+    """torch.utils.data.DataLoader's arguments; the loop makes the loader, sharded and at the right place."""
+
+    def __init__(
+        self,
+        dataset: torch.utils.data.Dataset,
+        batch_size: Optional[int] = 1,
+        shuffle: bool = False,
+        sampler: Optional[Sampler] = None,
+        batch_sampler: Optional[BatchSampler] = None,
+        num_workers: int = 0,
+        collate_fn: Optional[Callable[[List[Any]], Any]] = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: _Worker_init_fn = None,
+        multiprocessing_context: Any = None,
+        generator: Optional[torch.Generator] = None,
+        *,
+        prefetch_factor: Optional[int] = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        _check_loader(dataset, num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_order(batch_size, shuffle, sampler, batch_sampler, drop_last)
+        if batch_sampler is None:
+            if sampler is None:
+                sampler = ResumableRandomSampler(dataset, generator) if shuffle else SequentialSampler(dataset)
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.num_workers = num_workers
+        self.collate_fn = collate_fn if collate_fn is not None else torch.utils.data.dataloader.default_collate
+        self.pin_memory = pin_memory
+        self.drop_last = drop_last
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+
+    def get_data_loader(
+        self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
+    ) -> torch.utils.data.DataLoader:
+        """torch's own loader over the adapted batch sampler."""
+        options: Dict[str, Any] = {}
+        if self.prefetch_factor is not None:
+            options["prefetch_factor"] = self.prefetch_factor
+        return torch.utils.data.DataLoader(
+            self.dataset,
+            batch_sampler=adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank),
+            num_workers=self.num_workers,
+            collate_fn=self.collate_fn,
+            pin_memory=self.pin_memory,
+            timeout=self.timeout,
+            worker_init_fn=self.worker_init_fn,
+            multiprocessing_context=self.multiprocessing_context,
+            generator=self.generator,
+            persistent_workers=self.persistent_workers,
+            **options,
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get_data_loader())
+
+    def __len__(self) -> int:
+        return len(self.batch_sampler)
+
+
+def _check_loader(
+    dataset: Any, num_workers: int, timeout: float, prefetch_factor: Optional[int], persistent_workers: bool
+) -> None:
+    if isinstance(dataset, torch.utils.data.IterableDataset):
+        raise ValueError(
+            "determined.pytorch.DataLoader does not take an IterableDataset: its records have no numbers, so the loop "
+            "could neither shard nor resume it. Give it a Dataset with __getitem__ and __len__."
+        )
+    if num_workers < 0:
+        raise ValueError(f"num_workers must be non-negative, not {num_workers}")
+    if timeout < 0:
+        raise ValueError(f"timeout must be non-negative, not {timeout}")
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError(f"prefetch_factor must be non-negative, not {prefetch_factor}")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError("prefetch_factor needs num_workers > 0")
+    if num_workers == 0 and persistent_workers:
+        raise ValueError("persistent_workers needs num_workers > 0")
+
+
+def _check_order(
+    batch_size: Optional[int],
+    shuffle: bool,
+    sampler: Optional[Sampler],
+    batch_sampler: Optional[BatchSampler],
+    drop_last: bool,
+) -> None:
+    if sampler is not None and shuffle:
+        raise ValueError("sampler excludes shuffle: shuffle in the sampler")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError("batch_sampler excludes batch_size, shuffle, sampler and drop_last")
+    elif batch_size is None:
+        if shuffle or drop_last:
+            raise ValueError("batch_size=None excludes shuffle and drop_last")
+        raise ValueError("batch_size=None needs a batch_sampler")
+
+
+def adapt_batch_sampler(
+    batch_sampler: BatchSampler, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
+) -> BatchSampler:
+    """Repeats, then shards over ranks, then skips: the order in which these commute with resuming."""
+    adapted: Any = batch_sampler
+    if repeat:
+        adapted = samplers.RepeatBatchSampler(adapted)
+    if num_replicas > 1:
+        adapted = samplers.DistributedBatchSampler(adapted, num_replicas, rank)
+    if skip > 0:
+        adapted = samplers.SkipBatchSampler(adapted, skip)
+    return adapted  # type: ignore
+
+
+def data_length(data: Any) -> int:
+    """The number of records in a batch."""
+    if isinstance(data, (np.ndarray, torch.Tensor)):
+        return len(data)
+    if isinstance(data, (dict, list, tuple)):
+        if not data:
+            raise ValueError("data_length: the batch is empty; override get_batch_length() to count its records")
+        return len(next(iter(data.values())) if isinstance(data, dict) else data[0])
+    raise TypeError(
+        f"data_length: a batch of type {type(data).__name__} cannot be counted; override get_batch_length()"
+    )
+
+
+def to_device(data: Any, device: Any, warned_types: Optional[Set[type]] = None) -> Any:
+    """The batch with every tensor, and every array of numbers as a tensor, on the device."""
+    if isinstance(data, torch.Tensor):
+        return data.to(device)
+    if isinstance(data, dict):
+        return {k: to_device(v, device, warned_types) for k, v in data.items()}
+    if isinstance(data, list):
+        return [to_device(v, device, warned_types) for v in data]
+    if isinstance(data, tuple):
+        return tuple(to_device(v, device, warned_types) for v in data)
+    if isinstance(data, np.ndarray) and data.dtype.kind in "fciub":
+        return torch.from_numpy(data).to(device)
+    if callable(getattr(data, "to", None)):
+        return data.to(device)
+    if warned_types is None or type(data) not in warned_types:
+        logger.warning(f"data of type {type(data).__name__} cannot be moved to {device}: it stays where it is")
+        if warned_types is not None:
+            warned_types.add(type(data))
+    return data
+
+
+class Feed:
+    """A loader as the loop asks of it: its length, a start at a place, the next batch."""
+
+    def __init__(self, loader: Any, move: Callable[[Any], Any]) -> None:
+        self._loader = loader
+        self._move = move
+        self._iterator: Optional[Iterator[Any]] = None
+        self._restored: Optional[Dict[int, Any]] = None
+        try:
+            self.batches: Optional[int] = len(loader)
+        except TypeError:
+            self.batches = None
+
+    @property
+    def _sampler(self) -> Optional[ResumableRandomSampler]:
+        sampler = getattr(self._loader, "sampler", None)
+        return sampler if isinstance(sampler, ResumableRandomSampler) else None
+
+    def start(self, repeat: bool, size: int, rank: int, skip: int) -> None:
+        resuming = self._restored is not None
+        rng = torch.get_rng_state()
+        if not isinstance(self._loader, DataLoader):
+            self._iterator = self._foreign(repeat, skip)
+        else:
+            if self._sampler is not None:
+                self._sampler.start(skip * size // self.batches if repeat and self.batches else 0)
+                if self._restored is not None:
+                    self._sampler.load_state_dict(self._restored)
+            self._iterator = iter(self._loader.get_data_loader(repeat, skip, size, rank))
+        if resuming:  # what making the iterator drew was drawn already when the trial first started
+            torch.set_rng_state(rng)
+        self._restored = None
+
+    def _foreign(self, repeat: bool, skip: int) -> Iterator[Any]:
+        """A loader whose reproducibility checks were disabled: used as it is, once around after another."""
+        if not repeat:
+            return iter(self._loader)
+        return itertools.islice(_cycle(self._loader), skip, None) if skip else _cycle(self._loader)
+
+    def next(self) -> Any:
+        return self._move(next(self._iterator))  # type: ignore
+
+    def state_dict(self) -> Dict[int, Any]:
+        return self._sampler.state_dict() if self._sampler is not None else {}
+
+    def load_state_dict(self, state: Dict[int, Any]) -> None:
+        self._restored = state
+
+
+def _cycle(loader: Any) -> Iterator[Any]:
+    while True:
+        empty = True
+        for batch in loader:
+            empty = False
+            yield batch
+        if empty:
+            return

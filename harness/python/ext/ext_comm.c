@@ -1,0 +1,120 @@
+/* Comm: collectives of bytes between processes; determined.core.DistributedContext stands on it. */
+#include "ext.h"
+
+struct ext_comm {
+    PyObject_HEAD
+    struct comm *c; /* NULL: closed */
+};
+
+static PyObject *comm_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"rank", "size", "local_rank", "local_size", "chief_host", "port",
+                            "secret", "timeout_ms", NULL};
+    struct comm_options o = {.join_timeout_ms = 300000};
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    int rc;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iiiizi|zi", names, &o.rank, &o.size,
+                                     &o.local_rank, &o.local_size, &o.chief_host, &o.port,
+                                     &o.secret, &o.timeout_ms))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    rc = comm_open(&o, &c, &err);
+    Py_END_ALLOW_THREADS
+    if (rc < 0)
+        return ext_raise(&err);
+    struct ext_comm *self = PyObject_New(struct ext_comm, type);
+    if (self)
+        self->c = c;
+    else
+        comm_close(c);
+    return (PyObject *)self;
+}
+
+static struct comm *of(PyObject *self)
+{
+    struct comm *c = ((struct ext_comm *)self)->c;
+    if (!c)
+        PyErr_SetString(PyExc_RuntimeError, "the distributed context is closed");
+    return c;
+}
+
+static PyObject *blobs_list(const struct comm_blobs *b)
+{
+    PyObject *list = PyList_New(b->n);
+    for (int i = 0; list && i < b->n; i++)
+        PyList_SetItem(list, i, PyBytes_FromStringAndSize(b->v[i], (Py_ssize_t)b->bytes[i]));
+    return list;
+}
+
+static PyObject *allgather(PyObject *self, PyObject *args)
+{
+    const char *p;
+    Py_ssize_t n;
+    struct det_err err = {0};
+    struct comm_blobs all = {0};
+    struct comm *c = of(self);
+    int rc;
+    if (!c || !PyArg_ParseTuple(args, "y#", &p, &n))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    rc = comm_allgather(c, p, (size_t)n, &all, &err);
+    Py_END_ALLOW_THREADS
+    PyObject *list = rc < 0 ? ext_raise(&err) : blobs_list(&all);
+    comm_blobs_finish(&all);
+    return list;
+}
+
+static PyObject *broadcast(PyObject *self, PyObject *args)
+{
+    const char *p;
+    Py_ssize_t n;
+    struct det_err err = {0};
+    void *got = NULL;
+    size_t got_n = 0;
+    struct comm *c = of(self);
+    int rc;
+    if (!c || !PyArg_ParseTuple(args, "y#", &p, &n))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    rc = comm_broadcast_bytes(c, p, (size_t)n, &got, &got_n, &err);
+    Py_END_ALLOW_THREADS
+    PyObject *bytes = rc < 0 ? ext_raise(&err)
+                             : PyBytes_FromStringAndSize(got, (Py_ssize_t)got_n);
+    free(got);
+    return bytes;
+}
+
+static PyObject *close_comm(PyObject *self, PyObject *args)
+{
+    struct ext_comm *s = (struct ext_comm *)self;
+    comm_close(s->c);
+    s->c = NULL;
+    Py_RETURN_NONE;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    comm_close(((struct ext_comm *)self)->c);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"allgather", allgather, METH_VARARGS, "allgather(bytes) -> [bytes of each rank]"},
+    {"broadcast", broadcast, METH_VARARGS, "broadcast(bytes) -> rank 0's bytes"},
+    {"close", close_comm, METH_NOARGS, NULL},
+    {0},
+};
+
+PyObject *ext_comm_type(void)
+{
+    static PyType_Slot slots[] = {
+        {Py_tp_new, comm_new}, {Py_tp_methods, methods}, {Py_tp_dealloc, dealloc}, {0}};
+    static PyType_Spec spec = {.name = "determined._loop.Comm",
+                               .basicsize = sizeof(struct ext_comm),
+                               .flags = Py_TPFLAGS_DEFAULT,
+                               .slots = slots};
+    return PyType_FromSpec(&spec);
+}

@@ -1,0 +1,52 @@
+#include "ext.h"
+
+#include "log.h"
+
+static PyObject *exception_of(int code)
+{
+    switch (code) {
+    case DET_ENOENT: return PyExc_FileNotFoundError;
+    case DET_ENOMEM: return PyExc_MemoryError;
+    case DET_ETIMEOUT: return PyExc_TimeoutError;
+    case DET_EPEER: return PyExc_ConnectionError;
+    default: return PyExc_RuntimeError;
+    }
+}
+
+PyObject *ext_raise(const struct det_err *err)
+{
+    /* the process's exit code follows from the attribute: 75 tells that the run was replaced */
+    PyErr_SetString(exception_of(err->code), err->text);
+    return NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"run", ext_run, METH_VARARGS,
+     "run(config, client): trains to the end; None, or the text of an InvalidHP"},
+    {0},
+};
+
+static struct PyModuleDef module_def = {.m_base = PyModuleDef_HEAD_INIT,
+                                        .m_name = "determined._loop",
+                                        .m_doc = "The training loop.",
+                                        .m_size = -1,
+                                        .m_methods = functions};
+
+static int add_type(PyObject *module, const char *name, PyObject *type)
+{
+    int rc = type ? PyModule_AddObjectRef(module, name, type) : -1;
+    return rc;
+}
+
+PyMODINIT_FUNC PyInit__loop(void);
+PyMODINIT_FUNC PyInit__loop(void)
+{
+    PyObject *module = PyModule_Create(&module_def);
+    if (!module)
+        return NULL;
+    log_init("determined", LOG_INFO);
+    log_set_task_format();
+    if (add_type(module, "Loop", ext_loop_type()) < 0 || add_type(module, "Comm", ext_comm_type()) < 0)
+        Py_CLEAR(module);
+    return module;
+}

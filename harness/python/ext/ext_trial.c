@@ -1,0 +1,452 @@
+/* The hooks of a trial as calls of a Python object, and run(). */
+#include "ext.h"
+
+#include "loop_env.h"
+
+/* ---- calling ---- */
+
+static PyObject *invalid_hp_type(void)
+{
+    PyObject *module = PyImport_ImportModule("determined");
+    PyObject *type = module ? PyObject_GetAttrString(module, "InvalidHP") : NULL;
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return type;
+}
+
+static void describe(PyObject *type, PyObject *value, struct det_err *err)
+{
+    PyObject *name = PyObject_GetAttrString(type, "__name__");
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *n = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *t = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    det_fail(err, err->code, "%s: %s", n ? n : "exception", t ? t : "");
+    PyErr_Clear();
+    Py_XDECREF(name);
+    Py_XDECREF(text);
+}
+
+int ext_failed(struct ext_client *c, struct det_err *err)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *invalid = invalid_hp_type();
+    err->code = invalid && PyErr_GivenExceptionMatches(type, invalid) ? DET_EINVALIDHP : DET_EINVAL;
+    Py_XDECREF(invalid);
+    describe(type, value, err);
+    if (c->type) { /* the first one counts */
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return err->code;
+    }
+    c->type = type;
+    c->value = value;
+    c->traceback = traceback;
+    return err->code;
+}
+
+int ext_call(struct ext_client *c, PyObject *fn, PyObject *args, PyObject **ret,
+             struct det_err *err)
+{
+    PyObject *r = args ? PyObject_CallObject(fn, args) : NULL;
+    Py_XDECREF(args);
+    if (!r)
+        return ext_failed(c, err);
+    if (ret)
+        *ret = r;
+    else
+        Py_DECREF(r);
+    return 0;
+}
+
+/* client.method(args), with the GIL held. */
+static int method(struct ext_client *c, const char *name, PyObject *args, PyObject **ret,
+                  struct det_err *err)
+{
+    PyObject *fn = PyObject_GetAttrString(c->self, name);
+    if (!fn) {
+        Py_XDECREF(args);
+        return ext_failed(c, err);
+    }
+    int rc = ext_call(c, fn, args, ret, err);
+    Py_DECREF(fn);
+    return rc;
+}
+
+/* The same from a hook, which does not hold it. */
+#define HOOK_CALL(c, name, ret, err, ...)                                                          \
+    __extension__({                                                                                \
+        PyGILState_STATE gil_ = PyGILState_Ensure();                                               \
+        int rc_ = method(c, name, Py_BuildValue(__VA_ARGS__), ret, err);                           \
+        PyGILState_Release(gil_);                                                                  \
+        rc_;                                                                                       \
+    })
+
+/* ---- life ---- */
+
+static int on_create(void *self, struct loop *loop, struct det_err *err)
+{
+    struct ext_client *c = self;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    c->loop = ext_loop_new(loop);
+    int rc = c->loop ? method(c, "create", Py_BuildValue("(O)", c->loop), NULL, err)
+                     : ext_failed(c, err);
+    PyGILState_Release(gil);
+    return rc;
+}
+
+typedef int take_fn(struct ext_client *c, PyObject *list);
+
+static int take_parts(struct ext_client *c, const char *name, take_fn *take, struct det_err *err)
+{
+    PyObject *list = NULL;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = method(c, name, PyTuple_New(0), &list, err);
+    if (rc == 0 && (!PyList_Check(list) || take(c, list) < 0)) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "%s() must give a list", name);
+        rc = ext_failed(c, err);
+    }
+    Py_XDECREF(list);
+    PyGILState_Release(gil);
+    return rc;
+}
+
+static int on_callbacks(void *self, const struct loop_callback **ret, size_t *ret_n,
+                        struct det_err *err)
+{
+    struct ext_client *c = self;
+    int rc = take_parts(c, "callbacks", ext_parts_callbacks, err);
+    *ret = c->parts.loop_callbacks.v;
+    *ret_n = c->parts.loop_callbacks.n;
+    return rc;
+}
+
+static int on_reducers(void *self, const struct loop_reducer **ret, size_t *ret_n,
+                       struct det_err *err)
+{
+    struct ext_client *c = self;
+    int rc = take_parts(c, "reducers", ext_parts_reducers, err);
+    *ret = c->parts.loop_reducers.v;
+    *ret_n = c->parts.loop_reducers.n;
+    return rc;
+}
+
+static int on_lrs(void *self, const struct loop_lr **ret, size_t *ret_n, struct det_err *err)
+{
+    struct ext_client *c = self;
+    int rc = take_parts(c, "lr_schedulers", ext_parts_lrs, err);
+    *ret = c->parts.loop_lrs.v;
+    *ret_n = c->parts.loop_lrs.n;
+    return rc;
+}
+
+/* ---- data ---- */
+
+
+static int on_start(void *self, const struct sampler_plan *p, struct det_err *err)
+{
+    struct ext_client *c = self;
+    PyObject *loader = p->repeat ? c->train : c->valid;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *fn = PyObject_GetAttrString(loader, "start");
+    int rc = fn ? ext_call(c, fn, Py_BuildValue("(OiiL)", p->repeat ? Py_True : Py_False, p->size,
+                                                p->rank, (long long)p->skip), NULL, err)
+                : ext_failed(c, err);
+    Py_XDECREF(fn);
+    PyGILState_Release(gil);
+    return rc;
+}
+
+/* The batch lives until the next one is asked for. */
+static int next_batch(struct ext_client *c, PyObject *next, const void **ret, struct det_err *err)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *batch = PyObject_CallNoArgs(next);
+    int rc = 0;
+    Py_CLEAR(c->batch);
+    if (!batch && PyErr_ExceptionMatches(PyExc_StopIteration)) {
+        PyErr_Clear();
+        rc = DET_ENOENT;
+    } else if (!batch) {
+        rc = ext_failed(c, err);
+    }
+    c->batch = batch;
+    *ret = batch;
+    PyGILState_Release(gil);
+    return rc;
+}
+
+static int on_train_next(void *self, struct sampler_pos pos, const void **ret, struct det_err *err)
+{
+    struct ext_client *c = self;
+    return next_batch(c, c->train_next, ret, err);
+}
+
+static int on_valid_next(void *self, struct sampler_pos pos, const void **ret, struct det_err *err)
+{
+    struct ext_client *c = self;
+    return next_batch(c, c->valid_next, ret, err);
+}
+
+static const struct loop_loader_type train_loader = {.start = on_start, .next = on_train_next};
+static const struct loop_loader_type valid_loader = {.start = on_start, .next = on_valid_next};
+
+static int64_t batches_of(PyObject *loader)
+{
+    PyObject *n = PyObject_GetAttrString(loader, "batches");
+    int64_t v = n && n != Py_None ? PyLong_AsLongLong(n) : INT64_MAX;
+    Py_XDECREF(n);
+    return v;
+}
+
+static int build(struct ext_client *c, bool training, struct loop_loader *ret, struct det_err *err)
+{
+    PyObject **loader = training ? &c->train : &c->valid;
+    PyObject **next = training ? &c->train_next : &c->valid_next;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = method(c, training ? "build_training_loader" : "build_validation_loader",
+                    PyTuple_New(0), loader, err);
+    if (rc == 0) {
+        *next = PyObject_GetAttrString(*loader, "next");
+        *ret = (struct loop_loader){.type = training ? &train_loader : &valid_loader, .self = c,
+                                    .batches = batches_of(*loader)};
+        if (PyErr_Occurred())
+            rc = ext_failed(c, err);
+    }
+    PyGILState_Release(gil);
+    return rc;
+}
+
+static int on_build_training(void *self, struct loop_loader *ret, struct det_err *err)
+{
+    return build(self, true, ret, err);
+}
+
+static int on_build_validation(void *self, struct loop_loader *ret, struct det_err *err)
+{
+    return build(self, false, ret, err);
+}
+
+static int64_t on_batch_records(void *self, const void *batch)
+{
+    struct ext_client *c = self;
+    PyObject *n = NULL;
+    struct det_err err = {0};
+    if (HOOK_CALL(c, "batch_records", &n, &err, "(O)", (PyObject *)batch) < 0)
+        return 0; /* the exception is kept: evaluate_batch fails with it */
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int64_t v = PyLong_AsLongLong(n);
+    PyErr_Clear();
+    Py_DECREF(n);
+    PyGILState_Release(gil);
+    return v;
+}
+
+/* ---- steps ---- */
+
+static int take_metrics(struct ext_client *c, PyObject *dict, struct loop_metrics *m,
+                        struct det_err *err)
+{
+    if (PyDict_Check(dict) && ext_metrics_take(m, dict, c->plain) == 0)
+        return 0;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "metrics must be a dict, not %R",
+                     (PyObject *)Py_TYPE(dict));
+    return ext_failed(c, err);
+}
+
+static int on_train_batch(void *self, const void *batch, int64_t epoch, int64_t b,
+                          struct loop_metrics *m, struct det_err *err)
+{
+    struct ext_client *c = self;
+    PyObject *dict = NULL;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = ext_call(c, c->train_batch, Py_BuildValue("(OLL)", (PyObject *)batch,
+                                                       (long long)epoch, (long long)b), &dict, err);
+    if (rc == 0)
+        rc = take_metrics(c, dict, m, err);
+    Py_XDECREF(dict);
+    PyGILState_Release(gil);
+    return rc;
+}
+
+static int on_evaluate_batch(void *self, const void *batch, int64_t b, struct loop_metrics *m,
+                             struct det_err *err)
+{
+    struct ext_client *c = self;
+    PyObject *dict = NULL;
+    if (c->type)
+        return det_fail(err, DET_EINVAL, "get_batch_length failed");
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = ext_call(c, c->evaluate_batch,
+                      Py_BuildValue("(OL)", (PyObject *)batch, (long long)b), &dict, err);
+    if (rc == 0)
+        rc = take_metrics(c, dict, m, err);
+    Py_XDECREF(dict);
+    PyGILState_Release(gil);
+    return rc;
+}
+
+static int on_evaluate_all(void *self, struct loop_metrics *m, struct det_err *err)
+{
+    struct ext_client *c = self;
+    PyObject *dict = NULL;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = method(c, "evaluate_full_dataset", PyTuple_New(0), &dict, err);
+    if (rc == 0)
+        rc = take_metrics(c, dict, m, err);
+    Py_XDECREF(dict);
+    PyGILState_Release(gil);
+    return rc;
+}
+
+static int on_reduction(void *self, const char *metric, struct det_err *err)
+{
+    struct ext_client *c = self;
+    PyObject *n = NULL;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = method(c, "reduction", Py_BuildValue("(s)", metric), &n, err);
+    if (rc == 0)
+        rc = (int)PyLong_AsLong(n);
+    Py_XDECREF(n);
+    PyGILState_Release(gil);
+    return rc;
+}
+
+static int on_set_training(void *self, bool training, struct det_err *err)
+{
+    return HOOK_CALL(self, "set_training", NULL, err, "(O)", training ? Py_True : Py_False);
+}
+
+static int on_scaler_update(void *self, struct det_err *err)
+{
+    return HOOK_CALL(self, "scaler_update", NULL, err, "()");
+}
+
+/* ---- state ---- */
+
+static int on_save(void *self, const char *dir, struct det_err *err)
+{
+    return HOOK_CALL(self, "save", NULL, err, "(s)", dir);
+}
+
+static int on_load(void *self, const char *dir, struct det_err *err)
+{
+    return HOOK_CALL(self, "load", NULL, err, "(s)", dir);
+}
+
+static int on_save_state(void *self, const char *dir, const struct loop_state *s,
+                         struct det_err *err)
+{
+    return HOOK_CALL(self, "save_state", NULL, err, "(s{s:L,s:L,s:L,s:L,s:L,s:L})", dir,
+                     "trial_id", (long long)s->trial_id, "last_ckpt", (long long)s->last_ckpt,
+                     "step_id", (long long)s->step_id, "last_val", (long long)s->last_val,
+                     "batches_trained", (long long)s->batches_trained, "epochs_trained",
+                     (long long)s->epochs_trained);
+}
+
+/* A tuple of the six numbers in the order of struct loop_state, or None: there is no such file. */
+static int on_load_state(void *self, const char *dir, struct loop_state *ret, struct det_err *err)
+{
+    struct ext_client *c = self;
+    PyObject *t = NULL;
+    long long v[6];
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = method(c, "load_state", Py_BuildValue("(s)", dir), &t, err);
+    if (rc == 0 && t == Py_None)
+        rc = DET_ENOENT;
+    else if (rc == 0 && !PyArg_ParseTuple(t, "LLLLLL", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]))
+        rc = ext_failed(c, err);
+    Py_XDECREF(t);
+    PyGILState_Release(gil);
+    if (rc == 0)
+        *ret = (struct loop_state){v[0], v[1], v[2], v[3], v[4], v[5]};
+    return rc;
+}
+
+static const struct det_loop_trial_type hooks = {
+    .create = on_create,
+    .callbacks = on_callbacks,
+    .reducers = on_reducers,
+    .lr_schedulers = on_lrs,
+    .build_training_loader = on_build_training,
+    .build_validation_loader = on_build_validation,
+    .batch_records = on_batch_records,
+    .train_batch = on_train_batch,
+    .evaluate_batch = on_evaluate_batch,
+    .evaluate_all = on_evaluate_all,
+    .reduction = on_reduction,
+    .set_training = on_set_training,
+    .scaler_update = on_scaler_update,
+    .save = on_save,
+    .load = on_load,
+    .save_state = on_save_state,
+    .load_state = on_load_state,
+};
+
+/* ---- run ---- */
+
+/* evaluate_batch is None where the trial evaluates the whole dataset. */
+static int open_client(struct ext_client *c, PyObject *self)
+{
+    c->self = self;
+    c->plain = PyObject_GetAttrString(self, "plain");
+    c->train_batch = PyObject_GetAttrString(self, "train_batch");
+    c->evaluate_batch = PyObject_GetAttrString(self, "evaluate_batch");
+    if (!c->plain || !c->train_batch || !c->evaluate_batch)
+        return -1;
+    c->table = hooks;
+    if (c->evaluate_batch == Py_None)
+        c->table.evaluate_batch = NULL;
+    else
+        c->table.evaluate_all = NULL;
+    return 0;
+}
+
+static void close_client(struct ext_client *c)
+{
+    ext_loop_close(c->loop);
+    ext_parts_finish(&c->parts);
+    PyObject *owned[] = {c->loop, c->plain, c->train_batch, c->evaluate_batch, c->train, c->valid,
+                         c->train_next, c->valid_next, c->batch, c->type, c->value, c->traceback};
+    for (size_t i = 0; i < DET_ARRAY_LEN(owned); i++)
+        Py_XDECREF(owned[i]);
+}
+
+/* The loop's outcome as Python's: the first exception whole; else what the loop itself found. */
+static PyObject *outcome(struct ext_client *c, int rc, const struct det_err *err)
+{
+    if (rc == 0 && err->code == DET_EINVALIDHP)
+        return PyUnicode_FromString(err->text);
+    if (rc == 0)
+        Py_RETURN_NONE;
+    if (!c->type)
+        return ext_raise(err);
+    PyErr_Restore(c->type, c->value, c->traceback);
+    c->type = c->value = c->traceback = NULL;
+    return NULL;
+}
+
+PyObject *ext_run(PyObject *module, PyObject *args)
+{
+    PyObject *config, *self, *ret = NULL;
+    struct det_loop_config c = LOOP_CONFIG_INIT;
+    struct ext_client client = {0};
+    struct det_err err = {0};
+    int rc;
+    if (!PyArg_ParseTuple(args, "OO", &config, &self))
+        return NULL;
+    if (ext_config_fill(&c, config) == 0 && open_client(&client, self) == 0) {
+        const struct det_loop_trial trial = {.type = &client.table, .self = &client};
+        Py_BEGIN_ALLOW_THREADS
+        rc = loop_run(&c, &trial, &err);
+        Py_END_ALLOW_THREADS
+        ret = outcome(&client, rc, &err);
+    }
+    close_client(&client);
+    loop_config_finish(&c);
+    return ret;
+}
