@@ -3,6 +3,7 @@
 
 usage: tidy.py SOURCE_DIR BUILD_DIR    prints each violation as path:line: text; exit 1 if there are any
 """
+import ast
 import glob
 import json
 import os
@@ -37,6 +38,7 @@ LAYERS = {
     "harness/pth": ["harness/tensor", "harness/include", "base"],
     "harness/tensorboard": ["harness/tensor", "harness/include", "base"],
     "harness/profile": ["harness/tensor", "harness/include", "base"],
+    "harness/python": ["harness/loop", "harness/comm", "base"],
     "harness/trial": ["harness", "client", "storage", "proto", "base"],
     "cli": ["client", "proto", "base"],
 }
@@ -155,11 +157,25 @@ def check_core(build):
             yield "master/core", 0, f"needs {name} from outside: the core has no I/O, clock, threads or randomness"
 
 
+def check_one_loop(top):
+    """The order of training is the C loop's alone: Python calls a trial's steps only as its client, and never in a loop."""
+    bad = []
+    steps = ("train_batch", "evaluate_batch")
+    for path in glob.glob(os.path.join(top, "harness/python/determined/**/*.py"), recursive=True):
+        tree = ast.parse(open(path).read())
+        client = os.path.basename(path) == "_client.py"
+        looped = {id(n) for loop in ast.walk(tree) if isinstance(loop, (ast.For, ast.While, ast.comprehension)) for n in ast.walk(loop)}
+        for n in ast.walk(tree):
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in steps and (not client or id(n) in looped):
+                bad.append((os.path.relpath(path, top), n.lineno, f"calls {n.func.attr}(): the loop of harness/loop is the only one"))
+    return bad
+
+
 def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
     bad = [*check_layers(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files),
-           *check_banned(top, files), *check_words(top), *check_core(build)]
+           *check_banned(top, files), *check_one_loop(top), *check_words(top), *check_core(build)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")
     print(f"tidy: {len(files)} files, {len(bad)} violations")

@@ -1,0 +1,51 @@
+"""A line through noisy points, with dropout: everything that draws or remembers is in it."""
+
+import os
+import time
+
+import determined as det
+import torch
+from determined import pytorch
+
+
+class Points(torch.utils.data.Dataset):
+    def __len__(self):
+        return 48
+
+    def __getitem__(self, i):
+        return torch.tensor([i / 48.0, 1.0]), torch.tensor([2.0 * i / 48.0])
+
+
+class LineTrial(pytorch.PyTorchTrial):
+    def __init__(self, context):
+        self.context = context
+        hp = context.get_hparam
+        if hp("lr") < 0:
+            raise det.InvalidHP("lr must not be negative")
+        self.model = context.wrap_model(torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1)))
+        self.optim = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=hp("lr"), momentum=0.9))
+        context.wrap_lr_scheduler(torch.optim.lr_scheduler.StepLR(self.optim, 2, gamma=0.9), pytorch.LRScheduler.StepMode.STEP_EVERY_EPOCH)
+        print("hello from the trial", context.distributed.get_rank(), context.distributed.get_size(), flush=True)
+
+    def build_training_data_loader(self):
+        return pytorch.DataLoader(Points(), batch_size=self.context.get_per_slot_batch_size(), shuffle=True)
+
+    def build_validation_data_loader(self):
+        return pytorch.DataLoader(Points(), batch_size=12)
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        x, y = batch
+        if batch_idx == self.context.get_hparams().get("crash_at"):
+            marker = os.path.join(self.context.get_data_config()["dir"], "crashed")
+            if not os.path.exists(marker):
+                open(marker, "w").close()
+                raise RuntimeError("the crash that the test asked for")
+        time.sleep(self.context.get_data_config().get("sleep", 0))
+        loss = ((self.model(x) - y) ** 2).mean()
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optim)
+        return {"loss": loss, "first": x[0, 0]}
+
+    def evaluate_batch(self, batch):
+        x, y = batch
+        return {"error": ((self.model(x) - y) ** 2).mean()}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Trials in Python on a cluster. usage: test_python_trial.py [NAME...]   (functions test_NAME below)"""
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import Cluster, wait_until  # noqa: E402
+
+HERE = "tests/integration/python_trial"
+PYTHON = "/usr/bin/python3"
+
+
+def config(slots=1, batches=24, data=None, **hparams):
+    return json.dumps({
+        "name": "line", "entrypoint": "model_def:LineTrial", "max_restarts": 1,
+        "hyperparameters": {"global_batch_size": 8, "lr": 0.05, **hparams},
+        "searcher": {"name": "single", "metric": "error", "max_length": {"batches": batches}},
+        "scheduling_unit": 4, "min_checkpoint_period": {"batches": 4}, "resources": {"slots_per_trial": slots},
+        "data": data or {}, "reproducibility": {"experiment_seed": 7}})
+
+
+def weights(c, trial):
+    """A hash of the last checkpoint's tensors: of models, optimizers and the random state."""
+    cps = [p for p in c.api("GET", f"/trials/{trial}/checkpoints")["checkpoints"] if p["state"] == "STATE_COMPLETED"]
+    last = max(cps, key=lambda p: p["metadata"]["steps_completed"])
+    path = c.path("checkpoints", last["uuid"], "state_dict.pth")
+    code = ("import sys, torch, hashlib, pickle; d = torch.load(sys.argv[1]); h = hashlib.sha256()\n"
+            "def walk(v):\n"
+            "    if isinstance(v, torch.Tensor): h.update(v.contiguous().numpy().tobytes())\n"
+            "    elif isinstance(v, dict): [(h.update(str(k).encode()), walk(x)) for k, x in v.items()]\n"
+            "    elif isinstance(v, (list, tuple)): [walk(x) for x in v]\n"
+            "    else: h.update(repr(v).encode())\n"
+            "walk(d); print(list(d), h.hexdigest())")
+    return last, subprocess.run([PYTHON, "-c", code, path], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def run(c, text, **kw):
+    exp = c.create(text, HERE)
+    c.wait(exp, seconds=180, **kw)
+    return c.trials(exp)[0]["id"]
+
+
+def rows(c, trial):
+    return c.metrics(trial), c.metrics(trial, "validation")
+
+
+def test_whole():
+    """A trial leaves what a trial in C leaves: metrics, logs with rank and level, a checkpoint with the contract's files."""
+    with Cluster() as c:
+        trial = run(c, config())
+        t = c.api("GET", f"/trials/{trial}")["trial"]
+        assert t["state"] == "STATE_COMPLETED" and t["totalBatchesProcessed"] == 24, t
+        training, validation = rows(c, trial)
+        assert training and validation, (training, validation)
+        assert "hello from the trial 0 1" in c.logs(trial)
+        cp, what = weights(c, trial)
+        assert what.startswith("['models_state_dict', 'optimizers_state_dict', 'lr_schedulers_state_dict', 'callbacks', 'rng_state']"), what
+        files = set(cp["resources"])
+        assert {"state_dict.pth", "trial_state.pkl", "load_data.json", "metadata.json", "code/model_def.py"} <= files, files
+        state = pickle.load(open(c.path("checkpoints", cp["uuid"], "trial_state.pkl"), "rb"))
+        assert state["batches_trained"] == 24 and state["trial_id"] == trial, state
+        about = json.load(open(c.path("checkpoints", cp["uuid"], "load_data.json")))
+        assert about["trial_type"] == "PyTorchTrial" and about["trial_cls_spec"] == "model_def:LineTrial" and "is_trainer" not in about
+        wait_until(c.slots_free, 10, "slots free")
+
+
+def test_pause():
+    """Paused in the middle and resumed: the same bytes and the same metrics as never paused; so too after a crash."""
+    with Cluster() as c:
+        whole = run(c, config(batches=40))
+        exp = c.create(config(batches=40, data={"sleep": 0.15}), HERE)
+        trial = wait_until(lambda: c.trials(exp), 60, "a trial")[0]["id"]
+        wait_until(lambda: len(c.metrics(trial)) > 0, 90, "the first report")
+        c.api("POST", f"/experiments/{exp}/pause")
+        wait_until(lambda: not c.processes(exp), 60, "the end of the paused trial's processes")
+        assert c.api("GET", f"/trials/{trial}")["trial"]["totalBatchesProcessed"] < 40
+        c.api("POST", f"/experiments/{exp}/activate")
+        c.wait(exp, seconds=180)
+        assert weights(c, trial)[1] == weights(c, whole)[1]
+        crashed = run(c, config(batches=40, crash_at=10, data={"dir": c.path("")}))
+        assert "the crash that the test asked for" in c.logs(crashed) and "Traceback" in c.logs(crashed)
+        assert weights(c, crashed)[1] == weights(c, whole)[1]
+
+
+def test_slots():
+    """Two slots: two ranks by torch.distributed, started for module:Class without a launcher."""
+    with Cluster(slots=2) as c:
+        trial = run(c, config(slots=2))
+        logs = c.logs(trial)
+        assert "hello from the trial 0 2" in logs and "hello from the trial 1 2" in logs, logs
+        assert c.api("GET", f"/trials/{trial}")["trial"]["state"] == "STATE_COMPLETED"
+
+
+def test_invalid():
+    """InvalidHP is an outcome, not a failure: no restart, and the log says why."""
+    with Cluster() as c:
+        exp = c.create(config(lr=-1.0), HERE)
+        c.wait(exp, seconds=120)
+        t = c.trials(exp)[0]
+        assert t["restarts"] == 0, t
+        assert "lr must not be negative" in c.logs(t["id"])
+
+
+def main():
+    if os.environ.get("DET_SANITIZED") or subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
+        print("skipped: no PyTorch, or none that bears sanitizers")
+        return 77
+    names = sys.argv[1:] or [n[5:] for n in globals() if n.startswith("test_")]
+    for name in names:
+        globals()["test_" + name]()
+        print("ok", name, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""One rank of test_ranks.py. usage: rank.py WHAT    prints one line of JSON"""
+import json
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+from determined import core, pytorch
+from support import LineTrial
+
+
+def collectives():
+    d = core.DistributedContext.from_torch_distributed()
+    out = {
+        "gather": d.gather(d.rank),
+        "allgather": d.allgather((d.rank, d.get_rank())),
+        "broadcast": d.broadcast(f"of {d.rank}"),
+        "gather_local": d.gather_local(d.rank),
+        "allgather_local": d.allgather_local(d.rank),
+        "broadcast_local": d.broadcast_local(f"local of {d.rank}"),
+        "agents": d.get_num_agents(),
+    }
+    d.close()
+    return out
+
+
+class RankTrial(LineTrial):
+    batch_size, shuffle = 2, True
+
+    def __init__(self, context):
+        super().__init__(context)
+        self.count = context.wrap_reducer(sum, name="count")
+        self.metrics, self.validation, self.records = [], [], 0
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.count.update(len(batch[0]))
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+    def build_callbacks(trial):
+        class Take(pytorch.PyTorchCallback):
+            def on_training_workload_end(self, avg_metrics, batch_metrics):
+                trial.records += avg_metrics["count"]
+                trial.metrics.append((avg_metrics, batch_metrics))
+
+            def on_validation_end(self, metrics):
+                trial.validation.append(metrics)
+
+        return {"take": Take()}
+
+
+def training():
+    dist.init_process_group("gloo")
+    torch.manual_seed(1)
+    group = core.DistributedContext.from_torch_distributed()
+    with pytorch.init(hparams={"global_batch_size": 4}, distributed=group, aggregation_frequency=2) as context:
+        t = RankTrial(context)
+        pytorch.Trainer(t, context).fit(max_length=pytorch.Epoch(2), reporting_period=pytorch.Batch(2), validation_period=pytorch.Batch(3))
+    return {"weights": [p.tolist() for p in t.model.parameters()], "metrics": t.metrics, "validation": t.validation, "seen": t.seen, "count": t.records}
+
+
+def sharded():
+    d = core.DistributedContext.from_torch_distributed()
+    with core.init(distributed=d, checkpoint_storage=os.environ["XDG_DATA_HOME"]) as context:
+        mine = f"dir_{d.rank}"
+        os.mkdir(mine)
+        for name, text in ((f"rank_{d.rank}", str(d.rank)), ("both", "same")):
+            with open(os.path.join(mine, name), "w") as f:
+                f.write(text)
+        uuid = context.checkpoint.upload(mine, {"steps_completed": 1, "of": {str(d.rank): d.rank}}, shard=True)
+        with context.checkpoint.restore_path(uuid) as path:
+            files = sorted(os.listdir(path))
+        out = {"files": files, "metadata": context.checkpoint.get_metadata(uuid)}
+        with open(os.path.join(mine, "both"), "w") as f:
+            f.write(str(d.rank))
+        try:
+            context.checkpoint.upload(mine, {"steps_completed": 1}, shard=True)
+        except RuntimeError as e:
+            out["conflict"] = str(e).split(":")[0]
+        return out
+
+
+print(json.dumps({"collectives": collectives, "training": training, "sharded": sharded}[sys.argv[1]]()), flush=True)
+os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

@@ -1,0 +1,110 @@
+"""Samplers, loaders and batches."""
+import collections
+import itertools
+import unittest
+
+import numpy as np
+import torch
+from determined import pytorch
+from determined.pytorch import samplers
+from support import Numbers
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+
+
+def take(iterable, n):
+    return list(itertools.islice(iter(iterable), n))
+
+
+class Samplers(unittest.TestCase):
+    def test_check_values(self):
+        """The values of the contract."""
+        nineteen = SequentialSampler(range(19))
+        shards = [list(samplers.DistributedSampler(nineteen, 4, r)) for r in range(4)]
+        self.assertEqual(shards, [[0, 4, 8, 12, 16], [1, 5, 9, 13, 17], [2, 6, 10, 14, 18], [3, 7, 11, 15]])
+        self.assertEqual([len(samplers.DistributedSampler(nineteen, 4, r)) for r in range(4)], [5, 5, 5, 4])
+        batches = BatchSampler(nineteen, 2, drop_last=False)
+        self.assertEqual(list(samplers.DistributedBatchSampler(batches, 4, 1)), [[2, 3], [10, 11], [18]])
+        shuffle = samplers.ReproducibleShuffleSampler(SequentialSampler(range(5)), 777)
+        self.assertEqual([list(shuffle), list(shuffle)], [[0, 4, 1, 2, 3], [2, 0, 1, 3, 4]])
+        pairs = BatchSampler(SequentialSampler(range(10)), 2, drop_last=False)
+        self.assertEqual(list(samplers.ReproducibleShuffleBatchSampler(pairs, 777)), [[0, 1], [8, 9], [2, 3], [4, 5], [6, 7]])
+
+    def test_dealing_goes_on_across_repeats(self):
+        three = BatchSampler(SequentialSampler(range(3)), 1, drop_last=False)
+        adapted = pytorch.adapt_batch_sampler(three, repeat=True, skip=1, num_replicas=2, rank=1)
+        self.assertEqual(take(adapted, 5), [[0], [2], [1], [0], [2]])
+        self.assertEqual(len(adapted), 1)
+
+    def test_wrong_ranks(self):
+        batches = BatchSampler(SequentialSampler(range(4)), 1, drop_last=False)
+        for workers, rank in ((2, -1), (0, 0), (2, 2)):
+            self.assertRaises(ValueError, samplers.DistributedBatchSampler, batches, workers, rank)
+
+    def test_skip_past_the_end(self):
+        self.assertEqual(list(samplers.SkipSampler(SequentialSampler(range(3)), 5)), [])
+
+
+class Loader(unittest.TestCase):
+    def test_order_is_torchs(self):
+        for n in (1, 2, 7, 100):
+            torch.manual_seed(n)
+            theirs = [list(RandomSampler(range(n))) for _ in range(3)]
+            torch.manual_seed(n)
+            loader = pytorch.DataLoader(Numbers(n), shuffle=True)
+            self.assertEqual([list(loader.sampler) for _ in range(3)], theirs)
+
+    def test_own_generator(self):
+        g = torch.Generator()
+        g.manual_seed(3)
+        theirs = [torch.randperm(9, generator=g).tolist() for _ in range(2)]
+        g.manual_seed(3)
+        sampler = pytorch.DataLoader(Numbers(9), shuffle=True, generator=g).sampler
+        self.assertEqual([list(sampler) for _ in range(2)], theirs)
+
+    def test_wrong_arguments(self):
+        data = Numbers()
+        batches = BatchSampler(SequentialSampler(data), 2, drop_last=False)
+        wrong = [
+            dict(num_workers=-1), dict(timeout=-1), dict(prefetch_factor=2), dict(persistent_workers=True),
+            dict(prefetch_factor=-1, num_workers=1), dict(sampler=SequentialSampler(data), shuffle=True),
+            dict(batch_sampler=batches, batch_size=2), dict(batch_sampler=batches, shuffle=True),
+            dict(batch_sampler=batches, sampler=SequentialSampler(data)), dict(batch_sampler=batches, drop_last=True),
+            dict(batch_size=None), dict(batch_size=None, shuffle=True), dict(batch_size=None, drop_last=True),
+        ]
+        for options in wrong:
+            with self.subTest(options), self.assertRaises(ValueError):
+                pytorch.DataLoader(data, **options)
+
+        class Stream(torch.utils.data.IterableDataset):
+            pass
+
+        self.assertRaises(ValueError, pytorch.DataLoader, Stream())
+
+    def test_plain_iteration(self):
+        loader = pytorch.DataLoader(Numbers(5), batch_size=2)
+        self.assertEqual(len(loader), 3)
+        self.assertEqual([x.flatten().tolist() for x, _ in loader], [[0, 1], [2, 3], [4]])
+
+
+class Batches(unittest.TestCase):
+    def test_length(self):
+        self.assertEqual(pytorch.data_length({"a": torch.zeros(3, 2), "b": torch.zeros(1)}), 3)
+        self.assertEqual(pytorch.data_length([np.zeros(4), 1]), 4)
+        self.assertRaises(ValueError, pytorch.data_length, [])
+        self.assertRaises(TypeError, pytorch.data_length, 7)
+
+    def test_to_device(self):
+        Pair = collections.namedtuple("Pair", "x y")
+        warned = set()
+        data = {"a": np.arange(3), "b": [torch.zeros(1), (np.array(["s"]), "text")], "c": Pair(torch.ones(1), 2)}
+        with self.assertLogs("determined.pytorch", "WARNING") as logs:
+            moved = pytorch.to_device(data, "cpu", warned)
+            pytorch.to_device(data, "cpu", warned)
+        self.assertIsInstance(moved["a"], torch.Tensor)
+        self.assertIs(type(moved["c"]), tuple)
+        self.assertEqual(moved["b"][1][1], "text")
+        self.assertEqual(len(logs.output), 3, "each type once")
+
+
+if __name__ == "__main__":
+    unittest.main()

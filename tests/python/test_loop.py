@@ -1,0 +1,462 @@
+"""The loop as a Python trial sees it: order of calls, metrics, resuming, wrong use."""
+import json
+import os
+import pickle
+import traceback
+import unittest
+import warnings
+
+import numpy as np
+import determined as det
+import torch
+from determined import errors, pytorch
+from support import LineTrial, Numbers, fit, store
+from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
+
+Batch, Epoch = pytorch.Batch, pytorch.Epoch
+
+
+class Recorder(pytorch.PyTorchCallback):
+    """Writes down every hook, with what can be compared."""
+
+    def __init__(self, trace):
+        self.trace, self.uuids = trace, []
+
+    def on_trial_startup(self, first_batch_idx, checkpoint_uuid):
+        self.trace.append(f"startup {first_batch_idx} {checkpoint_uuid}")
+
+    def on_training_start(self):
+        self.trace.append("training_start")
+
+    def on_training_epoch_start(self):
+        self.trace.append("epoch_start")
+
+    def on_training_epoch_end(self, epoch_idx):
+        self.trace.append(f"epoch_end {epoch_idx}")
+
+    def on_training_workload_end(self, avg_metrics, batch_metrics):
+        self.trace.append(f"workload_end {len(batch_metrics)}")
+
+    def on_validation_start(self):
+        self.trace.append("validation_start")
+
+    def on_validation_epoch_start(self):
+        self.trace.append("validation_epoch_start")
+
+    def on_validation_epoch_end(self, outputs):
+        self.trace.append(f"validation_epoch_end {len(outputs)}")
+
+    def on_validation_end(self, metrics):
+        self.trace.append(f"validation_end {sorted(metrics)}")
+
+    def on_checkpoint_save_start(self, checkpoint):
+        self.trace.append(f"save_start {list(checkpoint)}")
+        checkpoint["mine"] = 1
+
+    def on_checkpoint_load_start(self, checkpoint):
+        self.trace.append(f"load_start {checkpoint['mine']}")
+
+    def on_checkpoint_write_end(self, checkpoint_dir):
+        self.trace.append("write_end")
+
+    def on_checkpoint_upload_end(self, uuid):
+        self.trace.append("upload_end")
+        self.uuids.append(uuid)
+
+    def on_trial_shutdown(self):
+        self.trace.append("shutdown")
+
+    def state_dict(self):
+        return {"hooks": len(self.trace)}
+
+    def load_state_dict(self, state_dict):
+        self.trace.append(f"load_state_dict {sorted(state_dict)}")
+
+
+class RecordingTrial(LineTrial):
+    def build_callbacks(self):
+        self.trace = []
+        self.recorder = Recorder(self.trace)
+        return {"recorder": self.recorder}
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.trace.append(f"b{batch_idx} e{epoch_idx}")
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+    def evaluate_batch(self, batch):
+        self.trace.append("v")
+        return super().evaluate_batch(batch, 0)
+
+
+def read_json(*path):
+    with open(os.path.join(*path)) as f:
+        return json.load(f)
+
+
+KEYS = "['models_state_dict', 'optimizers_state_dict', 'lr_schedulers_state_dict', 'callbacks', 'rng_state']"
+VALIDATION = ["validation_start", "validation_epoch_start", "v", "v", "v", "validation_epoch_end 3", "validation_end ['error']"]
+CHECKPOINT = [f"save_start {KEYS}", "write_end", "upload_end"]
+
+
+class Order(unittest.TestCase):
+    def test_golden(self):
+        """The order that the contract observed: 2 epochs of 3, validation every 4, reports every 2, checkpoints every epoch."""
+        with store():
+            t = fit(RecordingTrial, Epoch(2), checkpoint_period=Epoch(1), validation_period=Batch(4), reporting_period=Batch(2),
+                    checkpoint_policy="none", step_zero_validation=True)
+        expected = (
+            ["startup 0 None", "training_start", *VALIDATION, "epoch_start", "b0 e0", "b1 e0", "workload_end 2", "b2 e0", "epoch_end 0",
+             "workload_end 1", *CHECKPOINT, "epoch_start", "b3 e1", "workload_end 1", *VALIDATION, "b4 e1", "b5 e1", "epoch_end 1",
+             "workload_end 2", *CHECKPOINT, *VALIDATION, "shutdown"])
+        self.assertEqual(t.trace, expected)
+
+    def test_schedulers(self):
+        """The table of section 8."""
+        mode = pytorch.LRScheduler.StepMode
+        table = [(1, mode.STEP_EVERY_EPOCH, 2, [9]), (2, mode.STEP_EVERY_BATCH, 1, [1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11]),
+                 (2, mode.STEP_EVERY_EPOCH, 1, [3, 9]), (3, mode.STEP_EVERY_BATCH, 2, [2, 5, 5, 8, 11, 11]),
+                 (3, mode.STEP_EVERY_OPTIMIZER_STEP, 2, [5, 11]), (1, mode.MANUAL_STEP, 1, [])]
+        for aggregation, step_mode, frequency, expected in table:
+            class Stepping(LineTrial):
+                steps = []
+
+                def __init__(self, context):
+                    super().__init__(context)
+                    self.noted = context.wrap_lr_scheduler(Noted(self.optim, 1000), step_mode, frequency)
+
+                def train_batch(self, batch, epoch_idx, batch_idx):
+                    self.noted.batch = batch_idx
+                    return super().train_batch(batch, epoch_idx, batch_idx)
+
+                def build_training_data_loader(self):
+                    return pytorch.DataLoader(Numbers(5))
+
+            class Noted(StepLR):
+                batch = None
+
+                def step(self, *args):
+                    if self.batch is not None:  # torch itself steps once, when the scheduler is made
+                        Stepping.steps.append(self.batch)
+                    return super().step(*args)
+
+                def state_dict(self):
+                    return {}
+
+            with self.subTest(aggregation=aggregation, mode=step_mode), store():
+                fit(Stepping, Batch(12), aggregation_frequency=aggregation)
+                self.assertEqual(Stepping.steps, expected)
+
+    def test_containers_are_periods(self):
+        with store():
+            t = fit(RecordingTrial, Batch(6), validation_period=Batch([1, 4]), checkpoint_policy="none")
+        self.assertEqual(sum(x == "validation_start" for x in t.trace), 3)
+        self.assertEqual(t.trace[t.trace.index("validation_start") - 2], "b0 e0")
+
+
+class Metrics(unittest.TestCase):
+    def test_kinds(self):
+        """Tensors, arrays, numbers of numpy, None; arrays average to one number."""
+        got = {}
+
+        class Kinds(LineTrial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                super().train_batch(batch, epoch_idx, batch_idx)
+                return {"tensor": torch.tensor(float(batch_idx)), "bf16": torch.tensor(2.0, dtype=torch.bfloat16), "array": np.array([1.0, 3.0]),
+                        "deep": torch.ones(2, 2), "numpy": np.float32(5), "none": None if batch_idx else 7, "int": 3, "flag": True}
+
+            def build_callbacks(self):
+                class Take(pytorch.PyTorchCallback):
+                    def on_training_workload_end(self, avg_metrics, batch_metrics):
+                        got.update(avg_metrics)
+
+                return {"take": Take()}
+
+        with store():
+            fit(Kinds, Batch(2))
+        self.assertEqual(got, {"tensor": 0.5, "bf16": 2.0, "array": 2.0, "deep": 1.0, "numpy": 5.0, "none": 7.0, "int": 3.0, "flag": 1.0})
+
+    def test_bare_loss(self):
+        class Bare(RecordingTrial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                return super().train_batch(batch, epoch_idx, batch_idx)["loss"]
+
+        with store():
+            self.assertIn("workload_end 1", fit(Bare, Batch(1)).trace)
+
+    def test_reducers(self):
+        results = []
+
+        class Reduced(LineTrial):
+            def __init__(self, context):
+                super().__init__(context)
+                self.count = context.wrap_reducer(sum, name="count")
+                context.experimental.wrap_reducer(lambda values: -1, name="only_validation", for_training=False)
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                self.count.update(len(batch[0]))
+                return super().train_batch(batch, epoch_idx, batch_idx)
+
+            def evaluation_reducer(self):
+                return {"error": pytorch.Reducer.MAX}
+
+            def build_callbacks(self):
+                class Take(pytorch.PyTorchCallback):
+                    def on_training_workload_end(self, avg_metrics, batch_metrics):
+                        results.append(avg_metrics["count"])
+
+                    def on_validation_end(self, metrics):
+                        results.append((metrics["count"], metrics["only_validation"]))
+
+                return {"take": Take()}
+
+        with store():
+            fit(Reduced, Batch(4), reporting_period=Batch(2))
+        self.assertEqual(results, [8, 8, (0, -1)])
+
+    def test_interleaved(self):
+        from determined.pytorch._reducer import _SimpleReducer
+
+        self.assertEqual(_SimpleReducer(list).cross_slot_reduce(([0, 1], [100])), [0, 100, 1])
+
+    def test_wrong_reducers(self):
+        with store(), pytorch.init() as context:
+            self.assertRaises(AssertionError, context.wrap_reducer, 7)
+            r = context.wrap_reducer(lambda v: {"a": 1})
+            self.assertRaises(AssertionError, context.wrap_reducer, r)
+        cases = [(lambda v: 1, None, "did not return a dict"), (lambda v: {}, "x", "it returned a dict anyway"),
+                 (lambda v: 1 / 0, "x", "cross_slot_reduce")]
+        for fn, name, text in cases:
+            class Wrong(LineTrial):
+                def __init__(self, context):
+                    super().__init__(context)
+                    context.wrap_reducer(fn, name=name)
+
+            with self.subTest(text), store(), self.assertRaisesRegex((AssertionError, ValueError), text):
+                fit(Wrong, Batch(1))
+
+
+class Resume(unittest.TestCase):
+    def resumed(self, trial_class, at, length, **options):
+        """A whole run, and one that goes on from the checkpoint that the first made after `at` batches."""
+        with store():
+            whole = fit(trial_class, Batch(length), checkpoint_period=Batch([at]), checkpoint_policy="none", **options)
+            second = fit(trial_class, Batch(length), seed=99, latest_checkpoint=whole.recorder.uuids[0], checkpoint_policy="none", **options)
+        return whole, second
+
+    def test_shuffled(self):
+        """At any batch, with and without workers: no record twice, none missed, and the same weights to the last bit."""
+        for at, workers in ((1, 0), (3, 0), (4, 0), (7, 0), (4, 2)):
+            class Shuffled(RecordingTrial):
+                shuffle = True
+
+            Shuffled.workers = workers
+            with self.subTest(at=at, workers=workers):
+                whole, second = self.resumed(Shuffled, at, 11)
+                self.assertEqual(second.seen, whole.seen[at:])
+                self.assertTrue(torch.equal(second.model.weight, whole.model.weight) and torch.equal(second.model.bias, whole.model.bias))
+                self.assertIn("load_start 1", second.trace)
+                self.assertIn("load_state_dict ['hooks']", second.trace)
+
+    def test_files(self):
+        with store() as where:
+            t = fit(RecordingTrial, Batch(2), hparams={"a": 1})
+            path = os.path.join(where, t.recorder.uuids[-1])
+            with open(os.path.join(path, "trial_state.pkl"), "rb") as f:
+                self.assertEqual(pickle.load(f)["batches_trained"], 2)
+            about = read_json(path, "load_data.json")
+            self.assertEqual((about["trial_type"], about["is_trainer"], about["hparams"]), ("PyTorchTrial", True, None))
+            meta = read_json(path, "metadata.json")
+            self.assertEqual((meta["steps_completed"], meta["format"]), (2, "pickle"))
+            loaded = pytorch.load_trial_from_checkpoint_path(path, trial_class=RecordingTrial)
+            self.assertTrue(torch.equal(loaded.model.weight, t.model.weight))
+            with self.assertRaisesRegex(ValueError, "torch_load_kwargs"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                pytorch.load_trial_from_checkpoint_path(path, RecordingTrial, torch_load_kwargs={}, map_location="cpu")
+
+    def test_data_parallel_names(self):
+        from determined.pytorch._client import load_model
+
+        a, b = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+        load_model(b, {"module." + k: v for k, v in a.state_dict().items()})
+        self.assertTrue(torch.equal(a.weight, b.weight))
+        self.assertRaises(RuntimeError, load_model, b, {"other": torch.zeros(1)})
+
+
+class Stopping(unittest.TestCase):
+    def test_stop_requested(self):
+        class Stops(RecordingTrial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                if batch_idx == 2:
+                    self.context.set_stop_requested(True)
+                return super().train_batch(batch, epoch_idx, batch_idx)
+
+        with store():
+            t = fit(Stops, Batch(50), reporting_period=Batch(4))
+        self.assertEqual([x for x in t.trace if x.startswith("b")][-1], "b3 e1")
+        self.assertEqual(t.trace[-4:], [*CHECKPOINT, "shutdown"])
+
+    def test_invalid_hp(self):
+        """A checkpoint, the shutdown hooks, exit 0."""
+        class Invalid(RecordingTrial):
+            traces = []
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                Invalid.traces = self.trace
+                if batch_idx == 1:
+                    raise det.InvalidHP("too large")
+                return super().train_batch(batch, epoch_idx, batch_idx)
+
+        with store(), self.assertRaises(SystemExit) as e:
+            fit(Invalid, Batch(5))
+        self.assertEqual(e.exception.code, 0)
+        self.assertEqual(Invalid.traces[-2:], ["upload_end", "shutdown"])
+        self.assertRaises(TypeError, det.InvalidHP, 7)
+
+    def test_exception(self):
+        """The user's own exception comes out whole; shutdown hooks run, no checkpoint is made."""
+        class Crashes(RecordingTrial):
+            traces = []
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                Crashes.traces = self.trace
+                return {"loss": 1 / 0}
+
+        text = ""
+        try:
+            with store():
+                fit(Crashes, Batch(5))
+        except ZeroDivisionError:
+            text = traceback.format_exc()
+        self.assertIn("in train_batch", text)
+        self.assertEqual(Crashes.traces[-1], "shutdown")
+        self.assertNotIn("write_end", Crashes.traces)
+        self.assertTrue(torch.is_grad_enabled())
+
+
+class WrongUse(unittest.TestCase):
+    def fails(self, error, text, trial_class, length=Batch(1), **options):
+        with store(), self.assertRaisesRegex(error, text):
+            fit(trial_class, length, **options)
+
+    def test_trials(self):
+        Invalid = errors.InvalidExperimentException
+
+        class NoModel(LineTrial):
+            def __init__(self, context):
+                self.context = context
+
+        class NoOptimizer(LineTrial):
+            def __init__(self, context):
+                self.context = context
+                context.wrap_model(torch.nn.Linear(1, 1))
+
+        class Neither(LineTrial):
+            evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+        class Both(LineTrial):
+            def evaluate_full_dataset(self, data_loader):
+                return {}
+
+        class Stranger(LineTrial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                self.context.step_optimizer(torch.optim.SGD(self.model.parameters(), lr=1))
+
+        class Plain(LineTrial):
+            def build_training_data_loader(self):
+                return torch.utils.data.DataLoader(Numbers())
+
+        class NotADict(LineTrial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                return 5
+
+        class Changing(LineTrial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                return {f"m{batch_idx}": 1.0}
+
+        class ChangingValidation(LineTrial):
+            def evaluate_batch(self, batch, batch_idx):
+                return {f"m{batch_idx}": 1.0}
+
+        class WrongReducers(LineTrial):
+            def evaluation_reducer(self):
+                return {"other": pytorch.Reducer.AVG}
+
+        cases = [(Invalid, "wrap_model", NoModel), (Invalid, "wrap_optimizer", NoOptimizer), (Invalid, "exactly one", Neither),
+                 (Invalid, "exactly one", Both), (Invalid, "not wrapped", Stranger),
+                 (RuntimeError, "you can disable this check by calling", Plain), (TypeError, "must return a dict", NotADict),
+                 (Exception, "inconsistent training metrics", Changing), (Exception, "Validation metric names must match", ChangingValidation),
+                 (Invalid, "no reducer for the metric", WrongReducers)]
+        for error, text, trial_class in cases:
+            with self.subTest(trial_class.__name__):
+                self.fails(error, text, trial_class, Batch(2))
+
+    def test_fit(self):
+        self.fails(ValueError, "max_length", LineTrial, None)
+        self.fails(TypeError, "max_length", LineTrial, Batch([1]))
+        with store(), pytorch.init() as context, self.assertRaises(TypeError):
+            pytorch.Trainer(object(), context).fit(max_length=Batch(1))
+
+    def test_context(self):
+        with store(), pytorch.init(hparams={"global_batch_size": 5, "a": 1}) as context:
+            self.assertRaisesRegex(ValueError, "there are: a, global_batch_size", context.get_hparam, "b")
+            self.assertEqual((context.get_per_slot_batch_size(), context.get_global_batch_size()), (5, 5))
+            self.assertRaises(errors.InternalException, context.get_trial_seed)
+            self.assertRaises(AttributeError, context.get_trial_id)
+            self.assertRaises(errors.InternalException, context.is_epoch_start)
+            self.assertRaises(ValueError, context.get_experiment_config)
+            self.assertRaises(AssertionError, context.set_stop_requested, 1)
+            model = context.wrap_model(torch.nn.Linear(1, 1))
+            optim = context.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1))
+            mode = pytorch.LRScheduler.StepMode
+            with self.assertRaisesRegex(errors.InvalidExperimentException, "MANUAL_STEP"):
+                context.wrap_lr_scheduler(ReduceLROnPlateau(optim), mode.STEP_EVERY_BATCH)
+            with self.assertRaisesRegex(errors.InvalidExperimentException, "not wrapped"):
+                context.wrap_lr_scheduler(StepLR(torch.optim.SGD(model.parameters(), lr=1), 1), mode.MANUAL_STEP)
+            self.assertRaises(TypeError, context.wrap_lr_scheduler, StepLR(optim, 1), "every batch")
+            self.assertRaises(errors.InvalidExperimentException, context.experimental.use_amp)
+        with store(), self.assertRaises(errors.InvalidExperimentException):
+            with pytorch.init(hparams={"global_batch_size": "8"}):
+                pass
+
+
+class Whole(unittest.TestCase):
+    def test_full_dataset(self):
+        class Full(LineTrial):
+            evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+            def evaluate_full_dataset(self, data_loader):
+                assert isinstance(data_loader, torch.utils.data.DataLoader) and not torch.is_grad_enabled() and not self.model.training
+                self.batches = len(list(data_loader))
+                return {"n": self.batches}
+
+        with store():
+            self.assertEqual(fit(Full, Batch(1)).batches, 3)
+
+    def test_test_mode(self):
+        with store():
+            t = fit(RecordingTrial, Epoch(9), test_mode=True)
+        self.assertEqual([x for x in t.trace if x in ("b0 e0", "b1 e0", "v", "write_end")], ["b0 e0", "v", "write_end"])
+
+    def test_amp(self):
+        class Mixed(LineTrial):
+            def __init__(self, context):
+                context.experimental.use_amp()
+                super().__init__(context)
+
+        with store() as where:
+            fit(Mixed, Batch(2))
+            uuid = os.listdir(where)[0]
+            self.assertIn("scaler_state_dict", torch.load(os.path.join(where, uuid, "state_dict.pth")))
+
+    def test_twice(self):
+        """fit() may be called again, in one process."""
+        with store(), pytorch.init() as context:
+            trial = LineTrial(context)
+            trainer = pytorch.Trainer(trial, context)
+            trainer.fit(max_length=Batch(1))
+            trainer.fit(max_length=Batch(2))
+            self.assertEqual(len(trial.seen), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

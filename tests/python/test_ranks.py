@@ -1,0 +1,70 @@
+"""Several processes: collectives, data parallelism, the same metrics everywhere."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rank.py")
+
+
+def free_ports(n):
+    holders = [socket.socket() for _ in range(n)]
+    for s in holders:
+        s.bind(("127.0.0.1", 0))
+    ports = [str(s.getsockname()[1]) for s in holders]
+    for s in holders:
+        s.close()
+    return ports
+
+
+def run_ranks(what, size=2, hosts=1):
+    """Starts rank.py once for each rank, as a launcher does; what each printed as JSON."""
+    ports, local = free_ports(3), size // hosts
+    with tempfile.TemporaryDirectory() as top:
+        processes = []
+        for rank in range(size):
+            env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank % local), "LOCAL_WORLD_SIZE": str(local),
+                   "GROUP_RANK": str(rank // local), "GROUP_WORLD_SIZE": str(hosts), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": ports[0],
+                   "INTER_TRAIN_PROCESS_COMM_PORT_1": ports[1], "INTER_TRAIN_PROCESS_COMM_PORT_2": ports[2], "DET_CHIEF_IP": "127.0.0.1",
+                   "XDG_DATA_HOME": top, "OMP_NUM_THREADS": "1"}
+            processes.append(subprocess.Popen([sys.executable, RANK, what], env=env, cwd=top, stdout=subprocess.PIPE, text=True))
+        outputs = [p.communicate(timeout=180)[0] for p in processes]
+    assert all(p.returncode == 0 for p in processes), (what, [p.returncode for p in processes], outputs)
+    return [json.loads(o.splitlines()[-1]) for o in outputs]
+
+
+class Ranks(unittest.TestCase):
+    def test_collectives(self):
+        a, b = run_ranks("collectives")
+        self.assertEqual(a, {"gather": [0, 1], "allgather": [[0, 0], [1, 1]], "broadcast": "of 0", "gather_local": [0, 1], "allgather_local": [0, 1],
+                             "broadcast_local": "local of 0", "agents": 1})
+        self.assertEqual((b["gather"], b["gather_local"], b["broadcast"], b["broadcast_local"]), (None, None, "of 0", "local of 0"))
+
+    def test_two_hosts(self):
+        """Local collectives meet on each host alone."""
+        out = run_ranks("collectives", size=4, hosts=2)
+        self.assertEqual([o["allgather_local"] for o in out], [[0, 1], [0, 1], [2, 3], [2, 3]])
+        self.assertEqual([o["broadcast_local"] for o in out], ["local of 0", "local of 0", "local of 2", "local of 2"])
+        self.assertEqual(out[3]["agents"], 2)
+
+    def test_training(self):
+        """Ranks end with equal weights and metrics; reducers see every record once; sharded as one process would read."""
+        a, b = run_ranks("training")
+        self.assertEqual(a["weights"], b["weights"])
+        self.assertEqual(a["metrics"], b["metrics"])
+        self.assertEqual(a["validation"], b["validation"])
+        self.assertEqual(sorted(sum(a["seen"] + b["seen"], [])), sorted(float(i) for i in list(range(12)) * 2))
+        self.assertEqual(a["count"], 24)
+
+    def test_sharded_checkpoint(self):
+        a, b = run_ranks("sharded")
+        self.assertEqual(a, b)
+        self.assertEqual(a, {"files": ["both", "metadata.json", "rank_0", "rank_1"], "metadata": {"steps_completed": 1, "of": {"0": 0, "1": 1}},
+                             "conflict": "refusing to upload with files conflicts"})
+
+
+if __name__ == "__main__":
+    unittest.main()
