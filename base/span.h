@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 enum span_cat {
+    SPAN_STEP, /* one whole batch */
     SPAN_LOOP, /* the training loop and the trial's hooks */
     SPAN_OP,   /* kernels */
     SPAN_DATA, /* making batches */

@@ -3,6 +3,7 @@
 #include "log.h"
 #include "loop_alive.h"
 #include "loop_impl.h"
+#include "loop_profile.h"
 #include "loop_report.h"
 #include "preempt.h"
 #include "reporter.h"
@@ -281,6 +282,8 @@ static int run_started(struct loop *l, struct det_err *err)
         rc = loop_restore_choose(l, err);
     if (rc < 0)
         return rc;
+    if ((rc = loop_profile_open(l, err)) < 0)
+        return rc;
     l->started = true;
     rc = run_trial(l, err);
     if (rc == DET_EINVALIDHP)
@@ -299,6 +302,7 @@ static int run_created(struct loop *l, struct det_err *err)
         rc = run_started(l, err);
     if (rc == 0 && l->t->between_batches)
         l->t->between_batches(l->self);
+    loop_profile_close(l);
     if (rc != DET_ESTALE)
         loop_tensorboard_keep(l);
     if (rc == DET_EINVALIDHP)

@@ -13,6 +13,7 @@
 
 struct reporter;
 struct preempt;
+struct loop_profile;
 struct storage;
 
 /* A control-plane wait may last as long as one rank works alone, or as the master is away; a dead
@@ -69,6 +70,7 @@ struct loop {
     struct loop_op op;
 
     struct storage *storage; /* chief opens it; other ranks when they restore */
+    struct loop_profile *profile; /* NULL: not wanted */
     bool tensorboard_failed;   /* and was logged */
     struct reporter *reporter; /* chief of a managed trial */
     struct preempt *preempt;   /* likewise */

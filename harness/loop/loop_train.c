@@ -7,6 +7,7 @@
 #include "loop_impl.h"
 #include "loop_math.h"
 #include "loop_report.h"
+#include "loop_profile.h"
 #include "log.h"
 #include "preempt.h"
 #include "reporter.h"
@@ -87,18 +88,21 @@ static int fetch(struct loop *l, const void **ret, struct det_err *err)
 static int hand_batch(struct loop *l, const void *batch, int64_t b, int64_t e, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "train_batch");
+    int64_t start_ns = l->profile ? span_now_ns() : 0;
     int rc = l->t->train_batch(l->self, batch, e, b, loop_rows_next(&l->rows), err);
+    if (rc == 0 && l->profile && l->t->batch_records)
+        loop_profile_trained(l, l->t->batch_records(l->self, batch), span_now_ns() - start_ns);
     return rc < 0 ? det_wrap(err, rc, "train_batch, batch %lld", (long long)b) : 0;
 }
 
 static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err)
 {
     const void *batch = NULL;
-    int rc = 0;
+    int rc = loop_profile_batch(l, b, err);
     if (l->t->between_batches)
         l->t->between_batches(l->self);
     l->batch_idx = b;
-    if (b % l->epoch_len == 0 && l->n_callbacks)
+    if (rc == 0 && b % l->epoch_len == 0 && l->n_callbacks)
         rc = LOOP_CALLBACKS(l, on_training_epoch_start, e, err);
     if (rc == 0)
         rc = fetch(l, &batch, err);

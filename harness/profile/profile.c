@@ -111,7 +111,7 @@ static void tell_step(struct profile *p)
 {
     char name[40];
     snprintf(name, sizeof name, "ProfilerStep#%lld", (long long)p->step);
-    span_tell(SPAN_LOOP, name, NULL, p->step_start_ns);
+    span_tell(SPAN_STEP, name, NULL, p->step_start_ns);
     p->step_start_ns = span_now_ns();
 }
 

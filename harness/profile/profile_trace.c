@@ -6,8 +6,8 @@
 
 /* TensorBoard's PyTorch profiler groups by these. */
 static const char *const categories[SPAN_CAT_COUNT] = {
-    [SPAN_LOOP] = "user_annotation", [SPAN_OP] = "cpu_op", [SPAN_DATA] = "user_annotation",
-    [SPAN_COMM] = "user_annotation"};
+    [SPAN_STEP] = "user_annotation", [SPAN_LOOP] = "user_annotation", [SPAN_OP] = "cpu_op",
+    [SPAN_DATA] = "user_annotation", [SPAN_COMM] = "user_annotation"};
 
 static void add_text(struct buf *out, const char *text)
 {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A trial's TensorBoard files in the checkpoint store: every step once, through pauses and a killed rank."""
+"""A trial's TensorBoard files in the checkpoint store: every step once, through pauses and a killed rank; its profile."""
 import glob
+import http.client
 import json
 import os
 import signal
@@ -37,6 +38,40 @@ def batches(c, exp):
     return c.trials(exp)[0]["totalBatchesProcessed"] if c.trials(exp) else 0
 
 
+def stream(c, path):
+    """The answers of a route that streams."""
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
+    conn.request("GET", "/api/v1" + path, headers={"Authorization": "Bearer " + c.token})
+    text = conn.getresponse().read().decode()
+    conn.close()
+    return [json.loads(line) for line in text.splitlines() if line]
+
+
+def measurements(c, trial, name, kind):
+    """The profiler's values of one series, as the routes give them."""
+    q = f"/trials/{trial}/profiler/metrics?labels.name={name}&labels.metricType=PROFILER_METRIC_TYPE_{kind}"
+    return [b["result"]["batch"] for b in stream(c, q)]
+
+
+def profiled(c):
+    """`profiling` in the configuration: timings of the batches it names and the load of the host."""
+    text = json.loads(CONFIG)
+    text.update(profiling={"enabled": True, "begin_on_batch": 20, "end_after_batch": 400}, searcher=dict(text["searcher"], max_length={"batches": 500}))
+    exp = c.create(json.dumps(text), "examples/digits")
+    c.wait(exp)
+    trial = c.trials(exp)[0]["id"]
+    series = {x["name"]: x for answer in stream(c, f"/trials/{trial}/profiler/available_series") for x in answer["result"]["labels"]}
+    timings = {"dataloader_next", "train_batch", "train_batch.backward", "train_batch.step_optimizer", "average_training_metrics"}
+    load = {"cpu_util_simple", "free_memory", "net_throughput_sent", "net_throughput_recv", "disk_iops", "disk_throughput_read", "disk_throughput_write"}
+    assert timings | load | {"samples_per_second"} <= set(series), sorted(series)
+    assert series["free_memory"]["agentId"] == "agent-0" and series["train_batch"]["metricType"] == "PROFILER_METRIC_TYPE_TIMING", series
+    got = measurements(c, trial, "train_batch", "TIMING")
+    steps = [s for b in got for s in b["batches"]]
+    assert sorted(steps) == list(range(20, 401)), (steps[:3], steps[-3:])
+    assert all(0 < v < 60 for b in got for v in b["values"])
+    assert all(0 <= v <= 100.5 for b in measurements(c, trial, "cpu_util_simple", "SYSTEM") for v in b["values"])
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp, Cluster(env={"TMPDIR": tmp}) as c:
         os.chmod(tmp, 0o777)
@@ -61,6 +96,7 @@ def main():
         reported = {int(steps): m["validation_metrics"]["accuracy"] if "validation_metrics" in m else m["avg_metrics"]["accuracy"]
                     for steps, m in c.metrics(trial, "validation")}
         assert all(abs(v - reported[s]) < 1e-6 for s, v in values["Determined/val_accuracy"]), reported
+        profiled(c)
         wait_until(lambda: not glob.glob(tmp + "/tensorboard-*"), 10, "nothing left on the host")
     print("ok")
 
