@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "mem.h"
 #include "span.h"
 
@@ -71,14 +72,28 @@ int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout 
                               .owner = e->pool};
     *ret = det__tensor_over(s, data, dtype, ndim, dims);
     (*ret)->engine = e;
-    (*ret)->layout = det__layout_free(ndim, dims) ? DET_LAYOUT_PLAIN : layout;
+    det__set_layout(*ret, layout);
     return 0;
 }
 
 int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct det_tensor **ret,
                      struct det_err *err)
 {
-    return det__tensor_new(e, t->dtype, t->layout, t->ndim, t->dims, ret, err);
+    enum det_layout layout = t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
+    return det__tensor_new(e, t->dtype, layout, t->ndim, t->dims, ret, err);
+}
+
+/* What a backend knows that is not general: dense tensors of three dtypes. */
+static bool basic(const struct det_call *c)
+{
+    for (int i = 0; i < DET_CALL_IN_MAX + DET_CALL_OUT_MAX; i++) {
+        const struct det_tensor *t =
+            i < DET_CALL_IN_MAX ? c->in[i] : c->out[i - DET_CALL_IN_MAX];
+        if (t && (t->layout == DET_LAYOUT_STRIDED ||
+                  (t->dtype != DET_F32 && t->dtype != DET_I64 && t->dtype != DET_U8)))
+            return false;
+    }
+    return true;
 }
 
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err)
@@ -87,7 +102,44 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
     if (!fn)
         return det_fail(err, DET_EUNIMPL, "the device %s has no kernel %s: use the device \"cpu\"",
                         e->name, det_kernel_name(c->kernel));
+    if (!e->backend->general && !basic(c))
+        return det_fail(err, DET_EUNIMPL,
+                        "the kernel %s of device %s takes no views and no dtype but float32, int64 "
+                        "and uint8: use det_contiguous(), det_cast() or the device \"cpu\"",
+                        det_kernel_name(c->kernel), e->name);
     return span_on() ? det__run_told(e, fn, c, err) : fn(e->stream, c, err);
+}
+
+/* Dense f32 of one shape and layout. */
+static bool alike(const struct det_call *c)
+{
+    const struct det_tensor *y = c->out[0];
+    for (int i = 0; i < DET_CALL_IN_MAX; i++) {
+        const struct det_tensor *x = c->in[i];
+        if (x && (x->dtype != DET_F32 || x->layout != y->layout || !det__same_shape(x, y)))
+            return false;
+    }
+    return true;
+}
+
+int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err)
+{
+    struct det_tensor wide[DET_CALL_IN_MAX];
+    struct det_call call = *c;
+    const struct det_tensor *y = c->out[0];
+    if (!e->backend->general && c->kernel != DET_KERNEL_COPY && !alike(c))
+        return det_fail(err, DET_EUNIMPL,
+                        "the kernel %s of device %s takes float32 tensors of one shape only: use "
+                        "the device \"cpu\"",
+                        det_kernel_name(c->kernel), e->name);
+    for (int i = 0; i < DET_CALL_IN_MAX; i++) {
+        if (!c->in[i] || det__same_shape(c->in[i], y))
+            continue;
+        if (!det__broadcast(c->in[i], y->ndim, y->dims, &wide[i]))
+            return det_fail(err, DET_EINVAL, "input %d does not fit the output", i + 1);
+        call.in[i] = &wide[i];
+    }
+    return det__run(e, &call, err);
 }
 
 int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
@@ -102,7 +154,9 @@ int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor
     }
     TENSOR_OWN copy = NULL;
     int rc = det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &copy, err);
-    if (rc == 0)
+    if (rc == 0 && t->layout != DET_LAYOUT_PLAIN)
+        rc = det__tensor_assign(copy, t, err);
+    else if (rc == 0)
         rc = e->backend->copy(e->stream, copy->data, t->data, det_tensor_bytes(t),
                               DET_COPY_TO_DEVICE, err);
     if (rc < 0)
@@ -181,11 +235,7 @@ struct det_tensor *det_to_device(struct det_engine *e, struct det_tensor *x)
 
 double det_item(struct det_engine *e, const struct det_tensor *t)
 {
-    union {
-        float f32;
-        int64_t i64;
-        unsigned char u8;
-    } v = {0};
+    uint64_t v = 0; /* room for any dtype */
     struct det_err err;
     if (!t || e->err.code < 0)
         return NAN;
@@ -198,5 +248,5 @@ double det_item(struct det_engine *e, const struct det_tensor *t)
         det__keep_error(e, &err);
         return NAN;
     }
-    return t->dtype == DET_F32 ? v.f32 : t->dtype == DET_I64 ? (double)v.i64 : v.u8;
+    return det__load_f64(t->dtype, &v);
 }

@@ -30,7 +30,7 @@ struct det_engine {
 /* A new tensor on the device, not cleared; the caller owns it. */
 int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout layout, int ndim,
                     const int64_t *dims, struct det_tensor **ret, struct det_err *err);
-/* The same shape, dtype and layout as t. */
+/* The same shape, dtype and layout as t; dense. */
 int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct det_tensor **ret,
                      struct det_err *err);
 /* Gives t to the step; returns it. */
@@ -47,6 +47,8 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
 /* The same with a profiler listening (span.h). */
 int det__run_told(struct det_engine *e, det_kernel_fn *fn, const struct det_call *c,
                   struct det_err *err);
+/* The same for a kernel marked *: repeats inputs to the dims of out[0] where they have 1 or none. */
+int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err);
 /* The next random call's numbers: sets a->seed and a->call. */
 void det__draw(struct det_engine *e, struct det_attrs *a);
 

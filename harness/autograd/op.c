@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "tape.h"
 
 void op_text(const struct op_call *c, char *buf, size_t n)
@@ -49,13 +50,22 @@ static int reorder(struct det_engine *e, struct det_tensor *x, enum det_layout l
     return 0;
 }
 
-static enum det_layout wanted(const struct op_def *d, const struct op_call *c, int i)
+static enum det_layout dense(const struct det_tensor *t)
 {
+    return t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
+}
+
+static enum det_layout wanted(const struct det_engine *e, const struct op_call *c, int i)
+{
+    const struct op_def *d = &op_table[c->op];
+    bool copy = d->kernel == DET_KERNEL_COPY;
     switch (d->order) {
+    case OP_STRIDED: /* a backend for dense tensors wants them all alike */
+        return copy || e->backend->general ? c->in[i]->layout : dense(c->in[0]);
     case OP_ANY:
-        return c->in[i]->layout;
+        return dense(c->in[i]);
     case OP_ALIKE:
-        return c->in[0]->layout;
+        return dense(c->in[0]);
     case OP_IMAGES:
         return i == 0 ? DET_LAYOUT_NHWC : DET_LAYOUT_PLAIN;
     default:
@@ -71,8 +81,9 @@ static int prepare_input(struct det_engine *e, struct op_call *c, int i, struct 
     if (rc < 0)
         return rc;
     c->in[i] = t = *own;
-    enum det_layout layout = wanted(&op_table[c->op], c, i);
-    if (t->layout == layout || det__layout_free(t->ndim, t->dims))
+    enum det_layout layout = wanted(e, c, i);
+    if (t->layout == layout ||
+        (t->layout != DET_LAYOUT_STRIDED && det__layout_free(t->ndim, t->dims)))
         return 0;
     rc = reorder(e, t, layout, own, err);
     if (rc == 0) {
@@ -82,6 +93,16 @@ static int prepare_input(struct det_engine *e, struct op_call *c, int i, struct 
     return rc;
 }
 
+/* NHWC where an input that is as large as the output lies so. */
+static enum det_layout as_inputs(const struct op_call *c)
+{
+    for (int i = 0; i < op_table[c->op].inputs_max; i++)
+        if (c->in[i] && c->in[i]->layout == DET_LAYOUT_NHWC && c->spec[0].ndim == 4 &&
+            memcmp(c->in[i]->dims, c->spec[0].dims, 4 * sizeof(int64_t)) == 0)
+            return DET_LAYOUT_NHWC;
+    return DET_LAYOUT_PLAIN;
+}
+
 static enum det_layout out_layout(const struct op_call *c)
 {
     switch (op_table[c->op].order) {
@@ -89,10 +110,10 @@ static enum det_layout out_layout(const struct op_call *c)
         return DET_LAYOUT_NHWC;
     case OP_ALIKE:
         return c->in[0]->layout;
+    case OP_STRIDED:
+        return c->op == OP_LAYOUT ? c->layout : as_inputs(c);
     case OP_ANY:
-        return c->op == OP_LAYOUT                  ? c->layout
-               : c->spec[0].ndim == c->in[0]->ndim ? c->in[0]->layout
-                                                   : DET_LAYOUT_PLAIN;
+        return c->spec[0].ndim == c->in[0]->ndim ? c->in[0]->layout : DET_LAYOUT_PLAIN;
     default:
         return DET_LAYOUT_PLAIN;
     }
@@ -117,12 +138,13 @@ static int run(struct det_engine *e, struct op_call *c, struct det_err *err)
     for (int i = 0; i < DET_CALL_IN_MAX; i++)
         call.in[i] = c->in[i];
     memcpy(call.out, c->out, sizeof call.out);
-    return det__run(e, &call, err);
+    return op_table[c->op].order == OP_STRIDED ? det__run_wide(e, &call, err)
+                                               : det__run(e, &call, err);
 }
 
 static bool recorded(const struct det_engine *e, const struct op_call *c)
 {
-    if (e->no_grad > 0 || !op_table[c->op].grad)
+    if (e->no_grad > 0 || !op_table[c->op].grad || !det__is_float(c->out[0]->dtype))
         return false;
     for (int i = 0; i < op_table[c->op].inputs_max; i++)
         if (op_wants_grad(c->in[i]))
@@ -134,6 +156,7 @@ static int apply(struct det_engine *e, struct op_call *c, struct det_err *err)
 {
     char text[500];
     c->kernel = op_table[c->op].kernel;
+    c->a.fn = op_table[c->op].fn;
     int rc = op_table[c->op].shape(c, err);
     if (rc == 0)
         rc = make_outputs(e, c, err);

@@ -11,6 +11,55 @@
 
 #include "engine.h"
 
+/* X(NAME, name): the operations that are one element-wise function of backend/elem.h. */
+#define OP_UNARIES(X)                                                                              \
+    X(NEG, "neg")                                                                                  \
+    X(ABS, "abs")                                                                                  \
+    X(EXP, "exp")                                                                                  \
+    X(LOG, "log")                                                                                  \
+    X(SQRT, "sqrt")                                                                                \
+    X(RSQRT, "rsqrt")                                                                              \
+    X(POW, "pow")                                                                                  \
+    X(RECIPROCAL, "reciprocal")                                                                    \
+    X(SIN, "sin")                                                                                  \
+    X(COS, "cos")                                                                                  \
+    X(TANH, "tanh")                                                                                \
+    X(ERF, "erf")                                                                                  \
+    X(SIGMOID, "sigmoid")                                                                          \
+    X(LOG_SIGMOID, "log_sigmoid")                                                                  \
+    X(GELU, "gelu")                                                                                \
+    X(GELU_TANH, "gelu_tanh")                                                                      \
+    X(SILU, "silu")                                                                                \
+    X(MISH, "mish")                                                                                \
+    X(ELU, "elu")                                                                                  \
+    X(LEAKY_RELU, "leaky_relu")                                                                    \
+    X(SOFTPLUS, "softplus")                                                                        \
+    X(CLAMP, "clamp")                                                                              \
+    X(HARDTANH, "hardtanh")                                                                        \
+    X(HARDSWISH, "hardswish")                                                                      \
+    X(HARDSIGMOID, "hardsigmoid")                                                                  \
+    X(FLOOR, "floor")                                                                              \
+    X(CEIL, "ceil")                                                                                \
+    X(ROUND, "round")                                                                              \
+    X(SIGN, "sign")
+/* With PRELU: input 1 is the slope. MAXIMUM and MINIMUM take whole numbers too. */
+#define OP_BINARIES(X)                                                                             \
+    X(DIV, "div", shape_floats)                                                                    \
+    X(POW2, "pow", shape_floats)                                                                   \
+    X(PRELU, "prelu", shape_floats)                                                                \
+    X(MAXIMUM, "maximum", shape_numbers)                                                           \
+    X(MINIMUM, "minimum", shape_numbers)
+#define OP_COMPARES(X)                                                                             \
+    X(EQ, "eq")                                                                                    \
+    X(NE, "ne")                                                                                    \
+    X(LT, "lt")                                                                                    \
+    X(LE, "le")                                                                                    \
+    X(GT, "gt")                                                                                    \
+    X(GE, "ge")                                                                                    \
+    X(AND, "logical_and")                                                                          \
+    X(OR, "logical_or")                                                                            \
+    X(XOR, "logical_xor")
+
 enum op_id {
     OP_ADD,
     OP_SUB,
@@ -18,9 +67,16 @@ enum op_id {
     OP_AFFINE,
     OP_SUM,
     OP_CAST,
-    OP_LAYOUT, /* to the other memory order */
+    OP_LAYOUT, /* to another memory order; dense */
     OP_RESHAPE,
-    OP_RELU,
+    OP_PERMUTE, /* these three are views, as OP_RESHAPE */
+    OP_SLICE,
+    OP_EXPAND,
+    OP_WHERE,
+#define X(NAME, ...) OP_##NAME,
+    OP_UNARIES(X) OP_BINARIES(X) OP_COMPARES(X)
+#undef X
+        OP_RELU,
     OP_DROPOUT,
     OP_LINEAR,
     OP_CONV2D,
@@ -51,10 +107,11 @@ enum op_id {
 
 /* How an operation wants its inputs to lie in memory. */
 enum op_order {
-    OP_ANY,    /* does not matter */
-    OP_ALIKE,  /* all as the first one; the output too */
-    OP_PLAIN,  /* C order; the output too */
-    OP_IMAGES, /* input 0 NHWC, the rest plain; the output NHWC */
+    OP_ANY,     /* dense; the output as input 0 */
+    OP_ALIKE,   /* all as the first one; the output too */
+    OP_PLAIN,   /* C order; the output too */
+    OP_IMAGES,  /* input 0 NHWC, the rest plain; the output NHWC */
+    OP_STRIDED, /* as they lie, views too, repeated to the output's shape; the output dense */
 };
 
 struct op_out {
@@ -100,6 +157,7 @@ struct op_def {
     enum det_kernel kernel; /* unless the shape rule sets another */
     op_grad_fn *grad;       /* NULL: no gradient passes */
     double tolerance;       /* relative, between two backends */
+    int fn;                 /* a.fn of the kernel, of elem.h */
 };
 
 extern const struct op_def op_table[OP_COUNT];
@@ -107,13 +165,17 @@ extern const struct op_def op_table[OP_COUNT];
 /* Runs c (its op, in and a set; in borrowed). Returns out[0], which belongs to the step, or NULL
  * with the engine's error set. */
 struct det_tensor *op_apply(struct det_engine *e, struct op_call *c);
+/* The same for two operands; one without dimensions takes the other's dtype. */
+struct det_tensor *op_binary(struct det_engine *e, enum op_id op, struct det_tensor *a,
+                             struct det_tensor *b);
 /* True where a gradient is to flow to t. */
 bool op_wants_grad(const struct det_tensor *t);
 /* "conv2d(float32[...], float32[...])" */
 void op_text(const struct op_call *c, char *buf, size_t n);
 
 /* Shape rules. */
-op_shape_fn shape_alike, shape_unary, shape_scalar, shape_cast, shape_layout, shape_dropout;
+op_shape_fn shape_numbers, shape_floats, shape_compare, shape_where, shape_float;
+op_shape_fn shape_unary, shape_scalar, shape_cast, shape_layout, shape_dropout;
 op_shape_fn shape_linear, shape_rows, shape_nll, shape_mse, shape_argmax, shape_eq;
 op_shape_fn shape_conv2d, shape_conv_transpose2d, shape_batch_norm;
 op_shape_fn shape_max_pool2d, shape_avg_pool2d, shape_resample;
@@ -122,8 +184,9 @@ op_shape_fn shape_layer_norm, shape_lstm, shape_gru, shape_attention, shape_rota
 op_shape_fn shape_index_select, shape_gather, shape_scatter_add, shape_matmul, shape_cross_entropy;
 
 /* Gradient rules. */
-op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_layout, grad_reshape,
-    grad_relu;
+op_grad_fn grad_add, grad_sub, grad_mul, grad_affine, grad_sum, grad_relu;
+op_grad_fn grad_unary, grad_binary, grad_where, grad_copy;
+op_grad_fn grad_reshape, grad_permute, grad_slice, grad_expand;
 op_grad_fn grad_dropout, grad_linear, grad_log_softmax, grad_softmax, grad_nll, grad_mse;
 op_grad_fn grad_layer_norm, grad_lstm, grad_gru, grad_attention, grad_rotary;
 op_grad_fn grad_index_select, grad_gather, grad_scatter_add, grad_matmul, grad_cross_entropy;

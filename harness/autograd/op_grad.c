@@ -1,4 +1,4 @@
-/* Gradient rules of everything but images. */
+/* Gradient rules of layers, softmax, reductions and losses. */
 #include "op_grad.h"
 
 #include "mem.h"
@@ -6,7 +6,9 @@
 int grad_dest(struct det_engine *e, struct det_node *n, int i, struct det_tensor *reuse,
               struct det_tensor **ret, struct det_err *err)
 {
-    if (reuse && n->in[i]->node && reuse->refs == 1 && reuse->storage->refs == 1) {
+    const struct det_tensor *t = n->in[i];
+    if (reuse && t->node && reuse->refs == 1 && reuse->storage->refs == 1 &&
+        reuse->dtype == t->dtype && reuse->layout == t->layout && det__same_shape(reuse, t)) {
         *ret = det_tensor_ref(reuse);
         return 0;
     }
@@ -58,59 +60,10 @@ int grad_by_kernel(struct det_engine *e, struct det_node *n, int i, struct det_c
     return rc < 0 ? rc : det__grad_add(e, n->in[i], det_take(dx), err);
 }
 
-static int pass_on(struct det_engine *e, struct det_tensor *t, struct det_tensor *dy,
-                   struct det_err *err)
-{
-    return op_wants_grad(t) ? det__grad_add(e, t, det_tensor_ref(dy), err) : 0;
-}
-
-int grad_add(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
-{
-    int rc = pass_on(e, n->in[0], dy, err);
-    return rc < 0 ? rc : pass_on(e, n->in[1], dy, err);
-}
-
-int grad_sub(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
-{
-    struct det_call minus = {.kernel = DET_KERNEL_AFFINE, .in = {dy}, .a.scale = -1};
-    int rc = pass_on(e, n->in[0], dy, err);
-    return rc < 0 ? rc : grad_by_kernel(e, n, 1, &minus, NULL, err);
-}
-
-int grad_mul(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
-{
-    struct det_call first = {.kernel = DET_KERNEL_MUL, .in = {dy, n->in[1]}};
-    struct det_call second = {.kernel = DET_KERNEL_MUL, .in = {dy, n->in[0]}};
-    int rc = grad_by_kernel(e, n, 0, &first, NULL, err);
-    return rc < 0 ? rc : grad_by_kernel(e, n, 1, &second, NULL, err);
-}
-
-int grad_affine(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
-                struct det_err *err)
-{
-    struct det_call c = {.kernel = DET_KERNEL_AFFINE, .in = {dy}, .a.scale = n->a.scale};
-    return grad_by_kernel(e, n, 0, &c, dy, err);
-}
-
 int grad_sum(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)
 {
     struct det_call c = {.kernel = DET_KERNEL_SUM_BWD, .in = {dy}, .a.scale = n->a.scale};
     return grad_by_kernel(e, n, 0, &c, NULL, err);
-}
-
-int grad_layout(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
-                struct det_err *err)
-{
-    struct det_call c = {.kernel = DET_KERNEL_COPY, .in = {dy}};
-    return grad_by_kernel(e, n, 0, &c, NULL, err);
-}
-
-int grad_reshape(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
-                 struct det_err *err)
-{
-    if (!op_wants_grad(n->in[0]))
-        return 0;
-    return det__grad_add(e, n->in[0], det__tensor_view(dy, n->in[0]->ndim, n->in[0]->dims), err);
 }
 
 int grad_relu(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)

@@ -34,13 +34,6 @@ int shape_unary(struct op_call *c, struct det_err *err)
     return op_all_f32(c, err);
 }
 
-int shape_alike(struct op_call *c, struct det_err *err)
-{
-    if (!det__same_shape(c->in[0], c->in[1]))
-        return det_fail(err, DET_EINVAL, "the shapes must be equal (use det_reshape())");
-    return shape_unary(c, err);
-}
-
 static void scalar(struct op_call *c)
 {
     c->spec[0] = (struct op_out){.dtype = DET_F32};
@@ -133,7 +126,9 @@ int shape_nll(struct op_call *c, struct det_err *err)
 
 int shape_mse(struct op_call *c, struct det_err *err)
 {
-    int rc = shape_alike(c, err);
+    int rc = op_all_f32(c, err);
+    if (rc == 0 && !det__same_shape(c->in[0], c->in[1]))
+        return det_fail(err, DET_EINVAL, "the shapes must be equal (use det_reshape())");
     if (rc == 0 && c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input has no elements");
     scalar(c);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "dtype.h"
 #include "mem.h"
 
 struct tape {
@@ -62,7 +63,7 @@ bool op_wants_grad(const struct det_tensor *t)
 int det__grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err)
 {
     return t->grad ? 0
-                   : det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
+                   : det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
 }
 
 int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
@@ -213,9 +214,9 @@ struct det_tensor *det_requires_grad(struct det_engine *e, struct det_tensor *t)
 {
     if (!t || e->err.code < 0)
         return NULL;
-    if (t->dtype != DET_F32 || t->node) {
+    if (!det__is_float(t->dtype) || t->node) {
         det_engine_fail(e, DET_EINVAL,
-                        "requires_grad: only a float32 tensor that no operation made");
+                        "requires_grad: only a tensor of a floating dtype that no operation made");
         return NULL;
     }
     t->requires_grad = true;

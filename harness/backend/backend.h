@@ -8,10 +8,14 @@
  * - Asynchronous: a kernel may return before its work is done; work of one stream is done in order.
  *   Memory given back while work on it is still queued will only be used again on the same stream.
  * - All tensors of a call are on the device, allocated by the caller, with the shapes stated below;
- *   the caller (autograd/op.c) has checked shapes, dtypes and layouts. f32 unless said otherwise.
+ *   the caller (autograd/op.c) has checked shapes, dtypes and layouts. f32 and dense unless said
+ *   otherwise.
  * - 4-D activations of convolution, batch norm and pooling are NHWC in memory (tensor_impl.h; where
  * both orders are the same bytes the layout may say PLAIN). Weights are plain (O, I, kH, kW).
- *   Element-wise kernels see one layout on all their tensors and may treat them as flat vectors.
+ * - The kernels marked * see any dtype (one for all tensors of a call unless said) and any strides;
+ *   all their inputs have the output's dims, repeated by strides of 0 where the call broadcasts. A
+ *   backend that does not say `general` is only given dense f32 tensors of one layout there. Other
+ *   element-wise kernels see one layout on all their tensors and may treat them as flat vectors.
  * - An output is overwritten, never added to. Outputs do not overlap inputs, except where "may be"
  *   says so.
  * - Sums over many elements have a fixed partition: equal bits at every run with equal threads.
@@ -22,6 +26,7 @@
 #define BACKEND_H
 
 #include "det/functional.h"
+#include "elem.h"
 #include "tensor_impl.h"
 
 #define DET_BACKEND_VERSION 1
@@ -35,13 +40,26 @@ struct det_event;
  * X(NAME, name). in and out are det_call's arrays, a is its attributes. M, N, K as in GEMM.
  *
  * FILL          out: y, any dtype               y = a.scale
- * COPY          in: x  out: y                   same dims, any dtypes and layouts: y = x,
- *                                               converted as C does
- * ADD SUB MUL   in: x1 x2  out: y               y may be x1 or x2
- * AFFINE        in: x  out: y                   y = a.scale * x + a.offset; y may be x
+ * COPY *        in: x  out: y                   same dims: y = x, converted (tensor/dtype.h)
+ * ADD SUB MUL * in: x1 x2  out: y               y may be x1 or x2
+ * UNARY *       in: x  out: y                   y = f(x), a.fn of enum det_unary (elem.h); floating;
+ *                                               y may be x
+ * UNARY_BWD *   in: dy x y  out: dx             dx may be dy
+ * BINARY *      in: x1 x2  out: y               a.fn of enum det_binary; y may be x1 or x2
+ * BINARY_BWD *  in: dy x1 x2  out: dx           the slope of a.fn by x1, or by x2 where a.side;
+ *                                               dx may be dy
+ * COMPARE *     in: x1 x2  out: y bool          a.fn of enum det_compare
+ * WHERE *       in: cond bool, x1 x2  out: y    y = cond ? x1 : x2
+ * SUM_TO        in: x  out: y, dense            y, of no more dims than x, each 1 or x's: the sums of
+ *                    x over what y lacks; floating, f16 and bf16 summed in f32 or better
+ * AFFINE        in: x  out: y                   y = a.scale * x + a.offset; any floating dtype;
+ *                                               y may be x
  * CLAMP         in: x  out: y                   y = min(max(x, a.lo), a.hi); y may be x
- * RELU          in: x  out: y                   y may be x
+ * RELU          in: x  out: y                   any floating dtype; y may be x
  * RELU_BWD      in: dy y  out: dx               dx = y > 0 ? dy : 0; dx may be dy
+ * NORMAL        out: y                          y = offset + scale * n; elements i and i + 1 (i even)
+ *                    are the Box-Muller pair r cos, r sin of the uniforms u, v that words i % 4 and
+ *                    i % 4 + 1 give: r = sqrt(-2 ln(1 - u)), angle 2 pi v
  * UNIFORM       out: y                          y = lo + (hi - lo) * u, u = (draw >> 8) * 2^-24 in
  *                    f32; element i takes word i % 4 of philox4x32(a.seed, a.call, i / 4), where i
  *                    counts in plain (C) order
@@ -150,6 +168,14 @@ struct det_event;
     X(ADD, add)                                                                                    \
     X(SUB, sub)                                                                                    \
     X(MUL, mul)                                                                                    \
+    X(UNARY, unary)                                                                                \
+    X(UNARY_BWD, unary_bwd)                                                                        \
+    X(BINARY, binary)                                                                              \
+    X(BINARY_BWD, binary_bwd)                                                                      \
+    X(COMPARE, compare)                                                                            \
+    X(WHERE, where)                                                                                \
+    X(SUM_TO, sum_to)                                                                              \
+    X(NORMAL, normal)                                                                              \
     X(AFFINE, affine)                                                                              \
     X(CLAMP, clamp)                                                                                \
     X(RELU, relu)                                                                                  \
@@ -237,6 +263,11 @@ struct det_attrs {
     int pad_mode, before[DET_DIMS_MAX];
     bool linear, align_corners;
     double step_h, step_w;
+    int dim; /* of views, as the next two */
+    int64_t start, every;
+    int8_t order[DET_DIMS_MAX];
+    int fn;    /* of elem.h */
+    bool side; /* false: the first input */
     bool relu, train;
     double eps, momentum;
     double p;
@@ -274,6 +305,7 @@ struct det_backend {
     uint32_t version; /* DET_BACKEND_VERSION */
     const char *name; /* "cpu" */
     bool host_memory; /* alloc() gives ordinary memory and kernels are done when they return */
+    bool general;     /* the kernels marked * take any dtype and any strides */
 
     /* How many devices there are; 0 where there are none or the driver is missing (not an error).
      */

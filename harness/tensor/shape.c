@@ -1,28 +1,9 @@
-/* Dtypes and shapes: sizes, names, texts, and the two memory orders of images. */
+/* Shapes and strides: sizes, texts, and the two memory orders of images. */
 #include "tensor_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static const struct {
-    const char *name;
-    size_t size;
-} dtypes[DET_DTYPE_COUNT] = {
-    [DET_F32] = {"float32", 4},
-    [DET_I64] = {"int64", 8},
-    [DET_U8] = {"uint8", 1},
-};
-
-size_t det_dtype_size(enum det_dtype dtype)
-{
-    return (unsigned)dtype < DET_DTYPE_COUNT ? dtypes[dtype].size : 0;
-}
-
-const char *det_dtype_name(enum det_dtype dtype)
-{
-    return (unsigned)dtype < DET_DTYPE_COUNT ? dtypes[dtype].name : "unknown";
-}
 
 int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims)
 {
@@ -52,6 +33,71 @@ bool det__same_shape(const struct det_tensor *a, const struct det_tensor *b)
 bool det__layout_free(int ndim, const int64_t *dims)
 {
     return ndim != 4 || dims[1] == 1 || dims[2] * dims[3] == 1;
+}
+
+static void plain_strides(int ndim, const int64_t *dims, int64_t *strides)
+{
+    int64_t step = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= dims[d] ? dims[d] : 1;
+    }
+}
+
+void det__set_layout(struct det_tensor *t, enum det_layout layout)
+{
+    t->layout = det__layout_free(t->ndim, t->dims) ? DET_LAYOUT_PLAIN : layout;
+    plain_strides(t->ndim, t->dims, t->strides);
+    if (t->layout != DET_LAYOUT_NHWC)
+        return;
+    int64_t c = t->dims[1], w = t->dims[3];
+    memcpy(t->strides, (int64_t[4]){c * t->dims[2] * w, 1, c * w, c}, 4 * sizeof(int64_t));
+}
+
+/* The same places, where the stride of a dimension of one element means nothing. */
+static bool same_strides(const struct det_tensor *t, const int64_t *strides)
+{
+    for (int d = 0; d < t->ndim; d++)
+        if (t->dims[d] > 1 && t->strides[d] != strides[d])
+            return false;
+    return true;
+}
+
+void det__set_strides(struct det_tensor *t, const int64_t *strides)
+{
+    det__set_layout(t, DET_LAYOUT_PLAIN);
+    if (t->numel == 0 || same_strides(t, strides))
+        return;
+    if (t->ndim == 4) {
+        det__set_layout(t, DET_LAYOUT_NHWC);
+        if (same_strides(t, strides))
+            return;
+    }
+    t->layout = DET_LAYOUT_STRIDED;
+    memcpy(t->strides, strides, (size_t)t->ndim * sizeof *strides);
+}
+
+bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,
+                    struct det_tensor *view)
+{
+    int64_t strides[DET_DIMS_MAX] = {0};
+    int skip = ndim - t->ndim;
+    if (skip < 0)
+        return false;
+    for (int d = skip; d < ndim; d++) {
+        if (t->dims[d - skip] != dims[d] && t->dims[d - skip] != 1)
+            return false;
+        strides[d] = t->dims[d - skip] == dims[d] ? t->strides[d - skip] : 0;
+    }
+    *view = *t;
+    view->ndim = ndim;
+    view->numel = 1;
+    for (int d = 0; d < ndim; d++) {
+        view->dims[d] = dims[d];
+        view->numel *= (size_t)dims[d];
+    }
+    det__set_strides(view, strides);
+    return true;
 }
 
 const char *det__tensor_text(const struct det_tensor *t, char *buf, size_t n)

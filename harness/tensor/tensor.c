@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "mem.h"
+#include "walk.h"
 
 void det__storage_unref(struct det_storage *s)
 {
@@ -28,6 +30,7 @@ struct det_tensor *det__tensor_over(struct det_storage *storage, char *data, enu
     t->numel = (size_t)numel;
     t->storage = storage;
     t->data = data;
+    det__set_layout(t, DET_LAYOUT_PLAIN);
     return t;
 }
 
@@ -37,6 +40,17 @@ struct det_tensor *det__tensor_view(struct det_tensor *t, int ndim, const int64_
     t->storage->refs++;
     struct det_tensor *v = det__tensor_over(t->storage, t->data, t->dtype, ndim, dims);
     assert(v->numel == t->numel);
+    v->engine = t->engine;
+    return v;
+}
+
+struct det_tensor *det__tensor_window(struct det_tensor *t, int ndim, const int64_t *dims,
+                                      const int64_t *strides, int64_t offset)
+{
+    t->storage->refs++;
+    struct det_tensor *v = det__tensor_over(
+        t->storage, t->data + offset * (int64_t)det_dtype_size(t->dtype), t->dtype, ndim, dims);
+    det__set_strides(v, strides);
     v->engine = t->engine;
     return v;
 }
@@ -115,6 +129,35 @@ static int check_bytes(const struct det_tensor *t, size_t bytes, struct det_err 
     return 0;
 }
 
+/* One pass over t and the caller's bytes in C order. */
+struct move {
+    char *t, *host;
+    int64_t t_step, host_step;
+    enum det_dtype dtype;
+    bool out;
+};
+
+static void move_row(void *arg, int64_t n, const int64_t *at)
+{
+    const struct move *m = arg;
+    int64_t size = (int64_t)det_dtype_size(m->dtype);
+    char *t = m->t + at[0] * size, *host = m->host + at[1] * size;
+    if (m->out)
+        det__convert(m->dtype, t, m->t_step, m->dtype, host, m->host_step, n);
+    else
+        det__convert(m->dtype, host, m->host_step, m->dtype, t, m->t_step, n);
+}
+
+static void move(const struct det_tensor *t, char *host, bool out)
+{
+    struct det__walk w;
+    struct det_tensor plain = *t;
+    det__set_layout(&plain, DET_LAYOUT_PLAIN);
+    det__walk_init(&w, 2, (const struct det_tensor *[]){t, &plain});
+    struct move m = {t->data, host, det__walk_step(&w, 0), det__walk_step(&w, 1), t->dtype, out};
+    det__walk_range(&w, 0, w.numel, move_row, &m);
+}
+
 int det_tensor_read(const struct det_tensor *t, void *host, size_t bytes, struct det_err *err)
 {
     int rc = check_bytes(t, bytes, err);
@@ -122,8 +165,8 @@ int det_tensor_read(const struct det_tensor *t, void *host, size_t bytes, struct
         return rc;
     if (!t->storage->host)
         return t->storage->ops->read(t, host, err);
-    if (t->layout == DET_LAYOUT_NHWC)
-        det__nhwc_to_plain(t->dims, det_dtype_size(t->dtype), t->data, host);
+    if (t->layout != DET_LAYOUT_PLAIN)
+        move(t, host, true);
     else if (bytes > 0)
         memcpy(host, t->data, bytes);
     return 0;
@@ -136,8 +179,8 @@ int det_tensor_write(struct det_tensor *t, const void *host, size_t bytes, struc
         return rc;
     if (!t->storage->host)
         return t->storage->ops->write(t, host, err);
-    if (t->layout == DET_LAYOUT_NHWC)
-        det__plain_to_nhwc(t->dims, det_dtype_size(t->dtype), host, t->data);
+    if (t->layout != DET_LAYOUT_PLAIN)
+        move(t, (char *)(uintptr_t)host, false); /* which is only read then */
     else if (bytes > 0)
         memcpy(t->data, host, bytes);
     return 0;

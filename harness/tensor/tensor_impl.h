@@ -1,10 +1,11 @@
 /*
  * The inside of a tensor: for the engine's own folders and for backends, not for trials.
  *
- * A tensor is a typed, shaped window on a storage (reference-counted memory). All tensors are
- * dense. A 4-D tensor's `dims` are always logical (N, C, H, W); `layout` says in which order the
- * bytes lie. Where C = 1 or H = W = 1 both orders are the same bytes, and the layout says
- * DET_LAYOUT_PLAIN.
+ * A tensor is a typed, shaped window on a storage (reference-counted memory). A 4-D tensor's `dims`
+ * are always logical (N, C, H, W). `strides` say where its elements lie; `layout` is the class of
+ * these strides, so that kernels for dense tensors need no look at them. Where C = 1 or H = W = 1
+ * both dense orders are the same bytes, and the layout says DET_LAYOUT_PLAIN. Views share storage;
+ * nothing but a write of the user's changes a tensor once it is made.
  */
 #ifndef TENSOR_IMPL_H
 #define TENSOR_IMPL_H
@@ -12,8 +13,9 @@
 #include "det/tensor.h"
 
 enum det_layout {
-    DET_LAYOUT_PLAIN, /* C order over dims */
-    DET_LAYOUT_NHWC,  /* 4-D only: (N, H, W, C) in memory */
+    DET_LAYOUT_PLAIN,   /* dense, C order over dims */
+    DET_LAYOUT_NHWC,    /* dense, 4-D only: (N, H, W, C) in memory */
+    DET_LAYOUT_STRIDED, /* any other: a part, another order of dims, one element repeated */
 };
 
 struct det_storage;
@@ -43,6 +45,7 @@ struct det_tensor {
     enum det_layout layout;
     int ndim;
     int64_t dims[DET_DIMS_MAX];
+    int64_t strides[DET_DIMS_MAX]; /* in elements, never negative; canonical where dense */
     size_t numel;
     struct det_storage *storage; /* one reference */
     char *data;                  /* inside the storage */
@@ -58,6 +61,17 @@ struct det_tensor *det__tensor_over(struct det_storage *storage, char *data, enu
                                     int ndim, const int64_t *dims);
 /* A tensor on the same storage with another shape of as many elements; layout PLAIN. */
 struct det_tensor *det__tensor_view(struct det_tensor *t, int ndim, const int64_t *dims);
+/* A tensor on the same storage, `offset` elements further, with any strides that stay inside. */
+struct det_tensor *det__tensor_window(struct det_tensor *t, int ndim, const int64_t *dims,
+                                      const int64_t *strides, int64_t offset);
+/* Sets a dense layout and its strides (PLAIN where NHWC would be the same). */
+void det__set_layout(struct det_tensor *t, enum det_layout layout);
+/* Sets any strides and finds their layout. */
+void det__set_strides(struct det_tensor *t, const int64_t *strides);
+/* *view = t as a window of dims (ndim >= t's), repeating where t has 1 or nothing. Borrows t's
+ * storage: for the time of a call only. False where the shapes do not fit. */
+bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,
+                    struct det_tensor *view);
 void det__storage_unref(struct det_storage *s);
 /* Copies all elements of `from` to `to`, by way of ordinary memory: they may belong to different
  * engines. Same shape and dtype, else DET_EINVAL. */

@@ -95,7 +95,8 @@ def cross_entropy(e, x, target):
 
 
 # In the order of enum det_dtype.
-DTYPES = [torch.float32, torch.int64, torch.uint8]
+DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.int32, torch.int16,
+          torch.int8, torch.uint8, torch.bool]
 
 E = P()
 FAULT = Err()

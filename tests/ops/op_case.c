@@ -1,25 +1,15 @@
 /* The families of cases, and how one is run. */
 #include "op_case.h"
 
+#include "dtype.h"
 #include "mem.h"
 #include "op.h"
 
-/* One on each line. */
-#define FAMILIES(X)                                                                                \
-    X(attention)                                                                                   \
-    X(basic)                                                                                       \
-    X(image)                                                                                       \
-    X(loss)                                                                                        \
-    X(math)                                                                                        \
-    X(seq)                                                                                         \
-    X(window)
+extern const struct op_case cases_basic[], cases_elem[], cases_view[], cases_image[], cases_loss[],
+    cases_math[], cases_seq[], cases_window[];
 
-#define X(name) extern const struct op_case cases_##name[];
-FAMILIES(X)
-#undef X
-#define X(name) cases_##name,
-static const struct op_case *const families[] = {FAMILIES(X)};
-#undef X
+static const struct op_case *const families[] = {cases_basic, cases_elem, cases_view, cases_image,
+                                                 cases_loss,  cases_math, cases_seq,  cases_window};
 
 const struct op_case *op_case_at(int i)
 {
@@ -54,14 +44,14 @@ static struct det_tensor *make_input(struct det_engine *e, const struct case_inp
     if (s->classes)
         fill_classes(host, (int64_t)s->range, salt);
     for (int64_t i = 0; !s->classes && i < (int64_t)det_tensor_numel(host); i++)
-        v[i] = (float)((s->range != 0 ? s->range : 1) *
-                       spread(i, (int64_t)det_tensor_numel(host), salt));
+        v[i] = (float)(s->shift + (s->range != 0 ? s->range : 1) *
+                                      spread(i, (int64_t)det_tensor_numel(host), salt));
     if (nudge != 0)
         v[at] += (float)nudge;
     struct det_tensor *x = det_from_host(e, dtype, s->ndim, s->dims, det_tensor_data(host));
     det_tensor_unref(host);
     x = det_cast(e, x, s->classes ? DET_I64 : s->dtype);
-    return s->classes || s->constant || s->dtype != DET_F32 ? x : det_requires_grad(e, x);
+    return s->classes || s->constant || !det__is_float(s->dtype) ? x : det_requires_grad(e, x);
 }
 
 static void make_inputs(struct det_engine *e, const struct op_case *c, struct case_run *r,

@@ -22,7 +22,8 @@ struct case_input {
     bool constant;        /* no gradient is asked for */
     bool classes;         /* i64, each in 0..range */
     double range;         /* 0: 1 */
-    enum det_dtype dtype; /* no gradient unless DET_F32 */
+    double shift;         /* added to every value */
+    enum det_dtype dtype; /* no gradient unless it is a floating one */
 };
 
 /* {IN(2, 3), OF(DET_I64, 4)} and so on, for the tables. */
@@ -31,6 +32,7 @@ struct case_input {
 /* clang-format off */
 #define IN(...) {CASE_DIMS(__VA_ARGS__)}
 #define WIDE(most, ...) {CASE_DIMS(__VA_ARGS__), .range = most}
+#define POSITIVE(...) {CASE_DIMS(__VA_ARGS__), .range = 1, .shift = 1}
 #define FIXED(...) {CASE_DIMS(__VA_ARGS__), .constant = true}
 #define CLASSES(most, ...) {CASE_DIMS(__VA_ARGS__), .classes = true, .range = most, .dtype = DET_I64}
 #define OF(type, most, ...) {CASE_DIMS(__VA_ARGS__), .range = most, .dtype = type}

@@ -40,13 +40,16 @@ static inline struct det_device *cpu_device(struct det_stream *s)
 #endif
 
 /* Calls fn(arg, from, to) over parts of [0, n), on all threads where n / grain allows it. */
+#define CPU_GRAIN 16384 /* fewer elements than this are not worth a second thread, as a rule */
 typedef void cpu_range_fn(const void *arg, int64_t from, int64_t to);
 void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const void *arg);
 
 /* log(sum(exp(x))) of a row of at least one element. */
 float cpu_row_log_sum(const float *x, int64_t n);
 
-det_kernel_fn cpu_copy, cpu_add, cpu_mul, cpu_affine, cpu_relu, cpu_relu_bwd;
+det_kernel_fn cpu_copy, cpu_add, cpu_sub, cpu_mul, cpu_affine, cpu_clamp, cpu_relu, cpu_relu_bwd;
+det_kernel_fn cpu_unary, cpu_unary_bwd, cpu_binary, cpu_binary_bwd, cpu_compare, cpu_where;
+det_kernel_fn cpu_sum_to;
 det_kernel_fn cpu_dropout, cpu_dropout_bwd;
 det_kernel_fn cpu_sgd, cpu_adam, cpu_rmsprop, cpu_adagrad;
 det_kernel_fn cpu_batch_norm_train, cpu_batch_norm_eval, cpu_batch_norm_bwd;

@@ -1,97 +1,126 @@
-/* Element-wise kernels over flat vectors, on all threads. */
-#include "cpu.h"
+/* The element-wise kernels: which function of elem.h runs over the rows. */
+#include "cpu_rows.h"
+
+#include <string.h>
 
 #include "ref.h"
+#include "walk.h"
 
-/* Below this many elements a second thread costs more than it gives. */
-#define GRAIN 16384
-
-static int over_elements(struct det_stream *s, const struct det_call *c, cpu_range_fn *fn)
+int cpu_unary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    cpu_parallel(cpu_device(s)->threads, (int64_t)c->out[0]->numel, GRAIN, fn, c);
-    return 0;
+    struct cpu_row_fns fns = {cpu_elem_f32.unary[c->a.fn], cpu_elem_f64.unary[c->a.fn], NULL};
+    (void)err;
+    return cpu_rows(s, c, 1, &fns);
 }
 
-/* One image at a time from one order to the other, in tiles that stay in the cache. */
-#define TILE 16
-static void transpose_f32(int64_t a, int64_t b, const float *restrict src, float *restrict dst)
+int cpu_unary_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    for (int64_t i0 = 0; i0 < a; i0 += TILE)
-        for (int64_t j0 = 0; j0 < b; j0 += TILE)
-            for (int64_t j = j0; j < b && j < j0 + TILE; j++)
-                for (int64_t i = i0; i < a && i < i0 + TILE; i++)
-                    dst[j * a + i] = src[i * b + j];
+    struct cpu_row_fns fns = {cpu_elem_f32.unary_bwd[c->a.fn], cpu_elem_f64.unary_bwd[c->a.fn],
+                              NULL};
+    (void)err;
+    return cpu_rows(s, c, 3, &fns);
 }
 
-static void reorder_range(const void *arg, int64_t from, int64_t to)
+int cpu_binary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const struct det_call *c = arg;
-    const int64_t *d = c->in[0]->dims;
-    int64_t plane = d[2] * d[3], image = d[1] * plane;
-    bool to_plain = c->out[0]->layout == DET_LAYOUT_PLAIN;
-    for (int64_t n = from; n < to; n++)
-        transpose_f32(to_plain ? plane : d[1], to_plain ? d[1] : plane, in_f32(c, 0) + n * image,
-                      out_f32(c, 0) + n * image);
+    struct cpu_row_fns fns = {cpu_elem_f32.binary[c->a.fn], cpu_elem_f64.binary[c->a.fn],
+                              cpu_whole[c->a.fn]};
+    (void)err;
+    return cpu_rows(s, c, 2, &fns);
 }
 
-int cpu_copy(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int cpu_binary_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const struct det_tensor *x = c->in[0], *y = c->out[0];
-    if (x->layout == y->layout || x->dtype != DET_F32 || y->dtype != DET_F32)
-        return ref_copy(s, c, err);
-    cpu_parallel(cpu_device(s)->threads, x->dims[0], 4, reorder_range, c);
-    return 0;
+    int i = 2 * c->a.fn + c->a.side;
+    struct cpu_row_fns fns = {cpu_elem_f32.binary_bwd[i], cpu_elem_f64.binary_bwd[i], NULL};
+    (void)err;
+    return cpu_rows(s, c, 3, &fns);
 }
 
-/* Defines cpu_<name>() as a loop whose body sets y[i] from a[i] and b[i] (in 0 and 1). */
-#define BINARY(name, expression)                                                                   \
-    CPU_CLONES static void name##_range(const void *arg, int64_t from, int64_t to)                 \
-    {                                                                                              \
-        const struct det_call *c = arg;                                                            \
-        const float *a = in_f32(c, 0), *b = in_f32(c, 1);                                          \
-        float *y = out_f32(c, 0);                                                                  \
-        CPU_IN_PLACE                                                                               \
-        for (int64_t i = from; i < to; i++)                                                        \
-            y[i] = (expression);                                                                   \
-    }                                                                                              \
+int cpu_compare(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct cpu_row_fns fns = {cpu_elem_f32.compare[c->a.fn], cpu_elem_f64.compare[c->a.fn],
+                              cpu_whole_compare[c->a.fn]};
+    (void)err;
+    return cpu_rows(s, c, 2, &fns);
+}
+
+/* Kernels of their own that are one of the functions. */
+#define AS(name, of, FN)                                                                           \
     int cpu_##name(struct det_stream *s, const struct det_call *c, struct det_err *err)            \
     {                                                                                              \
-        (void)err;                                                                                 \
-        return over_elements(s, c, name##_range);                                                  \
+        struct det_call as = *c;                                                                   \
+        as.a.fn = FN;                                                                              \
+        return of(s, &as, err);                                                                    \
     }
-
-BINARY(add, a[i] + b[i])
-BINARY(mul, a[i] * b[i])
-BINARY(relu_bwd, b[i] > 0 ? a[i] : 0)
-
-CPU_CLONES static void affine_range(const void *arg, int64_t from, int64_t to)
-{
-    const struct det_call *c = arg;
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0), scale = (float)c->a.scale, offset = (float)c->a.offset;
-    CPU_IN_PLACE
-    for (int64_t i = from; i < to; i++)
-        y[i] = scale * x[i] + offset;
-}
+AS(add, cpu_binary, DET_BINARY_ADD)
+AS(sub, cpu_binary, DET_BINARY_SUB)
+AS(mul, cpu_binary, DET_BINARY_MUL)
+AS(relu, cpu_unary, DET_UNARY_RELU)
+AS(relu_bwd, cpu_binary, DET_BINARY_RELU_BWD)
+AS(clamp, cpu_unary, DET_UNARY_CLAMP)
 
 int cpu_affine(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    (void)err;
-    return over_elements(s, c, affine_range);
+    struct det_call as = *c;
+    as.a.fn = DET_UNARY_AFFINE;
+    as.a.lo = c->a.scale;
+    as.a.hi = c->a.offset;
+    return cpu_unary(s, &as, err);
 }
 
-CPU_CLONES static void relu_range(const void *arg, int64_t from, int64_t to)
+/* Which bytes, not which numbers: by the size of an element. */
+struct where {
+    const struct det_call *c;
+    struct det__walk w;
+};
+
+#define PICK(type)                                                                                 \
+    static void pick_##type(const struct where *j, int64_t n, const int64_t *at)                   \
+    {                                                                                              \
+        const uint8_t *cond = (const uint8_t *)j->c->in[0]->data + at[1];                          \
+        const type *a = (const type *)(const void *)j->c->in[1]->data + at[2];                     \
+        const type *b = (const type *)(const void *)j->c->in[2]->data + at[3];                     \
+        type *y = (type *)(void *)j->c->out[0]->data + at[0];                                      \
+        int64_t sc = det__walk_step(&j->w, 1), sa = det__walk_step(&j->w, 2),                      \
+                sb = det__walk_step(&j->w, 3);                                                     \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = cond[i * sc] ? a[i * sa] : b[i * sb];                                           \
+    }
+PICK(uint8_t)
+PICK(uint16_t)
+PICK(uint32_t)
+PICK(uint64_t)
+
+static void where_row(void *arg, int64_t n, const int64_t *at)
 {
-    const struct det_call *c = arg;
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
-    CPU_IN_PLACE
-    for (int64_t i = from; i < to; i++)
-        y[i] = x[i] < 0 ? 0 : x[i];
+    const struct where *j = arg;
+    switch (det_dtype_size(j->c->out[0]->dtype)) {
+    case 1:
+        pick_uint8_t(j, n, at);
+        break;
+    case 2:
+        pick_uint16_t(j, n, at);
+        break;
+    case 4:
+        pick_uint32_t(j, n, at);
+        break;
+    default:
+        pick_uint64_t(j, n, at);
+    }
 }
 
-int cpu_relu(struct det_stream *s, const struct det_call *c, struct det_err *err)
+static void where_part(const void *arg, int64_t from, int64_t to)
 {
+    struct where j = *(const struct where *)arg;
+    det__walk_range(&j.w, from, to, where_row, &j);
+}
+
+int cpu_where(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct where j = {.c = c};
     (void)err;
-    return over_elements(s, c, relu_range);
+    det__walk_init(&j.w, 4, (const struct det_tensor *[]){c->out[0], c->in[0], c->in[1], c->in[2]});
+    cpu_parallel(cpu_device(s)->threads, j.w.numel, CPU_GRAIN, where_part, &j);
+    return 0;
 }

@@ -1,6 +1,8 @@
 /* Kernels that draw: element i takes word i % 4 of the Philox block (call, i / 4). */
 #include "ref.h"
 
+#include <math.h>
+
 #include "rng.h"
 
 static float unit(uint32_t draw)
@@ -46,5 +48,24 @@ int ref_dropout_bwd(struct det_stream *s, const struct det_call *c, struct det_e
     float *dx = out_f32(c, 0), scale = (float)c->a.scale;
     for (size_t i = 0; i < c->out[0]->numel; i++)
         dx[i] = mask[i] ? dy[i] * scale : 0;
+    return 0;
+}
+
+int ref_normal(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    (void)s, (void)err;
+    float *y = out_f32(c, 0);
+    size_t n = c->out[0]->numel;
+    for (size_t i = 0; i < n; i += 4) {
+        uint32_t draw[4];
+        philox4x32(c->a.seed, c->a.call, i / 4, draw);
+        for (size_t j = 0; j < 4 && i + j < n; j += 2) {
+            double r = sqrt(-2 * log(1 - (double)unit(draw[j])));
+            double angle = 6.283185307179586 * (double)unit(draw[j + 1]);
+            y[i + j] = (float)(c->a.offset + c->a.scale * r * cos(angle));
+            if (i + j + 1 < n)
+                y[i + j + 1] = (float)(c->a.offset + c->a.scale * r * sin(angle));
+        }
+    }
     return 0;
 }

@@ -11,6 +11,85 @@
 
 #include "det/tensor.h"
 
+/* ---- Element-wise; tensors of a floating dtype unless said otherwise ---- */
+
+struct det_tensor *det_neg(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_abs(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_exp(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_log(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_sqrt(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_rsqrt(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_reciprocal(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_sin(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_cos(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_tanh(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_erf(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_sigmoid(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_log_sigmoid(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_gelu(struct det_engine *e, struct det_tensor *x);      /* by erf */
+struct det_tensor *det_gelu_tanh(struct det_engine *e, struct det_tensor *x); /* approximate */
+struct det_tensor *det_silu(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_mish(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_relu6(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_hardswish(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_hardsigmoid(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_floor(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_ceil(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_round(struct det_engine *e, struct det_tensor *x); /* ties to even */
+struct det_tensor *det_sign(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_pow(struct det_engine *e, struct det_tensor *x, double exponent);
+struct det_tensor *det_clamp(struct det_engine *e, struct det_tensor *x, double lo, double hi);
+struct det_tensor *det_hardtanh(struct det_engine *e, struct det_tensor *x, double lo, double hi);
+struct det_tensor *det_elu(struct det_engine *e, struct det_tensor *x, double alpha);
+struct det_tensor *det_leaky_relu(struct det_engine *e, struct det_tensor *x, double slope);
+/* log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold (PyTorch's defaults: 1, 20).
+ */
+struct det_tensor *det_softplus(struct det_engine *e, struct det_tensor *x, double beta,
+                                double threshold);
+
+/* Two operands as in det_add(). `slope` of prelu is fitted by broadcasting: for images reshape it
+ * to (C, 1, 1), as the module does. maximum and minimum take whole numbers too. */
+struct det_tensor *det_pow_tensor(struct det_engine *e, struct det_tensor *x, struct det_tensor *y);
+struct det_tensor *det_prelu(struct det_engine *e, struct det_tensor *x, struct det_tensor *slope);
+struct det_tensor *det_maximum(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_minimum(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+
+/* bool tensors of any two operands of one dtype; the logical ones ask "not 0". */
+struct det_tensor *det_eq(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_ne(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_lt(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_le(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_gt(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_ge(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_logical_and(struct det_engine *e, struct det_tensor *a,
+                                   struct det_tensor *b);
+struct det_tensor *det_logical_or(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_logical_xor(struct det_engine *e, struct det_tensor *a,
+                                   struct det_tensor *b);
+struct det_tensor *det_logical_not(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_isnan(struct det_engine *e, struct det_tensor *x);
+/* cond (bool) ? a : b, all three broadcast; a and b of one dtype, any. */
+struct det_tensor *det_where(struct det_engine *e, struct det_tensor *cond, struct det_tensor *a,
+                             struct det_tensor *b);
+
+/* ---- New tensors ---- */
+
+/* A number as a tensor without dimensions: det_gt(e, x, det_scalar(e, DET_F32, 0.5)). */
+struct det_tensor *det_scalar(struct det_engine *e, enum det_dtype dtype, double value);
+/* With the shape and dtype of x. */
+struct det_tensor *det_full_like(struct det_engine *e, struct det_tensor *x, double value);
+struct det_tensor *det_zeros_like(struct det_engine *e, struct det_tensor *x);
+struct det_tensor *det_ones_like(struct det_engine *e, struct det_tensor *x);
+/* start, start + step, ... below end (above, for a negative step); step is not 0. */
+struct det_tensor *det_arange(struct det_engine *e, enum det_dtype dtype, double start, double end,
+                              double step);
+/* n numbers from `first` to `last`, f32. */
+struct det_tensor *det_linspace(struct det_engine *e, double first, double last, int64_t n);
+/* f32, drawn from the engine's generator: uniform in [0, 1), and standard normal (Box-Muller over
+ * its uniforms). */
+struct det_tensor *det_rand(struct det_engine *e, int ndim, const int64_t *dims);
+struct det_tensor *det_randn(struct det_engine *e, int ndim, const int64_t *dims);
+
 /* ---- Matrix products ---- */
 
 /* torch.matmul: the last two dimensions are matrices, those before them batches, broadcast; a

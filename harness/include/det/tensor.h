@@ -37,16 +37,25 @@
 struct det_engine;
 struct det_tensor;
 
+/* Only floating dtypes have gradients. On a CPU, f16 is for storage (it is computed in f32), and
+ * mixed precision means bf16. */
 enum det_dtype {
     DET_F32, /* parameters, activations */
+    DET_F64,
+    DET_BF16,
+    DET_F16,
     DET_I64, /* labels, counters */
-    DET_U8,  /* images as they come from a file */
+    DET_I32,
+    DET_I16,
+    DET_I8,
+    DET_U8,   /* images as they come from a file */
+    DET_BOOL, /* one byte, 0 or 1: comparisons, masks */
     DET_DTYPE_COUNT
 };
 
 /* Bytes of one element. */
 size_t det_dtype_size(enum det_dtype dtype);
-/* "float32", "int64", "uint8": NumPy's and PyTorch's names. */
+/* "float32", "bfloat16", "int64", "bool": NumPy's and PyTorch's names. */
 const char *det_dtype_name(enum det_dtype dtype);
 
 /* ---- The engine ---- */
@@ -165,9 +174,14 @@ int det_backward_opt(struct det_engine *e, struct det_tensor *loss,
 /* ---- Functions (torch.nn.functional) ---- */
 /* All take borrowed tensors and return one that belongs to the step. */
 
+/* Two operands are broadcast as PyTorch does: counted from the last, each dimension is equal, or 1
+ * (or not there) in one of them and repeated. Both have one dtype (else DET_EINVAL: use
+ * det_cast()); a tensor without dimensions takes the other's, where both are floating or both are
+ * whole. */
 struct det_tensor *det_add(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
 struct det_tensor *det_sub(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
 struct det_tensor *det_mul(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+struct det_tensor *det_div(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
 struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double factor);
 /* factor * x + offset: normalises an image in one pass. */
 struct det_tensor *det_affine(struct det_engine *e, struct det_tensor *x, double factor,
@@ -175,14 +189,43 @@ struct det_tensor *det_affine(struct det_engine *e, struct det_tensor *x, double
 /* The sum and the mean of all elements, a scalar; summed in a fixed order. */
 struct det_tensor *det_sum(struct det_engine *e, struct det_tensor *x);
 struct det_tensor *det_mean(struct det_engine *e, struct det_tensor *x);
+/* To a narrower floating dtype: rounds to nearest even. To a whole one: cuts the fraction off; out
+ * of range becomes the nearest end. To bool: not 0. x itself where it has the dtype. */
 struct det_tensor *det_cast(struct det_engine *e, struct det_tensor *x, enum det_dtype dtype);
-/* One of the dims may be -1. */
+
+/* Views: the same elements under another shape; nothing is copied, gradients go back through them.
+ * A negative dimension counts from the end. An operation that needs its input dense copies it then
+ * (det_contiguous()). */
+/* One of the dims may be -1. Copies where x is not dense. */
 struct det_tensor *det_reshape(struct det_engine *e, struct det_tensor *x, int ndim,
                                const int64_t *dims);
 /* Joins the dimensions from start_dim on into one: det_flatten(e, x, 1) -> (N, C*H*W). */
 struct det_tensor *det_flatten(struct det_engine *e, struct det_tensor *x, int start_dim);
 /* The same elements without a path for gradients. */
 struct det_tensor *det_detach(struct det_engine *e, struct det_tensor *x);
+/* Dimension i of the result is dimension order[i] of x; `order` has x's number of dimensions. */
+struct det_tensor *det_permute(struct det_engine *e, struct det_tensor *x, const int *order);
+struct det_tensor *det_transpose(struct det_engine *e, struct det_tensor *x, int dim0, int dim1);
+/* `length` elements of dimension dim from `start` on. */
+struct det_tensor *det_narrow(struct det_engine *e, struct det_tensor *x, int dim, int64_t start,
+                              int64_t length);
+/* x[start:end:step] of dimension dim; a negative start or end counts from the end, end 0 is the
+ * end, step 0 is 1. */
+struct det_slice {
+    int64_t start, end, step;
+};
+struct det_tensor *det_slice(struct det_engine *e, struct det_tensor *x, int dim,
+                             const struct det_slice *slice);
+/* One element of dimension dim, which is gone then. */
+struct det_tensor *det_select(struct det_engine *e, struct det_tensor *x, int dim, int64_t index);
+/* Repeats dimensions of 1, and puts new ones before; -1 keeps a dimension. */
+struct det_tensor *det_expand(struct det_engine *e, struct det_tensor *x, int ndim,
+                              const int64_t *dims);
+/* A dimension of 1 before dimension dim (-1: at the end); and without it. */
+struct det_tensor *det_unsqueeze(struct det_engine *e, struct det_tensor *x, int dim);
+struct det_tensor *det_squeeze(struct det_engine *e, struct det_tensor *x, int dim);
+/* x itself where it is dense in C order, else a copy that is. */
+struct det_tensor *det_contiguous(struct det_engine *e, struct det_tensor *x);
 
 struct det_tensor *det_relu(struct det_engine *e, struct det_tensor *x);
 /* x (..., in), weight (out, in), bias (out) or NULL for none -> (..., out). */

@@ -1,0 +1,278 @@
+/* Views: other shapes over the same elements. Each is recorded for gradients without a kernel. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "mem.h"
+#include "op.h"
+#include "tape.h"
+
+/* Copies dims to `full`, and puts the number that makes the product right at the one -1. */
+static int complete(const struct det_tensor *x, int ndim, const int64_t *dims,
+                    int64_t full[DET_DIMS_MAX], struct det_err *err)
+{
+    int hole = -1;
+    int64_t known = 1;
+    if (ndim < 0 || ndim > DET_DIMS_MAX)
+        return det_fail(err, DET_EINVAL, "%d dimensions, at most %d", ndim, DET_DIMS_MAX);
+    for (int i = 0; i < ndim; i++) {
+        full[i] = dims[i];
+        if (dims[i] == -1 && hole < 0)
+            hole = i;
+        else if (dims[i] < 0 || (dims[i] > 0 && known > DET__BYTES_MAX / dims[i]))
+            return det_fail(err, DET_EINVAL, "dimension %d is %" PRId64, i, dims[i]);
+        else
+            known *= dims[i];
+    }
+    if (hole >= 0 && known > 0 && (int64_t)x->numel % known == 0)
+        full[hole] = (int64_t)x->numel / known;
+    else if (hole >= 0 || known != (int64_t)x->numel)
+        return det_fail(err, DET_EINVAL, "%zu elements do not fit into the new shape", x->numel);
+    return 0;
+}
+
+/* True (and the engine's error) where x cannot be looked at; else x lies on the device then. */
+static bool missing(struct det_engine *e, struct det_tensor **x, const char *what)
+{
+    if (e->err.code < 0)
+        return true;
+    if (!*x) {
+        det_engine_fail(e, DET_EINVAL, "%s: the input is NULL", what);
+        return true;
+    }
+    *x = det_to_device(e, *x);
+    return !*x;
+}
+
+/* Gives a window on x (taken) to the step and the tape. */
+static struct det_tensor *record(struct det_engine *e, enum op_id op, struct det_tensor *x,
+                                 struct det_tensor *y, const struct det_attrs *a)
+{
+    det__keep(e, y);
+    if (e->no_grad == 0 && op_wants_grad(x))
+        tape_record(e->tape, &(struct op_call){.op = op, .in = {x}, .out = {y}, .a = *a});
+    return y;
+}
+
+/* The dimension that d means, negative ones from the end; -1 with the error where there is none. */
+static int dimension(struct det_engine *e, const struct det_tensor *x, int ndim, int d,
+                     const char *what)
+{
+    char text[160];
+    if (d >= -ndim && d < ndim)
+        return d < 0 ? d + ndim : d;
+    det_engine_fail(e, DET_EINVAL, "%s(%s): there is no dimension %d", what,
+                    det__tensor_text(x, text, sizeof text), d);
+    return -1;
+}
+
+struct det_tensor *det_contiguous(struct det_engine *e, struct det_tensor *x)
+{
+    if (missing(e, &x, "contiguous"))
+        return NULL;
+    if (x->layout == DET_LAYOUT_PLAIN)
+        return x;
+    return op_apply(e, &(struct op_call){.op = OP_LAYOUT, .in = {x}, .layout = DET_LAYOUT_PLAIN});
+}
+
+static struct det_tensor *view(struct det_engine *e, struct det_tensor *x, int ndim,
+                               const int64_t *dims)
+{
+    struct det_tensor *from = det_contiguous(e, x);
+    if (!from)
+        return NULL;
+    return record(e, OP_RESHAPE, from, det__tensor_view(from, ndim, dims), &(struct det_attrs){0});
+}
+
+struct det_tensor *det_reshape(struct det_engine *e, struct det_tensor *x, int ndim,
+                               const int64_t *dims)
+{
+    int64_t full[DET_DIMS_MAX];
+    char text[160];
+    struct det_err err;
+    if (missing(e, &x, "reshape"))
+        return NULL;
+    int rc = complete(x, ndim, dims, full, &err);
+    if (rc < 0) {
+        det_wrap(&err, rc, "reshape(%s)", det__tensor_text(x, text, sizeof text));
+        det__keep_error(e, &err);
+        return NULL;
+    }
+    return view(e, x, ndim, full);
+}
+
+struct det_tensor *det_flatten(struct det_engine *e, struct det_tensor *x, int start_dim)
+{
+    int64_t dims[DET_DIMS_MAX];
+    if (missing(e, &x, "flatten"))
+        return NULL;
+    if (start_dim < 0 || start_dim >= x->ndim) {
+        det_engine_fail(e, DET_EINVAL, "flatten: start_dim %d, the input has %d dimensions",
+                        start_dim, x->ndim);
+        return NULL;
+    }
+    memcpy(dims, x->dims, sizeof dims);
+    for (int i = start_dim + 1; i < x->ndim; i++)
+        dims[start_dim] *= x->dims[i];
+    return view(e, x, start_dim + 1, dims);
+}
+
+struct det_tensor *det_detach(struct det_engine *e, struct det_tensor *x)
+{
+    if (missing(e, &x, "detach"))
+        return NULL;
+    return det__keep(e, det__tensor_window(x, x->ndim, x->dims, x->strides, 0));
+}
+
+struct det_tensor *det_permute(struct det_engine *e, struct det_tensor *x, const int *order)
+{
+    int64_t dims[DET_DIMS_MAX], strides[DET_DIMS_MAX];
+    struct det_attrs a = {0};
+    unsigned seen = 0;
+    if (missing(e, &x, "permute"))
+        return NULL;
+    for (int i = 0; i < x->ndim; i++) {
+        int d = dimension(e, x, x->ndim, order[i], "permute");
+        if (d < 0)
+            return NULL;
+        seen |= 1u << d;
+        a.order[i] = (int8_t)d;
+        dims[i] = x->dims[d];
+        strides[i] = x->strides[d];
+    }
+    if (seen + 1 != 1u << x->ndim) {
+        det_engine_fail(e, DET_EINVAL, "permute: the order names a dimension twice");
+        return NULL;
+    }
+    return record(e, OP_PERMUTE, x, det__tensor_window(x, x->ndim, dims, strides, 0), &a);
+}
+
+struct det_tensor *det_transpose(struct det_engine *e, struct det_tensor *x, int dim0, int dim1)
+{
+    int order[DET_DIMS_MAX];
+    if (missing(e, &x, "transpose"))
+        return NULL;
+    int a = dimension(e, x, x->ndim, dim0, "transpose");
+    int b = a < 0 ? -1 : dimension(e, x, x->ndim, dim1, "transpose");
+    if (b < 0)
+        return NULL;
+    for (int i = 0; i < x->ndim; i++)
+        order[i] = i == a ? b : i == b ? a : i;
+    return det_permute(e, x, order);
+}
+
+/* Elements from, from + step, ... below `to` of dimension d. */
+static struct det_tensor *part(struct det_engine *e, struct det_tensor *x, int d,
+                               const struct det_slice *s)
+{
+    int64_t dims[DET_DIMS_MAX], strides[DET_DIMS_MAX];
+    struct det_attrs a = {.dim = d, .start = s->start, .every = s->step};
+    if (s->step < 1 || s->start < 0 || s->end < s->start || s->end > x->dims[d]) {
+        det_engine_fail(e, DET_EINVAL,
+                        "slice: elements %" PRId64 " to %" PRId64 " in steps of %" PRId64
+                        " of a dimension of %" PRId64,
+                        s->start, s->end, s->step, x->dims[d]);
+        return NULL;
+    }
+    memcpy(dims, x->dims, sizeof dims);
+    memcpy(strides, x->strides, sizeof strides);
+    dims[d] = (s->end - s->start + s->step - 1) / s->step;
+    strides[d] *= s->step;
+    int64_t offset = dims[d] > 0 ? s->start * x->strides[d] : 0;
+    return record(e, OP_SLICE, x, det__tensor_window(x, x->ndim, dims, strides, offset), &a);
+}
+
+struct det_tensor *det_slice(struct det_engine *e, struct det_tensor *x, int dim,
+                             const struct det_slice *slice)
+{
+    struct det_slice s = *slice;
+    if (missing(e, &x, "slice"))
+        return NULL;
+    int d = dimension(e, x, x->ndim, dim, "slice");
+    if (d < 0)
+        return NULL;
+    s.step = s.step ? s.step : 1;
+    s.start += s.start < 0 ? x->dims[d] : 0;
+    s.end += s.end <= 0 ? x->dims[d] : 0;
+    return part(e, x, d, &s);
+}
+
+struct det_tensor *det_narrow(struct det_engine *e, struct det_tensor *x, int dim, int64_t start,
+                              int64_t length)
+{
+    if (missing(e, &x, "narrow"))
+        return NULL;
+    int d = dimension(e, x, x->ndim, dim, "narrow");
+    if (d < 0)
+        return NULL;
+    if (start < 0 || start > x->dims[d] || length > x->dims[d] - start)
+        length = -1; /* which part() refuses; the sum could overflow */
+    return part(e, x, d, &(struct det_slice){start, start < 0 ? start : start + length, 1});
+}
+
+/* x with dimension d taken away or a dimension of 1 put before d. */
+static struct det_tensor *resize(struct det_engine *e, struct det_tensor *x, int d, int by)
+{
+    int64_t dims[DET_DIMS_MAX], strides[DET_DIMS_MAX];
+    for (int i = 0; i < x->ndim + by; i++) {
+        int from = i < d || by == 0 ? i : i - by;
+        dims[i] = by > 0 && i == d ? 1 : x->dims[from];
+        strides[i] = by > 0 && i == d ? 1 : x->strides[from];
+    }
+    return record(e, OP_RESHAPE, x, det__tensor_window(x, x->ndim + by, dims, strides, 0),
+                  &(struct det_attrs){0});
+}
+
+struct det_tensor *det_select(struct det_engine *e, struct det_tensor *x, int dim, int64_t index)
+{
+    if (missing(e, &x, "select"))
+        return NULL;
+    int d = dimension(e, x, x->ndim, dim, "select");
+    if (d >= 0 && index < 0)
+        index += x->dims[d];
+    struct det_tensor *part = d < 0 ? NULL : det_narrow(e, x, d, index, 1);
+    return part ? resize(e, part, d, -1) : NULL;
+}
+
+struct det_tensor *det_unsqueeze(struct det_engine *e, struct det_tensor *x, int dim)
+{
+    if (missing(e, &x, "unsqueeze"))
+        return NULL;
+    if (x->ndim == DET_DIMS_MAX) {
+        det_engine_fail(e, DET_EINVAL, "unsqueeze: at most %d dimensions", DET_DIMS_MAX);
+        return NULL;
+    }
+    int d = dimension(e, x, x->ndim + 1, dim, "unsqueeze");
+    return d < 0 ? NULL : resize(e, x, d, 1);
+}
+
+struct det_tensor *det_squeeze(struct det_engine *e, struct det_tensor *x, int dim)
+{
+    if (missing(e, &x, "squeeze"))
+        return NULL;
+    int d = dimension(e, x, x->ndim, dim, "squeeze");
+    if (d < 0)
+        return NULL;
+    return x->dims[d] == 1 ? resize(e, x, d, -1) : x;
+}
+
+struct det_tensor *det_expand(struct det_engine *e, struct det_tensor *x, int ndim,
+                              const int64_t *dims)
+{
+    int64_t full[DET_DIMS_MAX];
+    struct det_tensor wide;
+    char text[160];
+    if (missing(e, &x, "expand"))
+        return NULL;
+    int more = ndim - x->ndim;
+    bool fits = more >= 0 && ndim <= DET_DIMS_MAX;
+    for (int d = 0; fits && d < ndim; d++)
+        full[d] = dims[d] == -1 && d >= more ? x->dims[d - more] : dims[d];
+    if (!fits || det__shape_numel(x->dtype, ndim, full) < 0 ||
+        !det__broadcast(x, ndim, full, &wide)) {
+        det_engine_fail(e, DET_EINVAL, "expand(%s): only dimensions of 1 can be repeated",
+                        det__tensor_text(x, text, sizeof text));
+        return NULL;
+    }
+    return record(e, OP_EXPAND, x, det__tensor_window(x, ndim, full, wide.strides, 0),
+                  &(struct det_attrs){0});
+}

@@ -1,0 +1,5 @@
+/* The element-wise functions in f32: vector code for the units there are. */
+#define ELEM_T      float
+#define ELEM_TABLE  cpu_elem_f32
+#define ELEM_CLONES CPU_CLONES
+#include "cpu_elem_rows.h"
