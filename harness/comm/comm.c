@@ -12,6 +12,7 @@
 
 #define BLOCK_MAX (UINT64_C(1) << 31) /* one rank's block in an allgather */
 #define VERDICT_MS 700
+#define TIMEOUT_MS (30 * 60 * 1000)
 
 struct comm {
     int rank, size;
@@ -42,6 +43,11 @@ int comm_size(const struct comm *c)
 void comm_set_timeout(struct comm *c, int timeout_ms)
 {
     c->timeout_ms = timeout_ms > 0 ? timeout_ms : c->default_timeout_ms;
+}
+
+int comm_timeout_ms(const struct comm *c)
+{
+    return c->timeout_ms;
 }
 
 /* The address that peers can reach this host at: told, or this end of the connection to rank 0. */
@@ -75,7 +81,7 @@ int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *e
     struct comm *c = det_zalloc(sizeof *c);
     c->rank = o->rank;
     c->size = o->size;
-    c->timeout_ms = c->default_timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : 30000;
+    c->timeout_ms = c->default_timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS;
     int join_ms = o->join_timeout_ms > 0 ? o->join_timeout_ms : 60000;
     int rc = o->size > 1 ? connect_ranks(c, o, join_ms, err) : 0;
     if (rc < 0) {

@@ -26,7 +26,8 @@ struct comm_options {
     const char *bind_host;      /* this host as peers reach it; NULL: found from the route */
     int port;                   /* where rank 0 listens for the rendezvous */
     const char *secret;         /* shared by the ranks of one run; others are refused; NULL: none */
-    int timeout_ms;             /* of one collective; 0: 30,000 */
+    int timeout_ms;             /* of one collective; 0: 30 minutes, since one rank may be slow
+                                 * (a hung one is the watchdog's matter, a dead one DET_EPEER) */
     int join_timeout_ms;        /* for all ranks to come; 0: 60,000 */
 };
 
@@ -34,14 +35,15 @@ struct comm;
 
 /* Joins the group; returns when all ranks are in it. size 1 needs no network and cannot fail. */
 int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *err);
-/* RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, DET_CHIEF_IP, C10D_PORT (29400), and
- * DET_SESSION_TOKEN as the secret; RANK or WORLD_SIZE unset: one rank.
+/* RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, DET_CHIEF_IP, C10D_PORT (29400),
+ * DET_COLLECTIVE_TIMEOUT_S (timeout_ms), and DET_SESSION_TOKEN as the secret; RANK or WORLD_SIZE unset: one rank.
  * The strings are borrowed from the environment. DET_EINVAL names a bad variable. */
 int comm_options_from_env(struct comm_options *ret, struct det_err *err);
 /* Patience of the following collectives; 0: back to what comm_open() was given. For waits on
  * work that one rank does alone (a checkpoint, a whole validation). Must be called on every rank
  * alike. */
 void comm_set_timeout(struct comm *c, int timeout_ms);
+int comm_timeout_ms(const struct comm *c);
 void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
 
 const char *comm_name(const struct comm *c); /* "none", "gloo" */

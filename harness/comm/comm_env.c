@@ -39,6 +39,10 @@ int comm_options_from_env(struct comm_options *ret, struct det_err *err)
                      &ret->local_rank, err);
     if (rc == 0)
         rc = env_int("C10D_PORT", 29400, 1, 65535, &ret->port, err);
+    int timeout_s = 0;
+    if (rc == 0)
+        rc = env_int("DET_COLLECTIVE_TIMEOUT_S", 0, 1, 2000000, &timeout_s, err);
+    ret->timeout_ms = timeout_s * 1000;
     ret->chief_host = env_str("DET_CHIEF_IP");
     ret->secret = env_str("DET_SESSION_TOKEN");
     return rc;

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define REDUCE_TIMEOUT_MS 30000 /* as the host's collectives have it */
-
 /* Once a run; the answer is kept, also a no, since asking is a collective. */
 static int open_once(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
 {
@@ -33,7 +31,7 @@ int trial_device_mean(struct det_trial_context *ctx, struct comm *control, struc
     void *stream = e->backend->stream_native(e->stream);
     rc = comm_device_allreduce_mean_f32(ctx->device_comm, (float *)(void *)g->data, g->numel,
                                         stream, err);
-    return rc < 0 ? rc : comm_device_wait(ctx->device_comm, stream, REDUCE_TIMEOUT_MS, err);
+    return rc < 0 ? rc : comm_device_wait(ctx->device_comm, stream, comm_timeout_ms(control), err);
 }
 
 void trial_device_finish(struct det_trial_context *ctx)

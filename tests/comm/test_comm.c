@@ -290,6 +290,13 @@ static void environment(void **state)
     assert_int_equal(o.local_rank, 1);
     assert_int_equal(o.port, 29400);
     assert_string_equal(o.chief_host, "10.0.0.1");
+    assert_int_equal(o.timeout_ms, 0);
+    setenv("DET_COLLECTIVE_TIMEOUT_S", "7", 1);
+    assert_int_equal(comm_options_from_env(&o, &err), 0);
+    assert_int_equal(o.timeout_ms, 7000);
+    setenv("DET_COLLECTIVE_TIMEOUT_S", "soon", 1);
+    assert_int_equal(comm_options_from_env(&o, &err), DET_EINVAL);
+    unsetenv("DET_COLLECTIVE_TIMEOUT_S");
     setenv("RANK", "4", 1);
     assert_int_equal(comm_options_from_env(&o, &err), DET_EINVAL);
     assert_non_null(strstr(err.text, "RANK=4"));
