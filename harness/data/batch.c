@@ -2,6 +2,7 @@
 
 #include "mem.h"
 #include "span.h"
+#include <stdio.h>
 #include <string.h>
 
 struct batch_field {
@@ -25,6 +26,7 @@ struct det_batch {
     struct batch_field fields[DET_FIELDS_MAX];
     struct batch_set sets[DET_FIELDS_MAX];
     size_t n_sets;
+    char missing[64]; /* the first field asked for that is not there; "" */
 };
 
 static void drop_sets(struct det_batch *b)
@@ -147,12 +149,28 @@ struct det_draws det_batch_draws(const struct det_batch *b)
     return b->draws;
 }
 
+bool batch_missing(const struct det_batch *b, struct buf *out)
+{
+    if (!b->missing[0])
+        return false;
+    buf_addf(out, "the batch has no field \"%s\"; it has: ", b->missing);
+    for (size_t i = 0; i < b->n_sets; i++)
+        buf_addf(out, "%s, ", b->sets[i].name);
+    for (size_t f = 0; f < b->base->n_fields; f++)
+        buf_addf(out, "%s%s", f ? ", " : "", b->base->fields[f].name);
+    return true;
+}
+
 struct det_tensor *det_batch_tensor(const struct det_batch *b, const char *name)
 {
     for (size_t i = 0; b && i < b->n_sets; i++)
         if (strcmp(b->sets[i].name, name) == 0)
             return b->sets[i].tensor;
     int f = b ? dataset_field(b->ds, name) : -1;
+    if (b && f < 0 && !b->missing[0]) { /* a note for the message of what follows from it */
+        char *note = ((struct det_batch *)b)->missing;
+        snprintf(note, sizeof b->missing, "%s", name);
+    }
     return f >= 0 ? b->fields[f].tensor : NULL;
 }
 

@@ -2,6 +2,7 @@
 #ifndef BATCH_H
 #define BATCH_H
 
+#include "buf.h"
 #include "data_loader.h"
 #include "dataset.h"
 
@@ -16,5 +17,8 @@ void batch_destroy(struct det_batch *b); /* NULL ok */
 /* The records (at least one) become its content. */
 int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
                struct det_err *err);
+
+/* Did somebody ask for a field that is not there? Then says so in *out. */
+bool batch_missing(const struct det_batch *b, struct buf *out);
 
 #endif

@@ -203,6 +203,11 @@ static int build_loaders(struct loop *l, struct det_err *err)
         return det_wrap(err, rc, "build_validation_data_loader");
     if (l->train.batches < 1)
         return det_fail(err, DET_EINVAL, "the training data has no batch");
+    if (l->train.batches < l->size)
+        return det_fail(err, DET_EINVAL,
+                        "the training data has %lld batches for %d ranks, so that some have none: "
+                        "take a smaller global_batch_size, or fewer slots",
+                        (long long)l->train.batches, l->size);
     a.n[0] = l->train.batches == INT64_MAX ? INT64_MAX
                                            : sampler_shard_length(l->train.batches, l->size, 0);
     rc = loop_agree(l, &a, err); /* the chief's length is everybody's */

@@ -86,6 +86,11 @@ void det_lr_step_metric(struct det_lr *lr, double metric)
         det_lr_step(lr);
 }
 
+bool det_lr_needs_metric(const struct det_lr *lr)
+{
+    return lr && lr->type == &plateau_type;
+}
+
 struct det_lr *det_reduce_lr_on_plateau_create(struct det_optim *o, int64_t patience,
                                                const struct det_plateau_options *p)
 {

@@ -112,6 +112,9 @@ void trial_fail(struct det_trial_context *ctx, int code, const char *fmt, ...)
 void trial_profile_step(struct det_trial_context *ctx);
 void trial_profile_finish(struct det_trial_context *ctx);
 
+/* What create() must have wrapped (trial_wrap.c). */
+int trial_check_wrapped(const struct det_trial_context *ctx, struct det_err *err);
+
 /* Loop callbacks and reducers for what the trial added. */
 void trial_fill_callbacks(struct det_trial_context *ctx);
 void trial_fill_reducers(struct det_trial_context *ctx);

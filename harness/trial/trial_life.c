@@ -77,16 +77,6 @@ static void fill_lrs(struct det_trial_context *ctx)
     }
 }
 
-static int check_wrapped(struct det_trial_context *ctx, struct det_err *err)
-{
-    if (ctx->models.n == 0)
-        return det_fail(err, DET_EINVAL, "create() wrapped no model (det_trial_wrap_model)");
-    if (ctx->optims.n == 0)
-        return det_fail(err, DET_EINVAL,
-                        "create() wrapped no optimizer (det_trial_wrap_optimizer)");
-    return 0;
-}
-
 int trial_context_create(const struct det_trial_type *type, const struct det_loop_config *config,
                          struct loop *loop, const struct trial_extra *extra,
                          struct det_trial_context **ret, struct det_err *err)
@@ -102,7 +92,7 @@ int trial_context_create(const struct det_trial_type *type, const struct det_loo
     ctx->trial = det_zalloc(type->self_bytes + 1);
     trial_crash_mark("create", -1);
     type->create(ctx->trial, ctx);
-    if ((rc = trial_check(ctx, err)) < 0 || (rc = check_wrapped(ctx, err)) < 0)
+    if ((rc = trial_check(ctx, err)) < 0 || (rc = trial_check_wrapped(ctx, err)) < 0)
         return rc;
     det_engine_step_end(ctx->engine);
     fill_lrs(ctx);

@@ -1,5 +1,6 @@
 #include "trial_loop.h"
 
+#include "batch.h"
 #include "span.h"
 #include "trial_context.h"
 #include "trial_crash.h"
@@ -107,11 +108,16 @@ static int64_t on_batch_records(void *self, const void *batch)
 
 /* ---- steps (the loop adds the hook's name and the batch to what fails) ---- */
 
-/* Ends a hook: its failure, and the tensors of the step. */
-static int step_end(struct det_trial_context *ctx, struct det_err *err)
+/* Ends a hook: its failure, and the tensors of the step. A NULL that came from a batch (or NULL) is
+ * where many a failure began. */
+static int step_end(struct det_trial_context *ctx, const struct det_batch *batch,
+                    struct det_err *err)
 {
+    det_cleanup(buf_finish) struct buf missing = BUF_INIT;
     int rc = trial_check(ctx, err);
     det_engine_step_end(ctx->engine);
+    if (rc < 0 && batch && batch_missing(batch, &missing))
+        det_wrap(err, rc, "%s", buf_str(&missing));
     return rc;
 }
 
@@ -122,7 +128,7 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch_idx, int6
     struct det_metrics m = {metrics, ctx};
     trial_crash_mark("train_batch", batch_idx);
     ctx->type->train_batch(ctx->trial, ctx, batch, epoch_idx, batch_idx, &m);
-    int rc = step_end(ctx, err);
+    int rc = step_end(ctx, batch, err);
     trial_crash_mark("the training loop", batch_idx);
     return rc;
 }
@@ -135,7 +141,7 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t batch_idx,
     SPAN(SPAN_LOOP, "evaluate_batch");
     trial_crash_mark("evaluate_batch", batch_idx);
     ctx->type->evaluate_batch(ctx->trial, ctx, batch, batch_idx, &m);
-    return step_end(ctx, err);
+    return step_end(ctx, batch, err);
 }
 
 static int on_evaluate_all(void *self, struct loop_metrics *metrics, struct det_err *err)
@@ -144,7 +150,7 @@ static int on_evaluate_all(void *self, struct loop_metrics *metrics, struct det_
     struct det_metrics m = {metrics, ctx};
     trial_crash_mark("evaluate_full_dataset", -1);
     ctx->type->evaluate_full_dataset(ctx->trial, ctx, ctx->valid.loader, &m);
-    return step_end(ctx, err);
+    return step_end(ctx, NULL, err);
 }
 
 static int on_reduction(void *self, const char *metric, struct det_err *err)

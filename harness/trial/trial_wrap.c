@@ -1,29 +1,45 @@
 /* Models, optimizers and schedulers of the trial; backward and step. */
+#include "module.h"
 #include "optim_impl.h"
 #include "span.h"
 #include "trial_context.h"
 #include "trial_device.h"
 
+/* Is m, or a model that it is part of, among the wrapped? */
+static bool is_wrapped(const struct det_trial_context *ctx, const struct det_module *m)
+{
+    for (; m; m = m->parent)
+        for (size_t i = 0; i < ctx->models.n; i++)
+            if (ctx->models.v[i] == m)
+                return true;
+    return false;
+}
+
+int trial_check_wrapped(const struct det_trial_context *ctx, struct det_err *err)
+{
+    if (ctx->models.n == 0)
+        return det_fail(err, DET_EINVAL, "create() wrapped no model (det_trial_wrap_model)");
+    if (ctx->optims.n == 0)
+        return det_fail(err, DET_EINVAL,
+                        "create() wrapped no optimizer (det_trial_wrap_optimizer)");
+    for (size_t i = 0; i < ctx->optims.n; i++)
+        if (!is_wrapped(ctx, ctx->optims.v[i]->module))
+            return det_fail(err, DET_EINVAL,
+                            "the model of optimizer %zu was not wrapped (det_trial_wrap_model): it "
+                            "would be in no checkpoint", i);
+    return 0;
+}
+
 struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model)
 {
     if (!model)
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_model: the model is NULL");
+    else if (is_wrapped(ctx, model))
+        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_model: this model, or one it is part of, is "
+                                    "wrapped already");
     else
         vec_push(&ctx->models, model);
     return model;
-}
-
-struct det_optim *det_trial_wrap_optimizer_opt(struct det_trial_context *ctx,
-                                               struct det_optim *optim,
-                                               const struct det_wrap_optimizer_options *options)
-{
-    if (!optim) {
-        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: the optimizer is NULL");
-        return NULL;
-    }
-    vec_push(&ctx->optims, optim);
-    vec_push(&ctx->optim_options, *options);
-    return optim;
 }
 
 /* Its options, or NULL: it was not wrapped. */
@@ -34,6 +50,23 @@ static const struct det_wrap_optimizer_options *wrapped(const struct det_trial_c
         if (ctx->optims.v[i] == o)
             return &ctx->optim_options.v[i];
     return NULL;
+}
+
+struct det_optim *det_trial_wrap_optimizer_opt(struct det_trial_context *ctx,
+                                               struct det_optim *optim,
+                                               const struct det_wrap_optimizer_options *options)
+{
+    if (!optim) {
+        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: the optimizer is NULL");
+        return NULL;
+    }
+    if (wrapped(ctx, optim)) {
+        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: it is wrapped already");
+        return optim;
+    }
+    vec_push(&ctx->optims, optim);
+    vec_push(&ctx->optim_options, *options);
+    return optim;
 }
 
 struct det_module *det_trial_model(const struct det_trial_context *ctx, size_t i)
@@ -65,6 +98,10 @@ struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct
         trial_fail(ctx, DET_EINVAL,
                    "det_trial_wrap_lr_scheduler: step mode %d, frequency %lld (1 or more)",
                    (int)mode, (long long)frequency);
+    if (det_lr_needs_metric(lr) && mode != DET_MANUAL_STEP)
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_wrap_lr_scheduler: ReduceLROnPlateau needs a metric: take "
+                   "DET_MANUAL_STEP and call det_lr_step_metric(), as in on_validation_end");
     vec_push(&ctx->lrs, (struct trial_lr){lr, mode, frequency});
     return lr;
 }
@@ -168,6 +205,16 @@ static int on_zero(void *self, struct det_err *err)
     return trial_check(s->ctx, err);
 }
 
+static bool has_gradient(struct det_module *m)
+{
+    size_t n;
+    const struct det_named_tensor *p = det_module_params(m, &n);
+    for (size_t i = 0; i < n; i++)
+        if (det_tensor_grad(p[i].tensor))
+            return true;
+    return false;
+}
+
 void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_optim *o,
                                   const struct det_step_options *options)
 {
@@ -187,5 +234,10 @@ void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_opti
                                           .clip = clips ? on_clip : NULL, .step = on_step,
                                           .zero = on_zero, .sum_aggregated = w->sum_aggregated,
                                           .keep_grads = options->keep_grads};
-    loop_step_optimizer(ctx->loop, &hooks, det_trial_err(ctx));
+    if (loop_is_update_batch(ctx->loop) && !has_gradient(o->module))
+        trial_fail(ctx, DET_ESTATE,
+                   "det_trial_step_optimizer: no parameter of the optimizer's model has a gradient: "
+                   "call det_trial_backward() with a loss of this model first");
+    else
+        loop_step_optimizer(ctx->loop, &hooks, det_trial_err(ctx));
 }

@@ -37,6 +37,7 @@ def test_refused():
                                    ("best, all", "model_def.c", ["--max-length", "2", "--checkpoint-policy", "often"]),
                                    ("it has: DigitsTrial", "model_def:Digits", ["--max-length", "2"]),
                                    ("/nowhere", "model_def.c", ["--max-length", "2", "--latest-checkpoint", "/nowhere/x"]),
+                                   ("1 batches for 2 ranks", "model_def.c", ["--max-length", "2", "--ranks", "2", "--hparam", "global_batch_size=4000"]),
                                    ("1 to 256", "model_def.c", ["--max-length", "2", "--ranks", "1000"])):
             out = s.run(model, DIGITS, args=HPARAMS + args, ok=False)
             assert out.code in (1, 2) and words in out.err, (words, out.code, out.err)

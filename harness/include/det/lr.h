@@ -20,6 +20,7 @@ void det_lr_destroy(struct det_lr *lr); /* NULL is allowed */
 void det_lr_step(struct det_lr *lr);
 /* ReduceLROnPlateau's step; the others ignore the metric. */
 void det_lr_step_metric(struct det_lr *lr, double metric);
+bool det_lr_needs_metric(const struct det_lr *lr);
 /* The rate last set for a group (get_last_lr). */
 double det_lr_last(const struct det_lr *lr, size_t group);
 struct det_optim *det_lr_optim(const struct det_lr *lr);

@@ -251,6 +251,9 @@ static int clipped;
 
 static void train_second(struct det_trial_context *ctx, int64_t batch_idx)
 {
+    struct det_engine *e = det_trial_engine(ctx);
+    struct det_tensor *x = det_full(e, DET_F32, 2, (int64_t[]){1, 1}, 1);
+    det_trial_backward(ctx, det_mean(e, det_forward(second, x)));
     det_trial_step_optimizer(ctx, second_sgd, .clip_norm = 1e-9, .clip_grads = step_second,
                              .clip_arg = &clipped);
 }
