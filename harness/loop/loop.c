@@ -140,8 +140,9 @@ static int check_config(const struct det_loop_config *c, struct det_err *err)
 
 static int check_trial(const struct det_loop_trial_type *t, struct det_err *err)
 {
+    bool saves = t->snapshot ? t->write_snapshot && t->free_snapshot : t->save != NULL;
     if (!t->create || !t->build_training_loader || !t->build_validation_loader || !t->train_batch ||
-        !t->set_training || !t->save || !t->load)
+        !t->set_training || !saves || !t->load)
         return det_fail(err, DET_EINVAL, "the trial lacks a required hook");
     if (!t->evaluate_batch == !t->evaluate_all)
         return det_fail(err, DET_EINVAL,
@@ -304,7 +305,10 @@ static int run_created(struct loop *l, struct det_err *err)
     if (rc == 0)
         rc = take_parts(l, err);
     if (rc == 0)
+        rc = loop_checkpoint_init(l, err);
+    if (rc == 0)
         rc = run_started(l, err);
+    loop_checkpoint_abandon(l, rc);
     if (rc == 0 && l->t->between_batches)
         l->t->between_batches(l->self);
     loop_profile_close(l);

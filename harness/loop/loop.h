@@ -238,8 +238,13 @@ struct det_loop_trial_type {
      * checkpoint that rank 0 makes alone (invalid hyperparameters). May be NULL. */
     int (*before_save)(void *self, struct comm *comm, struct det_err *err);
     /* Writes state_dict.pth (models, optimizers, LR schedulers, callbacks, random state, scaler)
-     * into dir. Rank 0 only. Required. */
+     * into dir. Rank 0 only. Required where there is no snapshot(). */
     int (*save)(void *self, const char *dir, struct det_err *err);
+    /* The same in two: a copy of all that is to be saved, then its writing, in another thread, while
+     * training goes on; then its end. At most one is there at a time. All three, or none. */
+    int (*snapshot)(void *self, void **ret, struct det_err *err);
+    int (*write_snapshot)(void *snapshot, const char *dir, struct det_err *err);
+    void (*free_snapshot)(void *snapshot);
     /* Adds what the trial wants to tell in metadata.json, and to the master; the loop's own keys
      * win. Before save(), on rank 0. May be NULL. */
     int (*metadata)(void *self, json_t *object, struct det_err *err);
@@ -248,6 +253,7 @@ struct det_loop_trial_type {
     int (*load)(void *self, const char *dir, struct det_err *err);
     /* trial_state.pkl; both or neither. NULL: the loop keeps trial_state.json instead. load gives
      * DET_ENOENT where there is no such file. */
+    /* May be called in the thread of write_snapshot(): writes *s and nothing else. */
     int (*save_state)(void *self, const char *dir, const struct loop_state *s, struct det_err *err);
     int (*load_state)(void *self, const char *dir, struct loop_state *ret, struct det_err *err);
     /* Before every training batch, even its fetching, and after the last: the place of a profiler's

@@ -1,55 +1,32 @@
 /*
- * Writing a checkpoint (pytorch-api.md 16). The chief writes straight into the store's temporary
- * directory; the store makes it appear whole (write, fsync, rename, directory fsync), and only then
- * is it reported. metadata.json comes last and holds the hash of every other file.
+ * A checkpoint at a boundary (pytorch-api.md 16): the chief takes a snapshot and has it written in
+ * the background (loop_save.c), while all ranks train on. At most one is being written: the next one
+ * waits for it, and so does the end of the run. Where the trial's callbacks want to be called when a
+ * checkpoint is written, or the trial cannot take snapshots, it is written before training goes on.
  */
-#include "failpoint.h"
-#include "fsx.h"
 #include "log.h"
 #include "loop_alive.h"
 #include "loop_impl.h"
 #include "loop_report.h"
-#include "loop_state.h"
+#include "loop_save.h"
 #include "span.h"
-#include "storage.h"
 
-#include <fcntl.h>
 #include <string.h>
 
-static int write_json(const char *dir, const char *name, const json_t *j, struct det_err *err)
+static bool hooked(const struct loop *l)
 {
-    det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, name);
-    json_write_pretty(&b, j);
-    buf_add_ch(&b, '\n');
-    return fsx_write_atomic(AT_FDCWD, path, b.p, b.len, 0644, err);
+    for (size_t i = 0; i < l->n_callbacks; i++)
+        if (l->callbacks[i].on_checkpoint_write_end || l->callbacks[i].on_checkpoint_upload_end)
+            return true;
+    return false;
 }
 
-static json_t *or_null(const json_t *j)
+int loop_checkpoint_init(struct loop *l, struct det_err *err)
 {
-    return j ? json_deep_copy(j) : json_null();
-}
-
-static int write_load_data(struct loop *l, const char *dir, struct det_err *err)
-{
-    const struct det_loop_config *c = l->c;
-    bool both = c->experiment_config && c->hparams;
-    JSON_OWN j = json_make("{s:s, s:o, s:o, s:s?}", "trial_type",
-                           c->trial_type ? c->trial_type : "CTrial", "experiment_config",
-                           both ? or_null(c->experiment_config) : json_null(), "hparams",
-                           both ? or_null(c->hparams) : json_null(), "trial_cls_spec",
-                           c->trial_cls_spec);
-    if (c->is_trainer)
-        json_set(j, "is_trainer", json_true());
-    return write_json(dir, "load_data.json", j, err);
-}
-
-static int write_state(struct loop *l, const char *dir, struct det_err *err)
-{
-    if (l->t->save_state)
-        return l->t->save_state(l->self, dir, &l->state, err);
-    JSON_OWN j = loop_state_to_json(&l->state);
-    return write_json(dir, LOOP_STATE_FILE, j, err);
+    float waits = !l->t->snapshot || hooked(l);
+    int rc = comm_allreduce_mean_f32(l->comm, &waits, 1, err);
+    l->checkpoints_wait = waits > 0;
+    return rc;
 }
 
 /* The trial's own keys, and over them what the contract has. NULL: the trial's hook failed. */
@@ -69,72 +46,98 @@ static json_t *metadata_of(struct loop *l, struct det_err *err)
     return j;
 }
 
-/* The hashes say whether the files are whole, the uuid whether they are those of this checkpoint. */
-static int write_metadata(const char *dir, const char *uuid, const json_t *metadata,
-                          struct det_err *err)
+/* The row of a checkpoint that is written; drops it. */
+static int report(struct loop *l, struct loop_save *done, struct det_err *err)
 {
-    JSON_OWN whole = json_deep_copy(metadata);
-    json_t *hashes = storage_hash_dir(dir, NULL, err);
-    if (!hashes)
-        return err && err->code ? err->code : DET_EIO;
-    json_set(whole, "uuid", json_string(uuid));
-    json_set(whole, "sha256", hashes);
-    return write_json(dir, "metadata.json", whole, err);
-}
-
-/* Everything that the directory holds, in the contract's order of callbacks. */
-static int fill(struct loop *l, const char *dir, const char *uuid, const json_t *metadata,
-                struct det_err *err)
-{
-    det_cleanup(freep) char *code = det_asprintf("%s/code", dir);
-    int rc = l->t->save(l->self, dir, err);
-    if (rc < 0)
-        return det_wrap(err, rc, "save");
-    rc = write_state(l, dir, err);
-    if (rc == 0)
-        rc = write_load_data(l, dir, err);
-    if (rc == 0 && l->c->code_dir)
-        rc = loop_copy_code(l->c->code_dir, code, storage_root(l->storage), err);
-    if (rc == 0)
-        rc = LOOP_CALLBACKS(l, on_checkpoint_write_end, dir, err);
-    return rc < 0 ? rc : write_metadata(dir, uuid, metadata, err);
-}
-
-static int store(struct loop *l, const char *uuid, const json_t *metadata, struct det_err *err)
-{
-    det_cleanup(freep) char *dir = NULL;
-    int rc = storage_begin(l->storage, uuid, &dir, err);
-    if (rc < 0)
-        return rc;
-    FAILPOINT("checkpoint.before_write");
-    rc = fill(l, dir, uuid, metadata, err);
-    if (rc < 0)
-        det_wrap(err, rc, "write %s", dir);
-    else
-        rc = storage_publish(l->storage, uuid, err);
-    if (rc < 0)
-        storage_abort(l->storage, uuid, NULL);
+    const struct loop_saved *s = loop_save_result(done);
+    int rc = loop_report_checkpoint(l, s->uuid, s->steps, s->metadata, s->files, err);
+    loop_save_destroy(done);
     return rc;
 }
 
-static int chief_checkpoint(struct loop *l, const char *uuid, struct det_err *err)
+static int finish(struct loop *l, struct det_err *err)
 {
-    JSON_OWN metadata = metadata_of(l, err);
-    int rc = metadata ? loop_report_status(l, "checkpointing", err) : DET_EINVAL;
+    struct loop_save *s = det_take(l->saving);
+    if (!s)
+        return 0;
+    int rc = loop_save_wait(s, err);
+    if (rc == 0)
+        return report(l, s, err);
+    loop_save_destroy(s);
+    return rc;
+}
+
+int loop_checkpoint_poll(struct loop *l, struct det_err *err)
+{
+    if (!l->saving || !loop_save_done(l->saving))
+        return 0;
+    int rc = finish(l, err);
+    return rc < 0 ? det_wrap(err, rc, "checkpoint") : 0;
+}
+
+int loop_checkpoint_finish(struct loop *l, struct det_err *err)
+{
+    struct loop_agreed a = {0};
+    if (l->checkpoints_wait)
+        return 0;
+    if (l->chief) {
+        struct det_err e = {0};
+        loop_agreed_fail(&a, finish(l, &e), &e);
+    }
+    int rc = loop_agree(l, &a, err);
+    return rc < 0 ? det_wrap(err, rc, "checkpoint") : 0;
+}
+
+void loop_checkpoint_abandon(struct loop *l, int why)
+{
+    struct det_err e = {0};
+    if (!l->saving)
+        return;
+    if (why == DET_ESTALE)
+        loop_save_cancel(l->saving);
+    if (finish(l, &e) < 0 && why != DET_ESTALE)
+        log_warning("checkpoint: %s", e.text);
+}
+
+/* Written while training waits: with the callbacks that may add files, then reported. */
+static int save_now(struct loop *l, struct loop_save *s, struct det_err *err)
+{
+    int rc = loop_save_write(s, err);
+    if (rc == 0)
+        rc = LOOP_CALLBACKS(l, on_checkpoint_write_end, loop_save_dir(s), err);
+    if (rc == 0)
+        rc = loop_save_seal(s, err);
+    if (rc == 0)
+        return report(l, s, err);
+    loop_save_destroy(s);
+    return rc;
+}
+
+static int chief_checkpoint(struct loop *l, const char *uuid, bool waits, struct det_err *err)
+{
+    struct loop_save *s = NULL;
+    int rc = finish(l, err);
+    JSON_OWN metadata = rc == 0 ? metadata_of(l, err) : NULL;
+    if (!metadata)
+        return rc < 0 ? rc : DET_EINVAL;
+    rc = loop_report_status(l, "checkpointing", err);
     if (rc == 0)
         rc = loop_open_storage(l, err);
     if (rc == 0)
-        rc = store(l, uuid, metadata, err);
+        rc = loop_save_begin(l, uuid, metadata, &s, err);
     if (rc < 0)
         return rc;
-    JSON_OWN files = storage_list(l->storage, uuid, err);
-    return files ? loop_report_checkpoint(l, uuid, metadata, files, err) : DET_EIO;
+    if (waits)
+        return save_now(l, s, err);
+    l->saving = s;
+    return loop_save_start(s, err);
 }
 
 int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "checkpoint");
     struct loop_agreed a = {0};
+    bool waits = alone || l->checkpoints_wait;
     l->in_checkpoint = true;
     l->state.last_ckpt = l->state.batches_trained; /* before saving: the saved state says so */
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);
@@ -145,10 +148,10 @@ int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
     if (l->chief) {
         struct det_err e = {0};
         uuid_random(a.uuid);
-        loop_agreed_fail(&a, chief_checkpoint(l, a.uuid, &e), &e);
+        loop_agreed_fail(&a, chief_checkpoint(l, a.uuid, waits, &e), &e);
     }
     rc = alone ? det_fail(err, a.rc, "%s", a.text) : loop_agree(l, &a, err);
-    if (rc == 0)
+    if (rc == 0 && waits)
         rc = LOOP_CALLBACKS(l, on_checkpoint_upload_end, a.uuid, err);
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);
     if (rc < 0)

@@ -12,6 +12,7 @@
 #include "uuid.h"
 
 struct reporter;
+struct loop_save;
 struct preempt;
 struct loop_profile;
 struct storage;
@@ -69,6 +70,8 @@ struct loop {
     struct loop_rows outs;  /* validation */
     struct loop_op op;
 
+    bool checkpoints_wait;     /* written before training goes on; the same on all ranks */
+    struct loop_save *saving;  /* chief: the checkpoint that is being written; NULL: none */
     struct storage *storage; /* chief opens it; other ranks when they restore */
     struct loop_profile *profile; /* NULL: not wanted */
     bool tensorboard_failed;   /* and was logged */
@@ -117,6 +120,14 @@ int loop_reducers_reset(struct loop *l, bool training, struct det_err *err);
 int loop_reducers_run(struct loop *l, bool training, struct loop_metrics *m, struct det_err *err);
 /* loop_checkpoint.c. alone: only this rank takes part (it ends with InvalidHP). */
 int loop_checkpoint(struct loop *l, bool alone, struct det_err *err);
+/* Before the first one, on all ranks: do checkpoints make training wait? */
+int loop_checkpoint_init(struct loop *l, struct det_err *err);
+/* The chief's: reports the one that was being written, if it is by now, or says why it is not. */
+int loop_checkpoint_poll(struct loop *l, struct det_err *err);
+/* On all ranks: waits for it. */
+int loop_checkpoint_finish(struct loop *l, struct det_err *err);
+/* The run failed with `why`: what is being written is finished and reported, unless DET_ESTALE. */
+void loop_checkpoint_abandon(struct loop *l, int why);
 /* loop_restore.c: chooses what to start from (l->latest, l->state.batches_trained as the
  * expected step), then, after startup and loaders, loads it. */
 int loop_restore_choose(struct loop *l, struct det_err *err);

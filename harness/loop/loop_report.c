@@ -117,13 +117,13 @@ static json_t *resources_of(const json_t *sizes)
     return o;
 }
 
-int loop_report_checkpoint(struct loop *l, const char *uuid, const json_t *metadata,
-                           const json_t *resources, struct det_err *err)
+int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps,
+                           const json_t *metadata, const json_t *resources, struct det_err *err)
 {
     const struct loop_observer *o = &l->c->observer;
     char now[CLK_RFC3339_MAX];
     if (o->checkpoint)
-        o->checkpoint(o->self, l->state.batches_trained, uuid);
+        o->checkpoint(o->self, steps, uuid);
     if (!l->reporter)
         return 0;
     clk_format(clk_wall_us(), now);

@@ -15,9 +15,9 @@ int loop_report_metrics(struct loop *l, const char *group, const struct loop_met
 int loop_report_progress(struct loop *l, struct det_err *err);
 /* Waits until the master has it. */
 int loop_report_completed(struct loop *l, double metric, struct det_err *err);
-/* metadata and resources are borrowed. */
-int loop_report_checkpoint(struct loop *l, const char *uuid, const json_t *metadata,
-                           const json_t *resources, struct det_err *err);
+/* After `steps` batches; metadata and resources are borrowed. */
+int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps,
+                           const json_t *metadata, const json_t *resources, struct det_err *err);
 int loop_report_preempted(struct loop *l, struct det_err *err); /* acknowledges */
 /* Any rank; waits. */
 int loop_report_invalid_hp(struct loop *l, struct det_err *err);

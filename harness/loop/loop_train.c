@@ -8,6 +8,7 @@
 #include "loop_math.h"
 #include "loop_report.h"
 #include "loop_profile.h"
+#include "loop_save.h"
 #include "log.h"
 #include "preempt.h"
 #include "reporter.h"
@@ -36,6 +37,8 @@ int loop_check_stop(struct loop *l, struct det_err *err)
 {
     float wish[WISH_COUNT] = {0};
     int failed = l->reporter ? reporter_failed(l->reporter, err) : 0;
+    if (failed == 0)
+        failed = loop_checkpoint_poll(l, err);
     wish[WISH_STOP] = l->stop_requested || interrupted(l);
     wish[WISH_PREEMPT] = l->preempt && preempt_wanted(l->preempt);
     wish[WISH_FAILED] = failed < 0;
@@ -140,10 +143,14 @@ static bool mark(const struct loop *l, int64_t b, bool marks[B_COUNT])
     return marks[B_TRAIN] || marks[B_VALIDATE] || marks[B_CHECKPOINT] || marks[B_REPORT];
 }
 
-/* A run that is no longer the current one ends at once, in the middle of a workload too. */
-static int still_ours(struct loop *l, struct det_err *err)
+/* A run that is no longer the current one ends at once, in the middle of a workload too; and a
+ * checkpoint is reported as soon as it is there (that it failed, all ranks hear at the boundary). */
+static int between_batches(struct loop *l, struct det_err *err)
 {
-    return l->reporter ? reporter_failed(l->reporter, err) : 0;
+    int rc = l->reporter ? reporter_failed(l->reporter, err) : 0;
+    if (rc == 0 && l->saving && loop_save_ok(l->saving))
+        rc = loop_checkpoint_poll(l, err);
+    return rc;
 }
 
 static int begin_workload(struct loop *l, struct det_err *err)
@@ -163,7 +170,7 @@ static int run_workload(struct loop *l, bool marks[B_COUNT], struct det_err *err
     comm_set_timeout(l->comm, l->batch_idx < 0 ? LOOP_PATIENCE_MS : 0);
     while (rc == 0) {
         int64_t b = l->state.batches_trained;
-        rc = still_ours(l, err);
+        rc = between_batches(l, err);
         if (rc == 0)
             rc = train_batch(l, b, b / l->epoch_len, err);
         if (rc == 0 && mark(l, b, marks))
@@ -339,10 +346,14 @@ int loop_run_ops(struct loop *l, struct det_err *err)
         int rc = next_op(l, &none, err);
         if (rc < 0)
             return rc;
-        if (none) /* the end is meant, not an accident */
-            return l->chief ? loop_report_preempted(l, err) : 0;
+        if (none && (rc = loop_checkpoint_finish(l, err)) == 0 && l->chief)
+            rc = loop_report_preempted(l, err); /* the end is meant, not an accident */
+        if (none)
+            return rc;
         rc = train_op(l, err);
-        if (rc < 0 || l->leaving)
+        if (rc == 0 && l->leaving)
+            return loop_checkpoint_finish(l, err);
+        if (rc < 0)
             return rc;
     }
 }

@@ -49,6 +49,12 @@ struct trial_extra {
     const char *kwargs; /* det_trial_kwargs_json(): JSON text or NULL; borrowed */
 };
 
+/* Memory that snapshots are taken into (trial_state_staging.c). */
+struct state_staging {
+    char *p;
+    size_t cap, wanted; /* by the last snapshot */
+};
+
 struct det_trial_context {
     const struct det_trial_type *type;
     struct trial_extra extra;
@@ -69,6 +75,7 @@ struct det_trial_context {
     VEC(struct loop_reducer) loop_reducers;
     VEC(struct loop_callback) loop_callbacks;
     struct trial_loader train, valid;
+    struct state_staging staging;
     struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes */
     struct comm_device *device_comm; /* NULL: not opened, or no_device_comm */
     bool no_device_comm;
@@ -125,10 +132,14 @@ int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32
 void trial_loader_finish(struct trial_loader *l);
 
 /* state_dict.pth and trial_state.pkl (trial_state.c). */
-int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *err);
+struct trial_snapshot;
+int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, struct det_err *err);
+/* In any thread; the context is not touched. */
+int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, struct det_err *err);
+void trial_snapshot_destroy(struct trial_snapshot *s); /* NULL is allowed */
 int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err);
-/* On all ranks, before rank 0 calls trial_save() (trial_state_grads.c). */
+/* On all ranks, before rank 0 calls trial_snapshot() (trial_state_grads.c). */
 int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
 int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err);
 int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);

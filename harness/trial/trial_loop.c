@@ -194,10 +194,23 @@ static int on_before_save(void *self, struct comm *comm, struct det_err *err)
     return trial_gather_grads(((struct trial_run *)self)->ctx, comm, err);
 }
 
-static int on_save(void *self, const char *dir, struct det_err *err)
+static int on_snapshot(void *self, void **ret, struct det_err *err)
 {
+    struct trial_snapshot *s = NULL;
     trial_crash_mark("saving the state", -1);
-    return trial_save(((struct trial_run *)self)->ctx, dir, err);
+    int rc = trial_snapshot(((struct trial_run *)self)->ctx, &s, err);
+    *ret = s;
+    return rc;
+}
+
+static int on_write_snapshot(void *snapshot, const char *dir, struct det_err *err)
+{
+    return trial_snapshot_write(snapshot, dir, err);
+}
+
+static void on_free_snapshot(void *snapshot)
+{
+    trial_snapshot_destroy(snapshot);
 }
 
 static int on_metadata(void *self, json_t *object, struct det_err *err)
@@ -258,7 +271,9 @@ static const struct det_loop_trial_type table = {
     .set_training = on_set_training,
     .broadcast = on_broadcast,
     .before_save = on_before_save,
-    .save = on_save,
+    .snapshot = on_snapshot,
+    .write_snapshot = on_write_snapshot,
+    .free_snapshot = on_free_snapshot,
     .metadata = on_metadata,
     .load = on_load,
     .save_state = on_save_state,

@@ -69,24 +69,57 @@ static int optims_state(struct det_trial_context *ctx, struct state_writer *w,
     return 0;
 }
 
-int trial_save(struct det_trial_context *ctx, const char *dir, struct det_err *err)
+struct trial_snapshot {
+    struct pth_doc *doc;
+    struct pth_value *root;
+    struct comm_blobs grads; /* which the document borrows */
+    struct state_staging *staging;
+};
+
+static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, struct det_err *err)
 {
-    det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
-    det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
-    struct state_writer w = {.doc = doc, .err = err};
-    struct pth_value *root = pth_dict(doc);
-    int rc = models_state(ctx, &w, root);
+    struct state_writer w = {.doc = s->doc, .staging = s->staging, .err = err};
+    s->root = pth_dict(s->doc);
+    int rc = models_state(ctx, &w, s->root);
     if (rc == 0)
-        rc = optims_state(ctx, &w, root);
+        rc = optims_state(ctx, &w, s->root);
     if (rc < 0)
         return rc;
-    pth_put(doc, root, "callbacks", callbacks_state(ctx, doc));
-    pth_put(doc, root, "rng_state", rng_state(ctx, doc));
-    state_put_grads(ctx, doc, root);
-    if ((rc = trial_checkpoint_hooks(ctx, doc, root, TRIAL_CHECKPOINT_SAVE, err)) == 0)
-        rc = pth_save(path, root, err);
-    comm_blobs_finish(&ctx->open_grads);
+    pth_put(s->doc, s->root, "callbacks", callbacks_state(ctx, s->doc));
+    pth_put(s->doc, s->root, "rng_state", rng_state(ctx, s->doc));
+    state_put_grads(ctx, s->doc, s->root);
+    s->grads = ctx->open_grads;
+    ctx->open_grads = (struct comm_blobs){0};
+    return trial_checkpoint_hooks(ctx, s->doc, s->root, TRIAL_CHECKPOINT_SAVE, err);
+}
+
+int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, struct det_err *err)
+{
+    struct trial_snapshot *s = det_zalloc(sizeof *s);
+    s->doc = pth_doc_create();
+    s->staging = &ctx->staging;
+    state_staging_reset(s->staging);
+    int rc = take_all(ctx, s, err);
+    if (rc < 0)
+        trial_snapshot_destroy(s);
+    else
+        *ret = s;
     return rc;
+}
+
+int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, struct det_err *err)
+{
+    det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
+    return pth_save(path, s->root, err);
+}
+
+void trial_snapshot_destroy(struct trial_snapshot *s)
+{
+    if (!s)
+        return;
+    pth_doc_destroy(s->doc);
+    comm_blobs_finish(&s->grads);
+    free(s);
 }
 
 /* ---- loading ---- */

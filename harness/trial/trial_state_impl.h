@@ -5,9 +5,11 @@
 #include "det/lr.h"
 #include "det/optim.h"
 #include "pth.h"
+#include "trial_context.h"
 
 struct state_writer {
     struct pth_doc *doc;
+    struct state_staging *staging; /* where tensors are copied to while there is room; NULL */
     struct det_err *err;
 };
 
@@ -16,6 +18,12 @@ struct state_writer {
 struct pth_value *state_of_model(struct state_writer *w, struct det_module *m);
 struct pth_value *state_of_optim(struct state_writer *w, struct det_optim *o);
 struct pth_value *state_of_lr(struct state_writer *w, struct det_lr *lr);
+
+/* trial_state_staging.c: forgets the last snapshot; room for `bytes`, 64-aligned, or NULL
+ * (also where s is). */
+void state_staging_reset(struct state_staging *s);
+void *state_staging_take(struct state_staging *s, size_t bytes);
+void state_staging_finish(struct state_staging *s);
 
 /* Named values into a dict; false with *w->err. */
 bool state_put_values(struct state_writer *w, struct pth_value *dict, const struct det_value *v,

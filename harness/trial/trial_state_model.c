@@ -13,7 +13,9 @@ static enum pth_dtype file_dtype(enum det_dtype dtype)
 struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tensor *t)
 {
     size_t bytes = det_tensor_bytes(t);
-    void *copy = pth_doc_try_alloc(w->doc, bytes + 1);
+    void *copy = state_staging_take(w->staging, bytes);
+    if (!copy)
+        copy = pth_doc_try_alloc(w->doc, bytes + 1);
     if (!copy) {
         det_fail(w->err, DET_ENOMEM, "a copy of %zu bytes of state", bytes);
         return NULL;

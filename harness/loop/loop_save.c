@@ -1,0 +1,213 @@
+/*
+ * One checkpoint on its way: the trial's snapshot, written by a thread of its own straight into the
+ * store's temporary directory; the store makes it appear whole (write, fsync, rename, directory
+ * fsync). metadata.json comes last and holds the hash of every other file. Nothing of the run is
+ * touched but what does not change.
+ */
+#include "loop_save.h"
+
+#include "failpoint.h"
+#include "fsx.h"
+#include "loop_report.h"
+#include "loop_state.h"
+#include "storage.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+struct loop_save {
+    struct loop_saved saved;
+    struct loop *l;          /* hooks, configuration, store */
+    char *dir;               /* the store's; NULL once it is published or dropped */
+    struct loop_state state; /* of the moment of the snapshot */
+    void *snapshot;          /* NULL: the trial writes without */
+    pthread_t thread;
+    bool running;
+    atomic_bool done, cancelled;
+    int rc; /* of the thread, with err */
+    struct det_err err;
+};
+
+/* ---- the files ---- */
+
+static int write_json(const char *dir, const char *name, const json_t *j, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, name);
+    json_write_pretty(&b, j);
+    buf_add_ch(&b, '\n');
+    return fsx_write_atomic(AT_FDCWD, path, b.p, b.len, 0644, err);
+}
+
+static json_t *or_null(const json_t *j)
+{
+    return j ? json_deep_copy(j) : json_null();
+}
+
+static int write_load_data(struct loop *l, const char *dir, struct det_err *err)
+{
+    const struct det_loop_config *c = l->c;
+    bool both = c->experiment_config && c->hparams;
+    JSON_OWN j = json_make("{s:s, s:o, s:o, s:s?}", "trial_type",
+                           c->trial_type ? c->trial_type : "CTrial", "experiment_config",
+                           both ? or_null(c->experiment_config) : json_null(), "hparams",
+                           both ? or_null(c->hparams) : json_null(), "trial_cls_spec",
+                           c->trial_cls_spec);
+    if (c->is_trainer)
+        json_set(j, "is_trainer", json_true());
+    return write_json(dir, "load_data.json", j, err);
+}
+
+static int write_state(struct loop_save *s, struct det_err *err)
+{
+    const struct det_loop_trial_type *t = s->l->t;
+    if (t->save_state)
+        return t->save_state(s->l->self, s->dir, &s->state, err);
+    JSON_OWN j = loop_state_to_json(&s->state);
+    return write_json(s->dir, LOOP_STATE_FILE, j, err);
+}
+
+/* The hashes say whether the files are whole, the uuid whether they are those of this checkpoint. */
+static int write_metadata(const char *dir, const char *uuid, const json_t *metadata,
+                          struct det_err *err)
+{
+    JSON_OWN whole = json_deep_copy(metadata);
+    json_t *hashes = storage_hash_dir(dir, NULL, err);
+    if (!hashes)
+        return err && err->code ? err->code : DET_EIO;
+    json_set(whole, "uuid", json_string(uuid));
+    json_set(whole, "sha256", hashes);
+    return write_json(dir, "metadata.json", whole, err);
+}
+
+int loop_save_write(struct loop_save *s, struct det_err *err)
+{
+    const struct det_loop_trial_type *t = s->l->t;
+    const char *code_dir = s->l->c->code_dir;
+    det_cleanup(freep) char *code = det_asprintf("%s/code", s->dir);
+    int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, err)
+                         : t->save(s->l->self, s->dir, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "write %s: save", s->dir);
+    rc = write_state(s, err);
+    if (rc == 0)
+        rc = write_load_data(s->l, s->dir, err);
+    if (rc == 0 && code_dir)
+        rc = loop_copy_code(code_dir, code, storage_root(s->l->storage), err);
+    return rc < 0 ? det_wrap(err, rc, "write %s", s->dir) : 0;
+}
+
+int loop_save_seal(struct loop_save *s, struct det_err *err)
+{
+    int rc = write_metadata(s->dir, s->saved.uuid, s->saved.metadata, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "write %s", s->dir);
+    rc = storage_publish(s->l->storage, s->saved.uuid, err);
+    if (rc < 0)
+        return rc;
+    free(s->dir);
+    s->dir = NULL;
+    s->saved.files = storage_list(s->l->storage, s->saved.uuid, err);
+    return s->saved.files ? 0 : DET_EIO;
+}
+
+/* ---- life ---- */
+
+int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
+                    struct loop_save **ret, struct det_err *err)
+{
+    struct loop_save *s = det_zalloc(sizeof *s);
+    s->l = l;
+    s->state = l->state;
+    s->saved.steps = l->state.batches_trained;
+    s->saved.metadata = json_deep_copy(metadata);
+    snprintf(s->saved.uuid, sizeof s->saved.uuid, "%s", uuid);
+    int rc = storage_begin(l->storage, uuid, &s->dir, err);
+    if (rc == 0 && l->t->snapshot && (rc = l->t->snapshot(l->self, &s->snapshot, err)) < 0)
+        det_wrap(err, rc, "save");
+    if (rc < 0) {
+        loop_save_destroy(s);
+        return rc;
+    }
+    FAILPOINT("checkpoint.before_write");
+    *ret = s;
+    return 0;
+}
+
+static void *run(void *arg)
+{
+    struct loop_save *s = arg;
+    s->rc = loop_save_write(s, &s->err);
+    if (s->rc == 0 && atomic_load(&s->cancelled))
+        s->rc = det_fail(&s->err, DET_ESTALE, "this run is no longer the trial's current one");
+    if (s->rc == 0)
+        s->rc = loop_save_seal(s, &s->err);
+    atomic_store(&s->done, true);
+    return NULL;
+}
+
+/* The thread gets no signals: they are the main thread's. */
+int loop_save_start(struct loop_save *s, struct det_err *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&s->thread, NULL, run, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    s->running = rc == 0;
+    return rc == 0 ? 0 : det_fail(err, DET_ENOMEM, "a thread for the checkpoint: %s", strerror(rc));
+}
+
+bool loop_save_done(const struct loop_save *s)
+{
+    return atomic_load(&s->done);
+}
+
+bool loop_save_ok(const struct loop_save *s)
+{
+    return atomic_load(&s->done) && s->rc == 0;
+}
+
+void loop_save_cancel(struct loop_save *s)
+{
+    atomic_store(&s->cancelled, true);
+}
+
+int loop_save_wait(struct loop_save *s, struct det_err *err)
+{
+    if (s->running)
+        pthread_join(s->thread, NULL);
+    s->running = false;
+    if (!atomic_load(&s->done))
+        return det_fail(err, DET_ESTATE, "it was never started");
+    return s->rc < 0 ? det_fail(err, s->rc, "%s", s->err.text) : 0;
+}
+
+const struct loop_saved *loop_save_result(const struct loop_save *s)
+{
+    return &s->saved;
+}
+
+const char *loop_save_dir(const struct loop_save *s)
+{
+    return s->dir;
+}
+
+void loop_save_destroy(struct loop_save *s)
+{
+    if (!s)
+        return;
+    if (s->running)
+        pthread_join(s->thread, NULL);
+    if (s->dir)
+        storage_abort(s->l->storage, s->saved.uuid, NULL);
+    if (s->snapshot)
+        s->l->t->free_snapshot(s->snapshot);
+    json_decref(s->saved.metadata);
+    json_decref(s->saved.files);
+    free(s->dir);
+    free(s);
+}
