@@ -4,6 +4,8 @@ An entry is added here and its name in meson.build. Where an example needs data,
 finds it beneath the given directory and returns the --set arguments that point there, or None where it cannot be had.
 """
 import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
@@ -28,9 +30,25 @@ def mnist(scratch):
     return ["data.path=" + path] if os.path.isdir(path) else None
 
 
+def made(name, records):
+    """What the example's own make_data.py writes; few records unless the run is to the goal."""
+    def make(scratch):
+        few = [] if os.environ.get("DET_TEST_LONG") else [str(records)]
+        subprocess.run([sys.executable, f"{TOP}/examples/{name}/make_data.py", scratch + "/data", *few], check=True)
+        return [f"data.path={scratch}/data", "data.workers=2"]
+    return make
+
+
 EXAMPLES = {
     "callbacks": Example("SineTrial", "validation_loss", 0.03, larger=False),
+    "cifar10": Example("CifarTrial", "accuracy", 0.9, data=made("cifar10", 100), minutes=20, quick=["hyperparameters.global_batch_size=8"],
+                       long=["hyperparameters.global_batch_size=32", "hyperparameters.max_lr=0.05", "hyperparameters.epochs=6",
+                             "searcher.max_length={epochs: 6}"]),
     "custom_reducers": Example("SpiralsTrial", "f1_mean", 0.95),
     "digits": Example("DigitsTrial", "accuracy", 0.95),
+    "imagenet": Example("ImageNetTrial", "accuracy", 0.9, data=made("imagenet", 32), minutes=20,
+                        quick=["hyperparameters.global_batch_size=8", "hyperparameters.image_size=64"],
+                        long=["hyperparameters.global_batch_size=16", "hyperparameters.image_size=64", "hyperparameters.learning_rate=0.02",
+                              "searcher.max_length={epochs: 5}"]),
     "mnist": Example("MNistTrial", "accuracy", 0.97, data=mnist),
 }
