@@ -57,6 +57,8 @@ void host_destroy(struct host *h)
     vec_free(&h->slots);
     vec_free(&h->outbox);
     vec_free(&h->effects);
+    for (size_t i = 0; i < HOST_DROPPED_MAX; i++)
+        free(h->dropped[i]);
     free(h->boot);
     free(h->pool);
     free(h->addr);
@@ -100,8 +102,24 @@ static struct host_task *add(struct host *h, const char *alloc, const char *cont
     return t;
 }
 
+static void remember(struct host *h, const char *container)
+{
+    char **at = &h->dropped[h->dropped_n++ % HOST_DROPPED_MAX];
+    free(*at);
+    *at = det_strdup(container);
+}
+
+static bool was_here(const struct host *h, const char *container)
+{
+    for (size_t i = 0; i < HOST_DROPPED_MAX && h->dropped[i]; i++)
+        if (strcmp(h->dropped[i], container) == 0)
+            return true;
+    return false;
+}
+
 static void drop(struct host *h, struct host_task *t)
 {
+    remember(h, t->container);
     for (size_t i = 0; i < h->tasks.n; i++)
         if (h->tasks.v[i] == t) {
             vec_remove(&h->tasks, i);
@@ -187,7 +205,7 @@ static void on_start(struct host *h, const struct link_order *o)
 {
     struct link_spec spec;
     struct det_err err = {0};
-    if (find(h, o->alloc))
+    if (find(h, o->alloc) || was_here(h, o->container))
         return;
     int rc = link_spec_decode(o->task, &spec, &err);
     if (rc == 0) {

@@ -25,10 +25,15 @@ struct host_mail {
     json_t *event;
     bool is_sent, is_hello;
 };
+#define HOST_DROPPED_MAX 64
 struct host {
     char *boot, *pool, *addr;
     VEC(struct link_slot) slots;
     VEC(struct host_task *) tasks;
+    /* Containers dropped last, a ring: the acknowledgement of an exit comes on another connection
+     * than the orders, and may overtake a start that was sent twice. */
+    char *dropped[HOST_DROPPED_MAX];
+    size_t dropped_n; /* so far, in all */
     VEC(struct host_mail) outbox;
     VEC(struct host_effect) effects;
     int64_t next_seq;

@@ -89,6 +89,8 @@ void host_die(struct sim *m, int index)
     while (h->tasks.n)
         task_free(m, h->tasks.v[h->tasks.n - 1]);
     h->alive = false;
+    map_destroy(h->dropped);
+    h->dropped = map_create();
     sim_later(m, (int64_t)sim_random(m, 90000), (struct msg){.kind = M_HOST_BACK, .index = index});
 }
 
@@ -207,8 +209,10 @@ void host_acked(struct sim *m, const struct waiter *w)
     if (w->conn != h->conn || !h->alive)
         return;
     for (size_t i = h->tasks.n; i-- > 0;)
-        if (h->tasks.v[i]->stopped && h->tasks.v[i]->uid == w->task)
+        if (h->tasks.v[i]->stopped && h->tasks.v[i]->uid == w->task) {
+            map_put(h->dropped, h->tasks.v[i]->container, h);
             task_free(m, h->tasks.v[i]);
+        }
     if (!w->hello)
         return;
     h->connected = true;
@@ -250,8 +254,8 @@ bool host_order_kill(struct sim *m, const struct master *s, const struct core_ki
 
 static void start(struct sim *m, int host, const struct order *o)
 {
-    if (task_of(m, host, o->alloc))
-        return;
+    if (task_of(m, host, o->alloc) || map_get(m->hosts[host].dropped, o->container))
+        return; /* the acknowledgement of its end may overtake a start that was sent twice */
     if (map_get(m->started, o->container))
         sim_fail(m, "I1: container %s of %s is started again", o->container, o->alloc);
     struct task *t = task_create(m, host, o->alloc, o->container);

@@ -23,6 +23,7 @@ void setup_hosts(struct sim *m)
         h->pool = pool_names[i % m->pools_n];
         h->slots = m->in.slots ? m->in.slots : sizes[sim_random(m, DET_ARRAY_LEN(sizes))];
         h->alive = true;
+        h->dropped = map_create();
         host_connect(m, i, (int64_t)sim_random(m, 1000));
     }
 }

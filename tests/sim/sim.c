@@ -171,8 +171,10 @@ static void finish(struct sim *m)
     sim_watch(NULL);
     for (size_t i = 0; i < m->heap.n; i++)
         host_msg_free(&m->heap.v[i]);
-    for (int i = 0; i < m->hosts_n; i++)
+    for (int i = 0; i < m->hosts_n; i++) {
         vec_free(&m->hosts[i].tasks);
+        map_destroy(m->hosts[i].dropped);
+    }
     for (int i = 0; i < MASTERS; i++)
         master_finish(&m->masters[i]);
     store_finish(&m->store);

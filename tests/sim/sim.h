@@ -167,6 +167,7 @@ struct host {
     int64_t order_ms;         /* when the last order on its way arrives */
     int64_t up_cut, down_cut; /* nothing passes to the master, from it, until then */
     VEC(struct task *) tasks; /* those the master has not acknowledged the end of */
+    struct map *dropped;      /* containers of this agent's process whose end it has */
 };
 void host_connect(struct sim *m, int index, int64_t in_ms);
 void host_break(struct sim *m, int index);

@@ -283,6 +283,27 @@ static void test_reconnect(void **state)
     host_destroy(h);
 }
 
+/* The acknowledgement of an exit may overtake a start that was sent twice: nothing starts again. */
+static void test_late_start(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0", 1);
+    struct host_effect e;
+    while (host_take(h, &e))
+        json_decref(e.task);
+    host_on_ended(h, "a.1", &code3);
+    host_on_gone(h, "a.1");
+    struct link_events told = batch(h);
+    host_on_ack(h, told.v[told.n - 1].seq);
+    link_events_finish(&told);
+    while (host_take(h, &e))
+        assert_int_equal(e.kind, HOST_FORGET);
+    order_start(h, "a.1", "0", 1);
+    assert_false(host_take(h, &e));
+    expect_nothing(h);
+    host_destroy(h);
+}
+
 static void test_refuse(void **state)
 {
     struct host *h = connected();
@@ -342,7 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life),      cmocka_unit_test(test_slots_are_kept),
         cmocka_unit_test(test_recovery),  cmocka_unit_test(test_unknown_signal_is_answered),
-        cmocka_unit_test(test_reconnect), cmocka_unit_test(test_refuse),
+        cmocka_unit_test(test_reconnect), cmocka_unit_test(test_late_start), cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_random),    cmocka_unit_test(test_start_waits_for_slots),
         cmocka_unit_test(test_marks),
     };
