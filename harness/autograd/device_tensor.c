@@ -7,6 +7,7 @@
 
 #include "dtype.h"
 #include "mem.h"
+#include "run_narrow.h"
 #include "span.h"
 
 static void release_pool(struct det_storage *s)
@@ -87,8 +88,7 @@ int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct de
 static bool basic(const struct det_call *c)
 {
     for (int i = 0; i < DET_CALL_IN_MAX + DET_CALL_OUT_MAX; i++) {
-        const struct det_tensor *t =
-            i < DET_CALL_IN_MAX ? c->in[i] : c->out[i - DET_CALL_IN_MAX];
+        const struct det_tensor *t = i < DET_CALL_IN_MAX ? c->in[i] : c->out[i - DET_CALL_IN_MAX];
         if (t && (t->layout == DET_LAYOUT_STRIDED ||
                   (t->dtype != DET_F32 && t->dtype != DET_I64 && t->dtype != DET_U8)))
             return false;
@@ -107,6 +107,8 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
                         "the kernel %s of device %s takes no views and no dtype but float32, int64 "
                         "and uint8: use det_contiguous(), det_cast() or the device \"cpu\"",
                         det_kernel_name(c->kernel), e->name);
+    if (e->backend->general && run_needs_f32(e, c))
+        return run_in_f32(e, c, err);
     return span_on() ? det__run_told(e, fn, c, err) : fn(e->stream, c, err);
 }
 

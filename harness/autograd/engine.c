@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "autocast.h"
 #include "mem.h"
 #include "tape.h"
 
@@ -62,6 +63,8 @@ void det_engine_destroy(struct det_engine *e)
         e->backend->stream_sync(e->stream, NULL);
     det_engine_step_end(e);
     vec_free(&e->step);
+    vec_free(&e->casts);
+    vec_free(&e->autocast);
     tape_destroy(e->tape);
     if (e->stream)
         e->backend->stream_destroy(e->stream);
@@ -72,6 +75,7 @@ void det_engine_destroy(struct det_engine *e)
 
 void det_engine_step_end(struct det_engine *e)
 {
+    autocast_clear(e);
     tape_clear(e->tape);
     for (size_t i = 0; i < e->step.n; i++)
         det_tensor_unref(e->step.v[i]);

@@ -13,6 +13,12 @@
 
 struct tape;
 
+/* A weight as autocast gave it to operations. */
+struct autocast_entry {
+    struct det_tensor *from, *to; /* references */
+    bool grad;                    /* made while gradients were recorded */
+};
+
 struct det_engine {
     const struct det_backend *backend;
     struct mem_pool *pool;
@@ -25,6 +31,8 @@ struct det_engine {
     struct tape *tape;
     int no_grad; /* depth */
     struct det_rng_state rng;
+    VEC(enum det_dtype) autocast; /* the dtypes of the det_autocast_begin() that are open */
+    VEC(struct autocast_entry) casts;
 };
 
 /* A new tensor on the device, not cleared; the caller owns it. */
@@ -47,7 +55,8 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
 /* The same with a profiler listening (span.h). */
 int det__run_told(struct det_engine *e, det_kernel_fn *fn, const struct det_call *c,
                   struct det_err *err);
-/* The same for a kernel marked *: repeats inputs to the dims of out[0] where they have 1 or none. */
+/* The same for a kernel marked *: repeats inputs to the dims of out[0] where they have 1 or none.
+ */
 int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err);
 /* The next random call's numbers: sets a->seed and a->call. */
 void det__draw(struct det_engine *e, struct det_attrs *a);

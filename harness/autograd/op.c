@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "autocast.h"
 #include "dtype.h"
 #include "tape.h"
 
@@ -176,7 +177,7 @@ struct det_tensor *op_apply(struct det_engine *e, struct op_call *c)
     struct det_tensor *own[DET_CALL_IN_MAX] = {0}, *ret = NULL;
     struct det_err err;
     int rc = 0;
-    if (!ready(e, c))
+    if (!ready(e, c) || autocast_inputs(e, c) < 0)
         return NULL;
     for (int i = 0; rc == 0 && i < op_table[c->op].inputs_max; i++)
         if (c->in[i])

@@ -114,6 +114,14 @@ enum op_order {
     OP_STRIDED, /* as they lie, views too, repeated to the output's shape; the output dense */
 };
 
+/* What autocast (det_autocast_begin()) does to floating inputs. */
+enum op_amp {
+    OP_AMP_FULL, /* f32: norms, softmax, losses, reductions */
+    OP_AMP_LOW,  /* the low dtype: matrix products, convolutions */
+    OP_AMP_AS_IS,
+    OP_AMP_WIDEST, /* all as the widest of them; f32 where they differ and none is f64 */
+};
+
 struct op_out {
     enum det_dtype dtype;
     int ndim;
@@ -158,6 +166,7 @@ struct op_def {
     op_grad_fn *grad;       /* NULL: no gradient passes */
     double tolerance;       /* relative, between two backends */
     int fn;                 /* a.fn of the kernel, of elem.h */
+    enum op_amp amp;
 };
 
 extern const struct op_def op_table[OP_COUNT];

@@ -22,8 +22,13 @@ int op_need_f32(const struct op_call *c, int i, struct det_err *err)
 int op_all_f32(const struct op_call *c, struct det_err *err)
 {
     int rc = 0;
+    enum det_dtype dtype = c->in[0]->dtype;
+    if (op_table[c->op].amp != OP_AMP_LOW || (dtype != DET_BF16 && dtype != DET_F16))
+        dtype = DET_F32;
     for (int i = 0; rc == 0 && i < op_table[c->op].inputs_max; i++)
-        rc = op_need_f32(c, i, err);
+        if (c->in[i] && c->in[i]->dtype != dtype)
+            rc = det_fail(err, DET_EINVAL, "input %d is %s and must be %s: use det_cast()", i + 1,
+                          det_dtype_name(c->in[i]->dtype), det_dtype_name(dtype));
     return rc;
 }
 
@@ -90,7 +95,7 @@ int shape_linear(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL, "the bias must be [%" PRId64 "]", w->dims[0]);
     if (x->numel == 0)
         return det_fail(err, DET_EINVAL, "the batch is empty");
-    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 2, .dims = {x->dims[0], w->dims[0]}};
+    c->spec[0] = (struct op_out){.dtype = x->dtype, .ndim = 2, .dims = {x->dims[0], w->dims[0]}};
     c->outs = 1;
     return op_all_f32(c, err);
 }

@@ -6,8 +6,10 @@
 
 /* An output of the shape and dtype of t. */
 struct op_out op_like(const struct det_tensor *t);
-/* DET_EINVAL where input i (every input) is given and not float32. */
+/* DET_EINVAL where input i is given and not float32. */
 int op_need_f32(const struct op_call *c, int i, struct det_err *err);
+/* The same for every input; an operation of OP_AMP_LOW takes bfloat16 and float16 too, one for all
+ * inputs. */
 int op_all_f32(const struct op_call *c, struct det_err *err);
 
 #endif

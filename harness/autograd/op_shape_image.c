@@ -1,14 +1,13 @@
 /* Shape rules of convolution, batch norm and pooling. */
-#include "op.h"
+#include "op_shape.h"
 
 #include <inttypes.h>
 
 static int image(const struct op_call *c, struct det_err *err)
 {
-    for (int i = 0; i < op_table[c->op].inputs_max; i++)
-        if (c->in[i] && c->in[i]->dtype != DET_F32)
-            return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()",
-                            i + 1, det_dtype_name(c->in[i]->dtype));
+    int rc = op_all_f32(c, err);
+    if (rc < 0)
+        return rc;
     if (c->in[0]->ndim != 4 || c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], none of them 0");
     return 0;
@@ -85,7 +84,7 @@ static int check_weight(struct op_call *c, int64_t in, int64_t out, struct det_e
         return det_fail(err, DET_EINVAL, "the bias must be [%" PRId64 "]", out);
     c->a.kernel_h = (int)w->dims[2];
     c->a.kernel_w = (int)w->dims[3];
-    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = 4, .dims = {x->dims[0], out}};
+    c->spec[0] = (struct op_out){.dtype = x->dtype, .ndim = 4, .dims = {x->dims[0], out}};
     c->outs = 1;
     return 0;
 }

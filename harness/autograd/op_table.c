@@ -3,40 +3,40 @@
 #define K(name) DET_KERNEL_##name
 
 const struct op_def op_table[OP_COUNT] = {
-    /*                  name  inputs  order  shape rule  kernel  gradient rule  tolerance */
-    [OP_ADD] = {"add", 2, 2, OP_STRIDED, shape_numbers, K(ADD), grad_add, 1e-6},
-    [OP_SUB] = {"sub", 2, 2, OP_STRIDED, shape_numbers, K(SUB), grad_sub, 1e-6},
-    [OP_MUL] = {"mul", 2, 2, OP_STRIDED, shape_numbers, K(MUL), grad_mul, 1e-6},
-    [OP_AFFINE] = {"affine", 1, 1, OP_STRIDED, shape_float, K(AFFINE), grad_affine, 1e-6},
+    /* name  inputs  inputs_max  order  shape rule  kernel  gradient rule  tolerance  fn  autocast */
+    [OP_ADD] = {"add", 2, 2, OP_STRIDED, shape_numbers, K(ADD), grad_add, 1e-6, 0, OP_AMP_WIDEST},
+    [OP_SUB] = {"sub", 2, 2, OP_STRIDED, shape_numbers, K(SUB), grad_sub, 1e-6, 0, OP_AMP_WIDEST},
+    [OP_MUL] = {"mul", 2, 2, OP_STRIDED, shape_numbers, K(MUL), grad_mul, 1e-6, 0, OP_AMP_WIDEST},
+    [OP_AFFINE] = {"affine", 1, 1, OP_STRIDED, shape_float, K(AFFINE), grad_affine, 1e-6, 0, OP_AMP_AS_IS},
     [OP_SUM] = {"sum", 1, 1, OP_ANY, shape_scalar, K(SUM), grad_sum, 1e-6},
-    [OP_CAST] = {"cast", 1, 1, OP_STRIDED, shape_cast, K(COPY), grad_copy, 0},
-    [OP_LAYOUT] = {"layout", 1, 1, OP_STRIDED, shape_layout, K(COPY), grad_copy, 0},
+    [OP_CAST] = {"cast", 1, 1, OP_STRIDED, shape_cast, K(COPY), grad_copy, 0, 0, OP_AMP_AS_IS},
+    [OP_LAYOUT] = {"layout", 1, 1, OP_STRIDED, shape_layout, K(COPY), grad_copy, 0, 0, OP_AMP_AS_IS},
     [OP_RESHAPE] = {"reshape", 1, 1, OP_PLAIN, NULL, K(COPY), grad_reshape, 0},
     [OP_PERMUTE] = {"permute", 1, 1, OP_STRIDED, NULL, K(COPY), grad_permute, 0},
     [OP_SLICE] = {"slice", 1, 1, OP_STRIDED, NULL, K(COPY), grad_slice, 0},
     [OP_EXPAND] = {"expand", 1, 1, OP_STRIDED, NULL, K(COPY), grad_expand, 0},
-    [OP_WHERE] = {"where", 3, 3, OP_STRIDED, shape_where, K(WHERE), grad_where, 0},
+    [OP_WHERE] = {"where", 3, 3, OP_STRIDED, shape_where, K(WHERE), grad_where, 0, 0, OP_AMP_WIDEST},
 #define X(NAME, name)                                                                              \
     [OP_##NAME] = {name,     1,          1,    OP_STRIDED,        shape_float,                     \
-                   K(UNARY), grad_unary, 4e-6, DET_UNARY_##NAME},
+                   K(UNARY), grad_unary, 4e-6, DET_UNARY_##NAME, OP_AMP_AS_IS},
     OP_UNARIES(X)
 #undef X
 #define X(NAME, name, shape)                                                                       \
     [OP_##NAME] = {name,      2,           2,    OP_STRIDED,         shape,                        \
-                   K(BINARY), grad_binary, 4e-6, DET_BINARY_##NAME},
+                   K(BINARY), grad_binary, 4e-6, DET_BINARY_##NAME, OP_AMP_WIDEST},
     OP_BINARIES(X)
 #undef X
 #define X(NAME, name)                                                                              \
     [OP_##NAME] = {name,       2,    2, OP_STRIDED,          shape_compare,                        \
-                   K(COMPARE), NULL, 0, DET_COMPARE_##NAME},
+                   K(COMPARE), NULL, 0, DET_COMPARE_##NAME, OP_AMP_WIDEST},
     OP_COMPARES(X)
 #undef X
-    [OP_RELU] = {"relu", 1, 1, OP_ANY, shape_float, K(RELU), grad_relu, 0},
+    [OP_RELU] = {"relu", 1, 1, OP_ANY, shape_float, K(RELU), grad_relu, 0, 0, OP_AMP_AS_IS},
     [OP_DROPOUT] = {"dropout", 1, 1, OP_ANY, shape_dropout, K(DROPOUT), grad_dropout, 0},
-    [OP_LINEAR] = {"linear", 2, 3, OP_PLAIN, shape_linear, K(LINEAR), grad_linear, 1e-5},
-    [OP_CONV2D] = {"conv2d", 2, 3, OP_IMAGES, shape_conv2d, K(CONV2D), grad_conv2d, 1e-5},
+    [OP_LINEAR] = {"linear", 2, 3, OP_PLAIN, shape_linear, K(LINEAR), grad_linear, 1e-5, 0, OP_AMP_LOW},
+    [OP_CONV2D] = {"conv2d", 2, 3, OP_IMAGES, shape_conv2d, K(CONV2D), grad_conv2d, 1e-5, 0, OP_AMP_LOW},
     [OP_CONV_TRANSPOSE2D] = {"conv_transpose2d", 2, 2, OP_IMAGES, shape_conv_transpose2d,
-                             K(CONV2D_BWD_DATA), grad_conv_transpose2d, 1e-5},
+                             K(CONV2D_BWD_DATA), grad_conv_transpose2d, 1e-5, 0, OP_AMP_LOW},
     [OP_BATCH_NORM] = {"batch_norm", 3, 5, OP_IMAGES, shape_batch_norm, K(BATCH_NORM_TRAIN),
                        grad_batch_norm, 1e-5},
     [OP_MAX_POOL2D] = {"max_pool2d", 1, 1, OP_IMAGES, shape_max_pool2d, K(MAX_POOL2D),
@@ -60,7 +60,7 @@ const struct op_def op_table[OP_COUNT] = {
     [OP_GATHER] = {"gather", 2, 2, OP_PLAIN, shape_gather, K(GATHER), grad_gather, 1e-6},
     [OP_SCATTER_ADD] = {"scatter_add", 3, 3, OP_PLAIN, shape_scatter_add, K(SCATTER_ADD),
                         grad_scatter_add, 1e-6},
-    [OP_MATMUL] = {"matmul", 2, 2, OP_PLAIN, shape_matmul, K(MATMUL), grad_matmul, 1e-5},
+    [OP_MATMUL] = {"matmul", 2, 2, OP_PLAIN, shape_matmul, K(MATMUL), grad_matmul, 1e-5, 0, OP_AMP_LOW},
     [OP_CROSS_ENTROPY] = {"cross_entropy", 2, 3, OP_PLAIN, shape_cross_entropy, K(CROSS_ENTROPY),
                           grad_cross_entropy, 1e-5},
     [OP_LSTM] = {"lstm", 4, 5, OP_PLAIN, shape_lstm, K(LSTM), grad_lstm, 1e-5},

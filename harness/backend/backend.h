@@ -335,6 +335,10 @@ struct det_backend {
     /* The stream's native handle (a cudaStream_t) for collectives; NULL where there is none. */
     void *(*stream_native)(struct det_stream *s);
 
+    /* True where a kernel without * takes this narrow dtype (bf16, f16) for all its floating tensors;
+     * others are only given f32. NULL: none does. */
+    bool (*computes)(struct det_device *d, enum det_kernel k, enum det_dtype dtype);
+
     det_kernel_fn *kernels[DET_KERNEL_COUNT];
 };
 

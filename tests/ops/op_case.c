@@ -15,7 +15,8 @@
     X(cases_math)                                                                                  \
     X(cases_loss)                                                                                  \
     X(cases_seq)                                                                                   \
-    X(cases_attention)
+    X(cases_attention)                                                                             \
+    X(cases_autocast)
 
 #define X(name) extern const struct op_case name[];
 FAMILIES(X)

@@ -106,6 +106,13 @@ static double unit(enum det_dtype dtype)
     return dtype == DET_BF16 ? 0.01 : dtype == DET_F16 ? 0.002 : 1e-6;
 }
 
+/* What was computed in bf16 on the way is as rough as bf16, though it comes back in f32. */
+static double roughness(const struct op_case *c, const struct result *r, int k)
+{
+    double way = strstr(c->what, "bf16") ? unit(DET_BF16) : 0;
+    return fmax(way, unit(r->dtype[k]));
+}
+
 /* The largest difference, as a share of the largest value. */
 static double difference(const struct result *a, const struct result *b, int i)
 {
@@ -135,7 +142,7 @@ static void test_device_equals_ref(void **state)
         run(tested, c, &b);
         for (int k = 0; k <= CASE_INPUTS_MAX; k++) {
             assert_int_equal(a.n[k], b.n[k]);
-            double d = difference(&a, &b, k), most = 10 * tolerance(c) + unit(a.dtype[k]);
+            double d = difference(&a, &b, k), most = 10 * tolerance(c) + roughness(c, &a, k);
             if (!(d <= most))
                 fail_msg("%s (%s), %s %d: off by %g, allowed %g", c->op, c->what,
                          k ? "gradient of input" : "value", k, d, most);
@@ -194,8 +201,8 @@ static void test_gradients_by_differences(void **state)
     const struct op_case *c;
     for (int i = 0; (c = op_case_at(i)); i++) {
         det_cleanup(result_finish) struct result r = {0};
-        if (strncmp(c->what, "large", 5) == 0) /* the small ones say the same */
-            continue;
+        if (strncmp(c->what, "large", 5) == 0 || strstr(c->what, "bf16"))
+            continue; /* the small ones say the same; bf16 has no differences so small */
         run(ref, c, &r);
         for (int k = 0; k < CASE_INPUTS_MAX; k++)
             if (r.v[k + 1] && r.dtype[k + 1] == DET_F32 && r.dtype[0] == DET_F32)

@@ -39,6 +39,23 @@ static int device_open(int index, const struct det_device_options *o, struct det
     return 0;
 }
 
+/* oneDNN's bf16, on processors that have 512-bit vectors. */
+static bool computes(struct det_device *d, enum det_kernel k, enum det_dtype dtype)
+{
+    (void)d;
+    switch (k) {
+    case DET_KERNEL_LINEAR:
+    case DET_KERNEL_LINEAR_BWD_DATA:
+    case DET_KERNEL_LINEAR_BWD_WEIGHT:
+    case DET_KERNEL_CONV2D:
+    case DET_KERNEL_CONV2D_BWD_DATA:
+    case DET_KERNEL_CONV2D_BWD_WEIGHT:
+        return dtype == DET_BF16 && dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
+    default:
+        return false;
+    }
+}
+
 const struct det_backend det_backend_cpu = {
     .version = DET_BACKEND_VERSION,
     .name = "cpu",
@@ -58,6 +75,7 @@ const struct det_backend det_backend_cpu = {
     .event_record = ref_event_record,
     .event_wait = ref_event_wait,
     .stream_native = ref_stream_native,
+    .computes = computes,
     .kernels =
         {
             [DET_KERNEL_FILL] = ref_fill,

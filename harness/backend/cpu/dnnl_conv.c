@@ -17,6 +17,7 @@ struct conv {
 static int conv_describe(const struct prim_key *k, struct conv *v, struct det_err *err)
 {
     int64_t g = k->groups;
+    dnnl_data_type_t type = (dnnl_data_type_t)k->dtype;
     dnnl_dims_t x = {k->x[0], k->x[1], k->x[2], k->x[3]}, y = {k->x[0], k->w[0]};
     dnnl_dims_t w = {k->w[0], k->w[1], k->w[2], k->w[3]}, b = {k->w[0]};
     dnnl_dims_t grouped = {g, k->w[0] / g, k->w[1], k->w[2], k->w[3]};
@@ -30,17 +31,17 @@ static int conv_describe(const struct prim_key *k, struct conv *v, struct det_er
                        (k->w[2 + i] - 1) * k->window.dilation[i] - 1;
         y[2 + i] = room / k->window.stride[i] + 1;
     }
-    dnnl_status_t st = dnnl_memory_desc_init_by_tag(&v->x, 4, x, dnnl_f32, dnnl_nhwc);
+    dnnl_status_t st = dnnl_memory_desc_init_by_tag(&v->x, 4, x, type, dnnl_nhwc);
     if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->y, 4, y, dnnl_f32, dnnl_nhwc);
+        st = dnnl_memory_desc_init_by_tag(&v->y, 4, y, type, dnnl_nhwc);
     if (st == dnnl_success)
-        st = g > 1 ? dnnl_memory_desc_init_by_tag(&v->w, 5, grouped, dnnl_f32, dnnl_goihw)
-                   : dnnl_memory_desc_init_by_tag(&v->w, 4, w, dnnl_f32, dnnl_oihw);
+        st = g > 1 ? dnnl_memory_desc_init_by_tag(&v->w, 5, grouped, type, dnnl_goihw)
+                   : dnnl_memory_desc_init_by_tag(&v->w, 4, w, type, dnnl_oihw);
     if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->w_any, g > 1 ? 5 : 4, g > 1 ? grouped : w, dnnl_f32,
+        st = dnnl_memory_desc_init_by_tag(&v->w_any, g > 1 ? 5 : 4, g > 1 ? grouped : w, type,
                                           dnnl_format_tag_any);
     if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->b, 1, b, dnnl_f32, dnnl_x);
+        st = dnnl_memory_desc_init_by_tag(&v->b, 1, b, type, dnnl_x);
     return prim_check(st, "describe a convolution's tensors", err);
 }
 
@@ -176,6 +177,7 @@ static struct prim_key key_of(const struct det_call *c, const struct det_tensor 
                                     {a->pad_h, a->pad_w},
                                     {a->end_h, a->end_w}};
     k.groups = a->groups;
+    k.dtype = (int32_t)prim_dtype(x);
     k.relu = c->kernel == DET_KERNEL_CONV2D && c->a.relu;
     k.bias = bias;
     memcpy(k.x, x->dims, sizeof k.x);

@@ -83,6 +83,7 @@ static int large_linear(struct prim_cache *cache, const struct det_call *c, stru
     memset(&k, 0, sizeof k);
     k.kernel = (int32_t)c->kernel;
     k.bias = c->in[2] != NULL;
+    k.dtype = dnnl_f32;
     memcpy(k.x, c->in[0]->dims, 2 * sizeof *k.x);
     memcpy(k.w, c->in[1]->dims, 2 * sizeof *k.w);
     int rc = prim_get(cache, &k, make_product, &p, err);
@@ -95,6 +96,8 @@ static int large_linear(struct prim_cache *cache, const struct det_call *c, stru
 
 int cpu_linear(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
+    if (c->in[0]->dtype == DET_BF16)
+        return cpu_linear_bf16(s, c, err);
     int64_t m = c->in[0]->dims[0], k = c->in[0]->dims[1], n = c->in[1]->dims[0];
     const float *b = in_f32(c, 2);
     float *y = out_f32(c, 0);
@@ -108,7 +111,8 @@ int cpu_linear(struct det_stream *s, const struct det_call *c, struct det_err *e
 
 int cpu_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    (void)s;
+    if (c->in[0]->dtype == DET_BF16)
+        return cpu_linear_bf16(s, c, err);
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], k = c->in[1]->dims[1];
     const struct gemm g = {'N', 'N', m, k, n, n, k};
     return gemm(&g, in_f32(c, 0), in_f32(c, 1), 0, out_f32(c, 0), err);
@@ -124,7 +128,8 @@ static void bias_grad(const float *dy, int64_t m, int64_t n, float *db)
 
 int cpu_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    (void)s;
+    if (c->in[0]->dtype == DET_BF16)
+        return cpu_linear_bf16(s, c, err);
     int64_t m = c->in[0]->dims[0], k = c->in[0]->dims[1], n = c->in[1]->dims[1];
     if (c->out[1])
         bias_grad(in_f32(c, 1), m, n, out_f32(c, 1));

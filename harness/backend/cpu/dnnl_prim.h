@@ -23,6 +23,7 @@ struct prim_window {
 struct prim_key {
     int32_t kernel; /* enum det_kernel */
     int32_t relu, bias, groups;
+    int32_t dtype; /* dnnl_data_type_t of all tensors */
     struct prim_window window;
     int64_t x[4], w[4];
 };
@@ -54,6 +55,12 @@ int prim_build(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_de
                const struct prim_arg_spec *specs, int n, struct det_err *err);
 /* Runs it on the caller's bytes, in the order of the specs. */
 int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err);
+
+/* oneDNN's name of f32 or bf16. */
+static inline dnnl_data_type_t prim_dtype(const struct det_tensor *t)
+{
+    return t->dtype == DET_BF16 ? dnnl_bf16 : dnnl_f32;
+}
 
 /* 0, or an error that names what was tried. */
 int prim_check(dnnl_status_t status, const char *what, struct det_err *err);

@@ -1,0 +1,102 @@
+#include "autocast.h"
+
+#include "dtype.h"
+
+void autocast_clear(struct det_engine *e)
+{
+    for (size_t i = 0; i < e->casts.n; i++) {
+        det_tensor_unref(e->casts.v[i].from);
+        det_tensor_unref(e->casts.v[i].to);
+    }
+    e->casts.n = 0;
+}
+
+int det_autocast_begin(struct det_engine *e, enum det_dtype dtype)
+{
+    if (dtype != DET_F32 && dtype != DET_BF16 && dtype != DET_F16)
+        return det_engine_fail(e, DET_EINVAL, "autocast: %s is none of float32, bfloat16, float16",
+                               det_dtype_name(dtype));
+    if (dtype != DET_F32 && !e->backend->general)
+        return det_engine_fail(e, DET_EUNIMPL,
+                               "autocast: the device %s has no mixed precision: use the device "
+                               "\"cpu\", or no autocast",
+                               e->name);
+    if (dtype == DET_F16 && e->backend->host_memory)
+        dtype = DET_BF16; /* what a CPU has units for */
+    vec_push(&e->autocast, dtype);
+    return 0;
+}
+
+void det_autocast_end(struct det_engine *e)
+{
+    if (e->autocast.n > 0)
+        e->autocast.n--;
+    if (e->autocast.n == 0)
+        autocast_clear(e);
+}
+
+enum det_dtype det_autocast_dtype(const struct det_engine *e)
+{
+    return e->autocast.n > 0 ? e->autocast.v[e->autocast.n - 1] : DET_F32;
+}
+
+static struct det_tensor *known_cast(const struct det_engine *e, const struct det_tensor *from,
+                                     enum det_dtype dtype)
+{
+    for (size_t i = 0; i < e->casts.n; i++) {
+        const struct autocast_entry *c = &e->casts.v[i];
+        if (c->from == from && c->to->dtype == dtype && c->grad == (e->no_grad == 0))
+            return c->to;
+    }
+    return NULL;
+}
+
+/* x in another dtype; a weight is cast once until autocast ends. */
+static struct det_tensor *cast(struct det_engine *e, struct det_tensor *x, enum det_dtype dtype)
+{
+    bool weight = x->requires_grad && !x->node;
+    struct det_tensor *y = weight ? known_cast(e, x, dtype) : NULL;
+    if (y)
+        return y;
+    y = det_cast(e, x, dtype);
+    if (y && weight)
+        vec_push(&e->casts,
+                 ((struct autocast_entry){det_tensor_ref(x), det_tensor_ref(y), e->no_grad == 0}));
+    return y;
+}
+
+static bool castable(const struct det_tensor *x)
+{
+    return x && det__is_float(x->dtype) && x->dtype != DET_F64;
+}
+
+/* The common dtype of inputs that must not differ. */
+static enum det_dtype widest(const struct op_call *c)
+{
+    int first = -1;
+    for (int i = 0; i < op_table[c->op].inputs_max; i++) {
+        if (!castable(c->in[i]))
+            continue;
+        if (first >= 0 && c->in[i]->dtype != c->in[first]->dtype)
+            return DET_F32;
+        first = i;
+    }
+    return first >= 0 ? c->in[first]->dtype : DET_F32;
+}
+
+int autocast_inputs(struct det_engine *e, struct op_call *c)
+{
+    enum op_amp amp = op_table[c->op].amp;
+    enum det_dtype dtype = DET_F32;
+    if (e->autocast.n == 0 || amp == OP_AMP_AS_IS)
+        return 0;
+    if (amp == OP_AMP_LOW)
+        dtype = det_autocast_dtype(e);
+    else if (amp == OP_AMP_WIDEST)
+        dtype = widest(c);
+    for (int i = 0; i < op_table[c->op].inputs_max; i++)
+        if (castable(c->in[i]) && c->in[i]->dtype != dtype &&
+            !(c->in[i] = cast(e, c->in[i], dtype)))
+            return det_engine_error(e, NULL);
+    return 0;
+}
