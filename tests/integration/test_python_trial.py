@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import TOP, Cluster, wait_until  # noqa: E402
 
 HERE = "tests/integration/python_trial"
 PYTHON = "/usr/bin/python3"
@@ -102,6 +102,61 @@ def test_invalid():
         t = c.trials(exp)[0]
         assert t["restarts"] == 0, t
         assert "lr must not be negative" in c.logs(t["id"])
+
+
+def test_launchers():
+    """The entrypoint that starts ranks by torch.distributed itself."""
+    with Cluster(slots=2) as c:
+        text = json.loads(config(slots=2, batches=8))
+        text["entrypoint"] = "python3 -m determined.launch.torch_distributed --trial model_def:LineTrial"
+        text["environment"] = {"environment_variables": ["PATH=/usr/bin:/bin"]}
+        trial = run(c, json.dumps(text))
+        logs = c.logs(trial)
+        assert "hello from the trial 0 2" in logs and "hello from the trial 1 2" in logs, logs
+
+
+SDK = """
+import sys
+from determined.experimental import client
+client.login(user="admin", password=open(sys.argv[1]).read().strip())
+e = client.create_experiment(sys.argv[2], sys.argv[3])
+assert e.wait(interval=0.2) == client.ExperimentState.COMPLETED
+t = e.get_trials()[0]
+assert any("hello from the trial" in line for line in t.logs())
+reports = list(t.iter_metrics("validation"))
+assert reports and "error" in reports[-1].metrics, reports
+assert [r.steps_completed for r in t.iter_metrics("training")][-1] == 8
+best = e.top_checkpoint()
+assert best.uuid in [c.uuid for c in t.list_checkpoints(sort_by=client.CheckpointSortBy.BATCH_NUMBER)]
+assert t.select_checkpoint(latest=True).metadata["steps_completed"] == 8
+best.add_metadata({"mine": 1, "other": 2})
+best.remove_metadata(["other"])
+again = client.get_checkpoint(best.uuid)
+assert again.metadata["mine"] == 1 and "other" not in again.metadata and "steps_completed" in again.metadata, again.metadata
+path = best.download(sys.argv[4])
+from determined import pytorch
+trial = pytorch.load_trial_from_checkpoint_path(path)
+assert type(trial).__name__ == "LineTrial" and trial.model is not None
+e.add_label("seen"); e.set_name("renamed")
+assert client.get_experiment(e.id).labels == {"seen"} and [x.id for x in client.list_experiments(name="renamed")] == [e.id]
+try:
+    client.get_experiment(99999)
+except client.NotFoundException as x:
+    print("ok", x)
+"""
+
+
+def test_sdk():
+    """determined.experimental.client: submit, wait, metrics, logs, checkpoints, metadata, download, load."""
+    with Cluster() as c:
+        path = c.path("line.json")
+        with open(path, "w") as f:
+            f.write(config(batches=8))
+        env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config"),
+               "PYTHONPATH": os.path.join(os.environ["DET_BIN"], "../lib/det/python")}
+        done = subprocess.run([PYTHON, "-c", SDK, c.path("admin.password"), path, os.path.join(TOP, HERE), c.path("downloaded")],
+                              env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0 and "ok experiment" in done.stdout, (done.stdout, done.stderr)
 
 
 def main():

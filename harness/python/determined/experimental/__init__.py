@@ -1,0 +1,29 @@
+"""The cluster from Python (client), and small helpers for trials."""
+
+from typing import Any, Dict, Optional, Type
+
+from determined.experimental import client
+from determined.experimental.client import Checkpoint, Determined, Experiment, ExperimentReference, Trial, TrialReference
+
+
+def test_one_batch(trial_class: Type[Any], config: Optional[Dict[str, Any]] = None) -> Any:
+    """Trains one batch, validates one and makes a checkpoint, without a cluster: does the trial work at all?"""
+    from determined import pytorch
+
+    config = config or {}
+    with pytorch.init(hparams=config.get("hyperparameters"), exp_conf=config, enable_tensorboard_logging=False) as context:
+        trial = trial_class(context)
+        pytorch.Trainer(trial, context).fit(max_length=pytorch.Batch(1), test_mode=True)
+        return trial
+
+
+__all__ = [
+    "Checkpoint",
+    "Determined",
+    "Experiment",
+    "ExperimentReference",
+    "Trial",
+    "TrialReference",
+    "client",
+    "test_one_batch",
+]

@@ -1,0 +1,309 @@
+"""Experiments and trials of the cluster."""
+
+import base64
+import enum
+import fnmatch
+import os
+import pathlib
+import time
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
+
+from determined.errors import CheckpointNotFound
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose
+from determined.experimental._master import Master
+
+CONTEXT_MAX = 95 << 20
+
+
+class ExperimentState(enum.Enum):
+    UNSPECIFIED = "STATE_UNSPECIFIED"
+    ACTIVE = "STATE_ACTIVE"
+    PAUSED = "STATE_PAUSED"
+    STOPPING_COMPLETED = "STATE_STOPPING_COMPLETED"
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"
+    STOPPING_ERROR = "STATE_STOPPING_ERROR"
+    STOPPING_KILLED = "STATE_STOPPING_KILLED"
+    COMPLETED = "STATE_COMPLETED"
+    CANCELED = "STATE_CANCELED"
+    ERROR = "STATE_ERROR"
+    DELETED = "STATE_DELETED"
+    DELETING = "STATE_DELETING"
+    DELETE_FAILED = "STATE_DELETE_FAILED"
+    QUEUED = "STATE_QUEUED"
+    PULLING = "STATE_PULLING"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+
+
+TERMINAL = (ExperimentState.COMPLETED, ExperimentState.CANCELED, ExperimentState.ERROR, ExperimentState.DELETED)
+TrialState = ExperimentState
+
+
+class TrialMetrics:
+    """One report: the metrics of a group after a number of batches."""
+
+    def __init__(self, raw: Dict[str, Any]) -> None:
+        metrics = raw["metrics"]
+        self.trial_id: int = raw["trialId"]
+        self.trial_run_id: int = raw["trialRunId"]
+        self.steps_completed: int = raw["totalBatches"]
+        self.end_time: str = raw["endTime"]
+        self.group: str = raw["group"]
+        self.metrics: Dict[str, Any] = metrics.get("validation_metrics") or metrics.get("avg_metrics") or {}
+        self.batch_metrics: Optional[List[Dict[str, Any]]] = metrics.get("batch_metrics")
+
+
+def pages(fetch: Any, key: str) -> Iterator[Dict[str, Any]]:
+    """All items of a paginated list."""
+    offset = 0
+    while True:
+        answer = fetch(offset)
+        yield from answer[key]
+        total = (answer.get("pagination") or {}).get("total", 0)
+        offset += len(answer[key])
+        if not answer[key] or offset >= total:
+            return
+
+
+class Trial:
+    def __init__(self, master: Master, trial_id: int) -> None:
+        self._master = master
+        self.id = trial_id
+        self.reload()
+
+    def reload(self) -> None:
+        raw = self._master.get(f"/api/v1/trials/{self.id}")["trial"]
+        self.experiment_id: int = raw["experimentId"]
+        self.hparams: Dict[str, Any] = raw.get("hparams") or {}
+        self.state = TrialState(raw["state"])
+        self.summary_metrics: Dict[str, Any] = raw.get("summaryMetrics") or {}
+
+    def kill(self) -> None:
+        self._master.post(f"/api/v1/trials/{self.id}/kill", None)
+
+    def logs(self, follow: bool = False, **filters: Any) -> Iterable[str]:
+        """Lines of the log, each with its end of line; with `follow`, until the trial has ended."""
+        for entry in self._master.stream(f"/api/v1/trials/{self.id}/logs", follow=follow, **filters):
+            line = entry["message"]
+            yield line if line.endswith("\n") else line + "\n"
+
+    iter_logs = logs
+
+    def iter_metrics(self, group: Optional[str] = None) -> Iterable[TrialMetrics]:
+        for chunk in self._master.stream("/api/v1/trials/metrics/trial_metrics", trialIds=[self.id], group=group):
+            for report in chunk["metrics"]:
+                yield TrialMetrics(report)
+
+    stream_metrics = iter_metrics
+
+    def list_checkpoints(
+        self,
+        sort_by: Union[str, CheckpointSortBy, None] = None,
+        order_by: Optional[OrderBy] = None,
+        max_results: Optional[int] = None,
+    ) -> List[Checkpoint]:
+        return _list_checkpoints(self._master, f"/api/v1/trials/{self.id}/checkpoints", sort_by, order_by, max_results)
+
+    get_checkpoints = list_checkpoints
+
+    def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
+        return self.select_checkpoint(best=True, sort_by=sort_by, smaller_is_better=smaller_is_better)
+
+    def select_checkpoint(
+        self,
+        latest: bool = False,
+        best: bool = False,
+        uuid: Optional[str] = None,
+        sort_by: Optional[str] = None,
+        smaller_is_better: Optional[bool] = None,
+    ) -> Checkpoint:
+        """Exactly one of the latest, the best by a metric (default: the searcher's), and one by its UUID."""
+        if sum((latest, best, uuid is not None)) != 1:
+            raise AssertionError("give exactly one of latest, best and uuid")
+        found = self.list_checkpoints()
+        if uuid is not None:
+            return _one([c for c in found if c.uuid == uuid], f"trial {self.id} has no checkpoint {uuid}")
+        if latest:
+            whole = [c for c in found if c.state == CheckpointState.COMPLETED]
+            whole.sort(key=lambda c: c.metadata.get("steps_completed", 0), reverse=True)
+            return _one(whole[:1], f"trial {self.id} has no checkpoint")
+        experiment = Experiment(self._master, self.experiment_id)
+        return experiment._best(found, sort_by, smaller_is_better, 1)[0]
+
+
+def _one(found: List[Checkpoint], text: str) -> Checkpoint:
+    if not found:
+        raise CheckpointNotFound(text)
+    return found[0]
+
+
+def _list_checkpoints(
+    master: Master, path: str, sort_by: Any, order_by: Optional[OrderBy], max_results: Optional[int]
+) -> List[Checkpoint]:
+    """Sorted by the master where it knows the key; by a metric here."""
+    key = sort_by.value if isinstance(sort_by, CheckpointSortBy) else None
+    order = order_by.value if order_by else None
+    raw = pages(lambda offset: master.get(path, offset=offset, limit=200, sortByAttr=key, orderBy=order), "checkpoints")
+    found = [Checkpoint._of(master, c) for c in raw]
+    if isinstance(sort_by, str):
+        found = choose(found, order_by not in (OrderBy.DESC, OrderBy.DESCENDING), sort_by, len(found))
+    return found[:max_results]
+
+
+class Experiment:
+    def __init__(self, master: Master, experiment_id: int) -> None:
+        self._master = master
+        self.id = experiment_id
+        self._path = f"/api/v1/experiments/{experiment_id}"
+        self.reload()
+
+    def reload(self) -> None:
+        raw = self._master.get(self._path)["experiment"]
+        self.config: Dict[str, Any] = raw.get("config") or {}
+        self.state = ExperimentState(raw["state"])
+        self.labels = set(raw.get("labels") or [])
+        self.name: str = raw["name"]
+        self.description: str = raw.get("description", "")
+        self.archived: bool = raw["archived"]
+        self.progress: Optional[float] = raw.get("progress")
+
+    def get_config(self) -> Dict[str, Any]:
+        return self.config
+
+    def _do(self, what: str) -> None:
+        self._master.post(f"{self._path}/{what}", None)
+
+    def activate(self) -> None:
+        self._do("activate")
+
+    def pause(self) -> None:
+        self._do("pause")
+
+    def cancel(self) -> None:
+        self._do("cancel")
+
+    def kill(self) -> None:
+        self._do("kill")
+
+    def archive(self) -> None:
+        self._do("archive")
+
+    def unarchive(self) -> None:
+        self._do("unarchive")
+
+    def delete(self) -> None:
+        self._master.delete(self._path)
+
+    def _patch(self, **changes: Any) -> None:
+        self._master.patch(self._path, {"id": self.id, **changes})
+        self.reload()
+
+    def set_name(self, name: str) -> None:
+        self._patch(name=name)
+
+    def set_description(self, description: str) -> None:
+        self._patch(description=description)
+
+    def add_label(self, label: str) -> None:
+        self._patch(labels=sorted(self.labels | {label}))
+
+    def remove_label(self, label: str) -> None:
+        self._patch(labels=sorted(self.labels - {label}))
+
+    def list_trials(self) -> List[Trial]:
+        raw = pages(lambda offset: self._master.get(f"{self._path}/trials", offset=offset, limit=200), "trials")
+        return [Trial(self._master, t["id"]) for t in raw]
+
+    get_trials = list_trials
+
+    def await_first_trial(self, interval: float = 0.1) -> Trial:
+        while True:
+            found = self._master.get(f"{self._path}/trials", limit=1)["trials"]
+            if found:
+                return Trial(self._master, min(t["id"] for t in found))
+            time.sleep(interval)
+
+    def wait(self, interval: float = 5.0) -> ExperimentState:
+        """The state in which the experiment ended; a paused one is an error, since it would wait for ever."""
+        while True:
+            self.reload()
+            if self.state in TERMINAL:
+                return self.state
+            if self.state == ExperimentState.PAUSED:
+                raise ValueError(f"experiment {self.id} is paused: activate it before waiting for its end")
+            time.sleep(interval)
+
+    def list_checkpoints(
+        self,
+        sort_by: Union[str, CheckpointSortBy, None] = None,
+        order_by: Optional[OrderBy] = None,
+        max_results: Optional[int] = None,
+    ) -> List[Checkpoint]:
+        return _list_checkpoints(self._master, f"{self._path}/checkpoints", sort_by, order_by, max_results)
+
+    def _best(
+        self, found: List[Checkpoint], sort_by: Optional[str], smaller_is_better: Optional[bool], limit: int
+    ) -> List[Checkpoint]:
+        if (sort_by is None) != (smaller_is_better is None):
+            raise AssertionError("sort_by and smaller_is_better go together")
+        searcher = self.config.get("searcher") or {}
+        if sort_by is None:
+            sort_by, smaller_is_better = searcher.get("metric"), searcher.get("smaller_is_better", True)
+        return choose(found, bool(smaller_is_better), sort_by, limit)
+
+    def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
+        return self.top_n_checkpoints(1, sort_by, smaller_is_better)[0]
+
+    def top_n_checkpoints(
+        self, limit: int, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None
+    ) -> List[Checkpoint]:
+        return self._best(self.list_checkpoints(), sort_by, smaller_is_better, limit)
+
+
+def _ignored(path: str, is_dir: bool, patterns: List[str]) -> bool:
+    for pattern in patterns:
+        name = pattern.rstrip("/")
+        if pattern.endswith("/") and not is_dir:
+            continue
+        if fnmatch.fnmatch(os.path.basename(path), name) or fnmatch.fnmatch(path, name.lstrip("/")):
+            return True
+    return False
+
+
+def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[Any]] = None) -> List[Dict[str, Any]]:
+    """A directory as the master takes it, without what .detignore names."""
+    root = pathlib.Path(directory)
+    patterns = [".git/", "__pycache__/", ".detignore"]
+    if (root / ".detignore").is_file():
+        lines = (root / ".detignore").read_text().splitlines()
+        patterns += [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    files: List[Dict[str, Any]] = []
+    for where, directories, names in os.walk(root):
+        at = os.path.relpath(where, root)
+        rel = [(n, n if at == "." else f"{at}/{n}") for n in sorted(directories)]
+        directories[:] = [n for n, p in rel if not _ignored(p, True, patterns)]
+        files += [_entry(root / p, p) for n, p in rel if n in directories]
+        for name in sorted(names):
+            path = name if at == "." else f"{at}/{name}"
+            if not _ignored(path, False, patterns):
+                files.append(_entry(root / path, path))
+    for extra in includes or []:
+        path = pathlib.Path(extra)
+        files += pack(path) if path.is_dir() else [_entry(path, path.name)]
+    if sum(len(f["content"]) for f in files) > CONTEXT_MAX * 4 // 3:
+        raise ValueError(f"{directory} has more than {CONTEXT_MAX >> 20} MiB: name what is not needed in .detignore")
+    return files
+
+
+def _entry(file: pathlib.Path, path: str) -> Dict[str, Any]:
+    about = file.stat()
+    content = b"" if file.is_dir() else file.read_bytes()
+    return {
+        "path": path,
+        "type": 53 if file.is_dir() else 48,
+        "content": base64.b64encode(content).decode(),
+        "mtime": str(int(about.st_mtime)),
+        "mode": about.st_mode,
+        "uid": 0,
+        "gid": 0,
+    }

@@ -1,0 +1,146 @@
+"""HTTP to the master as a person speaks it: a user's token, refreshed by logging in."""
+
+import hashlib
+import json
+import os
+import pathlib
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, Dict, Iterator, Optional
+
+_SALT = "GubPEmmotfiK9TMD6Zdw"  # what clients of the master put before a password, so that it is never sent bare
+
+
+class APIException(Exception):
+    """The master refused; `status` is HTTP's."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class NotFoundException(APIException):
+    pass
+
+
+class UnauthenticatedException(APIException):
+    pass
+
+
+def hash_password(password: str) -> str:
+    return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
+
+
+def default_master() -> str:
+    url = os.environ.get("DET_MASTER") or os.environ.get("DET_MASTER_ADDR") or "localhost:8080"
+    return (url if "://" in url else f"http://{url}").rstrip("/")
+
+
+class Master:
+    """One master and one user."""
+
+    def __init__(
+        self, url: Optional[str], user: Optional[str], password: Optional[str], cert_path: Optional[str], noverify: bool
+    ) -> None:
+        self.url = default_master() if url is None else (url if "://" in url else f"http://{url}").rstrip("/")
+        cert = cert_path or os.environ.get("DET_MASTER_CERT_FILE")
+        self._context: Optional[ssl.SSLContext] = None
+        if noverify or cert == "noverify":
+            self._context = ssl._create_unverified_context()
+        elif cert:
+            self._context = ssl.create_default_context(cafile=cert)
+        known = self._known()
+        self.user: str = user or os.environ.get("DET_USER") or known.get("active_user") or "determined"
+        self._password = password if password is not None else os.environ.get("DET_PASS")
+        self._token = os.environ.get("DET_USER_TOKEN") if user is None else None
+        if self._token is None and self._password is None:
+            self._token = known.get("tokens", {}).get(self.user)
+        if self._token is None:
+            self.log_in()
+
+    def log_in(self) -> None:
+        body = {"username": self.user, "password": hash_password(self._password or ""), "isHashed": True}
+        self._token = self.post("/api/v1/auth/login", body)["token"]
+
+    def log_out(self) -> None:
+        self.post("/api/v1/auth/logout", None)
+        self._token = None
+
+    def _known(self) -> Dict[str, Any]:
+        """What `det user login` has left of this master: its users' tokens, and who is active."""
+        home = pathlib.Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+        try:
+            masters = json.loads((home / "determined" / "auth.json").read_text())["masters"]
+            return dict(masters.get(self.url) or {})
+        except (OSError, ValueError, KeyError, AttributeError):
+            return {}
+
+    # ---- calls ----
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self._json("GET", path + self._query(query), None)
+
+    def post(self, path: str, body: Any) -> Any:
+        return self._json("POST", path, body)
+
+    def patch(self, path: str, body: Any) -> Any:
+        return self._json("PATCH", path, body)
+
+    def put(self, path: str, body: Any = None) -> Any:
+        return self._json("PUT", path, body)
+
+    def delete(self, path: str, body: Any = None) -> Any:
+        return self._json("DELETE", path, body)
+
+    def stream(self, path: str, **query: Any) -> Iterator[Dict[str, Any]]:
+        """The objects of a streaming route, one a line, as they come."""
+        with self._open("GET", path + self._query(query), None, timeout=None) as answer:
+            for line in answer:
+                if not line.strip():
+                    continue
+                item = json.loads(line)
+                if "error" in item:
+                    raise APIException(int(item["error"].get("httpCode", 500)), item["error"].get("message", ""))
+                yield item["result"]
+
+    def download(self, path: str, accept: str) -> Any:
+        return self._open("GET", path, None, timeout=None, accept=accept)
+
+    @staticmethod
+    def _query(query: Dict[str, Any]) -> str:
+        given = {k: v for k, v in query.items() if v is not None}
+        for k, v in given.items():
+            given[k] = str(v).lower() if isinstance(v, bool) else v
+        return "?" + urllib.parse.urlencode(given, doseq=True) if given else ""
+
+    def _json(self, method: str, path: str, body: Any) -> Any:
+        with self._open(method, path, body, timeout=60) as answer:
+            text = answer.read()
+        return json.loads(text) if text else {}
+
+    def _open(
+        self, method: str, path: str, body: Any, timeout: Optional[float], accept: str = "application/json"
+    ) -> Any:
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self.url + path, data=data, method=method)
+        request.add_header("Accept", accept)
+        request.add_header("Content-Type", "application/json")
+        if self._token:
+            request.add_header("Authorization", f"Bearer {self._token}")
+        try:
+            return urllib.request.urlopen(request, timeout=timeout, context=self._context)
+        except urllib.error.HTTPError as e:
+            raise self._refused(e) from None
+
+    @staticmethod
+    def _refused(e: urllib.error.HTTPError) -> APIException:
+        text = e.read().decode(errors="replace")
+        try:
+            said = json.loads(text)
+            text = said.get("message") or said.get("error", {}).get("error") or text
+        except (ValueError, AttributeError):
+            pass
+        kind = {401: UnauthenticatedException, 404: NotFoundException}.get(e.code, APIException)
+        return kind(e.code, text)

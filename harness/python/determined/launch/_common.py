@@ -1,0 +1,36 @@
+"""What the launchers share."""
+
+import os
+import sys
+from typing import List, Tuple
+
+import determined as det
+
+
+def parse(argv: List[str], usage: str) -> Tuple[List[str], List[str]]:
+    """[OVERRIDES... --] (--trial TRIAL | SCRIPT...) as the overrides and the command that each rank runs."""
+    overrides: List[str] = []
+    if "--" in argv:
+        at = argv.index("--")
+        overrides, argv = argv[:at], argv[at + 1 :]
+    if argv[:1] == ["--trial"]:
+        if len(argv) != 2:
+            fail(usage)
+        return overrides, [sys.executable, "-m", "determined.exec.harness", argv[1]]
+    if not argv:
+        fail(usage)
+    return overrides, argv
+
+
+def fail(text: str) -> None:
+    print(text.strip(), file=sys.stderr)
+    sys.exit(1)
+
+
+def cluster() -> det.ClusterInfo:
+    info = det.get_cluster_info()
+    if info is None or info.task_type != "TRIAL":
+        fail("this launcher runs in a trial's task; elsewhere use torchrun, horovodrun or deepspeed themselves")
+    assert info is not None
+    os.environ["DET_CHIEF_IP"] = info.container_addrs[0]
+    return info

@@ -1,0 +1,36 @@
+"""Starts one process for each slot by Horovod, where it is installed.
+
+usage: python3 -m determined.launch.horovod [HVD_OVERRIDES... --] (--trial TRIAL | SCRIPT...)
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import List
+
+from determined.launch import _common
+
+USAGE = "\n".join((__doc__ or "").splitlines()[2:])
+
+
+def main(argv: List[str]) -> int:
+    auto = "--autohorovod" in argv
+    overrides, script = _common.parse([a for a in argv if a != "--autohorovod"], USAGE)
+    info = _common.cluster()
+    if auto and len(info.container_addrs) == 1 and len(info.slot_ids) <= 1:
+        return subprocess.call(script)
+    if shutil.which("horovodrun") is None:
+        _common.fail(
+            "horovodrun is not installed on this host: install Horovod, or start the ranks by "
+            "python3 -m determined.launch.torch_distributed"
+        )
+    hosts = ",".join(f"{host}:{slots}" for host, slots in zip(info.container_addrs, info.container_slot_counts))
+    os.environ["USE_HOROVOD"] = "1"
+    command = ["horovodrun", "-np", str(sum(info.container_slot_counts)), "-H", hosts, "--start-timeout", "1200"]
+    wrapped = [sys.executable, "-m", "determined.launch.wrap_rank", "HOROVOD_RANK,OMPI_COMM_WORLD_RANK", *script]
+    return subprocess.call([*command, "--gloo-timeout-seconds", "240", *overrides, *wrapped])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
