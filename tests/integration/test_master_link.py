@@ -1,4 +1,5 @@
 """The agent link against a stand-in for the agent: hello, orders, repeats, gaps, twins, the life of one trial."""
+import asyncio
 import http.client
 import json
 import os
@@ -6,10 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import Cluster, wait_until  # noqa: E402
+from herd import Agent  # noqa: E402
 
 CONFIG = """
 name: link
@@ -244,7 +247,31 @@ def lost(c, a):
     wait_until(lambda: c.api("GET", "/agents")["agents"][0]["enabled"], 10, "the agent to be back")
 
 
+class SlowPost:
+    """Stands for a herd agent's connection: while an answer is awaited, one more event comes up."""
+
+    def __init__(self, agent):
+        self.agent, self.taken = agent, []
+
+    async def call(self, method, path, body):
+        self.taken += [e["seq"] for e in json.loads(json.dumps(body["events"]))]
+        if len(self.taken) < 3:
+            self.agent.tell("state")
+        return 200, b""
+
+
+async def herd_sends_all():
+    """The herd's agents leave no event out, or the master refuses all that follow."""
+    agent = Agent(types.SimpleNamespace(token="", host="", port=0), "herd-0", {})
+    agent.post = SlowPost(agent)
+    agent.tell("state")
+    while agent.unsent:
+        await agent.send()
+    assert agent.post.taken == [1, 2, 3], agent.post.taken
+
+
 def main():
+    asyncio.run(herd_sends_all())
     with Cluster(agents=0) as c:
         a = handshake(c)
         print("ok handshake", flush=True)

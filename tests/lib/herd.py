@@ -68,16 +68,21 @@ class Agent:
         self.kick.set()
 
     def hello(self):
+        """Tells all that runs. Hellos that were not taken say the same from now on: a number left out would be a gap, and refused."""
         slots = [{"id": i, "type": "cpu", "brand": "", "uuid": ""} for i in range(self.o.slots)]
         tasks = [{"alloc": a, "container": t["container"], "state": "running"} for a, t in self.tasks.items()]
+        for e in self.unsent:
+            if e["type"] == "hello":
+                e["tasks"] = tasks
         self.count["hellos"] += 1
         self.tell("hello", version="0.27.0", pool="", addr="127.0.0.1", slots=slots, tasks=tasks)
 
     async def send(self):
-        status, _ = await self.post.call("POST", f"/agent/v1/{self.name}/events", {"boot": self.boot, "protocol": 1, "events": self.unsent[:500]})
+        events = self.unsent[:500]
+        status, _ = await self.post.call("POST", f"/agent/v1/{self.name}/events", {"boot": self.boot, "protocol": 1, "events": events})
         if status != 200:
             raise ValueError(status)
-        del self.unsent[:500]
+        del self.unsent[:len(events)]  # more may have come meanwhile
 
     async def sender(self):
         while True:
@@ -149,7 +154,6 @@ class Agent:
         while True:
             parts = []
             try:
-                self.unsent = [e for e in self.unsent if e["type"] != "hello"]
                 self.hello()
                 while self.unsent:
                     await self.send()
