@@ -31,9 +31,9 @@ static json_t *read_config(const char *path, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
     json_t *config = NULL;
-    int rc = fsx_read_file(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, err);
-    if (rc == 0)
-        rc = yamljson_parse(buf_str(&text), text.len, &config, err);
+    if (fsx_read_file(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, err) < 0)
+        return NULL; /* the error names the file */
+    int rc = yamljson_parse(buf_str(&text), text.len, &config, err);
     for (size_t i = 0; rc == 0 && i < o.config.n; i++)
         rc = expconf_override(config, o.config.v[i], err);
     if (rc == 0)

@@ -1,5 +1,6 @@
 #include "pg_private.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,27 @@ static int pg_sh(const char *verb, const char *dir)
     return WIFEXITED(st) && WEXITSTATUS(st) == 0 ? 0 : -1;
 }
 
+/* Takes the server down when this process ends, however it does: an assertion that fails aborts. */
+static void down_at_end(const char *dir)
+{
+    int ends[2];
+    char c;
+    if (pipe2(ends, O_CLOEXEC) < 0 || fork() != 0)
+        return; /* the write end stays open as long as this process lives */
+    setsid();
+    close(ends[1]);
+    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+        _exit(1);
+    while (read(ends[0], &c, 1) < 0)
+        ;
+    _exit(pg_sh("down", dir) < 0);
+}
+
 int pg_private_start(struct pg_private *p)
 {
     snprintf(p->dir, sizeof p->dir, "/tmp/det-test-pg.%d", (int)getpid());
     snprintf(p->uri, sizeof p->uri, "host=%s user=det dbname=postgres", p->dir);
+    down_at_end(p->dir);
     return pg_sh("start", p->dir);
 }
 
