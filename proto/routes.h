@@ -112,6 +112,13 @@
     X(trial_logs_fields, GET, "/api/v1/trials/{trialId}/logs/fields", USER, DEFAULT)               \
     X(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, DEFAULT)                                 \
     X(compare_trials, GET, "/api/v1/trials/time-series", USER, DEFAULT)                            \
+    X(exp_metric_names, GET, "/api/v1/experiments/metrics-stream/metric-names", USER, DEFAULT)     \
+    X(exp_metric_batches, GET, "/api/v1/experiments/{experimentId}/metrics-stream/batches", USER,  \
+      DEFAULT)                                                                                     \
+    X(exp_trials_snapshot, GET, "/api/v1/experiments/{experimentId}/metrics-stream/trials-snapshot",\
+      USER, DEFAULT)                                                                               \
+    X(exp_trials_sample, GET, "/api/v1/experiments/{experimentId}/metrics-stream/trials-sample",   \
+      USER, DEFAULT)                                                                               \
     X(get_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, DEFAULT)                     \
     X(get_training_metrics, GET, "/api/v1/trials/metrics/training_metrics", USER, DEFAULT)         \
     X(get_validation_metrics, GET, "/api/v1/trials/metrics/validation_metrics", USER, DEFAULT)     \
@@ -146,6 +153,7 @@
     X(task_logs, GET, "/api/v1/tasks/{taskId}/logs", USER, DEFAULT)                                \
     X(task_logs_fields, GET, "/api/v1/tasks/{taskId}/logs/fields", USER, DEFAULT)                  \
     X(post_task_logs, POST, "/api/v1/task/logs", ANY, MAX)                                         \
+    X(post_task_logs_plain, POST, "/task-logs", ANY, MAX)                                          \
     X(get_allocation, GET, "/api/v1/allocations/{allocationId}", ANY, DEFAULT)                     \
     X(post_accelerators, POST, "/api/v1/allocations/{allocationId}/acceleratorData", ANY, DEFAULT) \
     X(rendezvous, GET, "/api/v1/allocations/{allocationId}/resources/{resourcesId}/rendezvous",    \

@@ -242,14 +242,28 @@ static void post_policies(struct post *p, const struct db_log_line *lines)
     }
 }
 
+/* {"logs": [..]}; old clients send the list alone. NULL: answered. */
+static json_t *post_body(struct http_req *req)
+{
+    struct det_err err;
+    json_t *body = json_parse_nul(req->body.p ? req->body.p : "", req->body.len, &err);
+    if (json_is_array(body))
+        return json_make("{s:o}", "logs", body);
+    if (body && !json_is_object(body))
+        det_fail(&err, DET_EINVAL, "expected an object with logs, or a list of them");
+    if (json_is_object(body))
+        return body;
+    json_decref(body);
+    http_fail(req, DET_EINVAL, "body: %s", err.text);
+    return NULL;
+}
+
 void api_post_task_logs(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
-    JSON_OWN body = json_parse_nul(req->body.p ? req->body.p : "", req->body.len, &err);
-    if (!body) {
-        http_fail(req, DET_EINVAL, "body: %s", err.text);
+    JSON_OWN body = post_body(req);
+    if (!body)
         return;
-    }
     const json_t *list = api_list(req, body, "logs");
     if (!list)
         return;
@@ -268,4 +282,9 @@ void api_post_task_logs(struct shell *sh, struct http_req *req)
     p->task_id = http_strdup(req, lines[0].task_id);
     post_policies(p, lines);
     db_logs_write(sh->db, lines, n, on_logged, p);
+}
+
+void api_post_task_logs_plain(struct shell *sh, struct http_req *req)
+{
+    api_post_task_logs(sh, req);
 }

@@ -241,6 +241,9 @@ def task_side(c, admin, agent, order):
     a.refused(400, "state", "post_checkpoint", {"uuid": key, "metadata": {"steps_completed": 1}, "state": "STATE_ERROR"})
     admin.refused(403, "", "post_checkpoint", {"uuid": key, "metadata": {"steps_completed": 1}})
     a.refused(400, "at least one", "post_task_logs", {"logs": []})
+    for odd in ([], 5, "x", [5]):
+        a.refused(400, "", "post_task_logs", odd)
+        a.refused(400, "", "post_task_logs_plain", odd)
     a.refused(400, "taskId", "post_task_logs", {"logs": [{"log": "x"}]})
     a.refused(400, "id", "post_task_logs", {"logs": [{"task_id": task, "id": 5, "log": "x"}]})
     a.refused(400, "logs[1]", "post_task_logs", {"logs": [{"task_id": task, "log": "x"}, {"task_id": "other", "log": "x"}]})

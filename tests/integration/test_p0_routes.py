@@ -166,6 +166,7 @@ def running(w):
         (t, "get_profiler_series", None, trial), (t, "get_profiler_metrics", None, {"labels.trialId": w.trial, "labels__name": "cpu"}),
         (t, "post_checkpoint", {"uuid": w.ckpt, "taskId": w.task_id, "allocationId": w.alloc, "resources": {"a": "1"}, "metadata": {"steps_completed": 100}}, {}),
         (t, "post_task_logs", {"logs": [{"task_id": w.task_id, "log": "line\n", "rank_id": 0}]}, {}),
+        (t, "post_task_logs_plain", [{"task_id": w.task_id, "log": "line\n", "rank_id": 0}], {}),
         (a, "get_experiment_trials", None, exp), (a, "get_model_def", None, exp), (a, "get_model_def_tree", None, exp),
         (a, "get_model_def_file", {"path": "model_def.py"}, exp), (a, "download_model_def", None, exp), (a, "get_validation_history", None, exp),
         (a, "get_experiment_checkpoints", None, {"id": w.exp}), (a, "get_experiment_labels", None, {}), (a, "get_experiments", None, {"limit": 1}),

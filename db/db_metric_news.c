@@ -1,0 +1,103 @@
+#include "db_metric_news.h"
+
+#define ENDED "bool_and(state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED'))"
+
+void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg)
+{
+    db_query_search(
+        db,
+        "WITH e AS (SELECT id, state, searcher_metric FROM experiments WHERE id IN "
+        "(SELECT x::integer FROM jsonb_array_elements_text($1::jsonb) x)), "
+        "n AS (SELECT DISTINCT g.key AS grp, k.name FROM e JOIN trials t ON t.experiment_id = e.id, "
+        "jsonb_each(trial_summary(t.id, t.summary_metrics)) g, jsonb_object_keys(g.value) k(name)) "
+        "SELECT CASE WHEN (SELECT count(*) FROM e) = jsonb_array_length($1::jsonb) THEN "
+        "jsonb_build_object('searcherMetrics', (SELECT coalesce(jsonb_agg(DISTINCT searcher_metric), "
+        "'[]') FROM e WHERE searcher_metric <> ''), "
+        "'trainingMetrics', coalesce(jsonb_agg(name ORDER BY name) "
+        "FILTER (WHERE grp = 'avg_metrics'), '[]'), "
+        "'validationMetrics', coalesce(jsonb_agg(name ORDER BY name) "
+        "FILTER (WHERE grp = 'validation_metrics'), '[]'), "
+        "'metricNames', coalesce(jsonb_agg(jsonb_build_object('group', CASE grp WHEN 'avg_metrics' "
+        "THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE grp END, 'name', name) "
+        "ORDER BY grp, name), '[]')) END, (SELECT " ENDED " FROM e), 0, NULL FROM n",
+        db_str_arg(DB_ARGS, ids), cb, arg);
+}
+
+/* $1 experiment, $2 group, $3 metric, $4 since, $5 from, $6 to */
+static struct db_args *news_args(struct db_args *a, const struct db_metric_news *n)
+{
+    db_str_arg(db_str_arg(db_i64_arg(a, n->exp_id), n->group), n->name);
+    return db_i64_arg(db_i64_arg(db_i64_arg(a, n->since), n->from), n->to);
+}
+
+/* Reports of the metric in trials t, as m. */
+#define REPORTS                                                                                    \
+    "metrics m WHERE m.trial_id = t.id AND m.grp = $2 AND NOT m.archived "                         \
+    "AND m.steps BETWEEN $5::bigint AND $6::bigint "                                               \
+    "AND jsonb_typeof(m.metrics->metrics_key($2)->$3::text) = 'number' "
+#define VALUE "m.metrics->metrics_key($2)->$3::text"
+/* The answer is there when the experiment is. */
+#define NEWS(doc, ids, from)                                                                       \
+    "SELECT CASE WHEN count(e.id) > 0 THEN " doc " END, " ENDED ", coalesce(max(x.newest), 0), "   \
+    ids " FROM (SELECT id, state FROM experiments WHERE id = $1::bigint) e LEFT JOIN (" from       \
+    ") x ON true"
+
+void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
+{
+    db_query_search(
+        db,
+        NEWS("jsonb_build_object('batches', coalesce(jsonb_agg(x.steps ORDER BY x.steps) "
+             "FILTER (WHERE x.steps IS NOT NULL), '[]'))",
+             "NULL",
+             "SELECT m.steps, max(m.id) newest FROM trials t CROSS JOIN LATERAL (SELECT steps, id "
+             "FROM " REPORTS "AND m.id > $4::bigint) m WHERE t.experiment_id = $1::bigint "
+             "GROUP BY m.steps"),
+        news_args(DB_ARGS, n), cb, arg);
+}
+
+void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
+{
+    db_query_search(
+        db,
+        NEWS("jsonb_build_object('trials', coalesce(jsonb_agg(jsonb_build_object('trialId', x.id, "
+             "'hparams', x.hparams, 'metric', x.value, 'batchesProcessed', x.steps) ORDER BY x.id) "
+             "FILTER (WHERE x.id IS NOT NULL), '[]'))",
+             "NULL",
+             "SELECT t.id, t.hparams, m.steps, m.value, m.newest FROM trials t CROSS JOIN LATERAL "
+             "(SELECT m.steps, " VALUE " AS value, m.id newest FROM " REPORTS
+             "ORDER BY m.steps DESC LIMIT 1) m WHERE t.experiment_id = $1::bigint "
+             "AND m.newest > $4::bigint"),
+        news_args(DB_ARGS, n), cb, arg);
+}
+
+/* $7 trials, $8 points, $9 shown. A trial new to the sample comes with all its points, of which every
+ * so many are taken when there are too many. */
+void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
+{
+    struct db_args *a = news_args(DB_ARGS, n);
+    db_str_arg(db_i64_arg(db_i64_arg(a, n->trials), n->points), n->shown);
+    db_query_search(
+        db,
+        "WITH best AS MATERIALIZED (SELECT t.id, t.hparams, NOT $9::jsonb @> to_jsonb(t.id) AS is_new "
+        "FROM trials t JOIN experiments e ON e.id = t.experiment_id CROSS JOIN LATERAL (SELECT "
+        "trial_summary(t.id, t.summary_metrics)->summary_key($2)->$3::text AS s) y "
+        "WHERE t.experiment_id = $1::bigint AND y.s->>'type' = 'number' ORDER BY CASE "
+        "WHEN e.config#>>'{searcher,name}' IN ('async_halving', 'adaptive_asha', 'sync_halving', "
+        "'adaptive', 'adaptive_simple') THEN -trial_batches(t.id) "
+        "WHEN e.smaller_is_better THEN (y.s->>'min')::float8 ELSE -(y.s->>'max')::float8 END, t.id "
+        "LIMIT $7::bigint) " NEWS(
+            "jsonb_build_object('trials', coalesce(jsonb_agg(jsonb_build_object('trialId', x.id, "
+            "'hparams', x.hparams, 'data', x.data) ORDER BY x.id) FILTER (WHERE x.id IS NOT NULL), "
+            "'[]'), 'promotedTrials', coalesce(jsonb_agg(x.id ORDER BY x.id) FILTER (WHERE x.is_new), "
+            "'[]'), 'demotedTrials', (SELECT coalesce(jsonb_agg(s), '[]') FROM "
+            "jsonb_array_elements($9::jsonb) s WHERE s NOT IN (SELECT to_jsonb(id) FROM best)))",
+            "coalesce(jsonb_agg(x.id ORDER BY x.id) FILTER (WHERE x.id IS NOT NULL), '[]')",
+            "SELECT t.id, t.hparams, t.is_new, max(m.id) newest, coalesce(jsonb_agg("
+            "jsonb_build_object('batches', m.steps, 'time', api_time(m.end_time), 'values', "
+            "jsonb_build_object($3::text, m.value)) ORDER BY m.steps) FILTER (WHERE "
+            "m.rn % greatest(1, (m.n + $8::bigint - 1) / $8::bigint) = 0), '[]') AS data "
+            "FROM best t LEFT JOIN LATERAL (SELECT m.id, m.steps, m.end_time, " VALUE
+            " AS value, row_number() OVER (ORDER BY m.steps DESC) - 1 AS rn, count(*) OVER () n FROM " REPORTS
+            "AND (t.is_new OR m.id > $4::bigint)) m ON true GROUP BY t.id, t.hparams, t.is_new"),
+        a, cb, arg);
+}

@@ -1,0 +1,87 @@
+"""The streams that pages of an experiment follow: names, steps, snapshot and sample of its metrics, and what is refused."""
+import http.client
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+from cluster import Cluster  # noqa: E402
+from openapi import Api  # noqa: E402
+
+ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, original_config, searcher_metric)
+          SELECT i, 'j' || i, 1, CASE i WHEN 2 THEN 'ACTIVE' ELSE 'COMPLETED' END, now(), 'rows',
+                 jsonb_build_object('searcher', jsonb_build_object('name', CASE i WHEN 3 THEN 'single' ELSE 'random' END)), '', 'loss'
+          FROM generate_series(1, 3) i;
+          INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time)
+          SELECT g, 1 + g / 10, 'r' || g, '1.r' || g, 'ERROR', 1, jsonb_build_object('x', g), now() FROM unnest(ARRAY[1, 2, 3, 11]) g;
+          SELECT report_metrics(t, 1, 'training', s * 10, jsonb_build_object('avg_metrics', jsonb_build_object('loss', t + 1.0 / s, 'name', 'x')), now())
+          FROM generate_series(1, 3) t, generate_series(1, 40) s;
+          SELECT report_metrics(2, 1, 'validation', 100, '{"validation_metrics": {"acc": 0.5}}', now());
+          SELECT report_metrics(11, 1, 'training', 10, '{"avg_metrics": {"loss": 1}}', now())"""
+LOSS = {"experimentId": 1, "metricName": "loss", "metricType": "METRIC_TYPE_TRAINING"}
+
+
+def once(user):
+    """A finished experiment's streams give all at once, and end."""
+    names, = user.call("exp_metric_names", ids=[1])
+    assert names["searcherMetrics"] == ["loss"] and names["trainingMetrics"] == ["loss", "name"] and names["validationMetrics"] == ["acc"], names
+    assert {"group": "validation", "name": "acc"} in names["metricNames"] and len(names["metricNames"]) == 3
+    steps, = user.call("exp_metric_batches", **LOSS)
+    assert steps["batches"] == [10 * s for s in range(1, 41)]
+    assert user.call("exp_metric_batches", experimentId=1, metricName="acc", group="validation") == [{"batches": [100]}]
+    assert user.call("exp_metric_batches", experimentId=1, metricName="name", group="training") == [{"batches": []}]
+    snap, = user.call("exp_trials_snapshot", batchesProcessed=205, batchesMargin=6, **LOSS)
+    assert [(t["trialId"], t["batchesProcessed"]) for t in snap["trials"]] == [(1, 210), (2, 210), (3, 210)], snap
+    assert snap["trials"][1]["hparams"] == {"x": 2} and abs(snap["trials"][1]["metric"] - 2 - 1 / 21) < 1e-9
+    best, = user.call("exp_trials_sample", maxTrials=2, maxDatapoints=10, **LOSS)
+    assert [t["trialId"] for t in best["trials"]] == best["promotedTrials"] == [1, 2] and best["demotedTrials"] == []
+    points = [p["batches"] for p in best["trials"][0]["data"]]
+    assert len(points) == 10 and points[-1] == 400 and points == sorted(points), points
+    part, = user.call("exp_trials_sample", startBatches=100, endBatches=120, **LOSS)
+    assert [p["batches"] for p in part["trials"][2]["data"]] == [100, 110, 120]
+
+
+def refused(user):
+    user.refused(400, "ids", "exp_metric_names")
+    user.refused(404, "experiment", "exp_metric_names", ids=[1, 99])
+    for op in ("exp_metric_batches", "exp_trials_snapshot", "exp_trials_sample"):
+        user.refused(404, "experiment 99", op, **dict(LOSS, experimentId=99))
+        user.refused(400, "metricName", op, experimentId=1, group="training")
+        user.refused(400, "metricType", op, experimentId=1, metricName="loss")
+    user.refused(400, "batchesMargin", "exp_trials_snapshot", batchesMargin=101, **LOSS)
+    user.refused(400, "single", "exp_trials_sample", **dict(LOSS, experimentId=3))
+
+
+def followed(c):
+    """While the experiment lives only what is new comes; the stream ends with it."""
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
+    conn.request("GET", "/api/v1/experiments/2/metrics-stream/trials-sample?metricName=loss&group=training&periodSeconds=1",
+                 headers={"Authorization": "Bearer " + c.token})
+    r = conn.getresponse()
+    line = lambda: json.loads(r.readline())["result"]
+    data = lambda v: [(t["trialId"], p["batches"]) for t in v["trials"] for p in t["data"]]
+    first = line()
+    assert data(first) == [(11, 10)] and first["promotedTrials"] == [11]
+    c.sql("SELECT report_metrics(11, 1, 'training', 20, '{\"avg_metrics\": {\"loss\": 2}}', now())")
+    news = line()
+    while not data(news):  # that none is new to the sample any more
+        news = line()
+    assert data(news) == [(11, 20)] and news["promotedTrials"] == [], news
+    c.sql("UPDATE experiments SET state = 'COMPLETED' WHERE id = 2")
+    assert all(not data(json.loads(rest)["result"]) for rest in r.read().splitlines())
+
+
+def main():
+    with Cluster(agents=0) as c:
+        c.login()
+        c.sql(ROWS)
+        user = Api(c.port, c.token)
+        once(user)
+        refused(user)
+        followed(c)
+    print("test_metric_streams: passed")
+
+
+if __name__ == "__main__":
+    main()
