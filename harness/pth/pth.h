@@ -97,9 +97,11 @@ int pth_tensor_ndim(const struct pth_value *v);
 const int64_t *pth_tensor_dims(const struct pth_value *v);
 enum pth_dtype pth_tensor_dtype(const struct pth_value *v);
 int64_t pth_tensor_numel(const struct pth_value *v);
-/* Copies the elements in C order, converted: every floating type to DET_F32, every whole one to
- * DET_I64 (or DET_F32), u8 and bool to DET_U8. `bytes` must be numel times the size of `want`, and
- * other pairs of types are DET_EINVAL. */
+/* The engine's type of the same elements, and back; *_DTYPE_COUNT for none. */
+enum det_dtype pth_to_dtype(enum pth_dtype dtype);
+enum pth_dtype pth_of_dtype(enum det_dtype dtype);
+/* Copies the elements in C order, converted as tensor/dtype.h does. `bytes` must be numel times the
+ * size of `want`; a floating type as a whole one is DET_EINVAL. */
 int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out, size_t bytes,
                     struct det_err *err);
 

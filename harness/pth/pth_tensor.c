@@ -1,4 +1,5 @@
 /* Tensors of a document: facts, and copies of their elements in the engine's types. */
+#include "dtype.h"
 #include "pth_impl.h"
 #include <string.h>
 
@@ -41,90 +42,40 @@ static bool contiguous(const struct pth_tensor_view *t)
     return true;
 }
 
-/* ---- one element ---- */
+/* ---- element types ---- */
 
-static float from_bits(uint32_t bits)
+static const enum det_dtype dtypes[PTH_DTYPE_COUNT] = {
+    [PTH_F32] = DET_F32, [PTH_F64] = DET_F64, [PTH_F16] = DET_F16, [PTH_BF16] = DET_BF16,
+    [PTH_I64] = DET_I64, [PTH_I32] = DET_I32, [PTH_I16] = DET_I16, [PTH_I8] = DET_I8,
+    [PTH_U8] = DET_U8,   [PTH_B8] = DET_BOOL,
+};
+
+enum det_dtype pth_to_dtype(enum pth_dtype dtype)
 {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
+    return dtype < PTH_DTYPE_COUNT ? dtypes[dtype] : DET_DTYPE_COUNT;
 }
 
-static float half(const char *p)
+enum pth_dtype pth_of_dtype(enum det_dtype dtype)
 {
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    uint32_t sign = (uint32_t)(h >> 15) << 31, exp = h >> 10 & 31, frac = h & 1023;
-    if (exp == 31)
-        return from_bits(sign | 0x7f800000u | frac << 13);
-    if (exp == 0) {
-        float tiny = (float)frac * 0x1p-24f;
-        return sign ? -tiny : tiny;
-    }
-    return from_bits(sign | (exp + 112) << 23 | frac << 13);
-}
-
-#define LOAD(type)                                                                                 \
-    __extension__({                                                                                \
-        type x_;                                                                                   \
-        memcpy(&x_, p, sizeof x_);                                                                 \
-        x_;                                                                                        \
-    })
-
-static bool is_float(enum pth_dtype dtype)
-{
-    return dtype == PTH_F32 || dtype == PTH_F64 || dtype == PTH_F16 || dtype == PTH_BF16;
-}
-
-static float load_float(enum pth_dtype dtype, const char *p)
-{
-    switch (dtype) {
-    case PTH_F32: return LOAD(float);
-    case PTH_F64: return (float)LOAD(double);
-    case PTH_F16: return half(p);
-    default: return from_bits((uint32_t)LOAD(uint16_t) << 16);
-    }
-}
-
-static int64_t load_int(enum pth_dtype dtype, const char *p)
-{
-    switch (dtype) {
-    case PTH_I64: return LOAD(int64_t);
-    case PTH_I32: return LOAD(int32_t);
-    case PTH_I16: return LOAD(int16_t);
-    case PTH_I8: return LOAD(int8_t);
-    default: return LOAD(uint8_t);
-    }
-}
-
-static void store(enum pth_dtype from, const char *p, enum det_dtype want, char *out)
-{
-    if (want == DET_F32) {
-        float f = is_float(from) ? load_float(from, p) : (float)load_int(from, p);
-        memcpy(out, &f, sizeof f);
-    } else if (want == DET_I64) {
-        int64_t i = load_int(from, p);
-        memcpy(out, &i, sizeof i);
-    } else {
-        *out = *p;
-    }
-}
-
-static bool same_type(enum pth_dtype from, enum det_dtype want)
-{
-    return (from == PTH_F32 && want == DET_F32) || (from == PTH_I64 && want == DET_I64) ||
-           ((from == PTH_U8 || from == PTH_B8) && want == DET_U8);
+    int i = 0;
+    while (i < PTH_DTYPE_COUNT && dtypes[i] != dtype)
+        i++;
+    return (enum pth_dtype)i;
 }
 
 /* ---- all of them ---- */
 
+/* Row by row: the innermost dimension with its stride. */
 static void read_strided(const struct pth_tensor_view *t, enum det_dtype want, char *out)
 {
-    int64_t at[DET_DIMS_MAX] = {0}, n = numel(t), offset = 0;
-    size_t from_size = pth_dtype_size(t->dtype), to_size = det_dtype_size(want);
-    for (int64_t i = 0; i < n; i++) {
-        store(t->dtype, t->data + offset * (int64_t)from_size, want, out + (size_t)i * to_size);
-        for (int d = t->ndim - 1; d >= 0; d--) {
+    int64_t at[DET_DIMS_MAX] = {0}, offset = 0, all = numel(t);
+    int64_t n = t->ndim > 0 ? t->dims[t->ndim - 1] : 1;
+    int64_t stride = t->ndim > 0 ? t->strides[t->ndim - 1] : 1;
+    size_t size = pth_dtype_size(t->dtype);
+    for (int64_t i = 0; i < all; i += n) {
+        det__convert(dtypes[t->dtype], t->data + offset * (int64_t)size, stride, want,
+                     out + (size_t)i * det_dtype_size(want), 1, n);
+        for (int d = t->ndim - 2; d >= 0; d--) {
             offset += t->strides[d];
             if (++at[d] < t->dims[d])
                 break;
@@ -140,14 +91,14 @@ int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out, s
     if (pth_kind(v) != PTH_TENSOR)
         return det_fail(err, DET_EINVAL, "a tensor is needed, not %s", pth_kind_name(pth_kind(v)));
     const struct pth_tensor_view *t = v->tensor;
+    enum det_dtype have = dtypes[t->dtype];
     if (bytes != (size_t)numel(t) * det_dtype_size(want))
         return det_fail(err, DET_EINVAL, "a tensor of %lld elements does not fill %zu bytes",
                         (long long)numel(t), bytes);
-    if ((is_float(t->dtype) && want != DET_F32) ||
-        (want == DET_U8 && t->dtype != PTH_U8 && t->dtype != PTH_B8))
+    if (det__is_float(have) && !det__is_float(want))
         return det_fail(err, DET_EINVAL, "a tensor in %s cannot be read as %s",
                         pth_dtype_storage(t->dtype), det_dtype_name(want));
-    if (same_type(t->dtype, want) && contiguous(t)) {
+    if (have == want && contiguous(t)) {
         if (bytes)
             memcpy(out, t->data, bytes);
     } else {

@@ -144,9 +144,10 @@ static int load_models(struct det_trial_context *ctx, const struct pth_value *ro
 {
     const struct pth_value *list =
         state_list(root, "models_state_dict", ctx->models.n, "models", err);
+    const struct det_weights_options whole = {0};
     int rc = list ? 0 : DET_EINVAL;
     for (size_t i = 0; rc == 0 && i < ctx->models.n; i++)
-        if ((rc = state_to_model(pth_at(list, i), ctx->models.v[i], err)) < 0)
+        if ((rc = state_to_model(pth_at(list, i), ctx->models.v[i], &whole, err)) < 0)
             det_wrap(err, rc, "models_state_dict[%zu]", i);
     return rc;
 }

@@ -4,6 +4,7 @@
 
 #include "det/lr.h"
 #include "det/optim.h"
+#include "det/weights.h"
 #include "pth.h"
 #include "trial_context.h"
 
@@ -45,7 +46,8 @@ int state_load_dict(struct loaded *l, const struct pth_value *dict, struct det_e
 void state_loaded_finish(struct loaded *l);
 
 /* DET_EINVAL names what does not fit; the object may then hold a part of the state. */
-int state_to_model(const struct pth_value *state, struct det_module *m, struct det_err *err);
+int state_to_model(const struct pth_value *state, struct det_module *m,
+                   const struct det_weights_options *o, struct det_err *err);
 int state_to_optim(const struct pth_value *state, struct det_optim *o, struct det_err *err);
 int state_to_lr(const struct pth_value *state, struct det_lr *lr, struct det_err *err);
 

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum pth_dtype file_dtype(enum det_dtype dtype)
-{
-    return dtype == DET_I64 ? PTH_I64 : dtype == DET_U8 ? PTH_U8 : PTH_F32;
-}
-
 struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tensor *t)
 {
     size_t bytes = det_tensor_bytes(t);
@@ -22,7 +17,7 @@ struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tenso
     }
     if (det_tensor_read(t, copy, bytes, w->err) < 0)
         return NULL;
-    return pth_tensor(w->doc, file_dtype(det_tensor_dtype(t)), det_tensor_ndim(t),
+    return pth_tensor(w->doc, pth_of_dtype(det_tensor_dtype(t)), det_tensor_ndim(t),
                       det_tensor_dims(t), copy);
 }
 
@@ -71,18 +66,29 @@ static bool is_ddp(const struct pth_value *state)
     return pth_len(state) > 0;
 }
 
+/* The type of the model's tensor of that name, else the file's own. */
 static enum det_dtype dtype_in(const struct det_named_tensor *state, size_t n, const char *name,
                                const struct pth_value *v)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(state[i].name, name) == 0)
             return det_tensor_dtype(state[i].tensor);
-    return pth_tensor_dtype(v) == PTH_I64 ? DET_I64 : DET_F32;
+    return pth_kind(v) == PTH_TENSOR ? pth_to_dtype(pth_tensor_dtype(v)) : DET_F32;
+}
+
+/* The name in the model of a name in the file; NULL: it is left out. */
+static const char *name_in_model(const struct det_weights_options *o, const char *name)
+{
+    size_t prefix = o->prefix ? strlen(o->prefix) : 0;
+    if (prefix && strncmp(name, o->prefix, prefix) != 0)
+        return NULL;
+    return o->map ? o->map(o->map_arg, name + prefix) : name + prefix;
 }
 
 /* Fills list[0..*n) from the file; what was made is in the list also on failure. */
 static int read_tensors(const struct pth_value *state, struct det_module *m,
-                        struct det_named_tensor *list, size_t *n, struct det_err *err)
+                        const struct det_weights_options *o, struct det_named_tensor *list, size_t *n,
+                        struct det_err *err)
 {
     size_t known_n;
     const struct pth_value *key, *v;
@@ -92,7 +98,9 @@ static int read_tensors(const struct pth_value *state, struct det_module *m,
         const char *name = pth_as_str(key, NULL);
         if (!name)
             return det_fail(err, DET_EINVAL, "a key that is not a string");
-        name = plain_name(name, ddp);
+        name = name_in_model(o, plain_name(name, ddp));
+        if (!name)
+            continue;
         list[*n].name = name;
         list[*n].tensor = state_tensor(v, dtype_in(known, known_n, name, v), err);
         if (!list[*n].tensor)
@@ -102,16 +110,17 @@ static int read_tensors(const struct pth_value *state, struct det_module *m,
     return 0;
 }
 
-int state_to_model(const struct pth_value *state, struct det_module *m, struct det_err *err)
+int state_to_model(const struct pth_value *state, struct det_module *m,
+                   const struct det_weights_options *o, struct det_err *err)
 {
     size_t n = 0;
     if (pth_kind(state) != PTH_DICT)
         return det_fail(err, DET_EINVAL, "a dict is needed, not a %s",
                         pth_kind_name(pth_kind(state)));
     struct det_named_tensor *list = det_zalloc((pth_len(state) + 1) * sizeof *list);
-    int rc = read_tensors(state, m, list, &n, err);
+    int rc = read_tensors(state, m, o, list, &n, err);
     if (rc == 0)
-        rc = det_module_load_state(m, list, n, true, err);
+        rc = det_module_load_state(m, list, n, !o->partial, err);
     for (size_t i = 0; i < n; i++)
         det_tensor_unref(list[i].tensor);
     free(list);

@@ -43,6 +43,7 @@
 #include "det/tensor.h"
 #include "det/tensorboard.h"
 #include "det/vision.h"
+#include "det/weights.h"
 #include <stdbool.h>
 #include <stdint.h>
 
