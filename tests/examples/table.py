@@ -22,6 +22,7 @@ class Example:
     quick: list = field(default_factory=list)  # --set arguments that make a few batches quick
     long: list = field(default_factory=list)  # --set arguments of the run to the goal
     minutes: int = 5  # that run's limit
+    threads: int = 2  # and its threads: small layers are quicker with one
     data: Optional[Callable] = None
 
 
@@ -50,5 +51,6 @@ EXAMPLES = {
                         quick=["hyperparameters.global_batch_size=8", "hyperparameters.image_size=64"],
                         long=["hyperparameters.global_batch_size=16", "hyperparameters.image_size=64", "hyperparameters.learning_rate=0.02",
                               "searcher.max_length={epochs: 5}"]),
+    "gan_mnist": Example("GanTrial", "mean_image_error", 0.05, larger=False, threads=1, data=mnist),
     "mnist": Example("MNistTrial", "accuracy", 0.97, data=mnist),
 }

@@ -50,7 +50,7 @@ def few_batches(s, entry, where, x, sets):
 
 
 def to_the_goal(s, entry, where, x, sets):
-    out = s.run(entry, where, x.config, sets + x.long, env={"DET_THREADS_PER_SLOT": "2"}, timeout=60 * x.minutes)
+    out = s.run(entry, where, x.config, sets + x.long, env={"DET_THREADS_PER_SLOT": str(x.threads)}, timeout=60 * x.minutes)
     values = [v[x.metric] for v in out.validation.values()]
     best = max(values) if x.larger else min(values)
     print(f"{where}: best {x.metric} {best}, wanted {x.goal}")
