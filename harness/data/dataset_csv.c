@@ -1,6 +1,7 @@
 /* CSV files of numbers as datasets. */
 #include "data_file.h"
 #include "dataset.h"
+#include "dtype.h"
 #include "mem.h"
 #include <math.h>
 #include <string.h>
@@ -108,19 +109,9 @@ static int parse_row(struct csv *c, const char *p, const char *end, struct det_e
 static int store_value(const struct csv *c, enum det_dtype dtype, double v, char *to,
                        struct det_err *err)
 {
-    if (dtype == DET_F32) {
-        float f = (float)v;
-        memcpy(to, &f, sizeof f);
-        return 0;
-    }
-    double limit = dtype == DET_U8 ? 255 : 0x1p53;
-    if (v != floor(v) || v < (dtype == DET_U8 ? 0 : -limit) || v > limit)
+    det__store_f64(dtype, to, v);
+    if (!det__is_float(dtype) && det__load_f64(dtype, to) != v)
         return bad_line(c, err, "a whole number within the field's range is needed");
-    int64_t i = (int64_t)v;
-    if (dtype == DET_U8)
-        *to = (char)(uint8_t)i;
-    else
-        memcpy(to, &i, sizeof i);
     return 0;
 }
 

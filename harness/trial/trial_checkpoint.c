@@ -114,25 +114,12 @@ void det_checkpoint_put_tensor(struct det_checkpoint *c, const char *key,
                    key);
 }
 
-static enum det_dtype nearest(enum pth_dtype dtype)
-{
-    switch (dtype) {
-    case PTH_I64:
-    case PTH_I32:
-    case PTH_I16:
-    case PTH_I8: return DET_I64;
-    case PTH_U8:
-    case PTH_B8: return DET_U8;
-    default: return DET_F32;
-    }
-}
-
 static struct det_tensor *lend(struct det_checkpoint *c, const struct pth_value *v)
 {
     struct det_err err = {0};
     if (pth_kind(v) != PTH_TENSOR)
         return NULL;
-    struct det_tensor *t = state_tensor(v, nearest(pth_tensor_dtype(v)), &err);
+    struct det_tensor *t = state_tensor(v, pth_to_dtype(pth_tensor_dtype(v)), &err);
     if (t)
         vec_push(&c->lent, t);
     else

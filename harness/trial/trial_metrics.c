@@ -1,4 +1,5 @@
 /* Metrics that hooks fill in, and custom reducers. */
+#include "dtype.h"
 #include "trial_context.h"
 
 #include <math.h>
@@ -39,15 +40,6 @@ const double *det_metrics_get_array(const struct det_metrics *m, const char *nam
     return array ? x->array : NULL;
 }
 
-static double element(const void *p, enum det_dtype dtype, size_t i)
-{
-    switch (dtype) {
-    case DET_F32: return ((const float *)p)[i];
-    case DET_I64: return (double)((const int64_t *)p)[i];
-    default: return ((const uint8_t *)p)[i];
-    }
-}
-
 static void add_array(struct det_metrics *m, const char *name, const struct det_tensor *t)
 {
     size_t n = det_tensor_numel(t), bytes = det_tensor_bytes(t);
@@ -60,7 +52,8 @@ static void add_array(struct det_metrics *m, const char *name, const struct det_
     if (det_tensor_read(t, raw, bytes, det_trial_err(m->ctx)) < 0)
         return;
     for (size_t i = 0; i < n; i++)
-        values[i] = element(raw, det_tensor_dtype(t), i);
+        values[i] = det__load_f64(det_tensor_dtype(t),
+                                  (const char *)raw + i * det_dtype_size(det_tensor_dtype(t)));
     loop_metrics_array(m->m, name, values, n);
 }
 
