@@ -25,7 +25,13 @@ static int choose_threads(int asked)
     return n > 0 ? n : 1;
 }
 
-static int open_device(struct det_engine *e, const char *name, struct det_err *err)
+static size_t limit_from_environment(void)
+{
+    const char *s = getenv("DET_MEM_LIMIT");
+    return s ? (size_t)strtoull(s, NULL, 10) : 0;
+}
+
+static int open_device(struct det_engine *e, const char *name, size_t limit, struct det_err *err)
 {
     int index;
     struct det_device_options o = {.threads = e->threads};
@@ -34,7 +40,7 @@ static int open_device(struct det_engine *e, const char *name, struct det_err *e
         rc = e->backend->device_open(index, &o, &e->device, err);
     if (rc < 0)
         return det_wrap(err, rc, "device %s", name);
-    e->pool = mem_pool_create(e->backend, e->device);
+    e->pool = mem_pool_create(e->backend, e->device, limit ? limit : limit_from_environment());
     e->name = e->backend->host_memory ? det_strdup(e->backend->name)
                                       : det_asprintf("%s:%d", e->backend->name, index);
     return e->backend->stream_create(e->device, &e->stream, err);
@@ -48,7 +54,8 @@ int det_engine_create(const struct det_engine_options *options, struct det_engin
     e->rng.seed = options->seed;
     e->threads = choose_threads(options->threads);
     e->tape = tape_create();
-    int rc = open_device(e, options->device ? options->device : "cpu", err);
+    int rc =
+        open_device(e, options->device ? options->device : "cpu", options->mem_limit_bytes, err);
     if (rc < 0)
         return rc;
     *ret = det_take(e);

@@ -20,6 +20,7 @@ struct mem_pool {
     struct imap *lists; /* rounded size -> struct list */
     size_t live;        /* pieces in use */
     size_t bytes, peak; /* in use */
+    size_t limit;
     bool orphan;
 };
 
@@ -33,11 +34,13 @@ static size_t class_of(size_t bytes)
     return rounded ? rounded : 64;
 }
 
-struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_device *device)
+struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_device *device,
+                                 size_t limit_bytes)
 {
     struct mem_pool *p = det_zalloc(sizeof *p);
     p->backend = backend;
     p->device = device;
+    p->limit = limit_bytes ? limit_bytes : SIZE_MAX;
     p->lists = imap_create();
     return p;
 }
@@ -104,6 +107,11 @@ static int fresh(struct mem_pool *p, size_t bytes, void **ret, struct det_err *e
 int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err)
 {
     size_t rounded = class_of(bytes);
+    if (rounded > p->limit || p->bytes > p->limit - rounded)
+        return det_fail(err, DET_ENOMEM,
+                        "%zu bytes beside %zu in use are more than the %zu that DET_MEM_LIMIT "
+                        "allows: a smaller batch may fit",
+                        bytes, p->bytes, p->limit);
     struct list *l = list_of(p, rounded);
     struct piece *piece = l->free;
     if (piece) {

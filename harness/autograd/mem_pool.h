@@ -11,7 +11,9 @@
 
 struct mem_pool;
 
-struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_device *device);
+/* limit_bytes: of all pieces in use; 0: none. */
+struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_device *device,
+                                 size_t limit_bytes);
 /* Gives the device back, now or when the last piece in use comes home. NULL is allowed. */
 void mem_pool_destroy(struct mem_pool *p);
 /* Not cleared. DET_ENOMEM, after all unused memory was given back to the system. */

@@ -18,7 +18,7 @@ class Err(C.Structure):
 
 
 class EngineOptions(C.Structure):
-    _fields_ = [("device", C.c_char_p), ("seed", C.c_uint64), ("threads", I)]
+    _fields_ = [("device", C.c_char_p), ("seed", C.c_uint64), ("threads", I), ("mem_limit_bytes", C.c_size_t)]
 
 
 class ConvOptions(C.Structure):

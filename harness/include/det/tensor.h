@@ -64,6 +64,7 @@ struct det_engine_options {
     const char *device; /* "cpu" (NULL means it), "ref" (plain C, for tests), "cuda", "cuda:1" */
     uint64_t seed;      /* key of the random generator */
     int threads;        /* 0: DET_THREADS_PER_SLOT, else OMP_NUM_THREADS, else one per core */
+    size_t mem_limit_bytes; /* of tensors in use; 0: DET_MEM_LIMIT (bytes), else what there is */
 };
 
 /* DET_ENOENT where the device or its module is missing, DET_EDEVICE where it fails, DET_EINVAL. */

@@ -1,0 +1,121 @@
+/* Mixed precision: which dtype comes out, that weights are cast once, and when the casts are
+ * forgotten; the limit of tensor memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "det/functional.h"
+#include "engine.h"
+
+static int setup(void **state)
+{
+    struct det_engine *e;
+    if (det_engine_create(&(struct det_engine_options){.seed = 9, .threads = 2}, &e, NULL) < 0)
+        return -1;
+    *state = e;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    det_engine_destroy(*state);
+    return 0;
+}
+
+static struct det_tensor *matrix(struct det_engine *e, double value)
+{
+    return det_full(e, DET_F32, 2, (int64_t[]){4, 4}, value);
+}
+
+static void test_dtypes(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *x = matrix(e, 1);
+    assert_int_equal(det_autocast_dtype(e), DET_F32);
+    assert_int_equal(det_autocast_begin(e, DET_F16), 0);
+    assert_int_equal(det_autocast_dtype(e), DET_BF16); /* a CPU has units for this one */
+    struct det_tensor *y = det_linear(e, x, x, NULL);
+    assert_int_equal(det_tensor_dtype(y), DET_BF16);
+    assert_int_equal(det_tensor_dtype(det_relu(e, y)), DET_BF16);
+    assert_int_equal(det_tensor_dtype(det_softmax(e, y)), DET_F32);
+    assert_int_equal(det_tensor_dtype(det_add(e, y, x)), DET_F32);
+    assert_int_equal(det_tensor_dtype(det_mul(e, y, y)), DET_BF16);
+    det_autocast_begin(e, DET_F32);
+    assert_int_equal(det_tensor_dtype(det_linear(e, y, x, NULL)), DET_F32);
+    det_autocast_end(e);
+    assert_int_equal(det_tensor_dtype(det_matmul(e, x, x)), DET_BF16);
+    det_autocast_end(e);
+    assert_int_equal(det_tensor_dtype(det_linear(e, x, x, NULL)), DET_F32);
+    assert_int_equal(det_autocast_begin(e, DET_I64), DET_EINVAL);
+}
+
+static void test_without_it_dtypes_do_not_mix(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *x = matrix(e, 1);
+    struct det_err err;
+    assert_null(det_add(e, x, det_cast(e, x, DET_BF16)));
+    det_engine_error(e, &err);
+    assert_non_null(strstr(err.text, "add(float32[4, 4], bfloat16[4, 4])"));
+    assert_non_null(strstr(err.text, "det_cast"));
+}
+
+static void test_weights_are_cast_once_until_the_end(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *w = det_tensor_ref(det_requires_grad(e, matrix(e, 1)));
+    const float two[16] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    float g[16];
+    det_autocast_begin(e, DET_BF16);
+    struct det_tensor *y = det_linear(e, det_linear(e, matrix(e, 1), w, NULL), w, NULL);
+    assert_int_equal(e->casts.n, 1);
+    det_autocast_end(e);
+    assert_int_equal(e->casts.n, 0);
+    assert_int_equal(det_backward(e, det_sum(e, det_cast(e, y, DET_F32))), 0);
+    assert_int_equal(det_tensor_dtype(det_tensor_grad(w)), DET_F32);
+    assert_int_equal(det_tensor_read(det_tensor_grad(w), g, sizeof g, NULL), 0);
+    assert_true(g[0] == 32); /* 4 rows times 4 units: 16 from each of the two uses */
+    assert_int_equal(det_tensor_write(w, two, sizeof two, NULL), 0);
+    det_autocast_begin(e, DET_BF16);
+    struct det_tensor *z = det_select(e, det_linear(e, matrix(e, 1), w, NULL), 0, 0);
+    assert_true(det_item(e, det_select(e, z, 0, 0)) == 8); /* the new weights */
+    det_autocast_end(e);
+    det_tensor_unref(w);
+}
+
+static void test_memory_limit_is_named(void **state)
+{
+    (void)state;
+    struct det_engine *e;
+    struct det_err err;
+    struct det_engine_options o = {.threads = 1, .mem_limit_bytes = 1 << 20};
+    assert_int_equal(det_engine_create(&o, &e, NULL), 0);
+    assert_non_null(det_zeros(e, DET_F32, 1, (int64_t[]){200000}));
+    assert_null(det_zeros(e, DET_F32, 1, (int64_t[]){100000}));
+    assert_int_equal(det_engine_error(e, &err), DET_ENOMEM);
+    assert_non_null(strstr(err.text, "400000 bytes"));
+    assert_non_null(strstr(err.text, "in use"));
+    assert_non_null(strstr(err.text, "DET_MEM_LIMIT"));
+    assert_non_null(strstr(err.text, "smaller batch"));
+    det_engine_clear_error(e);
+    det_engine_step_end(e);
+    assert_non_null(det_zeros(e, DET_F32, 1, (int64_t[]){100000}));
+    det_engine_destroy(e);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_dtypes),
+        CASE(test_without_it_dtypes_do_not_mix),
+        CASE(test_weights_are_cast_once_until_the_end),
+        cmocka_unit_test(test_memory_limit_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
