@@ -37,7 +37,7 @@ struct layer {
     int n;
     int pads[6];
     int64_t size[DET_DIMS_MAX];
-    double p;
+    double p, q;
 };
 
 struct det_module {

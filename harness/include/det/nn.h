@@ -120,6 +120,23 @@ struct det_module *det_nn_pad(struct det_engine *e, enum det_pad_mode mode, int 
     det_nn_upsample_create(e, &(const struct det_interpolate_options){__VA_ARGS__})
 struct det_module *det_nn_upsample_create(struct det_engine *e,
                                           const struct det_interpolate_options *options);
+/* Activations: the functions of det/functional.h. */
+struct det_module *det_nn_tanh(struct det_engine *e);
+struct det_module *det_nn_sigmoid(struct det_engine *e);
+struct det_module *det_nn_log_sigmoid(struct det_engine *e);
+struct det_module *det_nn_gelu(struct det_engine *e);
+struct det_module *det_nn_gelu_tanh(struct det_engine *e);
+struct det_module *det_nn_silu(struct det_engine *e);
+struct det_module *det_nn_mish(struct det_engine *e);
+struct det_module *det_nn_relu6(struct det_engine *e);
+struct det_module *det_nn_hardswish(struct det_engine *e);
+struct det_module *det_nn_hardsigmoid(struct det_engine *e);
+struct det_module *det_nn_elu(struct det_engine *e, double alpha);
+struct det_module *det_nn_leaky_relu(struct det_engine *e, double slope);
+struct det_module *det_nn_hardtanh(struct det_engine *e, double lo, double hi);
+struct det_module *det_nn_softplus(struct det_engine *e, double beta, double threshold);
+/* weight (channels), each `slope` at first (PyTorch's defaults: 1 and 0.25). */
+struct det_module *det_nn_prelu(struct det_engine *e, int64_t channels, double slope);
 struct det_module *det_nn_identity(struct det_engine *e);
 struct det_module *det_nn_dropout(struct det_engine *e, double p);
 struct det_module *det_nn_flatten(struct det_engine *e); /* from dimension 1 on */
