@@ -10,10 +10,14 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "dtype.h"
+#include "hash.h"
 #include "mem.h"
 #include "op.h"
 #include "op_case.h"
@@ -237,13 +241,61 @@ static void test_same_bits_twice(void **state)
     det_engine_destroy(tested);
 }
 
-int main(void)
+/* One hash of everything that all cases gave. */
+static void all_results(char hex[HASH_HEX_MAX])
 {
+    struct det_engine *tested = engine(device_under_test());
+    struct hash *h = hash_create(HASH_SHA256);
+    for (int i = 0; op_case_at(i); i++) {
+        det_cleanup(result_finish) struct result r = {0};
+        run(tested, op_case_at(i), &r);
+        for (int k = 0; k <= CASE_INPUTS_MAX; k++)
+            hash_add(h, r.v[k] ? r.v[k] : "", result_bytes(&r, k));
+    }
+    hash_end(h, hex);
+    det_engine_destroy(tested);
+}
+
+/* What this program prints when it is run with --hash. */
+static void ask_another_process(char hex[HASH_HEX_MAX])
+{
+    int pipe_fds[2], status;
+    char *argv[] = {(char[]){"test_ops"}, (char[]){"--hash"}, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    assert_int_equal(pipe(pipe_fds), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], 1);
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipe_fds[1]);
+    ssize_t n = read(pipe_fds[0], hex, HASH_HEX_MAX - 1);
+    hex[n > 0 ? n : 0] = '\0';
+    close(pipe_fds[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_same_bits_in_two_processes(void **state)
+{
+    (void)state;
+    char a[HASH_HEX_MAX], b[HASH_HEX_MAX];
+    all_results(a);
+    ask_another_process(b);
+    assert_string_equal(a, b);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--hash") == 0) {
+        char hex[HASH_HEX_MAX];
+        all_results(hex);
+        return write(1, hex, strlen(hex)) < 0;
+    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_operation_has_a_case),
-        cmocka_unit_test(test_device_equals_ref),
-        cmocka_unit_test(test_gradients_by_differences),
-        cmocka_unit_test(test_same_bits_twice),
+        cmocka_unit_test(test_every_operation_has_a_case), cmocka_unit_test(test_device_equals_ref),
+        cmocka_unit_test(test_gradients_by_differences),   cmocka_unit_test(test_same_bits_twice),
+        cmocka_unit_test(test_same_bits_in_two_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
