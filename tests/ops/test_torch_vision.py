@@ -182,7 +182,7 @@ class Resnet(unittest.TestCase):
             loss, our_loss = F.cross_entropy(net(x), y), cross_entropy(E, forward(mine, ours(x)), ours(y))
             loss.backward(), backward(E, our_loss)
             theirs_o.step(), optim_step(ours_o)
-            self.assertAlmostEqual(item(E, our_loss), float(loss), delta=1e-3, msg="loss %d" % i)
+            self.assertAlmostEqual(item(E, our_loss), float(loss), delta=5e-3, msg="loss %d" % i)
             step_end(E)
             check()
         module_destroy(mine)
