@@ -32,6 +32,7 @@ def environment():
     with open("/proc/cpuinfo") as f:
         avx512 = re.search(r"\bavx512f\b", f.read())
     env = dict(os.environ, OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS)
+    env.setdefault("OMP_WAIT_POLICY", "passive")  # as det-task sets it; both gain where the cores are shared
     env["OPENBLAS_CORETYPE"] = "SkylakeX" if avx512 else "Haswell"
     blas = glob.glob("/usr/lib/*/openblas-openmp")
     if blas:

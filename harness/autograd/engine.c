@@ -95,6 +95,24 @@ struct det_tensor *det__keep(struct det_engine *e, struct det_tensor *t)
     return t;
 }
 
+size_t det__step_mark(const struct det_engine *e)
+{
+    return e->step.n;
+}
+
+void det__step_drop(struct det_engine *e, size_t mark, const struct det_tensor *t)
+{
+    size_t kept = mark;
+    for (size_t i = mark; i < e->step.n; i++) {
+        struct det_tensor *one = e->step.v[i];
+        if (one == t)
+            e->step.v[kept++] = one;
+        else
+            det_tensor_unref(one);
+    }
+    e->step.n = kept;
+}
+
 int det_engine_sync(struct det_engine *e)
 {
     struct det_err err;

@@ -43,6 +43,10 @@ int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct de
                      struct det_err *err);
 /* Gives t to the step; returns it. */
 struct det_tensor *det__keep(struct det_engine *e, struct det_tensor *t);
+/* Ends the tensors that the step was given since det__step_mark(), but `t`: what a module made for
+ * itself on the way to its result, which nobody else has seen. The tape keeps what it needs. */
+size_t det__step_mark(const struct det_engine *e);
+void det__step_drop(struct det_engine *e, size_t mark, const struct det_tensor *t);
 /* t on the device: a new reference to t itself or a copy. */
 int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
                    struct det_err *err);

@@ -12,5 +12,10 @@ struct batch_norm_attrs {
 struct det_tensor *det__batch_norm(struct det_engine *e, struct det_tensor *x,
                                    struct det_tensor *const params[4],
                                    const struct batch_norm_attrs *a);
+/* bn(x) + residual, which has the shape of x; then ReLU where a->relu. */
+struct det_tensor *det__batch_norm_add(struct det_engine *e, struct det_tensor *x,
+                                       struct det_tensor *const params[4],
+                                       struct det_tensor *residual,
+                                       const struct batch_norm_attrs *a);
 
 #endif

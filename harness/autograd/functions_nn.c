@@ -48,12 +48,28 @@ struct det_tensor *det_argmax(struct det_engine *e, struct det_tensor *x)
     return from_rows(e, op_apply(e, &c), x, false);
 }
 
+static struct det_tensor *batch_norm(struct det_engine *e, struct op_call *c,
+                                     const struct batch_norm_attrs *a)
+{
+    c->op = OP_BATCH_NORM;
+    c->a = (struct det_attrs){
+        .eps = a->eps, .momentum = a->momentum, .relu = a->relu, .train = a->train};
+    return op_apply(e, c);
+}
+
 struct det_tensor *det__batch_norm(struct det_engine *e, struct det_tensor *x,
                                    struct det_tensor *const params[4],
                                    const struct batch_norm_attrs *a)
 {
-    struct op_call c = {.op = OP_BATCH_NORM, .in = {x, params[0], params[1], params[2], params[3]}};
-    c.a = (struct det_attrs){
-        .eps = a->eps, .momentum = a->momentum, .relu = a->relu, .train = a->train};
-    return op_apply(e, &c);
+    struct op_call c = {.in = {x, params[0], params[1], params[2], params[3]}};
+    return batch_norm(e, &c, a);
+}
+
+struct det_tensor *det__batch_norm_add(struct det_engine *e, struct det_tensor *x,
+                                       struct det_tensor *const params[4],
+                                       struct det_tensor *residual,
+                                       const struct batch_norm_attrs *a)
+{
+    struct op_call c = {.in = {x, params[0], params[1], params[2], params[3], residual}};
+    return residual ? batch_norm(e, &c, a) : NULL;
 }

@@ -115,7 +115,8 @@ static struct det_tensor *adaptive(struct det_engine *e, enum op_id op, struct d
         return op_apply(e, &c);
     int64_t h = height ? height : x->dims[2], w = width ? width : x->dims[3];
     if (h < 1 || w < 1 || h > (1 << 20) || w > (1 << 20)) {
-        det_engine_fail(e, DET_EINVAL, "%s: adaptive pooling to %lldx%lld pixels: at least 1 of each",
+        det_engine_fail(e, DET_EINVAL,
+                        "%s: adaptive pooling to %lldx%lld pixels: at least 1 of each",
                         op_table[op].name, (long long)h, (long long)w);
         return NULL;
     }

@@ -68,7 +68,7 @@ static enum det_layout wanted(const struct det_engine *e, const struct op_call *
     case OP_ALIKE:
         return dense(c->in[0]);
     case OP_IMAGES:
-        return i == 0 ? DET_LAYOUT_NHWC : DET_LAYOUT_PLAIN;
+        return i == 0 || (c->op == OP_BATCH_NORM && i == 5) ? DET_LAYOUT_NHWC : DET_LAYOUT_PLAIN;
     default:
         return DET_LAYOUT_PLAIN;
     }

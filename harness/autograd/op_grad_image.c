@@ -96,31 +96,36 @@ static int want(struct det_engine *e, struct det_tensor *t, struct det_tensor **
     return op_wants_grad(t) ? det__grad_dest(e, t, ret, err) : det__tensor_like(e, t, ret, err);
 }
 
+/* Who may write over dy: the residual's gradient, else dx. */
+static int norm_dests(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                      struct det_tensor *to[4], struct det_err *err)
+{
+    int rc = 0;
+    if (op_wants_grad(n->in[5]))
+        rc = grad_dest(e, n, 5, dy, &to[3], err);
+    if (rc == 0 && op_wants_grad(n->in[0]))
+        rc = n->in[5] == n->in[0] ? det__tensor_like(e, n->in[0], &to[0], err)
+                                  : grad_dest(e, n, 0, n->in[5] ? NULL : dy, &to[0], err);
+    if (rc == 0)
+        rc = want(e, n->in[1], &to[1], err);
+    return rc < 0 ? rc : want(e, n->in[2], &to[2], err);
+}
+
 int grad_batch_norm(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                     struct det_err *err)
 {
-    TENSOR_OWN dx = NULL;
-    TENSOR_OWN dw = NULL;
-    TENSOR_OWN db = NULL;
-    int rc = op_wants_grad(n->in[0]) ? det__grad_dest(e, n->in[0], &dx, err) : 0;
+    static const int input[4] = {0, 1, 2, 5};
+    struct det_call c = {.kernel = DET_KERNEL_BATCH_NORM_BWD,
+                         .in = {dy, n->in[0], n->out[0], n->in[1], n->out[1], n->out[2]},
+                         .a = n->a};
+    int rc = norm_dests(e, n, dy, c.out, err);
     if (rc == 0)
-        rc = want(e, n->in[1], &dw, err);
-    if (rc == 0)
-        rc = want(e, n->in[2], &db, err);
-    if (rc == 0)
-        rc = det__run(
-            e,
-            &(struct det_call){.kernel = DET_KERNEL_BATCH_NORM_BWD,
-                               .in = {dy, n->in[0], n->out[0], n->in[1], n->out[1], n->out[2]},
-                               .out = {dx, dw, db},
-                               .a = n->a},
-            err);
-    if (rc == 0 && dx)
-        rc = det__grad_add(e, n->in[0], det_take(dx), err);
-    if (rc == 0 && op_wants_grad(n->in[1]))
-        rc = det__grad_add(e, n->in[1], det_take(dw), err);
-    if (rc == 0 && op_wants_grad(n->in[2]))
-        rc = det__grad_add(e, n->in[2], det_take(db), err);
+        rc = det__run(e, &c, err);
+    for (int i = 0; i < 4; i++)
+        if (rc == 0 && op_wants_grad(n->in[input[i]]))
+            rc = det__grad_add(e, n->in[input[i]], c.out[i], err);
+        else
+            det_tensor_unref(c.out[i]);
     return rc;
 }
 

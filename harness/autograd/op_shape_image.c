@@ -153,6 +153,8 @@ int shape_batch_norm(struct op_call *c, struct det_err *err)
         if (!c->in[i] || c->in[i]->ndim != 1 || c->in[i]->dims[0] != x->dims[1])
             return det_fail(err, DET_EINVAL, "input %d must be [%" PRId64 "], one for each channel",
                             i + 1, x->dims[1]);
+    if (c->in[5] && !det__same_shape(c->in[5], x))
+        return det_fail(err, DET_EINVAL, "what is added must have the shape of the input");
     if (c->a.train && x->numel == (size_t)x->dims[1])
         return det_fail(err, DET_EINVAL, "one value a channel has no variance: use a larger batch");
     c->spec[0] = (struct op_out){

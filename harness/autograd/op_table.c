@@ -37,7 +37,7 @@ const struct op_def op_table[OP_COUNT] = {
     [OP_CONV2D] = {"conv2d", 2, 3, OP_IMAGES, shape_conv2d, K(CONV2D), grad_conv2d, 1e-5, 0, OP_AMP_LOW},
     [OP_CONV_TRANSPOSE2D] = {"conv_transpose2d", 2, 2, OP_IMAGES, shape_conv_transpose2d,
                              K(CONV2D_BWD_DATA), grad_conv_transpose2d, 1e-5, 0, OP_AMP_LOW},
-    [OP_BATCH_NORM] = {"batch_norm", 3, 5, OP_IMAGES, shape_batch_norm, K(BATCH_NORM_TRAIN),
+    [OP_BATCH_NORM] = {"batch_norm", 3, 6, OP_IMAGES, shape_batch_norm, K(BATCH_NORM_TRAIN),
                        grad_batch_norm, 1e-5},
     [OP_MAX_POOL2D] = {"max_pool2d", 1, 1, OP_IMAGES, shape_max_pool2d, K(MAX_POOL2D),
                        grad_max_pool2d, 0},

@@ -14,14 +14,30 @@ struct tape *tape_create(void)
     return det_zalloc(sizeof(struct tape));
 }
 
+static void drop(struct det_tensor **t)
+{
+    det_tensor_unref(*t);
+    *t = NULL;
+}
+
+/* A finished node needs its tensors no more: the memory of a step goes down as its backward goes
+ * on. out[0] stays where somebody else has it, so that a second backward through it is noticed. */
+static void node_release(struct det_node *n)
+{
+    for (int i = 0; i < DET_CALL_IN_MAX; i++)
+        drop(&n->in[i]);
+    for (int i = 1; i < DET_CALL_OUT_MAX; i++)
+        drop(&n->out[i]);
+    if (n->out[0] && n->out[0]->refs == 1)
+        drop(&n->out[0]);
+}
+
 static void node_destroy(struct det_node *n)
 {
-    if (n->out[0]->node == n)
+    if (n->out[0] && n->out[0]->node == n)
         n->out[0]->node = NULL;
-    for (int i = 0; i < DET_CALL_IN_MAX; i++)
-        det_tensor_unref(n->in[i]);
-    for (int i = 0; i < DET_CALL_OUT_MAX; i++)
-        det_tensor_unref(n->out[i]);
+    node_release(n);
+    drop(&n->out[0]);
     det_tensor_unref(n->grad);
     free(n);
 }
@@ -177,8 +193,7 @@ static int seed_loss(struct det_engine *e, struct det_tensor *loss, struct det_t
 }
 
 /* Gives a node's gradient to its inputs, then forgets it. */
-static int node_backward(struct det_engine *e, struct det_node *n, bool retain,
-                         struct det_err *err)
+static int node_backward(struct det_engine *e, struct det_node *n, bool retain, struct det_err *err)
 {
     if (!n->grad)
         return 0;
@@ -187,6 +202,7 @@ static int node_backward(struct det_engine *e, struct det_node *n, bool retain,
     TENSOR_OWN dy = det_take(n->grad);
     n->done = !retain;
     int rc = op_table[n->op].grad(e, n, dy, err);
+    node_release(n);
     return rc < 0 ? det_wrap(err, rc, "gradient of %s", op_table[n->op].name) : 0;
 }
 

@@ -76,11 +76,13 @@ struct det_event;
  * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL
  * BATCH_NORM_TRAIN   in: x w b  out: y, mean [C], invstd [C], running_mean, running_var (both in
  *                    and out); the biased variance normalises; running = (1 - a.momentum) * running
- *                    + a.momentum * new, with the unbiased variance; a.eps; a.relu: y = max(0, y)
+ *                    + a.momentum * new, with the unbiased variance; a.eps; in[5], where given, is
+ *                    added to y; then a.relu: y = max(0, y)
  * BATCH_NORM_EVAL    in: x w b running_mean running_var  out: y, mean, invstd (what was used);
- *                    a.eps a.relu
- * BATCH_NORM_BWD     in: dy x y w mean invstd  out: dx|NULL, dw, db; a.relu: dy counts where y > 0;
- *                    a.train: through the batch's statistics, else they are constants
+ *                    a.eps, in[5], a.relu as above
+ * BATCH_NORM_BWD     in: dy x y w mean invstd  out: dx|NULL, dw, db, dr|NULL; a.relu: dy counts where
+ *                    y > 0; a.train: through the batch's statistics, else they are constants; dr is
+ *                    the gradient of in[5]. dr may be dy; without dr, dx may be dy
  * MAX_POOL2D    in: x  out: y, index u8         the window's attributes, up to 256 taps, no
  *                    dilation; index has the dims and layout of y: kh * kernel_w + kw of the
  *                    greatest, the first of equals. a.adaptive: kernel_* is that of the largest

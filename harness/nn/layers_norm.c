@@ -23,7 +23,8 @@ static struct det_tensor *or_full(struct det_module *m, struct det_tensor *own,
     return own ? own : det_full(m->engine, DET_F32, 1, &x->dims[1], value);
 }
 
-static struct det_tensor *normalise(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *normalise(struct det_module *m, struct det_tensor *x,
+                                    struct det_tensor *residual, bool relu)
 {
     const struct det_batch_norm_options *o = &m->layer.norm;
     struct batch_norm_attrs a = {.eps = o->eps,
@@ -37,7 +38,14 @@ static struct det_tensor *normalise(struct det_module *m, struct det_tensor *x, 
     int64_t batches = m->training && !o->no_track ? count_batch(m) : 0;
     if (o->cumulative && batches > 0)
         a.momentum = 1 / (double)batches;
-    return det__batch_norm(m->engine, x, params, &a);
+    return residual ? det__batch_norm_add(m->engine, x, params, residual, &a)
+                    : det__batch_norm(m->engine, x, params, &a);
+}
+
+struct det_tensor *module_norm_add_relu(struct det_module *m, struct det_tensor *x,
+                                        struct det_tensor *residual)
+{
+    return x && residual ? normalise(m, x, residual, true) : NULL;
 }
 
 static struct det_tensor *wrong_shape(struct det_module *m, const struct det_tensor *x,
@@ -51,7 +59,7 @@ static struct det_tensor *wrong_shape(struct det_module *m, const struct det_ten
 
 static struct det_tensor *forward2d(struct det_module *m, struct det_tensor *x, bool relu)
 {
-    return x->ndim == 4 ? normalise(m, x, relu) : wrong_shape(m, x, "[N, C, H, W]");
+    return x->ndim == 4 ? normalise(m, x, NULL, relu) : wrong_shape(m, x, "[N, C, H, W]");
 }
 
 /* (N, C) and (N, C, L) as images. */
@@ -61,7 +69,7 @@ static struct det_tensor *forward1d(struct det_module *m, struct det_tensor *x, 
         return wrong_shape(m, x, "[N, C] or [N, C, L]");
     int64_t dims[4] = {x->dims[0], x->dims[1], 1, x->ndim == 3 ? x->dims[2] : 1};
     struct det_tensor *image = det_reshape(m->engine, x, 4, dims);
-    struct det_tensor *y = image ? normalise(m, image, relu) : NULL;
+    struct det_tensor *y = image ? normalise(m, image, NULL, relu) : NULL;
     return y ? det_reshape(m->engine, y, x->ndim, x->dims) : NULL;
 }
 

@@ -31,6 +31,14 @@ static struct det_tensor *container_forward(struct det_module *m, struct det_ten
 
 static const struct module_type container_type = {"module", container_forward, false};
 
+bool module_is_users(const struct det_module *m)
+{
+    bool found = m->type == &container_type;
+    for (size_t i = 0; !found && i < m->children.n; i++)
+        found = module_is_users(m->children.v[i].module);
+    return found;
+}
+
 struct det_module *det_nn_module(struct det_engine *e)
 {
     return module_new(e, &container_type);

@@ -15,6 +15,10 @@ struct module_type {
     bool fuses_relu;
 };
 
+/* relu(m(x) + residual) of a batch norm of images, in one pass. */
+struct det_tensor *module_norm_add_relu(struct det_module *m, struct det_tensor *x,
+                                        struct det_tensor *residual);
+
 struct module_entry { /* a parameter or buffer; the name is owned, without dots */
     char *name;
     struct det_tensor *tensor;
@@ -68,6 +72,8 @@ bool module_add_uniform(struct det_module *m, const char *name, int ndim, const 
                         double bound);
 /* NULL where the engine has an error already. */
 struct det_module *module_new(struct det_engine *e, const struct module_type *type);
+/* True where a function of the user's computes m or a part of it. */
+bool module_is_users(const struct det_module *m);
 /* The tensor of m's own parameter or buffer; it must exist. */
 struct det_tensor *module_param(struct det_module *m, const char *name);
 struct det_tensor *module_buffer(struct det_module *m, const char *name);

@@ -28,13 +28,15 @@ static struct det_tensor *block_forward(struct det_module *m, struct det_tensor 
     (void)relu;
     size_t pairs = m->children.n / 2;
     bool shrinks = m->children.n % 2;
+    size_t mark = det__step_mark(m->engine);
     struct det_tensor *y = x, *skip = shrinks ? det_forward(child(m, 2 * pairs), x) : x;
     for (size_t i = 0; i < pairs; i++) {
         struct det_module *norm = child(m, 2 * i + 1);
         y = det_forward(child(m, 2 * i), y);
         y = i + 1 < pairs ? norm->type->forward(norm, y, true)
-                          : det_relu(m->engine, det_add(m->engine, det_forward(norm, y), skip));
+                          : module_norm_add_relu(norm, y, skip);
     }
+    det__step_drop(m->engine, mark, y);
     return y;
 }
 
@@ -119,11 +121,14 @@ static struct det_tensor *forward(struct det_module *m, struct det_tensor *x, bo
 {
     (void)relu;
     struct det_module *norm = child(m, 1);
+    size_t mark = det__step_mark(m->engine);
     x = norm->type->forward(norm, det_forward(child(m, 0), x), true);
     if (child(m, 0)->layer.conv.stride == 2)
         x = det_max_pool2d(m->engine, x, 3, 2, 1);
-    for (size_t i = 2; i < 6; i++)
+    for (size_t i = 2; i < 6; i++) {
         x = det_forward(child(m, i), x);
+        det__step_drop(m->engine, mark, x);
+    }
     x = det_flatten(m->engine, det_global_avg_pool2d(m->engine, x), 1);
     return det_forward(child(m, 6), x);
 }

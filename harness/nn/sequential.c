@@ -10,9 +10,13 @@ static bool fuses(const struct det_module *m, size_t i)
            m->children.v[i + 1].module->type == &module_relu_type;
 }
 
+/* Between layers of ours nobody sees the tensors, so each is dropped when the next one is there; a
+ * function of the user's may keep what it makes until the step's end. */
 static struct det_tensor *forward(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
+    size_t mark = det__step_mark(m->engine);
+    bool hidden = !module_is_users(m);
     for (size_t i = 0; x && i < m->children.n; i++) {
         struct det_module *child = m->children.v[i].module;
         if (fuses(m, i)) {
@@ -21,6 +25,8 @@ static struct det_tensor *forward(struct det_module *m, struct det_tensor *x, bo
         } else {
             x = det_forward(child, x);
         }
+        if (hidden)
+            det__step_drop(m->engine, mark, x);
     }
     return x;
 }

@@ -38,6 +38,22 @@ BUILD(bn_train_relu, norm(e, in, true, true))
 BUILD(bn_eval, norm(e, in, false, false))
 BUILD(bn_eval_relu, norm(e, in, false, true))
 
+static struct det_tensor *residual(struct det_engine *e, struct det_tensor **in, bool train,
+                                   bool relu)
+{
+    struct batch_norm_attrs a = {.eps = 1e-5, .momentum = 0.1, .train = train, .relu = relu};
+    struct det_tensor *params[4] = {in[1], in[2], det_scale(e, in[2], 0), det_full(e, DET_F32, 1, det_tensor_dims(in[2]), 1)};
+    return det__batch_norm_add(e, in[0], params, in[3], &a);
+}
+
+BUILD(residual_relu, residual(e, in, true, true))
+BUILD(residual_train, residual(e, in, true, false))
+BUILD(residual_eval, residual(e, in, false, true))
+/* What is added is needed elsewhere too, and so is what comes out. */
+BUILD(residual_shared,
+      det_add(e, det_mul(e, residual(e, in, true, true), in[3]), residual(e, in, true, true)))
+#define ADDED(train) "(F.batch_norm(x0, x1 * 0, x1 * 0 + 1, x1, x2, " train ") + x3)"
+
 #define BN(train) "F.batch_norm(x0, x3 + 0, x4 * x4, x1, x2, " train ")"
 
 /* clang-format off */
@@ -70,6 +86,16 @@ const struct op_case cases_image[] = {
      bn_eval, BN("False")},
     {"batch_norm", "eval, relu", {IN(2, 1, 4, 3), IN(1), IN(1), FIXED(1), FIXED(1)},
      bn_eval_relu, "F.relu(" BN("False") ")"},
+    {"batch_norm", "residual, relu", {IN(3, 5, 4, 3), IN(5), IN(5), IN(3, 5, 4, 3)},
+     residual_relu, "F.relu" ADDED("True")},
+    {"batch_norm", "residual, many pixels", {IN(5, 6, 17, 13), IN(6), IN(6), IN(5, 6, 17, 13)},
+     residual_relu, "F.relu" ADDED("True")},
+    {"batch_norm", "residual", {IN(3, 5, 4, 3), IN(5), IN(5), IN(3, 5, 4, 3)},
+     residual_train, ADDED("True")},
+    {"batch_norm", "residual, eval", {IN(3, 5, 4, 3), IN(5), IN(5), IN(3, 5, 4, 3)},
+     residual_eval, "F.relu" ADDED("False")},
+    {"batch_norm", "residual, shared", {IN(3, 5, 4, 3), IN(5), IN(5), IN(3, 5, 4, 3)},
+     residual_shared, "F.relu" ADDED("True") " * (x3 + 1)"},
     {"max_pool2d", "2x2", {IN(2, 5, 7, 6)}, max_pool, POOL "2)"},
     {"max_pool2d", "overlapping", {IN(2, 3, 7, 8)}, max_pool_overlap, POOL "3, 2, 1)"},
     {"max_pool2d", "gaps", {IN(2, 5, 9, 8)}, max_pool_gaps, POOL "2, 3, 1)"},

@@ -1,8 +1,10 @@
 /*
- * Batch normalisation over NHWC images (Ioffe & Szegedy 2015), with the ReLU after it.
+ * Batch normalisation over NHWC images (Ioffe & Szegedy 2015), with the sum and the ReLU after it.
  *
- * The pixels are cut into blocks of BLOCK; each block is summed in float, channel by channel side
- * by side, and the blocks in double and in order, so the sums do not depend on the thread count.
+ * The pixels are cut into blocks of BLOCK. Each block gives its means and its squares around them
+ * in float, channel by channel side by side, while it is in the cache; the blocks are joined in
+ * double and in order (Chan, Golub & LeVeque 1983). So the sums do not depend on the thread count,
+ * and the images are read once for the statistics and once to apply them.
  */
 #include "cpu.h"
 
@@ -16,10 +18,11 @@
 
 struct norm {
     const struct det_call *c;
-    int64_t channels, pixels;
+    int64_t channels, pixels, blocks;
     float *sums;                 /* per block: 2 * channels */
-    const float *centre;         /* what the squares are taken around; NULL in the first pass */
+    double *total;               /* 2 * channels */
     float *scale, *shift, *back; /* y = scale * x + shift; dx = scale * g + shift * x + back */
+    const float *mean;
 };
 
 static int norm_init(struct norm *v, const struct det_call *c, const struct det_tensor *x,
@@ -27,25 +30,26 @@ static int norm_init(struct norm *v, const struct det_call *c, const struct det_
 {
     *v = (struct norm){.c = c, .channels = x->dims[1]};
     v->pixels = (int64_t)x->numel / v->channels;
-    int64_t blocks = (v->pixels + BLOCK - 1) / BLOCK;
-    size_t floats = (size_t)((2 * blocks + 3) * v->channels);
-    v->sums = det_try_alloc(floats * sizeof(float));
-    if (!v->sums)
+    v->blocks = (v->pixels + BLOCK - 1) / BLOCK;
+    size_t n = (size_t)v->channels, floats = (2 * (size_t)v->blocks + 3) * n;
+    v->total = det_try_alloc(2 * n * sizeof(double) + floats * sizeof(float));
+    if (!v->total)
         return det_fail(err, DET_ENOMEM, "no memory for the sums of a batch norm");
-    v->scale = v->sums + 2 * blocks * v->channels;
-    v->shift = v->scale + v->channels;
-    v->back = v->shift + v->channels;
+    v->sums = (float *)(v->total + 2 * n);
+    v->scale = v->sums + 2 * (size_t)v->blocks * n;
+    v->shift = v->scale + n;
+    v->back = v->shift + n;
     return 0;
 }
 
 static void norm_finish(struct norm *v)
 {
-    free(v->sums);
+    free(v->total);
 }
 
 static void run(struct det_stream *s, const struct norm *v, cpu_range_fn *fn)
 {
-    cpu_parallel(cpu_device(s)->threads, (v->pixels + BLOCK - 1) / BLOCK, 2, fn, v);
+    cpu_parallel(cpu_device(s)->threads, v->blocks, 2, fn, v);
 }
 
 static int64_t block_end(const struct norm *v, int64_t block)
@@ -53,52 +57,77 @@ static int64_t block_end(const struct norm *v, int64_t block)
     return (block + 1) * BLOCK < v->pixels ? (block + 1) * BLOCK : v->pixels;
 }
 
-/* Without a centre: sums of x. With: sums of squares around it. */
-CPU_CLONES static void sum_blocks(const void *arg, int64_t from, int64_t to)
+/* The means of each block, and the sums of squares around them. */
+CPU_CLONES static void block_statistics(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
     int64_t n = v->channels;
     for (int64_t b = from; b < to; b++) {
-        float *restrict sum = v->sums + 2 * b * n;
-        memset(sum, 0, (size_t)n * sizeof *sum);
-        for (int64_t p = b * BLOCK; p < block_end(v, b); p++) {
-            const float *restrict x = in_f32(v->c, 0) + p * n, *restrict mid = v->centre;
-            if (mid)
-                for (int64_t i = 0; i < n; i++)
-                    sum[i] += (x[i] - mid[i]) * (x[i] - mid[i]);
-            else
-                for (int64_t i = 0; i < n; i++)
-                    sum[i] += x[i];
-        }
+        float *restrict mean = v->sums + 2 * b * n, *restrict squares = mean + n;
+        const float *x = in_f32(v->c, 0);
+        int64_t first = b * BLOCK, end = block_end(v, b);
+        float share = 1 / (float)(end - first);
+        memset(mean, 0, (size_t)(2 * n) * sizeof *mean);
+        for (int64_t p = first; p < end; p++)
+            for (int64_t i = 0; i < n; i++)
+                mean[i] += x[p * n + i];
+        for (int64_t i = 0; i < n; i++)
+            mean[i] *= share;
+        for (int64_t p = first; p < end; p++)
+            for (int64_t i = 0; i < n; i++)
+                squares[i] += (x[p * n + i] - mean[i]) * (x[p * n + i] - mean[i]);
     }
 }
 
-static double channel_sum(const struct norm *v, int64_t channel)
+/* total: the sums of squares around the means of all, and those means. */
+static void join_statistics(struct norm *v)
 {
-    double sum = 0;
-    for (int64_t b = 0; b * BLOCK < v->pixels; b++)
-        sum += v->sums[2 * b * v->channels + channel];
-    return sum;
+    int64_t n = v->channels;
+    double *squares = v->total, *mean = squares + n, seen = 0;
+    memset(v->total, 0, 2 * (size_t)n * sizeof *v->total);
+    for (int64_t b = 0; b < v->blocks; b++) {
+        const float *m = v->sums + 2 * b * n, *s = m + n;
+        double count = (double)(block_end(v, b) - b * BLOCK), both = seen + count;
+        for (int64_t i = 0; i < n; i++) {
+            double apart = m[i] - mean[i];
+            mean[i] += apart * count / both;
+            squares[i] += s[i] + apart * apart * seen * count / both;
+        }
+        seen = both;
+    }
+}
+
+/* Plain sums over the blocks: total[0 .. 2 * channels). */
+static void join_sums(struct norm *v)
+{
+    memset(v->total, 0, 2 * (size_t)v->channels * sizeof *v->total);
+    for (int64_t b = 0; b < v->blocks; b++)
+        for (int64_t i = 0; i < 2 * v->channels; i++)
+            v->total[i] += v->sums[2 * b * v->channels + i];
+}
+
+/* One pixel: y = scale * x + shift, with what is added and the ReLU. */
+static inline __attribute__((always_inline)) void
+apply_pixel(int64_t n, bool relu, const float *restrict scale, const float *restrict shift,
+            const float *restrict x, const float *restrict more, float *restrict y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float value = scale[i] * x[i] + shift[i] + (more ? more[i] : 0);
+        y[i] = relu && value < 0 ? 0 : value;
+    }
 }
 
 CPU_CLONES static void apply_blocks(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
     int64_t n = v->channels;
-    const float *restrict scale = v->scale, *restrict shift = v->shift;
-    bool relu = v->c->a.relu;
-    for (int64_t p = from * BLOCK; p < block_end(v, to - 1); p++) {
-        const float *restrict x = in_f32(v->c, 0) + p * n;
-        float *restrict y = out_f32(v->c, 0) + p * n;
-        if (relu)
-            for (int64_t i = 0; i < n; i++) {
-                float value = scale[i] * x[i] + shift[i];
-                y[i] = value < 0 ? 0 : value;
-            }
+    const float *x = in_f32(v->c, 0), *more = in_f32(v->c, 5);
+    float *y = out_f32(v->c, 0);
+    for (int64_t at = from * BLOCK * n; at < block_end(v, to - 1) * n; at += n)
+        if (more)
+            apply_pixel(n, v->c->a.relu, v->scale, v->shift, x + at, more + at, y + at);
         else
-            for (int64_t i = 0; i < n; i++)
-                y[i] = scale[i] * x[i] + shift[i];
-    }
+            apply_pixel(n, v->c->a.relu, v->scale, v->shift, x + at, NULL, y + at);
 }
 
 static void set_channel(struct norm *v, int64_t i, double mean, double invstd)
@@ -121,13 +150,11 @@ int cpu_batch_norm_train(struct det_stream *s, const struct det_call *c, struct 
     if (rc < 0)
         return rc;
     double n = (double)v.pixels;
-    run(s, &v, sum_blocks);
-    for (int64_t i = 0; i < v.channels; i++)
-        out_f32(c, 1)[i] = (float)(channel_sum(&v, i) / n);
-    v.centre = out_f32(c, 1);
-    run(s, &v, sum_blocks);
+    run(s, &v, block_statistics);
+    join_statistics(&v);
     for (int64_t i = 0; i < v.channels; i++) {
-        double mean = out_f32(c, 1)[i], var = channel_sum(&v, i) / n;
+        double mean = v.total[v.channels + i], var = v.total[i] / n;
+        out_f32(c, 1)[i] = (float)mean;
         set_channel(&v, i, mean, 1 / sqrt(var + c->a.eps));
         update(out_f32(c, 3) + i, mean, c->a.momentum);
         update(out_f32(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
@@ -150,42 +177,66 @@ int cpu_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct d
     return 0;
 }
 
-/* Sums of g and of g * (x - mean), where g is dy that passed the ReLU. */
+/* One pixel: g = dy that passed the ReLU, kept in dr where that is wanted, and its sums. */
+static inline __attribute__((always_inline)) void
+sum_pixel(int64_t n, const float *dy, const float *restrict x, const float *restrict y,
+          const float *restrict mean, float *dr, float *restrict sum)
+{
+    CPU_IN_PLACE
+    for (int64_t i = 0; i < n; i++) {
+        float g = y && !(y[i] > 0) ? 0 : dy[i];
+        sum[i] += g;
+        sum[n + i] += g * (x[i] - mean[i]);
+        if (dr)
+            dr[i] = g;
+    }
+}
+
+/* Sums of g and of g * (x - mean). */
 CPU_CLONES static void sum_grads(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
     int64_t n = v->channels;
-    bool relu = v->c->a.relu;
+    const float *dy = in_f32(v->c, 0), *x = in_f32(v->c, 1), *y = in_f32(v->c, 2);
+    float *dr = out_f32(v->c, 3);
     for (int64_t b = from; b < to; b++) {
-        float *restrict sum = v->sums + 2 * b * n, *restrict dot = sum + n;
+        float *sum = v->sums + 2 * b * n;
         memset(sum, 0, (size_t)(2 * n) * sizeof *sum);
-        for (int64_t p = b * BLOCK; p < block_end(v, b); p++) {
-            const float *dy = in_f32(v->c, 0) + p * n, *x = in_f32(v->c, 1) + p * n;
-            const float *y = relu ? in_f32(v->c, 2) + p * n : dy, *mean = v->centre;
-            for (int64_t i = 0; i < n; i++) {
-                float g = relu && !(y[i] > 0) ? 0 : dy[i];
-                sum[i] += g;
-                dot[i] += g * (x[i] - mean[i]);
-            }
-        }
+        for (int64_t at = b * BLOCK * n; at < block_end(v, b) * n; at += n)
+            if (dr && v->c->a.relu)
+                sum_pixel(n, dy + at, x + at, y + at, v->mean, dr + at, sum);
+            else if (dr)
+                sum_pixel(n, dy + at, x + at, NULL, v->mean, dr + at, sum);
+            else if (v->c->a.relu)
+                sum_pixel(n, dy + at, x + at, y + at, v->mean, NULL, sum);
+            else
+                sum_pixel(n, dy + at, x + at, NULL, v->mean, NULL, sum);
     }
+}
+
+static inline __attribute__((always_inline)) void grad_pixel(const struct norm *v, const float *g,
+                                                             const float *restrict x,
+                                                             const float *restrict y, float *dx)
+{
+    const float *restrict scale = v->scale, *restrict shift = v->shift, *restrict back = v->back;
+    int64_t n = v->channels;
+    CPU_IN_PLACE
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = scale[i] * (y && !(y[i] > 0) ? 0 : g[i]) + shift[i] * x[i] + back[i];
 }
 
 CPU_CLONES static void apply_grads(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
+    const float *x = in_f32(v->c, 1), *y = in_f32(v->c, 2), *dr = out_f32(v->c, 3);
+    const float *g = dr ? dr : in_f32(v->c, 0);
+    float *dx = out_f32(v->c, 0);
     int64_t n = v->channels;
-    const float *restrict scale = v->scale, *restrict shift = v->shift, *restrict back = v->back;
-    bool relu = v->c->a.relu;
-    for (int64_t p = from * BLOCK; p < block_end(v, to - 1); p++) {
-        const float *dy = in_f32(v->c, 0) + p * n, *x = in_f32(v->c, 1) + p * n;
-        const float *y = relu ? in_f32(v->c, 2) + p * n : dy;
-        float *restrict dx = out_f32(v->c, 0) + p * n;
-        for (int64_t i = 0; i < n; i++) {
-            float g = relu && !(y[i] > 0) ? 0 : dy[i];
-            dx[i] = scale[i] * g + shift[i] * x[i] + back[i];
-        }
-    }
+    for (int64_t at = from * BLOCK * n; at < block_end(v, to - 1) * n; at += n)
+        if (v->c->a.relu && !dr)
+            grad_pixel(v, g + at, x + at, y + at, dx + at);
+        else
+            grad_pixel(v, g + at, x + at, NULL, dx + at);
 }
 
 /* dx = w invstd (g - sum / n - xhat * dw / n), written as scale * g + shift * x + back. */
@@ -193,7 +244,7 @@ static void set_grads(struct norm *v, int64_t i)
 {
     const struct det_call *c = v->c;
     double n = (double)v->pixels, mean = in_f32(c, 4)[i], invstd = in_f32(c, 5)[i];
-    double sum = channel_sum(v, i), dot = channel_sum(v, v->channels + i) * invstd;
+    double sum = v->total[i], dot = v->total[v->channels + i] * invstd;
     double scale = in_f32(c, 3)[i] * invstd;
     double slope = c->a.train ? -scale * dot * invstd / n : 0;
     v->scale[i] = (float)scale;
@@ -209,8 +260,9 @@ int cpu_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct de
     int rc = norm_init(&v, c, c->in[1], err);
     if (rc < 0)
         return rc;
-    v.centre = in_f32(c, 4);
+    v.mean = in_f32(c, 4);
     run(s, &v, sum_grads);
+    join_sums(&v);
     for (int64_t i = 0; i < v.channels; i++)
         set_grads(&v, i);
     if (c->out[0])

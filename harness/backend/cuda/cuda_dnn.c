@@ -200,10 +200,14 @@ static int norm_init(struct norm *k, struct det_stream *s, const int64_t *dims, 
     return cuda_check_dnn(rc, "batch_norm", err);
 }
 
-static int relu_after(struct det_stream *s, const struct det_call *c, struct det_err *err)
+static int finish_norm(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    if (!c->a.relu)
-        return 0;
+    float *y = cuda_out(c, 0);
+    int rc = 0;
+    if (c->in[5])
+        rc = cuda_check(cuda_k_binary(s->native, CUDA_ADD, c->out[0]->numel, y, cuda_in(c, 5), NULL, y), "add", err);
+    if (rc < 0 || !c->a.relu)
+        return rc;
     return cuda_check(cuda_k_clamp(s->native, c->out[0]->numel, 0, __builtin_inff(), cuda_out(c, 0), cuda_out(c, 0)), "relu", err);
 }
 
@@ -216,7 +220,7 @@ int cuda_batch_norm_train(struct det_stream *s, const struct det_call *c, struct
                                                                    cuda_out(c, 0), k.stat, cuda_in(c, 1), cuda_in(c, 2), c->a.momentum,
                                                                    cuda_out(c, 3), cuda_out(c, 4), c->a.eps, cuda_out(c, 1), cuda_out(c, 2)),
                             "batch_norm", err);
-    return rc < 0 ? rc : relu_after(s, c, err);
+    return rc < 0 ? rc : finish_norm(s, c, err);
 }
 
 int cuda_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -233,7 +237,16 @@ int cuda_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct 
         rc = cuda_check(cuda_k_affine(s->native, channels, 1, 0, cuda_in(c, 3), cuda_out(c, 1)), "batch_norm", err);
     if (rc == 0)
         rc = cuda_check(cuda_k_invstd(s->native, channels, (float)c->a.eps, cuda_in(c, 4), cuda_out(c, 2)), "batch_norm", err);
-    return rc < 0 ? rc : relu_after(s, c, err);
+    return rc < 0 ? rc : finish_norm(s, c, err);
+}
+
+/* The gradient of what was added: dy where it passed the ReLU. */
+static int residual_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    size_t n = c->out[3]->numel;
+    if (c->a.relu)
+        return cuda_check(cuda_k_binary(s->native, CUDA_RELU_BWD, n, cuda_in(c, 0), cuda_in(c, 2), NULL, cuda_out(c, 3)), "relu_bwd", err);
+    return cuda_check(cuda_k_affine(s->native, n, 1, 0, cuda_in(c, 0), cuda_out(c, 3)), "copy", err);
 }
 
 /* Eval statistics are constants, which cuDNN's backward does not offer: two small kernels of ours serve
@@ -251,5 +264,12 @@ int cuda_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct d
         .invstd = cuda_in(c, 5),
         .train = c->a.train,
     };
+    if (c->out[3]) {
+        int rc = residual_bwd(s, c, err);
+        if (rc < 0)
+            return rc;
+        n.dy = cuda_out(c, 3);
+        n.y = NULL;
+    }
     return cuda_check(cuda_k_norm_bwd(s->native, n, cuda_out(c, 0), cuda_out(c, 1), cuda_out(c, 2)), "batch_norm_bwd", err);
 }

@@ -31,11 +31,11 @@ static double variance_of(const float *x, struct channel ch, double mean)
 
 static void normalise(const struct det_call *c, struct channel ch, double mean, double invstd)
 {
-    const float *x = in_f32(c, 0);
+    const float *x = in_f32(c, 0), *residual = in_f32(c, 5);
     float *y = out_f32(c, 0);
     double w = in_f32(c, 1)[ch.first], b = in_f32(c, 2)[ch.first];
     for (size_t i = ch.first; i < ch.end; i += ch.step) {
-        double v = (x[i] - mean) * invstd * w + b;
+        double v = (x[i] - mean) * invstd * w + b + (residual ? residual[i] : 0);
         y[i] = c->a.relu && v < 0 ? 0 : (float)v;
     }
 }
@@ -82,18 +82,20 @@ static void backward_channel(const struct det_call *c, struct channel ch)
     double w = in_f32(c, 3)[ch.first], mean = in_f32(c, 4)[ch.first],
            invstd = in_f32(c, 5)[ch.first];
     double n = (double)(ch.end / ch.step), sum = 0, sum_xhat = 0;
-    float *dx = out_f32(c, 0);
+    float *dx = out_f32(c, 0), *dr = out_f32(c, 3);
     for (size_t i = ch.first; i < ch.end; i += ch.step) {
         double g = c->a.relu && !(y[i] > 0) ? 0 : dy[i];
         sum += g;
         sum_xhat += g * (x[i] - mean) * invstd;
     }
-    out_f32(c, 1)[ch.first] = (float)sum_xhat;
-    out_f32(c, 2)[ch.first] = (float)sum;
     for (size_t i = ch.first; dx && i < ch.end; i += ch.step) {
         double g = c->a.relu && !(y[i] > 0) ? 0 : dy[i], xhat = (x[i] - mean) * invstd;
         dx[i] = (float)(w * invstd * (c->a.train ? g - sum / n - xhat * sum_xhat / n : g));
     }
+    for (size_t i = ch.first; dr && i < ch.end; i += ch.step)
+        dr[i] = c->a.relu && !(y[i] > 0) ? 0 : dy[i];
+    out_f32(c, 1)[ch.first] = (float)sum_xhat;
+    out_f32(c, 2)[ch.first] = (float)sum;
 }
 
 int ref_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
