@@ -52,7 +52,7 @@ BUILD(residual_eval, residual(e, in, false, true))
 /* What is added is needed elsewhere too, and so is what comes out. */
 BUILD(residual_shared,
       det_add(e, det_mul(e, residual(e, in, true, true), in[3]), residual(e, in, true, true)))
-#define ADDED(train) "(F.batch_norm(x0, x1 * 0, x1 * 0 + 1, x1, x2, " train ") + x3)"
+#define ADDED(train) "(F.batch_norm(x0, torch.zeros(len(x1)), torch.ones(len(x1)), x1, x2, " train ") + x3)"
 
 #define BN(train) "F.batch_norm(x0, x3 + 0, x4 * x4, x1, x2, " train ")"
 
