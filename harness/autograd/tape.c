@@ -202,7 +202,8 @@ static int node_backward(struct det_engine *e, struct det_node *n, bool retain, 
     TENSOR_OWN dy = det_take(n->grad);
     n->done = !retain;
     int rc = op_table[n->op].grad(e, n, dy, err);
-    node_release(n);
+    if (n->done)
+        node_release(n);
     return rc < 0 ? det_wrap(err, rc, "gradient of %s", op_table[n->op].name) : 0;
 }
 
