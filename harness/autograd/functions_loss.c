@@ -47,12 +47,6 @@ struct det_tensor *det_cross_entropy_opt(struct det_engine *e, struct det_tensor
     return cross_entropy(e, x, target, false, o);
 }
 
-struct det_tensor *det_mse_loss(struct det_engine *e, struct det_tensor *x,
-                                struct det_tensor *target)
-{
-    return op_apply(e, &(struct op_call){.op = OP_MSE_LOSS, .in = {x, target}});
-}
-
 struct det_tensor *det_eq_count(struct det_engine *e, struct det_tensor *a, struct det_tensor *b)
 {
     return op_apply(e, &(struct op_call){.op = OP_EQ_COUNT, .in = {a, b}});

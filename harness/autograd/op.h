@@ -102,6 +102,13 @@ enum op_id {
     OP_GRU,
     OP_ATTENTION,
     OP_ROTARY,
+    OP_REDUCE,
+    OP_CUMSUM,
+    OP_CAT,
+    OP_SORT,
+    OP_TRIANGLE,
+    OP_ONE_HOT,
+    OP_POINT_LOSS,
     OP_COUNT
 };
 
@@ -190,6 +197,7 @@ op_shape_fn shape_conv2d, shape_conv_transpose2d, shape_batch_norm;
 op_shape_fn shape_max_pool2d, shape_avg_pool2d, shape_resample;
 
 op_shape_fn shape_layer_norm, shape_lstm, shape_gru, shape_attention, shape_rotary;
+op_shape_fn shape_reduce, shape_cat, shape_sort, shape_one_hot, shape_point_loss;
 op_shape_fn shape_index_select, shape_gather, shape_scatter_add, shape_matmul, shape_cross_entropy;
 
 /* Gradient rules. */
@@ -198,6 +206,7 @@ op_grad_fn grad_unary, grad_binary, grad_where, grad_copy;
 op_grad_fn grad_reshape, grad_permute, grad_slice, grad_expand;
 op_grad_fn grad_dropout, grad_linear, grad_log_softmax, grad_softmax, grad_nll, grad_mse;
 op_grad_fn grad_layer_norm, grad_lstm, grad_gru, grad_attention, grad_rotary;
+op_grad_fn grad_reduce, grad_cumsum, grad_cat, grad_sort, grad_triangle, grad_point_loss;
 op_grad_fn grad_index_select, grad_gather, grad_scatter_add, grad_matmul, grad_cross_entropy;
 op_grad_fn grad_conv2d, grad_conv_transpose2d, grad_batch_norm;
 op_grad_fn grad_max_pool2d, grad_avg_pool2d, grad_pad, grad_upsample;

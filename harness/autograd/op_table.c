@@ -68,4 +68,12 @@ const struct op_def op_table[OP_COUNT] = {
     [OP_ATTENTION] = {"attention", 1, 4, OP_PLAIN, shape_attention, K(ATTENTION), grad_attention,
                       1e-5},
     [OP_ROTARY] = {"rotary", 1, 1, OP_PLAIN, shape_rotary, K(ROTARY), grad_rotary, 1e-6},
+    [OP_REDUCE] = {"reduce", 1, 1, OP_PLAIN, shape_reduce, K(REDUCE), grad_reduce, 1e-6},
+    [OP_CUMSUM] = {"cumsum", 1, 1, OP_PLAIN, shape_unary, K(CUMSUM), grad_cumsum, 1e-6},
+    [OP_CAT] = {"cat", 1, DET_CALL_IN_MAX, OP_PLAIN, shape_cat, K(CAT), grad_cat, 0},
+    [OP_SORT] = {"sort", 1, 1, OP_PLAIN, shape_sort, K(SORT), grad_sort, 0},
+    [OP_TRIANGLE] = {"triangle", 1, 1, OP_PLAIN, shape_unary, K(TRIANGLE), grad_triangle, 0},
+    [OP_ONE_HOT] = {"one_hot", 1, 1, OP_PLAIN, shape_one_hot, K(ONE_HOT), NULL, 0},
+    [OP_POINT_LOSS] = {"point_loss", 2, 3, OP_PLAIN, shape_point_loss, K(POINT_LOSS),
+                       grad_point_loss, 1e-6},
 };

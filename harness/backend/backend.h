@@ -149,6 +149,20 @@ struct det_event;
  * ROTARY        in: x [M,T,D]  out: y   pairs turned by the angle (a.offset + t) a.scale^(-2i / D) for
  *                    pair i (Su et al. 2021): elements 2i and 2i + 1, or i and i + D/2 where a.halves;
  *                    a.reverse: backwards
+ * REDUCE        in: x [A,N,B]  out: y [A,B], index i64 [A,B]|NULL   a.mode (enum det_reduce_dim): the
+ *                    sum times a.scale, the product, or the greatest or least and its index, the first
+ *                    of equals; of nothing 0 and 1
+ * REDUCE_BWD    in: dy x index|NULL  out: dx; a.mode a.scale
+ * CUMSUM        in: x [A,N,B]  out: y           along N; a.reverse: from the end
+ * CAT           in: up to 8 x [A,N_i,B], any dtype  out: y [A,sum N_i,B]
+ * CUT           in: x [A,N,B]  out: y [A,K,B]   rows a.skip to a.skip + K of N
+ * SORT          in: x [A,N,1]  out: y, index i64  along N; equals stay in order, NaN is the greatest;
+ *                    a.descending
+ * TRIANGLE      in: x [A,M,N]  out: y           y = j - i <= a.skip ? x : 0; a.upper: >=
+ * ONE_HOT       in: x i64 [M]  out: y i64 [M,N] 1 at x[i], else 0; x outside 0..N-1 is DET_EINVAL
+ * POINT_LOSS    in: x target w|NULL, all of one shape  out: y    the loss of each element, a.mode (enum
+ *                    det_point_loss), a.scale: beta or delta; w: of a positive BCE_LOGITS target
+ * POINT_LOSS_BWD     in: dy x target w|NULL  out: dx
  * The optimizers' steps are PyTorch's; in: grad, the outputs are in and out, o = a.optim. All begin
  * with g = o.maximize ? -grad : grad and, but for o.decoupled, g += o.weight_decay * p.
  * SGD           out: p, buf|NULL                buf = o.first ? g : o.momentum * buf +
@@ -232,6 +246,16 @@ struct det_event;
     X(ATTENTION, attention)                                                                        \
     X(ATTENTION_BWD, attention_bwd)                                                                \
     X(ROTARY, rotary)                                                                              \
+    X(REDUCE, reduce)                                                                              \
+    X(REDUCE_BWD, reduce_bwd)                                                                      \
+    X(CUMSUM, cumsum)                                                                              \
+    X(CAT, cat)                                                                                    \
+    X(CUT, cut)                                                                                    \
+    X(SORT, sort)                                                                                  \
+    X(TRIANGLE, triangle)                                                                          \
+    X(ONE_HOT, one_hot)                                                                            \
+    X(POINT_LOSS, point_loss)                                                                      \
+    X(POINT_LOSS_BWD, point_loss_bwd)                                                              \
     X(SGD, sgd)                                                                                    \
     X(ADAM, adam)                                                                                  \
     X(RMSPROP, rmsprop)                                                                            \
@@ -249,6 +273,21 @@ struct det_optim_attrs {
     double lr, momentum, dampening, weight_decay, beta1, beta2, alpha, eps;
     int64_t step; /* of this parameter, from 1 */
     bool nesterov, maximize, decoupled, first;
+};
+
+/* What REDUCE computes. */
+enum det_reduce_dim { DET_REDUCE_DIM_SUM, DET_REDUCE_DIM_PROD, DET_REDUCE_DIM_MAX, DET_REDUCE_DIM_MIN };
+
+/* What POINT_LOSS computes of d = x - target; those up to HUBER are even functions of d. */
+enum det_point_loss {
+    DET_POINT_SQUARE,
+    DET_POINT_ABS,
+    DET_POINT_SMOOTH,     /* d^2 / (2 beta) below beta, else |d| - beta / 2 */
+    DET_POINT_HUBER,      /* d^2 / 2 up to delta, else delta (|d| - delta / 2) */
+    DET_POINT_BCE,        /* -t log x - (1 - t) log(1 - x), each logarithm at least -100 */
+    DET_POINT_BCE_LOGITS, /* the same of sigmoid(x), the first term times w */
+    DET_POINT_KL,         /* t (log t - x) */
+    DET_POINT_KL_LOG,     /* exp(t) (t - x) */
 };
 
 /* The numbers of a call; a kernel reads those its line above names. */
@@ -274,7 +313,7 @@ struct det_attrs {
     double eps, momentum;
     double p;
     uint64_t seed, call;
-    bool rms, trans_a, trans_b, log_probs, reverse, causal, halves;
+    bool rms, trans_a, trans_b, log_probs, reverse, causal, halves, descending, upper;
     int mode;
     int64_t skip;
     double smoothing;

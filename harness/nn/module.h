@@ -2,7 +2,7 @@
 #ifndef MODULE_H
 #define MODULE_H
 
-#include "det/nn.h"
+#include "det/nn_seq.h"
 #include "engine.h"
 #include "mem.h"
 #include "vec.h"
@@ -42,6 +42,12 @@ struct layer {
     int pads[6];
     int64_t size[DET_DIMS_MAX];
     double p, q;
+    struct det_embedding_options embedding;
+    struct det_layer_norm_options rows;
+    struct det_rnn_options rnn;
+    int64_t in, hidden, groups; /* groups: of channels, or heads */
+    int gates;
+    bool batch_first;
 };
 
 struct det_module {

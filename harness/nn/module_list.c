@@ -30,12 +30,22 @@ static void push(named_list *l, const char *prefix, const struct module_entry *e
     vec_push(l, (struct det_named_tensor){det_asprintf("%s%s", prefix, e->name), e->tensor});
 }
 
+/* A shared parameter counts once, under its first name. */
+static bool has(const named_list *l, const struct det_tensor *t)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].tensor == t)
+            return true;
+    return false;
+}
+
 /* Appends what is beneath `m` to the lists of `top`. */
 static void collect(struct det_module *top, struct det_module *m, const char *prefix)
 {
     for (size_t i = 0; i < m->params.n; i++) {
         push(&top->state, prefix, &m->params.v[i]);
-        push(&top->own_params, prefix, &m->params.v[i]);
+        if (!has(&top->own_params, m->params.v[i].tensor))
+            push(&top->own_params, prefix, &m->params.v[i]);
     }
     for (size_t i = 0; i < m->buffers.n; i++) {
         push(&top->state, prefix, &m->buffers.v[i]);

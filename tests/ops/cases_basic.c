@@ -14,7 +14,6 @@ BUILD(linear, det_linear(e, in[0], in[1], in[2]))
 BUILD(linear_no_bias, det_linear(e, in[0], in[1], NULL))
 BUILD(log_softmax, det_log_softmax(e, in[0]))
 BUILD(softmax, det_softmax(e, in[0]))
-BUILD(mse, det_mse_loss(e, in[0], in[1]))
 BUILD(reshape, det_reshape(e, in[0], 3, (int64_t[]){2, -1, 5}))
 BUILD(to_integers, det_cast(e, in[0], DET_I64))
 BUILD(argmax, det_argmax(e, in[0]))
@@ -52,7 +51,6 @@ const struct op_case cases_basic[] = {
     {"log_softmax", "3 dimensions", {WIDE(3, 2, 3, 4)}, log_softmax, "F.log_softmax(x0, -1)"},
     {"log_softmax", "large", {WIDE(9, 5, 1000)}, log_softmax, "F.log_softmax(x0, -1)"},
     {"softmax", "5x10", {WIDE(3, 5, 10)}, softmax, "F.softmax(x0, -1)"},
-    {"mse_loss", "4x6", {IN(4, 6), IN(4, 6)}, mse, "F.mse_loss(x0, x1)"},
     {"dropout", "4x33", {IN(4, 33)}, dropout, NULL},
     {"dropout", "large", {IN(131, 301)}, dropout, NULL},
     {"reshape", "6x5", {IN(6, 5)}, reshape, "x0.reshape(2, -1, 5)"},

@@ -16,6 +16,21 @@ BUILD(ce_all, det_cross_entropy(e, in[0], in[1], .label_smoothing = 0.2, .weight
 BUILD(ce_all_none, det_cross_entropy(e, in[0], in[1], .label_smoothing = 0.2, .weight = in[2],
                                      .reduction = DET_REDUCE_NONE))
 
+BUILD(mse, det_mse_loss(e, in[0], in[1]))
+BUILD(mse_none, det_mse_loss(e, in[0], in[1], .reduction = DET_REDUCE_NONE))
+BUILD(l1, det_l1_loss(e, in[0], in[1]))
+BUILD(l1_sum, det_l1_loss(e, in[0], in[1], .reduction = DET_REDUCE_SUM))
+BUILD(smooth_l1, det_smooth_l1_loss(e, in[0], in[1], .beta = 0.3))
+BUILD(huber, det_huber_loss(e, in[0], in[1], .delta = 0.4))
+BUILD(bce, det_bce_loss(e, det_sigmoid(e, in[0]), det_sigmoid(e, in[1]), .weight = in[2]))
+BUILD(bce_logits, det_bce_with_logits_loss(e, in[0], in[1], .pos_weight = in[2]))
+BUILD(bce_logits_sum, det_bce_with_logits_loss(e, in[0], in[1], .weight = in[2],
+                                               .reduction = DET_REDUCE_SUM))
+BUILD(kl, det_kl_div_loss(e, det_log_softmax(e, in[0]), det_softmax(e, in[1])))
+BUILD(kl_log, det_kl_div_loss(e, det_log_softmax(e, in[0]), det_log_softmax(e, in[1]),
+                              .batch_mean = true, .log_target = true))
+BUILD(cosine, det_cosine_similarity(e, in[0], in[1], 1, 0))
+
 /* Class weights are positive: 0.1387 is the least that an input of range 1 has above -1. */
 #define WEIGHTS(n) FIXED(n)
 
@@ -39,5 +54,28 @@ const struct op_case cases_loss[] = {
      "F.cross_entropy(x0, x1, x2, ignore_index=4, label_smoothing=0.2)"},
     {"cross_entropy", "all, none", {WIDE(3, 9, 7), CLASSES(6, 9), WEIGHTS(7)}, ce_all_none,
      "F.cross_entropy(x0, x1, x2, reduction='none', label_smoothing=0.2)"},
+    {"mse_loss", "4x6", {IN(4, 6), IN(4, 6)}, mse, "F.mse_loss(x0, x1)"},
+    {"point_loss", "mse, none", {IN(4, 6), IN(4, 6)}, mse_none,
+     "F.mse_loss(x0, x1, reduction='none')"},
+    {"point_loss", "l1", {IN(4, 6), IN(4, 6)}, l1, "F.l1_loss(x0, x1)"},
+    {"point_loss", "l1, sum", {IN(4, 6), IN(4, 6)}, l1_sum, "F.l1_loss(x0, x1, reduction='sum')"},
+    {"point_loss", "smooth l1", {IN(4, 6), IN(4, 6)}, smooth_l1,
+     "F.smooth_l1_loss(x0, x1, beta=0.3)"},
+    {"point_loss", "huber", {IN(4, 6), IN(4, 6)}, huber, "F.huber_loss(x0, x1, delta=0.4)"},
+    {"point_loss", "large huber", {IN(90, 133), IN(90, 133)}, huber,
+     "F.huber_loss(x0, x1, delta=0.4)"},
+    {"point_loss", "bce", {IN(4, 6), FIXED(4, 6), FIXED(6)}, bce,
+     "F.binary_cross_entropy(torch.sigmoid(x0), torch.sigmoid(x1), weight=x2)"},
+    {"point_loss", "bce of logits", {WIDE(9, 4, 6), FIXED(4, 6), FIXED(6)}, bce_logits,
+     "F.binary_cross_entropy_with_logits(x0, x1, pos_weight=x2)"},
+    {"point_loss", "bce of logits, sum", {WIDE(9, 4, 6), FIXED(4, 6), FIXED(4, 6)}, bce_logits_sum,
+     "F.binary_cross_entropy_with_logits(x0, x1, weight=x2, reduction='sum')"},
+    {"point_loss", "kl", {IN(4, 6), FIXED(4, 6)}, kl,
+     "F.kl_div(F.log_softmax(x0, -1), F.softmax(x1, -1), reduction='mean')"},
+    {"point_loss", "kl, log target", {IN(4, 6), FIXED(4, 6)}, kl_log,
+     "F.kl_div(F.log_softmax(x0, -1), F.log_softmax(x1, -1), reduction='batchmean', "
+     "log_target=True)"},
+    {"reduce", "cosine similarity", {IN(3, 5, 2), IN(3, 5, 2)}, cosine,
+     "F.cosine_similarity(x0, x1, dim=1)"},
     {0},
 };

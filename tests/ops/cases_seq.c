@@ -9,6 +9,7 @@ BUILD(layer_norm_plain, det_layer_norm(e, in[0], 1, NULL, NULL, 1e-3))
 BUILD(layer_norm_2, det_layer_norm(e, in[0], 2, in[1], in[2], 0))
 BUILD(rms_norm, det_rms_norm(e, in[0], 1, in[1], 1e-5))
 BUILD(rms_norm_plain, det_rms_norm(e, in[0], 1, NULL, 1e-5))
+BUILD(group_norm, det_group_norm(e, in[0], 2, in[1], in[2], 0))
 BUILD(lstm, det__lstm(e, in, false))
 BUILD(lstm_reverse, det__lstm(e, in, true))
 BUILD(gru, det__gru(e, in, false))
@@ -43,6 +44,10 @@ const struct op_case cases_seq[] = {
     {"layer_norm", "rms", {IN(3, 5, 7), IN(7)}, rms_norm, RMS " * x1"},
     {"layer_norm", "rms, plain", {IN(5, 9)}, rms_norm_plain, RMS},
     {"layer_norm", "large rms", {IN(65, 777), IN(777)}, rms_norm, RMS " * x1"},
+    {"layer_norm", "groups", {IN(3, 6, 4, 5), IN(6), IN(6)}, group_norm,
+     "F.group_norm(x0, 2, x1, x2)"},
+    {"layer_norm", "groups of rows", {IN(3, 10), IN(10), IN(10)}, group_norm,
+     "F.group_norm(x0, 2, x1, x2)"},
     {"lstm", "4 steps", {IN(4, 3, 20), IN(20, 5), IN(3, 5), IN(3, 5), IN(20)}, lstm,
      "(lambda r: torch.cat([r[0], r[2]]))(" LSTM("x0", "x1") ")"},
     {"lstm", "backwards", {IN(4, 3, 20), IN(20, 5), IN(3, 5), IN(3, 5), IN(20)}, lstm_reverse,

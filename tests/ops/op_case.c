@@ -14,6 +14,7 @@
     X(cases_window)                                                                                \
     X(cases_math)                                                                                  \
     X(cases_loss)                                                                                  \
+    X(cases_reduce)                                                                                \
     X(cases_seq)                                                                                   \
     X(cases_attention)                                                                             \
     X(cases_autocast)

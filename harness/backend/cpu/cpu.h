@@ -59,6 +59,7 @@ det_kernel_fn cpu_layer_norm, cpu_layer_norm_bwd, cpu_softmax, cpu_softmax_bwd;
 det_kernel_fn cpu_cross_entropy, cpu_cross_entropy_bwd, cpu_matmul;
 det_kernel_fn cpu_lstm, cpu_lstm_bwd, cpu_gru, cpu_gru_bwd;
 det_kernel_fn cpu_attention, cpu_attention_bwd;
+det_kernel_fn cpu_reduce, cpu_reduce_bwd, cpu_cumsum, cpu_point_loss, cpu_point_loss_bwd;
 det_kernel_fn cpu_linear_bf16; /* the three kernels of a linear layer */
 det_kernel_fn cpu_linear, cpu_linear_bwd_data, cpu_linear_bwd_weight;
 

@@ -90,6 +90,68 @@ struct det_tensor *det_linspace(struct det_engine *e, double first, double last,
 struct det_tensor *det_rand(struct det_engine *e, int ndim, const int64_t *dims);
 struct det_tensor *det_randn(struct det_engine *e, int ndim, const int64_t *dims);
 
+/* ---- Reductions ---- */
+
+/* Dimensions: n of them, each once; n = 0 means all. `keep`: 1 stays in the place of each. */
+struct det_dims {
+    bool keep;
+    int n;
+    int dims[DET_DIMS_MAX];
+};
+/* det_sum_over(e, x, det_over(true, -1)): over the last dimension, which stays as 1. */
+#define det_over(keep_dims, ...)                                                                   \
+    (&(const struct det_dims){keep_dims, sizeof((int[]){__VA_ARGS__}) / sizeof(int), {__VA_ARGS__}})
+
+/* f32, summed in double in a fixed order. The variance divides by n - correction: 1 is PyTorch's
+ * default; the norm is (sum |x|^p)^(1/p). */
+struct det_tensor *det_sum_over(struct det_engine *e, struct det_tensor *x,
+                                const struct det_dims *over);
+struct det_tensor *det_mean_over(struct det_engine *e, struct det_tensor *x,
+                                 const struct det_dims *over);
+struct det_tensor *det_var_over(struct det_engine *e, struct det_tensor *x, double correction,
+                                const struct det_dims *over);
+struct det_tensor *det_std_over(struct det_engine *e, struct det_tensor *x, double correction,
+                                const struct det_dims *over);
+struct det_tensor *det_norm_over(struct det_engine *e, struct det_tensor *x, double p,
+                                 const struct det_dims *over);
+/* Over one dimension. *ret_index (NULL: not wanted) is the i64 place of the value, the first of
+ * equals; the gradient goes there. */
+struct det_tensor *det_max_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep,
+                                struct det_tensor **ret_index);
+struct det_tensor *det_min_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep,
+                                struct det_tensor **ret_index);
+struct det_tensor *det_argmax_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep);
+struct det_tensor *det_argmin_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep);
+struct det_tensor *det_prod_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep);
+struct det_tensor *det_logsumexp(struct det_engine *e, struct det_tensor *x, int dim, bool keep);
+struct det_tensor *det_cumsum(struct det_engine *e, struct det_tensor *x, int dim);
+/* Whether any or all elements are not 0: bool. */
+struct det_tensor *det_any_over(struct det_engine *e, struct det_tensor *x,
+                                const struct det_dims *over);
+struct det_tensor *det_all_over(struct det_engine *e, struct det_tensor *x,
+                                const struct det_dims *over);
+/* In order along dim; equals stay in theirs, NaN counts as the greatest. *ret_index: where each
+ * came from. */
+struct det_tensor *det_sort(struct det_engine *e, struct det_tensor *x, int dim, bool descending,
+                            struct det_tensor **ret_index);
+/* The k greatest (or smallest) along dim, in order. */
+struct det_tensor *det_topk(struct det_engine *e, struct det_tensor *x, int64_t k, int dim,
+                            bool smallest, struct det_tensor **ret_index);
+
+/* ---- Joining and marking ---- */
+
+/* n tensors (at most 512) one after the other along dim; along a new dimension dim. */
+struct det_tensor *det_cat(struct det_engine *e, struct det_tensor *const *xs, int n, int dim);
+struct det_tensor *det_stack(struct det_engine *e, struct det_tensor *const *xs, int n, int dim);
+/* `value` where mask (bool, broadcast) is true, else x. */
+struct det_tensor *det_masked_fill(struct det_engine *e, struct det_tensor *x,
+                                   struct det_tensor *mask, double value);
+/* i64 classes of any shape -> i64 (shape, classes) of 0 and 1. */
+struct det_tensor *det_one_hot(struct det_engine *e, struct det_tensor *x, int64_t classes);
+/* The last two dimensions' elements (i, j) with j - i <= diagonal (tril) or >= (triu), else 0. */
+struct det_tensor *det_tril(struct det_engine *e, struct det_tensor *x, int64_t diagonal);
+struct det_tensor *det_triu(struct det_engine *e, struct det_tensor *x, int64_t diagonal);
+
 /* ---- Matrix products ---- */
 
 /* torch.matmul: the last two dimensions are matrices, those before them batches, broadcast; a
@@ -129,6 +191,11 @@ struct det_tensor *det_layer_norm(struct det_engine *e, struct det_tensor *x, in
 /* x / sqrt(mean(x^2) + eps) * weight (Zhang & Sennrich 2019); eps 0 means 1e-6. */
 struct det_tensor *det_rms_norm(struct det_engine *e, struct det_tensor *x, int dims,
                                 struct det_tensor *weight, double eps);
+
+/* (N, C, ...): over each of `groups` groups of channels (Wu & He 2018); weight and bias (C) or
+ * NULL; eps 0 means 1e-5. */
+struct det_tensor *det_group_norm(struct det_engine *e, struct det_tensor *x, int64_t groups,
+                                  struct det_tensor *weight, struct det_tensor *bias, double eps);
 
 /* ---- Attention ---- */
 
@@ -194,5 +261,77 @@ struct det_tensor *det_cross_entropy_opt(struct det_engine *e, struct det_tensor
 struct det_tensor *det_nll_loss_opt(struct det_engine *e, struct det_tensor *x,
                                     struct det_tensor *target,
                                     const struct det_cross_entropy_options *options);
+
+/* Losses of single elements: x and target of one shape. Gradients flow to targets in the first
+ * four.
+ */
+struct det_loss_options {
+    enum det_reduction reduction;
+};
+#define det_mse_loss(e, x, target, ...)                                                            \
+    det_mse_loss_opt(e, x, target, &(const struct det_loss_options){__VA_ARGS__})
+struct det_tensor *det_mse_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                    struct det_tensor *target,
+                                    const struct det_loss_options *options);
+#define det_l1_loss(e, x, target, ...)                                                             \
+    det_l1_loss_opt(e, x, target, &(const struct det_loss_options){__VA_ARGS__})
+struct det_tensor *det_l1_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                   struct det_tensor *target,
+                                   const struct det_loss_options *options);
+
+struct det_smooth_l1_options {
+    enum det_reduction reduction;
+    double beta; /* 0: 1 */
+};
+/* d^2 / (2 beta) below beta, else |d| - beta / 2. */
+#define det_smooth_l1_loss(e, x, target, ...)                                                      \
+    det_smooth_l1_loss_opt(e, x, target, &(const struct det_smooth_l1_options){__VA_ARGS__})
+struct det_tensor *det_smooth_l1_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                          struct det_tensor *target,
+                                          const struct det_smooth_l1_options *options);
+
+struct det_huber_options {
+    enum det_reduction reduction;
+    double delta; /* 0: 1 */
+};
+/* d^2 / 2 up to delta, else delta (|d| - delta / 2) (Huber 1964). */
+#define det_huber_loss(e, x, target, ...)                                                          \
+    det_huber_loss_opt(e, x, target, &(const struct det_huber_options){__VA_ARGS__})
+struct det_tensor *det_huber_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                      struct det_tensor *target,
+                                      const struct det_huber_options *options);
+
+struct det_bce_options {
+    enum det_reduction reduction;
+    struct det_tensor *weight;     /* of each loss, broadcast; NULL: 1 */
+    struct det_tensor *pos_weight; /* of positive targets, broadcast; of logits only */
+};
+/* x are probabilities; each logarithm counts as at least -100. */
+#define det_bce_loss(e, x, target, ...)                                                            \
+    det_bce_loss_opt(e, x, target, &(const struct det_bce_options){__VA_ARGS__})
+struct det_tensor *det_bce_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                    struct det_tensor *target,
+                                    const struct det_bce_options *options);
+#define det_bce_with_logits_loss(e, x, target, ...)                                                \
+    det_bce_with_logits_loss_opt(e, x, target, &(const struct det_bce_options){__VA_ARGS__})
+struct det_tensor *det_bce_with_logits_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                                struct det_tensor *target,
+                                                const struct det_bce_options *options);
+
+struct det_kl_div_options {
+    enum det_reduction reduction;
+    bool batch_mean; /* the sum over the first dimension's size, which is the divergence */
+    bool log_target; /* the target is log-probabilities too */
+};
+/* x are log-probabilities: target (log target - x). */
+#define det_kl_div_loss(e, x, target, ...)                                                         \
+    det_kl_div_loss_opt(e, x, target, &(const struct det_kl_div_options){__VA_ARGS__})
+struct det_tensor *det_kl_div_loss_opt(struct det_engine *e, struct det_tensor *x,
+                                       struct det_tensor *target,
+                                       const struct det_kl_div_options *options);
+
+/* a . b / (|a| |b|) along dim, each norm at least eps (0: 1e-8). */
+struct det_tensor *det_cosine_similarity(struct det_engine *e, struct det_tensor *a,
+                                         struct det_tensor *b, int dim, double eps);
 
 #endif

@@ -167,6 +167,11 @@ struct det_tensor *det_module_add_param(struct det_module *m, const char *name,
                                         struct det_tensor *value);
 struct det_tensor *det_module_add_buffer(struct det_module *m, const char *name,
                                          struct det_tensor *value);
+/* Makes m's parameter `name` the same tensor as owner's `owner_name`, of the same shape: an output
+ * layer that is the embedding. The state has both names, the parameters count it once, with one
+ * gradient and one state in an optimizer. Before the optimizer is made. Returns the tensor. */
+struct det_tensor *det_module_share_param(struct det_module *m, const char *name,
+                                          struct det_module *owner, const char *owner_name);
 /* Makes det_forward(m, x) call fn(m, x, arg). `arg` is borrowed for the module's life. */
 void det_module_set_forward(struct det_module *m,
                             struct det_tensor *(*fn)(struct det_module *m, struct det_tensor *x,

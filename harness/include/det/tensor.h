@@ -283,9 +283,7 @@ struct det_tensor *det_dropout(struct det_engine *e, struct det_tensor *x, doubl
 /* Over the last dimension. */
 struct det_tensor *det_log_softmax(struct det_engine *e, struct det_tensor *x);
 struct det_tensor *det_softmax(struct det_engine *e, struct det_tensor *x);
-/* The other losses: det/functional.h. */
-struct det_tensor *det_mse_loss(struct det_engine *e, struct det_tensor *x,
-                                struct det_tensor *target);
+/* Losses: det/functional.h. */
 
 /* The index of the greatest element along the last dimension, i64; the first one of equals. */
 struct det_tensor *det_argmax(struct det_engine *e, struct det_tensor *x);

@@ -39,6 +39,7 @@
 #include "det/init.h"
 #include "det/lr.h"
 #include "det/nn.h"
+#include "det/nn_seq.h"
 #include "det/optim.h"
 #include "det/tensor.h"
 #include "det/tensorboard.h"
