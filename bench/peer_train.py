@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 FIRST_STEPS = 5
+FOREACH = False
 
 
 def noise(n, salt):
@@ -49,7 +50,66 @@ def resnet18_224():
     return torchvision.models.resnet18(), images(8, 3, 224), labels(8, 1000)
 
 
-FIGURES = {f.__name__: f for f in (mnist_cnn, resnet18_32, resnet18_224)}
+def tokens(rows, columns, classes):
+    return (torch.arange(rows * columns) * 7919 % classes).reshape(rows, columns)
+
+
+class WordModel(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.rnn, self.decoder = nn.Embedding(10000, 200), nn.LSTM(200, 200, 2), nn.Linear(200, 10000)
+
+    def forward(self, x):
+        return self.decoder(self.rnn(self.encoder(x))[0].flatten(0, 1))
+
+
+def lstm():
+    return WordModel(), tokens(35, 20, 10000), labels(700, 10000)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln_1, self.attn, self.proj = nn.LayerNorm(768), nn.Linear(768, 2304), nn.Linear(768, 768)
+        self.ln_2, self.fc, self.out = nn.LayerNorm(768), nn.Linear(768, 3072), nn.Linear(3072, 768)
+
+    def forward(self, x, mask):
+        q, k, v = (t.transpose(1, 2) for t in self.attn(self.ln_1(x)).unflatten(2, (3, 12, 64)).unbind(2))
+        weights = (q @ k.transpose(2, 3) / 8 + mask).softmax(-1)
+        x = x + self.proj((weights @ v).transpose(1, 2).flatten(2))
+        return x + self.out(F.gelu(self.fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt2Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(50257, 768), nn.Embedding(1024, 768)
+        self.h, self.ln_f = nn.ModuleList([Block() for _ in range(12)]), nn.LayerNorm(768)
+        self.lm_head = nn.Linear(768, 50257, bias=False)
+        self.lm_head.weight = self.wte.weight
+        self.register_buffer("mask", torch.full((128, 128), -float("inf")).triu(1), persistent=False)
+
+    def forward(self, x):
+        y = self.wte(x) + self.wpe(torch.arange(128))
+        for block in self.h:
+            y = block(y, self.mask)
+        return self.lm_head(self.ln_f(y).flatten(0, 1))
+
+
+def gpt2_small():
+    return Gpt2Small(), tokens(2, 128, 50257), labels(256, 50257)
+
+
+FIGURES = {f.__name__: f for f in (mnist_cnn, resnet18_32, resnet18_224, lstm, gpt2_small)}
+CLIP = {"lstm": 0.25}
+
+
+def optimizer(name, net):
+    if name == "lstm":
+        return torch.optim.SGD(net.parameters(), lr=1)
+    if name == "gpt2_small":
+        return torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=0.01, foreach=FOREACH)
+    return torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 
 
 def set_weights(net):
@@ -78,23 +138,25 @@ def main():
     net, x, y = FIGURES[name]()
     net, x = net.to(memory_format=layout), x.to(memory_format=layout) if x.dim() == 4 else x
     set_weights(net)
-    optim = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    optim = optimizer(name, net)
 
     def step():
         optim.zero_grad(set_to_none=True)
         loss = F.cross_entropy(net(x), y)
         loss.backward()
+        if name in CLIP:
+            nn.utils.clip_grad_norm_(net.parameters(), CLIP[name])
         optim.step()
         return loss.item()
 
     losses = [step() for _ in range(FIRST_STEPS)]
-    print(json.dumps({"losses": losses, "peak_mb": status_mb("VmHWM:") - before, "items": len(x)}), flush=True)
+    print(json.dumps({"losses": losses, "peak_mb": status_mb("VmHWM:") - before, "items": len(y)}), flush=True)
     for line in sys.stdin:
         seconds, steps, start = float(line), 0, time.monotonic()
         while time.monotonic() - start < seconds:
             step()
             steps += 1
-        print("%.2f" % (steps * len(x) / (time.monotonic() - start)), flush=True)
+        print("%.2f" % (steps * len(y) / (time.monotonic() - start)), flush=True)
 
 
 main()

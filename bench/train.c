@@ -14,24 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "det/optim.h"
-#include "det/vision.h"
+#include "train.h"
 
 #define FIRST_STEPS 5
-
-struct run {
-    struct det_engine *e;
-    struct det_module *net;
-    struct det_optim *optim;
-    struct det_tensor *x, *y;
-    int64_t items; /* of a step */
-};
-
-struct figure {
-    const char *name;
-    void (*make)(struct run *r); /* fills net, x, y, items */
-    struct det_tensor *(*loss)(struct run *r);
-};
 
 /* The hash of the PCG family (O'Neill 2014) as a number in -1..1. */
 static double noise(uint64_t i, uint64_t salt)
@@ -50,7 +35,7 @@ static struct det_tensor *images(int64_t n, int64_t channels, int64_t size)
     return x;
 }
 
-static struct det_tensor *labels(int64_t n, int64_t classes)
+struct det_tensor *labels(int64_t n, int64_t classes)
 {
     struct det_tensor *y = det_host_tensor(DET_I64, 1, &n, NULL);
     int64_t *v = det_tensor_data(y);
@@ -93,11 +78,12 @@ static void make_resnet18_224(struct run *r)
     r->y = labels(r->items, 1000);
 }
 
-static const struct figure figures[] = {
-    {"mnist_cnn", make_mnist_cnn, classify},
-    {"resnet18_32", make_resnet18_32, classify},
-    {"resnet18_224", make_resnet18_224, classify},
-};
+static const struct figure mnist_cnn = {"mnist_cnn", make_mnist_cnn, classify, NULL, 0};
+static const struct figure resnet18_32 = {"resnet18_32", make_resnet18_32, classify, NULL, 0};
+static const struct figure resnet18_224 = {"resnet18_224", make_resnet18_224, classify, NULL, 0};
+
+static const struct figure *const figures[] = {&mnist_cnn, &resnet18_32, &resnet18_224,
+                                               &figure_lstm, &figure_gpt2_small};
 
 /* Weights of two and more dimensions; vectors keep what they start with, but biases start at 0. */
 static void set_weights(struct run *r)
@@ -124,6 +110,8 @@ static double step(const struct figure *f, struct run *r)
     det_optim_zero_grad(r->optim);
     struct det_tensor *loss = f->loss(r);
     det_backward(r->e, loss);
+    if (f->clip_norm > 0)
+        det_clip_grad_norm(r->net, f->clip_norm);
     det_optim_step(r->optim);
     double value = det_item(r->e, loss);
     det_engine_step_end(r->e);
@@ -156,7 +144,7 @@ static void measure(const struct figure *f, struct run *r)
     double before = status_mb("VmRSS:");
     f->make(r);
     set_weights(r);
-    r->optim = det_sgd(r->net, .lr = 0.01, .momentum = 0.9);
+    r->optim = f->optim ? f->optim(r) : det_sgd(r->net, .lr = 0.01, .momentum = 0.9);
     printf("{\"losses\":[");
     for (int i = 0; i < FIRST_STEPS; i++)
         printf("%s%.7g", i ? "," : "", step(f, r));
@@ -181,8 +169,8 @@ static void answer(const struct figure *f, struct run *r)
 static const struct figure *figure_of(const char *name)
 {
     for (size_t i = 0; name && i < sizeof figures / sizeof *figures; i++)
-        if (strcmp(figures[i].name, name) == 0)
-            return &figures[i];
+        if (strcmp(figures[i]->name, name) == 0)
+            return figures[i];
     fprintf(stderr, "bench-train: no figure '%s'\n", name ? name : "");
     return NULL;
 }
@@ -209,6 +197,7 @@ int main(int argc, char **argv)
     det_optim_destroy(r.optim);
     det_module_destroy(r.net);
     det_engine_destroy(r.e);
+    free(r.parts);
     det_tensor_unref(r.x);
     det_tensor_unref(r.y);
     return err.code < 0;
