@@ -27,8 +27,11 @@ static struct det_tensor *attend(struct det_engine *e, struct op_call *c, int64_
         det_engine_fail(e, DET_EINVAL, "attention: no gradient flows to a mask: det_detach() it");
         return NULL;
     }
+    struct det_tensor *mask = o->mask;
+    if (mask && mask->dtype == DET_BOOL)
+        mask = det_where(e, mask, det_scalar(e, DET_F32, 0), det_scalar(e, DET_F32, -INFINITY));
     c->op = OP_ATTENTION;
-    c->in[3] = four_dims(e, o->mask);
+    c->in[3] = four_dims(e, mask);
     c->a.causal = o->causal;
     c->a.scale = o->scale != 0 ? o->scale : 1 / sqrt((double)(width > 0 ? width : 1));
     if (o->dropout > 0) {

@@ -10,16 +10,34 @@ static bool in_two_steps(const struct det_engine *e, const struct det_cross_entr
            o->reduction == DET_REDUCE_MEAN && o->label_smoothing == 0;
 }
 
+/* (N, C, ...) with the classes last, as [rows, C]. */
+static struct det_tensor *as_rows(struct det_engine *e, struct det_tensor *x)
+{
+    int order[DET_DIMS_MAX], n = 0;
+    for (int i = 0; i < x->ndim; i++)
+        if (i != 1)
+            order[n++] = i;
+    order[n] = 1;
+    return det_reshape(e, det_permute(e, x, order), 2, (int64_t[]){-1, x->dims[1]});
+}
+
 static struct det_tensor *cross_entropy(struct det_engine *e, struct det_tensor *x,
                                         struct det_tensor *target, bool log_probs,
                                         const struct det_cross_entropy_options *o)
 {
-    struct op_call c = {.op = OP_CROSS_ENTROPY, .in = {x, target, o->weight}};
+    struct det_tensor *rows = x, *classes = target;
+    if (x && target && x->ndim > 2 && target->ndim == x->ndim - 1) {
+        rows = as_rows(e, x);
+        classes = det_reshape(e, target, 1, (int64_t[]){-1});
+    }
+    struct op_call c = {.op = OP_CROSS_ENTROPY, .in = {rows, classes, o->weight}};
     c.a = (struct det_attrs){.log_probs = log_probs,
                              .mode = o->reduction,
                              .skip = o->ignore ? o->ignore_index : -100,
                              .smoothing = o->label_smoothing};
-    return op_apply(e, &c);
+    struct det_tensor *y = op_apply(e, &c);
+    bool each = y && rows != x && o->reduction == DET_REDUCE_NONE;
+    return each ? det_reshape(e, y, target->ndim, target->dims) : y;
 }
 
 struct det_tensor *det_nll_loss_opt(struct det_engine *e, struct det_tensor *x,

@@ -215,6 +215,24 @@ struct det_tensor *det_logsumexp(struct det_engine *e, struct det_tensor *x, int
     return keep ? y : det_squeeze(e, y, dim);
 }
 
+struct det_tensor *det_softmax_over(struct det_engine *e, struct det_tensor *x, int dim)
+{
+    dim = function_dim(e, "softmax", x, dim);
+    if (dim < 0)
+        return NULL;
+    struct det_tensor *y = det_softmax(e, det_transpose(e, x, dim, x->ndim - 1));
+    return det_transpose(e, y, dim, x->ndim - 1);
+}
+
+struct det_tensor *det_log_softmax_over(struct det_engine *e, struct det_tensor *x, int dim)
+{
+    dim = function_dim(e, "log_softmax", x, dim);
+    if (dim < 0)
+        return NULL;
+    struct det_tensor *y = det_log_softmax(e, det_transpose(e, x, dim, x->ndim - 1));
+    return det_transpose(e, y, dim, x->ndim - 1);
+}
+
 struct det_tensor *det_cumsum(struct det_engine *e, struct det_tensor *x, int dim)
 {
     dim = function_dim(e, "cumsum", x, dim);

@@ -6,6 +6,8 @@
 BUILD(plain, det_scaled_dot_product_attention(e, in[0], in[1], in[2]))
 BUILD(causal, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .causal = true))
 BUILD(masked, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = in[3], .scale = 0.3))
+BUILD(hidden, det_scaled_dot_product_attention(e, in[0], in[1], in[2],
+                                               .mask = det_gt(e, in[3], det_scalar(e, DET_F32, -0.6))))
 BUILD(packed, det_packed_attention(e, in[0], 2))
 BUILD(packed_causal, det_packed_attention(e, in[0], 3, .causal = true))
 BUILD(rotary, det_rotary(e, in[0]))
@@ -46,6 +48,9 @@ const struct op_case cases_attention[] = {
      ATTENTION("x0", "x1", "x2", "0.3", "x3")},
     {"attention", "mask of heads", {IN(2, 3, 5, 4), IN(2, 3, 6, 4), IN(2, 3, 6, 4),
      FIXED(1, 3, 5, 6)}, masked, ATTENTION("x0", "x1", "x2", "0.3", "x3")},
+    {"attention", "bool mask", {IN(2, 3, 5, 4), IN(2, 3, 6, 4), IN(2, 3, 6, 4), FIXED(5, 6)},
+     hidden, ATTENTION("x0", "x1", "x2", USUAL,
+                       "torch.zeros(5, 6).masked_fill(x3 <= -0.6, -float('inf'))")},
     {"attention", "dropout", {IN(2, 2, 5, 4), IN(2, 2, 5, 4), IN(2, 2, 5, 4)}, with_dropout, NULL},
     {"attention", "large dropout", {IN(1, 3, 70, 9), IN(1, 3, 70, 9), IN(1, 3, 70, 9)},
      with_dropout, NULL},

@@ -40,6 +40,8 @@ BUILD(one_hot, det_one_hot(e, in[0], 5))
 BUILD(tril, det_tril(e, in[0], 0))
 BUILD(triu, det_triu(e, in[0], 1))
 BUILD(softmax_of_view, det_softmax(e, det_transpose(e, in[0], 0, 1)))
+BUILD(softmax_0, det_softmax_over(e, in[0], 0))
+BUILD(log_softmax_1, det_log_softmax_over(e, in[0], 1))
 BUILD(matmul_views, det_matmul(e, det_transpose(e, in[0], 0, 1), det_transpose(e, in[1], -1, -2)))
 
 static T sort_index(struct det_engine *e, T *in)
@@ -102,6 +104,8 @@ const struct op_case cases_reduce[] = {
     {"triangle", "lower", {IN(2, 4, 5)}, tril, "x0.tril()"},
     {"triangle", "upper", {IN(5, 4)}, triu, "x0.triu(1)"},
     {"softmax", "of a view", {IN(5, 4)}, softmax_of_view, "x0.t().softmax(-1)"},
+    {"softmax", "dim 0", {IN(5, 4, 2)}, softmax_0, "x0.softmax(0)"},
+    {"log_softmax", "dim 1", {IN(5, 4, 2)}, log_softmax_1, "x0.log_softmax(1)"},
     {"matmul", "views", {IN(5, 3), IN(4, 5)}, matmul_views, "x0.t() @ x1.t()"},
     {0},
 };

@@ -138,6 +138,10 @@ struct det_tensor *det_sort(struct det_engine *e, struct det_tensor *x, int dim,
 struct det_tensor *det_topk(struct det_engine *e, struct det_tensor *x, int64_t k, int dim,
                             bool smallest, struct det_tensor **ret_index);
 
+/* Along any dimension; det_softmax() and det_log_softmax() are those of the last. */
+struct det_tensor *det_softmax_over(struct det_engine *e, struct det_tensor *x, int dim);
+struct det_tensor *det_log_softmax_over(struct det_engine *e, struct det_tensor *x, int dim);
+
 /* ---- Joining and marking ---- */
 
 /* n tensors (at most 512) one after the other along dim; along a new dimension dim. */
@@ -200,8 +204,8 @@ struct det_tensor *det_group_norm(struct det_engine *e, struct det_tensor *x, in
 /* ---- Attention ---- */
 
 struct det_attention_options {
-    struct det_tensor *mask; /* f32, added to the scores: (time, keys), or with batch and heads, or
-                                ones there, before them; -inf hides. NULL: none */
+    struct det_tensor *mask; /* (time, keys), or with batch and heads, or ones there, before them:
+                                f32, added to the scores, or bool, false hides. NULL: none */
     bool causal;             /* position t sees the keys 0..t */
     double dropout;          /* of the weights; pass 0 outside of training */
     double scale;            /* of the scores; 0: 1 / sqrt(width) */
@@ -248,8 +252,9 @@ struct det_cross_entropy_options {
     enum det_reduction reduction;
     double label_smoothing; /* 0..1 (Szegedy et al. 2016) */
 };
-/* x (N, C) logits, target (N) i64 classes in 0..C-1, the softmax and the loss in one pass. A class
- * out of range is DET_EINVAL, on a GPU at the next det_item() or det_engine_sync(). */
+/* x (N, C) logits, target (N) i64 classes in 0..C-1, the softmax and the loss in one pass; or x
+ * (N, C, ...) and target (N, ...), each place a row. A class out of range is DET_EINVAL, on a GPU
+ * at the next det_item() or det_engine_sync(). */
 #define det_cross_entropy(e, x, target, ...)                                                       \
     det_cross_entropy_opt(e, x, target, &(const struct det_cross_entropy_options){__VA_ARGS__})
 struct det_tensor *det_cross_entropy_opt(struct det_engine *e, struct det_tensor *x,

@@ -1,0 +1,167 @@
+/* Modules of sequences: a parameter with two names, states that outlive a step, wrong use. Their
+ * values are compared with PyTorch's in tests/ops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "det/nn_seq.h"
+
+static int setup(void **state)
+{
+    struct det_engine_options o = {.seed = 3, .threads = 2};
+    return det_engine_create(&o, (struct det_engine **)state, NULL);
+}
+
+static int teardown(void **state)
+{
+    det_engine_destroy(*state);
+    return 0;
+}
+
+static struct det_module *tied(struct det_engine *e)
+{
+    struct det_module *net = det_nn_module(e);
+    struct det_module *wte = det_module_add(net, "wte", det_nn_embedding(e, 7, 4));
+    struct det_module *head = det_module_add(net, "head", det_nn_linear(e, 4, 7, .no_bias = true));
+    assert_non_null(det_module_share_param(head, "weight", wte, "weight"));
+    return net;
+}
+
+static void test_shared_parameter_has_two_names_and_counts_once(void **state)
+{
+    struct det_module *net = tied(*state);
+    size_t n;
+    const struct det_named_tensor *s = det_module_state(net, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(s[0].name, "wte.weight");
+    assert_string_equal(s[1].name, "head.weight");
+    assert_ptr_equal(s[0].tensor, s[1].tensor);
+    const struct det_named_tensor *p = det_module_params(net, &n);
+    assert_int_equal(n, 1);
+    assert_string_equal(p[0].name, "wte.weight");
+    det_module_destroy(net);
+}
+
+static void test_gradients_of_both_uses_add_up(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_module *net = tied(e);
+    size_t n;
+    struct det_tensor *w = det_module_params(net, &n)[0].tensor;
+    float got[28], both[28], one[28];
+    int64_t index = 2;
+    struct det_tensor *i = det_from_host(e, DET_I64, 1, (int64_t[]){1}, &index);
+    struct det_tensor *row = det_embedding(e, w, i);
+    det_backward(e, det_sum(e, det_linear(e, row, w, NULL)));
+    assert_int_equal(det_tensor_read(det_tensor_grad(w), got, sizeof got, NULL), 0);
+    det_module_zero_grad(net);
+    det_backward(e, det_sum(e, det_linear(e, det_detach(e, det_embedding(e, w, i)), w, NULL)));
+    det_tensor_read(det_tensor_grad(w), one, sizeof one, NULL);
+    det_module_zero_grad(net);
+    det_backward(e, det_sum(e, det_linear(e, det_embedding(e, w, i), det_detach(e, w), NULL)));
+    det_tensor_read(det_tensor_grad(w), both, sizeof both, NULL);
+    for (int k = 0; k < 28; k++)
+        assert_float_equal(got[k], one[k] + both[k], 1e-5);
+    det_engine_step_end(e);
+    det_module_destroy(net);
+}
+
+static void test_state_outlives_its_step(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_module *m = det_nn_lstm(e, 3, 5, .layers = 2, .bidirectional = true);
+    struct det_rnn_state kept = {0};
+    size_t before = 0;
+    for (int step = 0; step < 4; step++) {
+        struct det_tensor *x = det_full(e, DET_F32, 3, (int64_t[]){4, 2, 3}, 0.5);
+        struct det_rnn_state s = kept;
+        struct det_tensor *y = det_rnn_forward(m, x, &s);
+        assert_int_equal(det_tensor_dim(y, 2), 10);
+        det_rnn_state_keep(e, &kept, &s);
+        assert_int_equal(det_backward(e, det_sum(e, y)), 0);
+        det_engine_step_end(e);
+        assert_int_equal(det_tensor_dim(kept.h, 0), 4);
+        assert_int_equal(det_tensor_dim(kept.c, 2), 5);
+        if (step == 1)
+            before = det_engine_mem_bytes(e);
+    }
+    assert_int_equal(det_engine_mem_bytes(e), before);
+    det_rnn_state_finish(&kept);
+    assert_null(kept.h);
+    det_module_destroy(m);
+}
+
+/* The engine has an error that contains `text`; it is cleared. */
+static void refused(struct det_engine *e, const void *result, const char *text)
+{
+    struct det_err err = {0};
+    assert_null(result);
+    assert_true(det_engine_error(e, &err) < 0);
+    if (!strstr(err.text, text))
+        fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+    det_engine_clear_error(e);
+    det_engine_step_end(e);
+}
+
+static void test_wrong_use_is_named(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_module *lstm = det_nn_lstm(e, 3, 5), *norm = det_nn_layer_norm(e, 4);
+    struct det_module *mha = det_nn_multihead_attention(e, 6, 2);
+    struct det_tensor *x = det_zeros(e, DET_F32, 3, (int64_t[]){2, 2, 4});
+    refused(e, det_forward(lstm, x), "lstm(float32[2, 2, 4]): the input must be [time, batch, 3]");
+    x = det_zeros(e, DET_F32, 2, (int64_t[]){2, 3});
+    refused(e, det_forward(norm, x), "rows of 3 elements");
+    refused(e, det_forward(mha, det_zeros(e, DET_F32, 2, (int64_t[]){2, 3})),
+            "multihead_attention(");
+    refused(e, det_nn_multihead_attention(e, 6, 4), "6 cannot be 4 equal heads");
+    refused(e, det_nn_group_norm(e, 4, 6), "6 channels cannot be 4 equal groups");
+    refused(e, det_nn_embedding(e, 4, 2, .padding = true, .padding_idx = 4), "padding row 4");
+    refused(e, det_nn_gru(e, 0, 5), "gru: 0 in");
+    refused(e, det_module_share_param(norm, "weight", lstm, "weight_hh_l0"),
+            "share_param: \"weight\"");
+    det_module_destroy(lstm);
+    det_module_destroy(norm);
+    det_module_destroy(mha);
+}
+
+static void test_wrong_calls_are_named(void **state)
+{
+    struct det_engine *e = *state;
+    int64_t bad[] = {1, 9};
+    struct det_tensor *i = det_from_host(e, DET_I64, 1, (int64_t[]){2}, bad);
+    refused(e, det_embedding(e, det_zeros(e, DET_F32, 2, (int64_t[]){4, 2}), i),
+            "index 1 is 9, but there are the rows 0 to 3");
+    refused(e,
+            det_matmul(e, det_zeros(e, DET_F32, 2, (int64_t[]){4, 2}),
+                       det_zeros(e, DET_F32, 2, (int64_t[]){3, 4})),
+            "has 2 columns, the second 3 rows");
+    refused(e, det_cumsum(e, det_zeros(e, DET_F32, 2, (int64_t[]){4, 2}), 2), "dimension 2");
+    struct det_tensor *uneven[] = {det_zeros(e, DET_F32, 2, (int64_t[]){4, 2}),
+                                   det_zeros(e, DET_F32, 2, (int64_t[]){4, 3})};
+    refused(e, det_cat(e, uneven, 2, 0), "input 2 differs in dimension 1");
+    refused(e, det_packed_attention(e, det_zeros(e, DET_F32, 3, (int64_t[]){1, 2, 9}), 2),
+            "divisible by 2 heads");
+    refused(e,
+            det_l1_loss(e, det_zeros(e, DET_F32, 1, (int64_t[]){3}),
+                        det_zeros(e, DET_F32, 1, (int64_t[]){4})),
+            "equal shapes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_shared_parameter_has_two_names_and_counts_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_gradients_of_both_uses_add_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_state_outlives_its_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_use_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_calls_are_named, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
