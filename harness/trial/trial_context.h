@@ -68,6 +68,7 @@ struct det_trial_context {
     VEC(struct det_optim *) optims;
     VEC(struct det_wrap_optimizer_options) optim_options; /* of each */
     VEC(struct trial_lr) lrs;
+    struct det_grad_scaler *scaler; /* NULL: none was wrapped */
     VEC(struct det_custom_reducer *) reducers;
     VEC(struct trial_callback *) callbacks;
     /* The same as the loop knows them; built once, after create. */
@@ -141,6 +142,13 @@ int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *e
 int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 /* On all ranks, before rank 0 calls trial_snapshot() (trial_state_grads.c). */
 int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
+/* Its part of state_dict.pth, where there is a scaler (trial_scaler.c). */
+struct pth_doc;
+struct pth_value;
+int trial_save_scaler(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root,
+                      struct det_err *err);
+int trial_load_scaler(struct det_trial_context *ctx, const struct pth_value *root,
+                      struct det_err *err);
 int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err);
 int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);
 /* Rank 0's parameters, buffers and optimizer tensors to all ranks. */

@@ -138,6 +138,7 @@ static void destroy_wrapped(struct det_trial_context *ctx)
 {
     for (size_t i = 0; i < ctx->lrs.n; i++)
         det_lr_destroy(ctx->lrs.v[i].lr);
+    det_grad_scaler_destroy(ctx->scaler);
     for (size_t i = 0; i < ctx->optims.n; i++)
         det_optim_destroy(ctx->optims.v[i]);
     for (size_t i = 0; i < ctx->models.n; i++)

@@ -90,6 +90,8 @@ static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, str
     state_put_grads(ctx, s->doc, s->root);
     s->grads = ctx->open_grads;
     ctx->open_grads = (struct comm_blobs){0};
+    if ((rc = trial_save_scaler(ctx, s->doc, s->root, err)) < 0)
+        return rc;
     return trial_checkpoint_hooks(ctx, s->doc, s->root, TRIAL_CHECKPOINT_SAVE, err);
 }
 
@@ -222,6 +224,7 @@ int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *e
     if (rc < 0)
         return rc;
     if ((rc = load_models(ctx, root, err)) < 0 || (rc = load_optims(ctx, root, err)) < 0 ||
+        (rc = trial_load_scaler(ctx, root, err)) < 0 ||
         (rc = state_take_grads(ctx, root, err)) < 0)
         return det_wrap(err, rc, "%s/" STATE_FILE, dir);
     load_rng(ctx, root);

@@ -194,7 +194,10 @@ static int on_step(void *self, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "train_batch.step_optimizer");
     struct step *s = self;
-    det_optim_step(s->optim);
+    if (s->options->scaler)
+        det_grad_scaler_step(s->options->scaler, s->optim);
+    else
+        det_optim_step(s->optim);
     return trial_check(s->ctx, err);
 }
 

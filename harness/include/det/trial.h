@@ -187,6 +187,11 @@ enum det_step_mode { /* LRScheduler.StepMode */
 /* frequency >= 1. The optimizer of `lr` must have been wrapped. */
 struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct det_lr *lr,
                                            enum det_step_mode mode, int64_t frequency);
+/* Before the first wrap_model, once. The trial makes the scaler's calls itself: the loss of
+ * det_trial_backward() through det_grad_scaler_scale(), .scaler of det_trial_step_optimizer(), and
+ * det_grad_scaler_update(). Its state is saved and restored. */
+struct det_grad_scaler *det_trial_wrap_scaler(struct det_trial_context *ctx,
+                                              struct det_grad_scaler *scaler);
 /* context.models, .optimizers, .lr_schedulers: the i-th wrapped; NULL past the last. */
 struct det_module *det_trial_model(const struct det_trial_context *ctx, size_t i);
 struct det_optim *det_trial_optimizer(const struct det_trial_context *ctx, size_t i);
@@ -208,6 +213,7 @@ struct det_step_options {
     void (*clip_grads)(void *arg, struct det_module *model); /* own way; the optimizer's module */
     void *clip_arg;
     bool keep_grads;    /* auto_zero_grads=False */
+    struct det_grad_scaler *scaler; /* steps in the optimizer's place (scaler.step) */
 };
 /* Does nothing but accumulate unless this is an update batch ((batch_idx + 1) % aggregation == 0);
  * otherwise: mean over ranks, division by the aggregation, clipping, step, zero. The part after `o`

@@ -1,0 +1,122 @@
+/* A trial with a gradient scaler of its own: the steps are those without, and its state goes through
+ * the checkpoint. y = w x with w = 1 wants 3; lr 1/4 goes half way each time. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "det/trainer.h"
+#include "fsx.h"
+#include "mem.h"
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/det-scaler-XXXXXX";
+static struct det_err err;
+
+struct tiny {
+    struct det_grad_scaler *scaler;
+    struct det_module *fc;
+    struct det_optim *sgd;
+};
+
+static void create(void *self, struct det_trial_context *ctx)
+{
+    struct tiny *t = self;
+    struct det_engine *e = det_trial_engine(ctx);
+    float one = 1;
+    size_t n;
+    t->scaler = det_trial_wrap_scaler(ctx, det_grad_scaler(e, .init_scale = 8,
+                                                           .growth_interval = 2));
+    t->fc = det_trial_wrap_model(ctx, det_nn_linear(e, 1, 1, .no_bias = true));
+    det_tensor_write(det_module_params(t->fc, &n)[0].tensor, &one, sizeof one, &err);
+    t->sgd = det_trial_wrap_optimizer(ctx, det_sgd(t->fc, .lr = 0.25));
+}
+
+static struct det_data_loader *loader(void *self, struct det_trial_context *ctx)
+{
+    float x[] = {1, 1}, y[] = {3, 3};
+    int64_t one = 1;
+    struct det_dataset *ds = det_dataset_create(2, det_trial_err(ctx));
+    det_dataset_add(ds, "x", DET_F32, 1, &one, x, det_trial_err(ctx));
+    det_dataset_add(ds, "y", DET_F32, 1, &one, y, det_trial_err(ctx));
+    return det_data_loader(ds, det_trial_err(ctx), .batch_size = 1);
+}
+
+static struct det_tensor *loss_of(struct tiny *t, struct det_trial_context *ctx,
+                                  const struct det_batch *batch)
+{
+    return det_mse_loss(det_trial_engine(ctx), det_forward(t->fc, det_batch_tensor(batch, "x")),
+                        det_batch_tensor(batch, "y"));
+}
+
+/* The third batch overflows: its step is left out, and the scale halved. */
+static void train_batch(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                        int64_t epoch_idx, int64_t batch_idx, struct det_metrics *m)
+{
+    struct tiny *t = self;
+    struct det_tensor *loss = loss_of(t, ctx, batch);
+    if (batch_idx == 2)
+        loss = det_scale(det_trial_engine(ctx), loss, INFINITY);
+    det_trial_backward(ctx, det_grad_scaler_scale(t->scaler, loss));
+    det_trial_step_optimizer(ctx, t->sgd, .scaler = t->scaler);
+    det_grad_scaler_update(t->scaler);
+    det_metrics_f64(m, "scale", det_grad_scaler_get_scale(t->scaler));
+}
+
+static void evaluate_batch(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                           int64_t batch_idx, struct det_metrics *m)
+{
+    det_metrics_tensor(m, "val_loss", loss_of(self, ctx, batch));
+}
+
+static const struct det_trial_type tiny = {
+    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create,
+    .build_training_data_loader = loader, .build_validation_data_loader = loader,
+    .train_batch = train_batch, .evaluate_batch = evaluate_batch};
+
+static void expect(struct det_trainer *t, double w, double scale)
+{
+    struct tiny *self = det_trainer_trial(t);
+    float now = NAN;
+    size_t n;
+    det_tensor_read(det_module_params(self->fc, &n)[0].tensor, &now, sizeof now, &err);
+    assert_true(fabs(now - w) < 1e-6);
+    assert_true(det_grad_scaler_get_scale(self->scaler) == scale);
+}
+
+static struct det_trainer *trainer(void)
+{
+    struct det_trainer *t = NULL;
+    struct det_trainer_options o = {.checkpoint_dir = dir};
+    assert_int_equal(det_trainer_create(&tiny, &o, &t, &err), 0);
+    return t;
+}
+
+static void scales_and_is_restored(void **state)
+{
+    struct det_trainer *t = trainer();
+    if (det_trainer_fit(t, &err, .max_length = DET_BATCHES(2), .quiet = true) < 0)
+        fail_msg("%s", err.text);
+    expect(t, 2.5, 16);
+    det_cleanup(freep) char *at = det_strdup(det_trainer_checkpoint(t));
+    det_trainer_destroy(t);
+    t = trainer();
+    if (det_trainer_fit(t, &err, .max_length = DET_BATCHES(4), .quiet = true,
+                        .latest_checkpoint = at) < 0)
+        fail_msg("%s", err.text);
+    expect(t, 2.75, 8);
+    det_trainer_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scales_and_is_restored)};
+    if (!mkdtemp(dir) || chdir(dir) < 0)
+        return 1;
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    fsx_remove_tree(AT_FDCWD, dir, NULL);
+    return rc;
+}
