@@ -111,7 +111,7 @@ struct det_data_loader *det_data_loader_create(struct det_dataset *ds,
         return NULL;
     }
     struct det_data_loader *l = det_zalloc(sizeof *l);
-    l->ds = ds;
+    l->ds = data_fake_wanted() ? dataset_fake(ds, err) : ds;
     l->options = *options;
     fill_options(&l->options);
     if (make_parts(l, err) < 0) {

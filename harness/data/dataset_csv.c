@@ -3,6 +3,7 @@
 #include "dataset.h"
 #include "dtype.h"
 #include "mem.h"
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -204,13 +205,26 @@ static struct det_dataset *parse(struct csv *c, const char *p, const char *end, 
     return fill(c, ds, p, end, err) < 0 ? NULL : det_take(ds);
 }
 
+/* The fields alone. */
+static struct det_dataset *fake(struct csv *c, struct det_err *err)
+{
+    c->columns = INT_MAX;
+    *err = (struct det_err){0};
+    det_cleanup(det_dataset_unrefp) struct det_dataset *ds =
+        det_dataset_create(DATASET_FAKE_RECORDS, err);
+    return add_fields(c, ds, err) < 0 ? NULL : det_take(ds);
+}
+
 struct det_dataset *det_dataset_csv(const char *path, const struct det_csv_options *options,
                                     struct det_err *err)
 {
     struct csv c = {.path = path, .options = options,
                     .separator = options->separator ? options->separator : ','};
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
-    if (data_file_read(path, &text, err) < 0)
+    int rc = data_file_read(path, &text, err);
+    if (rc == DET_ENOENT && data_fake_wanted())
+        return fake(&c, err);
+    if (rc < 0)
         return NULL;
     if (memchr(buf_str(&text), '\0', text.len)) {
         det_fail(err, DET_ECORRUPT, "%s: not a text file (it has a NUL byte)", path);

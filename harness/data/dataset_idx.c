@@ -86,10 +86,29 @@ static int add_labels(struct det_dataset *ds, const struct det_idx_options *o, s
 
 DET_DEFINE_CLEANUP(struct det_dataset *, det_dataset_unref)
 
+/* In the shape of MNIST. */
+static struct det_dataset *fake(const struct det_idx_options *o, struct det_err *err)
+{
+    struct det_field image = {.name = o->image_name ? o->image_name : "image", .dtype = DET_F32,
+                              .ndim = 3, .dims = {1, 28, 28}};
+    struct det_field label = {.name = o->label_name ? o->label_name : "label", .dtype = DET_I64};
+    char *zeros;
+    *err = (struct det_err){0};
+    det_cleanup(det_dataset_unrefp) struct det_dataset *ds =
+        det_dataset_create(DATASET_FAKE_RECORDS, err);
+    int rc = dataset_add_zeros(ds, &image, &zeros, err);
+    if (rc == 0 && o->labels)
+        rc = dataset_add_zeros(ds, &label, &zeros, err);
+    return rc < 0 ? NULL : det_take(ds);
+}
+
 struct det_dataset *det_dataset_idx(const struct det_idx_options *options, struct det_err *err)
 {
     det_cleanup(idx_finish) struct idx x = {0};
-    if (idx_read(&x, options->images, 3, err) < 0)
+    int rc = idx_read(&x, options->images, 3, err);
+    if (rc == DET_ENOENT && data_fake_wanted())
+        return fake(options, err);
+    if (rc < 0)
         return NULL;
     det_cleanup(det_dataset_unrefp) struct det_dataset *ds = det_dataset_create(x.dims[0], err);
     if (add_images(ds, &x, options, err) < 0)

@@ -2,6 +2,7 @@
  * with `run` on its own. */
 #include "log.h"
 #include "clk.h"
+#include "dataset.h"
 #include "loop_alive.h"
 #include "loop_env.h"
 #include "model.h"
@@ -17,7 +18,7 @@
 #define RANKS_MAX 256
 
 static struct run_options run;
-static bool want_help, want_version, quiet;
+static bool want_help, want_version, quiet, fake_data;
 
 static const struct opt options[] = {
     {"config", 'c', OPT_STR, &run.config, "FILE", "run: the experiment configuration"},
@@ -39,6 +40,8 @@ static const struct opt options[] = {
     {"test-mode", 0, OPT_FLAG, &run.test_mode, NULL,
      "run: one batch, one validation batch, one checkpoint"},
     {"test", 0, OPT_FLAG, &run.test_mode, NULL, "run: the same"},
+    {"fake-data", 0, OPT_FLAG, &fake_data, NULL,
+     "run: made-up records of the loaders' shapes, to try the rest"},
     {"ranks", 0, OPT_INT, &run.ranks, "N", "run: N processes of this host share the batches"},
     {"point", 0, OPT_INT, &run.point, "N", "run: which point of a grid (from 0)"},
     {"tensorboard-dir", 0, OPT_STR, &run.tensorboard_dir, "DIR", "run: write metrics there"},
@@ -166,6 +169,7 @@ static int run_trial(bool local, const char *entrypoint, char **argv)
     struct det_loop_config c = LOOP_CONFIG_INIT;
     int rc = fill_config(&c, local, entrypoint, &err);
     if (local) {
+        data_fake(fake_data);
         c.observer = run_progress_observer(&progress, quiet);
         watch_interrupt(&c);
     }

@@ -1,5 +1,6 @@
 #include "det/trainer.h"
 
+#include "dataset.h"
 #include "loop_env.h"
 #include "run_progress.h"
 #include "run_resume.h"
@@ -222,7 +223,9 @@ int det_trainer_fit_opt(struct det_trainer *t, const struct det_fit_options *opt
     if (rc < 0)
         return rc;
     struct det_loop_trial client = trial_run_client(t->run);
+    data_fake(options->fake_data);
     rc = loop_run(&t->config, &client, err);
+    data_fake(false);
     run_progress_clear(&t->progress);
     note_checkpoint(t);
     return rc;

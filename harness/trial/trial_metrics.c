@@ -51,9 +51,7 @@ static void add_array(struct det_metrics *m, const char *name, const struct det_
     }
     if (det_tensor_read(t, raw, bytes, det_trial_err(m->ctx)) < 0)
         return;
-    for (size_t i = 0; i < n; i++)
-        values[i] = det__load_f64(det_tensor_dtype(t),
-                                  (const char *)raw + i * det_dtype_size(det_tensor_dtype(t)));
+    det__convert(det_tensor_dtype(t), raw, 1, DET_F64, values, 1, (int64_t)n);
     loop_metrics_array(m->m, name, values, n);
 }
 

@@ -43,6 +43,17 @@ def test_refused():
             assert out.code in (1, 2) and words in out.err, (words, out.code, out.err)
 
 
+def test_fake_data():
+    """Made-up records in the shapes of the real ones, or of what a reader's missing file would hold."""
+    with Scratch() as s:
+        args = ["--fake-data", "--max-length", "10", "--checkpoint-policy", "none"]
+        out = s.run("model_def.c", DIGITS, "const.yaml", args=args)
+        assert sorted(out.validation) == [10] and 1.5 < out.validation[10]["validation_loss"] < 4, out.text
+        again = s.run("model_def.c", DIGITS, "const.yaml", args=args)
+        assert again.validation == out.validation and again.training == out.training
+        s.run("model_def.c", DIGITS, "const.yaml", ["data.path=/nowhere.csv"], args)
+
+
 def test_ranks():
     """Two ranks share the batches; one that dies ends the run, and is named."""
     with Scratch() as s:

@@ -93,6 +93,7 @@ struct det_fit_options {
     const char *latest_checkpoint;
     bool step_zero_validation;
     bool test_mode;                    /* one batch, one validation batch, a checkpoint; local */
+    bool fake_data;                    /* made-up records of the loaders' shapes; process-wide */
     bool quiet;                        /* print no progress */
     const volatile sig_atomic_t *interrupt; /* not NULL: once set, stop with a checkpoint; local */
 };
