@@ -69,6 +69,7 @@ struct det_trial_context {
     VEC(struct det_wrap_optimizer_options) optim_options; /* of each */
     VEC(struct trial_lr) lrs;
     struct det_grad_scaler *scaler; /* NULL: none was wrapped */
+    bool amp;                       /* it is use_amp's */
     VEC(struct det_custom_reducer *) reducers;
     VEC(struct trial_callback *) callbacks;
     /* The same as the loop knows them; built once, after create. */
@@ -142,7 +143,11 @@ int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *e
 int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 /* On all ranks, before rank 0 calls trial_snapshot() (trial_state_grads.c). */
 int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
-/* Its part of state_dict.pth, where there is a scaler (trial_scaler.c). */
+/* use_amp's autocast, where it is wanted: around hooks, not around backward and step, after which
+ * weights are cast anew (trial_scaler.c). */
+void trial_amp_begin(struct det_trial_context *ctx);
+void trial_amp_end(struct det_trial_context *ctx);
+/* Its part of state_dict.pth, where there is a scaler. */
 struct pth_doc;
 struct pth_value;
 int trial_save_scaler(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root,

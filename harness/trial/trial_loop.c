@@ -127,7 +127,9 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch_idx, int6
     struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
     struct det_metrics m = {metrics, ctx};
     trial_crash_mark("train_batch", batch_idx);
+    trial_amp_begin(ctx);
     ctx->type->train_batch(ctx->trial, ctx, batch, epoch_idx, batch_idx, &m);
+    trial_amp_end(ctx);
     int rc = step_end(ctx, batch, err);
     trial_crash_mark("the training loop", batch_idx);
     return rc;
@@ -140,7 +142,9 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t batch_idx,
     struct det_metrics m = {metrics, ctx};
     SPAN(SPAN_LOOP, "evaluate_batch");
     trial_crash_mark("evaluate_batch", batch_idx);
+    trial_amp_begin(ctx);
     ctx->type->evaluate_batch(ctx->trial, ctx, batch, batch_idx, &m);
+    trial_amp_end(ctx);
     return step_end(ctx, batch, err);
 }
 
@@ -149,8 +153,18 @@ static int on_evaluate_all(void *self, struct loop_metrics *metrics, struct det_
     struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
     struct det_metrics m = {metrics, ctx};
     trial_crash_mark("evaluate_full_dataset", -1);
+    trial_amp_begin(ctx);
     ctx->type->evaluate_full_dataset(ctx->trial, ctx, ctx->valid.loader, &m);
+    trial_amp_end(ctx);
     return step_end(ctx, NULL, err);
+}
+
+static int on_scaler_update(void *self, struct det_err *err)
+{
+    struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
+    if (ctx->amp)
+        det_grad_scaler_update(ctx->scaler);
+    return trial_check(ctx, err);
 }
 
 static int on_reduction(void *self, const char *metric, struct det_err *err)
@@ -268,6 +282,7 @@ static const struct det_loop_trial_type table = {
     .evaluate_batch = on_evaluate_batch,
     .evaluate_all = on_evaluate_all,
     .reduction = on_reduction,
+    .scaler_update = on_scaler_update,
     .set_training = on_set_training,
     .broadcast = on_broadcast,
     .before_save = on_before_save,

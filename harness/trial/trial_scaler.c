@@ -1,4 +1,7 @@
-/* The scaler of gradients of a trial: wrapped by the trial, saved with its state. */
+/*
+ * Mixed precision: the scaler of gradients that a trial wraps, or that use_amp makes; its state; and
+ * use_amp's autocast around the hooks. The backward pass and the step are outside of it.
+ */
 #include "trial_context.h"
 #include "trial_state_impl.h"
 
@@ -19,6 +22,37 @@ struct det_grad_scaler *det_trial_wrap_scaler(struct det_trial_context *ctx,
     if (scaler && !ctx->scaler)
         ctx->scaler = scaler;
     return scaler;
+}
+
+void det_trial_use_amp(struct det_trial_context *ctx)
+{
+    /* bf16 has the range of f32: nothing underflows, so there is nothing to scale. */
+    struct det_grad_scaler *s = det_grad_scaler(ctx->engine, .disabled = true);
+    if (ctx->scaler || ctx->models.n)
+        det_grad_scaler_destroy(s);
+    if (ctx->amp)
+        return;
+    if (ctx->scaler)
+        trial_fail(ctx, DET_EINVAL, "det_trial_use_amp: the trial wrapped a scaler of its own; take "
+                                    "det_autocast_begin() with that");
+    else if (ctx->models.n)
+        trial_fail(ctx, DET_EINVAL, "det_trial_use_amp: call it before the first "
+                                    "det_trial_wrap_model()");
+    else
+        ctx->scaler = s;
+    ctx->amp = ctx->scaler == s;
+}
+
+void trial_amp_begin(struct det_trial_context *ctx)
+{
+    if (ctx->amp)
+        det_autocast_begin(ctx->engine, DET_BF16);
+}
+
+void trial_amp_end(struct det_trial_context *ctx)
+{
+    if (ctx->amp)
+        det_autocast_end(ctx->engine);
 }
 
 int trial_save_scaler(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root,

@@ -114,8 +114,13 @@ void det_trial_backward_opt(struct det_trial_context *ctx, struct det_tensor *lo
         trial_fail(ctx, DET_EINVAL,
                    "det_trial_backward: the loss is NULL (does det_batch_tensor() ask for a field "
                    "that the dataset does not have?)");
-    else
-        det_backward_opt(ctx->engine, loss, options);
+    if (!loss)
+        return;
+    trial_amp_end(ctx);
+    if (ctx->amp)
+        loss = det_grad_scaler_scale(ctx->scaler, loss);
+    det_backward_opt(ctx->engine, loss, options);
+    trial_amp_begin(ctx);
 }
 
 /* ---- step ---- */
@@ -181,6 +186,8 @@ static int on_clip(void *self, struct det_err *err)
 {
     struct step *s = self;
     const struct det_step_options *o = s->options;
+    if (s->ctx->amp)
+        det_grad_scaler_unscale(s->ctx->scaler, s->optim);
     if (o->clip_norm > 0)
         det_clip_grad_norm(s->optim->module, o->clip_norm);
     if (o->clip_value > 0)
@@ -194,8 +201,11 @@ static int on_step(void *self, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "train_batch.step_optimizer");
     struct step *s = self;
-    if (s->options->scaler)
-        det_grad_scaler_step(s->options->scaler, s->optim);
+    struct det_grad_scaler *scaler = s->options->scaler;
+    if (!scaler && s->ctx->amp)
+        scaler = s->ctx->scaler;
+    if (scaler)
+        det_grad_scaler_step(scaler, s->optim);
     else
         det_optim_step(s->optim);
     return trial_check(s->ctx, err);
@@ -241,6 +251,8 @@ void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_opti
         trial_fail(ctx, DET_ESTATE,
                    "det_trial_step_optimizer: no parameter of the optimizer's model has a gradient: "
                    "call det_trial_backward() with a loss of this model first");
-    else
+    trial_amp_end(ctx);
+    if (!det_trial_failed(ctx))
         loop_step_optimizer(ctx->loop, &hooks, det_trial_err(ctx));
+    trial_amp_begin(ctx);
 }

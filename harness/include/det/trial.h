@@ -192,6 +192,10 @@ struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct
  * det_grad_scaler_update(). Its state is saved and restored. */
 struct det_grad_scaler *det_trial_wrap_scaler(struct det_trial_context *ctx,
                                               struct det_grad_scaler *scaler);
+/* experimental.use_amp(): before the first wrap_model. train_batch and the evaluation run under
+ * autocast to bf16 (det_autocast_begin()), on a CPU too; det_trial_backward() and
+ * det_trial_step_optimizer() do the scaler's part, which for bf16 is nothing. */
+void det_trial_use_amp(struct det_trial_context *ctx);
 /* context.models, .optimizers, .lr_schedulers: the i-th wrapped; NULL past the last. */
 struct det_module *det_trial_model(const struct det_trial_context *ctx, size_t i);
 struct det_optim *det_trial_optimizer(const struct det_trial_context *ctx, size_t i);

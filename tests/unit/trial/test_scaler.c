@@ -1,5 +1,5 @@
-/* A trial with a gradient scaler of its own: the steps are those without, and its state goes through
- * the checkpoint. y = w x with w = 1 wants 3; lr 1/4 goes half way each time. */
+/* Mixed precision of a trial: with a gradient scaler of its own the steps are those without, and its
+ * state goes through the checkpoint; use_amp computes in bf16. y = w x with w = 1 wants 3; lr 1/4 goes half way each time. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -77,6 +77,42 @@ static const struct det_trial_type tiny = {
     .build_training_data_loader = loader, .build_validation_data_loader = loader,
     .train_batch = train_batch, .evaluate_batch = evaluate_batch};
 
+/* use_amp: x = w = 1 + 2^-9 is 1 in bf16, where a product is made; the weight stays f32. */
+static void create_amp(void *self, struct det_trial_context *ctx)
+{
+    struct tiny *t = self;
+    struct det_engine *e = det_trial_engine(ctx);
+    float w = 1 + 0x1p-9f;
+    size_t n;
+    det_trial_use_amp(ctx);
+    t->fc = det_trial_wrap_model(ctx, det_nn_linear(e, 1, 1, .no_bias = true));
+    det_tensor_write(det_module_params(t->fc, &n)[0].tensor, &w, sizeof w, &err);
+    t->sgd = det_trial_wrap_optimizer(ctx, det_sgd(t->fc, .lr = 0.25));
+    t->scaler = NULL;
+}
+
+static void train_amp(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                      int64_t epoch_idx, int64_t batch_idx, struct det_metrics *m)
+{
+    struct tiny *t = self;
+    struct det_engine *e = det_trial_engine(ctx);
+    assert_int_equal(det_autocast_dtype(e), DET_BF16);
+    struct det_tensor *loss = loss_of(t, ctx, batch);
+    det_metrics_tensor(m, "loss", loss);
+    if (batch_idx == 0)
+        assert_true(det_item(e, loss) == 4);
+    det_trial_backward(ctx, loss);
+    det_trial_step_optimizer(ctx, t->sgd, .clip_norm = 1);
+    assert_int_equal(det_autocast_dtype(e), DET_BF16);
+    if (batch_idx == 0) /* the new weight is cast anew: (1.25 - 3)^2 */
+        assert_true(det_item(e, loss_of(t, ctx, batch)) == 1.75 * 1.75);
+}
+
+static const struct det_trial_type amp = {
+    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create_amp,
+    .build_training_data_loader = loader, .build_validation_data_loader = loader,
+    .train_batch = train_amp, .evaluate_batch = evaluate_batch};
+
 static void expect(struct det_trainer *t, double w, double scale)
 {
     struct tiny *self = det_trainer_trial(t);
@@ -111,9 +147,27 @@ static void scales_and_is_restored(void **state)
     det_trainer_destroy(t);
 }
 
+static void amp_computes_in_bf16(void **state)
+{
+    struct det_trainer *t = NULL;
+    struct det_trainer_options o = {.checkpoint_dir = dir};
+    assert_int_equal(det_trainer_create(&amp, &o, &t, &err), 0);
+    if (det_trainer_fit(t, &err, .max_length = DET_BATCHES(1), .quiet = true) < 0)
+        fail_msg("%s", err.text);
+    struct det_trial_context *ctx = det_trainer_context(t);
+    struct tiny *self = det_trainer_trial(t);
+    float now = 0;
+    size_t n;
+    assert_int_equal(det_autocast_dtype(det_trial_engine(ctx)), DET_F32);
+    det_tensor_read(det_module_params(self->fc, &n)[0].tensor, &now, sizeof now, &err);
+    assert_true(fabs(now - (1 + 0x1p-9 + 0.25)) < 1e-5); /* clipped to 1, lr 1/4 */
+    det_trainer_destroy(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scales_and_is_restored)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scales_and_is_restored),
+                                       cmocka_unit_test(amp_computes_in_bf16)};
     if (!mkdtemp(dir) || chdir(dir) < 0)
         return 1;
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
