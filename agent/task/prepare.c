@@ -40,7 +40,7 @@ static int make_progress(const struct taskspec *s, int local, struct det_err *er
 
 int prepare_dirs(const struct taskspec *s, struct det_err *err)
 {
-    static const char *const names[] = {"work", "info", "run"};
+    static const char *const names[] = {"work", "model", "info", "run"};
     int rc = 0;
     for (size_t i = 0; i < DET_ARRAY_LEN(names) && rc == 0; i++)
         rc = make_dir(s, names[i], err);
@@ -54,7 +54,16 @@ int prepare_dirs(const struct taskspec *s, struct det_err *err)
     return rc;
 }
 
-/* As the task's user, so that nothing in an archive can do more than the user could. */
+static int extract(const struct taskspec *s, const char *name, const struct buf *tgz,
+                   struct det_err *err)
+{
+    det_cleanup(det_closep) int fd =
+        fsx_open_beneath(s->dirfd, name, O_RDONLY | O_DIRECTORY, 0, err);
+    return fd < 0 ? fd : archive_extract(tgz->p, tgz->len, PREPARE_CONTEXT_MAX, fd, err);
+}
+
+/* As the task's user, so that nothing in an archive can do more than the user could. Twice: the
+ * trial may write where it works, and what it wrote is no code of its checkpoints. */
 int prepare_context(const struct taskspec *s, const char *b64, size_t len, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf tgz = BUF_INIT;
@@ -64,9 +73,9 @@ int prepare_context(const struct taskspec *s, const char *b64, size_t len, struc
     rc = taskspec_user_enter(s, err);
     if (rc < 0)
         return rc;
-    det_cleanup(det_closep) int fd =
-        fsx_open_beneath(s->dirfd, "work", O_RDONLY | O_DIRECTORY, 0, err);
-    rc = fd < 0 ? fd : archive_extract(tgz.p, tgz.len, PREPARE_CONTEXT_MAX, fd, err);
+    rc = extract(s, "work", &tgz, err);
+    if (rc == 0)
+        rc = extract(s, "model", &tgz, err);
     taskspec_user_leave(s);
     return rc < 0 ? det_wrap(err, rc, "model definition") : 0;
 }

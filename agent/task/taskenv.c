@@ -170,6 +170,7 @@ static void add_host(json_t *env, const struct taskspec *s, const char *chief_ad
     set(env, "DET_TASK_TYPE", s->task.kind);
     set(env, "DET_TASK_ID", s->task.task_id);
     setf(env, "DET_WORKDIR", "%s/work", s->dir);
+    setf(env, "DET_MODEL_DIR", "%s/model", s->dir);
     setf(env, "DET_INFO_DIR", "%s/info", s->dir);
     setf(env, "DET_RUN_DIR", "%s/run", s->dir);
     setf(env, "PWD", "%s/work", s->dir);

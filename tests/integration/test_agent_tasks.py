@@ -303,6 +303,9 @@ def test_hook(m, a):
     m.start("1.hook.1", ["sh", "-c", "echo got $FROM_HOOK"], {"startup-hook.sh": "export FROM_HOOK='a b'\n"})
     assert m.wait_exit("1.hook.1")["code"] == 0
     m.wait_log("got a b")
+    m.start("1.copy.1", ["sh", "-c", "touch new; echo left: $(ls $DET_MODEL_DIR) here: $(ls)"], {"code.txt": "x"})
+    assert m.wait_exit("1.copy.1")["code"] == 0
+    m.wait_log("left: code.txt here: code.txt new")
     m.start("1.badhook.1", ["sh", "-c", "echo never"], {"startup-hook.sh": "false\n"})
     e = m.wait_exit("1.badhook.1")
     assert e["code"] == 1 and "startup-hook.sh" in e["text"], e
