@@ -88,8 +88,8 @@ struct det_fit_options {
     struct det_unit validation_period;
     struct det_unit reporting_period;  /* not given: 100 batches */
     const char *checkpoint_policy;     /* "best", "all", "none"; NULL: best, which is all locally */
-    /* A checkpoint's directory, or its uuid in checkpoint_dir. On a cluster NULL is the trial's
-     * latest. */
+    /* A checkpoint's directory, or its uuid in checkpoint_dir. On a cluster it is the trial's latest,
+     * whatever is given. */
     const char *latest_checkpoint;
     bool step_zero_validation;
     bool test_mode;                    /* one batch, one validation batch, a checkpoint; local */
