@@ -2,4 +2,5 @@
 #define ELEM_T      float
 #define ELEM_TABLE  cpu_elem_f32
 #define ELEM_CLONES CPU_CLONES
+#define ELEM_VECTOR
 #include "cpu_elem_rows.h"

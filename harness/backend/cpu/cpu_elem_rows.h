@@ -8,6 +8,16 @@
 
 #include "cpu_rows.h"
 
+#ifdef ELEM_VECTOR /* the functions that vector code can be made of */
+#include "cpu_vmath.h"
+#undef exp
+#undef tanh
+#undef erf
+#define exp(x)  vm_exp(x)
+#define tanh(x) vm_tanh(x)
+#define erf(x)  vm_erf(x)
+#endif
+
 #define X(NAME, value, slope)                                                                      \
     ELEM_CLONES static void unary_##NAME(const struct det_attrs *a, int64_t n,                     \
                                          const void *const *in, const int64_t *step, void *y)      \
