@@ -21,11 +21,11 @@ INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, 
     SELECT md5(id::text)::uuid, experiment_id, id, task_id, task_id || '.1', 1, 'COMPLETED', 10000, now(), '{"steps_completed": 10000}',
            '{"state_dict.pth": 1000, "metadata.json": 10}', 1010 FROM trials;
 INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
-    SELECT t, 'training', s * 100, 1, now(), jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(t + s * 7919) & 65535) / 65536.0,
-           'accuracy', (hashint4(t * 31 + s) & 65535) / 65536.0))
+    SELECT t, 'training', s * 100, 1, now(), jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(t + s * 7919) & 65535) / 65536::float8,
+           'accuracy', (hashint4(t * 31 + s) & 65535) / 65536::float8))
     FROM generate_series(1, :experiments * :per) t, generate_series(1, :rows) s;
 INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
-    SELECT t, 'validation', s * 1000, 1, now(), jsonb_build_object('validation_metrics', jsonb_build_object('loss', (hashint4(t + s) & 65535) / 65536.0))
+    SELECT t, 'validation', s * 1000, 1, now(), jsonb_build_object('validation_metrics', jsonb_build_object('loss', (hashint4(t + s) & 65535) / 65536::float8))
     FROM generate_series(1, :experiments * :per) t, generate_series(1, 10) s;
 INSERT INTO metric_heads (trial_id, grp, run_id, steps, tail)
     SELECT t, g, 1, :rows * 100, 1 FROM generate_series(1, :experiments * :per) t, unnest(ARRAY['training', 'validation']) g;
@@ -38,7 +38,7 @@ UPDATE metric_heads SET tail = 0, closed = (:rows - 1) / 16 + 1, closed_steps = 
 UPDATE metric_heads SET tail = 0, closed = 0, closed_steps = steps WHERE grp = 'validation';
 -- One trial whose metric has :long reports: the last one.
 INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
-    SELECT :experiments * :per, 'long', s, 1, now(), jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(s) & 65535) / 65536.0))
+    SELECT :experiments * :per, 'long', s, 1, now(), jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(s) & 65535) / 65536::float8))
     FROM generate_series(1, :long) s;
 INSERT INTO metric_heads (trial_id, grp, run_id, steps, closed, closed_steps) VALUES (:experiments * :per, 'long', 1, :long, :long / 16, :long / 16 * 16);
 INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
