@@ -40,6 +40,11 @@ static void ask(struct db_flush *f)
     db_conn_sync(f->conn, on_sync, f);
 }
 
+bool db_flush_is_idle(const struct db_flush *f)
+{
+    return !f->asked && !f->waiting;
+}
+
 void db_flush_push(struct db_flush *f, struct db_tx *list)
 {
     struct db_tx **end = f->waiting ? f->waiting_end : &f->waiting;

@@ -1,6 +1,6 @@
 /*
  * Waits until what was committed is on disk, on a session of its own, so that the writing session
- * goes on with the next group meanwhile. That one commits without waiting (synchronous_commit off);
+ * goes on with the next group meanwhile (db_group.h says which groups). That one commits without waiting (synchronous_commit off);
  * a commit here that does wait covers all the log that was written before it. Only the answer to
  * this commit's end counts. Private to db/.
  */
@@ -19,6 +19,7 @@ struct db_flush {
     void *arg;
 };
 /* Takes the list of what was just committed. on_flushed may come from inside when conn is down. */
+bool db_flush_is_idle(const struct db_flush *f); /* nothing is waited for */
 void db_flush_push(struct db_flush *f, struct db_tx *list);
 
 #endif

@@ -63,10 +63,10 @@ static void on_epoch(void *arg, const struct db_result *r)
 static void send_epoch(struct db_group *g)
 {
     static const char together[] = "SELECT check_epoch($1)";
+    static const char few[] = "SELECT check_epoch($1), set_config('synchronous_commit', 'on', true)";
     static const char alone[] = "SELECT check_epoch($1), set_config('lock_timeout', '100', true)";
-    db_conn_send(g->conn,
-                 db_stmt_create(g->alone ? alone : together, db_i64_arg(DB_ARGS, g->epoch)),
-                 on_epoch, g);
+    const char *sql = g->alone ? alone : g->waits ? few : together;
+    db_conn_send(g->conn, db_stmt_create(sql, db_i64_arg(DB_ARGS, g->epoch)), on_epoch, g);
 }
 
 static void tx_send(struct db_group *g, struct db_tx *tx)
@@ -100,10 +100,14 @@ static void on_flushed(void *arg, struct db_tx *tx, bool ok)
 static void flight_end(struct db_group *g)
 {
     struct db_tx *list = g->flight;
+    bool is_on_disk = g->waits && db_flush_is_idle(&g->flush);
     g->flight = NULL;
     g->units = 0;
     g->on_idle(g->arg);
-    db_flush_push(&g->flush, list);
+    if (is_on_disk)
+        on_flushed(g, list, true);
+    else
+        db_flush_push(&g->flush, list);
 }
 
 /* failed: the error of the commit itself, or NULL. */
@@ -132,6 +136,7 @@ static void on_alone_sync(void *arg, const struct db_result *failed)
 static void retry_alone(struct db_group *g)
 {
     g->alone = g->conn->is_plain = true;
+    g->waits = false;
     g->failed = false;
     g->flight_left = g->units;
     g->settling = g->flight;
@@ -196,6 +201,7 @@ static void group_run(struct db_group *g)
 {
     g->failed = g->alone = g->conn->is_plain = false;
     group_take(g);
+    g->waits = g->units < DB_GROUP_FLUSH_MIN && !g->head;
     g->flight->sent_us = clk_mono_us();
     send_epoch(g);
     for (struct db_tx *tx = g->flight; tx;)

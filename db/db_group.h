@@ -12,6 +12,7 @@
 #include "db_flush.h"
 
 #define DB_GROUP_UNITS_MAX   1024u
+#define DB_GROUP_FLUSH_MIN   3u /* fewer wait for the disk themselves: nothing else would go on meanwhile */
 #define DB_GROUP_BYTES_MAX   ((size_t)256 << 10) /* more: PostgreSQL would idle while the next gathers */
 #define DB_PENDING_BYTES_MAX ((size_t)512 << 20) /* beyond: DET_EUNAVAIL */
 
@@ -39,6 +40,7 @@ struct db_group {
     struct db_tx *settling;    /* of the flight, alone: the first whose sync did not come yet */
     size_t units, flight_left; /* in flight; retries without an answer */
     bool failed, alone;        /* of the group in flight; alone: each unit has its own sync */
+    bool waits;                /* its commit waits for the disk itself: there is little to write */
     struct db_stats stats;
     void (*on_deposed)(void *arg);
     void (*on_idle)(void *arg); /* nothing in flight any more */

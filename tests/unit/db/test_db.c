@@ -374,35 +374,47 @@ static void test_hang(void **state)
 
 #define FLUSHER "FROM pg_stat_activity WHERE query LIKE 'SELECT pg_logical_emit%'"
 
+static void put_three(const char *k, struct got g[3])
+{
+    char key[16];
+    for (int i = 0; i < 3; i++) {
+        g[i] = (struct got){0};
+        snprintf(key, sizeof key, "%.8s-%d", k, i);
+        put(i == 2 ? k : key, 1, &g[i]);
+    }
+}
+
 /* What is committed is done only when it is on disk; where that is not heard of, it is to be tried again. */
 static void test_flush(void **state)
 {
-    struct got first = {0}, next = {0};
-    put_wait("f0", 0);
+    struct got first[3] = {0}, next[3] = {0}; /* fewer wait for the disk themselves */
+    put_three("f0", first);
+    for (int i = 0; i < 3; i++)
+        assert_true(loop_until(&loop, &first[i].done, 5000));
     pid_t flusher = (pid_t)count("SELECT pid " FLUSHER);
     assert_int_equal(kill(flusher, SIGSTOP), 0);
-    put("f1", 1, &first);
+    put_three("f1", first);
     while (count("SELECT count(*) FROM t WHERE k = 'f1'") == 0)
         ;
-    put("f2", 1, &next); /* goes out, although nobody knows of f1 yet */
+    put_three("f2", next); /* goes out, although nobody knows of f1 yet */
     while (count("SELECT count(*) FROM t WHERE k = 'f2'") == 0)
         ;
-    bool waited = !first.done && !next.done;
+    bool waited = !first[2].done && !next[2].done;
     kill(flusher, SIGCONT);
-    assert_true(waited && loop_until(&loop, &next.done, 5000) && first.done);
-    assert_int_equal(first.rc, 0);
-    assert_int_equal(next.rc, 0);
+    assert_true(waited && loop_until(&loop, &next[2].done, 5000) && first[2].done);
+    assert_int_equal(first[2].rc, 0);
+    assert_int_equal(next[2].rc, 0);
 
     is_up = is_down = false;
-    struct got lost = {0};
+    struct got all[3] = {0}, *lost = &all[2];
     kill(flusher, SIGSTOP);
-    put("f3", 1, &lost);
+    put_three("f3", all);
     while (count("SELECT count(*) FROM t WHERE k = 'f3'") == 0)
         ;
     kill(flusher, SIGTERM);
     kill(flusher, SIGCONT);
-    assert_true(loop_until(&loop, &lost.done, 5000));
-    assert_true(lost.rc == 0 || lost.rc == DET_EUNAVAIL);
+    assert_true(loop_until(&loop, &lost->done, 5000));
+    assert_true(lost->rc == 0 || lost->rc == DET_EUNAVAIL);
     assert_true(is_up || loop_until(&loop, &is_up, 10000));
     put_wait("f4", 0);
 }
