@@ -21,6 +21,7 @@ struct det_batch {
     const struct det_dataset *base;
     int (*collate)(void *arg, struct det_batch *b, struct det_err *err);
     void *collate_arg;
+    atomic_bool canceled;
     int64_t capacity, n;
     struct det_draws draws;
     struct batch_field fields[DET_FIELDS_MAX];
@@ -118,13 +119,20 @@ int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
     for (size_t i = 0; rc == 0 && i < pick->n; i++) {
         for (size_t f = 0; f < b->base->n_fields; f++)
             out[f] = b->fields[f].data + i * b->base->fields[f].record_bytes;
-        rc = dataset_read(b->ds, pick->records[i], key, out, err);
+        rc = atomic_load(&b->canceled)
+                 ? det_fail(err, DET_ECANCELED, "batch: canceled")
+                 : dataset_read(b->ds, pick->records[i], key, out, err);
     }
     if (rc < 0 || !b->collate)
         return rc;
     b->draws = (struct det_draws){seed, pick->epoch, -1 - pick->records[0], 0};
     rc = b->collate(b->collate_arg, b, err);
     return rc < 0 ? det_wrap(err, rc, "collate") : 0;
+}
+
+void batch_cancel(struct det_batch *b)
+{
+    atomic_store(&b->canceled, true);
 }
 
 int det_batch_set(struct det_batch *b, const char *name, struct det_tensor *t, struct det_err *err)

@@ -17,6 +17,9 @@ void batch_destroy(struct det_batch *b); /* NULL ok */
 /* The records (at least one) become its content. */
 int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
                struct det_err *err);
+/* From another thread: the filling ends with DET_ECANCELED before its next record, and so does any
+ * later one. */
+void batch_cancel(struct det_batch *b);
 
 /* Did somebody ask for a field that is not there? Then says so in *out. */
 bool batch_missing(const struct det_batch *b, struct buf *out);

@@ -155,6 +155,8 @@ void prefetch_destroy(struct prefetch *p)
     p->stop = true;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < p->n && p->slots[i].batch; i++)
+        batch_cancel(p->slots[i].batch);
     for (int i = 0; i < p->n_threads; i++)
         pthread_join(p->threads[i], NULL);
     for (int i = 0; i < p->n; i++) {

@@ -16,7 +16,7 @@ int prefetch_create(const struct det_dataset *ds, int64_t capacity,
                     struct prefetch **ret, struct det_err *err);
 /* Waits for the next batch; it is the caller's until the next call. DET_ENOENT past the end. */
 int prefetch_next(struct prefetch *p, const struct det_batch **ret, struct det_err *err);
-/* Ends the threads, each after the batch it is filling. NULL ok. */
+/* Ends the threads, each after the record it is reading. NULL ok. */
 void prefetch_destroy(struct prefetch *p);
 
 #endif

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "batch.h"
 #include "data_loader.h"
 #include "mem.h"
 #include <string.h>
@@ -127,6 +128,31 @@ static void stopping_early_is_fine(void **state)
             assert_int_equal(data_loader_next(l, &b, &err), 0);
         det_data_loader_destroy(l);
     }
+}
+
+static struct det_batch *filling; /* cancel this one at record 3 */
+static int64_t read_last;
+
+static int get_and_cancel(void *self, int64_t index, void *const *out, struct det_err *e)
+{
+    read_last = index;
+    if (index == 3)
+        batch_cancel(filling);
+    return 0;
+}
+
+/* So a pause does not wait for a batch of large images. */
+static void canceling_ends_a_batch_at_its_record(void **state)
+{
+    static const struct det_dataset_type canceling = {.get = get_and_cancel};
+    static const int64_t records[] = {0, 1, 2, 3, 4, 5};
+    const struct data_pick pick = {records, 6, 0};
+    struct det_dataset *ds = det_dataset_callback(&canceling, NULL, 6, fields, 2, &err);
+    filling = batch_create(ds, 6, &(const struct det_loader_options){0}, &err);
+    assert_int_equal(batch_fill(filling, &pick, 0, &err), DET_ECANCELED);
+    assert_int_equal(read_last, 3);
+    batch_destroy(filling);
+    det_dataset_unref(ds);
 }
 
 static void lengths_and_sequential_access(void **state)
@@ -312,6 +338,7 @@ int main(void)
         cmocka_unit_test(batches_come_in_the_given_order),
         cmocka_unit_test(a_failure_comes_at_its_own_batch),
         cmocka_unit_test(stopping_early_is_fine),
+        cmocka_unit_test(canceling_ends_a_batch_at_its_record),
         cmocka_unit_test(lengths_and_sequential_access),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(a_sampler_gives_the_order),
