@@ -111,11 +111,12 @@ static int find_folder(struct archive_view *a, struct det_err *err)
 static int check_byteorder(const struct archive_view *a, struct det_err *err)
 {
     const struct zip_entry *e;
-    int rc = zip_reader_get(&a->zip, a->folder, a->folder_len, "byteorder", &e, err);
+    struct det_err absent = {0}; /* PyTorch before 2.0 wrote none: no failure of ours */
+    int rc = zip_reader_get(&a->zip, a->folder, a->folder_len, "byteorder", &e, &absent);
     if (rc == DET_ENOENT)
         return 0;
     if (rc < 0)
-        return rc;
+        return det_fail(err, rc, "%s", absent.text);
     if (e->size != 6 || memcmp(e->data, "little", 6) != 0)
         return det_fail(err, DET_ECORRUPT, "a file of a big-endian machine cannot be read here");
     return 0;
