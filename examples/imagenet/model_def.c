@@ -7,8 +7,10 @@
  */
 #include <det/trial.h>
 #include <det/vision.h>
+#include <det/weights.h>
 
 #include <stdio.h>
+#include <string.h>
 
 struct imagenet {
     struct det_dataset *train;
@@ -81,12 +83,28 @@ static int64_t count_classes(const struct det_dataset *ds)
     return n;
 }
 
+static const char *but_the_last_layer(void *arg, const char *name)
+{
+    return strncmp(name, "fc.", 3) == 0 ? NULL : name;
+}
+
+/* torchvision's weights, say; where the classes are others, all but the last layer's. */
+static void load_pretrained(struct imagenet *n, struct det_trial_context *ctx)
+{
+    const char *path = det_data_str(ctx, "pretrained", "");
+    bool other = count_classes(n->train) != 1000;
+    if (*path)
+        det_module_load_file(n->net, path, det_trial_err(ctx), .partial = other,
+                             .map = other ? but_the_last_layer : NULL);
+}
+
 static void create(void *self, struct det_trial_context *ctx)
 {
     struct imagenet *n = self;
     n->train = training_set(ctx);
     n->net = det_nn_resnet(det_trial_engine(ctx), (int)det_hparam_i64(ctx, "depth"),
                            .classes = count_classes(n->train));
+    load_pretrained(n, ctx);
     det_trial_wrap_model(ctx, n->net);
     n->sgd = det_trial_wrap_optimizer(
         ctx, det_sgd(n->net, .lr = det_hparam_f64(ctx, "learning_rate"), .momentum = 0.9,
