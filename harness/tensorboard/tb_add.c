@@ -1,4 +1,5 @@
 /* What can be added: scalars, histograms, images, texts. */
+#include "dtype.h"
 #include "tb.h"
 
 #include <math.h>
@@ -43,15 +44,6 @@ void det_tensorboard_add_scalars(struct det_tensorboard *w, const char *main_tag
 
 /* ---- elements ---- */
 
-static double element(const void *p, enum det_dtype dtype, size_t i)
-{
-    switch (dtype) {
-    case DET_F32: return ((const float *)p)[i];
-    case DET_I64: return (double)((const int64_t *)p)[i];
-    default: return ((const uint8_t *)p)[i];
-    }
-}
-
 double *tb_values(struct det_tensorboard *w, const char *tag, const struct det_tensor *t)
 {
     size_t n = t ? det_tensor_numel(t) : 0, bytes = t ? det_tensor_bytes(t) : 0;
@@ -67,7 +59,8 @@ double *tb_values(struct det_tensorboard *w, const char *tag, const struct det_t
     else
         det_tensor_read(t, raw, bytes, &w->err);
     for (size_t i = 0; w->err.code == 0 && i < n; i++)
-        values[i] = element(raw, det_tensor_dtype(t), i);
+        values[i] = det__load_f64(det_tensor_dtype(t),
+                                  (const char *)raw + i * det_dtype_size(det_tensor_dtype(t)));
     if (w->err.code != 0)
         free(det_take(values));
     return values;

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "fsx.h"
+#include "dtype.h"
 #include "tb.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -127,11 +128,30 @@ static void errors_stick(void **state)
     det_tensorboard_flush(NULL);
 }
 
+static void every_dtype_is_read(void **state)
+{
+    struct det_tensorboard *w = det_tensorboard_create(dir, &err);
+    for (int d = 0; d < DET_DTYPE_COUNT; d++) {
+        uint8_t bytes[2][8] = {0};
+        size_t size = det_dtype_size((enum det_dtype)d);
+        det__store_f64((enum det_dtype)d, &bytes[0][size], 1);
+        struct det_tensor *t = det_host_tensor_view((enum det_dtype)d, 1, (const int64_t[]){2},
+                                                    bytes, &err);
+        double *v = tb_values(w, "x", t);
+        assert_non_null(v);
+        assert_true(v[0] == 0 && v[1] == 1);
+        free(v);
+        det_tensor_unref(t);
+    }
+    det_tensorboard_destroy(w);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {T(a_step_is_written_once),
                                        T(what_a_crash_cut_off_is_written_again),
-                                       T(a_closed_writer_opens_a_new_file), T(errors_stick)};
+                                       T(a_closed_writer_opens_a_new_file), T(errors_stick),
+                                       T(every_dtype_is_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
