@@ -10,8 +10,16 @@
 struct prim_arg {
     int arg;
     bool output;
-    dnnl_memory_t user, own;  /* own: oneDNN's order, NULL where it is the user's */
+    dnnl_memory_t user, own; /* own: oneDNN's order, NULL where it is the user's */
+    size_t own_bytes;
     dnnl_primitive_t reorder; /* user -> own, or own -> user for an output */
+};
+
+/* What lies in oneDNN's order lives for one call only, so all primitives share its memory, one
+ * piece for each place among their tensors. */
+struct scratch {
+    void *data;
+    size_t bytes;
 };
 
 struct prim {
@@ -26,6 +34,7 @@ struct prim_cache {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     struct prim *buckets[BUCKETS];
+    struct scratch scratch[PRIM_ARGS_MAX];
 };
 
 int prim_check(dnnl_status_t status, const char *what, struct det_err *err)
@@ -65,6 +74,8 @@ void prim_cache_destroy(struct prim_cache *cache)
             next = p->next;
             prim_destroy(p);
         }
+    for (int i = 0; i < PRIM_ARGS_MAX; i++)
+        free(cache->scratch[i].data);
     dnnl_stream_destroy(cache->stream);
     dnnl_engine_destroy(cache->engine);
     free(cache);
@@ -123,8 +134,9 @@ static int make_reorder(struct prim_cache *cache, struct prim_arg *a,
                         struct det_err *err)
 {
     dnnl_primitive_desc_t pd = NULL;
-    int rc = prim_check(dnnl_memory_create(&a->own, own, cache->engine, DNNL_MEMORY_ALLOCATE),
-                        "allocate a reordered tensor", err);
+    a->own_bytes = dnnl_memory_desc_get_size(own);
+    int rc = prim_check(dnnl_memory_create(&a->own, own, cache->engine, DNNL_MEMORY_NONE),
+                        "describe a reordered tensor", err);
     if (rc < 0)
         return rc;
     rc = prim_check(dnnl_reorder_primitive_desc_create(&pd, a->output ? own : user, cache->engine,
@@ -169,6 +181,22 @@ static int run_reorder(struct prim_cache *cache, struct prim_arg *a, struct det_
     return prim_check(dnnl_primitive_execute(a->reorder, cache->stream, 2, args), "reorder", err);
 }
 
+static int lend_scratch(struct prim_arg *a, struct scratch *s, struct det_err *err)
+{
+    if (s->bytes < a->own_bytes) {
+        free(s->data);
+        s->bytes = (a->own_bytes + 4095) & ~(size_t)4095;
+        s->data = aligned_alloc(4096, s->bytes);
+        if (!s->data) {
+            size_t bytes = s->bytes;
+            s->bytes = 0;
+            return det_fail(err, DET_ENOMEM, "no memory for a reordered tensor of %zu bytes",
+                            bytes);
+        }
+    }
+    return prim_check(dnnl_memory_set_data_handle(a->own, s->data), "set a tensor's bytes", err);
+}
+
 int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err)
 {
     dnnl_exec_arg_t args[PRIM_ARGS_MAX];
@@ -177,6 +205,8 @@ int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct
         struct prim_arg *a = &p->args[i];
         rc = prim_check(dnnl_memory_set_data_handle(a->user, data[i]), "set a tensor's bytes", err);
         args[i] = (dnnl_exec_arg_t){a->arg, a->own ? a->own : a->user};
+        if (rc == 0 && a->own)
+            rc = lend_scratch(a, &cache->scratch[i], err);
         if (rc == 0 && a->reorder && !a->output)
             rc = run_reorder(cache, a, err);
     }
