@@ -184,6 +184,7 @@ static void add_host(json_t *env, const struct taskspec *s, const char *chief_ad
     snprintf(threads, sizeof threads, "%d", s->threads_per_slot);
     set_missing(env, "DET_THREADS_PER_SLOT", threads);
     set_missing(env, "OMP_NUM_THREADS", json_str(env, "DET_THREADS_PER_SLOT", threads));
+    set_missing(env, "OMP_WAIT_POLICY", "passive"); /* hosts are shared: to spin takes others' turns */
 }
 
 /* The user's own list of devices, cgroup and the like must not undo what isolates tasks, so what
