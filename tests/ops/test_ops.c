@@ -83,10 +83,22 @@ static void check_engine(struct det_engine *e, const struct op_case *c)
         fail_msg("%s (%s): %s", c->op, c->what, err.text);
 }
 
+/* A device other than the host's may lack kernels; it says so, and the case is left out. */
+static bool lacking(struct det_engine *e)
+{
+    if (strcmp(device_under_test(), "cpu") == 0 || det_engine_error(e, NULL) != DET_EUNIMPL)
+        return false;
+    det_engine_clear_error(e);
+    det_engine_step_end(e);
+    return true;
+}
+
 static void run(struct det_engine *e, const struct op_case *c, struct result *r)
 {
     struct case_run run;
     case_run(e, c, &run);
+    if (lacking(e))
+        return;
     check_engine(e, c);
     take(r, 0, run.y);
     for (int i = 0; i < run.inputs; i++)
@@ -144,6 +156,10 @@ static void test_device_equals_ref(void **state)
         det_cleanup(result_finish) struct result a = {0}, b = {0};
         run(ref, c, &a);
         run(tested, c, &b);
+        if (!b.v[0]) {
+            print_message("%s (%s): %s lacks it\n", c->op, c->what, device_under_test());
+            continue;
+        }
         for (int k = 0; k <= CASE_INPUTS_MAX; k++) {
             assert_int_equal(a.n[k], b.n[k]);
             double d = difference(&a, &b, k), most = 10 * tolerance(c) + roughness(c, &a, k);
