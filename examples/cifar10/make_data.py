@@ -10,8 +10,8 @@ import sys
 
 
 def picture(kind, r):
-    """Stripes whose direction is the kind's, of any colour, width and place."""
-    turn, width, phase = math.pi * kind / 10, r.uniform(2, 4), r.uniform(0, 6.3)
+    """Level or upright stripes of one of five widths, of any colour and place: a flip leaves the kind what it is."""
+    turn, width, phase = math.pi / 2 * (kind % 2), (1, 1.5, 2.3, 3.5, 5.2)[kind // 2] * r.uniform(0.95, 1.05), r.uniform(0, 6.3)
     light = [[math.sin((x * math.cos(turn) + y * math.sin(turn)) * 2 / width + phase) for x in range(32)] for y in range(32)]
     planes = [(r.uniform(90, 160), r.uniform(20, 60)) for _ in range(3)]
     return bytes(min(255, max(0, int(m + c * v + r.gauss(0, 12)))) for m, c in planes for row in light for v in row)

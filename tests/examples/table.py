@@ -42,7 +42,7 @@ def made(name, records):
 
 EXAMPLES = {
     "callbacks": Example("SineTrial", "validation_loss", 0.03, larger=False),
-    "cifar10": Example("CifarTrial", "accuracy", 0.9, data=made("cifar10", 100), minutes=20, quick=["hyperparameters.global_batch_size=8"],
+    "cifar10": Example("CifarTrial", "accuracy", 0.8, data=made("cifar10", 100), minutes=20, quick=["hyperparameters.global_batch_size=8"],
                        long=["hyperparameters.global_batch_size=32", "hyperparameters.max_lr=0.05", "hyperparameters.epochs=6",
                              "searcher.max_length={epochs: 6}"]),
     "custom_reducers": Example("SpiralsTrial", "f1_mean", 0.95),
