@@ -3,6 +3,7 @@
 An entry is added here and its name in meson.build. Where an example needs data, `data` is a function that makes or
 finds it beneath the given directory and returns the --set arguments that point there, or None where it cannot be had.
 """
+import glob
 import os
 import subprocess
 import sys
@@ -40,6 +41,15 @@ def made(name, records):
     return make
 
 
+def of_text(name):
+    """What the example's make_data.py makes of this project's own documents."""
+    def make(scratch):
+        texts = sorted(glob.glob(TOP + "/docs/*.md")) if os.environ.get("DET_TEST_LONG") else [TOP + "/docs/trial-api.md"]
+        subprocess.run([sys.executable, f"{TOP}/examples/{name}/make_data.py", scratch + "/data", *texts], check=True)
+        return [f"data.path={scratch}/data"]
+    return make
+
+
 EXAMPLES = {
     "callbacks": Example("SineTrial", "validation_loss", 0.03, larger=False),
     "cifar10": Example("CifarTrial", "accuracy", 0.8, data=made("cifar10", 100), minutes=20, quick=["hyperparameters.global_batch_size=8"],
@@ -47,10 +57,14 @@ EXAMPLES = {
                              "searcher.max_length={epochs: 6}"]),
     "custom_reducers": Example("SpiralsTrial", "f1_mean", 0.95),
     "digits": Example("DigitsTrial", "accuracy", 0.95),
+    "gpt2": Example("Gpt2Trial", "validation_loss", 2.8, larger=False, minutes=15, threads=1, data=of_text("gpt2"),
+                    quick=["hyperparameters.global_batch_size=4", "hyperparameters.layers=2", "hyperparameters.width=32"]),
     "imagenet": Example("ImageNetTrial", "accuracy", 0.9, data=made("imagenet", 32), minutes=20,
                         quick=["hyperparameters.global_batch_size=8", "hyperparameters.image_size=64"],
                         long=["hyperparameters.global_batch_size=16", "hyperparameters.image_size=64", "hyperparameters.learning_rate=0.02",
                               "searcher.max_length={epochs: 5}"]),
     "gan_mnist": Example("GanTrial", "mean_image_error", 0.05, larger=False, threads=1, data=mnist),
     "mnist": Example("MNistTrial", "accuracy", 0.97, data=mnist),
+    "word_language_model": Example("WordModelTrial", "validation_loss", 5.4, larger=False, minutes=15, threads=1, data=of_text("word_language_model"),
+                                   quick=["hyperparameters.global_batch_size=4", "hyperparameters.width=16"]),
 }
