@@ -12,6 +12,10 @@
 #define ALIGN 64
 #define LOCAL_BYTES 30
 #define SIZE_LIMIT UINT32_MAX
+/* Written in blocks of this size, at multiples of it, from aligned memory: the kernel copies fastest
+ * then. The disk is set to work on them early, so that the publisher's fsync has less to wait for. */
+#define BLOCK ((size_t)1 << 20)
+#define EARLY ((off_t)8 << 20)
 
 struct written {
     char *name;
@@ -21,7 +25,9 @@ struct written {
 struct zip_writer {
     char *path;
     int fd;
-    uint64_t at; /* bytes written */
+    uint64_t at;   /* bytes written, those of the block included */
+    char *block;   /* the last at % BLOCK of them (or a whole one) are here */
+    size_t filled;
     VEC(struct written) entries;
 };
 
@@ -61,15 +67,41 @@ int zip_writer_create(const char *path, struct zip_writer **ret, struct det_err 
     struct zip_writer *w = det_zalloc(sizeof *w);
     w->path = det_strdup(path);
     w->fd = fd;
+    w->block = aligned_alloc(BLOCK, BLOCK);
+    if (!w->block) {
+        zip_writer_destroy(w);
+        return det_fail(err, DET_ENOMEM, "write %s: no memory for a block", path);
+    }
     *ret = w;
+    return 0;
+}
+
+static int flush(struct zip_writer *w, struct det_err *err)
+{
+    int rc = fsx_write_all(w->fd, w->block, w->filled, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "write %s", w->path);
+    w->filled = 0;
+    if ((off_t)w->at % EARLY == 0)
+        sync_file_range(w->fd, (off_t)w->at - EARLY, EARLY, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
 
 static int put(struct zip_writer *w, const void *p, size_t n, struct det_err *err)
 {
-    int rc = fsx_write_all(w->fd, p, n, err);
-    w->at += n;
-    return rc < 0 ? det_wrap(err, rc, "write %s", w->path) : 0;
+    const char *from = p;
+    int rc = 0;
+    while (rc == 0 && n > 0) {
+        size_t part = BLOCK - w->filled < n ? BLOCK - w->filled : n;
+        memcpy(w->block + w->filled, from, part);
+        w->filled += part;
+        w->at += part;
+        from += part;
+        n -= part;
+        if (w->filled == BLOCK)
+            rc = flush(w, err);
+    }
+    return rc;
 }
 
 /* An extra field ("FB", as torch has it) that makes the content start aligned; at least 4 bytes. */
@@ -135,6 +167,8 @@ static int put_end(struct zip_writer *w, struct det_err *err)
 int zip_writer_end(struct zip_writer *w, struct det_err *err)
 {
     int rc = put_end(w, err);
+    if (rc == 0)
+        rc = flush(w, err);
     if (rc == 0 && close(w->fd) < 0)
         rc = det_fail(err, DET_EIO, "close %s: %s", w->path, strerror(errno));
     if (rc == 0)
@@ -151,6 +185,7 @@ void zip_writer_destroy(struct zip_writer *w)
     for (size_t i = 0; i < w->entries.n; i++)
         free(w->entries.v[i].name);
     vec_free(&w->entries);
+    free(w->block);
     free(w->path);
     free(w);
 }

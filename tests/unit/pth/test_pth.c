@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *from_torch;
@@ -273,6 +274,21 @@ static void absent_and_foreign_files(void **state)
     assert_int_equal(pth_load("/tmp", back, &got, &err), DET_ECORRUPT);
 }
 
+/* More than a zip's 32 bits hold is refused in words, before the time and the disk are spent. */
+static void above_4_gib_is_refused(void **state)
+{
+    const int64_t bytes = (int64_t)5 << 30;
+    assert_int_equal(truncate(path, bytes), 0);
+    assert_int_equal(pth_load(path, back, &got, &err), DET_ETOOBIG);
+    assert_non_null(strstr(err.text, path));
+    void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    assert_true(p != MAP_FAILED);
+    assert_int_equal(pth_save(path, pth_tensor(doc, PTH_U8, 1, &bytes, p), &err), DET_ETOOBIG);
+    assert_non_null(strstr(err.text, "4 GiB"));
+    munmap(p, (size_t)bytes);
+}
+
 /* Nothing that is missing there by rights leaves an error behind: an absent "byteorder" did. */
 static void older_files_leave_no_error(void **state)
 {
@@ -292,6 +308,7 @@ int main(int argc, char **argv)
         T(deep_nesting_is_refused),      T(shared_values_cost_nothing),
         T(tensors_stay_within_their_storage),
         T(absent_and_foreign_files),     T(older_files_leave_no_error),
+        T(above_4_gib_is_refused),
     };
     if (argc != 2)
         return 2;
