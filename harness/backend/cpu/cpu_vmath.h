@@ -14,7 +14,7 @@
 
 static inline __attribute__((always_inline)) float vm_scale(float y, int32_t n)
 {
-    int32_t bits = (n + 127) << 23;
+    uint32_t bits = (uint32_t)(n + 127) << 23;
     float power;
     memcpy(&power, &bits, sizeof power);
     return y * power;
