@@ -13,9 +13,15 @@
 #undef exp
 #undef tanh
 #undef erf
-#define exp(x)  vm_exp(x)
-#define tanh(x) vm_tanh(x)
-#define erf(x)  vm_erf(x)
+#undef log1p
+#undef fmax
+#undef fmin
+#define exp(x)     vm_exp(x)
+#define tanh(x)    vm_tanh(x)
+#define erf(x)     vm_erf(x)
+#define log1p(x)   vm_log1p(x) /* of exp(): not negative */
+#define fmax(a, b) ((a) > (b) ? (a) : (b))
+#define fmin(a, b) ((a) < (b) ? (a) : (b))
 #endif
 
 #define X(NAME, value, slope)                                                                      \

@@ -84,4 +84,31 @@ static inline __attribute__((always_inline)) float vm_erf(float x)
     return a < 1 ? x * vm_poly(near, 7, x * x) : x < 0 ? -rest : x != x ? x : rest;
 }
 
+/* Cephes' logf, for finite x of at least 1. */
+static inline __attribute__((always_inline)) float vm_log_from_1(float x)
+{
+    static const float a[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
+                              -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
+                              2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
+    int32_t bits, whole;
+    float m;
+    memcpy(&bits, &x, sizeof bits);
+    whole = (bits >> 23) - 127;
+    bits = (bits & 0x007fffff) | 0x3f800000; /* 1 <= m < 2 */
+    memcpy(&m, &bits, sizeof m);
+    whole += m > 1.41421356f ? 1 : 0;
+    m = m > 1.41421356f ? m * 0.5f : m;
+    float r = m - 1, z = r * r, e = (float)whole;
+    float y = vm_poly(a, 9, r) * r * z - 2.12194440e-4f * e - 0.5f * z;
+    return r + y + 0.693359375f * e;
+}
+
+/* log(1 + z), z >= 0, by Kahan's correction for what 1 + z loses. */
+static inline __attribute__((always_inline)) float vm_log1p(float z)
+{
+    float u = 1 + z, y = vm_log_from_1(u) * (z / (u - 1));
+    y = u == 1 ? z : y;
+    return z < INFINITY ? y : z;
+}
+
 #endif
