@@ -39,9 +39,11 @@ def presentable(where):
 
 def few_batches(s, entry, where, x, sets):
     """One batch of everything; then four batches, which are those of two and two, bit for bit."""
+    tb = ["--tensorboard-dir", s.dir + "/tb"]  # else a writer makes runs/ in the example
+
     def train(n, *args):
-        return s.run(entry, where, x.config, sets + ["searcher.max_length={batches: %d}" % n, "scheduling_unit=2"], args)
-    once = s.run(entry, where, x.config, sets, ["--test"])
+        return s.run(entry, where, x.config, sets + ["searcher.max_length={batches: %d}" % n, "scheduling_unit=2"], [*args, *tb])
+    once = s.run(entry, where, x.config, sets, ["--test", *tb])
     assert len(once.checkpoints) == 1 and x.metric in once.validation[1], (once.text, once.err)
     whole, first = train(4), train(2)
     rest = train(4, "--resume", first.checkpoints[-1])
@@ -50,7 +52,7 @@ def few_batches(s, entry, where, x, sets):
 
 
 def to_the_goal(s, entry, where, x, sets):
-    out = s.run(entry, where, x.config, sets + x.long, env={"DET_THREADS_PER_SLOT": str(x.threads)}, timeout=60 * x.minutes)
+    out = s.run(entry, where, x.config, sets + x.long, ["--tensorboard-dir", s.dir + "/tb"], env={"DET_THREADS_PER_SLOT": str(x.threads)}, timeout=60 * x.minutes)
     values = [v[x.metric] for v in out.validation.values()]
     best = max(values) if x.larger else min(values)
     print(f"{where}: best {x.metric} {best}, wanted {x.goal}")
