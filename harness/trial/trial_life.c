@@ -5,6 +5,7 @@
 #include "trial_crash.h"
 #include "trial_device.h"
 #include "trial_loop.h"
+#include "trial_state_impl.h"
 #include "trial_tensorboard.h"
 
 #include <fcntl.h>
@@ -166,6 +167,7 @@ static void free_context(struct det_trial_context *ctx)
         fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL);
     free(ctx->download_dir);
     comm_blobs_finish(&ctx->open_grads);
+    state_staging_finish(&ctx->staging);
     json_decref(ctx->metadata);
     comm_blobs_finish(&ctx->gathered);
     free(ctx->broadcast);
