@@ -160,12 +160,19 @@ static void link_usable(struct link *l)
 
 static void link_down(struct link *l)
 {
+    struct link *writer = &l->db->writer;
     l->usable = false;
     if (l == &l->db->writer || l == &l->db->flusher) {
         db_group_fail(&l->db->group, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
         tell_state(l->db);
     }
     link_wait(l);
+    /* The next flusher may be of a server that has crashed since, and could not vouch for what is in
+     * flight here. */
+    if (l == &l->db->flusher && writer->conn.state != CONN_DOWN) {
+        db_conn_close(&writer->conn);
+        link_down(writer);
+    }
 }
 
 static void on_down(struct db_conn *c, const char *why)
@@ -544,7 +551,7 @@ void db_tx_drop(struct db_tx *tx)
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg)
 {
     struct db *db = tx->db;
-    bool full = db->group.bytes + tx->bytes > DB_PENDING_BYTES_MAX;
+    bool full = db->group.bytes + db->group.unanswered + tx->bytes > DB_PENDING_BYTES_MAX;
     if (db->closing || !db_is_up(db) || full) {
         defer_fail(db, cb, arg, DET_EUNAVAIL,
                    full ? "too much is waiting to be written; try again"

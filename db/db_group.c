@@ -75,12 +75,13 @@ static void tx_send(struct db_group *g, struct db_tx *tx)
         db_conn_lend(g->conn, tx->stmts[i], on_unit_stmt, tx);
 }
 
-
 /* A dying server sends what it has, the FATAL error last: answers without the sync that follows them
- * say nothing of the commit. */
+ * say nothing of the commit. Nor does "done already" (db_batch_is_done): what it saw may not be on
+ * disk. */
 static void tx_lost(struct db_tx *tx)
 {
-    if (tx->result.rc >= 0 || tx->result.rc == DET_ECANCELED)
+    bool is_done = strcmp(tx->result.sqlstate, "DE005") == 0;
+    if (tx->result.rc >= 0 || tx->result.rc == DET_ECANCELED || is_done)
         tx_fail(tx, DET_EUNAVAIL, "the connection to PostgreSQL was lost in mid-commit; try again");
 }
 
@@ -92,6 +93,7 @@ static void on_flushed(void *arg, struct db_tx *tx, bool ok)
         struct db_tx *next = tx->next;
         if (!ok)
             tx_lost(tx);
+        g->unanswered -= tx->bytes;
         tx_answer(tx);
         tx = next;
     }
@@ -100,7 +102,8 @@ static void on_flushed(void *arg, struct db_tx *tx, bool ok)
 static void flight_end(struct db_group *g)
 {
     struct db_tx *list = g->flight;
-    bool is_on_disk = g->waits && db_flush_is_idle(&g->flush);
+    /* What failed has waited for nothing, and what it found there may not be on disk yet. */
+    bool is_on_disk = g->waits && !g->failed && db_flush_is_idle(&g->flush);
     g->flight = NULL;
     g->units = 0;
     g->on_idle(g->arg);
@@ -195,6 +198,7 @@ static void group_take(struct db_group *g)
     if (!g->head)
         g->tail = NULL;
     g->bytes -= bytes;
+    g->unanswered += bytes;
 }
 
 static void group_run(struct db_group *g)

@@ -34,6 +34,7 @@ struct db_group {
     struct db_conn *conn;
     int64_t epoch;
     struct db_tx *head, *tail; /* waiting */
+    size_t unanswered; /* bytes of what was sent and not answered */
     size_t bytes;              /* waiting */
     struct db_tx *flight;      /* in order */
     struct db_flush flush;     /* of those before it */

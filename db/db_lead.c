@@ -10,7 +10,9 @@ enum { STALLED_AFTER = 6, LOST_AFTER_MS = 15000, BACKOFF_MIN_MS = 50, BACKOFF_MA
 
 #define LOOK                                                                                       \
     "SELECT c.epoch, l.beat, l.url, pg_try_advisory_xact_lock(4919001) FROM cluster c, leader l"
-#define TAKE "SELECT take_lead($1::bigint, $2)"
+/* Unlike a beat it waits for the disk: an epoch must not be given out twice. */
+#define TAKE                                                                                       \
+    "SELECT take_lead($1::bigint, $2) FROM set_config('synchronous_commit', 'on', true)"
 #define BEAT                                                                                       \
     "UPDATE leader SET beat = beat + 1, seen_at = clock_timestamp() "                              \
     "WHERE (SELECT epoch FROM cluster) = $1::bigint"

@@ -51,6 +51,8 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+-- Nobody may write between the count and the triggers: a leader may serve meanwhile.
+LOCK TABLE experiments IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO experiment_counts SELECT project_id, owner_id, state, archived, count(*) FROM experiments GROUP BY 1, 2, 3, 4;
 CREATE TRIGGER experiments_counted AFTER INSERT OR DELETE ON experiments
     FOR EACH ROW EXECUTE FUNCTION count_experiments();

@@ -419,6 +419,25 @@ static void test_flush(void **state)
     put_wait("f4", 0);
 }
 
+/* "Done already" is an answer too: what it saw must be on disk before it is given. */
+static void test_done_is_on_disk(void **state)
+{
+    struct got f[3], b = {0};
+    put_three("f5", f);
+    for (int i = 0; i < 3; i++)
+        assert_true(loop_until(&loop, &f[i].done, 5000));
+    pid_t flusher = (pid_t)count("SELECT pid " FLUSHER);
+    assert_int_equal(kill(flusher, SIGSTOP), 0);
+    struct db_tx *tx = db_tx_begin(db);
+    db_begin_batch(tx, db_epoch(db), 3); /* test_dies_in_commit has done it */
+    db_tx_commit(tx, on_got, &b);
+    bool told = loop_until(&loop, &b.done, 300);
+    kill(flusher, SIGCONT);
+    assert_false(told);
+    assert_true(loop_until(&loop, &b.done, 5000));
+    assert_string_equal(b.sqlstate, "DE005");
+}
+
 static void test_newer(void **state)
 {
     struct det_err err;
@@ -458,7 +477,8 @@ int main(void)
         cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_dies_in_commit),
         cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
         cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
-        cmocka_unit_test(test_flush),          cmocka_unit_test(test_deposed),
+        cmocka_unit_test(test_flush),          cmocka_unit_test(test_done_is_on_disk),
+        cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
