@@ -163,6 +163,16 @@ int storage_begin(struct storage *s, const char *uuid, char **ret_path, struct d
     return 0;
 }
 
+/* NFS, CephFS and others take no flags; a plain rename replaces no directory that has files. */
+static int rename_new(int dirfd, const char *from, const char *to)
+{
+    if (renameat2(dirfd, from, dirfd, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return -1;
+    return renameat(dirfd, from, dirfd, to);
+}
+
 int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
 {
     int rc = storage_check_uuid(uuid, err);
@@ -177,7 +187,7 @@ int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
     if ((rc = storage_sync_tree(fd, path, err)) < 0)
         return det_wrap(err, rc, "publish checkpoint");
     FAILPOINT("storage.before_rename");
-    if (renameat2(s->fd, name, s->fd, uuid, RENAME_NOREPLACE) < 0)
+    if (rename_new(s->fd, name, uuid) < 0)
         return storage_errno("publish checkpoint", s->root, uuid, err);
     FAILPOINT("storage.before_dir_fsync");
     if (fsync(s->fd) < 0)

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is older than this has no writer: no checkpoint takes a week. */
+#define CRASHED_AGE_S ((int64_t)7 * 24 * 3600)
+
 #define GC_BYTES_MAX ((size_t)64 << 20)
 #define TOLD_AT_ONCE 50
 
@@ -166,6 +169,8 @@ int gcrun_main(void)
                                     .uuids = json_arr(order, "uuids"),
                                     .globs = json_arr(order, "globs")},
                      &err);
+    if (rc == 0 && storage_sweep(st, CRASHED_AGE_S, NULL) < 0)
+        log_warning("what crashed writers have left could not be removed");
     if (rc < 0)
         log_error("%s", err.text);
     storage_close(st);

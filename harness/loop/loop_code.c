@@ -55,10 +55,12 @@ static int copy_dir(struct copy *c, int from, int to, int depth, struct det_err 
 static int copy_subdir(struct copy *c, int from, int to, const char *name, int depth,
                        struct det_err *err)
 {
-    if (mkdirat(to, name, 0755) < 0 && errno != EEXIST)
-        return det_fail(err, DET_EIO, "make %s: %s", name, strerror(errno));
     det_cleanup(det_closep) int in =
         openat(from, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (in < 0 && errno == ENOENT)
+        return 0; /* gone meanwhile, as files may be */
+    if (mkdirat(to, name, 0755) < 0 && errno != EEXIST)
+        return det_fail(err, DET_EIO, "make %s: %s", name, strerror(errno));
     det_cleanup(det_closep) int out =
         openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (in < 0 || out < 0)

@@ -8,6 +8,7 @@
 
 #include "failpoint.h"
 #include "fsx.h"
+#include "log.h"
 #include "loop_report.h"
 #include "loop_state.h"
 #include "storage.h"
@@ -83,6 +84,17 @@ static int write_metadata(const char *dir, const char *uuid, const json_t *metad
     return write_json(dir, "metadata.json", whole, err);
 }
 
+/* Somebody's own working directory may have any size: the state must not be lost for it. */
+static int copy_code(struct loop *l, const char *from, const char *to, struct det_err *err)
+{
+    int rc = loop_copy_code(from, to, storage_root(l->storage), err);
+    if (rc != DET_ETOOBIG || l->c->managed)
+        return rc;
+    l->code_is_too_big = true;
+    log_warning("checkpoints have no copy of the code: %s", err->text);
+    return fsx_remove_tree(AT_FDCWD, to, err);
+}
+
 int loop_save_write(struct loop_save *s, struct det_err *err)
 {
     const struct det_loop_trial_type *t = s->l->t;
@@ -95,8 +107,8 @@ int loop_save_write(struct loop_save *s, struct det_err *err)
     rc = write_state(s, err);
     if (rc == 0)
         rc = write_load_data(s->l, s->dir, err);
-    if (rc == 0 && code_dir)
-        rc = loop_copy_code(code_dir, code, storage_root(s->l->storage), err);
+    if (rc == 0 && code_dir && !s->l->code_is_too_big)
+        rc = copy_code(s->l, code_dir, code, err);
     return rc < 0 ? det_wrap(err, rc, "write %s", s->dir) : 0;
 }
 

@@ -175,6 +175,18 @@ class Metrics(unittest.TestCase):
             fit(Kinds, Batch(2))
         self.assertEqual(got, {"tensor": 0.5, "bf16": 2.0, "array": 2.0, "deep": 1.0, "numpy": 5.0, "none": 7.0, "int": 3.0, "flag": 1.0})
 
+    def test_nan(self):
+        """What JSON cannot say reaches the loop all the same, deep inside too."""
+        class Nan(RecordingTrial):
+            def evaluate_batch(self, batch):
+                return {"matrix": [[float("nan"), 1.0]], "inf": float("inf"), "array": np.array([[1.0, np.nan]])}
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                return {"deep": {"a": [float("-inf"), 1.0]}, "loss": float("nan")}
+
+        with store():
+            self.assertIn("validation_end ['array', 'inf', 'matrix']", fit(Nan, Batch(1)).trace)
+
     def test_bare_loss(self):
         class Bare(RecordingTrial):
             def train_batch(self, batch, epoch_idx, batch_idx):

@@ -182,5 +182,7 @@ int ext_config_fill(struct det_loop_config *c, PyObject *d)
         return -1;
     }
     c->trial_type = det_strdup("PyTorchTrial");
+    free(c->latest_checkpoint); /* what fit() was given counts, None too */
+    c->latest_checkpoint = NULL;
     return take_names(c, d) < 0 || take_schedule(c, d) < 0 || take_ranks(c, d) < 0 ? -1 : 0;
 }

@@ -15,7 +15,6 @@ static PyObject *exception_of(int code)
 
 PyObject *ext_raise(const struct det_err *err)
 {
-    /* the process's exit code follows from the attribute: 75 tells that the run was replaced */
     PyErr_SetString(exception_of(err->code), err->text);
     return NULL;
 }

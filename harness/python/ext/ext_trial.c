@@ -97,6 +97,14 @@ static int on_create(void *self, struct loop *loop, struct det_err *err)
     return rc;
 }
 
+/* The run ends here, and with it what the user's threads may ask of it. */
+static void on_destroy(void *self)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    ext_loop_close(((struct ext_client *)self)->loop);
+    PyGILState_Release(gil);
+}
+
 typedef int take_fn(struct ext_client *c, PyObject *list);
 
 static int take_parts(struct ext_client *c, const char *name, take_fn *take, struct det_err *err)
@@ -258,11 +266,21 @@ static int take_metrics(struct ext_client *c, PyObject *dict, struct loop_metric
     return ext_failed(c, err);
 }
 
+/* get_batch_length() has no way to say that it failed: the next step does. */
+static bool is_spoilt(const struct ext_client *c, struct det_err *err)
+{
+    if (c->type)
+        det_fail(err, DET_EINVAL, "get_batch_length failed");
+    return c->type;
+}
+
 static int on_train_batch(void *self, const void *batch, int64_t epoch, int64_t b,
                           struct loop_metrics *m, struct det_err *err)
 {
     struct ext_client *c = self;
     PyObject *dict = NULL;
+    if (is_spoilt(c, err))
+        return err->code;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = ext_call(c, c->train_batch, Py_BuildValue("(OLL)", (PyObject *)batch,
                                                        (long long)epoch, (long long)b), &dict, err);
@@ -278,8 +296,8 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t b, struct lo
 {
     struct ext_client *c = self;
     PyObject *dict = NULL;
-    if (c->type)
-        return det_fail(err, DET_EINVAL, "get_batch_length failed");
+    if (is_spoilt(c, err))
+        return err->code;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = ext_call(c, c->evaluate_batch,
                       Py_BuildValue("(OL)", (PyObject *)batch, (long long)b), &dict, err);
@@ -294,6 +312,8 @@ static int on_evaluate_all(void *self, struct loop_metrics *m, struct det_err *e
 {
     struct ext_client *c = self;
     PyObject *dict = NULL;
+    if (is_spoilt(c, err))
+        return err->code;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = method(c, "evaluate_full_dataset", PyTuple_New(0), &dict, err);
     if (rc == 0)
@@ -369,6 +389,7 @@ static int on_load_state(void *self, const char *dir, struct loop_state *ret, st
 
 static const struct det_loop_trial_type hooks = {
     .create = on_create,
+    .destroy = on_destroy,
     .callbacks = on_callbacks,
     .reducers = on_reducers,
     .lr_schedulers = on_lrs,
@@ -421,7 +442,7 @@ static PyObject *outcome(struct ext_client *c, int rc, const struct det_err *err
 {
     if (rc == 0 && err->code == DET_EINVALIDHP)
         return PyUnicode_FromString(err->text);
-    if (rc == 0)
+    if (rc == 0 && !c->type)
         Py_RETURN_NONE;
     if (!c->type)
         return ext_raise(err);

@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import json
 import logging
 import os
 import pickle
@@ -44,6 +45,17 @@ def is_overridden(method: Any, base: type) -> bool:
     return callable(method) and method.__qualname__.split(".")[0] != base.__name__
 
 
+def _named(value: Any) -> Any:
+    """JSON has no NaN: the loop reads these texts as the numbers they name."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {k: _named(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_named(v) for v in value]
+    return value
+
+
 def plain(value: Any) -> Any:
     """A metric as the loop takes it: a number, None, a list of numbers, or a text of JSON."""
     if isinstance(value, torch.Tensor):
@@ -53,15 +65,25 @@ def plain(value: Any) -> Any:
         value = value.cpu().numpy()
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, list):
+        value = _as_array(value)
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             return value.item()
-        if value.ndim == 1 and value.dtype.kind in "fiub":
-            return value.tolist()
+        numbers = value.dtype.kind in "fiub"
+        if numbers and (value.ndim == 1 or not np.isfinite(value).all()):
+            return value.ravel().tolist()  # JSON has no NaN; averages do not ask for the shape
         value = value.tolist()
-    import json
+    return json.dumps(_named(value), default=str)
 
-    return json.dumps(value, default=str)
+
+def _as_array(value: List[Any]) -> Any:
+    """Nested lists of numbers as an array; other lists as they are."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return value
+    return array if array.dtype.kind in "fiub" else value
 
 
 class Client:

@@ -27,14 +27,13 @@ class ResumableRandomSampler(RandomSampler):
     repeats nor misses a record of its epoch.
     """
 
-    _KEPT = 4  # passes: the loader's workers may be ahead of training, never behind it
-
     def __init__(self, data_source: Any, generator: Optional[torch.Generator] = None) -> None:
         super().__init__(data_source, generator=generator)
         self._own = generator
         self._known: Dict[int, Any] = {}
         self._pass = 0
         self._first = 0
+        self.kept = 4  # passes: the loader's workers may be ahead of training, never behind it
 
     def start(self, first_pass: int) -> None:
         """The next iteration counts as pass 0; passes before `first_pass` are skipped, in no particular order."""
@@ -62,7 +61,7 @@ class ResumableRandomSampler(RandomSampler):
                 self._known[number] = int(torch.empty((), dtype=torch.int64).random_().item())
             generator = torch.Generator()
             generator.manual_seed(self._known[number])
-        for old in [k for k in self._known if k <= number - self._KEPT]:
+        for old in [k for k in self._known if k <= number - self.kept]:
             del self._known[old]
         return generator
 
@@ -250,6 +249,8 @@ class Feed:
         else:
             if self._sampler is not None:
                 self._sampler.start(skip * size // self.batches if repeat and self.batches else 0)
+                ahead = self._loader.num_workers * (self._loader.prefetch_factor or 2) * size
+                self._sampler.kept = 4 + ahead // max(self.batches or 1, 1)
                 if self._restored is not None:
                     self._sampler.load_state_dict(self._restored)
             self._iterator = iter(self._loader.get_data_loader(repeat, skip, size, rank))
