@@ -295,7 +295,7 @@ class Cluster:
 
     def timeline(self, trial):
         """The kinds of what happened to a trial, in order."""
-        return self.sql(f"SELECT kind FROM trial_timeline WHERE trial_id={trial} ORDER BY at_us").split()
+        return [e["kind"] for e in self.api("GET", f"/trials/{trial}/timeline")["events"]]
 
     def slots_free(self):
         """True when every slot of every agent is without a container."""
