@@ -48,7 +48,11 @@ def find(needle, start=False):
 
 def sockets(pid):
     found = set()
-    for fd in os.listdir(f"/proc/{pid}/fd"):
+    try:
+        descriptors = os.listdir(f"/proc/{pid}/fd")
+    except FileNotFoundError:
+        return found  # a process between fork and exec was taken for a hider, and has ended
+    for fd in descriptors:
         try:
             found.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
         except OSError:
