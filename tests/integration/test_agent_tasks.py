@@ -98,7 +98,9 @@ def test_start_is_quick(m, a):
 def test_ranks_and_first_failure(m, a):
     harness = a.path("det-harness")
     with open(harness, "w") as f:
-        f.write('#!/bin/sh\necho "$1 $RANK $WORLD_SIZE $LOCAL_RANK $DET_SLOT_IDS $DET_CHIEF_IP"\n[ $RANK = 1 ] && exit 7\nexec sleep 1000\n')
+        f.write('#!/bin/sh\necho "$1 $RANK $WORLD_SIZE $LOCAL_RANK $DET_SLOT_IDS $DET_CHIEF_IP"\n'
+                '[ $RANK = 0 ] && { : >said; exec sleep 1000; }\n'
+                'while [ ! -e said ]; do sleep 0.01; done\nexit 7\n')  # rank 1 fails once rank 0 has spoken
     os.chmod(harness, 0o755)
     c = m.start("1.ranks.1", "model_def:T", {"model_def.c": ""}, slots=(0, 1))
     e = m.wait_exit("1.ranks.1")
