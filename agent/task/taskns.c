@@ -3,6 +3,7 @@
 #include "mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -44,7 +45,20 @@ static int own_directory(const struct taskspec *s, struct det_err *err)
     return rc;
 }
 
-int taskns_enter(const struct taskspec *s, struct det_err *err)
+/* The descriptor of the task's directory leads through the mounts of the namespace that was left:
+ * getcwd() of who stands there finds no way up. The same directory by its path leads through these. */
+static int reopen_directory(struct taskspec *s, struct det_err *err)
+{
+    struct stat before, now;
+    det_cleanup(det_closep) int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &now) < 0 || fstat(s->dirfd, &before) < 0)
+        return refused(s->dir, err);
+    if (now.st_dev != before.st_dev || now.st_ino != before.st_ino)
+        return det_fail(err, DET_ESTATE, "%s is another directory than at the start", s->dir);
+    return dup3(fd, s->dirfd, O_CLOEXEC) < 0 ? refused(s->dir, err) : 0;
+}
+
+int taskns_enter(struct taskspec *s, struct det_err *err)
 {
     if (geteuid() != 0)
         return det_fail(err, DET_EPERM, "the agent does not run as root");
@@ -53,5 +67,6 @@ int taskns_enter(const struct taskspec *s, struct det_err *err)
     /* What the host mounts later is seen here too; what is mounted here is seen nowhere else. */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return refused("mount --make-rslave /", err);
-    return own_directory(s, err);
+    int rc = reopen_directory(s, err); /* first: what is mounted next may cover its path */
+    return rc < 0 ? rc : own_directory(s, err);
 }

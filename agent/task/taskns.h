@@ -8,8 +8,9 @@
 
 #include "taskspec.h"
 
-/* After prepare_dirs(), before the first process of the task; all of them inherit it. DET_EPERM
- * where the kernel refuses: nothing is changed for the task then but that it lacks the directory. */
-int taskns_enter(const struct taskspec *s, struct det_err *err);
+/* After prepare_dirs(), before the first process of the task; all of them inherit it. s->dirfd is
+ * opened again, so that the path of a working directory beneath it can be told. An error, DET_EPERM
+ * where the kernel refuses, changes nothing for the task but that it lacks the directory. */
+int taskns_enter(struct taskspec *s, struct det_err *err);
 
 #endif

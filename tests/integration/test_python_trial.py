@@ -94,6 +94,17 @@ def test_slots():
         assert c.api("GET", f"/trials/{trial}")["trial"]["state"] == "STATE_COMPLETED"
 
 
+def test_user():
+    """Under a root agent's task user: in a mount namespace of its own, where only that user's rights hold."""
+    if os.getuid() != 0:
+        print("skip user: it takes root")
+        return
+    with Cluster(agent_args=["--task-user", "nobody"]) as c:
+        text = {**json.loads(config(batches=8, look_around=True)), "data": None}
+        logs = c.logs(run(c, json.dumps(text)))
+        assert "looked around as nobody in " + c.path("agent-0") in logs, logs
+
+
 def test_invalid():
     """InvalidHP is an outcome, not a failure: no restart, and the log says why."""
     with Cluster() as c:

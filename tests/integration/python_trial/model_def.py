@@ -1,6 +1,7 @@
 """A line through noisy points, with dropout: everything that draws or remembers is in it."""
 
 import os
+import pwd
 import time
 
 import determined as det
@@ -22,6 +23,9 @@ class LineTrial(pytorch.PyTorchTrial):
         hp = context.get_hparam
         if hp("lr") < 0:
             raise det.InvalidHP("lr must not be negative")
+        if context.get_hparams().get("look_around"):
+            assert context.get_data_config() == {}, context.get_data_config()
+            print("looked around as", pwd.getpwuid(os.getuid()).pw_name, "in", os.getcwd(), flush=True)
         self.model = context.wrap_model(torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1)))
         self.optim = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=hp("lr"), momentum=0.9))
         context.wrap_lr_scheduler(torch.optim.lr_scheduler.StepLR(self.optim, 2, gamma=0.9), pytorch.LRScheduler.StepMode.STEP_EVERY_EPOCH)

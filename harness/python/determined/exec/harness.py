@@ -20,7 +20,7 @@ logger = logging.getLogger("determined")
 
 def load_trial_class(spec: str) -> Type[pytorch.PyTorchTrial]:
     module, _, name = spec.partition(":")
-    sys.path.insert(0, "/proc/self/cwd")  # getcwd() may not see the way there from a task's own mount namespace
+    sys.path.insert(0, os.getcwd())
     found: Any = importlib.import_module(module)
     for part in name.split("."):
         if not hasattr(found, part):

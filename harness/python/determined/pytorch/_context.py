@@ -131,7 +131,7 @@ class PyTorchTrialContext:
         return self._exp_conf
 
     def get_data_config(self) -> Dict[str, Any]:
-        return self.get_experiment_config().get("data", {})  # type: ignore
+        return self.get_experiment_config().get("data") or {}  # type: ignore
 
     def get_global_batch_size(self) -> int:
         self._need_batch_size()
