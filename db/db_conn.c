@@ -19,7 +19,7 @@ struct db_op {
 
 static void on_socket(uv_poll_t *h, int status, int events);
 
-static void on_poll_closed(uv_handle_t *h)
+static void on_handle_closed(uv_handle_t *h)
 {
     free(h);
 }
@@ -30,7 +30,7 @@ static void poll_drop(struct db_conn *c)
         return;
     uv_poll_stop(c->poll);
     c->poll->data = NULL;
-    uv_close((uv_handle_t *)c->poll, on_poll_closed);
+    uv_close((uv_handle_t *)c->poll, on_handle_closed);
     c->poll = NULL;
     c->fd = -1;
 }
@@ -107,9 +107,19 @@ static void ops_fail(struct db_conn *c, const char *why)
     }
 }
 
+static void gone_drop(struct db_conn *c)
+{
+    if (!c->gone)
+        return;
+    c->gone->data = NULL;
+    uv_close((uv_handle_t *)c->gone, on_handle_closed);
+    c->gone = NULL;
+}
+
 void db_conn_close(struct db_conn *c)
 {
     poll_drop(c);
+    gone_drop(c);
     PQfinish(c->pg);
     c->pg = NULL;
     c->state = CONN_DOWN;
@@ -129,6 +139,25 @@ static void conn_lost(struct db_conn *c)
     why[strcspn(why, "\n")] = 0;
     db_conn_close(c);
     c->on_down(c, why);
+}
+
+static void on_gone(uv_timer_t *t)
+{
+    if (t->data)
+        conn_lost(t->data);
+}
+
+/* A second write to a connection that was reset makes libpq close its socket: no event will tell, and
+ * who is sending must not be called back from inside. */
+static void conn_gone(struct db_conn *c)
+{
+    poll_drop(c);
+    if (c->gone)
+        return;
+    c->gone = det_zalloc(sizeof *c->gone);
+    c->gone->data = c;
+    uv_timer_init(c->loop, c->gone);
+    uv_timer_start(c->gone, on_gone, 0, 0);
 }
 
 /* In front of the statement that is the next to be sent. */
@@ -184,7 +213,10 @@ static void conn_flush(struct db_conn *c)
             op_send(c);
         rc = PQflush(c->pg);
     } while (rc == 0 && *c->unsent);
-    poll_for(c, rc == 1 ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+    if (PQsocket(c->pg) < 0)
+        conn_gone(c);
+    else
+        poll_for(c, rc == 1 ? UV_READABLE | UV_WRITABLE : UV_READABLE);
 }
 
 static int conn_ready(struct db_conn *c)

@@ -33,8 +33,12 @@ def arm(row, p, mode):
         p.cut_after(mode, row.rng.randint(1, 4000))
 
 
-def wait_written(k, n):
-    wait_until(lambda: len(k.acked) > n, 60, "an acknowledgement after the cut")
+def wait_written(c, k, n):
+    try:
+        wait_until(lambda: len(k.acked) > n or c.procs["master"].poll() is not None, 60, "an acknowledgement after the cut")
+    except AssertionError as e:
+        raise AssertionError(f"{e} ({k})") from e
+    assert c.procs["master"].poll() is None, f"the master ended with {c.procs['master'].returncode}"
 
 
 def run_round(row, c, p, n):
@@ -47,7 +51,7 @@ def run_round(row, c, p, n):
             arm(row, p, mode)
             wait_until(lambda: p.cuts > before, 30, f"the cut ({mode})")
             row.fault(mode)
-            wait_written(k, acked)
+            wait_written(c, k, acked)
     row.check(not k.verdict(True), k.verdict(True))
     t.end()
     row.check(c.procs["master"].poll() is None, "the master ended")

@@ -64,6 +64,9 @@ class Clerk:
             self.slowest_s = max(self.slowest_s, time.monotonic() - begun)
         return False
 
+    def __str__(self):
+        return f"{self.tried} tried, {len(self.acked)} acknowledged, {self.refused} refused, {self.unknown} unknown, {self.broken} broken, {self.wrong or 'nothing wrong'}"
+
     def counts(self):
         """Name -> how many experiments have it."""
         rows = self.c.sql(f"SELECT name, count(*) FROM experiments WHERE name LIKE '{self.prefix}-%' GROUP BY name")

@@ -5,7 +5,9 @@
 #include "db.h"
 #include "db_cluster.h"
 #include "db_users.h"
+#include "mem.h"
 
+#include <libpq-fe.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -101,6 +103,42 @@ static void put(const char *k, int64_t v, struct got *g)
 {
     db_write(db, "INSERT INTO t VALUES ($1, $2::bigint)", db_i64_arg(db_str_arg(DB_ARGS, k), v),
              on_got, g);
+}
+
+/* Every session of the master's ends at once, and is seen to be gone by another one. */
+static void sessions_end(void)
+{
+    PGconn *other = PQconnectdb(pg.uri);
+    PGresult *r = PQexec(other, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+    assert_int_equal(PQresultStatus(r), PGRES_TUPLES_OK);
+    assert_true(PQntuples(r) > 3);
+    for (int i = 0; i < PQntuples(r); i++)
+        assert_string_equal(PQgetvalue(r, i, 0), "t");
+    PQclear(r);
+    PQfinish(other);
+}
+
+/* The second write to such a connection makes libpq close the socket: no event tells of it. */
+static void test_writes_to_dead_sessions(void **state)
+{
+    struct got reads[40] = {0}, write = {0};
+    put("dead", 1, &write);
+    sessions_end();
+    for (size_t i = 0; i < DET_ARRAY_LEN(reads); i++) {
+        db_query(db, "SELECT 1", NULL, on_got, &reads[i]);
+        assert_false(reads[i].done); /* never from inside */
+    }
+    for (size_t i = 0; i < DET_ARRAY_LEN(reads); i++) {
+        assert_true(loop_until(&loop, &reads[i].done, 5000));
+        assert_int_equal(reads[i].rc, DET_EUNAVAIL);
+    }
+    assert_true(loop_until(&loop, &write.done, 5000));
+    struct got kept = {0};
+    db_query_kept(db, "SELECT $1::bigint", 7, on_got, &kept);
+    assert_true(loop_until(&loop, &kept.done, 10000));
+    assert_int_equal(kept.i64, 7);
+    assert_true(loop_until(&loop, &is_up, 10000));
 }
 
 static void test_group(void **state)
@@ -478,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
         cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
         cmocka_unit_test(test_flush),          cmocka_unit_test(test_done_is_on_disk),
+        cmocka_unit_test(test_writes_to_dead_sessions),
         cmocka_unit_test(test_deposed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
