@@ -1,5 +1,8 @@
 """Train PyTorch models on a cluster, or without one."""
 
+import importlib
+from typing import Any
+
 from determined import errors, util
 from determined._import import import_from_path
 from determined._info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo, get_cluster_info
@@ -10,6 +13,16 @@ __version__ = "0.27.0"
 
 #: What a log viewer's level filter reads; keep the shape.
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
+
+#: `import determined as det` is enough for det.core and the like; what is not used costs nothing.
+_SUBMODULES = ("common", "core", "experimental", "launch", "pytorch", "tensorboard")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"determined.{name}")
+    raise AttributeError(f"module 'determined' has no attribute '{name}'")
+
 
 __all__ = [
     "LOG_FORMAT",

@@ -13,6 +13,7 @@ import torch
 
 import determined as det
 from determined import pytorch
+from determined.pytorch._mistakes import refuse_old_interface
 from determined.pytorch._units import TrainUnit
 
 logger = logging.getLogger("determined")
@@ -28,19 +29,8 @@ def load_trial_class(spec: str) -> Type[pytorch.PyTorchTrial]:
         found = getattr(found, part)
     if not (isinstance(found, type) and issubclass(found, pytorch.PyTorchTrial)):
         raise TypeError(f"the entrypoint {spec} is no determined.pytorch.PyTorchTrial")
+    refuse_old_interface(found)
     return found
-
-
-def _refuse_old_interface(cls: type) -> None:
-    """Trials of before 2020 built models in methods that nothing calls any more."""
-    replaced = {
-        "build_model": "context.wrap_model() in __init__()",
-        "optimizer": "context.wrap_optimizer() in __init__()",
-        "create_lr_scheduler": "context.wrap_lr_scheduler() in __init__()",
-    }
-    for name, call in replaced.items():
-        if callable(getattr(cls, name, None)):
-            raise det.errors.InvalidExperimentException(f"{cls.__name__}.{name}() is of an older interface: use {call}")
 
 
 def _log_level(debug: bool) -> int:
@@ -72,7 +62,6 @@ def main(spec: str) -> int:
         os.environ.setdefault("MASTER_ADDR", os.environ.get("DET_CHIEF_IP", "127.0.0.1"))
         os.environ.setdefault("MASTER_PORT", os.environ.get("C10D_PORT", "29400"))
     cls = load_trial_class(spec)
-    _refuse_old_interface(cls)
     optimizations = config.get("optimizations") or {}
     with pytorch.init(
         hparams=trial_info.hparams,

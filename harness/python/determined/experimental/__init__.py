@@ -9,7 +9,9 @@ from determined.experimental.client import Checkpoint, Determined, Experiment, E
 def test_one_batch(trial_class: Type[Any], config: Optional[Dict[str, Any]] = None) -> Any:
     """Trains one batch, validates one and makes a checkpoint, without a cluster: does the trial work at all?"""
     from determined import pytorch
+    from determined.pytorch._mistakes import refuse_old_interface
 
+    refuse_old_interface(trial_class)
     config = config or {}
     with pytorch.init(hparams=config.get("hyperparameters"), exp_conf=config, enable_tensorboard_logging=False) as context:
         trial = trial_class(context)

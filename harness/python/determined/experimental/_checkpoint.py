@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import json
 import pathlib
 import shutil
 import tarfile
@@ -127,6 +128,9 @@ class Checkpoint:
 
     def get_metadata(self) -> Dict[str, Any]:
         return self.metadata
+
+    def write_metadata_file(self, path: str) -> None:
+        pathlib.Path(path).write_text(json.dumps(self.metadata, indent=2))
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
         """Adds keys, or changes them."""

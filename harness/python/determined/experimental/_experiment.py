@@ -65,6 +65,15 @@ def pages(fetch: Any, key: str) -> Iterator[Dict[str, Any]]:
             return
 
 
+_LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+def _levels_from(lowest: str) -> List[str]:
+    if lowest not in _LEVELS:
+        raise ValueError(f'logs(): min_level must be one of {", ".join(_LEVELS)}, not "{lowest}"')
+    return [f"LOG_LEVEL_{level}" for level in _LEVELS[_LEVELS.index(lowest) :]]
+
+
 class Trial:
     def __init__(self, master: Master, trial_id: int) -> None:
         self._master = master
@@ -81,10 +90,36 @@ class Trial:
     def kill(self) -> None:
         self._master.post(f"/api/v1/trials/{self.id}/kill", None)
 
-    def logs(self, follow: bool = False, **filters: Any) -> Iterable[str]:
-        """Lines of the log, each with its end of line; with `follow`, until the trial has ended."""
-        for entry in self._master.stream(f"/api/v1/trials/{self.id}/logs", follow=follow, **filters):
-            line = entry["message"]
+    def logs(
+        self,
+        follow: bool = False,
+        *,
+        head: Optional[int] = None,
+        tail: Optional[int] = None,
+        container_ids: Optional[List[str]] = None,
+        rank_ids: Optional[List[int]] = None,
+        stdtypes: Optional[List[str]] = None,
+        min_level: Optional[str] = None,
+    ) -> Iterable[str]:
+        """Lines of the log, each with its end of line: all, the first or the last few; with `follow`, until the end.
+
+        `min_level` is one of TRACE, DEBUG, INFO, WARNING, ERROR and CRITICAL.
+        """
+        if head is not None and tail is not None or follow and (head is not None or tail is not None):
+            raise ValueError("logs(): give one of follow, head and tail")
+        query = {
+            "follow": follow,
+            "limit": head if tail is None else tail,
+            "orderBy": None if tail is None else OrderBy.DESC.value,
+            "containerIds": container_ids,
+            "rankIds": rank_ids,
+            "stdtypes": stdtypes,
+            "levels": None if min_level is None else _levels_from(min_level),
+        }
+        lines = (e["message"] for e in self._master.stream(f"/api/v1/trials/{self.id}/logs", **query))
+        if tail is not None:
+            lines = reversed(list(lines))  # type: ignore
+        for line in lines:
             yield line if line.endswith("\n") else line + "\n"
 
     iter_logs = logs
@@ -215,6 +250,13 @@ class Experiment:
         return [Trial(self._master, t["id"]) for t in raw]
 
     get_trials = list_trials
+
+    def download_code(self, output_dir: Optional[str] = None) -> str:
+        """The model definition as a .tar.gz below `output_dir` (default: here); its path."""
+        path = pathlib.Path(output_dir or ".") / f"exp-{self.id}_model_def.tar.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(self._master.get(f"{self._path}/model_def")["b64Tgz"]))
+        return str(path)
 
     def await_first_trial(self, interval: float = 0.1) -> Trial:
         while True:

@@ -9,6 +9,7 @@
 import json
 import os
 import pathlib
+import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from determined.experimental._checkpoint import (
@@ -20,7 +21,14 @@ from determined.experimental._checkpoint import (
     OrderBy,
 )
 from determined.experimental._experiment import Experiment, ExperimentState, Trial, TrialMetrics, TrialState, pack, pages
-from determined.experimental._master import APIException, Master, NotFoundException, UnauthenticatedException
+from determined.experimental._master import (
+    APIException,
+    Master,
+    NotFoundException,
+    UnauthenticatedException,
+    hash_password,
+)
+from determined.experimental._people import Project, User, Workspace
 
 ExperimentReference, TrialReference = Experiment, Trial
 
@@ -73,16 +81,18 @@ class Determined:
         users: Optional[List[str]] = None,
         states: Optional[Sequence[ExperimentState]] = None,
         name: Optional[str] = None,
+        project_id: Optional[int] = None,
     ) -> List[Experiment]:
         wanted = {
             "labels": labels,
             "users": users,
             "states": [s.value for s in states] if states else None,
             "name": name,
+            "projectId": project_id,
+            "experimentIdFilter.incl": experiment_ids,
         }
         raw = pages(lambda offset: self._master.get("/api/v1/experiments", offset=offset, limit=200, **wanted), "experiments")
-        ids = [e["id"] for e in raw if experiment_ids is None or e["id"] in experiment_ids]
-        return [Experiment(self._master, i) for i in ids]
+        return [Experiment(self._master, e["id"]) for e in raw]
 
     def get_trial(self, trial_id: int) -> Trial:
         return Trial(self._master, trial_id)
@@ -101,8 +111,48 @@ class Determined:
     def stream_trials_validation_metrics(self, trial_ids: List[int]) -> Iterable[TrialMetrics]:
         return self.stream_trials_metrics(trial_ids, "validation")
 
+    def iter_trials_metrics(self, trial_ids: List[int], group: str) -> Iterable[TrialMetrics]:
+        return self.stream_trials_metrics(trial_ids, group)
+
+    # ---- users ----
+
     def get_session_username(self) -> str:
         return self._master.user
+
+    def whoami(self) -> User:
+        return User(self._master, self._master.get("/api/v1/auth/user")["user"])
+
+    def create_user(self, username: str, admin: bool, password: Optional[str] = None, remote: bool = False) -> User:
+        """A new user, active at once; only an administrator may."""
+        user = {"username": username, "admin": admin, "active": True, "remote": remote}
+        body = {"user": user, "password": hash_password(password or ""), "isHashed": True}
+        return User(self._master, self._master.post("/api/v1/users", body)["user"])
+
+    def get_user_by_id(self, user_id: int) -> User:
+        return User(self._master, self._master.get(f"/api/v1/users/{user_id}")["user"])
+
+    def get_user_by_name(self, user_name: str) -> User:
+        path = f"/api/v1/users/{urllib.parse.quote(user_name, safe='')}/by-username"
+        return User(self._master, self._master.get(path)["user"])
+
+    def list_users(self, active: Optional[bool] = None) -> List[User]:
+        raw = pages(lambda offset: self._master.get("/api/v1/users", offset=offset, limit=200, active=active), "users")
+        return [User(self._master, u) for u in raw]
+
+    # ---- workspaces ----
+
+    def create_workspace(self, name: str) -> Workspace:
+        return Workspace(self._master, self._master.post("/api/v1/workspaces", {"name": name})["workspace"])
+
+    def list_workspaces(self) -> List[Workspace]:
+        raw = pages(lambda offset: self._master.get("/api/v1/workspaces", offset=offset, limit=200), "workspaces")
+        return [Workspace(self._master, w) for w in raw]
+
+    def get_workspace(self, name: str) -> Workspace:
+        found = [w for w in self.list_workspaces() if w.name == name]
+        if not found:
+            raise NotFoundException(404, f'there is no workspace "{name}"')
+        return found[0]
 
     def logout(self) -> None:
         self._master.log_out()
@@ -152,8 +202,15 @@ def get_experiment(experiment_id: int) -> Experiment:
     return _current().get_experiment(experiment_id)
 
 
-def list_experiments(**filters: Any) -> List[Experiment]:
-    return _current().list_experiments(**filters)
+def list_experiments(
+    experiment_ids: Optional[List[int]] = None,
+    labels: Optional[List[str]] = None,
+    users: Optional[List[str]] = None,
+    states: Optional[Sequence[ExperimentState]] = None,
+    name: Optional[str] = None,
+    project_id: Optional[int] = None,
+) -> List[Experiment]:
+    return _current().list_experiments(experiment_ids, labels, users, states, name, project_id)
 
 
 def get_trial(trial_id: int) -> Trial:
@@ -176,6 +233,52 @@ def stream_trials_validation_metrics(trial_ids: List[int]) -> Iterable[TrialMetr
     return _current().stream_trials_validation_metrics(trial_ids)
 
 
+def iter_trials_metrics(trial_ids: List[int], group: str) -> Iterable[TrialMetrics]:
+    return _current().iter_trials_metrics(trial_ids, group)
+
+
+def get_session_username() -> str:
+    return _current().get_session_username()
+
+
+def whoami() -> User:
+    return _current().whoami()
+
+
+def create_user(username: str, admin: bool, password: Optional[str] = None, remote: bool = False) -> User:
+    return _current().create_user(username, admin, password, remote)
+
+
+def get_user_by_id(user_id: int) -> User:
+    return _current().get_user_by_id(user_id)
+
+
+def get_user_by_name(user_name: str) -> User:
+    return _current().get_user_by_name(user_name)
+
+
+def list_users(active: Optional[bool] = None) -> List[User]:
+    return _current().list_users(active)
+
+
+def create_workspace(name: str) -> Workspace:
+    return _current().create_workspace(name)
+
+
+def list_workspaces() -> List[Workspace]:
+    return _current().list_workspaces()
+
+
+def get_workspace(name: str) -> Workspace:
+    return _current().get_workspace(name)
+
+
+def __getattr__(name: str) -> Any:
+    if "model" in name.lower():
+        raise AttributeError(f"client.{name}: this master keeps no registry of models; keep names in a checkpoint's metadata")
+    raise AttributeError(f"module 'determined.experimental.client' has no attribute '{name}'")
+
+
 __all__ = [
     "APIException",
     "Checkpoint",
@@ -189,19 +292,32 @@ __all__ = [
     "ExperimentState",
     "NotFoundException",
     "OrderBy",
+    "Project",
     "Trial",
     "TrialMetrics",
     "TrialReference",
     "TrialState",
     "UnauthenticatedException",
+    "User",
+    "Workspace",
     "create_experiment",
+    "create_user",
+    "create_workspace",
     "get_checkpoint",
     "get_experiment",
+    "get_session_username",
     "get_trial",
+    "get_user_by_id",
+    "get_user_by_name",
+    "get_workspace",
+    "iter_trials_metrics",
     "list_experiments",
+    "list_users",
+    "list_workspaces",
     "login",
     "logout",
     "stream_trials_metrics",
     "stream_trials_training_metrics",
     "stream_trials_validation_metrics",
+    "whoami",
 ]

@@ -15,6 +15,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
+from determined.pytorch import _mistakes
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
@@ -107,14 +108,13 @@ class Client:
         self._check()
 
     def _check(self) -> None:
+        _mistakes.refuse_old_interface(type(self.trial))
         if not self.context.models:
-            raise errors.InvalidExperimentException(
-                "no model is wrapped: call context.wrap_model() in the trial's __init__()"
-            )
+            raise _mistakes.no_model(type(self.trial))
         if not self.context.optimizers:
-            raise errors.InvalidExperimentException(
-                "no optimizer is wrapped: call context.wrap_optimizer() in the trial's __init__()"
-            )
+            raise _mistakes.no_optimizer(type(self.trial))
+        _mistakes.check_process_group(self.context.distributed.size)
+        _mistakes.check_pinned_gpus()
 
     # ---- life ----
 
@@ -123,7 +123,7 @@ class Client:
         loop.stop_requested = self.context.get_stop_requested()
 
     def callbacks(self) -> List[Dict[str, Callable[..., Any]]]:
-        self._callbacks = self.trial.build_callbacks()
+        self._callbacks = _mistakes.check_callbacks(self.trial.build_callbacks(), PyTorchCallback)
         return [self._hooks(cb) for cb in self._callbacks.values()]
 
     def _hooks(self, cb: PyTorchCallback) -> Dict[str, Callable[..., Any]]:

@@ -10,10 +10,11 @@ import torch
 from torch import nn
 
 from determined import errors
-from determined.pytorch import _reducer
+from determined.pytorch import _mistakes, _reducer
 from determined.pytorch._data import to_device
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr import LRScheduler
+from determined.pytorch._older import OlderContext
 from determined.pytorch._reducer import MetricReducer, WrappedReducer
 
 logger = logging.getLogger("determined.pytorch")
@@ -40,7 +41,7 @@ class _TransparentDDP(nn.parallel.DistributedDataParallel):
             return getattr(self.module, name)
 
 
-class PyTorchTrialContext:
+class PyTorchTrialContext(OlderContext):
     """Made by determined.pytorch.init(), or for a trial of the cluster."""
 
     def __init__(
@@ -214,10 +215,16 @@ class PyTorchTrialContext:
 
     def wrap_model(self, model: nn.Module) -> nn.Module:
         """The model on its device, and data-parallel where there are several ranks."""
+        _mistakes.check_model_device(model, self.device)
         model = model.to(self.device)
         if self._use_amp:
             model = self.autocast_forward_pass(model)
         if self.distributed.get_size() > 1:
+            assert torch.distributed.is_initialized(), (
+                "the context has several ranks, but torch.distributed is not initialized: call "
+                "torch.distributed.init_process_group() before determined.pytorch.init(), or start the script by "
+                "determined.launch.torch_distributed"
+            )
             ids = [self.device.index] if self.device.type == "cuda" else None
             model = _TransparentDDP(model, device_ids=ids)
         self.models.append(model)
@@ -309,7 +316,16 @@ class PyTorchTrialContext:
         optimizers: Union[torch.optim.Optimizer, List[torch.optim.Optimizer]],
         enabled: bool = True,
         opt_level: str = "O1",
-        **options: Any,
+        cast_model_type: Optional[torch.dtype] = None,
+        patch_torch_functions: Optional[bool] = None,
+        keep_batchnorm_fp32: Optional[Union[bool, str]] = None,
+        master_weights: Optional[bool] = None,
+        loss_scale: Optional[Union[float, str]] = None,
+        cast_model_outputs: Optional[torch.dtype] = None,
+        num_losses: int = 1,
+        verbosity: int = 1,
+        min_loss_scale: Optional[float] = None,
+        max_loss_scale: float = 2.0**24,
     ) -> Tuple[Any, Any]:
         """Deprecated: use wrap_scaler() or experimental.use_amp()."""
         warnings.warn("configure_apex_amp() is deprecated: use experimental.use_amp()", FutureWarning)
@@ -333,7 +349,13 @@ class PyTorchTrialContext:
         """loss.backward(), of the scaled loss in mixed precision. Ranks meet on update batches only (see _client)."""
         if self._use_amp and self._scaler.is_enabled():
             loss = self._scaler.scale(loss)
-        loss.backward(gradient=gradient, retain_graph=retain_graph, create_graph=create_graph)
+        try:
+            loss.backward(gradient=gradient, retain_graph=retain_graph, create_graph=create_graph)
+        except Exception as e:
+            clearer = _mistakes.explain_backward(loss, self.device)
+            if clearer is None:
+                raise
+            raise clearer from e
 
     def step_optimizer(
         self,

@@ -4,13 +4,15 @@ import contextlib
 import logging
 import os
 import random
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional, Type
 
 import numpy as np
 import torch
 
 import determined as det
 from determined import core
+from determined.common.check import CheckFailedError
+from determined.pytorch import _mistakes
 from determined.pytorch._client import Client
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._trial import PyTorchTrial
@@ -82,6 +84,11 @@ class Trainer:
             config.update(hparams=self._context._hparams, experiment_config=self._context._exp_conf)
         try:
             invalid = _loop.run(config, Client(self._trial, self._context))
+        except RuntimeError as e:
+            kind = _kind(e)
+            if kind is None:
+                raise
+            raise kind(str(e)) from None
         finally:
             self._context._loop = None
             torch.set_grad_enabled(True)
@@ -126,6 +133,14 @@ class Trainer:
                 "Pass latest_checkpoint=determined.get_cluster_info().latest_checkpoint to go on from it"
             )
         return {"managed": True, **self._ranks()}
+
+
+#: What the loop itself finds wrong is a RuntimeError, but for these, by what it says.
+_KINDS = {"inconsistent training metrics": CheckFailedError, "Validation metric names must match": ValueError}
+
+
+def _kind(e: RuntimeError) -> Optional[Type[Exception]]:
+    return next((kind for text, kind in _KINDS.items() if text in str(e)), None)
 
 
 class _Reported(det.InvalidHP):
@@ -190,7 +205,7 @@ def init(
         preempt_mode=core.PreemptMode.WorkersAskChief,
         tensorboard_mode=core.TensorboardMode.MANUAL,
     ) as core_context:
-        yield PyTorchTrialContext(
+        context = PyTorchTrialContext(
             core_context=core_context,
             trial_seed=trial.trial_seed if trial else None,
             hparams=hparams,
@@ -203,3 +218,10 @@ def init(
             debug_enabled=trial._debug if trial else False,
             enable_tensorboard_logging=enable_tensorboard_logging,
         )
+        try:
+            yield context
+        except (RuntimeError, ValueError) as e:
+            clearer = _mistakes.explain_process_group(e)
+            if clearer is None:
+                raise
+            raise clearer from e

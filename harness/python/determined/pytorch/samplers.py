@@ -34,6 +34,9 @@ class RepeatSampler(torch.utils.data.Sampler):
 class RepeatBatchSampler(RepeatSampler):
     """RepeatSampler for batches."""
 
+    def __init__(self, batch_sampler: torch.utils.data.Sampler) -> None:
+        super().__init__(batch_sampler)
+
 
 class DistributedSampler(torch.utils.data.Sampler):
     """Deals the inner sampler's items to the workers in turn; the dealing goes on across repeats."""
@@ -77,6 +80,9 @@ class SkipSampler(torch.utils.data.Sampler):
 class SkipBatchSampler(SkipSampler):
     """SkipSampler for batches."""
 
+    def __init__(self, batch_sampler: torch.utils.data.Sampler, skip: int) -> None:
+        super().__init__(batch_sampler, skip)
+
 
 class ReproducibleShuffleSampler(torch.utils.data.Sampler):
     """The inner sampler's items in an order that follows from the seed and the number of passes made."""
@@ -96,3 +102,6 @@ class ReproducibleShuffleSampler(torch.utils.data.Sampler):
 
 class ReproducibleShuffleBatchSampler(ReproducibleShuffleSampler):
     """ReproducibleShuffleSampler for batches: whole batches change places, their contents stay."""
+
+    def __init__(self, batch_sampler: torch.utils.data.Sampler, seed: int) -> None:
+        super().__init__(batch_sampler, seed)

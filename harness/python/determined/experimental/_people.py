@@ -1,0 +1,103 @@
+"""Users, workspaces and projects of the cluster."""
+
+from typing import Any, Dict, List, Optional
+
+from determined.experimental._experiment import Experiment, pages
+from determined.experimental._master import Master, NotFoundException, hash_password
+
+
+class User:
+    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
+        self._master = master
+        self._take(raw)
+
+    def _take(self, raw: Dict[str, Any]) -> None:
+        self.user_id: int = raw["id"]
+        self.username: str = raw["username"]
+        self.admin: bool = raw["admin"]
+        self.active: bool = raw["active"]
+        self.display_name: str = raw.get("displayName") or ""
+        self.remote: bool = raw.get("remote") or False
+
+    def __repr__(self) -> str:
+        return f"User(user_id={self.user_id}, username={self.username!r})"
+
+    def reload(self) -> None:
+        self._take(self._master.get(f"/api/v1/users/{self.user_id}")["user"])
+
+    def _patch(self, **changes: Any) -> None:
+        self._take(self._master.patch(f"/api/v1/users/{self.user_id}", changes)["user"])
+
+    def rename(self, new_username: str) -> None:
+        self._patch(username=new_username)
+
+    def activate(self) -> None:
+        self._patch(active=True)
+
+    def deactivate(self) -> None:
+        self._patch(active=False)
+
+    def change_display_name(self, display_name: str) -> None:
+        self._patch(displayName=display_name)
+
+    def change_password(self, new_password: str) -> None:
+        self._patch(password=hash_password(new_password), isHashed=True)
+
+
+class Project:
+    """Experiments that belong together, in a workspace."""
+
+    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
+        self._master = master
+        self.id: int = raw["id"]
+        self.name: str = raw["name"]
+        self.description: str = raw.get("description") or ""
+        self.workspace_id: int = raw["workspaceId"]
+        self.archived: bool = raw["archived"]
+
+    def __repr__(self) -> str:
+        return f"Project(id={self.id}, name={self.name!r})"
+
+    def list_experiments(self) -> List[Experiment]:
+        raw = pages(lambda o: self._master.get("/api/v1/experiments", offset=o, limit=200, projectId=self.id), "experiments")
+        return [Experiment(self._master, e["id"]) for e in raw]
+
+    def archive(self) -> None:
+        self._master.post(f"/api/v1/projects/{self.id}/archive", None)
+
+    def unarchive(self) -> None:
+        self._master.post(f"/api/v1/projects/{self.id}/unarchive", None)
+
+
+class Workspace:
+    """Projects that belong together."""
+
+    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
+        self._master = master
+        self.id: int = raw["id"]
+        self.name: str = raw["name"]
+        self.archived: bool = raw["archived"]
+
+    def __repr__(self) -> str:
+        return f"Workspace(id={self.id}, name={self.name!r})"
+
+    def create_project(self, name: str, description: Optional[str] = None) -> Project:
+        body = {"name": name, "description": description or ""}
+        return Project(self._master, self._master.post(f"/api/v1/workspaces/{self.id}/projects", body)["project"])
+
+    def list_projects(self) -> List[Project]:
+        path = f"/api/v1/workspaces/{self.id}/projects"
+        raw = pages(lambda offset: self._master.get(path, offset=offset, limit=200), "projects")
+        return [Project(self._master, p) for p in raw]
+
+    def get_project(self, project_name: str) -> Project:
+        found = [p for p in self.list_projects() if p.name == project_name]
+        if not found:
+            raise NotFoundException(404, f'workspace "{self.name}" has no project "{project_name}"')
+        return found[0]
+
+    def archive(self) -> None:
+        self._master.post(f"/api/v1/workspaces/{self.id}/archive", None)
+
+    def unarchive(self) -> None:
+        self._master.post(f"/api/v1/workspaces/{self.id}/unarchive", None)

@@ -1,0 +1,132 @@
+"""What goes wrong often, found early and named with the call that replaces it."""
+
+import inspect
+import logging
+import os
+from typing import Any, Dict, Optional, Type
+
+import torch
+
+from determined.errors import InvalidExperimentException
+
+logger = logging.getLogger("determined.pytorch")
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_visible_at_start = os.environ.get(_VISIBLE)
+
+_OLD_METHODS = {
+    "build_model": "context.wrap_model()",
+    "optimizer": "context.wrap_optimizer()",
+    "create_lr_scheduler": "context.wrap_lr_scheduler()",
+}
+
+
+def _defined(cls: type, name: str) -> bool:
+    return inspect.isfunction(getattr(cls, name, None))
+
+
+def _takes_model(cls: type, name: str) -> bool:
+    return _defined(cls, name) and "model" in inspect.signature(getattr(cls, name)).parameters
+
+
+def refuse_old_interface(cls: type) -> None:
+    """Trials of before 2020 gave models by methods that nothing calls any more, and got them as arguments.
+
+    One such name alone may be a helper of the trial's own: it takes two, or an argument `model`, to be old.
+    """
+    found = [name for name in _OLD_METHODS if _defined(cls, name)]
+    with_model = [name for name in ("train_batch", "evaluate_batch") if _takes_model(cls, name)]
+    if len(found) < 2 and not with_model:
+        return
+    advice = [f"{name}(): call {_OLD_METHODS[name]} in __init__() and keep what it returns" for name in found]
+    advice += [f"{name}(): without the parameter `model`; use the model that __init__() kept" for name in with_model]
+    raise InvalidExperimentException(
+        f"{cls.__name__} has the interface of before 2020. Replace " + "; ".join(advice)
+        + "; and step in train_batch() by context.backward() and context.step_optimizer()"
+    )
+
+
+def no_model(cls: type) -> InvalidExperimentException:
+    old = " instead of build_model()" if _defined(cls, "build_model") else ""
+    return InvalidExperimentException(
+        f"no model is wrapped: call context.wrap_model() in the trial's __init__(){old}, and use what it returns"
+    )
+
+
+def no_optimizer(cls: type) -> InvalidExperimentException:
+    old = " instead of optimizer()" if _defined(cls, "optimizer") else ""
+    return InvalidExperimentException(
+        f"no optimizer is wrapped: call context.wrap_optimizer() in the trial's __init__(){old}"
+    )
+
+
+def check_callbacks(callbacks: Any, base: Type[Any]) -> Dict[str, Any]:
+    if not isinstance(callbacks, dict):
+        raise InvalidExperimentException(
+            f"build_callbacks() must return a dict of name to callback, not a {type(callbacks).__name__}"
+        )
+    for name, callback in callbacks.items():
+        if not isinstance(callback, base):
+            raise InvalidExperimentException(
+                f'build_callbacks(): "{name}" is a {type(callback).__name__}: derive it from determined.pytorch.PyTorchCallback'
+            )
+    return callbacks
+
+
+def check_process_group(ranks: int) -> None:
+    """A process group of the script's own that the context knows nothing of: every process would train alone."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return
+    size = torch.distributed.get_world_size()
+    if ranks == 1 and size > 1:
+        logger.warning(
+            f"torch.distributed was initialized with {size} processes, but the trial's context has one: each trains for "
+            "itself. Pass distributed=determined.core.DistributedContext.from_torch_distributed() to determined.pytorch.init()"
+        )
+
+
+def explain_process_group(error: BaseException) -> Optional[InvalidExperimentException]:
+    """For an exception of the user's own init_process_group() within pytorch.init(); None for any other."""
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_name == "init_process_group":
+            return InvalidExperimentException(
+                f"torch.distributed.init_process_group() failed ({error}): a trial does not call it. "
+                "determined.launch.torch_distributed (or module:Class as the entrypoint) starts the ranks and "
+                "determined.pytorch.init() joins them; rank and size are context.distributed.rank and .size"
+            )
+        at = at.tb_next
+    return None
+
+
+def check_pinned_gpus() -> None:
+    """The agent gives each task its GPUs by the environment: a script that writes there takes those of others."""
+    now = os.environ.get(_VISIBLE)
+    if now != _visible_at_start:
+        logger.warning(
+            f"{_VISIBLE} was changed to {now!r} by the trial. The cluster chooses the GPUs of a task: leave the variable "
+            "alone and use context.device, which is this rank's own"
+        )
+
+
+def check_model_device(model: torch.nn.Module, device: torch.device) -> None:
+    pinned = {str(p.device) for p in model.parameters() if p.device.type not in ("cpu", "meta") and p.device != device}
+    if pinned:
+        logger.warning(
+            f"the model was pinned to {', '.join(sorted(pinned))}; context.wrap_model() moves it to {device}, which is this "
+            "rank's own: build it without .cuda() and .to(), or with .to(context.device)"
+        )
+
+
+def explain_backward(loss: Any, device: torch.device) -> Optional[Exception]:
+    """For an exception of loss.backward(); None where it says enough itself."""
+    if not isinstance(loss, torch.Tensor):
+        return TypeError(
+            f"context.backward() takes the loss as a tensor, not a {type(loss).__name__}: call .item() only on what is reported"
+        )
+    if loss.device != device:
+        return RuntimeError(
+            f"the loss is on {loss.device}, but this rank's device is {device}: use context.device, or context.to_device(), "
+            "instead of .cuda() and fixed GPU numbers"
+        )
+    return None
