@@ -11,7 +11,7 @@ import determined as det
 import torch
 from determined import errors, pytorch
 from support import LineTrial, Numbers, fit, store
-from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
+from torch.optim.lr_scheduler import StepLR
 
 Batch, Epoch = pytorch.Batch, pytorch.Epoch
 
@@ -345,90 +345,16 @@ class Stopping(unittest.TestCase):
         self.assertTrue(torch.is_grad_enabled())
 
 
-class WrongUse(unittest.TestCase):
-    def fails(self, error, text, trial_class, length=Batch(1), **options):
-        with store(), self.assertRaisesRegex(error, text):
-            fit(trial_class, length, **options)
-
-    def test_trials(self):
-        Invalid = errors.InvalidExperimentException
-
-        class NoModel(LineTrial):
-            def __init__(self, context):
-                self.context = context
-
-        class NoOptimizer(LineTrial):
-            def __init__(self, context):
-                self.context = context
-                context.wrap_model(torch.nn.Linear(1, 1))
-
-        class Neither(LineTrial):
-            evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
-
-        class Both(LineTrial):
-            def evaluate_full_dataset(self, data_loader):
-                return {}
-
-        class Stranger(LineTrial):
-            def train_batch(self, batch, epoch_idx, batch_idx):
-                self.context.step_optimizer(torch.optim.SGD(self.model.parameters(), lr=1))
-
-        class Plain(LineTrial):
-            def build_training_data_loader(self):
-                return torch.utils.data.DataLoader(Numbers())
-
-        class NotADict(LineTrial):
-            def train_batch(self, batch, epoch_idx, batch_idx):
-                return 5
-
-        class Changing(LineTrial):
-            def train_batch(self, batch, epoch_idx, batch_idx):
-                return {f"m{batch_idx}": 1.0}
-
-        class ChangingValidation(LineTrial):
-            def evaluate_batch(self, batch, batch_idx):
-                return {f"m{batch_idx}": 1.0}
-
-        class WrongReducers(LineTrial):
-            def evaluation_reducer(self):
-                return {"other": pytorch.Reducer.AVG}
-
-        cases = [(Invalid, "wrap_model", NoModel), (Invalid, "wrap_optimizer", NoOptimizer), (Invalid, "exactly one", Neither),
-                 (Invalid, "exactly one", Both), (Invalid, "not wrapped", Stranger),
-                 (RuntimeError, "you can disable this check by calling", Plain), (TypeError, "must return a dict", NotADict),
-                 (Exception, "inconsistent training metrics", Changing), (Exception, "Validation metric names must match", ChangingValidation),
-                 (Invalid, "no reducer for the metric", WrongReducers)]
-        for error, text, trial_class in cases:
-            with self.subTest(trial_class.__name__):
-                self.fails(error, text, trial_class, Batch(2))
-
-    def test_fit(self):
-        self.fails(ValueError, "max_length", LineTrial, None)
-        self.fails(TypeError, "max_length", LineTrial, Batch([1]))
-        with store(), pytorch.init() as context, self.assertRaises(TypeError):
-            pytorch.Trainer(object(), context).fit(max_length=Batch(1))
-
+class Local(unittest.TestCase):
     def test_context(self):
+        """What a context answers without a cluster."""
         with store(), pytorch.init(hparams={"global_batch_size": 5, "a": 1}) as context:
-            self.assertRaisesRegex(ValueError, "there are: a, global_batch_size", context.get_hparam, "b")
             self.assertEqual((context.get_per_slot_batch_size(), context.get_global_batch_size()), (5, 5))
             self.assertRaises(errors.InternalException, context.get_trial_seed)
             self.assertRaises(AttributeError, context.get_trial_id)
             self.assertRaises(errors.InternalException, context.is_epoch_start)
             self.assertRaises(ValueError, context.get_experiment_config)
             self.assertRaises(AssertionError, context.set_stop_requested, 1)
-            model = context.wrap_model(torch.nn.Linear(1, 1))
-            optim = context.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1))
-            mode = pytorch.LRScheduler.StepMode
-            with self.assertRaisesRegex(errors.InvalidExperimentException, "MANUAL_STEP"):
-                context.wrap_lr_scheduler(ReduceLROnPlateau(optim), mode.STEP_EVERY_BATCH)
-            with self.assertRaisesRegex(errors.InvalidExperimentException, "not wrapped"):
-                context.wrap_lr_scheduler(StepLR(torch.optim.SGD(model.parameters(), lr=1), 1), mode.MANUAL_STEP)
-            self.assertRaises(TypeError, context.wrap_lr_scheduler, StepLR(optim, 1), "every batch")
-            self.assertRaises(errors.InvalidExperimentException, context.experimental.use_amp)
-        with store(), self.assertRaises(errors.InvalidExperimentException):
-            with pytorch.init(hparams={"global_batch_size": "8"}):
-                pass
 
 
 class Whole(unittest.TestCase):

@@ -370,6 +370,10 @@ class PyTorchTrialContext(OlderContext):
             raise errors.InvalidExperimentException(
                 "step_optimizer() was given an optimizer that is not wrapped: use what context.wrap_optimizer() returned"
             )
+        if not auto_zero_grads and self._aggregation_frequency > 1:
+            raise errors.InvalidExperimentException(
+                "step_optimizer(auto_zero_grads=False) excludes an aggregation_frequency above 1: gradients add up between steps"
+            )
         if self._loop is None:
             raise errors.InternalException("training has not started yet")
         if self._use_amp and scaler is None:

@@ -1,0 +1,366 @@
+"""Wrong use of the package: each kind gets its error or warning, with the call that mends it."""
+import os
+import sys
+import unittest
+from unittest import mock
+
+import torch
+from determined import core, errors, pytorch
+from determined.common.check import CheckFailedError
+from determined.experimental import test_one_batch
+from determined.pytorch import _mistakes
+from support import LineTrial, Numbers, fit, store
+from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
+
+Batch = pytorch.Batch
+Invalid = errors.InvalidExperimentException
+MODE = pytorch.LRScheduler.StepMode
+KINDS = []
+
+
+def kind(error, text, length=Batch(2), **options):
+    """A LineTrial made wrong: fitting it ends in `error` whose text contains `text`."""
+    def add(cls):
+        KINDS.append((cls.__name__, error, text, cls, length, options))
+        return cls
+    return add
+
+
+@kind(Invalid, r"call context.wrap_model\(\) in the trial's __init__\(\), and use what it returns")
+class NoModel(LineTrial):
+    def __init__(self, context):
+        self.context = context
+
+
+@kind(Invalid, r"call context.wrap_optimizer\(\) in the trial's __init__\(\)")
+class NoOptimizer(LineTrial):
+    def __init__(self, context):
+        context.wrap_model(torch.nn.Linear(1, 1))
+
+
+@kind(Invalid, r"exactly one of evaluate_batch\(\) and evaluate_full_dataset\(\)")
+class NoEvaluation(LineTrial):
+    evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+
+@kind(Invalid, r"exactly one of evaluate_batch\(\) and evaluate_full_dataset\(\)")
+class BothEvaluations(LineTrial):
+    def evaluate_full_dataset(self, data_loader):
+        return {}
+
+
+@kind(Invalid, r"use what context.wrap_optimizer\(\) returned")
+class StrangeOptimizer(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.context.step_optimizer(torch.optim.SGD(self.model.parameters(), lr=1))
+
+
+@kind(errors.InternalException, "training has not started")
+class StepInInit(LineTrial):
+    def __init__(self, context):
+        super().__init__(context)
+        context.step_optimizer(self.optim)
+
+
+@kind(Invalid, "auto_zero_grads=False", aggregation_frequency=2)
+class KeepsGradients(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.context.backward(self.loss(batch))
+        self.context.step_optimizer(self.optim, auto_zero_grads=False)
+
+
+@kind(TypeError, r"takes the loss as a tensor, not a float: call .item\(\) only on what is reported")
+class LossIsANumber(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.context.backward(self.loss(batch).item())
+
+
+@kind(RuntimeError, "Use determined.pytorch.DataLoader; or, .* you can disable this check by calling")
+class PlainTrainingLoader(LineTrial):
+    def build_training_data_loader(self):
+        return torch.utils.data.DataLoader(Numbers())
+
+
+@kind(RuntimeError, "Use determined.pytorch.DataLoader")
+class PlainValidationLoader(LineTrial):
+    def build_validation_data_loader(self):
+        return torch.utils.data.DataLoader(Numbers())
+
+
+@kind(RuntimeError, "Use determined.pytorch.DataLoader")
+class LoaderForgotten(LineTrial):
+    def build_training_data_loader(self):
+        pytorch.DataLoader(Numbers())
+
+
+@kind(RuntimeError, "validation_loader is empty")
+class EmptyValidation(LineTrial):
+    def build_validation_data_loader(self):
+        return pytorch.DataLoader(Numbers(0))
+
+
+@kind(TypeError, r"train_batch\(\) must return a dict of metrics or a loss tensor, not int")
+class TrainsToANumber(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        return 5
+
+
+@kind(TypeError, r"evaluate_batch\(\) must return a dict of metrics, not Tensor")
+class EvaluatesToATensor(LineTrial):
+    def evaluate_batch(self, batch, batch_idx):
+        return self.loss(batch)
+
+
+@kind(TypeError, r"evaluate_full_dataset\(\) must return a dict of metrics, not NoneType")
+class EvaluatesToNothing(LineTrial):
+    evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+    def evaluate_full_dataset(self, data_loader):
+        pass
+
+
+@kind(CheckFailedError, "inconsistent training metrics")
+class ChangingNames(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        return {f"m{batch_idx}": 1.0}
+
+
+@kind(ValueError, "Validation metric names must match across all batches of data")
+class ChangingValidationNames(LineTrial):
+    def evaluate_batch(self, batch, batch_idx):
+        return {f"m{batch_idx}": 1.0}
+
+
+@kind(TypeError, "metric names must be str")
+class NumberedMetric(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        return {1: 1.0}
+
+
+@kind(Invalid, 'no reducer for the metric "error"')
+class ReducerOfAnother(LineTrial):
+    def evaluation_reducer(self):
+        return {"other": pytorch.Reducer.AVG}
+
+
+@kind(Invalid, "is no determined.pytorch.Reducer")
+class ReducerByName(LineTrial):
+    def evaluation_reducer(self):
+        return "mean"
+
+
+@kind(Invalid, r"build_callbacks\(\) must return a dict of name to callback, not a list")
+class ListOfCallbacks(LineTrial):
+    def build_callbacks(self):
+        return [pytorch.PyTorchCallback()]
+
+
+@kind(Invalid, "derive it from determined.pytorch.PyTorchCallback")
+class StrangeCallback(LineTrial):
+    def build_callbacks(self):
+        return {"a": object()}
+
+
+class Strange:
+    """A batch whose records nobody can count."""
+
+    def to(self, device):
+        return self
+
+
+@kind(TypeError, r"override get_batch_length\(\)")
+class UncountableBatch(LineTrial):
+    def build_validation_data_loader(self):
+        return pytorch.DataLoader(Numbers(), collate_fn=lambda records: Strange())
+
+    def evaluate_batch(self, batch, batch_idx):
+        return {"error": 1.0}
+
+
+@kind(Invalid, "MANUAL_STEP and call its step")
+class SteppedPlateau(LineTrial):
+    def __init__(self, context):
+        super().__init__(context)
+        context.wrap_lr_scheduler(ReduceLROnPlateau(self.optim), MODE.STEP_EVERY_BATCH)
+
+
+@kind(Invalid, r"call context.wrap_optimizer\(\) before wrap_lr_scheduler\(\)")
+class SchedulerOfAnother(LineTrial):
+    def __init__(self, context):
+        super().__init__(context)
+        context.wrap_lr_scheduler(StepLR(torch.optim.SGD(self.model.parameters(), lr=1), 1), MODE.MANUAL_STEP)
+
+
+@kind(TypeError, "must be one of LRScheduler.StepMode")
+class SchedulerModeAsText(LineTrial):
+    def __init__(self, context):
+        super().__init__(context)
+        context.wrap_lr_scheduler(StepLR(self.optim, 1), "epoch")
+
+
+@kind(Invalid, "before wrap_model")
+class LateAmp(LineTrial):
+    def __init__(self, context):
+        super().__init__(context)
+        context.experimental.use_amp()
+
+
+@kind(Invalid, "one serves all optimizers")
+class TwoScalers(LineTrial):
+    def __init__(self, context):
+        context.wrap_scaler(torch.cuda.amp.GradScaler(enabled=False))
+        context.wrap_scaler(torch.cuda.amp.GradScaler(enabled=False))
+
+
+@kind(ValueError, 'no hyperparameter "lr"; there are: batch', hparams={"batch": 1})
+class MissingHyperparameter(LineTrial):
+    def __init__(self, context):
+        context.get_hparam("lr")
+
+
+@kind(ValueError, r"give them to determined.pytorch.init\(hparams=...\)")
+class NoHyperparameters(LineTrial):
+    def __init__(self, context):
+        context.get_hparams()
+
+
+@kind(Invalid, "must be a whole number of at least", hparams={"global_batch_size": "8"})
+class BatchSizeAsText(LineTrial):
+    pass
+
+
+@kind(ValueError, "needs max_length in local training", length=None)
+class NoLength(LineTrial):
+    pass
+
+
+@kind(TypeError, "max_length must hold an int", length=Batch([1]))
+class LengthIsAList(LineTrial):
+    pass
+
+
+@kind(FileNotFoundError, "checkpoint 0e3c1b8e", latest_checkpoint="0e3c1b8e-0000-4000-8000-000000000000")
+class NoSuchCheckpoint(LineTrial):
+    pass
+
+
+@kind(Invalid, r"a trial does not call it. determined.launch.torch_distributed .* rank and size are context.distributed.rank")
+class OwnProcessGroup(LineTrial):
+    def __init__(self, context):
+        torch.distributed.init_process_group("gloo")
+
+
+@kind(Invalid, r"of before 2020. Replace build_model\(\): call context.wrap_model\(\) in __init__\(\)")
+class OldMethods(LineTrial):
+    def build_model(self):
+        return torch.nn.Linear(1, 1)
+
+    def optimizer(self, model):
+        return torch.optim.SGD(model.parameters(), lr=1)
+
+    def create_lr_scheduler(self, optimizer):
+        return pytorch.LRScheduler(StepLR(optimizer, 1), MODE.STEP_EVERY_EPOCH)
+
+
+@kind(Invalid, r"evaluate_batch\(\): without the parameter `model`; use the model that __init__\(\) kept")
+class OldArguments(LineTrial):
+    def train_batch(self, batch, model, epoch_idx, batch_idx):
+        return {}
+
+    def evaluate_batch(self, batch, model):
+        return {}
+
+
+class WrongUse(unittest.TestCase):
+    def test_table(self):
+        for name, error, text, cls, length, options in KINDS:
+            with self.subTest(name), store(), self.assertRaisesRegex(error, text):
+                fit(cls, length, **options)
+
+    def test_old_interface_without_init(self):
+        """What the entrypoint module:Class meets: the advice, not "abstract class"."""
+        class Old(pytorch.PyTorchTrial):
+            build_training_data_loader = build_validation_data_loader = lambda self: None
+            build_model = OldMethods.build_model
+            optimizer = OldMethods.optimizer
+
+            def train_batch(self, batch, model, epoch_idx, batch_idx):
+                return {}
+
+        with self.assertRaisesRegex(Invalid, "context.wrap_optimizer"):
+            test_one_batch(Old)
+
+    def test_own_helper(self):
+        """A method that only shares its name with an old one is the trial's own business."""
+        class Helped(LineTrial):
+            def build_model(self):
+                return torch.nn.Linear(1, 1)
+
+        with store():
+            fit(Helped, Batch(1))
+
+    def test_trainer(self):
+        with store(), pytorch.init() as context, self.assertRaisesRegex(TypeError, "takes a PyTorchTrial"):
+            pytorch.Trainer(object(), context).fit(max_length=Batch(1))
+
+    def test_loaders(self):
+        with self.assertRaisesRegex(ValueError, "a Dataset with __getitem__"):
+            class Stream(torch.utils.data.IterableDataset):
+                pass
+            pytorch.DataLoader(Stream())
+
+    def test_reducers(self):
+        with store(), pytorch.init() as context:
+            self.assertRaises(AssertionError, context.wrap_reducer, 7)
+            reducer = context.wrap_reducer(sum, "n")
+            self.assertRaisesRegex(AssertionError, "twice", context.wrap_reducer, reducer)
+
+    def test_ranks(self):
+        """Several ranks without torch.distributed; and torch.distributed with ranks the context knows nothing of."""
+        with store(), pytorch.init() as context:
+            context.distributed.size = 2
+            with self.assertRaisesRegex(AssertionError, "init_process_group"):
+                context.wrap_model(torch.nn.Linear(1, 1))
+        with mock.patch("torch.distributed.is_initialized", lambda: True), mock.patch("torch.distributed.get_world_size", lambda: 2), \
+                mock.patch("torch.distributed.get_rank", lambda: 0), store(), self.assertLogs("determined.pytorch", "WARNING") as logs:
+            fit(LineTrial, Batch(1))
+        self.assertIn("from_torch_distributed() to determined.pytorch.init()", "".join(logs.output))
+        self.assertRaisesRegex(ValueError, "start the script with its launcher", core.DistributedContext.from_torch_distributed)
+
+    def test_pinned_gpus(self):
+        class Pinning(LineTrial):
+            def __init__(self, context):
+                os.environ["CUDA_VISIBLE_DEVICES"] = "3"
+                super().__init__(context)
+
+        with mock.patch.dict(os.environ), store(), self.assertLogs("determined.pytorch", "WARNING") as logs:
+            fit(Pinning, Batch(1))
+        self.assertIn("use context.device", "".join(logs.output))
+        pinned = mock.Mock(parameters=lambda: [mock.Mock(device=torch.device("cuda:0"))])
+        with self.assertLogs("determined.pytorch", "WARNING") as logs:
+            _mistakes.check_model_device(pinned, torch.device("cuda:1"))
+        self.assertIn("pinned to cuda:0; context.wrap_model() moves it to cuda:1", "".join(logs.output))
+        error = _mistakes.explain_backward(torch.zeros(1), torch.device("cuda:1"))
+        self.assertRegex(str(error), "the loss is on cpu, but .* cuda:1: use context.device")
+
+    def test_unmovable_batch(self):
+        with self.assertLogs("determined.pytorch", "WARNING") as logs:
+            pytorch.to_device({"a": "text"}, "cpu", set())
+        self.assertIn("data of type str cannot be moved", "".join(logs.output))
+
+    def test_launchers(self):
+        """Outside of a task, and with nothing to start, launchers say what to do."""
+        from determined.launch import deepspeed, horovod, torch_distributed
+
+        for launcher, other in ((deepspeed, "deepspeed"), (horovod, "horovodrun"), (torch_distributed, "torchrun")):
+            with mock.patch("sys.stderr") as stderr, self.assertRaises(SystemExit) as e:
+                launcher.main(["python3", "train.py"])
+            self.assertEqual(e.exception.code, 1)
+            self.assertIn(other, "".join(c.args[0] for c in stderr.write.call_args_list))
+            with mock.patch("sys.stderr") as stderr, self.assertRaises(SystemExit) as e:
+                launcher.main(["--trial", "a:B", "more"])
+            self.assertIn("usage", "".join(c.args[0] for c in stderr.write.call_args_list))
+
+
+if __name__ == "__main__":
+    unittest.main()
