@@ -49,9 +49,7 @@ void buf_add_str(struct buf *b, const char *s)
 
 void buf_add_ch(struct buf *b, char c)
 {
-    buf_reserve(b, 1);
-    b->p[b->len++] = c;
-    b->p[b->len] = '\0';
+    buf_add(b, &c, 1);
 }
 
 void buf_addf(struct buf *b, const char *fmt, ...)

@@ -1,7 +1,5 @@
 #include "json.h"
 
-#include "json_read.h"
-#include "utf8.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,10 +42,7 @@ static json_t *parse(const char *text, size_t len, size_t more, struct det_err *
 {
     size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | more;
     json_error_t e;
-    json_t *j = json_read(text, len);
-    if (j)
-        return j;
-    j = json_loadb(text, len, flags, &e);
+    json_t *j = json_loadb(text, len, flags, &e);
     if (!j && json_error_code(&e) == json_error_numeric_overflow) {
         det_cleanup(buf_finish) struct buf wide = BUF_INIT;
         widen(&wide, text, len);
@@ -180,17 +175,38 @@ json_t *json_i64s(int64_t v)
     return json_string(text);
 }
 
+/* Bytes of the well-formed UTF-8 character at p (RFC 3629), 0 if ill-formed. */
+static size_t utf8_len(const unsigned char *p, size_t n)
+{
+    if (p[0] < 0x80)
+        return p[0] ? 1 : 0; /* a NUL would end the text for every reader in C */
+    size_t len = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
+                 : (p[0] & 0xf0) == 0xe0        ? 3
+                 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+                                                : 0;
+    if (len == 0 || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool surrogate = p[0] == 0xed && p[1] > 0x9f;
+    bool too_high = p[0] == 0xf4 && p[1] > 0x8f;
+    return overlong || surrogate || too_high ? 0 : len;
+}
+
 json_t *json_lossy(const char *s, size_t len)
 {
     struct buf out = BUF_INIT;
+    const unsigned char *p = (const unsigned char *)s;
     while (len) {
-        size_t n = utf8_len(s, len);
+        size_t n = utf8_len(p, len);
         if (n)
-            buf_add(&out, s, n);
+            buf_add(&out, p, n);
         else
             buf_add(&out, "\xef\xbf\xbd", 3);
         n = n ? n : 1;
-        s += n;
+        p += n;
         len -= n;
     }
     json_t *j = json_stringn(buf_str(&out), out.len);

@@ -1,6 +1,5 @@
 #include "json_cut.h"
 
-#include "utf8.h"
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -128,6 +127,26 @@ static bool escape(struct cut *c)
     return v >= 0xDC00 && v <= 0xDFFF;
 }
 
+/* One UTF-8 sequence of two bytes or more (RFC 3629: shortest form, no surrogates). */
+static bool utf8(struct cut *c)
+{
+    const unsigned char *p = (const unsigned char *)c->p;
+    int n = p[0] >= 0xC2 && p[0] <= 0xDF   ? 2
+            : (p[0] & 0xF0) == 0xE0        ? 3
+            : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4
+                                           : 0;
+    if (n == 0 || c->end - c->p < n)
+        return false;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return false;
+    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
+        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
+        return false;
+    c->p += n;
+    return true;
+}
+
 static bool string(struct cut *c)
 {
     if (!take(c, '"'))
@@ -141,10 +160,8 @@ static bool string(struct cut *c)
         if (ch < 0x20)
             return false;
         if (ch >= 0x80) {
-            size_t n = utf8_len(c->p, (size_t)(c->end - c->p));
-            if (n == 0)
+            if (!utf8(c))
                 return false;
-            c->p += n;
             continue;
         }
         c->p++;
