@@ -80,8 +80,9 @@ struct det_event;
  *                    added to y; then a.relu: y = max(0, y)
  * BATCH_NORM_EVAL    in: x w b running_mean running_var  out: y, mean, invstd (what was used);
  *                    a.eps, in[5], a.relu as above
- * BATCH_NORM_BWD     in: dy x y w mean invstd  out: dx|NULL, dw, db, dr|NULL; a.relu: dy counts where
- *                    y > 0; a.train: through the batch's statistics, else they are constants; dr is
+ * BATCH_NORM_BWD     in: dy x y w mean invstd b|NULL  out: dx|NULL, dw, db, dr|NULL; a.relu: dy counts
+ *                    where y > 0; b is given where nothing was added to y, so that the norm of x says
+ *                    so too; a.train: through the batch's statistics, else they are constants; dr is
  *                    the gradient of in[5]. dr may be dy; without dr, dx may be dy
  * MAX_POOL2D    in: x  out: y, index u8         the window's attributes, up to 256 taps, no
  *                    dilation; index has the dims and layout of y: kh * kernel_w + kw of the

@@ -44,6 +44,10 @@ static inline struct det_device *cpu_device(struct det_stream *s)
 typedef void cpu_range_fn(const void *arg, int64_t from, int64_t to);
 void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const void *arg);
 
+/* y[j] = the sum of x[i, j] over the rows i; x [rows, n]. DET_ENOMEM. */
+int cpu_column_sums(int threads, const float *x, int64_t rows, int64_t n, float *y,
+                    struct det_err *err);
+
 /* log(sum(exp(x))) of a row of at least one element. */
 float cpu_row_log_sum(const float *x, int64_t n);
 

@@ -1,6 +1,8 @@
 /* Conversions between dtypes, and copies between any strides. */
 #include "cpu_rows.h"
 
+#include <string.h>
+
 #include "dtype.h"
 #include "ref.h"
 #include "walk.h"
@@ -67,17 +69,48 @@ void cpu_convert(enum det_dtype from, const void *src, int64_t step, enum det_dt
         det__convert(from, src, step, to, dst, 1, n);
 }
 
-/* One image at a time from one order to the other, in tiles that stay in the cache. */
-#define TILE 16
-static void transpose_f32(int64_t a, int64_t b, const float *restrict src, float *restrict dst)
+#define TILE 8
+typedef float tile_row __attribute__((vector_size(TILE * sizeof(float)), aligned(4)));
+#define SHUFFLE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+
+/* dst [8, a] = the transpose of src [8, b]: pairs of columns, then of pairs, then of fours. */
+static inline __attribute__((always_inline)) void transpose_tile(int64_t a, int64_t b,
+                                                                 const float *src, float *dst)
 {
-    for (int64_t i0 = 0; i0 < a; i0 += TILE)
-        for (int64_t j0 = 0; j0 < b; j0 += TILE)
-            for (int64_t j = j0; j < b && j < j0 + TILE; j++)
-                for (int64_t i = i0; i < a && i < i0 + TILE; i++)
-                    dst[j * a + i] = src[i * b + j];
+    tile_row r[TILE], t[TILE];
+    for (int i = 0; i < TILE; i++)
+        memcpy(&r[i], src + i * b, sizeof r[i]);
+    for (int i = 0; i < TILE; i += 2) {
+        t[i] = SHUFFLE(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        t[i + 1] = SHUFFLE(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < TILE; i += 4)
+        for (int j = 0; j < 2; j++) {
+            r[i + 2 * j] = SHUFFLE(t[i + j], t[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            r[i + 2 * j + 1] = SHUFFLE(t[i + j], t[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < TILE / 2; i++) {
+        t[i] = SHUFFLE(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        t[i + 4] = SHUFFLE(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (int i = 0; i < TILE; i++)
+        memcpy(dst + i * a, &t[i], sizeof t[i]);
 }
 
+/* dst [b, a] from src [a, b]. */
+CPU_CLONES static void transpose_f32(int64_t a, int64_t b, const float *restrict src,
+                                     float *restrict dst)
+{
+    int64_t whole_a = a / TILE * TILE, whole_b = b / TILE * TILE;
+    for (int64_t i = 0; i < whole_a; i += TILE)
+        for (int64_t j = 0; j < whole_b; j += TILE)
+            transpose_tile(a, b, src + i * b + j, dst + j * a + i);
+    for (int64_t j = 0; j < b; j++)
+        for (int64_t i = j < whole_b ? whole_a : 0; i < a; i++)
+            dst[j * a + i] = src[i * b + j];
+}
+
+/* One image at a time from one order to the other. */
 static void reorder_range(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;

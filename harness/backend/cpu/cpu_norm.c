@@ -4,7 +4,8 @@
  * The pixels are cut into blocks of BLOCK. Each block gives its means and its squares around them
  * in float, channel by channel side by side, while it is in the cache; the blocks are joined in
  * double and in order (Chan, Golub & LeVeque 1983). So the sums do not depend on the thread count,
- * and the images are read once for the statistics and once to apply them.
+ * and the images are read once for the statistics and once to apply them. What passed the ReLU is
+ * known from scale * x + shift again, by the same operations, so that the gradient need not read y.
  */
 #include "cpu.h"
 
@@ -21,7 +22,8 @@ struct norm {
     int64_t channels, pixels, blocks;
     float *sums;                 /* per block: 2 * channels */
     double *total;               /* 2 * channels */
-    float *scale, *shift, *back; /* y = scale * x + shift; dx = scale * g + shift * x + back */
+    float *scale, *shift;        /* y = scale * x + shift */
+    float *slope, *back;         /* dx = scale * g + slope * x + back */
     const float *mean;
 };
 
@@ -31,14 +33,15 @@ static int norm_init(struct norm *v, const struct det_call *c, const struct det_
     *v = (struct norm){.c = c, .channels = x->dims[1]};
     v->pixels = (int64_t)x->numel / v->channels;
     v->blocks = (v->pixels + BLOCK - 1) / BLOCK;
-    size_t n = (size_t)v->channels, floats = (2 * (size_t)v->blocks + 3) * n;
+    size_t n = (size_t)v->channels, floats = (2 * (size_t)v->blocks + 4) * n;
     v->total = det_try_alloc(2 * n * sizeof(double) + floats * sizeof(float));
     if (!v->total)
         return det_fail(err, DET_ENOMEM, "no memory for the sums of a batch norm");
     v->sums = (float *)(v->total + 2 * n);
     v->scale = v->sums + 2 * (size_t)v->blocks * n;
     v->shift = v->scale + n;
-    v->back = v->shift + n;
+    v->slope = v->shift + n;
+    v->back = v->slope + n;
     return 0;
 }
 
@@ -57,6 +60,37 @@ static int64_t block_end(const struct norm *v, int64_t block)
     return (block + 1) * BLOCK < v->pixels ? (block + 1) * BLOCK : v->pixels;
 }
 
+/* sum += the rows of x [rows, n], four at once: a sum is loaded and stored for each. */
+static inline __attribute__((always_inline)) void add_rows(int64_t n, int64_t rows,
+                                                           const float *restrict x,
+                                                           float *restrict sum)
+{
+    for (; rows >= 4; rows -= 4, x += 4 * n)
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += (x[i] + x[n + i]) + (x[2 * n + i] + x[3 * n + i]);
+    for (; rows > 0; rows--, x += n)
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += x[i];
+}
+
+static inline __attribute__((always_inline)) float square(float x)
+{
+    return x * x;
+}
+
+static inline __attribute__((always_inline)) void
+add_squares(int64_t n, int64_t rows, const float *restrict x, const float *restrict mean,
+            float *restrict sum)
+{
+    for (; rows >= 4; rows -= 4, x += 4 * n)
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += (square(x[i] - mean[i]) + square(x[n + i] - mean[i])) +
+                      (square(x[2 * n + i] - mean[i]) + square(x[3 * n + i] - mean[i]));
+    for (; rows > 0; rows--, x += n)
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += square(x[i] - mean[i]);
+}
+
 /* The means of each block, and the sums of squares around them. */
 CPU_CLONES static void block_statistics(const void *arg, int64_t from, int64_t to)
 {
@@ -68,14 +102,10 @@ CPU_CLONES static void block_statistics(const void *arg, int64_t from, int64_t t
         int64_t first = b * BLOCK, end = block_end(v, b);
         float share = 1 / (float)(end - first);
         memset(mean, 0, (size_t)(2 * n) * sizeof *mean);
-        for (int64_t p = first; p < end; p++)
-            for (int64_t i = 0; i < n; i++)
-                mean[i] += x[p * n + i];
+        add_rows(n, end - first, x + first * n, mean);
         for (int64_t i = 0; i < n; i++)
             mean[i] *= share;
-        for (int64_t p = first; p < end; p++)
-            for (int64_t i = 0; i < n; i++)
-                squares[i] += (x[p * n + i] - mean[i]) * (x[p * n + i] - mean[i]);
+        add_squares(n, end - first, x + first * n, mean, squares);
     }
 }
 
@@ -130,12 +160,19 @@ CPU_CLONES static void apply_blocks(const void *arg, int64_t from, int64_t to)
             apply_pixel(n, v->c->a.relu, v->scale, v->shift, x + at, NULL, y + at);
 }
 
-static void set_channel(struct norm *v, int64_t i, double mean, double invstd)
+/* y = scale * x + shift of a channel. */
+static void set_channel(struct norm *v, int64_t i, float w, float b, float mean, float invstd)
 {
-    double scale = in_f32(v->c, 1)[i] * invstd;
+    double scale = (double)w * invstd;
     v->scale[i] = (float)scale;
-    v->shift[i] = (float)(in_f32(v->c, 2)[i] - mean * scale);
-    out_f32(v->c, 2)[i] = (float)invstd;
+    v->shift[i] = (float)(b - mean * scale);
+}
+
+static void keep_channel(struct norm *v, int64_t i, float mean, float invstd)
+{
+    out_f32(v->c, 1)[i] = mean;
+    out_f32(v->c, 2)[i] = invstd;
+    set_channel(v, i, in_f32(v->c, 1)[i], in_f32(v->c, 2)[i], mean, invstd);
 }
 
 static void update(float *running, double value, double momentum)
@@ -154,8 +191,7 @@ int cpu_batch_norm_train(struct det_stream *s, const struct det_call *c, struct 
     join_statistics(&v);
     for (int64_t i = 0; i < v.channels; i++) {
         double mean = v.total[v.channels + i], var = v.total[i] / n;
-        out_f32(c, 1)[i] = (float)mean;
-        set_channel(&v, i, mean, 1 / sqrt(var + c->a.eps));
+        keep_channel(&v, i, (float)mean, (float)(1 / sqrt(var + c->a.eps)));
         update(out_f32(c, 3) + i, mean, c->a.momentum);
         update(out_f32(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
     }
@@ -170,76 +206,123 @@ int cpu_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct d
     if (rc < 0)
         return rc;
     for (int64_t i = 0; i < v.channels; i++) {
-        out_f32(c, 1)[i] = in_f32(c, 3)[i];
-        set_channel(&v, i, in_f32(c, 3)[i], 1 / sqrt(in_f32(c, 4)[i] + c->a.eps));
+        keep_channel(&v, i, in_f32(c, 3)[i], (float)(1 / sqrt(in_f32(c, 4)[i] + c->a.eps)));
     }
     run(s, &v, apply_blocks);
     return 0;
 }
 
-/* One pixel: g = dy that passed the ReLU, kept in dr where that is wanted, and its sums. */
-static inline __attribute__((always_inline)) void
-sum_pixel(int64_t n, const float *dy, const float *restrict x, const float *restrict y,
-          const float *restrict mean, float *dr, float *restrict sum)
+/* What the gradients of some pixels are made from. dy counts where y > 0, or where
+ * scale * x + shift > 0; everywhere where both are NULL. */
+struct gate {
+    const float *dy, *x, *y, *scale, *shift;
+};
+
+static struct gate gate_of(const struct norm *v)
+{
+    struct gate g = {.dy = in_f32(v->c, 0), .x = in_f32(v->c, 1)};
+    bool again = v->c->a.relu && in_f32(v->c, 6);
+    g.y = v->c->a.relu && !again ? in_f32(v->c, 2) : NULL;
+    g.scale = again ? v->scale : NULL;
+    g.shift = again ? v->shift : NULL;
+    return g;
+}
+
+/* dy of channel i, the k-th value from pixel `at` on, if it counts. */
+static inline __attribute__((always_inline)) float gated(const struct gate *g, int64_t at,
+                                                         int64_t i, int64_t k)
+{
+    if (g->y)
+        return g->y[at + k] > 0 ? g->dy[at + k] : 0;
+    if (g->scale)
+        return g->scale[i] * g->x[at + k] + g->shift[i] > 0 ? g->dy[at + k] : 0;
+    return g->dy[at + k];
+}
+
+/* Some pixels at once: their sums, and what counts of dy kept in dr where that is wanted. */
+static inline __attribute__((always_inline)) void sum_pixels(int64_t n, int pixels, struct gate g,
+                                                             int64_t at,
+                                                             const float *restrict mean, float *dr,
+                                                             float *restrict sum)
 {
     CPU_IN_PLACE
     for (int64_t i = 0; i < n; i++) {
-        float g = y && !(y[i] > 0) ? 0 : dy[i];
-        sum[i] += g;
-        sum[n + i] += g * (x[i] - mean[i]);
-        if (dr)
-            dr[i] = g;
+        float s = 0, t = 0;
+        for (int p = 0; p < pixels; p++) {
+            float v = gated(&g, at, i, p * n + i);
+            s += v;
+            t += v * (g.x[at + p * n + i] - mean[i]);
+            if (dr)
+                dr[at + p * n + i] = v;
+        }
+        sum[i] += s;
+        sum[n + i] += t;
     }
 }
 
-/* Sums of g and of g * (x - mean). */
+/* The pixels of one block: n values each, from `at` to `end`. */
+static inline __attribute__((always_inline)) void sum_block(const struct norm *v, struct gate g,
+                                                            float *dr, int64_t b)
+{
+    int64_t n = v->channels, at = b * BLOCK * n, end = block_end(v, b) * n;
+    float *sum = v->sums + 2 * b * n;
+    memset(sum, 0, (size_t)(2 * n) * sizeof *sum);
+    for (; at + 4 * n <= end; at += 4 * n)
+        sum_pixels(n, 4, g, at, v->mean, dr, sum);
+    for (; at < end; at += n)
+        sum_pixels(n, 1, g, at, v->mean, dr, sum);
+}
+
+/* Sums of g and of g * (x - mean), in a loop of its own for each kind of gate. */
 CPU_CLONES static void sum_grads(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
-    int64_t n = v->channels;
-    const float *dy = in_f32(v->c, 0), *x = in_f32(v->c, 1), *y = in_f32(v->c, 2);
+    struct gate g = gate_of(v), by_x = g, by_y = g, open = g;
     float *dr = out_f32(v->c, 3);
-    for (int64_t b = from; b < to; b++) {
-        float *sum = v->sums + 2 * b * n;
-        memset(sum, 0, (size_t)(2 * n) * sizeof *sum);
-        for (int64_t at = b * BLOCK * n; at < block_end(v, b) * n; at += n)
-            if (dr && v->c->a.relu)
-                sum_pixel(n, dy + at, x + at, y + at, v->mean, dr + at, sum);
-            else if (dr)
-                sum_pixel(n, dy + at, x + at, NULL, v->mean, dr + at, sum);
-            else if (v->c->a.relu)
-                sum_pixel(n, dy + at, x + at, y + at, v->mean, NULL, sum);
-            else
-                sum_pixel(n, dy + at, x + at, NULL, v->mean, NULL, sum);
-    }
+    by_x.y = by_y.scale = open.y = open.scale = NULL;
+    for (int64_t b = from; b < to; b++)
+        if (g.scale)
+            sum_block(v, by_x, NULL, b);
+        else if (g.y && dr)
+            sum_block(v, by_y, dr, b);
+        else if (g.y)
+            sum_block(v, by_y, NULL, b);
+        else if (dr)
+            sum_block(v, open, dr, b);
+        else
+            sum_block(v, open, NULL, b);
 }
 
-static inline __attribute__((always_inline)) void grad_pixel(const struct norm *v, const float *g,
-                                                             const float *restrict x,
-                                                             const float *restrict y, float *dx)
+/* One pixel of dx = scale * g + slope * x + back. */
+static inline __attribute__((always_inline)) void grad_pixel(const struct norm *v, struct gate g,
+                                                             int64_t at, float *dx)
 {
-    const float *restrict scale = v->scale, *restrict shift = v->shift, *restrict back = v->back;
+    const float *restrict scale = v->scale, *restrict slope = v->slope, *restrict back = v->back;
     int64_t n = v->channels;
     CPU_IN_PLACE
     for (int64_t i = 0; i < n; i++)
-        dx[i] = scale[i] * (y && !(y[i] > 0) ? 0 : g[i]) + shift[i] * x[i] + back[i];
+        dx[at + i] = scale[i] * gated(&g, at, i, i) + slope[i] * g.x[at + i] + back[i];
 }
 
 CPU_CLONES static void apply_grads(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
-    const float *x = in_f32(v->c, 1), *y = in_f32(v->c, 2), *dr = out_f32(v->c, 3);
-    const float *g = dr ? dr : in_f32(v->c, 0);
-    float *dx = out_f32(v->c, 0);
+    struct gate g = gate_of(v), by_x = g, by_y = g, open = g;
+    float *dr = out_f32(v->c, 3), *dx = out_f32(v->c, 0);
     int64_t n = v->channels;
+    by_x.y = by_y.scale = open.y = open.scale = NULL;
+    if (dr)
+        open.dy = dr;
     for (int64_t at = from * BLOCK * n; at < block_end(v, to - 1) * n; at += n)
-        if (v->c->a.relu && !dr)
-            grad_pixel(v, g + at, x + at, y + at, dx + at);
+        if (g.scale)
+            grad_pixel(v, by_x, at, dx);
+        else if (g.y && !dr)
+            grad_pixel(v, by_y, at, dx);
         else
-            grad_pixel(v, g + at, x + at, NULL, dx + at);
+            grad_pixel(v, open, at, dx);
 }
 
-/* dx = w invstd (g - sum / n - xhat * dw / n), written as scale * g + shift * x + back. */
+/* dx = w invstd (g - sum / n - xhat * dw / n), written as scale * g + slope * x + back. */
 static void set_grads(struct norm *v, int64_t i)
 {
     const struct det_call *c = v->c;
@@ -247,8 +330,7 @@ static void set_grads(struct norm *v, int64_t i)
     double sum = v->total[i], dot = v->total[v->channels + i] * invstd;
     double scale = in_f32(c, 3)[i] * invstd;
     double slope = c->a.train ? -scale * dot * invstd / n : 0;
-    v->scale[i] = (float)scale;
-    v->shift[i] = (float)slope;
+    v->slope[i] = (float)slope;
     v->back[i] = (float)(c->a.train ? -scale * sum / n - slope * mean : 0);
     out_f32(c, 1)[i] = (float)dot;
     out_f32(c, 2)[i] = (float)sum;
@@ -261,6 +343,9 @@ int cpu_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct de
     if (rc < 0)
         return rc;
     v.mean = in_f32(c, 4);
+    for (int64_t i = 0; i < v.channels; i++)
+        set_channel(&v, i, in_f32(c, 3)[i], in_f32(c, 6) ? in_f32(c, 6)[i] : 0, v.mean[i],
+                    in_f32(c, 5)[i]);
     run(s, &v, sum_grads);
     join_sums(&v);
     for (int64_t i = 0; i < v.channels; i++)

@@ -210,15 +210,27 @@ int cpu_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct d
     return prim_run(cache, p, data, err);
 }
 
+/* oneDNN sums the bias' gradient of f32 images pixel by pixel, so that is done here. */
+static int bias_grad(struct det_stream *s, const struct det_tensor *dy, struct det_tensor *db,
+                     struct det_err *err)
+{
+    int64_t n = dy->dims[1];
+    return cpu_column_sums(cpu_device(s)->threads, (const float *)(const void *)dy->data,
+                           (int64_t)dy->numel / n, n, (float *)(void *)db->data, err);
+}
+
 int cpu_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct prim_cache *cache = cpu_device(s)->prims;
-    struct prim_key k = key_of(c, c->in[0], c->out[0], c->out[1] != NULL);
+    const struct det_tensor *dy = c->in[1];
+    struct det_tensor *db = c->out[1];
+    bool own = db && dy->dtype == DET_F32;
+    struct prim_key k = key_of(c, c->in[0], c->out[0], db && !own);
     struct prim *p;
     int rc = prim_get(cache, &k, make_bwd_weight, &p, err);
     if (rc < 0)
         return rc;
-    void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data,
-                    c->out[1] ? c->out[1]->data : NULL};
-    return prim_run(cache, p, data, err);
+    void *data[] = {c->in[0]->data, dy->data, c->out[0]->data, db ? db->data : NULL};
+    rc = prim_run(cache, p, data, err);
+    return rc == 0 && own ? bias_grad(s, dy, db, err) : rc;
 }

@@ -118,21 +118,14 @@ int cpu_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct d
     return gemm(&g, in_f32(c, 0), in_f32(c, 1), 0, out_f32(c, 0), err);
 }
 
-static void bias_grad(const float *dy, int64_t m, int64_t n, float *db)
-{
-    memset(db, 0, (size_t)n * sizeof *db);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++)
-            db[j] += dy[i * n + j];
-}
-
 int cpu_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     if (c->in[0]->dtype == DET_BF16)
         return cpu_linear_bf16(s, c, err);
     int64_t m = c->in[0]->dims[0], k = c->in[0]->dims[1], n = c->in[1]->dims[1];
-    if (c->out[1])
-        bias_grad(in_f32(c, 1), m, n, out_f32(c, 1));
+    int rc = c->out[1] ? cpu_column_sums(cpu_device(s)->threads, in_f32(c, 1), m, n,
+                                         out_f32(c, 1), err)
+                       : 0;
     const struct gemm g = {'T', 'N', n, k, m, n, k};
-    return gemm(&g, in_f32(c, 1), in_f32(c, 0), 0, out_f32(c, 0), err);
+    return rc < 0 ? rc : gemm(&g, in_f32(c, 1), in_f32(c, 0), 0, out_f32(c, 0), err);
 }
