@@ -266,11 +266,11 @@ static int take_metrics(struct ext_client *c, PyObject *dict, struct loop_metric
     return ext_failed(c, err);
 }
 
-/* get_batch_length() has no way to say that it failed: the next step does. */
+/* get_batch_length() and reports have no way to say that they failed: the next step does. */
 static bool is_spoilt(const struct ext_client *c, struct det_err *err)
 {
     if (c->type)
-        det_fail(err, DET_EINVAL, "get_batch_length failed");
+        det_fail(err, DET_EINVAL, "an exception before this step");
     return c->type;
 }
 
@@ -408,6 +408,36 @@ static const struct det_loop_trial_type hooks = {
     .load_state = on_load_state,
 };
 
+/* ---- what a local run tells the person in front of it: client.reported(what, steps, value) ---- */
+
+/* Takes value; an exception ends the run at its next step. */
+static void reported(struct ext_client *c, const char *what, int64_t steps, PyObject *value)
+{
+    struct det_err err = {0};
+    method(c, "reported", Py_BuildValue("(sLN)", what, (long long)steps, value), NULL, &err);
+}
+
+static void on_training_report(void *self, int64_t steps, const struct loop_metrics *avg)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    reported(self, "training", steps, ext_metrics_dict(avg));
+    PyGILState_Release(gil);
+}
+
+static void on_validation_report(void *self, int64_t steps, const struct loop_metrics *metrics)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    reported(self, "validation", steps, ext_metrics_dict(metrics));
+    PyGILState_Release(gil);
+}
+
+static void on_checkpoint_report(void *self, int64_t steps, const char *uuid)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    reported(self, "checkpoint", steps, PyUnicode_FromString(uuid));
+    PyGILState_Release(gil);
+}
+
 /* ---- run ---- */
 
 /* evaluate_batch is None where the trial evaluates the whole dataset. */
@@ -461,6 +491,11 @@ PyObject *ext_run(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO", &config, &self))
         return NULL;
     if (ext_config_fill(&c, config) == 0 && open_client(&client, self) == 0) {
+        if (!c.managed)
+            c.observer = (struct loop_observer){.self = &client,
+                                                .training = on_training_report,
+                                                .validation = on_validation_report,
+                                                .checkpoint = on_checkpoint_report};
         const struct det_loop_trial trial = {.type = &client.table, .self = &client};
         Py_BEGIN_ALLOW_THREADS
         rc = loop_run(&c, &trial, &err);

@@ -258,6 +258,18 @@ class Client:
         if self.context._use_amp:
             self.context._scaler.update()
 
+    # ---- local runs ----
+
+    def reported(self, what: str, steps: int, value: Any) -> None:
+        """The loop has nobody to report to: the context says what it would have reported."""
+        train = self.context._core.train
+        if what == "training":
+            train.report_training_metrics(steps, value)
+        elif what == "validation":
+            train.report_validation_metrics(steps, value)
+        else:
+            logging.getLogger("determined.core").info(f"saved checkpoint {value} (steps_completed={steps})")
+
     # ---- state ----
 
     def save(self, directory: str) -> None:
