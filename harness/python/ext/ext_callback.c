@@ -121,7 +121,9 @@ static int on_cross_slot(void *self, const void *const *values, const size_t *by
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = ext_call(r->c, r->cross_slot, Py_BuildValue("(N)", bytes_list(values, bytes, n)),
                       &dict, err);
-    if (rc == 0 && ext_metrics_take(out, dict, r->c->plain) < 0)
+    if (rc == 0 && !PyDict_Check(dict))
+        PyErr_SetString(PyExc_TypeError, "cross_slot_reduce() must give a dict");
+    if (rc == 0 && (PyErr_Occurred() || ext_metrics_take(out, dict, r->c->plain) < 0))
         rc = ext_failed(r->c, err);
     Py_XDECREF(dict);
     PyGILState_Release(gil);
@@ -142,12 +144,19 @@ static int on_lr_step(void *self, struct det_err *err)
 /* d[key], new; NULL without an exception where it is None or absent. */
 static PyObject *item(PyObject *d, const char *key)
 {
-    PyObject *v = PyMapping_GetItemString(d, key);
-    if (!v)
-        PyErr_Clear();
-    if (v == Py_None)
-        Py_CLEAR(v);
-    return v;
+    PyObject *v = PyDict_GetItemString(d, key); /* borrowed */
+    return v == Py_None ? NULL : Py_XNewRef(v);
+}
+
+/* d[key], new; an exception where it is no callable. */
+static PyObject *callable(PyObject *d, const char *key)
+{
+    PyObject *v = item(d, key);
+    if (v && PyCallable_Check(v))
+        return v;
+    Py_XDECREF(v);
+    PyErr_Format(PyExc_TypeError, "\"%s\" must be callable", key);
+    return NULL;
 }
 
 static int64_t number(PyObject *d, const char *key, int64_t fallback)
@@ -158,7 +167,7 @@ static int64_t number(PyObject *d, const char *key, int64_t fallback)
     return n;
 }
 
-static struct ext_callback *add_callback(struct ext_client *c, PyObject *hooks)
+static void add_callback(struct ext_client *c, PyObject *hooks)
 {
     struct ext_callback *cb = det_zalloc(sizeof *cb);
     struct loop_callback lc = {.self = cb};
@@ -170,7 +179,6 @@ static struct ext_callback *add_callback(struct ext_client *c, PyObject *hooks)
 #undef X
     vec_push(&c->parts.callbacks, cb);
     vec_push(&c->parts.loop_callbacks, lc);
-    return cb;
 }
 
 static void add_reducer(struct ext_client *c, PyObject *d)
@@ -180,9 +188,9 @@ static void add_reducer(struct ext_client *c, PyObject *d)
     r->c = c;
     r->name = name ? det_strdup(PyUnicode_AsUTF8AndSize(name, NULL)) : NULL;
     Py_XDECREF(name);
-    r->reset = item(d, "reset");
-    r->per_slot = item(d, "per_slot_reduce");
-    r->cross_slot = item(d, "cross_slot_reduce");
+    r->reset = callable(d, "reset");
+    r->per_slot = callable(d, "per_slot_reduce");
+    r->cross_slot = callable(d, "cross_slot_reduce");
     vec_push(&c->parts.reducers, r);
     vec_push(&c->parts.loop_reducers,
              ((struct loop_reducer){.self = r,
@@ -198,7 +206,7 @@ static void add_lr(struct ext_client *c, PyObject *d)
 {
     struct ext_lr *lr = det_zalloc(sizeof *lr);
     lr->c = c;
-    lr->step = item(d, "step");
+    lr->step = callable(d, "step");
     vec_push(&c->parts.lrs, lr);
     vec_push(&c->parts.loop_lrs,
              ((struct loop_lr){.self = lr,
@@ -207,25 +215,33 @@ static void add_lr(struct ext_client *c, PyObject *d)
                                .step = on_lr_step}));
 }
 
+typedef void add_fn(struct ext_client *c, PyObject *dict);
+
+static int add_all(struct ext_client *c, PyObject *list, add_fn *add)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(list) && !PyErr_Occurred(); i++) {
+        PyObject *d = PyList_GetItem(list, i);
+        if (PyDict_Check(d))
+            add(c, d);
+        else
+            PyErr_SetString(PyExc_TypeError, "the list must hold dicts");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 int ext_parts_callbacks(struct ext_client *c, PyObject *list)
 {
-    for (Py_ssize_t i = 0; i < PyList_Size(list); i++)
-        add_callback(c, PyList_GetItem(list, i));
-    return PyErr_Occurred() ? -1 : 0;
+    return add_all(c, list, add_callback);
 }
 
 int ext_parts_reducers(struct ext_client *c, PyObject *list)
 {
-    for (Py_ssize_t i = 0; i < PyList_Size(list); i++)
-        add_reducer(c, PyList_GetItem(list, i));
-    return PyErr_Occurred() ? -1 : 0;
+    return add_all(c, list, add_reducer);
 }
 
 int ext_parts_lrs(struct ext_client *c, PyObject *list)
 {
-    for (Py_ssize_t i = 0; i < PyList_Size(list); i++)
-        add_lr(c, PyList_GetItem(list, i));
-    return PyErr_Occurred() ? -1 : 0;
+    return add_all(c, list, add_lr);
 }
 
 static void callback_free(struct ext_callback *cb)

@@ -86,6 +86,10 @@ static int take_unit(PyObject *d, const char *key, struct loop_unit *ret)
     const char *kind;
     if (!v)
         return 0;
+    if (!PyTuple_Check(v)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a tuple of a unit and a number", key);
+        return -1;
+    }
     if (!PyArg_ParseTuple(v, "sO", &kind, &count))
         return -1;
     *ret = (struct loop_unit){.kind = strcmp(kind, "epochs") == 0 ? LOOP_EPOCHS : LOOP_BATCHES};

@@ -247,7 +247,8 @@ static int64_t on_batch_records(void *self, const void *batch)
         return 0; /* the exception is kept: evaluate_batch fails with it */
     PyGILState_STATE gil = PyGILState_Ensure();
     int64_t v = PyLong_AsLongLong(n);
-    PyErr_Clear();
+    if (PyErr_Occurred())
+        ext_failed(c, &err);
     Py_DECREF(n);
     PyGILState_Release(gil);
     return v;
@@ -331,6 +332,8 @@ static int on_reduction(void *self, const char *metric, struct det_err *err)
     int rc = method(c, "reduction", Py_BuildValue("(s)", metric), &n, err);
     if (rc == 0)
         rc = (int)PyLong_AsLong(n);
+    if (PyErr_Occurred())
+        rc = ext_failed(c, err);
     Py_XDECREF(n);
     PyGILState_Release(gil);
     return rc;
@@ -368,22 +371,32 @@ static int on_save_state(void *self, const char *dir, const struct loop_state *s
                      (long long)s->epochs_trained);
 }
 
+static int take_state(PyObject *t, struct loop_state *ret)
+{
+    long long v[6];
+    if (!PyTuple_Check(t)) {
+        PyErr_SetString(PyExc_TypeError, "load_state() must give a tuple of six numbers, or None");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(t, "LLLLLL", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]))
+        return -1;
+    *ret = (struct loop_state){v[0], v[1], v[2], v[3], v[4], v[5]};
+    return 0;
+}
+
 /* A tuple of the six numbers in the order of struct loop_state, or None: there is no such file. */
 static int on_load_state(void *self, const char *dir, struct loop_state *ret, struct det_err *err)
 {
     struct ext_client *c = self;
     PyObject *t = NULL;
-    long long v[6];
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = method(c, "load_state", Py_BuildValue("(s)", dir), &t, err);
     if (rc == 0 && t == Py_None)
         rc = DET_ENOENT;
-    else if (rc == 0 && !PyArg_ParseTuple(t, "LLLLLL", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]))
+    else if (rc == 0 && take_state(t, ret) < 0)
         rc = ext_failed(c, err);
     Py_XDECREF(t);
     PyGILState_Release(gil);
-    if (rc == 0)
-        *ret = (struct loop_state){v[0], v[1], v[2], v[3], v[4], v[5]};
     return rc;
 }
 
