@@ -64,6 +64,22 @@ static void experiment_insert(struct db_tx *tx, const struct row_experiment *r,
         a);
 }
 
+/* Name, description and labels are edited in their columns: only what the change says of them. */
+static void experiment_config(struct db_tx *tx, const struct row_experiment *r)
+{
+#define CHANGED(column, value)                                                                     \
+    column " = CASE WHEN $2::jsonb->'" column "' IS DISTINCT FROM config->'" column "' THEN "      \
+           value " ELSE " column " END, "
+    db_tx_add(tx,
+              "UPDATE experiments SET " CHANGED("name", "coalesce($2::jsonb->>'name', '')")
+                  CHANGED("description", "coalesce($2::jsonb->>'description', '')")
+                      CHANGED("labels", "CASE jsonb_typeof($2::jsonb->'labels') WHEN 'array' THEN "
+                                        "$2::jsonb->'labels' ELSE '[]' END")
+                          "config = $2::jsonb WHERE id = $1::integer",
+              db_str_arg(db_i64_arg(DB_ARGS, r->id), r->config));
+#undef CHANGED
+}
+
 void db_save_experiment(struct db_tx *tx, const struct row_experiment *r,
                         const struct db_experiment_extra *extra)
 {
@@ -79,6 +95,8 @@ void db_save_experiment(struct db_tx *tx, const struct row_experiment *r,
         "resource_pool = $5, priority = $6::integer, weight = $7::float8, max_slots = $8::integer, "
         "queue_position = $9::float8, core = $10::jsonb WHERE id = $1::integer",
         a);
+    if (r->config)
+        experiment_config(tx, r);
 }
 
 void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state)
@@ -97,6 +115,12 @@ void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot 
         "VALUES ($1::integer, $2::bigint, $3::json) ON CONFLICT (experiment_id) DO UPDATE SET "
         "seq = excluded.seq, snapshot = excluded.snapshot",
         a);
+}
+
+void db_delete_search_snapshot(struct db_tx *tx, int64_t exp_id)
+{
+    db_tx_add(tx, "DELETE FROM search_snapshots WHERE experiment_id = $1::integer",
+              db_i64_arg(DB_ARGS, exp_id));
 }
 
 void db_save_agent(struct db_tx *tx, const struct row_agent *r)

@@ -22,6 +22,7 @@ void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state);
 /* Many rows in few statements; no id may come twice. */
 void db_save_search_events(struct db_tx *tx, const struct row_search_event *r, size_t n);
 void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot *r);
+void db_delete_search_snapshot(struct db_tx *tx, int64_t exp_id);
 void db_save_trials(struct db_tx *tx, const struct row_trial *r, size_t n);
 void db_save_allocations(struct db_tx *tx, const struct row_allocation *r, size_t n);
 void db_save_agent(struct db_tx *tx, const struct row_agent *r);

@@ -72,6 +72,10 @@ void db_save_trials(struct db_tx *tx, const struct row_trial *r, size_t n)
     }
     db_columns_add(&insert, tx, trials_insert);
     db_columns_add(&update, tx, trials_update);
+    for (size_t i = 0; i < n; i++)
+        if (!r[i].is_new && r[i].hparams)
+            db_tx_add(tx, "UPDATE trials SET hparams = $2::jsonb WHERE id = $1::integer",
+                      db_str_arg(db_i64_arg(DB_ARGS, r[i].id), r[i].hparams));
 }
 
 /* ---- allocations ---- */

@@ -82,7 +82,7 @@ struct row_experiment {
     const char *job_id;         /* always set */
     int64_t owner_id;           /* always set */
     int64_t project_id, parent_id; /* parent 0: null */
-    const char *config;         /* JSON; null unless is_new, and always set when restoring */
+    const char *config;         /* JSON; null unless new or changed, always set when restoring */
     void *payload;
     int64_t start_us;
     /* Updated. */
@@ -114,7 +114,7 @@ struct row_trial {
     /* Set when new and when restoring. */
     int64_t experiment_id;
     const char *request_id, *task_id;
-    const char *hparams;        /* JSON; null unless is_new, and always set when restoring */
+    const char *hparams;        /* JSON; null unless new or changed, always set when restoring */
     int64_t seed, start_us;
     const char *warm_start_checkpoint; /* may be null */
     /* Updated. */

@@ -102,6 +102,7 @@ enum core_event_kind {
     CORE_EV_EXP_CANCEL,
     CORE_EV_EXP_KILL,
     CORE_EV_EXP_PATCH,       /* .exp_id, .patch */
+    CORE_EV_EXP_CONTINUE,    /* .cont: one that has ended goes on; reply.slots_exceeded */
     CORE_EV_SEARCH_EVENTS,   /* .exp_id: what a custom search's client is to hear; reply.data */
     CORE_EV_SEARCH_OPS,      /* .exp_id, .search: what that client wants done */
     CORE_EV_EXP_DELETE,      /* .gc: an experiment that is finished (the API has checked that) */
@@ -144,6 +145,16 @@ struct core_patch {
     int64_t max_slots;       /* negative: none */
     const char *pool;        /* moves it there while nothing of it is placed; NULL: stays */
     int64_t ahead_of, behind_of; /* moves it next to that experiment in the queue; 0: stays */
+};
+/* An ended experiment as its rows have it. What it points to is the caller's until the answer. */
+struct core_continue {
+    uint64_t revision;       /* core_exp_revision() before the rows were read */
+    struct row_experiment row; /* in a state of COMPLETED, CANCELED, ERROR */
+    const json_t *config;    /* complete and valid, for a single search only; NULL: as it was */
+    const struct row_search_event *events; /* all, from seq 1 */
+    size_t events_n;
+    const struct row_trial *trials; /* by id, with the latest checkpoint to go on from */
+    size_t trials_n;
 };
 struct core_gc {
     int64_t exp_id, owner_id;
@@ -213,6 +224,7 @@ struct core_event {
         struct core_create create;
         struct core_patch patch;
         struct core_gc gc;
+        const struct core_continue *cont;
         struct core_agent_set agent_set;
         struct core_hello hello;
         struct core_task_in task;
@@ -240,6 +252,7 @@ enum core_effect_kind {
     CORE_SAVE_AGENT,           /* .agent */
     CORE_SAVE_TIMELINE,        /* .timeline; of a host, or queued placed running ready preempted
                                   checkpoint validation restart kill end */
+    CORE_DELETE_SEARCH_SNAPSHOT, /* .exp_id: its log is read from the start until the next one */
     CORE_DELETE_EXPERIMENT,    /* .exp_id: with everything that hangs on it */
     /* after the commit */
     CORE_REPLY,       /* .reply */
@@ -474,6 +487,10 @@ struct core_counts {
     size_t agents_connected, agents_lost, slots_free, slots_used, slots_disabled;
 };
 void core_count(const struct core *c, struct core_counts *ret);
+
+/* Rises whenever the experiment is continued or begins to be deleted: by it CORE_EV_EXP_CONTINUE
+ * tells whether rows that were read are those of now. */
+uint64_t core_exp_revision(const struct core *c, int64_t exp_id);
 
 /* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says
  * that it does not fit the agents there are now, but is let through); DET_EINVAL: no, with reason

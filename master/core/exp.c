@@ -77,6 +77,39 @@ void exp_free(struct exp *e)
     free(e);
 }
 
+/* The place of an id in the list. */
+static size_t place_of(const struct core *c, int64_t id)
+{
+    size_t lo = 0, n = c->exps.n;
+    while (lo < n) {
+        size_t mid = lo + (n - lo) / 2;
+        if (c->exps.v[mid]->id < id)
+            lo = mid + 1;
+        else
+            n = mid;
+    }
+    return lo;
+}
+
+void exp_drop(struct core *c, struct exp *e)
+{
+    for (size_t i = 0; i < e->trials.n; i++)
+        imap_del(c->trial_by_id, (uint64_t)e->trials.v[i]->id);
+    imap_del(c->exp_by_id, (uint64_t)e->id);
+    vec_remove(&c->exps, place_of(c, e->id));
+    exp_free(e);
+}
+
+uint64_t core_exp_revision(const struct core *c, int64_t exp_id)
+{
+    return (uint64_t)(uintptr_t)imap_get(c->revisions, (uint64_t)exp_id);
+}
+
+void exp_revise(struct core *c, int64_t exp_id)
+{
+    imap_put(c->revisions, (uint64_t)exp_id, (void *)(uintptr_t)(core_exp_revision(c, exp_id) + 1));
+}
+
 static int check_create(struct core *c, const struct core_create *in, struct exp *e,
                         bool *ret_exceeded, struct det_err *err)
 {
@@ -151,17 +184,31 @@ void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reas
     exp_maybe_finish(c, e);
 }
 
-void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t)
+/* It may go on some day, and then as if it had never been stopped. */
+static bool is_kept_for_later(const struct exp *e)
 {
-    if (!t->is_new) {
-        json_decref(t->hparams);
-        t->hparams = NULL;
-    }
+    const unsigned stopped =
+        BIT(EXP_STOPPING_CANCELED) | BIT(EXP_STOPPING_KILLED) | BIT(EXP_STOPPING_ERROR);
+    return (BIT(e->state) & stopped) && search_may_reopen(e->conf.search.kind);
+}
+
+static void tell_end(struct core *c, struct exp *e, const struct trial *t)
+{
     if (t->exit_reason >= 0)
         exp_tell(c, e, &(struct search_event){.kind = SEARCH_EV_EXITED,
                                               .request_id = t->request_id,
                                               .reason = (enum search_exit)t->exit_reason});
     exp_tell(c, e, &(struct search_event){.kind = SEARCH_EV_CLOSED, .request_id = t->request_id});
+}
+
+void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t)
+{
+    if (!t->is_new && !t->hparams_changed) {
+        json_decref(t->hparams);
+        t->hparams = NULL;
+    }
+    if (!is_kept_for_later(e))
+        tell_end(c, e, t);
     if (!e->ended)
         e->progress = search_progress(e->search);
     exp_maybe_finish(c, e);

@@ -3,6 +3,7 @@
  *
  *   ACTIVE <-> PAUSED;  both -> STOPPING_{COMPLETED,CANCELED,KILLED,ERROR}
  *   STOPPING_CANCELED -> STOPPING_KILLED -> STOPPING_ERROR;  STOPPING_* -> COMPLETED, CANCELED, ERROR
+ *   COMPLETED, CANCELED, ERROR -> ACTIVE by "continue" only (exp_continue.c)
  *   finished -> DELETING -> DELETED | DELETE_FAILED -> DELETING
  *
  * A stopping experiment ends when its last trial has. Private to master/core.
@@ -16,6 +17,10 @@ struct exp *exp_find(const struct core *c, int64_t id);
 void exp_enlist(struct core *c, struct exp *e);
 void exp_free(struct exp *e);
 void exp_mark(struct core *c, struct exp *e);
+/* Off all indices, and freed. */
+void exp_drop(struct core *c, struct exp *e);
+/* See core_exp_revision(). */
+void exp_revise(struct core *c, int64_t exp_id);
 
 void exp_goto(struct core *c, struct exp *e, enum exp_state to);
 /* Into a STOPPING state, with all its trials. */
@@ -25,6 +30,8 @@ bool exp_may(const struct exp *e, enum exp_state to); /* by the table of edges *
 /* Checks, and only then changes anything. */
 int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bool *ret_exceeded,
                struct det_err *err);
+int exp_continue(struct core *c, const struct core_continue *in, bool *ret_exceeded,
+                 struct det_err *err);
 int exp_activate(struct core *c, struct exp *e, struct det_err *err);
 int exp_pause(struct core *c, struct exp *e, struct det_err *err);
 int exp_cancel(struct core *c, struct exp *e, struct det_err *err);

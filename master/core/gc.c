@@ -107,6 +107,7 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
         return det_fail(err, DET_ESTATE,
                         "experiment %lld is %s: only a finished one can be deleted",
                         (long long)e->id, exp_state_text(e->state));
+    exp_revise(c, in->exp_id);
     e = det_zalloc(sizeof *e);
     e->id = in->exp_id;
     e->owner_id = in->owner_id;

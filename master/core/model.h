@@ -164,6 +164,7 @@ struct trial {
     int64_t run_id, restarts, seed, start_us, end_us;
     bool run_fresh;              /* run_id was raised by a fence and not yet used */
     json_t *hparams;             /* NULL when finished */
+    bool hparams_changed;        /* to be written once more */
     char *warm_start, *latest;
     int64_t latest_steps;
     bool has_op, op_complete, op_redo, closed;
@@ -206,6 +207,7 @@ struct exp {
     size_t open;
     struct alloc *gc;            /* DELETING */
     bool dirty, is_new, ended, deleted, state_only;
+    bool config_changed;         /* to be written once more */
     struct group group;
 };
 
@@ -274,6 +276,7 @@ struct core {
     VEC(struct exp *) exps;      /* by id */
     struct imap *exp_by_id, *trial_by_id;
     struct imap *deleted;        /* ids of experiments deleted since the start */
+    struct imap *revisions;      /* by id of the experiment: core_exp_revision() */
     VEC(struct alloc *) allocs;  /* by seq */
     struct map *alloc_by_id, *agent_by_id;
     VEC(struct agent *) agents;  /* by id */

@@ -9,6 +9,8 @@
 int reconcile_event(struct core *c, const struct core_event *ev, struct det_err *err);
 /* A lost agent's time is up: what it ran is lost. */
 void reconcile_lease(struct core *c, struct agent *a);
-void restore_finish(struct core *c); /* restore.c */
+void restore_finish(struct core *c);
+/* A search whose log has nothing yet has been asked for its first trials all the same. */
+void restore_beginning(struct exp *e); /* restore.c */
 
 #endif

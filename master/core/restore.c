@@ -100,6 +100,12 @@ static void replay(struct exp *e, const struct search_event *ev)
     search_ops_finish(&out);
 }
 
+void restore_beginning(struct exp *e)
+{
+    if (e->search && e->search_seq == 0)
+        replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+}
+
 int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r,
                                  struct det_err *err)
 {
@@ -128,8 +134,7 @@ int core_restore_search_event(struct core *c, const struct row_search_event *r, 
     if (r->seq != e->search_seq + 1)
         return det_fail(err, DET_ECORRUPT, "experiment %lld: searcher event %lld follows %lld",
                         (long long)e->id, (long long)r->seq, (long long)e->search_seq);
-    if (e->search_seq == 0)
-        replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+    restore_beginning(e);
     JSON_OWN j = object_of(r->event, err);
     struct search_event ev;
     int rc = j ? search_event_from_json(j, &ev, err) : DET_ECORRUPT;
@@ -284,8 +289,7 @@ void restore_finish(struct core *c)
             agent_goto(c, c->agents.v[i], AGENT_LOST);
     for (size_t i = 0; i < c->exps.n; i++) {
         struct exp *e = c->exps.v[i];
-        if (e->search && e->search_seq == 0)
-            replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+        restore_beginning(e);
         if (e->todo_owed)
             exp_resume_todo(c, e);
         for (size_t k = 0; k < e->trials.n; k++) {

@@ -26,7 +26,8 @@ static void save_exp(struct core *c, struct exp *e)
                                .owner_id = e->owner_id,
                                .project_id = e->project_id,
                                .parent_id = e->parent_id,
-                               .config = e->is_new ? fx_str(c->out, e->config_text) : NULL,
+                               .config = e->is_new || e->config_changed ? fx_str(c->out, e->config_text)
+                                                                      : NULL,
                                .payload = e->payload,
                                .start_us = e->start_us,
                                .state = e->state,
@@ -39,7 +40,7 @@ static void save_exp(struct core *c, struct exp *e)
                                .queue_position = e->position,
                                .core = fx_json(c->out, core)};
     fx_add(c->out, CORE_SAVE_EXPERIMENT)->experiment = r;
-    e->is_new = false;
+    e->is_new = e->config_changed = false;
     e->payload = NULL;
 }
 
@@ -51,7 +52,7 @@ static void save_trial(struct core *c, struct trial *t)
                           .experiment_id = t->exp->id,
                           .request_id = fx_str(c->out, t->request_id),
                           .task_id = fx_str(c->out, t->task_id),
-                          .hparams = t->is_new ? fx_json(c->out, t->hparams) : NULL,
+                          .hparams = t->is_new || t->hparams_changed ? fx_json(c->out, t->hparams) : NULL,
                           .seed = t->seed,
                           .start_us = t->start_us,
                           .warm_start_checkpoint = fx_str(c->out, t->warm_start),
@@ -61,7 +62,7 @@ static void save_trial(struct core *c, struct trial *t)
                           .end_us = t->end_us,
                           .core = fx_json(c->out, core)};
     fx_add(c->out, CORE_SAVE_TRIAL)->trial = r;
-    t->dirty = t->is_new = false;
+    t->dirty = t->is_new = t->hparams_changed = false;
 }
 
 static void save_alloc(struct core *c, struct alloc *a)
@@ -141,19 +142,7 @@ static void drop_exp(struct core *c, struct exp *e)
         fx_add(c->out, CORE_DELETE_EXPERIMENT)->exp_id = e->id;
         imap_put(c->deleted, (uint64_t)e->id, c);
     }
-    for (size_t i = 0; i < e->trials.n; i++)
-        imap_del(c->trial_by_id, (uint64_t)e->trials.v[i]->id);
-    imap_del(c->exp_by_id, (uint64_t)e->id);
-    size_t lo = 0, n = c->exps.n;
-    while (lo < n) {
-        size_t mid = lo + (n - lo) / 2;
-        if (c->exps.v[mid]->id < e->id)
-            lo = mid + 1;
-        else
-            n = mid;
-    }
-    vec_remove(&c->exps, lo);
-    exp_free(e);
+    exp_drop(c, e);
 }
 
 static void drop_alloc(struct core *c, struct alloc *a)

@@ -11,6 +11,7 @@ struct search_trial {
     double units; /* last progress */
     bool exited, closed, invalid;
     bool done;    /* it was told to close */
+    bool waits;   /* it was reopened, and may not run yet */
     /* halving */
     bool pending; /* an operation of its rung is not complete */
     int bracket, rung;
@@ -45,6 +46,7 @@ struct search {
     int64_t wanted; /* trials the method will make in all: max_trials, grid points */
     int64_t made;   /* of these; an invalid one is given back (random) */
     double units_open, units_closed; /* of progress: running, closed */
+    int64_t waiting;                 /* trials that were reopened, and may not run yet */
     /* halving */
     VEC(struct asha) brackets;
     /* custom */
@@ -65,6 +67,7 @@ struct search_method {
                       struct search_ops *out);
     void (*exited)(struct search *s, size_t trial, enum search_exit why, struct search_ops *out);
     void (*closed)(struct search *s, size_t trial, struct search_ops *out);
+    void (*reopened)(struct search *s, size_t trial, int64_t length, struct search_ops *out);
     void (*client)(struct search *s, const struct search_event *ev, struct search_ops *out);
     double (*progress)(const struct search *s);
     json_t *(*save)(const struct search *s); /* what the common part of a snapshot lacks */

@@ -62,11 +62,37 @@ static void random_exited(struct search *s, size_t k, enum search_exit why, stru
         s->made--;
 }
 
+static void admit(struct search *s, size_t k, int64_t length, struct search_ops *out)
+{
+    if (s->trials.v[k].waits)
+        s->waiting--;
+    s->trials.v[k].waits = false;
+    search_validate_after(s, out, k, length);
+    search_close(s, out, k);
+}
+
+/* What was reopened comes before what is new. */
 static void on_closed(struct search *s, size_t k, struct search_ops *out)
 {
-    (void)k;
+    if (s->trials.v[k].waits) { /* it had no place that another could take */
+        s->trials.v[k].waits = false;
+        s->waiting--;
+        return;
+    }
+    for (size_t i = 0; s->waiting > 0 && i < s->trials.n; i++)
+        if (s->trials.v[i].waits) {
+            admit(s, i, s->conf.max_length, out);
+            return;
+        }
     if (s->made < s->wanted)
         make(s, out);
+}
+
+static void on_reopened(struct search *s, size_t k, int64_t length, struct search_ops *out)
+{
+    int64_t limit = s->conf.max_concurrent, running = s->open - s->waiting;
+    if (!s->trials.v[k].waits || limit == 0 || running < limit)
+        admit(s, k, length, out);
 }
 
 static double progress(const struct search *s)
@@ -77,10 +103,10 @@ static double progress(const struct search *s)
 
 const struct search_method search_single = {
     .name = "single", .init = single_init, .initial = on_initial, .closed = on_closed,
-    .progress = progress};
+    .reopened = on_reopened, .progress = progress};
 const struct search_method search_random = {
     .name = "random", .init = random_init, .initial = on_initial, .closed = on_closed,
-    .exited = random_exited, .progress = progress};
+    .exited = random_exited, .reopened = on_reopened, .progress = progress};
 const struct search_method search_grid = {
     .name = "grid", .init = grid_init, .initial = on_initial, .closed = on_closed,
-    .progress = progress};
+    .reopened = on_reopened, .progress = progress};

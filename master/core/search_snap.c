@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const event_names[SEARCH_EV_COUNT] = {"initial", "validated", "exited", "closed",
-                                                         "progress", "operations"};
+                                                         "progress", "operations", "reopened"};
 static const char *const exit_names[SEARCH_EXIT_COUNT] = {
     "errored", "user_canceled", "invalid_hp", "init_invalid_hp", "user_requested_stop"};
 
@@ -15,6 +15,11 @@ static int find_name(const char *const *names, int n, const char *name)
         if (strcmp(names[i], name) == 0)
             return i;
     return -1;
+}
+
+static bool has_reason(int kind)
+{
+    return kind == SEARCH_EV_EXITED || kind == SEARCH_EV_REOPENED;
 }
 
 json_t *search_event_to_json(const struct search_event *ev)
@@ -35,7 +40,9 @@ json_t *search_event_to_json(const struct search_event *ev)
         json_set(j, "operations",
                  ev->operations ? json_deep_copy(ev->operations) : json_array());
     }
-    if (ev->kind == SEARCH_EV_EXITED)
+    if (ev->kind == SEARCH_EV_REOPENED)
+        json_set(j, "length", json_integer(ev->length));
+    if (has_reason(ev->kind))
         json_set(j, "reason", json_string(exit_names[ev->reason]));
     return j;
 }
@@ -47,7 +54,7 @@ int search_event_from_json(const json_t *j, struct search_event *ret, struct det
         return det_fail(err, DET_ECORRUPT, "searcher event of an unknown kind: %s",
                         json_str(j, "event", "(none)"));
     int reason = 0;
-    if (kind == SEARCH_EV_EXITED)
+    if (has_reason(kind))
         reason = find_name(exit_names, SEARCH_EXIT_COUNT, json_str(j, "reason", NULL));
     if (reason < 0)
         return det_fail(err, DET_ECORRUPT, "searcher event: unknown exit reason %s",
@@ -92,12 +99,12 @@ static int rng_from_json(const json_t *j, struct mt19937 *r, struct det_err *err
 
 /* A trial is [id, flags], and with brackets [id, flags, bracket, rung]. Units come again with the
  * next progress. */
-enum { EXITED = 1, CLOSED = 2, INVALID = 4, DONE = 8, PENDING = 16 };
+enum { EXITED = 1, CLOSED = 2, INVALID = 4, DONE = 8, PENDING = 16, WAITS = 32 };
 
 static json_t *trial_to_json(const struct search *s, const struct search_trial *t)
 {
     int flags = (t->exited ? EXITED : 0) | (t->closed ? CLOSED : 0) | (t->invalid ? INVALID : 0) |
-                (t->done ? DONE : 0) | (t->pending ? PENDING : 0);
+                (t->done ? DONE : 0) | (t->pending ? PENDING : 0) | (t->waits ? WAITS : 0);
     if (s->brackets.n == 0)
         return json_make("[s, i]", t->request_id, flags);
     return json_make("[s, i, i, i]", t->request_id, flags, t->bracket, t->rung);
@@ -150,6 +157,8 @@ static int restore_trial(struct search *s, const json_t *j, struct det_err *err)
     t->invalid = flags & INVALID;
     t->done = flags & DONE;
     t->pending = flags & PENDING;
+    t->waits = flags & WAITS;
+    s->waiting += t->waits;
     if (t->closed) {
         s->open--;
         if (!t->invalid)

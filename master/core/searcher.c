@@ -228,6 +228,35 @@ static void on_closed(struct search *s, size_t k, struct search_ops *out)
         maybe_shut(s, out);
 }
 
+/* An end that is taken back; one that the search was not told of changes nothing here. */
+static void take_back(struct search *s, struct search_trial *t, enum search_exit why)
+{
+    if (!t->closed)
+        return;
+    s->open++;
+    if (!t->invalid)
+        s->units_closed -= (double)s->conf.max_length;
+    s->failures -= t->exited && why == SEARCH_ERRORED;
+    s->cancels -= t->exited && why == SEARCH_USER_CANCELED;
+    t->closed = t->exited = t->invalid = false;
+    t->units = 0;
+    s->shut = false;
+    t->waits = true;
+    s->waiting++;
+}
+
+static void on_reopened(struct search *s, size_t k, const struct search_event *ev,
+                        struct search_ops *out)
+{
+    take_back(s, &s->trials.v[k], ev->reason);
+    methods[s->conf.kind]->reopened(s, k, ev->length, out);
+}
+
+bool search_may_reopen(enum search_kind kind)
+{
+    return methods[kind]->reopened != NULL;
+}
+
 static void on_progress(struct search *s, size_t k, double units)
 {
     struct search_trial *t = &s->trials.v[k];
@@ -255,6 +284,8 @@ void search_step(struct search *s, const struct search_event *ev, struct search_
         on_exited(s, k, ev->reason, out);
     else if (ev->kind == SEARCH_EV_CLOSED)
         on_closed(s, k, out);
+    else if (ev->kind == SEARCH_EV_REOPENED && m->reopened)
+        on_reopened(s, k, ev, out);
     else if (ev->kind == SEARCH_EV_PROGRESS && m->client)
         m->client(s, ev, out);
     else if (ev->kind == SEARCH_EV_PROGRESS)

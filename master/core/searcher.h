@@ -54,6 +54,7 @@ enum search_event_kind {
     SEARCH_EV_CLOSED,
     SEARCH_EV_PROGRESS,   /* units; changes no decision */
     SEARCH_EV_OPERATIONS, /* custom: ack, operations */
+    SEARCH_EV_REOPENED,   /* single, random, grid: length, reason: the trial goes on to length */
     SEARCH_EV_COUNT
 };
 enum search_exit {
@@ -95,6 +96,9 @@ void search_destroy(struct search *s); /* NULL ok */
 /* Appends to out. An event about an unknown trial, or a second exit or close of one, changes
  * nothing. */
 void search_step(struct search *s, const struct search_event *ev, struct search_ops *out);
+/* Whether a search of this kind may hear REOPENED. An experiment of such a kind tells it nothing
+ * from when it is stopped to when it is continued. */
+bool search_may_reopen(enum search_kind kind);
 /* 0..1 */
 double search_progress(const struct search *s);
 

@@ -71,15 +71,34 @@ struct trial *trial_create(struct core *c, struct exp *e, const struct search_op
     return t;
 }
 
+static void forget_policies(struct trial *t)
+{
+    for (size_t i = 0; i < t->excluded.n; i++)
+        free(t->excluded.v[i]);
+    vec_free(&t->excluded);
+    free(t->no_retry);
+    t->no_retry = NULL;
+}
+
+void trial_reopen(struct core *c, struct trial *t)
+{
+    assert(trial_state_is_terminal(t->state) && !t->alloc && t->hparams);
+    t->state = TRIAL_ACTIVE; /* by no edge, as its experiment */
+    t->end_us = t->restarts = t->op_last = 0;
+    t->op_length = t->exit_reason = -1;
+    t->transients = 0;
+    t->has_op = t->op_complete = t->op_redo = t->closed = false;
+    forget_policies(t);
+    t->exp->open++;
+    trial_mark(c, t);
+}
+
 void trial_free(struct trial *t)
 {
     if (!t)
         return;
     json_decref(t->hparams);
-    for (size_t i = 0; i < t->excluded.n; i++)
-        free(t->excluded.v[i]);
-    vec_free(&t->excluded);
-    free(t->no_retry);
+    forget_policies(t);
     free(t->task_id);
     free(t->warm_start);
     free(t->latest);

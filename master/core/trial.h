@@ -22,6 +22,9 @@ struct trial *trial_find(const struct core *c, int64_t id);
 void trial_enlist(struct core *c, struct trial *t);
 void trial_mark(struct core *c, struct trial *t);
 
+/* Out of its terminal state, with its hyperparameters: a fresh start but for what it has learnt. */
+void trial_reopen(struct core *c, struct trial *t);
+
 /* The searcher's operations. */
 void trial_validate_after(struct core *c, struct trial *t, int64_t length);
 void trial_close(struct core *c, struct trial *t);

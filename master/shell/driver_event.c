@@ -131,6 +131,7 @@ void driver_event_free(struct driver_event *e)
     free(e->arrays[1]);
     json_decref(e->json[0]);
     json_decref(e->json[1]);
+    json_decref(e->json[2]);
     free(e);
 }
 

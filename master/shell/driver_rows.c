@@ -84,7 +84,10 @@ static void experiment(struct rows *r, const struct row_experiment *e)
     }
     uintptr_t at = (uintptr_t)imap_get(r->exp_at, (uint64_t)e->id);
     if (at > 0) {
+        const char *config = r->exps.v[at - 1].config;
         r->exps.v[at - 1] = *e;
+        if (!e->config)
+            r->exps.v[at - 1].config = config;
         return;
     }
     vec_push(&r->exps, *e);
@@ -99,7 +102,8 @@ static void trial(struct rows *r, const struct row_trial *t)
         struct row_trial *old = &r->trials.v[at - 1], was = *old;
         *old = *t;
         old->is_new = was.is_new;
-        old->hparams = was.hparams;
+        if (!t->hparams)
+            old->hparams = was.hparams;
         return;
     }
     vec_push(&r->trials, *t);
@@ -142,6 +146,8 @@ static void in_order(struct rows *r, const struct core_effect *f)
     flush(r);
     if (f->kind == CORE_SAVE_EXP_STATE)
         db_save_exp_state(r->tx, f->exp_state.id, f->exp_state.state);
+    else if (f->kind == CORE_DELETE_SEARCH_SNAPSHOT)
+        db_delete_search_snapshot(r->tx, f->exp_id);
     else if (f->kind == CORE_DELETE_EXPERIMENT)
         db_delete_experiment(r->tx, f->exp_id);
     else

@@ -34,21 +34,33 @@ static void check_search(struct sim *m, const struct stored_exp *e)
                  (long long)e->r.id, (long long)v.seq, v.what);
 }
 
+/* How often the event's trial was opened again, this time included. */
+static int64_t lives(struct map *reopened, const json_t *event)
+{
+    const char *id = json_str(event, "request_id", "");
+    uintptr_t n = (uintptr_t)map_get(reopened, id);
+    if (strcmp(json_str(event, "event", ""), "reopened") == 0)
+        map_put(reopened, id, (void *)++n);
+    return (int64_t)n;
+}
+
 /* I5: the searcher heard of everything once. */
 static void check_log(struct sim *m, const struct stored_exp *e)
 {
-    struct map *heard = map_create();
+    struct map *heard = map_create(), *reopened = map_create();
     for (size_t i = 0; i < e->log.n; i++) {
         JSON_OWN j = json_parse(e->log.v[i], strlen(e->log.v[i]), NULL);
         json_object_del(j, "metric");
         json_object_del(j, "reason");
         json_object_del(j, "digest"); /* of what the searcher said to it */
+        json_set(j, "life", json_integer(lives(reopened, j)));
         det_cleanup(freep) char *key = json_text(j);
         bool again = map_put(heard, key, m);
         if (again && json_int(j, "length", 0) != 1) /* the lowest rungs may all be 1 */
             sim_fail(m, "I5: experiment %lld heard twice of %s", (long long)e->r.id, key);
     }
     map_destroy(heard);
+    map_destroy(reopened);
 }
 
 static void check_core(struct sim *m, const struct master *s)

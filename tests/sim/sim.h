@@ -66,6 +66,7 @@ struct stored_exp {
     VEC(char *) log;                     /* all of them, for I5 */
     VEC(int64_t) trials;                 /* in order */
     bool deleted, is_custom;
+    bool continued;                      /* it ended, and went on */
 };
 struct stored_trial {
     struct row_trial r;
@@ -93,6 +94,9 @@ void store_apply(struct sim *m, const struct core_effect *e);
 struct stored_trial *store_trial(struct store *s, int64_t id);
 struct stored_exp *store_exp(struct store *s, int64_t id);
 bool store_is_live(const struct stored_exp *e);
+/* What it takes to continue an ended experiment: of the store, but for the two arrays, which the
+ * caller frees. */
+void store_ended(struct store *s, const struct stored_exp *e, struct core_continue *ret);
 /* A harness writes (metrics, checkpoint); false: refused by the fence. */
 bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint);
 /* Everything but core_restored(). */

@@ -112,6 +112,18 @@ bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool c
     return true;
 }
 
+void store_ended(struct store *s, const struct stored_exp *e, struct core_continue *ret)
+{
+    struct row_search_event *events = det_alloc((e->log.n + 1) * sizeof *events);
+    struct row_trial *trials = det_alloc((e->trials.n + 1) * sizeof *trials);
+    for (size_t i = 0; i < e->log.n; i++)
+        events[i] = (struct row_search_event){e->r.id, (int64_t)i + 1, e->log.v[i]};
+    for (size_t i = 0; i < e->trials.n; i++)
+        trials[i] = store_trial(s, e->trials.v[i])->r;
+    *ret = (struct core_continue){.row = e->r, .events = events, .events_n = e->log.n,
+                                  .trials = trials, .trials_n = e->trials.n};
+}
+
 static int restore_exp(struct core *c, const struct stored_exp *e, struct det_err *err)
 {
     int rc = core_restore_experiment(c, &e->r, err);

@@ -27,6 +27,9 @@ static void apply_exp(struct sim *m, const struct row_experiment *r)
     }
     if (!e)
         sim_fail(m, "experiment %lld is updated before it exists", (long long)r->id);
+    e->continued |= exp_state_is_terminal(e->r.state) && r->state == EXP_ACTIVE;
+    if (r->config)
+        set(&e->r.config, r->config);
     e->r.state = r->state;
     e->r.end_us = r->end_us;
     e->r.progress = r->progress;
@@ -73,10 +76,14 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
     if (r->restarts > t->crashes)
         sim_fail(m, "trial %lld: %lld restarts are counted, it crashed %lld times",
                  (long long)r->id, (long long)r->restarts, (long long)t->crashes);
-    if (trial_state_is_terminal(t->r.state) && t->r.state != r->state && !r->is_new)
+    bool goes_on = r->state == TRIAL_ACTIVE && store_exp(&m->store, t->r.experiment_id)->continued;
+    if (trial_state_is_terminal(t->r.state) && t->r.state != r->state && !r->is_new && !goes_on)
         sim_fail(m, "trial %lld leaves its terminal state", (long long)r->id);
     if (r->state == TRIAL_COMPLETED && !t->gave_up)
         check_completed(m, t, r);
+    if (r->hparams)
+        set(&t->r.hparams, r->hparams);
+    t->gave_up &= !(goes_on && trial_state_is_terminal(t->r.state));
     t->r.state = r->state;
     t->r.run_id = r->run_id;
     t->r.restarts = r->restarts;
@@ -152,6 +159,19 @@ static void apply_snapshot(struct sim *m, const struct row_search_snapshot *r)
     drop_search(e, r->seq);
 }
 
+/* What was before the snapshot is read again. */
+static void delete_snapshot(struct sim *m, int64_t exp_id)
+{
+    struct stored_exp *e = store_exp(&m->store, exp_id);
+    drop_search(e, INT64_MAX);
+    free(e->snapshot);
+    e->snapshot = NULL;
+    e->snapshot_seq = 0;
+    for (size_t i = 0; i < e->log.n; i++)
+        vec_push(&e->events, (struct row_search_event){exp_id, (int64_t)i + 1,
+                                                       det_strdup(e->log.v[i])});
+}
+
 /* And what hangs on it. */
 static void delete_exp(struct sim *m, int64_t id)
 {
@@ -185,6 +205,9 @@ void store_apply(struct sim *m, const struct core_effect *e)
         break;
     case CORE_SAVE_AGENT:
         apply_agent(m, &e->agent);
+        break;
+    case CORE_DELETE_SEARCH_SNAPSHOT:
+        delete_snapshot(m, e->exp_id);
         break;
     case CORE_DELETE_EXPERIMENT:
         delete_exp(m, e->exp_id);

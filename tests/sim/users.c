@@ -115,6 +115,30 @@ static void delete(struct sim *m)
     post(m, ev);
 }
 
+/* A single search goes further, sometimes; rows are read when all that was stepped is in them. */
+static void go_on(struct sim *m)
+{
+    const struct master *s = master_leader(m);
+    if (!m->store.exps.n || s->stage != STAGE_IDLE || s->batch.n || s->flight.n)
+        return;
+    const struct stored_exp *e = m->store.exps.v[sim_random(m, m->store.exps.n)];
+    if (!exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETED)
+        return;
+    JSON_OWN config = json_parse(e->r.config, strlen(e->r.config), NULL);
+    json_t *length = json_obj(json_obj(config, "searcher"), "max_length");
+    bool longer = strcmp(json_str(json_obj(config, "searcher"), "name", ""), "single") == 0 &&
+                  sim_random(m, 2);
+    if (longer)
+        json_set(length, "batches", json_integer(json_int(length, "batches", 0) + 50));
+    struct core_continue cont;
+    store_ended(&m->store, e, &cont);
+    cont.config = longer ? config : NULL;
+    cont.revision = core_exp_revision(s->core, e->r.id);
+    post(m, (struct core_event){.kind = CORE_EV_EXP_CONTINUE, .exp_id = e->r.id, .cont = &cont});
+    free((void *)cont.events);
+    free((void *)cont.trials);
+}
+
 static void patch(struct sim *m)
 {
     struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = some_exp(m)};
@@ -169,6 +193,8 @@ void user_act(struct sim *m)
         patch(m);
     else if (dice < 96)
         move(m);
+    else if (dice < 99)
+        go_on(m);
 }
 
 static int64_t slots_of(const struct stored_exp *e)

@@ -56,9 +56,9 @@ static const char *row_id(const struct core_effect *e, char out[64])
 /* What only the first row of a thing has. */
 static void keep_first(struct core_effect *e, const struct core_effect *first)
 {
-    if (e->kind == CORE_SAVE_EXPERIMENT)
+    if (e->kind == CORE_SAVE_EXPERIMENT && !e->experiment.config)
         e->experiment.config = first->experiment.config;
-    else if (e->kind == CORE_SAVE_TRIAL)
+    else if (e->kind == CORE_SAVE_TRIAL && !e->trial.hparams)
         e->trial.hparams = first->trial.hparams;
 }
 
@@ -71,6 +71,9 @@ static bool lives(const struct core *c, const struct core_effect *e)
         return core_exp_get(c, e->trial.experiment_id, &v);
     if (e->kind == CORE_SAVE_ALLOCATION)
         return e->allocation.state != ALLOC_TERMINATED;
+    if (e->kind == CORE_SAVE_SEARCH_SNAPSHOT)
+        return e->search_snapshot.snapshot &&
+               core_exp_get(c, e->search_snapshot.experiment_id, &v);
     return e->kind != CORE_SAVE_SEARCH_EVENT || core_exp_get(c, e->search_event.experiment_id, &v);
 }
 
@@ -96,27 +99,86 @@ static void restore(struct core *c, const struct core_effect *e)
         fail_msg("restore: %s", err.text);
 }
 
+struct rows {
+    VEC(struct core_effect) list;
+};
+
+static void add_row(struct rows *rows, enum core_effect_kind kind, struct core_effect e)
+{
+    char a[64], b[64];
+    size_t at = kind == CORE_SAVE_SEARCH_EVENT ? rows->list.n : 0;
+    bool drops = kind == CORE_SAVE_SEARCH_SNAPSHOT && e.kind == CORE_DELETE_SEARCH_SNAPSHOT;
+    if (drops)
+        e.search_snapshot = (struct row_search_snapshot){.experiment_id = e.exp_id};
+    if (e.kind != kind && !drops)
+        return;
+    e.kind = kind;
+    while (at < rows->list.n && strcmp(row_id(&rows->list.v[at], a), row_id(&e, b)))
+        at++;
+    if (at == rows->list.n)
+        vec_push(&rows->list, e);
+    keep_first(&e, &rows->list.v[at]);
+    rows->list.v[at] = e;
+}
+
 /* The rows of a kind as they are in the end, in the order in which they were first written. */
+static struct rows rows_of(const struct world *w, enum core_effect_kind kind)
+{
+    struct rows rows = {0};
+    for (size_t i = 0; i < w->kept.n; i++)
+        for (size_t k = 0; k < w->kept.v[i].n; k++)
+            add_row(&rows, kind, w->kept.v[i].v[k]);
+    for (size_t k = 0; k < w->fx.n; k++)
+        add_row(&rows, kind, w->fx.v[k]);
+    return rows;
+}
+
 static void restore_all(struct core *c, const struct world *w, enum core_effect_kind kind)
 {
-    VEC(struct core_effect) rows = {0};
-    char a[64], b[64];
-    for (size_t i = 0; i < w->kept.n; i++)
-        for (size_t k = 0; k < w->kept.v[i].n; k++) {
-            struct core_effect e = w->kept.v[i].v[k];
-            size_t at = kind == CORE_SAVE_SEARCH_EVENT ? rows.n : 0;
-            if (e.kind != kind)
-                continue;
-            while (at < rows.n && strcmp(row_id(&rows.v[at], a), row_id(&e, b)))
-                at++;
-            if (at == rows.n)
-                vec_push(&rows, e);
-            keep_first(&e, &rows.v[at]);
-            rows.v[at] = e;
-        }
-    for (size_t i = 0; i < rows.n; i++)
-        restore(c, &rows.v[i]);
-    vec_free(&rows);
+    struct rows rows = rows_of(w, kind);
+    for (size_t i = 0; i < rows.list.n; i++)
+        restore(c, &rows.list.v[i]);
+    vec_free(&rows.list);
+}
+
+/* Those of one experiment. */
+static size_t take(const struct rows *from, int64_t exp, struct row_search_event *events,
+                   struct row_trial *trials)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < from->list.n; i++) {
+        const struct core_effect *e = &from->list.v[i];
+        if (events && e->search_event.experiment_id == exp)
+            events[n++] = e->search_event;
+        else if (trials && e->trial.experiment_id == exp)
+            trials[n++] = e->trial;
+    }
+    return n;
+}
+
+int world_continue(struct world *w, int64_t exp, const char *over)
+{
+    struct rows exps = rows_of(w, CORE_SAVE_EXPERIMENT);
+    struct rows logged = rows_of(w, CORE_SAVE_SEARCH_EVENT), made = rows_of(w, CORE_SAVE_TRIAL);
+    struct row_search_event *events = det_alloc((logged.list.n + 1) * sizeof *events);
+    struct row_trial *trials = det_alloc((made.list.n + 1) * sizeof *trials);
+    struct core_continue in = {.revision = core_exp_revision(w->core, exp) - w->revision_is_old,
+                               .row = exps.list.v[exp - 1].experiment,
+                               .events = events, .events_n = take(&logged, exp, events, NULL),
+                               .trials = trials, .trials_n = take(&made, exp, NULL, trials)};
+    JSON_OWN config = json_parse(in.row.config, strlen(in.row.config), NULL);
+    JSON_OWN edits = over ? json_parse(over, strlen(over), NULL) : NULL;
+    if (edits)
+        json_object_update_recursive(config, edits);
+    in.config = edits ? config : NULL;
+    int rc = world_step(w, (struct core_event){.kind = CORE_EV_EXP_CONTINUE, .exp_id = exp,
+                                               .cont = &in});
+    vec_free(&exps.list);
+    vec_free(&logged.list);
+    vec_free(&made.list);
+    free(events);
+    free(trials);
+    return rc;
 }
 
 void world_restart(struct world *w)

@@ -22,6 +22,7 @@ struct world {
     uint64_t request;
     bool keeps; /* set after world_init: the effects of all steps are kept, for world_restart */
     VEC(struct core_effects) kept;
+    bool revision_is_old; /* world_continue() says one less than it is */
 };
 
 void world_init(struct world *w, const struct core_options *o); /* NULL: the defaults */
@@ -32,6 +33,9 @@ void world_restart(struct world *w);
 
 /* One step; the time, and a request to be answered, are filled in. Returns the answer's code. */
 int world_step(struct world *w, struct core_event ev);
+/* An ended experiment goes on from the rows that were kept; over: merged into its configuration,
+ * NULL: as it was. */
+int world_continue(struct world *w, int64_t exp, const char *over);
 const struct core_reply *world_reply(const struct world *w); /* of the last step */
 void world_wait(struct world *w, int64_t ms);                /* moves the time, then ticks */
 
