@@ -33,7 +33,7 @@ const struct opt experiment_create_opts[] = {
     {0},
 };
 
-static int read_config(const char *path, struct buf *text, struct det_err *err)
+int experiment_read_config(const char *path, struct buf *text, struct det_err *err)
 {
     if (strcmp(path, "-") != 0)
         return fsx_read_file(AT_FDCWD, path, CONFIG_BYTES_MAX, text, err);
@@ -112,7 +112,7 @@ static int first_trial(struct cli *c, int64_t id, int64_t *ret_trial, struct det
     }
 }
 
-static int follow(struct cli *c, int64_t id, struct det_err *err)
+int experiment_follow(struct cli *c, int64_t id, struct det_err *err)
 {
     int64_t trial;
     int rc = first_trial(c, id, &trial, err);
@@ -124,7 +124,7 @@ static int follow(struct cli *c, int64_t id, struct det_err *err)
     return rc != 0 ? rc : wait_for_experiment(c, id, err);
 }
 
-static void print_warnings(const json_t *answer)
+void experiment_warn(const json_t *answer)
 {
     size_t i;
     json_t *w;
@@ -144,7 +144,7 @@ static int submit(struct cli *c, const struct buf *text, json_t *files, struct d
     if (rc < 0)
         return CLI_FAILED;
     int64_t id = json_int(json_obj(answer, "experiment"), "id", 0);
-    print_warnings(answer);
+    experiment_warn(answer);
     if (!cli_print_json(c, json_obj(answer, "experiment")))
         printf("Created experiment %" PRId64 "\n", id);
     fflush(stdout);
@@ -152,7 +152,7 @@ static int submit(struct cli *c, const struct buf *text, json_t *files, struct d
         return 0;
     if (o.test)
         return wait_for_experiment(c, id, err);
-    return o.follow ? follow(c, id, err) : 0;
+    return o.follow ? experiment_follow(c, id, err) : 0;
 }
 
 int experiment_create(struct cli *c, struct det_err *err)
@@ -160,7 +160,7 @@ int experiment_create(struct cli *c, struct det_err *err)
     const char *path = cli_arg(c, 0), *dir = cli_arg(c, 1);
     struct buf text = BUF_INIT;
     json_t *packed = NULL;
-    int rc = read_config(path, &text, err);
+    int rc = experiment_read_config(path, &text, err);
     if (rc == 0)
         rc = edit_config(&text, err);
     if (rc < 0)

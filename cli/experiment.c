@@ -352,6 +352,8 @@ static const struct verb verbs[] = {
     {"activate", NULL, "ID...", "go on after a pause", NULL, activate},
     {"cancel", NULL, "ID...", "checkpoint and end", NULL, cancel},
     {"kill", NULL, "ID...", "end at once", NULL, kill_},
+    {"continue", NULL, "ID", "go on after the end", experiment_continue_opts,
+     experiment_continue},
     {"archive", NULL, "ID...", "hide a finished one from lists", NULL, archive},
     {"unarchive", NULL, "ID...", "show it again", NULL, unarchive},
     {"delete", NULL, "ID...", "remove it with all its data", delete_opts, delete_},

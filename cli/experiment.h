@@ -9,6 +9,14 @@ int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct de
 
 extern const struct opt experiment_create_opts[], experiment_wait_opts[], experiment_logs_opts[];
 int experiment_create(struct cli *c, struct det_err *err);
+/* What `create` and `continue` share: a file ("-": stdin), the first trial's log and the end, the
+ * warnings of an answer. */
+int experiment_read_config(const char *path, struct buf *text, struct det_err *err);
+int experiment_follow(struct cli *c, int64_t id, struct det_err *err);
+void experiment_warn(const json_t *answer);
+
+extern const struct opt experiment_continue_opts[];
+int experiment_continue(struct cli *c, struct det_err *err);
 int experiment_replay(struct cli *c, struct det_err *err);
 int experiment_wait(struct cli *c, struct det_err *err);
 int experiment_logs(struct cli *c, struct det_err *err);

@@ -67,6 +67,7 @@
     X(archive_experiments, POST, "/api/v1/experiments/archive", USER, DEFAULT)                     \
     X(unarchive_experiments, POST, "/api/v1/experiments/unarchive", USER, DEFAULT)                 \
     X(delete_experiments, DELETE, "/api/v1/experiments/delete", USER, DEFAULT)                     \
+    X(continue_experiment, POST, "/api/v1/experiments/continue", USER, DEFAULT)                    \
     X(activate_experiment, POST, "/api/v1/experiments/{id}/activate", USER, DEFAULT)               \
     X(pause_experiment, POST, "/api/v1/experiments/{id}/pause", USER, DEFAULT)                     \
     X(cancel_experiment, POST, "/api/v1/experiments/{id}/cancel", USER, DEFAULT)                   \

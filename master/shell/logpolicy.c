@@ -28,20 +28,29 @@ struct logpolicies *logpolicies_create(void)
     return l;
 }
 
+static void policies_free(struct policies *p)
+{
+    for (size_t i = 0; p && i < p->list.n; i++) {
+        pattern_destroy(p->list.v[i].pattern);
+        free(p->list.v[i].text);
+    }
+    if (p)
+        vec_free(&p->list);
+    free(p);
+}
+
 static void forget_all(struct logpolicies *l)
 {
     uint64_t key;
     void *v;
-    for (size_t it = 0; imap_next(l->by_exp, &it, &key, &v);) {
-        struct policies *p = v;
-        for (size_t i = 0; i < p->list.n; i++) {
-            pattern_destroy(p->list.v[i].pattern);
-            free(p->list.v[i].text);
-        }
-        vec_free(&p->list);
-        free(p);
-    }
+    for (size_t it = 0; imap_next(l->by_exp, &it, &key, &v);)
+        policies_free(v);
     imap_destroy(l->by_exp);
+}
+
+void logpolicies_forget(struct logpolicies *l, int64_t exp_id)
+{
+    policies_free(imap_del(l->by_exp, (uint64_t)exp_id));
 }
 
 void logpolicies_destroy(struct logpolicies *l)

@@ -18,6 +18,8 @@
 struct logpolicies;
 struct logpolicies *logpolicies_create(void);
 void logpolicies_destroy(struct logpolicies *l); /* NULL ok */
+/* The experiment's configuration has changed. */
+void logpolicies_forget(struct logpolicies *l, int64_t exp_id);
 
 struct logpolicy_hit {
     struct core_policy policy; /* its pattern lives until the next call */

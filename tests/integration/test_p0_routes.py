@@ -33,7 +33,7 @@ GET experiments/{}/searcher/best_searcher_validation_metric | GET experiments/{}
 POST experiments/{}/activate | POST experiments/{}/pause | POST experiments/{}/cancel | POST experiments/{}/kill
 POST experiments/{}/archive | POST experiments/{}/unarchive | DELETE experiments/{} | POST experiments/activate
 POST experiments/pause | POST experiments/cancel | POST experiments/kill | POST experiments/archive | POST experiments/unarchive
-DELETE experiments/delete | POST experiments/move | POST experiments/{}/move | PATCH experiments/{} | PUT experiments/{}/labels/{}
+DELETE experiments/delete | POST experiments/continue | POST experiments/move | POST experiments/{}/move | PATCH experiments/{} | PUT experiments/{}/labels/{}
 DELETE experiments/{}/labels/{} | GET trials/{} | GET trials/{}/workloads | GET trials/{}/checkpoints | GET trials/{}/logs
 GET trials/{}/logs/fields | POST trials/{}/kill | GET trials/metrics/trial_metrics | GET trials/metrics/training_metrics
 GET trials/metrics/validation_metrics | GET trials/{}/searcher/operation | POST trials/{}/progress
