@@ -3,6 +3,9 @@
 #include "map.h"
 #include "mem.h"
 
+#define SMALL_BYTES ((size_t)1 << 20)  /* smaller pieces are cheap to keep */
+#define SLACK_BYTES ((size_t)24 << 20) /* that small models keep, whatever their sizes */
+
 /* A free piece; its size is that of its list. */
 struct piece {
     struct piece *next;
@@ -20,6 +23,7 @@ struct mem_pool {
     struct imap *lists; /* rounded size -> struct list */
     size_t live;        /* pieces in use */
     size_t bytes, peak; /* in use */
+    size_t unused;      /* in the lists */
     size_t limit;
     bool orphan;
 };
@@ -45,11 +49,13 @@ struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_d
     return p;
 }
 
-static void list_trim(struct mem_pool *p, struct list *l)
+/* Gives pieces back until no more than `goal` bytes of the pool are unused. */
+static void list_trim(struct mem_pool *p, struct list *l, size_t goal)
 {
-    while (l->free) {
+    while (l->free && p->unused > goal) {
         struct piece *piece = l->free;
         l->free = piece->next;
+        p->unused -= l->bytes;
         p->backend->mem_free(p->device, piece->data, l->bytes);
         free(piece);
     }
@@ -61,7 +67,7 @@ static void trim(struct mem_pool *p)
     uint64_t key;
     void *value;
     for (size_t it = 0; imap_next(p->lists, &it, &key, &value);)
-        list_trim(p, value);
+        list_trim(p, value, 0);
 }
 
 static void end(struct mem_pool *p)
@@ -96,8 +102,25 @@ static struct list *list_of(struct mem_pool *p, size_t bytes)
     return l;
 }
 
+/* Gives unused pieces of other sizes back before a new one is taken: a step's backward needs other
+ * sizes than its forward has left, and both together are to need no more than what was in use at
+ * the peak. Not on devices, where giving back waits for the device. */
+static void make_room(struct mem_pool *p, size_t bytes)
+{
+    uint64_t key;
+    void *value;
+    if (!p->backend->host_memory || bytes < SMALL_BYTES ||
+        p->bytes + p->unused + bytes <= p->peak + SLACK_BYTES)
+        return;
+    size_t goal = p->unused > bytes ? p->unused - bytes : 0;
+    for (size_t it = 0; p->unused > goal && imap_next(p->lists, &it, &key, &value);)
+        if (key >= SMALL_BYTES)
+            list_trim(p, value, goal);
+}
+
 static int fresh(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err)
 {
+    make_room(p, bytes);
     if (p->backend->mem_alloc(p->device, bytes, ret, NULL) == 0)
         return 0;
     trim(p);
@@ -117,6 +140,7 @@ int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err 
     if (piece) {
         l->free = piece->next;
         *ret = piece->data;
+        p->unused -= rounded;
         free(piece);
     } else {
         int rc = fresh(p, rounded, ret, err);
@@ -138,6 +162,7 @@ void mem_pool_free(struct mem_pool *p, void *data, size_t bytes)
     piece->data = data;
     piece->next = l->free;
     l->free = piece;
+    p->unused += rounded;
     p->live--;
     p->bytes -= rounded;
     if (p->orphan && p->live == 0)

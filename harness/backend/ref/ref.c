@@ -2,6 +2,7 @@
 #include "ref.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "mem.h"
 
@@ -28,11 +29,24 @@ static void device_close(struct det_device *d)
     (void)d;
 }
 
+/* Larger pieces are mapped, so that what is given back leaves the process: malloc() keeps it. Huge
+ * pages make them cheap to touch for the first time. */
+#define MAPPED_BYTES ((size_t)1 << 20)
+
+static void *map_pages(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
 int ref_mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
 {
     (void)d;
     size_t rounded = (bytes + 63) & ~(size_t)63;
-    *ret = aligned_alloc(64, rounded ? rounded : 64);
+    *ret = bytes >= MAPPED_BYTES ? map_pages(bytes) : aligned_alloc(64, rounded ? rounded : 64);
     if (!*ret)
         return det_fail(err, DET_ENOMEM, "no memory for a tensor of %zu bytes", bytes);
     return 0;
@@ -41,8 +55,10 @@ int ref_mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err
 void ref_mem_free(struct det_device *d, void *p, size_t bytes)
 {
     (void)d;
-    (void)bytes;
-    free(p);
+    if (bytes >= MAPPED_BYTES)
+        munmap(p, bytes);
+    else
+        free(p);
 }
 
 int ref_stream_create(struct det_device *d, struct det_stream **ret, struct det_err *err)
