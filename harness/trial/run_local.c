@@ -1,60 +1,12 @@
 #include "run_local.h"
 
-#include "clk.h"
-#include "expconf.h"
-#include "fsx.h"
-#include "hparam.h"
 #include "loop_env.h"
+#include "loop_local.h"
 #include "run_resume.h"
-#include "yamljson.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CONFIG_MAX ((size_t)4 << 20)
-/* Stands for a searcher's metric that nobody named: none is asked for then. */
-#define NO_METRIC "(none)"
-
-/* ---- the configuration ---- */
-
-static int read_yaml(const char *path, json_t **ret, struct det_err *err)
-{
-    det_cleanup(buf_finish) struct buf text = BUF_INIT;
-    *ret = NULL;
-    if (!path) {
-        *ret = json_object();
-        return 0;
-    }
-    int rc = fsx_read_file(AT_FDCWD, path, CONFIG_MAX, &text, err);
-    if (rc < 0)
-        return rc;
-    rc = yamljson_parse(buf_str(&text), text.len, ret, err);
-    return rc < 0 ? det_wrap(err, rc, "%s", path) : 0;
-}
-
-/* What a local run does not need to be told. */
-static void set_default(json_t *config, const char *key, json_t *value)
-{
-    if (json_is_object(config) && !json_object_get(config, key))
-        json_object_set_new(config, key, value);
-    else
-        json_decref(value);
-}
-
-static void fill_in(json_t *config, const char *entrypoint)
-{
-    set_default(config, "name", json_string("local"));
-    set_default(config, "entrypoint", json_string(entrypoint));
-    set_default(config, "hyperparameters", json_object());
-    set_default(config, "checkpoint_storage",
-                json_make("{s:s,s:s}", "type", "directory", "container_path", "/"));
-    set_default(config, "reproducibility", json_make("{s:i}", "experiment_seed", 0));
-    set_default(config, "searcher", json_object());
-    set_default(json_obj(config, "searcher"), "name", json_string("single"));
-    set_default(json_obj(config, "searcher"), "metric", json_string(NO_METRIC));
-}
 
 /* ---- what the command line changes of it ---- */
 
@@ -132,35 +84,13 @@ static int complete(const struct run_options *o, const char *entrypoint, json_t 
                     struct det_err *err)
 {
     json_t *raw = NULL;
-    int rc = read_yaml(o->config, &raw, err);
+    int rc = loop_local_read(o->config, &raw, err);
     if (rc == 0)
         rc = change(o, raw, err);
-    if (rc == 0) {
-        const struct expconf_defaults defaults = {.wall_s = clk_wall_us() / 1000000};
-        fill_in(raw, entrypoint ? entrypoint : "model_def:Trial");
-        rc = expconf_complete(raw, &defaults, ret, NULL, err);
-    }
+    if (rc == 0)
+        rc = loop_local_complete(raw, entrypoint, ret, err);
     json_decref(raw);
     return rc;
-}
-
-/* ---- one point ---- */
-
-static json_t *pick_point(const struct run_options *o, const struct expconf *view,
-                          struct det_err *err)
-{
-    struct mt19937 r;
-    if (view->searcher != EXPCONF_GRID) {
-        mt19937_seed(&r, view->experiment_seed);
-        return hparam_sample(view->hyperparameters, &r);
-    }
-    size_t n = hparam_grid_points(view->hyperparameters);
-    if (o->point < 0 || (size_t)o->point >= n) {
-        det_fail(err, DET_EINVAL, "--point %" PRId64 ": the grid has points 0 to %zu", o->point,
-                 n - 1);
-        return NULL;
-    }
-    return hparam_grid_point(view->hyperparameters, (size_t)o->point);
 }
 
 /* ---- together ---- */
@@ -187,13 +117,11 @@ static int set_reporting(const struct run_options *o, struct det_loop_config *c,
 static int fill(const struct run_options *o, const struct expconf *view, struct det_loop_config *c,
                 struct det_err *err)
 {
-    JSON_OWN hparams = pick_point(o, view, err);
-    if (!hparams)
-        return DET_EINVAL;
-    int rc = loop_config_from_experiment(c, view->config, hparams, err);
-    if (rc < 0)
+    JSON_OWN hparams = NULL;
+    int rc = loop_local_hparams(view, o->point, &hparams, err);
+    if (rc < 0 || (rc = loop_config_from_experiment(c, view->config, hparams, err)) < 0)
         return rc;
-    if (c->searcher_metric && strcmp(c->searcher_metric, NO_METRIC) == 0) {
+    if (c->searcher_metric && strcmp(c->searcher_metric, LOOP_LOCAL_NO_METRIC) == 0) {
         free(c->searcher_metric);
         c->searcher_metric = NULL;
     }
