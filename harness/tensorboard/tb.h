@@ -1,4 +1,4 @@
-/* The inside of a TensorBoard writer: for the files of this folder, and for the trial. */
+/* The inside of a TensorBoard writer: for the files of this folder, for the trial, and for Python. */
 #ifndef TB_H
 #define TB_H
 
@@ -38,6 +38,18 @@ void tb_wrote(struct det_tensorboard *w, struct tb_file *f);
 /* Keeps *err as the writer's error where it is the first. */
 void tb_fail(struct det_tensorboard *w, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Plain numbers in the place of tensors; n at least 1, *p such that it fits. */
+void tb_add_histogram(struct det_tensorboard *w, const char *tag, const double *x, size_t n,
+                      int64_t step);
+struct tb_pixels {
+    int64_t h, w, c;
+    int64_t row, column, channel; /* strides, in elements */
+};
+bool tb_pixels_fit(const struct tb_pixels *p);
+/* Elements times scale are 0 to 255. */
+void tb_add_image(struct det_tensorboard *w, const char *tag, const double *x,
+                  const struct tb_pixels *p, double scale, int64_t step);
 
 /* All elements of t as numbers; caller frees. NULL and the writer's error on failure. */
 double *tb_values(struct det_tensorboard *w, const char *tag, const struct det_tensor *t);

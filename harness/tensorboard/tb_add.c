@@ -1,5 +1,4 @@
-/* What can be added: scalars, histograms, images, texts. */
-#include "dtype.h"
+/* What can be added: scalars, histograms, images, texts; all from plain numbers. */
 #include "tb.h"
 
 #include <math.h>
@@ -7,7 +6,6 @@
 #include <string.h>
 
 #define TEXT_MAX     ((size_t)16 << 20)
-#define ELEMENTS_MAX ((size_t)1 << 26)
 
 /* ---- scalars ---- */
 
@@ -40,30 +38,6 @@ void det_tensorboard_add_scalars(struct det_tensorboard *w, const char *main_tag
                 *c = '_';
         add_scalar(w, dir, main_tag, values[i].value, step);
     }
-}
-
-/* ---- elements ---- */
-
-double *tb_values(struct det_tensorboard *w, const char *tag, const struct det_tensor *t)
-{
-    size_t n = t ? det_tensor_numel(t) : 0, bytes = t ? det_tensor_bytes(t) : 0;
-    if (n < 1 || n > ELEMENTS_MAX) {
-        tb_fail(w, DET_EINVAL, "TensorBoard, \"%s\": %s has %zu elements, not 1 to %zu", tag,
-                t ? "the tensor" : "no tensor: it", n, ELEMENTS_MAX);
-        return NULL;
-    }
-    det_cleanup(freep) void *raw = det_try_alloc(bytes);
-    double *values = det_try_alloc(n * sizeof *values);
-    if (!raw || !values)
-        tb_fail(w, DET_ENOMEM, "TensorBoard, \"%s\": %zu elements", tag, n);
-    else
-        det_tensor_read(t, raw, bytes, &w->err);
-    for (size_t i = 0; w->err.code == 0 && i < n; i++)
-        values[i] = det__load_f64(det_tensor_dtype(t),
-                                  (const char *)raw + i * det_dtype_size(det_tensor_dtype(t)));
-    if (w->err.code != 0)
-        free(det_take(values));
-    return values;
 }
 
 /* ---- histograms ---- */
@@ -141,19 +115,18 @@ static void trim(struct counts *c, double limits[EDGES_MAX], double counts[EDGES
     c->h.n = n;
 }
 
-void det_tensorboard_add_histogram(struct det_tensorboard *w, const char *tag,
-                                   const struct det_tensor *values, int64_t step)
+void tb_add_histogram(struct det_tensorboard *w, const char *tag, const double *x, size_t n,
+                      int64_t step)
 {
     struct tfevents_value v;
     struct counts c = {0};
     double limits[EDGES_MAX], counts[EDGES_MAX];
     if (!tb_wanted(w, "", tag, step, &v))
         return;
-    det_cleanup(freep) double *x = tb_values(w, tag, values);
     c.n_edges = edges(c.edge);
-    for (size_t i = 0; x && i < det_tensor_numel(values); i++)
+    for (size_t i = 0; i < n; i++)
         count_value(&c, x[i]);
-    if (x && c.h.num == 0)
+    if (c.h.num == 0)
         tb_fail(w, DET_EINVAL, "TensorBoard, \"%s\": no element is finite", tag);
     struct tb_file *f = w->err.code == 0 ? tb_file(w, "") : NULL;
     if (!f)
@@ -165,30 +138,13 @@ void det_tensorboard_add_histogram(struct det_tensorboard *w, const char *tag,
 
 /* ---- images ---- */
 
-struct pixels {
-    int64_t h, w, c;
-    int64_t row, column, channel; /* strides, in elements */
-};
-
-static bool describe(const struct det_tensor *t, enum det_image_order order, struct pixels *p)
+bool tb_pixels_fit(const struct tb_pixels *p)
 {
-    static const int at[][3] = {
-        [DET_IMAGE_CHW] = {1, 2, 0}, [DET_IMAGE_HWC] = {0, 1, 2}, [DET_IMAGE_HW] = {0, 1, -1}};
-    if ((unsigned)order >= DET_ARRAY_LEN(at) || !t ||
-        det_tensor_ndim(t) != (order == DET_IMAGE_HW ? 2 : 3))
-        return false;
-    const int *i = at[order];
-    *p = (struct pixels){.h = det_tensor_dim(t, i[0]), .w = det_tensor_dim(t, i[1]),
-                         .c = i[2] < 0 ? 1 : det_tensor_dim(t, i[2])};
-    bool planes = order == DET_IMAGE_CHW;
-    p->column = planes ? 1 : p->c;
-    p->row = p->w * p->column;
-    p->channel = planes ? p->h * p->w : 1;
     return p->h > 0 && p->w > 0 && p->h < 65536 && p->w < 65536 && p->c > 0 && p->c <= 4;
 }
 
 /* The bytes of the image, row by row, channels last; caller frees. */
-static uint8_t *to_bytes(const struct pixels *p, const double *x, double scale)
+static uint8_t *to_bytes(const struct tb_pixels *p, const double *x, double scale)
 {
     uint8_t *out = det_alloc((size_t)(p->h * p->w * p->c)), *at = out;
     for (int64_t i = 0; i < p->h; i++)
@@ -200,7 +156,7 @@ static uint8_t *to_bytes(const struct pixels *p, const double *x, double scale)
     return out;
 }
 
-static void *encode_png(const struct pixels *p, const uint8_t *bytes, size_t *ret_bytes)
+static void *encode_png(const struct tb_pixels *p, const uint8_t *bytes, size_t *ret_bytes)
 {
     static const png_uint_32 formats[] = {0, PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB,
                                           PNG_FORMAT_RGBA};
@@ -216,28 +172,15 @@ static void *encode_png(const struct pixels *p, const uint8_t *bytes, size_t *re
     return NULL;
 }
 
-void det_tensorboard_add_image(struct det_tensorboard *w, const char *tag,
-                               const struct det_tensor *image, enum det_image_order order,
-                               int64_t step)
+void tb_add_image(struct det_tensorboard *w, const char *tag, const double *x,
+                  const struct tb_pixels *p, double scale, int64_t step)
 {
     struct tfevents_value v;
-    struct pixels p;
     if (!tb_wanted(w, "", tag, step, &v))
         return;
-    if (!describe(image, order, &p)) {
-        tb_fail(w, DET_EINVAL,
-                "TensorBoard, \"%s\": an image has the dimensions of its order, 1 to 4 channels "
-                "and sides below 65536",
-                tag);
-        return;
-    }
-    det_cleanup(freep) double *x = tb_values(w, tag, image);
-    if (!x)
-        return;
-    double scale = det_tensor_dtype(image) == DET_U8 ? 1 : 255;
-    det_cleanup(freep) uint8_t *bytes = to_bytes(&p, x, scale);
-    struct tfevents_image out = {(int32_t)p.h, (int32_t)p.w, (int32_t)p.c, NULL, 0};
-    det_cleanup(freep) void *png = encode_png(&p, bytes, &out.bytes);
+    det_cleanup(freep) uint8_t *bytes = to_bytes(p, x, scale);
+    struct tfevents_image out = {(int32_t)p->h, (int32_t)p->w, (int32_t)p->c, NULL, 0};
+    det_cleanup(freep) void *png = encode_png(p, bytes, &out.bytes);
     out.png = png;
     if (!png)
         tb_fail(w, DET_ENOMEM, "TensorBoard, \"%s\": the image cannot be encoded", tag);
