@@ -66,9 +66,11 @@ struct ext_client {
     PyObject *loop;  /* a Loop, from create on */
     PyObject *plain; /* client.plain */
     PyObject *train_batch, *evaluate_batch;
+    PyObject *observe; /* client.observe; None: nobody looks */
     PyObject *train, *valid;             /* the loaders */
     PyObject *train_next, *valid_next;
     PyObject *batch;                     /* the one that the loop holds */
+    PyObject *tensorboard;               /* a str: the directory of TensorBoard's files */
     PyObject *type, *value, *traceback;  /* the first exception of a hook */
     struct det_loop_trial_type table;
     struct ext_parts parts;
@@ -84,13 +86,23 @@ int ext_failed(struct ext_client *c, struct det_err *err);
 /* run(config, client) -> None, or the text of an InvalidHP. */
 PyObject *ext_run(PyObject *module, PyObject *args);
 
-/* ---- ext_loop.c, ext_comm.c: the types Loop and Comm ---- */
+/* ---- ext_experiment.c ---- */
+
+/* experiment(path or None, overrides, entrypoint, point) -> (config, hparams) */
+PyObject *ext_experiment(PyObject *module, PyObject *args);
+
+/* ---- ext_observe.c ---- */
+
+struct loop_observer ext_observer(struct ext_client *c);
+
+/* ---- ext_loop.c, ext_comm.c, ext_events.c: the types Loop, Comm and EventWriter ---- */
 
 PyObject *ext_loop_type(void);
 PyObject *ext_loop_new(struct loop *l);
 /* The run has ended: what is left of the object refuses. */
 void ext_loop_close(PyObject *loop);
 PyObject *ext_comm_type(void);
+PyObject *ext_events_type(void);
 
 /* RuntimeError, or what fits err->code better. Returns NULL. */
 PyObject *ext_raise(const struct det_err *err);

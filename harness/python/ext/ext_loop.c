@@ -54,6 +54,15 @@ static int set_stop(PyObject *self, PyObject *value, void *arg)
     return 0;
 }
 
+static PyObject *get_tensorboard_kept(PyObject *self, void *arg)
+{
+    struct loop *l = of(self);
+    det_cleanup(freep) char *kept = l ? loop_tensorboard_kept(l) : NULL;
+    if (!l)
+        return NULL;
+    return kept ? PyUnicode_FromString(kept) : Py_NewRef(Py_None);
+}
+
 /* ---- step_optimizer(scale, clip, step, zero, keep_grads): callables, the first two or None ---- */
 
 struct step {
@@ -131,6 +140,8 @@ static PyGetSetDef getset[] = {
     {"batch_idx", get_batch_idx, NULL, "index of the batch being trained; -1 before", NULL},
     {"epoch_len", get_epoch_len, NULL, "batches of this rank's share of an epoch", NULL},
     {"batches_trained", get_batches_trained, NULL, NULL, NULL},
+    {"tensorboard_kept", get_tensorboard_kept, NULL,
+     "where the store has the TensorBoard files of this trial's earlier runs, or None", NULL},
     {"is_update_batch", get_is_update_batch, NULL, NULL, NULL},
     {"stop_requested", get_stop, set_stop, "leave at the next boundary", NULL},
     {0},

@@ -22,6 +22,8 @@ PyObject *ext_raise(const struct det_err *err)
 static PyMethodDef functions[] = {
     {"run", ext_run, METH_VARARGS,
      "run(config, client): trains to the end; None, or the text of an InvalidHP"},
+    {"experiment", ext_experiment, METH_VARARGS,
+     "experiment(path or None, overrides, entrypoint, point): (config, hparams) of a local run"},
     {0},
 };
 
@@ -45,7 +47,9 @@ PyMODINIT_FUNC PyInit__loop(void)
         return NULL;
     log_init("determined", LOG_INFO);
     log_set_task_format();
-    if (add_type(module, "Loop", ext_loop_type()) < 0 || add_type(module, "Comm", ext_comm_type()) < 0)
+    if (add_type(module, "Loop", ext_loop_type()) < 0 ||
+        add_type(module, "Comm", ext_comm_type()) < 0 ||
+        add_type(module, "EventWriter", ext_events_type()) < 0)
         Py_CLEAR(module);
     return module;
 }

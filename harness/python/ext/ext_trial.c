@@ -100,8 +100,13 @@ static int on_create(void *self, struct loop *loop, struct det_err *err)
 /* The run ends here, and with it what the user's threads may ask of it. */
 static void on_destroy(void *self)
 {
+    struct ext_client *c = self;
     PyGILState_STATE gil = PyGILState_Ensure();
-    ext_loop_close(((struct ext_client *)self)->loop);
+    PyObject *r = PyObject_CallMethod(c->self, "destroy", NULL);
+    if (!r)
+        PyErr_WriteUnraisable(c->self);
+    Py_XDECREF(r);
+    ext_loop_close(c->loop);
     PyGILState_Release(gil);
 }
 
@@ -400,6 +405,58 @@ static int on_load_state(void *self, const char *dir, struct loop_state *ret, st
     return rc;
 }
 
+/* ---- TensorBoard ---- */
+
+static bool wants_metrics(struct ext_client *c)
+{
+    PyObject *r = PyObject_CallMethod(c->self, "wants_metrics", NULL);
+    bool wants = r == Py_True;
+    if (!r)
+        PyErr_WriteUnraisable(c->self);
+    Py_XDECREF(r);
+    return wants;
+}
+
+static void write_metrics(struct ext_client *c, int64_t steps, const struct loop_metrics *metrics,
+                          const struct loop_metrics *rows, size_t n)
+{
+    PyObject *avg = ext_metrics_dict(metrics);
+    PyObject *list = rows ? ext_metrics_dicts(rows, n) : Py_NewRef(Py_None);
+    PyObject *r = avg && list ? PyObject_CallMethod(c->self, "write_metrics", "LOO",
+                                                    (long long)steps, avg, list)
+                              : NULL;
+    if (!r)
+        PyErr_WriteUnraisable(c->self);
+    Py_XDECREF(r);
+    Py_XDECREF(list);
+    Py_XDECREF(avg);
+}
+
+/* A view of the training, not a part of it: what goes wrong is shown, and training goes on. */
+static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,
+                             const struct loop_metrics *rows, size_t n)
+{
+    struct ext_client *c = self;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (wants_metrics(c))
+        write_metrics(c, steps, metrics, rows, n);
+    PyGILState_Release(gil);
+}
+
+static const char *on_tensorboard_dir(void *self)
+{
+    struct ext_client *c = self;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *dir = PyObject_CallMethod(c->self, "tensorboard_dir", NULL);
+    const char *s = dir && dir != Py_None ? PyUnicode_AsUTF8AndSize(dir, NULL) : NULL;
+    if (PyErr_Occurred())
+        PyErr_WriteUnraisable(c->self);
+    Py_XDECREF(c->tensorboard);
+    c->tensorboard = dir; /* the text lives in it */
+    PyGILState_Release(gil);
+    return s;
+}
+
 static const struct det_loop_trial_type hooks = {
     .create = on_create,
     .destroy = on_destroy,
@@ -419,6 +476,8 @@ static const struct det_loop_trial_type hooks = {
     .load = on_load,
     .save_state = on_save_state,
     .load_state = on_load_state,
+    .write_metrics = on_write_metrics,
+    .tensorboard_dir = on_tensorboard_dir,
 };
 
 /* ---- what a local run tells the person in front of it: client.reported(what, steps, value) ---- */
@@ -460,7 +519,8 @@ static int open_client(struct ext_client *c, PyObject *self)
     c->plain = PyObject_GetAttrString(self, "plain");
     c->train_batch = PyObject_GetAttrString(self, "train_batch");
     c->evaluate_batch = PyObject_GetAttrString(self, "evaluate_batch");
-    if (!c->plain || !c->train_batch || !c->evaluate_batch)
+    c->observe = PyObject_GetAttrString(self, "observe");
+    if (!c->plain || !c->train_batch || !c->evaluate_batch || !c->observe)
         return -1;
     c->table = hooks;
     if (c->evaluate_batch == Py_None)
@@ -474,8 +534,9 @@ static void close_client(struct ext_client *c)
 {
     ext_loop_close(c->loop);
     ext_parts_finish(&c->parts);
-    PyObject *owned[] = {c->loop, c->plain, c->train_batch, c->evaluate_batch, c->train, c->valid,
-                         c->train_next, c->valid_next, c->batch, c->type, c->value, c->traceback};
+    PyObject *owned[] = {c->loop, c->plain, c->train_batch, c->evaluate_batch, c->observe, c->train,
+                         c->valid, c->train_next, c->valid_next, c->batch, c->tensorboard,
+                         c->type, c->value, c->traceback};
     for (size_t i = 0; i < DET_ARRAY_LEN(owned); i++)
         Py_XDECREF(owned[i]);
 }
@@ -510,6 +571,8 @@ PyObject *ext_run(PyObject *module, PyObject *args)
                                                 .validation = on_validation_report,
                                                 .checkpoint = on_checkpoint_report};
         const struct det_loop_trial trial = {.type = &client.table, .self = &client};
+        if (client.observe != Py_None)
+            c.observer = ext_observer(&client);
         Py_BEGIN_ALLOW_THREADS
         rc = loop_run(&c, &trial, &err);
         Py_END_ALLOW_THREADS

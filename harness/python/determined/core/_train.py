@@ -40,7 +40,7 @@ def as_json(value: Any) -> Any:
 
 def tensorboard_path(storage: Optional[Dict[str, Any]]) -> pathlib.Path:
     base = (storage or {}).get("base_path") or "/tmp"
-    rank = os.environ.get("HOROVOD_RANK", 0)
+    rank = os.environ.get("HOROVOD_RANK") or os.environ.get("RANK") or 0
     return pathlib.Path(base) / f"tensorboard-{os.environ.get('DET_ALLOCATION_ID', '')}-{rank}"
 
 
@@ -150,6 +150,9 @@ class DummyTrainContext(TrainContext):
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
         logger.info(f"report_metrics(group={group}, steps_completed={steps_completed}, metrics={metrics})")
+
+    def _report_checkpoint(self, steps_completed: int, uuid: str) -> None:
+        logger.info(f"checkpoint {uuid} after {steps_completed} batches")
 
     def get_tensorboard_path(self) -> Optional[pathlib.Path]:
         return None

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import torch.utils.data
 
-from determined import errors
+from determined import core, errors
 from determined.pytorch import _mistakes
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
@@ -105,6 +105,8 @@ class Client:
             )
         self.evaluate_batch = None if whole else self._evaluate_batch
         self._with_index = not whole and _takes_index(trial.evaluate_batch)
+        local = isinstance(context._core.train, core.DummyTrainContext)
+        self.observe = self._observe if local else None
         self._check()
 
     def _check(self) -> None:
@@ -168,6 +170,50 @@ class Client:
             for lr in self.context.lr_schedulers
         ]
 
+    def _observe(self, kind: str, steps: int, what: Any) -> None:
+        """In local training: what would be reported to a cluster."""
+        train = self.context._core.train
+        if kind == "training":
+            train.report_training_metrics(steps, what)
+        elif kind == "validation":
+            train.report_validation_metrics(steps, what)
+        else:
+            train._report_checkpoint(steps, what)
+
+    def destroy(self) -> None:
+        """The run has ended."""
+        self.context._stop_profiler()
+
+    # ---- TensorBoard ----
+
+    def wants_metrics(self) -> bool:
+        return self.context.get_enable_tensorboard_logging()
+
+    def write_metrics(self, steps: int, metrics: Dict[str, Any], rows: Optional[List[Dict[str, Any]]]) -> None:
+        """What is being reported: of training, every batch's metrics, and of the averages what no batch has."""
+        writer = self.context.get_tensorboard_writer()
+
+        def write(name: str, value: Any, step: int) -> None:
+            if isinstance(value, (int, float)):
+                writer.add_scalar("Determined/" + name, value, step)
+
+        for i, row in enumerate(rows or []):
+            for name, value in row.items():
+                write(name, value, steps - len(rows or []) + i)
+        of_batches = rows[0] if rows else {}
+        for name, value in metrics.items():
+            if rows is None and not name.startswith("val"):
+                name = "val_" + name
+            if name not in of_batches:
+                write(name, value, steps)
+
+    def tensorboard_dir(self) -> Optional[str]:
+        """After every boundary: whose files the loop keeps in the checkpoint store."""
+        if self.context._tbd_writer is not None:
+            self.context._tbd_writer.flush()
+        path = self.context.get_tensorboard_path()
+        return str(path) if path is not None and path.is_dir() else None
+
     # ---- data ----
 
     def _move(self) -> Callable[[Any], Any]:
@@ -203,12 +249,8 @@ class Client:
         if self._parallel:
             for model in self._parallel:
                 model.require_backward_grad_sync = self._loop.is_update_batch
-        if self.context.profiler is None:
+        with self.context._profiled():
             metrics = self.trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
-        else:
-            with self.context.profiler as profiler:
-                metrics = self.trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
-                profiler.step()
         if isinstance(metrics, torch.Tensor):
             return {"loss": metrics}
         if not isinstance(metrics, dict):

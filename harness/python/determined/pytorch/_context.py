@@ -1,15 +1,19 @@
 """What a trial is given: hyperparameters, ranks, wrapping, steps."""
 
+import contextlib
 import functools
 import logging
 import pathlib
+import shutil
+import socket
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 from torch import nn
 
-from determined import errors
+import determined as det
+from determined import errors, tensorboard
 from determined.pytorch import _mistakes, _reducer
 from determined.pytorch._data import to_device
 from determined.pytorch._experimental import PyTorchExperimentalContext
@@ -75,6 +79,7 @@ class PyTorchTrialContext(OlderContext):
         self.optimizers: List[torch.optim.Optimizer] = []
         self.lr_schedulers: List[LRScheduler] = []
         self.profiler: Any = None
+        self._profiler_scheduled = self._profiler_started = False
         self.experimental = PyTorchExperimentalContext(self)
         self._reducers: List[WrappedReducer] = []
         self._scaler: Any = None
@@ -186,12 +191,21 @@ class PyTorchTrialContext(OlderContext):
         return self._core.train.get_tensorboard_path()  # type: ignore
 
     def get_tensorboard_writer(self) -> Any:
-        """One SummaryWriter for the trial, made on first use."""
+        """One writer for the trial, made on first use: torch's SummaryWriter, or one with its calls where the package
+        tensorboard is not installed."""
         if self._tbd_writer is None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._tbd_writer = SummaryWriter(log_dir=self.get_tensorboard_path())
+            self._tbd_writer = tensorboard.open_writer(self.get_tensorboard_path())
+            kept = self._loop.tensorboard_kept if self._loop is not None else None
+            if kept and isinstance(self._tbd_writer, tensorboard.EventWriter):
+                self._tbd_writer.remember(kept)
         return self._tbd_writer
+
+    def _close_tensorboard(self) -> None:
+        if self._tbd_writer is not None:
+            self._tbd_writer.close()
+        path = self.get_tensorboard_path()
+        if path is not None and det.get_cluster_info() is not None:
+            shutil.rmtree(path, ignore_errors=True)  # the checkpoint store has what is in it
 
     def get_enable_tensorboard_logging(self) -> bool:
         return self._enable_tensorboard_logging
@@ -395,11 +409,38 @@ class PyTorchTrialContext(OlderContext):
     def to_device(self, data: Any) -> Any:
         return to_device(data, self.device, self._warned_types)
 
+    # ---- torch's profiler ----
+
     def set_profiler(self, *args: Any, **kwargs: Any) -> None:
-        """torch.profiler.profile(...) whose traces go to the trial's TensorBoard directory."""
+        """torch.profiler.profile(...) whose traces go to the trial's TensorBoard directory.
+
+        With a schedule, its steps are batches; without one, every batch is a trace of its own.
+        """
         path = self.get_tensorboard_path()
-        kwargs["on_trace_ready"] = torch.profiler.tensorboard_trace_handler(str(path or "runs"))
+        worker = f"{socket.gethostname()}#{self.distributed.get_rank()}"
+        kwargs["on_trace_ready"] = torch.profiler.tensorboard_trace_handler(str(path or "runs"), worker)
         self.profiler = torch.profiler.profile(*args, **kwargs)
+        self._profiler_scheduled = kwargs.get("schedule") is not None
+        self._profiler_started = False
+
+    @contextlib.contextmanager
+    def _profiled(self) -> Iterator[None]:
+        """Around every train_batch()."""
+        if self.profiler is None:
+            yield
+            return
+        if not self._profiler_started:
+            self.profiler.start()
+            self._profiler_started = True
+        yield
+        self.profiler.step()
+        if not self._profiler_scheduled:
+            self._stop_profiler()
+
+    def _stop_profiler(self) -> None:
+        if self.profiler is not None and self._profiler_started:
+            self.profiler.stop()
+            self._profiler_started = False
 
 
 def _params(optimizer: torch.optim.Optimizer) -> Iterable[torch.nn.Parameter]:

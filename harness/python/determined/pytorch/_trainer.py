@@ -225,3 +225,5 @@ def init(
             if clearer is None:
                 raise
             raise clearer from e
+        finally:
+            context._close_tensorboard()

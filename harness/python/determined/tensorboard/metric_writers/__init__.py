@@ -1,0 +1,1 @@
+"""Writers of single metrics, from before context.get_tensorboard_writer()."""
