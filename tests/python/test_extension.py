@@ -124,6 +124,20 @@ class Client:
             state = pickle.load(f)
         return self.note("load_state", tuple(state[n] for n in STATE))
 
+    def wants_metrics(self):
+        return self.note("wants_metrics", True)
+
+    def write_metrics(self, steps, metrics, rows):
+        assert rows is None or len(rows) <= steps
+        self.note("write_metrics")
+
+    def tensorboard_dir(self):
+        return self.note("tensorboard_dir")
+
+    def destroy(self):
+        assert self.loop.tensorboard_kept is None
+        self.note("destroy")
+
     def reported(self, what, steps, value):
         if what == "checkpoint":
             self.uuid = value

@@ -66,7 +66,6 @@ struct ext_client {
     PyObject *loop;  /* a Loop, from create on */
     PyObject *plain; /* client.plain */
     PyObject *train_batch, *evaluate_batch;
-    PyObject *observe; /* client.observe; None: nobody looks */
     PyObject *train, *valid;             /* the loaders */
     PyObject *train_next, *valid_next;
     PyObject *batch;                     /* the one that the loop holds */
@@ -90,10 +89,6 @@ PyObject *ext_run(PyObject *module, PyObject *args);
 
 /* experiment(path or None, overrides, entrypoint, point) -> (config, hparams) */
 PyObject *ext_experiment(PyObject *module, PyObject *args);
-
-/* ---- ext_observe.c ---- */
-
-struct loop_observer ext_observer(struct ext_client *c);
 
 /* ---- ext_loop.c, ext_comm.c, ext_events.c: the types Loop, Comm and EventWriter ---- */
 

@@ -101,11 +101,9 @@ static int on_create(void *self, struct loop *loop, struct det_err *err)
 static void on_destroy(void *self)
 {
     struct ext_client *c = self;
+    struct det_err err = {0};
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *r = PyObject_CallMethod(c->self, "destroy", NULL);
-    if (!r)
-        PyErr_WriteUnraisable(c->self);
-    Py_XDECREF(r);
+    method(c, "destroy", PyTuple_New(0), NULL, &err);
     ext_loop_close(c->loop);
     PyGILState_Release(gil);
 }
@@ -405,34 +403,27 @@ static int on_load_state(void *self, const char *dir, struct loop_state *ret, st
     return rc;
 }
 
-/* ---- TensorBoard ---- */
+/* ---- TensorBoard: an exception ends the run at its next step ---- */
 
 static bool wants_metrics(struct ext_client *c)
 {
-    PyObject *r = PyObject_CallMethod(c->self, "wants_metrics", NULL);
-    bool wants = r == Py_True;
-    if (!r)
-        PyErr_WriteUnraisable(c->self);
+    PyObject *r = NULL;
+    struct det_err err = {0};
+    method(c, "wants_metrics", PyTuple_New(0), &r, &err);
     Py_XDECREF(r);
-    return wants;
+    return r == Py_True;
 }
 
+/* write_metrics(steps, metrics, those of each batch or None) */
 static void write_metrics(struct ext_client *c, int64_t steps, const struct loop_metrics *metrics,
                           const struct loop_metrics *rows, size_t n)
 {
+    struct det_err err = {0};
     PyObject *avg = ext_metrics_dict(metrics);
     PyObject *list = rows ? ext_metrics_dicts(rows, n) : Py_NewRef(Py_None);
-    PyObject *r = avg && list ? PyObject_CallMethod(c->self, "write_metrics", "LOO",
-                                                    (long long)steps, avg, list)
-                              : NULL;
-    if (!r)
-        PyErr_WriteUnraisable(c->self);
-    Py_XDECREF(r);
-    Py_XDECREF(list);
-    Py_XDECREF(avg);
+    method(c, "write_metrics", Py_BuildValue("(LNN)", (long long)steps, avg, list), NULL, &err);
 }
 
-/* A view of the training, not a part of it: what goes wrong is shown, and training goes on. */
 static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,
                              const struct loop_metrics *rows, size_t n)
 {
@@ -446,11 +437,13 @@ static void on_write_metrics(void *self, int64_t steps, const struct loop_metric
 static const char *on_tensorboard_dir(void *self)
 {
     struct ext_client *c = self;
+    struct det_err err = {0};
+    PyObject *dir = NULL;
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *dir = PyObject_CallMethod(c->self, "tensorboard_dir", NULL);
+    method(c, "tensorboard_dir", PyTuple_New(0), &dir, &err);
     const char *s = dir && dir != Py_None ? PyUnicode_AsUTF8AndSize(dir, NULL) : NULL;
     if (PyErr_Occurred())
-        PyErr_WriteUnraisable(c->self);
+        ext_failed(c, &err);
     Py_XDECREF(c->tensorboard);
     c->tensorboard = dir; /* the text lives in it */
     PyGILState_Release(gil);
@@ -519,8 +512,7 @@ static int open_client(struct ext_client *c, PyObject *self)
     c->plain = PyObject_GetAttrString(self, "plain");
     c->train_batch = PyObject_GetAttrString(self, "train_batch");
     c->evaluate_batch = PyObject_GetAttrString(self, "evaluate_batch");
-    c->observe = PyObject_GetAttrString(self, "observe");
-    if (!c->plain || !c->train_batch || !c->evaluate_batch || !c->observe)
+    if (!c->plain || !c->train_batch || !c->evaluate_batch)
         return -1;
     c->table = hooks;
     if (c->evaluate_batch == Py_None)
@@ -534,8 +526,8 @@ static void close_client(struct ext_client *c)
 {
     ext_loop_close(c->loop);
     ext_parts_finish(&c->parts);
-    PyObject *owned[] = {c->loop, c->plain, c->train_batch, c->evaluate_batch, c->observe, c->train,
-                         c->valid, c->train_next, c->valid_next, c->batch, c->tensorboard,
+    PyObject *owned[] = {c->loop, c->plain, c->train_batch, c->evaluate_batch, c->train, c->valid,
+                         c->train_next, c->valid_next, c->batch, c->tensorboard,
                          c->type, c->value, c->traceback};
     for (size_t i = 0; i < DET_ARRAY_LEN(owned); i++)
         Py_XDECREF(owned[i]);
@@ -571,8 +563,6 @@ PyObject *ext_run(PyObject *module, PyObject *args)
                                                 .validation = on_validation_report,
                                                 .checkpoint = on_checkpoint_report};
         const struct det_loop_trial trial = {.type = &client.table, .self = &client};
-        if (client.observe != Py_None)
-            c.observer = ext_observer(&client);
         Py_BEGIN_ALLOW_THREADS
         rc = loop_run(&c, &trial, &err);
         Py_END_ALLOW_THREADS

@@ -152,7 +152,7 @@ class DummyTrainContext(TrainContext):
         logger.info(f"report_metrics(group={group}, steps_completed={steps_completed}, metrics={metrics})")
 
     def _report_checkpoint(self, steps_completed: int, uuid: str) -> None:
-        logger.info(f"checkpoint {uuid} after {steps_completed} batches")
+        logger.info(f"saved checkpoint {uuid} (steps_completed={steps_completed})")
 
     def get_tensorboard_path(self) -> Optional[pathlib.Path]:
         return None

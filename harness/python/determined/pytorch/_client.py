@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import torch.utils.data
 
-from determined import core, errors
+from determined import errors
 from determined.pytorch import _mistakes
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
@@ -105,8 +105,6 @@ class Client:
             )
         self.evaluate_batch = None if whole else self._evaluate_batch
         self._with_index = not whole and _takes_index(trial.evaluate_batch)
-        local = isinstance(context._core.train, core.DummyTrainContext)
-        self.observe = self._observe if local else None
         self._check()
 
     def _check(self) -> None:
@@ -170,16 +168,6 @@ class Client:
             for lr in self.context.lr_schedulers
         ]
 
-    def _observe(self, kind: str, steps: int, what: Any) -> None:
-        """In local training: what would be reported to a cluster."""
-        train = self.context._core.train
-        if kind == "training":
-            train.report_training_metrics(steps, what)
-        elif kind == "validation":
-            train.report_validation_metrics(steps, what)
-        else:
-            train._report_checkpoint(steps, what)
-
     def destroy(self) -> None:
         """The run has ended."""
         self.context._stop_profiler()
@@ -191,8 +179,20 @@ class Client:
 
     def write_metrics(self, steps: int, metrics: Dict[str, Any], rows: Optional[List[Dict[str, Any]]]) -> None:
         """What is being reported: of training, every batch's metrics, and of the averages what no batch has."""
-        writer = self.context.get_tensorboard_writer()
+        try:
+            self._write_metrics(self.context.get_tensorboard_writer(), steps, metrics, rows)
+        except (OSError, RuntimeError) as e:
+            self._tensorboard_failed(e)
 
+    def _tensorboard_failed(self, error: Exception) -> None:
+        """It is a view of the training, not a part of it: this is said once, and training goes on."""
+        if self.context.get_enable_tensorboard_logging():
+            logger.warning(f"TensorBoard: no more metrics are written: {error}")
+            self.context.set_enable_tensorboard_logging(False)
+
+    def _write_metrics(
+        self, writer: Any, steps: int, metrics: Dict[str, Any], rows: Optional[List[Dict[str, Any]]]
+    ) -> None:
         def write(name: str, value: Any, step: int) -> None:
             if isinstance(value, (int, float)):
                 writer.add_scalar("Determined/" + name, value, step)
@@ -210,7 +210,10 @@ class Client:
     def tensorboard_dir(self) -> Optional[str]:
         """After every boundary: whose files the loop keeps in the checkpoint store."""
         if self.context._tbd_writer is not None:
-            self.context._tbd_writer.flush()
+            try:
+                self.context._tbd_writer.flush()
+            except (OSError, RuntimeError) as e:
+                self._tensorboard_failed(e)
         path = self.context.get_tensorboard_path()
         return str(path) if path is not None and path.is_dir() else None
 
@@ -310,7 +313,7 @@ class Client:
         elif what == "validation":
             train.report_validation_metrics(steps, value)
         else:
-            logging.getLogger("determined.core").info(f"saved checkpoint {value} (steps_completed={steps})")
+            train._report_checkpoint(steps, value)
 
     # ---- state ----
 

@@ -202,7 +202,8 @@ class PyTorchTrialContext(OlderContext):
 
     def _close_tensorboard(self) -> None:
         if self._tbd_writer is not None:
-            self._tbd_writer.close()
+            with contextlib.suppress(OSError, RuntimeError):  # what went wrong was said
+                self._tbd_writer.close()
         path = self.get_tensorboard_path()
         if path is not None and det.get_cluster_info() is not None:
             shutil.rmtree(path, ignore_errors=True)  # the checkpoint store has what is in it
