@@ -29,6 +29,13 @@ void json_write_pretty(struct buf *out, const json_t *j); /* indent 2 */
 void json_write_string(struct buf *out, const char *s, size_t n);
 void json_write_finite(struct buf *out, double v);
 char *json_text(const json_t *j); /* compact; caller frees */
+/* Members, compact, behind the "{" or the member that out ends with; the comma comes by itself. The
+ * key is one of ours: nothing in it is escaped. s: UTF-8. */
+void json_add_key(struct buf *out, const char *key);
+void json_add_str(struct buf *out, const char *key, const char *s);
+void json_add_int(struct buf *out, const char *key, int64_t v);
+void json_add_flag(struct buf *out, const char *key, bool v);
+void json_add(struct buf *out, const char *key, const json_t *v);
 
 /* Member access with a fallback; wrong type counts as absent. Strings are borrowed from obj. */
 const char *json_str(const json_t *obj, const char *key, const char *fallback);

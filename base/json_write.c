@@ -4,6 +4,7 @@
 
 #include "numtext.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,29 +72,52 @@ static void write_member(struct buf *out, const char *key, const json_t *v, unsi
     write_value(out, v, flags, depth);
 }
 
-static int by_text(const void *a, const void *b)
+static void write_sorted(struct buf *out, const json_t *j, unsigned flags, int depth)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void write_object(struct buf *out, const json_t *j, unsigned flags, int depth)
-{
-    size_t n = json_object_size(j), i = 0;
-    det_cleanup(freep) const char **keys = det_alloc((n + 1) * sizeof *keys);
-    const char *key;
-    json_t *v;
-    json_object_foreach((json_t *)j, key, v) keys[i++] = key;
-    if (flags & SORTED)
-        qsort(keys, n, sizeof *keys, by_text);
-    buf_add_ch(out, '{');
-    for (i = 0; i < n; i++) {
+    size_t n;
+    det_cleanup(freep) const char **keys = json_sorted_keys(j, &n);
+    for (size_t i = 0; i < n; i++) {
         if (i)
             buf_add_ch(out, ',');
         write_member(out, keys[i], json_object_get(j, keys[i]), flags, depth + 1);
     }
-    if (n)
+}
+
+static void write_in_order(struct buf *out, const json_t *j, unsigned flags, int depth)
+{
+    const char *key;
+    json_t *v;
+    bool first = true;
+    json_object_foreach((json_t *)j, key, v) {
+        if (!first)
+            buf_add_ch(out, ',');
+        first = false;
+        write_member(out, key, v, flags, depth + 1);
+    }
+}
+
+static void write_object(struct buf *out, const json_t *j, unsigned flags, int depth)
+{
+    buf_add_ch(out, '{');
+    if (flags & SORTED)
+        write_sorted(out, j, flags, depth);
+    else
+        write_in_order(out, j, flags, depth);
+    if (json_object_size(j))
         line_break(out, flags, depth);
     buf_add_ch(out, '}');
+}
+
+static void write_integer(struct buf *out, json_int_t v)
+{
+    char text[24], *at = text + sizeof text;
+    uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (v < 0)
+        *--at = '-';
+    buf_add(out, at, (size_t)(text + sizeof text - at));
 }
 
 static void write_value(struct buf *out, const json_t *j, unsigned flags, int depth)
@@ -109,7 +133,7 @@ static void write_value(struct buf *out, const json_t *j, unsigned flags, int de
         json_write_string(out, json_string_value(j), json_string_length(j));
         break;
     case JSON_INTEGER:
-        buf_addf(out, "%lld", (long long)json_integer_value(j));
+        write_integer(out, json_integer_value(j));
         break;
     case JSON_REAL:
         json_write_finite(out, json_real_value(j));
@@ -139,4 +163,38 @@ char *json_text(const json_t *j)
     struct buf out = BUF_INIT;
     json_write(&out, j);
     return buf_steal(&out);
+}
+
+void json_add_key(struct buf *out, const char *key)
+{
+    assert(out->len);
+    if (out->p[out->len - 1] != '{')
+        buf_add_ch(out, ',');
+    buf_add_ch(out, '"');
+    buf_add_str(out, key);
+    buf_add(out, "\":", 2);
+}
+
+void json_add_str(struct buf *out, const char *key, const char *s)
+{
+    json_add_key(out, key);
+    json_write_string(out, s, strlen(s));
+}
+
+void json_add_int(struct buf *out, const char *key, int64_t v)
+{
+    json_add_key(out, key);
+    write_integer(out, v);
+}
+
+void json_add_flag(struct buf *out, const char *key, bool v)
+{
+    json_add_key(out, key);
+    buf_add_str(out, v ? "true" : "false");
+}
+
+void json_add(struct buf *out, const char *key, const json_t *v)
+{
+    json_add_key(out, key);
+    json_write(out, v);
 }

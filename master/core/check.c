@@ -193,18 +193,37 @@ static void check_user(const struct core *c, const struct user *u)
     assert(u->used == used && in_pools == used);
 }
 
-void core_check(const struct core *c)
+void core_check_part(const struct core *c, size_t k, size_t n)
 {
     uint64_t id;
     void *user;
-    for (size_t it = 0; imap_next(c->users, &it, &id, &user);)
-        check_user(c, user);
-    for (size_t i = 0; i < c->exps.n; i++)
+    for (size_t it = 0, i = 0; imap_next(c->users, &it, &id, &user); i++)
+        if (i % n == k)
+            check_user(c, user);
+    for (size_t i = k; i < c->exps.n; i += n)
         check_exp(c, c->exps.v[i]);
-    for (size_t i = 0; i < c->allocs.n; i++)
+    for (size_t i = k; i < c->allocs.n; i += n)
         check_alloc(c, c->allocs.v[i]);
-    for (size_t i = 0; i < c->agents.n; i++)
+    for (size_t i = k; i < c->agents.n; i += n)
         check_agent(c->agents.v[i]);
-    for (size_t i = 0; i < c->pools.n; i++)
+    for (size_t i = k; i < c->pools.n; i += n)
         check_pool(c->pools.v[i]);
+}
+
+void core_check(const struct core *c)
+{
+    core_check_part(c, 0, 1);
+}
+
+void core_check_exp(const struct core *c, int64_t exp_id)
+{
+    const struct exp *e = exp_find(c, exp_id);
+    if (!e)
+        return;
+    check_exp(c, e);
+    for (size_t i = 0; i < e->trials.n; i++)
+        if (e->trials.v[i]->alloc)
+            check_alloc(c, e->trials.v[i]->alloc);
+    if (e->gc)
+        check_alloc(c, e->gc);
 }

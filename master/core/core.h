@@ -339,6 +339,10 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
 int64_t core_deadline_ms(const struct core *c);
 /* Aborts when an invariant is broken. Slow: for tests and debug builds. */
 void core_check(const struct core *c);
+/* Of every n-th of its experiments, allocations, agents, pools and users, from the k-th on. */
+void core_check_part(const struct core *c, size_t k, size_t n);
+/* Of one experiment, its trials, and their allocations and containers. */
+void core_check_exp(const struct core *c, int64_t exp_id);
 
 /* ---- Rebuilding; in this order, on a fresh core ---- */
 

@@ -19,7 +19,8 @@ static void save_exp(struct core *c, struct exp *e)
         fx->exp_state.state = e->state;
         return;
     }
-    JSON_OWN core = save_exp_core(e);
+    det_cleanup(buf_finish) struct buf core = BUF_INIT;
+    save_exp_core(&core, e);
     struct row_experiment r = {.is_new = e->is_new,
                                .id = e->id,
                                .job_id = fx_str(c->out, e->job_id),
@@ -38,7 +39,7 @@ static void save_exp(struct core *c, struct exp *e)
                                .weight = e->weight,
                                .max_slots = e->max_slots,
                                .queue_position = e->position,
-                               .core = fx_json(c->out, core)};
+                               .core = fx_str(c->out, buf_str(&core))};
     fx_add(c->out, CORE_SAVE_EXPERIMENT)->experiment = r;
     e->is_new = e->config_changed = false;
     e->payload = NULL;
@@ -46,7 +47,8 @@ static void save_exp(struct core *c, struct exp *e)
 
 static void save_trial(struct core *c, struct trial *t)
 {
-    JSON_OWN core = save_trial_core(t);
+    det_cleanup(buf_finish) struct buf core = BUF_INIT;
+    save_trial_core(&core, t);
     struct row_trial r = {.is_new = t->is_new,
                           .id = t->id,
                           .experiment_id = t->exp->id,
@@ -60,14 +62,15 @@ static void save_trial(struct core *c, struct trial *t)
                           .run_id = t->run_id,
                           .restarts = t->restarts,
                           .end_us = t->end_us,
-                          .core = fx_json(c->out, core)};
+                          .core = fx_str(c->out, buf_str(&core))};
     fx_add(c->out, CORE_SAVE_TRIAL)->trial = r;
     t->dirty = t->is_new = t->hparams_changed = false;
 }
 
 static void save_alloc(struct core *c, struct alloc *a)
 {
-    JSON_OWN core = save_alloc_core(a);
+    det_cleanup(buf_finish) struct buf core = BUF_INIT;
+    save_alloc_core(&core, a);
     bool ended = a->state == ALLOC_TERMINATED;
     const char *reason = ended ? alloc_end_text(a) : NULL;
     struct row_allocation r = {.is_new = a->is_new,
@@ -89,7 +92,7 @@ static void save_alloc(struct core *c, struct alloc *a)
                                                                        : a->failure.code)
                                               : ended && !a->was_ours ? 0
                                                                       : -1,
-                               .core = fx_json(c->out, core)};
+                               .core = fx_str(c->out, buf_str(&core))};
     fx_add(c->out, CORE_SAVE_ALLOCATION)->allocation = r;
     a->dirty = a->is_new = false;
 }

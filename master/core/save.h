@@ -8,9 +8,10 @@
  * ended. */
 void save_flush(struct core *c);
 
-json_t *save_exp_core(const struct exp *e);
-json_t *save_trial_core(const struct trial *t);
-json_t *save_alloc_core(const struct alloc *a);
+/* JSON objects, appended. */
+void save_exp_core(struct buf *out, const struct exp *e);
+void save_trial_core(struct buf *out, const struct trial *t);
+void save_alloc_core(struct buf *out, const struct alloc *a);
 /* The inverse, into a cleared struct. */
 void load_exp_core(struct exp *e, const json_t *j);
 void load_trial_core(struct trial *t, const json_t *j);

@@ -5,16 +5,16 @@
 
 #include <string.h>
 
-json_t *save_exp_core(const struct exp *e)
+void save_exp_core(struct buf *out, const struct exp *e)
 {
-    json_t *j = json_object();
+    buf_add_ch(out, '{');
     if (e->warm_start)
-        json_set(j, "warm_start", json_string(e->warm_start));
+        json_add_str(out, "warm_start", e->warm_start);
     if (e->owner)
-        json_set(j, "owner", json_string(e->owner));
+        json_add_str(out, "owner", e->owner);
     if (e->todo_at < e->todo.ops.n)
-        json_set(j, "trials_owed", json_true());
-    return j;
+        json_add_flag(out, "trials_owed", true);
+    buf_add_ch(out, '}');
 }
 
 void load_exp_core(struct exp *e, const json_t *j)
@@ -24,32 +24,39 @@ void load_exp_core(struct exp *e, const json_t *j)
     e->todo_owed = json_flag(j, "trials_owed", false);
 }
 
-static json_t *save_excluded(const struct trial *t)
+/* Text of others, whatever bytes it has. */
+static void add_lossy(struct buf *out, const char *key, const char *text)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < t->excluded.n; i++)
-        json_array_append_new(list, json_string(t->excluded.v[i]));
-    return list;
+    JSON_OWN j = json_lossy(text, strlen(text));
+    json_add(out, key, j);
 }
 
-json_t *save_trial_core(const struct trial *t)
+static void add_excluded(struct buf *out, const struct trial *t)
 {
-    json_t *j = json_object();
+    JSON_OWN list = json_array();
+    for (size_t i = 0; i < t->excluded.n; i++)
+        json_array_append_new(list, json_string(t->excluded.v[i]));
+    json_add(out, "excluded", list);
+}
+
+void save_trial_core(struct buf *out, const struct trial *t)
+{
+    buf_add_ch(out, '{');
     if (t->has_op)
-        json_set(j, "op_length", json_integer(t->op_length));
+        json_add_int(out, "op_length", t->op_length);
     if (t->op_last)
-        json_set(j, "op_last", json_integer(t->op_last));
-    json_set(j, "op_complete", json_boolean(t->op_complete));
-    json_set(j, "op_redo", json_boolean(t->op_redo));
-    json_set(j, "closed", json_boolean(t->closed));
-    json_set(j, "run_fresh", json_boolean(t->run_fresh));
-    json_set(j, "exit_reason", json_integer(t->exit_reason));
-    json_set(j, "transients", json_integer(t->transients));
+        json_add_int(out, "op_last", t->op_last);
+    json_add_flag(out, "op_complete", t->op_complete);
+    json_add_flag(out, "op_redo", t->op_redo);
+    json_add_flag(out, "closed", t->closed);
+    json_add_flag(out, "run_fresh", t->run_fresh);
+    json_add_int(out, "exit_reason", t->exit_reason);
+    json_add_int(out, "transients", t->transients);
     if (t->no_retry)
-        json_set(j, "no_retry", json_lossy(t->no_retry, strlen(t->no_retry)));
+        add_lossy(out, "no_retry", t->no_retry);
     if (t->excluded.n > 0)
-        json_set(j, "excluded", save_excluded(t));
-    return j;
+        add_excluded(out, t);
+    buf_add_ch(out, '}');
 }
 
 void load_trial_core(struct trial *t, const json_t *j)
@@ -70,49 +77,70 @@ void load_trial_core(struct trial *t, const json_t *j)
             vec_push(&t->excluded, det_strdup(json_string_value(json_array_get(list, i))));
 }
 
-static json_t *save_container(const struct container *k)
+static void add_container(struct buf *out, const struct container *k)
 {
-    json_t *slots = json_array();
+    buf_add_ch(out, '{');
+    json_add_str(out, "id", k->id);
+    json_add_str(out, "agent", k->agent_id);
+    json_add_int(out, "node", k->node);
+    json_add_str(out, "state", alloc_state_text(k->state));
+    json_add_flag(out, "daemon", k->daemon);
+    json_add_key(out, "slots");
     for (size_t i = 0; i < k->slots.n; i++)
-        json_array_append_new(slots, json_integer(k->slots.v[i]));
-    return json_make("{s:s, s:s, s:i, s:s, s:b, s:o}", "id", k->id, "agent", k->agent_id, "node",
-                     k->node, "state", alloc_state_text(k->state), "daemon", k->daemon, "slots",
-                     slots);
+        buf_addf(out, "%c%d", i ? ',' : '[', k->slots.v[i]);
+    buf_add_str(out, k->slots.n ? "]}" : "[]}");
 }
 
-static json_t *save_failure(const struct failure *f)
+static void add_failure(struct buf *out, const struct failure *f)
 {
-    return json_make("{s:b, s:i, s:i, s:i, s:i, s:o}", "transient", f->transient, "reason",
-                     (int)f->reason, "code", f->code, "signal", f->signal, "rank", f->rank, "text",
-                     json_lossy(f->text, strlen(f->text)));
+    json_add_key(out, "failure");
+    buf_add_ch(out, '{');
+    json_add_flag(out, "transient", f->transient);
+    json_add_int(out, "reason", f->reason);
+    json_add_int(out, "code", f->code);
+    json_add_int(out, "signal", f->signal);
+    json_add_int(out, "rank", f->rank);
+    add_lossy(out, "text", f->text);
+    buf_add_ch(out, '}');
 }
 
-json_t *save_alloc_core(const struct alloc *a)
+static void add_gc(struct buf *out, const struct alloc *a)
 {
-    json_t *containers = json_array(), *j = json_object();
-    for (size_t i = 0; i < a->containers.n; i++)
-        json_array_append_new(containers, save_container(a->containers.v[i]));
-    json_set(j, "seq", json_integer((json_int_t)a->seq));
-    json_set(j, "owner", json_integer(a->owner_id));
-    json_set(j, "port", json_integer(a->port));
-    json_set(j, "preempt", json_boolean(a->preempt));
-    json_set(j, "acked", json_boolean(a->acked));
-    json_set(j, "ours", json_boolean(a->was_ours));
-    json_set(j, "unclean", json_boolean(a->unclean));
-    json_set(j, "unconfirmed", json_boolean(a->unconfirmed));
-    json_set(j, "kill", json_integer(a->kill));
+    json_add_key(out, "gc");
+    buf_add_ch(out, '{');
+    json_add(out, "config", a->gc_config);
+    json_add(out, "work", a->gc_work);
+    json_add_flag(out, "deletes", a->exp != NULL);
+    buf_add_ch(out, '}');
+}
+
+void save_alloc_core(struct buf *out, const struct alloc *a)
+{
+    buf_add_ch(out, '{');
+    json_add_int(out, "seq", (int64_t)a->seq);
+    json_add_int(out, "owner", a->owner_id);
+    json_add_int(out, "port", a->port);
+    json_add_flag(out, "preempt", a->preempt);
+    json_add_flag(out, "acked", a->acked);
+    json_add_flag(out, "ours", a->was_ours);
+    json_add_flag(out, "unclean", a->unclean);
+    json_add_flag(out, "unconfirmed", a->unconfirmed);
+    json_add_int(out, "kill", a->kill);
     if (a->is_backfill)
-        json_set(j, "backfill", json_true());
+        json_add_flag(out, "backfill", true);
     if (a->shield_ms != INT64_MAX)
-        json_set(j, "shielded", json_true());
+        json_add_flag(out, "shielded", true);
     if (a->failure.is_set)
-        json_set(j, "failure", save_failure(&a->failure));
-    json_set(j, "containers", containers);
+        add_failure(out, &a->failure);
+    json_add_key(out, "containers");
+    for (size_t i = 0; i < a->containers.n; i++) {
+        buf_add_ch(out, i ? ',' : '[');
+        add_container(out, a->containers.v[i]);
+    }
+    buf_add_str(out, a->containers.n ? "]" : "[]");
     if (a->gc_work && a->state != ALLOC_TERMINATED)
-        json_set(j, "gc",
-                 json_make("{s:O, s:O, s:b}", "config", a->gc_config, "work", a->gc_work, "deletes",
-                           a->exp != NULL));
-    return j;
+        add_gc(out, a);
+    buf_add_ch(out, '}');
 }
 
 static int load_container(struct alloc *a, const json_t *j, struct det_err *err)

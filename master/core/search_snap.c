@@ -75,11 +75,13 @@ int search_event_from_json(const json_t *j, struct search_event *ret, struct det
 
 static json_t *rng_to_json(const struct mt19937 *r)
 {
-    char hex[RNG_HEX + 1];
-    for (int i = 0; i < RNG_HEX; i++)
-        hex[i] = "0123456789abcdef"[r->mt[i / 8] >> (28 - 4 * (i % 8)) & 15];
-    hex[RNG_HEX] = '\0';
-    return json_make("{s:s, s:i}", "mt", hex, "pos", (int)r->pos);
+    char hex[RNG_HEX];
+    for (int i = 0; i < 624; i++) {
+        uint32_t word = r->mt[i];
+        for (int k = 8; k-- > 0; word >>= 4)
+            hex[8 * i + k] = "0123456789abcdef"[word & 15];
+    }
+    return json_make("{s:o, s:i}", "mt", json_stringn_nocheck(hex, RNG_HEX), "pos", (int)r->pos);
 }
 
 static int rng_from_json(const json_t *j, struct mt19937 *r, struct det_err *err)

@@ -7,6 +7,12 @@ static void set_str(json_t *env, const char *name, const char *value)
     json_set(env, name, json_string(value ? value : ""));
 }
 
+/* Text that is known to be UTF-8. */
+static void set_text(json_t *env, const char *name, const char *text)
+{
+    json_set(env, name, json_stringn_nocheck(text, strlen(text)));
+}
+
 static void set_int(json_t *env, const char *name, int64_t value)
 {
     json_set(env, name, json_sprintf("%lld", (long long)value));
@@ -28,9 +34,9 @@ static void set_trial(json_t *env, const struct alloc *a)
     set_int(env, "DET_TRIAL_ID", t->id);
     set_int(env, "DET_TRIAL_RUN_ID", a->run_id);
     set_int(env, "DET_TRIAL_SEED", t->seed);
-    set_str(env, "DET_EXPERIMENT_CONFIG", t->exp->config_text);
+    set_text(env, "DET_EXPERIMENT_CONFIG", t->exp->config_text);
     det_cleanup(freep) char *hparams = json_text(t->hparams);
-    set_str(env, "DET_HPARAMS", hparams);
+    set_text(env, "DET_HPARAMS", hparams);
     if (t->latest || t->warm_start)
         set_str(env, "DET_LATEST_CHECKPOINT", t->latest ? t->latest : t->warm_start);
     set_int(env, "DET_STEPS_COMPLETED", t->latest ? t->latest_steps : 0);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SETTLED_MS = 120000, SHADOW_EVERY = 61 };
+enum { SETTLED_MS = 120000, SHADOW_EVERY = 61, PARTS = 4 };
 
 static const struct core_reply *reply_of(const struct core_effects *fx, size_t from, uint64_t token)
 {
@@ -65,6 +65,28 @@ static void check_given_up(struct sim *m, const struct master *s, const struct r
         sim_fail(m, "I9: %s is given up after %lld ms of silence", r->id, (long long)longest);
 }
 
+static int64_t exp_of(const struct core_effect *e)
+{
+    return e->kind == CORE_SAVE_EXPERIMENT   ? e->experiment.id
+           : e->kind == CORE_SAVE_TRIAL      ? e->trial.experiment_id
+           : e->kind == CORE_SAVE_ALLOCATION ? e->allocation.experiment_id
+                                             : 0;
+}
+
+/* I4, and whatever can be seen from inside: of all that the step has touched, and in turn of the
+ * rest. */
+static void check_inside(struct sim *m, const struct master *s, size_t from)
+{
+    int64_t last = 0;
+    for (size_t i = from; i < s->batch.n; i++) {
+        int64_t id = exp_of(&s->batch.v[i]);
+        if (id && id != last)
+            core_check_exp(s->core, id);
+        last = id ? id : last;
+    }
+    core_check_part(s->core, (size_t)m->got.events % PARTS, PARTS);
+}
+
 void check_step(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
                 size_t from)
 {
@@ -74,7 +96,7 @@ void check_step(struct sim *m, struct master *s, const struct core_event *ev, bo
             check_resume(m, &s->batch.v[i].start);
         else if (s->batch.v[i].kind == CORE_SAVE_ALLOCATION)
             check_given_up(m, s, &s->batch.v[i].allocation);
-    core_check(s->core); /* I4, and whatever can be seen from inside */
+    check_inside(m, s, from);
 }
 
 static void check_exp_answer(struct sim *m, const struct waiter *w)
@@ -211,9 +233,10 @@ static void same_allocs(struct sim *m, const struct core *a, const struct core *
         sim_fail(m, "I2: allocation %s is rebuilt, but was not there", y.id);
 }
 
+/* What is compared does not depend on the searches: it is enough to play one of them. */
 static void check_rebuild(struct sim *m, struct master *s)
 {
-    struct core *shadow = store_rebuild(m, &m->o);
+    struct core *shadow = store_rebuild(m, &m->o, m->store.searched);
     same_exps(m, s->core, shadow);
     same_trials(m, s->core, shadow);
     same_allocs(m, s->core, shadow);
@@ -226,6 +249,7 @@ void check_rest(struct sim *m, struct master *s)
     if (s->epoch != m->store.epoch)
         return;
     if (m->seq % SHADOW_EVERY == 0) {
+        core_check(s->core);
         check_rebuild(m, s);
         check_quotas(m, s->core);
     }

@@ -132,7 +132,7 @@ void master_freeze(struct sim *m, struct master *s, int64_t ms)
 
 static void boot(struct sim *m, struct master *s)
 {
-    s->core = store_rebuild(m, &m->o);
+    s->core = store_rebuild(m, &m->o, 0);
     s->epoch = ++m->store.epoch;
     s->life++;
     s->offset_ms = (int64_t)sim_random(m, 1000000000);

@@ -16,8 +16,9 @@
  * breaks; a host is cut off one way or both ways, for less or for longer than its lease, while its
  * tasks train on as stale twins; hosts, agents, det-tasks and ranks die. The wall clock jumps.
  *
- * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants; core_check() is
- * called as well. When the faults have ended everything has to end within CALM_MS of virtual time.
+ * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is called
+ * as well: after each step for what it touched and a fourth of the rest, in whole now and then. When
+ * the faults have ended everything has to end within CALM_MS of virtual time.
  *
  * The monotonic clock of each master starts anywhere; wall time goes into rows only, so the hash
  * leaves times out and a run whose wall clock jumps must have the same one (I10).
@@ -84,7 +85,7 @@ struct store {
     size_t allocs_live;                /* those before are all terminated */
     struct map *alloc_by_id;
     VEC(struct row_agent) agents;
-    int64_t epoch;
+    int64_t epoch, searched;           /* the experiment whose search heard of something last */
     int64_t down_until, slow_until; /* PostgreSQL is away; commits take long */
 };
 void store_init(struct store *s);
@@ -99,8 +100,9 @@ bool store_is_live(const struct stored_exp *e);
 void store_ended(struct store *s, const struct stored_exp *e, struct core_continue *ret);
 /* A harness writes (metrics, checkpoint); false: refused by the fence. */
 bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint);
-/* Everything but core_restored(). */
-struct core *store_rebuild(struct sim *m, const struct core_options *o);
+/* Everything but core_restored(). search_of: the only experiment whose search is played again; 0:
+ * each of them. */
+struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t search_of);
 
 /* ---- messages: what happens when ---- */
 enum msg_kind {

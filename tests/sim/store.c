@@ -124,9 +124,11 @@ void store_ended(struct store *s, const struct stored_exp *e, struct core_contin
                                   .trials = trials, .trials_n = e->trials.n};
 }
 
-static int restore_exp(struct core *c, const struct stored_exp *e, struct det_err *err)
+static int restore_exp(struct core *c, const struct stored_exp *e, bool search, struct det_err *err)
 {
     int rc = core_restore_experiment(c, &e->r, err);
+    if (!search)
+        return rc;
     if (rc == 0 && e->snapshot && e->r.state != EXP_DELETING)
         rc = core_restore_search_snapshot(
             c, &(struct row_search_snapshot){e->r.id, e->snapshot_seq, e->snapshot}, err);
@@ -163,7 +165,7 @@ static int restore_allocs(struct core *c, struct store *s, struct det_err *err)
     return rc;
 }
 
-struct core *store_rebuild(struct sim *m, const struct core_options *o)
+struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t search_of)
 {
     struct det_err err = {0};
     struct store *s = &m->store;
@@ -175,7 +177,7 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o)
         rc = core_restore_agent(c, &s->agents.v[i], &err);
     for (size_t i = 0; rc == 0 && i < s->exps.n; i++)
         if (store_is_live(s->exps.v[i]))
-            rc = restore_exp(c, s->exps.v[i], &err);
+            rc = restore_exp(c, s->exps.v[i], !search_of || search_of == (int64_t)i + 1, &err);
     for (size_t i = 0; rc == 0 && i < s->exps.n; i++)
         for (size_t k = 0; store_is_live(s->exps.v[i]) && rc == 0 && k < s->exps.v[i]->trials.n; k++)
             rc = core_restore_trial(c, &store_trial(s, s->exps.v[i]->trials.v[k])->r, &err);

@@ -138,6 +138,7 @@ static void apply_agent(struct sim *m, const struct row_agent *r)
 static void apply_event(struct sim *m, const struct row_search_event *r)
 {
     struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    m->store.searched = r->experiment_id;
     vec_push(&e->events, (struct row_search_event){r->experiment_id, r->seq, det_strdup(r->event)});
     vec_push(&e->log, det_strdup(r->event));
 }
