@@ -26,19 +26,36 @@ int64_t clk_wall_us(void)
     return read_us(CLOCK_REALTIME);
 }
 
+/* v in `width` digits and what follows them, at *at. Charts have hundreds of times: no printf. */
+static void put_digits(char **at, int v, int width, char after)
+{
+    for (int i = width - 1; i >= 0; i--, v /= 10)
+        (*at)[i] = (char)('0' + v % 10);
+    (*at)[width] = after;
+    *at += width + 1;
+}
+
 void clk_format(int64_t wall_us, char out[CLK_RFC3339_MAX])
 {
-    int64_t us = wall_us % 1000000;
-    if (us < 0)
+    int64_t us = wall_us % 1000000, s = wall_us / 1000000;
+    if (us < 0) {
         us += 1000000;
-    time_t s = (time_t)((wall_us - us) / 1000000);
+        s--;
+    }
+    int64_t first = -62167219200, last = 253402300799; /* years 0 to 9999 */
+    s = s < first ? first : s > last ? last : s;
     struct tm tm;
-    gmtime_r(&s, &tm);
-    size_t n = strftime(out, CLK_RFC3339_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    gmtime_r(&(time_t){s}, &tm);
+    char *at = out;
+    put_digits(&at, tm.tm_year + 1900, 4, '-');
+    put_digits(&at, tm.tm_mon + 1, 2, '-');
+    put_digits(&at, tm.tm_mday, 2, 'T');
+    put_digits(&at, tm.tm_hour, 2, ':');
+    put_digits(&at, tm.tm_min, 2, ':');
+    put_digits(&at, tm.tm_sec, 2, us ? '.' : 'Z');
     if (us)
-        snprintf(out + n, CLK_RFC3339_MAX - n, ".%06dZ", (int)us);
-    else
-        snprintf(out + n, CLK_RFC3339_MAX - n, "Z");
+        put_digits(&at, (int)us, 6, 'Z');
+    *at = 0;
 }
 
 /* Exactly `width` digits at *p, which moves past them; -1 if there are fewer. */

@@ -1,12 +1,13 @@
 -- The rows of bench/api.py: :experiments experiments of :per trials, each with :rows training reports in chunks,
 -- ten validations, an allocation and a checkpoint. Values differ from report to report.
-SET synchronous_commit = off;
+SET session_replication_role = replica; -- no triggers: row by row they take minutes
 INSERT INTO experiments (id, job_id, owner_id, state, start_time, end_time, progress, name, description, labels, config,
                          original_config, searcher_metric, best_trial_id, best_metric)
     SELECT e, 'job-' || e, 1, CASE WHEN e % 7 = 0 THEN 'ERROR' ELSE 'COMPLETED' END, now() - e * interval '1 minute',
            now() - e * interval '30 seconds', 1, 'experiment-' || e, 'number ' || e, '["bench", "mnist"]', :'config', 'name: x',
            'loss', (e - 1) * :per + 1, 0.1
     FROM generate_series(1, :experiments) e;
+INSERT INTO experiment_counts SELECT project_id, owner_id, state, archived, count(*) FROM experiments GROUP BY 1, 2, 3, 4;
 INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time, end_time, runner_state, progress,
                     summary_metrics, latest_validation, best_validation, searcher_metric_value)
     SELECT t, (t - 1) / :per + 1, 'r' || t, ((t - 1) / :per + 1) || '.r' || t, 'COMPLETED', 1,
@@ -45,4 +46,3 @@ INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n
     SELECT :experiments * :per, 'long', l, s, s * w, s * w + w, w, jsonb_build_object('loss', jsonb_build_array(w, w / 2,
            jsonb_build_array(0.01, s * w + 1, 1767323045), jsonb_build_array(0.99, s * w + w - 1, 1767323045), 0.5))
     FROM generate_series(1, 12) l, LATERAL (SELECT (16 * 4 ^ (l - 1))::integer w) x, generate_series(0, :long / w - 1) s;
-VACUUM ANALYZE;

@@ -1,8 +1,38 @@
 #include "db_exp_read.h"
 
+/* clang-format off */
+/* experiment.v1.Experiment without its state, as columns (db_doc.h), in the order of enum db_exp_col;
+ * e is the experiment, joined WITH_MEMBERS. */
+#define MEMBERS(trial_ids, notes)                                                                  \
+    "e.config, e.job_id \"jobId\", e.archived, u.id \"userId\", e.id, e.description, e.labels, "   \
+    "e.start_time \"startTime\", e.end_time \"endTime\", l.trials \"numTrials\", "                 \
+    trial_ids " \"trialIds\", u.display_name \"displayName\", u.username, "                        \
+    "e.resource_pool \"resourcePool\", coalesce(e.config#>>'{searcher,name}', '') "                \
+    "\"searcherType\", e.searcher_metric \"searcherMetric\", e.name, " notes " notes, "            \
+    "e.parent_id \"forkedFrom\", e.progress, p.id \"projectId\", p.name \"projectName\", "         \
+    "w.id \"workspaceId\", w.name \"workspaceName\", p.archived OR w.archived \"parentArchived\", " \
+    "e.original_config \"originalConfig\", p.user_id \"projectOwnerId\", "                         \
+    "k.bytes::text \"checkpointSize\", k.n \"checkpointCount\", e.unmanaged, "                     \
+    "octet_length(e.model_def) \"modelDefinitionSize\", e.best_metric "                            \
+    "\"bestTrialSearcherMetric?\", CASE WHEN e.best_metric IS NOT NULL THEN e.best_trial_id END "  \
+    "\"bestTrialId?\", seconds_between(e.start_time, e.end_time)::integer \"duration?\" "
+#define MEMBERS_IN_LIST                                                                            \
+    MEMBERS("'[]'::json", "CASE WHEN e.notes <> '' THEN 'omitted' ELSE e.notes END")
+#define WITH_MEMBERS                                                                               \
+    "JOIN users u ON u.id = e.owner_id JOIN projects p ON p.id = e.project_id "                    \
+    "JOIN workspaces w ON w.id = p.workspace_id "                                                  \
+    "CROSS JOIN LATERAL (SELECT count(*) trials FROM trials WHERE experiment_id = e.id) l "        \
+    "CROSS JOIN LATERAL (SELECT count(*) n, coalesce(sum(c.bytes), 0) bytes " CHECKPOINTS_OF ") k "
+#define CHECKPOINTS_OF                                                                             \
+    "FROM checkpoints c WHERE c.experiment_id = e.id "                                             \
+    "AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')"
+/* clang-format on */
+
 static const char read_one[] =
-    "SELECT state, experiment_doc(id, false), archived, config, job_id, owner_id "
-    "FROM experiments WHERE id = $1::bigint";
+    "SELECT e.state, " MEMBERS("coalesce((SELECT json_agg(t.id ORDER BY t.id) FROM trials t "
+                               "WHERE t.experiment_id = e.id), '[]')",
+                               "e.notes") "FROM experiments e " WITH_MEMBERS
+    "WHERE e.id = $1::bigint";
 
 void db_exp_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
@@ -57,9 +87,6 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "AND ($11::jsonb IS NULL OR NOT " IN_JSON("e.id", "$11") ") "
 
 /* Numbers of SORT_BY_* of GetExperiments. */
-#define CHECKPOINTS_OF                                                                             \
-    "FROM checkpoints c WHERE c.experiment_id = e.id "                                             \
-    "AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')"
 #define SORT_NUM                                                                                   \
     "CASE $12::integer WHEN 4 THEN extract(epoch FROM e.start_time) "                              \
     "WHEN 5 THEN extract(epoch FROM e.end_time) "                                                  \
@@ -91,16 +118,18 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "AND ($3::jsonb IS NULL OR e.owner_id = ANY (ARRAY("                                           \
     "SELECT x::integer FROM jsonb_array_elements_text($3::jsonb) x))) "                            \
     "AND ($4::bigint IS NULL OR e.project_id = $4::bigint) "
+/* The page's experiments: an array is expected to be short, whatever the planner thinks of the page. */
+#define ON_PAGE                                                                                    \
+    "unnest(ARRAY(SELECT id FROM page ORDER BY rn)) WITH ORDINALITY x(id, rn) "                    \
+    "JOIN experiments e ON e.id = x.id " WITH_MEMBERS
 #define LISTED_BY_ID(order)                                                                        \
     "WITH n AS (SELECT coalesce(sum(e.n), 0)::bigint total " LISTED("experiment_counts") "), "     \
     "page AS (SELECT e.id, row_number() OVER () rn FROM (SELECT e.id " LISTED("experiments")       \
     "ORDER BY e.id " order " OFFSET (SELECT page_start(total, $5::bigint) FROM n) "                \
     "LIMIT page_size($6::bigint, 100)) e) "                                                        \
-    "SELECT n.total, page_start(n.total, $5::bigint), page.id, "                                   \
-    "(SELECT state FROM experiments WHERE id = page.id), d.doc, "                                  \
-    "$4::bigint IS NULL OR EXISTS (SELECT 1 FROM projects WHERE id = $4::bigint) "                 \
-    "FROM n LEFT JOIN page ON true LEFT JOIN "                                                     \
-    "experiment_docs(ARRAY(SELECT id FROM page)) d ON d.doc_id = page.id ORDER BY page.rn"
+    "SELECT n.total, page_start(n.total, $5::bigint), e.id, e.state, NULL::text, "                 \
+    "$4::bigint IS NULL OR EXISTS (SELECT 1 FROM projects WHERE id = $4::bigint), "                \
+    MEMBERS_IN_LIST "FROM n LEFT JOIN (" ON_PAGE ") ON true ORDER BY x.rn"
 
 static bool is_usual(const struct db_exp_filter *f, const struct db_page *p)
 {
@@ -134,9 +163,10 @@ void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_p
     }
     db_query(db,
              "WITH f AS (SELECT e.id, e.state, " SORT_NUM SORT_TXT FROM_JOINED WHERE_FILTER
-             ")" DB_LIST_TAIL(ORDER, "$14", "$15", "100",
-                              "experiment_doc(page.id, true), $8::bigint IS NULL OR EXISTS "
-                              "(SELECT 1 FROM projects WHERE id = $8::bigint)"),
+             ")" DB_LIST_TAIL_FROM(ORDER, "$14", "$15", "100",
+                                   "NULL::text, $8::bigint IS NULL OR EXISTS "
+                                   "(SELECT 1 FROM projects WHERE id = $8::bigint), " MEMBERS_IN_LIST,
+                                   "LEFT JOIN (" ON_PAGE ") ON x.id = page.id"),
              db_page_arg(filter_args(DB_ARGS, f), p), cb, arg);
 }
 

@@ -1,12 +1,19 @@
-/* Experiments as the API shows them; JSON comes whole from SQL, but for `state` (see
- * 0005_docs.sql). */
+/* Experiments as the API shows them. */
 #ifndef DB_DB_EXP_READ_H
 #define DB_DB_EXP_READ_H
 
 #include "db_list.h"
 
-/* Columns: state, experiment.v1.Experiment without state, archived, config, job id, owner. */
-enum db_exp_col { EXP_STATE, EXP_DOC, EXP_ARCHIVED, EXP_CONFIG, EXP_JOB, EXP_OWNER };
+/* Columns: state, then experiment.v1.Experiment without state as members (db_doc.h): configuration,
+ * job id, archived and owner first. */
+enum db_exp_col {
+    EXP_STATE,
+    EXP_CONFIG,
+    EXP_JOB,
+    EXP_ARCHIVED,
+    EXP_OWNER,
+    EXP_MEMBERS = EXP_CONFIG
+};
 void db_exp_read(struct db *db, int64_t id, db_cb *cb, void *arg);
 /* The same for one that was just stored: waits while PostgreSQL is away. */
 void db_exp_read_kept(struct db *db, int64_t id, db_cb *cb, void *arg);
@@ -22,8 +29,9 @@ struct db_exp_filter {
     const char *id_filter; /* {"lt","lte","gt","gte": n, "incl","notIn": [n]} */
     const char *ids, *not_ids;
 };
-/* enum db_list_col, and one more column: whether the project is there. */
-enum { EXP_LIST_PROJECT = LIST_COLS };
+/* enum db_list_col, whether the project is there, then experiment.v1.Experiment as above, LIST_DOC
+ * being null. */
+enum { EXP_LIST_PROJECT = LIST_COLS, EXP_LIST_MEMBERS };
 void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_page *p, db_cb *cb,
                  void *arg);
 /* Ids and states that a filter finds, by id. */
@@ -45,7 +53,8 @@ void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg);
 /* Where an experiment may start from and belong to. Columns: project id (null: none such), archived
  * project or workspace; parent: null none such, else archived; checkpoint uuid of the source trial
  * (its latest) or the source uuid when it is COMPLETED, else null. 0 or NULL: not asked. And what a
- * new experiment there shows of its project and of user_id: a JSON object, null when one is not there. */
+ * new experiment there shows of its project and of user_id: a JSON object, null when one is not
+ * there. */
 struct db_exp_origin {
     int64_t project_id, user_id;
     const char *workspace, *project; /* names, both or neither */

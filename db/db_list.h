@@ -1,7 +1,7 @@
 /*
- * Lists as the API pages them. The first row always comes and carries the totals; its LIST_DOC is
- * null when the page is empty. Numbers of the sort orders are the API's enums (wire.h); id breaks
- * ties.
+ * Lists as the API pages them. The first row always comes and carries the totals; its LIST_ID and
+ * LIST_DOC are null when the page is empty. Numbers of the sort orders are the API's enums
+ * (wire.h); id breaks ties.
  */
 #ifndef DB_DB_LIST_H
 #define DB_DB_LIST_H

@@ -1,12 +1,13 @@
 #include "db_trial_read.h"
 
+#include "db_trial_cols.h"
+
 void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_query(
-        db,
-        "SELECT t.state, d.doc, t.experiment_id, t.task_id FROM trials t, "
-        "trial_docs(ARRAY[t.id]) d WHERE t.id = $1::bigint",
-        db_i64_arg(DB_ARGS, id), cb, arg);
+    db_query(db,
+             "SELECT t.state, " TRIAL_MEMBERS "FROM trials t " WITH_TRIAL_MEMBERS
+             "WHERE t.id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
 /* Numbers of SORT_BY_* of GetExperimentTrials. A trial without a metric comes last. */
@@ -29,8 +30,9 @@ static const char trials_sql[] =
     "AND ($2::jsonb IS NULL "
     "OR to_jsonb(t.state) IN (SELECT jsonb_array_elements($2::jsonb))))"
     DB_LIST_TAIL_FROM(DB_LIST_ORDER("id", "$4"), "$5", "$6", "100",
-                      "d.doc, EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint)",
-                      "LEFT JOIN trial_docs(ARRAY(SELECT id FROM page)) d ON d.doc_id = page.id");
+                      "NULL::text, EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint), "
+                      TRIAL_MEMBERS,
+                      "LEFT JOIN (" TRIALS_OF_IDS("ARRAY(SELECT id FROM page)") ") ON x.id = page.id");
 /* clang-format on */
 
 void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p,
@@ -54,7 +56,7 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
     "UNION ALL SELECT c.steps, 2, c.uuid, NULL, NULL, c.uuid, NULL FROM checkpoints c "            \
     "WHERE c.trial_id = $1::bigint AND $2::integer IN (0, 1, 3) "                                  \
     "AND NOT ($4::boolean AND c.state = 'DELETED')"
-/* Only what reads as a number is sorted by it. */
+/* Sorted by a metric: only what reads as a number is sorted by it. */
 #define NUMBER(x) "CASE WHEN " x " ~ '^-?[0-9.]+([eE][-+]?[0-9]+)?$' THEN " x "::float8 END"
 #define WORKLOAD_DOC                                                                               \
     "CASE WHEN page.uuid IS NOT NULL THEN (SELECT jsonb_build_object('checkpoint', "               \
@@ -65,11 +67,45 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
     "AND m.run_id = page.run_id) END, EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint)"
 
 /* clang-format off */
-static const char workloads_sql[] =
+static const char sorted_sql[] =
     "WITH w AS (" WORKLOADS "), f AS (SELECT steps AS id, '' AS state, w.*, "
-    "CASE WHEN $5::text IS NULL THEN steps ELSE " NUMBER("value") " END::float8 num, "
+    NUMBER("value") "::float8 num, "
     "NULL::text txt, $7::integer sort FROM w)"
     DB_LIST_TAIL(DB_LIST_ORDER("steps, kind, key", "$8"), "$9", "$10", "NULL", WORKLOAD_DOC);
+/*
+ * By steps, a page reads of each group no more rows than it may show: the key's index has them in this
+ * order. $1 trial, $2 filter, $3 group, $4 no deleted checkpoints, $5 with batches, $6 offset, $7 limit.
+ */
+#define BY_STEPS(order)                                                                            \
+    "WITH g AS (SELECT h.grp FROM metric_heads h WHERE h.trial_id = $1::bigint "                   \
+    "AND ($3::text IS NULL OR h.grp = $3) AND ($2::integer = 0 "                                   \
+    "OR h.grp = 'validation' AND $2::integer IN (2, 3))), "                                        \
+    "c AS (SELECT c.uuid, c.steps FROM checkpoints c WHERE c.trial_id = $1::bigint "               \
+    "AND $2::integer IN (0, 1, 3) AND NOT ($4::boolean AND c.state = 'DELETED')), "                \
+    "n AS (SELECT (SELECT count(*) FROM c) + (SELECT coalesce(sum(r.n), 0)::bigint FROM g, "       \
+    "LATERAL (SELECT (SELECT count(*) FROM metrics WHERE trial_id = $1::bigint AND grp = g.grp) "  \
+    "- (SELECT count(*) FROM metrics WHERE trial_id = $1::bigint AND grp = g.grp AND archived) n) " \
+    "r) total), "                                                                                  \
+    "page AS (SELECT w.*, row_number() OVER () rn FROM (SELECT * FROM ("                           \
+    "SELECT m.*, (m.grp = 'validation')::integer kind, NULL::text uuid FROM g, LATERAL ("          \
+    "SELECT id::text AS key, steps, grp, end_time, metrics, batch_metrics FROM metrics "           \
+    "WHERE trial_id = $1::bigint AND grp = g.grp AND NOT archived "                                \
+    "ORDER BY steps " order ", id::text LIMIT (SELECT page_start(total, $6::bigint) "              \
+    "+ page_size($7::bigint, NULL) FROM n)) m "                                                    \
+    "UNION ALL SELECT uuid, steps, NULL, NULL, NULL, NULL, 2, uuid FROM c) u "                     \
+    "ORDER BY steps " order ", kind, key OFFSET (SELECT page_start(total, $6::bigint) FROM n) "    \
+    "LIMIT page_size($7::bigint, NULL)) w) "                                                       \
+    "SELECT n.total, page_start(n.total, $6::bigint), page.steps, '', "                            \
+    "CASE WHEN page.uuid IS NOT NULL THEN (SELECT json_build_object('checkpoint', "                \
+    "checkpoint_workload(c)) FROM checkpoints c WHERE c.uuid = page.uuid) "                        \
+    "WHEN page.grp IS NOT NULL THEN json_build_object("                                            \
+    "CASE page.grp WHEN 'validation' THEN 'validation' ELSE 'training' END, json_build_object("    \
+    "'endTime', api_time(page.end_time), 'metrics', json_build_object("                            \
+    "'avgMetrics', coalesce(page.metrics->metrics_key(page.grp), '{}'), 'batchMetrics', "          \
+    "CASE WHEN $5::boolean AND page.batch_metrics IS NOT NULL THEN page.batch_metrics::json "      \
+    "ELSE '[]' END), 'numInputs', 0, 'totalBatches', page.steps)) END, "                           \
+    "EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint) FROM n LEFT JOIN page ON true "           \
+    "ORDER BY page.rn"
 /* clang-format on */
 
 void db_workload_list(struct db *db, const struct db_workloads *w, const struct db_page *p,
@@ -77,9 +113,14 @@ void db_workload_list(struct db *db, const struct db_workloads *w, const struct 
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_i64_arg(db_i64_arg(a, w->trial_id), w->filter), w->group);
-    db_str_arg(db_bool_arg(a, w->no_deleted_checkpoints), w->sort_metric);
-    db_page_arg(db_bool_arg(a, w->batch_metrics), p);
-    db_query(db, workloads_sql, a, cb, arg);
+    db_bool_arg(a, w->no_deleted_checkpoints);
+    if (w->sort_metric) {
+        db_page_arg(db_bool_arg(db_str_arg(a, w->sort_metric), w->batch_metrics), p);
+        db_query(db, sorted_sql, a, cb, arg);
+        return;
+    }
+    db_i64_arg(db_i64_arg(db_bool_arg(a, w->batch_metrics), p->offset), p->limit);
+    db_query(db, p->desc ? BY_STEPS("DESC") : BY_STEPS("ASC"), a, cb, arg);
 }
 
 void db_metrics_read(struct db *db, const char *trial_ids, const char *group, int64_t after_steps,

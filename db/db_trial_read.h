@@ -4,12 +4,19 @@
 
 #include "db_list.h"
 
-/* Columns: state, trial.v1.Trial without state, experiment id, task id. */
-enum db_trial_col { TRIAL_COL_STATE, TRIAL_COL_DOC, TRIAL_COL_EXP, TRIAL_COL_TASK };
+/* Columns: state, then trial.v1.Trial without state as members (db_doc.h), experiment and task
+ * first. */
+enum db_trial_col {
+    TRIAL_COL_STATE,
+    TRIAL_COL_EXP,
+    TRIAL_COL_TASK,
+    TRIAL_COL_MEMBERS = TRIAL_COL_EXP
+};
 void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg);
 
-/* enum db_list_col, and one more: whether the experiment is there. states: JSON array or NULL. */
-enum { TRIAL_LIST_EXP = LIST_COLS };
+/* enum db_list_col, and one more: whether the experiment is there; then trial.v1.Trial
+ * as above, LIST_DOC being null. states: JSON array or NULL. */
+enum { TRIAL_LIST_EXP = LIST_COLS, TRIAL_LIST_MEMBERS };
 void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p,
                    db_cb *cb, void *arg);
 

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct drawn {
     struct series_point *v;
@@ -74,22 +75,55 @@ size_t series_points(const struct series_item *items, size_t n, size_t max,
     return d.n;
 }
 
-int series_parse(const char *text, struct series_point *ret, struct det_err *err)
+/* "[value, steps, at]" at *at; *at is left behind it. */
+static bool point_read(const char **at, struct series_point *ret)
 {
-    char *end = NULL;
     double v[3];
-    const char *p = text;
+    char *end;
+    const char *p = *at;
     for (int i = 0; i < 3; i++) {
         if (*p != (i ? ',' : '['))
-            return det_fail(err, DET_EINVAL, "point \"%.60s\": expected [value, steps, time]",
-                            text);
+            return false;
         v[i] = strtod(p + 1, &end);
         if (end == p + 1)
-            return det_fail(err, DET_EINVAL, "point \"%.60s\": expected a number", text);
+            return false;
         p = end;
     }
     if (*p != ']' || !(v[1] >= 0 && v[1] <= INT32_MAX))
-        return det_fail(err, DET_EINVAL, "point \"%.60s\": expected [value, steps, time]", text);
+        return false;
     *ret = (struct series_point){.value = v[0], .steps = (int64_t)v[1], .at = v[2]};
-    return 0;
+    *at = p + 1;
+    return true;
+}
+
+/* ", " in front of what comes next. */
+static bool comma_skip(const char **at)
+{
+    *at += strspn(*at, " ");
+    if (**at != ',')
+        return false;
+    ++*at;
+    *at += strspn(*at, " ");
+    return true;
+}
+
+static bool number_skip(const char **at)
+{
+    char *end;
+    strtod(*at, &end);
+    bool any = end != *at;
+    *at = end;
+    return any;
+}
+
+int series_parse_chunk(const char *text, struct series_item *ret, struct det_err *err)
+{
+    const char *at = text + (*text == '[');
+    if (at > text && number_skip(&at) && comma_skip(&at) && number_skip(&at) && comma_skip(&at) &&
+        point_read(&at, &ret->low) && comma_skip(&at) && point_read(&at, &ret->high))
+        return 0;
+    return det_fail(err, DET_EINVAL,
+                    "chunk \"%.60s\": expected [count, sum, [low, steps, time], [high, steps, "
+                    "time], last]",
+                    text);
 }

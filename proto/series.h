@@ -32,7 +32,9 @@ size_t series_points(const struct series_item *items, size_t n, size_t max,
                      struct series_point *ret);
 /* How many items a series wants for max points: from so many up, coarser items will do. */
 int64_t series_buckets(int64_t max);
-/* "[value, steps, at]", as the database has it. DET_EINVAL. */
-int series_parse(const char *text, struct series_point *ret, struct det_err *err);
+/* The lowest and the highest point of a chunk of reports as the database has it: "[count, sum,
+ * [low, steps, at], [high, steps, at], last]". DET_EINVAL: something else, as the chunk of what is
+ * not numbers. */
+int series_parse_chunk(const char *text, struct series_item *ret, struct det_err *err);
 
 #endif

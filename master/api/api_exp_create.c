@@ -148,8 +148,7 @@ static void on_stored(void *arg, const struct db_result *r)
     struct buf out = BUF_INIT;
     JSON_OWN w = warnings(c);
     buf_add_str(&out, "{\"experiment\":");
-    api_put_doc(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), db_text(r, 0, EXP_DOC),
-                db_text_len(r, 0, EXP_DOC));
+    api_put_row(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
     buf_addf(&out, ",\"config\":%s,\"warnings\":", db_text(r, 0, EXP_CONFIG));
     json_write(&out, w);
     buf_add_ch(&out, '}');

@@ -62,8 +62,7 @@ static void on_patched_read(void *arg, const struct db_result *r)
     }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"experiment\":");
-    api_put_doc(&out, api_exp_state(p->sh, p->id, db_text(r, 0, EXP_STATE)), db_text(r, 0, EXP_DOC),
-                db_text_len(r, 0, EXP_DOC));
+    api_put_row(&out, api_exp_state(p->sh, p->id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
     buf_add_ch(&out, '}');
     http_reply_buf(p->req, 200, &out);
     buf_finish(&out);

@@ -29,8 +29,7 @@ static void on_experiment(void *arg, const struct db_result *r)
     }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"experiment\":");
-    api_put_doc(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), db_text(r, 0, EXP_DOC),
-                db_text_len(r, 0, EXP_DOC));
+    api_put_row(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
     if (core_exp_get(api_core(c->sh), c->id, &v))
         buf_addf(&out, ",\"jobSummary\":{\"state\":\"%s\",\"jobsAhead\":%lld}}",
                  job_state_name(v.job_state), (long long)core_jobs_ahead(api_core(c->sh), c->id));
@@ -96,6 +95,7 @@ void api_get_experiments(struct shell *sh, struct http_req *req)
     struct db_exp_filter f = {.name = query_text(req, "name"),
                               .description = query_text(req, "description")};
     c->key = "experiments";
+    c->members = EXP_LIST_MEMBERS;
     if (api_page(req, wire_exp_sort, &c->page) && api_query_strings(req, "labels", &f.labels) &&
         api_query_flag(req, "archived", &f.archived) &&
         api_query_enums(req, "states", wire_exp_state, strlen(API_STATE), &f.states) &&
@@ -118,6 +118,7 @@ void api_get_experiment_trials(struct shell *sh, struct http_req *req)
     struct api_call *c = api_call(sh, req);
     const char *states;
     c->key = "trials";
+    c->members = TRIAL_LIST_MEMBERS;
     if (api_id(req, "experimentId", &c->id) && api_page(req, wire_trial_sort, &c->page) &&
         api_query_enums(req, "states", wire_trial_state, strlen(API_STATE), &states))
         db_trial_list(sh->db, c->id, states, &c->page, on_trials, c);

@@ -1,5 +1,6 @@
 /* Answers that are pages of lists. */
 #include "api_util.h"
+#include "db_doc.h"
 #include <string.h>
 
 void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len)
@@ -10,6 +11,14 @@ void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len
     }
     buf_addf(out, "{\"state\":\"" API_STATE "%s\",", state);
     buf_add(out, doc + 1, len - 1); /* the documents are never empty objects */
+}
+
+void api_put_row(struct buf *out, const char *state, const struct db_result *r, int row,
+                 int members)
+{
+    buf_addf(out, "{\"state\":\"" API_STATE "%s\",", state);
+    db_put_members(out, r, row, members, -1);
+    buf_add_ch(out, '}');
 }
 
 json_t *api_pagination(const struct db_page *p, size_t start, size_t end, size_t total)
@@ -28,6 +37,19 @@ static bool out_of_bounds(struct http_req *req, const struct db_page *p, int64_t
     return true;
 }
 
+static void put_entry(struct buf *out, const struct api_call *c, const struct db_result *r, int row,
+                      api_state_fn *state)
+{
+    const char *text = db_text(r, row, LIST_STATE);
+    if (state)
+        text = state(c->sh, db_i64(r, row, LIST_ID), text);
+    if (c->members)
+        api_put_row(out, text, r, row, c->members);
+    else
+        api_put_doc(out, state ? text : NULL, db_text(r, row, LIST_DOC),
+                    db_text_len(r, row, LIST_DOC));
+}
+
 void api_reply_list(const struct api_call *c, const struct db_result *r, api_state_fn *state,
                     bool strict)
 {
@@ -40,13 +62,11 @@ void api_reply_list(const struct api_call *c, const struct db_result *r, api_sta
     int64_t n = 0;
     buf_addf(&out, "{\"%s\":[", c->key);
     for (int i = 0; i < db_rows(r); i++) {
-        if (db_is_null(r, i, LIST_DOC))
+        if (db_is_null(r, i, c->members ? LIST_ID : LIST_DOC))
             continue;
         if (n++)
             buf_add_ch(&out, ',');
-        const char *text = db_text(r, i, LIST_STATE);
-        api_put_doc(&out, state ? state(c->sh, db_i64(r, i, LIST_ID), text) : NULL,
-                    db_text(r, i, LIST_DOC), db_text_len(r, i, LIST_DOC));
+        put_entry(&out, c, r, i, state);
     }
     buf_add_str(&out, "],\"pagination\":");
     JSON_OWN page = api_pagination(&c->page, (size_t)start, (size_t)(start + n), (size_t)total);

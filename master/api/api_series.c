@@ -194,6 +194,19 @@ static bool is_wanted(const struct series_call *c, const struct series_point *p)
            (!c->before_us || p->at <= before);
 }
 
+/* A report, or the lowest and the highest point of a chunk; false: not of numbers. */
+static bool item_read(const struct db_result *r, int row, struct series_item *ret)
+{
+    const char *text = db_text(r, row, SERIES_ITEM);
+    if (db_is_null(r, row, SERIES_STEPS))
+        return series_parse_chunk(text, ret, NULL) == 0;
+    ret->low = (struct series_point){.value = strtod(text, NULL),
+                                     .steps = db_i64(r, row, SERIES_STEPS),
+                                     .at = db_f64(r, row, SERIES_AT)};
+    ret->high = ret->low;
+    return true;
+}
+
 /* Items of rows [from, to), all of one metric. */
 static size_t items_read(const struct series_call *c, const struct db_result *r, int from, int to,
                          struct series_item *items)
@@ -201,11 +214,7 @@ static size_t items_read(const struct series_call *c, const struct db_result *r,
     size_t n = 0;
     for (int i = from; i < to; i++) {
         struct series_item x;
-        if (series_parse(db_text(r, i, SERIES_LOW), &x.low, NULL) < 0)
-            continue;
-        x.high = x.low;
-        if (!db_is_null(r, i, SERIES_HIGH) &&
-            series_parse(db_text(r, i, SERIES_HIGH), &x.high, NULL) < 0)
+        if (!item_read(r, i, &x))
             continue;
         bool low = is_wanted(c, &x.low), high = is_wanted(c, &x.high);
         if (low || high)
@@ -331,9 +340,10 @@ static void on_trials(void *arg, const struct db_result *r)
     c->docs = det_reallocarray(NULL, n, sizeof *c->docs);
     for (size_t i = 0; i < n; i++) {
         c->docs[i] = (struct buf)BUF_INIT;
-        api_put_doc(&c->docs[i],
-                    api_trial_state(c->sh, db_i64(r, (int)i, 0), db_text(r, (int)i, 1)),
-                    db_text(r, (int)i, 2), db_text_len(r, (int)i, 2));
+        api_put_row(&c->docs[i],
+                    api_trial_state(c->sh, db_i64(r, (int)i, SERIES_TRIAL_ID),
+                                    db_text(r, (int)i, SERIES_TRIAL_STATE)),
+                    r, (int)i, SERIES_TRIAL_MEMBERS);
     }
     c->docs_n = n;
     db_series_read(c->sh->db, &c->q, on_series, c);

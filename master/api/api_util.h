@@ -19,6 +19,7 @@ struct api_call {
     int64_t id;          /* of what the request is about */
     const char *key;     /* of the answer's member; a literal */
     struct db_page page; /* of a list */
+    int members; /* of a list: the entries' first column (db_doc.h); 0: LIST_DOC is the entry */
 };
 struct api_call *api_call(struct shell *sh, struct http_req *req);
 
@@ -67,6 +68,9 @@ void api_reply_list(const struct api_call *c, const struct db_result *r, api_sta
                     bool strict);
 /* {"<state in front>" + doc}. */
 void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len);
+/* The same of a row's columns from `members` on: db_doc.h. */
+void api_put_row(struct buf *out, const char *state, const struct db_result *r, int row,
+                 int members);
 /* The page of an in-memory list of total entries: [*start, *end). */
 bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size_t *start,
                size_t *end);

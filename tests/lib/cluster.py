@@ -72,13 +72,17 @@ def processes_with(*needles):
 
 
 class Cluster:
-    def __init__(self, agents=1, slots=2, master_args=(), agent_args=(), env=None):
-        self.dir = tempfile.mkdtemp(prefix="det-test-")
+    def __init__(self, agents=1, slots=2, master_args=(), agent_args=(), env=None, keep=None, pg_args=()):
+        """keep: a directory of its own for it, which stays and is begun with the next time. pg_args: settings "name=value"."""
+        self.keep = keep or os.environ.get("DET_TEST_KEEP")
+        if keep:
+            os.makedirs(keep, exist_ok=True)
+        self.dir = os.path.abspath(keep) if keep else tempfile.mkdtemp(prefix="det-test-")
         os.chmod(self.dir, 0o755)
         self.master_args, self.agent_args, self.slots = list(master_args), list(agent_args), slots
         self.env = dict(os.environ, DET_THREADS_PER_SLOT="1", DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
         self.procs, self.port, self.token = {}, 0, None
-        self.n_agents = agents
+        self.n_agents, self.pg_args = agents, list(pg_args)
         self.more_masters = []  # URLs beside the first, for agents
 
     # -- life ------------------------------------------------------------------------------------
@@ -113,7 +117,7 @@ class Cluster:
                 except ProcessLookupError:
                     pass
         self.stop("pg", signal.SIGINT)
-        if not os.environ.get("DET_TEST_KEEP"):
+        if not self.keep:
             shutil.rmtree(self.dir, ignore_errors=True)
 
     def path(self, *parts):
@@ -165,7 +169,7 @@ class Cluster:
             subprocess.run([PG_BIN[0] + "/initdb", "-D", data, "-U", "det", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
                            check=True, stdout=subprocess.DEVNULL, cwd="/", **as_pg)
         self.spawn("pg", [PG_BIN[0] + "/postgres", "-D", data, "-c", "listen_addresses=", "-c", f"unix_socket_directories={sock}",
-                          "-c", "log_min_messages=warning"], **as_pg)
+                          "-c", "log_min_messages=warning", *[x for s in self.pg_args for x in ("-c", s)]], **as_pg)
         wait_until(lambda: subprocess.run([PG_BIN[0] + "/pg_isready", "-q", "-h", sock, "-U", "det"]).returncode == 0, 30, "PostgreSQL")
         if not self.sql("SELECT 1 FROM pg_database WHERE datname='det'", "postgres"):
             self.sql("CREATE DATABASE det", "postgres")

@@ -19,6 +19,15 @@ static void test_round_trip(void **state)
     }
 }
 
+static void test_far(void **state)
+{
+    char text[CLK_RFC3339_MAX];
+    clk_format(INT64_MAX, text);
+    assert_string_equal(text, "9999-12-31T23:59:59.775807Z");
+    clk_format(INT64_MIN, text);
+    assert_string_equal(text, "0000-01-01T00:00:00.224192Z");
+}
+
 static void test_forms(void **state)
 {
     int64_t a, b;
@@ -56,9 +65,8 @@ static void test_clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_far),
+        cmocka_unit_test(test_forms),      cmocka_unit_test(test_bad),
         cmocka_unit_test(test_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Every read runs against a real PostgreSQL: statements, parameters and documents fit the tables.
  */
 #include "db_ckpt_read.h"
+#include "db_doc.h"
 #include "db_exp_edit.h"
 #include "db_exp_read.h"
 #include "db_log_read.h"
@@ -56,6 +57,18 @@ static void on_second(void *arg, const struct db_result *r)
     on_row(g, r);
     if (g->rc == 0)
         keep(g->doc, sizeof g->doc, r, 1);
+}
+
+/* The first row's columns behind its first, as an object. */
+static void on_members(void *arg, const struct db_result *r)
+{
+    struct got *g = arg;
+    struct buf out = BUF_INIT;
+    on_row(g, r);
+    if (g->rc == 0 && g->rows)
+        db_put_members(&out, r, 0, 1, -1);
+    snprintf(g->doc, sizeof g->doc, "{%s}", buf_str(&out));
+    buf_finish(&out);
 }
 
 static void ok(struct got *g)
@@ -143,14 +156,49 @@ static int stop(void **state)
     return 0;
 }
 
+/* What columns become as members of an object: every type, and values that JSON has no form for. */
+static void test_members(void **state)
+{
+    static const struct {
+        const char *sql, *doc;
+    } cases[] = {
+        {"SELECT 0, true a, false b, -5::smallint c, 2147483647 d, 9007199254740993 e, "
+         "NULL::integer f",
+         "{\"a\":true,\"b\":false,\"c\":-5,\"d\":2147483647,\"e\":9007199254740993,\"f\":null}"},
+        {"SELECT 0, 0.1::float8 a, '-1e300'::float8 b, 'NaN'::float8 c, '-Infinity'::float8 d, "
+         "12345678901234567890.5::numeric e, 'NaN'::numeric f",
+         "{\"a\":0.1,\"b\":-1e+300,\"c\":\"NaN\",\"d\":\"-Infinity\",\"e\":12345678901234567890.5,"
+         "\"f\":\"NaN\"}"},
+        {"SELECT 0, E'q\"\\\\\t\\u00e9' a, '[1, null]'::jsonb b, '{\"x\": 1.50}'::json c, ''::text "
+         "d",
+         "{\"a\":\"q\\\"\\\\\\u0009\xc3\xa9\",\"b\":[1, null],\"c\":{\"x\": 1.50},\"d\":\"\"}"},
+        {"SELECT 0, '2024-02-29 23:59:59.5Z'::timestamptz a, '2024-02-29 23:59:59+02'::timestamptz "
+         "b, "
+         "'1969-12-31 23:59:59.999999Z'::timestamptz c, 'infinity'::timestamptz d",
+         "{\"a\":\"2024-02-29T23:59:59.500000Z\",\"b\":\"2024-02-29T21:59:59.000000Z\","
+         "\"c\":\"1969-12-31T23:59:59.999999Z\",\"d\":\"infinity\"}"},
+        {"SELECT 0, NULL::text \"a?\", 1 \"b?\", 2 \"c.x\", NULL::text \"c.y\", NULL::text "
+         "\"d.x\", "
+         "3 \"d.y\", 4 \"dd.x\", 5 e",
+         "{\"b\":1,\"c\":{\"x\":2,\"y\":null},\"d\":null,\"dd\":{\"x\":4},\"e\":5}"},
+        {"SELECT 0", "{}"},
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
+        struct got g = {0};
+        db_query(db, cases[i].sql, NULL, on_members, &g);
+        ok(&g);
+        assert_string_equal(g.doc, cases[i].doc);
+    }
+}
+
 static void test_experiments(void **state)
 {
     struct got g = {0};
-    db_exp_read(db, 7, on_second, &g);
+    db_exp_read(db, 7, on_members, &g);
     ok(&g);
     must_parse(g.doc);
-    assert_non_null(strstr(g.doc, "\"checkpointSize\": \"5\""));
-    assert_non_null(strstr(g.doc, "\"bestTrialId\": 9"));
+    assert_non_null(strstr(g.doc, "\"checkpointSize\":\"5\""));
+    assert_non_null(strstr(g.doc, "\"bestTrialId\":9"));
     struct db_exp_filter all = {.archived = -1};
     for (int sort = 0; sort <= 17; sort++)
         for (int desc = 0; desc < 2; desc++) {
@@ -253,12 +301,13 @@ static void test_counts(void **state)
         db_write(db, changes[i], NULL, on_row, &g);
         ok(&g);
         g.done = false;
-        db_query(db,
-                 "SELECT count(*) FROM (SELECT project_id, owner_id, state, archived, count(*) n "
-                 "FROM experiments GROUP BY 1, 2, 3, 4) e FULL JOIN (SELECT * FROM "
-                 "experiment_counts WHERE n > 0) c USING (project_id, owner_id, state, archived, n) "
-                 "WHERE e.n IS NULL OR c.n IS NULL",
-                 NULL, on_row, &g);
+        db_query(
+            db,
+            "SELECT count(*) FROM (SELECT project_id, owner_id, state, archived, count(*) n "
+            "FROM experiments GROUP BY 1, 2, 3, 4) e FULL JOIN (SELECT * FROM "
+            "experiment_counts WHERE n > 0) c USING (project_id, owner_id, state, archived, n) "
+            "WHERE e.n IS NULL OR c.n IS NULL",
+            NULL, on_row, &g);
         ok(&g);
         assert_string_equal(g.doc, "0");
     }
@@ -267,10 +316,11 @@ static void test_counts(void **state)
 static void test_trials(void **state)
 {
     struct got g = {0};
-    db_trial_read(db, 9, on_second, &g);
+    db_trial_read(db, 9, on_members, &g);
     ok(&g);
-    assert_non_null(strstr(g.doc, "\"restarts\" : 1"));
-    assert_non_null(strstr(g.doc, "\"bestCheckpoint\" : {"));
+    must_parse(g.doc);
+    assert_non_null(strstr(g.doc, "\"restarts\":1"));
+    assert_non_null(strstr(g.doc, "\"bestCheckpoint\":{"));
     for (int sort = 0; sort <= 12; sort++) {
         g.done = false;
         db_trial_list(db, 7, "[\"ACTIVE\"]", &(struct db_page){.sort = sort, .desc = sort & 1},
@@ -302,6 +352,78 @@ static void test_trials(void **state)
     assert_int_equal(g.rows, 1);
     g.done = false;
     db_profile_series(db, 9, on_row, &g);
+    ok(&g);
+}
+
+struct page {
+    bool done;
+    int n;
+    char doc[64][400];
+};
+
+static void on_page(void *arg, const struct db_result *r)
+{
+    struct page *p = arg;
+    p->done = true;
+    assert_int_equal(db_rc(r), 0);
+    for (int i = 0; i < db_rows(r) && p->n < 64; i++)
+        if (!db_is_null(r, i, LIST_DOC))
+            snprintf(p->doc[p->n++], sizeof *p->doc, "%s", db_text(r, i, LIST_DOC));
+}
+
+static void page_read(const struct db_workloads *w, int offset, int limit, bool desc,
+                      struct page *ret)
+{
+    *ret = (struct page){0};
+    db_workload_list(db, w, &(struct db_page){.offset = offset, .limit = limit, .desc = desc},
+                     on_page, ret);
+    assert_true(loop_until(&loop, &ret->done, 10000));
+}
+
+/* Each page is that part of the whole list, whatever groups, runs and checkpoints meet at a step.
+ */
+static void test_workload_pages(void **state)
+{
+    static struct page whole, part;
+    struct got g = {0};
+    db_write(db,
+             "WITH t AS (INSERT INTO trials (id, experiment_id, request_id, task_id, state, "
+             "run_id, hparams, "
+             "start_time) VALUES (8, 7, 'w', '8.t', 'ACTIVE', 1, '{}', now())), h AS (INSERT INTO "
+             "metric_heads "
+             "(trial_id, grp, run_id, steps) SELECT 8, x, 2, 9 FROM unnest(ARRAY['training', "
+             "'validation', 'own']) x), "
+             "c AS (INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, run_id, "
+             "state, steps, report_time) "
+             "SELECT 'w' || s, 7, 8, '8.t', 1, CASE s WHEN 3 THEN 'DELETED' ELSE 'COMPLETED' END, "
+             "s, now() "
+             "FROM generate_series(1, 5, 2) s) "
+             "INSERT INTO metrics (trial_id, grp, steps, run_id, archived, end_time, metrics, "
+             "batch_metrics) "
+             "SELECT 8, x, s, r, s = 4 AND r = 1, now(), "
+             "CASE x WHEN 'validation' THEN '{\"validation_metrics\": {\"a\": 1}}' ELSE '{}' "
+             "END::jsonb, '[{\"b\": 1}]' "
+             "FROM unnest(ARRAY['training', 'validation', 'own']) x, generate_series(1, 6) s, "
+             "generate_series(1, 2) r "
+             "WHERE r = 1 OR s > 3",
+             NULL, on_row, &g);
+    ok(&g);
+    for (int desc = 0; desc < 2; desc++)
+        for (int filter = 0; filter < 4; filter++) {
+            struct db_workloads w = {
+                .trial_id = 8, .filter = filter, .no_deleted_checkpoints = desc};
+            page_read(&w, 0, -1, desc, &whole);
+            const int live[] = {24 + 3 - desc, 3 - desc, 8, 8 + 3 - desc};
+            assert_int_equal(whole.n, live[filter]);
+            for (int offset = 0; offset <= whole.n; offset++) {
+                page_read(&w, offset, 4, desc, &part);
+                assert_int_equal(part.n, whole.n - offset < 4 ? whole.n - offset : 4);
+                for (int i = 0; i < part.n; i++)
+                    assert_string_equal(part.doc[i], whole.doc[offset + i]);
+            }
+        }
+    g.done = false;
+    db_write(db, "DELETE FROM trials WHERE id = 8", NULL, on_row, &g);
     ok(&g);
 }
 
@@ -404,9 +526,11 @@ static void test_logs_and_tasks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_experiments),    cmocka_unit_test(test_experiment_parts),
-        cmocka_unit_test(test_trials),         cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_logs_and_tasks), cmocka_unit_test(test_experiment_edits), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_members),          cmocka_unit_test(test_experiments),
+        cmocka_unit_test(test_experiment_parts), cmocka_unit_test(test_trials),
+        cmocka_unit_test(test_workload_pages),   cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_logs_and_tasks),   cmocka_unit_test(test_experiment_edits),
+        cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -165,8 +165,10 @@ static void logs_go_in_portions(void **state)
 }
 
 static const char shown[] =
-    "SELECT md5((trial_doc(2) || jsonb_build_object('v', (SELECT jsonb_agg(m ORDER BY m.steps) "
-    "FROM metrics m WHERE trial_id = 2 AND grp = 'validation')))::text)";
+    "SELECT md5((SELECT (t, h, trial_summary(t.id, t.summary_metrics))::text FROM trials t, "
+    "(SELECT max(steps), sum(tail) FROM metric_heads WHERE trial_id = 2) h WHERE t.id = 2) || "
+    "(SELECT string_agg(m::text, ',' ORDER BY m.steps) FROM metrics m "
+    "WHERE trial_id = 2 AND grp = 'validation'))";
 
 static void batches_go_and_summaries_stay(void **state)
 {

@@ -71,14 +71,24 @@ static void test_chunks(void **state)
 
 static void test_parse(void **state)
 {
-    static const char *const bad[] = {"",         "[",         "[1]",     "[1, 2]",   "[1,2,3",
-                                      "[1,-2,3]", "[1,3e9,3]", "[a,2,3]", "[1,2,3,4]"};
-    struct series_point p;
+    static const char *const bad[] = {"",
+                                      "[",
+                                      "[16]",
+                                      "[16, \"string\", [1, 2, 3]]",
+                                      "[16, 8, [1, 2, 3]]",
+                                      "[16, 8, [1, 2, 3], [1, 2]]",
+                                      "[16, 8, [1, -2, 3], [1, 2, 3], 1]",
+                                      "[16, 8, [1, 2, 3], [1, 3e9, 3], 1]",
+                                      "[16, 8, [a, 2, 3], [1, 2, 3], 1]",
+                                      "[16 8 [1, 2, 3], [1, 2, 3], 1]"};
+    struct series_item i;
     struct det_err err;
-    assert_int_equal(series_parse("[-1.5e3, 20, 1700000000.25]", &p, &err), 0);
-    assert_true(p.value == -1500 && p.steps == 20 && p.at == 1700000000.25);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(series_parse(bad[i], &p, &err), DET_EINVAL);
+    const char *text = "[16, 8.5, [-1.5e3, 20, 1700000000.25], [7, 30, 1700000001], \"NaN\"]";
+    assert_int_equal(series_parse_chunk(text, &i, &err), 0);
+    assert_true(i.low.value == -1500 && i.low.steps == 20 && i.low.at == 1700000000.25);
+    assert_true(i.high.value == 7 && i.high.steps == 30 && i.high.at == 1700000001);
+    for (size_t b = 0; b < sizeof bad / sizeof *bad; b++)
+        assert_int_equal(series_parse_chunk(bad[b], &i, &err), DET_EINVAL);
 }
 
 int main(void)
