@@ -149,7 +149,7 @@ size_t proctree_count(const struct proctree *t)
     return n;
 }
 
-size_t proctree_kill(const struct proctree *t)
+static size_t kill_found(const struct proctree *t)
 {
     procs v = {0};
     size_t left = 0;
@@ -162,6 +162,23 @@ size_t proctree_kill(const struct proctree *t)
     }
     vec_free(&v);
     return left;
+}
+
+bool proctree_has_child(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+/* Whoever is born while the list is read is not on it, and its parent may be dead before its own line
+ * is read: that nothing was found is no proof yet. For descendants there is one, as each has a
+ * forefather among the children of the subreaper; the others are looked for once more. */
+size_t proctree_kill(const struct proctree *t)
+{
+    size_t left = kill_found(t);
+    if (left == 0)
+        left = kill_found(t);
+    return left > 0 ? left : proctree_has_child();
 }
 
 /* ---- cgroup v2 ---- */

@@ -20,9 +20,11 @@ struct proctree {
     const char *task_dir;  /* its det-task too, known by its command line; or NULL; borrowed */
 };
 
-/* Sends SIGKILL to all of them and reaps what is a child; returns how many are still there (zombies
- * that others must reap do not count). To be repeated until it gives 0. */
+/* Sends SIGKILL to all of them; returns how many were there (zombies do not count, but 1 is returned as
+ * long as the caller has any child that it has not reaped). To be repeated until it gives 0. */
 size_t proctree_kill(const struct proctree *t);
+/* Whether the calling process has a child, be it a zombie. A subreaper without one has no descendant. */
+bool proctree_has_child(void);
 /* How many there are. */
 size_t proctree_count(const struct proctree *t);
 

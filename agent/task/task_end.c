@@ -212,19 +212,13 @@ static bool has_exited(const struct rank *r)
     return !r || rank_has_exited(r);
 }
 
-/* After a task that ended by itself: without a child, the subreaper of all has no descendant
- * either, and the search of /proc is saved. A kill searches in any case. */
-static bool has_no_child(const struct task *t)
-{
-    siginfo_t info;
-    return t->owns_all && t->exit.reason == LINK_EXITED &&
-           waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
-}
-
+/* After a task that ended by itself the search of /proc is saved where nothing can be found. A kill
+ * searches in any case. */
 static size_t kill_rest(const struct task *t)
 {
     const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
-    return has_no_child(t) ? 0 : proctree_kill(&tree);
+    bool is_clear = t->owns_all && t->exit.reason == LINK_EXITED && !proctree_has_child();
+    return is_clear ? 0 : proctree_kill(&tree);
 }
 
 static void kill_step(struct task *t)

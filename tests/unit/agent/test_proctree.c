@@ -120,6 +120,38 @@ static void test_by_environment(void **state)
     close(end[1]);
 }
 
+/* A new process each time, its parent gone, and nothing else left of it: for 2 s at most. */
+static void hop(int fd)
+{
+    int64_t end = clk_mono_ms() + 2000;
+    while (clk_mono_ms() < end) {
+        if (fork() != 0)
+            _exit(0);
+        poll(NULL, 0, 1);
+    }
+    _exit(0);
+}
+
+/* Whoever is born while the list of processes is read is not on it: "nothing is left" must hold all
+ * the same. The pipe ends when the last process that has it is gone. */
+static void test_hops(void **state)
+{
+    const struct proctree t = {.mark = "DET_CONTAINER_ID=none"};
+    for (int round = 0; round < 40; round++) {
+        int fd[2];
+        assert_int_equal(pipe(fd), 0);
+        if (fork() == 0)
+            hop(fd[1]);
+        close(fd[1]);
+        while (proctree_kill(&t) > 0)
+            reap();
+        struct pollfd p = {.fd = fd[0], .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 0), 1);
+        assert_true(p.revents & POLLHUP);
+        close(fd[0]);
+    }
+}
+
 static void test_cgroup(void **state)
 {
     char id[UUID_STR_MAX];
@@ -140,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descendants),
         cmocka_unit_test(test_by_environment),
+        cmocka_unit_test(test_hops),
         cmocka_unit_test(test_cgroup),
     };
     prctl(PR_SET_CHILD_SUBREAPER, 1);
