@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """Regret of our halving searchers beside Optuna's pruners, on the same learning curves.
 
-    regret.py DRIVER [--seeds N] [--correlation R...] [--searcher NAME...]
+    regret.py DRIVER [--first SEED] [--seeds N] [--correlation R...] [--rates] [--searcher NAME...]
 
 A search returns the hyperparameters of the best metric it saw. Its regret is their noise-free loss at max_length less
 the least that the space allows. What is compared, and why so:
 
-Curves. Trial i of a problem has the loss final + slope * g(n) + noise after n units. `final` is a quadratic bowl over
+Curves. There are two families. In that of the option --correlation trial i of a problem has the loss final + slope * g(n) + noise after n units. `final` is a quadratic bowl over
 three uniform hyperparameters, its least, 0, inside the space. g is the power law n^-1/2, scaled to 1 at one unit and 0
 at max_length, so `final` is the loss at max_length. `slope` is uniform and independent of `final`: early ranks mislead
 because trials differ in how far they still have to fall. Its spread follows from one number, the correlation of the
 losses at the first rung with the final ones. With 0.6 there, g makes it 0.87 at the second rung and 0.98 at the third;
 the rank correlations that the curves really have are printed. The noise is a hundredth; the final losses spread over
 about ten times as much.
+
+In that of the option --rates curves cross for the reasons for which they do in practice. The first hyperparameter is the
+logarithm of a learning rate: half of the way from 1 down to the bowl takes 4^(4 (1 - x)) units, so 1 to 256, and the
+rest a power law, 1 / (1 + n / half). A third of the trials learn nothing at first, for 1 to 32 units (uniform in the
+logarithm). The noise shrinks as 0.05 / sqrt(n). The best rate is in the middle of the space: the fastest trials of the
+first rung are not the best of the last one. These numbers were set before anything was run on them.
 
 Fairness. Both sides start the same trials: the i-th that either creates is point i of the problem, so they differ only
 in which trials go on. Both have the rungs 4, 16, 64 and 256, the divisor 4 and 16 workers (our default), in virtual
@@ -23,8 +29,9 @@ as many units as ours, and what it had started by then still counts. So Optuna n
 What differs. Optuna decides when a trial arrives in a rung, and lets the first ones pass for want of others to compare;
 ours waits until a rung holds enough, and may promote a trial later. stop_once decides as Optuna does. adaptive_asha
 divides its trials over brackets of fewer rungs, a hedge against curves whose early ranks are worth nothing: only
-its mode aggressive does the same as SuccessiveHalvingPruner, and the pruner that hedges as well is HyperbandPruner. The
-exit status holds each searcher against the pruner that does the same; the other ratio is printed too.
+its mode aggressive does the same as SuccessiveHalvingPruner, and the pruner that hedges as well is HyperbandPruner. With
+--rates the exit status holds every searcher against SuccessiveHalvingPruner, with --correlation against the pruner that
+does the same; the other ratio is printed too.
 """
 import argparse
 import ctypes
@@ -44,20 +51,44 @@ def power_law(n):
     return (n ** -0.5 - MAX_LENGTH ** -0.5) / (1 - MAX_LENGTH ** -0.5)
 
 
-class Problem:
-    def __init__(self, seed, correlation):
-        r = numpy.random.RandomState(seed)
-        self.seed = seed
-        x, best, weight = r.uniform(0, 1, (POINTS, 3)), r.uniform(0.2, 0.8, 3), r.uniform(0.5, 1, 3)
-        self.final = (x - best) ** 2 @ weight
-        spread = self.final.std() * (correlation ** -2 - 1) ** 0.5 / power_law(RUNGS[0])
-        slope = 1 + r.uniform(0, 12 ** 0.5 * spread, POINTS)
-        self.loss = {n: self.final + slope * power_law(n) + r.normal(0, NOISE, POINTS) for n in RUNGS}
+class Curves:
+    """loss: the metric at each rung; regret: of each trial's noise-free loss at max_length."""
+
+    def __init__(self, seed):
+        self.seed, self.random = seed, numpy.random.RandomState(seed)
+        r = self.random
+        self.x, self.best, self.weight = r.uniform(0, 1, (POINTS, 3)), r.uniform(0.2, 0.8, 3), r.uniform(0.5, 1, 3)
+        self.bowl = (self.x - self.best) ** 2 @ self.weight
 
     def rank_correlations(self):
         def ranks(v):
             return v.argsort().argsort()
-        return [float(numpy.corrcoef(ranks(self.loss[n]), ranks(self.final))[0, 1]) for n in RUNGS]
+        return [float(numpy.corrcoef(ranks(self.loss[n]), ranks(self.regret))[0, 1]) for n in RUNGS]
+
+
+class Correlated(Curves):
+    def __init__(self, seed, correlation):
+        super().__init__(seed)
+        self.regret, r = self.bowl, self.random
+        spread = self.bowl.std() * (correlation ** -2 - 1) ** 0.5 / power_law(RUNGS[0])
+        slope = 1 + r.uniform(0, 12 ** 0.5 * spread, POINTS)
+        self.loss = {n: self.bowl + slope * power_law(n) + r.normal(0, NOISE, POINTS) for n in RUNGS}
+
+
+class Rates(Curves):
+    def __init__(self, seed):
+        super().__init__(seed)
+        r = self.random
+        late = numpy.where(r.uniform(0, 1, POINTS) < 1 / 3, 2 ** r.uniform(0, 5, POINTS), 0)
+        self.loss = {n: self.bowl + self.way(self.x[:, 0], n - late) + r.normal(0, 0.05 / n ** 0.5, POINTS) for n in RUNGS}
+        grid = numpy.linspace(0, 1, 10001)
+        least = ((grid - self.best[0]) ** 2 * self.weight[0] + self.way(grid, MAX_LENGTH)).min()
+        self.regret = self.bowl + self.way(self.x[:, 0], MAX_LENGTH - late) - least
+
+    @staticmethod
+    def way(rate, n):
+        """What is left of it after n units."""
+        return 1 / (1 + numpy.maximum(n, 0) / 4 ** (4 * (1 - rate)))
 
 
 class Workers:
@@ -78,7 +109,7 @@ class Workers:
     def regret(self, budget):
         """Of the best metric among the pieces that started within the budget."""
         _, point = min((metric, point) for before, metric, point in self.log if before < budget)
-        return float(self.problem.final[point])
+        return float(self.problem.regret[point])
 
 
 class Driver:
@@ -179,34 +210,38 @@ def show(name, results):
     return [regret / mine for regret in peers]
 
 
-def compare(o, correlation):
+def compare(o, family, curves, only_halving):
     """How many searchers' median regret is above their peer's."""
     driver = Driver(o.driver)
     results, seen = {name: [] for name in o.searcher}, []
-    for seed in range(o.seeds):
-        problem = Problem(seed, correlation)
+    for seed in range(o.first, o.first + o.seeds):
+        problem = curves(seed)
         seen.append(problem.rank_correlations())
         runs = {name: ours(driver, problem, SEARCHERS[name][1]) for name in o.searcher}
         most = max(w.spent for w in runs.values())
         peers = [optunas(problem, pruner, most) for pruner in pruners().values()]
         for name, w in runs.items():
             results[name].append([w.spent, w.regret(w.spent)] + [p.regret(w.spent) for p in peers])
-    print(f"correlation {correlation}: median rank correlations {numpy.median(seen, axis=0).round(2)}, {o.seeds} seeds")
-    return sum(show(name, r)[SEARCHERS[name][0]] < 1 for name, r in results.items())
+    print(f"{family}: median rank correlations {numpy.median(seen, axis=0).round(2)}, {o.seeds} seeds")
+    return sum(show(name, r)[HALVING if only_halving else SEARCHERS[name][0]] < 1 for name, r in results.items())
 
 
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("driver")
+    a.add_argument("--first", type=int, default=0)
     a.add_argument("--seeds", type=int, default=200)
-    a.add_argument("--correlation", type=float, nargs="+", default=[0.3, 0.6, 0.9])
+    a.add_argument("--correlation", type=float, nargs="*", default=[0.3, 0.6, 0.9])
+    a.add_argument("--rates", action="store_true")
     a.add_argument("--searcher", nargs="+", choices=SEARCHERS, default=list(SEARCHERS))
     o = a.parse_args()
     warnings.simplefilter("ignore")
     import optuna
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    above = sum(compare(o, correlation) for correlation in o.correlation)
-    sys.exit(f"{above} medians are above those of the pruner that does the same" if above else 0)
+    families = [(f"correlation {c}", lambda seed, c=c: Correlated(seed, c), False) for c in o.correlation]
+    families += [("rates", Rates, True)] if o.rates else []
+    above = sum(compare(o, *family) for family in families)
+    sys.exit(f"{above} medians are above those of the pruner they are held against" if above else 0)
 
 
 if __name__ == "__main__":
