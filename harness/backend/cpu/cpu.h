@@ -51,6 +51,10 @@ int cpu_column_sums(int threads, const float *x, int64_t rows, int64_t n, float 
 /* log(sum(exp(x))) of a row of at least one element. */
 float cpu_row_log_sum(const float *x, int64_t n);
 
+/* The backend's copy(), on all threads: a snapshot of a model is one memcpy long at most. */
+int cpu_copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
+                   enum det_copy_kind kind, struct det_err *err);
+
 det_kernel_fn cpu_copy, cpu_add, cpu_sub, cpu_mul, cpu_affine, cpu_clamp, cpu_relu, cpu_relu_bwd;
 det_kernel_fn cpu_unary, cpu_unary_bwd, cpu_binary, cpu_binary_bwd, cpu_compare, cpu_where;
 det_kernel_fn cpu_sum_to;

@@ -160,3 +160,24 @@ int cpu_copy(struct det_stream *s, const struct det_call *c, struct det_err *err
     cpu_parallel(cpu_device(s)->threads, j.w.numel, CPU_GRAIN, copy_part, &j);
     return 0;
 }
+
+struct bytes {
+    char *dst;
+    const char *src;
+};
+
+static void copy_bytes(const void *arg, int64_t from, int64_t to)
+{
+    const struct bytes *b = arg;
+    memcpy(b->dst + from, b->src + from, (size_t)(to - from));
+}
+
+int cpu_copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
+                   enum det_copy_kind kind, struct det_err *err)
+{
+    (void)kind, (void)err;
+    if (dst != src)
+        cpu_parallel(cpu_device(s)->threads, (int64_t)bytes, 1 << 20, copy_bytes,
+                     &(const struct bytes){dst, src});
+    return 0;
+}
