@@ -45,8 +45,7 @@ static const char *put(const char *name, const void *bytes, size_t n)
 static int decode(const char *name, const char *bytes, size_t n)
 {
     static float out[3 * 14 * 21];
-    static const struct det_image_step plan[] = {{DET_CENTER_CROP, .height = 14, .width = 21},
-                                                 {0}};
+    static const struct det_image_step plan[] = {{DET_CENTER_CROP, .height = 14, .width = 21}, {0}};
     struct image_steps steps;
     struct image_source source;
     struct image_work w = {0};
@@ -63,9 +62,9 @@ static int decode(const char *name, const char *bytes, size_t n)
 /* Cut anywhere, an image is refused by its name; a JPEG may lack the two bytes of its end. */
 static void cut_images_are_refused(void **state)
 {
-    static const char *const names[] = {"small.jpg", "progressive.jpg", "grey.jpg", "cmyk.jpg",
-                                        "rgb.png",   "rgba.png",        "palette.png",
-                                        "interlaced.png", "grey16.png"};
+    static const char *const names[] = {"small.jpg",   "progressive.jpg", "grey.jpg",
+                                        "cmyk.jpg",    "rgb.png",         "rgba.png",
+                                        "palette.png", "interlaced.png",  "grey16.png"};
     for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
         char path[256];
         det_cleanup(buf_finish) struct buf b = BUF_INIT;
@@ -236,8 +235,8 @@ static void tokens_are_read(void **state)
         for (int64_t i = 0; i < 11; i++)
             memcpy(bytes + (size_t)i * sizes[type], &i, sizes[type]); /* little-endian */
         const char *path = put("tokens.bin", bytes, 11 * sizes[type]);
-        struct det_token_options o = {.path = path, .type = (enum det_token_type)type,
-                                      .sequence = 3, .vocabulary = 11};
+        struct det_token_options o = {
+            .path = path, .type = (enum det_token_type)type, .sequence = 3, .vocabulary = 11};
         struct det_dataset *ds = det_dataset_tokens(&o, &err);
         assert_int_equal(det_dataset_length(ds), 3);
         assert_int_equal(dataset_read(ds, 2, no_key, (void *[]){input, target}, &err), 0);
@@ -320,9 +319,43 @@ static void datasets_one_after_another(void **state)
     assert_null(det_dataset_concat(parts, 0, &err));
 }
 
+/* As many records as of any missing file, of every class, and the error is forgotten. */
+static void test_missing_files_are_made_up(void **state)
+{
+    (void)state;
+    const char *const files[] = {"/nowhere/data_batch_1.bin", NULL};
+    const struct det_image_step crop[] = {{DET_CENTER_CROP, .size = 8}, {0}};
+    const struct det_cifar_options cifar = {.files = files};
+    const struct det_token_options tokens = {
+        .path = "/nowhere/t.u16", .sequence = 5, .vocabulary = 11};
+    const struct det_image_folder_options folder = {.path = "/nowhere/train", .steps = crop};
+    assert_null(det_dataset_cifar(&cifar, &err));
+    data_fake(true);
+    err = (struct det_err){0};
+    struct det_dataset *all[] = {det_dataset_cifar(&cifar, &err), det_dataset_tokens(&tokens, &err),
+                                 det_dataset_image_folder(&folder, &err)};
+    for (int i = 0; i < 3; i++) {
+        assert_non_null(all[i]);
+        assert_int_equal(err.code, 0);
+        assert_int_equal(det_dataset_length(all[i]), DATASET_FAKE_RECORDS);
+    }
+    assert_string_equal(det_dataset_class_name(all[2], 1), "class 1");
+    struct det_dataset *fake = dataset_fake(all[2], &err);
+    float image[3 * 8 * 8];
+    int64_t label = -1;
+    assert_int_equal(dataset_read(fake, 1, (struct data_key){0}, (void *[]){image, &label}, &err),
+                     0);
+    assert_true(label == 0 || label == 1);
+    det_dataset_unref(all[0]);
+    det_dataset_unref(all[1]);
+    det_dataset_unref(fake);
+    data_fake(false);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_missing_files_are_made_up),
         cmocka_unit_test(cut_images_are_refused),
         cmocka_unit_test(huge_images_are_refused),
         cmocka_unit_test(wrong_steps_are_refused),
