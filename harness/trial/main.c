@@ -11,9 +11,12 @@
 #include "run_ranks.h"
 #include "trial_crash.h"
 #include "trial_loop.h"
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define RANKS_MAX 256
 
@@ -187,6 +190,18 @@ static int run_trial(bool local, const char *entrypoint, char **argv)
     return rc == 0 && interrupted ? 128 + SIGINT : loop_exit_code(rc);
 }
 
+/* OpenMP's threads are to sleep while they wait, as in a task of the cluster: where the cores are
+ * shared, to spin takes others' turns. Its library reads this while it is loaded, hence the second
+ * start; where that fails, waiting is only dearer. */
+static void wait_passively(char **argv)
+{
+    char self[PATH_MAX] = "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0 || getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 0) != 0)
+        return;
+    execv(self, argv);
+}
+
 static int check_arguments(const struct opt_list *pos, bool local, struct det_err *err)
 {
     if (pos->n > (local ? 2u : 1u) || (local && pos->n < 2))
@@ -214,6 +229,8 @@ int main(int argc, char **argv)
     bool local = pos.n > 0 && strcmp(pos.v[0], "run") == 0;
     if (check_arguments(&pos, local, &err) < 0)
         return usage(&err);
+    if (local)
+        wait_passively(argv);
     signal(SIGPIPE, SIG_IGN);
     int code = local && run.ranks > 1 ? run_ranks((int)run.ranks, &err) : -1;
     if (code < 0) {

@@ -54,6 +54,16 @@ def test_fake_data():
         s.run("model_def.c", DIGITS, "const.yaml", ["data.path=/nowhere.csv"], args)
 
 
+def test_waiting():
+    """OpenMP's threads sleep while they wait, unless the user says otherwise."""
+    with Scratch() as s:
+        d = edited(s, ("    det_trial_backward(ctx, loss);", "    if (batch_idx == 0) puts(getenv(\"OMP_WAIT_POLICY\"));\n    det_trial_backward(ctx, loss);"),
+                   ("#include <det/trial.h>", "#include <det/trial.h>\n#include <stdio.h>\n#include <stdlib.h>"))
+        for given, seen in ((None, "passive"), ("active", "active")):
+            out = s.run("model_def.c", d, "const.yaml", args=["--test"], env={"OMP_WAIT_POLICY": given})
+            assert seen in out.text.splitlines(), (given, out.text)
+
+
 def test_ranks():
     """Two ranks share the batches; one that dies ends the run, and is named."""
     with Scratch() as s:
