@@ -18,7 +18,6 @@ struct cifar {
     struct det_module *net;
     struct det_optim *sgd;
     double label_smoothing;
-    bool amp;
 };
 
 /* ---- data ---- */
@@ -77,7 +76,8 @@ static void create(void *self, struct det_trial_context *ctx)
 {
     struct cifar *c = self;
     c->label_smoothing = det_hparam_f64(ctx, "label_smoothing");
-    c->amp = det_hparam_bool(ctx, "amp");
+    if (det_hparam_bool(ctx, "amp"))
+        det_trial_use_amp(ctx); /* mixed precision, bf16 on a CPU */
     c->train = training_set(ctx);
     c->net = det_nn_resnet(det_trial_engine(ctx), (int)det_hparam_i64(ctx, "depth"),
                            .classes = 10, .small_images = true);
@@ -104,26 +104,13 @@ static void destroy(void *self, struct det_trial_context *ctx)
 
 /* ---- training ---- */
 
-/* In mixed precision, bf16 on a CPU, if `amp` says so. */
-static struct det_tensor *forward(struct cifar *c, struct det_engine *e,
-                                  const struct det_batch *batch)
-{
-    struct det_tensor *image = det_batch_tensor(batch, "image");
-    if (!c->amp)
-        return det_forward(c->net, image);
-    det_autocast_begin(e, DET_BF16);
-    struct det_tensor *out = det_cast(e, det_forward(c->net, image), DET_F32);
-    det_autocast_end(e);
-    return out;
-}
-
 static void train_batch(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
                         int64_t epoch_idx, int64_t batch_idx, struct det_metrics *metrics)
 {
     struct cifar *c = self;
     struct det_engine *e = det_trial_engine(ctx);
     struct det_tensor *label = det_batch_tensor(batch, "label");
-    struct det_tensor *out = forward(c, e, batch);
+    struct det_tensor *out = det_forward(c->net, det_batch_tensor(batch, "image"));
     struct det_tensor *loss =
         det_cross_entropy(e, out, label, .label_smoothing = c->label_smoothing);
     det_trial_backward(ctx, loss);
@@ -138,7 +125,7 @@ static void evaluate_batch(void *self, struct det_trial_context *ctx, const stru
     struct cifar *c = self;
     struct det_engine *e = det_trial_engine(ctx);
     struct det_tensor *label = det_batch_tensor(batch, "label");
-    struct det_tensor *out = forward(c, e, batch);
+    struct det_tensor *out = det_forward(c->net, det_batch_tensor(batch, "image"));
     det_metrics_tensor(metrics, "validation_loss", det_cross_entropy(e, out, label));
     det_metrics_tensor(metrics, "accuracy", det_accuracy(e, out, label));
 }
