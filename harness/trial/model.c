@@ -87,9 +87,9 @@ static int shared_object(const struct model_entry *e, bool quiet, char **ret_so,
     switch (kind) {
     case MODEL_PYTHON:
         return det_fail(err, DET_EUNIMPL,
-                        "%s is a Python trial, and this is the harness of C trials: give the "
-                        "entrypoint as a command that runs Python, or a module in C",
-                        path);
+                        "%s is a Python trial, and this is the harness of C trials: run it by "
+                        "python3 -m determined.exec.local %s:%s --config FILE",
+                        path, e->module, e->class[0] ? e->class : "Class");
     case MODEL_SO: *ret_so = det_take(path); return 0;
     default: return model_compile(path, quiet, ret_so, err);
     }
