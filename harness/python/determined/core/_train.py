@@ -39,7 +39,7 @@ def as_json(value: Any) -> Any:
 
 
 def tensorboard_path(storage: Optional[Dict[str, Any]]) -> pathlib.Path:
-    base = (storage or {}).get("base_path") or "/tmp"
+    base = (storage or {}).get("base_path") or os.environ.get("TMPDIR") or "/tmp"
     rank = os.environ.get("HOROVOD_RANK") or os.environ.get("RANK") or 0
     return pathlib.Path(base) / f"tensorboard-{os.environ.get('DET_ALLOCATION_ID', '')}-{rank}"
 

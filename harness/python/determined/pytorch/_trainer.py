@@ -31,6 +31,7 @@ class Trainer:
         self._local = self._info is None or self._info.task_type != "TRIAL"
         self._spec: Optional[str] = None
         self._legacy = False
+        self._profiling: Optional[Dict[str, Any]] = None
 
     def configure_profiler(
         self,
@@ -41,7 +42,7 @@ class Trainer:
     ) -> None:
         """Determined's own profiler, on the cluster; nothing in local training. Call it before fit()."""
         self._profiling = {
-            "enabled": enabled and not self._local,
+            "enabled": enabled,
             "sync_timings": sync_timings,
             "begin_on_batch": begin_on_batch,
             "end_after_batch": end_after_batch,
@@ -82,6 +83,8 @@ class Trainer:
         )
         if self._context._hparams is not None and self._context._exp_conf is not None:
             config.update(hparams=self._context._hparams, experiment_config=self._context._exp_conf)
+        if self._profiling is not None and not self._local:
+            config["experiment_config"] = {**self._context.get_experiment_config(), "profiling": self._profiling}
         try:
             invalid = _loop.run(config, Client(self._trial, self._context))
         except RuntimeError as e:
