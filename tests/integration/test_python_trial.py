@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Trials in Python on a cluster. usage: test_python_trial.py [NAME...]   (functions test_NAME below)"""
+import glob
 import json
 import os
 import pickle
@@ -7,6 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tfevents  # noqa: E402
 from cluster import TOP, Cluster, wait_until  # noqa: E402
 
 HERE = "tests/integration/python_trial"
@@ -124,6 +126,32 @@ def test_launchers():
         trial = run(c, json.dumps(text))
         logs = c.logs(trial)
         assert "hello from the trial 0 2" in logs and "hello from the trial 1 2" in logs, logs
+
+
+def example(c, name, *changes):
+    """Trains examples/python/NAME as it is, but for its length; the trial's id."""
+    text = open(f"{TOP}/examples/python/{name}/const.yaml").read()
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    exp = c.create(text + f"environment:\n  environment_variables: [PATH=/usr/bin:/bin, TMPDIR={c.path('')}]\n", f"examples/python/{name}")
+    c.wait(exp, seconds=300)
+    return c.trials(exp)[0]["id"]
+
+
+def test_examples():
+    """The script that trains locally, submitted unchanged; and two ranks, whose metrics are of both."""
+    with Cluster(slots=2) as c:
+        trial = example(c, "trainer", ("epochs: 5", "batches: 20"))
+        assert [steps for steps, _ in c.metrics(trial)] == [15, 20], c.metrics(trial)
+        assert "accuracy" in str(c.metrics(trial, "validation")[-1]), c.metrics(trial, "validation")
+        kept = glob.glob(c.path("checkpoints", "*", "tensorboard", "experiment", "*", "trial", str(trial), "*tfevents*"))
+        found = {v.tag: e.step for path in kept for _, e in tfevents.read_dir(os.path.dirname(path)) for v in e.summary.value}
+        assert found == {"Determined/loss": 19, "Determined/val_accuracy": 20}, (kept, found)
+        trial = example(c, "data_parallel", ("epochs: 20", "batches: 12"))
+        assert "rank 0 of 2: 32 records" in c.logs(trial) and "rank 1 of 2: 32 records" in c.logs(trial), c.logs(trial)
+        latest = c.api("GET", f"/trials/{trial}")["trial"]["latestValidation"]["metrics"]["avgMetrics"]
+        assert latest["validated"] == 359 and f"'records': {12 * 64}" in str(c.metrics(trial)[-1]), (latest, c.metrics(trial))
 
 
 SDK = """
