@@ -4,7 +4,7 @@
 usage: bench/run api [--small] [--keep DIR]
 The rows come from bench/api_rows.sql: 10,000 experiments of 10 trials, 100 reports each, and one trial with a metric of
 a million reports. 32 keep-alive clients ask one route at a time, the next request when the last was answered, over
-ids at random. `p95` is the worst route's; each route is on standard error. requests_per_s compares GET /api/v1/trials/ID
+ids at random. PostgreSQL has shared_buffers for all rows, and has read them. `p95` is the worst route's; each route is on standard error. requests_per_s compares GET /api/v1/trials/ID
 with nginx serving a static file of as many bytes to the same clients (package nginx-light). --small: a tenth of the rows.
 --keep: the database stays in DIR, and is taken from there the next time.
 """
@@ -89,13 +89,16 @@ def load_rows(c, experiments, rows, long):
                         "-v", f"per={PER}", "-v", f"rows={rows}", "-v", f"long={long}", "-v", "config=" + CONFIG,
                         "-f", os.path.join(HERE, "api_rows.sql")], check=True, stdout=subprocess.DEVNULL)
         c.sql("VACUUM ANALYZE")
+    c.sql("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+    c.sql("SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace")
     print(f"rows: {time.monotonic() - begin:.0f} s, {c.sql('SELECT pg_size_pretty(pg_database_size(current_database()))')}", file=sys.stderr)
 
 
 def main():
     experiments, rows, long = (1000, 100, 100000) if "--small" in sys.argv else (10000, 100, 1000000)
     results = {}
-    with Cluster(agents=0, keep=sys.argv[sys.argv.index("--keep") + 1] if "--keep" in sys.argv else None) as c:
+    with Cluster(agents=0, keep=sys.argv[sys.argv.index("--keep") + 1] if "--keep" in sys.argv else None,
+                 pg_args=["shared_buffers=3GB"]) as c:
         c.login()
         load_rows(c, experiments, rows, long)
         for name, path in routes(experiments).items():
