@@ -91,7 +91,8 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
     a->port = -1;
     a->is_new = true;
     a->start_us = c->now_us;
-    a->hold_ms = r->hold_ms > c->now_ms ? r->hold_ms : INT64_MAX;
+    a->hold_for_ms = r->hold_ms > c->now_ms ? r->hold_ms - c->now_ms : 0;
+    a->hold_ms = a->hold_for_ms ? r->hold_ms : INT64_MAX;
     a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
     a->ready_ms = a->done_ms = a->shield_ms = INT64_MAX;
     alloc_enlist(c, a);

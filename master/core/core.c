@@ -3,6 +3,7 @@
 #include "effects.h"
 #include "exp.h"
 #include "pool.h"
+#include "queue.h"
 #include "quota.h"
 #include "reconcile.h"
 #include "save.h"
@@ -44,6 +45,7 @@ struct core *core_create(const struct core_options *o)
     c->alloc_by_id = map_create();
     c->agent_by_id = map_create();
     c->settled.kind = TIMER_SETTLED;
+    c->waits.kind = TIMER_WAITS;
     pool_get(c, c->default_pool);
     for (size_t i = 0; i < o->pools_n; i++)
         pool_get(c, o->pools[i].name);
@@ -148,6 +150,8 @@ static void on_timers(struct core *c)
             exp_make_more(c, container_of(t, struct exp, more));
         else if (t->kind == TIMER_SETTLED)
             trial_on_settled(c);
+        else if (t->kind == TIMER_WAITS)
+            queue_save_waits(c);
         else
             alloc_on_timer(c, container_of(t, struct alloc, timer));
     }

@@ -88,6 +88,7 @@ void alloc_on_timer(struct core *c, struct alloc *a)
     int64_t now = c->now_ms;
     if (a->hold_ms <= now) {
         a->hold_ms = INT64_MAX;
+        alloc_mark(c, a); /* a restart must not hold it again */
         queue_update(c, a);
     }
     if (a->shield_ms <= now) {

@@ -103,6 +103,7 @@ struct alloc {
     bool unconfirmed;            /* ended by an agent's absence: may still run */
     int64_t start_us, end_us;
     /* deadlines (deadline.c); INT64_MAX: none */
+    int64_t hold_for_ms;         /* how long it is held in all; 0: not */
     int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms, ready_ms, done_ms;
     struct timer timer;          /* the earliest of them */
     json_t *gc_config, *gc_work; /* collection: task.gc of agent.md */
@@ -192,6 +193,7 @@ struct exp {
     void *payload;
     int64_t start_us, end_us;
     double progress;
+    int64_t waited_ms;           /* for room, as its row has it */
     struct pool *pool;
     int priority;                /* 0: the default */
     double weight, position;
@@ -269,6 +271,7 @@ struct core {
     struct core_effects *out;    /* during a step */
     int64_t settled_ms;          /* agents of before a start have had time to come back */
     struct timer settled;        /* runs when something waits for that */
+    struct timer waits;          /* runs while something waits for room: queue_save_waits() */
     int64_t last_exp, last_trial;
     int64_t epoch;
     uint64_t last_alloc, last_gc;

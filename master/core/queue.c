@@ -1,6 +1,7 @@
 #include "queue.h"
 
 #include "alloc.h"
+#include "exp.h"
 #include "quota.h"
 
 static enum queue_as class_of(const struct alloc *a)
@@ -76,16 +77,58 @@ static struct alloc_list *list_of(struct group *g, enum queue_as as)
     return as == QUEUE_RUNNING ? &g->running : &g->ending;
 }
 
+enum { SAVE_WAITS_MS = 300000 };
+
+static void begin_wait(struct core *c, struct group *g)
+{
+    g->waits_ms = c->now_ms;
+    if (!c->waits.pos)
+        timers_set(&c->timers, &c->waits, c->now_ms + SAVE_WAITS_MS);
+}
+
+int64_t queue_waited_ms(const struct group *g, int64_t now_ms)
+{
+    bool waits = g->pool && g->exp && g->pending.n && !g->running.n && !g->ending.n;
+    return waits ? now_ms - g->waits_ms : 0;
+}
+
+void queue_save_waits(struct core *c)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->pools.n; i++)
+        for (size_t k = 0; k < c->pools.v[i]->groups.n; k++) {
+            struct group *g = c->pools.v[i]->groups.v[k];
+            if (queue_waited_ms(g, c->now_ms) == 0)
+                continue;
+            any = true;
+            if (c->pools.v[i]->o.starvation_wait_ms)
+                exp_mark(c, g->exp);
+        }
+    timers_set(&c->timers, &c->waits, any ? c->now_ms + SAVE_WAITS_MS : INT64_MAX);
+}
+
+void queue_restart_waits(struct core *c)
+{
+    for (size_t i = 0; i < c->pools.n; i++)
+        for (size_t k = 0; k < c->pools.v[i]->groups.n; k++) {
+            struct group *g = c->pools.v[i]->groups.v[k];
+            g->waits_ms = c->now_ms - (g->exp ? g->exp->waited_ms : 0);
+        }
+    timers_set(&c->timers, &c->waits, c->now_ms + SAVE_WAITS_MS);
+}
+
 static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_as as)
 {
     if (!g->pool) {
         g->pool = a->pool;
         g->size = a->slots;
         g->exp = a->kind == KIND_TRIAL ? a->exp : NULL;
-        g->waits_ms = c->now_ms;
+        begin_wait(c, g);
         vec_insert(&g->pool->groups, group_at(g->pool, group_key(g)), g);
     }
     a->queued_as = as;
+    if (as == QUEUE_RUNNING && g->exp && g->exp->waited_ms > 0)
+        exp_mark(c, g->exp); /* its row says that it waits */
     list_add(list_of(g, as), a);
     count(c, g, a, 1);
     a->pool->dirty = true;
@@ -100,7 +143,7 @@ void queue_leave(struct core *c, struct alloc *a)
     count(c, g, a, -1);
     list_del(list_of(g, a->queued_as), a);
     if (a->queued_as != QUEUE_PENDING && !g->running.n && !g->ending.n)
-        g->waits_ms = c->now_ms;
+        begin_wait(c, g);
     a->queued_as = QUEUE_NONE;
     if (g->pool->guarded == a)
         g->pool->guarded = NULL;

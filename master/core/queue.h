@@ -19,4 +19,11 @@ int queue_priority(const struct exp *e);
 int queue_group_cmp(const struct group *a, const struct group *b);
 int queue_group_level(const struct group *g);
 
+/* How long a group has been waiting for room without having any; 0: it is not. */
+int64_t queue_waited_ms(const struct group *g, int64_t now_ms);
+/* Writes down how long everybody has waited: a restart forgets no more than what came after. */
+void queue_save_waits(struct core *c);
+/* Since when somebody has waited was told by the clock of another life; how long, the rows say. */
+void queue_restart_waits(struct core *c);
+
 #endif

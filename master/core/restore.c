@@ -251,17 +251,11 @@ static void restart_deadlines(struct core *c, struct alloc *a)
         a->start_ms = c->now_ms + c->o.start_resend_ms;
     if (a->trial && a->trial->exit_reason >= 0 && a->kill == KILL_NONE)
         a->exit_ms = c->now_ms + c->o.invalid_hp_exit_ms;
+    if (a->hold_ms != INT64_MAX)
+        a->hold_ms = c->now_ms + a->hold_for_ms;
     if (a->shield_ms != INT64_MAX)
         a->shield_ms = c->now_ms + a->pool->o.starvation_wait_ms;
     alloc_deadlines(c, a);
-}
-
-/* How long somebody has waited was told by the clock of another life. */
-static void restart_waits(struct core *c)
-{
-    for (size_t i = 0; i < c->pools.n; i++)
-        for (size_t k = 0; k < c->pools.v[i]->groups.n; k++)
-            c->pools.v[i]->groups.v[k]->waits_ms = c->now_ms;
 }
 
 /* Rows come in any order; what an agent has is gone through by age. */
@@ -283,7 +277,7 @@ void restore_finish(struct core *c)
     order_containers(c);
     for (size_t i = 0; i < c->allocs.n; i++)
         restart_deadlines(c, c->allocs.v[i]);
-    restart_waits(c);
+    queue_restart_waits(c);
     for (size_t i = 0; i < c->agents.n; i++)
         if (c->agents.v[i]->containers.n)
             agent_goto(c, c->agents.v[i], AGENT_LOST);

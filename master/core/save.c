@@ -20,7 +20,7 @@ static void save_exp(struct core *c, struct exp *e)
         return;
     }
     det_cleanup(buf_finish) struct buf core = BUF_INIT;
-    save_exp_core(&core, e);
+    save_exp_core(&core, e, c->now_ms);
     struct row_experiment r = {.is_new = e->is_new,
                                .id = e->id,
                                .job_id = fx_str(c->out, e->job_id),

@@ -9,7 +9,7 @@
 void save_flush(struct core *c);
 
 /* JSON objects, appended. */
-void save_exp_core(struct buf *out, const struct exp *e);
+void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms);
 void save_trial_core(struct buf *out, const struct trial *t);
 void save_alloc_core(struct buf *out, const struct alloc *a);
 /* The inverse, into a cleared struct. */

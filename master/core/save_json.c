@@ -2,10 +2,11 @@
 #include "save.h"
 
 #include "exp.h"
+#include "queue.h"
 
 #include <string.h>
 
-void save_exp_core(struct buf *out, const struct exp *e)
+void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms)
 {
     buf_add_ch(out, '{');
     if (e->warm_start)
@@ -14,6 +15,9 @@ void save_exp_core(struct buf *out, const struct exp *e)
         json_add_str(out, "owner", e->owner);
     if (e->todo_at < e->todo.ops.n)
         json_add_flag(out, "trials_owed", true);
+    e->waited_ms = queue_waited_ms(&e->group, now_ms);
+    if (e->waited_ms > 0)
+        json_add_int(out, "waited_ms", e->waited_ms);
     buf_add_ch(out, '}');
 }
 
@@ -22,6 +26,7 @@ void load_exp_core(struct exp *e, const json_t *j)
     e->warm_start = det_strdup(json_str(j, "warm_start", NULL));
     e->owner = det_strdup(json_str(j, "owner", NULL));
     e->todo_owed = json_flag(j, "trials_owed", false);
+    e->waited_ms = json_int(j, "waited_ms", 0);
 }
 
 /* Text of others, whatever bytes it has. */
@@ -128,6 +133,8 @@ void save_alloc_core(struct buf *out, const struct alloc *a)
     json_add_int(out, "kill", a->kill);
     if (a->is_backfill)
         json_add_flag(out, "backfill", true);
+    if (a->hold_ms != INT64_MAX)
+        json_add_int(out, "hold_ms", a->hold_for_ms);
     if (a->shield_ms != INT64_MAX)
         json_add_flag(out, "shielded", true);
     if (a->failure.is_set)
@@ -195,6 +202,9 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->unconfirmed = json_flag(j, "unconfirmed", false);
     a->kill = (enum kill_why)kill;
     a->is_backfill = json_flag(j, "backfill", false);
+    a->hold_for_ms = json_int(j, "hold_ms", 0);
+    if (a->hold_for_ms > 0)
+        a->hold_ms = 0; /* begins anew when all is read */
     if (json_flag(j, "shielded", false))
         a->shield_ms = 0; /* begins anew when all is read */
     if (json_obj(j, "failure"))

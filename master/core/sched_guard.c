@@ -15,7 +15,7 @@
  * agents has ended.
  *
  * First in, first out uses the same for its first in line: what was back-filled and stands behind it
- * is asked to stop. A restart of the master begins each wait anew.
+ * is asked to stop. A wait outlasts the master (queue_save_waits).
  */
 #include "scheduler.h"
 

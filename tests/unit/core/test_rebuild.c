@@ -133,6 +133,25 @@ static void test_late_checkpoint(void **state)
     assert_string_equal(world_trial(&w, 1).latest_checkpoint, "late");
 }
 
+/* A run that is held after losses is held as long by the next master, and no longer. */
+static void test_hold(void **state)
+{
+    struct core_alloc_view a;
+    w.keeps = true;
+    world_hello(&w, "a", 2, NULL, 0);
+    world_create(&w, "{}");
+    for (int i = 0; i < 2; i++)
+        world_exit(&w, 1, 0, EXIT_LOST);
+    world_restart(&w);
+    world_hello(&w, "a", 2, NULL, 0);
+    assert_true(core_alloc_get(w.core, world_trial(&w, 1).alloc_id, &a));
+    assert_int_equal(a.state, ALLOC_PENDING);
+    world_wait(&w, core_deadline_ms(w.core) - w.now_ms);
+    assert_true(w.now_ms <= 1000 + 4000);
+    assert_true(core_alloc_get(w.core, world_trial(&w, 1).alloc_id, &a));
+    assert_int_equal(a.state, ALLOC_ASSIGNED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +159,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_order_on_an_agent, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_without_a_clock, setup, teardown),
         cmocka_unit_test_setup_teardown(test_late_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hold, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

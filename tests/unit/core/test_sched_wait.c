@@ -245,6 +245,29 @@ static void test_turn_outlives_a_restart(void **state)
     world_finish(&w);
 }
 
+/* A restart forgets at most what came after the wait was last written down. */
+static void test_wait_outlives_a_restart(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    o.starvation_wait_ms = 600000;
+    world_init(&w, &o);
+    w.keeps = true;
+    world_hello(&w, "a", 4, NULL, 0);
+    job(&w, "u", 9, 1);
+    int64_t gang = job(&w, "u", 1, 4);
+    settle(&w);
+    world_wait(&w, 300000);
+    world_restart(&w);
+    come_back(&w, "a", 4);
+    settle(&w);
+    assert_int_equal(held(&w, gang), 0);
+    world_wait(&w, 300000);
+    settle(&w);
+    assert_int_equal(held(&w, gang), 4);
+    world_finish(&w);
+}
+
 /* First in, first out: what once was back-filled is not stopped for what came after it. */
 static void test_backfill_keeps_its_place(void **state)
 {
@@ -329,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_quota_is_shared),
         cmocka_unit_test(test_backfill),
         cmocka_unit_test(test_no_starvation),
+        cmocka_unit_test(test_wait_outlives_a_restart),
         cmocka_unit_test(test_no_starvation_without_preemption),
         cmocka_unit_test(test_waits_begin_anew),
         cmocka_unit_test(test_turn_outlives_a_restart),
