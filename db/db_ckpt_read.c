@@ -80,6 +80,8 @@ void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
              "c.uuid), '[]') FROM checkpoints c WHERE c.experiment_id = e.id "
              "AND (c.state <> 'DELETED' OR c.gc_step IS NOT NULL)), "
              "(SELECT min(c.uuid) FROM checkpoints c WHERE c.experiment_id = e.id "
-             "AND checkpoint_held(c) & 80 > 0) FROM experiments e WHERE e.id = $1::bigint",
+             "AND checkpoint_held(c) & 80 > 0), "
+             "EXISTS (SELECT 1 FROM metric_heads h JOIN trials t ON t.id = h.trial_id "
+             "WHERE t.experiment_id = e.id) FROM experiments e WHERE e.id = $1::bigint",
              db_i64_arg(DB_ARGS, exp_id), cb, arg);
 }

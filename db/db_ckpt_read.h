@@ -29,8 +29,9 @@ void db_ckpt_patch(struct db *db, const char *patches, int64_t exp_id, db_cb *cb
 /* A row for each of the uuids (JSON array) that is not there. */
 void db_ckpt_missing(struct db *db, const char *uuids, db_cb *cb, void *arg);
 /* All checkpoints of one experiment that still have files: columns id, owner, config, JSON array of
- * uuids, one that somebody else holds (null: none). A row if the experiment is there. */
-enum db_ckpt_rm_col { RM_EXP, RM_OWNER, RM_CONFIG, RM_UUIDS, RM_HELD };
+ * uuids, one that somebody else holds (null: none), whether it ever reported metrics and may have
+ * left files beside them. A row if the experiment is there. */
+enum db_ckpt_rm_col { RM_EXP, RM_OWNER, RM_CONFIG, RM_UUIDS, RM_HELD, RM_HAS_FILES };
 void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg);
 
 #endif

@@ -163,6 +163,7 @@ struct link_spec {
     const json_t *gc_uuids;           /* array of strings */
     enum link_gc_action gc_action;
     const json_t *gc_globs;           /* array of strings, LINK_GC_CUT only */
+    const json_t *gc_trees;           /* array of strings, LINK_GC_PURGE only; NULL: none */
 };
 /* All is borrowed from `task`, but for slots and slot_counts, which link_spec_finish() frees. */
 int link_spec_decode(const json_t *task, struct link_spec *ret, struct det_err *err);

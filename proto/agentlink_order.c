@@ -153,6 +153,7 @@ static const struct link_field gc_fields[] = {
     {"action", LINK_F_NAME, AT(link_spec, gc_action), false, 0, DET_ARRAY_LEN(link_gc_names),
      link_gc_names},
     {"globs", LINK_F_ARR, AT(link_spec, gc_globs), false, 0, 1000, NULL},
+    {"trees", LINK_F_ARR, AT(link_spec, gc_trees), false, 0, 1000, NULL},
     {0},
 };
 
@@ -219,8 +220,11 @@ static int spec_parts_decode(const json_t *task, struct spec_parts *p, struct de
         rc = link_fields(p->user, user_fields, &p->s, err);
     if (rc == 0 && p->gc)
         rc = link_fields(p->gc, gc_fields, &p->s, err);
-    if (rc == 0 && !(all_strings(p->s.gc_uuids) && all_strings(p->s.gc_globs)))
-        rc = det_fail(err, DET_EINVAL, "gc: uuids and globs are lists of strings");
+    if (rc == 0 && !(all_strings(p->s.gc_uuids) && all_strings(p->s.gc_globs) &&
+                     all_strings(p->s.gc_trees)))
+        rc = det_fail(err, DET_EINVAL, "gc: uuids, globs and trees are lists of strings");
+    if (rc == 0 && p->s.gc_action != LINK_GC_PURGE && p->s.gc_trees)
+        rc = det_fail(err, DET_EINVAL, "gc: trees belong to the action purge");
     if (rc == 0 && (p->s.gc_action == LINK_GC_CUT) != (json_array_size(p->s.gc_globs) > 0))
         rc = det_fail(err, DET_EINVAL, "gc: globs belong to the action cut, which needs some");
     if (rc == 0)

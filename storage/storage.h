@@ -80,6 +80,9 @@ int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);
 int storage_follow_dir(struct storage *s, const char *place, const char *local_dir, const char *but,
                        struct det_err *err);
 
+/* Removes <root>/<place> with all that is in it; absent is fine. DET_EINVAL as above. */
+int storage_remove_tree(struct storage *s, const char *place, struct det_err *err);
+
 /* {path: hex sha256} of every file of the directory but those whose path is in `skip` (NULL or an
  * object's keys). New reference, or NULL with *err. */
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err);

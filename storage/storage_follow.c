@@ -44,11 +44,37 @@ static int on_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, st
     return append(f, path, (off_t)bytes, err);
 }
 
-int storage_follow_dir(struct storage *s, const char *place, const char *local_dir, const char *but,
-                       struct det_err *err)
+static int check_place(const char *place, struct det_err *err)
 {
     if (!*place || *place == '/' || strstr(place, ".."))
         return det_fail(err, DET_EINVAL, "\"%s\" is no place in a checkpoint store", place);
+    return 0;
+}
+
+/* What holds it is opened beneath the root, so that no link leads elsewhere. */
+int storage_remove_tree(struct storage *s, const char *place, struct det_err *err)
+{
+    const char *slash = strrchr(place, '/');
+    int rc = check_place(place, err);
+    if (rc < 0)
+        return rc;
+    if (!slash || !slash[1])
+        return det_fail(err, DET_EINVAL, "\"%s\" is no directory in another", place);
+    det_cleanup(freep) char *above = det_strndup(place, (size_t)(slash - place));
+    det_cleanup(det_closep) int fd =
+        fsx_open_beneath(s->fd, above, O_RDONLY | O_DIRECTORY, 0, err);
+    if (fd < 0)
+        return fd == DET_ENOENT ? 0 : det_wrap(err, fd, "%s/%s", s->root, place);
+    rc = fsx_remove_tree(fd, slash + 1, err);
+    return rc < 0 ? det_wrap(err, rc, "%s/%s", s->root, place) : 0;
+}
+
+int storage_follow_dir(struct storage *s, const char *place, const char *local_dir, const char *but,
+                       struct det_err *err)
+{
+    int checked = check_place(place, err);
+    if (checked < 0)
+        return checked;
     det_cleanup(freep) char *path = det_asprintf("%s/%s", s->root, place);
     det_cleanup(det_closep) int from = open(local_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from < 0)

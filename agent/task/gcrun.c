@@ -25,6 +25,7 @@ int gcrun_write(const struct taskspec *s, struct det_err *err)
     json_set(j, "uuids", json_deep_copy(s->task.gc_uuids));
     json_set(j, "action", json_string(link_gc_names[s->task.gc_action]));
     json_set(j, "globs", s->task.gc_globs ? json_deep_copy(s->task.gc_globs) : json_array());
+    json_set(j, "trees", s->task.gc_trees ? json_deep_copy(s->task.gc_trees) : json_array());
     text = json_text(j);
     int rc = taskspec_user_enter(s, err);
     if (rc < 0)
@@ -152,6 +153,14 @@ static int collect(struct client *c, struct storage *st, const struct work *w, s
     return rc;
 }
 
+static int remove_trees(struct storage *st, const json_t *trees, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < json_array_size(trees); i++)
+        rc = storage_remove_tree(st, json_string_value(json_array_get(trees, i)), err);
+    return rc;
+}
+
 int gcrun_main(void)
 {
     struct det_err err = {0};
@@ -169,6 +178,8 @@ int gcrun_main(void)
                                     .uuids = json_arr(order, "uuids"),
                                     .globs = json_arr(order, "globs")},
                      &err);
+    if (rc == 0)
+        rc = remove_trees(st, json_arr(order, "trees"), &err);
     if (rc == 0 && storage_sweep(st, CRASHED_AGE_S, NULL) < 0)
         log_warning("what crashed writers have left could not be removed");
     if (rc < 0)

@@ -129,7 +129,8 @@ static void on_delete_checkpoints(void *arg, const struct db_result *r)
                              .owner_id = db_i64(r, 0, RM_OWNER),
                              .job_id = a->job_id,
                              .config = config,
-                             .uuids = uuids};
+                             .uuids = uuids,
+                             .has_files = db_bool(r, 0, RM_HAS_FILES)};
     driver_post(a->sh->driver, &ev, on_delete_core, a);
 }
 

@@ -163,6 +163,7 @@ struct core_gc {
     json_t *uuids;           /* array of checkpoint uuids (may be empty); a reference is taken */
     const char *action;      /* GC_ACTION_* (agent.md), passed on; NULL: purge */
     json_t *globs;           /* of the action "cut", else NULL; a reference is taken */
+    bool has_files;          /* EXP_DELETE: its store may hold more than the checkpoints */
 };
 struct core_agent_set {
     const char *agent_id;

@@ -60,7 +60,7 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err);
 /* Ends a deletion whose collections have all ended. */
 void gc_delete_idle(struct core *c, struct exp *e);
 int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err);
-/* task.gc of agent.md; action NULL: purge. New reference. */
-json_t *gc_work(json_t *uuids, const char *action, json_t *globs);
+/* task.gc of agent.md; action NULL: purge; globs, trees NULL: none. New reference. */
+json_t *gc_work(json_t *uuids, const char *action, json_t *globs, json_t *trees);
 
 #endif

@@ -37,12 +37,24 @@ static json_t *trim(const json_t *config)
     return j;
 }
 
-json_t *gc_work(json_t *uuids, const char *action, json_t *globs)
+json_t *gc_work(json_t *uuids, const char *action, json_t *globs, json_t *trees)
 {
     json_t *j = json_make("{s:O, s:s}", "uuids", uuids, "action", action ? action : "purge");
     if (globs)
         json_set(j, "globs", json_incref(globs));
+    if (trees)
+        json_set(j, "trees", json_incref(trees));
     return j;
+}
+
+/* Where the harness keeps TensorBoard's files of an experiment (loop_tensorboard.c). */
+static json_t *trees_of(const struct core *c, const struct core_gc *in)
+{
+    if (!in->has_files || !*c->cluster_id)
+        return NULL;
+    det_cleanup(freep) char *place = det_asprintf("%s/tensorboard/experiment/%lld", c->cluster_id,
+                                                  (long long)in->exp_id);
+    return json_make("[s]", place);
 }
 
 static struct alloc *request(struct core *c, const struct core_gc *in, struct exp *e)
@@ -50,7 +62,8 @@ static struct alloc *request(struct core *c, const struct core_gc *in, struct ex
     char id[80];
     task_id(c, in, id, sizeof id);
     JSON_OWN config = trim(in->config);
-    JSON_OWN work = gc_work(in->uuids, in->action, in->globs);
+    JSON_OWN trees = trees_of(c, in);
+    JSON_OWN work = gc_work(in->uuids, in->action, in->globs, trees);
     struct alloc_request r = {.kind = KIND_GC,
                               .exp = e,
                               .task_id = id,
@@ -121,7 +134,7 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
     e->pool = pool_of(c, in->config);
     exp_enlist(c, e);
     exp_mark(c, e);
-    if (json_array_size(in->uuids))
+    if (json_array_size(in->uuids) || in->has_files)
         e->gc = request(c, in, e);
     end_others(c, e);
     gc_delete_idle(c, e);

@@ -218,7 +218,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->gc_config = json_incref(json_obj(gc, "config"));
     if (a->kind == KIND_GC)
         a->gc_work = gc_work(json_arr(work, "uuids"), json_str(work, "action", NULL),
-                             json_arr(work, "globs"));
+                             json_arr(work, "globs"), json_arr(work, "trees"));
     const json_t *containers = json_arr(j, "containers");
     for (size_t i = 0; i < json_array_size(containers); i++) {
         int rc = load_container(a, json_array_get(containers, i), err);

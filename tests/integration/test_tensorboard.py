@@ -27,6 +27,14 @@ def kept(c, exp, trial):
     return found[0] if found else None
 
 
+def deleted(c, exp, trial):
+    """With the experiment its files go."""
+    where = kept(c, exp, trial)
+    c.api("DELETE", f"/experiments/{exp}")
+    wait_until(lambda: not c.sql(f"SELECT 1 FROM experiments WHERE id={exp}"), 60, "the experiment to be deleted")
+    assert where and not os.path.exists(os.path.dirname(os.path.dirname(where))), where
+
+
 def name(pid):
     try:
         return open(f"/proc/{pid}/comm").read().strip()
@@ -96,6 +104,7 @@ def main():
         reported = {int(steps): m["validation_metrics"]["accuracy"] if "validation_metrics" in m else m["avg_metrics"]["accuracy"]
                     for steps, m in c.metrics(trial, "validation")}
         assert all(abs(v - reported[s]) < 1e-6 for s, v in values["Determined/val_accuracy"]), reported
+        deleted(c, exp, trial)
         profiled(c)
         wait_until(lambda: not glob.glob(tmp + "/tensorboard-*"), 10, "nothing left on the host")
     print("ok")

@@ -345,6 +345,26 @@ static void test_delete_withdraws_collections(void **state)
     assert_false(core_alloc_at(w.core, 0, &a));
 }
 
+/* TensorBoard's files go by a task, too. */
+static void test_delete_of_files(void **state)
+{
+    JSON_OWN config = world_config("{}");
+    JSON_OWN uuids = json_array();
+    struct core_options o = core_options_default;
+    o.cluster_id = "cid";
+    world_finish(&w);
+    world_init(&w, &o);
+    world_hello(&w, "a", 1, NULL, 0);
+    struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
+    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config,
+                             .uuids = uuids, .has_files = true};
+    assert_int_equal(world_step(&w, ev), 0);
+    const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
+    const json_t *trees = json_path(s.task, "gc.trees");
+    assert_string_equal(json_string_value(json_array_get(trees, 0)),
+                        "cid/tensorboard/experiment/9");
+}
+
 static void test_delete_without_checkpoints(void **state)
 {
     JSON_OWN config = world_config("{}");
@@ -397,6 +417,7 @@ int main(void)
         TEST(test_delete),
         TEST(test_delete_waits_for_collections),
         TEST(test_delete_withdraws_collections),
+        TEST(test_delete_of_files),
         TEST(test_delete_without_checkpoints),
         TEST(test_trial_kill_goes_on),
     };

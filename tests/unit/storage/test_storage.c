@@ -264,6 +264,11 @@ static void a_growing_file_is_followed(void **state)
     assert_int_equal(follow("../x", NULL), DET_EINVAL);
     assert_int_equal(follow("/etc", NULL), DET_EINVAL);
     assert_int_equal(follow("", NULL), DET_EINVAL);
+    assert_int_equal(storage_remove_tree(store, "c/nothing/here", &err), 0);
+    assert_int_equal(storage_remove_tree(store, "c/tensorboard", &err), 0);
+    holds("a.tfevents", NULL);
+    assert_int_equal(storage_remove_tree(store, "c/../../x", &err), DET_EINVAL);
+    assert_int_equal(storage_remove_tree(store, "c", &err), DET_EINVAL);
 }
 
 int main(void)
