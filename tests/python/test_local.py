@@ -1,0 +1,71 @@
+"""Training without a cluster, as people start it: in a notebook's cell, and by torchrun."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from test_ranks import free_ports
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# A kernel runs cells in its event loop, in a __main__ that is no file; a person runs a cell again after changing it.
+NOTEBOOK = """
+import asyncio
+cell = '''
+import sys
+sys.path.insert(0, {here!r})
+from determined import pytorch
+from support import LineTrial
+class Mine(LineTrial):
+    pass
+with pytorch.init(hparams={{"lr": 0.1}}) as context:
+    trial = Mine(context)
+    pytorch.Trainer(trial, context).fit(max_length=pytorch.Epoch(1))
+print("trained", len(trial.seen), type(trial).__module__)
+'''
+async def kernel():
+    for _ in range(2):
+        exec(cell, globals())
+asyncio.run(kernel())
+"""
+SCRIPT = """
+import sys
+sys.path.insert(0, {here!r})
+import torch
+from determined import core, pytorch
+from support import LineTrial
+torch.distributed.init_process_group("gloo")
+group = core.DistributedContext.from_torch_distributed()
+with pytorch.init(distributed=group) as context:
+    trial = LineTrial(context)
+    pytorch.Trainer(trial, context).fit(max_length=pytorch.Epoch(1))
+    print("rank", group.rank, "of", group.size, "trained", len(trial.seen), flush=True)
+    group.allgather(None)
+torch.distributed.destroy_process_group()
+"""
+
+
+class Local(unittest.TestCase):
+    def run_python(self, *args, **env):
+        with tempfile.TemporaryDirectory() as top:
+            script = os.path.join(top, "train.py")
+            with open(script, "w") as f:
+                f.write(SCRIPT.format(here=HERE))
+            done = subprocess.run([sys.executable, *[a if a != "SCRIPT" else script for a in args]], cwd=top, capture_output=True, text=True,
+                                  env={**os.environ, "XDG_DATA_HOME": top, "OMP_NUM_THREADS": "1", **env})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_notebook(self):
+        self.assertEqual(self.run_python("-c", NOTEBOOK.format(here=HERE)), "trained 3 __main__\n" * 2)
+
+    def test_torchrun(self):
+        ports = free_ports(3)
+        out = self.run_python("-m", "torch.distributed.run", "--nproc_per_node", "2", "-r", "9:1", "-t", "9:1", "--master_port", ports[0], "SCRIPT",
+                              INTER_TRAIN_PROCESS_COMM_PORT_1=ports[1], INTER_TRAIN_PROCESS_COMM_PORT_2=ports[2])
+        for rank, batches in ((0, 2), (1, 2)):
+            self.assertIn(f"rank {rank} of 2 trained {batches}", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
