@@ -154,6 +154,18 @@ def test_examples():
         assert latest["validated"] == 359 and f"'records': {12 * 64}" in str(c.metrics(trial)[-1]), (latest, c.metrics(trial))
 
 
+def test_searcher_metric():
+    """A searcher's metric that is missing, or no number, fails the trial, and the log names it."""
+    with Cluster() as c:
+        for metric, data, said in (("accuracy", {}, "\"accuracy\" is not among the validation metrics: \"error\""), ("error", {"text": True}, "\"error\" of batch 0 is not a number")):
+            text = json.loads(config(batches=4, data=data))
+            text["searcher"]["metric"], text["max_restarts"] = metric, 0
+            exp = c.create(json.dumps(text), HERE)
+            c.wait(exp, "STATE_ERROR", seconds=180)
+            logs = c.logs(c.trials(exp)[0]["id"])
+            assert "RuntimeError" in logs and said in logs, logs
+
+
 SDK = """
 import sys
 from determined.experimental import client

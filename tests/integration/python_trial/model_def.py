@@ -52,4 +52,6 @@ class LineTrial(pytorch.PyTorchTrial):
 
     def evaluate_batch(self, batch):
         x, y = batch
+        if self.context.get_data_config().get("text"):
+            return {"error": "high"}
         return {"error": ((self.model(x) - y) ** 2).mean()}
