@@ -178,6 +178,10 @@ def run(group=lambda: None):
 
 
 def ranks():
+    """Each group at ports of its own: a slow rank must not join the one that is ending."""
+    ports = os.environ["MORE_PORTS"].split()
+    os.environ["INTER_TRAIN_PROCESS_COMM_PORT_1"], os.environ["INTER_TRAIN_PROCESS_COMM_PORT_2"] = ports[:2]
+    os.environ["MORE_PORTS"] = " ".join(ports[2:])
     return core.DistributedContext.from_torch_distributed()
 
 
