@@ -279,18 +279,6 @@ struct det_optim_attrs {
 /* What REDUCE computes. */
 enum det_reduce_dim { DET_REDUCE_DIM_SUM, DET_REDUCE_DIM_PROD, DET_REDUCE_DIM_MAX, DET_REDUCE_DIM_MIN };
 
-/* What POINT_LOSS computes of d = x - target; those up to HUBER are even functions of d. */
-enum det_point_loss {
-    DET_POINT_SQUARE,
-    DET_POINT_ABS,
-    DET_POINT_SMOOTH,     /* d^2 / (2 beta) below beta, else |d| - beta / 2 */
-    DET_POINT_HUBER,      /* d^2 / 2 up to delta, else delta (|d| - delta / 2) */
-    DET_POINT_BCE,        /* -t log x - (1 - t) log(1 - x), each logarithm at least -100 */
-    DET_POINT_BCE_LOGITS, /* the same of sigmoid(x), the first term times w */
-    DET_POINT_KL,         /* t (log t - x) */
-    DET_POINT_KL_LOG,     /* exp(t) (t - x) */
-};
-
 /* The numbers of a call; a kernel reads those its line above names. */
 struct det_attrs {
     double scale, offset, lo, hi;

@@ -1,7 +1,8 @@
 /*
- * The element-wise functions: each one line that says its value and its slope. `ref` compiles them
- * in double, `cpu` in the dtype's own precision (f16 and bf16 in f32); <tgmath.h> picks the right
- * sqrt(). Adding one is a line here and a line in autograd/op_table.c.
+ * The element-wise functions and losses: each one line that says its value and its slope. `ref`
+ * compiles them in double, `cpu` and `cuda` in the dtype's own precision (f16 and bf16 in f32);
+ * <tgmath.h>, or C++, picks the right sqrt(). Adding one is a line here and a line in
+ * autograd/op_table.c, and all backends have it.
  *
  * Sources of the formulas: PyTorch's documentation of torch.* and torch.nn.*; GELU: Hendrycks and
  * Gimpel 2016, SiLU: Elfwing et al. 2017, ELU: Clevert et al. 2015, Mish: Misra 2019.
@@ -95,6 +96,26 @@
     X(AND, a != 0 && b != 0)                                                                       \
     X(OR,  a != 0 || b != 0)                                                                       \
     X(XOR, (a != 0) != (b != 0))
+
+#define ELEM_SIGN(x)  ((x) > 0 ? (ELEM_T)1 : (x) < 0 ? (ELEM_T)-1 : (ELEM_T)0)
+/* As PyTorch's: the loss of a certain error stays finite. */
+#define ELEM_LOG(x)   fmax(log(x), (ELEM_T)-100)
+
+/* X(NAME, value, slope by x): the loss of x for the target t; d = x - t, far = |d|, p: a.scale (beta
+ * or delta), w: the weight of a positive BCE_LOGITS target. Those up to HUBER are even in d. */
+#define DET_POINT_LOSS(X)                                                                          \
+    X(SQUARE,     d * d,                                     2 * d)                                \
+    X(ABS,        far,                                       ELEM_SIGN(d))                         \
+    X(SMOOTH,     far < p ? ELEM_HALF * d * d / p : far - ELEM_HALF * p,                           \
+                  far < p ? d / p : ELEM_SIGN(d))                                                  \
+    X(HUBER,      far <= p ? ELEM_HALF * d * d : p * (far - ELEM_HALF * p),                        \
+                  far <= p ? d : p * ELEM_SIGN(d))                                                 \
+    X(BCE,        -(t * ELEM_LOG(x) + (1 - t) * ELEM_LOG(1 - x)),                                  \
+                  d / fmax(x * (1 - x), (ELEM_T)1e-12))                                            \
+    X(BCE_LOGITS, (1 - t) * x + (1 + (w - 1) * t) * ELEM_SOFTPLUS(-x),                             \
+                  (1 - t) - (1 + (w - 1) * t) * (1 - ELEM_SIGMOID(x)))                             \
+    X(KL,         t > 0 ? t * (log(t) - x) : 0,              t > 0 ? -t : 0)                       \
+    X(KL_LOG,     exp(t) * (t - x),                          -exp(t)) /* t is a logarithm */
 /* clang-format on */
 
 #define X(NAME, ...) DET_UNARY_##NAME,
@@ -105,6 +126,9 @@ enum det_binary { DET_BINARY(X) DET_BINARY_COUNT };
 #undef X
 #define X(NAME, ...) DET_COMPARE_##NAME,
 enum det_compare { DET_COMPARE(X) DET_COMPARE_COUNT };
+#undef X
+#define X(NAME, ...) DET_POINT_##NAME,
+enum det_point_loss { DET_POINT_LOSS(X) DET_POINT_COUNT };
 #undef X
 
 #endif

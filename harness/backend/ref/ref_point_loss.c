@@ -1,68 +1,36 @@
-/* Losses of single elements and their derivatives by the input; in double. */
+/* The losses of elem.h and their derivatives by the input; in double. */
 #include <math.h>
 
 #include "ref_reduce.h"
 
-static double clamped_log(double x)
-{
-    return fmax(log(x), -100); /* as PyTorch: the loss of a certain error stays finite */
-}
+#define ELEM_T double
 
-/* log(1 + exp(-|x|)) + max(-x, 0), which is -log sigmoid(x) */
-static double soft_plus_of_minus(double x)
+static double loss(const struct det_attrs *a, double x, double t, double w)
 {
-    return log1p(exp(-fabs(x))) + fmax(-x, 0);
-}
-
-static double loss(const struct det_attrs *a, double x, double t, double weight)
-{
-    double d = x - t, far = fabs(d);
+    double d = x - t, far = fabs(d), p = a->scale;
     switch ((enum det_point_loss)a->mode) {
-    case DET_POINT_SQUARE:
-        return d * d;
-    case DET_POINT_ABS:
-        return far;
-    case DET_POINT_SMOOTH:
-        return far < a->scale ? 0.5 * d * d / a->scale : far - 0.5 * a->scale;
-    case DET_POINT_HUBER:
-        return far <= a->scale ? 0.5 * d * d : a->scale * (far - 0.5 * a->scale);
-    case DET_POINT_BCE:
-        return -(t * clamped_log(x) + (1 - t) * clamped_log(1 - x));
-    case DET_POINT_BCE_LOGITS:
-        return (1 - t) * x + (1 + (weight - 1) * t) * soft_plus_of_minus(x);
-    case DET_POINT_KL:
-        return t > 0 ? t * (log(t) - x) : 0;
-    case DET_POINT_KL_LOG:
-        return exp(t) * (t - x);
+#define X(NAME, value, slope)                                                                      \
+    case DET_POINT_##NAME:                                                                         \
+        return value;
+        DET_POINT_LOSS(X)
+#undef X
+    case DET_POINT_COUNT:
+        break;
     }
     return NAN;
 }
 
-static double sign(double x)
+static double slope(const struct det_attrs *a, double x, double t, double w)
 {
-    return (x > 0) - (x < 0);
-}
-
-static double slope(const struct det_attrs *a, double x, double t, double weight)
-{
-    double d = x - t;
+    double d = x - t, far = fabs(d), p = a->scale;
     switch ((enum det_point_loss)a->mode) {
-    case DET_POINT_SQUARE:
-        return 2 * d;
-    case DET_POINT_ABS:
-        return sign(d);
-    case DET_POINT_SMOOTH:
-        return fabs(d) < a->scale ? d / a->scale : sign(d);
-    case DET_POINT_HUBER:
-        return fabs(d) <= a->scale ? d : a->scale * sign(d);
-    case DET_POINT_BCE:
-        return d / fmax(x * (1 - x), 1e-12);
-    case DET_POINT_BCE_LOGITS:
-        return (1 - t) - (1 + (weight - 1) * t) * (1 - 1 / (1 + exp(-x)));
-    case DET_POINT_KL:
-        return t > 0 ? -t : 0;
-    case DET_POINT_KL_LOG:
-        return -exp(t);
+#define X(NAME, value, slope)                                                                      \
+    case DET_POINT_##NAME:                                                                         \
+        return slope;
+        DET_POINT_LOSS(X)
+#undef X
+    case DET_POINT_COUNT:
+        break;
     }
     return NAN;
 }
