@@ -1,16 +1,23 @@
 /*
- * Convolution and batch norm by cuDNN's v7 API, NHWC activations. Only algorithms that cuDNN calls
- * deterministic are used: the same seed gives the same bytes. Weights are plain (O, I, kH, kW) outside;
- * cuDNN wants them in the order of the activations, so each call reorders them into the workspace.
+ * Convolution by cuDNN's v7 API, NHWC activations of f32, bf16 or f16, sums in f32. Only algorithms
+ * that cuDNN calls deterministic are used: the same seed gives the same bytes. Weights are plain
+ * (O, I, kH, kW) outside; cuDNN wants them in the order of the activations, so each call reorders
+ * them. cuDNN pads both sides alike: what one side has more is padded (or cut off) apart.
  */
 #include "cuda_impl.h"
 
 #include "mem.h"
 
 struct conv {
-    cudnnTensorDescriptor_t x, y, b;
+    cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t op;
+    /* x with its uneven padding; `uneven` says whether that is another tensor than the caller's. */
+    struct det_tensor wide;
+    bool uneven;
+    struct det_call pad; /* from x to wide */
+    /* The workspace: cuDNN's part, the weights in NHWC order, wide. */
+    void *work, *weights;
 };
 
 static void conv_finish(struct conv *k)
@@ -19,257 +26,258 @@ static void conv_finish(struct conv *k)
         cudnnDestroyTensorDescriptor(k->x);
     if (k->y)
         cudnnDestroyTensorDescriptor(k->y);
-    if (k->b)
-        cudnnDestroyTensorDescriptor(k->b);
     if (k->w)
         cudnnDestroyFilterDescriptor(k->w);
     if (k->op)
         cudnnDestroyConvolutionDescriptor(k->op);
 }
 
-static cudnnStatus_t describe(cudnnTensorDescriptor_t *ret, const int64_t *dims)
+static cudnnDataType_t type_of(const struct det_tensor *t)
 {
+    return t->dtype == DET_BF16  ? CUDNN_DATA_BFLOAT16
+           : t->dtype == DET_F16 ? CUDNN_DATA_HALF
+                                 : CUDNN_DATA_FLOAT;
+}
+
+static cudnnStatus_t describe(cudnnTensorDescriptor_t *ret, const struct det_tensor *t)
+{
+    const int64_t *d = t->dims;
     cudnnStatus_t rc = cudnnCreateTensorDescriptor(ret);
-    return rc != CUDNN_STATUS_SUCCESS ? rc
-                                      : cudnnSetTensor4dDescriptor(*ret, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, (int)dims[0], (int)dims[1],
-                                                                   (int)dims[2], (int)dims[3]);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return rc;
+    return cudnnSetTensor4dDescriptor(*ret, CUDNN_TENSOR_NHWC, type_of(t), (int)d[0], (int)d[1],
+                                      (int)d[2], (int)d[3]);
 }
 
-/* x, y (N, C, H, W); w (O, I, kH, kW) */
-static int conv_init(struct conv *k, struct det_stream *s, const struct det_call *c, const int64_t *x, const int64_t *w, const int64_t *y,
-                     struct det_err *err)
+static cudnnStatus_t describe_weights(cudnnFilterDescriptor_t *ret, const struct det_tensor *w)
 {
-    int64_t bias[4] = {1, w[0], 1, 1};
-    cudnnStatus_t rc;
-    if (c->a.end_h != c->a.pad_h || c->a.end_w != c->a.pad_w)
-        return det_fail(err, DET_EUNIMPL, "cuDNN pads both sides alike: call det_pad() before the convolution");
-    (void)((rc = cudnnSetStream(s->device->dnn, s->native)) || (rc = describe(&k->x, x)) || (rc = describe(&k->y, y)) ||
-           (rc = describe(&k->b, bias)) || (rc = cudnnCreateFilterDescriptor(&k->w)) ||
-           (rc = cudnnSetFilter4dDescriptor(k->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, (int)w[0], (int)w[1], (int)w[2], (int)w[3])) ||
-           (rc = cudnnCreateConvolutionDescriptor(&k->op)) ||
-           (rc = cudnnSetConvolution2dDescriptor(k->op, c->a.pad_h, c->a.pad_w, c->a.stride_h, c->a.stride_w, c->a.dilation_h,
-                                                 c->a.dilation_w, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) ||
-           (rc = cudnnSetConvolutionGroupCount(k->op, c->a.groups)) ||
-           (rc = cudnnSetConvolutionMathType(k->op, CUDNN_FMA_MATH)));
-    return cuda_check_dnn(rc, det_kernel_name(c->kernel), err);
+    const int64_t *d = w->dims;
+    cudnnStatus_t rc = cudnnCreateFilterDescriptor(ret);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return rc;
+    return cudnnSetFilter4dDescriptor(*ret, type_of(w), CUDNN_TENSOR_NHWC, (int)d[0], (int)d[1],
+                                      (int)d[2], (int)d[3]);
 }
 
-/* Workspace: cuDNN's part first, then the weights in NHWC order. */
-struct scratch {
-    void *work;
-    float *w;
-};
-
-static int scratch_get(struct det_device *d, size_t work_bytes, const int64_t *w, struct scratch *ret, struct det_err *err)
+static int least(int a, int b)
 {
-    size_t head = (work_bytes + 255) & ~(size_t)255;
-    size_t weights = (size_t)(w[0] * w[1] * w[2] * w[3]) * sizeof(float);
-    int rc = cuda_workspace(d, head + weights, &ret->work, err);
-    if (rc == 0)
-        ret->w = (float *)((char *)ret->work + head);
-    return rc;
+    return a < b ? a : b;
 }
 
-static struct cuda_order nhwc(const int64_t *dims)
+static cudnnStatus_t describe_window(struct conv *k, const struct det_attrs *a, bool narrow)
 {
-    return (struct cuda_order){(size_t)dims[1], (size_t)dims[2], (size_t)dims[3]};
+    cudnnStatus_t rc = cudnnCreateConvolutionDescriptor(&k->op);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return rc;
+    rc = cudnnSetConvolution2dDescriptor(
+        k->op, least(a->pad_h, a->end_h), least(a->pad_w, a->end_w), a->stride_h, a->stride_w,
+        a->dilation_h, a->dilation_w, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return rc;
+    rc = cudnnSetConvolutionGroupCount(k->op, a->groups);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return rc;
+    /* f32 means f32: TF32 would make losses differ from the other backends' in the third digit. */
+    return cudnnSetConvolutionMathType(k->op, narrow ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH);
 }
 
-static int reorder(struct det_stream *s, const int64_t *dims, bool to_nhwc, const float *x, float *y, struct det_err *err)
+static void widen(struct conv *k, const struct det_tensor *x, const struct det_attrs *a)
 {
-    struct cuda_order plain = {0}, other = nhwc(dims);
-    size_t n = (size_t)(dims[0] * dims[1] * dims[2] * dims[3]);
-    return cuda_check(cuda_k_copy(s->native, n, 0, 0, to_nhwc ? plain : other, to_nhwc ? other : plain, x, y), "reorder weights", err);
+    int h = least(a->pad_h, a->end_h), w = least(a->pad_w, a->end_w);
+    k->wide = *x;
+    k->uneven = a->pad_h != a->end_h || a->pad_w != a->end_w;
+    k->wide.dims[2] += a->pad_h + a->end_h - 2 * h;
+    k->wide.dims[3] += a->pad_w + a->end_w - 2 * w;
+    det__set_layout(&k->wide, DET_LAYOUT_NHWC);
+    const int64_t *d = k->wide.dims;
+    k->wide.numel = (size_t)(d[0] * d[1] * d[2] * d[3]);
+    k->pad = (struct det_call){.kernel = DET_KERNEL_PAD};
+    k->pad.a.before[2] = a->pad_h - h;
+    k->pad.a.before[3] = a->pad_w - w;
 }
 
-/* The first deterministic algorithm of a list ranked by speed. */
+static int conv_init(struct conv *k, struct det_stream *s, const struct det_call *c,
+                     const struct det_tensor *x, const struct det_tensor *w,
+                     const struct det_tensor *y, struct det_err *err)
+{
+    widen(k, x, &c->a);
+    cudnnStatus_t rc = cudnnSetStream(s->device->dnn, s->native);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = describe(&k->x, &k->wide);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = describe(&k->y, y);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = describe_weights(&k->w, w);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = describe_window(k, &c->a, x->dtype != DET_F32);
+    return cuda_check_dnn(rc, "describe a convolution", err);
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 255) & ~(size_t)255;
+}
+
+static size_t bytes_of(const struct det_tensor *t)
+{
+    return t->numel * det_dtype_size(t->dtype);
+}
+
+static int scratch_get(struct conv *k, struct det_device *d, size_t work_bytes,
+                       const struct det_tensor *w, struct det_err *err)
+{
+    size_t head = aligned(work_bytes), weights = aligned(bytes_of(w));
+    size_t wide = k->uneven ? bytes_of(&k->wide) : 0;
+    int rc = cuda_workspace(d, head + weights + wide, &k->work, err);
+    if (rc < 0)
+        return rc;
+    k->weights = (char *)k->work + head;
+    if (k->uneven)
+        k->wide.data = (char *)k->weights + weights;
+    return 0;
+}
+
+/* The first deterministic algorithm of a list ranked by speed; the three lists have equal members.
+ */
 #define PICK(list, n, ret)                                                                         \
-    do {                                                                                           \
-        for (int i_ = 0; i_ < (n); i_++)                                                           \
-            if ((list)[i_].status == CUDNN_STATUS_SUCCESS && (list)[i_].determinism == CUDNN_DETERMINISTIC) { \
-                (ret) = &(list)[i_];                                                               \
-                break;                                                                             \
-            }                                                                                      \
-    } while (0)
+    for (int i_ = 0; i_ < (n) && !(ret); i_++)                                                     \
+        if ((list)[i_].status == CUDNN_STATUS_SUCCESS &&                                           \
+            (list)[i_].determinism == CUDNN_DETERMINISTIC)                                         \
+    (ret) = &(list)[i_]
 
-static int no_algorithm(const struct det_call *c, struct det_err *err)
+static int no_algorithm(const char *what, struct det_err *err)
 {
-    return det_fail(err, DET_EDEVICE, "cuDNN has no deterministic algorithm for this %s", det_kernel_name(c->kernel));
+    return det_fail(err, DET_EDEVICE, "cuDNN has no deterministic algorithm for this %s", what);
 }
 
 static const float one = 1, zero = 0;
 
-static int conv_forward(struct det_stream *s, const struct det_call *c, struct conv *k, struct det_err *err)
+/* Weights and, where it is uneven, x into the workspace. */
+static int load(struct conv *k, struct det_stream *s, const struct det_call *c,
+                const struct det_tensor *w, const struct det_tensor *x, struct det_err *err)
+{
+    int rc = w ? cuda_reorder(s, c, w, k->weights, false, err) : 0;
+    if (rc < 0 || !x || !k->uneven)
+        return rc;
+    k->pad.in[0] = x;
+    k->pad.out[0] = &k->wide;
+    return cuda_pad(s, &k->pad, err);
+}
+
+static int forward(struct conv *k, struct det_stream *s, const struct det_call *c,
+                   struct det_err *err)
 {
     cudnnHandle_t dnn = s->device->dnn;
     cudnnConvolutionFwdAlgoPerf_t list[CUDNN_CONVOLUTION_FWD_ALGO_COUNT], *algo = NULL;
-    struct scratch t;
-    int n = 0, rc;
-    if ((rc = cuda_check_dnn(cudnnGetConvolutionForwardAlgorithm_v7(dnn, k->x, k->w, k->op, k->y, CUDNN_CONVOLUTION_FWD_ALGO_COUNT, &n, list),
-                             "choose a convolution", err)) < 0)
+    int n = 0;
+    int rc = cuda_check_dnn(cudnnGetConvolutionForwardAlgorithm_v7(dnn, k->x, k->w, k->op, k->y,
+                                                                   CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
+                                                                   &n, list),
+                            "choose a convolution", err);
+    if (rc < 0)
         return rc;
     PICK(list, n, algo);
     if (!algo)
-        return no_algorithm(c, err);
-    if ((rc = scratch_get(s->device, algo->memory, c->in[1]->dims, &t, err)) < 0 ||
-        (rc = reorder(s, c->in[1]->dims, true, cuda_in(c, 1), t.w, err)) < 0)
+        return no_algorithm("convolution", err);
+    rc = scratch_get(k, s->device, algo->memory, c->in[1], err);
+    if (rc == 0)
+        rc = load(k, s, c, c->in[1], c->in[0], err);
+    if (rc < 0)
         return rc;
-    return cuda_check_dnn(cudnnConvolutionForward(dnn, &one, k->x, cuda_in(c, 0), k->w, t.w, k->op, algo->algo, t.work, algo->memory, &zero,
-                                                  k->y, cuda_out(c, 0)),
+    return cuda_check_dnn(cudnnConvolutionForward(dnn, &one, k->x, k->wide.data, k->w, k->weights,
+                                                  k->op, algo->algo, k->work, algo->memory, &zero,
+                                                  k->y, c->out[0]->data),
                           "conv2d", err);
 }
 
 int cuda_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     det_cleanup(conv_finish) struct conv k = {0};
-    int rc = conv_init(&k, s, c, c->in[0]->dims, c->in[1]->dims, c->out[0]->dims, err);
+    if (c->out[0]->numel == 0)
+        return 0;
+    int rc = conv_init(&k, s, c, c->in[0], c->in[1], c->out[0], err);
     if (rc == 0)
-        rc = conv_forward(s, c, &k, err);
-    if (rc == 0 && c->in[2])
-        rc = cuda_check_dnn(cudnnAddTensor(s->device->dnn, &one, k.b, cuda_in(c, 2), &one, k.y, cuda_out(c, 0)), "add a bias", err);
-    if (rc == 0 && c->a.relu)
-        rc = cuda_check(cuda_k_clamp(s->native, c->out[0]->numel, 0, __builtin_inff(), cuda_out(c, 0), cuda_out(c, 0)), "relu", err);
-    return rc;
+        rc = forward(&k, s, c, err);
+    return rc < 0 ? rc : cuda_finish_rows(s, c, c->in[2], c->out[0], c->out[0]->dims[1], err);
+}
+
+static int backward_data(struct conv *k, struct det_stream *s, const struct det_call *c,
+                         struct det_err *err)
+{
+    cudnnHandle_t dnn = s->device->dnn;
+    cudnnConvolutionBwdDataAlgoPerf_t list[CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT], *algo = NULL;
+    int n = 0;
+    int rc = cuda_check_dnn(
+        cudnnGetConvolutionBackwardDataAlgorithm_v7(
+            dnn, k->w, k->y, k->op, k->x, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, &n, list),
+        "choose a convolution", err);
+    if (rc < 0)
+        return rc;
+    PICK(list, n, algo);
+    if (!algo)
+        return no_algorithm("gradient of a convolution's input", err);
+    rc = scratch_get(k, s->device, algo->memory, c->in[1], err);
+    if (rc == 0)
+        rc = load(k, s, c, c->in[1], NULL, err);
+    if (rc < 0)
+        return rc;
+    return cuda_check_dnn(cudnnConvolutionBackwardData(dnn, &one, k->w, k->weights, k->y,
+                                                       c->in[0]->data, k->op, algo->algo, k->work,
+                                                       algo->memory, &zero, k->x, k->wide.data),
+                          "conv2d_bwd_data", err);
 }
 
 int cuda_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     det_cleanup(conv_finish) struct conv k = {0};
-    cudnnConvolutionBwdDataAlgoPerf_t list[CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT], *algo = NULL;
+    if (c->out[0]->numel == 0)
+        return 0;
+    int rc = conv_init(&k, s, c, c->out[0], c->in[1], c->in[0], err);
+    if (rc == 0)
+        rc = backward_data(&k, s, c, err);
+    if (rc < 0 || !k.uneven)
+        return rc;
+    k.pad.in[0] = &k.wide;
+    k.pad.out[0] = c->out[0];
+    return cuda_pad_bwd(s, &k.pad, err);
+}
+
+static int backward_weight(struct conv *k, struct det_stream *s, const struct det_call *c,
+                           struct det_err *err)
+{
     cudnnHandle_t dnn = s->device->dnn;
-    struct scratch t;
-    int n = 0, rc;
-    if ((rc = conv_init(&k, s, c, c->out[0]->dims, c->in[1]->dims, c->in[0]->dims, err)) < 0 ||
-        (rc = cuda_check_dnn(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, k.w, k.y, k.op, k.x, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, &n, list),
-                             "choose a convolution", err)) < 0)
+    cudnnConvolutionBwdFilterAlgoPerf_t list[CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT], *algo = NULL;
+    int n = 0;
+    int rc = cuda_check_dnn(
+        cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+            dnn, k->x, k->y, k->op, k->w, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT, &n, list),
+        "choose a convolution", err);
+    if (rc < 0)
         return rc;
     PICK(list, n, algo);
     if (!algo)
-        return no_algorithm(c, err);
-    if ((rc = scratch_get(s->device, algo->memory, c->in[1]->dims, &t, err)) < 0 ||
-        (rc = reorder(s, c->in[1]->dims, true, cuda_in(c, 1), t.w, err)) < 0)
+        return no_algorithm("gradient of a convolution's weight", err);
+    rc = scratch_get(k, s->device, algo->memory, c->out[0], err);
+    if (rc == 0)
+        rc = load(k, s, c, NULL, c->in[0], err);
+    if (rc < 0)
         return rc;
-    return cuda_check_dnn(cudnnConvolutionBackwardData(dnn, &one, k.w, t.w, k.y, cuda_in(c, 0), k.op, algo->algo, t.work, algo->memory, &zero,
-                                                       k.x, cuda_out(c, 0)),
-                          "conv2d_bwd_data", err);
+    rc = cuda_check_dnn(cudnnConvolutionBackwardFilter(dnn, &one, k->x, k->wide.data, k->y,
+                                                       c->in[1]->data, k->op, algo->algo, k->work,
+                                                       algo->memory, &zero, k->w, k->weights),
+                        "conv2d_bwd_weight", err);
+    return rc < 0 ? rc : cuda_reorder(s, c, c->out[0], k->weights, true, err);
 }
 
 int cuda_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     det_cleanup(conv_finish) struct conv k = {0};
-    cudnnConvolutionBwdFilterAlgoPerf_t list[CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT], *algo = NULL;
-    cudnnHandle_t dnn = s->device->dnn;
-    struct scratch t;
-    int n = 0, rc;
-    if ((rc = conv_init(&k, s, c, c->in[0]->dims, c->out[0]->dims, c->in[1]->dims, err)) < 0 ||
-        (rc = cuda_check_dnn(
-             cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, k.x, k.y, k.op, k.w, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT, &n, list),
-             "choose a convolution", err)) < 0)
-        return rc;
-    PICK(list, n, algo);
-    if (!algo)
-        return no_algorithm(c, err);
-    if ((rc = scratch_get(s->device, algo->memory, c->out[0]->dims, &t, err)) < 0 ||
-        (rc = cuda_check_dnn(cudnnConvolutionBackwardFilter(dnn, &one, k.x, cuda_in(c, 0), k.y, cuda_in(c, 1), k.op, algo->algo, t.work,
-                                                            algo->memory, &zero, k.w, t.w),
-                             "conv2d_bwd_weight", err)) < 0 ||
-        (rc = reorder(s, c->out[0]->dims, false, t.w, cuda_out(c, 0), err)) < 0 || !c->out[1])
-        return rc;
-    const int64_t *dy = c->in[1]->dims;
-    return cuda_check(cuda_k_column_sums(s->native, (size_t)(dy[0] * dy[2] * dy[3]), (size_t)dy[1], cuda_in(c, 1), cuda_out(c, 1)),
-                      "conv2d_bwd_weight", err);
-}
-
-struct norm {
-    cudnnTensorDescriptor_t x, stat;
-};
-
-static void norm_finish(struct norm *k)
-{
-    if (k->x)
-        cudnnDestroyTensorDescriptor(k->x);
-    if (k->stat)
-        cudnnDestroyTensorDescriptor(k->stat);
-}
-
-static int norm_init(struct norm *k, struct det_stream *s, const int64_t *dims, struct det_err *err)
-{
-    int64_t stat[4] = {1, dims[1], 1, 1};
-    cudnnStatus_t rc;
-    (void)((rc = cudnnSetStream(s->device->dnn, s->native)) || (rc = describe(&k->x, dims)) || (rc = describe(&k->stat, stat)));
-    return cuda_check_dnn(rc, "batch_norm", err);
-}
-
-static int finish_norm(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    float *y = cuda_out(c, 0);
-    int rc = 0;
-    if (c->in[5])
-        rc = cuda_check(cuda_k_binary(s->native, CUDA_ADD, c->out[0]->numel, y, cuda_in(c, 5), NULL, y), "add", err);
-    if (rc < 0 || !c->a.relu)
-        return rc;
-    return cuda_check(cuda_k_clamp(s->native, c->out[0]->numel, 0, __builtin_inff(), cuda_out(c, 0), cuda_out(c, 0)), "relu", err);
-}
-
-int cuda_batch_norm_train(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    det_cleanup(norm_finish) struct norm k = {0};
-    int rc = norm_init(&k, s, c->in[0]->dims, err);
-    if (rc == 0)
-        rc = cuda_check_dnn(cudnnBatchNormalizationForwardTraining(s->device->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, k.x, cuda_in(c, 0), k.x,
-                                                                   cuda_out(c, 0), k.stat, cuda_in(c, 1), cuda_in(c, 2), c->a.momentum,
-                                                                   cuda_out(c, 3), cuda_out(c, 4), c->a.eps, cuda_out(c, 1), cuda_out(c, 2)),
-                            "batch_norm", err);
-    return rc < 0 ? rc : finish_norm(s, c, err);
-}
-
-int cuda_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    det_cleanup(norm_finish) struct norm k = {0};
-    size_t channels = c->in[3]->numel;
-    int rc = norm_init(&k, s, c->in[0]->dims, err);
-    if (rc == 0)
-        rc = cuda_check_dnn(cudnnBatchNormalizationForwardInference(s->device->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, k.x, cuda_in(c, 0),
-                                                                    k.x, cuda_out(c, 0), k.stat, cuda_in(c, 1), cuda_in(c, 2), cuda_in(c, 3),
-                                                                    cuda_in(c, 4), c->a.eps),
-                            "batch_norm", err);
-    if (rc == 0)
-        rc = cuda_check(cuda_k_affine(s->native, channels, 1, 0, cuda_in(c, 3), cuda_out(c, 1)), "batch_norm", err);
-    if (rc == 0)
-        rc = cuda_check(cuda_k_invstd(s->native, channels, (float)c->a.eps, cuda_in(c, 4), cuda_out(c, 2)), "batch_norm", err);
-    return rc < 0 ? rc : finish_norm(s, c, err);
-}
-
-/* The gradient of what was added: dy where it passed the ReLU. */
-static int residual_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    size_t n = c->out[3]->numel;
-    if (c->a.relu)
-        return cuda_check(cuda_k_binary(s->native, CUDA_RELU_BWD, n, cuda_in(c, 0), cuda_in(c, 2), NULL, cuda_out(c, 3)), "relu_bwd", err);
-    return cuda_check(cuda_k_affine(s->native, n, 1, 0, cuda_in(c, 0), cuda_out(c, 3)), "copy", err);
-}
-
-/* Eval statistics are constants, which cuDNN's backward does not offer: two small kernels of ours serve
- * both cases, so that one formula is tested. */
-int cuda_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    struct cuda_norm n = {
-        .rows = c->in[1]->numel / c->in[3]->numel,
-        .channels = c->in[3]->numel,
-        .dy = cuda_in(c, 0),
-        .x = cuda_in(c, 1),
-        .y = c->a.relu ? cuda_in(c, 2) : NULL,
-        .w = cuda_in(c, 3),
-        .mean = cuda_in(c, 4),
-        .invstd = cuda_in(c, 5),
-        .train = c->a.train,
-    };
-    if (c->out[3]) {
-        int rc = residual_bwd(s, c, err);
-        if (rc < 0)
-            return rc;
-        n.dy = cuda_out(c, 3);
-        n.y = NULL;
-    }
-    return cuda_check(cuda_k_norm_bwd(s->native, n, cuda_out(c, 0), cuda_out(c, 1), cuda_out(c, 2)), "batch_norm_bwd", err);
+    const struct det_tensor *dy = c->in[1];
+    int rc;
+    if (dy->numel == 0)
+        rc = cuda_check(cudaMemsetAsync(c->out[0]->data, 0, bytes_of(c->out[0]), s->native),
+                        "conv2d_bwd_weight", err);
+    else if ((rc = conv_init(&k, s, c, c->in[0], c->out[0], dy, err)) == 0)
+        rc = backward_weight(&k, s, c, err);
+    return rc < 0 || !c->out[1] ? rc : cuda_sum_rows(s, c, dy, c->out[1], dy->dims[1], err);
 }

@@ -13,12 +13,26 @@ int cuda_check(cudaError_t rc, const char *what, struct det_err *err)
 
 int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
 {
-    return rc == CUDNN_STATUS_SUCCESS ? 0 : det_fail(err, DET_EDEVICE, "cuDNN: %s: %s", what, cudnnGetErrorString(rc));
+    return rc == CUDNN_STATUS_SUCCESS
+               ? 0
+               : det_fail(err, DET_EDEVICE, "cuDNN: %s: %s", what, cudnnGetErrorString(rc));
 }
 
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
 {
-    return rc == CUBLAS_STATUS_SUCCESS ? 0 : det_fail(err, DET_EDEVICE, "cuBLAS: %s: %s", what, cublasGetStatusString(rc));
+    return rc == CUBLAS_STATUS_SUCCESS
+               ? 0
+               : det_fail(err, DET_EDEVICE, "cuBLAS: %s: %s", what, cublasGetStatusString(rc));
+}
+
+int cuda_launched(const struct det_call *c, struct det_err *err)
+{
+    static const char *const names[DET_KERNEL_COUNT] = {
+#define X(NAME, name) #name,
+        DET_KERNELS(X)
+#undef X
+    };
+    return cuda_check(cudaGetLastError(), names[c->kernel], err);
 }
 
 /* No driver, or one too old, means no devices; the runtime then leaves the count untouched. */
@@ -46,7 +60,8 @@ static void device_close(struct det_device *d)
 }
 DET_DEFINE_CLEANUP(struct det_device *, device_close)
 
-static int device_open(int index, const struct det_device_options *o, struct det_device **ret, struct det_err *err)
+static int device_open(int index, const struct det_device_options *o, struct det_device **ret,
+                       struct det_err *err)
 {
     (void)o;
     int n = 0, rc;
@@ -59,7 +74,8 @@ static int device_open(int index, const struct det_device_options *o, struct det
         (rc = cuda_check_blas(cublasCreate(&d->blas), "cublasCreate", err)) < 0 ||
         (rc = cuda_check_dnn(cudnnCreate(&d->dnn), "cudnnCreate", err)) < 0)
         return rc;
-    /* f32 means f32: TF32 would make the losses differ from the other backends' in the third digit. */
+    /* f32 means f32: TF32 would make the losses differ from the other backends' in the third digit.
+     */
     cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH);
     *ret = det_take(d);
     return 0;
@@ -99,8 +115,8 @@ static void stream_destroy(struct det_stream *s)
         return;
     if (s->native)
         cudaStreamDestroy(s->native);
-    cudaFree(s->bad_target);
-    cudaFreeHost(s->bad_target_host);
+    cudaFree(s->bad);
+    cudaFreeHost(s->bad_host);
     free(s);
 }
 DET_DEFINE_CLEANUP(struct det_stream *, stream_destroy)
@@ -111,10 +127,12 @@ static int stream_create(struct det_device *d, struct det_stream **ret, struct d
     int rc;
     s->device = d;
     if ((rc = cuda_check(cudaSetDevice(d->index), "cudaSetDevice", err)) < 0 ||
-        (rc = cuda_check(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking), "cudaStreamCreate", err)) < 0 ||
-        (rc = cuda_check(cudaMalloc((void **)&s->bad_target, sizeof(int)), "cudaMalloc", err)) < 0 ||
-        (rc = cuda_check(cudaMemset(s->bad_target, 0, sizeof(int)), "cudaMemset", err)) < 0 ||
-        (rc = cuda_check(cudaMallocHost((void **)&s->bad_target_host, sizeof(int)), "cudaMallocHost", err)) < 0)
+        (rc = cuda_check(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking),
+                         "cudaStreamCreate", err)) < 0 ||
+        (rc = cuda_check(cudaMalloc((void **)&s->bad, sizeof(int)), "cudaMalloc", err)) < 0 ||
+        (rc = cuda_check(cudaMemset(s->bad, 0, sizeof(int)), "cudaMemset", err)) < 0 ||
+        (rc = cuda_check(cudaMallocHost((void **)&s->bad_host, sizeof(int)), "cudaMallocHost",
+                         err)) < 0)
         return rc;
     *ret = det_take(s);
     return 0;
@@ -122,28 +140,36 @@ static int stream_create(struct det_device *d, struct det_stream **ret, struct d
 
 static int stream_sync(struct det_stream *s, struct det_err *err)
 {
-    cudaMemcpyAsync(s->bad_target_host, s->bad_target, sizeof(int), cudaMemcpyDeviceToHost, s->native);
+    cudaMemcpyAsync(s->bad_host, s->bad, sizeof(int), cudaMemcpyDeviceToHost, s->native);
     int rc = cuda_check(cudaStreamSynchronize(s->native), "cudaStreamSynchronize", err);
-    if (rc < 0 || *s->bad_target_host == 0)
+    if (rc < 0 || *s->bad_host == 0)
         return rc;
-    cudaMemsetAsync(s->bad_target, 0, sizeof(int), s->native);
-    return det_fail(err, DET_EINVAL, "nll_loss: a target is not a class: each must be in 0..classes-1");
+    cudaMemsetAsync(s->bad, 0, sizeof(int), s->native);
+    return det_fail(
+        err, DET_EINVAL,
+        "an index or a target of a call since the last synchronisation is out of range: "
+        "check the labels, or the sizes of the embedding or the last layer (the device "
+        "\"cpu\" names the call)");
 }
 
-static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes, enum det_copy_kind kind, struct det_err *err)
+static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
+                      enum det_copy_kind kind, struct det_err *err)
 {
     static const enum cudaMemcpyKind kinds[] = {
         [DET_COPY_TO_DEVICE] = cudaMemcpyHostToDevice,
         [DET_COPY_TO_HOST] = cudaMemcpyDeviceToHost,
         [DET_COPY_ON_DEVICE] = cudaMemcpyDeviceToDevice,
     };
-    return bytes ? cuda_check(cudaMemcpyAsync(dst, src, bytes, kinds[kind], s->native), "cudaMemcpyAsync", err) : 0;
+    return bytes ? cuda_check(cudaMemcpyAsync(dst, src, bytes, kinds[kind], s->native),
+                              "cudaMemcpyAsync", err)
+                 : 0;
 }
 
 static int event_create(struct det_device *d, struct det_event **ret, struct det_err *err)
 {
     (void)d;
-    return cuda_check(cudaEventCreateWithFlags((cudaEvent_t *)ret, cudaEventDisableTiming), "cudaEventCreate", err);
+    return cuda_check(cudaEventCreateWithFlags((cudaEvent_t *)ret, cudaEventDisableTiming),
+                      "cudaEventCreate", err);
 }
 
 static void event_destroy(struct det_event *ev)
@@ -159,7 +185,8 @@ static int event_record(struct det_event *ev, struct det_stream *s, struct det_e
 
 static int event_wait(struct det_stream *s, struct det_event *ev, struct det_err *err)
 {
-    return cuda_check(cudaStreamWaitEvent(s->native, (cudaEvent_t)ev, 0), "cudaStreamWaitEvent", err);
+    return cuda_check(cudaStreamWaitEvent(s->native, (cudaEvent_t)ev, 0), "cudaStreamWaitEvent",
+                      err);
 }
 
 static void *stream_native(struct det_stream *s)
@@ -167,10 +194,29 @@ static void *stream_native(struct det_stream *s)
     return s->native;
 }
 
+/* The products are cuBLAS's and cuDNN's, which know all three. */
+static bool computes(struct det_device *d, enum det_kernel k, enum det_dtype dtype)
+{
+    (void)d, (void)dtype;
+    switch (k) {
+    case DET_KERNEL_LINEAR:
+    case DET_KERNEL_LINEAR_BWD_DATA:
+    case DET_KERNEL_LINEAR_BWD_WEIGHT:
+    case DET_KERNEL_CONV2D:
+    case DET_KERNEL_CONV2D_BWD_DATA:
+    case DET_KERNEL_CONV2D_BWD_WEIGHT:
+    case DET_KERNEL_MATMUL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static const struct det_backend backend = {
     .version = DET_BACKEND_VERSION,
     .name = "cuda",
     .host_memory = false,
+    .general = true,
     .device_count = device_count,
     .device_open = device_open,
     .device_close = device_close,
@@ -185,11 +231,13 @@ static const struct det_backend backend = {
     .event_record = event_record,
     .event_wait = event_wait,
     .stream_native = stream_native,
-    .kernels = {
+    .computes = computes,
+    .kernels =
+        {
 #define X(NAME, name) [DET_KERNEL_##NAME] = cuda_##name,
-        DET_KERNELS(X)
+            DET_KERNELS(X)
 #undef X
-    },
+        },
 };
 
 __attribute__((visibility("default"))) const struct det_backend *det_backend_get(uint32_t version);

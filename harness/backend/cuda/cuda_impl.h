@@ -1,49 +1,72 @@
 /*
- * The CUDA backend's own types: one device = one cuBLAS and one cuDNN handle and a workspace, bound to
- * the stream of each call. It is a module loaded at run time; nothing else links CUDA.
+ * The CUDA backend's own types: one device = one cuBLAS and one cuDNN handle and a workspace, bound
+ * to the stream of each call. It is a module loaded at run time; nothing else links CUDA.
  */
 #ifndef CUDA_IMPL_H
 #define CUDA_IMPL_H
 
-#include "backend.h"
-#include "cuda_kernels.h"
-
 #include <cublas_v2.h>
+#include <cuda_runtime_api.h>
 #include <cudnn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "backend.h"
 
 struct det_device {
     int index;
     cublasHandle_t blas;
     cudnnHandle_t dnn;
-    void *work; /* for cuDNN; grows */
+    void *work; /* grows */
     size_t work_bytes;
 };
 
 struct det_stream {
     struct det_device *device;
     cudaStream_t native;
-    int *bad_target;      /* device memory: a class out of range was seen */
-    int *bad_target_host; /* pinned */
+    int *bad;      /* device memory: 1 where a kernel met an index out of range */
+    int *bad_host; /* pinned */
 };
 
 /* The vendor's text in err; 0 on success. `what` names the call. */
 int cuda_check(cudaError_t rc, const char *what, struct det_err *err);
 int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err);
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err);
+/* What went wrong with the launch just made for this call. */
+int cuda_launched(const struct det_call *c, struct det_err *err);
 /* At least `bytes` of scratch memory, valid until the next call on the device. */
 int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
 
-static inline const float *cuda_in(const struct det_call *c, int i)
-{
-    return c->in[i] ? (const float *)c->in[i]->data : NULL;
-}
-static inline float *cuda_out(const struct det_call *c, int i)
-{
-    return c->out[i] ? (float *)c->out[i]->data : NULL;
-}
+/* Row-major C [m, n] = op(A) op(B) + beta C of inner size k; lda and so on are the distances
+ * between rows as they lie in memory. count > 1: as many products, *_step elements apart. */
+struct cuda_gemm {
+    enum det_dtype dtype; /* of all three: f32, bf16, f16 */
+    bool ta, tb;
+    int64_t m, n, k, lda, ldb, ldc;
+    const void *a, *b;
+    void *c;
+    float beta;
+    int64_t count, a_step, b_step, c_step;
+};
+int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *err);
+
+/* y [rows, n] += b [n] where given; then y = max(0, y) where asked. All of y's dtype. */
+int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
+                     struct det_tensor *y, int64_t n, struct det_err *err);
+/* db [n] = the sums of the columns of dy [rows, n]. */
+int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
+                  struct det_tensor *db, int64_t n, struct det_err *err);
+/* Weights (O, I, kH, kW) into the order (O, kH, kW, I), or back. */
+int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct det_tensor *w,
+                 void *nhwc, bool back, struct det_err *err);
 
 #define X(NAME, name) det_kernel_fn cuda_##name;
 DET_KERNELS(X)
 #undef X
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,0 +1,271 @@
+/*
+ * Scaled dot-product attention (Vaswani et al. 2017). One block for a query: scores of a tile of
+ * keys at a time, with the running maximum and sum of Milakov & Gimelshein 2018, so that no matrix
+ * of times x times exists. Gradients: a block for a query gives dq, a block for a key dk and dv,
+ * each from scores computed again (Dao et al. 2022), each sum in the order of its tiles.
+ */
+#include "cuda_row.cuh"
+#include "cuda_random.cuh"
+
+/* Rows of `width` elements, `step` apart, of one head. */
+struct head {
+    float *p;
+    int64_t step;
+};
+
+/* q, k and v apart, [B, H, T, D], or one tensor [B, T, 3, H, D]; the output lies as q, or
+ * [B, T, H, D]. */
+struct attention {
+    int64_t batch, heads, time, keys, width;
+    bool packed, causal;
+    float scale, p;
+    struct cuda_stream_of_draws draws;
+    float *q, *k, *v, *y; /* packed: k and v are NULL */
+    const float *mask;    /* [B or 1, H or 1, T, S], or NULL */
+    int64_t mask_b, mask_h;
+
+    __device__ struct head input(float *t, int which, int64_t b, int64_t h) const
+    {
+        int64_t rows = which == 0 ? time : keys, line = heads * width;
+        if (!packed)
+            return {t + (b * heads + h) * rows * width, width};
+        return {t + b * rows * 3 * line + which * line + h * width, 3 * line};
+    }
+    __device__ struct head output(float *t, int64_t b, int64_t h) const
+    {
+        int64_t line = heads * width;
+        if (!packed)
+            return input(t, 0, b, h);
+        return {t + b * time * line + h * width, line};
+    }
+    /* Row (b H + h) T + t, key j. */
+    __device__ float keep(int64_t row, int64_t j) const
+    {
+        if (p <= 0)
+            return 1;
+        return cuda_draw(draws, (uint64_t)(row * keys + j)) >= p ? 1 / (1 - p) : 0;
+    }
+    __device__ float masked(int64_t b, int64_t h, int64_t t, int64_t j) const
+    {
+        return mask ? mask[((b * mask_b + h * mask_h) * time + t) * keys + j] : 0;
+    }
+};
+
+/* first: the index of q in c->in (1 in the backward kernel). */
+static struct attention attention_of(const struct det_call *c, int first)
+{
+    const struct det_tensor *q = c->in[first], *k = c->in[first + 1], *m = c->in[first + 3];
+    struct attention a = {};
+    a.packed = !k;
+    a.batch = q->dims[0];
+    a.heads = q->dims[k ? 1 : 3];
+    a.time = q->dims[k ? 2 : 1];
+    a.keys = k ? k->dims[2] : a.time;
+    a.width = q->dims[k ? 3 : 4];
+    a.causal = c->a.causal;
+    a.scale = (float)c->a.scale;
+    a.p = (float)c->a.p;
+    a.draws = {c->a.seed, c->a.call};
+    a.q = (float *)q->data;
+    a.k = k ? (float *)k->data : a.q;
+    a.v = k ? (float *)c->in[first + 2]->data : a.q;
+    if (m) {
+        a.mask = (const float *)m->data;
+        a.mask_h = m->dims[1] > 1 ? 1 : 0;
+        a.mask_b = m->dims[0] > 1 ? m->dims[1] : 0;
+    }
+    return a;
+}
+
+__device__ static float dot(struct head a, int64_t i, struct head b, int64_t j, int64_t n)
+{
+    float sum = 0;
+    for (int64_t d = 0; d < n; d++)
+        sum += a.p[i * a.step + d] * b.p[j * b.step + d];
+    return sum;
+}
+
+/* One query or key of one head: where it is, and the head's matrices. */
+struct place {
+    int64_t b, h, i;
+    struct head q, k, v, dy;
+};
+
+__device__ static struct place place_of(const struct attention &a, int64_t row, int64_t n)
+{
+    int64_t head = cuda_div(row, n), b = cuda_div(head, a.heads), h = head - b * a.heads;
+    return {b, h, row - head * n, a.input(a.q, 0, b, h), a.input(a.k, 1, b, h),
+            a.input(a.v, 2, b, h), a.output(a.y, b, h)};
+}
+
+__device__ static float score(const struct attention &a, const struct place &p, int64_t t,
+                              int64_t j)
+{
+    if (a.causal && j > t)
+        return -INFINITY;
+    return a.scale * dot(p.q, t, p.k, j, a.width) + a.masked(p.b, p.h, t, j);
+}
+
+/* No key after this one counts for query t. */
+__device__ static int64_t keys_of(const struct attention &a, int64_t t)
+{
+    return a.causal && t + 1 < a.keys ? t + 1 : a.keys;
+}
+
+__device__ static void forward_row(const struct attention &a, int64_t row, float *lse)
+{
+    __shared__ float weight[CUDA_BLOCK];
+    struct place p = place_of(a, row, a.time);
+    float *y = p.dy.p + p.i * p.dy.step, top = -INFINITY;
+    int64_t keys = keys_of(a, p.i);
+    double total = 0;
+    for (int64_t d = threadIdx.x; d < a.width; d += blockDim.x)
+        y[d] = 0;
+    for (int64_t from = 0; from < keys; from += blockDim.x) {
+        int64_t j = from + threadIdx.x, n = keys - from < blockDim.x ? keys - from : blockDim.x;
+        float x = j < keys ? score(a, p, p.i, j) : -INFINITY;
+        float higher = cuda_greater()(top, cuda_combine(x, cuda_greater()));
+        if (higher == -INFINITY)
+            continue;
+        float e = expf(x - higher), shrink = expf(top - higher);
+        total = total * shrink + cuda_combine((double)e, cuda_plus());
+        top = higher;
+        weight[threadIdx.x] = j < keys ? e * a.keep(row, j) : 0;
+        __syncthreads();
+        for (int64_t d = threadIdx.x; d < a.width; d += blockDim.x) {
+            float sum = y[d] * shrink;
+            for (int64_t l = 0; l < n; l++)
+                sum += weight[l] * p.v.p[(from + l) * p.v.step + d];
+            y[d] = sum;
+        }
+        __syncthreads();
+    }
+    for (int64_t d = threadIdx.x; d < a.width; d += blockDim.x)
+        y[d] = (float)(y[d] / total);
+    if (threadIdx.x == 0)
+        lse[row] = (float)(top + log(total));
+}
+
+int cuda_attention(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct attention a = attention_of(c, 0);
+    float *lse = out_f32(c, 1);
+    a.y = out_f32(c, 0);
+    return cuda_blocks(
+        s, c, a.batch * a.heads * a.time, DEVICE(int64_t row) { forward_row(a, row, lse); }, err);
+}
+
+/* What the backward kernels share: gradients lie as their tensors; delta[row] = dy . y. */
+struct back {
+    struct attention a;
+    const float *lse;
+    float *dq, *dk, *dv;
+    double *delta;
+};
+
+/* The gradient of the score of query t and key j, and the weight that v_j has in y_t. */
+struct slope {
+    float ds, weight;
+};
+
+__device__ static struct slope slope_of(const struct back &k, const struct place &p, int64_t t,
+                                        int64_t j, double delta)
+{
+    int64_t row = (p.b * k.a.heads + p.h) * k.a.time + t;
+    float x = score(k.a, p, t, j), weight = x == -INFINITY ? 0 : expf(x - k.lse[row]);
+    float keep = k.a.keep(row, j), g = keep * dot(p.dy, t, p.v, j, k.a.width);
+    return {(float)(weight * (g - delta) * k.a.scale), weight * keep};
+}
+
+__device__ static void query_back(const struct back &k, int64_t row)
+{
+    __shared__ float ds[CUDA_BLOCK];
+    struct place p = place_of(k.a, row, k.a.time);
+    int64_t keys = keys_of(k.a, p.i);
+    struct head out = k.a.input(k.dq, 0, p.b, p.h);
+    float *dq = out.p + p.i * out.step;
+    double delta = 0;
+    for (int64_t j = threadIdx.x; j < keys; j += blockDim.x)
+        delta += (double)slope_of(k, p, p.i, j, 0).ds / k.a.scale;
+    delta = cuda_combine(delta, cuda_plus());
+    if (threadIdx.x == 0)
+        k.delta[row] = delta;
+    for (int64_t d = threadIdx.x; d < k.a.width; d += blockDim.x)
+        dq[d] = 0;
+    for (int64_t from = 0; from < keys; from += blockDim.x) {
+        int64_t j = from + threadIdx.x, n = keys - from < blockDim.x ? keys - from : blockDim.x;
+        ds[threadIdx.x] = j < keys ? slope_of(k, p, p.i, j, delta).ds : 0;
+        __syncthreads();
+        for (int64_t d = threadIdx.x; d < k.a.width; d += blockDim.x)
+            for (int64_t l = 0; l < n; l++)
+                dq[d] += ds[l] * p.k.p[(from + l) * p.k.step + d];
+        __syncthreads();
+    }
+}
+
+__device__ static void key_back(const struct back &k, int64_t row)
+{
+    __shared__ struct slope tile[CUDA_BLOCK];
+    struct place p = place_of(k.a, row, k.a.keys);
+    struct head hk = k.a.input(k.dk, 1, p.b, p.h), hv = k.a.input(k.dv, 2, p.b, p.h);
+    float *dk = hk.p + p.i * hk.step, *dv = hv.p + p.i * hv.step;
+    const double *delta = k.delta + (p.b * k.a.heads + p.h) * k.a.time;
+    for (int64_t d = threadIdx.x; d < k.a.width; d += blockDim.x)
+        dk[d] = dv[d] = 0;
+    for (int64_t from = k.a.causal ? p.i : 0; from < k.a.time; from += blockDim.x) {
+        int64_t t = from + threadIdx.x, left = k.a.time - from;
+        int64_t n = left < blockDim.x ? left : blockDim.x;
+        if (t < k.a.time)
+            tile[threadIdx.x] = slope_of(k, p, t, p.i, delta[t]);
+        __syncthreads();
+        for (int64_t d = threadIdx.x; d < k.a.width; d += blockDim.x)
+            for (int64_t l = 0; l < n; l++) {
+                dk[d] += tile[l].ds * p.q.p[(from + l) * p.q.step + d];
+                dv[d] += tile[l].weight * p.dy.p[(from + l) * p.dy.step + d];
+            }
+        __syncthreads();
+    }
+}
+
+int cuda_attention_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct back k = {attention_of(c, 1), in_f32(c, 5), out_f32(c, 0), out_f32(c, 1), out_f32(c, 2),
+                     NULL};
+    int64_t queries = k.a.batch * k.a.heads * k.a.time, keys = k.a.batch * k.a.heads * k.a.keys;
+    void *work = NULL;
+    int rc = cuda_workspace(s->device, (size_t)queries * sizeof(double) + 8, &work, err);
+    if (rc < 0)
+        return rc;
+    k.delta = (double *)work;
+    k.a.y = (float *)c->in[0]->data;
+    if (k.a.packed)
+        k.dk = k.dv = k.dq;
+    rc = cuda_blocks(s, c, queries, DEVICE(int64_t row) { query_back(k, row); }, err);
+    if (rc < 0)
+        return rc;
+    return cuda_blocks(s, c, keys, DEVICE(int64_t row) { key_back(k, row); }, err);
+}
+
+/* Rotary position embedding (Su et al. 2021). Angles in double: positions are large. */
+int cuda_rotary(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t times = c->in[0]->dims[1], width = c->in[0]->dims[2], half = width / 2;
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0);
+    double offset = c->a.offset, base = c->a.scale;
+    bool halves = c->a.halves, reverse = c->a.reverse;
+    return cuda_each(
+        s, c, c->in[0]->dims[0] * times * half,
+        DEVICE(int64_t i) {
+            int64_t row = cuda_div(i, half), pair = i - row * half, at = row * width;
+            int64_t first = at + (halves ? pair : 2 * pair);
+            int64_t second = at + (halves ? pair + half : 2 * pair + 1);
+            double t = offset + (double)(row % times);
+            double angle = t * pow(base, -2.0 * (double)pair / (double)width);
+            double cosine = cos(angle), sine = reverse ? -sin(angle) : sin(angle);
+            double a = x[first], b = x[second];
+            y[first] = (float)(a * cosine - b * sine);
+            y[second] = (float)(a * sine + b * cosine);
+        },
+        err);
+}

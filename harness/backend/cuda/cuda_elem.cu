@@ -1,0 +1,223 @@
+/* The functions of elem.h, in f32, in double for f64, in int64 for whole numbers. */
+#include "cuda_walk.cuh"
+
+#define ELEM_T T
+
+template <typename T>
+__device__ T unary_value(int fn, T x, T p, T q)
+{
+    (void)p, (void)q;
+    switch (fn) {
+#define X(NAME, value, slope)                                                                      \
+    case DET_UNARY_##NAME: return value;
+        DET_UNARY(X)
+#undef X
+    }
+    return x;
+}
+
+template <typename T>
+__device__ T unary_slope(int fn, T dy, T x, T y, T p, T q)
+{
+    (void)x, (void)y, (void)p, (void)q;
+    switch (fn) {
+#define X(NAME, value, slope)                                                                      \
+    case DET_UNARY_##NAME: return slope;
+        DET_UNARY(X)
+#undef X
+    }
+    return dy;
+}
+
+template <typename T>
+__device__ T binary_value(int fn, T a, T b)
+{
+    switch (fn) {
+#define X(NAME, value, slope_a, slope_b)                                                           \
+    case DET_BINARY_##NAME: return value;
+        DET_BINARY(X)
+#undef X
+    }
+    return a;
+}
+
+template <typename T>
+__device__ T binary_slope(int fn, bool side, T dy, T a, T b)
+{
+    (void)a, (void)b;
+    switch (fn) {
+#define X(NAME, value, slope_a, slope_b)                                                           \
+    case DET_BINARY_##NAME: return side ? (T)(slope_b) : (T)(slope_a);
+        DET_BINARY(X)
+#undef X
+    }
+    return dy;
+}
+
+__device__ static int64_t whole_value(int fn, int64_t a, int64_t b)
+{
+    switch (fn) {
+#define X(NAME, value)                                                                             \
+    case DET_BINARY_##NAME: return value;
+        DET_BINARY_WHOLE(X)
+#undef X
+    }
+    return a;
+}
+
+template <typename T>
+__device__ bool truth(int fn, T a, T b)
+{
+    switch (fn) {
+#define X(NAME, value)                                                                             \
+    case DET_COMPARE_##NAME: return value;
+        DET_COMPARE(X)
+#undef X
+    }
+    return false;
+}
+
+template <typename T>
+static int unary(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct cuda_walk k = cuda_walk_of(c, 2);
+    int fn = c->a.fn;
+    T p = (T)c->a.lo, q = (T)c->a.hi;
+    return cuda_each(
+        s, c, k.w.numel,
+        DEVICE(int64_t i) {
+            struct cuda_place at = cuda_place_of(k.w, i);
+            cuda_put(k, at, unary_value<T>(fn, cuda_get<T>(k, at, 1), p, q));
+        },
+        err);
+}
+
+template <typename T>
+static int unary_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct cuda_walk k = cuda_walk_of(c, 4);
+    int fn = c->a.fn;
+    T p = (T)c->a.lo, q = (T)c->a.hi;
+    return cuda_each(
+        s, c, k.w.numel,
+        DEVICE(int64_t i) {
+            struct cuda_place at = cuda_place_of(k.w, i);
+            T dy = cuda_get<T>(k, at, 1), x = cuda_get<T>(k, at, 2), y = cuda_get<T>(k, at, 3);
+            cuda_put(k, at, unary_slope<T>(fn, dy, x, y, p, q));
+        },
+        err);
+}
+
+template <typename T>
+static int binary(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct cuda_walk k = cuda_walk_of(c, 3);
+    int fn = c->a.fn;
+    return cuda_each(
+        s, c, k.w.numel,
+        DEVICE(int64_t i) {
+            struct cuda_place at = cuda_place_of(k.w, i);
+            cuda_put(k, at, binary_value<T>(fn, cuda_get<T>(k, at, 1), cuda_get<T>(k, at, 2)));
+        },
+        err);
+}
+
+static int whole(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct cuda_walk k = cuda_walk_of(c, 3);
+    int fn = c->a.fn;
+    return cuda_each(
+        s, c, k.w.numel,
+        DEVICE(int64_t i) {
+            struct cuda_place at = cuda_place_of(k.w, i);
+            int64_t a = cuda_get<int64_t>(k, at, 1), b = cuda_get<int64_t>(k, at, 2);
+            cuda_put(k, at, whole_value(fn, a, b));
+        },
+        err);
+}
+
+template <typename T>
+static int binary_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct cuda_walk k = cuda_walk_of(c, 4);
+    int fn = c->a.fn;
+    bool side = c->a.side;
+    return cuda_each(
+        s, c, k.w.numel,
+        DEVICE(int64_t i) {
+            struct cuda_place at = cuda_place_of(k.w, i);
+            T dy = cuda_get<T>(k, at, 1), a = cuda_get<T>(k, at, 2), b = cuda_get<T>(k, at, 3);
+            cuda_put(k, at, binary_slope<T>(fn, side, dy, a, b));
+        },
+        err);
+}
+
+template <typename T>
+static int compare(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct cuda_walk k = cuda_walk_of(c, 3);
+    int fn = c->a.fn;
+    return cuda_each(
+        s, c, k.w.numel,
+        DEVICE(int64_t i) {
+            struct cuda_place at = cuda_place_of(k.w, i);
+            bool is = truth<T>(fn, cuda_get<T>(k, at, 1), cuda_get<T>(k, at, 2));
+            cuda_put(k, at, (int64_t)is);
+        },
+        err);
+}
+
+static bool is_whole(enum det_dtype dtype)
+{
+    return dtype != DET_F32 && dtype != DET_F64 && dtype != DET_BF16 && dtype != DET_F16;
+}
+
+/* Defines cuda_<name>: `name` in the type that the tensor t is computed in. */
+#define KERNEL(name, of)                                                                           \
+    int cuda_##name(struct det_stream *s, const struct det_call *c, struct det_err *err)           \
+    {                                                                                              \
+        return c->of->dtype == DET_F64 ? name<double>(s, c, err) : name<float>(s, c, err);         \
+    }
+KERNEL(unary, out[0])
+KERNEL(unary_bwd, out[0])
+KERNEL(binary_bwd, out[0])
+
+int cuda_binary(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    enum det_dtype dtype = c->out[0]->dtype;
+    if (is_whole(dtype))
+        return whole(s, c, err);
+    return dtype == DET_F64 ? binary<double>(s, c, err) : binary<float>(s, c, err);
+}
+
+int cuda_compare(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    enum det_dtype dtype = c->in[0]->dtype;
+    if (is_whole(dtype))
+        return compare<int64_t>(s, c, err);
+    return dtype == DET_F64 ? compare<double>(s, c, err) : compare<float>(s, c, err);
+}
+
+/* Kernels of their own that are one of the functions. */
+#define AS(kernel, of, FN)                                                                         \
+    int kernel(struct det_stream *s, const struct det_call *c, struct det_err *err)                \
+    {                                                                                              \
+        struct det_call as = *c;                                                                   \
+        as.a.fn = FN;                                                                              \
+        return of(s, &as, err);                                                                    \
+    }
+AS(cuda_add, cuda_binary, DET_BINARY_ADD)
+AS(cuda_sub, cuda_binary, DET_BINARY_SUB)
+AS(cuda_mul, cuda_binary, DET_BINARY_MUL)
+AS(cuda_relu, cuda_unary, DET_UNARY_RELU)
+AS(cuda_relu_bwd, cuda_binary, DET_BINARY_RELU_BWD)
+AS(cuda_clamp, cuda_unary, DET_UNARY_CLAMP)
+
+int cuda_affine(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct det_call as = *c;
+    as.a.fn = DET_UNARY_AFFINE;
+    as.a.lo = c->a.scale;
+    as.a.hi = c->a.offset;
+    return cuda_unary(s, &as, err);
+}

@@ -1,0 +1,149 @@
+/*
+ * What the .cu files share: launches, sums of fixed partition, elements of any dtype.
+ *
+ * A kernel is a function of an index, given as a device lambda: cuda_each() runs it for every
+ * index, one thread each; cuda_blocks() once per index with a whole block, whose threads divide the
+ * work by threadIdx.x and meet in cuda_combine(). Nothing adds atomically, and partitions depend on
+ * shapes alone: equal inputs give equal bits.
+ *
+ * tests/cuda compiles these files for the host: its <cuda_runtime.h> defines CUDA_LAUNCH.
+ */
+#ifndef CUDA_KERNEL_CUH
+#define CUDA_KERNEL_CUH
+
+#include <cuda_runtime.h>
+#include <float.h>
+#include <math.h>
+
+#include "cuda_impl.h"
+
+#define DEVICE [=] __device__
+
+#ifndef CUDA_LAUNCH
+#define CUDA_BLOCK 256 /* threads; a power of two */
+#define CUDA_LAUNCH(kernel, blocks, s, ...) kernel<<<blocks, CUDA_BLOCK, 0, s>>>(__VA_ARGS__)
+#define CUDA_LAUNCH_APART CUDA_LAUNCH /* threads that never meet */
+#endif
+#define CUDA_GRID_MAX 65535
+
+template <typename F>
+__global__ void cuda_each_kernel(int64_t n, F f)
+{
+    int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
+        f(i);
+}
+
+template <typename F>
+__global__ void cuda_blocks_kernel(int64_t n, F f)
+{
+    for (int64_t i = blockIdx.x; i < n; i += gridDim.x)
+        f(i);
+}
+
+/* f(i) for i in 0..n-1. */
+template <typename F>
+int cuda_each(struct det_stream *s, const struct det_call *c, int64_t n, F f, struct det_err *err)
+{
+    int64_t blocks = (n + CUDA_BLOCK - 1) / CUDA_BLOCK;
+    if (n <= 0)
+        return 0;
+    CUDA_LAUNCH_APART(cuda_each_kernel, (unsigned)(blocks < CUDA_GRID_MAX ? blocks : CUDA_GRID_MAX),
+                      s->native, n, f);
+    return cuda_launched(c, err);
+}
+
+/* f(i) for i in 0..n-1 by all threads of a block together. */
+template <typename F>
+int cuda_blocks(struct det_stream *s, const struct det_call *c, int64_t n, F f, struct det_err *err)
+{
+    if (n <= 0)
+        return 0;
+    CUDA_LAUNCH(cuda_blocks_kernel, (unsigned)(n < CUDA_GRID_MAX ? n : CUDA_GRID_MAX), s->native, n,
+                f);
+    return cuda_launched(c, err);
+}
+
+/* The values of all threads of a block, combined by a tree of fixed shape; every thread gets the
+ * result. All threads of the block must come. */
+template <typename T, typename F>
+__device__ T cuda_combine(T v, F f)
+{
+    __shared__ T part[CUDA_BLOCK];
+    part[threadIdx.x] = v;
+    __syncthreads();
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            part[threadIdx.x] = f(part[threadIdx.x], part[threadIdx.x + half]);
+        __syncthreads();
+    }
+    T r = part[0];
+    __syncthreads();
+    return r;
+}
+
+struct cuda_plus {
+    __device__ double operator()(double a, double b) const { return a + b; }
+};
+struct cuda_times {
+    __device__ double operator()(double a, double b) const { return a * b; }
+};
+struct cuda_greater {
+    __device__ float operator()(float a, float b) const { return a > b ? a : b; }
+};
+
+/* Work on columns: a block each where there are few long ones, else a thread. In the kernel, a
+ * member of the team takes elements first, first + step, ...; combine() gives all the result. */
+#define CUDA_TEAM_MIN 64    /* elements that a block is worth */
+#define CUDA_TEAM_MAX 16384 /* columns that fill the device with a thread each */
+
+template <bool TEAM>
+struct cuda_team {
+    __device__ int64_t first() const { return TEAM ? threadIdx.x : 0; }
+    __device__ int64_t step() const { return TEAM ? blockDim.x : 1; }
+    __device__ bool leader() const { return !TEAM || threadIdx.x == 0; }
+    template <typename T, typename F>
+    __device__ T combine(T v, F f) const
+    {
+        if constexpr (TEAM)
+            return cuda_combine(v, f);
+        return v;
+    }
+};
+
+/* f(i, team) for the columns i in 0..columns-1, of n elements each. */
+template <typename F>
+int cuda_columns(struct det_stream *s, const struct det_call *c, int64_t columns, int64_t n, F f,
+                 struct det_err *err)
+{
+    if (n >= CUDA_TEAM_MIN && columns < CUDA_TEAM_MAX)
+        return cuda_blocks(s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<true>()); }, err);
+    return cuda_each(s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<false>()); }, err);
+}
+
+/* 64-bit division is slow on a GPU, and most numbers are small. */
+__device__ inline int64_t cuda_div(int64_t i, int64_t d)
+{
+    if (((uint64_t)i | (uint64_t)d) >> 32 == 0)
+        return (uint32_t)i / (uint32_t)d;
+    return i / d;
+}
+
+static inline const float *in_f32(const struct det_call *c, int i)
+{
+    return c->in[i] ? (const float *)c->in[i]->data : NULL;
+}
+static inline float *out_f32(const struct det_call *c, int i)
+{
+    return c->out[i] ? (float *)c->out[i]->data : NULL;
+}
+static inline const int64_t *in_i64(const struct det_call *c, int i)
+{
+    return c->in[i] ? (const int64_t *)c->in[i]->data : NULL;
+}
+static inline int64_t *out_i64(const struct det_call *c, int i)
+{
+    return c->out[i] ? (int64_t *)c->out[i]->data : NULL;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* Philox4x32-10 as base/rng.h has it: the draws equal those of the other backends bit for bit. */
+#ifndef CUDA_RANDOM_CUH
+#define CUDA_RANDOM_CUH
+
+#include "cuda_kernel.cuh"
+
+struct cuda_stream_of_draws {
+    uint64_t key, call;
+};
+
+/* Word i % 4 of block i / 4 as a float in [0, 1) with 24 bits. */
+__device__ inline float cuda_draw(struct cuda_stream_of_draws d, uint64_t i)
+{
+    uint32_t k0 = (uint32_t)d.key, k1 = (uint32_t)(d.key >> 32);
+    uint64_t block = i / 4;
+    uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)d.call,
+                     (uint32_t)(d.call >> 32)};
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c[0], p1 = (uint64_t)0xCD9E8D57u * c[2];
+        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c[1] ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
+        c[1] = (uint32_t)p1;
+        c[3] = (uint32_t)p0;
+        c[0] = n0;
+        c[2] = n2;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (float)(c[i % 4] >> 8) * 5.9604644775390625e-8f; /* 2^-24 */
+}
+
+#endif

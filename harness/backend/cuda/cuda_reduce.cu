@@ -1,0 +1,246 @@
+/* Reductions to one number, over rows, and over the middle dimension of [A, N, B]. */
+#include "cuda_dtype.cuh"
+#include "cuda_total.cuh"
+
+int cuda_sum(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    const float *x = in_f32(c, 0);
+    return cuda_sum_of(
+        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return (double)x[i]; }, c->a.scale,
+        out_f32(c, 0), err);
+}
+
+int cuda_sum_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    const float *dy = in_f32(c, 0);
+    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    return cuda_each(
+        s, c, (int64_t)c->out[0]->numel, DEVICE(int64_t i) { dx[i] = scale * *dy; }, err);
+}
+
+int cuda_sqnorm(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    const float *x = in_f32(c, 0);
+    return cuda_sum_of(
+        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return (double)x[i] * x[i]; }, 1,
+        out_f32(c, 0), err);
+}
+
+struct greater_or_nan {
+    __device__ float operator()(float a, float b) const { return b <= a || a != a ? a : b; }
+};
+
+int cuda_absmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0);
+    return cuda_total(
+        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return fabsf(x[i]); }, 0.0f,
+        greater_or_nan(), DEVICE(float most) { *y = most; }, err);
+}
+
+/* By their bits, as the other backends. */
+template <typename T>
+static int eq_count(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    const T *x = (const T *)c->in[0]->data, *y = (const T *)c->in[1]->data;
+    return cuda_sum_of(
+        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return x[i] == y[i] ? 1.0 : 0.0; }, 1,
+        out_f32(c, 0), err);
+}
+
+int cuda_eq_count(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    switch (det_dtype_size(c->in[0]->dtype)) {
+    case 8: return eq_count<uint64_t>(s, c, err);
+    case 4: return eq_count<uint32_t>(s, c, err);
+    case 2: return eq_count<uint16_t>(s, c, err);
+    default: return eq_count<uint8_t>(s, c, err);
+    }
+}
+
+/* The greatest of sign * v so far and where; the first of equals. `nans`: a NaN is greater than
+ * all; else it is never chosen but as the first element. */
+struct extreme {
+    float v;
+    int64_t at;
+};
+struct better {
+    float sign;
+    bool nans;
+    __device__ struct extreme operator()(struct extreme a, struct extreme b) const
+    {
+        float x = sign * a.v, y = sign * b.v;
+        bool nan_a = x != x, nan_b = y != y, equal = x == y || (nan_a && nan_b);
+        if (a.at < 0 || b.at < 0)
+            return a.at < 0 ? b : a;
+        if (equal)
+            return b.at < a.at ? b : a;
+        if (nan_a || nan_b)
+            return nan_b == nans ? b : a;
+        return y > x ? b : a;
+    }
+};
+
+int cuda_argmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], *y = out_i64(c, 0);
+    const float *x = in_f32(c, 0);
+    struct better op = {1, false};
+    return cuda_columns(
+        s, c, m, n,
+        [=] __device__(int64_t i, auto team) {
+            struct extreme best = {0, -1};
+            for (int64_t j = team.first(); j < n; j += team.step())
+                best = op(best, {x[i * n + j], j});
+            best = team.combine(best, op);
+            if (team.leader())
+                y[i] = x[i * n] != x[i * n] ? 0 : best.at;
+        },
+        err);
+}
+
+/* One column of [A, N, B]: its first element, the distance between elements. */
+struct column {
+    int64_t first, step;
+};
+
+__device__ static struct column column_of(int64_t i, int64_t n, int64_t b)
+{
+    int64_t a = cuda_div(i, b);
+    return {a * n * b + (i - a * b), b};
+}
+
+template <typename OP>
+static int fold(struct det_stream *s, const struct det_call *c, double zero, OP op, double scale,
+                struct det_err *err)
+{
+    int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2];
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0);
+    return cuda_columns(
+        s, c, (int64_t)c->out[0]->numel, n,
+        [=] __device__(int64_t i, auto team) {
+            struct column k = column_of(i, n, b);
+            double total = zero;
+            for (int64_t j = team.first(); j < n; j += team.step())
+                total = op(total, (double)x[k.first + j * k.step]);
+            total = team.combine(total, op);
+            if (team.leader())
+                y[i] = (float)(scale * total);
+        },
+        err);
+}
+
+static int extremes(struct det_stream *s, const struct det_call *c, struct better op,
+                    struct det_err *err)
+{
+    int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2], *index = out_i64(c, 1);
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0);
+    return cuda_columns(
+        s, c, (int64_t)c->out[0]->numel, n,
+        [=] __device__(int64_t i, auto team) {
+            struct column k = column_of(i, n, b);
+            struct extreme best = {0, -1};
+            for (int64_t j = team.first(); j < n; j += team.step())
+                best = op(best, {x[k.first + j * k.step], j});
+            best = team.combine(best, op);
+            if (team.leader()) {
+                y[i] = best.v;
+                index[i] = best.at;
+            }
+        },
+        err);
+}
+
+int cuda_reduce(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    switch (c->a.mode) {
+    case DET_REDUCE_DIM_SUM: return fold(s, c, 0, cuda_plus(), c->a.scale, err);
+    case DET_REDUCE_DIM_PROD: return fold(s, c, 1, cuda_times(), 1, err);
+    case DET_REDUCE_DIM_MAX: return extremes(s, c, {1, true}, err);
+    default: return extremes(s, c, {-1, true}, err);
+    }
+}
+
+/* dy times the product of the others: those before from the left, those after from the right. */
+static int product_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t n = c->out[0]->dims[1], b = c->out[0]->dims[2];
+    const float *dy = in_f32(c, 0), *x = in_f32(c, 1);
+    float *dx = out_f32(c, 0);
+    return cuda_each(
+        s, c, (int64_t)c->in[0]->numel,
+        DEVICE(int64_t i) {
+            struct column k = column_of(i, n, b);
+            double before = 1, after = 1;
+            for (int64_t j = 0; j < n; j++) {
+                dx[k.first + j * k.step] = (float)before;
+                before *= x[k.first + j * k.step];
+            }
+            for (int64_t j = n - 1; j >= 0; j--) {
+                int64_t at = k.first + j * k.step;
+                dx[at] = (float)(dx[at] * after * dy[i]);
+                after *= x[at];
+            }
+        },
+        err);
+}
+
+int cuda_reduce_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t n = c->out[0]->dims[1], b = c->out[0]->dims[2];
+    const float *dy = in_f32(c, 0);
+    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    if (c->a.mode == DET_REDUCE_DIM_PROD)
+        return product_bwd(s, c, err);
+    const int64_t *index = c->a.mode == DET_REDUCE_DIM_SUM ? NULL : in_i64(c, 2);
+    return cuda_each(
+        s, c, (int64_t)c->out[0]->numel,
+        DEVICE(int64_t i) {
+            int64_t row = cuda_div(i, b), a = cuda_div(row, n), at = a * b + (i - row * b);
+            dx[i] = !index ? scale * dy[at] : index[at] == row - a * n ? dy[at] : 0;
+        },
+        err);
+}
+
+int cuda_cumsum(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2];
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0);
+    bool reverse = c->a.reverse;
+    return cuda_each(
+        s, c, c->in[0]->dims[0] * b,
+        DEVICE(int64_t i) {
+            struct column k = column_of(i, n, b);
+            double total = 0;
+            for (int64_t j = 0; j < n; j++) {
+                int64_t at = k.first + (reverse ? n - 1 - j : j) * k.step;
+                total += x[at];
+                y[at] = (float)total;
+            }
+        },
+        err);
+}
+
+int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
+                  struct det_tensor *db, int64_t n, struct det_err *err)
+{
+    int64_t rows = n > 0 ? (int64_t)dy->numel / n : 0;
+    int from = dy->dtype, to = db->dtype;
+    const void *x = dy->data;
+    void *y = db->data;
+    return cuda_columns(
+        s, c, n, rows,
+        [=] __device__(int64_t i, auto team) {
+            double total = 0;
+            for (int64_t j = team.first(); j < rows; j += team.step())
+                total += cuda_load<double>(from, x, j * n + i);
+            total = team.combine(total, cuda_plus());
+            if (team.leader())
+                cuda_store(to, y, i, total);
+        },
+        err);
+}

@@ -1,0 +1,116 @@
+/* Joining, cutting, ordering and marking: what moves elements and computes nothing. */
+#include "cuda_kernel.cuh"
+
+/* The part of the rows of `whole` that t stands for, from row `at`. */
+static int copy_part(struct det_stream *s, const struct det_tensor *whole,
+                     const struct det_tensor *t, int64_t at, bool join, struct det_err *err)
+{
+    size_t elem = det_dtype_size(whole->dtype), row = (size_t)whole->dims[2] * elem;
+    size_t pitch = (size_t)whole->dims[1] * row, width = (size_t)t->dims[1] * row;
+    char *w = whole->data + (size_t)at * row;
+    if (t->numel == 0)
+        return 0;
+    cudaError_t rc =
+        join ? cudaMemcpy2DAsync(w, pitch, t->data, width, width, (size_t)t->dims[0],
+                                 cudaMemcpyDeviceToDevice, s->native)
+             : cudaMemcpy2DAsync(t->data, width, w, pitch, width, (size_t)t->dims[0],
+                                 cudaMemcpyDeviceToDevice, s->native);
+    return cuda_check(rc, "cudaMemcpy2DAsync", err);
+}
+
+int cuda_cat(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t at = 0;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < DET_CALL_IN_MAX && c->in[i]; i++) {
+        rc = copy_part(s, c->out[0], c->in[i], at, true, err);
+        at += c->in[i]->dims[1];
+    }
+    return rc;
+}
+
+int cuda_cut(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return copy_part(s, c->in[0], c->out[0], c->a.skip, false, err);
+}
+
+/* NaN is the greatest; equals stay in their order whichever way is sorted. */
+struct order {
+    bool descending;
+    __device__ bool after(float a, int64_t ia, float b, int64_t ib) const
+    {
+        bool nan_a = a != a, nan_b = b != b;
+        if (nan_a != nan_b)
+            return nan_a != descending;
+        if (nan_a || a == b)
+            return ia > ib;
+        return (a > b) != descending;
+    }
+};
+
+/* Puts two places of a row in order. */
+__device__ static void exchange(struct order o, float *y, int64_t *index, int64_t i, int64_t j)
+{
+    float a = y[i], b = y[j];
+    int64_t ia = index[i], ib = index[j];
+    if (!o.after(a, ia, b, ib))
+        return;
+    y[i] = b;
+    y[j] = a;
+    index[i] = ib;
+    index[j] = ia;
+}
+
+/* A bitonic sorting network (Batcher 1968) whose comparisons all go one way, so that places after
+ * the row's end, which stand for the greatest, need not exist. */
+__device__ static void sort_row(struct order o, float *y, int64_t *index, int64_t n)
+{
+    for (int64_t size = 2; size < 2 * n; size *= 2) {
+        for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+            int64_t j = i ^ (size - 1); /* mirrored within its part */
+            if (j > i && j < n)
+                exchange(o, y, index, i, j);
+        }
+        __syncthreads();
+        for (int64_t step = size / 4; step > 0; step /= 2) {
+            for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
+                if ((i & step) == 0 && i + step < n)
+                    exchange(o, y, index, i, i + step);
+            __syncthreads();
+        }
+    }
+}
+
+int cuda_sort(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], *index = out_i64(c, 1);
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0);
+    struct order o = {c->a.descending};
+    return cuda_blocks(
+        s, c, m,
+        DEVICE(int64_t row) {
+            for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+                y[row * n + i] = x[row * n + i];
+                index[row * n + i] = i;
+            }
+            __syncthreads();
+            sort_row(o, y + row * n, index + row * n, n);
+        },
+        err);
+}
+
+int cuda_triangle(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t m = c->in[0]->dims[1], n = c->in[0]->dims[2], skip = c->a.skip;
+    const float *x = in_f32(c, 0);
+    float *y = out_f32(c, 0);
+    bool upper = c->a.upper;
+    return cuda_each(
+        s, c, (int64_t)c->in[0]->numel,
+        DEVICE(int64_t i) {
+            int64_t row = cuda_div(i, n), above = i - row * n - row % m - skip;
+            y[i] = (upper ? above >= 0 : above <= 0) ? x[i] : 0;
+        },
+        err);
+}
