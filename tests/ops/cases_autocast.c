@@ -3,17 +3,19 @@
 #include "op_case.h"
 
 /* Defines a case whose operations run under autocast. */
-#define CAST(name, ...)                                                                            \
+#define CAST_TO(dtype, name, ...)                                                                  \
     static struct det_tensor *name(struct det_engine *e, struct det_tensor **in)                   \
     {                                                                                              \
-        det_autocast_begin(e, DET_F16); /* bf16, on a CPU */                                       \
+        det_autocast_begin(e, dtype);                                                              \
         struct det_tensor *y = __VA_ARGS__;                                                        \
         det_autocast_end(e);                                                                       \
         return y;                                                                                  \
     }
-#define CONV(w, b) det_conv2d(e, in[0], w, b, &(const struct det_conv2d_options){.padding = 1})
+#define CAST(name, ...) CAST_TO(DET_BF16, name, __VA_ARGS__)
+#define CONV(w, b)      det_conv2d(e, in[0], w, b, &(const struct det_conv2d_options){.padding = 1})
 
 CAST(linear, det_linear(e, in[0], in[1], in[2]))
+CAST_TO(DET_F16, half, det_linear(e, in[0], in[1], in[2])) /* bf16, on a CPU */
 CAST(twice, det_linear(e, det_linear(e, in[0], in[1], NULL), in[1], NULL))
 CAST(conv, CONV(in[1], in[2]))
 CAST(conv_relu, det_relu(e, CONV(in[1], NULL)))
@@ -28,6 +30,8 @@ CAST(given, det_relu(e, in[0]))
 /* clang-format off */
 const struct op_case cases_autocast[] = {
     {"linear", "bf16", {IN(5, 7), IN(3, 7), IN(3)}, linear,
+     "F.linear(" B("x0") ", " B("x1") ", " B("x2") ")"},
+    {"linear", "bf16 where a CPU is asked for f16", {IN(5, 7), IN(3, 7), IN(3)}, half,
      "F.linear(" B("x0") ", " B("x1") ", " B("x2") ")"},
     {"linear", "large bf16", {IN(65, 300), IN(97, 300), IN(97)}, linear,
      "F.linear(" B("x0") ", " B("x1") ", " B("x2") ")"},

@@ -54,7 +54,7 @@ CORE_MAY_USE = re.compile(
 
 def sources(top):
     out = subprocess.run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"], text=True, capture_output=True, check=True).stdout
-    return [f for f in out.splitlines() if f.endswith((".c", ".h", ".cc", ".cu")) and os.path.exists(os.path.join(top, f))]
+    return [f for f in out.splitlines() if f.endswith((".c", ".h", ".cc", ".cu", ".cuh")) and os.path.exists(os.path.join(top, f))]
 
 
 def folder_of(path):
@@ -131,7 +131,7 @@ def check_words(top):
     """Words of unfinished work, and processes ended by name."""
     out = subprocess.run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"], text=True, capture_output=True).stdout
     for f in out.splitlines():
-        if f.startswith("tests/tidy/") or not f.endswith((".c", ".h", ".cc", ".cu", ".sh", ".py", "quickstart", "run")):
+        if f.startswith("tests/tidy/") or not f.endswith((".c", ".h", ".cc", ".cu", ".cuh", ".sh", ".py", "quickstart", "run")):
             continue
         path = os.path.join(top, f)
         if not os.path.isfile(path):

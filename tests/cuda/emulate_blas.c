@@ -1,0 +1,90 @@
+/* cuBLAS's product on the host, element by element. */
+#include "cublas_v2.h"
+
+#include "dtype.h"
+
+const char *cublasGetStatusString(cublasStatus_t rc)
+{
+    return rc == CUBLAS_STATUS_SUCCESS ? "success" : "not supported";
+}
+
+cublasStatus_t cublasCreate(cublasHandle_t *ret)
+{
+    *ret = NULL;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t h)
+{
+    (void)h;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s)
+{
+    (void)h, (void)s;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode)
+{
+    (void)h, (void)mode;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* A column-major matrix: element (i, j) of op(it). */
+struct matrix {
+    const char *p;
+    enum det_dtype dtype;
+    long long ld;
+    int transposed;
+};
+
+static double at(const struct matrix *v, long long i, long long j)
+{
+    long long e = v->transposed ? j + i * v->ld : i + j * v->ld;
+    return det__load_f64(v->dtype, v->p + e * (long long)det_dtype_size(v->dtype));
+}
+
+static enum det_dtype dtype_of(cudaDataType t)
+{
+    return t == CUDA_R_16F ? DET_F16 : t == CUDA_R_16BF ? DET_BF16 : DET_F32;
+}
+
+static void product(const struct matrix *a, const struct matrix *b, const struct matrix *c,
+                    const int size[3], float beta)
+{
+    for (int j = 0; j < size[1]; j++)
+        for (int i = 0; i < size[0]; i++) {
+            double sum = beta == 0 ? 0 : beta * at(c, i, j);
+            for (int l = 0; l < size[2]; l++)
+                sum += at(a, i, l) * at(b, l, j);
+            long long e = (i + j * c->ld) * (long long)det_dtype_size(c->dtype);
+            det__store_f64(c->dtype, (char *)c->p + e, sum);
+        }
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+    const void *alpha, const void *a, cudaDataType type_a, int lda, long long a_step, const void *b,
+    cudaDataType type_b, int ldb, long long b_step, const void *beta, void *c, cudaDataType type_c,
+    int ldc, long long c_step, int count, cublasComputeType_t compute, cublasGemmAlgo_t algo)
+{
+    (void)h, (void)compute, (void)algo;
+    /* What cuBLAS refuses: leading dimensions too small for the matrices. */
+    if (*(const float *)alpha != 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m ||
+        lda < 1 || ldb < 1)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    emulated_open();
+    for (long long i = 0; i < count; i++) {
+        struct matrix x = {.dtype = dtype_of(type_a), .ld = lda, .transposed = ta == CUBLAS_OP_T};
+        struct matrix y = {.dtype = dtype_of(type_b), .ld = ldb, .transposed = tb == CUBLAS_OP_T};
+        struct matrix z = {.dtype = dtype_of(type_c), .ld = ldc};
+        x.p = (const char *)a + i * a_step * (long long)det_dtype_size(x.dtype);
+        y.p = (const char *)b + i * b_step * (long long)det_dtype_size(y.dtype);
+        z.p = (const char *)c + i * c_step * (long long)det_dtype_size(z.dtype);
+        product(&x, &y, &z, (int[]){m, n, k}, *(const float *)beta);
+    }
+    emulated_close();
+    return CUBLAS_STATUS_SUCCESS;
+}

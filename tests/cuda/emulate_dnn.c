@@ -1,0 +1,255 @@
+/* cuDNN's convolutions on the host: every pair of pixels that a window joins, in one loop. */
+#include "cudnn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+
+struct emulated_tensor {
+    enum det_dtype dtype;
+    int d[4]; /* N C H W, or O I kH kW */
+};
+
+struct emulated_conv {
+    int pad[2], stride[2], dilation[2], groups;
+};
+
+const char *cudnnGetErrorString(cudnnStatus_t rc)
+{
+    return rc == CUDNN_STATUS_SUCCESS ? "success" : "not supported";
+}
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *ret)
+{
+    *ret = NULL;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t h)
+{
+    (void)h;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s)
+{
+    (void)h, (void)s;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *ret)
+{
+    *ret = calloc(1, sizeof **ret);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t t)
+{
+    free(t);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t set(struct emulated_tensor *t, cudnnTensorFormat_t format,
+                         cudnnDataType_t type, const int d[4])
+{
+    if (format != CUDNN_TENSOR_NHWC || d[0] <= 0 || d[1] <= 0 || d[2] <= 0 || d[3] <= 0)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    t->dtype = type == CUDNN_DATA_HALF ? DET_F16 : type == CUDNN_DATA_BFLOAT16 ? DET_BF16 : DET_F32;
+    memcpy(t->d, d, sizeof t->d);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format,
+                                         cudnnDataType_t type, int n, int c, int h, int w)
+{
+    return set(t, format, type, (int[]){n, c, h, w});
+}
+
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *ret)
+{
+    return cudnnCreateTensorDescriptor(ret);
+}
+
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t t)
+{
+    return cudnnDestroyTensorDescriptor(t);
+}
+
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t t, cudnnDataType_t type,
+                                         cudnnTensorFormat_t format, int k, int c, int h, int w)
+{
+    return set(t, format, type, (int[]){k, c, h, w});
+}
+
+cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *ret)
+{
+    *ret = calloc(1, sizeof **ret);
+    (*ret)->groups = 1;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t v)
+{
+    free(v);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t v, int pad_h, int pad_w,
+                                              int stride_h, int stride_w, int dilation_h,
+                                              int dilation_w, cudnnConvolutionMode_t mode,
+                                              cudnnDataType_t compute)
+{
+    *v = (struct emulated_conv){
+        {pad_h, pad_w}, {stride_h, stride_w}, {dilation_h, dilation_w}, v->groups};
+    return mode == CUDNN_CROSS_CORRELATION && compute == CUDNN_DATA_FLOAT
+               ? CUDNN_STATUS_SUCCESS
+               : CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t v, int groups)
+{
+    v->groups = groups;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnMathType_t type)
+{
+    (void)v, (void)type;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t algorithms(int most, int *ret_n, cudnnConvolutionFwdAlgoPerf_t *ret)
+{
+    *ret_n = most < 2 ? most : 2;
+    for (int i = 0; i < *ret_n; i++)
+        ret[i] = (cudnnConvolutionFwdAlgoPerf_t){i, CUDNN_STATUS_SUCCESS, 256,
+                                                 i ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC};
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTensorDescriptor_t x,
+                                                     cudnnFilterDescriptor_t w,
+                                                     cudnnConvolutionDescriptor_t v,
+                                                     cudnnTensorDescriptor_t y, int most,
+                                                     int *ret_n, cudnnConvolutionFwdAlgoPerf_t *ret)
+{
+    (void)h, (void)x, (void)w, (void)v, (void)y;
+    return algorithms(most, ret_n, ret);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t h, cudnnFilterDescriptor_t w, cudnnTensorDescriptor_t dy,
+    cudnnConvolutionDescriptor_t v, cudnnTensorDescriptor_t dx, int most, int *ret_n,
+    cudnnConvolutionBwdDataAlgoPerf_t *ret)
+{
+    (void)h, (void)w, (void)dy, (void)v, (void)dx;
+    return algorithms(most, ret_n, ret);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t h, cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t dy,
+    cudnnConvolutionDescriptor_t v, cudnnFilterDescriptor_t dw, int most, int *ret_n,
+    cudnnConvolutionBwdFilterAlgoPerf_t *ret)
+{
+    (void)h, (void)x, (void)dy, (void)v, (void)dw;
+    return algorithms(most, ret_n, ret);
+}
+
+/* x and y are NHWC, w is (O, kH, kW, I / groups); `to` is the one that is computed. */
+struct work {
+    const struct emulated_conv *v;
+    const struct emulated_tensor *xd, *wd, *yd;
+    const void *x, *w, *y;
+    const void *to;
+    double *sum;
+};
+
+static double load(const struct emulated_tensor *t, const void *p, long i)
+{
+    return det__load_f64(t->dtype, (const char *)p + (size_t)i * det_dtype_size(t->dtype));
+}
+
+/* One element of each: w[o, kh, kw, i] joins x[ix] and y[iy]. */
+static void join(const struct work *k, long ix, long iw, long iy)
+{
+    if (k->to == k->y)
+        k->sum[iy] += load(k->xd, k->x, ix) * load(k->wd, k->w, iw);
+    else if (k->to == k->x)
+        k->sum[ix] += load(k->yd, k->y, iy) * load(k->wd, k->w, iw);
+    else
+        k->sum[iw] += load(k->yd, k->y, iy) * load(k->xd, k->x, ix);
+}
+
+/* The pixels under one tap of one window: `x`, or -1 in the padding, and `y`. */
+static void join_pixels(const struct work *k, long x, long y, int tap)
+{
+    int channels = k->wd->d[1], outs = k->wd->d[0], group = outs / k->v->groups;
+    int taps = k->wd->d[2] * k->wd->d[3];
+    for (int o = 0; x >= 0 && o < outs; o++)
+        for (int i = 0; i < channels; i++)
+            join(k, x * k->xd->d[1] + o / group * channels + i,
+                 ((long)o * taps + tap) * channels + i, y * outs + o);
+}
+
+static long pixel(const struct work *k, long window, int kh, int kw)
+{
+    const int *y = k->yd->d, *x = k->xd->d;
+    long oh = window / y[3] % y[2], ow = window % y[3], n = window / (y[2] * y[3]);
+    long h = oh * k->v->stride[0] - k->v->pad[0] + kh * k->v->dilation[0];
+    long w = ow * k->v->stride[1] - k->v->pad[1] + kw * k->v->dilation[1];
+    return h < 0 || w < 0 || h >= x[2] || w >= x[3] ? -1 : (n * x[2] + h) * x[3] + w;
+}
+
+static cudnnStatus_t convolve(struct work *k, const struct emulated_tensor *td, void *to)
+{
+    long n = (long)td->d[0] * td->d[1] * td->d[2] * td->d[3];
+    long windows = (long)k->yd->d[0] * k->yd->d[2] * k->yd->d[3];
+    int ww = k->wd->d[3], taps = k->wd->d[2] * ww;
+    k->sum = calloc((size_t)n, sizeof *k->sum);
+    k->to = to;
+    if (!k->sum)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    emulated_open();
+    for (long i = 0; i < windows; i++)
+        for (int tap = 0; tap < taps; tap++)
+            join_pixels(k, pixel(k, i, tap / ww, tap % ww), i, tap);
+    for (long i = 0; i < n; i++)
+        det__store_f64(td->dtype, (char *)to + (size_t)i * det_dtype_size(td->dtype), k->sum[i]);
+    emulated_close();
+    free(k->sum);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha,
+                                      cudnnTensorDescriptor_t xd, const void *x,
+                                      cudnnFilterDescriptor_t wd, const void *w,
+                                      cudnnConvolutionDescriptor_t v, int algo, void *work,
+                                      size_t work_bytes, const void *beta,
+                                      cudnnTensorDescriptor_t yd, void *y)
+{
+    (void)h, (void)alpha, (void)algo, (void)work, (void)work_bytes, (void)beta;
+    return convolve(&(struct work){v, xd, wd, yd, x, w, y, NULL, NULL}, yd, y);
+}
+
+cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
+                                           cudnnFilterDescriptor_t wd, const void *w,
+                                           cudnnTensorDescriptor_t dyd, const void *dy,
+                                           cudnnConvolutionDescriptor_t v, int algo, void *work,
+                                           size_t work_bytes, const void *beta,
+                                           cudnnTensorDescriptor_t dxd, void *dx)
+{
+    (void)h, (void)alpha, (void)algo, (void)work, (void)work_bytes, (void)beta;
+    return convolve(&(struct work){v, dxd, wd, dyd, dx, w, dy, NULL, NULL}, dxd, dx);
+}
+
+cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
+                                             cudnnTensorDescriptor_t xd, const void *x,
+                                             cudnnTensorDescriptor_t dyd, const void *dy,
+                                             cudnnConvolutionDescriptor_t v, int algo, void *work,
+                                             size_t work_bytes, const void *beta,
+                                             cudnnFilterDescriptor_t dwd, void *dw)
+{
+    (void)h, (void)alpha, (void)algo, (void)work, (void)work_bytes, (void)beta;
+    return convolve(&(struct work){v, xd, dwd, dyd, x, dw, dy, NULL, NULL}, dwd, dw);
+}

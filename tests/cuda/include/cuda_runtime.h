@@ -1,0 +1,36 @@
+/*
+ * Kernels on the host, for tests only: a launch runs its blocks one after the other. Threads that
+ * never meet are a plain loop; the others are fibers that change at __syncthreads(). A block has 4
+ * threads instead of 256: kernels depend on blockDim alone, and small cases then have full blocks,
+ * several blocks and remainders.
+ */
+#ifndef EMULATED_CUDA_RUNTIME_H
+#define EMULATED_CUDA_RUNTIME_H
+
+#include <functional>
+#include <stdint.h>
+#include <string.h>
+
+#include "cuda_runtime_api.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+
+struct emulated_index {
+    unsigned x;
+};
+extern struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
+
+void __syncthreads(void);
+void emulated_launch(unsigned blocks, unsigned threads, bool meet,
+                     const std::function<void()> &kernel);
+
+#define CUDA_BLOCK 4
+#define CUDA_LAUNCH(kernel, blocks, s, ...)                                                        \
+    emulated_launch(blocks, CUDA_BLOCK, true, [&] { kernel(__VA_ARGS__); })
+#define CUDA_LAUNCH_APART(kernel, blocks, s, ...)                                                  \
+    emulated_launch(blocks, CUDA_BLOCK, false, [&] { kernel(__VA_ARGS__); })
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * The part of the CUDA runtime that the backend uses, on the host: for tests only. "Device" memory
+ * is one region that is closed (no access) but while a kernel or a copy runs, so that host code
+ * that touches a device pointer ends with SIGSEGV, as it would on a GPU. Work is done at once.
+ */
+#ifndef EMULATED_CUDA_RUNTIME_API_H
+#define EMULATED_CUDA_RUNTIME_API_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum { cudaSuccess, cudaErrorMemoryAllocation = 2 } cudaError_t;
+typedef struct emulated_stream *cudaStream_t;
+typedef struct emulated_event *cudaEvent_t;
+enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3
+};
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+
+const char *cudaGetErrorString(cudaError_t e);
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaGetDeviceCount(int *ret);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaMalloc(void **ret, size_t bytes);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaMallocHost(void **ret, size_t bytes);
+cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaMemset(void *p, int v, size_t bytes);
+cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s);
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t s);
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t s);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t s);
+cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t ev, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t ev);
+cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s);
+
+/* Opens the device's memory, and closes it again; calls nest. */
+void emulated_open(void);
+void emulated_close(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,97 @@
+/*
+ * The part of cuDNN that the backend uses, on the host: for tests only. Convolutions over NHWC
+ * tensors with (O, kH, kW, I) weights, directly, sums in double. Names and meanings are cuDNN's.
+ */
+#ifndef EMULATED_CUDNN_H
+#define EMULATED_CUDNN_H
+
+#include "cuda_runtime_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum { CUDNN_STATUS_SUCCESS, CUDNN_STATUS_NOT_SUPPORTED = 3000 } cudnnStatus_t;
+typedef enum { CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC } cudnnTensorFormat_t;
+typedef enum { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_HALF = 2, CUDNN_DATA_BFLOAT16 = 9 } cudnnDataType_t;
+typedef enum { CUDNN_CONVOLUTION, CUDNN_CROSS_CORRELATION } cudnnConvolutionMode_t;
+typedef enum { CUDNN_DEFAULT_MATH, CUDNN_TENSOR_OP_MATH, CUDNN_FMA_MATH = 3 } cudnnMathType_t;
+typedef enum { CUDNN_NON_DETERMINISTIC, CUDNN_DETERMINISTIC } cudnnDeterminism_t;
+typedef struct emulated_dnn *cudnnHandle_t;
+typedef struct emulated_tensor *cudnnTensorDescriptor_t;
+typedef struct emulated_tensor *cudnnFilterDescriptor_t;
+typedef struct emulated_conv *cudnnConvolutionDescriptor_t;
+typedef int cudnnConvolutionFwdAlgo_t, cudnnConvolutionBwdDataAlgo_t,
+    cudnnConvolutionBwdFilterAlgo_t;
+typedef struct {
+    int algo;
+    cudnnStatus_t status;
+    size_t memory;
+    cudnnDeterminism_t determinism;
+} cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionBwdDataAlgoPerf_t,
+    cudnnConvolutionBwdFilterAlgoPerf_t;
+enum {
+    CUDNN_CONVOLUTION_FWD_ALGO_COUNT = 2,
+    CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT = 2,
+    CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT = 2
+};
+
+const char *cudnnGetErrorString(cudnnStatus_t rc);
+cudnnStatus_t cudnnCreate(cudnnHandle_t *ret);
+cudnnStatus_t cudnnDestroy(cudnnHandle_t h);
+cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s);
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *ret);
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t t);
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format,
+                                         cudnnDataType_t type, int n, int c, int h, int w);
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *ret);
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t t);
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t t, cudnnDataType_t type,
+                                         cudnnTensorFormat_t format, int k, int c, int h, int w);
+cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *ret);
+cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t v);
+cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t v, int pad_h, int pad_w,
+                                              int stride_h, int stride_w, int dilation_h,
+                                              int dilation_w, cudnnConvolutionMode_t mode,
+                                              cudnnDataType_t compute);
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t v, int groups);
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnMathType_t type);
+
+/* One algorithm that is deterministic, after one that is not. */
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTensorDescriptor_t x,
+                                                     cudnnFilterDescriptor_t w,
+                                                     cudnnConvolutionDescriptor_t v,
+                                                     cudnnTensorDescriptor_t y, int most,
+                                                     int *ret_n,
+                                                     cudnnConvolutionFwdAlgoPerf_t *ret);
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t h, cudnnFilterDescriptor_t w, cudnnTensorDescriptor_t dy,
+    cudnnConvolutionDescriptor_t v, cudnnTensorDescriptor_t dx, int most, int *ret_n,
+    cudnnConvolutionBwdDataAlgoPerf_t *ret);
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t h, cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t dy,
+    cudnnConvolutionDescriptor_t v, cudnnFilterDescriptor_t dw, int most, int *ret_n,
+    cudnnConvolutionBwdFilterAlgoPerf_t *ret);
+cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha,
+                                      cudnnTensorDescriptor_t xd, const void *x,
+                                      cudnnFilterDescriptor_t wd, const void *w,
+                                      cudnnConvolutionDescriptor_t v, int algo, void *work,
+                                      size_t work_bytes, const void *beta,
+                                      cudnnTensorDescriptor_t yd, void *y);
+cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
+                                           cudnnFilterDescriptor_t wd, const void *w,
+                                           cudnnTensorDescriptor_t dyd, const void *dy,
+                                           cudnnConvolutionDescriptor_t v, int algo, void *work,
+                                           size_t work_bytes, const void *beta,
+                                           cudnnTensorDescriptor_t dxd, void *dx);
+cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
+                                             cudnnTensorDescriptor_t xd, const void *x,
+                                             cudnnTensorDescriptor_t dyd, const void *dy,
+                                             cudnnConvolutionDescriptor_t v, int algo, void *work,
+                                             size_t work_bytes, const void *beta,
+                                             cudnnFilterDescriptor_t dwd, void *dw);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
