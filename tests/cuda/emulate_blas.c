@@ -26,12 +26,6 @@ cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode)
-{
-    (void)h, (void)mode;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
 /* A column-major matrix: element (i, j) of op(it). */
 struct matrix {
     const char *p;

@@ -1,6 +1,7 @@
 """The engine as a library of C functions, opened by the tests that compare it with PyTorch. The library is the
 first argument of the program. Exit status 77: PyTorch is absent, nothing can be tested."""
 import ctypes as C
+import os
 import sys
 
 try:
@@ -100,7 +101,8 @@ DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int
 
 E = P()
 FAULT = Err()
-assert create(C.byref(EngineOptions(b"cpu", 1, 2)), C.byref(E), C.byref(FAULT)) == 0, FAULT.text
+DEVICE = os.environ.get("DET_OPS_DEVICE", "cpu").encode()
+assert create(C.byref(EngineOptions(DEVICE, 1, 2)), C.byref(E), C.byref(FAULT)) == 0, FAULT.text
 torch.set_num_threads(2)
 torch.manual_seed(7)
 

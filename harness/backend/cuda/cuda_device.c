@@ -74,9 +74,6 @@ static int device_open(int index, const struct det_device_options *o, struct det
         (rc = cuda_check_blas(cublasCreate(&d->blas), "cublasCreate", err)) < 0 ||
         (rc = cuda_check_dnn(cudnnCreate(&d->dnn), "cudnnCreate", err)) < 0)
         return rc;
-    /* f32 means f32: TF32 would make the losses differ from the other backends' in the third digit.
-     */
-    cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH);
     *ret = det_take(d);
     return 0;
 }

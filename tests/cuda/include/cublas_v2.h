@@ -10,7 +10,6 @@ extern "C" {
 
 typedef enum { CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_NOT_SUPPORTED = 15 } cublasStatus_t;
 typedef enum { CUBLAS_OP_N, CUBLAS_OP_T } cublasOperation_t;
-typedef enum { CUBLAS_PEDANTIC_MATH = 2 } cublasMath_t;
 typedef enum { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_PEDANTIC = 69 } cublasComputeType_t;
 typedef enum { CUBLAS_GEMM_DEFAULT = -1 } cublasGemmAlgo_t;
 typedef struct emulated_blas *cublasHandle_t;
@@ -19,7 +18,6 @@ const char *cublasGetStatusString(cublasStatus_t rc);
 cublasStatus_t cublasCreate(cublasHandle_t *ret);
 cublasStatus_t cublasDestroy(cublasHandle_t h);
 cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s);
-cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode);
 /* Column-major, as cuBLAS has it. */
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
