@@ -155,10 +155,10 @@ static size_t kill_found(const struct proctree *t)
     size_t left = 0;
     find(t, &v);
     for (size_t i = 0; i < v.n; i++) {
-        if (!v.v[i].is_ours || v.v[i].state == 'Z')
+        if (!v.v[i].is_ours)
             continue;
-        left++;
-        kill(v.v[i].pid, SIGKILL);
+        left += v.v[i].state != 'Z';
+        kill(v.v[i].pid, SIGKILL); /* "Z" may be a main thread alone, the others living on */
     }
     vec_free(&v);
     return left;
@@ -171,14 +171,11 @@ bool proctree_has_child(void)
 }
 
 /* Whoever is born while the list is read is not on it, and its parent may be dead before its own line
- * is read: that nothing was found is no proof yet. For descendants there is one, as each has a
- * forefather among the children of the subreaper; the others are looked for once more. */
+ * is read: what was not found is looked for once more. */
 size_t proctree_kill(const struct proctree *t)
 {
     size_t left = kill_found(t);
-    if (left == 0)
-        left = kill_found(t);
-    return left > 0 ? left : proctree_has_child();
+    return left > 0 ? left : kill_found(t);
 }
 
 /* ---- cgroup v2 ---- */

@@ -20,8 +20,8 @@ struct proctree {
     const char *task_dir;  /* its det-task too, known by its command line; or NULL; borrowed */
 };
 
-/* Sends SIGKILL to all of them; returns how many were there (zombies do not count, but 1 is returned as
- * long as the caller has any child that it has not reaped). To be repeated until it gives 0. */
+/* Sends SIGKILL to all of them; returns how many were there (zombies do not count). To be repeated
+ * until it gives 0, which is a proof only for a subreaper that has no child either. */
 size_t proctree_kill(const struct proctree *t);
 /* Whether the calling process has a child, be it a zombie. A subreaper without one has no descendant. */
 bool proctree_has_child(void);

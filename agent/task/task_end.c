@@ -18,6 +18,7 @@
 #define STRAGGLE_MS       10000 /* for the others, after rank 0 ended well */
 #define KILL_TICK_MS      3
 #define KILL_SLOW_MS      1000
+#define KILLS_MANY        (10000 / KILL_TICK_MS) /* then only the kernel, or a debugger, holds them */
 #define PIPES_MS          300
 #define REPORTS_MS        10000
 #define REPORTS_KILLED_MS 400
@@ -218,7 +219,8 @@ static size_t kill_rest(const struct task *t)
 {
     const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
     bool is_clear = t->owns_all && t->exit.reason == LINK_EXITED && !proctree_has_child();
-    return is_clear ? 0 : proctree_kill(&tree);
+    size_t left = is_clear ? 0 : proctree_kill(&tree);
+    return left == 0 && t->kills < KILLS_MANY ? proctree_has_child() : left;
 }
 
 static void kill_step(struct task *t)
@@ -229,10 +231,9 @@ static void kill_step(struct task *t)
         drain(t);
         return;
     }
-    if (++t->kills == 10000 / KILL_TICK_MS)
+    if (++t->kills == KILLS_MANY)
         log_warning("processes of %s do not die", t->spec.alloc);
-    bool is_long = t->kills > 10000 / KILL_TICK_MS; /* only the kernel can end them now */
-    uv_timer_start(&t->timer, on_kill_tick, is_long ? KILL_SLOW_MS : KILL_TICK_MS, 0);
+    uv_timer_start(&t->timer, on_kill_tick, t->kills > KILLS_MANY ? KILL_SLOW_MS : KILL_TICK_MS, 0);
 }
 
 void task_kill(struct task *t)

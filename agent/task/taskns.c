@@ -64,9 +64,9 @@ int taskns_enter(struct taskspec *s, struct det_err *err)
         return det_fail(err, DET_EPERM, "the agent does not run as root");
     if (unshare(CLONE_NEWNS) < 0)
         return refused("unshare", err);
+    int rc = reopen_directory(s, err); /* first, as mounts may be refused or cover its path */
     /* What the host mounts later is seen here too; what is mounted here is seen nowhere else. */
-    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-        return refused("mount --make-rslave /", err);
-    int rc = reopen_directory(s, err); /* first: what is mounted next may cover its path */
+    if (rc == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        rc = refused("mount --make-rslave /", err);
     return rc < 0 ? rc : own_directory(s, err);
 }

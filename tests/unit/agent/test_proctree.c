@@ -6,6 +6,7 @@
 #include "uuid.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,13 +144,37 @@ static void test_hops(void **state)
         if (fork() == 0)
             hop(fd[1]);
         close(fd[1]);
-        while (proctree_kill(&t) > 0)
+        while (proctree_kill(&t) > 0 || proctree_has_child())
             reap();
         struct pollfd p = {.fd = fd[0], .events = POLLIN};
         assert_int_equal(poll(&p, 1, 0), 1);
         assert_true(p.revents & POLLHUP);
         close(fd[0]);
     }
+}
+
+static void *wait_for_ever(void *arg)
+{
+    for (;;)
+        pause();
+    return NULL;
+}
+
+/* Its main thread has ended, the other has not: it looks like a zombie, and can be killed. */
+static void test_main_thread_gone(void **state)
+{
+    const struct proctree t = {.mark = "DET_CONTAINER_ID=none"};
+    int64_t deadline = clk_mono_ms() + 10000;
+    if (fork() == 0) {
+        pthread_t other;
+        pthread_create(&other, NULL, wait_for_ever, NULL);
+        pthread_exit(NULL);
+    }
+    while ((proctree_kill(&t) > 0 || proctree_has_child()) && clk_mono_ms() < deadline) {
+        reap();
+        poll(NULL, 0, 2);
+    }
+    assert_false(proctree_has_child());
 }
 
 static void test_cgroup(void **state)
@@ -173,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_descendants),
         cmocka_unit_test(test_by_environment),
         cmocka_unit_test(test_hops),
+        cmocka_unit_test(test_main_thread_gone),
         cmocka_unit_test(test_cgroup),
     };
     prctl(PR_SET_CHILD_SUBREAPER, 1);
