@@ -228,6 +228,11 @@ static bool rows_are_fit(struct cont *c, const struct db_result *r)
         code = det_fail(&c->err, DET_ESTATE,
                         "experiment %" PRId64 " is archived: unarchive it, then continue it",
                         c->b.id);
+    else if (code == 0 && db_bool(r, 0, ENDED_PLACE_ARCHIVED))
+        code = det_fail(&c->err, DET_ESTATE,
+                        "the project or workspace of experiment %" PRId64
+                        " is archived: unarchive it, or move the experiment, then continue it",
+                        c->b.id);
     else if (code == 0 && !exp_state_parse(db_text(r, 0, ENDED_STATE), &c->state))
         code = det_fail(&c->err, DET_ECORRUPT, "experiment %" PRId64 " has the unknown state %s",
                         c->b.id, db_text(r, 0, ENDED_STATE));

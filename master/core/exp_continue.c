@@ -118,17 +118,23 @@ static int check_state(struct core *c, const struct core_continue *in, struct de
     return 0;
 }
 
+/* Where it lies now, unless the override names another: it may have been moved since it was made. */
+static const char *pool_of(const struct core_continue *in, const struct conf *old,
+                           const struct conf *new)
+{
+    return strcmp(old->pool, new->pool) ? new->pool : in->row.resource_pool;
+}
+
 static int check_place(struct core *c, const struct core_continue *in, const struct conf *conf,
-                       bool *ret_exceeded, struct det_err *err)
+                       const char *pool, bool *ret_exceeded, struct det_err *err)
 {
     JSON_OWN core = json_parse(in->row.core, strlen(in->row.core), NULL);
     int rc = conf_check_max_slots(conf, conf->max_slots, err);
     if (rc == 0)
-        rc = core_fits(c, conf->pool, conf->slots, ret_exceeded, err);
+        rc = core_fits(c, pool, conf->slots, ret_exceeded, err);
     if (rc < 0)
         return rc;
-    return quota_check(c, json_str(core, "owner", NULL), pool_find(c, conf->pool), conf->slots,
-                       err);
+    return quota_check(c, json_str(core, "owner", NULL), pool_find(c, pool), conf->slots, err);
 }
 
 static int check(struct core *c, const struct core_continue *in, const json_t *old_config,
@@ -144,7 +150,7 @@ static int check(struct core *c, const struct core_continue *in, const json_t *o
         rc = check_search(in, &old, &new, err);
     if (rc == 0 && in->config)
         rc = check_fixed(old_config, in->config, err);
-    return rc < 0 ? rc : check_place(c, in, &new, ret_exceeded, err);
+    return rc < 0 ? rc : check_place(c, in, &new, pool_of(in, &old, &new), ret_exceeded, err);
 }
 
 /* As after a restart, by the new configuration. */
@@ -219,10 +225,11 @@ static void follow_config(struct core *c, struct exp *e, const struct core_conti
                           const json_t *old_config)
 {
     struct conf old;
-    e->pool = pool_find(c, e->conf.pool);
     if (!in->config || conf_read(old_config, &old, NULL) < 0)
         return;
     e->config_changed = true;
+    if (strcmp(old.pool, e->conf.pool))
+        e->pool = pool_find(c, e->conf.pool);
     if (old.priority != e->conf.priority)
         e->priority = e->conf.priority;
     if (old.weight < e->conf.weight || old.weight > e->conf.weight)

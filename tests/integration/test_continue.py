@@ -89,6 +89,12 @@ def test_search(c):
     c.api("POST", f"/experiments/{exp}/archive")
     refused(c, 400, "archived", exp)
     c.api("POST", f"/experiments/{exp}/unarchive")
+    workspace = c.api("POST", "/workspaces", {"name": "put away"})["workspace"]["id"]
+    project = c.api("POST", f"/workspaces/{workspace}/projects", {"name": "of old"})["project"]["id"]
+    c.api("POST", f"/experiments/{exp}/move", {"destinationProjectId": project})
+    c.api("POST", f"/workspaces/{workspace}/archive")
+    refused(c, 400, "project or workspace", exp)
+    c.api("POST", f"/workspaces/{workspace}/unarchive")
     c.api("POST", "/experiments/continue", {"id": exp})
     assert [t["id"] for t in c.trials(exp)] == first and len(first) == 2
     wait_until(lambda: len(c.processes(exp)) >= 2, 60, "the same two")
