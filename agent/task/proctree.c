@@ -19,13 +19,13 @@
 #define ENVIRON_BYTES_MAX ((size_t)8 << 20)
 
 struct proc {
-    pid_t pid, ppid;
+    pid_t pid, ppid, group;
     char state;
     bool is_ours;
 };
 typedef VEC(struct proc) procs;
 
-/* state and parent: the fields behind the last ')' of stat. */
+/* state, parent and process group: the fields behind the last ')' of stat. */
 static bool read_stat(struct proc *p)
 {
     char path[64], text[1024];
@@ -39,11 +39,7 @@ static bool read_stat(struct proc *p)
         return false;
     text[n] = '\0';
     const char *end = strrchr(text, ')');
-    int ppid = 0;
-    if (!end || sscanf(end + 1, " %c %d", &p->state, &ppid) != 2)
-        return false;
-    p->ppid = ppid;
-    return true;
+    return end && sscanf(end + 1, " %c %d %d", &p->state, &p->ppid, &p->group) == 3;
 }
 
 static void list(procs *v)
@@ -149,6 +145,15 @@ size_t proctree_count(const struct proctree *t)
     return n;
 }
 
+/* The group at one stroke: one by one, those that fork and end all the time would never be met. A
+ * group is of one session, and the session is the task's own, as det-task began it. */
+static void kill_with_group(const struct proc *p)
+{
+    kill(p->pid, SIGKILL); /* "Z" may be a main thread alone, the others living on */
+    if (p->group > 1 && p->group != getpgrp())
+        kill(-p->group, SIGKILL);
+}
+
 static size_t kill_found(const struct proctree *t)
 {
     procs v = {0};
@@ -158,7 +163,7 @@ static size_t kill_found(const struct proctree *t)
         if (!v.v[i].is_ours)
             continue;
         left += v.v[i].state != 'Z';
-        kill(v.v[i].pid, SIGKILL); /* "Z" may be a main thread alone, the others living on */
+        kill_with_group(&v.v[i]);
     }
     vec_free(&v);
     return left;

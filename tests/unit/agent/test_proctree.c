@@ -121,14 +121,14 @@ static void test_by_environment(void **state)
     close(end[1]);
 }
 
-/* A new process each time, its parent gone, and nothing else left of it: for 2 s at most. */
-static void hop(int fd)
+/* A new process each time, its parent gone, and nothing else left of it: for 20 s at most. */
+static void hop(int fd, int pause_ms)
 {
-    int64_t end = clk_mono_ms() + 2000;
+    int64_t end = clk_mono_ms() + 20000;
     while (clk_mono_ms() < end) {
         if (fork() != 0)
             _exit(0);
-        poll(NULL, 0, 1);
+        poll(NULL, 0, pause_ms);
     }
     _exit(0);
 }
@@ -141,8 +141,10 @@ static void test_hops(void **state)
     for (int round = 0; round < 40; round++) {
         int fd[2];
         assert_int_equal(pipe(fd), 0);
-        if (fork() == 0)
-            hop(fd[1]);
+        if (fork() == 0) {
+            setsid();
+            hop(fd[1], round % 2);
+        }
         close(fd[1]);
         while (proctree_kill(&t) > 0 || proctree_has_child())
             reap();
