@@ -283,6 +283,7 @@ def main():
                 agent.exit(order, "killed")
         stopped(admin, exp, fork)
         admin.call("delete_experiments", {"experimentIds": [exp, 999]})
+        agent.exit(agent.next("start"))  # it reported metrics: a task looks for its TensorBoard files
         wait_until(lambda: exp not in [e["id"] for e in admin.call("get_experiments")["experiments"]], 20, "the deletion")
         admin.call("logout")
         admin.refused(401, "", "get_me")
