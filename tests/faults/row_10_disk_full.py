@@ -21,7 +21,7 @@ LINES = 200000
 PROGRAM = r"""
 import os, sys, time
 go, fed = sys.argv[1:3]
-print("ready", flush=True)
+print("waits", flush=True)
 while not os.path.exists(go):
     time.sleep(.05)
 for i in range(%d):
@@ -64,7 +64,7 @@ def full(c):
 def spool_round(row, c):
     go, fed = c.path(f"go-{row.rounds}"), c.path(f"fed-{row.rounds}")
     exp, trial = start(c, "spool", PROGRAM, go, fed)
-    wait_until(lambda: "ready" in c.logs(trial), 60, "the program")
+    wait_until(lambda: "waits\n" in c.logs(trial), 60, "the program")
     c.stop("master", signal.SIGKILL)
     open(go, "w").close()
     wait_until(lambda: full(c), 120, "the disk to be full")

@@ -5,6 +5,7 @@ agent that is not root. A kill (or, where the program itself ends, its end) leav
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -16,12 +17,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster import BIN, SLOWER, Cluster, wait_until  # noqa: E402
 from faults import Row, is_root  # noqa: E402
 
-# The marker is an argument of every process, so that each is found whatever it did to its environment.
+# It says in its log which process groups it makes: whether one has a member left is one call, which nobody who forks
+# meanwhile escapes (reading /proc misses who is replaced while it is read).
 PROGRAM = r"""
 import os, signal, sys, time
-mode, marker = sys.argv[1:3]
+mode = sys.argv[1]
+def say_group():
+    os.write(1, b"group %d\n" % os.getpgrp())
 def sleep(env=None):
-    os.execve("/bin/sleep", [marker, "1000"], dict(os.environ) if env is None else env)
+    os.execve("/bin/sleep", ["sleep", "1000"], dict(os.environ) if env is None else env)
 def child(then):
     pid = os.fork()
     if pid == 0:
@@ -31,32 +35,40 @@ def child(then):
 def orphan(then):
     def middle():
         os.setsid()
+        say_group()
         child(then)
     os.waitpid(child(middle), 0)
+def apart(leave):
+    r, w = os.pipe()
+    child(lambda: (leave(), say_group(), os.close(w), sleep()))
+    os.close(w)
+    os.read(r, 1)  # ends once the child is apart
 def closed():
     os.chdir("/")
     os.closerange(0, 256)
     sleep()
 def hop():
-    for i in range(10**9):  # a new process each time, its parent gone
+    end = time.monotonic() + 120  # no chain outlives a failed test for long
+    while time.monotonic() < end:  # a new process each time, its parent gone
         if os.fork():
             os._exit(0)
         time.sleep(.001)
+say_group()
 if mode == "ignores_sigterm":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 elif mode == "daemon":
     orphan(sleep)
 elif mode == "new_session":
-    child(lambda: (os.setsid(), sleep()))
+    apart(os.setsid)
 elif mode == "new_group":
-    child(lambda: (os.setpgid(0, 0), sleep()))
+    apart(lambda: os.setpgid(0, 0))
 elif mode == "no_environment":
     orphan(lambda: sleep({}))
 elif mode == "closes_all":
     orphan(closed)
 elif mode == "stops_itself":
     child(sleep)
-    print("ready", flush=True)
+    print("all hide", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
 elif mode == "hops":
     orphan(hop)
@@ -65,47 +77,61 @@ elif mode == "many":
         orphan(sleep)
 elif mode in ("leaves_daemon", "leaves_holder"):  # the program itself ends; what it left holds its output, or nothing
     orphan(sleep if mode == "leaves_holder" else closed)
-    print("ready", flush=True)
+    print("all hide", flush=True)
     sys.exit(0)
-print("ready", flush=True)
+print("all hide", flush=True)
 time.sleep(1000)
 """
+GROUPS = {"daemon": 2, "new_session": 2, "new_group": 2, "no_environment": 2, "closes_all": 2, "hops": 2, "many": 101,
+          "leaves_daemon": 2, "leaves_holder": 2}
 MODES = ("ignores_sigterm", "daemon", "new_session", "new_group", "no_environment", "closes_all", "stops_itself", "hops", "many",
          "leaves_daemon", "leaves_holder")
 
 
-def of_marker(marker):
-    """Living processes with the marker on their command line."""
-    found = []
-    for p in filter(str.isdigit, os.listdir("/proc")):
+def left(groups):
+    """Those of the process groups that still have a member."""
+    def is_there(group):
         try:
-            with open(f"/proc/{p}/cmdline", "rb") as f:
-                if marker.encode() in f.read().split(b"\0"):
-                    found.append(int(p))
-        except OSError:
+            os.killpg(group, 0)
+            return True
+        except ProcessLookupError:
+            return False
+    return [g for g in groups if is_there(g)]
+
+
+def end(groups):
+    """Each at one stroke."""
+    for g in left(groups):
+        try:
+            os.killpg(g, signal.SIGKILL)
+        except ProcessLookupError:
             pass
-    return found
 
 
-def run_round(row, c, mode, pool):
-    marker = f"hider-{os.path.basename(c.dir)}-{row.rounds}"
-    config = {"name": mode, "entrypoint": ["/usr/bin/python3", "hide.py", mode, marker], "max_restarts": 0, "resources": {"resource_pool": pool},
+def start(c, mode, pool):
+    """The experiment whose task runs the program, and the program's process groups."""
+    config = {"name": mode, "entrypoint": ["/usr/bin/python3", "hide.py", mode], "max_restarts": 0, "resources": {"resource_pool": pool},
               "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}}}
     with tempfile.TemporaryDirectory() as d:
         with open(os.path.join(d, "hide.py"), "w") as f:
             f.write(PROGRAM)
         exp = c.create(json.dumps(config), d)
     trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
-    wait_until(lambda: "ready" in c.logs(trial), 60, "the program")
+    log = wait_until(lambda: (text := c.logs(trial)) and "all hide" in text and text, 60, "the program")
+    return exp, [int(g) for g in re.findall(r"group (\d+)", log)]
+
+
+def run_round(row, c, mode, pool):
+    exp, groups = start(c, mode, pool)
+    row.check(len(groups) == GROUPS.get(mode, 1), f"{mode} ({pool}): it said {len(groups)} groups")
     row.fault(f"{mode} ({pool})")
     begun = time.monotonic()
-    if not mode.startswith("leaves_"):
-        c.api_patiently("POST", f"/experiments/{exp}/kill")
     try:
-        wait_until(lambda: not of_marker(marker) and c.slots_free(), 40, "its end")
+        if not mode.startswith("leaves_"):
+            c.api_patiently("POST", f"/experiments/{exp}/kill")
+        wait_until(lambda: not left(groups) and c.slots_free(), 40, "its end")
     finally:
-        for pid in of_marker(marker):
-            os.kill(pid, signal.SIGKILL)
+        end(groups)
     took = time.monotonic() - begun
     row.check(took < 10 * SLOWER, f"{mode} ({pool}): it took {took:.1f} s")
 
