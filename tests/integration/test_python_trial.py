@@ -128,14 +128,14 @@ def test_launchers():
         assert "hello from the trial 0 2" in logs and "hello from the trial 1 2" in logs, logs
 
 
-def example(c, name, *changes):
+def example(c, name, *changes, end="STATE_COMPLETED"):
     """Trains examples/python/NAME as it is, but for its length; the trial's id."""
     text = open(f"{TOP}/examples/python/{name}/const.yaml").read()
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
     exp = c.create(text + f"environment:\n  environment_variables: [PATH=/usr/bin:/bin, TMPDIR={c.path('')}]\n", f"examples/python/{name}")
-    c.wait(exp, seconds=300)
+    c.wait(exp, end, seconds=300)
     return c.trials(exp)[0]["id"]
 
 
@@ -148,10 +148,20 @@ def test_examples():
         kept = glob.glob(c.path("checkpoints", "*", "tensorboard", "experiment", "*", "trial", str(trial), "*tfevents*"))
         found = {v.tag: e.step for path in kept for _, e in tfevents.read_dir(os.path.dirname(path)) for v in e.summary.value}
         assert found == {"Determined/loss": 19, "Determined/val_accuracy": 20}, (kept, found)
+        trial = example(c, "mnist", ("epochs: 3", "batches: 3"))
+        assert "the 8x8 digits beside the model stand in for MNIST" in c.logs(trial), c.logs(trial)
         trial = example(c, "data_parallel", ("epochs: 20", "batches: 12"))
         assert "rank 0 of 2: 32 records" in c.logs(trial) and "rank 1 of 2: 32 records" in c.logs(trial), c.logs(trial)
         latest = c.api("GET", f"/trials/{trial}")["trial"]["latestValidation"]["metrics"]["avgMetrics"]
         assert latest["validated"] == 359 and f"'records': {12 * 64}" in str(c.metrics(trial)[-1]), (latest, c.metrics(trial))
+
+
+def test_no_data():
+    """An example whose data are not there fails once, and its log says what to do."""
+    with Cluster() as c:
+        trial = example(c, "word_language_model", end="STATE_ERROR")
+        assert c.api("GET", f"/trials/{trial}")["trial"]["restarts"] == 0
+        assert "examples/word_language_model/make_data.py" in c.logs(trial), c.logs(trial)
 
 
 def test_searcher_metric():

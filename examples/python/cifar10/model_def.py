@@ -17,7 +17,10 @@ class Pictures(torch.utils.data.Dataset):
     def __init__(self, pattern, augment):
         paths = sorted(glob.glob(pattern))
         if not paths:
-            raise FileNotFoundError(f"no file is called {pattern}: set data.path to CIFAR-10's binary version")
+            raise FileNotFoundError(
+                f"there is no {pattern}: unpack CIFAR-10's binary version, or let examples/cifar10/make_data.py write a small "
+                "stand-in, and name its directory by --config data.path=DIRECTORY"
+            )
         records = np.concatenate([np.fromfile(p, np.uint8) for p in paths]).reshape(-1, 3073)
         self.labels = torch.from_numpy(records[:, 0].astype(np.int64))
         self.pictures = torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32))

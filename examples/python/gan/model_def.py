@@ -41,7 +41,7 @@ def judged(verdicts, real):
 class GanTrial(pytorch.PyTorchTrial):
     def __init__(self, context):
         self.context = context
-        self.path = context.get_data_config()["path"]
+        self.path = context.get_data_config().get("path")
         self.generator = context.wrap_model(generator())
         self.discriminator = context.wrap_model(discriminator())
         options = {"lr": context.get_hparam("learning_rate"), "betas": (context.get_hparam("beta1"), 0.999)}

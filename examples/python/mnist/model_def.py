@@ -26,7 +26,7 @@ def network(hp):
 class MNistTrial(pytorch.PyTorchTrial):
     def __init__(self, context):
         self.context = context
-        self.path = context.get_data_config()["path"]
+        self.path = context.get_data_config().get("path")
         self.model = context.wrap_model(network(context.get_hparams()))
         self.optimizer = context.wrap_optimizer(
             torch.optim.Adam(self.model.parameters(), lr=context.get_hparam("learning_rate"))

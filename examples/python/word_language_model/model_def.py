@@ -2,6 +2,8 @@
 
 data.path names a directory of train.u16 and valid.u16: one 16-bit number for each word.
 """
+import os
+
 import numpy as np
 import torch
 from determined import pytorch
@@ -13,6 +15,11 @@ class Words(torch.utils.data.Dataset):
     """Records of `length` words; the target of each word is the next one."""
 
     def __init__(self, path, length):
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"there is no {path}: let examples/word_language_model/make_data.py make it of any text, and name its directory "
+                "by --config data.path=DIRECTORY"
+            )
         self.words = np.memmap(path, np.uint16, mode="r")
         self.length = length
 
