@@ -16,11 +16,6 @@ int det_autocast_begin(struct det_engine *e, enum det_dtype dtype)
     if (dtype != DET_F32 && dtype != DET_BF16 && dtype != DET_F16)
         return det_engine_fail(e, DET_EINVAL, "autocast: %s is none of float32, bfloat16, float16",
                                det_dtype_name(dtype));
-    if (dtype != DET_F32 && !e->backend->general)
-        return det_engine_fail(e, DET_EUNIMPL,
-                               "autocast: the device %s has no mixed precision: use the device "
-                               "\"cpu\", or no autocast",
-                               e->name);
     if (dtype == DET_F16 && e->backend->host_memory)
         dtype = DET_BF16; /* what a CPU has units for */
     vec_push(&e->autocast, dtype);

@@ -84,44 +84,15 @@ int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct de
     return det__tensor_new(e, t->dtype, layout, t->ndim, t->dims, ret, err);
 }
 
-/* What a backend knows that is not general: dense tensors of three dtypes. */
-static bool basic(const struct det_call *c)
-{
-    for (int i = 0; i < DET_CALL_IN_MAX + DET_CALL_OUT_MAX; i++) {
-        const struct det_tensor *t = i < DET_CALL_IN_MAX ? c->in[i] : c->out[i - DET_CALL_IN_MAX];
-        if (t && (t->layout == DET_LAYOUT_STRIDED ||
-                  (t->dtype != DET_F32 && t->dtype != DET_I64 && t->dtype != DET_U8)))
-            return false;
-    }
-    return true;
-}
-
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err)
 {
     det_kernel_fn *fn = e->backend->kernels[c->kernel];
     if (!fn)
         return det_fail(err, DET_EUNIMPL, "the device %s has no kernel %s: use the device \"cpu\"",
                         e->name, det_kernel_name(c->kernel));
-    if (!e->backend->general && !basic(c))
-        return det_fail(err, DET_EUNIMPL,
-                        "the kernel %s of device %s takes no views and no dtype but float32, int64 "
-                        "and uint8: use det_contiguous(), det_cast() or the device \"cpu\"",
-                        det_kernel_name(c->kernel), e->name);
-    if (e->backend->general && run_needs_f32(e, c))
+    if (run_needs_f32(e, c))
         return run_in_f32(e, c, err);
     return span_on() ? det__run_told(e, fn, c, err) : fn(e->stream, c, err);
-}
-
-/* Dense f32 of one shape and layout. */
-static bool alike(const struct det_call *c)
-{
-    const struct det_tensor *y = c->out[0];
-    for (int i = 0; i < DET_CALL_IN_MAX; i++) {
-        const struct det_tensor *x = c->in[i];
-        if (x && (x->dtype != DET_F32 || x->layout != y->layout || !det__same_shape(x, y)))
-            return false;
-    }
-    return true;
 }
 
 int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err)
@@ -129,11 +100,6 @@ int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err
     struct det_tensor wide[DET_CALL_IN_MAX];
     struct det_call call = *c;
     const struct det_tensor *y = c->out[0];
-    if (!e->backend->general && c->kernel != DET_KERNEL_COPY && !alike(c))
-        return det_fail(err, DET_EUNIMPL,
-                        "the kernel %s of device %s takes float32 tensors of one shape only: use "
-                        "the device \"cpu\"",
-                        det_kernel_name(c->kernel), e->name);
     for (int i = 0; i < DET_CALL_IN_MAX; i++) {
         if (!c->in[i] || det__same_shape(c->in[i], y))
             continue;

@@ -56,13 +56,11 @@ static enum det_layout dense(const struct det_tensor *t)
     return t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
 }
 
-static enum det_layout wanted(const struct det_engine *e, const struct op_call *c, int i)
+static enum det_layout wanted(const struct op_call *c, int i)
 {
-    const struct op_def *d = &op_table[c->op];
-    bool copy = d->kernel == DET_KERNEL_COPY;
-    switch (d->order) {
-    case OP_STRIDED: /* a backend for dense tensors wants them all alike */
-        return copy || e->backend->general ? c->in[i]->layout : dense(c->in[0]);
+    switch (op_table[c->op].order) {
+    case OP_STRIDED:
+        return c->in[i]->layout;
     case OP_ANY:
         return dense(c->in[i]);
     case OP_ALIKE:
@@ -82,7 +80,7 @@ static int prepare_input(struct det_engine *e, struct op_call *c, int i, struct 
     if (rc < 0)
         return rc;
     c->in[i] = t = *own;
-    enum det_layout layout = wanted(e, c, i);
+    enum det_layout layout = wanted(c, i);
     if (t->layout == layout ||
         (t->layout != DET_LAYOUT_STRIDED && det__layout_free(t->ndim, t->dims)))
         return 0;

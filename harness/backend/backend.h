@@ -13,9 +13,9 @@
  * - 4-D activations of convolution, batch norm and pooling are NHWC in memory (tensor_impl.h; where
  * both orders are the same bytes the layout may say PLAIN). Weights are plain (O, I, kH, kW).
  * - The kernels marked * see any dtype (one for all tensors of a call unless said) and any strides;
- *   all their inputs have the output's dims, repeated by strides of 0 where the call broadcasts. A
- *   backend that does not say `general` is only given dense f32 tensors of one layout there. Other
- *   element-wise kernels see one layout on all their tensors and may treat them as flat vectors.
+ *   all their inputs have the output's dims, repeated by strides of 0 where the call broadcasts.
+ *   Other element-wise kernels see one layout on all their tensors and may treat them as flat
+ *   vectors.
  * - An output is overwritten, never added to. Outputs do not overlap inputs, except where "may be"
  *   says so.
  * - Sums over many elements have a fixed partition: equal bits at every run with equal threads.
@@ -335,7 +335,6 @@ struct det_backend {
     uint32_t version; /* DET_BACKEND_VERSION */
     const char *name; /* "cpu" */
     bool host_memory; /* alloc() gives ordinary memory and kernels are done when they return */
-    bool general;     /* the kernels marked * take any dtype and any strides */
 
     /* How many devices there are; 0 where there are none or the driver is missing (not an error).
      */

@@ -60,7 +60,6 @@ const struct det_backend det_backend_cpu = {
     .version = DET_BACKEND_VERSION,
     .name = "cpu",
     .host_memory = true,
-    .general = true,
     .device_count = device_count,
     .device_open = device_open,
     .device_close = device_close,

@@ -213,7 +213,6 @@ static const struct det_backend backend = {
     .version = DET_BACKEND_VERSION,
     .name = "cuda",
     .host_memory = false,
-    .general = true,
     .device_count = device_count,
     .device_open = device_open,
     .device_close = device_close,

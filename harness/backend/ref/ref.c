@@ -126,7 +126,6 @@ const struct det_backend det_backend_ref = {
     .version = DET_BACKEND_VERSION,
     .name = "ref",
     .host_memory = true,
-    .general = true,
     .device_count = device_count,
     .device_open = device_open,
     .device_close = device_close,
