@@ -18,12 +18,13 @@ enum { READS_MAX = 4096, SEARCHES_MAX = 16 }; /* waiting on one connection; beyo
  * the others. Estimates of functions that return rows are high: each would be compiled for 100 ms to
  * run for one. A plan for each read's own arguments takes longer to make than to run: what would be
  * planned differently for some are statements of their own. None is worth starting processes for. Times are shown as
- * db_doc.h reads them. */
+ * db_doc.h reads them. A commit waits for the disk, whatever the server, the database or the role say. */
 #define SETTINGS(statement_ms, plans)                                                              \
     "SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES "                   \
     "('lock_timeout', '2000'), ('statement_timeout', '" statement_ms "'), "                        \
     "('client_connection_check_interval', '1000'), ('jit', 'off'), "                              \
     "('max_parallel_workers_per_gather', '0'), ('TimeZone', 'UTC'), ('DateStyle', 'ISO'), "        \
+    "('synchronous_commit', 'on'), "                                                               \
     "('plan_cache_mode', '" plans "')) v(name, value) "                                            \
     "ON s.name = v.name"
 #define SETTINGS_WRITE SETTINGS("60000", "auto")

@@ -46,7 +46,9 @@ int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
                    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
                    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 "
                    "AND objid = 4919001 AND granted AND database = (SELECT oid FROM pg_database "
-                   "WHERE datname = current_database()))");
+                   "WHERE datname = current_database())), "
+                   "current_setting('fsync')::bool AND current_setting('full_page_writes')::bool, "
+                   "current_setting('synchronous_commit')");
     if (PQresultStatus(r) != PGRES_TUPLES_OK)
         return det_fail(err, DET_EIO, "%s", PQerrorMessage(pg));
     int64_t now = before + (clk_wall_us() - before) / 2;
@@ -55,5 +57,7 @@ int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
     ret->may_create = PQgetvalue(r, 0, 1)[0] == 't';
     ret->clock_diff_us = strtoll(PQgetvalue(r, 0, 2), NULL, 10) - now;
     ret->is_led = PQgetvalue(r, 0, 3)[0] == 't';
+    ret->syncs = PQgetvalue(r, 0, 4)[0] == 't';
+    snprintf(ret->commit, sizeof ret->commit, "%s", PQgetvalue(r, 0, 5));
     return schema_read(pg, ret, err);
 }

@@ -96,6 +96,8 @@ int db_migrate(const char *conninfo, struct det_err *err)
     if (PQstatus(pg) != CONNECTION_OK)
         return det_fail(err, DET_EUNAVAIL, "connect to PostgreSQL (--db): %s", PQerrorMessage(pg));
     PQsetNoticeReceiver(pg, ignore_notice, NULL);
-    int rc = run(pg, "lock", "SELECT pg_advisory_lock(4919002)", err);
+    int rc = run(pg, "session", "SET synchronous_commit = on", err); /* whatever the role's is */
+    if (rc == 0)
+        rc = run(pg, "lock", "SELECT pg_advisory_lock(4919002)", err);
     return rc == 0 ? migrate_locked(pg, err) : rc; /* the lock ends with the session */
 }

@@ -31,6 +31,21 @@ static void schema(struct findings *f, const struct db_health *h)
                      h->newest, h->schema < h->newest ? ": the start brings it up to date" : "");
 }
 
+/* Commits that need not wait are of no harm: the master's own sessions always do (db.c). */
+static void durability(struct findings *f, const struct db_health *h)
+{
+    bool waits = strcmp(h->commit, "on") == 0 || strcmp(h->commit, "remote_apply") == 0;
+    if (!h->syncs)
+        findings_add(f, FINDING_WARN, "database durability",
+                     "set fsync = on and full_page_writes = on in postgresql.conf",
+                     "a crash of its host loses or damages what was acknowledged");
+    else if (waits)
+        findings_add(f, FINDING_OK, "database durability", NULL, "commits wait for the disk");
+    else
+        findings_add(f, FINDING_OK, "database durability", NULL,
+                     "synchronous_commit is %s; det-master's own sessions set it to on", h->commit);
+}
+
 static void database(struct findings *f, const struct masterconf *c)
 {
     struct db_health h;
@@ -46,6 +61,7 @@ static void database(struct findings *f, const struct masterconf *c)
                  old ? "install PostgreSQL 13 or newer" : NULL, "PostgreSQL %s%s", h.server,
                  h.is_led ? "; another master leads, this one would stand by" : "");
     schema(f, &h);
+    durability(f, &h);
     int64_t diff = h.clock_diff_us < 0 ? -h.clock_diff_us : h.clock_diff_us;
     bool far = diff > CLOCK_DIFF_MAX_US;
     findings_add(f, far ? FINDING_WARN : FINDING_OK, "database clock",

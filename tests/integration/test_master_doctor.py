@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import BIN, TOP, Cluster  # noqa: E402
+from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
 
 
 def doctor(program, *args, env=None, limit=None, status=None):
@@ -63,6 +63,16 @@ def database(c, db):
     says(found, "database rights", "FAIL", "may not make tables", "GRANT CREATE")
     found = doctor("det-master", "--db", db.replace("dbname=det", "dbname=empty"), "--port", "0", status=0)
     says(found, "database schema", "ok", "version 0 of")
+    says(found, "database durability", "ok", "wait for the disk")
+    found = doctor("det-master", "--db", db + " options='-c synchronous_commit=local'", "--port", "0", status=0)
+    says(found, "database durability", "ok", "is local; det-master's own sessions set it to on")
+    c.sql("ALTER SYSTEM SET full_page_writes = off")
+    c.sql("SELECT pg_reload_conf()")
+    wait_until(lambda: c.sql("SHOW full_page_writes") == "off", 30, "PostgreSQL to read its settings")
+    found = doctor("det-master", "--db", db, "--port", "0", status=0)
+    says(found, "database durability", "warn", "a crash of its host", "fsync = on")
+    c.sql("ALTER SYSTEM RESET full_page_writes")
+    c.sql("SELECT pg_reload_conf()")
 
 
 def host(c, db):

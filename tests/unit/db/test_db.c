@@ -67,11 +67,22 @@ static int64_t count(const char *sql)
     return g.i64;
 }
 
+/* All of this file holds where commits need not wait for the disk unless the master asks for it. */
+static void role_is_lax(void)
+{
+    PGconn *pg_conn = PQconnectdb(pg.uri);
+    PGresult *r = PQexec(pg_conn, "ALTER ROLE det SET synchronous_commit = off");
+    assert_int_equal(PQresultStatus(r), PGRES_COMMAND_OK);
+    PQclear(r);
+    PQfinish(pg_conn);
+}
+
 static int setup(void **state)
 {
     struct det_err err;
     if (pg_private_start(&pg) < 0)
         return -1;
+    role_is_lax();
     uv_loop_init(&loop);
     struct db_options o = {.conninfo = pg.uri, .on_state = on_state, .on_deposed = on_deposed};
     assert_int_equal(db_migrate(pg.uri, &err), 0);
@@ -457,6 +468,24 @@ static void test_flush(void **state)
     put_wait("f4", 0);
 }
 
+#define WAL(which) "(pg_current_wal_" which "_lsn() - '0/0')::bigint"
+
+/* One that waits itself, and several whose flush another session waits for. */
+static void test_is_on_disk(void **state)
+{
+    static const char add[] = "INSERT INTO t SELECT $1, g FROM generate_series(1, 1) g "
+                              "RETURNING " WAL("insert");
+    static const char *const keys[] = {"w0", "w1", "w2", "w3"};
+    struct got g[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        db_write(db, add, db_str_arg(DB_ARGS, keys[i]), on_got, &g[i]);
+        if (i == 0 || i == 3) {
+            assert_true(loop_until(&loop, &g[i].done, 5000));
+            assert_true(count("SELECT " WAL("flush")) >= g[i].i64);
+        }
+    }
+}
+
 /* "Done already" is an answer too: what it saw must be on disk before it is given. */
 static void test_done_is_on_disk(void **state)
 {
@@ -515,7 +544,8 @@ int main(void)
         cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_dies_in_commit),
         cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
         cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
-        cmocka_unit_test(test_flush),          cmocka_unit_test(test_done_is_on_disk),
+        cmocka_unit_test(test_flush),          cmocka_unit_test(test_is_on_disk),
+        cmocka_unit_test(test_done_is_on_disk),
         cmocka_unit_test(test_writes_to_dead_sessions),
         cmocka_unit_test(test_deposed),
     };
