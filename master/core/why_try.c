@@ -6,6 +6,7 @@
 
 #include "agent.h"
 #include "queue.h"
+#include "quota.h"
 #include "scheduler.h"
 #include <inttypes.h>
 
@@ -207,13 +208,18 @@ static void enable_agents(struct core *c, struct group *g, json_t *list)
         }
 }
 
-/* Pools where nobody waits and it would fit what is free. */
+/* Pools where nobody waits, and it would fit what is free and its owner's quota: for an experiment
+ * of which nothing runs, since no other can be moved (job.c). */
 static void other_pool(struct core *c, struct group *g, json_t *list)
 {
     struct placement p = {0};
+    if (g->running.n + g->ending.n)
+        return;
+    g->exp->user->taking = 0; /* by the passes that were tried */
     for (size_t i = 0; i < c->pools.n; i++) {
         const struct pool *o = c->pools.v[i];
-        if (o == g->pool || o->pending_n || !fit_place(&o->fit, g->pending.first, &p))
+        if (o == g->pool || o->pending_n || quota_left(c, g->exp->user, o) < g->size ||
+            !fit_place(&o->fit, g->pending.first, &p))
             continue;
         det_cleanup(freep) char *cmd =
             det_asprintf("det job update %s --resource-pool %s", g->exp->job_id, o->name);

@@ -146,6 +146,43 @@ static void order(void **state)
     world_finish(&w);
 }
 
+static void agent_in(struct world *w, const char *id, const char *pool)
+{
+    const struct core_slot_in slot = {.type = CORE_CPU, .brand = "cpu", .uuid = ""};
+    struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = id};
+    ev.hello = (struct core_hello){
+        .version = "0.27.0", .pool = pool, .addr = id, .slots = &slot, .slots_n = 1};
+    assert_int_equal(world_step(w, ev), 0);
+}
+
+static bool may_move(const struct world *w, int64_t trial)
+{
+    JSON_OWN j = why(w, trial);
+    det_cleanup(freep) char *all = json_text(json_arr(j, "suggestions"));
+    return strstr(all, "--resource-pool other");
+}
+
+/* A free slot elsewhere helps only whom the master would move, and his quota lets start there. */
+static void other_pools(void **state)
+{
+    static const struct core_quota q[] = {{"*", NULL, 1}};
+    struct core_options o = core_options_default;
+    for (int with_quota = 0; with_quota < 2; with_quota++) {
+        struct world w;
+        o.quotas = q;
+        o.quotas_n = (size_t)with_quota;
+        world_init(&w, &o);
+        agent_in(&w, "a", "");
+        agent_in(&w, "b", "other");
+        job(&w, 2, 1, "");
+        run_placed(&w);
+        job(&w, 1, 1, "");
+        assert_false(may_move(&w, 2)); /* its first trial runs */
+        assert_int_equal(may_move(&w, 3), !with_quota);
+        world_finish(&w);
+    }
+}
+
 static void paused_and_ended(void **state)
 {
     struct world w;
@@ -305,7 +342,7 @@ int main(void)
         cmocka_unit_test(switched_off),   cmocka_unit_test(caps),
         cmocka_unit_test(quotas),         cmocka_unit_test(order),
         cmocka_unit_test(paused_and_ended), cmocka_unit_test(expected_start),
-        cmocka_unit_test(suggestions_hold),
+        cmocka_unit_test(other_pools),    cmocka_unit_test(suggestions_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
