@@ -17,6 +17,13 @@ static const char *slot_type(const json_t *slot)
     return strncmp(t, "TYPE_", 5) == 0 ? t + 5 : t;
 }
 
+static const char *switched(const json_t *agent_or_slot)
+{
+    if (json_flag(agent_or_slot, "enabled", false))
+        return "yes";
+    return json_flag(agent_or_slot, "draining", false) ? "draining" : "no";
+}
+
 static void agent_row(struct table *t, const json_t *a)
 {
     const json_t *slots = json_obj(a, "slots");
@@ -31,10 +38,7 @@ static void agent_row(struct table *t, const json_t *a)
     table_cell(t, "%zu", used);
     table_cell(t, "%zu", json_object_size(json_obj(a, "containers")));
     table_cell(t, "%s", json_string_value(json_array_get(json_arr(a, "resourcePools"), 0)));
-    table_cell(t, "%s",
-               json_flag(a, "enabled", false)    ? "yes"
-               : json_flag(a, "draining", false) ? "draining"
-                                                 : "no");
+    table_cell(t, "%s", switched(a));
     table_cell(t, "%s", json_string_value(json_array_get(json_arr(a, "addresses"), 0)));
 }
 
@@ -55,28 +59,69 @@ static int list(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int enable_disable(struct cli *c, bool enable, struct det_err *err)
+/* place: below /agents. */
+static int switch_place(struct cli *c, const char *place, bool on, struct det_err *err)
 {
-    const char *id = cli_arg(c, 0);
     char *path det_cleanup(freep) =
-        det_asprintf("/agents/%s/%s", id, enable ? "enable" : "disable");
+        det_asprintf("/agents/%s/%s", place, on ? "enable" : "disable");
     JSON_OWN body = json_object();
     if (o.drain)
         json_set(body, "drain", json_true());
-    if (cli_call(c, "POST", path, enable ? NULL : body, NULL, err) < 0)
+    if (cli_call(c, "POST", path, on ? NULL : body, NULL, err) < 0)
         return CLI_FAILED;
-    fprintf(stderr, "agent %s %s\n", id, enable ? "enabled" : o.drain ? "is draining" : "disabled");
+    fprintf(stderr, "%s %s\n", place, on ? "enabled" : o.drain ? "is draining" : "disabled");
     return 0;
+}
+
+static int switch_all(struct cli *c, bool on, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, err, "/agents") < 0)
+        return CLI_FAILED;
+    size_t i;
+    json_t *a;
+    int rc = 0;
+    json_array_foreach(json_arr(answer, "agents"), i, a)
+    {
+        if (rc == 0)
+            rc = switch_place(c, json_str(a, "id", ""), on, err);
+    }
+    return rc;
+}
+
+static int switch_agent(struct cli *c, bool on, struct det_err *err)
+{
+    if (o.all != !cli_arg(c, 0)) {
+        det_fail(err, DET_EINVAL, "say one agent, or --all");
+        return CLI_USAGE;
+    }
+    return o.all ? switch_all(c, on, err) : switch_place(c, cli_arg(c, 0), on, err);
 }
 
 static int enable(struct cli *c, struct det_err *err)
 {
-    return enable_disable(c, true, err);
+    return switch_agent(c, true, err);
 }
 
 static int disable(struct cli *c, struct det_err *err)
 {
-    return enable_disable(c, false, err);
+    return switch_agent(c, false, err);
+}
+
+static int switch_slot(struct cli *c, bool on, struct det_err *err)
+{
+    char *place det_cleanup(freep) = det_asprintf("%s/slots/%s", cli_arg(c, 0), cli_arg(c, 1));
+    return switch_place(c, place, on, err);
+}
+
+static int enable_slot(struct cli *c, struct det_err *err)
+{
+    return switch_slot(c, true, err);
+}
+
+static int disable_slot(struct cli *c, struct det_err *err)
+{
+    return switch_slot(c, false, err);
 }
 
 static int list_slots(struct cli *c, struct det_err *err)
@@ -98,28 +143,32 @@ static int list_slots(struct cli *c, struct det_err *err)
         table_cell(t, "%s", json_str(slot, "id", ""));
         table_cell(t, "%s", slot_type(slot));
         table_cell(t, "%s", json_str(json_obj(slot, "device"), "brand", ""));
-        table_cell(t, "%s", json_flag(slot, "enabled", false) ? "yes" : "no");
+        table_cell(t, "%s", switched(slot));
         table_cell(t, "%s", json_str(json_obj(slot, "container"), "id", "free"));
     }
     table_print(t, "no slots; start det-agent --master URL on a host");
     return 0;
 }
 
-static const struct opt disable_opts[] = {
-    {"drain", 0, OPT_FLAG, &o.drain, NULL, "let running work end first"},
-    {0},
-};
+#define ALL   {"all", 0, OPT_FLAG, &o.all, NULL, "every agent"}
+#define DRAIN {"drain", 0, OPT_FLAG, &o.drain, NULL, "let running work end first"}
+static const struct opt enable_opts[] = {ALL, {0}};
+static const struct opt disable_opts[] = {ALL, DRAIN, {0}};
+static const struct opt disable_slot_opts[] = {DRAIN, {0}};
 static const struct verb agent_verbs[] = {
     {"list", "ls", "", "agents with their slots", NULL, list},
-    {"enable", NULL, "AGENT", "use it again", NULL, enable},
-    {"disable", NULL, "AGENT", "give it no more work and end what runs there", disable_opts,
+    {"enable", NULL, "[AGENT]", "use it again", enable_opts, enable},
+    {"disable", NULL, "[AGENT]", "give it no more work and end what runs there", disable_opts,
      disable},
     {0},
 };
 static const struct verb slot_verbs[] = {
     {"list", "ls", "", "every slot and what holds it", NULL, list_slots},
+    {"enable", NULL, "AGENT SLOT", "use it again", NULL, enable_slot},
+    {"disable", NULL, "AGENT SLOT", "give it no more work and end what holds it",
+     disable_slot_opts, disable_slot},
     {0},
 };
 
 const struct noun noun_agent = {"agent", "a", NULL, "agents: list, enable, disable", agent_verbs};
-const struct noun noun_slot = {"slot", "s", NULL, "slots: list", slot_verbs};
+const struct noun noun_slot = {"slot", "s", NULL, "slots: list, enable, disable", slot_verbs};

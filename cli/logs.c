@@ -10,8 +10,9 @@
 static struct {
     bool follow;
     int64_t tail, head;
-    struct opt_list levels, ranks, stdtypes;
-    const char *text;
+    struct opt_list levels, ranks, stdtypes, agents, containers, sources;
+    const char *text, *after, *before;
+    bool is_regex;
 } o;
 
 const struct opt experiment_logs_opts[] = {
@@ -22,7 +23,13 @@ const struct opt experiment_logs_opts[] = {
      "only lines of this level: INFO, WARNING, ERROR, ..."},
     {"rank-id", 0, OPT_STR_LIST, &o.ranks, "N", "only lines of this rank"},
     {"stdtype", 0, OPT_STR_LIST, &o.stdtypes, "stdout|stderr", "only lines of this stream"},
+    {"agent-id", 0, OPT_STR_LIST, &o.agents, "ID", "only lines from this agent"},
+    {"container-id", 0, OPT_STR_LIST, &o.containers, "ID", "only lines of this container"},
+    {"source", 0, OPT_STR_LIST, &o.sources, "task|master|agent", "only lines of this source"},
+    {"timestamp-after", 0, OPT_STR, &o.after, "TIME", "only lines after 2023-07-06T23:56:54Z"},
+    {"timestamp-before", 0, OPT_STR, &o.before, "TIME", "only lines until then"},
     {"search-text", 0, OPT_STR, &o.text, "TEXT", "only lines that hold TEXT"},
+    {"regex", 0, OPT_FLAG, &o.is_regex, NULL, "TEXT is a regular expression"},
     {0},
 };
 
@@ -57,20 +64,32 @@ static void add_query(struct buf *b, const char *key, const char *prefix, const 
             buf_addf(b, "%%%02X", (unsigned char)*p);
 }
 
+static void add_list(struct buf *b, const char *key, const char *prefix, const struct opt_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        add_query(b, key, prefix, l->v[i]);
+}
+
 static void query(struct buf *b)
 {
     if (o.tail > 0)
         buf_addf(b, "&orderBy=ORDER_BY_DESC&limit=%" PRId64, o.tail);
     else if (o.head > 0)
         buf_addf(b, "&limit=%" PRId64, o.head);
-    for (size_t i = 0; i < o.levels.n; i++)
-        add_query(b, "levels", "LOG_LEVEL_", o.levels.v[i]);
-    for (size_t i = 0; i < o.ranks.n; i++)
-        add_query(b, "rankIds", "", o.ranks.v[i]);
-    for (size_t i = 0; i < o.stdtypes.n; i++)
-        add_query(b, "stdtypes", "", o.stdtypes.v[i]);
+    add_list(b, "levels", "LOG_LEVEL_", &o.levels);
+    add_list(b, "rankIds", "", &o.ranks);
+    add_list(b, "stdtypes", "", &o.stdtypes);
+    add_list(b, "agentIds", "", &o.agents);
+    add_list(b, "containerIds", "", &o.containers);
+    add_list(b, "sources", "", &o.sources);
+    if (o.after)
+        add_query(b, "timestampAfter", "", o.after);
+    if (o.before)
+        add_query(b, "timestampBefore", "", o.before);
     if (o.text)
         add_query(b, "searchText", "", o.text);
+    if (o.is_regex)
+        add_query(b, "enableRegex", "", "true");
 }
 
 static int stream(struct cli *c, int64_t trial_id, bool follow, struct det_err *err)

@@ -132,7 +132,7 @@ static void on_log(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     if (db_rows(r) == 0) {
-        api_not_found(c->req);
+        http_fail(c->req, DET_ENOENT, "experiment %" PRId64 " not found", c->id);
         return;
     }
     struct replay *p = det_zalloc(sizeof *p);

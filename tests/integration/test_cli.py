@@ -40,6 +40,14 @@ def test_commands():
         says(c.det("master", "info"), 0, "version")
         says(c.det("agent", "list"), 0, "agent-0")
         says(c.det("slot", "list"), 0, "agent-0", "free")
+        says(c.det("slot", "disable", "agent-0", "1", "--drain"), 0, "is draining")
+        assert "no" not in [line.split()[-2] for line in c.det("slot", "list").stdout.splitlines()[1:]]
+        says(c.det("slot", "enable", "agent-0", "1"), 0, "enabled")
+        says(c.det("slot", "disable", "agent-0", "7", check=False), 1, "no slot 7")
+        says(c.det("agent", "disable", check=False), 2, "--all")
+        says(c.det("agent", "disable", "--all"), 0, "agent-0 disabled")
+        says(c.det("agent", "enable", "--all"), 0, "agent-0 enabled")
+        says(c.det("e", "replay", "77", check=False), 1, "experiment 77 not found")
         small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20"]
         r = c.det("e", "create", CONST, DIGITS, *small, "-f")
         says(r, 0, "Created experiment 1")
@@ -56,7 +64,15 @@ def test_commands():
         out = c.path("download")
         c.det("checkpoint", "download", uuid, "-o", out)
         assert open(out + "/state_dict.pth", "rb").read(2) == b"PK"
-        assert c.det("e", "logs", "1").stdout
+        log = c.det("e", "logs", "1").stdout.splitlines()
+        assert any(" Queued: " in line for line in log), log
+        queued = c.det("e", "logs", "1", "--search-text", "Queued: 1[.]", "--regex", "--source", "master").stdout.splitlines()
+        assert len(queued) == 1 and not c.det("e", "logs", "1", "--search-text", "Queued: 1[.]").stdout
+        at = log[0][1:].split("]")[0]
+        both = [c.det("t", "logs", "1", which, at).stdout.splitlines() for which in ("--timestamp-before", "--timestamp-after")]
+        assert sorted(both[0] + both[1]) == sorted(log) and both[0] and both[1]
+        assert not c.det("t", "logs", "1", "--agent-id", "agent-9").stdout
+        says(c.det("t", "logs", "1", "--timestamp-after", "yesterday", check=False), 1, "yesterday")
         says(c.det("t", "describe", "1"), 0, "validation", "checkpoint")
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")
         says(c.det("e", "wait", "2", check=False), 1, "paused")
