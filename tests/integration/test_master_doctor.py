@@ -153,6 +153,7 @@ def units(c, db):
     with tempfile.TemporaryDirectory() as d:
         for name in ("det-master.service", "det-agent.service"):
             text = open(os.path.join(TOP, "deploy", "systemd", name)).read().replace("/usr/bin/det-", BIN + "/det-")
+            assert "StartLimitIntervalSec=0" in text.split("[Service]")[0], "five quick failures would end " + name
             with open(os.path.join(d, name), "w") as f:
                 f.write(re.sub(r"(User|Group)=det-master", rf"\1={pwd.getpwuid(os.getuid()).pw_name}", text))
         r = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *(os.path.join(d, n) for n in sorted(os.listdir(d)))],
