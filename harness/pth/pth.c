@@ -39,20 +39,32 @@ static int add_entries(struct zip_writer *w, const struct buf *pickle,
     return rc < 0 ? rc : zip_writer_add(w, FOLDER "/version", "3\n", 2, err);
 }
 
-int pth_save(const char *path, const struct pth_value *root, struct det_err *err)
+int pth_save_as(const char *path, const struct pth_value *root, const struct zip_writer_options *o,
+                char *ret_sha256, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf pickle = BUF_INIT;
     struct pth_tensor_list tensors = {0};
     struct zip_writer *w = NULL;
     int rc = pth_pickle(&pickle, root, &tensors, err);
     if (rc == 0)
-        rc = zip_writer_create(path, &w, err);
+        rc = zip_writer_create(path, o, &w, err);
     if (rc == 0 && (rc = add_entries(w, &pickle, &tensors, err)) < 0)
         zip_writer_destroy(w);
     else if (rc == 0)
-        rc = zip_writer_end(w, err);
+        rc = zip_writer_end(w, ret_sha256, err);
     free(tensors.v);
     return rc;
+}
+
+int pth_save(const char *path, const struct pth_value *root, struct det_err *err)
+{
+    return pth_save_as(path, root, &(struct zip_writer_options){0}, NULL, err);
+}
+
+int pth_save_hashed(const char *path, const struct pth_value *root, char *ret_sha256,
+                    struct det_err *err)
+{
+    return pth_save_as(path, root, &(struct zip_writer_options){.hashed = true}, ret_sha256, err);
 }
 
 int pth_save_pickle(const char *path, const struct pth_value *root, struct det_err *err)
@@ -141,8 +153,6 @@ static int parse_kept(const void *bytes, size_t n, struct pth_doc *doc,
                       const struct pth_value **ret, struct det_err *err)
 {
     struct archive_view a = {0};
-    if (n > PTH_FILE_MAX)
-        return det_fail(err, DET_ETOOBIG, "a state file of %zu bytes; 4 GiB are the limit", n);
     int rc = zip_reader_init(&a.zip, bytes, n, err);
     if (rc == 0)
         rc = parse_archive(&a, doc, ret, err);
@@ -198,7 +208,7 @@ int pth_load(const char *path, struct pth_doc *doc, const struct pth_value **ret
 {
     char *bytes = NULL;
     size_t n = 0;
-    int rc = read_file(path, PTH_FILE_MAX, doc, &bytes, &n, err);
+    int rc = read_file(path, SIZE_MAX - 1, doc, &bytes, &n, err);
     if (rc < 0)
         return rc;
     rc = parse_kept(bytes, n, doc, ret_root, err);

@@ -11,8 +11,8 @@
  * Tensors made by pth_tensor() borrow their memory, which must outlive the document. A value may be
  * put into several places.
  *
- * Limits: 64 MiB of pickle, 8 million values, depth 64, 4 GiB a file (larger: DET_ETOOBIG). Files
- * of torch before 1.6 (no zip) are refused with that explanation.
+ * Limits: 64 MiB of pickle, 8 million values, depth 64 (more: DET_ETOOBIG); a file is read into
+ * memory whole. Files of torch before 1.6 (no zip) are refused with that explanation.
  */
 #ifndef PTH_H
 #define PTH_H
@@ -110,6 +110,10 @@ int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out, s
 /* torch.save(root, path): created or replaced; not fsynced (the publisher does). DET_EIO names the
  * path ("No space left on device"). */
 int pth_save(const char *path, const struct pth_value *root, struct det_err *err);
+/* The same, with the file's SHA-256 in hex (HASH_HEX_MAX of base/hash.h), made by a thread while the
+ * file is written. */
+int pth_save_hashed(const char *path, const struct pth_value *root, char *ret_sha256,
+                    struct det_err *err);
 /* torch.load(path). *ret_root lives in doc. DET_ENOENT, DET_EIO, DET_ECORRUPT, DET_ETOOBIG. */
 int pth_load(const char *path, struct pth_doc *doc, const struct pth_value **ret_root,
              struct det_err *err);

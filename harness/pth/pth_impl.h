@@ -4,11 +4,11 @@
 
 #include "buf.h"
 #include "pth.h"
+#include "pth_zip.h"
 
 #define PTH_PICKLE_MAX ((size_t)64 << 20)
 #define PTH_VALUES_MAX ((size_t)8 << 20)
 #define PTH_DEPTH_MAX 64
-#define PTH_FILE_MAX ((size_t)0xffffffff)
 
 /* Kinds that live only while a pickle is read. */
 enum { PTH_GLOBAL = PTH_KIND_COUNT, PTH_STORAGE };
@@ -86,6 +86,9 @@ struct pth_tensor_list {
 /* Appends the pickle of root; gathers its tensors (NULL: none are allowed). */
 int pth_pickle(struct buf *out, const struct pth_value *root, struct pth_tensor_list *tensors,
                struct det_err *err);
+/* pth_save() with the archive's options; ret_sha256 as zip_writer_end() has it. */
+int pth_save_as(const char *path, const struct pth_value *root, const struct zip_writer_options *o,
+                char *ret_sha256, struct det_err *err);
 /* Reads one pickle. `storages` NULL: no tensors are allowed. */
 int pth_unpickle(const void *bytes, size_t n, const struct pth_storages *storages,
                  struct pth_doc *doc, const struct pth_value **ret, struct det_err *err);

@@ -2,13 +2,16 @@
  * the local header of an entry is only needed for where its content starts. */
 #include "mem.h"
 #include "pth_zip.h"
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #define END_BYTES 22
 #define CENTRAL_BYTES 46
 #define LOCAL_BYTES 30
+#define LOCATOR_BYTES 20
+#define END64_BYTES 56
+#define ZIP64_ID 1
 #define COMMENT_MAX 65535
 
 static uint32_t le16(const uint8_t *p)
@@ -19,6 +22,11 @@ static uint32_t le16(const uint8_t *p)
 static uint32_t le32(const uint8_t *p)
 {
     return le16(p) | le16(p + 2) << 16;
+}
+
+static uint64_t le64(const uint8_t *p)
+{
+    return (uint64_t)le32(p) | (uint64_t)le32(p + 4) << 32;
 }
 
 static int bad(struct det_err *err, const char *what)
@@ -47,23 +55,53 @@ static int locate(const uint8_t *p, size_t n, size_t at, struct zip_entry *e, st
     return 0;
 }
 
+/* The 64 bits in place of what the header has as all ones: size, size in the file, place, in the
+ * order in which they stand in the zip64 field among the extra ones. */
+static int read_zip64(const uint8_t *extra, size_t n, uint64_t *v[3], struct det_err *err)
+{
+    while (n >= 4 && le16(extra) != ZIP64_ID) {
+        size_t bytes = 4 + le16(extra + 2);
+        if (bytes > n)
+            return bad(err, "an entry's extra field is cut short");
+        extra += bytes;
+        n -= bytes;
+    }
+    size_t room = n >= 4 ? le16(extra + 2) : 0, used = 0;
+    if (room + 4 > n && room > 0)
+        return bad(err, "an entry's extra field is cut short");
+    for (int i = 0; i < 3; i++) {
+        if (*v[i] != UINT32_MAX)
+            continue;
+        if (room - used < 8)
+            return bad(err, "an entry without the 64 bits of its size or place");
+        *v[i] = le64(extra + 4 + used);
+        used += 8;
+    }
+    return 0;
+}
+
 static int read_entry(const uint8_t *p, size_t n, const uint8_t *c, size_t room,
                       struct zip_entry *e, size_t *ret_bytes, struct det_err *err)
 {
     if (room < CENTRAL_BYTES || memcmp(c, "PK\1\2", 4) != 0)
         return bad(err, "its directory is damaged or cut short");
-    *e = (struct zip_entry){.name_len = le16(c + 28), .crc32 = le32(c + 16), .size = le32(c + 24)};
-    *ret_bytes = CENTRAL_BYTES + e->name_len + le16(c + 30) + le16(c + 32);
+    uint64_t size = le32(c + 24), stored = le32(c + 20), at = le32(c + 42);
+    *e = (struct zip_entry){.name_len = le16(c + 28), .crc32 = le32(c + 16)};
+    size_t extra = le16(c + 30);
+    *ret_bytes = CENTRAL_BYTES + e->name_len + extra + le16(c + 32);
     if (*ret_bytes > room)
         return bad(err, "its directory is cut short");
     e->name = (const char *)c + CENTRAL_BYTES;
-    if (le16(c + 10) != 0 || le32(c + 20) != le32(c + 24))
+    int rc = read_zip64(c + CENTRAL_BYTES + e->name_len, extra,
+                        (uint64_t *[]){&size, &stored, &at}, err);
+    if (rc < 0)
+        return rc;
+    if (le16(c + 10) != 0 || stored != size)
         return bad(err, "a compressed entry: only files of torch.save can be read");
     if (le16(c + 8) & 1)
         return bad(err, "an encrypted entry");
-    if (e->size == UINT32_MAX || le32(c + 42) == UINT32_MAX)
-        return det_fail(err, DET_ETOOBIG, "zip: a file above 4 GiB");
-    return locate(p, n, le32(c + 42), e, err);
+    e->size = size;
+    return locate(p, n, at, e, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -74,10 +112,29 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
 }
 
-static int read_directory(struct zip_reader *z, const uint8_t *p, size_t n, const uint8_t *end,
+struct directory {
+    uint64_t count, bytes, at;
+};
+
+/* A locator right before the end record says that there is a zip64 one. */
+static int find_directory(const uint8_t *p, size_t n, const uint8_t *end, struct directory *ret,
                           struct det_err *err)
 {
-    size_t count = le16(end + 10), bytes = le32(end + 12), at = le32(end + 16), used = 0;
+    *ret = (struct directory){le16(end + 10), le32(end + 12), le32(end + 16)};
+    const uint8_t *locator = end - p >= LOCATOR_BYTES ? end - LOCATOR_BYTES : NULL;
+    if (!locator || memcmp(locator, "PK\6\7", 4) != 0)
+        return 0;
+    uint64_t at = le64(locator + 8);
+    if (at > n || n - at < END64_BYTES || memcmp(p + at, "PK\6\6", 4) != 0)
+        return bad(err, "its zip64 end is not where it should be");
+    *ret = (struct directory){le64(p + at + 32), le64(p + at + 40), le64(p + at + 48)};
+    return 0;
+}
+
+static int read_directory(struct zip_reader *z, const uint8_t *p, size_t n,
+                          const struct directory *d, struct det_err *err)
+{
+    size_t count = d->count, bytes = d->bytes, at = d->at, used = 0;
     if (at > n || bytes > n - at || count > bytes / CENTRAL_BYTES)
         return bad(err, "its directory is not within the file");
     z->v = det_alloc((count + 1) * sizeof *z->v);
@@ -101,7 +158,9 @@ int zip_reader_init(struct zip_reader *z, const void *bytes, size_t n, struct de
     if (!end)
         return bad(err, "not a zip file, or cut short (files of torch before 1.6 are no zip: save "
                         "them again with a newer torch)");
-    return read_directory(z, bytes, n, end, err);
+    struct directory d;
+    int rc = find_directory(bytes, n, end, &d, err);
+    return rc < 0 ? rc : read_directory(z, bytes, n, &d, err);
 }
 
 void zip_reader_finish(struct zip_reader *z)
@@ -119,7 +178,7 @@ int zip_reader_get(const struct zip_reader *z, const char *folder, size_t folder
         z->n ? bsearch(&key, z->v, z->n, sizeof *z->v, by_name) : NULL;
     if (!e)
         return det_fail(err, DET_ENOENT, "zip: no entry %.200s", full);
-    if ((uint32_t)crc32_z(0, (const Bytef *)e->data, e->size) != e->crc32)
+    if (libdeflate_crc32(0, e->data, e->size) != e->crc32)
         return det_fail(err, DET_ECORRUPT, "zip: entry %.200s is damaged (its checksum differs)",
                         full);
     *ret = e;

@@ -1,33 +1,27 @@
-/* PKWARE's APPNOTE 6.3: local headers, central directory, end record; method 0 only. */
-#include "fsx.h"
+/* PKWARE's APPNOTE 6.3: local headers, central directory, end record; method 0 only; zip64 (its
+ * 4.5.3, 4.3.14 and 4.3.15) for what 32 bits do not hold. */
 #include "mem.h"
+#include "pth_blocks.h"
 #include "pth_zip.h"
 #include "vec.h"
-#include <errno.h>
-#include <fcntl.h>
+#include <libdeflate.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #define ALIGN 64
 #define LOCAL_BYTES 30
-#define SIZE_LIMIT UINT32_MAX
-/* Written in blocks of this size, at multiples of it, from aligned memory: the kernel copies fastest
- * then. The disk is set to work on them early, so that the publisher's fsync has less to wait for. */
-#define BLOCK ((size_t)1 << 20)
-#define EARLY ((off_t)8 << 20)
+#define ZIP64_ID 1
+#define VERSION_PLAIN 10
+#define VERSION_ZIP64 45
 
 struct written {
     char *name;
-    uint32_t crc, size, at;
+    uint32_t crc;
+    uint64_t size, at;
 };
 
 struct zip_writer {
-    char *path;
-    int fd;
-    uint64_t at;   /* bytes written, those of the block included */
-    char *block;   /* the last at % BLOCK of them (or a whole one) are here */
-    size_t filled;
+    struct blocks *out;
+    uint64_t zip64_from;
     VEC(struct written) entries;
 };
 
@@ -43,136 +37,160 @@ static void le32(struct buf *b, uint32_t v)
     le16(b, v >> 16);
 }
 
+static void le64(struct buf *b, uint64_t v)
+{
+    le32(b, (uint32_t)v);
+    le32(b, (uint32_t)(v >> 32));
+}
+
+static bool is_big(const struct zip_writer *w, uint64_t v)
+{
+    return v >= w->zip64_from;
+}
+
+/* All ones say: see the zip64 field. */
+static uint32_t or_ones(const struct zip_writer *w, uint64_t v)
+{
+    return is_big(w, v) ? UINT32_MAX : (uint32_t)v;
+}
+
+static uint32_t count_or_ones(const struct zip_writer *w, uint64_t n)
+{
+    return is_big(w, n) || n >= UINT16_MAX ? UINT16_MAX : (uint32_t)n;
+}
+
+/* The extra field of what the header itself cannot hold: the sizes, the place. */
+static void put_zip64(struct buf *b, bool sizes, bool place, const struct written *e)
+{
+    if (!sizes && !place)
+        return;
+    le16(b, ZIP64_ID);
+    le16(b, (sizes ? 16 : 0) + (place ? 8 : 0));
+    if (sizes) {
+        le64(b, e->size);
+        le64(b, e->size);
+    }
+    if (place)
+        le64(b, e->at);
+}
+
 /* The fields that local and central headers share. The time is 1980-01-01: equal states, equal
  * bytes. */
-static void put_common(struct buf *b, const struct written *e, size_t extra)
+static void put_common(struct buf *b, const struct zip_writer *w, const struct written *e,
+                       size_t extra)
 {
-    le16(b, 10);     /* version needed: 1.0 */
+    le16(b, is_big(w, e->size) || is_big(w, e->at) ? VERSION_ZIP64 : VERSION_PLAIN);
     le16(b, 0x0800); /* names are UTF-8 */
     le16(b, 0);      /* stored */
     le16(b, 0);
     le16(b, 0x0021);
     le32(b, e->crc);
-    le32(b, e->size);
-    le32(b, e->size);
+    le32(b, or_ones(w, e->size));
+    le32(b, or_ones(w, e->size));
     le16(b, (uint32_t)strlen(e->name));
     le16(b, (uint32_t)extra);
 }
 
-int zip_writer_create(const char *path, struct zip_writer **ret, struct det_err *err)
+int zip_writer_create(const char *path, const struct zip_writer_options *o,
+                      struct zip_writer **ret, struct det_err *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno));
+    struct blocks *out;
+    int rc = blocks_create(path, o->hashed, &out, err);
+    if (rc < 0)
+        return rc;
     struct zip_writer *w = det_zalloc(sizeof *w);
-    w->path = det_strdup(path);
-    w->fd = fd;
-    w->block = aligned_alloc(BLOCK, BLOCK);
-    if (!w->block) {
-        zip_writer_destroy(w);
-        return det_fail(err, DET_ENOMEM, "write %s: no memory for a block", path);
-    }
+    w->out = out;
+    w->zip64_from = o->zip64_from ? o->zip64_from : UINT32_MAX;
     *ret = w;
     return 0;
 }
 
-static int flush(struct zip_writer *w, struct det_err *err)
-{
-    int rc = fsx_write_all(w->fd, w->block, w->filled, err);
-    if (rc < 0)
-        return det_wrap(err, rc, "write %s", w->path);
-    w->filled = 0;
-    if ((off_t)w->at % EARLY == 0)
-        sync_file_range(w->fd, (off_t)w->at - EARLY, EARLY, SYNC_FILE_RANGE_WRITE);
-    return 0;
-}
-
-static int put(struct zip_writer *w, const void *p, size_t n, struct det_err *err)
-{
-    const char *from = p;
-    int rc = 0;
-    while (rc == 0 && n > 0) {
-        size_t part = BLOCK - w->filled < n ? BLOCK - w->filled : n;
-        memcpy(w->block + w->filled, from, part);
-        w->filled += part;
-        w->at += part;
-        from += part;
-        n -= part;
-        if (w->filled == BLOCK)
-            rc = flush(w, err);
-    }
-    return rc;
-}
-
 /* An extra field ("FB", as torch has it) that makes the content start aligned; at least 4 bytes. */
-static void put_padding(struct buf *b, size_t extra)
+static void put_padding(struct buf *b, size_t bytes)
 {
     le16(b, 0x4246);
-    le16(b, (uint32_t)extra - 4);
-    for (size_t i = 4; i < extra; i++)
+    le16(b, (uint32_t)bytes - 4);
+    for (size_t i = 4; i < bytes; i++)
         buf_add_ch(b, 'Z');
 }
 
 int zip_writer_add(struct zip_writer *w, const char *name, const void *data, size_t n,
                    struct det_err *err)
 {
-    size_t head = LOCAL_BYTES + strlen(name) + 4;
-    size_t extra = 4 + (ALIGN - (w->at + head) % ALIGN) % ALIGN;
-    if (n > SIZE_LIMIT || w->at + head + ALIGN + n > SIZE_LIMIT)
-        return det_fail(err, DET_ETOOBIG, "write %s: a state file above 4 GiB", w->path);
-    struct written e = {.name = det_strdup(name), .size = (uint32_t)n, .at = (uint32_t)w->at};
-    e.crc = (uint32_t)crc32_z(0, data, n);
+    struct written e = {.name = det_strdup(name), .size = n, .at = blocks_at(w->out)};
+    e.crc = libdeflate_crc32(0, data, n);
     vec_push(&w->entries, e);
-    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    det_cleanup(buf_finish) struct buf zip64 = BUF_INIT, b = BUF_INIT;
+    put_zip64(&zip64, is_big(w, n), false, &e);
+    size_t head = LOCAL_BYTES + strlen(name) + zip64.len + 4;
+    size_t padding = 4 + (ALIGN - (e.at + head) % ALIGN) % ALIGN;
     buf_add(&b, "PK\3\4", 4);
-    put_common(&b, &e, extra);
+    put_common(&b, w, &e, zip64.len + padding);
     buf_add_str(&b, name);
-    put_padding(&b, extra);
-    int rc = put(w, b.p, b.len, err);
-    return rc < 0 ? rc : put(w, data, n, err);
+    buf_add(&b, zip64.p, zip64.len);
+    put_padding(&b, padding);
+    int rc = blocks_put(w->out, b.p, b.len, err);
+    return rc < 0 ? rc : blocks_put(w->out, data, n, err);
 }
 
 static void put_directory(struct buf *b, const struct zip_writer *w)
 {
     for (size_t i = 0; i < w->entries.n; i++) {
         const struct written *e = &w->entries.v[i];
+        det_cleanup(buf_finish) struct buf zip64 = BUF_INIT;
+        put_zip64(&zip64, is_big(w, e->size), is_big(w, e->at), e);
         buf_add(b, "PK\1\2", 4);
-        le16(b, 10); /* made by: 1.0, MS-DOS */
-        put_common(b, e, 0);
+        le16(b, VERSION_PLAIN); /* made by: MS-DOS */
+        put_common(b, w, e, zip64.len);
         le16(b, 0); /* comment */
         le16(b, 0); /* disk */
         le16(b, 0); /* internal attributes */
         le32(b, 0); /* external attributes */
-        le32(b, e->at);
+        le32(b, or_ones(w, e->at));
         buf_add_str(b, e->name);
+        buf_add(b, zip64.p, zip64.len);
     }
+}
+
+/* The zip64 end record, and the locator that says where it is. */
+static void put_zip64_end(struct buf *b, uint64_t count, uint64_t bytes, uint64_t at)
+{
+    buf_add(b, "PK\6\6", 4);
+    le64(b, 44); /* what follows of the record */
+    le16(b, VERSION_ZIP64);
+    le16(b, VERSION_ZIP64);
+    le64(b, 0); /* disks */
+    le64(b, count);
+    le64(b, count);
+    le64(b, bytes);
+    le64(b, at);
+    buf_add(b, "PK\6\7\0\0\0\0", 8);
+    le64(b, at + bytes);
+    le32(b, 1); /* disks in all */
 }
 
 static int put_end(struct zip_writer *w, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    uint64_t at = blocks_at(w->out), count = w->entries.n;
     put_directory(&b, w);
-    size_t bytes = b.len;
-    if (w->entries.n > UINT16_MAX || w->at + bytes > SIZE_LIMIT)
-        return det_fail(err, DET_ETOOBIG, "write %s: %zu tensors", w->path, w->entries.n);
+    uint64_t bytes = b.len;
+    if (is_big(w, at) || is_big(w, bytes) || count_or_ones(w, count) == UINT16_MAX)
+        put_zip64_end(&b, count, bytes, at);
     buf_add(&b, "PK\5\6\0\0\0\0", 8);
-    le16(&b, (uint32_t)w->entries.n);
-    le16(&b, (uint32_t)w->entries.n);
-    le32(&b, (uint32_t)bytes);
-    le32(&b, (uint32_t)w->at);
+    le16(&b, count_or_ones(w, count));
+    le16(&b, count_or_ones(w, count));
+    le32(&b, or_ones(w, bytes));
+    le32(&b, or_ones(w, at));
     le16(&b, 0);
-    return put(w, b.p, b.len, err);
+    return blocks_put(w->out, b.p, b.len, err);
 }
 
-int zip_writer_end(struct zip_writer *w, struct det_err *err)
+int zip_writer_end(struct zip_writer *w, char *ret_sha256, struct det_err *err)
 {
     int rc = put_end(w, err);
     if (rc == 0)
-        rc = flush(w, err);
-    if (rc == 0 && close(w->fd) < 0)
-        rc = det_fail(err, DET_EIO, "close %s: %s", w->path, strerror(errno));
-    if (rc == 0)
-        w->fd = -1;
+        rc = blocks_end(det_take(w->out), ret_sha256, err);
     zip_writer_destroy(w);
     return rc;
 }
@@ -181,11 +199,9 @@ void zip_writer_destroy(struct zip_writer *w)
 {
     if (!w)
         return;
-    det_closep(&w->fd);
+    blocks_destroy(w->out);
     for (size_t i = 0; i < w->entries.n; i++)
         free(w->entries.v[i].name);
     vec_free(&w->entries);
-    free(w->block);
-    free(w->path);
     free(w);
 }

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Weights that travel: torchvision's residual networks load here, ours (trained here) give the same logits there; other
-element types, names that differ, and files that are refused.
+element types, names that differ, files above 4 GiB, and files that are refused.
 
-usage: test_torch_weights.py LIBDET      exit status 77: PyTorch or torchvision is absent, nothing was tested
+usage: test_torch_weights.py LIBDET ZIP64      exit status 77: PyTorch or torchvision is absent, nothing was tested
 """
 import ctypes as C
 import os
 import pickle
+import subprocess
 import sys
 import tempfile
 import unittest
 import warnings
+import zipfile
+
+ZIP64 = sys.argv.pop(2)
 
 from engine import (B, E, I, L, P, Err, LinearOptions, SgdOptions, backward, check, cross_entropy, fn, forward, load, module_add,
                     module_destroy, module_train, nn_linear, nn_module, optim_step, ours, sgd, step_end, tensor_list, theirs,
@@ -186,6 +190,26 @@ class Weights(unittest.TestCase):
         self.assertFalse(os.path.exists(evil.where))
         torch.testing.assert_close(theirs(tensor_list(mine)[0][1]), before)
         module_destroy(mine)
+
+    def zip64(self, size, count, first):
+        """A file of ZIP64's, as torch and zipfile read it."""
+        path = self.path("zip64.pth")
+        subprocess.run([ZIP64, path, str(size), str(count), str(first)], check=True)
+        read = torch.load(path)
+        self.assertEqual([read[0].numel(), len(read)], [size, count + 1])
+        self.assertEqual([t.tolist() for t in (read[0][-3:], read[-1])], [[1, 2, 3]] * 2)
+        with zipfile.ZipFile(path) as z:
+            self.assertEqual(len(z.namelist()), count + 4)
+            self.assertEqual(z.read("archive/data/1"), bytes([1, 2, 3]))
+        os.unlink(path)
+
+    def test_zip64(self):
+        self.zip64(1000, 3, 1)
+        self.zip64(1000, 66000, 0)
+
+    @unittest.skipUnless(os.environ.get("DET_TEST_LONG"), "5 GiB: only in a long run")
+    def test_above_4_gib(self):
+        self.zip64(5 << 30, 2, 0)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@
 #include <cmocka.h>
 
 #include "fsx.h"
+#include "hash.h"
 #include "mem.h"
 #include "pth_impl.h"
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *from_torch;
@@ -109,10 +109,11 @@ static void plain_pickles_round_trip(void **state)
 }
 
 /* Cut short or with one byte changed, at every place: an answer, and never a crash. */
-static void damage_is_survived(void **state)
+static void survive_damage(uint64_t zip64_from)
 {
     struct buf file = BUF_INIT;
-    assert_int_equal(pth_save(path, sample(), &err), 0);
+    const struct zip_writer_options o = {.zip64_from = zip64_from};
+    assert_int_equal(pth_save_as(path, sample(), &o, NULL, &err), 0);
     assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &file, &err), 0);
     for (size_t n = 0; n < file.len; n++) {
         struct pth_doc *d = pth_doc_create();
@@ -129,6 +130,16 @@ static void damage_is_survived(void **state)
         }
     }
     buf_finish(&file);
+}
+
+static void damage_is_survived(void **state)
+{
+    survive_damage(0);
+}
+
+static void damage_to_zip64_is_survived(void **state)
+{
+    survive_damage(1);
 }
 
 static void damaged_content_fails_its_checksum(void **state)
@@ -274,19 +285,51 @@ static void absent_and_foreign_files(void **state)
     assert_int_equal(pth_load("/tmp", back, &got, &err), DET_ECORRUPT);
 }
 
-/* More than a zip's 32 bits hold is refused in words, before the time and the disk are spent. */
-static void above_4_gib_is_refused(void **state)
+/* The same state with every size, place and count as zip64 has them, with the digest of its bytes. */
+static void zip64_reads_back(void **state)
 {
-    const int64_t bytes = (int64_t)5 << 30;
-    assert_int_equal(truncate(path, bytes), 0);
-    assert_int_equal(pth_load(path, back, &got, &err), DET_ETOOBIG);
-    assert_non_null(strstr(err.text, path));
-    void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    assert_true(p != MAP_FAILED);
-    assert_int_equal(pth_save(path, pth_tensor(doc, PTH_U8, 1, &bytes, p), &err), DET_ETOOBIG);
-    assert_non_null(strstr(err.text, "4 GiB"));
-    munmap(p, (size_t)bytes);
+    const struct zip_writer_options all = {.hashed = true, .zip64_from = 1};
+    char hex[HASH_HEX_MAX], want[HASH_HEX_MAX];
+    struct buf file = BUF_INIT;
+    float back_weights[6];
+    assert_int_equal(pth_save_as(path, sample(), &all, hex, &err), 0);
+    assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &file, &err), 0);
+    hash_bytes(HASH_SHA256, file.p, file.len, want);
+    assert_string_equal(hex, want);
+    assert_int_equal(pth_load(path, back, &got, &err), 0);
+    const struct pth_value *model = pth_at(pth_get(got, "models_state_dict"), 0);
+    assert_int_equal(pth_tensor_read(pth_get(model, "fc.weight"), DET_F32, back_weights,
+                                     sizeof back_weights, &err), 0);
+    assert_memory_equal(back_weights, weights, sizeof weights);
+    buf_finish(&file);
+}
+
+/* Whole blocks, some more of them than may wait for the digest, and a rest. */
+static void digest_of_many_blocks(void **state)
+{
+    int64_t bytes = (20 << 20) + 12345;
+    char hex[HASH_HEX_MAX], want[HASH_HEX_MAX];
+    det_cleanup(freep) char *p = det_alloc((size_t)bytes);
+    for (int64_t i = 0; i < bytes; i++)
+        p[i] = (char)(i * i >> 7);
+    struct pth_value *v = pth_tensor(doc, PTH_U8, 1, &bytes, p);
+    assert_int_equal(pth_save_hashed(path, v, hex, &err), 0);
+    det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(hash_fd(HASH_SHA256, fd, want, &err), 0);
+    assert_string_equal(hex, want);
+}
+
+static void more_entries_than_16_bits_count(void **state)
+{
+    const int64_t three = 3;
+    struct pth_value *list = pth_list(doc);
+    for (int i = 0; i < 66000; i++)
+        pth_push(doc, list, pth_tensor(doc, PTH_U8, 1, &three, (const char *)weights + i % 20));
+    assert_int_equal(pth_save(path, list, &err), 0);
+    assert_int_equal(pth_load(path, back, &got, &err), 0);
+    char last[3];
+    assert_int_equal(pth_tensor_read(pth_at(got, 65999), DET_U8, last, 3, &err), 0);
+    assert_memory_equal(last, (const char *)weights + 65999 % 20, 3);
 }
 
 /* Nothing that is missing there by rights leaves an error behind: an absent "byteorder" did. */
@@ -308,7 +351,8 @@ int main(int argc, char **argv)
         T(deep_nesting_is_refused),      T(shared_values_cost_nothing),
         T(tensors_stay_within_their_storage),
         T(absent_and_foreign_files),     T(older_files_leave_no_error),
-        T(above_4_gib_is_refused),
+        T(zip64_reads_back),             T(damage_to_zip64_is_survived),
+        T(digest_of_many_blocks),        T(more_entries_than_16_bits_count),
     };
     if (argc != 2)
         return 2;

@@ -1,0 +1,23 @@
+/* A file that is written from beginning to end, in blocks; where its digest is wanted, a thread
+ * hashes each block while the next ones are written. */
+#ifndef PTH_BLOCKS_H
+#define PTH_BLOCKS_H
+
+#include "det/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct blocks;
+
+/* Created or replaced. */
+int blocks_create(const char *path, bool hashed, struct blocks **ret, struct det_err *err);
+/* Appends; `p` is only read. */
+int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err);
+uint64_t blocks_at(const struct blocks *b); /* bytes so far */
+const char *blocks_path(const struct blocks *b);
+/* Writes what is left; with a digest, its hex goes to ret_sha256 (HASH_HEX_MAX). Destroys b. */
+int blocks_end(struct blocks *b, char *ret_sha256, struct det_err *err);
+void blocks_destroy(struct blocks *b); /* without an end; NULL ok */
+
+#endif
