@@ -13,6 +13,7 @@
 #include "loop_state.h"
 #include "storage.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,9 +25,11 @@ struct loop_save {
     struct loop *l;          /* hooks, configuration, store */
     char *dir;               /* the store's; NULL once it is published or dropped */
     struct loop_state state; /* of the moment of the snapshot */
+    json_t *sha256;          /* of what the trial has hashed itself, by file */
     void *snapshot;          /* NULL: the trial writes without */
     pthread_t thread;
     bool running;
+    bool behind; /* in a thread: no callback sees the files before they are sealed */
     atomic_bool done, cancelled;
     int rc; /* of the thread, with err */
     struct det_err err;
@@ -34,13 +37,18 @@ struct loop_save {
 
 /* ---- the files ---- */
 
+/* Not fsynced: publishing does that for all files, and each of its own would wait for the large one. */
 static int write_json(const char *dir, const char *name, const json_t *j, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, name);
     json_write_pretty(&b, j);
     buf_add_ch(&b, '\n');
-    return fsx_write_atomic(AT_FDCWD, path, b.p, b.len, 0644, err);
+    det_cleanup(det_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno));
+    int rc = fsx_write_all(fd, b.p, b.len, err);
+    return rc < 0 ? det_wrap(err, rc, "write %s", path) : 0;
 }
 
 static json_t *or_null(const json_t *j)
@@ -72,16 +80,17 @@ static int write_state(struct loop_save *s, struct det_err *err)
 }
 
 /* The hashes say whether the files are whole, the uuid whether they are those of this checkpoint. */
-static int write_metadata(const char *dir, const char *uuid, const json_t *metadata,
-                          struct det_err *err)
+static int write_metadata(struct loop_save *s, struct det_err *err)
 {
-    JSON_OWN whole = json_deep_copy(metadata);
-    json_t *hashes = storage_hash_dir(dir, NULL, err);
+    JSON_OWN whole = json_deep_copy(s->saved.metadata);
+    json_t *known = s->behind ? s->sha256 : NULL;
+    json_t *hashes = storage_hash_dir(s->dir, known, err);
     if (!hashes)
         return err && err->code ? err->code : DET_EIO;
-    json_set(whole, "uuid", json_string(uuid));
+    json_object_update(hashes, known);
+    json_set(whole, "uuid", json_string(s->saved.uuid));
     json_set(whole, "sha256", hashes);
-    return write_json(dir, "metadata.json", whole, err);
+    return write_json(s->dir, "metadata.json", whole, err);
 }
 
 /* Somebody's own working directory may have any size: the state must not be lost for it. */
@@ -100,7 +109,7 @@ int loop_save_write(struct loop_save *s, struct det_err *err)
     const struct det_loop_trial_type *t = s->l->t;
     const char *code_dir = s->l->c->code_dir;
     det_cleanup(freep) char *code = det_asprintf("%s/code", s->dir);
-    int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, err)
+    int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, s->sha256, err)
                          : t->save(s->l->self, s->dir, err);
     if (rc < 0)
         return det_wrap(err, rc, "write %s: save", s->dir);
@@ -114,7 +123,7 @@ int loop_save_write(struct loop_save *s, struct det_err *err)
 
 int loop_save_seal(struct loop_save *s, struct det_err *err)
 {
-    int rc = write_metadata(s->dir, s->saved.uuid, s->saved.metadata, err);
+    int rc = write_metadata(s, err);
     if (rc < 0)
         return det_wrap(err, rc, "write %s", s->dir);
     rc = storage_publish(s->l->storage, s->saved.uuid, err);
@@ -136,6 +145,7 @@ int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
     s->state = l->state;
     s->saved.steps = l->state.batches_trained;
     s->saved.metadata = json_deep_copy(metadata);
+    s->sha256 = json_object();
     snprintf(s->saved.uuid, sizeof s->saved.uuid, "%s", uuid);
     int rc = storage_begin(l->storage, uuid, &s->dir, err);
     if (rc == 0 && l->t->snapshot && (rc = l->t->snapshot(l->self, &s->snapshot, err)) < 0)
@@ -165,6 +175,7 @@ static void *run(void *arg)
 int loop_save_start(struct loop_save *s, struct det_err *err)
 {
     sigset_t all, before;
+    s->behind = true;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = pthread_create(&s->thread, NULL, run, s);
@@ -220,6 +231,7 @@ void loop_save_destroy(struct loop_save *s)
         s->l->t->free_snapshot(s->snapshot);
     json_decref(s->saved.metadata);
     json_decref(s->saved.files);
+    json_decref(s->sha256);
     free(s->dir);
     free(s);
 }

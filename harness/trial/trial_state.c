@@ -1,4 +1,5 @@
 /* state_dict.pth and trial_state.pkl: what of a trial is saved, and in which shape (PyTorch's). */
+#include "hash.h"
 #include "trial_checkpoint.h"
 #include "trial_state_impl.h"
 
@@ -109,10 +110,15 @@ int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, s
     return rc;
 }
 
-int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, struct det_err *err)
+int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *sha256,
+                         struct det_err *err)
 {
+    char hex[HASH_HEX_MAX];
     det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
-    return pth_save(path, s->root, err);
+    int rc = pth_save_hashed(path, s->root, hex, err);
+    if (rc == 0)
+        json_set(sha256, STATE_FILE, json_string(hex));
+    return rc;
 }
 
 void trial_snapshot_destroy(struct trial_snapshot *s)
