@@ -230,11 +230,24 @@ static char *own_group(void)
     return n == 1 ? det_strdup("") : det_strndup(p, n);
 }
 
+/* Looked for once: whoever is forked from this process begins in the same group. */
+static const char *own_dir(void)
+{
+    static char *dir;
+    static bool was_sought;
+    if (!was_sought) {
+        det_cleanup(freep) char *mount = find_mount();
+        det_cleanup(freep) char *own = mount ? own_group() : NULL;
+        dir = own ? det_asprintf("%s%s", mount, own) : NULL;
+        was_sought = true;
+    }
+    return dir;
+}
+
 char *proctree_cgroup_path(const char *name)
 {
-    det_cleanup(freep) char *mount = find_mount();
-    det_cleanup(freep) char *own = mount ? own_group() : NULL;
-    return own ? det_asprintf("%s%s/det-%s", mount, own, name) : NULL;
+    const char *dir = own_dir();
+    return dir ? det_asprintf("%s/det-%s", dir, name) : NULL;
 }
 
 char *proctree_cgroup_make(const char *name)
