@@ -1,0 +1,138 @@
+/* Shipping a log against a scripted master: what was not answered is sent again, as it was. */
+#include "logship.h"
+
+#include "scripted_server.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CLOSE "Connection: close\r\n\r\n"
+
+struct shipping {
+    char path[32];
+    uv_loop_t loop;
+    struct server master;
+    struct client_uv *http;
+    struct logspool *spool;
+    struct logship *ship;
+    bool is_empty;
+};
+
+static void on_empty(void *arg)
+{
+    struct shipping *s = arg;
+    s->is_empty = true;
+    uv_stop(&s->loop);
+}
+
+static void begin(struct shipping *s, const char *const *answers)
+{
+    char url[64];
+    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
+    *s = (struct shipping){.path = "/tmp/det-logship-XXXXXX"};
+    close(mkstemp(s->path));
+    uv_loop_init(&s->loop);
+    server_start(&s->master, answers);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", s->master.port);
+    struct client_options co = {.url = url, .token_kind = CLIENT_TOKEN_ALLOCATION, .token = "t"};
+    assert_int_equal(client_uv_create(&s->loop, &co, &s->http, NULL), 0);
+    assert_int_equal(logspool_open(AT_FDCWD, s->path, &o, 7, &s->spool, NULL), 0);
+    s->ship = logship_create(&s->loop, s->http, s->spool);
+}
+
+static void end(struct shipping *s)
+{
+    logship_close(s->ship);
+    client_uv_close(s->http);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&s->loop), 0);
+    logspool_close(s->spool);
+    server_end(&s->master);
+    unlink(s->path);
+}
+
+static void say(struct shipping *s, const char *text)
+{
+    struct logline l = {.text = text, .len = strlen(text), .rank = -1};
+    logspool_add(s->spool, "stdout", 0, &l);
+}
+
+/* Ships until nothing is unsent. */
+static void ship(struct shipping *s)
+{
+    logship_kick(s->ship);
+    logship_when_empty(s->ship, on_empty, s);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    assert_true(s->is_empty);
+    assert_int_equal(logspool_unsent(s->spool), 0);
+}
+
+static int times(const struct shipping *s, const char *what)
+{
+    int n = 0;
+    for (const char *p = s->master.seen.p; p && (p = strstr(p, what)); p++)
+        n++;
+    return n;
+}
+
+static void what_was_not_answered_goes_again(void **state)
+{
+    static const char *const answers[] = {"", "HTTP/1.1 503 No\r\nRetry-After: 0\r\n" CLOSE "{}",
+                                          "HTTP/1.1 200 OK\r\n" CLOSE "{}", NULL};
+    struct shipping s;
+    begin(&s, answers);
+    say(&s, "one\n");
+    say(&s, "two\n");
+    ship(&s);
+    assert_int_equal(times(&s, "POST /api/v1/task/logs"), 3);
+    assert_int_equal(times(&s, "\"one\\n\""), 3);
+    assert_int_equal(times(&s, "\"two\\n\""), 3);
+    assert_int_equal(times(&s, "\"offset\":8"), 3); /* by its number the master keeps it once */
+    end(&s);
+}
+
+static void what_is_refused_blocks_nothing(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 409 Conflict\r\n" CLOSE "{}", NULL};
+    struct shipping s;
+    begin(&s, answers);
+    say(&s, "one\n");
+    ship(&s);
+    assert_int_equal(times(&s, "\"one\\n\""), 1);
+    end(&s);
+}
+
+/* A det-task that was killed: whoever opens its spool sends what is in it. */
+static void what_was_left_behind_goes(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 200 OK\r\n" CLOSE "{}", NULL};
+    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
+    struct shipping s;
+    begin(&s, answers);
+    say(&s, "one\n");
+    logship_close(s.ship);
+    logspool_close(s.spool);
+    assert_int_equal(logspool_open(AT_FDCWD, s.path, &o, 8, &s.spool, NULL), 0);
+    s.ship = logship_create(&s.loop, s.http, s.spool);
+    ship(&s);
+    assert_int_equal(times(&s, "\"one\\n\""), 1);
+    end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_not_answered_goes_again),
+        cmocka_unit_test(what_is_refused_blocks_nothing),
+        cmocka_unit_test(what_was_left_behind_goes),
+    };
+    return cmocka_run_group_tests_name("logship", tests, NULL, NULL);
+}
