@@ -88,11 +88,25 @@ static void names_a_missing_directory(void **state)
     assert_non_null(strstr(err.text, "/nonexistent/model"));
 }
 
+static void names_what_is_too_big(void **state)
+{
+    json_t *files = NULL;
+    struct det_err err;
+    char *big det_cleanup(freep) = det_asprintf("%s/sub/big.bin", dir);
+    put("sub/big.bin", "");
+    assert_int_equal(truncate(big, (off_t)PACK_BYTES_MAX + 1), 0);
+    assert_int_equal(pack_dir(dir, &files, &err), DET_ETOOBIG);
+    assert_non_null(strstr(err.text, "sub/big.bin"));
+    assert_non_null(strstr(err.text, ".detignore"));
+    assert_int_equal(unlink(big), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packs_what_is_not_ignored),
         cmocka_unit_test(names_a_missing_directory),
+        cmocka_unit_test(names_what_is_too_big),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

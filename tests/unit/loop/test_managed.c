@@ -124,6 +124,26 @@ static void best_after_nan(void **state)
     assert_null(strstr(buf_str(&d->m.calls), "checkpoint 6"));
 }
 
+static double settles(int64_t trained, int64_t k)
+{
+    return trained < 4 ? 0.75 : 0.5;
+}
+
+/* A run that reported its best and died before that checkpoint: what comes to it again makes it. */
+static void best_again_after_a_crash(void **state)
+{
+    struct dir *d = *state;
+    d->m.lengths[0] = 8;
+    d->m.known_validation = 4;
+    d->m.best = 0.5;
+    d->f.val = settles;
+    d->f.config.validation_period = (struct loop_unit){.n = 2};
+    assert_int_equal(run(d), 0);
+    assert_null(strstr(buf_str(&d->m.calls), "checkpoint 2 | "));
+    assert_non_null(strstr(buf_str(&d->m.calls), "checkpoint 4 | "));
+    assert_null(strstr(buf_str(&d->m.calls), "checkpoint 6 | "));
+}
+
 static void operations_follow_each_other(void **state)
 {
     struct dir *d = *state;
@@ -339,6 +359,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(example_on_the_wire),
         T(best_after_nan),
+        T(best_again_after_a_crash),
         T(operations_follow_each_other),
         T(master_away),
         T(older_run_ends_at_once),
