@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import sys
+import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -31,9 +32,19 @@ def plain(c, path):
     return json.loads(text)
 
 
+def left_behind(c, days):
+    """What a writer leaves that crashed so many days ago."""
+    d = c.path("checkpoints", f".{uuid.uuid4()}.tmp")
+    os.mkdir(d)
+    open(os.path.join(d, "state_dict.pth"), "wb").close()
+    os.utime(d, (time.time() - days * 86400,) * 2)
+    return d
+
+
 def test_policy():
     """An experiment's end leaves what its policy keeps; the rest can be taken back, and goes for good later."""
     with Cluster() as c:
+        old, new = left_behind(c, 8), left_behind(c, 6)
         exp = run(c, **keep(latest=1, best=1))
         now = settled(c, exp)
         last = max(now)
@@ -41,6 +52,8 @@ def test_policy():
         assert now[last][1] == "COMPLETED" and there(c, now[last][0])
         gone = [k for k, s in now.values() if s == "DELETED"]
         assert gone and all(aside(c, k) and not there(c, k) for k in gone), now
+        wait_until(lambda: not os.path.exists(old), 20, "what a crashed writer left to be swept away")
+        assert os.path.exists(new), "what may still be written was swept away"
         back = gone[0]
         out, _ = det(c, "checkpoint", "undelete", back)
         assert out.strip() == back and there(c, back) and not aside(c, back)

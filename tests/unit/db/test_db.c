@@ -486,6 +486,28 @@ static void test_is_on_disk(void **state)
     }
 }
 
+/* Another flusher may be of a server that crashed meanwhile: it vouches for no commit of before, so
+ * the writer begins anew too. */
+static void test_flusher_takes_the_writer_along(void **state)
+{
+    static const char writer[] = "SELECT pid FROM pg_stat_activity WHERE pid = $1::int";
+    struct got g[3], w = {0}, left = {0};
+    put_three("fw", g);
+    for (int i = 0; i < 3; i++)
+        assert_true(loop_until(&loop, &g[i].done, 5000));
+    db_write(db, "SELECT pg_backend_pid()", NULL, on_got, &w);
+    assert_true(loop_until(&loop, &w.done, 5000));
+    pid_t flusher = (pid_t)count("SELECT pid " FLUSHER);
+    assert_true(flusher != w.i64);
+    is_up = is_down = false;
+    assert_int_equal(kill(flusher, SIGTERM), 0);
+    assert_true(loop_until(&loop, &is_up, 10000));
+    db_query(db, writer, db_i64_arg(DB_ARGS, w.i64), on_got, &left);
+    assert_true(loop_until(&loop, &left.done, 5000));
+    assert_int_equal(left.rows, 0);
+    put_wait("fw-after", 0);
+}
+
 /* "Done already" is an answer too: what it saw must be on disk before it is given. */
 static void test_done_is_on_disk(void **state)
 {
@@ -546,6 +568,7 @@ int main(void)
         cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
         cmocka_unit_test(test_flush),          cmocka_unit_test(test_is_on_disk),
         cmocka_unit_test(test_done_is_on_disk),
+        cmocka_unit_test(test_flusher_takes_the_writer_along),
         cmocka_unit_test(test_writes_to_dead_sessions),
         cmocka_unit_test(test_deposed),
     };
