@@ -372,19 +372,6 @@ static void on_last_empty(void *arg)
     finish(arg);
 }
 
-/* What a rank that was killed left of its TensorBoard files; the store has them. */
-static void remove_tensorboard(const struct task *t)
-{
-    const char *tmp = getenv("TMPDIR");
-    for (size_t i = 0; i < t->ranks.n; i++) {
-        int rank = rank_number(t->ranks.v[i]);
-        det_cleanup(freep) char *path =
-            det_asprintf("%s/tensorboard-%s-%d", tmp && *tmp ? tmp : "/tmp", t->spec.alloc,
-                         rank < 0 ? 0 : rank);
-        fsx_remove_tree(AT_FDCWD, path, NULL);
-    }
-}
-
 static void tell_exit(struct task *t)
 {
     if (t->phase != TASK_DRAINING)
@@ -392,7 +379,6 @@ static void tell_exit(struct task *t)
     task_goto(t, TASK_ENDED);
     if (t->ship)
         logship_when_empty(t->ship, NULL, NULL);
-    remove_tensorboard(t);
     save_exit(t);
     proctree_cgroup_remove(t->cgroup);
     ctl_state(t->ctl, LINK_ENDED, &t->exit, marks_all(&t->marks));

@@ -15,11 +15,12 @@
 
 /* ---- where ---- */
 
-/* A directory of this allocation and rank; the store's configuration may say beneath what. */
+/* A directory of this allocation and rank, in the task's own, which goes with the task; the store's
+ * configuration may say beneath what instead. */
 static char *managed_path(const struct det_loop_config *c)
 {
-    const char *tmp = getenv("TMPDIR");
-    const char *base = json_str(c->checkpoint_storage, "base_path", tmp && *tmp ? tmp : "/tmp");
+    const char *run = getenv("DET_RUN_DIR");
+    const char *base = json_str(c->checkpoint_storage, "base_path", run && *run ? run : "/tmp");
     return det_asprintf("%s/tensorboard-%s-%d", base, c->allocation_id, c->ranks.rank);
 }
 

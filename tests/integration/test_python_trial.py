@@ -45,6 +45,10 @@ def run(c, text, **kw):
     return c.trials(exp)[0]["id"]
 
 
+def tensorboard_files(c, trial):
+    return glob.glob(c.path("checkpoints", "*", "tensorboard", "experiment", "*", "trial", str(trial), "*"))
+
+
 def rows(c, trial):
     return c.metrics(trial), c.metrics(trial, "validation")
 
@@ -52,7 +56,7 @@ def rows(c, trial):
 def test_whole():
     """A trial leaves what a trial in C leaves: metrics, logs with rank and level, a checkpoint with the contract's files."""
     with Cluster() as c:
-        trial = run(c, config())
+        trial = run(c, config(profiled=20))
         t = c.api("GET", f"/trials/{trial}")["trial"]
         assert t["state"] == "STATE_COMPLETED" and t["totalBatchesProcessed"] == 24, t
         training, validation = rows(c, trial)
@@ -66,6 +70,7 @@ def test_whole():
         assert state["batches_trained"] == 24 and state["trial_id"] == trial, state
         about = json.load(open(c.path("checkpoints", cp["uuid"], "load_data.json")))
         assert about["trial_type"] == "PyTorchTrial" and about["trial_cls_spec"] == "model_def:LineTrial" and "is_trainer" not in about
+        assert [os.path.basename(p) for p in tensorboard_files(c, trial) if "#0." in p and p.endswith(".pt.trace.json")], "the profiler's open window"
         wait_until(c.slots_free, 10, "slots free")
 
 
@@ -93,6 +98,7 @@ def test_slots():
         trial = run(c, config(slots=2))
         logs = c.logs(trial)
         assert "hello from the trial 0 2" in logs and "hello from the trial 1 2" in logs, logs
+        assert logs.count("2 ranks by torch.distributed") == 1, logs
         assert c.api("GET", f"/trials/{trial}")["trial"]["state"] == "STATE_COMPLETED"
 
 
@@ -145,7 +151,7 @@ def test_examples():
         trial = example(c, "trainer", ("epochs: 5", "batches: 20"))
         assert [steps for steps, _ in c.metrics(trial)] == [15, 20], c.metrics(trial)
         assert "accuracy" in str(c.metrics(trial, "validation")[-1]), c.metrics(trial, "validation")
-        kept = glob.glob(c.path("checkpoints", "*", "tensorboard", "experiment", "*", "trial", str(trial), "*tfevents*"))
+        kept = [path for path in tensorboard_files(c, trial) if "tfevents" in path]
         found = {v.tag: e.step for path in kept for _, e in tfevents.read_dir(os.path.dirname(path)) for v in e.summary.value}
         assert found == {"Determined/loss": 19, "Determined/val_accuracy": 20}, (kept, found)
         trial = example(c, "mnist", ("epochs: 3", "batches: 3"))
@@ -162,6 +168,22 @@ def test_no_data():
         trial = example(c, "word_language_model", end="STATE_ERROR")
         assert c.api("GET", f"/trials/{trial}")["trial"]["restarts"] == 0
         assert "examples/word_language_model/make_data.py" in c.logs(trial), c.logs(trial)
+
+
+def test_core():
+    """A script over determined.core alone: its metrics, and its files for TensorBoard in the checkpoint store."""
+    with Cluster() as c:
+        text = json.loads(config(batches=8))
+        text.update(entrypoint=[PYTHON, "train.py"], max_restarts=0)
+        exp = c.create(json.dumps(text), "tests/integration/python_core")
+        c.wait(exp)
+        trial = c.trials(exp)[0]["id"]
+        assert [steps for steps, _ in c.metrics(trial)] == [8] and len(c.metrics(trial, "validation")) == 1
+        names = sorted(os.path.basename(p) for p in tensorboard_files(c, trial))
+        assert names[0] == "0-notes.txt" and len(names) == 2 and "tfevents" in names[1], names
+        found = tfevents.scalars(os.path.dirname(tensorboard_files(c, trial)[0]))
+        assert [s for s, _ in found["mine"]] == list(range(8)) and [s for s, _ in found["late"]] == [8], found
+        wait_until(lambda: not glob.glob(c.path("agent-0", "tasks", "*", "run", "tensorboard-*")), 30, "nothing left on the host")
 
 
 def test_searcher_metric():

@@ -132,11 +132,8 @@ class Client:
         self.note("write_metrics")
 
     def tensorboard_dir(self):
-        return self.note("tensorboard_dir")
-
-    def destroy(self):
         assert self.loop.tensorboard_kept is None
-        self.note("destroy")
+        return self.note("tensorboard_dir")
 
     def reported(self, what, steps, value):
         if what == "checkpoint":

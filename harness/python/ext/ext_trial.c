@@ -101,9 +101,7 @@ static int on_create(void *self, struct loop *loop, struct det_err *err)
 static void on_destroy(void *self)
 {
     struct ext_client *c = self;
-    struct det_err err = {0};
     PyGILState_STATE gil = PyGILState_Ensure();
-    method(c, "destroy", PyTuple_New(0), NULL, &err);
     ext_loop_close(c->loop);
     PyGILState_Release(gil);
 }

@@ -29,6 +29,9 @@ class LineTrial(pytorch.PyTorchTrial):
         self.model = context.wrap_model(torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1)))
         self.optim = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=hp("lr"), momentum=0.9))
         context.wrap_lr_scheduler(torch.optim.lr_scheduler.StepLR(self.optim, 2, gamma=0.9), pytorch.LRScheduler.StepMode.STEP_EVERY_EPOCH)
+        if context.get_hparams().get("profiled"):  # from this batch on, to an end that does not come
+            schedule = torch.profiler.schedule(wait=context.get_hparam("profiled"), warmup=1, active=1000)
+            context.set_profiler(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule)
         print("hello from the trial", context.distributed.get_rank(), context.distributed.get_size(), flush=True)
 
     def build_training_data_loader(self):

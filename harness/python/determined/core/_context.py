@@ -14,6 +14,7 @@ from determined.core._preempt import DummyPreemptContext, PreemptContext, Preemp
 from determined.core._searcher import DummySearcherContext, SearcherContext
 from determined.core._session import Session
 from determined.core._storage import open_storage
+from determined.core._tensorboard import TensorboardFiles, tensorboard_path
 from determined.core._train import DummyTrainContext, EarlyExitReason, TensorboardMode, TrainContext
 
 logger = logging.getLogger("determined.core")
@@ -53,6 +54,7 @@ class Context:
 
     def close(self, exc_type: Any = None, exc_val: Any = None, exc_tb: Any = None) -> None:
         self.preempt.close()
+        self.train._close()
         self.distributed.close()
 
     def __enter__(self) -> "Context":
@@ -94,18 +96,20 @@ def _managed(
         preempt = DummyPreemptContext(distributed, preempt_mode)
         return Context(DummyCheckpointContext(distributed, store), distributed, preempt, info=info)
     trial = info.trial
-    storage = checkpoint_storage or trial._config.get("checkpoint_storage")
     if isinstance(checkpoint_storage, dict) and checkpoint_storage.get("type") == "shared_fs":
         raise ValueError("checkpoint_storage of type shared_fs cannot be given here: name its directory")
+    configured = trial._config.get("checkpoint_storage")
     preempt_context = PreemptContext(session, info.allocation_id, distributed, preempt_mode)
+    directory = tensorboard_path(configured)
+    place = f"{info.cluster_id}/tensorboard/experiment/{trial.experiment_id}/trial/{trial.trial_id}"
+    files = TensorboardFiles(directory, open_storage(configured).root / place, distributed.rank)
     train = TrainContext(
-        session, trial.trial_id, trial._trial_run_id, trial.experiment_id, distributed, tensorboard_mode,
-        trial._config.get("checkpoint_storage"),
+        session, trial.trial_id, trial._trial_run_id, trial.experiment_id, tensorboard_mode, directory, files
     )
     searcher = SearcherContext(
         session, distributed, trial.trial_id, trial._config, preempt_context.acknowledge_preemption_signal
     )
-    checkpoint = CheckpointContext(distributed, open_storage(storage), session, info.task_id, info.allocation_id)
+    checkpoint = CheckpointContext(distributed, open_storage(checkpoint_storage or configured), session, info.task_id, info.allocation_id)
     return Context(checkpoint, distributed, preempt_context, train, searcher, info, ExperimentalCoreContext())
 
 

@@ -47,10 +47,10 @@ class DirectoryStorage:
     """One directory a checkpoint below a base path."""
 
     def __init__(self, base: str) -> None:
-        self._base = base
+        self.root = pathlib.Path(base)
 
     def path_of(self, uuid: str) -> pathlib.Path:
-        return pathlib.Path(self._base) / uuid
+        return self.root / uuid
 
     def upload(self, src: str, uuid: str, paths: Optional[Iterable[str]] = None) -> None:
         chosen = list_directory(src) if paths is None else paths
@@ -60,7 +60,7 @@ class DirectoryStorage:
     def download(self, uuid: str, dst: str, selector: Optional[Selector] = None) -> None:
         src = self.path_of(uuid)
         if not src.is_dir():
-            raise FileNotFoundError(f"there is no checkpoint {uuid} in {self._base}")
+            raise FileNotFoundError(f"there is no checkpoint {uuid} in {self.root}")
         paths = [p for p in list_directory(src) if selector is None or selector(p)]
         os.makedirs(dst, exist_ok=True)
         copy_paths(str(src), dst, with_parents(paths))

@@ -3,12 +3,11 @@
 import enum
 import logging
 import math
-import os
 import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
-from determined.core._distributed import DistributedContext
 from determined.core._session import NotFound, Session
+from determined.core._tensorboard import Mangler, Selector, TensorboardFiles
 
 logger = logging.getLogger("determined.core")
 
@@ -38,12 +37,6 @@ def as_json(value: Any) -> Any:
     return value
 
 
-def tensorboard_path(storage: Optional[Dict[str, Any]]) -> pathlib.Path:
-    base = (storage or {}).get("base_path") or os.environ.get("TMPDIR") or "/tmp"
-    rank = os.environ.get("HOROVOD_RANK") or os.environ.get("RANK") or 0
-    return pathlib.Path(base) / f"tensorboard-{os.environ.get('DET_ALLOCATION_ID', '')}-{rank}"
-
-
 class TrainContext:
     """What a trial of the cluster tells the master."""
 
@@ -53,17 +46,17 @@ class TrainContext:
         trial_id: int,
         run_id: int,
         exp_id: int,
-        distributed: DistributedContext,
         tensorboard_mode: TensorboardMode,
-        storage: Optional[Dict[str, Any]],
+        tensorboard_dir: pathlib.Path,
+        tensorboard_files: TensorboardFiles,
     ) -> None:
         self._session = session
         self._trial_id = trial_id
         self._run_id = run_id
         self._exp_id = exp_id
-        self._distributed = distributed
         self._tensorboard_mode = tensorboard_mode
-        self._storage = storage
+        self._tensorboard_dir = tensorboard_dir
+        self._tensorboard_files = tensorboard_files
 
     def set_status(self, status: str) -> None:
         self._session.post(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
@@ -104,15 +97,30 @@ class TrainContext:
             },
         }
         self._session.post(f"/api/v1/trials/{self._trial_id}/metrics", body)
+        if self._tensorboard_mode == TensorboardMode.AUTO:
+            self._keep(self._tensorboard_files.upload_now_and_then)
+
+    def _keep(self, upload: Callable[[], None]) -> None:
+        """TensorBoard's files are a view of the training, not a part of it: it goes on without them."""
+        try:
+            upload()
+        except OSError as e:
+            logger.warning(f"TensorBoard's files are not kept: {e}")
 
     def get_tensorboard_path(self) -> Optional[pathlib.Path]:
-        return tensorboard_path(self._storage)
+        """Where this rank writes them; in AUTO mode they get to the checkpoint store after reports, and at the end."""
+        return self._tensorboard_dir
 
     def upload_tensorboard_files(
-        self, selector: Callable[[pathlib.Path], bool] = lambda _: True, mangler: Optional[Callable[..., Any]] = None
+        self, selector: Selector = lambda _: True, mangler: Mangler = lambda path, _: path
     ) -> None:
+        """Copies what is new below get_tensorboard_path() to the trial's place in the checkpoint store.
+
+        selector(path) chooses files; mangler(path, rank) gives a file's path in the store from that in the directory.
+        """
         if self._tensorboard_mode != TensorboardMode.MANUAL:
             raise RuntimeError("upload_tensorboard_files() needs tensorboard_mode=MANUAL: AUTO uploads by itself")
+        self._tensorboard_files.upload(selector, mangler)
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
         self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": reason.value})
@@ -126,7 +134,8 @@ class TrainContext:
         return None if metric is None else float(metric)
 
     def _close(self) -> None:
-        pass
+        if self._tensorboard_mode == TensorboardMode.AUTO:
+            self._keep(self._tensorboard_files.upload_all)
 
 
 class DummyTrainContext(TrainContext):
@@ -158,7 +167,7 @@ class DummyTrainContext(TrainContext):
         return None
 
     def upload_tensorboard_files(
-        self, selector: Callable[[pathlib.Path], bool] = lambda _: True, mangler: Optional[Callable[..., Any]] = None
+        self, selector: Selector = lambda _: True, mangler: Mangler = lambda path, _: path
     ) -> None:
         logger.info("upload_tensorboard_files()")
 
@@ -167,3 +176,6 @@ class DummyTrainContext(TrainContext):
 
     def get_experiment_best_validation(self) -> Optional[float]:
         return None
+
+    def _close(self) -> None:
+        pass

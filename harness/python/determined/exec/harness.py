@@ -58,7 +58,9 @@ def main(spec: str) -> int:
     trial_info, config = info.trial, info.trial._config
     logging.basicConfig(level=_log_level(trial_info._debug), format=det.LOG_FORMAT)
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        os.environ.setdefault("USE_TORCH_DISTRIBUTED", "True")
+        if not os.environ.get("USE_TORCH_DISTRIBUTED"):
+            os.environ["USE_TORCH_DISTRIBUTED"] = "True"
+            logger.info(f"{os.environ['WORLD_SIZE']} ranks by torch.distributed: module:Class as the entrypoint starts no Horovod")
         os.environ.setdefault("MASTER_ADDR", os.environ.get("DET_CHIEF_IP", "127.0.0.1"))
         os.environ.setdefault("MASTER_PORT", os.environ.get("C10D_PORT", "29400"))
     cls = load_trial_class(spec)

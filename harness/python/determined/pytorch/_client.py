@@ -124,7 +124,8 @@ class Client:
 
     def callbacks(self) -> List[Dict[str, Callable[..., Any]]]:
         self._callbacks = _mistakes.check_callbacks(self.trial.build_callbacks(), PyTorchCallback)
-        return [self._hooks(cb) for cb in self._callbacks.values()]
+        last = {"on_trial_shutdown": self._end_trace}  # shutdown hooks run in reverse order
+        return [last, *(self._hooks(cb) for cb in self._callbacks.values())]
 
     def _hooks(self, cb: PyTorchCallback) -> Dict[str, Callable[..., Any]]:
         """Only the hooks that are overridden: for the others the loop need not make arguments."""
@@ -168,11 +169,14 @@ class Client:
             for lr in self.context.lr_schedulers
         ]
 
-    def destroy(self) -> None:
-        """The run has ended."""
-        self.context._stop_profiler()
-
     # ---- TensorBoard ----
+
+    def _end_trace(self) -> None:
+        """A window of the profiler that is open at the end: written before the loop keeps the files a last time."""
+        try:
+            self.context._stop_profiler()
+        except (OSError, RuntimeError) as e:
+            self._tensorboard_failed(e)
 
     def wants_metrics(self) -> bool:
         return self.context.get_enable_tensorboard_logging()

@@ -4,7 +4,7 @@ import warnings
 from typing import Any
 
 import determined as det
-from determined.core._train import tensorboard_path
+from determined.core._tensorboard import tensorboard_path
 from determined.tensorboard import open_writer
 
 
