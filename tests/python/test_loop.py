@@ -285,6 +285,27 @@ class Resume(unittest.TestCase):
                 warnings.simplefilter("ignore")
                 pytorch.load_trial_from_checkpoint_path(path, RecordingTrial, torch_load_kwargs={}, map_location="cpu")
 
+    def test_before_2020(self):
+        """A checkpoint of a trial with build_model(): its model, with the weights."""
+        class Old(LineTrial):
+            def __init__(self, context):
+                self.context = context
+
+            def build_model(self):
+                return torch.nn.Linear(1, 1)
+
+        with store():
+            model = torch.nn.Linear(1, 1)
+            torch.save({"model_state_dict": model.state_dict()}, "state_dict.pth")
+            with open("metadata.json", "w") as f:
+                json.dump({"experiment_config": {"entrypoint": "model_def:Old"}, "hparams": {}}, f)
+            loaded = pytorch.load_trial_from_checkpoint_path(".", trial_class=Old)
+            self.assertTrue(torch.equal(loaded.weight, model.weight))
+            with open("load_data.json", "w") as f:  # of 0.21
+                json.dump({"is_trainer": True, "trial_cls_spec": "train:Old", "trial_in_main": True, "experiment_config": None, "hparams": None}, f)
+            with self.assertRaisesRegex(ValueError, "give trial_class"):
+                pytorch.load_trial_from_checkpoint_path(".")
+
     def test_data_parallel_names(self):
         from determined.pytorch._client import load_model
 

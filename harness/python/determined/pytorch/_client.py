@@ -121,6 +121,8 @@ class Client:
     def create(self, loop: Any) -> None:
         self._loop = self.context._loop = loop
         loop.stop_requested = self.context.get_stop_requested()
+        if self.context._apex is not None:
+            self.context._apex.begin()
 
     def callbacks(self) -> List[Dict[str, Callable[..., Any]]]:
         self._callbacks = _mistakes.check_callbacks(self.trial.build_callbacks(), PyTorchCallback)
@@ -331,6 +333,8 @@ class Client:
         }
         if self.context._scaler is not None:
             checkpoint["scaler_state_dict"] = self.context._scaler.state_dict()
+        if self.context._apex is not None:
+            checkpoint["amp_state"] = self.context._apex.state_dict()
         for cb in self._callbacks.values():
             cb.on_checkpoint_save_start(checkpoint)
         torch.save(checkpoint, os.path.join(directory, STATE_FILES[0]), pickle_module=_pickle())
@@ -351,7 +355,7 @@ class Client:
         found = [f for f in STATE_FILES if os.path.exists(os.path.join(directory, f))]
         if not found:
             raise FileNotFoundError(f"the checkpoint in {directory} has no {STATE_FILES[0]}")
-        checkpoint = torch.load(os.path.join(directory, found[0]), map_location="cpu")
+        checkpoint = torch.load(os.path.join(directory, found[0]), map_location="cpu", weights_only=False)
         if not isinstance(checkpoint, dict):
             raise TypeError(f"{found[0]} holds a {type(checkpoint).__name__}, not a dict of states")
         for cb in self._callbacks.values():
@@ -388,12 +392,16 @@ class Client:
             target.load_state_dict(state)
 
     def _load_scaler(self, checkpoint: Dict[str, Any]) -> None:
-        saved, scaler = checkpoint.get("scaler_state_dict"), self.context._scaler
-        if saved is not None and scaler is not None:
-            scaler.load_state_dict(saved)
-        elif (saved is None) != (scaler is None):
-            side = "checkpoint" if saved is not None else "trial"
-            logger.warning(f"only the {side} has a gradient scaler; its state is not restored")
+        for key, target, what in (
+            ("scaler_state_dict", self.context._scaler, "a gradient scaler"),
+            ("amp_state", self.context._apex, "apex's mixed precision"),
+        ):
+            saved = checkpoint.get(key)
+            if saved is not None and target is not None:
+                target.load_state_dict(saved)
+            elif (saved is None) != (target is None):
+                side = "checkpoint" if saved is not None else "trial"
+                logger.warning(f"only the {side} has {what}; its state is not restored")
 
     def _load_rng(self, state: Optional[Dict[str, Any]]) -> None:
         if not state:

@@ -14,7 +14,7 @@ from torch import nn
 
 import determined as det
 from determined import errors, tensorboard
-from determined.pytorch import _mistakes, _reducer
+from determined.pytorch import _apex, _mistakes, _reducer
 from determined.pytorch._data import to_device
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr import LRScheduler
@@ -84,6 +84,7 @@ class PyTorchTrialContext(OlderContext):
         self._reducers: List[WrappedReducer] = []
         self._scaler: Any = None
         self._use_amp = False
+        self._apex: Optional[_apex.Apex] = None
         self._loop: Any = None  # determined._loop.Loop while training
         self._stop_requested = False
         self._tbd_writer: Any = None
@@ -230,20 +231,30 @@ class PyTorchTrialContext(OlderContext):
 
     def wrap_model(self, model: nn.Module) -> nn.Module:
         """The model on its device, and data-parallel where there are several ranks."""
+        self._refuse_after_apex("wrap_model")
         _mistakes.check_model_device(model, self.device)
         model = model.to(self.device)
         if self._use_amp:
             model = self.autocast_forward_pass(model)
-        if self.distributed.get_size() > 1:
-            assert torch.distributed.is_initialized(), (
-                "the context has several ranks, but torch.distributed is not initialized: call "
-                "torch.distributed.init_process_group() before determined.pytorch.init(), or start the script by "
-                "determined.launch.torch_distributed"
-            )
-            ids = [self.device.index] if self.device.type == "cuda" else None
-            model = _TransparentDDP(model, device_ids=ids)
+        model = self._parallel(model)
         self.models.append(model)
         return model
+
+    def _parallel(self, model: nn.Module) -> nn.Module:
+        """The model itself where there is one rank."""
+        if self.distributed.get_size() == 1:
+            return model
+        assert torch.distributed.is_initialized(), (
+            "the context has several ranks, but torch.distributed is not initialized: call "
+            "torch.distributed.init_process_group() before determined.pytorch.init(), or start the script by "
+            "determined.launch.torch_distributed"
+        )
+        ids = [self.device.index] if self.device.type == "cuda" else None
+        return _TransparentDDP(model, device_ids=ids)
+
+    def _refuse_after_apex(self, what: str) -> None:
+        if self._apex is not None:
+            raise errors.InvalidExperimentException(f"call {what}() before configure_apex_amp()")
 
     def autocast_forward_pass(self, module: nn.Module) -> nn.Module:
         forward = module.forward
@@ -264,6 +275,7 @@ class PyTorchTrialContext(OlderContext):
         fp16_compression: Optional[bool] = None,
         average_aggregated_gradients: Optional[bool] = None,
     ) -> torch.optim.Optimizer:
+        self._refuse_after_apex("wrap_optimizer")
         if backward_passes_per_step < 1:
             raise errors.InvalidExperimentException(
                 f"backward_passes_per_step must be at least 1, not {backward_passes_per_step}"
@@ -293,6 +305,8 @@ class PyTorchTrialContext(OlderContext):
     def wrap_scaler(self, scaler: Any) -> Any:
         if self._scaler is not None:
             raise errors.InvalidExperimentException("a scaler is wrapped already; one serves all optimizers")
+        if self._apex is not None:
+            raise errors.InvalidExperimentException("apex and a gradient scaler exclude each other")
         if self.models:
             raise errors.InvalidExperimentException("call wrap_scaler() (or use_amp()) before wrap_model()")
         self._scaler = scaler
@@ -346,11 +360,49 @@ class PyTorchTrialContext(OlderContext):
         warnings.warn("configure_apex_amp() is deprecated: use experimental.use_amp()", FutureWarning)
         if not enabled:
             return models, optimizers
+        self._check_apex(num_losses)
+        amp = _apex.open_amp()
+        old_models = models if isinstance(models, list) else [models]
+        old_optimizers = optimizers if isinstance(optimizers, list) else [optimizers]
+        new_models, new_optimizers = amp.initialize(
+            models=[m.module if isinstance(m, _TransparentDDP) else m for m in old_models],
+            optimizers=old_optimizers,
+            enabled=enabled,
+            opt_level=opt_level,
+            cast_model_type=cast_model_type,
+            patch_torch_functions=patch_torch_functions,
+            keep_batchnorm_fp32=keep_batchnorm_fp32,
+            master_weights=master_weights,
+            loss_scale=loss_scale,
+            cast_model_outputs=cast_model_outputs,
+            num_losses=num_losses,
+            verbosity=verbosity,
+            min_loss_scale=min_loss_scale,
+            max_loss_scale=max_loss_scale,
+        )
+        new_models = [self._parallel(m) for m in new_models]
+        _apex.replace(self.models, old_models, new_models)
+        _apex.replace(self.optimizers, old_optimizers, new_optimizers)
+        for old, new in zip(old_optimizers, new_optimizers):
+            self._average_aggregated_gradients[id(new)] = self._average_aggregated_gradients.get(id(old), self._default_average)
+        self._apex = _apex.Apex(amp)
+        return (
+            new_models if isinstance(models, list) else new_models[0],
+            new_optimizers if isinstance(optimizers, list) else new_optimizers[0],
+        )
+
+    def _check_apex(self, num_losses: int) -> None:
+        ranks, often = self.distributed.get_size(), self._aggregation_frequency
         if self._scaler is not None and self._scaler.is_enabled():
             raise errors.InvalidExperimentException("apex and a gradient scaler exclude each other")
+        if self._apex is not None:
+            raise errors.InvalidExperimentException("configure_apex_amp() was called twice: give it all models and optimizers at once")
+        if ranks > 1 and num_losses != 1:
+            raise errors.InvalidExperimentException(f"apex with {ranks} ranks takes one loss, not num_losses={num_losses}")
+        if ranks > 1 and often > 1:
+            raise errors.InvalidExperimentException(f"apex with {ranks} ranks excludes an aggregation_frequency of {often}")
         if self.device.type != "cuda":
-            raise errors.InvalidExperimentException("apex needs a GPU")
-        raise errors.InvalidExperimentException("apex is not supported: use context.experimental.use_amp()")
+            raise errors.InvalidExperimentException("apex needs a GPU: on a CPU leave configure_apex_amp() out, or pass enabled=False")
 
     # ---- steps ----
 
@@ -364,8 +416,15 @@ class PyTorchTrialContext(OlderContext):
         """loss.backward(), of the scaled loss in mixed precision. Ranks meet on update batches only (see _client)."""
         if self._use_amp and self._scaler.is_enabled():
             loss = self._scaler.scale(loss)
+
+        def run(scaled: torch.Tensor) -> None:
+            scaled.backward(gradient=gradient, retain_graph=retain_graph, create_graph=create_graph)
+
         try:
-            loss.backward(gradient=gradient, retain_graph=retain_graph, create_graph=create_graph)
+            if self._apex is None:
+                run(loss)
+            else:
+                self._apex.backward(loss, self.optimizers, self._batch_idx(), run)
         except Exception as e:
             clearer = _mistakes.explain_backward(loss, self.device)
             if clearer is None:
@@ -397,7 +456,7 @@ class PyTorchTrialContext(OlderContext):
         def clip() -> None:
             if self._use_amp:
                 scaler.unscale_(optimizer)  # type: ignore
-            clip_grads(_params(optimizer))  # type: ignore
+            clip_grads(_params(optimizer) if self._apex is None else self._apex.parameters(optimizer))  # type: ignore
 
         self._loop.step_optimizer(
             functools.partial(_scale_grads, optimizer) if average else None,

@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 import warnings
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Optional, Type, Union
 
 import torch
 
@@ -46,8 +46,11 @@ def load_trial_from_checkpoint_path(
     trial_kwargs: Optional[Dict[str, Any]] = None,
     torch_load_kwargs: Optional[Dict[str, Any]] = None,
     **kwargs: Any,
-) -> PyTorchTrial:
-    """The trial with the weights of the checkpoint in this directory; no optimizer, no random state."""
+) -> Union[PyTorchTrial, torch.nn.Module]:
+    """The trial with the weights of the checkpoint in this directory; no optimizer, no random state.
+
+    Of a trial of before 2020, whose build_model() gives its model: that model.
+    """
     if kwargs:
         warnings.warn("give arguments of torch.load() as torch_load_kwargs", FutureWarning)
         if torch_load_kwargs is not None:
@@ -57,12 +60,18 @@ def load_trial_from_checkpoint_path(
     about = _load_data(directory)
     config, hparams = about.get("experiment_config"), about.get("hparams")
     if about.get("is_trainer"):
-        trial_class = trial_class or _class_from_code(directory, about.get("trial_cls_spec"))
+        in_main = bool(about.get("trial_in_main"))
+        trial_class = trial_class or _class_from_code(directory, about.get("trial_cls_spec"), in_main)
         trial = trial_class(CheckpointLoadContext(hparams, config), **(trial_kwargs or {}))
     else:
         cls = trial_class or _legacy_class(directory, about.get("trial_cls_spec") or (config or {}).get("entrypoint"))
         trial = cls(CheckpointLoadContext(hparams, config), **(trial_kwargs or {}))
-    _load_weights(trial, directory, torch_load_kwargs or {})
+    checkpoint = _load_checkpoint(directory, torch_load_kwargs or {})
+    if "model_state_dict" in checkpoint and hasattr(trial, "build_model"):
+        model = trial.build_model()
+        load_model(model, checkpoint["model_state_dict"])
+        return model  # type: ignore
+    _load_weights(trial, checkpoint)
     return trial
 
 
@@ -82,9 +91,9 @@ def _find(module: str, qualname: str) -> Type[PyTorchTrial]:
     return found  # type: ignore
 
 
-def _class_from_code(directory: pathlib.Path, spec: Optional[str]) -> Type[PyTorchTrial]:
+def _class_from_code(directory: pathlib.Path, spec: Optional[str], in_main: bool) -> Type[PyTorchTrial]:
     module, _, qualname = (spec or "").partition(":")
-    if not qualname or module == "__main__":
+    if not qualname or module == "__main__" or in_main:
         raise ValueError(
             f'the checkpoint names its trial as "{spec}", which cannot be imported: give trial_class'
         )
@@ -105,11 +114,14 @@ def _legacy_class(directory: pathlib.Path, spec: Optional[str]) -> Type[PyTorchT
     return _find(module, qualname)
 
 
-def _load_weights(trial: PyTorchTrial, directory: pathlib.Path, options: Dict[str, Any]) -> None:
+def _load_checkpoint(directory: pathlib.Path, options: Dict[str, Any]) -> Dict[str, Any]:
     found = [directory / f for f in STATE_FILES if (directory / f).exists()]
     if not found:
         raise FileNotFoundError(f"the checkpoint in {directory} has no {STATE_FILES[0]}")
-    checkpoint = torch.load(found[0], **options)
+    return torch.load(found[0], **{"weights_only": False, **options})  # type: ignore  # the random state is no tensor
+
+
+def _load_weights(trial: PyTorchTrial, checkpoint: Dict[str, Any]) -> None:
     models = trial.context.models
     states = checkpoint.get("models_state_dict", [checkpoint.get("model_state_dict")])
     for model, state in zip(models, states):

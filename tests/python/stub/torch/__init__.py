@@ -71,6 +71,6 @@ def save(value, path, pickle_module=pickle):
         pickle_module.dump(value, f)
 
 
-def load(path, map_location=None):
+def load(path, map_location=None, weights_only=False):
     with open(path, "rb") as f:
         return pickle.load(f)
