@@ -21,32 +21,6 @@ const char *det_dtype_name(enum det_dtype dtype)
     return (unsigned)dtype < DET_DTYPE_COUNT ? dtypes[dtype].name : "unknown";
 }
 
-float det__f16_to_f32(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h >> 15) << 31, exp = h >> 10 & 31, frac = h & 1023;
-    if (exp == 31)
-        return det__bits_f32(sign | 0x7f800000u | frac << 13);
-    if (exp > 0)
-        return det__bits_f32(sign | (exp + 112) << 23 | frac << 13);
-    float tiny = (float)frac * 0x1p-24f;
-    return sign ? -tiny : tiny;
-}
-
-uint16_t det__f32_to_f16(float f)
-{
-    uint32_t u = det__f32_bits(f), mag = u & 0x7fffffffu;
-    uint16_t sign = (uint16_t)(u >> 16 & 0x8000);
-    if (mag > 0x7f800000u)
-        return (uint16_t)(sign | 0x7e00);
-    if (mag >= 0x477ff000u) /* 65520 and above */
-        return (uint16_t)(sign | 0x7c00);
-    if (mag < 0x38800000u) { /* below 2^-14: counts of 2^-24; adding 0.5 lets the unit round */
-        uint32_t half = det__f32_bits(det__bits_f32(mag) + 0.5f) - 0x3f000000u;
-        return (uint16_t)(sign | half);
-    }
-    return (uint16_t)(sign | (((mag + 0xfff + (mag >> 13 & 1)) >> 13) - (112 << 10)));
-}
-
 /* An element at any address; compilers make this one instruction. */
 #define LOAD(type)                                                                                 \
     __extension__({                                                                                \
@@ -59,15 +33,6 @@ uint16_t det__f32_to_f16(float f)
         type x_ = (type)(value);                                                                   \
         memcpy(p, &x_, sizeof x_);                                                                 \
     } while (0)
-
-static int64_t whole(double v, double lo, double hi)
-{
-    if (v != v)
-        return 0;
-    if (v >= hi)
-        return hi >= 0x1p63 ? INT64_MAX : (int64_t)hi;
-    return v <= lo ? (int64_t)lo : (int64_t)v;
-}
 
 double det__load_f64(enum det_dtype dtype, const void *p)
 {
@@ -101,7 +66,7 @@ int64_t det__load_i64(enum det_dtype dtype, const void *p)
     case DET_BOOL:
         return LOAD(uint8_t) != 0;
     default:
-        return whole(det__load_f64(dtype, p), -0x1p63, 0x1p63);
+        return det__whole(det__load_f64(dtype, p), -0x1p63, 0x1p63);
     }
 }
 
@@ -124,11 +89,11 @@ void det__store_f64(enum det_dtype dtype, void *p, double v)
         STORE(uint8_t, v != 0);
         break;
     case DET_U8:
-        STORE(uint8_t, whole(v, 0, 255));
+        STORE(uint8_t, det__whole(v, 0, 255));
         break;
     default: {
         double most = (double)(UINT64_C(1) << (8 * det_dtype_size(dtype) - 1));
-        det__store_i64(dtype, p, whole(v, -most, most < 0x1p63 ? most - 1 : most));
+        det__store_i64(dtype, p, det__whole(v, -most, most < 0x1p63 ? most - 1 : most));
     }
     }
 }

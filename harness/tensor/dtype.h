@@ -13,38 +13,75 @@
 
 #include <string.h>
 
-static inline uint32_t det__f32_bits(float f)
+#ifndef DTYPE_FN /* the CUDA backend's are for the device too */
+#define DTYPE_FN static inline
+#endif
+
+DTYPE_FN uint32_t det__f32_bits(float f)
 {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
     return u;
 }
 
-static inline float det__bits_f32(uint32_t u)
+DTYPE_FN float det__bits_f32(uint32_t u)
 {
     float f;
     memcpy(&f, &u, sizeof f);
     return f;
 }
 
-static inline float det__bf16_to_f32(uint16_t h)
+DTYPE_FN float det__bf16_to_f32(uint16_t h)
 {
     return det__bits_f32((uint32_t)h << 16);
 }
 
-static inline uint16_t det__f32_to_bf16(float f)
+DTYPE_FN uint16_t det__f32_to_bf16(float f)
 {
     uint32_t u = det__f32_bits(f);
     uint32_t rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
     return (uint16_t)(f != f ? 0x7fc0 : rounded);
 }
 
-float det__f16_to_f32(uint16_t h);
-uint16_t det__f32_to_f16(float f);
+DTYPE_FN float det__f16_to_f32(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h >> 15) << 31, exp = h >> 10 & 31, frac = h & 1023;
+    if (exp == 31)
+        return det__bits_f32(sign | 0x7f800000u | frac << 13);
+    if (exp > 0)
+        return det__bits_f32(sign | (exp + 112) << 23 | frac << 13);
+    float tiny = (float)frac * 0x1p-24f;
+    return sign ? -tiny : tiny;
+}
 
-static inline bool det__is_float(enum det_dtype dtype)
+DTYPE_FN uint16_t det__f32_to_f16(float f)
+{
+    uint32_t u = det__f32_bits(f), mag = u & 0x7fffffffu;
+    uint16_t sign = (uint16_t)(u >> 16 & 0x8000);
+    if (mag > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00);
+    if (mag >= 0x477ff000u) /* 65520 and above */
+        return (uint16_t)(sign | 0x7c00);
+    if (mag < 0x38800000u) { /* below 2^-14: counts of 2^-24; adding 0.5 lets the unit round */
+        uint32_t half = det__f32_bits(det__bits_f32(mag) + 0.5f) - 0x3f000000u;
+        return (uint16_t)(sign | half);
+    }
+    return (uint16_t)(sign | (((mag + 0xfff + (mag >> 13 & 1)) >> 13) - (112 << 10)));
+}
+
+DTYPE_FN bool det__is_float(enum det_dtype dtype)
 {
     return dtype == DET_F32 || dtype == DET_F64 || dtype == DET_BF16 || dtype == DET_F16;
+}
+
+/* v cut off, the nearest end where it is out of range; NaN is 0. */
+DTYPE_FN int64_t det__whole(double v, double lo, double hi)
+{
+    if (v != v)
+        return 0;
+    if (v >= hi)
+        return hi >= 0x1p63 ? INT64_MAX : (int64_t)hi;
+    return v <= lo ? (int64_t)lo : (int64_t)v;
 }
 
 /* One element at p. A floating one is cut off for i64, a whole one rounded for f64. */

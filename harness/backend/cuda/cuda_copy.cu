@@ -24,14 +24,7 @@ static bool both_narrow(const struct det_tensor *x, const struct det_tensor *y)
 template <typename T>
 static int convert(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cuda_walk k = cuda_walk_of(c, 2);
-    return cuda_each(
-        s, c, k.w.numel,
-        DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            cuda_put(k, at, cuda_get<T>(k, at, 1));
-        },
-        err);
+    return cuda_map<T, 1>(s, c, DEVICE(T x) { return x; }, err);
 }
 
 /* The bits as they are. */
@@ -55,9 +48,7 @@ int cuda_copy(struct det_stream *s, const struct det_call *c, struct det_err *er
         return move(s, c, err);
     if (both_narrow(x, y))
         return convert<float>(s, c, err);
-    bool floating = x->dtype == DET_F32 || x->dtype == DET_F64 || x->dtype == DET_BF16 ||
-                    x->dtype == DET_F16;
-    return floating ? convert<double>(s, c, err) : convert<int64_t>(s, c, err);
+    return det__is_float(x->dtype) ? convert<double>(s, c, err) : convert<int64_t>(s, c, err);
 }
 
 int cuda_where(struct det_stream *s, const struct det_call *c, struct det_err *err)

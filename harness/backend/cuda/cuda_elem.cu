@@ -80,96 +80,48 @@ __device__ bool truth(int fn, T a, T b)
 template <typename T>
 static int unary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cuda_walk k = cuda_walk_of(c, 2);
     int fn = c->a.fn;
     T p = (T)c->a.lo, q = (T)c->a.hi;
-    return cuda_each(
-        s, c, k.w.numel,
-        DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            cuda_put(k, at, unary_value<T>(fn, cuda_get<T>(k, at, 1), p, q));
-        },
-        err);
+    return cuda_map<T, 1>(s, c, DEVICE(T x) { return unary_value<T>(fn, x, p, q); }, err);
 }
 
 template <typename T>
 static int unary_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cuda_walk k = cuda_walk_of(c, 4);
     int fn = c->a.fn;
     T p = (T)c->a.lo, q = (T)c->a.hi;
-    return cuda_each(
-        s, c, k.w.numel,
-        DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            T dy = cuda_get<T>(k, at, 1), x = cuda_get<T>(k, at, 2), y = cuda_get<T>(k, at, 3);
-            cuda_put(k, at, unary_slope<T>(fn, dy, x, y, p, q));
-        },
-        err);
+    return cuda_map<T, 3>(
+        s, c, DEVICE(T dy, T x, T y) { return unary_slope<T>(fn, dy, x, y, p, q); }, err);
 }
 
 template <typename T>
 static int binary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cuda_walk k = cuda_walk_of(c, 3);
     int fn = c->a.fn;
-    return cuda_each(
-        s, c, k.w.numel,
-        DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            cuda_put(k, at, binary_value<T>(fn, cuda_get<T>(k, at, 1), cuda_get<T>(k, at, 2)));
-        },
-        err);
+    return cuda_map<T, 2>(s, c, DEVICE(T a, T b) { return binary_value<T>(fn, a, b); }, err);
 }
 
 static int whole(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cuda_walk k = cuda_walk_of(c, 3);
     int fn = c->a.fn;
-    return cuda_each(
-        s, c, k.w.numel,
-        DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            int64_t a = cuda_get<int64_t>(k, at, 1), b = cuda_get<int64_t>(k, at, 2);
-            cuda_put(k, at, whole_value(fn, a, b));
-        },
-        err);
+    return cuda_map<int64_t, 2>(
+        s, c, DEVICE(int64_t a, int64_t b) { return whole_value(fn, a, b); }, err);
 }
 
 template <typename T>
 static int binary_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cuda_walk k = cuda_walk_of(c, 4);
     int fn = c->a.fn;
     bool side = c->a.side;
-    return cuda_each(
-        s, c, k.w.numel,
-        DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            T dy = cuda_get<T>(k, at, 1), a = cuda_get<T>(k, at, 2), b = cuda_get<T>(k, at, 3);
-            cuda_put(k, at, binary_slope<T>(fn, side, dy, a, b));
-        },
-        err);
+    return cuda_map<T, 3>(
+        s, c, DEVICE(T dy, T a, T b) { return binary_slope<T>(fn, side, dy, a, b); }, err);
 }
 
 template <typename T>
 static int compare(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cuda_walk k = cuda_walk_of(c, 3);
     int fn = c->a.fn;
-    return cuda_each(
-        s, c, k.w.numel,
-        DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            bool is = truth<T>(fn, cuda_get<T>(k, at, 1), cuda_get<T>(k, at, 2));
-            cuda_put(k, at, (int64_t)is);
-        },
-        err);
-}
-
-static bool is_whole(enum det_dtype dtype)
-{
-    return dtype != DET_F32 && dtype != DET_F64 && dtype != DET_BF16 && dtype != DET_F16;
+    return cuda_map<T, 2>(s, c, DEVICE(T a, T b) { return (int64_t)truth<T>(fn, a, b); }, err);
 }
 
 /* Defines cuda_<name>: `name` in the type that the tensor t is computed in. */
@@ -185,7 +137,7 @@ KERNEL(binary_bwd, out[0])
 int cuda_binary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     enum det_dtype dtype = c->out[0]->dtype;
-    if (is_whole(dtype))
+    if (!det__is_float(dtype))
         return whole(s, c, err);
     return dtype == DET_F64 ? binary<double>(s, c, err) : binary<float>(s, c, err);
 }
@@ -193,7 +145,7 @@ int cuda_binary(struct det_stream *s, const struct det_call *c, struct det_err *
 int cuda_compare(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     enum det_dtype dtype = c->in[0]->dtype;
-    if (is_whole(dtype))
+    if (!det__is_float(dtype))
         return compare<int64_t>(s, c, err);
     return dtype == DET_F64 ? compare<double>(s, c, err) : compare<float>(s, c, err);
 }

@@ -3,6 +3,7 @@
  * the outputs that came from it, in their order, so nothing adds atomically.
  */
 #include "cuda_dtype.cuh"
+#include "cuda_spot.cuh"
 
 /* The dimensions as they lie in memory, the densest last; x is the smaller tensor. */
 struct pad {
@@ -181,12 +182,11 @@ int cuda_upsample(struct det_stream *s, const struct det_call *c, struct det_err
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
-            int64_t pixel = cuda_div(i, r.channels), row = cuda_div(pixel, r.w.out);
-            int64_t n = cuda_div(row, r.h.out), ch = i - pixel * r.channels;
-            struct between h = locate(r.h, row - n * r.h.out);
-            struct between w = locate(r.w, pixel - row * r.w.out);
-            const float *top = x + (n * r.h.in + h.first) * r.w.in * r.channels + ch;
-            const float *low = x + (n * r.h.in + h.second) * r.w.in * r.channels + ch;
+            struct cuda_spot at = cuda_spot_of(i, r.h.out, r.w.out, r.channels);
+            struct between h = locate(r.h, at.h), w = locate(r.w, at.w);
+            const float *image = x + at.n * r.h.in * r.w.in * r.channels + at.channel;
+            const float *top = image + h.first * r.w.in * r.channels;
+            const float *low = image + h.second * r.w.in * r.channels;
             int64_t a = w.first * r.channels, b = w.second * r.channels;
             y[i] = (1 - h.share) * ((1 - w.share) * top[a] + w.share * top[b]) +
                    h.share * ((1 - w.share) * low[a] + w.share * low[b]);
@@ -226,16 +226,14 @@ int cuda_upsample_bwd(struct det_stream *s, const struct det_call *c, struct det
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
-            int64_t pixel = cuda_div(i, r.channels), row = cuda_div(pixel, r.w.in);
-            int64_t n = cuda_div(row, r.h.in), ch = i - pixel * r.channels;
-            int64_t h = row - n * r.h.in, w = pixel - row * r.w.in;
-            struct range hs = takers(r.h, h), ws = takers(r.w, w);
+            struct cuda_spot at = cuda_spot_of(i, r.h.in, r.w.in, r.channels);
+            const float *image = dy + at.n * r.h.out * r.w.out * r.channels + at.channel;
+            struct range hs = takers(r.h, at.h), ws = takers(r.w, at.w);
             float total = 0;
             for (int64_t oh = hs.from; oh < hs.to; oh++) {
-                float part = 0, share = taken(r.h, oh, h);
+                float part = 0, share = taken(r.h, oh, at.h);
                 for (int64_t ow = ws.from; share != 0 && ow < ws.to; ow++)
-                    part += taken(r.w, ow, w) *
-                            dy[((n * r.h.out + oh) * r.w.out + ow) * r.channels + ch];
+                    part += taken(r.w, ow, at.w) * image[(oh * r.w.out + ow) * r.channels];
                 total += share * part;
             }
             dx[i] = total;

@@ -1,7 +1,7 @@
 /* Pooling over NHWC images. Gradients gather: each pixel adds the windows that it lies in, in their
  * order, so nothing adds atomically. */
 #define WINDOW_FN __host__ __device__ static inline
-#include "cuda_kernel.cuh"
+#include "cuda_spot.cuh"
 #include "window.h"
 
 struct pool {
@@ -15,17 +15,6 @@ static struct pool pool_of(const struct det_call *c, const struct det_tensor *x,
 {
     return {window_rows(&c->a, x, y), window_columns(&c->a, x, y), x->dims[0], x->dims[1],
             c->a.kernel_w};
-}
-
-/* An element of a tensor of h x w pixels. */
-struct spot {
-    int64_t n, h, w, channel;
-};
-
-__device__ static struct spot spot_of(int64_t i, int64_t h, int64_t w, int64_t channels)
-{
-    int64_t pixel = cuda_div(i, channels), row = cuda_div(pixel, w), n = cuda_div(row, h);
-    return {n, row - n * h, pixel - row * w, i - pixel * channels};
 }
 
 __device__ static int64_t input_at(const struct pool &p, int64_t n, int64_t h, int64_t w,
@@ -49,7 +38,7 @@ int cuda_max_pool2d(struct det_stream *s, const struct det_call *c, struct det_e
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
-            struct spot at = spot_of(i, p.rows.out, p.columns.out, p.channels);
+            struct cuda_spot at = cuda_spot_of(i, p.rows.out, p.columns.out, p.channels);
             struct window h = window_at(p.rows, at.h), w = window_at(p.columns, at.w);
             float best = -INFINITY;
             int64_t tap = -1;
@@ -75,7 +64,7 @@ int cuda_avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_e
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
-            struct spot at = spot_of(i, p.rows.out, p.columns.out, p.channels);
+            struct cuda_spot at = cuda_spot_of(i, p.rows.out, p.columns.out, p.channels);
             struct window h = window_at(p.rows, at.h), w = window_at(p.columns, at.w);
             double sum = 0;
             for (int64_t a = h.from; a < h.to; a++)
@@ -110,7 +99,7 @@ __device__ static struct range windows_over(struct window_line l, int64_t i)
 template <typename F>
 __device__ float gather(const struct pool &p, int64_t i, F share)
 {
-    struct spot at = spot_of(i, p.rows.in, p.columns.in, p.channels);
+    struct cuda_spot at = cuda_spot_of(i, p.rows.in, p.columns.in, p.channels);
     struct range hs = windows_over(p.rows, at.h), ws = windows_over(p.columns, at.w);
     float total = 0;
     for (int64_t oh = hs.from; oh < hs.to; oh++)

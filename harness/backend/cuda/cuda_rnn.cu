@@ -37,6 +37,24 @@ static int recur(struct det_stream *s, const struct rnn &r, const float *h, cons
     return cuda_gemm(s, &g, err);
 }
 
+/* What a step does between the products: `c`'s outputs of that step from its gates. */
+typedef int cell_fn(struct det_stream *s, const struct det_call *c, const struct rnn &r,
+                    int64_t step, struct det_err *err);
+
+static int forward(struct det_stream *s, const struct det_call *c, const struct rnn &r,
+                   cell_fn *cell, struct det_err *err)
+{
+    int rc = 0;
+    for (int64_t step = 0; rc == 0 && step < r.time; step++) {
+        const float *h = r.before(out_f32(c, 0), in_f32(c, 2), step);
+        rc = recur(s, r, h, in_f32(c, 1), out_f32(c, 1) + r.at(step) * 4 * r.size(), 4 * r.hidden,
+                   err);
+        if (rc == 0)
+            rc = cell(s, c, r, step, err);
+    }
+    return rc;
+}
+
 static int lstm_cell(struct det_stream *s, const struct det_call *c, const struct rnn &r,
                      int64_t step, struct det_err *err)
 {
@@ -66,14 +84,7 @@ int cuda_lstm(struct det_stream *s, const struct det_call *c, struct det_err *er
 {
     const int64_t *d = c->in[0]->dims;
     struct rnn r = {d[0], d[1], c->in[1]->dims[1], 4, c->a.reverse};
-    int rc = 0;
-    for (int64_t step = 0; rc == 0 && step < r.time; step++) {
-        const float *h = r.before(out_f32(c, 0), in_f32(c, 2), step);
-        rc = recur(s, r, h, in_f32(c, 1), out_f32(c, 1) + r.at(step) * 4 * r.size(), 4 * r.hidden,
-                   err);
-        if (rc == 0)
-            rc = lstm_cell(s, c, r, step, err);
-    }
+    int rc = forward(s, c, r, lstm_cell, err);
     if (rc < 0 || r.size() == 0)
         return rc;
     return cuda_check(cudaMemcpyAsync(out_f32(c, 0) + r.time * r.size(),
@@ -94,23 +105,30 @@ static int weights_back(struct det_stream *s, const struct rnn &r, int64_t rows,
     return cuda_gemm(s, &g, err);
 }
 
+/* What the gradients are made of. */
+struct back {
+    float *dg; /* of the products h w^T, all steps */
+    const float *w, *y, *h0;
+    float beta; /* 1: the cell leaves a part of dh, 0: none */
+};
+
 /* dw and db of all steps: the first with h0, the others with the y before them. */
 static int all_weights(struct det_stream *s, const struct det_call *c, const struct rnn &r,
-                       const float *dg, const float *y, const float *h0, struct det_err *err)
+                       const struct back &b, struct det_err *err)
 {
     int64_t wide = r.gates * r.size(), rest = r.time - 1;
     float *dw = out_f32(c, 1);
     if (r.time == 0)
         return cuda_check(cudaMemsetAsync(dw, 0, det_tensor_bytes(c->out[1]), s->native), "rnn",
                           err);
-    int rc = weights_back(s, r, r.batch, dg + r.at(0) * wide, h0, dw, 0, err);
+    int rc = weights_back(s, r, r.batch, b.dg + r.at(0) * wide, b.h0, dw, 0, err);
     if (rc == 0 && rest > 0)
-        rc = weights_back(s, r, rest * r.batch, dg + (r.reverse ? 0 : wide),
-                          y + (r.reverse ? r.size() : 0), dw, 1, err);
+        rc = weights_back(s, r, rest * r.batch, b.dg + (r.reverse ? 0 : wide),
+                          b.y + (r.reverse ? r.size() : 0), dw, 1, err);
     if (rc < 0 || !c->out[2])
         return rc;
     struct det_tensor all = *c->out[0]; /* [time * batch, gates * hidden] of f32 */
-    all.data = (char *)dg;
+    all.data = (char *)b.dg;
     all.numel = (size_t)(r.time * wide);
     return cuda_sum_rows(s, c, &all, c->out[2], r.gates * r.hidden, err);
 }
@@ -126,14 +144,33 @@ static int state_back(struct det_stream *s, const struct rnn &r, const float *dg
     return cuda_gemm(s, &g, err);
 }
 
+/* dg of one step, and in dh and dc what goes around its product. */
+typedef int cell_back_fn(struct det_stream *s, const struct det_call *c, const struct rnn &r,
+                         int64_t step, float *dg, struct det_err *err);
+
+static int backward(struct det_stream *s, const struct det_call *c, const struct rnn &r,
+                    const struct back &b, cell_back_fn *cell, struct det_err *err)
+{
+    float *dh = out_f32(c, 3);
+    int rc = cuda_check(cudaMemsetAsync(dh, 0, (size_t)r.size() * sizeof(float), s->native), "rnn",
+                        err);
+    for (int64_t step = r.time - 1; rc == 0 && step >= 0; step--) {
+        float *dg = b.dg + r.at(step) * r.gates * r.size();
+        rc = cell(s, c, r, step, dg, err);
+        if (rc == 0)
+            rc = state_back(s, r, dg, b.w, dh, b.beta, err);
+    }
+    return rc < 0 ? rc : all_weights(s, c, r, b, err);
+}
+
 static int lstm_cell_back(struct det_stream *s, const struct det_call *c, const struct rnn &r,
-                          int64_t step, struct det_err *err)
+                          int64_t step, float *dg, struct det_err *err)
 {
     int64_t n = r.hidden, t = r.at(step);
     const float *dy = in_f32(c, 0) + t * r.size(), *gates = in_f32(c, 2) + t * 4 * r.size();
     const float *now = in_f32(c, 3) + t * r.size();
     const float *cell = r.before(in_f32(c, 3), in_f32(c, 6), step);
-    float *dg = out_f32(c, 0) + t * 4 * r.size(), *dh = out_f32(c, 3), *dc = out_f32(c, 4);
+    float *dh = out_f32(c, 3), *dc = out_f32(c, 4);
     return cuda_each(
         s, c, r.size(),
         DEVICE(int64_t i) {
@@ -154,19 +191,14 @@ int cuda_lstm_bwd(struct det_stream *s, const struct det_call *c, struct det_err
 {
     const int64_t *d = c->in[2]->dims;
     struct rnn r = {d[0], d[1], c->in[4]->dims[1], 4, c->a.reverse};
+    struct back b = {out_f32(c, 0), in_f32(c, 4), in_f32(c, 1), in_f32(c, 5), 0};
     size_t bytes = (size_t)r.size() * sizeof(float);
-    int rc = cuda_check(cudaMemsetAsync(out_f32(c, 3), 0, bytes, s->native), "lstm", err);
-    if (rc == 0 && bytes > 0) /* the last row of dy is the gradient of the last cell */
+    int rc = 0;
+    if (bytes > 0) /* the last row of dy is the gradient of the last cell */
         rc = cuda_check(cudaMemcpyAsync(out_f32(c, 4), in_f32(c, 0) + r.time * r.size(), bytes,
                                         cudaMemcpyDeviceToDevice, s->native),
                         "lstm", err);
-    for (int64_t step = r.time - 1; rc == 0 && step >= 0; step--) {
-        rc = lstm_cell_back(s, c, r, step, err);
-        if (rc == 0)
-            rc = state_back(s, r, out_f32(c, 0) + r.at(step) * 4 * r.size(), in_f32(c, 4),
-                            out_f32(c, 3), 0, err);
-    }
-    return rc < 0 ? rc : all_weights(s, c, r, out_f32(c, 0), in_f32(c, 1), in_f32(c, 5), err);
+    return rc < 0 ? rc : backward(s, c, r, b, lstm_cell_back, err);
 }
 
 static int gru_cell(struct det_stream *s, const struct det_call *c, const struct rnn &r,
@@ -198,15 +230,7 @@ int cuda_gru(struct det_stream *s, const struct det_call *c, struct det_err *err
 {
     const int64_t *d = c->in[0]->dims;
     struct rnn r = {d[0], d[1], c->in[1]->dims[1], 3, c->a.reverse};
-    int rc = 0;
-    for (int64_t step = 0; rc == 0 && step < r.time; step++) {
-        const float *h = r.before(out_f32(c, 0), in_f32(c, 2), step);
-        rc = recur(s, r, h, in_f32(c, 1), out_f32(c, 1) + r.at(step) * 4 * r.size(), 4 * r.hidden,
-                   err);
-        if (rc == 0)
-            rc = gru_cell(s, c, r, step, err);
-    }
-    return rc;
+    return forward(s, c, r, gru_cell, err);
 }
 
 /* dgx, and its recurrent twin: the same but for n, whose recurrent part is behind the reset gate.
@@ -238,19 +262,9 @@ int cuda_gru_bwd(struct det_stream *s, const struct det_call *c, struct det_err 
 {
     const int64_t *d = c->in[2]->dims;
     struct rnn r = {d[0], d[1], c->in[3]->dims[1], 3, c->a.reverse};
-    int64_t wide = 3 * r.size();
-    void *work = NULL;
-    int rc = cuda_workspace(s->device, (size_t)(r.time * wide) * sizeof(float) + 8, &work, err);
-    float *twin = (float *)work;
-    if (rc == 0)
-        rc = cuda_check(cudaMemsetAsync(out_f32(c, 3), 0, (size_t)r.size() * sizeof(float),
-                                        s->native),
-                        "gru", err);
-    for (int64_t step = r.time - 1; rc == 0 && step >= 0; step--) {
-        float *part = twin + r.at(step) * wide;
-        rc = gru_cell_back(s, c, r, step, part, err);
-        if (rc == 0)
-            rc = state_back(s, r, part, in_f32(c, 3), out_f32(c, 3), 1, err);
-    }
-    return rc < 0 ? rc : all_weights(s, c, r, twin, in_f32(c, 1), in_f32(c, 4), err);
+    void *twin = NULL;
+    size_t bytes = (size_t)(r.time * 3 * r.size()) * sizeof(float);
+    int rc = cuda_workspace(s->device, bytes + 8, &twin, err);
+    struct back b = {(float *)twin, in_f32(c, 3), in_f32(c, 1), in_f32(c, 4), 1};
+    return rc < 0 ? rc : backward(s, c, r, b, gru_cell_back, err);
 }

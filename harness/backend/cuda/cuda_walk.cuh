@@ -57,4 +57,31 @@ __device__ inline void cuda_put(const struct cuda_walk &k, const struct cuda_pla
     cuda_store(k.dtype[0], k.p[0], at.at[0], v);
 }
 
+/* f of the first N inputs' elements, read as T. */
+template <typename T, int N, typename F>
+__device__ inline auto cuda_apply(const struct cuda_walk &k, const struct cuda_place &at, F f)
+{
+    T a = cuda_get<T>(k, at, 1);
+    if constexpr (N == 1)
+        return f(a);
+    else if constexpr (N == 2)
+        return f(a, cuda_get<T>(k, at, 2));
+    else
+        return f(a, cuda_get<T>(k, at, 2), cuda_get<T>(k, at, 3));
+}
+
+/* out[0] = f of the first N inputs, element by element. */
+template <typename T, int N, typename F>
+int cuda_map(struct det_stream *s, const struct det_call *c, F f, struct det_err *err)
+{
+    struct cuda_walk k = cuda_walk_of(c, N + 1);
+    return cuda_each(
+        s, c, k.w.numel,
+        DEVICE(int64_t i) {
+            struct cuda_place at = cuda_place_of(k.w, i);
+            cuda_put(k, at, cuda_apply<T, N>(k, at, f));
+        },
+        err);
+}
+
 #endif
