@@ -39,18 +39,23 @@ static const char count_sql[] =
 
 #define OF_TRIAL "FROM trials t WHERE t.id = $1::bigint AND " ENDED
 #define PORTION  "LIMIT $2::bigint"
+/* What the summary holds of them, for the day on which the trial is continued. */
+#define KEEP                                                                                       \
+    "keep AS (UPDATE metric_heads h SET kept = t.summary_metrics->summary_key(h.grp), "            \
+    "kept_steps = h.closed_steps FROM trials t WHERE t.id = $1::bigint AND " ENDED " "             \
+    "AND " BATCHES("h") " AND h.kept_steps IS DISTINCT FROM h.closed_steps)"
 /* A portion of a partitioned table is picked by key: ctid names a row of one partition only. */
 static const char *const delete_sql[RETENTION_KINDS] = {
     [RETENTION_LOGS] =
         "DELETE FROM task_logs WHERE id IN (SELECT x.id FROM task_logs x WHERE x.task_id = "
         "(SELECT t.task_id " OF_TRIAL ") ORDER BY x.id " PORTION ")",
     [RETENTION_METRICS] =
-        "WITH k AS (SELECT x.grp, x.steps, x.run_id FROM trials t, metrics x "
+        "WITH " KEEP ", k AS (SELECT x.grp, x.steps, x.run_id FROM trials t, metrics x "
         "WHERE t.id = $1::bigint AND " ENDED " AND " BATCHES("x") " " PORTION ") "
         "DELETE FROM metrics d USING k WHERE d.trial_id = $1::bigint AND d.grp = k.grp "
         "AND d.steps = k.steps AND d.run_id = k.run_id",
     [RETENTION_CHUNKS] =
-        "WITH k AS (SELECT x.grp, x.level, x.seq FROM trials t, metric_chunks x "
+        "WITH " KEEP ", k AS (SELECT x.grp, x.level, x.seq FROM trials t, metric_chunks x "
         "WHERE t.id = $1::bigint AND " ENDED " AND " BATCHES("x") " " PORTION ") "
         "DELETE FROM metric_chunks d USING k WHERE d.trial_id = $1::bigint AND d.grp = k.grp "
         "AND d.level = k.level AND d.seq = k.seq",

@@ -188,6 +188,48 @@ static void test_halving(void **state)
     assert_int_equal(world_continue(&w, exp, NULL), DET_EINVAL);
 }
 
+static void agent_in(const char *id, const char *pool)
+{
+    const struct core_slot_in slot = {.type = CORE_CPU, .brand = "cpu", .uuid = ""};
+    struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = id};
+    ev.hello = (struct core_hello){
+        .version = "0.27.0", .pool = pool, .addr = id, .slots = &slot, .slots_n = 1};
+    assert_int_equal(world_step(&w, ev), 0);
+}
+
+static const char *pool_of(int64_t exp)
+{
+    struct core_exp_view v;
+    assert_true(core_exp_get(w.core, exp, &v));
+    return v.pool;
+}
+
+/* It goes on where it was moved to, also past a restart, unless the override names a pool. */
+static void test_pool(void **state)
+{
+    struct core_event kill = {.kind = CORE_EV_EXP_KILL};
+    agent_in("b", "moved to");
+    agent_in("c", "named");
+    int64_t exp = kill.exp_id = world_create(&w, "{}");
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = exp});
+    world_exit(&w, 1, 0, EXIT_CODE(9));
+    world_step(&w, (struct core_event){
+                       .kind = CORE_EV_EXP_PATCH, .exp_id = exp, .patch = {.pool = "moved to"}});
+    world_step(&w, kill);
+    assert_false(is_live(exp));
+    restart();
+    agent_in("b", "moved to");
+    agent_in("c", "named");
+    assert_int_equal(world_continue(&w, exp, NULL), 0);
+    assert_string_equal(pool_of(exp), "moved to");
+    assert_int_equal(runs(exp), 1);
+    world_step(&w, kill);
+    world_exit(&w, 1, 0, EXIT_CODE(9));
+    assert_int_equal(world_continue(&w, exp, "{\"resources\":{\"resource_pool\":\"named\"}}"), 0);
+    assert_string_equal(pool_of(exp), "named");
+    assert_int_equal(runs(exp), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +237,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_single, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
         cmocka_unit_test_setup_teardown(test_halving, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pool, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

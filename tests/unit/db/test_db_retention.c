@@ -196,12 +196,54 @@ static void batches_go_and_summaries_stay(void **state)
         assert_int_equal(cut((enum db_retention_kind)kind, 4, 1000), 0); /* it lives */
 }
 
+static const char summary[] = "SELECT concat_ws(' ', s->'count', s->'min', s->'max', s->'sum', s->'last') "
+                              "FROM trials t, LATERAL (SELECT trial_summary(t.id, t.summary_metrics)"
+                              "->'avg_metrics'->'loss' s) x WHERE t.id = 2";
+
+static void report(int run, int from, int upto)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "SELECT string_agg(report_metrics(2, %d, 'training', s, "
+             "jsonb_build_object('avg_metrics', jsonb_build_object('loss', s)), now()), '') "
+             "FROM (SELECT s FROM generate_series(%d, %d) s ORDER BY s) x", run, from, upto);
+    assert_string_equal(ask(sql), "");
+}
+
+/* Its reports of batches are gone, but its summary goes on, through roll-backs too. */
+static void continued_after_deletion(void **state)
+{
+    assert_string_equal(ask(summary), "40 1 40 820 40");
+    cut(RETENTION_METRICS, 2, 30); /* half of it before it is continued */
+    cut(RETENTION_CHUNKS, 2, 3);
+    ask("UPDATE trials SET state = 'ACTIVE', end_time = NULL, run_id = 2 WHERE id = 2");
+    assert_int_equal(cut(RETENTION_METRICS, 2, 100), 0);
+    report(2, 41, 120);
+    assert_string_equal(ask(summary), "120 1 120 7260 120");
+    ask("UPDATE trials SET run_id = 3 WHERE id = 2");
+    report(3, 71, 71); /* from a checkpoint at 70 */
+    assert_string_equal(ask(summary), "71 1 71 2556 71");
+    report(3, 72, 200);
+    assert_string_equal(ask(summary), "200 1 200 20100 200");
+    ask("UPDATE trials SET state = 'ERROR', end_time = now() - interval '9 days' WHERE id = 2");
+    while (cut(RETENTION_METRICS, 2, 100) + cut(RETENTION_CHUNKS, 2, 100) > 0)
+        ;
+    ask("UPDATE trials SET state = 'ACTIVE', end_time = NULL, run_id = 4 WHERE id = 2");
+    report(4, 191, 191); /* from a checkpoint at 190: what was deleted beyond stays in the summary */
+    assert_string_equal(ask(summary), "201 1 200 20291 191");
+    assert_string_equal(ask("SELECT steps FROM metric_heads WHERE trial_id = 2 AND grp = 'training'"), "191");
+    report(4, 192, 230);
+    ask("UPDATE trials SET run_id = 5 WHERE id = 2");
+    report(5, 201, 230);
+    assert_string_equal(ask(summary), "240 1 230 28520 230");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(due_to_the_day, fresh),
         cmocka_unit_test_setup(logs_go_in_portions, fresh),
         cmocka_unit_test_setup(batches_go_and_summaries_stay, fresh),
+        cmocka_unit_test_setup(continued_after_deletion, fresh),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
