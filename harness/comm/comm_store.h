@@ -6,7 +6,8 @@
  * Wire: a frame is {u32 op, u32 key bytes, u32 value bytes} in little-endian order, key, value. The
  * first frame of a connection is HELLO, its value the rank and the hash of the shared secret;
  * anything else, another secret, a length out of bounds or a rank that is there already ends the
- * connection.
+ * connection. A rank that was there and left is told to come again: it is ahead of rank 0, and this
+ * group is about to give its port to the next one.
  */
 #ifndef COMM_STORE_H
 #define COMM_STORE_H
@@ -20,9 +21,12 @@
 #define COMM_STORE_KEY_MAX 256
 #define COMM_STORE_VALUE_MAX (1u << 20)
 #define COMM_STORE_RANKS_MAX 4096
+#define COMM_STORE_REFUSED "refused"
+#define COMM_STORE_LATER "later"
 
 enum comm_store_op {
-    COMM_STORE_HELLO = 1, /* value: struct comm_store_hello; answered by VALUE when all is well */
+    COMM_STORE_HELLO = 1, /* value: struct comm_store_hello; answered by VALUE: "" when all is well,
+                             COMM_STORE_REFUSED or COMM_STORE_LATER before the connection ends */
     COMM_STORE_PUT,       /* key, value; no answer */
     COMM_STORE_GET,       /* key; answered by VALUE once the key is there */
     COMM_STORE_VERDICT,   /* value: u32 ms; answered by VALUE: a text that names the lost ranks */

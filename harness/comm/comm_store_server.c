@@ -79,6 +79,13 @@ static void on_get(struct comm_store_server *s, struct peer *p, const char *key)
     p->want = det_strdup(key);
 }
 
+/* False, and so the end of the connection. */
+static bool turn_away(struct peer *p, const char *answer)
+{
+    reply(p, answer, strlen(answer));
+    return false;
+}
+
 /* False ends the connection. */
 static bool on_hello(struct comm_store_server *s, struct peer *p, const void *v, size_t n)
 {
@@ -87,8 +94,10 @@ static bool on_hello(struct comm_store_server *s, struct peer *p, const void *v,
         return false;
     memcpy(&h, v, sizeof h);
     h.secret[sizeof h.secret - 1] = 0;
-    if (!hash_equal(h.secret, s->secret) || h.rank >= (uint32_t)s->size || s->seen[h.rank])
-        return false;
+    if (!hash_equal(h.secret, s->secret) || h.rank >= (uint32_t)s->size)
+        return turn_away(p, COMM_STORE_REFUSED);
+    if (s->seen[h.rank])
+        return turn_away(p, s->gone[h.rank] ? COMM_STORE_LATER : COMM_STORE_REFUSED);
     s->seen[h.rank] = true;
     p->rank = (int)h.rank;
     reply(p, "", 0);

@@ -220,6 +220,30 @@ static void wrong_secret(void **state)
     assert_int_equal(codes[1], 0);
 }
 
+/* Rank 0 is late to close each group, so the others are at its port before the next one is. */
+static int groups(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    for (int i = 0; i < 5; i++) {
+        struct comm *c = NULL;
+        struct comm_options o = ranks_options(rank, size, port);
+        CHECK(comm_open(&o, &c, &err) == 0);
+        CHECK(comm_barrier(c, &err) == 0);
+        if (rank == 0)
+            poll(NULL, 0, 30);
+        comm_close(c);
+    }
+    return 0;
+}
+
+static void one_after_the_other(void **state)
+{
+    int codes[3];
+    ranks_run(3, groups, NULL, 60000, codes);
+    for (int rank = 0; rank < 3; rank++)
+        assert_int_equal(codes[rank], 0);
+}
+
 /* Connects as soon as rank 0 listens and says n bytes. */
 static int say(int port, const void *p, size_t n)
 {
@@ -312,6 +336,7 @@ int main(void)
         cmocka_unit_test(hung_peer),
         cmocka_unit_test(missing_devices),
         cmocka_unit_test(wrong_secret),
+        cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(environment),

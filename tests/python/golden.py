@@ -177,15 +177,7 @@ def run(group=lambda: None):
     return "".join(line + "\n" for line in trace)
 
 
-def ranks():
-    """Each group at ports of its own: a slow rank must not join the one that is ending."""
-    ports = os.environ["MORE_PORTS"].split()
-    os.environ["INTER_TRAIN_PROCESS_COMM_PORT_1"], os.environ["INTER_TRAIN_PROCESS_COMM_PORT_2"] = ports[:2]
-    os.environ["MORE_PORTS"] = " ".join(ports[2:])
-    return core.DistributedContext.from_torch_distributed()
-
-
 if __name__ == "__main__":
     torch.distributed.init_process_group("gloo")
-    print(json.dumps(run(ranks)), flush=True)
+    print(json.dumps(run(core.DistributedContext.from_torch_distributed)), flush=True)
     os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block
