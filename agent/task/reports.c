@@ -16,7 +16,8 @@ struct reports {
     const struct taskspec *spec;
     struct spool *spool; /* of the rank at hand, or NULL */
     int local;           /* next rank */
-    int64_t deadline_ms;
+    int64_t retry_ms, retry_until_ms; /* renewed by every answer */
+    int64_t until_ms;                 /* of all */
     struct client_uv_call *call;
     uv_timer_t timer;
     size_t sent, left;
@@ -31,13 +32,38 @@ static void on_closed(uv_handle_t *h)
     free(container_of((uv_timer_t *)h, struct reports, timer));
 }
 
+/* As the task's user: the file lies in a directory of his. */
+static void open_next(struct reports *r)
+{
+    struct det_err err = {0};
+    det_cleanup(freep) char *path = det_asprintf("%s/run/reports.%d", r->spec->dir, r->local++);
+    if (taskspec_user_enter(r->spec, &err) < 0)
+        return;
+    int rc = access(path, F_OK) == 0 ? spool_open(path, &r->spool, &err) : 0;
+    taskspec_user_leave(r->spec);
+    if (rc < 0)
+        log_warning("reports of rank %d: %s", r->local - 1, err.text);
+}
+
 static void finish(struct reports *r)
 {
-    if (r->spool)
-        r->left += spool_pending(r->spool) > 0;
-    spool_close(r->spool);
+    for (;;) {
+        r->left += r->spool && spool_pending(r->spool) > 0;
+        spool_close(r->spool);
+        r->spool = NULL;
+        if (r->local >= taskspec_local_size(r->spec))
+            break;
+        open_next(r);
+    }
     r->done(r->arg, r->sent, r->left);
     uv_close((uv_handle_t *)&r->timer, on_closed);
+}
+
+/* When the report in hand is given up. */
+static int64_t patience_ms(const struct reports *r)
+{
+    int64_t until = r->until_ms < r->retry_until_ms ? r->until_ms : r->retry_until_ms;
+    return until - clk_mono_ms();
 }
 
 static void on_timer(uv_timer_t *t)
@@ -50,7 +76,7 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
     struct reports *r = arg;
     r->call = NULL;
     bool again = rc == DET_EUNAVAIL || rc == DET_ETIMEOUT || rc == DET_EIO;
-    if (again && clk_mono_ms() + RETRY_MS < r->deadline_ms) {
+    if (again && patience_ms(r) > RETRY_MS) {
         uv_timer_start(&r->timer, on_timer, RETRY_MS, 0);
         return;
     }
@@ -61,7 +87,8 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
     if (rc < 0)
         log_warning("a report that a rank left is refused: %s", err->text);
     r->sent++;
-    if (spool_sent(r->spool, NULL) < 0)
+    r->retry_until_ms = clk_mono_ms() + r->retry_ms;
+    if (spool_sent(r->spool, NULL) < 0 || clk_mono_ms() >= r->until_ms)
         finish(r);
     else
         send_next(r);
@@ -78,19 +105,6 @@ bool reports_are_left(const struct taskspec *s)
     return false;
 }
 
-/* As the task's user: the file lies in a directory of his. */
-static void open_next(struct reports *r)
-{
-    struct det_err err = {0};
-    det_cleanup(freep) char *path = det_asprintf("%s/run/reports.%d", r->spec->dir, r->local++);
-    if (taskspec_user_enter(r->spec, &err) < 0)
-        return;
-    int rc = access(path, F_OK) == 0 ? spool_open(path, &r->spool, &err) : 0;
-    taskspec_user_leave(r->spec);
-    if (rc < 0)
-        log_warning("reports of rank %d: %s", r->local - 1, err.text);
-}
-
 static void send_next(struct reports *r)
 {
     struct spool_record rec;
@@ -105,7 +119,7 @@ static void send_next(struct reports *r)
     }
     det_cleanup(freep) char *seq = det_asprintf("%s: %s", SPOOL_HEADER, rec.seq);
     const char *const headers[] = {rec.seq[0] ? seq : NULL, NULL};
-    int64_t left_ms = r->deadline_ms - clk_mono_ms();
+    int64_t left_ms = patience_ms(r);
     struct client_req req = {.method = rec.method,
                              .path = rec.path,
                              .headers = headers,
@@ -115,16 +129,35 @@ static void send_next(struct reports *r)
 }
 
 struct reports *reports_start(uv_loop_t *loop, struct client_uv *http, const struct taskspec *spec,
-                              int64_t budget_ms, void (*done)(void *arg, size_t sent, size_t left),
-                              void *arg)
+                              struct reports_limits limits,
+                              void (*done)(void *arg, size_t sent, size_t left), void *arg)
 {
     struct reports *r = det_zalloc(sizeof *r);
+    int64_t now = clk_mono_ms();
     *r = (struct reports){.http = http,
                           .spec = spec,
                           .done = done,
                           .arg = arg,
-                          .deadline_ms = clk_mono_ms() + budget_ms};
+                          .retry_ms = limits.retry_ms,
+                          .retry_until_ms = now + limits.retry_ms,
+                          .until_ms = limits.all_ms ? now + limits.all_ms : INT64_MAX};
     uv_timer_init(loop, &r->timer);
     uv_timer_start(&r->timer, on_timer, 0, 0);
     return r;
+}
+
+static void on_hurry(uv_timer_t *t)
+{
+    struct reports *r = container_of(t, struct reports, timer);
+    client_uv_cancel(r->call);
+    finish(r);
+}
+
+void reports_hurry(struct reports *r, int64_t all_ms)
+{
+    int64_t until = clk_mono_ms() + all_ms;
+    if (until >= r->until_ms)
+        return;
+    r->until_ms = until;
+    uv_timer_start(&r->timer, on_hurry, (uint64_t)all_ms, 0);
 }

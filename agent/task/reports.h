@@ -9,10 +9,17 @@
 /* Whether there is anything to send. */
 bool reports_are_left(const struct taskspec *s);
 struct reports;
+struct reports_limits {
+    int64_t retry_ms; /* a master that gives no answer is asked again for so long */
+    int64_t all_ms;   /* what was not sent by then is left; 0: no limit while reports arrive */
+};
 /* Sends everything, oldest first, rank by rank; done comes once, from the loop, when nothing is
- * left or budget_ms is over (retries within it). All are borrowed until then. */
+ * left or a limit is reached; left: ranks with something unsent. All but limits are borrowed until
+ * then. */
 struct reports *reports_start(uv_loop_t *loop, struct client_uv *http, const struct taskspec *spec,
-                              int64_t budget_ms, void (*done)(void *arg, size_t sent, size_t left),
-                              void *arg);
+                              struct reports_limits limits,
+                              void (*done)(void *arg, size_t sent, size_t left), void *arg);
+/* From now on there is no more time than this. Before done. */
+void reports_hurry(struct reports *r, int64_t all_ms);
 
 #endif

@@ -51,6 +51,7 @@ static void on_ctl_signal(void *arg, int signal)
     if (signal == SIGKILL) {
         task_decide(t, LINK_KILLED, 0, 0, -1, "killed");
         task_kill(t);
+        task_hurry(t);
         return;
     }
     for (size_t i = 0; i < t->ranks.n; i++)
@@ -63,6 +64,7 @@ static void on_ctl_end(void *arg)
     t->in_hurry = true;
     task_decide(t, LINK_KILLED, 0, 0, -1, "ended with its agent");
     task_kill(t);
+    task_hurry(t);
     if (t->phase == TASK_ENDED)
         exit(0); /* only the log was waited for */
 }

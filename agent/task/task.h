@@ -47,6 +47,7 @@ struct task {
     struct client_uv_call *call; /* context or rendezvous */
     struct logspool *spool;
     struct logship *ship;
+    struct reports *reports; /* being sent, or NULL */
     struct ctl *ctl;
     uv_signal_t sigchld, sigterm;
     uv_timer_t timer;  /* the phase's own */
@@ -69,6 +70,7 @@ struct task {
     bool has_rendezvous;
     bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
     bool is_decided;     /* exit is final */
+    bool is_killed;      /* by an order, whatever the exit says */
     bool in_hurry;       /* --end: the log is not waited for */
     struct link_exit exit;
     char text[LINK_TEXT_MAX];
@@ -91,6 +93,7 @@ void task_begin(struct task *t);      /* from TASK_PREPARING on */
 void task_connect(struct task *t);    /* makes http and ship, if they are not there */
 void task_end_gently(struct task *t); /* to TASK_ENDING: SIGTERM, then TASK_KILLING */
 void task_kill(struct task *t);       /* to TASK_KILLING at once */
+void task_hurry(struct task *t);      /* killed: what ranks left is not sent for long any more */
 void task_on_child(struct task *t);   /* SIGCHLD */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
 void task_on_stall(struct task *t, const struct stall_found *s); /* to TASK_TRACING */

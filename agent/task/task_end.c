@@ -266,6 +266,7 @@ static void on_reports(void *arg, size_t sent, size_t left)
 {
     struct task *t = arg;
     bool killed = t->exit.reason == LINK_KILLED;
+    t->reports = NULL;
     if (sent > 0)
         logspool_say(t->spool, LOGLINE_INFO, "%zu reports that ranks had left were sent", sent);
     if (left > 0)
@@ -285,7 +286,6 @@ static void on_reports(void *arg, size_t sent, size_t left)
 
 static void pipes_done(struct task *t)
 {
-    bool killed = t->exit.reason == LINK_KILLED;
     uv_timer_stop(&t->timer);
     logspool_end(t->spool);
     if (!reports_are_left(&t->spec)) {
@@ -293,11 +293,17 @@ static void pipes_done(struct task *t)
         return;
     }
     task_connect(t);
-    reports_start(t->loop, t->http, &t->spec,
-                  t->in_hurry ? 0
-                  : killed    ? REPORTS_KILLED_MS
-                              : REPORTS_MS,
-                  on_reports, t);
+    struct reports_limits limits = {.retry_ms = t->in_hurry ? 0 : REPORTS_MS,
+                                    .all_ms = t->is_killed ? REPORTS_KILLED_MS : 0};
+    t->reports = reports_start(t->loop, t->http, &t->spec, limits, on_reports, t);
+}
+
+/* A kill of what has ended already, too, is over soon. */
+void task_hurry(struct task *t)
+{
+    t->is_killed = true;
+    if (t->reports)
+        reports_hurry(t->reports, REPORTS_KILLED_MS);
 }
 
 static bool pipes_are_silent(const struct task *t)

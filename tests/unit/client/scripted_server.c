@@ -29,7 +29,7 @@ static void read_request(int fd, struct buf *seen)
 static void *serve(void *arg)
 {
     struct server *s = arg;
-    for (size_t i = 0; s->answers[i]; i++) {
+    for (size_t i = 0; s->answers[i]; i += !s->repeat || s->answers[i + 1]) {
         int fd = accept(s->fd, NULL, NULL);
         if (fd < 0)
             break;

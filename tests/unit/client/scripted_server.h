@@ -12,10 +12,11 @@ struct server {
     pthread_t thread;
     const char *const *answers; /* ends in NULL; "": the connection ends without one */
     struct buf seen;            /* the requests */
+    bool repeat;                /* the last answer, for ever */
     bool hold;                  /* keep the last connection open until the client closes it */
 };
 
-/* Listens on a free port; s is zeroed but for `hold`. */
+/* Listens on a free port; s is zeroed but for `hold` and `repeat`. */
 void server_start(struct server *s, const char *const *answers);
 void server_end(struct server *s);
 

@@ -1,0 +1,148 @@
+/* What dead ranks left in their spools, against a scripted master. */
+#include "reports.h"
+
+#include "fsx.h"
+#include "scripted_server.h"
+#include "spool.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CLOSE "Connection: close\r\n\r\n{}"
+#define MANY  50000 /* more than a tenth of a second takes */
+
+static const char ok[] = "HTTP/1.1 200 OK\r\n" CLOSE;
+
+struct left {
+    char dir[32];
+    uv_loop_t loop;
+    struct server master;
+    struct client_uv *http;
+    struct taskspec spec;
+    bool is_done;
+    size_t sent, ranks;
+};
+
+static void on_done(void *arg, size_t sent, size_t ranks)
+{
+    struct left *l = arg;
+    assert_false(l->is_done);
+    l->is_done = true;
+    l->sent = sent;
+    l->ranks = ranks;
+}
+
+/* One rank's spool with n reports, and a master. */
+static void begin(struct left *l, int n, const char *const *answers)
+{
+    char url[64];
+    struct spool *s = NULL;
+    *l = (struct left){.dir = "/tmp/det-reports-XXXXXX", .master.repeat = true};
+    assert_non_null(mkdtemp(l->dir));
+    det_cleanup(freep) char *run = det_asprintf("%s/run", l->dir);
+    det_cleanup(freep) char *path = det_asprintf("%s/reports.0", run);
+    assert_int_equal(mkdir(run, 0755), 0);
+    assert_int_equal(spool_open(path, &s, NULL), 0);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(spool_append(s, &(struct spool_record){"1.1", "POST", "/api/v1/x", "{}"}, NULL), 0);
+    spool_close(s);
+    l->spec = (struct taskspec){.dir = l->dir, .dirfd = open(l->dir, O_RDONLY | O_DIRECTORY)};
+    assert_true(reports_are_left(&l->spec));
+    uv_loop_init(&l->loop);
+    server_start(&l->master, answers);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", l->master.port);
+    struct client_options co = {.url = url, .token_kind = CLIENT_TOKEN_ALLOCATION, .token = "t"};
+    assert_int_equal(client_uv_create(&l->loop, &co, &l->http, NULL), 0);
+}
+
+static void end(struct left *l)
+{
+    client_uv_close(l->http);
+    uv_run(&l->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&l->loop), 0);
+    server_end(&l->master);
+    close(l->spec.dirfd);
+    fsx_remove_tree(AT_FDCWD, l->dir, NULL);
+}
+
+static void wait_done(struct left *l)
+{
+    while (!l->is_done)
+        uv_run(&l->loop, UV_RUN_ONCE);
+}
+
+static void all_of_it_goes(void **state)
+{
+    static const char *const answers[] = {ok, "HTTP/1.1 503 No\r\n" CLOSE, "", ok, NULL};
+    struct left l;
+    begin(&l, 20, answers);
+    reports_start(&l.loop, l.http, &l.spec, (struct reports_limits){.retry_ms = 60000}, on_done, &l);
+    wait_done(&l);
+    assert_int_equal(l.sent, 20);
+    assert_int_equal(l.ranks, 0);
+    end(&l);
+}
+
+/* A master that takes each report must not keep a killed task for as long as there are any. */
+static void a_kill_leaves_the_rest(void **state)
+{
+    static const char *const answers[] = {ok, NULL};
+    struct reports_limits killed = {.retry_ms = 60000, .all_ms = 100};
+    struct left l;
+    begin(&l, MANY, answers);
+    reports_start(&l.loop, l.http, &l.spec, killed, on_done, &l);
+    wait_done(&l);
+    assert_true(l.sent < MANY);
+    assert_int_equal(l.ranks, 1);
+    end(&l);
+}
+
+static void a_kill_meanwhile_leaves_the_rest(void **state)
+{
+    static const char *const answers[] = {ok, NULL};
+    struct left l;
+    begin(&l, MANY, answers);
+    struct reports *r = reports_start(&l.loop, l.http, &l.spec,
+                                      (struct reports_limits){.retry_ms = 60000}, on_done, &l);
+    uv_run(&l.loop, UV_RUN_ONCE);
+    assert_false(l.is_done);
+    reports_hurry(r, 100);
+    wait_done(&l);
+    assert_true(l.sent < MANY);
+    assert_int_equal(l.ranks, 1);
+    end(&l);
+}
+
+static void a_kill_does_not_wait_for_an_answer(void **state)
+{
+    static const char *const answers[] = {"", NULL};
+    struct left l;
+    begin(&l, 1, answers);
+    struct reports *r = reports_start(&l.loop, l.http, &l.spec,
+                                      (struct reports_limits){.retry_ms = 600000}, on_done, &l);
+    reports_hurry(r, 100);
+    wait_done(&l);
+    assert_int_equal(l.sent, 0);
+    assert_int_equal(l.ranks, 1);
+    end(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_of_it_goes),
+        cmocka_unit_test(a_kill_leaves_the_rest),
+        cmocka_unit_test(a_kill_meanwhile_leaves_the_rest),
+        cmocka_unit_test(a_kill_does_not_wait_for_an_answer),
+    };
+    return cmocka_run_group_tests_name("reports", tests, NULL, NULL);
+}
