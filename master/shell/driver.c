@@ -38,7 +38,8 @@ struct driver {
     int64_t batch;                  /* number of the last one that is committed */
     bool numbered;                  /* the one in hand writes rows */
     bool started, committing, held; /* held: the commit waits for PostgreSQL */
-    bool stopping, said_held;
+    bool stopping;
+    bool overdue; /* a commit failed and is tried again: held, or in flight once more */
     struct driver_stats stats;
     uv_timer_t kick, deadline, trim;
     int timers; /* not yet closed */
@@ -85,7 +86,7 @@ const char *driver_not_ready(const struct driver *d)
         return "the master is stopping";
     if (!d->started)
         return "the state is being rebuilt from the database";
-    return d->held || !db_is_up(d->sh->db) ? "PostgreSQL is not reachable" : NULL;
+    return d->overdue || !db_is_up(d->sh->db) ? "PostgreSQL is not reachable" : NULL;
 }
 
 void driver_stats(const struct driver *d, struct driver_stats *ret)
@@ -233,16 +234,16 @@ static void on_commit(void *arg, const struct db_result *r)
     int rc = db_batch_is_done(r) ? 0 : db_rc(r);
     if (rc == 0) {
         d->batch += d->numbered;
-        d->said_held = false;
+        d->overdue = false;
         FAILPOINT("driver.after_commit");
         batch_perform(d);
     } else if (d->stopping || rc == DET_ECANCELED) {
         d->committing = false; /* never performed: the rows tell the next start what is owed */
     } else if (rc == DET_EUNAVAIL) {
         d->held = true; /* driver_on_db tries again */
-        if (!d->said_held)
+        if (!d->overdue)
             log_warning("a batch waits to be written: %s", db_error(r)->text);
-        d->said_held = true;
+        d->overdue = true;
         uv_timer_start(&d->kick, on_kick, RETRY_MS, 0);
     } else {
         log_error("the database refused a row of the core: %s", db_error(r)->text);

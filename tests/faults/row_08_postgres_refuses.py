@@ -5,33 +5,16 @@ Meanwhile the master answers (200 or 503) in bounded time, also what was asked j
 acknowledged is there exactly once, and the trial notices nothing.
 """
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from clerk import Clerk  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from faults import Row, hold  # noqa: E402
-from masters import Frozen, epoch, get  # noqa: E402
+from masters import Frozen, Session, epoch, get  # noqa: E402
 from training import Training  # noqa: E402
 
 ANSWER_S = 20  # on a machine that does other things too; the master's own limits are 2 s for a lock, 3 s for a hang
-
-
-class Session:
-    """A psql that holds something until it is closed."""
-
-    def __init__(self, c, sql):
-        self.p = subprocess.Popen(["psql", "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.p.stdin.write(sql + ";\nSELECT 'held';\n")
-        self.p.stdin.flush()
-        self.held = self.p.stdout.readline().strip() == "held"
-
-    def close(self):
-        self.p.stdin.close()
-        self.p.stdout.close()
-        self.p.wait(30)
 
 
 def answers(row, c, what):

@@ -8,8 +8,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clerk import CONFIG  # noqa: E402
 from cluster import ApiError, Cluster, wait_until  # noqa: E402
-from masters import Frozen, ended, epoch, get, leader_of, serves, start_standby, wait_serving  # noqa: E402
+from masters import Frozen, Session, ended, epoch, get, leader_of, serves, start_standby, wait_serving  # noqa: E402
 
 LEADER_SESSIONS = "SELECT pid FROM pg_locks WHERE locktype='advisory' AND objid=4919001 AND mode='ShareLock'"
 
@@ -36,16 +37,16 @@ def leader_keeps(c, port):
 
 
 class Asked(threading.Thread):
-    """A request under way: creates a user; status, headers and text when it is answered."""
+    """A POST under way; status, headers and text when it is answered."""
 
-    def __init__(self, c, name):
+    def __init__(self, c, path, body):
         super().__init__(daemon=True)
-        self.c, self.username, self.answer = c, name, None
+        self.c, self.path, self.body, self.answer = c, path, body, None
         self.start()
 
     def run(self):
         conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=60)
-        conn.request("POST", "/api/v1/users", json.dumps({"user": {"username": self.username, "active": True}}), {"Authorization": "Bearer " + self.c.token})
+        conn.request("POST", "/api/v1" + self.path, json.dumps(self.body), {"Authorization": "Bearer " + self.c.token})
         r = conn.getresponse()
         self.answer = r.status, r.headers, r.read().decode()
         conn.close()
@@ -69,7 +70,7 @@ def pg_hangs(c, port):
     before = epoch(c)
     writer = wait_until(lambda: writer_of(c), 20, "the leader's two sessions, one of them at its beat")
     os.kill(writer, signal.SIGSTOP)  # first, so that the write is under way when all hangs
-    write = Asked(c, "written-while-it-hung")
+    write = Asked(c, "/users", {"user": {"username": "written-while-it-hung", "active": True}})
     for _ in range(10):
         assert get(c.port, "/api/v1/experiments", c.token)[0] == 200
     with Frozen(c):
@@ -84,6 +85,22 @@ def pg_hangs(c, port):
     wait_until(lambda: serves(c, c.port), 30, "the leader to serve again")
     wait_until(lambda: c.sql("SELECT count(*) FROM users WHERE username = 'written-while-it-hung'") == "1", 20, "the commit that was in flight")
     assert epoch(c) == before and ended(c, "master") is None and ended(c, "standby") is None
+
+
+def table_is_locked(c, port):
+    """What waits for a lock that somebody holds is answered in bounded time, and written once the lock is gone."""
+    def creation(name):
+        return {"config": CONFIG.format(name), "modelDefinition": [], "activate": False}
+    c.api("POST", "/experiments", creation("first"))  # the next one reads nothing
+    with Session(c, "BEGIN; LOCK TABLE experiments IN ACCESS EXCLUSIVE MODE"):
+        write = Asked(c, "/experiments", creation("written-late"))
+        wait_until(lambda: get(c.port, "/readyz")[0] == 503, 30, "the commit to be late")
+        begun = time.monotonic()
+        while time.monotonic() - begun < 5:  # it is tried again every 2 s
+            assert get(c.port, "/readyz")[0] == 503, "ready although what was asked cannot be written"
+        says_unknown(write)
+    wait_until(lambda: get(c.port, "/readyz")[0] == 200, 20, "the commit")
+    assert c.sql("SELECT count(*) FROM experiments WHERE name = 'written-late'") == "1"
 
 
 def killed(c, port):
@@ -158,7 +175,7 @@ def main():
     with Cluster(agents=0) as c:
         c.login()
         port = start_standby(c)
-        for test in (standby_says, leader_keeps, pg_hangs):
+        for test in (standby_says, leader_keeps, pg_hangs, table_is_locked):
             test(c, port)
             print(f"ok {test.__name__}", flush=True)
         port = trial(c, port)

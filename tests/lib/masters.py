@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 
 from cluster import BIN, wait_until
@@ -74,6 +75,28 @@ class Frozen:
                 os.kill(p, number)
             except ProcessLookupError:  # a backend whose client has gone ends as soon as it wakes
                 pass
+
+
+class Session:
+    """A psql that holds something until it is closed."""
+
+    def __init__(self, c, sql):
+        self.p = subprocess.Popen(["psql", "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.p.stdin.write(sql + ";\nSELECT 'held';\n")
+        self.p.stdin.flush()
+        self.held = self.p.stdout.readline().strip() == "held"
+
+    def close(self):
+        self.p.stdin.close()
+        self.p.stdout.close()
+        self.p.wait(30)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 def wait_serving(c, port, seconds=30):
