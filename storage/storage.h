@@ -43,6 +43,8 @@ int storage_exists(const struct storage *s, const char *uuid, struct det_err *er
 /* The directory to write into; caller frees *ret_path. DET_EEXIST if the uuid is published. */
 int storage_begin(struct storage *s, const char *uuid, char **ret_path, struct det_err *err);
 int storage_publish(struct storage *s, const char *uuid, struct det_err *err);
+/* Bytes that this process brought onto a disk by publishing; rises while it does. Any thread. */
+uint64_t storage_synced_bytes(void);
 /* Drops what was begun; idempotent. */
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err);
 /* begin, copy of local_dir (files and directories; links and others are passed over), publish. */

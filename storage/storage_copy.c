@@ -5,6 +5,7 @@
 #include "storage_impl.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,29 @@ struct tree {
     const char *path; /* of the tree that is written, for messages */
 };
 
+/* So much at a time, that even a slow disk is seen to take it. */
+#define PORTION ((off_t)16 << 20)
+
+static _Atomic uint64_t synced;
+
+uint64_t storage_synced_bytes(void)
+{
+    return atomic_load_explicit(&synced, memory_order_relaxed);
+}
+
+/* fsync, in portions. Only its own answer counts: what the portions meet it tells again. */
+static int sync_file(int fd, off_t bytes)
+{
+    const unsigned flags =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    for (off_t at = 0; at < bytes; at += PORTION) {
+        if (sync_file_range(fd, at, PORTION, flags) < 0)
+            break;
+        atomic_fetch_add_explicit(&synced, (uint64_t)PORTION, memory_order_relaxed);
+    }
+    return fsync(fd);
+}
+
 static int sync_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
     const struct tree *t = arg;
@@ -21,7 +45,9 @@ static int sync_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
     det_cleanup(det_closep) int fd = fsx_open_beneath(t->to, path, flags, 0, err);
     if (fd < 0)
         return fd;
-    return fsync(fd) < 0 ? storage_errno("fsync", t->path, path, err) : 0;
+    return sync_file(fd, is_dir ? 0 : (off_t)bytes) < 0
+               ? storage_errno("fsync", t->path, path, err)
+               : 0;
 }
 
 int storage_sync_tree(int fd, const char *path, struct det_err *err)

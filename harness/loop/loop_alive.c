@@ -1,11 +1,13 @@
 #include "loop_alive.h"
 
 #include "clk.h"
+#include "storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -64,11 +66,41 @@ void loop_alive_again(void)
         atomic_store_explicit(&file->mono_ms, clk_mono_ms(), memory_order_relaxed);
 }
 
-/* ---- Waiting for rank 0 ---------------------------------------------------------------------- */
+/* ---- Waiting for rank 0, or for a disk -------------------------------------------------------- */
+
+/* Less than this is no sign: log lines and the look itself are bytes too. */
+enum { MOVED_MIN = 64 << 10 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool waiting_now, have_thread;
+static enum { WAITS_FOR_NOTHING, WAITS_FOR_RANK_0, WAITS_FOR_DISK } waits;
+static bool have_thread;
+static uint64_t moved_before;
+
+/* proc(5): rchar and wchar are the bytes of this process's reads and writes. */
+static uint64_t moved_so_far(void)
+{
+    unsigned long long sum = storage_synced_bytes(), n;
+    char line[64];
+    FILE *f = fopen("/proc/self/io", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "rchar: %llu", &n) == 1 || sscanf(line, "wchar: %llu", &n) == 1)
+            sum += n;
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+static bool is_alive(void)
+{
+    if (waits == WAITS_FOR_RANK_0)
+        return true;
+    uint64_t now = moved_so_far();
+    if (now - moved_before < MOVED_MIN)
+        return false;
+    moved_before = now;
+    return true;
+}
 
 /* Lives as long as the process, as the file does. */
 static void *pulse(void *arg)
@@ -76,12 +108,12 @@ static void *pulse(void *arg)
     pthread_mutex_lock(&lock);
     for (;;) {
         struct timespec t;
-        while (!waiting_now)
+        while (waits == WAITS_FOR_NOTHING)
             pthread_cond_wait(&changed, &lock);
         clock_gettime(CLOCK_MONOTONIC, &t);
         t.tv_sec++;
         int rc = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &t);
-        if (rc == ETIMEDOUT && waiting_now)
+        if (rc == ETIMEDOUT && waits != WAITS_FOR_NOTHING && is_alive())
             loop_alive_again();
     }
     return arg;
@@ -99,14 +131,26 @@ static void start_thread(void)
         pthread_detach(thread);
 }
 
-void loop_alive_wait(bool waiting)
+static void wait_for(int what)
 {
-    if (!file || (!waiting && !have_thread))
+    if (!file || (what == WAITS_FOR_NOTHING && !have_thread))
         return;
     pthread_mutex_lock(&lock);
     if (!have_thread)
         start_thread();
-    waiting_now = waiting;
+    if (what == WAITS_FOR_DISK)
+        moved_before = moved_so_far();
+    waits = what;
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
+}
+
+void loop_alive_wait(bool waiting)
+{
+    wait_for(waiting ? WAITS_FOR_RANK_0 : WAITS_FOR_NOTHING);
+}
+
+void loop_alive_write(bool writing)
+{
+    wait_for(writing ? WAITS_FOR_DISK : WAITS_FOR_NOTHING);
 }

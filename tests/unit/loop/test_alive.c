@@ -1,0 +1,80 @@
+/* The sign of life while a checkpoint is written: bytes that move are one, a disk that takes nothing is none. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "clk.h"
+#include "loop_alive.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCK = 256 << 10 };
+
+static char path[] = "/tmp/det-test-alive.XXXXXX";
+static const struct progress *seen;
+
+static int start(void **state)
+{
+    int fd = mkstemp(path);
+    if (fd < 0 || ftruncate(fd, PROGRESS_BYTES) < 0)
+        return -1;
+    void *p = mmap(NULL, PROGRESS_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    seen = p;
+    return p == MAP_FAILED || setenv(PROGRESS_ENV, path, 1) < 0 ? -1 : 0;
+}
+
+static int end(void **state)
+{
+    return unlink(path);
+}
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
+}
+
+/* Whether it is touched within `ms`, while `bytes` are written again and again. */
+static bool is_touched(int64_t ms, size_t bytes)
+{
+    static const char block[BLOCK];
+    int64_t before = seen->mono_ms, until = clk_mono_ms() + ms;
+    FILE *f = fopen("/dev/null", "w");
+    assert_non_null(f);
+    setvbuf(f, NULL, _IONBF, 0);
+    while (seen->mono_ms == before && clk_mono_ms() < until) {
+        assert_int_equal(fwrite(block, 1, bytes, f), bytes);
+        rest();
+    }
+    fclose(f);
+    return seen->mono_ms != before;
+}
+
+static void bytes_that_move(void **state)
+{
+    loop_alive(PROGRESS_CHECKPOINTING, 7);
+    assert_int_equal(seen->batches, 7);
+    assert_false(is_touched(100, BLOCK)); /* nobody waits */
+    loop_alive_write(true);
+    for (int i = 0; i < 2; i++)
+        assert_true(is_touched(60000, BLOCK));
+    while (is_touched(2500, 0)) /* what was written before the last look */
+        ;
+    assert_false(is_touched(2500, 16)); /* a log line is no progress */
+    loop_alive_write(false);
+    loop_alive_wait(true);
+    assert_true(is_touched(60000, 0)); /* waiting for rank 0 is no reason to end this one */
+    loop_alive_wait(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_that_move)};
+    return cmocka_run_group_tests(tests, start, end);
+}
