@@ -5,13 +5,11 @@ import sys
 import tempfile
 import unittest
 
+from jupyter_client.manager import start_new_kernel
 from test_ranks import free_ports
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# A kernel runs cells in its event loop, in a __main__ that is no file; a person runs a cell again after changing it.
-NOTEBOOK = """
-import asyncio
-cell = '''
+CELL = """
 import sys
 sys.path.insert(0, {here!r})
 from determined import pytorch
@@ -20,13 +18,8 @@ class Mine(LineTrial):
     pass
 with pytorch.init(hparams={{"lr": 0.1}}) as context:
     trial = Mine(context)
-    pytorch.Trainer(trial, context).fit(max_length=pytorch.Epoch(1))
+    pytorch.Trainer(trial, context).fit(max_length=pytorch.Epoch({epochs}))
 print("trained", len(trial.seen), type(trial).__module__)
-'''
-async def kernel():
-    for _ in range(2):
-        exec(cell, globals())
-asyncio.run(kernel())
 """
 SCRIPT = """
 import sys
@@ -57,7 +50,24 @@ class Local(unittest.TestCase):
         return done.stdout
 
     def test_notebook(self):
-        self.assertEqual(self.run_python("-c", NOTEBOOK.format(here=HERE)), "trained 3 __main__\n" * 2)
+        """A Jupyter kernel; a person runs a cell again after changing it."""
+        printed = []
+
+        def take(message):
+            if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
+                printed.append(message["content"]["text"])
+
+        with tempfile.TemporaryDirectory() as top:
+            env = {**os.environ, "HOME": top, "XDG_DATA_HOME": top, "IPYTHONDIR": top, "OMP_NUM_THREADS": "1"}
+            manager, client = start_new_kernel(startup_timeout=300, kernel_name="python3", env=env, cwd=top)
+            try:
+                for epochs in (1, 2):
+                    answer = client.execute_interactive(CELL.format(here=HERE, epochs=epochs), timeout=300, output_hook=take)
+                    self.assertEqual(answer["content"]["status"], "ok", answer)
+            finally:
+                client.stop_channels()
+                manager.shutdown_kernel(now=True)
+        self.assertEqual("".join(printed), "trained 3 __main__\ntrained 6 __main__\n")
 
     def test_torchrun(self):
         ports = free_ports(3)

@@ -23,10 +23,10 @@ class PrintingTrainContext(core.DummyTrainContext):
     """Prints a line for each report, in the words of det-harness run."""
 
     def __init__(self, tensorboard_dir: Optional[str]) -> None:
-        self._tensorboard_dir = tensorboard_dir
+        self._directory = tensorboard_dir
 
     def get_tensorboard_path(self) -> Optional[pathlib.Path]:
-        return pathlib.Path(self._tensorboard_dir) if self._tensorboard_dir else None
+        return pathlib.Path(self._directory) if self._directory else None
 
     def _line(self, kind: str, steps: int, metrics: Dict[str, Any]) -> None:
         values = "  ".join(f"{k} {v:.6g}" for k, v in metrics.items() if isinstance(v, (int, float)))

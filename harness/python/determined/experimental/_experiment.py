@@ -330,8 +330,8 @@ def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[
             if not _ignored(path, False, patterns):
                 files.append(_entry(root / path, path))
     for extra in includes or []:
-        path = pathlib.Path(extra)
-        files += pack(path) if path.is_dir() else [_entry(path, path.name)]
+        more = pathlib.Path(extra)
+        files += pack(more) if more.is_dir() else [_entry(more, more.name)]
     if sum(len(f["content"]) for f in files) > CONTEXT_MAX * 4 // 3:
         raise ValueError(f"{directory} has more than {CONTEXT_MAX >> 20} MiB: name what is not needed in .detignore")
     return files

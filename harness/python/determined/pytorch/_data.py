@@ -92,7 +92,7 @@ class DataLoader:
         _check_order(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is None:
             if sampler is None:
-                sampler = ResumableRandomSampler(dataset, generator) if shuffle else SequentialSampler(dataset)
+                sampler = ResumableRandomSampler(dataset, generator) if shuffle else SequentialSampler(dataset)  # type: ignore
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore
         self.dataset = dataset
         self.batch_size = batch_size
