@@ -87,11 +87,23 @@ static void act_core(struct act *a)
     driver_post(a->sh->driver, &ev, on_core, a);
 }
 
+void exp_edit_begin(struct shell *sh, int64_t id, driver_cb *write, void *arg)
+{
+    struct core_event ev = {.kind = CORE_EV_EXP_EDIT, .exp_id = id, .edit_begins = true};
+    driver_post(sh->driver, &ev, write, arg);
+}
+
+void exp_edit_end(struct shell *sh, int64_t id)
+{
+    driver_post(sh->driver, &(struct core_event){.kind = CORE_EV_EXP_EDIT, .exp_id = id}, NULL, NULL);
+}
+
 static void on_archived(void *arg, const struct db_result *r)
 {
     struct act *a = arg;
     enum exp_state state;
     bool archive = a->kind == EXP_ACT_ARCHIVE;
+    exp_edit_end(a->sh, a->id);
     if (!act_row(a, r))
         return;
     if (!exp_state_parse(db_text(r, 0, 0), &state) || state < EXP_COMPLETED || state > EXP_ERROR)
@@ -101,6 +113,15 @@ static void on_archived(void *arg, const struct db_result *r)
                       archive ? "archived" : "unarchived");
     else
         act_end(a, 0, NULL);
+}
+
+static void archive(void *arg, const struct core_reply *r)
+{
+    struct act *a = arg;
+    if (r->code < 0)
+        act_end(a, r->code, r->text ? r->text : det_strerror(r->code));
+    else
+        db_exp_archive(a->sh->db, a->id, a->kind == EXP_ACT_ARCHIVE, on_archived, a);
 }
 
 static void on_delete_core(void *arg, const struct core_reply *r)
@@ -178,7 +199,7 @@ void exp_act(struct shell *sh, enum exp_act kind, int64_t id, int64_t project_id
     else if (kind == EXP_ACT_MOVE)
         db_exp_move(sh->db, id, project_id, on_moved, a);
     else if (kind == EXP_ACT_ARCHIVE || kind == EXP_ACT_UNARCHIVE)
-        db_exp_archive(sh->db, id, kind == EXP_ACT_ARCHIVE, on_archived, a);
+        exp_edit_begin(sh, id, archive, a);
     else
         act_core(a);
 }

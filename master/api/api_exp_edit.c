@@ -1,4 +1,5 @@
 /* Edits of an experiment: its words, labels, resources and collection policy. */
+#include "api_exp_act.h"
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_exp_edit.h"
@@ -72,6 +73,8 @@ static void on_edited(void *arg, const struct db_result *r)
 {
     struct patch *p = arg;
     enum exp_state s;
+    if (!p->has_core)
+        exp_edit_end(p->sh, p->id);
     if (api_failed(p->req, r))
         return;
     if (db_rows(r) == 0) {
@@ -92,7 +95,8 @@ static void on_core(void *arg, const struct core_reply *r)
         http_fail(p->req, r->code, "%s",
                   r->code == DET_ENOENT
                       ? "resources can only be changed while the experiment is live"
-                      : r->text);
+                  : r->text ? r->text
+                            : det_strerror(r->code));
     else
         db_exp_edit(p->sh->db, p->id, &p->edit, on_edited, p);
 }
@@ -198,20 +202,44 @@ void api_patch_experiment(struct shell *sh, struct http_req *req)
         struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = p->id, .patch = p->core};
         driver_post(sh->driver, &ev, on_core, p);
     } else {
-        db_exp_edit(sh->db, p->id, &p->edit, on_edited, p);
+        exp_edit_begin(sh, p->id, on_core, p);
     }
+}
+
+struct label {
+    struct shell *sh;
+    struct http_req *req;
+    int64_t id;
+    const char *name;
+    bool add;
+};
+
+static void on_labelled(void *arg, const struct db_result *r)
+{
+    struct label *l = arg;
+    exp_edit_end(l->sh, l->id);
+    api_reply_doc(l->req, r);
+}
+
+static void write_label(void *arg, const struct core_reply *r)
+{
+    struct label *l = arg;
+    if (r->code < 0)
+        http_fail(l->req, r->code, "%s", r->text ? r->text : det_strerror(r->code));
+    else
+        db_exp_label(l->sh->db, l->id, l->name, l->add, on_labelled, l);
 }
 
 static void label(struct shell *sh, struct http_req *req, bool add)
 {
-    int64_t id;
-    const char *name = http_param(req, "label");
-    if (!api_id(req, "experimentId", &id))
+    struct label *l = http_mem(req, sizeof *l);
+    *l = (struct label){.sh = sh, .req = req, .name = http_param(req, "label"), .add = add};
+    if (!api_id(req, "experimentId", &l->id))
         return;
-    if (!*name || strlen(name) > 200)
+    if (!*l->name || strlen(l->name) > 200)
         http_fail(req, DET_EINVAL, "label: 1 to 200 bytes");
     else
-        db_exp_label(sh->db, id, name, add, api_reply_doc, req);
+        exp_edit_begin(sh, l->id, write_label, l);
 }
 
 void api_put_experiment_label(struct shell *sh, struct http_req *req)

@@ -42,6 +42,7 @@ struct core *core_create(const struct core_options *o)
     c->trial_by_id = imap_create();
     c->deleted = imap_create();
     c->revisions = imap_create();
+    c->edits = imap_create();
     c->alloc_by_id = map_create();
     c->agent_by_id = map_create();
     c->settled.kind = TIMER_SETTLED;
@@ -89,6 +90,7 @@ void core_destroy(struct core *c)
     imap_destroy(c->trial_by_id);
     imap_destroy(c->deleted);
     imap_destroy(c->revisions);
+    imap_destroy(c->edits);
     map_destroy(c->alloc_by_id);
     map_destroy(c->agent_by_id);
     free_lists(c);
@@ -254,6 +256,9 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
     case CORE_EV_EXP_CONTINUE:
         reply->id = ev->cont->row.id;
         return exp_continue(c, ev->cont, &reply->slots_exceeded, err);
+    case CORE_EV_EXP_EDIT:
+        exp_edit(c, ev->exp_id, ev->edit_begins);
+        return 0;
     case CORE_EV_EXP_DELETE:
         return gc_delete(c, &ev->gc, err);
     case CORE_EV_EXP_GC:

@@ -103,6 +103,8 @@ enum core_event_kind {
     CORE_EV_EXP_KILL,
     CORE_EV_EXP_PATCH,       /* .exp_id, .patch */
     CORE_EV_EXP_CONTINUE,    /* .cont: one that has ended goes on; reply.slots_exceeded */
+    CORE_EV_EXP_EDIT,        /* .exp_id, .edit_begins: its row is changed beside the core, from now
+                                on; with false: that has ended. Until then it is not continued */
     CORE_EV_SEARCH_EVENTS,   /* .exp_id: what a custom search's client is to hear; reply.data */
     CORE_EV_SEARCH_OPS,      /* .exp_id, .search: what that client wants done */
     CORE_EV_EXP_DELETE,      /* .gc: an experiment that is finished (the API has checked that) */
@@ -234,6 +236,7 @@ struct core_event {
          * SearcherOperation, each one checked with search_check_operation */
         struct { int64_t ack; const json_t *operations; } search;
         double units;
+        bool edit_begins;
         enum core_early_exit exit_reason;
         struct core_policy policy;
         struct { const char *uuid; int64_t steps; } checkpoint;
@@ -493,8 +496,8 @@ struct core_counts {
 };
 void core_count(const struct core *c, struct core_counts *ret);
 
-/* Rises whenever the experiment is continued or begins to be deleted: by it CORE_EV_EXP_CONTINUE
- * tells whether rows that were read are those of now. */
+/* Rises whenever the experiment is continued, begins to be deleted, or its row was changed beside the
+ * core: by it CORE_EV_EXP_CONTINUE tells whether rows that were read are those of now. */
 uint64_t core_exp_revision(const struct core *c, int64_t exp_id);
 
 /* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says

@@ -110,6 +110,19 @@ void exp_revise(struct core *c, int64_t exp_id)
     imap_put(c->revisions, (uint64_t)exp_id, (void *)(uintptr_t)(core_exp_revision(c, exp_id) + 1));
 }
 
+void exp_edit(struct core *c, int64_t exp_id, bool begins)
+{
+    uintptr_t n = (uintptr_t)imap_get(c->edits, (uint64_t)exp_id);
+    assert(begins || n > 0);
+    n = begins ? n + 1 : n - 1;
+    if (n > 0)
+        imap_put(c->edits, (uint64_t)exp_id, (void *)n);
+    else
+        imap_del(c->edits, (uint64_t)exp_id);
+    if (!begins)
+        exp_revise(c, exp_id);
+}
+
 static int check_create(struct core *c, const struct core_create *in, struct exp *e,
                         bool *ret_exceeded, struct det_err *err)
 {

@@ -21,6 +21,8 @@ void exp_mark(struct core *c, struct exp *e);
 void exp_drop(struct core *c, struct exp *e);
 /* See core_exp_revision(). */
 void exp_revise(struct core *c, int64_t exp_id);
+/* CORE_EV_EXP_EDIT: as many ends as begins. */
+void exp_edit(struct core *c, int64_t exp_id, bool begins);
 
 void exp_goto(struct core *c, struct exp *e, enum exp_state to);
 /* Into a STOPPING state, with all its trials. */

@@ -111,9 +111,14 @@ static int check_state(struct core *c, const struct core_continue *in, struct de
         return det_fail(err, DET_ESTATE,
                         "experiment %lld is %s: only one that has ended can be continued",
                         (long long)in->row.id, exp_state_text(e ? e->state : in->row.state));
+    if (imap_get(c->edits, (uint64_t)in->row.id))
+        return det_fail(err, DET_ESTATE,
+                        "experiment %lld is being changed just now; try again in a moment",
+                        (long long)in->row.id);
     if (core_exp_revision(c, in->row.id) != in->revision)
         return det_fail(err, DET_ESTATE,
-                        "experiment %lld was continued or deleted meanwhile; look at it again",
+                        "experiment %lld was changed, continued or deleted meanwhile; look at it "
+                        "again",
                         (long long)in->row.id);
     return 0;
 }

@@ -280,6 +280,7 @@ struct core {
     struct imap *exp_by_id, *trial_by_id;
     struct imap *deleted;        /* ids of experiments deleted since the start */
     struct imap *revisions;      /* by id of the experiment: core_exp_revision() */
+    struct imap *edits;          /* by id of the experiment: how many changes of its row are under way */
     VEC(struct alloc *) allocs;  /* by seq */
     struct map *alloc_by_id, *agent_by_id;
     VEC(struct agent *) agents;  /* by id */

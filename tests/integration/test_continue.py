@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import ApiError, Cluster, wait_until  # noqa: E402
@@ -112,6 +113,40 @@ def test_search(c):
     assert [t["state"] for t in c.trials(exp)] == ["STATE_COMPLETED"] * 6
     refused(c, 400, "are complete", exp)
     replays(c, exp)
+
+
+def test_edited(c):
+    """What is changed while somebody continues it is not lost, and nothing that was put away runs."""
+    hold = c.path("hold")
+    exp = c.create(command(f"while test -e {hold}; do sleep 0.05; done; exit 3", {"name": "single"}), None)
+    c.wait(exp, "STATE_ERROR")
+    for i in range(12):
+        done = {}
+        open(hold, "w").close()
+
+        def ask(what, method, path, body):
+            try:
+                done[what] = c.request(method, path, body)
+            except ApiError as e:
+                assert e.status == 400, e
+
+        both = [threading.Thread(target=ask, args=a) for a in (
+            ("continue", "POST", "/experiments/continue", {"id": exp, "overrideConfig": json.dumps({"description": f"d{i}"})}),
+            ("rename", "PATCH", f"/experiments/{exp}", {"name": f"n{i}"}),
+            ("archive", "POST", f"/experiments/{exp}/archive", None))]
+        for t in both:
+            t.start()
+        for t in both:
+            t.join()
+        e = c.experiment(exp)
+        assert "rename" in done and e["name"] == e["config"]["name"] == f"n{i}", (e["name"], e["config"]["name"], i, done)
+        assert not ("archive" in done and "continue" in done), "an archived experiment runs"
+        if "continue" in done:
+            assert e["description"] == f"d{i}", e["description"]
+        os.unlink(hold)
+        c.wait(exp, "STATE_ERROR")
+        if c.experiment(exp)["archived"]:
+            c.api("POST", f"/experiments/{exp}/unarchive")
 
 
 def test_refusals(c):

@@ -20,6 +20,7 @@ static const char *const event_names[CORE_EVENT_KIND_COUNT] = {
     [CORE_EV_EXP_KILL] = "kill",
     [CORE_EV_EXP_PATCH] = "patch",
     [CORE_EV_EXP_CONTINUE] = "continue",
+    [CORE_EV_EXP_EDIT] = "edit",
     [CORE_EV_EXP_DELETE] = "delete",
     [CORE_EV_EXP_GC] = "gc",
     [CORE_EV_TRIAL_KILL] = "kill trial",

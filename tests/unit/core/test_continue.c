@@ -178,6 +178,27 @@ static void test_stale(void **state)
     assert_int_equal(world_continue(&w, exp, NULL), 0);
 }
 
+/* Nor is what somebody is changing: twice at once here. */
+static void test_edited(void **state)
+{
+    int64_t exp = world_create(&w, "{}");
+    struct core_event edit = {.kind = CORE_EV_EXP_EDIT, .exp_id = exp, .edit_begins = true};
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = exp});
+    world_exit(&w, 1, 0, EXIT_CODE(9));
+    world_step(&w, edit);
+    world_step(&w, edit);
+    edit.edit_begins = false;
+    world_step(&w, edit);
+    assert_int_equal(world_continue(&w, exp, NULL), DET_ESTATE);
+    assert_non_null(strstr(world_reply(&w)->text, "being changed"));
+    world_step(&w, edit);
+    w.revision_is_old = true; /* its rows were read before the change was over */
+    assert_int_equal(world_continue(&w, exp, NULL), DET_ESTATE);
+    assert_non_null(strstr(world_reply(&w)->text, "was changed"));
+    w.revision_is_old = false;
+    assert_int_equal(world_continue(&w, exp, NULL), 0);
+}
+
 static void test_halving(void **state)
 {
     int64_t exp = world_create(&w, "{\"searcher\":{\"name\":\"async_halving\",\"num_rungs\":2,"
@@ -236,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_any_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_single, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_edited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_halving, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pool, setup, teardown),
     };
