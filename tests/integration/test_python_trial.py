@@ -92,6 +92,18 @@ def test_pause():
         assert weights(c, crashed)[1] == weights(c, whole)[1]
 
 
+def test_forgotten():
+    """fit(latest_checkpoint=None) means what it says: a restarted trial begins anew, with a warning."""
+    with Cluster() as c:
+        text = json.loads(config(batches=12, crash_at=10, data={"dir": c.path("")}))
+        text["entrypoint"] = [PYTHON, "forgetful.py"]
+        trial = run(c, json.dumps(text))
+        starts = [line for line in c.logs(trial).splitlines() if "starts at" in line]
+        assert len(starts) == 2 and all("starts at 0 from None" in line for line in starts), starts
+        assert "the cluster has None" in starts[0] and "the cluster has None" not in starts[1], starts
+        assert c.logs(trial).count("fit() was given no latest_checkpoint") == 1, c.logs(trial)
+
+
 def test_slots():
     """Two slots: two ranks by torch.distributed, started for module:Class without a launcher."""
     with Cluster(slots=2) as c:
