@@ -3,6 +3,7 @@ import json
 import os
 import sys
 
+import fake_horovod
 import torch
 import torch.distributed as dist
 from determined import core, pytorch
@@ -58,6 +59,28 @@ def training():
     return {"weights": [p.tolist() for p in t.model.parameters()], "metrics": t.metrics, "validation": t.validation, "seen": t.seen, "count": t.records}
 
 
+class Apart(RankTrial):
+    """Ranks that begin with different weights."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        with torch.no_grad():
+            self.model.weight += context.distributed.rank
+
+
+def horovod():
+    """The same training twice: by DistributedDataParallel, then by Horovod, which must begin with rank 0's weights."""
+    wanted = training()
+    os.environ["USE_HOROVOD"] = "1"
+    sys.modules.update({"horovod": fake_horovod, "horovod.torch": fake_horovod})
+    torch.manual_seed(1)
+    group = core.DistributedContext.from_horovod(fake_horovod)
+    with pytorch.init(hparams={"global_batch_size": 4}, distributed=group, aggregation_frequency=2) as context:
+        t = Apart(context)
+        pytorch.Trainer(t, context).fit(max_length=pytorch.Epoch(2), reporting_period=pytorch.Batch(2), validation_period=pytorch.Batch(3))
+    return {"wanted": wanted["weights"], "weights": [p.tolist() for p in t.model.parameters()], "made": fake_horovod.made}
+
+
 def sharded():
     d = core.DistributedContext.from_torch_distributed()
     with core.init(distributed=d, checkpoint_storage=os.environ["XDG_DATA_HOME"]) as context:
@@ -79,5 +102,5 @@ def sharded():
         return out
 
 
-print(json.dumps({"collectives": collectives, "training": training, "sharded": sharded}[sys.argv[1]]()), flush=True)
+print(json.dumps({"collectives": collectives, "training": training, "horovod": horovod, "sharded": sharded}[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

@@ -87,7 +87,7 @@ class Client:
     def train_batch(self, batch, epoch, index):
         assert (self.loop.batch_idx, self.loop.epoch_len, self.loop.batches_trained, self.loop.is_update_batch) == (index, 3, index, True)
         step = [lambda *a, n=n: self.note(n) for n in ("scale", "clip", "step", "zero")]
-        self.loop.step_optimizer(*step, False)
+        self.loop.step_optimizer(None, *step, False)
         return self.note("train_batch", dict(self.metrics))
 
     def evaluate_batch(self, batch, index):

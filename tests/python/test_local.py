@@ -3,8 +3,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+from unittest import mock
 
+from determined.launch import _common, deepspeed, horovod
 from jupyter_client.manager import start_new_kernel
 from test_ranks import free_ports
 
@@ -75,6 +78,31 @@ class Local(unittest.TestCase):
                               INTER_TRAIN_PROCESS_COMM_PORT_1=ports[1], INTER_TRAIN_PROCESS_COMM_PORT_2=ports[2])
         for rank, batches in ((0, 2), (1, 2)):
             self.assertIn(f"rank {rank} of 2 trained {batches}", out)
+
+
+class Launchers(unittest.TestCase):
+    """Of others: where they are installed they are given the ranks of this host, and each rank's lines its number."""
+
+    def launched(self, launcher, hosts=1):
+        info = types.SimpleNamespace(container_addrs=["10.0.0.1", "10.0.0.2"][:hosts], slot_ids=[0, 1])
+        with mock.patch.object(_common, "cluster", lambda: info), mock.patch("shutil.which", lambda name: name), mock.patch.dict(os.environ), \
+                mock.patch("subprocess.call", return_value=7) as call:
+            self.assertEqual(launcher.main(["--own", "x", "--", "--trial", "model_def:Line"]), 7)
+        return call.call_args.args[0]
+
+    def test_installed(self):
+        for launcher, name, number in ((horovod, "horovodrun", ["-np", "2"]), (deepspeed, "deepspeed", ["--num_gpus", "2"])):
+            words = self.launched(launcher)
+            self.assertEqual(words[:3], [name, *number])
+            self.assertIn("--own x", " ".join(words))
+            self.assertEqual(words[-3:], ["-m", "determined.exec.harness", "model_def:Line"])
+            self.assertIn("determined.launch.wrap_rank", words)
+
+    def test_several_hosts(self):
+        for launcher in (horovod, deepspeed):
+            with mock.patch("sys.stderr") as stderr, self.assertRaises(SystemExit):
+                self.launched(launcher, hosts=2)
+            self.assertIn("use torch_distributed for several", "".join(c.args[0] for c in stderr.write.call_args_list))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,12 @@ class Ranks(unittest.TestCase):
         self.assertEqual(sorted(sum(a["seen"] + b["seen"], [])), sorted(float(i) for i in list(range(12)) * 2))
         self.assertEqual(a["count"], 24)
 
+    def test_horovod(self):
+        """Where Horovod started the ranks it averages gradients: to the same weights as DistributedDataParallel."""
+        for out in run_ranks("horovod"):
+            self.assertEqual(out["weights"], out["wanted"])
+            self.assertEqual(out["made"], [[["0.weight", "0.bias"], 2, "none"]])
+
     def test_sharded_checkpoint(self):
         a, b = run_ranks("sharded")
         self.assertEqual(a, b)

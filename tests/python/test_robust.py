@@ -120,7 +120,7 @@ class Ended(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "has ended"):
             kept[0].stop_requested = True
         with self.assertRaisesRegex(RuntimeError, "has ended"):
-            kept[0].step_optimizer(None, None, None, None, False)
+            kept[0].step_optimizer(None, None, None, None, None, False)
 
 
 class Resumed(unittest.TestCase):

@@ -63,10 +63,10 @@ static PyObject *get_tensorboard_kept(PyObject *self, void *arg)
     return kept ? PyUnicode_FromString(kept) : Py_NewRef(Py_None);
 }
 
-/* ---- step_optimizer(scale, clip, step, zero, keep_grads): callables, the first two or None ---- */
+/* ---- step_optimizer(reduce, scale, clip, step, zero, keep_grads): callables, three or None ---- */
 
 struct step {
-    PyObject *scale, *clip, *step, *zero;
+    PyObject *reduce, *scale, *clip, *step, *zero;
 };
 
 /* The hooks of a step run with the GIL held: the loop calls them from the method below. */
@@ -102,10 +102,10 @@ static int on_zero(void *self, struct det_err *err)
     return call(((struct step *)self)->zero, NULL, err);
 }
 
-/* DistributedDataParallel averages over ranks in its own backward. */
+/* Horovod; DistributedDataParallel averages over ranks in its own backward. */
 static int on_reduce(void *self, struct comm *comm, struct det_err *err)
 {
-    return 0;
+    return call(((struct step *)self)->reduce, NULL, err);
 }
 
 static PyObject *step_optimizer(PyObject *self, PyObject *args)
@@ -114,10 +114,11 @@ static PyObject *step_optimizer(PyObject *self, PyObject *args)
     int keep;
     struct det_err err = {0};
     struct loop *l = of(self);
-    if (!l || !PyArg_ParseTuple(args, "OOOOp", &s.scale, &s.clip, &s.step, &s.zero, &keep))
+    if (!l || !PyArg_ParseTuple(args, "OOOOOp", &s.reduce, &s.scale, &s.clip, &s.step, &s.zero,
+                                &keep))
         return NULL;
     const struct loop_step_hooks h = {.self = &s,
-                                      .reduce = on_reduce,
+                                      .reduce = s.reduce == Py_None ? NULL : on_reduce,
                                       .scale = on_scale,
                                       .clip = s.clip == Py_None ? NULL : on_clip,
                                       .step = on_step,
@@ -133,7 +134,7 @@ static PyObject *step_optimizer(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"step_optimizer", step_optimizer, METH_VARARGS,
-     "step_optimizer(scale, clip, step, zero, keep_grads)"},
+     "step_optimizer(reduce, scale, clip, step, zero, keep_grads)"},
     {0},
 };
 static PyGetSetDef getset[] = {

@@ -36,7 +36,8 @@ def load_trial_class(spec: str) -> Type[pytorch.PyTorchTrial]:
 def _log_level(debug: bool) -> int:
     if debug:
         return logging.DEBUG
-    return logging.INFO if int(os.environ.get("RANK", 0)) == 0 else logging.WARNING
+    rank = os.environ.get("RANK") or os.environ.get("HOROVOD_RANK") or 0
+    return logging.INFO if int(rank) == 0 else logging.WARNING
 
 
 def _fit_options(config: Dict[str, Any], hparams: Dict[str, Any]) -> Dict[str, Any]:
@@ -71,6 +72,7 @@ def main(spec: str) -> int:
         aggregation_frequency=optimizations.get("aggregation_frequency", 1),
     ) as context:
         context._default_average = optimizations.get("average_aggregated_gradients", True)
+        context._default_fp16 = optimizations.get("gradient_compression", False)
         trainer = pytorch.Trainer(cls(context), context)
         trainer._legacy, trainer._spec = True, spec
         profiling = config.get("profiling") or {}

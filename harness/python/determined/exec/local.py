@@ -95,6 +95,7 @@ def main(argv: List[str]) -> int:
     ) as context:
         context._core.train = PrintingTrainContext(args.tensorboard_dir)
         context._default_average = optimizations.get("average_aggregated_gradients", True)
+        context._default_fp16 = optimizations.get("gradient_compression", False)
         trial = harness.load_trial_class(args.entrypoint)(context)
         options = harness._fit_options(config, hparams)
         options["checkpoint_policy"] = "none" if options["checkpoint_policy"] == "none" else "all"

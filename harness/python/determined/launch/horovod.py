@@ -1,4 +1,4 @@
-"""Starts one process for each slot by Horovod, where it is installed.
+"""Starts one process for each slot of this host by Horovod, where it is installed.
 
 usage: python3 -m determined.launch.horovod [HVD_OVERRIDES... --] (--trial TRIAL | SCRIPT...)
 """
@@ -25,9 +25,11 @@ def main(argv: List[str]) -> int:
             "horovodrun is not installed on this host: install Horovod, or start the ranks by "
             "python3 -m determined.launch.torch_distributed"
         )
-    hosts = ",".join(f"{host}:{slots}" for host, slots in zip(info.container_addrs, info.container_slot_counts))
+    if len(info.container_addrs) > 1:
+        _common.fail("determined.launch.horovod starts ranks on one host; use torch_distributed for several")
     os.environ["USE_HOROVOD"] = "1"
-    command = ["horovodrun", "-np", str(sum(info.container_slot_counts)), "-H", hosts, "--start-timeout", "1200"]
+    slots = str(len(info.slot_ids))
+    command = ["horovodrun", "-np", slots, "-H", f"localhost:{slots}", "--start-timeout", "1200"]
     wrapped = [sys.executable, "-m", "determined.launch.wrap_rank", "HOROVOD_RANK,OMPI_COMM_WORLD_RANK", *script]
     return subprocess.call([*command, "--gloo-timeout-seconds", "240", *overrides, *wrapped])
 

@@ -15,7 +15,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _mistakes
+from determined.pytorch import _horovod, _mistakes
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
@@ -126,8 +126,13 @@ class Client:
 
     def callbacks(self) -> List[Dict[str, Callable[..., Any]]]:
         self._callbacks = _mistakes.check_callbacks(self.trial.build_callbacks(), PyTorchCallback)
-        last = {"on_trial_shutdown": self._end_trace}  # shutdown hooks run in reverse order
-        return [last, *(self._hooks(cb) for cb in self._callbacks.values())]
+        own: Dict[str, Callable[..., Any]] = {"on_trial_shutdown": self._end_trace}  # shutdown hooks run in reverse order
+        if self.context._horovod is not None:
+            own["on_training_start"] = self._broadcast
+        return [own, *(self._hooks(cb) for cb in self._callbacks.values())]
+
+    def _broadcast(self) -> None:
+        _horovod.broadcast(self.context._horovod, self.context.models, self.context.optimizers)
 
     def _hooks(self, cb: PyTorchCallback) -> Dict[str, Callable[..., Any]]:
         """Only the hooks that are overridden: for the others the loop need not make arguments."""

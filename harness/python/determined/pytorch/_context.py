@@ -14,7 +14,7 @@ from torch import nn
 
 import determined as det
 from determined import errors, tensorboard
-from determined.pytorch import _apex, _mistakes, _reducer
+from determined.pytorch import _apex, _horovod, _mistakes, _reducer
 from determined.pytorch._data import to_device
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr import LRScheduler
@@ -74,7 +74,7 @@ class PyTorchTrialContext(OlderContext):
         self._managed_training = managed_training
         self._debug_enabled = debug_enabled
         self._average_aggregated_gradients: Dict[int, bool] = {}
-        self._default_average = True
+        self._default_average, self._default_fp16 = True, False
         self.models: List[nn.Module] = []
         self.optimizers: List[torch.optim.Optimizer] = []
         self.lr_schedulers: List[LRScheduler] = []
@@ -85,6 +85,7 @@ class PyTorchTrialContext(OlderContext):
         self._scaler: Any = None
         self._use_amp = False
         self._apex: Optional[_apex.Apex] = None
+        self._horovod = _horovod.in_use(self.distributed.get_size())
         self._loop: Any = None  # determined._loop.Loop while training
         self._stop_requested = False
         self._tbd_writer: Any = None
@@ -242,7 +243,7 @@ class PyTorchTrialContext(OlderContext):
 
     def _parallel(self, model: nn.Module) -> nn.Module:
         """The model itself where there is one rank."""
-        if self.distributed.get_size() == 1:
+        if self.distributed.get_size() == 1 or self._horovod is not None:
             return model
         assert torch.distributed.is_initialized(), (
             "the context has several ranks, but torch.distributed is not initialized: call "
@@ -281,6 +282,10 @@ class PyTorchTrialContext(OlderContext):
                 f"backward_passes_per_step must be at least 1, not {backward_passes_per_step}"
             )
         average = self._default_average if average_aggregated_gradients is None else average_aggregated_gradients
+        if self._horovod is not None:
+            fp16 = self._default_fp16 if fp16_compression is None else fp16_compression
+            passes = backward_passes_per_step * self._aggregation_frequency
+            optimizer = _horovod.wrap_optimizer(self._horovod, optimizer, self.models, passes, fp16)
         self._average_aggregated_gradients[id(optimizer)] = average
         self.optimizers.append(optimizer)
         return optimizer
@@ -397,6 +402,8 @@ class PyTorchTrialContext(OlderContext):
             raise errors.InvalidExperimentException("apex and a gradient scaler exclude each other")
         if self._apex is not None:
             raise errors.InvalidExperimentException("configure_apex_amp() was called twice: give it all models and optimizers at once")
+        if self._horovod is not None:
+            raise errors.InvalidExperimentException("apex excludes Horovod: start the ranks by determined.launch.torch_distributed")
         if ranks > 1 and num_losses != 1:
             raise errors.InvalidExperimentException(f"apex with {ranks} ranks takes one loss, not num_losses={num_losses}")
         if ranks > 1 and often > 1:
@@ -458,10 +465,15 @@ class PyTorchTrialContext(OlderContext):
                 scaler.unscale_(optimizer)  # type: ignore
             clip_grads(_params(optimizer) if self._apex is None else self._apex.parameters(optimizer))  # type: ignore
 
+        step = functools.partial(scaler.step, optimizer) if scaler is not None else optimizer.step
+        synchronize = None
+        if self._horovod is not None:
+            synchronize, step = optimizer.synchronize, _horovod.without_synchronizing(optimizer, step)  # type: ignore
         self._loop.step_optimizer(
+            synchronize,
             functools.partial(_scale_grads, optimizer) if average else None,
             clip if clip_grads is not None else None,
-            functools.partial(scaler.step, optimizer) if scaler is not None else optimizer.step,
+            step,
             optimizer.zero_grad,
             not auto_zero_grads,
         )
