@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "dtype.h"
+
 int function_dim(struct det_engine *e, const char *name, const struct det_tensor *x, int dim)
 {
     int from_0 = x && dim < 0 ? dim + x->ndim : dim;
@@ -23,6 +25,17 @@ static int64_t product(const struct det_tensor *x, int from, int to)
     for (int i = from; i < to; i++)
         n *= x->dims[i];
     return n;
+}
+
+struct det_tensor *function_whole(struct det_engine *e, struct det_tensor *x)
+{
+    return x && !det__is_float(x->dtype) ? det_cast(e, x, DET_I64) : x;
+}
+
+struct det_tensor *function_whole_back(struct det_engine *e, struct det_tensor *y,
+                                       const struct det_tensor *x)
+{
+    return y && !det__is_float(x->dtype) ? det_cast(e, y, x->dtype) : y;
 }
 
 struct det_tensor *function_fold(struct det_engine *e, struct det_tensor *x, int dim)
@@ -91,10 +104,18 @@ struct det_tensor *det_scatter_add(struct det_engine *e, struct det_tensor *x, i
     dim = function_dim(e, "scatter_add", x, dim);
     if (dim < 0 || !fits(e, "scatter_add", x, dim, index) || !fits(e, "scatter_add", x, dim, src))
         return NULL;
-    struct op_call c = {
-        .op = OP_SCATTER_ADD,
-        .in = {function_fold(e, x, dim), function_fold(e, index, dim), function_fold(e, src, dim)}};
-    return function_unfold(e, op_apply(e, &c), x, dim, x->dims[dim]);
+    if (src->dtype != x->dtype && !det__is_float(x->dtype)) {
+        det_engine_fail(e, DET_EINVAL,
+                        "scatter_add: the source is %s, the input %s: use det_cast()",
+                        det_dtype_name(src->dtype), det_dtype_name(x->dtype));
+        return NULL;
+    }
+    struct op_call c = {.op = OP_SCATTER_ADD,
+                        .in = {function_fold(e, function_whole(e, x), dim),
+                               function_fold(e, index, dim),
+                               function_fold(e, function_whole(e, src), dim)}};
+    struct det_tensor *y = function_unfold(e, op_apply(e, &c), x, dim, x->dims[dim]);
+    return function_whole_back(e, y, x);
 }
 
 struct det_tensor *det_embedding_opt(struct det_engine *e, struct det_tensor *weight,

@@ -12,5 +12,10 @@ struct det_tensor *function_fold(struct det_engine *e, struct det_tensor *x, int
  * the dimension (y has A * B elements). */
 struct det_tensor *function_unfold(struct det_engine *e, struct det_tensor *y,
                                    const struct det_tensor *x, int dim, int64_t n);
+/* A whole number that is narrower than i64, or bool, as i64; any other x itself, NULL too. */
+struct det_tensor *function_whole(struct det_engine *e, struct det_tensor *x);
+/* y, made of function_whole(x), in the dtype of a whole x; NULL where y is. */
+struct det_tensor *function_whole_back(struct det_engine *e, struct det_tensor *y,
+                                       const struct det_tensor *x);
 
 #endif

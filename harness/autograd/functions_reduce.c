@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "dtype.h"
+
 #include "functions_math.h"
 
 /* The index output of a reduction or an order: made here, because it is the caller's to keep. */
@@ -25,7 +27,8 @@ static struct det_tensor *reduced(struct det_engine *e, struct det_tensor *y,
 static struct det_tensor *one_dim(struct det_engine *e, struct det_tensor *x, int dim, bool keep,
                                   const struct det_attrs *a)
 {
-    struct op_call c = {.op = OP_REDUCE, .in = {function_fold(e, x, dim)}, .a = *a};
+    struct op_call c = {
+        .op = OP_REDUCE, .in = {function_fold(e, function_whole(e, x), dim)}, .a = *a};
     return reduced(e, op_apply(e, &c), x, dim, keep);
 }
 
@@ -66,7 +69,7 @@ static struct det_tensor *sum_mask(struct det_engine *e, struct det_tensor *x, i
             out[kept++] = mask & 1 << i ? 1 : x->dims[i];
     }
     struct det_tensor *rows =
-        det_reshape(e, det_permute(e, x, order), 3, (int64_t[]){rest, over, 1});
+        det_reshape(e, det_permute(e, function_whole(e, x), order), 3, (int64_t[]){rest, over, 1});
     struct det_attrs a = {.mode = DET_REDUCE_DIM_SUM, .scale = scale};
     struct op_call c = {.op = OP_REDUCE, .in = {rows}, .a = a};
     struct det_tensor *y = op_apply(e, &c);
@@ -109,6 +112,13 @@ struct det_tensor *det_sum_over(struct det_engine *e, struct det_tensor *x,
 struct det_tensor *det_mean_over(struct det_engine *e, struct det_tensor *x,
                                  const struct det_dims *over)
 {
+    if (x && !det__is_float(x->dtype)) {
+        det_engine_fail(e, DET_EINVAL,
+                        "mean: the input is %s and must be of a floating dtype: use "
+                        "det_cast(e, x, DET_F32)",
+                        det_dtype_name(x->dtype));
+        return NULL;
+    }
     return sum_over(e, "mean", x, over, 1 / count_over(x, over));
 }
 
@@ -151,14 +161,15 @@ static struct det_tensor *extreme(struct det_engine *e, struct det_tensor *x, in
     dim = function_dim(e, mode == DET_REDUCE_DIM_MAX ? "max" : "min", x, dim);
     if (dim < 0)
         return NULL;
-    struct op_call c = {.op = OP_REDUCE, .in = {function_fold(e, x, dim)}, .a.mode = mode};
+    struct op_call c = {
+        .op = OP_REDUCE, .in = {function_fold(e, function_whole(e, x), dim)}, .a.mode = mode};
     if (!c.in[0])
         return NULL;
     c.out[1] = index_for(e, 2, (int64_t[]){c.in[0]->dims[0], c.in[0]->dims[2]});
     struct det_tensor *y = c.out[1] ? op_apply(e, &c) : NULL;
     if (ret_index)
         *ret_index = y ? reduced(e, c.out[1], x, dim, keep) : NULL;
-    return reduced(e, y, x, dim, keep);
+    return reduced(e, function_whole_back(e, y, x), x, dim, keep);
 }
 
 struct det_tensor *det_max_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep,
@@ -238,7 +249,7 @@ struct det_tensor *det_cumsum(struct det_engine *e, struct det_tensor *x, int di
     dim = function_dim(e, "cumsum", x, dim);
     if (dim < 0)
         return NULL;
-    struct op_call c = {.op = OP_CUMSUM, .in = {function_fold(e, x, dim)}};
+    struct op_call c = {.op = OP_CUMSUM, .in = {function_fold(e, function_whole(e, x), dim)}};
     return function_unfold(e, op_apply(e, &c), x, dim, x->dims[dim]);
 }
 
@@ -248,7 +259,7 @@ struct det_tensor *det_sort(struct det_engine *e, struct det_tensor *x, int dim,
     dim = function_dim(e, "sort", x, dim);
     if (dim < 0)
         return NULL;
-    struct det_tensor *last = det_transpose(e, x, dim, x->ndim - 1);
+    struct det_tensor *last = det_transpose(e, function_whole(e, x), dim, x->ndim - 1);
     const int64_t dims[] = {-1, x->dims[dim], 1};
     struct op_call c = {.op = OP_SORT, .in = {det_reshape(e, last, 3, dims)}};
     c.a.descending = descending;
@@ -261,7 +272,8 @@ struct det_tensor *det_sort(struct det_engine *e, struct det_tensor *x, int dim,
     if (ret_index)
         *ret_index =
             det_transpose(e, det_reshape(e, c.out[1], last->ndim, last->dims), dim, x->ndim - 1);
-    return det_transpose(e, det_reshape(e, y, last->ndim, last->dims), dim, x->ndim - 1);
+    y = det_transpose(e, det_reshape(e, y, last->ndim, last->dims), dim, x->ndim - 1);
+    return function_whole_back(e, y, x);
 }
 
 struct det_tensor *det_topk(struct det_engine *e, struct det_tensor *x, int64_t k, int dim,

@@ -191,13 +191,13 @@ void op_text(const struct op_call *c, char *buf, size_t n);
 
 /* Shape rules. */
 op_shape_fn shape_numbers, shape_floats, shape_compare, shape_where, shape_float;
-op_shape_fn shape_unary, shape_scalar, shape_cast, shape_layout, shape_dropout;
+op_shape_fn shape_number_rows, shape_scalar, shape_cast, shape_layout, shape_dropout;
 op_shape_fn shape_linear, shape_rows, shape_nll, shape_mse, shape_argmax, shape_eq;
 op_shape_fn shape_conv2d, shape_conv_transpose2d, shape_batch_norm;
 op_shape_fn shape_max_pool2d, shape_avg_pool2d, shape_resample;
 
 op_shape_fn shape_layer_norm, shape_lstm, shape_gru, shape_attention, shape_rotary;
-op_shape_fn shape_reduce, shape_cat, shape_sort, shape_one_hot, shape_point_loss;
+op_shape_fn shape_reduce, shape_cat, shape_one_hot, shape_point_loss;
 op_shape_fn shape_index_select, shape_gather, shape_scatter_add, shape_matmul, shape_cross_entropy;
 
 /* Gradient rules. */

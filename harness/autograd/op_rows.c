@@ -13,7 +13,7 @@ int shape_reduce(struct op_call *c, struct det_err *err)
     c->outs = 1;
     if (empty && (c->a.mode == DET_REDUCE_DIM_MAX || c->a.mode == DET_REDUCE_DIM_MIN))
         return det_fail(err, DET_EINVAL, "the dimension is empty");
-    return op_all_f32(c, err);
+    return op_numbers(c, err);
 }
 
 int grad_reduce(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
@@ -67,13 +67,6 @@ int grad_cat(struct det_engine *e, struct det_node *n, struct det_tensor *dy, st
         c.out[0] = NULL;
     }
     return rc;
-}
-
-int shape_sort(struct op_call *c, struct det_err *err)
-{
-    c->spec[0] = op_like(c->in[0]);
-    c->outs = 1;
-    return op_all_f32(c, err);
 }
 
 int grad_sort(struct det_engine *e, struct det_node *n, struct det_tensor *dy, struct det_err *err)

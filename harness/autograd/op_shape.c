@@ -1,6 +1,8 @@
 /* Shape rules of everything but images. */
 #include "op_shape.h"
 
+#include "dtype.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,11 +34,27 @@ int op_all_f32(const struct op_call *c, struct det_err *err)
     return rc;
 }
 
-int shape_unary(struct op_call *c, struct det_err *err)
+int op_numbers(const struct op_call *c, struct det_err *err)
+{
+    enum det_dtype dtype = c->in[0]->dtype;
+    if (!det__is_float(dtype) && dtype != DET_I64)
+        return det_fail(err, DET_EINVAL,
+                        "the input is %s and must be floating or int64: use det_cast()",
+                        det_dtype_name(dtype));
+    return 0;
+}
+
+int shape_number_rows(struct op_call *c, struct det_err *err)
 {
     c->spec[0] = op_like(c->in[0]);
     c->outs = 1;
-    return op_all_f32(c, err);
+    return op_numbers(c, err);
+}
+
+/* Kernels that compute in f32 take it and give it back (run_narrow.h). */
+static bool is_half(const struct op_call *c)
+{
+    return c->in[0]->dtype == DET_BF16 || c->in[0]->dtype == DET_F16;
 }
 
 static void scalar(struct op_call *c)
@@ -50,7 +68,9 @@ int shape_scalar(struct op_call *c, struct det_err *err)
     if (c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input has no elements");
     scalar(c);
-    return op_all_f32(c, err);
+    if (is_half(c))
+        c->spec[0].dtype = c->in[0]->dtype;
+    return is_half(c) ? 0 : op_all_f32(c, err);
 }
 
 int shape_cast(struct op_call *c, struct det_err *err)
@@ -75,10 +95,10 @@ int shape_dropout(struct op_call *c, struct det_err *err)
     if (!(c->a.p >= 0 && c->a.p <= 1))
         return det_fail(err, DET_EINVAL, "p is %g and must be in 0..1", c->a.p);
     c->a.scale = c->a.p < 1 ? 1 / (1 - c->a.p) : 0;
-    int rc = shape_unary(c, err);
+    c->spec[0] = op_like(c->in[0]);
     c->spec[1] = (struct op_out){.dtype = DET_U8, .ndim = 1, .dims = {(int64_t)c->in[0]->numel}};
     c->outs = 2;
-    return rc;
+    return op_all_f32(c, err);
 }
 
 int shape_linear(struct op_call *c, struct det_err *err)
@@ -105,7 +125,7 @@ static int rows(const struct op_call *c, struct det_err *err)
     if (c->in[0]->ndim != 2 || c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL,
                         "the input must be [rows, classes], with at least one of each");
-    return op_need_f32(c, 0, err);
+    return is_half(c) ? 0 : op_need_f32(c, 0, err);
 }
 
 int shape_rows(struct op_call *c, struct det_err *err)

@@ -33,9 +33,10 @@ int shape_scatter_add(struct op_call *c, struct det_err *err)
 {
     c->spec[0] = op_like(c->in[0]);
     c->outs = 1;
-    int rc = op_need_f32(c, 0, err);
-    if (rc == 0)
-        rc = op_need_f32(c, 2, err);
+    int rc = op_numbers(c, err);
+    if (rc == 0 && c->in[2]->dtype != c->in[0]->dtype)
+        return det_fail(err, DET_EINVAL, "the source is %s, the input %s: use det_cast()",
+                        det_dtype_name(c->in[2]->dtype), det_dtype_name(c->in[0]->dtype));
     if (rc == 0 && !det__same_shape(c->in[1], c->in[2]))
         return det_fail(err, DET_EINVAL, "the source must have the shape of the index");
     return rc < 0 ? rc : need_index(c, 1, err);

@@ -31,6 +31,7 @@ static bool any_dtype(enum det_kernel k)
     case DET_KERNEL_CLAMP:
     case DET_KERNEL_RELU:
     case DET_KERNEL_RELU_BWD:
+    case DET_KERNEL_TRIANGLE:
         return true;
     default:
         return false;

@@ -16,6 +16,9 @@
  *   all their inputs have the output's dims, repeated by strides of 0 where the call broadcasts.
  *   Other element-wise kernels see one layout on all their tensors and may treat them as flat
  *   vectors.
+ * - The kernels marked + see f32, f64 or i64, one for all values of a call (their gradients f32 or
+ *   f64): floating numbers are summed in double but by the additions at an index, whole ones modulo
+ *   2^64.
  * - An output is overwritten, never added to. Outputs do not overlap inputs, except where "may be"
  *   says so.
  * - Sums over many elements have a fixed partition: equal bits at every run with equal threads.
@@ -115,13 +118,13 @@ struct det_event;
  *                    y = (x - mean) * invstd * w + b, by the row's biased variance and a.eps; a.rms:
  *                    the mean counts as 0
  * LAYER_NORM_BWD     in: dy x w|NULL mean invstd  out: dx|NULL, dw|NULL, db|NULL; a.rms
- * INDEX_SELECT  in: x [A,N,B] (or [N,B], A = 1; so below), index i64 of K elements  out: y [A,K,B];
+ * INDEX_SELECT  in: x [A,N,B] (or [N,B], A = 1; so below), any dtype, index i64 [K]  out: y [A,K,B];
  *                    an index outside 0..N-1 is DET_EINVAL
- * INDEX_ADD     in: x [A,N,B]|NULL, index i64, src [A,K,B]  out: y [A,N,B]   y = x (zeros where
+ * INDEX_ADD +   in: x [A,N,B]|NULL, index i64, src [A,K,B]  out: y [A,N,B]   y = x (zeros where
  *                    NULL; y may be x), then y[a, index[k], b] += src[a, k, b] in the order of k; an
  *                    index that is a.skip adds nothing
- * GATHER        in: x [A,N,B], index i64 [A,K,B]  out: y [A,K,B]
- * SCATTER_ADD   in: x [A,N,B]|NULL, index i64 [A,K,B], src [A,K,B]  out: y   as INDEX_ADD
+ * GATHER        in: x [A,N,B] of any dtype, index i64 [A,K,B]  out: y [A,K,B]
+ * SCATTER_ADD + in: x [A,N,B]|NULL, index i64 [A,K,B], src [A,K,B]  out: y   as INDEX_ADD
  * MATMUL        in: x1 [..,M,K] x2 [..,K,N]  out: y [..,M,N]   equal ndim; each batch dimension is
  *                    equal or 1 (used for all); where y has 1 and an operand more, the products are
  *                    summed in order; a.trans_a: x1 is [..,K,M], a.trans_b: x2 is [..,N,K]
@@ -150,16 +153,16 @@ struct det_event;
  * ROTARY        in: x [M,T,D]  out: y   pairs turned by the angle (a.offset + t) a.scale^(-2i / D) for
  *                    pair i (Su et al. 2021): elements 2i and 2i + 1, or i and i + D/2 where a.halves;
  *                    a.reverse: backwards
- * REDUCE        in: x [A,N,B]  out: y [A,B], index i64 [A,B]|NULL   a.mode (enum det_reduce_dim): the
+ * REDUCE +      in: x [A,N,B]  out: y [A,B], index i64 [A,B]|NULL   a.mode (enum det_reduce_dim): the
  *                    sum times a.scale, the product, or the greatest or least and its index, the first
  *                    of equals; of nothing 0 and 1
- * REDUCE_BWD    in: dy x index|NULL  out: dx; a.mode a.scale
- * CUMSUM        in: x [A,N,B]  out: y           along N; a.reverse: from the end
+ * REDUCE_BWD +  in: dy x index|NULL  out: dx; a.mode a.scale
+ * CUMSUM +      in: x [A,N,B]  out: y           along N; a.reverse: from the end
  * CAT           in: up to 8 x [A,N_i,B], any dtype  out: y [A,sum N_i,B]
  * CUT           in: x [A,N,B]  out: y [A,K,B]   rows a.skip to a.skip + K of N
- * SORT          in: x [A,N,1]  out: y, index i64  along N; equals stay in order, NaN is the greatest;
+ * SORT +        in: x [A,N,1]  out: y, index i64  along N; equals stay in order, NaN is the greatest;
  *                    a.descending
- * TRIANGLE      in: x [A,M,N]  out: y           y = j - i <= a.skip ? x : 0; a.upper: >=
+ * TRIANGLE      in: x [A,M,N], any dtype  out: y    y = j - i <= a.skip ? x : 0; a.upper: >=
  * ONE_HOT       in: x i64 [M]  out: y i64 [M,N] 1 at x[i], else 0; x outside 0..N-1 is DET_EINVAL
  * POINT_LOSS    in: x target w|NULL, all of one shape  out: y    the loss of each element, a.mode (enum
  *                    det_point_loss), a.scale: beta or delta; w: of a positive BCE_LOGITS target

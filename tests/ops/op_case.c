@@ -17,7 +17,8 @@
     X(cases_reduce)                                                                                \
     X(cases_seq)                                                                                   \
     X(cases_attention)                                                                             \
-    X(cases_autocast)
+    X(cases_autocast)                                                                              \
+    X(cases_dtypes)
 
 #define X(name) extern const struct op_case name[];
 FAMILIES(X)

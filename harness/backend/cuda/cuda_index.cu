@@ -46,7 +46,7 @@ int cuda_index_select(struct det_stream *s, const struct det_call *c, struct det
 /* What both additions start from: x, or zeros. */
 static int start(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    size_t bytes = c->out[0]->numel * sizeof(float);
+    size_t bytes = c->out[0]->numel * det_dtype_size(c->out[0]->dtype);
     cudaError_t rc = cudaSuccess;
     if (bytes == 0)
         return 0;
@@ -60,16 +60,18 @@ static int start(struct det_stream *s, const struct det_call *c, struct det_err 
 
 /* One block for each destination: it looks through the index, a piece at a time, and its threads
  * add the rows that are meant, each its own columns. */
+template <typename T>
 struct add {
     struct rows y;
     int64_t k, skip;
     const int64_t *index;
-    const float *src;
-    float *to;
+    const T *src;
+    T *to;
     int *bad;
 };
 
-__device__ static void add_to_row(const struct add &v, int64_t row)
+template <typename T>
+__device__ static void add_to_row(const add<T> &v, int64_t row)
 {
     __shared__ bool meant[CUDA_BLOCK];
     int64_t a = cuda_div(row, v.y.n), n = row - a * v.y.n;
@@ -89,14 +91,30 @@ __device__ static void add_to_row(const struct add &v, int64_t row)
     }
 }
 
-int cuda_index_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int index_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct add v = {rows_of(c->out[0]), (int64_t)c->in[1]->numel, c->a.skip, in_i64(c, 1),
-                    in_f32(c, 2),       out_f32(c, 0),            s->bad};
+    add<T> v = {rows_of(c->out[0]),
+                (int64_t)c->in[1]->numel,
+                c->a.skip,
+                in_i64(c, 1),
+                (const T *)c->in[2]->data,
+                (T *)c->out[0]->data,
+                s->bad};
     int rc = start(s, c, err);
     if (rc < 0 || c->out[0]->numel == 0)
         return rc;
     return cuda_blocks(s, c, v.y.a * v.y.n, DEVICE(int64_t row) { add_to_row(v, row); }, err);
+}
+
+/* Whole numbers are added modulo 2^64. */
+int cuda_index_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    switch (c->out[0]->dtype) {
+    case DET_F32: return index_add<float>(s, c, err);
+    case DET_F64: return index_add<double>(s, c, err);
+    default: return index_add<uint64_t>(s, c, err);
+    }
 }
 
 int cuda_gather(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -118,12 +136,13 @@ int cuda_gather(struct det_stream *s, const struct det_call *c, struct det_err *
 }
 
 /* A thread for each column of [A, :, B]. */
-int cuda_scatter_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int scatter_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->out[0]->dims, *index = in_i64(c, 1);
     int64_t n = d[1], b = d[2], count = c->in[1]->dims[1];
-    const float *src = in_f32(c, 2);
-    float *y = out_f32(c, 0);
+    const T *src = (const T *)c->in[2]->data;
+    T *y = (T *)c->out[0]->data;
     int *bad = s->bad, rc = start(s, c, err);
     if (rc < 0)
         return rc;
@@ -138,6 +157,15 @@ int cuda_scatter_add(struct det_stream *s, const struct det_call *c, struct det_
             }
         },
         err);
+}
+
+int cuda_scatter_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    switch (c->out[0]->dtype) {
+    case DET_F32: return scatter_add<float>(s, c, err);
+    case DET_F64: return scatter_add<double>(s, c, err);
+    default: return scatter_add<uint64_t>(s, c, err);
+    }
 }
 
 int cuda_one_hot(struct det_stream *s, const struct det_call *c, struct det_err *err)

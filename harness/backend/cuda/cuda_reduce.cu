@@ -59,26 +59,27 @@ int cuda_eq_count(struct det_stream *s, const struct det_call *c, struct det_err
     }
 }
 
-/* The greatest of sign * v so far and where; the first of equals. `nans`: a NaN is greater than
+/* The greatest or least v so far and where; the first of equals. `nans`: a NaN is greater than
  * all; else it is never chosen but as the first element. */
+template <typename T>
 struct extreme {
-    float v;
+    T v;
     int64_t at;
 };
+template <typename T>
 struct better {
-    float sign;
+    bool least;
     bool nans;
-    __device__ struct extreme operator()(struct extreme a, struct extreme b) const
+    __device__ extreme<T> operator()(extreme<T> a, extreme<T> b) const
     {
-        float x = sign * a.v, y = sign * b.v;
-        bool nan_a = x != x, nan_b = y != y, equal = x == y || (nan_a && nan_b);
+        bool nan_a = a.v != a.v, nan_b = b.v != b.v, equal = a.v == b.v || (nan_a && nan_b);
         if (a.at < 0 || b.at < 0)
             return a.at < 0 ? b : a;
         if (equal)
             return b.at < a.at ? b : a;
         if (nan_a || nan_b)
             return nan_b == nans ? b : a;
-        return y > x ? b : a;
+        return (least ? b.v < a.v : b.v > a.v) ? b : a;
     }
 };
 
@@ -86,11 +87,11 @@ int cuda_argmax(struct det_stream *s, const struct det_call *c, struct det_err *
 {
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], *y = out_i64(c, 0);
     const float *x = in_f32(c, 0);
-    struct better op = {1, false};
+    better<float> op = {false, false};
     return cuda_columns(
         s, c, m, n,
         [=] __device__(int64_t i, auto team) {
-            struct extreme best = {0, -1};
+            extreme<float> best = {0, -1};
             for (int64_t j = team.first(); j < n; j += team.step())
                 best = op(best, {x[i * n + j], j});
             best = team.combine(best, op);
@@ -111,38 +112,58 @@ __device__ static struct column column_of(int64_t i, int64_t n, int64_t b)
     return {a * n * b + (i - a * b), b};
 }
 
-template <typename OP>
-static int fold(struct det_stream *s, const struct det_call *c, double zero, OP op, double scale,
+/* Floating numbers are summed in double, whole ones modulo 2^64. */
+template <typename T>
+struct sum_of {
+    typedef double type;
+};
+template <>
+struct sum_of<int64_t> {
+    typedef uint64_t type;
+};
+
+template <typename A>
+struct plus_of {
+    __device__ A operator()(A a, A b) const { return a + b; }
+};
+template <typename A>
+struct times_of {
+    __device__ A operator()(A a, A b) const { return a * b; }
+};
+
+template <typename T, typename A, typename OP>
+static int fold(struct det_stream *s, const struct det_call *c, A zero, OP op, A scale,
                 struct det_err *err)
 {
     int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2];
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = (const T *)c->in[0]->data;
+    T *y = (T *)c->out[0]->data;
     return cuda_columns(
         s, c, (int64_t)c->out[0]->numel, n,
         [=] __device__(int64_t i, auto team) {
             struct column k = column_of(i, n, b);
-            double total = zero;
+            A total = zero;
             for (int64_t j = team.first(); j < n; j += team.step())
-                total = op(total, (double)x[k.first + j * k.step]);
+                total = op(total, (A)x[k.first + j * k.step]);
             total = team.combine(total, op);
             if (team.leader())
-                y[i] = (float)(scale * total);
+                y[i] = (T)(scale * total);
         },
         err);
 }
 
-static int extremes(struct det_stream *s, const struct det_call *c, struct better op,
+template <typename T>
+static int extremes(struct det_stream *s, const struct det_call *c, better<T> op,
                     struct det_err *err)
 {
     int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2], *index = out_i64(c, 1);
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = (const T *)c->in[0]->data;
+    T *y = (T *)c->out[0]->data;
     return cuda_columns(
         s, c, (int64_t)c->out[0]->numel, n,
         [=] __device__(int64_t i, auto team) {
             struct column k = column_of(i, n, b);
-            struct extreme best = {0, -1};
+            extreme<T> best = {0, -1};
             for (int64_t j = team.first(); j < n; j += team.step())
                 best = op(best, {x[k.first + j * k.step], j});
             best = team.combine(best, op);
@@ -154,47 +175,60 @@ static int extremes(struct det_stream *s, const struct det_call *c, struct bette
         err);
 }
 
+template <typename T>
+static int reduce(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    typedef typename sum_of<T>::type A;
+    switch (c->a.mode) {
+    case DET_REDUCE_DIM_SUM: return fold<T, A>(s, c, 0, plus_of<A>(), (A)c->a.scale, err);
+    case DET_REDUCE_DIM_PROD: return fold<T, A>(s, c, 1, times_of<A>(), 1, err);
+    case DET_REDUCE_DIM_MAX: return extremes<T>(s, c, {false, true}, err);
+    default: return extremes<T>(s, c, {true, true}, err);
+    }
+}
+
 int cuda_reduce(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    switch (c->a.mode) {
-    case DET_REDUCE_DIM_SUM: return fold(s, c, 0, cuda_plus(), c->a.scale, err);
-    case DET_REDUCE_DIM_PROD: return fold(s, c, 1, cuda_times(), 1, err);
-    case DET_REDUCE_DIM_MAX: return extremes(s, c, {1, true}, err);
-    default: return extremes(s, c, {-1, true}, err);
+    switch (c->in[0]->dtype) {
+    case DET_F32: return reduce<float>(s, c, err);
+    case DET_F64: return reduce<double>(s, c, err);
+    default: return reduce<int64_t>(s, c, err);
     }
 }
 
 /* dy times the product of the others: those before from the left, those after from the right. */
+template <typename T>
 static int product_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t n = c->out[0]->dims[1], b = c->out[0]->dims[2];
-    const float *dy = in_f32(c, 0), *x = in_f32(c, 1);
-    float *dx = out_f32(c, 0);
+    const T *dy = (const T *)c->in[0]->data, *x = (const T *)c->in[1]->data;
+    T *dx = (T *)c->out[0]->data;
     return cuda_each(
         s, c, (int64_t)c->in[0]->numel,
         DEVICE(int64_t i) {
             struct column k = column_of(i, n, b);
             double before = 1, after = 1;
             for (int64_t j = 0; j < n; j++) {
-                dx[k.first + j * k.step] = (float)before;
+                dx[k.first + j * k.step] = (T)before;
                 before *= x[k.first + j * k.step];
             }
             for (int64_t j = n - 1; j >= 0; j--) {
                 int64_t at = k.first + j * k.step;
-                dx[at] = (float)(dx[at] * after * dy[i]);
+                dx[at] = (T)(dx[at] * after * dy[i]);
                 after *= x[at];
             }
         },
         err);
 }
 
-int cuda_reduce_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int reduce_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t n = c->out[0]->dims[1], b = c->out[0]->dims[2];
-    const float *dy = in_f32(c, 0);
-    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    const T *dy = (const T *)c->in[0]->data;
+    T *dx = (T *)c->out[0]->data, scale = (T)c->a.scale;
     if (c->a.mode == DET_REDUCE_DIM_PROD)
-        return product_bwd(s, c, err);
+        return product_bwd<T>(s, c, err);
     const int64_t *index = c->a.mode == DET_REDUCE_DIM_SUM ? NULL : in_i64(c, 2);
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
@@ -205,24 +239,41 @@ int cuda_reduce_bwd(struct det_stream *s, const struct det_call *c, struct det_e
         err);
 }
 
-int cuda_cumsum(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int cuda_reduce_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
+    return c->in[0]->dtype == DET_F64 ? reduce_bwd<double>(s, c, err)
+                                      : reduce_bwd<float>(s, c, err);
+}
+
+template <typename T>
+static int cumsum(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    typedef typename sum_of<T>::type A;
     int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2];
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = (const T *)c->in[0]->data;
+    T *y = (T *)c->out[0]->data;
     bool reverse = c->a.reverse;
     return cuda_each(
         s, c, c->in[0]->dims[0] * b,
         DEVICE(int64_t i) {
             struct column k = column_of(i, n, b);
-            double total = 0;
+            A total = 0;
             for (int64_t j = 0; j < n; j++) {
                 int64_t at = k.first + (reverse ? n - 1 - j : j) * k.step;
-                total += x[at];
-                y[at] = (float)total;
+                total += (A)x[at];
+                y[at] = (T)total;
             }
         },
         err);
+}
+
+int cuda_cumsum(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    switch (c->in[0]->dtype) {
+    case DET_F32: return cumsum<float>(s, c, err);
+    case DET_F64: return cumsum<double>(s, c, err);
+    default: return cumsum<int64_t>(s, c, err);
+    }
 }
 
 int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,

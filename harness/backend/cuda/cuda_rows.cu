@@ -37,7 +37,8 @@ int cuda_cut(struct det_stream *s, const struct det_call *c, struct det_err *err
 /* NaN is the greatest; equals stay in their order whichever way is sorted. */
 struct order {
     bool descending;
-    __device__ bool after(float a, int64_t ia, float b, int64_t ib) const
+    template <typename T>
+    __device__ bool after(T a, int64_t ia, T b, int64_t ib) const
     {
         bool nan_a = a != a, nan_b = b != b;
         if (nan_a != nan_b)
@@ -49,9 +50,10 @@ struct order {
 };
 
 /* Puts two places of a row in order. */
-__device__ static void exchange(struct order o, float *y, int64_t *index, int64_t i, int64_t j)
+template <typename T>
+__device__ static void exchange(struct order o, T *y, int64_t *index, int64_t i, int64_t j)
 {
-    float a = y[i], b = y[j];
+    T a = y[i], b = y[j];
     int64_t ia = index[i], ib = index[j];
     if (!o.after(a, ia, b, ib))
         return;
@@ -63,7 +65,8 @@ __device__ static void exchange(struct order o, float *y, int64_t *index, int64_
 
 /* A bitonic sorting network (Batcher 1968) whose comparisons all go one way, so that places after
  * the row's end, which stand for the greatest, need not exist. */
-__device__ static void sort_row(struct order o, float *y, int64_t *index, int64_t n)
+template <typename T>
+__device__ static void sort_row(struct order o, T *y, int64_t *index, int64_t n)
 {
     for (int64_t size = 2; size < 2 * n; size *= 2) {
         for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
@@ -81,11 +84,12 @@ __device__ static void sort_row(struct order o, float *y, int64_t *index, int64_
     }
 }
 
-int cuda_sort(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int sort(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], *index = out_i64(c, 1);
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = (const T *)c->in[0]->data;
+    T *y = (T *)c->out[0]->data;
     struct order o = {c->a.descending};
     return cuda_blocks(
         s, c, m,
@@ -100,11 +104,22 @@ int cuda_sort(struct det_stream *s, const struct det_call *c, struct det_err *er
         err);
 }
 
-int cuda_triangle(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int cuda_sort(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    switch (c->in[0]->dtype) {
+    case DET_F32: return sort<float>(s, c, err);
+    case DET_F64: return sort<double>(s, c, err);
+    default: return sort<int64_t>(s, c, err);
+    }
+}
+
+/* By their bits: all bits 0 are the 0 of every dtype. */
+template <typename T>
+static int triangle(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->in[0]->dims[1], n = c->in[0]->dims[2], skip = c->a.skip;
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = (const T *)c->in[0]->data;
+    T *y = (T *)c->out[0]->data;
     bool upper = c->a.upper;
     return cuda_each(
         s, c, (int64_t)c->in[0]->numel,
@@ -113,4 +128,14 @@ int cuda_triangle(struct det_stream *s, const struct det_call *c, struct det_err
             y[i] = (upper ? above >= 0 : above <= 0) ? x[i] : 0;
         },
         err);
+}
+
+int cuda_triangle(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    switch (det_dtype_size(c->in[0]->dtype)) {
+    case 8: return triangle<uint64_t>(s, c, err);
+    case 4: return triangle<uint32_t>(s, c, err);
+    case 2: return triangle<uint16_t>(s, c, err);
+    default: return triangle<uint8_t>(s, c, err);
+    }
 }

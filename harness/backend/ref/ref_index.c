@@ -47,10 +47,30 @@ int ref_index_select(struct det_stream *s, const struct det_call *c, struct det_
     return rc;
 }
 
+/* y[i] += x[i]: floating, or whole modulo 2^64. */
+#define ADDER(name, type)                                                                          \
+    static void name(char *y, const char *x, int64_t n)                                            \
+    {                                                                                              \
+        type *to = (type *)(void *)y;                                                              \
+        const type *from = (const type *)(const void *)x;                                          \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] += from[i];                                                                      \
+    }
+ADDER(add_f32, float)
+ADDER(add_f64, double)
+ADDER(add_i64, uint64_t)
+
+typedef void adder(char *y, const char *x, int64_t n);
+
+static adder *adder_of(enum det_dtype dtype)
+{
+    return dtype == DET_F32 ? add_f32 : dtype == DET_F64 ? add_f64 : add_i64;
+}
+
 /* What both additions start from: x, or zeros. */
 static void start(const struct det_call *c)
 {
-    size_t bytes = c->out[0]->numel * sizeof(float);
+    size_t bytes = c->out[0]->numel * det_dtype_size(c->out[0]->dtype);
     if (!c->in[0])
         memset(c->out[0]->data, 0, bytes);
     else if (c->in[0]->data != c->out[0]->data && bytes > 0)
@@ -62,16 +82,17 @@ int ref_index_add(struct det_stream *s, const struct det_call *c, struct det_err
     (void)s;
     struct rows y = rows_of(c->out[0]);
     const int64_t *index = indices(c, 1), k = (int64_t)c->in[1]->numel;
-    const float *src = in_f32(c, 2);
+    int64_t elem = (int64_t)det_dtype_size(c->out[0]->dtype);
+    adder *add = adder_of(c->out[0]->dtype);
     int rc = check(c, y.n, c->a.skip, err);
     if (rc < 0)
         return rc;
     start(c);
     for (int64_t row = 0; row < y.a * k; row++) {
         int64_t to = index[row % k];
-        float *at = out_f32(c, 0) + (row / k * y.n + to) * y.b;
-        for (int64_t j = 0; to != c->a.skip && j < y.b; j++)
-            at[j] += src[row * y.b + j];
+        if (to != c->a.skip)
+            add(c->out[0]->data + (row / k * y.n + to) * y.b * elem,
+                c->in[2]->data + row * y.b * elem, y.b);
     }
     return 0;
 }
@@ -92,12 +113,14 @@ int ref_scatter_add(struct det_stream *s, const struct det_call *c, struct det_e
 {
     (void)s;
     const int64_t *d = c->out[0]->dims, *index = indices(c, 1);
-    int64_t k = c->in[1]->dims[1], b = d[2];
+    int64_t k = c->in[1]->dims[1], b = d[2], elem = (int64_t)det_dtype_size(c->out[0]->dtype);
+    adder *add = adder_of(c->out[0]->dtype);
     int rc = check(c, d[1], 0, err);
     if (rc < 0)
         return rc;
     start(c);
     for (int64_t i = 0; i < d[0] * k * b; i++)
-        out_f32(c, 0)[(i / (k * b) * d[1] + index[i]) * b + i % b] += in_f32(c, 2)[i];
+        add(c->out[0]->data + ((i / (k * b) * d[1] + index[i]) * b + i % b) * elem,
+            c->in[2]->data + i * elem, 1);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "mem.h"
 #include "ref.h"
 
@@ -38,9 +39,10 @@ int ref_cut(struct det_stream *s, const struct det_call *c, struct det_err *err)
     return 0;
 }
 
+/* A floating number, or a whole one. */
 struct keyed {
-    float value;
-    int64_t index;
+    double value;
+    int64_t whole, index;
 };
 
 /* NaN is the greatest; equals stay in their order. */
@@ -52,6 +54,8 @@ static int compare(const void *va, const void *vb)
         return nan_a ? 1 : -1;
     if (!nan_a && a->value != b->value)
         return a->value < b->value ? -1 : 1;
+    if (a->whole != b->whole)
+        return a->whole < b->whole ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
 }
 
@@ -60,7 +64,7 @@ static int compare_descending(const void *va, const void *vb)
     const struct keyed *a = va, *b = vb;
     int order = compare(va, vb);
     bool equal = a->value == b->value || (a->value != a->value && b->value != b->value);
-    return equal ? order : -order;
+    return equal && a->whole == b->whole ? order : -order;
 }
 
 int ref_sort(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -70,12 +74,18 @@ int ref_sort(struct det_stream *s, const struct det_call *c, struct det_err *err
     det_cleanup(freep) struct keyed *row = det_try_alloc((size_t)n * sizeof *row + 1);
     if (!row)
         return det_fail(err, DET_ENOMEM, "no memory to sort %" PRId64 " elements", n);
+    enum det_dtype dtype = c->in[0]->dtype;
+    bool whole = !det__is_float(dtype);
+    size_t elem = det_dtype_size(dtype);
     for (int64_t i = 0; i < m; i++) {
+        const char *x = c->in[0]->data + (size_t)(i * n) * elem;
         for (int64_t j = 0; j < n; j++)
-            row[j] = (struct keyed){in_f32(c, 0)[i * n + j], j};
+            row[j] = (struct keyed){whole ? 0 : det__load_f64(dtype, x + (size_t)j * elem),
+                                    whole ? det__load_i64(dtype, x + (size_t)j * elem) : 0, j};
         qsort(row, (size_t)n, sizeof *row, c->a.descending ? compare_descending : compare);
         for (int64_t j = 0; j < n; j++) {
-            out_f32(c, 0)[i * n + j] = row[j].value;
+            memcpy(c->out[0]->data + (size_t)(i * n + j) * elem, x + (size_t)row[j].index * elem,
+                   elem);
             ((int64_t *)(void *)c->out[1]->data)[i * n + j] = row[j].index;
         }
     }
@@ -86,10 +96,14 @@ int ref_triangle(struct det_stream *s, const struct det_call *c, struct det_err 
 {
     (void)s, (void)err;
     const int64_t *d = c->in[0]->dims;
+    size_t elem = det_dtype_size(c->in[0]->dtype);
     for (int64_t i = 0; i < d[0] * d[1] * d[2]; i++) {
         int64_t above = i % d[2] - i / d[2] % d[1] - c->a.skip;
         bool kept = c->a.upper ? above >= 0 : above <= 0;
-        out_f32(c, 0)[i] = kept ? in_f32(c, 0)[i] : 0;
+        if (kept)
+            memcpy(c->out[0]->data + (size_t)i * elem, c->in[0]->data + (size_t)i * elem, elem);
+        else
+            memset(c->out[0]->data + (size_t)i * elem, 0, elem);
     }
     return 0;
 }

@@ -102,8 +102,10 @@ struct det_dims {
 #define det_over(keep_dims, ...)                                                                   \
     (&(const struct det_dims){keep_dims, sizeof((int[]){__VA_ARGS__}) / sizeof(int), {__VA_ARGS__}})
 
-/* f32, summed in double in a fixed order. The variance divides by n - correction: 1 is PyTorch's
- * default; the norm is (sum |x|^p)^(1/p). */
+/* Of every dtype. Floating ones stay what they are, summed in double in a fixed order; sums and
+ * products of whole ones and bool are i64, modulo 2^64, as PyTorch's; the mean and what is made of
+ * it are floating only. The variance divides by n - correction: 1 is PyTorch's default; the norm is
+ * (sum |x|^p)^(1/p). */
 struct det_tensor *det_sum_over(struct det_engine *e, struct det_tensor *x,
                                 const struct det_dims *over);
 struct det_tensor *det_mean_over(struct det_engine *e, struct det_tensor *x,
@@ -171,7 +173,7 @@ struct det_tensor *det_index_select(struct det_engine *e, struct det_tensor *x, 
 struct det_tensor *det_gather(struct det_engine *e, struct det_tensor *x, int dim,
                               struct det_tensor *index);
 /* x with src[i][j] added at [index[i][j]][j] for dim 0, and so on, in the order of src. `src` has
- * the shape of `index`, which has the dimensions of x but in dim. */
+ * the shape of `index`, which has the dimensions of x but in dim, and the dtype of x, any. */
 struct det_tensor *det_scatter_add(struct det_engine *e, struct det_tensor *x, int dim,
                                    struct det_tensor *index, struct det_tensor *src);
 

@@ -197,7 +197,8 @@ struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double 
 /* factor * x + offset: normalises an image in one pass. */
 struct det_tensor *det_affine(struct det_engine *e, struct det_tensor *x, double factor,
                               double offset);
-/* The sum and the mean of all elements, a scalar; summed in a fixed order. */
+/* The sum and the mean of all elements, a scalar; summed in a fixed order. A sum of whole numbers or
+ * bool is i64. */
 struct det_tensor *det_sum(struct det_engine *e, struct det_tensor *x);
 struct det_tensor *det_mean(struct det_engine *e, struct det_tensor *x);
 /* To a narrower floating dtype: rounds to nearest even. To a whole one: cuts the fraction off; out
@@ -280,7 +281,7 @@ struct det_tensor *det_global_avg_pool2d(struct det_engine *e, struct det_tensor
  * `training`. */
 struct det_tensor *det_dropout(struct det_engine *e, struct det_tensor *x, double p, bool training);
 
-/* Over the last dimension. */
+/* Over the last dimension; floating. */
 struct det_tensor *det_log_softmax(struct det_engine *e, struct det_tensor *x);
 struct det_tensor *det_softmax(struct det_engine *e, struct det_tensor *x);
 /* Losses: det/functional.h. */

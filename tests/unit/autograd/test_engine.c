@@ -37,6 +37,27 @@ static const char *text_of(struct det_engine *e)
     return err.text;
 }
 
+/* What a dtype has no answer for is refused by name, with the cast that helps. */
+static void test_dtypes_are_refused_by_name(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *whole = det_zeros(e, DET_I32, 2, (int64_t[]){2, 3});
+    struct det_tensor *index = det_zeros(e, DET_I64, 2, (int64_t[]){2, 3});
+    assert_null(det_mean(e, whole));
+    assert_non_null(strstr(text_of(e), "mean: the input is int32"));
+    assert_non_null(strstr(text_of(e), "det_cast(e, x, DET_F32)"));
+    det_engine_clear_error(e);
+    assert_null(det_scatter_add(e, whole, 1, index, index));
+    assert_non_null(strstr(text_of(e), "the source is int64, the input int32: use det_cast()"));
+    det_engine_clear_error(e);
+    struct det_tensor *wide = det_zeros(e, DET_F64, 2, (int64_t[]){3, 2});
+    assert_null(det_matmul(e, wide, wide));
+    det_engine_clear_error(e);
+    assert_null(det_linear(e, det_transpose(e, wide, 0, 1), wide, NULL));
+    assert_non_null(strstr(text_of(e), "float64"));
+    det_engine_clear_error(e);
+}
+
 static void test_first_error_stays(void **state)
 {
     struct det_engine *e = *state;
@@ -241,6 +262,7 @@ static void test_backward_with_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(test_dtypes_are_refused_by_name),
         CASE(test_first_error_stays),
         CASE(test_null_alone_is_named),
         CASE(test_bad_arguments),
