@@ -28,12 +28,10 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {here!r})
 import torch
-from determined import core, pytorch
+from determined import pytorch
 from support import LineTrial
-torch.distributed.init_process_group("gloo")
-group = core.DistributedContext.from_torch_distributed()
-with pytorch.init(distributed=group) as context:
-    trial = LineTrial(context)
+with pytorch.init() as context:
+    trial, group = LineTrial(context), context.distributed
     pytorch.Trainer(trial, context).fit(max_length=pytorch.Epoch(1))
     print("rank", group.rank, "of", group.size, "trained", len(trial.seen), flush=True)
     group.allgather(None)

@@ -7,7 +7,6 @@ Several processes share the batches when torchrun (or any other launcher) starts
 
 import argparse
 import logging
-import os
 import pathlib
 import sys
 from typing import Any, Dict, List, Optional
@@ -67,15 +66,6 @@ def _length(config: Dict[str, Any], hparams: Dict[str, Any], test_mode: bool) ->
     return unit
 
 
-def _ranks() -> core.DistributedContext:
-    import torch
-
-    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
-        return core.DummyDistributedContext()
-    torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-    return core.DistributedContext.from_torch_distributed()
-
-
 def main(argv: List[str]) -> int:
     args = parse(argv)
     try:
@@ -89,7 +79,6 @@ def main(argv: List[str]) -> int:
     with pytorch.init(
         hparams=hparams,
         exp_conf=config,
-        distributed=_ranks(),
         aggregation_frequency=optimizations.get("aggregation_frequency", 1),
         enable_tensorboard_logging=args.tensorboard_dir is not None,
     ) as context:

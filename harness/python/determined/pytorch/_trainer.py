@@ -158,18 +158,30 @@ def _gpu_count(info: Optional[det.ClusterInfo]) -> int:
     return torch.cuda.device_count()
 
 
+def _by_torch() -> core.DistributedContext:
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return core.DistributedContext.from_torch_distributed()
+
+
+def _local_ranks() -> core.DistributedContext:
+    """Processes that torchrun started train together: apart, each would train the same."""
+    set_by_torchrun = {"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE"}
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1 and set_by_torchrun <= os.environ.keys():
+        return _by_torch()
+    return core.DummyDistributedContext()
+
+
 def _distributed(managed: bool, given: Optional[core.DistributedContext]) -> core.DistributedContext:
     if not managed:
-        return given or core.DummyDistributedContext()
+        return given or _local_ranks()
     if os.environ.get("USE_HOROVOD"):
         import horovod.torch as hvd
 
         hvd.init()
         return core.DistributedContext.from_horovod(hvd)
     if os.environ.get("USE_TORCH_DISTRIBUTED"):
-        if not torch.distributed.is_initialized():
-            torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-        return core.DistributedContext.from_torch_distributed()
+        return _by_torch()
     info = det.get_cluster_info()
     assert info is not None
     if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
@@ -195,7 +207,10 @@ def init(
     aggregation_frequency: int = 1,
     enable_tensorboard_logging: bool = True,
 ) -> Iterator[PyTorchTrialContext]:
-    """The context of a trial, for as long as it trains."""
+    """The context of a trial, for as long as it trains.
+
+    `distributed` is for local training, where ranks were started by other means than torchrun.
+    """
     info = det.get_cluster_info()
     managed = info is not None and info.task_type == "TRIAL"
     trial = info.trial if managed and info is not None else None
