@@ -78,20 +78,44 @@ static json_t *answer(double seconds, const char *basis)
     return j;
 }
 
-/* Lets one after another leave, all before it gone, until a pass starts the request. */
-static int64_t step_through(struct core *c, struct group *g, const struct leavings *l)
+/* Lets one after another leave, all before it gone, until a pass starts the request: the last of
+ * them; NULL: none does. */
+static const struct leaving *step_through(struct core *c, struct group *g, const struct leavings *l)
 {
-    int64_t found = -1;
+    const struct leaving *found = NULL;
     size_t most = (size_t)why_passes(g, STEPS_MAX), i = 0;
     size_t n = l->list.n < most ? l->list.n : most;
-    for (; i < n && found < 0; i++) {
+    for (; i < n && !found; i++) {
         why_leave(c, l->list.v[i].a);
         if (why_try(c, g) == WHY_STARTS)
-            found = l->list.v[i].in_ms;
+            found = &l->list.v[i];
     }
     while (i-- > 0)
         why_return(c, l->list.v[i].a);
     return found;
+}
+
+/* Nobody knows how far off their next boundary is; but they are not waited for without end. */
+static json_t *answer_ending(const struct leavings *l, int64_t now_ms)
+{
+    int64_t killed_ms = now_ms;
+    for (size_t i = 0; i < l->list.n; i++) {
+        const struct alloc *a = l->list.v[i].a;
+        if (a->queued_as == QUEUE_ENDING && a->preempt_ms != INT64_MAX && a->preempt_ms > killed_ms)
+            killed_ms = a->preempt_ms;
+    }
+    if (killed_ms == now_ms)
+        return answer(-1, "as soon as what is being ended is gone");
+    det_cleanup(freep) char *text =
+        det_asprintf("as soon as what was asked to stop has stopped; it is killed in %" PRId64
+                     " s at the latest", (killed_ms - now_ms + 999) / 1000);
+    return answer(-1, text);
+}
+
+static json_t *answer_in(int64_t ms)
+{
+    return answer((double)ms / 1000,
+                  "from the speed of the trials that run and what is left of their operations");
 }
 
 json_t *eta_start(struct core *c, struct group *g, int64_t now_ms)
@@ -101,12 +125,14 @@ json_t *eta_start(struct core *c, struct group *g, int64_t now_ms)
         return answer(-1, "not before the agents of the pool change");
     size_t unknown = collect(c, g, now_ms, &l);
     size_t mark = fit_mark(&g->pool->fit);
-    int64_t ms = step_through(c, g, &l);
+    const struct leaving *last = step_through(c, g, &l);
     fit_undo(&g->pool->fit, mark);
+    json_t *known = !last                                ? NULL
+                    : last->a->queued_as == QUEUE_ENDING ? answer_ending(&l, now_ms)
+                                                         : answer_in(last->in_ms);
     vec_free(&l.list);
-    if (ms >= 0)
-        return answer((double)ms / 1000,
-                      "from the speed of the trials that run and what is left of their operations");
+    if (known)
+        return known;
     if (unknown) {
         det_cleanup(freep) char *text =
             det_asprintf("%zu of the trials in its way %s not reported enough to tell their speed",

@@ -190,8 +190,13 @@ static void paused_and_ended(void **state)
     world_hello(&w, "a", 1, NULL, 0);
     int64_t exp = job(&w, 1, 1, "");
     world_run(&w, 1);
+    job(&w, 1, 1, "");
     world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = exp});
     expect(&w, 1, "ENDING", "asked to stop");
+    world_wait(&w, 10000);
+    JSON_OWN next = why(&w, 2); /* when the first's next boundary is, nobody knows */
+    assert_true(json_is_null(json_path(next, "expectedStart.seconds")));
+    assert_non_null(strstr(json_str(json_obj(next, "expectedStart"), "basis", ""), "killed in 3590 s"));
     world_step(&w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION,
                                        .alloc_id = world_trial(&w, 1).alloc_id});
     world_exit(&w, 1, 0, EXIT_CODE(0));
