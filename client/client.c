@@ -72,22 +72,7 @@ void client_cancel(struct client *c)
 void client_resp_finish(struct client_resp *r)
 {
     buf_finish(&r->body);
-    buf_finish(&r->headers);
     r->status = 0;
-}
-
-bool client_resp_header(const struct client_resp *r, const char *name, struct buf *out)
-{
-    size_t n = strlen(name);
-    for (const char *p = buf_str(&r->headers); *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        if (strncmp(p, name, n) != 0 || p[n] != ':')
-            continue;
-        p += n + 1;
-        p += strspn(p, " \t");
-        buf_add(out, p, strcspn(p, "\n"));
-        return true;
-    }
-    return false;
 }
 
 /* How long to wait for something to happen, given the stream's watchdog. */
@@ -245,17 +230,4 @@ int client_stream(struct client *c, const struct client_req *req, int64_t silenc
     client_xfer_finish(&x);
     client_conf_failed(&c->conf, x.addr, rc);
     return rc;
-}
-
-void client_escape(struct buf *out, const char *s)
-{
-    for (; *s; s++) {
-        unsigned char ch = (unsigned char)*s;
-        bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-                     (ch >= '0' && ch <= '9') || (ch && strchr("-._~", ch));
-        if (plain)
-            buf_add_ch(out, *s);
-        else
-            buf_addf(out, "%%%02X", ch);
-    }
 }

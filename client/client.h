@@ -58,7 +58,7 @@ struct client_options {
 /* Everything is borrowed for the call. */
 struct client_req {
     const char *method;         /* NULL: "POST" when there is a body, else "GET" */
-    const char *path;           /* "/api/v1/me"; already escaped, see client_escape() */
+    const char *path;           /* "/api/v1/me"; already escaped */
     const char *query;          /* "a=1&b=2", already escaped; NULL: none */
     const char *const *headers; /* "Name: value" each, ends in NULL; NULL: none */
     const void *body;           /* NULL: none */
@@ -73,16 +73,12 @@ struct client_req {
 struct client_resp {
     int status; /* 0: no answer */
     struct buf body;
-    struct buf headers; /* "name: value\n" each, names in lower case; of the last answer */
-    bool want_headers;  /* set by the caller; else `headers` stays empty */
 };
 #define CLIENT_RESP_INIT                                                                           \
     {                                                                                              \
         0                                                                                          \
     }
 void client_resp_finish(struct client_resp *r);
-/* The value of the header `name` (lower case), appended to out; false if absent. */
-bool client_resp_header(const struct client_resp *r, const char *name, struct buf *out);
 
 struct client;
 /* Makes no connection yet. DET_EINVAL: a wrong URL. */
@@ -117,8 +113,6 @@ int client_stream(struct client *c, const struct client_req *req, int64_t silenc
 
 /* The masters that the environment names: DET_MASTERS (all of them), else DET_MASTER; or NULL. */
 const char *client_env_url(void);
-/* Percent-encodes everything but the unreserved characters (also '/'). */
-void client_escape(struct buf *out, const char *s);
 /* The code of a status as the head of this file says, with the text of the body into *err; 0 for
  * 2xx. */
 int client_status(int status, const char *body, size_t len, struct det_err *err);

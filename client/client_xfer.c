@@ -3,7 +3,6 @@
 #include "agentlink.h"
 #include "clk.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -53,22 +52,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct client_xfer *x = arg;
     x->last_byte_ms = clk_mono_ms();
-    if (!x->resp->want_headers)
-        return n * size;
-    if (n > 5 && memcmp(p, "HTTP/", 5) == 0) {
-        buf_clear(&x->resp->headers);
-        return n;
-    }
-    size_t len = n, name = 0;
-    while (len > 0 && (p[len - 1] == '\r' || p[len - 1] == '\n'))
-        len--;
-    for (; name < len && p[name] != ':'; name++)
-        buf_add_ch(&x->resp->headers, (char)tolower((unsigned char)p[name]));
-    if (len > 0) {
-        buf_add(&x->resp->headers, p + name, len - name);
-        buf_add_ch(&x->resp->headers, '\n');
-    }
-    return n;
+    return n * size;
 }
 
 static void add_header(struct client_xfer *x, const char *line)
@@ -177,7 +161,6 @@ void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_co
         .easy = easy, .resp = resp, .addr = conf->at, .last_byte_ms = clk_mono_ms()};
     resp->status = 0;
     buf_clear(&resp->body);
-    buf_clear(&resp->headers);
     curl_easy_reset(easy); /* keeps the connections */
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);

@@ -104,7 +104,8 @@ struct db_stmt *db_stmt_create(const char *sql, const struct db_args *args)
     return s;
 }
 
-int db_code_of(const char *sqlstate)
+/* DET_E* of an SQLSTATE. */
+static int code_of(const char *sqlstate)
 {
     static const struct {
         const char *prefix;
@@ -144,7 +145,7 @@ void db_result_init(struct db_result *r, PGresult *pg, const char *sql)
     else if (!state)
         r->rc = det_fail(&r->err, DET_EUNAVAIL, "the connection to PostgreSQL was lost");
     else
-        r->rc = det_fail(&r->err, db_code_of(state), "%s (SQLSTATE %s, in: %.60s)",
+        r->rc = det_fail(&r->err, code_of(state), "%s (SQLSTATE %s, in: %.60s)",
                          text ? text : "database error", state, sql);
 }
 

@@ -25,7 +25,5 @@ struct db_result {
 void db_result_init(struct db_result *r, PGresult *pg, const char *sql);
 void db_result_fail(struct db_result *r, int code, const char *text);
 void db_result_finish(struct db_result *r);
-/* DET_E* of an SQLSTATE. */
-int db_code_of(const char *sqlstate);
 
 #endif

@@ -6,31 +6,31 @@
 #include <signal.h>
 #include <string.h>
 
-const char *const link_device_names[] = {"cpu", "cuda", "rocm"};
-const char *const link_exit_names[] = {"exited", "killed", "stalled", "start_failed", "lost"};
-const char *const link_state_names[] = {"starting", "running", "ended"};
+static const char *const device_names[] = {"cpu", "cuda", "rocm"};
+static const char *const exit_names[] = {"exited", "killed", "stalled", "start_failed", "lost"};
+static const char *const state_names[] = {"starting", "running", "ended"};
 static const char *const event_names[] = {"hello", "state", "exit"};
 
 const char *link_device_name(enum link_device d)
 {
-    return link_device_names[d < LINK_DEVICE_COUNT ? d : 0];
+    return device_names[d < LINK_DEVICE_COUNT ? d : 0];
 }
 
 const char *link_exit_reason_name(enum link_exit_reason r)
 {
-    return link_exit_names[r < LINK_EXIT_REASON_COUNT ? r : 0];
+    return exit_names[r < LINK_EXIT_REASON_COUNT ? r : 0];
 }
 
 const char *link_state_name(enum link_state s)
 {
-    return link_state_names[s < LINK_STATE_COUNT ? s : 0];
+    return state_names[s < LINK_STATE_COUNT ? s : 0];
 }
 
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct link_field exit_fields[] = {
     {"reason", LINK_F_NAME, AT(link_exit, reason), true, 0, LINK_EXIT_REASON_COUNT,
-     link_exit_names},
+     exit_names},
     {"code", LINK_F_INT, AT(link_exit, code), false, 0, 255, NULL},
     {"signal", LINK_F_INT, AT(link_exit, signal), false, 0, 64, NULL},
     {"rank", LINK_F_INT, AT(link_exit, rank), false, -1, INT_MAX, NULL},
@@ -100,7 +100,7 @@ int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
 static const struct link_field task_fields[] = {
     {"alloc", LINK_F_ID, AT(link_task, alloc), true, 0, 0, NULL},
     {"container", LINK_F_ID, AT(link_task, container), true, 0, 0, NULL},
-    {"state", LINK_F_NAME, AT(link_task, state), false, 0, LINK_STATE_COUNT, link_state_names},
+    {"state", LINK_F_NAME, AT(link_task, state), false, 0, LINK_STATE_COUNT, state_names},
     {0},
 };
 
@@ -134,7 +134,7 @@ static void marks_encode(json_t *j, const struct link_task *t)
 
 static const struct link_field slot_fields[] = {
     {"id", LINK_F_INT, AT(link_slot, id), true, 0, LINK_SLOTS_MAX - 1, NULL},
-    {"type", LINK_F_NAME, AT(link_slot, type), true, 0, LINK_DEVICE_COUNT, link_device_names},
+    {"type", LINK_F_NAME, AT(link_slot, type), true, 0, LINK_DEVICE_COUNT, device_names},
     {"brand", LINK_F_STR, AT(link_slot, brand), false, 0, 256, NULL},
     {"uuid", LINK_F_STR, AT(link_slot, uuid), false, 0, 128, NULL},
     {0},

@@ -29,6 +29,4 @@ int link_fields(const json_t *obj, const struct link_field *rows, void *out, str
 /* An array of integers; *ret is allocated (NULL when empty). */
 int link_ints(const json_t *arr, const char *key, int min, int max, int **ret, struct det_err *err);
 
-extern const char *const link_device_names[], *const link_exit_names[], *const link_state_names[];
-
 #endif

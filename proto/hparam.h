@@ -27,12 +27,10 @@ bool hparam_is_leaf(const json_t *v);
 
 /* One point of a normalised space, new reference: name -> value, groups nested. */
 json_t *hparam_sample(const json_t *space, struct mt19937 *r);
-/* Point number index (< hparam_grid_points) of hparam_grid's order, new reference; costs one walk
+/* Point number index (< hparam_grid_points), the first axis slowest; new reference. Costs one walk
  * of space. */
 json_t *hparam_grid_point(const json_t *space, size_t index);
-/* All points in order, the first axis slowest, new reference. DET_ETOOBIG above HPARAM_GRID_MAX. */
-int hparam_grid(const json_t *space, json_t **ret_points, struct det_err *err);
-/* How many points that has; stops counting above HPARAM_GRID_MAX. */
+/* How many points a grid has; stops counting above HPARAM_GRID_MAX. */
 size_t hparam_grid_points(const json_t *space);
 
 #endif

@@ -114,17 +114,3 @@ json_t *hparam_grid_point(const json_t *space, size_t index)
     vec_free(&radix);
     return out;
 }
-
-int hparam_grid(const json_t *space, json_t **ret_points, struct det_err *err)
-{
-    size_t points = hparam_grid_points(space);
-    if (points > HPARAM_GRID_MAX)
-        return det_fail(err, DET_ETOOBIG,
-                        "hyperparameters: the grid has more than %d points; lower the counts",
-                        HPARAM_GRID_MAX);
-    json_t *list = json_array();
-    for (size_t i = 0; i < points; i++)
-        json_array_append_new(list, hparam_grid_point(space, i));
-    *ret_points = list;
-    return 0;
-}

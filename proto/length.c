@@ -43,13 +43,3 @@ int length_from_json(const json_t *j, struct length *ret, struct det_err *err)
     *ret = l;
     return 0;
 }
-
-json_t *length_to_json(struct length l)
-{
-    json_t *n = json_integer(l.n);
-    if (l.unit == LENGTH_NONE)
-        return n;
-    json_t *j = json_object();
-    json_set(j, names[l.unit], n);
-    return j;
-}

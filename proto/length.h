@@ -20,7 +20,6 @@ struct length {
 
 /* {"batches": 100} or 100. DET_EINVAL says what was expected. */
 int length_from_json(const json_t *j, struct length *ret, struct det_err *err);
-json_t *length_to_json(struct length l); /* new reference */
 /* "batches", "records", "epochs"; "" for LENGTH_NONE. */
 const char *length_unit_name(enum length_unit unit);
 /* By that name; DET_EINVAL if there is none. */

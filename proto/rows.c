@@ -3,21 +3,16 @@
 #include <stddef.h>
 #include <string.h>
 
-struct state_name {
-    const char *text;
-    int number;
-};
-
-#define X(name, text, number) [name] = {text, number},
-static const struct state_name exp_names[EXP_STATE_COUNT] = {EXP_STATES(X)};
-static const struct state_name trial_names[TRIAL_STATE_COUNT] = {TRIAL_STATES(X)};
-static const struct state_name alloc_names[ALLOC_STATE_COUNT] = {ALLOC_STATES(X)};
+#define X(name, text) [name] = text,
+static const char *const exp_names[EXP_STATE_COUNT] = {EXP_STATES(X)};
+static const char *const trial_names[TRIAL_STATE_COUNT] = {TRIAL_STATES(X)};
+static const char *const alloc_names[ALLOC_STATE_COUNT] = {ALLOC_STATES(X)};
 #undef X
 
-static bool find(const struct state_name *names, int n, const char *text, int *ret)
+static bool find(const char *const *names, int n, const char *text, int *ret)
 {
     for (int i = 0; text && i < n; i++)
-        if (strcmp(names[i].text, text) == 0) {
+        if (strcmp(names[i], text) == 0) {
             *ret = i;
             return true;
         }
@@ -26,32 +21,17 @@ static bool find(const struct state_name *names, int n, const char *text, int *r
 
 const char *exp_state_text(enum exp_state s)
 {
-    return exp_names[s].text;
+    return exp_names[s];
 }
 
 const char *trial_state_text(enum trial_state s)
 {
-    return trial_names[s].text;
+    return trial_names[s];
 }
 
 const char *alloc_state_text(enum alloc_state s)
 {
-    return alloc_names[s].text;
-}
-
-int exp_state_number(enum exp_state s)
-{
-    return exp_names[s].number;
-}
-
-int trial_state_number(enum trial_state s)
-{
-    return trial_names[s].number;
-}
-
-int alloc_state_number(enum alloc_state s)
-{
-    return alloc_names[s].number;
+    return alloc_names[s];
 }
 
 bool exp_state_parse(const char *text, enum exp_state *ret)

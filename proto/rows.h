@@ -18,41 +18,41 @@
 /* X(name, text in the database, number in the API's enum). A trial's and an experiment's states
  * differ only in the API's numbers; QUEUED to RUNNING are made up when reading, never stored. */
 #define EXP_STATES(X)                                                                              \
-    X(EXP_ACTIVE, "ACTIVE", 1)                                                                     \
-    X(EXP_PAUSED, "PAUSED", 2)                                                                     \
-    X(EXP_STOPPING_COMPLETED, "STOPPING_COMPLETED", 3)                                             \
-    X(EXP_STOPPING_CANCELED, "STOPPING_CANCELED", 4)                                               \
-    X(EXP_STOPPING_ERROR, "STOPPING_ERROR", 5)                                                     \
-    X(EXP_STOPPING_KILLED, "STOPPING_KILLED", 12)                                                  \
-    X(EXP_COMPLETED, "COMPLETED", 6)                                                               \
-    X(EXP_CANCELED, "CANCELED", 7)                                                                 \
-    X(EXP_ERROR, "ERROR", 8)                                                                       \
-    X(EXP_DELETED, "DELETED", 9)                                                                   \
-    X(EXP_DELETING, "DELETING", 10)                                                                \
-    X(EXP_DELETE_FAILED, "DELETE_FAILED", 11)
+    X(EXP_ACTIVE, "ACTIVE")                                                                        \
+    X(EXP_PAUSED, "PAUSED")                                                                        \
+    X(EXP_STOPPING_COMPLETED, "STOPPING_COMPLETED")                                                \
+    X(EXP_STOPPING_CANCELED, "STOPPING_CANCELED")                                                  \
+    X(EXP_STOPPING_ERROR, "STOPPING_ERROR")                                                        \
+    X(EXP_STOPPING_KILLED, "STOPPING_KILLED")                                                      \
+    X(EXP_COMPLETED, "COMPLETED")                                                                  \
+    X(EXP_CANCELED, "CANCELED")                                                                    \
+    X(EXP_ERROR, "ERROR")                                                                          \
+    X(EXP_DELETED, "DELETED")                                                                      \
+    X(EXP_DELETING, "DELETING")                                                                    \
+    X(EXP_DELETE_FAILED, "DELETE_FAILED")
 #define TRIAL_STATES(X)                                                                            \
-    X(TRIAL_ACTIVE, "ACTIVE", 1)                                                                   \
-    X(TRIAL_PAUSED, "PAUSED", 2)                                                                   \
-    X(TRIAL_STOPPING_COMPLETED, "STOPPING_COMPLETED", 5)                                           \
-    X(TRIAL_STOPPING_CANCELED, "STOPPING_CANCELED", 3)                                             \
-    X(TRIAL_STOPPING_ERROR, "STOPPING_ERROR", 6)                                                   \
-    X(TRIAL_STOPPING_KILLED, "STOPPING_KILLED", 4)                                                 \
-    X(TRIAL_COMPLETED, "COMPLETED", 8)                                                             \
-    X(TRIAL_CANCELED, "CANCELED", 7)                                                               \
-    X(TRIAL_ERROR, "ERROR", 9)
+    X(TRIAL_ACTIVE, "ACTIVE")                                                                      \
+    X(TRIAL_PAUSED, "PAUSED")                                                                      \
+    X(TRIAL_STOPPING_COMPLETED, "STOPPING_COMPLETED")                                              \
+    X(TRIAL_STOPPING_CANCELED, "STOPPING_CANCELED")                                                \
+    X(TRIAL_STOPPING_ERROR, "STOPPING_ERROR")                                                      \
+    X(TRIAL_STOPPING_KILLED, "STOPPING_KILLED")                                                    \
+    X(TRIAL_COMPLETED, "COMPLETED")                                                                \
+    X(TRIAL_CANCELED, "CANCELED")                                                                  \
+    X(TRIAL_ERROR, "ERROR")
 /* In order: an allocation shows the furthest that any of its containers came and never goes back.
  */
 #define ALLOC_STATES(X)                                                                            \
-    X(ALLOC_PENDING, "PENDING", 8)                                                                 \
-    X(ALLOC_ASSIGNED, "ASSIGNED", 8)                                                               \
-    X(ALLOC_PULLING, "PULLING", 3)                                                                 \
-    X(ALLOC_STARTING, "STARTING", 4)                                                               \
-    X(ALLOC_RUNNING, "RUNNING", 5)                                                                 \
-    X(ALLOC_WAITING, "WAITING", 9)                                                                 \
-    X(ALLOC_TERMINATING, "TERMINATING", 7)                                                         \
-    X(ALLOC_TERMINATED, "TERMINATED", 6)
+    X(ALLOC_PENDING, "PENDING")                                                                    \
+    X(ALLOC_ASSIGNED, "ASSIGNED")                                                                  \
+    X(ALLOC_PULLING, "PULLING")                                                                    \
+    X(ALLOC_STARTING, "STARTING")                                                                  \
+    X(ALLOC_RUNNING, "RUNNING")                                                                    \
+    X(ALLOC_WAITING, "WAITING")                                                                    \
+    X(ALLOC_TERMINATING, "TERMINATING")                                                            \
+    X(ALLOC_TERMINATED, "TERMINATED")
 
-#define X(name, text, number) name,
+#define X(name, text) name,
 enum exp_state { EXP_STATES(X) EXP_STATE_COUNT };
 enum trial_state { TRIAL_STATES(X) TRIAL_STATE_COUNT };
 enum alloc_state { ALLOC_STATES(X) ALLOC_STATE_COUNT };
@@ -62,10 +62,6 @@ enum alloc_state { ALLOC_STATES(X) ALLOC_STATE_COUNT };
 const char *exp_state_text(enum exp_state s);
 const char *trial_state_text(enum trial_state s);
 const char *alloc_state_text(enum alloc_state s);
-/* The number in the API's enum. */
-int exp_state_number(enum exp_state s);
-int trial_state_number(enum trial_state s);
-int alloc_state_number(enum alloc_state s);
 /* False when no state has this text. */
 bool exp_state_parse(const char *text, enum exp_state *ret);
 bool trial_state_parse(const char *text, enum trial_state *ret);

@@ -95,8 +95,4 @@ int storage_verify_dir(const char *dir, const json_t *sha256, struct det_err *er
  * a checkpoint report. New reference. */
 json_t *storage_list(const struct storage *s, const char *uuid, struct det_err *err);
 
-/* Writes, reads back and deletes a small checkpoint: what is wrong with a store, before
- * training. */
-int storage_check(struct storage *s, struct det_err *err);
-
 #endif

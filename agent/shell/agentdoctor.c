@@ -51,8 +51,7 @@ static void master_token(struct findings *f, struct client *c)
     findings_add(f, good ? FINDING_OK : FINDING_FAIL, "token",
                  good ? NULL : "copy the token file of this very master to this host", "%s",
                  good ? "the master knows it" : "the master does not know it");
-    buf_finish(&r.body);
-    buf_finish(&r.headers);
+    client_resp_finish(&r);
 }
 
 static void master(struct findings *f, const struct agentopts *o)

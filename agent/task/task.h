@@ -91,7 +91,6 @@ void task_decide(struct task *t, enum link_exit_reason reason, int code, int sig
                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 void task_begin(struct task *t);      /* from TASK_PREPARING on */
 void task_connect(struct task *t);    /* makes http and ship, if they are not there */
-void task_end_gently(struct task *t); /* to TASK_ENDING: SIGTERM, then TASK_KILLING */
 void task_kill(struct task *t);       /* to TASK_KILLING at once */
 void task_hurry(struct task *t);      /* killed: what ranks left is not sent for long any more */
 void task_on_child(struct task *t);   /* SIGCHLD */
@@ -99,7 +98,6 @@ void task_on_line(void *arg, const struct rank *r, const char *stdtype, const st
 void task_on_stall(struct task *t, const struct stall_found *s); /* to TASK_TRACING */
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
-void task_ranks_changed(struct task *t); /* a rank exited while TASK_RUNNING or TASK_ENDING */
 int task_hook_done(struct task *t, struct det_err *err); /* takes over the hook's environment */
 void task_hook_lives(struct task *t); /* the hook has printed something */
 void task_start_ranks(struct task *t);

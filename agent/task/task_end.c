@@ -61,6 +61,8 @@ static bool failed(const struct rank *r)
     return !WIFEXITED(rank_status(r)) || WEXITSTATUS(rank_status(r)) != 0;
 }
 
+static void end_gently(struct task *t); /* to TASK_ENDING: SIGTERM, then TASK_KILLING */
+
 static void on_straggle(uv_timer_t *timer)
 {
     struct task *t = timer->data;
@@ -68,10 +70,11 @@ static void on_straggle(uv_timer_t *timer)
                  "rank 0 ended well %d s ago and others have not: they are ended now",
                  STRAGGLE_MS / 1000);
     task_decide(t, LINK_EXITED, 0, 0, -1, "all ranks were told to end after rank 0 ended well");
-    task_end_gently(t);
+    end_gently(t);
 }
 
-void task_ranks_changed(struct task *t)
+/* A rank exited while TASK_RUNNING or TASK_ENDING. */
+static void ranks_changed(struct task *t)
 {
     if (t->phase == TASK_ENDING || t->phase == TASK_RUNNING) {
         if (all_exited(t)) {
@@ -79,7 +82,7 @@ void task_ranks_changed(struct task *t)
                 task_decide(t, LINK_EXITED, 0, 0, -1, "%s", "");
             task_kill(t); /* what was left behind by those that have ended */
         } else if (t->phase == TASK_RUNNING && t->is_decided) {
-            task_end_gently(t);
+            end_gently(t);
         } else if (t->phase == TASK_RUNNING && rank_has_exited(t->ranks.v[0]) &&
                    t->has_rendezvous && !uv_is_active((uv_handle_t *)&t->timer)) {
             uv_timer_start(&t->timer, on_straggle, STRAGGLE_MS, 0);
@@ -134,7 +137,7 @@ void task_on_child(struct task *t)
     int status;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         exited(t, pid, status);
-    task_ranks_changed(t);
+    ranks_changed(t);
     if (t->phase == TASK_KILLING)
         kill_step(t);
 }
@@ -191,7 +194,7 @@ static void on_grace(uv_timer_t *timer)
     task_kill(timer->data);
 }
 
-void task_end_gently(struct task *t)
+static void end_gently(struct task *t)
 {
     if (t->phase >= TASK_ENDING)
         return;

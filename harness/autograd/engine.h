@@ -77,8 +77,6 @@ int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor
 /* Adds g to the gradient of t (leaf or not). Takes g. */
 int det__grad_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
                   struct det_err *err);
-/* Makes sure a leaf has memory for its gradient. */
-int det__grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err);
 
 static inline void tensor_unrefp(struct det_tensor **t)
 {

@@ -8,7 +8,8 @@
 #include "dtype.h"
 #include "tape.h"
 
-void op_text(const struct op_call *c, char *buf, size_t n)
+/* "conv2d(float32[...], float32[...])" */
+static void call_text(const struct op_call *c, char *buf, size_t n)
 {
     const struct op_def *d = &op_table[c->op];
     int at = snprintf(buf, n, "%s(", d->name);
@@ -32,7 +33,7 @@ static bool ready(struct det_engine *e, const struct op_call *c)
     for (int i = 0; i < d->inputs; i++)
         if (!c->in[i]) {
             char text[500];
-            op_text(c, text, sizeof text);
+            call_text(c, text, sizeof text);
             det_engine_fail(e, DET_EINVAL, "%s: input %d is NULL", text, i + 1);
             return false;
         }
@@ -162,7 +163,7 @@ static int apply(struct det_engine *e, struct op_call *c, struct det_err *err)
     if (rc == 0)
         rc = run(e, c, err);
     if (rc < 0) {
-        op_text(c, text, sizeof text);
+        call_text(c, text, sizeof text);
         return det_wrap(err, rc, "%s", text);
     }
     if (recorded(e, c))

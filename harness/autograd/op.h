@@ -186,8 +186,6 @@ struct det_tensor *op_binary(struct det_engine *e, enum op_id op, struct det_ten
                              struct det_tensor *b);
 /* True where a gradient is to flow to t. */
 bool op_wants_grad(const struct det_tensor *t);
-/* "conv2d(float32[...], float32[...])" */
-void op_text(const struct op_call *c, char *buf, size_t n);
 
 /* Shape rules. */
 op_shape_fn shape_numbers, shape_floats, shape_compare, shape_where, shape_float;

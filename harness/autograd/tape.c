@@ -76,7 +76,8 @@ bool op_wants_grad(const struct det_tensor *t)
     return t && (t->requires_grad || t->node);
 }
 
-int det__grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err)
+/* Makes sure a leaf has memory for its gradient. */
+static int grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err)
 {
     return t->grad ? 0
                    : det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
@@ -87,7 +88,7 @@ int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor
 {
     if (t->node || t->grad_set)
         return det__tensor_like(e, t, ret, err);
-    int rc = det__grad_alloc(e, t, err);
+    int rc = grad_alloc(e, t, err);
     if (rc == 0)
         *ret = det_tensor_ref(t->grad);
     return rc;
@@ -117,7 +118,7 @@ static int leaf_add(struct det_engine *e, struct det_tensor *t, struct det_tenso
                     struct det_err *err)
 {
     TENSOR_OWN given = g;
-    int rc = det__grad_alloc(e, t, err);
+    int rc = grad_alloc(e, t, err);
     if (rc == 0 && !t->grad_set && given != t->grad)
         rc = det__copy(e, given, t->grad, err);
     else if (rc == 0 && given != t->grad)

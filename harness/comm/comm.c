@@ -25,11 +25,6 @@ struct comm {
     struct det_err dead; /* code != 0: what killed it */
 };
 
-const char *comm_name(const struct comm *c)
-{
-    return c->transport ? c->transport->name : "none";
-}
-
 int comm_rank(const struct comm *c)
 {
     return c->rank;

@@ -46,7 +46,6 @@ void comm_set_timeout(struct comm *c, int timeout_ms);
 int comm_timeout_ms(const struct comm *c);
 void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
 
-const char *comm_name(const struct comm *c); /* "none", "gloo" */
 int comm_rank(const struct comm *c);
 int comm_size(const struct comm *c);
 

@@ -151,11 +151,6 @@ const struct det_loader_options *det_data_loader_get_options(const struct det_da
     return &l->options;
 }
 
-bool data_loader_has_sampler(const struct det_data_loader *l)
-{
-    return l->pass;
-}
-
 int data_loader_pick(struct det_data_loader *l, int64_t epoch, int64_t index,
                      struct data_pick *ret, struct det_err *err)
 {

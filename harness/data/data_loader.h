@@ -31,10 +31,8 @@ int data_loader_start(struct det_data_loader *l, struct data_order order, struct
 int data_loader_next(struct det_data_loader *l, const struct det_batch **ret, struct det_err *err);
 void data_loader_stop(struct det_data_loader *l);
 
-/* True where the loader's records come from its own sampler; then the order function asks
- * data_loader_pick() for batch `index` of pass `epoch`. Without one these are the records in
- * sequence. */
-bool data_loader_has_sampler(const struct det_data_loader *l);
+/* Batch `index` of pass `epoch` of the loader's own sampler, for the order function; without a
+ * sampler these are the records in sequence. */
 int data_loader_pick(struct det_data_loader *l, int64_t epoch, int64_t index,
                      struct data_pick *ret, struct det_err *err);
 

@@ -113,7 +113,6 @@ void loop_rows_finish(struct loop_rows *r);
 
 /* loop_train.c */
 int loop_run_ops(struct loop *l, struct det_err *err);
-int loop_check_stop(struct loop *l, struct det_err *err);
 /* loop_validate.c */
 int loop_validate(struct loop *l, struct det_err *err);
 /* loop_reduce.c: resets; then values of all ranks reduced and merged into m. */

@@ -70,7 +70,8 @@ static bool json_sum(const json_t *j, double *sum, size_t *n)
     return true;
 }
 
-bool loop_metric_sum(const struct loop_metric *x, double *ret_sum, size_t *ret_n)
+/* Sum and count of all numbers of a value; false if it is none or not numeric. */
+static bool metric_sum(const struct loop_metric *x, double *ret_sum, size_t *ret_n)
 {
     *ret_sum = 0;
     *ret_n = 0;
@@ -101,7 +102,7 @@ static void average_name(const struct loop_metrics *rows, size_t n, const char *
             x = loop_metrics_find(&rows[i], name);
         if (!x || x->kind == LOOP_METRIC_NONE)
             continue;
-        if (!loop_metric_sum(x, &s, &k) || (width != SIZE_MAX && k != width)) {
+        if (!metric_sum(x, &s, &k) || (width != SIZE_MAX && k != width)) {
             loop_metrics_none(avg, name);
             return;
         }
@@ -137,7 +138,7 @@ static void average_position(const struct loop_metrics *const *ranks, size_t n_r
         const struct loop_metric *x = loop_metrics_find(&ranks[r][i], name);
         if (!x || x->kind == LOOP_METRIC_NONE)
             continue;
-        if (!loop_metric_sum(x, &s, &k)) {
+        if (!metric_sum(x, &s, &k)) {
             loop_metrics_none(out, name);
             return;
         }

@@ -13,9 +13,6 @@ int64_t loop_lr_steps(const struct loop_lr *lr, int64_t aggregation, int64_t b, 
 /* The same names in both; otherwise DET_EINVAL with `what` and the first name that differs. */
 int loop_same_names(const struct loop_metrics *a, const struct loop_metrics *b, const char *what,
                     struct det_err *err);
-/* Sum and count of all numbers of a value; false if it is none or not numeric (DET_E* not
- * needed). */
-bool loop_metric_sum(const struct loop_metric *x, double *ret_sum, size_t *ret_n);
 
 /* avg[name] = mean over all elements of all rows but none; not numeric or of different lengths:
  * none; none everywhere: NaN. The rows must have the same names. */

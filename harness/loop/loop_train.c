@@ -33,7 +33,7 @@ static bool interrupted(const struct loop *l)
     return l->c->interrupt && *l->c->interrupt;
 }
 
-int loop_check_stop(struct loop *l, struct det_err *err)
+static int check_stop(struct loop *l, struct det_err *err)
 {
     float wish[WISH_COUNT] = {0};
     int failed = l->reporter ? reporter_failed(l->reporter, err) : 0;
@@ -275,7 +275,7 @@ static int handle_boundaries(struct loop *l, const bool marks[B_COUNT], struct d
         rc = handle(l, (enum boundary)i, &progressed, err);
         loop_tensorboard_keep(l);
         if (rc == 0)
-            rc = loop_check_stop(l, err);
+            rc = check_stop(l, err);
     }
     return rc;
 }

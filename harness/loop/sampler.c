@@ -32,11 +32,6 @@ void sampler_shuffle(uint32_t seed, int64_t epoch, int64_t *perm, size_t n)
     mt19937_torch_randperm(&r, perm, n);
 }
 
-int64_t sampler_batches(int64_t records, int64_t batch_size, bool drop_last)
-{
-    return records / batch_size + (!drop_last && records % batch_size ? 1 : 0);
-}
-
 void sampler_batch_range(int64_t records, int64_t batch_size, int64_t index, int64_t *ret_first,
                          int64_t *ret_count)
 {

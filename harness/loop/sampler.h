@@ -50,8 +50,6 @@ int64_t sampler_shard_length(int64_t length, int size, int rank);
 void sampler_shuffle(uint32_t seed, int64_t epoch, int64_t *perm, size_t n);
 /* The seed of an epoch's generator: draw number epoch + 1 of the trial's (a few ns per epoch). */
 int64_t sampler_epoch_seed(uint32_t seed, int64_t epoch);
-/* Batches of `batch_size` in n records. */
-int64_t sampler_batches(int64_t records, int64_t batch_size, bool drop_last);
 /* Records [*ret_first, *ret_first + *ret_count) of batch `index`. */
 void sampler_batch_range(int64_t records, int64_t batch_size, int64_t index, int64_t *ret_first,
                          int64_t *ret_count);

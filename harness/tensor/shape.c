@@ -113,22 +113,3 @@ const char *det__tensor_text(const struct det_tensor *t, char *buf, size_t n)
         snprintf(buf + at, n - (size_t)at, "]");
     return buf;
 }
-
-/* dst[n][b][a] = src[n][a][b] for each of `count` matrices of a x b elements. */
-static void transpose(int64_t count, int64_t a, int64_t b, size_t elem, const char *src, char *dst)
-{
-    for (int64_t n = 0; n < count; n++, src += a * b * (int64_t)elem, dst += a * b * (int64_t)elem)
-        for (int64_t i = 0; i < a; i++)
-            for (int64_t j = 0; j < b; j++)
-                memcpy(dst + (j * a + i) * (int64_t)elem, src + (i * b + j) * (int64_t)elem, elem);
-}
-
-void det__nhwc_to_plain(const int64_t *dims, size_t elem, const void *src, void *dst)
-{
-    transpose(dims[0], dims[2] * dims[3], dims[1], elem, src, dst);
-}
-
-void det__plain_to_nhwc(const int64_t *dims, size_t elem, const void *src, void *dst)
-{
-    transpose(dims[0], dims[1], dims[2] * dims[3], elem, src, dst);
-}

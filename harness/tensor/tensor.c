@@ -8,7 +8,7 @@
 #include "mem.h"
 #include "walk.h"
 
-void det__storage_unref(struct det_storage *s)
+static void storage_unref(struct det_storage *s)
 {
     if (!s || --s->refs > 0)
         return;
@@ -67,7 +67,7 @@ void det_tensor_unref(struct det_tensor *t)
     if (!t || --t->refs > 0)
         return;
     det_tensor_unref(t->grad);
-    det__storage_unref(t->storage);
+    storage_unref(t->storage);
     free(t);
 }
 

@@ -72,7 +72,6 @@ void det__set_strides(struct det_tensor *t, const int64_t *strides);
  * storage: for the time of a call only. False where the shapes do not fit. */
 bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,
                     struct det_tensor *view);
-void det__storage_unref(struct det_storage *s);
 /* Copies all elements of `from` to `to`, by way of ordinary memory: they may belong to different
  * engines. Same shape and dtype, else DET_EINVAL. */
 int det__tensor_assign(struct det_tensor *to, const struct det_tensor *from, struct det_err *err);
@@ -80,9 +79,6 @@ int det__tensor_assign(struct det_tensor *to, const struct det_tensor *from, str
 /* The number of elements, or -1 where a dimension is negative or the bytes pass DET__BYTES_MAX. */
 int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims);
 bool det__same_shape(const struct det_tensor *a, const struct det_tensor *b);
-/* Copies between the two orders of a 4-D tensor; `elem` is the size of an element. */
-void det__nhwc_to_plain(const int64_t *dims, size_t elem, const void *src, void *dst);
-void det__plain_to_nhwc(const int64_t *dims, size_t elem, const void *src, void *dst);
 /* "float32[64, 1, 28, 28]", "NULL"; returns buf. */
 const char *det__tensor_text(const struct det_tensor *t, char *buf, size_t n);
 /* True where both layouts of these dims are the same bytes. */

@@ -3,7 +3,8 @@
 #include "db_doc.h"
 #include <string.h>
 
-void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len)
+/* {"<state in front>" + doc}. */
+static void put_doc(struct buf *out, const char *state, const char *doc, size_t len)
 {
     if (!state) {
         buf_add(out, doc, len);
@@ -46,7 +47,7 @@ static void put_entry(struct buf *out, const struct api_call *c, const struct db
     if (c->members)
         api_put_row(out, text, r, row, c->members);
     else
-        api_put_doc(out, state ? text : NULL, db_text(r, row, LIST_DOC),
+        put_doc(out, state ? text : NULL, db_text(r, row, LIST_DOC),
                     db_text_len(r, row, LIST_DOC));
 }
 

@@ -66,9 +66,7 @@ void api_reply_json(struct http_req *req, json_t *j); /* takes j */
 typedef const char *api_state_fn(struct shell *sh, int64_t id, const char *text);
 void api_reply_list(const struct api_call *c, const struct db_result *r, api_state_fn *state,
                     bool strict);
-/* {"<state in front>" + doc}. */
-void api_put_doc(struct buf *out, const char *state, const char *doc, size_t len);
-/* The same of a row's columns from `members` on: db_doc.h. */
+/* {"<state in front>" + the document of a row's columns from `members` on}: db_doc.h. */
 void api_put_row(struct buf *out, const char *state, const struct db_result *r, int row,
                  int members);
 /* The page of an in-memory list of total entries: [*start, *end). */

@@ -68,7 +68,8 @@ void why_return(struct core *c, struct alloc *gone)
     clear_dirty(c);
 }
 
-enum why_outcome why_try_without(struct core *c, struct group *g, struct alloc *gone)
+/* why_try() without this placed allocation. */
+static enum why_outcome try_without(struct core *c, struct group *g, struct alloc *gone)
 {
     size_t mark = fit_mark(&g->pool->fit);
     why_leave(c, gone);
@@ -238,7 +239,7 @@ static void end_one(struct core *c, struct group *g, json_t *list)
         if (a->pool != g->pool || a->queued_as != QUEUE_RUNNING || !a->trial || a->slots == 0)
             continue;
         passes++;
-        if (why_try_without(c, g, a) != WHY_STARTS)
+        if (try_without(c, g, a) != WHY_STARTS)
             continue;
         det_cleanup(freep) char *cmd =
             det_asprintf("det experiment pause %" PRId64, a->exp_id);

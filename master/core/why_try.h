@@ -15,8 +15,6 @@ int why_passes(const struct group *g, int most);
  * agents has its slots free until undone. */
 void why_leave(struct core *c, struct alloc *gone);
 void why_return(struct core *c, struct alloc *gone);
-/* The same without this placed allocation. */
-enum why_outcome why_try_without(struct core *c, struct group *g, struct alloc *gone);
 
 /* Appends suggestions {"text", "command"} that were found to help. */
 void why_suggest(struct core *c, struct group *g, json_t *suggestions);

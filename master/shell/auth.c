@@ -67,11 +67,6 @@ void auth_forget_user(struct auth *a, int64_t user_id)
     a->sessions = map_create();
 }
 
-const char *auth_agent_token(const struct auth *a)
-{
-    return a->agent_token;
-}
-
 /* Tokens in a request. */
 
 static const char *bearer(const char *v)

@@ -30,7 +30,6 @@ struct auth_claim { /* what an allocation's token is bound to */
 };
 #define AUTH_TOKEN_MAX 384
 void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out[AUTH_TOKEN_MAX]);
-const char *auth_agent_token(const struct auth *a);
 
 /* Log in. password as sent; is_hashed false: the client's transformation is done here first. On
  * success token is the new session's and user_json the user.v1.User; a code otherwise: DET_EAUTH

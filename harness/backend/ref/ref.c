@@ -80,7 +80,7 @@ int ref_stream_sync(struct det_stream *s, struct det_err *err)
     return 0;
 }
 
-int ref_copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
+static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
                    enum det_copy_kind kind, struct det_err *err)
 {
     (void)s;
@@ -134,7 +134,7 @@ const struct det_backend det_backend_ref = {
     .stream_create = ref_stream_create,
     .stream_destroy = ref_stream_destroy,
     .stream_sync = ref_stream_sync,
-    .copy = ref_copy_bytes,
+    .copy = copy_bytes,
     .event_create = ref_event_create,
     .event_destroy = ref_event_destroy,
     .event_record = ref_event_record,

@@ -21,8 +21,6 @@ void ref_mem_free(struct det_device *d, void *p, size_t bytes);
 int ref_stream_create(struct det_device *d, struct det_stream **ret, struct det_err *err);
 void ref_stream_destroy(struct det_stream *s);
 int ref_stream_sync(struct det_stream *s, struct det_err *err);
-int ref_copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
-                   enum det_copy_kind kind, struct det_err *err);
 int ref_event_create(struct det_device *d, struct det_event **ret, struct det_err *err);
 void ref_event_destroy(struct det_event *ev);
 int ref_event_record(struct det_event *ev, struct det_stream *s, struct det_err *err);

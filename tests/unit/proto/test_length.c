@@ -18,13 +18,12 @@ static void test_forms(void **state)
 {
     static const char *const texts[] = {"{\"batches\":5}", "{\"records\":0}", "{\"epochs\":7}",
                                         "9"};
+    static const int64_t numbers[] = {5, 0, 7, 9};
     for (int i = 0; i < LENGTH_UNIT_COUNT; i++) {
         struct length l;
         assert_int_equal(parse(texts[i], &l), 0);
         assert_int_equal(l.unit, i);
-        JSON_OWN back = length_to_json(l);
-        det_cleanup(freep) char *text = json_text(back);
-        assert_string_equal(text, texts[i]);
+        assert_int_equal(l.n, numbers[i]);
     }
 }
 

@@ -91,19 +91,6 @@ static void test_null_is_harmless(void **state)
     assert_false(det_tensor_is_host(NULL));
 }
 
-static void test_orders_are_inverse(void **state)
-{
-    (void)state;
-    const int64_t dims[4] = {2, 3, 4, 5};
-    float plain[120], nhwc[120], back[120];
-    for (int i = 0; i < 120; i++)
-        plain[i] = (float)i;
-    det__plain_to_nhwc(dims, sizeof(float), plain, nhwc);
-    assert_true(nhwc[1] == 20); /* image 0, pixel 0, channel 1 */
-    det__nhwc_to_plain(dims, sizeof(float), nhwc, back);
-    assert_memory_equal(plain, back, sizeof plain);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,7 +100,6 @@ int main(void)
         cmocka_unit_test(test_wrong_size_is_refused),
         cmocka_unit_test(test_view_shares_memory),
         cmocka_unit_test(test_null_is_harmless),
-        cmocka_unit_test(test_orders_are_inverse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
