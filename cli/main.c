@@ -68,7 +68,7 @@ static void help_all(void)
 {
     puts("usage: det NOUN VERB [options] [arguments]\n");
     for (size_t i = 0; i < DET_ARRAY_LEN(nouns); i++)
-        printf("  %-12s %-2s %s\n", nouns[i]->name, nouns[i]->alias, nouns[i]->help);
+        printf("  %-15s %-8s %s\n", nouns[i]->name, nouns[i]->alias, nouns[i]->help);
     puts("\ndet NOUN --help lists its verbs, det NOUN VERB --help its options. For all of them:");
     print_options(global_opts);
 }
@@ -180,12 +180,16 @@ static int leading_options(int argc, char **argv, struct det_err *err)
     return rc < 0 ? rc : i;
 }
 
-static int unknown(const char *what, const char *word, const char *near, struct det_err *err)
+/* where: "det" of a noun, "det NOUN" of a verb. */
+static int unknown(const char *what, const char *where, const char *word, const char *near,
+                   struct det_err *err)
 {
     if (near)
-        det_fail(err, DET_EINVAL, "'%s' is no %s; did you mean '%s'?", word, what, near);
+        det_fail(err, DET_EINVAL, "'%s' is no %s of %s; did you mean '%s'?", word, what, where,
+                 near);
     else
-        det_fail(err, DET_EINVAL, "'%s' is no %s; det --help lists them", word, what);
+        det_fail(err, DET_EINVAL, "'%s' is no %s of %s; %s --help lists them", word, what, where,
+                 where);
     return CLI_USAGE;
 }
 
@@ -221,7 +225,7 @@ static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
     }
     const struct noun *n = find_noun(argv[at]);
     if (!n)
-        return unknown("noun of det", argv[at], nearest_noun(argv[at]), err);
+        return unknown("noun", "det", argv[at], nearest_noun(argv[at]), err);
     if (at + 1 >= argc || strcmp(argv[at + 1], "--help") == 0 || strcmp(argv[at + 1], "-h") == 0) {
         if (only_verb(n))
             help_verb(n, only_verb(n));
@@ -232,8 +236,10 @@ static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
     const struct verb *v = only_verb(n);
     if (!v)
         v = find_verb(n, argv[++at]);
-    if (!v)
-        return unknown("verb of that noun", argv[at], nearest_verb(n, argv[at]), err);
+    if (!v) {
+        det_cleanup(freep) char *where = det_asprintf("det %s", n->name);
+        return unknown("verb", where, argv[at], nearest_verb(n, argv[at]), err);
+    }
     const struct opt *opts = merge_options(v->opts);
     int rc = opt_parse(opts, argc, argv, at + 1, &c->args, err);
     int status = rc < 0 ? CLI_USAGE : run_verb(n, v, c, err);

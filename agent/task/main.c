@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static int usage(void)
+static int usage(FILE *to)
 {
     fputs("usage: det-task DIR            runs the task described in DIR (started by det-agent)\n"
           "       det-task --recover DIR  ends what a killed det-task has left\n"
           "       det-task --end DIR      ends the task and its processes\n"
           "       det-task --serve        forks a det-task for each order of det-agent\n",
-          stderr);
-    return 2;
+          to);
+    return to == stdout ? 0 : 2;
 }
 
 static int end(const char *dir)
@@ -34,6 +34,8 @@ int main(int argc, char **argv)
         return gcrun_main();
     if (argc >= 2 && strcmp(argv[1], "--serve") == 0)
         return serve_main(argc, argv);
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+        return usage(stdout);
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         return puts("det-task " DET_VERSION) < 0;
     if (argc == 3 && strcmp(argv[1], "--recover") == 0)
@@ -41,6 +43,6 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--end") == 0)
         return end(argv[2]);
     if (argc != 2 || argv[1][0] == '-')
-        return usage();
+        return usage(stderr);
     return task_main(argv[1], TASK_RUN);
 }

@@ -68,7 +68,7 @@ static void print_help(void)
 
 static int usage(const struct det_err *err)
 {
-    fprintf(stderr, "det-harness: %s\nTry det-harness --help.\n", err->text);
+    fprintf(stderr, "det-harness: %s\nTry 'det-harness --help'.\n", err->text);
     return 2;
 }
 

@@ -20,7 +20,7 @@ enum { CONFIG_BYTES_MAX = 1 << 20, OPTIONS_MAX = 64 };
 struct flags {
     const char *setting[OPTIONS_MAX]; /* of entry i; NULL: not given */
     const char *config, *checkpoint_dir;
-    bool print_config, print_example, help, doctor;
+    bool print_config, print_example, help, version, doctor;
     struct opt table[OPTIONS_MAX];
 };
 
@@ -28,13 +28,14 @@ static void flags_init(struct flags *f)
 {
     *f = (struct flags){0};
     const struct opt others[] = {
-        {"config", 'c', OPT_STR, &f->config, "PATH", "read settings from this master.yaml"},
+        {"config", 'c', OPT_STR, &f->config, "PATH", "Read settings from this master.yaml"},
         {"checkpoint-dir", 0, OPT_STR, &f->checkpoint_dir, "DIR",
-         "default checkpoint storage: a directory all agents share"},
-        {"print-config", 0, OPT_FLAG, &f->print_config, NULL, "print all settings as JSON and end"},
+         "Default checkpoint storage: a directory all agents share"},
+        {"print-config", 0, OPT_FLAG, &f->print_config, NULL, "Print all settings as JSON and end"},
         {"print-example", 0, OPT_FLAG, &f->print_example, NULL,
-         "print a commented master.yaml with all settings and end"},
-        {"help", 'h', OPT_FLAG, &f->help, NULL, "print this and end"},
+         "Print a commented master.yaml with all settings and end"},
+        {"help", 'h', OPT_FLAG, &f->help, NULL, "Print this and end"},
+        {"version", 0, OPT_FLAG, &f->version, NULL, "Print the version and end"},
     };
     size_t n = 0;
     for (size_t i = 0; i < settings_master.n; i++) {
@@ -135,6 +136,8 @@ static enum masterconf_verb verb_of(const struct flags *f)
 {
     if (f->help)
         return MASTERCONF_HELP;
+    if (f->version)
+        return MASTERCONF_VERSION;
     if (f->print_example)
         return MASTERCONF_PRINT_EXAMPLE;
     if (f->doctor)
@@ -192,6 +195,8 @@ char *masterconf_text(const struct masterconf *c)
     JSON_OWN j = masterconf_json(c);
     if (c->verb == MASTERCONF_HELP)
         add_help(&out);
+    else if (c->verb == MASTERCONF_VERSION)
+        buf_add_str(&out, "det-master " DET_VERSION "\n");
     else if (c->verb == MASTERCONF_PRINT_EXAMPLE)
         settings_example(&settings_master, &out);
     else
