@@ -41,11 +41,39 @@ static void test_bad(void **state)
     buf_finish(&b);
 }
 
+/* Random bytes of every length up to 200 come back; a stranger at any place is told. */
+static void test_any(void **state)
+{
+    struct mt19937 r;
+    mt19937_seed(&r, 1);
+    for (size_t n = 0; n <= 200; n++) {
+        struct buf text = BUF_INIT, back = BUF_INIT;
+        char bytes[200];
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (char)mt19937_u32(&r);
+        b64_encode(&text, bytes, n);
+        assert_int_equal(text.len, (n + 2) / 3 * 4);
+        assert_int_equal(b64_decode(&back, buf_str(&text), text.len, NULL), 0);
+        assert_int_equal(back.len, n);
+        assert_memory_equal(buf_str(&back), bytes, n);
+        for (size_t i = 0; i < text.len; i++) {
+            char was = text.p[i];
+            text.p[i] = (char)(0x80 | was);
+            assert_int_equal(b64_decode(&back, text.p, text.len, NULL), DET_EINVAL);
+            text.p[i] = was;
+        }
+        assert_int_equal(back.len, n);
+        buf_finish(&text);
+        buf_finish(&back);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
