@@ -283,8 +283,10 @@ const size_t expconf_keys_n = DET_ARRAY_LEN(expconf_keys);
 
 const char *expconf_key_child(const struct expconf_key *key, const char *prefix)
 {
-    size_t n = strlen(prefix);
     const char *name = key->path;
+    if (*prefix && *prefix != *name)
+        return NULL; /* most: all keys are asked for each object */
+    size_t n = strlen(prefix);
     if (n) {
         if (strncmp(name, prefix, n) != 0 || name[n] != '.')
             return NULL;
