@@ -156,7 +156,8 @@ static int by_wait(const struct group *a, const struct group *b)
 /* Something of it could start, had it the room. */
 static bool wants_room(const struct sched *s, struct group *g)
 {
-    return g->size > 0 && g->could && fit_could(&s->pool->fit, g->pending.first) &&
+    const struct alloc *a = g->pending.first;
+    return g->size > 0 && g->could && (!sched_is_choosy(a) || fit_could(&s->pool->fit, a)) &&
            sched_may(s, g);
 }
 

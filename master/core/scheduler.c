@@ -120,15 +120,29 @@ static void start_zero_slot(struct sched *s)
     vec_free(&t.heap);
 }
 
-static void clear(struct group *g)
+static void clear(struct group *g, bool fits)
 {
     g->next = g->pending.first;
     g->taking = g->demand = g->offer = 0;
     g->cap = INT64_MAX;
-    g->could = g->next && fit_could_size(&g->pool->fit, g->size);
+    g->could = g->next && fits;
     g->wait = g->could ? CORE_WAIT_ROOM : CORE_WAIT_AGENTS;
     if (g->exp)
         g->exp->user->taking = 0;
+}
+
+/* Neighbours mostly are of one size: its sums are made once. */
+static void clear_all(const struct pool *p)
+{
+    int64_t size = -1;
+    bool fits = false;
+    for (size_t i = 0; i < p->groups.n; i++) {
+        struct group *g = p->groups.v[i];
+        if (g->size != size)
+            fits = fit_could_size(&p->fit, g->size);
+        size = g->size;
+        clear(g, fits);
+    }
 }
 
 static void run_policy(struct sched *s)
@@ -152,8 +166,7 @@ void sched_decide(struct sched *s, const struct core *c, struct pool *pool)
                         .now_ms = c->now_ms,
                         .free = fit_free(&pool->fit),
                         .wake_ms = INT64_MAX};
-    for (size_t i = 0; i < pool->groups.n; i++)
-        clear(pool->groups.v[i]);
+    clear_all(pool);
     if (pool->o.scheduler == CORE_PRIORITY)
         sched_priority(s);
     else
