@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,8 +16,9 @@ struct tree {
     const char *path; /* of the tree that is written, for messages */
 };
 
-/* So much at a time, that even a slow disk is seen to take it. */
+/* So much at a time, that even a slow disk is seen to take it; and so much that it has to do meanwhile. */
 #define PORTION ((off_t)16 << 20)
+#define AHEAD   (8 * PORTION)
 
 static _Atomic uint64_t synced;
 
@@ -25,14 +27,24 @@ uint64_t storage_synced_bytes(void)
     return atomic_load_explicit(&synced, memory_order_relaxed);
 }
 
-/* fsync, in portions. Only its own answer counts: what the portions meet it tells again. */
+static bool is_unknown(int error)
+{
+    return error == ENOSYS || error == EINVAL || error == ESPIPE || error == EOPNOTSUPP;
+}
+
+/* fsync, in portions. An error of the disk that one of them was told fsync does not tell again. */
 static int sync_file(int fd, off_t bytes)
 {
     const unsigned flags =
         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    sync_file_range(fd, 0, AHEAD, SYNC_FILE_RANGE_WRITE);
     for (off_t at = 0; at < bytes; at += PORTION) {
-        if (sync_file_range(fd, at, PORTION, flags) < 0)
-            break;
+        sync_file_range(fd, at + AHEAD, PORTION, SYNC_FILE_RANGE_WRITE);
+        if (sync_file_range(fd, at, PORTION, flags) < 0) {
+            if (is_unknown(errno))
+                break;
+            return -1;
+        }
         atomic_fetch_add_explicit(&synced, (uint64_t)PORTION, memory_order_relaxed);
     }
     return fsync(fd);

@@ -46,6 +46,15 @@ static void put(const char *dir, const char *name, const char *text)
     close(fd);
 }
 
+/* In place of the C library's: what a disk says of a portion (sync_file_range(2)). */
+static int disk_says;
+
+int sync_file_range(int fd, off_t at, off_t bytes, unsigned flags)
+{
+    errno = disk_says;
+    return disk_says && flags & SYNC_FILE_RANGE_WAIT_AFTER ? -1 : 0;
+}
+
 static char *begun(void)
 {
     char *tmp = NULL;
@@ -270,6 +279,21 @@ static void a_growing_file_is_followed(void **state)
     assert_int_equal(storage_remove_tree(store, "c", &err), DET_EINVAL);
 }
 
+/* fsync does not repeat what a portion was told; a store that knows no portions has fsync. */
+static void an_error_of_the_disk_counts(void **state)
+{
+    char *tmp det_cleanup(freep) = begun();
+    uint64_t before = storage_synced_bytes();
+    disk_says = EIO;
+    assert_int_equal(storage_publish(store, UUID, &err), DET_EIO);
+    assert_int_equal(storage_exists(store, UUID, &err), DET_ENOENT);
+    disk_says = ENOSYS;
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    assert_int_equal(storage_synced_bytes(), before);
+    assert_int_equal(storage_abort(store, UUID, &err), 0);
+    disk_says = 0;
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -280,7 +304,7 @@ int main(void)
         T(copies_round_trip),         T(configurations_are_checked),
         T(failed_write_names_the_path), T(quarantine_keeps_the_files),
         T(purge_takes_what_was_never_put_aside), T(globs_match_at_every_depth),
-        T(a_growing_file_is_followed),
+        T(a_growing_file_is_followed), T(an_error_of_the_disk_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
