@@ -64,9 +64,9 @@ static void bytes_that_move(void **state)
     loop_alive_write(true);
     for (int i = 0; i < 2; i++)
         assert_true(is_touched(60000, BLOCK));
-    while (is_touched(2500, 0)) /* what was written before the last look */
-        ;
-    assert_false(is_touched(2500, 16)); /* a log line is no progress */
+    int windows = 0; /* what was written before counts once; log lines are no progress */
+    while (is_touched(2500, 16))
+        assert_true(++windows < 20);
     loop_alive_write(false);
     loop_alive_wait(true);
     assert_true(is_touched(60000, 0)); /* waiting for rank 0 is no reason to end this one */
