@@ -143,6 +143,12 @@ class ReducerOfAnother(LineTrial):
         return {"other": pytorch.Reducer.AVG}
 
 
+@kind(Invalid, r"names \['other'\], which evaluate_batch\(\) does not return; it returns \['error'\]")
+class ReducerTooMany(LineTrial):
+    def evaluation_reducer(self):
+        return {"error": pytorch.Reducer.AVG, "other": pytorch.Reducer.MAX}
+
+
 @kind(Invalid, "is no determined.pytorch.Reducer")
 class ReducerByName(LineTrial):
     def evaluation_reducer(self):

@@ -96,7 +96,7 @@ class Client:
         self._training: Optional[Feed] = None
         self._validation: Any = None
         self._loop: Any = None
-        self._reducer: Any = None
+        self._names: List[str] = []  # of the validation metrics
         self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
         whole = is_overridden(trial.evaluate_full_dataset, PyTorchTrial)
         if whole == is_overridden(trial.evaluate_batch, PyTorchTrial):
@@ -280,6 +280,7 @@ class Client:
             metrics = self.trial.evaluate_batch(batch=batch)  # type: ignore
         if not isinstance(metrics, dict):
             raise TypeError(f"evaluate_batch() must return a dict of metrics, not {type(metrics).__name__}")
+        self._names = list(metrics)
         return metrics
 
     def evaluate_full_dataset(self) -> Dict[str, Any]:
@@ -297,6 +298,11 @@ class Client:
             if metric not in reducer:
                 raise errors.InvalidExperimentException(
                     f'evaluation_reducer() gives no reducer for the metric "{metric}"; it names {sorted(reducer)}'
+                )
+            unknown = sorted(set(reducer) - set(self._names)) if self._names else []
+            if unknown:
+                raise errors.InvalidExperimentException(
+                    f"evaluation_reducer() names {unknown}, which evaluate_batch() does not return; it returns {sorted(self._names)}"
                 )
             reducer = reducer[metric]
         if not isinstance(reducer, Reducer):
