@@ -310,7 +310,7 @@ static int run_created(struct loop *l, struct det_err *err)
         rc = run_started(l, err);
     loop_checkpoint_abandon(l, rc);
     if (rc == 0 && l->t->between_batches)
-        l->t->between_batches(l->self);
+        l->t->between_batches(l->self, true);
     loop_profile_close(l);
     if (rc != DET_ESTALE)
         loop_tensorboard_keep(l);

@@ -258,9 +258,9 @@ struct det_loop_trial_type {
     /* May be called in the thread of write_snapshot(): writes *s and nothing else. */
     int (*save_state)(void *self, const char *dir, const struct loop_state *s, struct det_err *err);
     int (*load_state)(void *self, const char *dir, struct loop_state *ret, struct det_err *err);
-    /* Before every training batch, even its fetching, and after the last: the place of a profiler's
-     * step. May be NULL. */
-    void (*between_batches)(void *self);
+    /* Before every training batch, even its fetching, and after the last (`ended`): the place of a
+     * profiler's step. May be NULL. */
+    void (*between_batches)(void *self, bool ended);
     /* ---- TensorBoard (pytorch-api.md 18); each may be NULL ---- */
     /* Rank 0: what is being reported after `steps` batches, to be written as scalars. rows: the
      * metrics of each of a workload's n batches; NULL for a validation. */

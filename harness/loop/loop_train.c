@@ -103,7 +103,7 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
     const void *batch = NULL;
     int rc = loop_profile_batch(l, b, err);
     if (l->t->between_batches)
-        l->t->between_batches(l->self);
+        l->t->between_batches(l->self, false);
     l->batch_idx = b;
     if (rc == 0 && b % l->epoch_len == 0 && l->n_callbacks)
         rc = LOOP_CALLBACKS(l, on_training_epoch_start, e, err);

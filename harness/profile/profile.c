@@ -101,8 +101,10 @@ void profile_start(struct profile *p)
     bool was_recording = p->recording;
     listen(p, false);
     p->recording = a >= PROFILE_RECORD;
-    if (p->recording && !was_recording)
+    if (p->recording && !was_recording) {
+        p->events.n = 0; /* of a run before that was cut short */
         p->start_ns = p->step_start_ns = span_now_ns();
+    }
     listen(p, a != PROFILE_NONE);
 }
 
@@ -134,6 +136,14 @@ void profile_next(struct profile *p)
     p->last_value = -1;
     p->recording = p->full = false;
     profile_start(p);
+}
+
+bool profile_stop(struct profile *p)
+{
+    bool cut = p->recording && p->events.n > 0;
+    listen(p, false);
+    p->recording = false;
+    return cut;
 }
 
 static int by_place(const void *a, const void *b)

@@ -57,6 +57,8 @@ void profile_start(struct profile *p);
 /* After every batch. True: a recording is complete; write it, then profile_next(). */
 bool profile_step(struct profile *p);
 void profile_next(struct profile *p);
+/* After the last batch. True: a recording was cut short after a batch or more; write it. */
+bool profile_stop(struct profile *p);
 
 /* The recording as a trace of process `pid`, called `process`. */
 void profile_write_trace(struct profile *p, const char *process, int pid, struct buf *out);

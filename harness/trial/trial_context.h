@@ -116,9 +116,10 @@ int trial_check(struct det_trial_context *ctx, struct det_err *err);
 void trial_fail(struct det_trial_context *ctx, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The profiler (trial_profile.c): between two batches; and at the end, when a recording that is
- * complete is written. */
+/* The profiler (trial_profile.c): between two batches, where a complete recording is written; after
+ * the last, where one that is cut short is. */
 void trial_profile_step(struct det_trial_context *ctx);
+void trial_profile_stop(struct det_trial_context *ctx);
 void trial_profile_finish(struct det_trial_context *ctx);
 
 /* What create() must have wrapped (trial_wrap.c). */

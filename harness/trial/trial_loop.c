@@ -252,9 +252,11 @@ static int on_load_state(void *self, const char *dir, struct loop_state *ret, st
 
 /* ---- TensorBoard and the profiler ---- */
 
-static void on_between_batches(void *self)
+static void on_between_batches(void *self, bool ended)
 {
     trial_profile_step(((struct trial_run *)self)->ctx);
+    if (ended)
+        trial_profile_stop(((struct trial_run *)self)->ctx);
 }
 
 static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,

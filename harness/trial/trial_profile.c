@@ -88,6 +88,12 @@ void trial_profile_step(struct det_trial_context *ctx)
     }
 }
 
+void trial_profile_stop(struct det_trial_context *ctx)
+{
+    if (ctx->profile && profile_stop(&ctx->profile->p))
+        save(ctx);
+}
+
 void trial_profile_finish(struct det_trial_context *ctx)
 {
     struct trial_profile *t = det_take(ctx->profile);

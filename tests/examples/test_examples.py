@@ -273,20 +273,25 @@ def check_trace(path):
 
 
 def test_profiler():
-    """Two rounds of recording: batches 2 to 4 and 7 to 9, the second one ended by the end of training."""
+    """Two rounds of recording: batches 2 to 4 and 7 to 9, the second one ended by the end of training, or cut short by it."""
+    for batches, rounds in (10, [(2, 3, 4), (7, 8, 9)]), (9, [(2, 3, 4), (7, 8)]):
+        profiler_rounds(batches, rounds)
+
+
+def profiler_rounds(batches, rounds):
     with Scratch() as s:
         wrap = "    det_trial_wrap_optimizer(ctx, d->sgd);"
         d = edited(s, (wrap, wrap + "\n    det_trial_set_profiler(ctx, .wait = 1, .warmup = 1, .active = 3, .repeat = 2);"),
                    (".shuffle = true", ".shuffle = true, .prefetch = 2"))
-        sets = ["searcher.max_length={batches: 10}", "scheduling_unit=5", "min_validation_period={batches: 3}"]
+        sets = [f"searcher.max_length={{batches: {batches}}}", "scheduling_unit=5", "min_validation_period={batches: 3}"]
         s.run(ENTRY, d, "const.yaml", sets, ["--tensorboard-dir", s.dir + "/tb"])
         traces = sorted(glob.glob(s.dir + "/tb/*#0.*.pt.trace.json"))
-        assert len(traces) == 2, os.listdir(s.dir + "/tb")
-        for k, path in enumerate(traces):
+        assert len(traces) == len(rounds), os.listdir(s.dir + "/tb")
+        for steps, path in zip(rounds, traces):
             spans = check_trace(path)
             names = [e["name"] for e in spans]
-            assert sorted(n for n in names if n.startswith("ProfilerStep")) == [f"ProfilerStep#{5 * k + i}" for i in (2, 3, 4)]
-            assert names.count("train_batch") == names.count("dataloader_next") == names.count("train_batch.backward") == 3
+            assert sorted(n for n in names if n.startswith("ProfilerStep")) == [f"ProfilerStep#{i}" for i in steps]
+            assert names.count("train_batch") == names.count("dataloader_next") == names.count("train_batch.backward") == len(steps)
             assert {"checkpoint", "validate", "train_batch.step_optimizer", "load_batch"} <= set(names), set(names)
             conv = next(e for e in spans if e["name"] == "conv2d")
             assert conv["cat"] == "cpu_op" and re.search(r"float32\[\d+, 1, 8, 8\].*-> float32\[", conv["args"]["detail"]), conv

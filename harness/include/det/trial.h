@@ -316,8 +316,8 @@ struct det_profiler_options {
     int rows;     /* of the summary; 0: 20 */
 };
 /* Records the loop's and the trial's hooks, kernels with their shapes, data loading, collectives and
- * checkpoints of whole batches. After every round this rank writes
- * <host>#<rank>.<milliseconds>.pt.trace.json (Chrome's trace format) into its TensorBoard directory,
+ * checkpoints of whole batches. After every round, and one that the end of training cuts short, this
+ * rank writes <host>#<rank>.<milliseconds>.pt.trace.json (Chrome's trace format) into its TensorBoard directory,
  * and rank 0 a summary as the text "profiler". The part after `ctx` is any of the options' fields.
  * Once, and before training starts. A negative number is a failure. */
 #define det_trial_set_profiler(ctx, ...)                                                           \

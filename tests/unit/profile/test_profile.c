@@ -111,6 +111,31 @@ static void the_table_adds_up(void **state)
     profile_finish(&p);
 }
 
+/* The end of training in the middle of a round: what was recorded of it counts, once. */
+static void a_round_cut_short_is_kept(void **state)
+{
+    const struct profile_schedule s = {.wait = 1, .active = 3};
+    struct profile p;
+    profile_init(&p, &s, true, false, false);
+    profile_start(&p);
+    batch();
+    assert_false(profile_step(&p));
+    assert_false(profile_stop(&p)); /* nothing is recorded yet */
+    profile_start(&p);
+    batch();
+    assert_false(profile_step(&p));
+    assert_true(profile_stop(&p));
+    assert_true(p.events.n > 0);
+    size_t n = p.events.n;
+    batch();
+    assert_true(p.events.n == n && !profile_stop(&p));
+    profile_start(&p); /* a second run, in the middle of the same round */
+    batch();
+    assert_false(profile_step(&p));
+    assert_int_equal(p.events.n, n);
+    profile_finish(&p);
+}
+
 static void *in_thread(void *arg)
 {
     for (int i = 0; i < 1000; i++)
@@ -140,6 +165,7 @@ int main(void)
         cmocka_unit_test(the_schedule_is_torchs),
         cmocka_unit_test(only_active_batches_are_recorded),
         cmocka_unit_test(the_table_adds_up),
+        cmocka_unit_test(a_round_cut_short_is_kept),
         cmocka_unit_test(threads_have_rows_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
