@@ -33,25 +33,69 @@ void driver_commit(struct sim *m, struct master *s)
     later(m, s, M_APPLY, (int64_t)sim_random(m, slow ? 3000 : 3));
 }
 
-/* All rows or none. */
+/* All rows or none: those of another epoch are refused. */
+static bool apply(struct sim *m, int64_t epoch, const struct core_effects *flight)
+{
+    if (epoch != m->store.epoch) {
+        m->got.refused++;
+        return false;
+    }
+    for (size_t i = 0; i < flight->n; i++)
+        if (CORE_EFFECT_IS_ROW(flight->v[i].kind)) {
+            sim_mix_effect(m, &flight->v[i]);
+            sim_trace_effect(m, &flight->v[i]);
+            store_apply(m, &flight->v[i]);
+        }
+    return true;
+}
+
 void driver_apply(struct sim *m, struct master *s)
 {
-    if (m->now_ms < m->store.down_until) {
-        later(m, s, M_APPLY, m->store.down_until - m->now_ms);
+    int64_t back = store_back_ms(m);
+    if (m->now_ms < m->store.hung_until && sim_chance(m, 300)) { /* it dies while it waits */
+        master_crash(m, s);
+        return;
+    }
+    if (back > m->now_ms) {
+        later(m, s, M_APPLY, back - m->now_ms);
         return;
     }
     later(m, s, M_PERFORM, 0);
-    s->stage = s->epoch == m->store.epoch ? STAGE_DURABLE : STAGE_REFUSED;
-    if (s->stage == STAGE_REFUSED) {
-        m->got.refused++;
+    s->stage = apply(m, s->epoch, &s->flight) ? STAGE_DURABLE : STAGE_REFUSED;
+}
+
+struct orphan {
+    int64_t epoch;
+    struct core_effects flight;
+};
+
+void driver_orphan(struct sim *m, struct master *s)
+{
+    struct orphan *o = det_alloc(sizeof *o);
+    *o = (struct orphan){s->epoch, s->flight};
+    s->flight = (struct core_effects)CORE_EFFECTS_INIT;
+    sim_later(m, store_back_ms(m) - m->now_ms + (int64_t)sim_random(m, 1000),
+              (struct msg){.kind = M_ORPHAN, .index = s->index, .data = o});
+}
+
+void driver_orphan_free(void *orphan)
+{
+    struct orphan *o = orphan;
+    core_effects_finish(&o->flight);
+    free(o);
+}
+
+void driver_orphan_apply(struct sim *m, struct msg *msg)
+{
+    struct orphan *o = msg->data;
+    int64_t back = store_back_ms(m);
+    if (back > m->now_ms) {
+        sim_later(m, back - m->now_ms, *msg);
         return;
     }
-    for (size_t i = 0; i < s->flight.n; i++)
-        if (CORE_EFFECT_IS_ROW(s->flight.v[i].kind)) {
-            sim_mix_effect(m, &s->flight.v[i]);
-            sim_trace_effect(m, &s->flight.v[i]);
-            store_apply(m, &s->flight.v[i]);
-        }
+    sim_trace(m, "store     does what master %d has left", msg->index);
+    apply(m, o->epoch, &o->flight);
+    driver_orphan_free(o);
 }
 
 static void perform_reply(struct sim *m, struct master *s, const struct core_reply *r)

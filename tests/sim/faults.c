@@ -39,11 +39,19 @@ static void store_slow(struct sim *m)
     sim_trace(m, "store     is slow until %.3f s", (double)m->store.slow_until / 1000);
 }
 
+static void store_hangs(struct sim *m)
+{
+    m->got.faults++;
+    m->store.hung_from = m->now_ms;
+    m->store.hung_until = m->now_ms + (int64_t)sim_random(m, sim_random(m, 2) ? 4000 : 60000);
+    sim_trace(m, "store     hangs until %.3f s", (double)m->store.hung_until / 1000);
+}
+
 void fault_strike(struct sim *m)
 {
     int host = (int)sim_random(m, (uint64_t)m->hosts_n);
     struct master *s = master_leader(m);
-    uint64_t dice = sim_random(m, 20);
+    uint64_t dice = sim_random(m, 22);
     if (dice < 5) {
         host_break(m, host); /* a link, or the agent's process: tasks live on */
     } else if (dice < 8) {
@@ -60,5 +68,7 @@ void fault_strike(struct sim *m)
         master_freeze(m, s, 500 + (int64_t)sim_random(m, sim_random(m, 2) ? 5000 : 40000));
     } else if (dice < 18 && s->core) {
         master_crash(m, s);
+    } else if (dice >= 20) {
+        store_hangs(m);
     }
 }

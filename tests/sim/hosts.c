@@ -27,6 +27,8 @@ void host_msg_free(struct msg *msg)
 {
     if (msg->kind == M_ORDER)
         order_free(msg->data);
+    else if (msg->kind == M_ORPHAN)
+        driver_orphan_free(msg->data);
     else
         free(msg->data);
 }
@@ -52,7 +54,7 @@ int host_find(const struct sim *m, const char *id)
 /* It tries its masters in turn: one that was replaced and does not know it yet may answer first. */
 static int choose_master(struct sim *m)
 {
-    int other = 1 - m->leader;
+    int other = (m->leader + 1 + (int)sim_random(m, MASTERS - 1)) % MASTERS;
     return master_serves(m, &m->masters[other]) && sim_random(m, 2) ? other : m->leader;
 }
 

@@ -1,4 +1,4 @@
-/* The masters: one leads, the other takes over when it is silent; each is rebuilt from the store. */
+/* The masters: one leads, another takes over when it is silent; each is rebuilt from the store. */
 #include "sim.h"
 
 struct master *master_leader(struct sim *m)
@@ -52,7 +52,7 @@ static void step(struct sim *m, struct master *s, struct core_event *ev)
 
 bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct waiter w)
 {
-    if (!master_serves(m, s) || (w.token && m->now_ms < m->store.down_until))
+    if (!master_serves(m, s) || (w.token && store_noticed(m)))
         return false;
     size_t from = s->batch.n;
     bool stale = is_stale(s, ev);
@@ -110,7 +110,10 @@ void master_crash(struct sim *m, struct master *s)
 {
     m->got.crashes++;
     sim_trace(m, "master %d  crashes", s->index);
-    if (s->stage == STAGE_IN_FLIGHT && m->now_ms >= m->store.down_until && sim_random(m, 2))
+    bool sent = s->stage == STAGE_IN_FLIGHT && m->now_ms >= m->store.down_until;
+    if (sent && m->now_ms < m->store.hung_until)
+        driver_orphan(m, s);
+    else if (sent && sim_random(m, 2))
         driver_apply(m, s); /* the commit was on its way: it may have been carried out */
     end(m, s);
     if (s->index == m->leader)
@@ -125,9 +128,10 @@ void master_freeze(struct sim *m, struct master *s, int64_t ms)
     s->frozen_until = m->now_ms + ms;
     sim_trace(m, "master %d  is stopped for %lld ms", s->index, (long long)ms);
     sim_later(m, ms, (struct msg){.kind = M_WAKE, .index = s->index, .conn = s->life});
-    if (ms > TAKEOVER_MS)
-        sim_later(m, TAKEOVER_MS, (struct msg){.kind = M_TAKEOVER, .index = 1 - s->index,
-                                               .conn = s->life});
+    for (int i = 0; ms > TAKEOVER_MS && i < MASTERS; i++)
+        if (i != s->index) /* each stands by; the first wins */
+            sim_later(m, TAKEOVER_MS + (int64_t)sim_random(m, 1000),
+                      (struct msg){.kind = M_TAKEOVER, .index = i, .conn = s->life});
 }
 
 static void boot(struct sim *m, struct master *s)
@@ -157,7 +161,7 @@ static void on_takeover(struct sim *m, const struct msg *msg)
     struct master *s = &m->masters[msg->index], *old = master_leader(m);
     if (old->life != msg->conn || master_serves(m, old))
         return;
-    if (m->now_ms < m->store.down_until || (s->core && s != old)) {
+    if (store_back_ms(m) > m->now_ms || (s->core && s != old)) {
         sim_later(m, 500, *msg);
         return;
     }
@@ -211,11 +215,13 @@ static void on_tick(struct sim *m, struct master *s)
     master_post(m, s, &(struct core_event){.kind = CORE_EV_TICK}, (struct waiter){.host = -1});
 }
 
-void master_on(struct sim *m, const struct msg *msg)
+void master_on(struct sim *m, struct msg *msg)
 {
     struct master *s = &m->masters[msg->index];
     if (msg->kind == M_TAKEOVER) {
         on_takeover(m, msg);
+    } else if (msg->kind == M_ORPHAN) {
+        driver_orphan_apply(m, msg);
     } else if (msg->kind == M_APPLY) { /* by the store: whether the master sleeps or not */
         if (s->core && s->life == msg->conn)
             driver_apply(m, s);

@@ -58,12 +58,24 @@ static bool write_rows(struct sim *m, const struct request *r)
     return true;
 }
 
+/* Before the master notices that PostgreSQL hangs, PostgreSQL gets it and does it afterwards. */
+static bool is_held_up(struct sim *m, const struct msg *msg)
+{
+    int64_t back = store_back_ms(m);
+    if (m->now_ms >= m->store.hung_until || store_noticed(m))
+        return false;
+    sim_later(m, back - m->now_ms + (int64_t)sim_random(m, 100), *msg);
+    return true;
+}
+
 void request_arrive(struct sim *m, struct msg *msg)
 {
+    if (is_held_up(m, msg))
+        return;
     det_cleanup(freep) struct request *r = msg->data;
     struct master *s = master_leader(m);
     struct task *t = task_find(m, r->task);
-    if (!master_serves(m, s) || m->now_ms < m->store.down_until)
+    if (!master_serves(m, s) || store_back_ms(m) > m->now_ms)
         return;
     if (!write_rows(m, r)) {
         if (t && r->token)

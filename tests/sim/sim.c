@@ -131,7 +131,7 @@ static void calm_begin(struct sim *m)
 {
     m->calm = true;
     m->calm_at = m->now_ms;
-    m->store.down_until = m->store.slow_until = 0;
+    m->store.down_until = m->store.slow_until = m->store.hung_until = 0;
     for (int i = 0; i < m->hosts_n; i++) {
         m->hosts[i].up_cut = m->hosts[i].down_cut = 0;
         host_back(m, i);

@@ -2,7 +2,7 @@
  * A simulator of the cluster around the real core: virtual time, one seed, and models of everything
  * else. A run is a pure function of its seed and options; its trace hash says so.
  *
- * The model. Two master processes share one store. Each holds a core, steps events into a batch and
+ * The model. Three master processes share one store. Each holds a core, steps events into a batch and
  * commits it as the driver does: one transaction in flight, the other effects performed, in order,
  * once it is there. The store holds exactly the rows that were committed, refuses those of an older
  * epoch, and a booting master is rebuilt from it. Hosts have an agent each, with an ordered link
@@ -12,7 +12,8 @@
  * pools and under quotas; the clients of custom searches poll, decide and acknowledge.
  *
  * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
- * (SIGSTOP) until the other one has taken over, and wakes. PostgreSQL is away, or slow. A link
+ * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs: it
+ * answers nobody, and what it has in its hands it does afterwards, also for a master that died. A link
  * breaks; a host is cut off one way or both ways, for less or for longer than its lease, while its
  * tasks train on as stale twins; hosts, agents, det-tasks and ranks die. The wall clock jumps.
  *
@@ -32,10 +33,11 @@
 #include "vec.h"
 
 enum {
-    MASTERS = 2,
+    MASTERS = 3,
     LEASE_MS = 25000,    /* agent_reconnect_wait */
     SILENCE_MS = 10000,  /* of a link: it counts as broken */
     TAKEOVER_MS = 5000,  /* of a silent leader */
+    NOTICE_MS = 3000,    /* of a PostgreSQL that hangs */
     RETRY_MS = 2000,     /* an unanswered request is asked again */
     CALM_MS = 4 * 3600000, /* after the last fault everything ends in this, */
     CALM_EVENTS = 100000,  /* and in so many events; plus 100 for each trial */
@@ -87,9 +89,14 @@ struct store {
     VEC(struct row_agent) agents;
     int64_t epoch, searched;           /* the experiment whose search heard of something last */
     int64_t down_until, slow_until; /* PostgreSQL is away; commits take long */
+    int64_t hung_from, hung_until;  /* it is there and does nothing */
 };
 void store_init(struct store *s);
 void store_finish(struct store *s);
+/* When PostgreSQL is there and answers: now, or later. */
+int64_t store_back_ms(const struct sim *m);
+/* The masters know that it is away or hangs: they refuse what is asked. */
+bool store_noticed(const struct sim *m);
 /* One row, by the one that leads. */
 void store_apply(struct sim *m, const struct core_effect *e);
 struct stored_trial *store_trial(struct store *s, int64_t id);
@@ -108,7 +115,7 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t 
 enum msg_kind {
     M_USER, M_FAULT, M_CLIENTS,
     /* masters: .index; void when .conn is not its life */
-    M_COMMIT, M_APPLY, M_PERFORM, M_TICK, M_WAKE, M_TAKEOVER,
+    M_COMMIT, M_APPLY, M_ORPHAN, M_PERFORM, M_TICK, M_WAKE, M_TAKEOVER,
     /* hosts: .index, .conn */
     M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK,
     /* tasks: .task */
@@ -120,7 +127,7 @@ struct msg {
     uint64_t seq, task, conn;
     enum msg_kind kind;
     int index;
-    void *data; /* M_ORDER, M_AGENT_EVENT, M_REQUEST: theirs */
+    void *data; /* M_ORPHAN, M_ORDER, M_AGENT_EVENT, M_REQUEST: theirs */
 };
 void sim_later(struct sim *m, int64_t in_ms, struct msg msg);
 
@@ -150,12 +157,16 @@ bool master_serves(const struct sim *m, const struct master *s);
 bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct waiter w);
 void master_crash(struct sim *m, struct master *s);
 void master_freeze(struct sim *m, struct master *s, int64_t ms);
-void master_on(struct sim *m, const struct msg *msg);
+void master_on(struct sim *m, struct msg *msg);
 void master_finish(struct master *s);
 
 void driver_gather(struct sim *m, struct master *s);
 void driver_commit(struct sim *m, struct master *s);
 void driver_apply(struct sim *m, struct master *s);
+/* The master died while PostgreSQL hung with its transaction: that is carried out, or refused, later. */
+void driver_orphan(struct sim *m, struct master *s);
+void driver_orphan_apply(struct sim *m, struct msg *msg);
+void driver_orphan_free(void *orphan);
 void driver_perform(struct sim *m, struct master *s);
 
 /* ---- hosts.c: agents ---- */

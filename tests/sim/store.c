@@ -80,6 +80,20 @@ bool store_is_live(const struct stored_exp *e)
     return !exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETING;
 }
 
+int64_t store_back_ms(const struct sim *m)
+{
+    const struct store *s = &m->store;
+    int64_t back = s->down_until > s->hung_until ? s->down_until : s->hung_until;
+    return back > m->now_ms ? back : m->now_ms;
+}
+
+bool store_noticed(const struct sim *m)
+{
+    const struct store *s = &m->store;
+    return m->now_ms < s->down_until ||
+           (m->now_ms < s->hung_until && m->now_ms >= s->hung_from + NOTICE_MS);
+}
+
 /* The run's token dies with its allocation; the statement itself checks the run. */
 static bool is_refused(struct sim *m, const struct stored_trial *t, int64_t run)
 {

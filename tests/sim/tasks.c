@@ -175,7 +175,7 @@ static void run_operation(struct sim *m, struct task *t)
         task_end(m, t, CORE_EXITED, 1); /* a twin replaced it */
         return;
     }
-    if (!request_reach(m, t) || m->now_ms < m->store.down_until) {
+    if (!request_reach(m, t) || store_back_ms(m) > m->now_ms) {
         wake(m, t, 500);
         return;
     }
