@@ -15,5 +15,8 @@ struct comm_options ranks_options(int rank, int size, int port);
  * signal, or -1 when it was still there after deadline_ms (then it is killed). */
 void ranks_run(int size, int (*fn)(int rank, int size, int port, void *arg), void *arg,
                int deadline_ms, int *codes);
+/* The same where all must give 0: asserts it. */
+void ranks_pass(int size, int (*fn)(int rank, int size, int port, void *arg), void *arg,
+                int deadline_ms);
 
 #endif

@@ -212,6 +212,22 @@ static void test_initial_without_a_limit(void **state)
     end(&p);
 }
 
+/* How many trials of `s`, which has at most 4 rungs of divisor 4 up to 256, begin in a bracket of r
+ * rungs. Takes s. */
+static void assert_brackets(struct search *s, const int trials[5])
+{
+    static const int64_t first[5] = {0, 256, 64, 16, 4};
+    struct search_ops ops = {0};
+    int n[5] = {0};
+    search_step(s, &(struct search_event){.kind = SEARCH_EV_INITIAL}, &ops);
+    for (size_t k = 0; k < ops.ops.n; k++)
+        for (int r = 1; r < 5; r++)
+            n[r] += ops.ops.v[k].kind == SEARCH_VALIDATE_AFTER && ops.ops.v[k].length == first[r];
+    assert_memory_equal(n, trials, sizeof n);
+    search_ops_finish(&ops);
+    search_destroy(s);
+}
+
 /* 64 trials, 256 units, divisor 4: at most 4 rungs; standard is 4, 3, 2. Weights 64/4, 16/3, 4/2
  * of 23.33 give 43, 14, 5 and the 2 left over to the first. Rung 0 of n rungs is 256 / 4^(n-1). */
 static void test_adaptive_shares(void **state)
@@ -222,22 +238,12 @@ static void test_adaptive_shares(void **state)
         {SEARCH_CONSERVATIVE, "[]", {0, 2, 5, 14, 43}},
         {SEARCH_STANDARD, "[2, 3]", {0, 0, 17, 47, 0}},
     };
-    static const int64_t first[5] = {0, 256, 64, 16, 4};
     for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
         JSON_OWN given = json_parse(cases[i].given, strlen(cases[i].given), NULL);
         struct search *s = make((struct search_conf){
             .kind = SEARCH_ADAPTIVE_ASHA, .max_length = 256, .max_trials = 64, .divisor = 4,
             .max_rungs = 5, .mode = cases[i].mode, .bracket_rungs = given, .max_concurrent = 999});
-        struct search_ops ops = {0};
-        search_step(s, &(struct search_event){.kind = SEARCH_EV_INITIAL}, &ops);
-        int n[5] = {0};
-        for (size_t k = 0; k < ops.ops.n; k++)
-            for (int r = 1; r < 5; r++)
-                n[r] += ops.ops.v[k].kind == SEARCH_VALIDATE_AFTER &&
-                        ops.ops.v[k].length == first[r];
-        assert_memory_equal(n, cases[i].trials, sizeof n);
-        search_ops_finish(&ops);
-        search_destroy(s);
+        assert_brackets(s, cases[i].trials);
     }
 }
 
@@ -247,21 +253,11 @@ static void test_adaptive_concurrency(void **state)
 {
     static const struct { int64_t limit; int trials[5]; } cases[] = {
         {10, {0, 0, 3, 3, 4}}, {1, {0, 0, 1, 1, 1}}, {0, {0, 0, 5, 5, 5}}};
-    static const int64_t first[5] = {0, 256, 64, 16, 4};
     for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
         struct search *s = make((struct search_conf){
             .kind = SEARCH_ADAPTIVE_ASHA, .max_length = 256, .max_trials = 64, .divisor = 4,
             .max_rungs = 5, .mode = SEARCH_STANDARD, .max_concurrent = cases[i].limit});
-        struct search_ops ops = {0};
-        search_step(s, &(struct search_event){.kind = SEARCH_EV_INITIAL}, &ops);
-        int n[5] = {0};
-        for (size_t k = 0; k < ops.ops.n; k++)
-            for (int r = 1; r < 5; r++)
-                n[r] += ops.ops.v[k].kind == SEARCH_VALIDATE_AFTER &&
-                        ops.ops.v[k].length == first[r];
-        assert_memory_equal(n, cases[i].trials, sizeof n);
-        search_ops_finish(&ops);
-        search_destroy(s);
+        assert_brackets(s, cases[i].trials);
     }
 }
 

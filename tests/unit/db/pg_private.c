@@ -105,3 +105,31 @@ bool loop_until(uv_loop_t *loop, const bool *flag, unsigned deadline_ms)
     uv_run(loop, UV_RUN_NOWAIT);
     return *flag;
 }
+
+int pg_private_open(struct pg_private *p, uv_loop_t *loop, struct db **ret)
+{
+    struct det_err err = {0};
+    struct db_options o = {.conninfo = p->uri};
+    if (pg_private_start(p) < 0)
+        return -1;
+    uv_loop_init(loop);
+    if (db_migrate(p->uri, &err) == 0 && db_create(loop, &o, NULL, ret, &err) == 0 &&
+        db_start(*ret, &err) == 0)
+        return 0;
+    fprintf(stderr, "%s\n", err.text);
+    return -1;
+}
+
+static void on_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db)
+{
+    bool closed = false;
+    db_close(db, on_closed, &closed);
+    loop_until(loop, &closed, 10000);
+    pg_private_stop(p);
+    pg_private_down(p);
+}

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "db.h"
+
 struct pg_private {
     char dir[64], uri[128];
 };
@@ -13,6 +15,10 @@ int pg_private_start(struct pg_private *p); /* 0, or skip the test */
 void pg_private_stop(struct pg_private *p); /* the server only */
 int pg_private_again(struct pg_private *p); /* after stop */
 void pg_private_down(struct pg_private *p);
+/* A started server, with a migrated database open on the loop; -1 with a line about why not. */
+int pg_private_open(struct pg_private *p, uv_loop_t *loop, struct db **ret);
+/* The end of that: the database closed, the server gone. */
+void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db);
 /* To every process of the server: SIGSTOP makes it hang until SIGCONT. */
 void pg_private_signal(const struct pg_private *p, int number);
 /* Runs the loop until *flag or the deadline; false at the deadline. */

@@ -111,31 +111,12 @@ static const char *const seed[] = {
 
 static int start(void **state)
 {
-    struct det_err err = {0};
-    struct db_options o = {.conninfo = pg.uri};
-    if (pg_private_start(&pg) < 0)
-        return -1;
-    uv_loop_init(&loop);
-    if (db_migrate(pg.uri, &err) < 0 || db_create(&loop, &o, NULL, &db, &err) < 0 ||
-        db_start(db, &err) < 0) {
-        print_error("%s\n", err.text);
-        return -1;
-    }
-    return 0;
-}
-
-static void on_closed(void *arg)
-{
-    *(bool *)arg = true;
+    return pg_private_open(&pg, &loop, &db);
 }
 
 static int end(void **state)
 {
-    bool closed = false;
-    db_close(db, on_closed, &closed);
-    loop_until(&loop, &closed, 10000);
-    pg_private_stop(&pg);
-    pg_private_down(&pg);
+    pg_private_close(&pg, &loop, db);
     return 0;
 }
 

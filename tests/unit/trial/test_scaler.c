@@ -7,6 +7,7 @@
 
 #include "det/trainer.h"
 #include "fsx.h"
+#include "line.h"
 #include "mem.h"
 #include <fcntl.h>
 #include <math.h>
@@ -26,30 +27,21 @@ static void create(void *self, struct det_trial_context *ctx)
 {
     struct tiny *t = self;
     struct det_engine *e = det_trial_engine(ctx);
-    float one = 1;
-    size_t n;
     t->scaler = det_trial_wrap_scaler(ctx, det_grad_scaler(e, .init_scale = 8,
                                                            .growth_interval = 2));
-    t->fc = det_trial_wrap_model(ctx, det_nn_linear(e, 1, 1, .no_bias = true));
-    det_tensor_write(det_module_params(t->fc, &n)[0].tensor, &one, sizeof one, &err);
+    t->fc = line_model(ctx, 1);
     t->sgd = det_trial_wrap_optimizer(ctx, det_sgd(t->fc, .lr = 0.25));
 }
 
 static struct det_data_loader *loader(void *self, struct det_trial_context *ctx)
 {
-    float x[] = {1, 1}, y[] = {3, 3};
-    int64_t one = 1;
-    struct det_dataset *ds = det_dataset_create(2, det_trial_err(ctx));
-    det_dataset_add(ds, "x", DET_F32, 1, &one, x, det_trial_err(ctx));
-    det_dataset_add(ds, "y", DET_F32, 1, &one, y, det_trial_err(ctx));
-    return det_data_loader(ds, det_trial_err(ctx), .batch_size = 1);
+    return line_loader(ctx, 2, 1);
 }
 
 static struct det_tensor *loss_of(struct tiny *t, struct det_trial_context *ctx,
                                   const struct det_batch *batch)
 {
-    return det_mse_loss(det_trial_engine(ctx), det_forward(t->fc, det_batch_tensor(batch, "x")),
-                        det_batch_tensor(batch, "y"));
+    return line_loss(ctx, t->fc, batch);
 }
 
 /* The third batch overflows: its step is left out, and the scale halved. */
@@ -81,12 +73,8 @@ static const struct det_trial_type tiny = {
 static void create_amp(void *self, struct det_trial_context *ctx)
 {
     struct tiny *t = self;
-    struct det_engine *e = det_trial_engine(ctx);
-    float w = 1 + 0x1p-9f;
-    size_t n;
     det_trial_use_amp(ctx);
-    t->fc = det_trial_wrap_model(ctx, det_nn_linear(e, 1, 1, .no_bias = true));
-    det_tensor_write(det_module_params(t->fc, &n)[0].tensor, &w, sizeof w, &err);
+    t->fc = line_model(ctx, 1 + 0x1p-9f);
     t->sgd = det_trial_wrap_optimizer(ctx, det_sgd(t->fc, .lr = 0.25));
     t->scaler = NULL;
 }

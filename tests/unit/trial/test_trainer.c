@@ -8,6 +8,7 @@
 #include "det/trainer.h"
 #include "fsx.h"
 #include "json.h"
+#include "line.h"
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,11 +27,7 @@ struct tiny {
 static void create(void *self, struct det_trial_context *ctx)
 {
     struct tiny *t = self;
-    float one = 1;
-    size_t n;
-    t->fc = det_trial_wrap_model(ctx, det_nn_linear(det_trial_engine(ctx), 1, 1, .no_bias = true));
-    const struct det_named_tensor *p = det_module_params(t->fc, &n);
-    det_tensor_write(p[0].tensor, &one, sizeof one, &err);
+    t->fc = line_model(ctx, 1);
     t->sgd = det_trial_wrap_optimizer(ctx, det_sgd(t->fc, .lr = det_hparam_f64(ctx, "lr")));
     buf_addf(&trace, "create(%s,%s) ", det_trial_kwargs_json(ctx),
              det_trial_arg(ctx) ? (char *)det_trial_arg(ctx) : "-");
@@ -38,19 +35,13 @@ static void create(void *self, struct det_trial_context *ctx)
 
 static struct det_data_loader *loader(void *self, struct det_trial_context *ctx)
 {
-    float x[] = {1, 1, 1, 1}, y[] = {3, 3, 3, 3};
-    int64_t one = 1;
-    struct det_dataset *ds = det_dataset_create(4, det_trial_err(ctx));
-    det_dataset_add(ds, "x", DET_F32, 1, &one, x, det_trial_err(ctx));
-    det_dataset_add(ds, "y", DET_F32, 1, &one, y, det_trial_err(ctx));
-    return det_data_loader(ds, det_trial_err(ctx), .batch_size = 2);
+    return line_loader(ctx, 4, 2);
 }
 
 static struct det_tensor *loss_of(struct tiny *t, struct det_trial_context *ctx,
                                   const struct det_batch *batch)
 {
-    return det_mse_loss(det_trial_engine(ctx), det_forward(t->fc, det_batch_tensor(batch, "x")),
-                        det_batch_tensor(batch, "y"));
+    return line_loss(ctx, t->fc, batch);
 }
 
 static void train_batch(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
