@@ -317,9 +317,9 @@ struct det_profiler_options {
 };
 /* Records the loop's and the trial's hooks, kernels with their shapes, data loading, collectives and
  * checkpoints of whole batches. After every round, and one that the end of training cuts short, this
- * rank writes <host>#<rank>.<milliseconds>.pt.trace.json (Chrome's trace format) into its TensorBoard directory,
- * and rank 0 a summary as the text "profiler". The part after `ctx` is any of the options' fields.
- * Once, and before training starts. A negative number is a failure. */
+ * rank writes <host>#<rank>.<milliseconds>.pt.trace.json (Chrome's trace format) into its
+ * TensorBoard directory, and rank 0 a summary as the text "profiler". The part after `ctx` is any of
+ * the options' fields. Once, and before training starts. A negative number is a failure. */
 #define det_trial_set_profiler(ctx, ...)                                                           \
     det_trial_set_profiler_opt(ctx, &(const struct det_profiler_options){__VA_ARGS__})
 void det_trial_set_profiler_opt(struct det_trial_context *ctx,
