@@ -16,6 +16,11 @@ static int64_t capped(int64_t demand, int64_t max)
     return max >= 0 && demand > max ? max : demand;
 }
 
+static int64_t demand(const struct group *g)
+{
+    return capped(g->held + (g->could ? (int64_t)g->pending.n * g->size : 0), g->exp->max_slots);
+}
+
 /* The groups with slots that hold or want some; returns the capacity. */
 static int64_t collect(struct sched *s, struct share_groups *ret)
 {
@@ -25,8 +30,7 @@ static int64_t collect(struct sched *s, struct share_groups *ret)
         if (g->size == 0)
             continue;
         capacity += g->held + g->releasing;
-        g->demand =
-            capped(g->held + (g->could ? (int64_t)g->pending.n * g->size : 0), g->exp->max_slots);
+        g->demand = demand(g);
         if (g->running.n || g->ending.n || g->could)
             vec_push(&ret->list, g);
     }
@@ -86,25 +90,63 @@ static void limit_user(struct share_groups *own, int64_t left)
     }
 }
 
-static void limit_users(const struct sched *s, const struct share_groups *all)
+/* Fills `some` with the groups of users with a quota. */
+static void limit_users(const struct sched *s, const struct share_groups *all,
+                        struct share_groups *some)
 {
-    struct share_groups some = {0}, own = {0};
+    struct share_groups own = {0};
     for (size_t i = 0; s->c->quotas.n && i < all->list.n; i++)
         if (quota_left(s->c, all->list.v[i]->exp->user, s->pool) != INT64_MAX)
-            vec_push(&some.list, all->list.v[i]);
-    if (some.list.n)
-        qsort(some.list.v, some.list.n, sizeof *some.list.v, by_user);
-    for (size_t i = 0; i < some.list.n; i++) {
-        const struct user *u = some.list.v[i]->exp->user;
-        vec_push(&own.list, some.list.v[i]);
-        if (i + 1 < some.list.n && some.list.v[i + 1]->exp->user == u)
+            vec_push(&some->list, all->list.v[i]);
+    if (some->list.n)
+        qsort(some->list.v, some->list.n, sizeof *some->list.v, by_user);
+    for (size_t i = 0; i < some->list.n; i++) {
+        const struct user *u = some->list.v[i]->exp->user;
+        vec_push(&own.list, some->list.v[i]);
+        if (i + 1 < some->list.n && some->list.v[i + 1]->exp->user == u)
             continue;
         int64_t left = quota_left(s->c, u, s->pool);
         limit_user(&own, left > 0 ? left : 0);
         own.list.n = 0;
     }
-    vec_free(&some.list);
     vec_free(&own.list);
+}
+
+/* Of its offer, what nothing runs in yet: sign 1 counts it as taken by its user, -1 no longer. */
+static void plan(const struct group *g, int sign)
+{
+    int64_t more = g->offer - g->held - g->taking;
+    g->exp->user->taking += more > 0 ? sign * more : 0;
+}
+
+/* One more of its requests, out of what the pool and its user's quota have left. */
+static bool deal_one(const struct sched *s, struct group *g, int64_t *left)
+{
+    int64_t next = share_one_more(g), more = next - g->offer;
+    if (!next || more > *left || more > quota_left(s->c, g->exp->user, s->pool))
+        return false;
+    plan(g, -1);
+    g->offer = next;
+    plan(g, 1);
+    *left -= more;
+    return true;
+}
+
+/* A quota may have been dealt to requests that the pool has no room for: a gang's, as others hold
+ * the rest. What is left of it is for the user's other requests, one of each experiment in a round. */
+static void deal_unused(const struct sched *s, const struct share_groups *limited, int64_t left)
+{
+    for (size_t i = 0; i < limited->list.n; i++) {
+        limited->list.v[i]->demand = demand(limited->list.v[i]);
+        plan(limited->list.v[i], 1);
+    }
+    for (bool any = left > 0; any;) {
+        any = false;
+        for (size_t i = 0; i < limited->list.n; i++)
+            any |= deal_one(s, limited->list.v[i], &left);
+    }
+    for (size_t i = 0; i < limited->list.n; i++)
+        plan(limited->list.v[i], -1);
 }
 
 /* Why the groups that still wait do. */
@@ -119,13 +161,17 @@ static void explain(struct sched *s, const struct share_groups *groups)
 
 void sched_fair(struct sched *s)
 {
-    struct share_groups groups = {0};
-    int64_t capacity = collect(s, &groups);
-    limit_users(s, &groups);
-    share_deal(&groups, capacity);
+    struct share_groups groups = {0}, limited = {0};
+    int64_t left = collect(s, &groups);
+    limit_users(s, &groups, &limited);
+    share_deal(&groups, left);
+    for (size_t i = 0; i < groups.list.n; i++)
+        left -= groups.list.v[i]->offer;
+    deal_unused(s, &limited, left);
     for (size_t i = 0; i < groups.list.n; i++)
         release(s, groups.list.v[i]);
     start(s, &groups);
     explain(s, &groups);
     vec_free(&groups.list);
+    vec_free(&limited.list);
 }

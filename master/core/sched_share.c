@@ -95,8 +95,7 @@ static bool is_sorted(const struct share_groups *s)
     return true;
 }
 
-/* The offer with one more of its requests in it, kept or pending; 0: it has no use for more. */
-static int64_t one_more(const struct group *g)
+int64_t share_one_more(const struct group *g)
 {
     int64_t next = (g->offer / g->size + 1) * g->size;
     int64_t most = g->held + (g->could ? (int64_t)g->pending.n * g->size : 0);
@@ -110,14 +109,14 @@ static void deal_rest(const struct share_groups *s, int64_t left)
     struct share_groups old = {0};
     bool any = left > 0;
     for (size_t i = s->list.n; left > 0 && i-- > 0;)
-        if (one_more(s->list.v[i]))
+        if (share_one_more(s->list.v[i]))
             vec_push(&old.list, s->list.v[i]);
     if (old.list.n)
         qsort(old.list.v, old.list.n, sizeof *old.list.v, oldest_first);
     while (any) {
         any = false;
         for (size_t i = 0; left > 0 && i < old.list.n; i++) {
-            int64_t next = one_more(old.list.v[i]), more = next - old.list.v[i]->offer;
+            int64_t next = share_one_more(old.list.v[i]), more = next - old.list.v[i]->offer;
             if (!next || more > left)
                 continue;
             old.list.v[i]->offer = next;

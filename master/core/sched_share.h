@@ -18,5 +18,7 @@ struct share_groups {
  * left goes to whoever can use it, in whole requests: so no slot idles that a queued request could
  * use, and nobody holds an offer that starts nothing. */
 void share_deal(struct share_groups *g, int64_t capacity);
+/* The group's offer with one more of its requests in it, kept or pending; 0: it has no use for more. */
+int64_t share_one_more(const struct group *g);
 
 #endif

@@ -5,18 +5,23 @@
 
 enum { WAIT_MS = 60000 };
 
-static int64_t job(struct world *w, const char *owner, int n, int k)
+static int64_t weighted_job(struct world *w, const char *owner, int n, int k, int weight)
 {
     char config[200];
     snprintf(config, sizeof config,
-             "{\"resources\":{\"slots_per_trial\":%d},\"searcher\":{\"name\":\"random\","
+             "{\"resources\":{\"slots_per_trial\":%d,\"weight\":%d},\"searcher\":{\"name\":\"random\","
              "\"max_trials\":%d,\"max_concurrent_trials\":0}}",
-             k, n);
+             k, weight, n);
     JSON_OWN j = world_config(config);
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
     ev.create = (struct core_create){
         .job_id = "j", .owner = owner, .owner_id = owner[0], .config = j, .activate = true};
     return world_step(w, ev) < 0 ? 0 : world_reply(w)->id;
+}
+
+static int64_t job(struct world *w, const char *owner, int n, int k)
+{
+    return weighted_job(w, owner, n, k, 1);
 }
 
 static int64_t held(const struct world *w, int64_t exp)
@@ -99,6 +104,31 @@ static void test_quota_is_shared(void **state)
     settle(&w);
     assert_int_equal(held(&w, a), 2);
     assert_int_equal(held(&w, b), 2);
+    world_finish(&w);
+}
+
+/* What is his by quota but of no use to a heavy gang, as another user holds the rest, is for his
+ * other experiments; never more than the quota. */
+static void test_quota_is_not_wasted(void **state)
+{
+    static const struct core_quota quotas[] = {{"*", NULL, 4}};
+    struct core_options o = core_options_default;
+    struct world w;
+    o.quotas = quotas;
+    o.quotas_n = 1;
+    world_init(&w, &o);
+    world_hello(&w, "a", 5, NULL, 0);
+    int64_t other = job(&w, "v", 2, 1);
+    settle(&w);
+    int64_t gang = weighted_job(&w, "u", 2, 4, 3), small = job(&w, "u", 9, 2);
+    settle(&w);
+    assert_int_equal(held(&w, other), 2);
+    assert_int_equal(held(&w, gang), 0);
+    assert_int_equal(held(&w, small), 2);
+    world_hello(&w, "b", 5, NULL, 0);
+    settle(&w);
+    assert_int_equal(held(&w, other), 2);
+    assert_int_equal(held(&w, gang) + held(&w, small), 4);
     world_finish(&w);
 }
 
@@ -350,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quota),
         cmocka_unit_test(test_quota_is_shared),
+        cmocka_unit_test(test_quota_is_not_wasted),
         cmocka_unit_test(test_backfill),
         cmocka_unit_test(test_no_starvation),
         cmocka_unit_test(test_wait_outlives_a_restart),
