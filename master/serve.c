@@ -37,6 +37,7 @@ static void on_db_closed(void *arg)
 {
     struct master *m = arg;
     m->sh.db = NULL;
+    waits_destroy(m->sh.waits);
     gc_destroy(m->sh.gc);
     agents_destroy(m->sh.agents);
     hub_destroy(m->sh.hub);
@@ -68,7 +69,7 @@ static void stop(struct master *m)
     retention_destroy(m->sh.retention);
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);
-    waits_destroy(m->sh.waits);
+    waits_stop(m->sh.waits);
     http_close(m->sh.http, on_http_closed, m);
 }
 

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#define STOPPING "the master is stopping; try again"
 enum { GATHER_TIMEOUT_MS = 600000, PREEMPT_MAX_MS = 600000, PEERS_MAX = 4096 };
 
 struct waits *waits_create(struct shell *sh)
@@ -57,8 +58,11 @@ static void on_timeout(uv_timer_t *t)
 {
     struct wait *w = t->data;
     enum wait_kind kind = w->kind;
+    bool stopping = w->owner->stopping;
     struct http_req *req = wait_end(w);
-    if (kind == WAIT_PREEMPT)
+    if (stopping)
+        http_fail(req, DET_EUNAVAIL, STOPPING);
+    else if (kind == WAIT_PREEMPT)
         http_reply(req, 200, "{\"preempt\":false}");
     else if (kind == WAIT_SEARCH)
         http_reply(req, 200, "{\"searcherEvents\":[]}");
@@ -80,30 +84,37 @@ struct wait *wait_add(struct waits *o, enum wait_kind kind, struct http_req *req
     w->next = map_put(o->by_alloc, alloc_id, w);
     if (w->next)
         w->next->prev = w;
-    if (timeout_ms > 0) {
+    if (timeout_ms > 0 || o->stopping) {
         w->timed = true;
         uv_timer_init(o->sh->loop, &w->timer);
         w->timer.data = w;
-        uv_timer_start(&w->timer, on_timeout, (uint64_t)timeout_ms, 0);
+        uv_timer_start(&w->timer, on_timeout, o->stopping ? 0 : (uint64_t)timeout_ms, 0);
     }
     return w;
 }
 
-void waits_destroy(struct waits *o)
+void waits_stop(struct waits *o)
 {
     VEC(struct wait *) firsts = {0};
     const char *id;
     void *v;
     if (!o)
         return;
+    o->stopping = true;
     for (size_t it = 0; map_next(o->by_alloc, &it, &id, &v);)
         vec_push(&firsts, v);
     for (size_t i = 0; i < firsts.n; i++)
         for (struct wait *w = firsts.v[i], *next; w; w = next) {
             next = w->next;
-            http_fail(wait_end(w), DET_EUNAVAIL, "the master is stopping; try again");
+            http_fail(wait_end(w), DET_EUNAVAIL, STOPPING);
         }
     vec_free(&firsts);
+}
+
+void waits_destroy(struct waits *o)
+{
+    if (!o)
+        return;
     map_destroy(o->by_alloc);
     free(o);
 }

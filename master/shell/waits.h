@@ -15,7 +15,10 @@
 struct waits;
 struct shell;
 struct waits *waits_create(struct shell *sh);
-void waits_destroy(struct waits *w); /* answers what waits with 503 */
+/* Answers what waits with 503, and at once whatever comes to wait from now on. */
+void waits_stop(struct waits *w);
+/* When no request is open and the driver, which answers and wakes waits, is gone. */
+void waits_destroy(struct waits *w);
 
 /* {"preempt":bool}: true as soon as the allocation is asked to stop; false at the timeout. */
 void waits_preempt(struct waits *w, struct http_req *req, const char *alloc_id, int64_t timeout_ms);

@@ -26,6 +26,7 @@ struct waits {
     struct shell *sh;
     struct map *by_alloc; /* allocation -> its first struct wait */
     size_t open;
+    bool stopping;
 };
 
 /* Off the list; the request is answered by the caller. */

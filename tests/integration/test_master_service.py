@@ -1,4 +1,5 @@
 """det-master as a service: its figures and health, its own log over REST and as JSON lines."""
+import contextlib
 import http.client
 import json
 import os
@@ -174,7 +175,9 @@ def abandoned(api, path):
 
 
 def stopping(c, admin):
-    """SIGTERM answers who waits, ends streams and exits 0; a second one does not wait for what hangs."""
+    """SIGTERM answers who waits, ends streams and exits 0."""
+    streams = lambda n, what: wait_until(lambda: promtext.value(scrape(c), "det_http_streams") == n, 20, what)  # noqa: E731
+    streams(1, "the agent of before")
     agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip(), "agent-s")
     exp = admin.call("create_experiment", {"config": CONFIG, "activate": True})["experiment"]["id"]
     order = agent.next("start")
@@ -184,7 +187,7 @@ def stopping(c, admin):
     poll.start()
     wait_until(lambda: promtext.value(scrape(c), "det_http_polls") == 1, 20, "the long poll")
     follower = Follower(admin, f"/api/v1/trials/{order['task']['env']['DET_TRIAL_ID']}/logs?follow=true")
-    wait_until(lambda: promtext.value(scrape(c), "det_http_streams") == 2, 20, "the follower's stream")
+    streams(3, "the follower's stream")
     master = c.procs["master"]
     c.stop("master", seconds=30)
     assert master.returncode == 0, master.returncode
@@ -194,13 +197,42 @@ def stopping(c, admin):
     assert answers and answers[0][0] == 503 and answers[0][2].getheader("Retry-After"), answers
     assert not follower.is_alive() and not agent.thread.is_alive(), "a stream outlived the master"
     c.start_master()
-    admin = Api(c.port, c.token)
-    admin.call("kill_experiment", id=exp)
-    os.kill(c.pid("pg"), signal.SIGSTOP)
-    children = [int(p) for p in open(f"/proc/{c.pid('pg')}/task/{c.pid('pg')}/children").read().split()]
-    for pid in children:
+    stopping_at_a_commit(c, task, order)
+    Api(c.port, c.token).call("kill_experiment", id=exp)
+    stopping_by_force(c)
+
+
+@contextlib.contextmanager
+def postgres_stopped(c):
+    """SIGSTOP: connected, and deaf."""
+    server = c.pid("pg")
+    pids = [server, *map(int, open(f"/proc/{server}/task/{server}/children").read().split())]
+    for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def stopping_at_a_commit(c, task, order):
+    """A rank waits at the rendezvous, what it told the core waits for its commit: both are answered, then it ends."""
+    place = f"/api/v1/allocations/{order['alloc']}/resources/{order['container']}/rendezvous"
+    with postgres_stopped(c):
+        threading.Thread(target=abandoned, args=(task, place), daemon=True).start()
+        wait_until(lambda: promtext.value(scrape(c), "det_http_polls") == 1, 20, "a rank at the rendezvous")
+        master = c.procs["master"]
+        master.terminate()
+        assert master.wait(30 * SLOWER) == 0
+    c.procs.pop("master")
+    c.start_master()
+
+
+def stopping_by_force(c):
+    """A second SIGTERM does not wait for what hangs."""
+    admin = Api(c.port, c.token)
+    with postgres_stopped(c):
         threading.Thread(target=abandoned, args=(admin, "/api/v1/experiments"), daemon=True).start()
         wait_until(lambda: promtext.value(scrape(c), "det_http_requests_open") >= 2, 20, "a request that hangs")
         master = c.procs["master"]
@@ -209,9 +241,6 @@ def stopping(c, admin):
         wait_until(lambda: open(c.path("master.log")).read().count("stopping") > lines, 20, "the stop to begin")
         master.terminate()
         assert master.wait(20 * SLOWER) in (-signal.SIGTERM, 0)
-    finally:
-        for pid in [c.pid("pg"), *children]:
-            os.kill(pid, signal.SIGCONT)
     c.procs.pop("master")
     c.start_master()
 
