@@ -75,7 +75,10 @@ def cpu_seconds(pid):
     """CPU time of a process and of its children, ended ones too."""
     ticks = 0
     for p in [pid] + [int(x) for x in open(f"/proc/{pid}/task/{pid}/children").read().split()]:
-        fields = open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()
+        try:
+            fields = open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()
+        except FileNotFoundError:
+            continue  # ended meanwhile: its time is its parent's
         ticks += sum(int(x) for x in fields[11:15 if p == pid else 13])
     return ticks / os.sysconf("SC_CLK_TCK")
 
