@@ -1,4 +1,5 @@
 /* Taking checkpoints away: whole ones, parts of them, and what crashed writers left. */
+#include "clk.h"
 #include "failpoint.h"
 #include "fsx.h"
 #include "mem.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 int storage_delete(struct storage *s, const char *uuid, struct det_err *err)
@@ -88,7 +88,7 @@ static bool left_over(const struct storage *s, const char *name, int64_t age_s)
         return false;
     if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
         return false;
-    return time(NULL) - st.st_mtime >= age_s;
+    return clk_wall_us() / 1000000 - st.st_mtime >= age_s;
 }
 
 static void closedirp(DIR **d)

@@ -1,11 +1,11 @@
 /* sim --seed S --events N [--seeds COUNT] ...: each seed in a process of its own, twice where asked:
  * the second time the wall clock jumps, and the trace must be the same. */
+#include "clk.h"
 #include "sim.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 struct args {
@@ -148,7 +148,7 @@ static int run_seed(const struct args *a, const struct sim_options *o, bool twic
 
 int main(int argc, char **argv)
 {
-    struct args a = {.one = {.seed = (uint64_t)time(NULL), .events = 200000}, .seeds = 1};
+    struct args a = {.one = {.seed = (uint64_t)clk_wall_us(), .events = 200000}, .seeds = 1};
     struct sim_result all = {0};
     if (!parse(argc, argv, &a))
         return usage();

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "clk.h"
 #include "fsx.h"
 #include "storage.h"
 #include <errno.h>
@@ -141,6 +142,18 @@ static void sweep_takes_leftovers_only(void **state)
     assert_int_equal(storage_sweep(store, 3600, &err), 0);
     assert_int_equal(access(tmp, F_OK), 0);
     assert_int_equal(storage_sweep(store, 0, &err), 0);
+    assert_int_not_equal(access(tmp, F_OK), 0);
+}
+
+static void sweep_goes_by_age(void **state)
+{
+    det_cleanup(freep) char *tmp = begun();
+    int64_t two_hours_ago = clk_wall_us() / 1000000 - 7200;
+    struct timespec at[2] = {{.tv_sec = two_hours_ago}, {.tv_sec = two_hours_ago}};
+    assert_int_equal(utimensat(AT_FDCWD, tmp, at, 0), 0);
+    assert_int_equal(storage_sweep(store, 10800, &err), 0);
+    assert_int_equal(access(tmp, F_OK), 0);
+    assert_int_equal(storage_sweep(store, 3600, &err), 0);
     assert_int_not_equal(access(tmp, F_OK), 0);
 }
 
@@ -301,6 +314,7 @@ int main(void)
         T(publish_is_all_or_nothing), T(what_a_crash_left_is_replaced),
         T(hostile_names_are_refused), T(damage_is_named),
         T(delete_is_idempotent),      T(sweep_takes_leftovers_only),
+        T(sweep_goes_by_age),
         T(copies_round_trip),         T(configurations_are_checked),
         T(failed_write_names_the_path), T(quarantine_keeps_the_files),
         T(purge_takes_what_was_never_put_aside), T(globs_match_at_every_depth),
