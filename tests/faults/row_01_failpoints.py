@@ -79,7 +79,7 @@ def run_round(row, c, n, reference, crashes):
         start(c, None)
         wait_until(lambda: k.acked, 60, "an acknowledgement")
     row.check(not k.verdict(False), k.verdict(False))
-    c.wait(exp, seconds=400)
+    c.wait(exp, seconds=1200)
     got = outcome(c, exp)
     row.check(sorted(got) == sorted(reference), f"other trials: {sorted(got)}")
     for hp in reference:
@@ -100,7 +100,7 @@ def main():
     cluster.BIN = folder
     with Cluster(agents=1, slots=2) as c:
         exp = create(c, row)
-        c.wait(exp, seconds=400)
+        c.wait(exp, seconds=1200)
         reference = outcome(c, exp)
         for n in row.numbers():
             row.attempt(n, run_round, row, c, n, reference, 25 if row.all else len(POINTS))

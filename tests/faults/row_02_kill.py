@@ -131,7 +131,7 @@ def run_round(row, c, kinds, reference):
     before = row.faults
     exp = c.create(os.path.join(HERE, "grid.yaml"), "examples/digits")
     rank_kills = strike_all(row, c, exp, kinds)
-    c.wait(exp, seconds=400)
+    c.wait(exp, seconds=1200)
     got = outcome(c, exp)
     for hp in reference:
         for key in reference[hp]:
@@ -150,7 +150,7 @@ def main():
     with Cluster(agents=1, slots=2) as c:
         exp = c.create(os.path.join(HERE, "grid.yaml"), "examples/digits")
         t0 = time.monotonic()
-        c.wait(exp, seconds=300)
+        c.wait(exp, seconds=1200)
         print(f"undisturbed: {time.monotonic() - t0:.1f} s", flush=True)
         reference = outcome(c, exp)
         for n in row.numbers():
