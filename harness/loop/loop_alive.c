@@ -77,14 +77,16 @@ static enum { WAITS_FOR_NOTHING, WAITS_FOR_RANK_0, WAITS_FOR_DISK } waits;
 static bool have_thread;
 static uint64_t moved_before;
 
-/* proc(5): rchar and wchar are the bytes of this process's reads and writes. */
+/* proc(5): rchar and wchar are the bytes of this process's reads and writes that ended; read_bytes
+ * rises during a long one. */
 static uint64_t moved_so_far(void)
 {
     unsigned long long sum = storage_synced_bytes(), n;
     char line[64];
     FILE *f = fopen("/proc/self/io", "re");
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "rchar: %llu", &n) == 1 || sscanf(line, "wchar: %llu", &n) == 1)
+        if (sscanf(line, "rchar: %llu", &n) == 1 || sscanf(line, "wchar: %llu", &n) == 1 ||
+            sscanf(line, "read_bytes: %llu", &n) == 1)
             sum += n;
     if (f)
         fclose(f);
@@ -150,7 +152,7 @@ void loop_alive_wait(bool waiting)
     wait_for(waiting ? WAITS_FOR_RANK_0 : WAITS_FOR_NOTHING);
 }
 
-void loop_alive_write(bool writing)
+void loop_alive_disk(bool waiting)
 {
-    wait_for(writing ? WAITS_FOR_DISK : WAITS_FOR_NOTHING);
+    wait_for(waiting ? WAITS_FOR_DISK : WAITS_FOR_NOTHING);
 }

@@ -60,9 +60,9 @@ static int finish(struct loop *l, struct det_err *err)
     struct loop_save *s = det_take(l->saving);
     if (!s)
         return 0;
-    loop_alive_write(true);
+    loop_alive_disk(true);
     int rc = loop_save_wait(s, err);
-    loop_alive_write(false);
+    loop_alive_disk(false);
     if (rc == 0)
         return report(l, s, err);
     loop_save_destroy(s);
@@ -104,13 +104,13 @@ void loop_checkpoint_abandon(struct loop *l, int why)
 /* Written while training waits: with the callbacks that may add files, then reported. */
 static int save_now(struct loop *l, struct loop_save *s, struct det_err *err)
 {
-    loop_alive_write(true);
+    loop_alive_disk(true);
     int rc = loop_save_write(s, err);
     if (rc == 0)
         rc = LOOP_CALLBACKS(l, on_checkpoint_write_end, loop_save_dir(s), err);
     if (rc == 0)
         rc = loop_save_seal(s, err);
-    loop_alive_write(false);
+    loop_alive_disk(false);
     if (rc == 0)
         return report(l, s, err);
     loop_save_destroy(s);

@@ -7,6 +7,7 @@
  */
 #include "fsx.h"
 #include "log.h"
+#include "loop_alive.h"
 #include "loop_impl.h"
 #include "loop_report.h"
 #include "loop_state.h"
@@ -168,7 +169,9 @@ int loop_restore_choose(struct loop *l, struct det_err *err)
     struct loop_agreed a = {0};
     if (l->chief) {
         struct det_err e = {0};
+        loop_alive_disk(true);
         loop_agreed_fail(&a, choose_chief(l, &a, &e), &e);
+        loop_alive_disk(false);
     }
     int rc = loop_agree(l, &a, err);
     memcpy(l->latest, a.uuid, sizeof l->latest);
@@ -203,11 +206,9 @@ static int take_state(struct loop *l, const char *dir, struct det_err *err)
     return 0;
 }
 
-int loop_restore_load(struct loop *l, struct det_err *err)
+static int load_latest(struct loop *l, struct det_err *err)
 {
     det_cleanup(freep) char *dir = NULL;
-    if (!l->latest[0])
-        return 0;
     int rc = loop_open_storage(l, err);
     if (rc == 0)
         rc = storage_get(l->storage, l->latest, &dir, err);
@@ -215,7 +216,15 @@ int loop_restore_load(struct loop *l, struct det_err *err)
         rc = l->t->load(l->self, dir, err);
     if (rc == 0)
         rc = take_state(l, dir, err);
-    if (rc < 0)
-        return det_wrap(err, rc, "restore checkpoint %s", l->latest);
-    return 0;
+    return rc;
+}
+
+int loop_restore_load(struct loop *l, struct det_err *err)
+{
+    if (!l->latest[0])
+        return 0;
+    loop_alive_disk(true);
+    int rc = load_latest(l, err);
+    loop_alive_disk(false);
+    return rc < 0 ? det_wrap(err, rc, "restore checkpoint %s", l->latest) : 0;
 }

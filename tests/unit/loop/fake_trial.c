@@ -3,6 +3,8 @@
 #include "fsx.h"
 #include "mem.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,6 +134,8 @@ static int load(void *self, const char *dir, struct det_err *err)
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     det_cleanup(freep) char *path = det_asprintf("%s/state_dict.pth", dir);
     int rc = fsx_read_file(AT_FDCWD, path, 100, &b, err);
+    if (f->loading)
+        f->loading();
     f->trained = rc < 0 ? 0 : strtoll(buf_str(&b), NULL, 10);
     fake_note(f, "load(%lld)", (long long)f->trained);
     return rc;
@@ -248,4 +252,18 @@ int fake_run(struct fake *f, struct det_err *err)
 {
     struct det_loop_trial t = {&fake_type, f};
     return loop_run(&f->config, &t, err);
+}
+
+char *fake_checkpoint(const char *store)
+{
+    char *found = NULL;
+    DIR *d = opendir(store);
+    for (struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            assert(!found);
+            found = det_strdup(e->d_name);
+        }
+    closedir(d);
+    assert(found);
+    return found;
 }

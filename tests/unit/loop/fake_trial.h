@@ -18,6 +18,7 @@ struct fake {
     int64_t stop_at, fail_at; /* batch indices; -1: never */
     int fail_code;
     int fail_create, fail_save;
+    void (*loading)(void);    /* called by a restore */
     bool trace_fetch;         /* also "f<epoch>.<index>" */
     double (*loss)(int64_t b);
     double (*val)(int64_t trained, int64_t k);
@@ -37,6 +38,8 @@ void fake_init(struct fake *f);
 void fake_finish(struct fake *f);
 /* Runs it once; the trace goes on. */
 int fake_run(struct fake *f, struct det_err *err);
+/* The one checkpoint in a store, which must hold one; caller frees. */
+char *fake_checkpoint(const char *store);
 /* Appends a word to the trace. */
 void fake_note(struct fake *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 extern const struct det_loop_trial_type fake_type;

@@ -1,11 +1,14 @@
-/* The sign of life while a checkpoint is written: bytes that move are one, a disk that takes nothing is none. */
+/* The sign of life while a checkpoint is written or restored: bytes that move are one, a disk that stands still is none. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
 #include "clk.h"
+#include "fake_trial.h"
+#include "fsx.h"
 #include "loop_alive.h"
+#include "mem.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,20 +64,43 @@ static void bytes_that_move(void **state)
     loop_alive(PROGRESS_CHECKPOINTING, 7);
     assert_int_equal(seen->batches, 7);
     assert_false(is_touched(100, BLOCK)); /* nobody waits */
-    loop_alive_write(true);
+    loop_alive_disk(true);
     for (int i = 0; i < 2; i++)
         assert_true(is_touched(60000, BLOCK));
     int windows = 0; /* what was written before counts once; log lines are no progress */
     while (is_touched(2500, 16))
         assert_true(++windows < 20);
-    loop_alive_write(false);
+    loop_alive_disk(false);
     loop_alive_wait(true);
     assert_true(is_touched(60000, 0)); /* waiting for rank 0 is no reason to end this one */
     loop_alive_wait(false);
 }
 
+static void slowly(void)
+{
+    assert_true(is_touched(60000, BLOCK));
+}
+
+static void slow_restore(void **state)
+{
+    char store[] = "/tmp/det-alive-XXXXXX";
+    struct fake f;
+    fake_init(&f);
+    assert_non_null(mkdtemp(store));
+    f.config.checkpoint_dir = det_strdup(store);
+    f.config.max_length = 1;
+    assert_int_equal(fake_run(&f, NULL), 0);
+    f.config.latest_checkpoint = fake_checkpoint(store);
+    f.config.max_length = 2;
+    f.loading = slowly;
+    assert_int_equal(fake_run(&f, NULL), 0);
+    assert_int_equal(f.trained, 2);
+    fake_finish(&f);
+    fsx_remove_tree(AT_FDCWD, store, NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_that_move)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_that_move), cmocka_unit_test(slow_restore)};
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,21 +47,6 @@ static int run(struct fake *f)
     if (rc < 0)
         print_message("loop_run: %s\n", err.text);
     return rc;
-}
-
-/* The one checkpoint directory; caller frees. */
-static char *only_checkpoint(const char *path)
-{
-    char *found = NULL;
-    DIR *d = opendir(path);
-    for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] != '.') {
-            assert_null(found);
-            found = det_strdup(e->d_name);
-        }
-    closedir(d);
-    assert_non_null(found);
-    return found;
 }
 
 /* pytorch-api.md 10: 2 epochs of 3 batches, validation every 4, checkpoint every epoch, report
@@ -127,7 +111,7 @@ static void resumes(void **state)
     f->stop_at = 4;
     f->n_callbacks = 1;
     assert_int_equal(run(f), 0); /* leaves at the boundary after batch 5 */
-    f->config.latest_checkpoint = only_checkpoint(d->path);
+    f->config.latest_checkpoint = fake_checkpoint(d->path);
     f->trained = 0;
     f->stop_at = -1;
     buf_clear(&f->trace);
@@ -144,7 +128,7 @@ static void damaged_checkpoint_is_refused(void **state)
     struct det_err err;
     d->f.config.max_length = 1;
     assert_int_equal(run(&d->f), 0);
-    d->f.config.latest_checkpoint = only_checkpoint(d->path);
+    d->f.config.latest_checkpoint = fake_checkpoint(d->path);
     det_cleanup(freep) char *file =
         det_asprintf("%s/%s/state_dict.pth", d->path, d->f.config.latest_checkpoint);
     assert_int_equal(fsx_write_atomic(AT_FDCWD, file, "7", 1, 0644, NULL), 0);
