@@ -29,9 +29,14 @@ enum db_retention_kind {
     RETENTION_PROFILE,
     RETENTION_KINDS
 };
-/* Deletes at most n rows of a kind of a trial, if it has ended; db_affected() tells how many. */
-void db_retention_delete(struct db *db, enum db_retention_kind kind, int64_t trial_id, int64_t n,
-                         db_cb *cb, void *arg);
+struct db_retention_portion {
+    enum db_retention_kind kind;
+    int64_t trial_id;
+    int64_t days; /* what the master says of the kind */
+    int64_t rows; /* at most */
+};
+/* Deletes them if they are due now; db_affected() tells how many. */
+void db_retention_delete(struct db *db, const struct db_retention_portion *p, db_cb *cb, void *arg);
 
 /* One row: trials and log lines that are due, then trials and reports. */
 enum db_retained_col { COUNT_LOG_TRIALS, COUNT_LOGS, COUNT_METRIC_TRIALS, COUNT_METRICS };

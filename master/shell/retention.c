@@ -114,6 +114,16 @@ static bool find_due(struct retention *t)
     return false;
 }
 
+static void delete_due(struct retention *t, const struct db_retention *keep)
+{
+    struct db_retention_portion p = {
+        .kind = t->kind,
+        .trial_id = t->v[t->at].trial_id,
+        .days = t->kind == RETENTION_LOGS ? keep->log_days : keep->metric_days,
+        .rows = PORTION_ROWS};
+    db_retention_delete(t->sh->db, &p, on_deleted, t);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct retention *t = timer->data;
@@ -131,7 +141,7 @@ static void on_timer(uv_timer_t *timer)
     }
     t->asked = true;
     if (is_due)
-        db_retention_delete(t->sh->db, t->kind, t->v[t->at].trial_id, PORTION_ROWS, on_deleted, t);
+        delete_due(t, &keep);
     else
         db_retention_due(t->sh->db, &keep, t->beyond, on_due, t);
 }

@@ -66,12 +66,18 @@ static const char *count(int64_t log_days, int64_t metric_days)
     return wait();
 }
 
-static int64_t cut(enum db_retention_kind kind, int64_t trial_id, int64_t n)
+static int64_t cut_after(int64_t days, enum db_retention_kind kind, int64_t trial_id, int64_t n)
 {
+    struct db_retention_portion p = {.kind = kind, .trial_id = trial_id, .days = days, .rows = n};
     wanted(0);
-    db_retention_delete(db, kind, trial_id, n, on_rows, NULL);
+    db_retention_delete(db, &p, on_rows, NULL);
     assert_string_equal(wait(), "");
     return got.affected;
+}
+
+static int64_t cut(enum db_retention_kind kind, int64_t trial_id, int64_t n)
+{
+    return cut_after(0, kind, trial_id, n);
 }
 
 static int start(void **state)
@@ -218,6 +224,19 @@ static void continued_after_deletion(void **state)
     assert_string_equal(ask(summary), "240 1 230 28520 230");
 }
 
+/* Found to be due, it goes on and ends anew before its turn comes: nothing of it is due any more. */
+static void ended_anew(void **state)
+{
+    assert_string_equal(due(2, 2, 0), "5 2 t t;5 3 f t;5 5 f t");
+    ask("UPDATE trials SET end_time = now() WHERE id = 2");
+    for (int kind = 0; kind < RETENTION_KINDS; kind++)
+        assert_int_equal(cut_after(2, (enum db_retention_kind)kind, 2, 1000), 0);
+    assert_string_equal(ask("SELECT count(*) FROM metric_heads WHERE kept IS NOT NULL"), "0");
+    assert_int_equal(cut(RETENTION_LOGS, 3, 1000), 0); /* as its experiment says */
+    assert_int_equal(cut_after(-1, RETENTION_METRICS, 3, 1000), 0);
+    assert_int_equal(cut_after(3, RETENTION_METRICS, 3, 1000), 120);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup(logs_go_in_portions, fresh),
         cmocka_unit_test_setup(batches_go_and_summaries_stay, fresh),
         cmocka_unit_test_setup(continued_after_deletion, fresh),
+        cmocka_unit_test_setup(ended_anew, fresh),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
