@@ -19,13 +19,16 @@
 
 int ranks_free_port(void)
 {
+    static int keeper = -1;
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        bind(fd, (struct sockaddr *)&a, n) < 0 || getsockname(fd, (struct sockaddr *)&a, &n) < 0)
         abort();
-    close(fd);
+    if (keeper >= 0)
+        close(keeper);
+    keeper = fd;
     return ntohs(a.sin_port);
 }
 
@@ -33,7 +36,7 @@ struct comm_options ranks_options(int rank, int size, int port)
 {
     return (struct comm_options){.rank = rank, .size = size, .local_rank = rank,
                                  .local_size = size, .port = port, .secret = "test",
-                                 .timeout_ms = 10000, .join_timeout_ms = 10000};
+                                 .timeout_ms = 60000, .join_timeout_ms = 60000};
 }
 
 static pid_t start(int rank, int size, int port, int (*fn)(int, int, int, void *), void *arg)
@@ -50,18 +53,21 @@ static pid_t start(int rank, int size, int port, int (*fn)(int, int, int, void *
 
 static int code_of(int status)
 {
+    if (WIFSTOPPED(status))
+        return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* One pass over the ranks; true when all have ended. */
-static bool reap(const pid_t *pids, int size, int *codes, bool *ended)
+/* One pass over the ranks; true when all have ended or stopped. */
+static bool reap(pid_t *pids, int size, int *codes, bool *ended)
 {
     bool all = true;
     for (int r = 0; r < size; r++) {
         int status;
-        if (!ended[r] && waitpid(pids[r], &status, WNOHANG) == pids[r]) {
+        if (!ended[r] && waitpid(pids[r], &status, WNOHANG | WUNTRACED) == pids[r]) {
             ended[r] = true;
             codes[r] = code_of(status);
+            pids[r] = codes[r] < 0 ? pids[r] : 0;
         }
         all = all && ended[r];
     }
@@ -81,7 +87,7 @@ void ranks_run(int size, int (*fn)(int, int, int, void *), void *arg, int deadli
     while (!reap(pids, size, codes, ended) && clk_mono_ms() < until)
         poll(NULL, 0, 2);
     for (int r = 0; r < size; r++)
-        if (!ended[r]) {
+        if (pids[r]) {
             kill(pids[r], SIGKILL);
             waitpid(pids[r], NULL, 0);
         }

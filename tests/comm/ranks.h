@@ -7,12 +7,13 @@
 
 #include <stdbool.h>
 
-/* A free TCP port of the loopback. */
+/* A free TCP port of the loopback, kept until the next one: whoever says SO_REUSEADDR may listen
+ * there, and nobody else is given it. */
 int ranks_free_port(void);
-/* Options of a rank on this host with short timeouts. */
+/* Options of a rank on this host. */
 struct comm_options ranks_options(int rank, int size, int port);
 /* Runs fn(rank, size, port, arg) in `size` processes. codes[r] = its result (0..255), 1000 +
- * signal, or -1 when it was still there after deadline_ms (then it is killed). */
+ * signal, or -1 when it had stopped itself or was still there after deadline_ms (it is killed). */
 void ranks_run(int size, int (*fn)(int rank, int size, int port, void *arg), void *arg,
                int deadline_ms, int *codes);
 /* The same where all must give 0: asserts it. */

@@ -131,7 +131,7 @@ static int checkpoints(void)
 
 static void shards_and_averages(void **state)
 {
-    ranks_pass(2, two, NULL, 30000);
+    ranks_pass(2, two, NULL, 100000);
     assert_int_equal(checkpoints(), 1);
 }
 
@@ -151,7 +151,7 @@ static int one_stops(int rank, int size, int port, void *arg)
 
 static void stop_of_one_is_stop_of_all(void **state)
 {
-    ranks_pass(2, one_stops, NULL, 30000);
+    ranks_pass(2, one_stops, NULL, 100000);
 }
 
 /* A rank that crashes ends the others too, by name, within seconds. */
@@ -172,7 +172,7 @@ static int one_crashes(int rank, int size, int port, void *arg)
 
 static void crash_of_one(void **state)
 {
-    ranks_pass(2, one_crashes, NULL, 30000);
+    ranks_pass(2, one_crashes, NULL, 100000);
 }
 
 /* What only rank 0 can see wrong, all learn: here, a full or missing store. */
@@ -191,7 +191,7 @@ static int bad_store(int rank, int size, int port, void *arg)
 
 static void failure_of_rank_0_is_known_to_all(void **state)
 {
-    ranks_pass(2, bad_store, NULL, 30000);
+    ranks_pass(2, bad_store, NULL, 100000);
 }
 
 /* A rank that waits for rank 0 shows that it lives: rank 0 may wait for the master for hours. */
@@ -204,7 +204,7 @@ static int64_t pulse_of_rank_1(void)
 
 static int until_rank_1_pulses(void *self, const char *path, struct det_err *err)
 {
-    int64_t until = clk_mono_ms() + 20000;
+    int64_t until = clk_mono_ms() + 60000;
     for (int pulses = 0; pulses < 3; pulses++) { /* more than it had to do when this began */
         int64_t before = pulse_of_rank_1();
         while (pulse_of_rank_1() == before)
@@ -238,7 +238,7 @@ static void waiting_is_not_being_stuck(void **state)
     assert_int_equal(dup2(file, 100), 100);
     void *p = mmap(NULL, PROGRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     assert_true(p != MAP_FAILED);
-    ranks_pass(2, slow_store, p, 30000);
+    ranks_pass(2, slow_store, p, 100000);
     munmap(p, PROGRESS_BYTES);
     close(file);
     close(100);
