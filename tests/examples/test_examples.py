@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from decimal import Decimal
@@ -18,6 +17,7 @@ from decimal import Decimal
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import TOP  # noqa: E402
 from harness import Output, Scratch  # noqa: E402
+from ports import free_port  # noqa: E402
 from table import EXAMPLES  # noqa: E402
 
 DIGITS, ENTRY = "examples/digits", "model_def:DigitsTrial"
@@ -117,12 +117,6 @@ def test_resume():
             assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1]), k
 
 
-def free_port():
-    with socket.socket() as x:
-        x.bind(("127.0.0.1", 0))
-        return x.getsockname()[1]
-
-
 def run_two(s, where, sets, args=()):
     """What rank 0 of two printed; rank 1 prints nothing."""
     port, procs = str(free_port()), []
@@ -130,7 +124,7 @@ def run_two(s, where, sets, args=()):
         env = s.env(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2", C10D_PORT=port, DET_CHIEF_IP="127.0.0.1")
         procs.append(subprocess.Popen(s.command(ENTRY, "const.yaml", sets, args), cwd=os.path.join(TOP, where), env=env, text=True,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-    out = [p.communicate(timeout=120) for p in procs]
+    out = [p.communicate(timeout=500) for p in procs]
     assert [p.returncode for p in procs] == [0, 0] and not out[1][0], out
     return Output(subprocess.CompletedProcess([], 0, *out[0]))
 

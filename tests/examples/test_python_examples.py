@@ -7,7 +7,6 @@ usage: test_python_examples.py NAME        one batch of everything; with DET_TES
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Callable, Optional
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import BIN, TOP  # noqa: E402
 from harness import Scratch  # noqa: E402
+from ports import free_port  # noqa: E402
 from table import made, mnist, of_text  # noqa: E402
 from test_examples import LINES_MAX  # noqa: E402
 
@@ -55,12 +55,6 @@ EXAMPLES = {
 }
 
 
-def free_port():
-    with socket.socket() as x:
-        x.bind(("127.0.0.1", 0))
-        return str(x.getsockname()[1])
-
-
 def environment(s, x, rank, ports):
     env = s.env(PYTHONPATH=os.path.join(BIN, "..", "lib", "det", "python"), PYTHONDONTWRITEBYTECODE="1", XDG_DATA_HOME=s.dir,
                 OMP_NUM_THREADS=str(x.threads))
@@ -72,7 +66,7 @@ def environment(s, x, rank, ports):
 
 def run(s, name, x, args, seconds):
     """What rank 0 said, reports and log."""
-    ports = [free_port() for _ in range(3)]
+    ports = [str(free_port()) for _ in range(3)]
     processes = [subprocess.Popen([*x.command, *args], cwd=s.dir + "/" + name, env=environment(s, x, rank, ports), text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(x.ranks)]
     try:

@@ -68,14 +68,14 @@ def test_ranks():
     """Two ranks share the batches; one that dies ends the run, and is named."""
     with Scratch() as s:
         p = subprocess.run(s.command("model_def.c", "const.yaml", args=["--ranks", "2", "--max-length", "1 epochs"]), cwd=os.path.join(TOP, DIGITS),
-                           env=s.env(), text=True, capture_output=True, timeout=120)
+                           env=s.env(), text=True, capture_output=True, timeout=280)
         assert p.returncode == 0 and "[rank=0] validation 45" in p.stdout and "[rank=1] validation" not in p.stdout, (p.stdout, p.stderr)
         d = edited(s, ("    det_trial_backward(ctx, loss);", "    if (det_trial_rank(ctx) == 1 && batch_idx == 3) { volatile int *p = 0; *p = 1; }\n    det_trial_backward(ctx, loss);"))
         began = time.monotonic()
         p = subprocess.run(s.command("model_def.c", "const.yaml", args=["--ranks", "3", "--max-length", "100 epochs"]), cwd=d,
-                           env=s.env(), text=True, capture_output=True, timeout=120)
+                           env=s.env(), text=True, capture_output=True, timeout=280)
         assert p.returncode not in (0, 130) and "rank 1 was ended by signal" in p.stderr, (p.returncode, p.stderr)
-        assert "train_batch, batch 3" in p.stderr and time.monotonic() - began < 60, p.stderr
+        assert "train_batch, batch 3" in p.stderr and time.monotonic() - began < 240, p.stderr
 
 
 def test_interrupt():
@@ -86,13 +86,13 @@ def test_interrupt():
         p = subprocess.Popen(cmd, cwd=where, env=s.env(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         first = p.stdout.readline()
         p.send_signal(signal.SIGINT)
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=280)
         assert first.startswith("batches 5") and p.returncode == 130, (p.returncode, first, err)
         steps = int(re.search(r"stopped after (\d+) batches", err).group(1))
         line = err[err.index("to go on:"):].splitlines()[1].split()
         assert line[:-2] == cmd and line[-2] == "--latest-checkpoint" and os.path.isdir(line[-1]), (line, cmd)
         line[line.index("100000")] = str(steps + 1)
-        more = subprocess.run(line, cwd=where, env=s.env(), text=True, capture_output=True, timeout=60)
+        more = subprocess.run(line, cwd=where, env=s.env(), text=True, capture_output=True, timeout=280)
         assert more.returncode == 0 and f"batches {steps + 1}" in more.stdout, (more.stdout, more.stderr)
 
 
@@ -132,7 +132,7 @@ def test_own_main():
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "det"], env=pc, text=True, capture_output=True, check=True).stdout.split()
         lib = os.path.join(os.path.dirname(BIN), "lib")
         subprocess.run(["cc", "-std=c17", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-o", "train", "train.c", *flags, "-Wl,-rpath," + lib], cwd=d, check=True)
-        p = subprocess.run(["./train", s.checkpoints, s.path(trained)], cwd=d, env=s.env(), text=True, capture_output=True, timeout=60)
+        p = subprocess.run(["./train", s.checkpoints, s.path(trained)], cwd=d, env=s.env(), text=True, capture_output=True, timeout=280)
         assert p.returncode == 0, p.stderr
         losses = re.findall(r"batches 5  loss ([\d.]+)", p.stdout)
         assert len(losses) == 2 and float(losses[1]) < float(losses[0]) and "loaded: dropout 0.5" in p.stdout, p.stdout

@@ -15,7 +15,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import cluster  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from faults import Row  # noqa: E402
-from masters import free_port, start_standby, wait_serving  # noqa: E402
+from masters import start_standby, wait_serving  # noqa: E402
+from ports import free_port  # noqa: E402
 from training import Training  # noqa: E402
 
 

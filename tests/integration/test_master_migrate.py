@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
-from masters import free_port  # noqa: E402
+from ports import free_port  # noqa: E402
 
 FILES = sorted(glob.glob(os.path.join(TOP, "db", "migrations", "[0-9]*.sql")))
 # Rows that every schema can hold, as the first one did; what came later must find them a place.
@@ -91,7 +91,7 @@ def two_at_once(c):
 def newer(c):
     """A database of a newer program is left alone, with a word for the operator."""
     c.sql("INSERT INTO schema_version (version) VALUES (9999)", "fresh")
-    r = subprocess.run([BIN + "/det-master", "--db", f"host={c.path('pg-socket')} user=det dbname=fresh", "--port", "0"], text=True, capture_output=True, timeout=60)
+    r = subprocess.run([BIN + "/det-master", "--db", f"host={c.path('pg-socket')} user=det dbname=fresh", "--port", "0"], text=True, capture_output=True, timeout=300)
     assert r.returncode == 1 and "9999" in r.stderr and "newer" in r.stderr, r.stderr
 
 

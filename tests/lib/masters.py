@@ -3,21 +3,14 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 
 from cluster import BIN, wait_until
+from ports import free_port
 
 
-def free_port():
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def get(port, path, token=None, timeout=5):
+def get(port, path, token=None, timeout=15):
     """(status, headers, text); status 0 when nobody answers."""
     conn = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:

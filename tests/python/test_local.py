@@ -9,7 +9,7 @@ from unittest import mock
 
 from determined.launch import _common, deepspeed, horovod
 from jupyter_client.manager import start_new_kernel
-from test_ranks import free_ports
+from test_ranks import free_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CELL = """
@@ -33,7 +33,8 @@ from support import LineTrial
 with pytorch.init() as context:
     trial, group = LineTrial(context), context.distributed
     pytorch.Trainer(trial, context).fit(max_length=pytorch.Epoch(1))
-    print("rank", group.rank, "of", group.size, "trained", len(trial.seen), flush=True)
+    # In one piece: the ranks share a pipe, and torchrun starts Python without a buffer.
+    print("rank %d of %d trained %d\\n" % (group.rank, group.size, len(trial.seen)), end="", flush=True)
     group.allgather(None)
 torch.distributed.destroy_process_group()
 """
@@ -71,7 +72,7 @@ class Local(unittest.TestCase):
         self.assertEqual("".join(printed), "trained 3 __main__\ntrained 6 __main__\n")
 
     def test_torchrun(self):
-        ports = free_ports(3)
+        ports = [str(free_port()) for _ in range(3)]
         out = self.run_python("-m", "torch.distributed.run", "--nproc_per_node", "2", "-r", "9:1", "-t", "9:1", "--master_port", ports[0], "SCRIPT",
                               INTER_TRAIN_PROCESS_COMM_PORT_1=ports[1], INTER_TRAIN_PROCESS_COMM_PORT_2=ports[2])
         for rank, batches in ((0, 2), (1, 2)):

@@ -1,28 +1,20 @@
 """Several processes: collectives, data parallelism, the same metrics everywhere."""
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from ports import free_port  # noqa: E402
+
 RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rank.py")
-
-
-def free_ports(n):
-    holders = [socket.socket() for _ in range(n)]
-    for s in holders:
-        s.bind(("127.0.0.1", 0))
-    ports = [str(s.getsockname()[1]) for s in holders]
-    for s in holders:
-        s.close()
-    return ports
 
 
 def run_ranks(what, size=2, hosts=1, script=RANK):
     """Starts rank.py once for each rank, as a launcher does; what each printed as JSON."""
-    ports, local = free_ports(3), size // hosts
+    ports, local = [str(free_port()) for _ in range(3)], size // hosts
     with tempfile.TemporaryDirectory() as top:
         processes = []
         for rank in range(size):
@@ -31,7 +23,7 @@ def run_ranks(what, size=2, hosts=1, script=RANK):
                    "INTER_TRAIN_PROCESS_COMM_PORT_1": ports[1], "INTER_TRAIN_PROCESS_COMM_PORT_2": ports[2], "DET_CHIEF_IP": "127.0.0.1",
                    "XDG_DATA_HOME": top, "OMP_NUM_THREADS": "1"}
             processes.append(subprocess.Popen([sys.executable, script, what], env=env, cwd=top, stdout=subprocess.PIPE, text=True))
-        outputs = [p.communicate(timeout=180)[0] for p in processes]
+        outputs = [p.communicate(timeout=500)[0] for p in processes]
     assert all(p.returncode == 0 for p in processes), (what, [p.returncode for p in processes], outputs)
     return [json.loads(o.splitlines()[-1]) for o in outputs]
 

@@ -32,7 +32,8 @@ class LineTrial(pytorch.PyTorchTrial):
         if context.get_hparams().get("profiled"):  # from this batch on, to an end that does not come
             schedule = torch.profiler.schedule(wait=context.get_hparam("profiled"), warmup=1, active=1000)
             context.set_profiler(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule)
-        print("hello from the trial", context.distributed.get_rank(), context.distributed.get_size(), flush=True)
+        # In one piece: ranks may share a pipe.
+        print(f"hello from the trial {context.distributed.get_rank()} {context.distributed.get_size()}\n", end="", flush=True)
 
     def build_training_data_loader(self):
         return pytorch.DataLoader(Points(), batch_size=self.context.get_per_slot_batch_size(), shuffle=True)
