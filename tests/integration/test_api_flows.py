@@ -139,7 +139,7 @@ def one_trial(c, user, agent):
     agent.run(order)
     stale(old, trial)
     finish(user, agent, a, order, exp, trial, task)
-    follower.join(20)
+    follower.join(120)
     assert not follower.is_alive(), "the follower outlived its trial"
     assert len([x for x in follower.lines if x["log"] == "hello\n"]) == 1
     line = next(x for x in follower.lines if x["log"] == "hello\n")
@@ -163,7 +163,7 @@ def pause(user, agent, a, order, exp, task, alloc):
     watch.start()
     assert user.call("pause_experiment", id=exp) == {}
     assert user.call("get_experiment", experimentId=exp)["experiment"]["state"] == "STATE_PAUSED"
-    watch.join(10)
+    watch.join(120)
     assert signal == [{"preempt": True}], signal
     a.call("ack_preemption", allocationId=alloc)
     a.call("post_runner_metadata", {"state": "checkpointing"}, trialId=int(order["task"]["env"]["DET_TRIAL_ID"]))

@@ -99,9 +99,9 @@ def collect_after_crash(c, user, run, agent):
     c.sql(f"DELETE FROM allocations WHERE kind = 'CHECKPOINT_GC' AND experiment_id = {run.exp}")  # as if never asked for
     c.start_master()
     agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip(), "agent-y")
-    order = agent.orders.get(timeout=20)
+    order = agent.orders.get(timeout=120)
     while order["order"] != "start" or order["task"].get("gc") is None:
-        order = agent.orders.get(timeout=20)
+        order = agent.orders.get(timeout=120)
     assert order["task"]["gc"]["uuids"] == [old], (order["task"]["gc"], old, last)
     agent.close()
 

@@ -278,7 +278,7 @@ def main():
         task_side(c, admin, agent, agent.next("start"))
         states(admin, exp, fork)
         while admin.call("get_tasks")["allocationIdToSummary"]:
-            order = agent.orders.get(timeout=20)
+            order = agent.orders.get(timeout=120)
             if order["order"] == "signal":
                 agent.exit(order, "killed")
         stopped(admin, exp, fork)

@@ -95,7 +95,7 @@ def host(c, db):
     bad = c.path("bad.yaml")
     with open(bad, "w") as f:
         f.write("prt: 1\n")
-    r = subprocess.run([BIN + "/det-master", "doctor", "--config", bad], text=True, capture_output=True, timeout=60)
+    r = subprocess.run([BIN + "/det-master", "doctor", "--config", bad], text=True, capture_output=True, timeout=300)
     assert r.returncode == 2 and "line 1: prt" in r.stderr, r.stderr
 
 
@@ -157,7 +157,7 @@ def units(c, db):
             with open(os.path.join(d, name), "w") as f:
                 f.write(re.sub(r"(User|Group)=det-master", rf"\1={pwd.getpwuid(os.getuid()).pw_name}", text))
         r = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *(os.path.join(d, n) for n in sorted(os.listdir(d)))],
-                           text=True, capture_output=True, timeout=60)
+                           text=True, capture_output=True, timeout=300)
         ours = [x for x in (r.stdout + r.stderr).splitlines() if "det-" in x and "postgresql" not in x]
         assert not ours, ours
 

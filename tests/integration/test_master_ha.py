@@ -54,7 +54,7 @@ class Asked(threading.Thread):
 
 def says_unknown(asked):
     """A write that was under way is answered in bounded time, and the answer claims nothing."""
-    asked.join(40)
+    asked.join(120)
     status, headers, text = asked.answer
     assert status == 503 and "not known" in text and not headers["Retry-After"], asked.answer
 
@@ -161,7 +161,7 @@ def trial(c, port):
     at = steps()
     wait_until(lambda: steps() > at, 60, "reports to arrive at the third leader")
     c.procs["standby"].send_signal(signal.SIGCONT)
-    assert c.procs.pop("standby").wait(20) == 3
+    assert c.procs.pop("standby").wait(60) == 3
     assert set(c.processes(exp)) == set(ranks), "the same processes run on"
     r = c.det("-m", f"127.0.0.1:{second},127.0.0.1:{first}", "e", "kill", str(exp))
     assert r.returncode == 0

@@ -32,7 +32,7 @@ class FakeAgent:
         return {"Authorization": "Bearer " + open(self.c.path("agent.token")).read().strip()}
 
     def post(self, events, headers=None):
-        conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=20)
+        conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=60)
         conn.request("POST", f"/agent/v1/{self.name}/events", json.dumps({"boot": self.boot, "protocol": 1, "events": events}),
                      self.headers() if headers is None else headers)
         r = conn.getresponse()
@@ -76,7 +76,7 @@ def handshake(c):
     assert a.post([], {"Authorization": "Bearer wrong"})[0] == 401
     assert a.post([{"seq": 1, "type": "nonsense"}])[0] == 400
     assert a.post([{"seq": 1, "type": "hello", "slots": 5}])[0] == 400
-    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
     conn.request("GET", f"/agent/v1/fake/orders?boot={a.boot}&after=0", headers=a.headers())
     assert conn.getresponse().status == 409
     conn.close()
@@ -117,7 +117,7 @@ def one_trial(c, a):
     t = threading.Thread(target=lambda: waiter.update(call("GET", f"/allocations/{ids['alloc']}/signals/preemption?timeout_seconds=30")))
     t.start()
     c.api("POST", f"/experiments/{exp}/pause")
-    t.join(20)
+    t.join(120)
     assert waiter == {"preempt": True}, waiter
     call("POST", f"/allocations/{ids['alloc']}/signals/ack_preemption", {})
     a.say(type="exit", exit={"reason": "exited", "code": 0, "signal": 0, "rank": -1, "text": ""}, **ids)
@@ -127,7 +127,7 @@ def one_trial(c, a):
 
 def ask(c, method, path, h, body=None):
     """The status and the answer; (0, None): none came."""
-    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
     try:
         conn.request(method, "/api/v1" + path, None if body is None else json.dumps(body), h)
         r = conn.getresponse()
@@ -154,8 +154,8 @@ def complete_while_locked(c, trial, h):
     assert status in (0, 503) or (status == 200 and not op["completed"]), (status, op)
     psql.stdin.close()
     psql.stdout.close()
-    psql.wait(30)
-    t.join(30)
+    psql.wait(60)
+    t.join(120)
     wait_until(lambda: ask(c, "POST", path + "/completed_operation", h, done)[0] == 200, 30, "the operation to be taken")
     wait_until(lambda: (ask(c, "GET", path + "/operation", h)[1] or {}).get("completed"), 30, "the operation to be over")
 
@@ -178,7 +178,7 @@ def master_restart(c, a, exp, trial, old_task):
     wait_until(lambda: c.trials(exp)[0]["state"] == "STATE_RUNNING", 10, "RUNNING again")
     assert not [o for o in a.orders if o["order"] != "heartbeat"], a.orders
     body = {"group": "training", "metrics": {"trialId": trial, "trialRunId": 1, "stepsCompleted": 5, "metrics": {"avgMetrics": {"loss": 1}}}}
-    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
     conn.request("POST", f"/api/v1/trials/{trial}/metrics", json.dumps(body), {"Grpc-Metadata-x-allocation-token": "Bearer " + old_task["token"]})
     assert conn.getresponse().status == 409
     conn.close()
@@ -215,7 +215,7 @@ def outage(c, a):
     h = {"Grpc-Metadata-x-allocation-token": "Bearer " + start["task"]["token"]}
     c.stop("pg", signal.SIGINT)
     report = {"group": "training", "metrics": {"trialId": trial, "trialRunId": 1, "stepsCompleted": 10, "metrics": {"avgMetrics": {"loss": 2}}}}
-    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=20)
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
     conn.request("POST", f"/api/v1/trials/{trial}/metrics", json.dumps(report), h)
     r = conn.getresponse()
     assert r.status == 503 and r.headers["Retry-After"], r.status

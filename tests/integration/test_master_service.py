@@ -191,9 +191,9 @@ def stopping(c, admin):
     master = c.procs["master"]
     c.stop("master", seconds=30)
     assert master.returncode == 0, master.returncode
-    poll.join(10)
-    follower.join(10)
-    agent.thread.join(10)
+    poll.join(120)
+    follower.join(120)
+    agent.thread.join(120)
     assert answers and answers[0][0] == 503 and answers[0][2].getheader("Retry-After"), answers
     assert not follower.is_alive() and not agent.thread.is_alive(), "a stream outlived the master"
     c.start_master()
@@ -253,7 +253,7 @@ def main():
         health(c)
         follower = own_log(c, admin)
         json_lines(c)
-        follower.join(20)
+        follower.join(120)
         manager(c)
         stopping(c, Api(c.port, c.token))
         assert not follower.is_alive(), "the follower outlived the master"

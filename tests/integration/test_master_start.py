@@ -21,7 +21,7 @@ def status_of(c, method, path, body=None, **kw):
 
 
 def plain(c, path):
-    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=10)
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
     conn.request("GET", path)
     r = conn.getresponse()
     text = r.read().decode()
@@ -83,7 +83,7 @@ def orderly_end(c):
     half.sendall(b"POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
     p = c.procs["master"]
     p.send_signal(signal.SIGTERM)
-    assert p.wait(10) == 0, p.returncode
+    assert p.wait(60) == 0, p.returncode
     idle.close()
     half.close()
     c.procs.pop("master")

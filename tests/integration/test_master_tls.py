@@ -118,7 +118,7 @@ def main():
         refusals(c)
         master = c.procs["master"]
         c.stop("master")
-        thread.join(20)
+        thread.join(120)
         assert master.returncode == 0 and not thread.is_alive(), "the stream outlived the master"
     print("test_master_tls: passed")
 

@@ -132,7 +132,7 @@ def test_custom():
         wait_until(lambda: client.error or any("validationCompleted" in e for e in client.heard), 90, "a validation")
         kill_master(c)
         c.wait(exp, seconds=180)
-        client.join(60)
+        client.join(120)
         assert not client.error and not client.is_alive(), client.error
         assert [e["id"] for e in client.heard] == list(range(1, len(client.heard) + 1)), client.heard
         kinds = [k for e in client.heard for k in e if k != "id"]
@@ -167,7 +167,7 @@ def test_events():
         poll.start()
         rid = str(uuid.UUID(int=5, version=4))
         c.api("POST", ops, {"searcherOperations": [{"createTrial": {"requestId": rid, "hyperparams": "{}"}}, {"closeTrial": {"requestId": rid}}]})
-        poll.join(30)
+        poll.join(120)
         assert got and got[0]["searcherEvents"][0] == {"id": 2, "trialCreated": {"requestId": rid}}, got
         kinds = [next(k for k in e if k != "id") for e in c.api("GET", path + "/searcher_events")["searcherEvents"]]
         assert kinds == ["trialCreated", "trialClosed"], kinds

@@ -15,8 +15,8 @@ import threading
 import time
 import uuid
 
-TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BIN = os.environ.get("DET_BIN") or os.path.join(os.environ.get("DET_BUILD", os.path.join(TOP, "build")), "prefix", "bin")
+from cluster import BIN, SLOWER
+
 TOKEN = "agent-token"
 
 
@@ -183,7 +183,7 @@ class FakeMaster:
 
     def wait(self, condition, what, seconds=20):
         with self.lock:
-            if not self.lock.wait_for(condition, seconds * (4 if os.environ.get("DET_SANITIZED") else 1)):
+            if not self.lock.wait_for(condition, seconds * SLOWER):
                 raise AssertionError(f"waited for {what}; events {self.events[-5:]}; log {[x['log'] for x in self.logs[-10:]]}")
             return condition()
 

@@ -43,7 +43,7 @@ pg_launch() { # DIR with a data directory: starts the server and waits until it 
     (cd / && pg_as "$bin/postgres" -D "$dir/data" -c listen_addresses= -c unix_socket_directories="$dir" \
         -c max_connections=60 -c shared_buffers=64MB) >>"$dir/log" 2>&1 </dev/null &
     local pid=$! n
-    for n in $(seq 500); do
+    for n in $(seq 3000); do
         "$bin/pg_isready" -q -h "$dir" -U det && echo "$pid" >"$dir/launcher" && return 0
         kill -0 "$pid" 2>/dev/null || break
         sleep 0.02 # between looks at the condition

@@ -129,7 +129,7 @@ void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db)
 {
     bool closed = false;
     db_close(db, on_closed, &closed);
-    loop_until(loop, &closed, 10000);
+    loop_until(loop, &closed, 60000);
     pg_private_stop(p);
     pg_private_down(p);
 }

@@ -56,7 +56,7 @@ static void query_wait(const char *sql, struct got *g)
     *g = (struct got){0};
     db_query(db, sql, NULL, on_got, g);
     assert_false(g->done); /* never from inside */
-    assert_true(loop_until(&loop, &g->done, 5000));
+    assert_true(loop_until(&loop, &g->done, 60000));
 }
 
 static int64_t count(const char *sql)
@@ -104,7 +104,7 @@ static int teardown(void **state)
 {
     bool closed = false;
     db_close(db, on_closed, &closed);
-    assert_true(loop_until(&loop, &closed, 5000));
+    assert_true(loop_until(&loop, &closed, 60000));
     assert_int_equal(uv_loop_close(&loop), 0);
     pg_private_down(&pg);
     return 0;
@@ -141,15 +141,15 @@ static void test_writes_to_dead_sessions(void **state)
         assert_false(reads[i].done); /* never from inside */
     }
     for (size_t i = 0; i < DET_ARRAY_LEN(reads); i++) {
-        assert_true(loop_until(&loop, &reads[i].done, 5000));
+        assert_true(loop_until(&loop, &reads[i].done, 60000));
         assert_int_equal(reads[i].rc, DET_EUNAVAIL);
     }
-    assert_true(loop_until(&loop, &write.done, 5000));
+    assert_true(loop_until(&loop, &write.done, 60000));
     struct got kept = {0};
     db_query_kept(db, "SELECT $1::bigint", 7, on_got, &kept);
-    assert_true(loop_until(&loop, &kept.done, 10000));
+    assert_true(loop_until(&loop, &kept.done, 60000));
     assert_int_equal(kept.i64, 7);
-    assert_true(loop_until(&loop, &is_up, 10000));
+    assert_true(loop_until(&loop, &is_up, 60000));
 }
 
 static void test_group(void **state)
@@ -161,7 +161,7 @@ static void test_group(void **state)
         put(k, i, &g[i]);
     }
     for (int i = 0; i < 100; i++) {
-        assert_true(loop_until(&loop, &g[i].done, 5000));
+        assert_true(loop_until(&loop, &g[i].done, 60000));
         assert_int_equal(g[i].rc, 0);
     }
     assert_int_equal(count("SELECT count(*) FROM t WHERE k LIKE 'g%'"), 100);
@@ -175,7 +175,7 @@ static void test_bad_unit(void **state)
     put("g0", 1, &g[1]); /* there already */
     put("b2", 1, &g[2]);
     for (int i = 0; i < 3; i++)
-        assert_true(loop_until(&loop, &g[i].done, 5000));
+        assert_true(loop_until(&loop, &g[i].done, 60000));
     assert_int_equal(g[0].rc, 0);
     assert_int_equal(g[1].rc, DET_EEXIST);
     assert_string_equal(g[1].sqlstate, "23505");
@@ -192,8 +192,8 @@ static void test_unit_is_atomic(void **state)
     assert_int_equal(db_tx_size(tx), 2);
     db_tx_commit(tx, on_got, &g);
     put("a2", 2, &other);
-    assert_true(loop_until(&loop, &g.done, 5000));
-    assert_true(loop_until(&loop, &other.done, 5000));
+    assert_true(loop_until(&loop, &g.done, 60000));
+    assert_true(loop_until(&loop, &other.done, 60000));
     assert_int_equal(g.rc, DET_EEXIST);
     assert_int_equal(other.rc, 0);
     assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'a1'"), 0);
@@ -237,19 +237,19 @@ static void test_outage(void **state)
 {
     struct got w = {0}, r = {0};
     pg_private_stop(&pg);
-    assert_true(loop_until(&loop, &is_down, 5000));
+    assert_true(loop_until(&loop, &is_down, 60000));
     put("o1", 1, &w);
     db_query(db, "SELECT 1", NULL, on_got, &r);
-    assert_true(loop_until(&loop, &w.done, 5000));
-    assert_true(loop_until(&loop, &r.done, 5000));
+    assert_true(loop_until(&loop, &w.done, 60000));
+    assert_true(loop_until(&loop, &r.done, 60000));
     assert_int_equal(w.rc, DET_EUNAVAIL);
     assert_int_equal(r.rc, DET_EUNAVAIL);
     is_up = false;
     assert_int_equal(pg_private_again(&pg), 0);
-    assert_true(loop_until(&loop, &is_up, 10000));
+    assert_true(loop_until(&loop, &is_up, 60000));
     memset(&w, 0, sizeof w);
     put("o1", 1, &w);
-    assert_true(loop_until(&loop, &w.done, 5000));
+    assert_true(loop_until(&loop, &w.done, 60000));
     assert_int_equal(w.rc, 0);
     reads_are_back();
     assert_false(deposed);
@@ -259,7 +259,7 @@ static void write_wait(const char *sql, struct got *g)
 {
     *g = (struct got){0};
     db_write(db, sql, NULL, on_got, g);
-    assert_true(loop_until(&loop, &g->done, 5000));
+    assert_true(loop_until(&loop, &g->done, 60000));
 }
 
 static const char how_prepared[] =
@@ -270,7 +270,7 @@ static void put_wait(const char *k, int rc)
 {
     struct got g = {0};
     put(k, 1, &g);
-    assert_true(loop_until(&loop, &g.done, 5000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_int_equal(g.rc, rc);
 }
 
@@ -294,7 +294,7 @@ static void test_prepared(void **state)
     put_wait("p3", 0);
     is_up = is_down = false;
     write_wait("SELECT pg_terminate_backend(pg_backend_pid())", &g);
-    assert_true(is_up || loop_until(&loop, &is_up, 10000));
+    assert_true(is_up || loop_until(&loop, &is_up, 60000));
     put_wait("p4", 0);
     write_wait(how_prepared, &g);
     assert_int_equal(g.i64, 1);
@@ -313,7 +313,7 @@ static void test_large_unit(void **state)
         db_tx_add(tx, "INSERT INTO t SELECT left($1, 6), length($1)", db_str_arg(DB_ARGS, k));
     }
     db_tx_commit(tx, on_got, &g);
-    assert_true(loop_until(&loop, &g.done, 30000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_int_equal(g.rc, 0);
     assert_int_equal(count("SELECT sum(v) FROM t WHERE k LIKE 'l%'"), 1000 * (sizeof k - 1));
 }
@@ -325,7 +325,7 @@ static void batch(int64_t number, const char *k, struct got *g)
     db_begin_batch(tx, db_epoch(db), number);
     db_tx_add(tx, "INSERT INTO t VALUES ($1, 1)", db_str_arg(DB_ARGS, k));
     db_tx_commit(tx, on_got, g);
-    assert_true(loop_until(&loop, &g->done, 5000));
+    assert_true(loop_until(&loop, &g->done, 60000));
 }
 
 /* A batch that is sent again after its commit was not heard of is done, and done once. */
@@ -355,11 +355,11 @@ static void test_dies_in_commit(void **state)
     db_tx_add(tx, "INSERT INTO t VALUES ('dies too', 1)", NULL);
     db_tx_commit(tx, on_got, &b);
     db_write(db, "SELECT pg_terminate_backend(pg_backend_pid())", NULL, on_got, &last);
-    assert_true(loop_until(&loop, &last.done, 5000) && g.done && b.done);
+    assert_true(loop_until(&loop, &last.done, 60000) && g.done && b.done);
     assert_int_equal(g.rc, DET_EUNAVAIL);
     assert_int_equal(b.rc, DET_EUNAVAIL);
     assert_int_equal(last.rc, DET_EUNAVAIL);
-    assert_true(is_up || loop_until(&loop, &is_up, 10000));
+    assert_true(is_up || loop_until(&loop, &is_up, 60000));
     put_wait("dies", 0);
     batch(3, "dies too", &b);
     assert_int_equal(b.rc, 0);
@@ -375,7 +375,7 @@ static void test_commit_fails(void **state)
     assert_int_equal(g.rc, DET_EEXIST);
     db_write(db, "INSERT INTO late VALUES (2)", NULL, on_got, &good);
     db_write(db, "INSERT INTO late VALUES (1)", NULL, on_got, &bad);
-    assert_true(loop_until(&loop, &bad.done, 5000) && good.done);
+    assert_true(loop_until(&loop, &bad.done, 60000) && good.done);
     assert_int_equal(good.rc, 0);
     assert_int_equal(bad.rc, DET_EEXIST);
     assert_string_equal(bad.sqlstate, "23505");
@@ -393,10 +393,10 @@ static void test_epoch_check_fails(void **state)
     while (!held.done && count("SELECT count(*) FROM (SELECT FROM cluster FOR SHARE SKIP LOCKED) c"))
         ;
     put("e1", 1, &g);
-    assert_true(loop_until(&loop, &g.done, 20000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_int_equal(g.rc, DET_EUNAVAIL);
     count("SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'WITH l AS%'");
-    assert_true(loop_until(&loop, &held.done, 20000));
+    assert_true(loop_until(&loop, &held.done, 60000));
     put_wait("e1", 0);
     assert_false(deposed);
 }
@@ -409,14 +409,14 @@ static void test_hang(void **state)
     pg_private_signal(&pg, SIGSTOP);
     db_query(db, "SELECT 1", NULL, on_got, &r);
     put("h1", 1, &w);
-    bool ended = loop_until(&loop, &r.done, 15000);
+    bool ended = loop_until(&loop, &r.done, 60000);
     bool waits = !w.done, told = is_down;
     pg_private_signal(&pg, SIGCONT);
     assert_true(ended && waits && told);
     assert_int_equal(r.rc, DET_EUNAVAIL);
-    assert_true(loop_until(&loop, &w.done, 15000));
+    assert_true(loop_until(&loop, &w.done, 60000));
     assert_int_equal(w.rc, 0);
-    assert_true(is_up || loop_until(&loop, &is_up, 15000));
+    assert_true(is_up || loop_until(&loop, &is_up, 60000));
     reads_are_back();
     assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'h1'"), 1);
 }
@@ -439,7 +439,7 @@ static void test_flush(void **state)
     struct got first[3] = {0}, next[3] = {0}; /* fewer wait for the disk themselves */
     put_three("f0", first);
     for (int i = 0; i < 3; i++)
-        assert_true(loop_until(&loop, &first[i].done, 5000));
+        assert_true(loop_until(&loop, &first[i].done, 60000));
     pid_t flusher = (pid_t)count("SELECT pid " FLUSHER);
     assert_int_equal(kill(flusher, SIGSTOP), 0);
     put_three("f1", first);
@@ -450,7 +450,7 @@ static void test_flush(void **state)
         ;
     bool waited = !first[2].done && !next[2].done;
     kill(flusher, SIGCONT);
-    assert_true(waited && loop_until(&loop, &next[2].done, 5000) && first[2].done);
+    assert_true(waited && loop_until(&loop, &next[2].done, 60000) && first[2].done);
     assert_int_equal(first[2].rc, 0);
     assert_int_equal(next[2].rc, 0);
 
@@ -462,9 +462,9 @@ static void test_flush(void **state)
         ;
     kill(flusher, SIGTERM);
     kill(flusher, SIGCONT);
-    assert_true(loop_until(&loop, &lost->done, 5000));
+    assert_true(loop_until(&loop, &lost->done, 60000));
     assert_true(lost->rc == 0 || lost->rc == DET_EUNAVAIL);
-    assert_true(is_up || loop_until(&loop, &is_up, 10000));
+    assert_true(is_up || loop_until(&loop, &is_up, 60000));
     put_wait("f4", 0);
 }
 
@@ -480,7 +480,7 @@ static void test_is_on_disk(void **state)
     for (int i = 0; i < 4; i++) {
         db_write(db, add, db_str_arg(DB_ARGS, keys[i]), on_got, &g[i]);
         if (i == 0 || i == 3) {
-            assert_true(loop_until(&loop, &g[i].done, 5000));
+            assert_true(loop_until(&loop, &g[i].done, 60000));
             assert_true(count("SELECT " WAL("flush")) >= g[i].i64);
         }
     }
@@ -494,16 +494,16 @@ static void test_flusher_takes_the_writer_along(void **state)
     struct got g[3], w = {0}, left = {0};
     put_three("fw", g);
     for (int i = 0; i < 3; i++)
-        assert_true(loop_until(&loop, &g[i].done, 5000));
+        assert_true(loop_until(&loop, &g[i].done, 60000));
     db_write(db, "SELECT pg_backend_pid()", NULL, on_got, &w);
-    assert_true(loop_until(&loop, &w.done, 5000));
+    assert_true(loop_until(&loop, &w.done, 60000));
     pid_t flusher = (pid_t)count("SELECT pid " FLUSHER);
     assert_true(flusher != w.i64);
     is_up = is_down = false;
     assert_int_equal(kill(flusher, SIGTERM), 0);
-    assert_true(loop_until(&loop, &is_up, 10000));
+    assert_true(loop_until(&loop, &is_up, 60000));
     db_query(db, writer, db_i64_arg(DB_ARGS, w.i64), on_got, &left);
-    assert_true(loop_until(&loop, &left.done, 5000));
+    assert_true(loop_until(&loop, &left.done, 60000));
     assert_int_equal(left.rows, 0);
     put_wait("fw-after", 0);
 }
@@ -514,7 +514,7 @@ static void test_done_is_on_disk(void **state)
     struct got f[3], b = {0};
     put_three("f5", f);
     for (int i = 0; i < 3; i++)
-        assert_true(loop_until(&loop, &f[i].done, 5000));
+        assert_true(loop_until(&loop, &f[i].done, 60000));
     pid_t flusher = (pid_t)count("SELECT pid " FLUSHER);
     assert_int_equal(kill(flusher, SIGSTOP), 0);
     struct db_tx *tx = db_tx_begin(db);
@@ -523,7 +523,7 @@ static void test_done_is_on_disk(void **state)
     bool told = loop_until(&loop, &b.done, 300);
     kill(flusher, SIGCONT);
     assert_false(told);
-    assert_true(loop_until(&loop, &b.done, 5000));
+    assert_true(loop_until(&loop, &b.done, 60000));
     assert_string_equal(b.sqlstate, "DE005");
 }
 
@@ -532,7 +532,7 @@ static void test_newer(void **state)
     struct det_err err;
     struct got g = {0};
     db_write(db, "INSERT INTO schema_version (version) VALUES (9999)", NULL, on_got, &g);
-    assert_true(loop_until(&loop, &g.done, 5000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_int_equal(db_migrate(pg.uri, &err), DET_ESTATE);
     assert_non_null(strstr(err.text, "9999"));
 }
@@ -542,9 +542,9 @@ static void test_deposed(void **state)
 {
     struct got g = {0}, raised = {0};
     db_query(db, "UPDATE cluster SET epoch = epoch + 1", NULL, on_got, &raised);
-    assert_true(loop_until(&loop, &raised.done, 5000)); /* readers are many: wait for this one */
+    assert_true(loop_until(&loop, &raised.done, 60000)); /* readers are many: wait for this one */
     put("d1", 1, &g);
-    assert_true(loop_until(&loop, &g.done, 5000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_true(g.rc < 0);
     assert_true(deposed);
     assert_int_equal(count("SELECT count(*) FROM t WHERE k = 'd1'"), 0);
@@ -552,7 +552,7 @@ static void test_deposed(void **state)
     struct got n = {0};
     db_tx_fence(nothing);
     db_tx_commit(nothing, on_got, &n);
-    assert_true(loop_until(&loop, &n.done, 5000));
+    assert_true(loop_until(&loop, &n.done, 60000));
     assert_true(n.rc < 0);
 }
 

@@ -46,7 +46,7 @@ static struct got *wanted(int columns)
 
 static const char *wait(struct got *g)
 {
-    assert_true(loop_until(&loop, &g->done, 10000));
+    assert_true(loop_until(&loop, &g->done, 60000));
     return g->rows;
 }
 

@@ -73,7 +73,7 @@ static void on_members(void *arg, const struct db_result *r)
 
 static void ok(struct got *g)
 {
-    assert_true(loop_until(&loop, &g->done, 10000));
+    assert_true(loop_until(&loop, &g->done, 60000));
     if (g->rc)
         print_error("%s\n", g->error);
     assert_int_equal(g->rc, 0);
@@ -134,7 +134,7 @@ static int start(void **state)
     for (int i = 0; i < 10000 && g.rc == DET_EUNAVAIL; i++) {
         g.done = false;
         db_exp_best_metric(db, 7, on_row, &g);
-        if (!loop_until(&loop, &g.done, 10000))
+        if (!loop_until(&loop, &g.done, 60000))
             return -1;
     }
     return g.rc;
@@ -149,7 +149,7 @@ static int stop(void **state)
 {
     bool done = false;
     db_close(db, closed, &done);
-    loop_until(&loop, &done, 10000);
+    loop_until(&loop, &done, 60000);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);
     pg_private_down(&pg);
@@ -377,7 +377,7 @@ static void page_read(const struct db_workloads *w, int offset, int limit, bool 
     *ret = (struct page){0};
     db_workload_list(db, w, &(struct db_page){.offset = offset, .limit = limit, .desc = desc},
                      on_page, ret);
-    assert_true(loop_until(&loop, &ret->done, 10000));
+    assert_true(loop_until(&loop, &ret->done, 60000));
 }
 
 /* Each page is that part of the whole list, whatever groups, runs and checkpoints meet at a step.
@@ -490,7 +490,7 @@ static void test_logs_and_tasks(void **state)
     assert_string_equal(g.doc, "1704164645600000");
     g.done = false;
     db_log_regex_check(db, "a(", on_second, &g);
-    assert_true(loop_until(&loop, &g.done, 10000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_int_equal(g.rc, DET_EINVAL);
     g.done = false;
     db_log_fields(db, "9.t", false, on_row, &g);

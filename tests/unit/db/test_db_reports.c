@@ -47,7 +47,7 @@ static const char *ask(const char *sql)
     static char out[2048];
     out[0] = 0;
     db_query(db, sql, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 20000));
+    assert_true(loop_until(&loop, (bool *)out, 60000));
     return out + 1;
 }
 
@@ -97,7 +97,7 @@ static int teardown(void **state)
 {
     bool closed = false;
     db_close(db, on_closed, &closed);
-    assert_true(loop_until(&loop, &closed, 20000));
+    assert_true(loop_until(&loop, &closed, 60000));
     assert_int_equal(uv_loop_close(&loop), 0);
     pg_private_down(&pg);
     return 0;
@@ -113,7 +113,7 @@ static int report(int64_t run, const char *group, int64_t steps, const char *met
                                   .metrics = metrics,
                                   .time_us = 1700000000000000};
     db_report_metrics(db, &r, on_did, &d);
-    assert_true(loop_until(&loop, &d.done, 20000));
+    assert_true(loop_until(&loop, &d.done, 60000));
     return d.rc;
 }
 
@@ -121,7 +121,7 @@ static void run_sql(const char *sql)
 {
     char out[2048] = {0};
     db_write(db, sql, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 20000));
+    assert_true(loop_until(&loop, (bool *)out, 60000));
 }
 
 static void test_metrics(void **state)
@@ -195,7 +195,7 @@ static int checkpoint(const char *uuid, int64_t run)
                                      .resources = "{\"a\":5,\"d/\":0}",
                                      .time_us = 1700000000000000};
     db_report_checkpoint(db, &r, on_did, &d);
-    assert_true(loop_until(&loop, &d.done, 20000));
+    assert_true(loop_until(&loop, &d.done, 60000));
     return d.rc;
 }
 
@@ -214,7 +214,7 @@ static void test_small_reports(void **state)
     db_report_progress(db, 1, 2, 0.5, 0.25, on_did, &d[1]);
     db_report_progress(db, 1, 1, 0.9, 0.9, on_did, &d[2]);
     for (int i = 0; i < 3; i++)
-        assert_true(loop_until(&loop, &d[i].done, 20000));
+        assert_true(loop_until(&loop, &d[i].done, 60000));
     assert_int_equal(d[0].rc, 0);
     assert_int_equal(d[1].rc, 0);
     assert_int_equal(d[2].rc, DET_ESTALE);
@@ -248,9 +248,9 @@ static void test_logs(void **state)
         {.task_id = "1.r", .rank = -1, .log = "master", .log_len = 6, .offset = -1, .level = 3},
     };
     db_logs_write(db, l, 4, on_did, &d[0]);
-    assert_true(loop_until(&loop, &d[0].done, 20000));
+    assert_true(loop_until(&loop, &d[0].done, 60000));
     db_logs_write(db, l, 3, on_did, &d[1]); /* repeated */
-    assert_true(loop_until(&loop, &d[1].done, 20000));
+    assert_true(loop_until(&loop, &d[1].done, 60000));
     assert_int_equal(d[0].rc, 0);
     assert_int_equal(d[1].rc, 0);
     assert_string_equal(ask("SELECT count(*) FROM task_logs"), "4");
@@ -269,19 +269,19 @@ static void test_users(void **state)
                              .user_name = "ann",
                              .group_name = "staff"};
     db_user_create(db, &u, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 20000));
+    assert_true(loop_until(&loop, (bool *)out, 60000));
     assert_string_equal(out + 1, "3");
     struct did d = {0};
     db_session_create(db, "abc", 3, 7, on_did, &d);
-    assert_true(loop_until(&loop, &d.done, 20000));
+    assert_true(loop_until(&loop, &d.done, 60000));
     memset(out, 0, sizeof out);
     db_user_by_session(db, "abc", on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 20000));
+    assert_true(loop_until(&loop, (bool *)out, 60000));
     assert_string_equal(out + 1, "3");
     struct db_user_edit off = {.admin = -1, .active = 0, .remote = -1};
     memset(out, 0, sizeof out);
     db_user_edit(db, 3, &off, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 20000));
+    assert_true(loop_until(&loop, (bool *)out, 60000));
     assert_string_equal(ask("SELECT count(*) FROM user_sessions"), "0");
     assert_string_equal(
         ask("SELECT user_doc(u)->'agentUserGroup'->>'agentUid' FROM users u WHERE id = 3"), "5");
@@ -310,7 +310,7 @@ static void report_together(const struct together *t, size_t n)
         db_report_metrics(db, &r, on_did, &d[i]);
     }
     for (size_t i = 0; i < n; i++) {
-        assert_true(loop_until(&loop, &d[i].done, 20000));
+        assert_true(loop_until(&loop, &d[i].done, 60000));
         assert_int_equal(d[i].rc, t[i].rc);
     }
 }
@@ -381,7 +381,7 @@ static void test_timeline(void **state)
         struct db_tx *tx = db_tx_begin(db);
         db_save_timeline(tx, rows, n);
         db_tx_commit(tx, on_committed, &d);
-        assert_true(loop_until(&loop, &d.done, 20000));
+        assert_true(loop_until(&loop, &d.done, 60000));
         assert_int_equal(d.rc, 0);
     }
     assert_string_equal(ask("SELECT string_agg(kind || '@' || at_us || '+' || duration_us || ' ' "

@@ -41,7 +41,7 @@ static void wanted(int columns)
 
 static const char *wait(void)
 {
-    assert_true(loop_until(&loop, &got.done, 30000));
+    assert_true(loop_until(&loop, &got.done, 60000));
     return buf_str(&got.rows);
 }
 

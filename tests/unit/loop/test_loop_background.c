@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 60000
 
 /* The fake trial, and what its writer does. */
 static struct background {

@@ -231,7 +231,7 @@ static void crash_before_a_silent_master(void **state)
     d->m.hangs = true;
     d->f.fail_at = 1;
     assert_int_equal(fake_run(&d->f, &err), DET_EDEVICE);
-    assert_in_range(clk_mono_ms() - start_ms, 0, 15000);
+    assert_in_range(clk_mono_ms() - start_ms, 0, 60000);
 }
 
 static void missing_searcher_metric(void **state)

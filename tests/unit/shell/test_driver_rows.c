@@ -55,7 +55,7 @@ static int teardown(void **state)
 {
     bool closed = false;
     db_close(db, on_closed, &closed);
-    assert_true(loop_until(&loop, &closed, 5000));
+    assert_true(loop_until(&loop, &closed, 60000));
     pg_private_down(&pg);
     return 0;
 }
@@ -67,7 +67,7 @@ static void save(struct core_effect *v, size_t n)
     struct db_tx *tx = db_tx_begin(db);
     driver_rows_save(tx, &f);
     db_tx_commit(tx, on_got, &g);
-    assert_true(loop_until(&loop, &g.done, 20000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_string_equal(g.rc ? g.text : "", "");
 }
 
@@ -75,7 +75,7 @@ static void expect(const char *sql, const char *want)
 {
     struct got g = {0};
     db_query(db, sql, NULL, on_got, &g);
-    assert_true(loop_until(&loop, &g.done, 20000));
+    assert_true(loop_until(&loop, &g.done, 60000));
     assert_int_equal(g.rc, 0);
     assert_string_equal(g.text, want);
 }
