@@ -2,8 +2,10 @@
 
 /* clang-format off */
 #define ENDED "t.state IN ('COMPLETED', 'CANCELED', 'ERROR')"
+/* end_time is told by the master's clock, last_activity by this one: neither alone makes it old. */
 #define OVER(days)                                                                                 \
-    ENDED " AND " days " >= 0 AND t.end_time <= now() - " days " * interval '1 day'"
+    ENDED " AND " days " >= 0 AND t.end_time <= now() - " days " * interval '1 day' "              \
+    "AND coalesce(t.last_activity, t.end_time) <= now() - " days " * interval '1 day'"
 #define LOG_DAYS(ours)                                                                             \
     "coalesce((e.config#>>'{retention_policy,log_retention_days}')::bigint, " ours ")"
 /* What its experiment's page shows at a glance stays: only reports of batches go. Two ranges of the
@@ -23,14 +25,16 @@
     "LEFT JOIN LATERAL (SELECT 1 one FROM profiler_metrics x WHERE " OVER("$2::bigint") " "        \
     "AND x.trial_id = t.id LIMIT 1) p ON true"
 
+#define JUDGED "t.id, t.task_id, t.experiment_id, t.state, t.end_time, t.last_activity"
+
 static const char due_sql[] =
-    "WITH w AS (SELECT t.id, t.task_id, t.experiment_id, t.state, t.end_time FROM trials t "
+    "WITH w AS (SELECT " JUDGED " FROM trials t "
     "WHERE t.id > $3::bigint ORDER BY t.id LIMIT 500), due AS (" DUE ") "
     "SELECT n.next, d.id, d.logs, d.metrics FROM (SELECT max(id) next FROM w) n "
     "LEFT JOIN (SELECT * FROM due WHERE logs OR metrics) d ON true ORDER BY d.id";
 
 static const char count_sql[] =
-    "WITH w AS (SELECT t.id, t.task_id, t.experiment_id, t.state, t.end_time FROM trials t), "
+    "WITH w AS (SELECT " JUDGED " FROM trials t), "
     "due AS (" DUE ") SELECT count(*) FILTER (WHERE logs), "
     "coalesce(sum((SELECT count(*) FROM task_logs x WHERE x.task_id = t.task_id)) FILTER (WHERE logs), 0), "
     "count(*) FILTER (WHERE metrics), "

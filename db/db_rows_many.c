@@ -39,8 +39,8 @@ static const char trials_insert[] =
     "$11::bigint[], $12::timestamptz[], $13::text[]) ON CONFLICT (id) DO NOTHING";
 static const char trials_update[] =
     "UPDATE trials t SET state = v.state, run_id = v.run_id, restarts = v.restarts, "
-    "end_time = v.end_time, core = v.core FROM unnest($1::integer[], $2::text[], $3::integer[], "
-    "$4::integer[], $5::timestamptz[], $6::jsonb[]) "
+    "end_time = v.end_time, core = v.core, last_activity = now() FROM unnest($1::integer[], "
+    "$2::text[], $3::integer[], $4::integer[], $5::timestamptz[], $6::jsonb[]) "
     "v(id, state, run_id, restarts, end_time, core) WHERE t.id = v.id";
 
 static void trial_columns(struct db_columns *c, const struct row_trial *r)

@@ -17,7 +17,8 @@ ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, end_
           SELECT report_metrics(t, 1, g, s * 10, jsonb_build_object(metrics_key(g), jsonb_build_object('loss', s)), now())
           FROM generate_series(1, 4) t, generate_series(1, 50) s, unnest('{training,validation}'::text[]) g ORDER BY t, g, s;
           INSERT INTO task_logs (task_id, time, log) SELECT '1.r' || t, now(), 'x' FROM generate_series(1, 4) t, generate_series(1, 12000);
-          UPDATE trials SET state = 'ERROR', end_time = now() - CASE id WHEN 2 THEN 2 ELSE 40 END * interval '1 day' WHERE id <> 4"""
+          UPDATE trials SET state = 'ERROR', last_activity = NULL, end_time = now() - CASE id WHEN 2 THEN 2 ELSE 40 END * interval '1 day'
+          WHERE id <> 4"""
 LOGS = "SELECT string_agg(n::text, ' ' ORDER BY id) FROM (SELECT t.id, count(l.id) n FROM trials t LEFT JOIN task_logs l USING (task_id) GROUP BY t.id) x"
 BATCHES = "SELECT string_agg(n::text, ' ' ORDER BY id) FROM (SELECT t.id, count(m.id) n FROM trials t LEFT JOIN metrics m " \
           "ON m.trial_id = t.id AND grp = 'training' GROUP BY t.id) x"

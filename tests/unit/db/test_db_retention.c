@@ -1,6 +1,7 @@
 /* Retention: what is due to the day, portions, what stays, and that nothing of a live trial goes. */
 #include "buf.h"
 #include "db_retention.h"
+#include "db_rows.h"
 #include "mem.h"
 #include "pg_private.h"
 #include <setjmp.h>
@@ -111,7 +112,7 @@ static const char *const seed[] = {
     "INSERT INTO profiler_metrics (trial_id, labels, batch) SELECT i, '{}', '[]' "
     "FROM generate_series(1, 5) i, generate_series(1, 3)",
     "UPDATE trials SET state = 'COMPLETED', end_time = now() - id * interval '1 day' "
-    "- interval '1 hour' WHERE id <> 4",
+    "- interval '1 hour', last_activity = NULL WHERE id <> 4",
 };
 
 static int fresh(void **state)
@@ -211,7 +212,7 @@ static void continued_after_deletion(void **state)
     assert_string_equal(ask(summary), "71 1 71 2556 71");
     report(3, 72, 200);
     assert_string_equal(ask(summary), "200 1 200 20100 200");
-    ask("UPDATE trials SET state = 'ERROR', end_time = now() - interval '9 days' WHERE id = 2");
+    ask("UPDATE trials SET state = 'ERROR', end_time = now() - interval '9 days', last_activity = NULL WHERE id = 2");
     while (cut(RETENTION_METRICS, 2, 100) + cut(RETENTION_CHUNKS, 2, 100) > 0)
         ;
     ask("UPDATE trials SET state = 'ACTIVE', end_time = NULL, run_id = 4 WHERE id = 2");
@@ -237,6 +238,20 @@ static void ended_anew(void **state)
     assert_int_equal(cut_after(3, RETENTION_METRICS, 3, 1000), 120);
 }
 
+/* The master's clock stood at 1970 when the trial ended. */
+static void another_clock(void **state)
+{
+    const struct row_trial r = {.id = 2, .state = TRIAL_COMPLETED, .run_id = 1, .end_us = 1};
+    struct db_tx *tx = db_tx_begin(db);
+    db_save_trials(tx, &r, 1);
+    wanted(0);
+    db_tx_commit(tx, on_rows, NULL);
+    assert_string_equal(wait(), "");
+    assert_string_equal(ask("SELECT end_time < '1971-01-01' FROM trials WHERE id = 2"), "t");
+    assert_string_equal(due(1, 1, 0), "5 1 t t;5 3 f t;5 5 f t");
+    assert_string_equal(due(0, 0, 0), "5 1 t t;5 2 t t;5 3 f t;5 5 f t");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +260,7 @@ int main(void)
         cmocka_unit_test_setup(batches_go_and_summaries_stay, fresh),
         cmocka_unit_test_setup(continued_after_deletion, fresh),
         cmocka_unit_test_setup(ended_anew, fresh),
+        cmocka_unit_test_setup(another_clock, fresh),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
