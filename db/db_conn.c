@@ -203,16 +203,15 @@ static void op_send(struct db_conn *c)
         free(det_take(op->stmt));
 }
 
-/* Sends what waits, until the socket takes no more. */
+/* Sends what waits, until the socket takes no more: what libpq holds by then it never gives back. */
 static void conn_flush(struct db_conn *c)
 {
     int rc;
-    do {
+    while ((rc = PQflush(c->pg)) == 0 && *c->unsent) {
         c->unflushed = 0;
         while (*c->unsent && c->unflushed < UNFLUSHED_MAX)
             op_send(c);
-        rc = PQflush(c->pg);
-    } while (rc == 0 && *c->unsent);
+    }
     if (PQsocket(c->pg) < 0)
         conn_gone(c);
     else
