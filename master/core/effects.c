@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHUNK_BYTES ((size_t)4096)
+/* The first chunk; each next one is twice as large. Many small ones, freed, would be holes between
+ * what the step made to stay. */
+#define CHUNK_BYTES     ((size_t)4096)
+#define CHUNK_BYTES_MAX ((size_t)512 << 10)
 
 struct core_chunk {
     struct core_chunk *next;
@@ -12,16 +15,25 @@ struct core_chunk {
     _Alignas(16) char data[];
 };
 
+static struct core_chunk *chunk_add(struct core_effects *out, size_t bytes)
+{
+    const struct core_chunk *last = out->chunks;
+    size_t size = last ? last->size * 2 : CHUNK_BYTES;
+    if (size > CHUNK_BYTES_MAX)
+        size = CHUNK_BYTES_MAX;
+    if (size < bytes)
+        size = bytes;
+    struct core_chunk *k = det_alloc(sizeof *k + size);
+    *k = (struct core_chunk){.next = out->chunks, .size = size};
+    return out->chunks = k;
+}
+
 void *fx_mem(struct core_effects *out, size_t bytes)
 {
     bytes = (bytes + 15) & ~(size_t)15;
     struct core_chunk *k = out->chunks;
-    if (!k || k->size - k->used < bytes) {
-        size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-        k = det_alloc(sizeof *k + size);
-        *k = (struct core_chunk){.next = out->chunks, .size = size};
-        out->chunks = k;
-    }
+    if (!k || k->size - k->used < bytes)
+        k = chunk_add(out, bytes);
     void *p = k->data + k->used;
     k->used += bytes;
     return memset(p, 0, bytes);
