@@ -10,7 +10,9 @@
 
 #include <string.h>
 
-enum { KEEP_BYTES = 512, BLOCK_BYTES = 4 << 10 };
+/* A block is what a client of HTTP/1.0 gets at once; chunks to all others come from their connection's
+ * own memory. */
+enum { KEEP_BYTES = 512, BLOCK_BYTES = 1 << 10 };
 
 struct http_stream {
     struct http *http;
