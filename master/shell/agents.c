@@ -13,11 +13,17 @@
 #include "mem.h"
 #include "shell.h"
 #include "uuid.h"
+#include "vec.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Starts that share one read of their experiment's row. Not all of a batch: the model definition is in
+ * each of their orders. */
+enum { STARTS_PER_READ = 64 };
 
 struct order {
     struct order *next;
@@ -25,8 +31,11 @@ struct order {
     int64_t seq;
     bool ready;
     struct buf line;
-    json_t *task; /* of a start, until ready */
+    /* of a start, until ready */
+    json_t *task;
     char *alloc_id, *container;
+    int64_t exp_id, owner_id;
+    struct order *shares; /* the next that waits for the same row */
 };
 
 struct link { /* one agent, also while it is away */
@@ -48,7 +57,7 @@ struct agents {
     struct map *links;
     uv_timer_t beat;
     int64_t beat_ms; /* when the timer last fired */
-    size_t queries;  /* under way */
+    VEC(struct order *) starts; /* of the batch: their row is yet to be asked for */
     bool stopped;
 };
 
@@ -161,10 +170,13 @@ static void task_add_row(json_t *task, const struct db_result *r)
  * fetches the context itself. */
 static void on_task_row(void *arg, const struct db_result *r)
 {
-    struct order *o = arg;
-    if (db_rc(r) == 0 && db_rows(r) == 1)
-        task_add_row(o->task, r);
-    order_send_start(o);
+    struct order *next;
+    for (struct order *o = arg; o; o = next) {
+        next = o->shares;
+        if (db_rc(r) == 0 && db_rows(r) == 1)
+            task_add_row(o->task, r);
+        order_send_start(o);
+    }
 }
 
 static json_t *task_complete(struct agents *a, const struct core_start *s)
@@ -198,7 +210,35 @@ void agents_start(struct agents *a, const struct core_start *s)
     o->task = task_complete(a, s);
     o->alloc_id = det_strdup(s->alloc_id);
     o->container = det_strdup(s->container);
-    db_task_start_row(a->sh->db, s->exp_id, s->owner_id, on_task_row, o);
+    o->exp_id = s->exp_id;
+    o->owner_id = s->owner_id;
+    vec_push(&a->starts, o);
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const struct order *x = *(struct order *const *)a, *y = *(struct order *const *)b;
+    if (x->exp_id != y->exp_id)
+        return x->exp_id < y->exp_id ? -1 : 1;
+    return (x->owner_id > y->owner_id) - (x->owner_id < y->owner_id);
+}
+
+void agents_read_rows(struct agents *a)
+{
+    struct order **v = a->starts.v;
+    size_t n = a->starts.n, from = 0;
+    if (n > 0)
+        qsort(v, n, sizeof *v, by_row);
+    for (size_t i = 0; i < n; i++) {
+        if (i + 1 < n && i + 1 - from < STARTS_PER_READ && by_row(&v[i], &v[i + 1]) == 0) {
+            v[i]->shares = v[i + 1];
+            continue;
+        }
+        struct order *first = v[from];
+        from = i + 1;
+        db_task_start_row(a->sh->db, first->exp_id, first->owner_id, on_task_row, first);
+    }
+    vec_free(&a->starts);
 }
 
 /* Links that end. */

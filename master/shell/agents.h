@@ -18,8 +18,9 @@ struct agents *agents_create(struct shell *sh);
 void agents_stop(struct agents *a);    /* ends the streams; nothing is sent any more */
 void agents_destroy(struct agents *a); /* after db_close was called */
 
-/* Performed by the driver. */
+/* Performed by the driver. Starts wait for agents_read_rows(), after all of a batch. */
 void agents_start(struct agents *a, const struct core_start *s);
+void agents_read_rows(struct agents *a);
 void agents_kill(struct agents *a, const struct core_kill *k);
 
 /* POST .../events and GET .../orders. */

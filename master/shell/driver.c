@@ -221,6 +221,7 @@ static void batch_perform(struct driver *d)
     FAILPOINT("driver.before_perform");
     for (size_t i = 0; i < d->effects.n; i++)
         perform(d, &d->effects.v[i]);
+    agents_read_rows(d->sh->agents);
     FAILPOINT("driver.after_perform");
     batch_end(d);
     kick(d);
