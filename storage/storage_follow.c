@@ -69,6 +69,16 @@ int storage_remove_tree(struct storage *s, const char *place, struct det_err *er
     return rc < 0 ? det_wrap(err, rc, "%s/%s", s->root, place) : 0;
 }
 
+/* Made when it is not there, which is the first time only. */
+static int open_place(struct storage *s, const char *place, struct det_err *err)
+{
+    int fd = fsx_open_beneath(s->fd, place, O_RDONLY | O_DIRECTORY, 0, err);
+    if (fd != DET_ENOENT)
+        return fd;
+    int rc = fsx_mkdirs(s->fd, place, 0755, err);
+    return rc < 0 ? rc : fsx_open_beneath(s->fd, place, O_RDONLY | O_DIRECTORY, 0, err);
+}
+
 int storage_follow_dir(struct storage *s, const char *place, const char *local_dir, const char *but,
                        struct det_err *err)
 {
@@ -79,13 +89,10 @@ int storage_follow_dir(struct storage *s, const char *place, const char *local_d
     det_cleanup(det_closep) int from = open(local_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from < 0)
         return errno == ENOENT ? 0 : storage_errno("open", local_dir, "", err);
-    int rc = fsx_mkdirs(s->fd, place, 0755, err);
-    if (rc < 0)
-        return det_wrap(err, rc, "%s", path);
-    det_cleanup(det_closep) int to = fsx_open_beneath(s->fd, place, O_RDONLY | O_DIRECTORY, 0, err);
+    det_cleanup(det_closep) int to = open_place(s, place, err);
     if (to < 0)
         return det_wrap(err, to, "%s", path);
     struct follow f = {from, to, path, but};
-    rc = fsx_walk(from, on_entry, &f, err);
+    int rc = fsx_walk(from, on_entry, &f, err);
     return rc < 0 ? det_wrap(err, rc, "copy %s to %s", local_dir, path) : 0;
 }

@@ -255,8 +255,8 @@ int reporter_post_text(struct reporter *r, const char *path, const char *text, s
     struct spool_record rec = {.seq = seq, .method = "POST", .path = path, .body = text};
     pthread_mutex_lock(&r->lock);
     rc = spool_append(r->spool, &rec, err);
+    pthread_mutex_unlock(&r->lock); /* first: who wakes wants the lock */
     pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
     return rc;
 }
 
