@@ -49,7 +49,9 @@ void buf_add_str(struct buf *b, const char *s)
 
 void buf_add_ch(struct buf *b, char c)
 {
-    buf_add(b, &c, 1);
+    buf_reserve(b, 1);
+    b->p[b->len++] = c;
+    b->p[b->len] = '\0';
 }
 
 void buf_addf(struct buf *b, const char *fmt, ...)

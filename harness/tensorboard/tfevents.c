@@ -13,10 +13,17 @@ uint32_t tfevents_masked_crc(const void *p, size_t n)
 
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
-static void add_le(struct buf *b, uint64_t v, int bytes)
+static void put_le(char *p, uint64_t v, int bytes)
 {
     for (int i = 0; i < bytes; i++)
-        buf_add_ch(b, (char)(v >> (8 * i)));
+        p[i] = (char)(v >> (8 * i));
+}
+
+static void add_le(struct buf *b, uint64_t v, int bytes)
+{
+    char le[8];
+    put_le(le, v, bytes);
+    buf_add(b, le, (size_t)bytes);
 }
 
 static void add_varint(struct buf *b, uint64_t v)
@@ -24,6 +31,14 @@ static void add_varint(struct buf *b, uint64_t v)
     for (; v >= 0x80; v >>= 7)
         buf_add_ch(b, (char)(v | 0x80));
     buf_add_ch(b, (char)v);
+}
+
+static size_t varint_bytes(uint64_t v)
+{
+    size_t n = 1;
+    while (v >>= 7)
+        n++;
+    return n;
 }
 
 static void add_key(struct buf *b, int field, enum wire type)
@@ -81,38 +96,43 @@ static void add_message(struct buf *b, int field, struct buf *message)
 
 /* ---- records ---- */
 
-static void add_record(struct buf *out, const struct buf *data)
+/* A record is its length, that length's checksum, the data, their checksum: the first two are filled
+ * in at its end. Returns where the data begin. */
+static size_t begin_record(struct buf *out)
 {
-    uint64_t n = data->len;
-    uint8_t head[8];
-    for (int i = 0; i < 8; i++)
-        head[i] = (uint8_t)(n >> (8 * i));
-    buf_add(out, head, sizeof head);
-    add_le(out, tfevents_masked_crc(head, sizeof head), 4);
-    buf_add(out, buf_str(data), data->len);
-    add_le(out, tfevents_masked_crc(buf_str(data), data->len), 4);
+    add_le(out, 0, 8);
+    add_le(out, 0, 4);
+    return out->len;
+}
+
+static void end_record(struct buf *out, size_t data)
+{
+    size_t n = out->len - data;
+    char *head = out->p + data - 12;
+    put_le(head, n, 8);
+    put_le(head + 8, tfevents_masked_crc(head, 8), 4);
+    add_le(out, tfevents_masked_crc(out->p + data, n), 4);
 }
 
 void tfevents_version(struct buf *out, double wall_s)
 {
     static const char version[] = "brain.Event:2";
-    struct buf event = BUF_INIT;
-    add_double(&event, 1, wall_s);
-    add_bytes(&event, 3, version, sizeof version - 1);
-    add_record(out, &event);
-    buf_finish(&event);
+    size_t data = begin_record(out);
+    add_double(out, 1, wall_s);
+    add_bytes(out, 3, version, sizeof version - 1);
+    end_record(out, data);
 }
 
 /* Event{wall_time, step, summary{value}}; takes `value`. */
 static void add_event(struct buf *out, const struct tfevents_value *v, struct buf *value)
 {
-    struct buf event = BUF_INIT, summary = BUF_INIT;
-    add_message(&summary, 1, value);
-    add_double(&event, 1, v->wall_s);
-    add_int(&event, 2, v->step);
-    add_message(&event, 5, &summary);
-    add_record(out, &event);
-    buf_finish(&event);
+    size_t data = begin_record(out);
+    add_double(out, 1, v->wall_s);
+    add_int(out, 2, v->step);
+    add_key(out, 5, BYTES);
+    add_varint(out, 1 + varint_bytes(value->len) + value->len);
+    add_message(out, 1, value);
+    end_record(out, data);
 }
 
 static void add_tag(struct buf *value, const char *tag)

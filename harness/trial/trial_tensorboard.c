@@ -8,7 +8,6 @@
 #include "tb.h"
 #include "trial_context.h"
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -103,12 +102,14 @@ void trial_tensorboard_finish(struct det_trial_context *ctx)
 static void write_scalar(struct det_tensorboard *w, const char *prefix,
                          const struct loop_metric *m, int64_t step)
 {
-    char tag[LOOP_METRIC_NAME_MAX + 32];
+    det_cleanup(buf_finish) struct buf tag = BUF_INIT;
     double v;
     if (!loop_metric_scalar(m, &v))
         return;
-    snprintf(tag, sizeof tag, "Determined/%s%s", prefix, m->name);
-    det_tensorboard_add_scalar(w, tag, v, step);
+    buf_add_str(&tag, "Determined/");
+    buf_add_str(&tag, prefix);
+    buf_add_str(&tag, m->name);
+    det_tensorboard_add_scalar(w, buf_str(&tag), v, step);
 }
 
 /* Every batch's metrics, and of the averages what no batch has: the reducers'. */
