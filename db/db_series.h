@@ -4,20 +4,10 @@
 
 #include "db.h"
 
-/* Columns: trial's place in trial_ids and group's in groups (both from 1), metric's place in the
- * group's names (from 1); then of a single report its value, steps and time (seconds), of a chunk
- * of reports [count, sum, [low, steps, time], [high, steps, time], last] with steps null: a chunk
- * of what is not numbers has no points in it. In this order, then by steps. trial_ids: JSON array;
- * groups: JSON
- * [{"group", "names": [..]}]. */
-enum db_series_col {
-    SERIES_TRIAL,
-    SERIES_GROUP,
-    SERIES_NAME,
-    SERIES_ITEM,
-    SERIES_STEPS,
-    SERIES_AT
-};
+/* A row for each metric of each group of each trial, in this order. Columns: trial's place in
+ * trial_ids, group's in groups and metric's in the group's names (each from 1), then the metric's
+ * items as text (proto/series.h). trial_ids: JSON array; groups: JSON [{"group", "names": [..]}]. */
+enum db_series_col { SERIES_TRIAL, SERIES_GROUP, SERIES_NAME, SERIES_ITEMS };
 struct db_series {
     const char *trial_ids, *groups;
     int64_t from, to; /* steps, both within */

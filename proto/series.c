@@ -96,34 +96,24 @@ static bool point_read(const char **at, struct series_point *ret)
     return true;
 }
 
-/* ", " in front of what comes next. */
-static bool comma_skip(const char **at)
+size_t series_parse(const char *text, struct series_item *ret)
 {
-    *at += strspn(*at, " ");
-    if (**at != ',')
-        return false;
-    ++*at;
-    *at += strspn(*at, " ");
-    return true;
+    size_t n = 0;
+    for (const char *at = text; *at; at += *at == '\n') {
+        struct series_item *i = &ret[n];
+        if (point_read(&at, &i->low)) {
+            i->high = i->low;
+            n += *at != '[' || point_read(&at, &i->high);
+        }
+        at += strcspn(at, "\n");
+    }
+    return n;
 }
 
-static bool number_skip(const char **at)
+size_t series_lines(const char *text)
 {
-    char *end;
-    strtod(*at, &end);
-    bool any = end != *at;
-    *at = end;
-    return any;
-}
-
-int series_parse_chunk(const char *text, struct series_item *ret, struct det_err *err)
-{
-    const char *at = text + (*text == '[');
-    if (at > text && number_skip(&at) && comma_skip(&at) && number_skip(&at) && comma_skip(&at) &&
-        point_read(&at, &ret->low) && comma_skip(&at) && point_read(&at, &ret->high))
-        return 0;
-    return det_fail(err, DET_EINVAL,
-                    "chunk \"%.60s\": expected [count, sum, [low, steps, time], [high, steps, "
-                    "time], last]",
-                    text);
+    size_t n = *text != 0;
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
 }

@@ -10,7 +10,6 @@
 #ifndef PROTO_SERIES_H
 #define PROTO_SERIES_H
 
-#include "det/err.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,9 +31,10 @@ size_t series_points(const struct series_item *items, size_t n, size_t max,
                      struct series_point *ret);
 /* How many items a series wants for max points: from so many up, coarser items will do. */
 int64_t series_buckets(int64_t max);
-/* The lowest and the highest point of a chunk of reports as the database has it: "[count, sum,
- * [low, steps, at], [high, steps, at], last]". DET_EINVAL: something else, as the chunk of what is
- * not numbers. */
-int series_parse_chunk(const char *text, struct series_item *ret, struct det_err *err);
+/* Items as the database has them, a line each: "[value, steps, at]" of one report, "[low, steps,
+ * at][high, steps, at]" of several. Other lines are passed over: reports whose value is no number.
+ * ret has room for series_lines(text) items. Returns their number. */
+size_t series_parse(const char *text, struct series_item *ret);
+size_t series_lines(const char *text);
 
 #endif

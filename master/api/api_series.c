@@ -194,47 +194,32 @@ static bool is_wanted(const struct series_call *c, const struct series_point *p)
            (!c->before_us || p->at <= before);
 }
 
-/* A report, or the lowest and the highest point of a chunk; false: not of numbers. */
-static bool item_read(const struct db_result *r, int row, struct series_item *ret)
+/* What is wanted of n items; returns how many are left. */
+static size_t items_wanted(const struct series_call *c, struct series_item *items, size_t n)
 {
-    const char *text = db_text(r, row, SERIES_ITEM);
-    if (db_is_null(r, row, SERIES_STEPS))
-        return series_parse_chunk(text, ret, NULL) == 0;
-    ret->low = (struct series_point){.value = strtod(text, NULL),
-                                     .steps = db_i64(r, row, SERIES_STEPS),
-                                     .at = db_f64(r, row, SERIES_AT)};
-    ret->high = ret->low;
-    return true;
-}
-
-/* Items of rows [from, to), all of one metric. */
-static size_t items_read(const struct series_call *c, const struct db_result *r, int from, int to,
-                         struct series_item *items)
-{
-    size_t n = 0;
-    for (int i = from; i < to; i++) {
-        struct series_item x;
-        if (!item_read(r, i, &x))
-            continue;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct series_item x = items[i];
         bool low = is_wanted(c, &x.low), high = is_wanted(c, &x.high);
         if (low || high)
-            items[n++] = (struct series_item){low ? x.low : x.high, high ? x.high : x.low};
+            items[kept++] = (struct series_item){low ? x.low : x.high, high ? x.high : x.low};
     }
-    return n;
+    return kept;
 }
 
-/* Adds the points of rows [from, to) of metric `name`. */
-static void metric_draw(const struct series_call *c, const struct db_result *r, int from, int to,
+/* Adds the points of the metric of a row. */
+static void metric_draw(const struct series_call *c, const struct db_result *r, int row,
                         struct points *out)
 {
-    size_t rows = (size_t)(to - from), max = (size_t)c->points;
+    const char *text = db_text(r, row, SERIES_ITEMS);
+    size_t lines = series_lines(text), max = (size_t)c->points;
     size_t room = max > SERIES_POINTS_MIN ? max : SERIES_POINTS_MIN;
-    det_cleanup(freep) struct series_item *items = det_reallocarray(NULL, rows, sizeof *items);
+    det_cleanup(freep) struct series_item *items = det_reallocarray(NULL, lines, sizeof *items);
     det_cleanup(freep) struct series_point *p = det_reallocarray(NULL, room, sizeof *p);
-    size_t n = series_points(items, items_read(c, r, from, to, items), max, p);
+    size_t n = series_points(items, items_wanted(c, items, series_parse(text, items)), max, p);
     out->v = det_reallocarray(out->v, out->n + n + 1, sizeof *out->v);
     for (size_t i = 0; i < n; i++)
-        out->v[out->n++] = (struct named_point){p[i], (size_t)db_i64(r, from, SERIES_NAME) - 1};
+        out->v[out->n++] = (struct named_point){p[i], (size_t)db_i64(r, row, SERIES_NAME) - 1};
 }
 
 static void put_point(struct buf *out, const struct points *p, size_t from, size_t to,
@@ -286,16 +271,10 @@ static void put_trial(struct buf *out, const struct series_call *c, const struct
     buf_add_str(out, ",\"metrics\":[");
     for (size_t g = 0; g < json_array_size(c->groups); g++) {
         struct points p = {0};
-        while (*row < db_rows(r) && db_i64(r, *row, SERIES_TRIAL) == (int64_t)trial + 1 &&
-               db_i64(r, *row, SERIES_GROUP) == (int64_t)g + 1) {
-            int from = *row;
-            int64_t name = db_i64(r, from, SERIES_NAME);
-            while (*row < db_rows(r) && db_i64(r, *row, SERIES_TRIAL) == (int64_t)trial + 1 &&
-                   db_i64(r, *row, SERIES_GROUP) == (int64_t)g + 1 &&
-                   db_i64(r, *row, SERIES_NAME) == name)
-                ++*row;
-            metric_draw(c, r, from, *row, &p);
-        }
+        for (; *row < db_rows(r) && db_i64(r, *row, SERIES_TRIAL) == (int64_t)trial + 1 &&
+               db_i64(r, *row, SERIES_GROUP) == (int64_t)g + 1;
+             ++*row)
+            metric_draw(c, r, *row, &p);
         if (g)
             buf_add_ch(out, ',');
         put_group(out, json_array_get(c->groups, g), &p);

@@ -54,6 +54,8 @@ def reads(c):
     trials = c.trials(5)
     assert [t["id"] for t in trials] == [9] and trials[0]["hparams"] == {"lr": 0.5}, trials
     assert "hello" in c.logs(9)
+    chart = c.api("GET", "/trials/time-series?trialIds=9&metricNames=loss&group=training")["trials"][0]["metrics"][0]["data"]
+    assert [(p["batches"], p["values"]["loss"]) for p in chart] == [(10, 0.1), (20, 0.2), (30, 0.3)], chart
 
 
 def from_every_schema(c):

@@ -61,6 +61,13 @@ def charts(c, user):
     user.refused(404, "1 of 2", "compare_trials", trialIds=[1, 999], metricIds=["training.loss"])
 
 
+def not_numbers(user):
+    """A metric that is not always a number: its numbers are drawn, whatever the rest looks like."""
+    for s, v in enumerate((0.5, "NaN", "[7,7,7]\n[8,8,8]", [1, 2, 3], {"a": 1}, True, None, "x" * 1000, -2.5e-300), 1):
+        report(user, 9, s, {"loss": v})
+    assert chart(user, 9) == [(1, 0.5), (9, -2.5e-300)], chart(user, 9)
+
+
 def late(c, user):
     """Steps out of order, repeats, and more metrics of old steps, against sums over the rows."""
     rng, steps = random.Random(7), list(range(200))
@@ -167,6 +174,7 @@ def main():
         c.sql(ROWS)
         user = Api(c.port, c.token)
         charts(c, user)
+        not_numbers(user)
         late(c, user)
         rolled_back(c, user)
         bounded(user)

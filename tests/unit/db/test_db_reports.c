@@ -367,6 +367,26 @@ static void test_together_chunks(void **state)
                         "\"type\": \"number\", \"count\": 66}");
 }
 
+/* Of 40 reports two chunks are full: for few points a chart takes these, the first report and the tail. */
+static void test_series(void **state)
+{
+    static const char add[] = "SELECT string_agg(report_metrics(%d, 1, 'training', s, "
+                              "jsonb_build_object('avg_metrics', jsonb_build_object('loss', s * 7 %% 40)), "
+                              "to_timestamp(s)), '' ORDER BY s) FROM generate_series(1, 40) s";
+    static const char few[] = "SELECT translate(series_items(%d, 'training', 0, 100, 'loss', 2), '\n ', '|')";
+    char sql[512];
+    ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
+        "SELECT i, 1, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() FROM unnest('{9999,20000}'::integer[]) i");
+    ask("SELECT metric_partitions(20000)");
+    for (int trial = 9999; trial <= 20000; trial += 10001) { /* the second in a partition made just now */
+        snprintf(sql, sizeof sql, add, trial);
+        assert_string_equal(ask(sql), "");
+        snprintf(sql, sizeof sql, few, trial);
+        assert_string_equal(ask(sql), "[7,1,1]|[2,6,6][37,11,11]|[1,23,23][39,17,17]|[31,33,33]|[38,34,34]|"
+                                      "[5,35,35]|[12,36,36]|[19,37,37]|[26,38,38]|[33,39,39]|[0,40,40]");
+    }
+}
+
 static void on_committed(void *arg, const struct db_result *r)
 {
     on_did(arg, db_rc(r), db_error(r));
@@ -397,7 +417,7 @@ int main(void)
         cmocka_unit_test(test_small_reports), cmocka_unit_test(test_logs),
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
         cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
-        cmocka_unit_test(test_together_chunks),
+        cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_series),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -71,29 +72,51 @@ static void test_chunks(void **state)
 
 static void test_parse(void **state)
 {
-    static const char *const bad[] = {"",
-                                      "[",
-                                      "[16]",
-                                      "[16, \"string\", [1, 2, 3]]",
-                                      "[16, 8, [1, 2, 3]]",
-                                      "[16, 8, [1, 2, 3], [1, 2]]",
-                                      "[16, 8, [1, -2, 3], [1, 2, 3], 1]",
-                                      "[16, 8, [1, 2, 3], [1, 3e9, 3], 1]",
-                                      "[16, 8, [a, 2, 3], [1, 2, 3], 1]",
-                                      "[16 8 [1, 2, 3], [1, 2, 3], 1]"};
-    struct series_item i;
-    struct det_err err;
-    const char *text = "[16, 8.5, [-1.5e3, 20, 1700000000.25], [7, 30, 1700000001], \"NaN\"]";
-    assert_int_equal(series_parse_chunk(text, &i, &err), 0);
-    assert_true(i.low.value == -1500 && i.low.steps == 20 && i.low.at == 1700000000.25);
-    assert_true(i.high.value == 7 && i.high.steps == 30 && i.high.at == 1700000001);
-    for (size_t b = 0; b < sizeof bad / sizeof *bad; b++)
-        assert_int_equal(series_parse_chunk(bad[b], &i, &err), DET_EINVAL);
+    struct series_item i[4];
+    const char *text = "[-1.5e3, 20, 1700000000.25][7, 30, 1700000001]\n[0.5,40,1700000002]\n[3,50,4]";
+    assert_int_equal(series_lines(text), 3);
+    assert_int_equal(series_parse(text, i), 3);
+    assert_true(i[0].low.value == -1500 && i[0].low.steps == 20 && i[0].low.at == 1700000000.25);
+    assert_true(i[0].high.value == 7 && i[0].high.steps == 30 && i[0].high.at == 1700000001);
+    assert_true(i[1].low.value == 0.5 && i[1].low.steps == 40 && i[1].high.steps == 40);
+    assert_true(i[2].low.value == 3 && i[2].high.at == 4);
+}
+
+/* Values that are no numbers: their lines are passed over, the next one is read. */
+static void test_parse_others(void **state)
+{
+    static const char *const bad[] = {"[",
+                                      "[]",
+                                      "x",
+                                      "[1, 2]",
+                                      "[1 2 3]",
+                                      "[1, -2, 3]",
+                                      "[1, 3e9, 3]",
+                                      "[\"NaN\",2,3]",
+                                      "[\"[1,2,3]\",2,3]",
+                                      "[[1,2,3],2,3]",
+                                      "[{\"a\": [1,2,3]},2,3]",
+                                      "[true,2,3]",
+                                      "[null,2,3]",
+                                      "[1, 2, 3][1, 2]",
+                                      "[1, 2, 3]["};
+    struct series_item i[2];
+    char text[64];
+    assert_int_equal(series_lines(""), 0);
+    assert_int_equal(series_parse("", i), 0);
+    for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
+        assert_int_equal(series_parse(bad[b], i), 0);
+        snprintf(text, sizeof text, "%s\n[4,5,6]", bad[b]);
+        assert_int_equal(series_lines(text), 2);
+        assert_int_equal(series_parse(text, i), 1);
+        assert_true(i[0].low.value == 4 && i[0].low.steps == 5 && i[0].high.at == 6);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_few), cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_chunks), cmocka_unit_test(test_parse)};
+                                       cmocka_unit_test(test_chunks), cmocka_unit_test(test_parse),
+                                       cmocka_unit_test(test_parse_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
