@@ -1,5 +1,4 @@
 """det-master as a service: its figures and health, its own log over REST and as JSON lines."""
-import contextlib
 import http.client
 import json
 import os
@@ -12,6 +11,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import BIN, SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
+from masters import Frozen  # noqa: E402
 from openapi import Api  # noqa: E402
 import promtext  # noqa: E402
 
@@ -202,24 +202,10 @@ def stopping(c, admin):
     stopping_by_force(c)
 
 
-@contextlib.contextmanager
-def postgres_stopped(c):
-    """SIGSTOP: connected, and deaf."""
-    server = c.pid("pg")
-    pids = [server, *map(int, open(f"/proc/{server}/task/{server}/children").read().split())]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
 def stopping_at_a_commit(c, task, order):
     """A rank waits at the rendezvous, what it told the core waits for its commit: both are answered, then it ends."""
     place = f"/api/v1/allocations/{order['alloc']}/resources/{order['container']}/rendezvous"
-    with postgres_stopped(c):
+    with Frozen(c):
         threading.Thread(target=abandoned, args=(task, place), daemon=True).start()
         wait_until(lambda: promtext.value(scrape(c), "det_http_polls") == 1, 20, "a rank at the rendezvous")
         master = c.procs["master"]
@@ -232,7 +218,7 @@ def stopping_at_a_commit(c, task, order):
 def stopping_by_force(c):
     """A second SIGTERM does not wait for what hangs."""
     admin = Api(c.port, c.token)
-    with postgres_stopped(c):
+    with Frozen(c):
         threading.Thread(target=abandoned, args=(admin, "/api/v1/experiments"), daemon=True).start()
         wait_until(lambda: promtext.value(scrape(c), "det_http_requests_open") >= 2, 20, "a request that hangs")
         master = c.procs["master"]

@@ -54,9 +54,11 @@ class Frozen:
     """Every process of PostgreSQL stopped, for the length of a with block."""
 
     def __init__(self, c):
-        self.pids = [c.pid("pg"), *children(c.pid("pg"))]
+        self.pids = [c.pid("pg")]
 
     def __enter__(self):
+        self.signal(signal.SIGSTOP)  # first, so that no child is added
+        self.pids += children(self.pids[0])
         self.signal(signal.SIGSTOP)
 
     def __exit__(self, *_):
