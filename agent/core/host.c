@@ -285,6 +285,7 @@ void host_adopt(struct host *h, const char *alloc, const char *container, const 
         return;
     struct host_task *t = add(h, alloc, container);
     t->state = LINK_RUNNING; /* until its det-task says that it has ended */
+    t->is_silent = true;
     take_slots(t, slots, slots_n);
 }
 
@@ -292,6 +293,8 @@ void host_on_running(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
     bool has_news = t && t->state == LINK_RUNNING && t->marks.n > t->marks_told;
+    if (t)
+        t->is_silent = false;
     if (!t || t->held || (t->state != LINK_STARTING && !has_news))
         return;
     t->state = LINK_RUNNING;
@@ -382,12 +385,18 @@ struct host_counts host_count(const struct host *h)
     return c;
 }
 
+static size_t holders(const struct host *h, int id)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < h->tasks.n; i++)
+        n += !h->tasks.v[i]->is_silent && holds(h->tasks.v[i], id);
+    return n;
+}
+
 void host_check(const struct host *h)
 {
-    for (size_t i = 0; i < h->tasks.n; i++)
-        for (size_t j = 0; j < h->tasks.v[i]->slots_n; j++)
-            assert(!holds(h->tasks.v[i], h->tasks.v[i]->slots[j]) ||
-                   holder_of(h, h->tasks.v[i]->slots[j]) == h->tasks.v[i]);
+    for (size_t i = 0; i < h->slots.n; i++)
+        assert(holders(h, h->slots.v[i].id) <= 1);
     for (size_t i = 0; i < h->outbox.n; i++)
         assert(h->outbox.v[i].seq == h->next_seq - (int64_t)(h->outbox.n - i));
     for (size_t i = 0; i < h->tasks.n; i++)

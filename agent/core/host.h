@@ -13,9 +13,9 @@
  * says everything, so it takes the place of whatever was not sent yet; ended tasks are told once
  * more after it.
  *
- * Invariants: a slot is held by at most one task that was started and has not ended; sequence
- * numbers in the outbox rise by one; a task's record lives until its exit was acknowledged and its
- * det-task is gone.
+ * Invariants: a slot is held by at most one task that was started and has not ended (of those that
+ * were found when the agent started, once they have spoken); sequence numbers in the outbox rise by
+ * one; a task's record lives until its exit was acknowledged and its det-task is gone.
  */
 #ifndef HOST_H
 #define HOST_H

@@ -14,6 +14,7 @@ struct host_task {
     int recoveries;
     int64_t exit_seq; /* of the event that tells the exit; 0: none is in the outbox */
     bool is_acked, is_gone;
+    bool is_silent; /* adopted and not heard of yet: it may have ended, its slots be another's */
     VEC(json_t *) marks;   /* all, as the wire has them */
     size_t marks_acked;    /* of them the master knows */
     size_t marks_told;     /* of them are in an event; the newest of these has the number */

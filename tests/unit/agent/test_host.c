@@ -219,6 +219,25 @@ static void test_start_waits_for_slots(void **state)
     host_destroy(h);
 }
 
+/* Found when the agent starts again: one ended before the other took its slot, but has not said so yet. */
+static void test_adopted(void **state)
+{
+    struct host *h = connected();
+    const int slot = 0;
+    host_adopt(h, "a.1", "c-1", &slot, 1);
+    host_adopt(h, "b.2", "c-2", &slot, 1);
+    host_on_running(h, "b.2");
+    order_start(h, "c.1", "0", 1);
+    host_check(h);
+    host_on_ended(h, "a.1", &code3);
+    expect_nothing(h);
+    host_check(h);
+    host_on_ended(h, "b.2", &code3);
+    expect(h, HOST_START, "c.1");
+    host_check(h);
+    host_destroy(h);
+}
+
 static void test_recovery(void **state)
 {
     struct host *h = connected();
@@ -365,7 +384,7 @@ int main(void)
         cmocka_unit_test(test_recovery),  cmocka_unit_test(test_unknown_signal_is_answered),
         cmocka_unit_test(test_reconnect), cmocka_unit_test(test_late_start), cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_random),    cmocka_unit_test(test_start_waits_for_slots),
-        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks),     cmocka_unit_test(test_adopted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
