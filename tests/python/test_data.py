@@ -76,7 +76,8 @@ class Loader(unittest.TestCase):
                 pytorch.DataLoader(data, **options)
 
         class Stream(torch.utils.data.IterableDataset):
-            pass
+            def __iter__(self):
+                return iter(())
 
         self.assertRaises(ValueError, pytorch.DataLoader, Stream())
 

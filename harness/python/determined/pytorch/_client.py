@@ -353,7 +353,7 @@ class Client:
     def _rng_state(self) -> Dict[str, Any]:
         state: Dict[str, Any] = {
             "cpu_rng_state": torch.random.get_rng_state(),
-            "np_rng_state": np.random.get_state(),
+            "np_rng_state": _numpy_state(),
             "random_rng_state": random.getstate(),
         }
         if self.context.device.type == "cuda":
@@ -462,6 +462,12 @@ def load_model(model: torch.nn.Module, state: Dict[str, Any]) -> None:
         if other.keys() == state.keys():
             raise
         model.load_state_dict(other)
+
+
+def _numpy_state() -> Tuple[Any, ...]:
+    """Of numbers alone: a pickled array binds the file to one generation of numpy, and torch.load(weights_only=True) refuses it."""
+    state: Any = np.random.get_state()
+    return (state[0], state[1].tolist(), *state[2:])
 
 
 def _takes_index(method: Callable[..., Any]) -> bool:

@@ -8,6 +8,13 @@ if TYPE_CHECKING:
     from determined.pytorch._context import PyTorchTrialContext
 
 
+def _scaler(enabled: bool) -> Any:
+    """By the name of torch 2.3 and newer, which warn of the older one."""
+    if hasattr(torch.amp, "GradScaler"):
+        return torch.amp.GradScaler("cuda", enabled=enabled)
+    return torch.cuda.amp.GradScaler(enabled=enabled)
+
+
 class PyTorchExperimentalContext:
     """Parts of the context whose interface may still change."""
 
@@ -18,7 +25,7 @@ class PyTorchExperimentalContext:
 
     def use_amp(self) -> None:
         """Mixed precision in one line: call it before wrap_model()."""
-        self._parent.wrap_scaler(torch.cuda.amp.GradScaler(enabled=self._parent.device.type == "cuda"))
+        self._parent.wrap_scaler(_scaler(self._parent.device.type == "cuda"))
         self._parent._use_amp = True
 
     def disable_dataset_reproducibility_checks(self) -> None:
