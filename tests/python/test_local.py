@@ -1,4 +1,5 @@
 """Training without a cluster, as people start it: in a notebook's cell, and by torchrun."""
+import importlib
 import os
 import subprocess
 import sys
@@ -7,7 +8,8 @@ import types
 import unittest
 from unittest import mock
 
-from determined.launch import _common, deepspeed, horovod
+from determined import _libuv
+from determined.launch import _common, deepspeed, horovod, torchrun
 from jupyter_client.manager import start_new_kernel
 from test_ranks import free_port
 
@@ -73,10 +75,36 @@ class Local(unittest.TestCase):
 
     def test_torchrun(self):
         ports = [str(free_port()) for _ in range(3)]
-        out = self.run_python("-m", "torch.distributed.run", "--nproc_per_node", "2", "-r", "9:1", "-t", "9:1", "--master_port", ports[0], "SCRIPT",
+        out = self.run_python("-m", "determined.launch.torchrun", "--nproc_per_node", "2", "--master_port", ports[0], "SCRIPT",
                               INTER_TRAIN_PROCESS_COMM_PORT_1=ports[1], INTER_TRAIN_PROCESS_COMM_PORT_2=ports[2])
         for rank, batches in ((0, 2), (1, 2)):
             self.assertIn(f"rank {rank} of 2 trained {batches}", out)
+
+
+class Libuv(unittest.TestCase):
+    """A torch that was built without it, as Debian 13's."""
+
+    @staticmethod
+    def store(*args, use_libuv=True, **kwargs):
+        if use_libuv:
+            raise RuntimeError("use_libuv was requested but PyTorch was build without libuv support")
+        return "store"
+
+    def test_spared(self):
+        makers = [importlib.import_module(name) for name in _libuv._MAKERS]
+        with mock.patch("torch.distributed.TCPStore", self.store), mock.patch.object(makers[0], "TCPStore", self.store), \
+                mock.patch.object(makers[1], "TCPStore", self.store), mock.patch.dict(os.environ), mock.patch("torch.distributed.run.main") as run:
+            os.environ.pop("USE_LIBUV", None)
+            torchrun.main(["--nproc_per_node", "2", "train.py"])
+            self.assertEqual(os.environ["USE_LIBUV"], "0")
+            self.assertEqual([m.TCPStore("localhost", 1) for m in makers], ["store", "store"])
+        self.assertEqual(run.call_args.args[0][-3:], ["--nproc_per_node", "2", "train.py"])
+
+    def test_there(self):
+        with mock.patch("torch.distributed.TCPStore"), mock.patch.dict(os.environ), mock.patch("torch.distributed.run.main"):
+            os.environ.pop("USE_LIBUV", None)
+            torchrun.main([])
+            self.assertNotIn("USE_LIBUV", os.environ)
 
 
 class Launchers(unittest.TestCase):

@@ -21,7 +21,7 @@ def run_ranks(what, size=2, hosts=1, script=RANK):
             env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank % local), "LOCAL_WORLD_SIZE": str(local),
                    "GROUP_RANK": str(rank // local), "GROUP_WORLD_SIZE": str(hosts), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": ports[0],
                    "INTER_TRAIN_PROCESS_COMM_PORT_1": ports[1], "INTER_TRAIN_PROCESS_COMM_PORT_2": ports[2], "DET_CHIEF_IP": "127.0.0.1",
-                   "XDG_DATA_HOME": top, "OMP_NUM_THREADS": "1"}
+                   "XDG_DATA_HOME": top, "OMP_NUM_THREADS": "1", "USE_LIBUV": "0"}  # Debian 13's torch has none
             processes.append(subprocess.Popen([sys.executable, script, what], env=env, cwd=top, stdout=subprocess.PIPE, text=True))
         outputs = [p.communicate(timeout=500)[0] for p in processes]
     assert all(p.returncode == 0 for p in processes), (what, [p.returncode for p in processes], outputs)

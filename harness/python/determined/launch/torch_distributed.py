@@ -10,32 +10,23 @@ import subprocess
 import sys
 from typing import List
 
-import torch
-
 import determined as det
 from determined.launch import _common
 
 USAGE = "\n".join((__doc__ or "").splitlines()[2:])
 
 
-def broken_redirects() -> List[str]:
-    """torch 1.x fails on Python 3.11 unless it is told what to redirect."""
-    old = int(torch.__version__.split(".")[0]) < 2
-    return ["-r", "9:1", "-t", "9:1"] if old and sys.version_info >= (3, 11) else []
-
-
 def command_line(info: det.ClusterInfo, overrides: List[str], script: List[str]) -> List[str]:
     nodes = len(info.container_addrs)
     master = "localhost" if nodes == 1 else info.container_addrs[0]
     return [
-        *(sys.executable, "-m", "torch.distributed.run"),
+        *(sys.executable, "-m", "determined.launch.torchrun"),
         *("--nnodes", str(nodes)),
         *("--nproc_per_node", str(len(info.slot_ids))),
         *("--node_rank", str(info.container_rank)),
         *("--max_restarts", "0"),
         *("--master_addr", master),
         *("--master_port", os.environ.get("C10D_PORT", "29400")),
-        *broken_redirects(),
         *overrides,
         *("--no_python", sys.executable, "-m", "determined.launch.wrap_rank", "RANK"),
         *script,

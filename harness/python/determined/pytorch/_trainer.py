@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import determined as det
-from determined import core
+from determined import _libuv, core
 from determined.common.check import CheckFailedError
 from determined.pytorch import _mistakes
 from determined.pytorch._client import Client
@@ -160,6 +160,7 @@ def _gpu_count(info: Optional[det.ClusterInfo]) -> int:
 
 def _by_torch() -> core.DistributedContext:
     if not torch.distributed.is_initialized():
+        _libuv.spare()
         torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     return core.DistributedContext.from_torch_distributed()
 
