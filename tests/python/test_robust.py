@@ -50,7 +50,7 @@ class Flat(unittest.TestCase):
             fit(Long, Batch(5000), validation_period=Batch(500))
         (objects, resident), (objects_after, resident_after) = seen[2500], seen[4999]
         self.assertLess(objects_after - objects, 100)
-        self.assertLess(resident_after - resident, 1024)
+        self.assertLess(resident_after - resident, 2000)  # less than a KiB for each batch
 
 
 class Interrupted(unittest.TestCase):
