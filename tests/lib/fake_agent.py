@@ -5,6 +5,8 @@ import queue
 import threading
 import uuid
 
+from cluster import SLOWER
+
 
 class FakeAgent:
     def __init__(self, port, token, name="agent-x", slots=2, pool=""):
@@ -49,7 +51,7 @@ class FakeAgent:
 
     def next(self, kind, seconds=20):
         """The next order; it must be of this kind."""
-        order = self.orders.get(timeout=seconds)
+        order = self.orders.get(timeout=seconds * SLOWER)
         assert order["order"] == kind, order
         return order
 
