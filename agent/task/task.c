@@ -154,6 +154,7 @@ static void begin(struct task *t, enum task_mode mode)
         task_begin(t);
         return;
     }
+    t->is_successor = true;
     t->cgroup = proctree_cgroup_path(t->spec.cgroup_name);
     if (!old_exit(t))
         task_decide(t, LINK_LOST, 0, 0, -1, "det-task was killed; its ranks were ended");

@@ -72,6 +72,7 @@ struct task {
     bool is_decided;     /* exit is final */
     bool is_killed;      /* by an order, whatever the exit says */
     bool in_hurry;       /* --end: the log is not waited for */
+    bool is_successor;   /* --recover: of a det-task that died */
     struct link_exit exit;
     char text[LINK_TEXT_MAX];
     int64_t begun_ms; /* of this process, monotonic */

@@ -22,6 +22,7 @@
 #define PIPES_MS          300
 #define REPORTS_MS        10000
 #define REPORTS_KILLED_MS 400
+#define REPORTS_LOST_MS   5000 /* in all, by a successor: who ended det-task may wait for a kill's end */
 #define LOG_MS            1500
 #define LOG_KILLED_MS     300
 #define LOG_UNKNOWN_MS    86400000 /* the log goes on being sent: while nobody is told of the exit */
@@ -297,7 +298,9 @@ static void pipes_done(struct task *t)
     }
     task_connect(t);
     struct reports_limits limits = {.retry_ms = t->in_hurry ? 0 : REPORTS_MS,
-                                    .all_ms = t->is_killed ? REPORTS_KILLED_MS : 0};
+                                    .all_ms = t->is_killed      ? REPORTS_KILLED_MS
+                                              : t->is_successor ? REPORTS_LOST_MS
+                                                                : 0};
     t->reports = reports_start(t->loop, t->http, &t->spec, limits, on_reports, t);
 }
 

@@ -368,15 +368,34 @@ def test_start_waits_for_the_old_task(m, a):
     gone(old)
 
 
-def test_reports_left(m, a):
-    code = ("import os, struct\np = b''.join(x.encode() + b'\\0' for x in ('1.1', 'POST', '/api/v1/trials/1/progress', '{\"x\":1}'))\n"
+def spooling(n, then):
+    """Python code of a rank: leaves n reports unsent."""
+    return ("import os, struct, sys, time\np = b''.join(x.encode() + b'\\0' for x in ('1.1', 'POST', '/api/v1/trials/1/progress', '{\"x\":1}'))\n"
             "T = [0]*256\nfor i in range(256):\n c = i\n for _ in range(8): c = (c >> 1) ^ (0x82F63B78 if c & 1 else 0)\n T[i] = c\n"
             "c = 0xffffffff\nfor b in p: c = T[(c ^ b) & 255] ^ (c >> 8)\n"
-            "f = open(os.environ['DET_REPORT_SPOOL'], 'wb'); f.write(b'DETSPOL1' + struct.pack('<Q', 16) + struct.pack('<II', len(p), c ^ 0xffffffff) + p); f.close(); os._exit(9)\n")
-    m.start("1.rep.1", ["python3", "-c", code])
+            "f = open(os.environ['DET_REPORT_SPOOL'], 'wb')\n"
+            f"f.write(b'DETSPOL1' + struct.pack('<Q', 16) + (struct.pack('<II', len(p), c ^ 0xffffffff) + p) * {n}); f.close()\n" + then)
+
+
+def reports(m):
+    return [r for r in m.requests if r[1] == "/api/v1/trials/1/progress"]
+
+
+def test_reports_left(m, a):
+    m.start("1.rep.1", ["python3", "-c", spooling(1, "os._exit(9)")])
     assert m.wait_exit("1.rep.1")["code"] == 9
-    r = next(r for r in m.requests if r[1] == "/api/v1/trials/1/progress")
+    r, = reports(m)
     assert r[2] == {"x": 1} and r[3]["Det-Seq"] == "1.1", r
+
+
+def test_reports_left_by_a_lost_task(m, a):
+    """Whoever ends what a killed det-task left does not send for as long as there is something: here 100 s."""
+    m.report_s = 0.05
+    m.start("1.rest.1", ["python3", "-c", spooling(2000, "print('left', flush=True); time.sleep(1000)")])
+    m.wait_log("left")
+    os.kill(task_pid("1.rest.1"), signal.SIGKILL)
+    assert m.wait_exit("1.rest.1")["reason"] == "lost"
+    assert 0 < len(reports(m)) < 2000
 
 
 def main():

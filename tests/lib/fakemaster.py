@@ -39,6 +39,7 @@ class FakeMaster:
         self.contexts, self.refuse = {}, False
         self.rendezvous = 0  # a status to refuse it with
         self.times = {}
+        self.report_s = 0  # what it takes for each report of progress
         self.serve(0)
 
     def serve(self, port):
@@ -101,6 +102,8 @@ class FakeMaster:
             if self.rendezvous:
                 return self.answer(h, {"error": {"code": 5, "reason": "Refused", "error": "the allocation is over"}}, self.rendezvous)
             return self.answer(h, {"rendezvousInfo": {"addresses": ["127.0.0.1"], "rank": 0, "slots": [1]}})
+        if path.endswith("/progress"):
+            time.sleep(self.report_s)
         return self.answer(h, {})
 
     @staticmethod
