@@ -286,10 +286,11 @@ def profiler_rounds(batches, rounds):
             names = [e["name"] for e in spans]
             assert sorted(n for n in names if n.startswith("ProfilerStep")) == [f"ProfilerStep#{i}" for i in steps]
             assert names.count("train_batch") == names.count("dataloader_next") == names.count("train_batch.backward") == len(steps)
-            assert {"checkpoint", "validate", "train_batch.step_optimizer", "load_batch"} <= set(names), set(names)
+            assert {"checkpoint", "validate", "train_batch.step_optimizer"} <= set(names), set(names)
             conv = next(e for e in spans if e["name"] == "conv2d")
             assert conv["cat"] == "cpu_op" and re.search(r"float32\[\d+, 1, 8, 8\].*-> float32\[", conv["args"]["detail"]), conv
-            assert len({e["tid"] for e in spans}) == 2  # the loop's thread and the loader's
+            if len(steps) > 2:  # more than the loader had ready
+                assert "load_batch" in names and len({e["tid"] for e in spans}) == 2  # the loop's thread and the loader's
 
 
 if __name__ == "__main__":
