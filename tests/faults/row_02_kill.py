@@ -87,7 +87,10 @@ class Faults:
         pids = processes_of(self.c, kind, exp)
         if not pids:
             return False
-        os.kill(self.rng.choice(sorted(pids)), signal.SIGKILL)
+        try:
+            os.kill(self.rng.choice(sorted(pids)), signal.SIGKILL)
+        except ProcessLookupError:  # it ended by itself meanwhile
+            return False
         return True
 
     def do_task(self, exp):
