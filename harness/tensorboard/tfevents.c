@@ -96,8 +96,8 @@ static void add_message(struct buf *b, int field, struct buf *message)
 
 /* ---- records ---- */
 
-/* A record is its length, that length's checksum, the data, their checksum: the first two are filled
- * in at its end. Returns where the data begin. */
+/* A record is its length, that length's checksum, the data, their checksum: the first two are
+ * filled in at its end. Returns where the data begin. */
 static size_t begin_record(struct buf *out)
 {
     add_le(out, 0, 8);
