@@ -312,7 +312,8 @@ class WrongUse(unittest.TestCase):
     def test_loaders(self):
         with self.assertRaisesRegex(ValueError, "a Dataset with __getitem__"):
             class Stream(torch.utils.data.IterableDataset):
-                pass
+                def __iter__(self):
+                    return iter(())
             pytorch.DataLoader(Stream())
 
     def test_reducers(self):
