@@ -10,6 +10,8 @@ import urllib.parse
 
 import yaml
 
+from cluster import SLOWER
+
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
@@ -89,7 +91,7 @@ class Api:
         return {"Authorization": "Bearer " + self.token} if self.token else {}
 
     def open(self, method, path, body=None, headers=None):
-        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60 * SLOWER)
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)
         conn.request(method, path, body, {**self.headers(), **(headers or {})})
