@@ -56,7 +56,7 @@ class EventWriter:
         if dataformats not in ORDERS or image.ndim != len(ORDERS[dataformats]):
             raise ValueError(f'an image of {image.ndim} dimensions does not fit dataformats="{dataformats}": CHW, HWC or HW')
         scale = 1 if image.dtype == np.uint8 else 255
-        pixels = image.transpose(ORDERS[dataformats]).astype(np.float64) * scale
+        pixels: Any = image.transpose(ORDERS[dataformats]).astype(np.float64) * scale
         height, width, channels = pixels.shape if pixels.ndim == 3 else (*pixels.shape, 1)
         self._events.add_image(tag, pixels.tobytes(), height, width, channels, _step(global_step))
 
