@@ -7,7 +7,7 @@
 
 #include "dtype.h"
 #include "mem.h"
-#include "run_narrow.h"
+#include "run_cast.h"
 #include "span.h"
 
 static void release_pool(struct det_storage *s)
@@ -84,14 +84,23 @@ int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct de
     return det__tensor_new(e, t->dtype, layout, t->ndim, t->dims, ret, err);
 }
 
+bool det__lacks(const struct det_engine *e, enum det_kernel k, const struct det_tensor *x)
+{
+    return x && x->dtype == DET_F64 && !e->backend->kernels_f64[k];
+}
+
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err)
 {
-    det_kernel_fn *fn = e->backend->kernels[c->kernel];
+    bool f64 = c->kernel < DET_KERNEL_REAL_COUNT && run_is_f64(c);
+    det_kernel_fn *fn =
+        f64 ? e->backend->kernels_f64[c->kernel] : e->backend->kernels[c->kernel];
+    enum det_dtype dtype;
     if (!fn)
-        return det_fail(err, DET_EUNIMPL, "the device %s has no kernel %s: use the device \"cpu\"",
-                        e->name, det_kernel_name(c->kernel));
-    if (run_needs_f32(e, c))
-        return run_in_f32(e, c, err);
+        return det_fail(err, DET_EUNIMPL,
+                        "the device %s has no kernel %s%s: use the device \"cpu\"", e->name,
+                        det_kernel_name(c->kernel), f64 ? " for float64" : "");
+    if (run_needs_cast(e, c, &dtype))
+        return run_cast(e, c, dtype, err);
     return span_on() ? det__run_told(e, fn, c, err) : fn(e->stream, c, err);
 }
 

@@ -53,21 +53,21 @@ struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double 
 }
 
 /* What the kernel that sums all at once has none for. */
-static bool summed_by_rows(const struct det_tensor *x)
+static bool summed_by_rows(const struct det_engine *e, const struct det_tensor *x)
 {
-    return x && (x->dtype == DET_F64 || !det__is_float(x->dtype));
+    return x && (!det__is_float(x->dtype) || det__lacks(e, DET_KERNEL_SUM, x));
 }
 
 struct det_tensor *det_sum(struct det_engine *e, struct det_tensor *x)
 {
-    if (summed_by_rows(x))
+    if (summed_by_rows(e, x))
         return det_sum_over(e, x, &(const struct det_dims){0});
     return op_apply(e, &(struct op_call){.op = OP_SUM, .in = {x}, .a.scale = 1});
 }
 
 struct det_tensor *det_mean(struct det_engine *e, struct det_tensor *x)
 {
-    if (summed_by_rows(x))
+    if (summed_by_rows(e, x))
         return det_mean_over(e, x, &(const struct det_dims){0});
     double share = x && x->numel > 0 ? 1.0 / (double)x->numel : 0;
     return op_apply(e, &(struct op_call){.op = OP_SUM, .in = {x}, .a.scale = share});

@@ -29,7 +29,8 @@ static struct det_tensor *attend(struct det_engine *e, struct op_call *c, int64_
     }
     struct det_tensor *mask = o->mask;
     if (mask && mask->dtype == DET_BOOL)
-        mask = det_where(e, mask, det_scalar(e, DET_F32, 0), det_scalar(e, DET_F32, -INFINITY));
+        mask = det_where(e, mask, det_scalar(e, c->in[0]->dtype, 0),
+                         det_scalar(e, c->in[0]->dtype, -INFINITY));
     c->op = OP_ATTENTION;
     c->in[3] = four_dims(e, mask);
     c->a.causal = o->causal;

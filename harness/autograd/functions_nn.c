@@ -1,6 +1,7 @@
 /* The public functions behind layers. */
 #include <string.h>
 
+#include "dtype.h"
 #include "functions.h"
 
 /* Calls of 2-D operations on (..., last): as rows there and back. */
@@ -32,7 +33,7 @@ struct det_tensor *det_linear(struct det_engine *e, struct det_tensor *x, struct
 
 struct det_tensor *det_log_softmax(struct det_engine *e, struct det_tensor *x)
 {
-    if (x && x->dtype == DET_F64)
+    if (det__lacks(e, DET_KERNEL_LOG_SOFTMAX, x))
         return det_sub(e, x, det_logsumexp(e, x, -1, true));
     struct op_call c = {.op = OP_LOG_SOFTMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, true);
@@ -40,7 +41,7 @@ struct det_tensor *det_log_softmax(struct det_engine *e, struct det_tensor *x)
 
 struct det_tensor *det_softmax(struct det_engine *e, struct det_tensor *x)
 {
-    if (x && x->dtype == DET_F64)
+    if (det__lacks(e, DET_KERNEL_SOFTMAX, x))
         return det_exp(e, det_log_softmax(e, x));
     struct op_call c = {.op = OP_SOFTMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, true);
@@ -48,7 +49,7 @@ struct det_tensor *det_softmax(struct det_engine *e, struct det_tensor *x)
 
 struct det_tensor *det_argmax(struct det_engine *e, struct det_tensor *x)
 {
-    if (x && x->dtype != DET_F32)
+    if (x && (!det__is_float(x->dtype) || det__lacks(e, DET_KERNEL_ARGMAX, x)))
         return det_argmax_over(e, x, -1, false);
     struct op_call c = {.op = OP_ARGMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, false);

@@ -46,12 +46,12 @@ int shape_attention(struct op_call *c, struct det_err *err)
     if (packed)
         c->spec[0] =
             (struct op_out){.dtype = q->dtype, .ndim = 4, .dims = {batch, time, heads, width}};
-    c->spec[1] = (struct op_out){.dtype = DET_F32, .ndim = 3, .dims = {batch, heads, time}};
+    c->spec[1] = (struct op_out){.dtype = op_wide(q), .ndim = 3, .dims = {batch, heads, time}};
     c->outs = 2;
     if (!(c->a.p >= 0 && c->a.p < 1))
         return det_fail(err, DET_EINVAL, "dropout is %g and must be in 0..1", c->a.p);
     rc = check_mask(c, batch, heads, time, packed ? time : c->in[1]->dims[2], err);
-    return rc < 0 ? rc : op_all_f32(c, err);
+    return rc < 0 ? rc : op_all_float(c, err);
 }
 
 int grad_attention(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
@@ -70,7 +70,7 @@ int shape_rotary(struct op_call *c, struct det_err *err)
     c->outs = 1;
     if (c->in[0]->dims[2] % 2 != 0)
         return det_fail(err, DET_EINVAL, "the width must be even");
-    return op_all_f32(c, err);
+    return op_all_float(c, err);
 }
 
 int grad_rotary(struct det_engine *e, struct det_node *n, struct det_tensor *dy,

@@ -104,7 +104,7 @@ int shape_point_loss(struct op_call *c, struct det_err *err)
                             i == 1 ? "target" : "weight");
     c->spec[0] = op_like(c->in[0]);
     c->outs = 1;
-    return op_all_f32(c, err);
+    return op_all_float(c, err);
 }
 
 /* A loss of the difference alone is that of the exchanged arguments for the target. */

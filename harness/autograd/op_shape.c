@@ -13,25 +13,30 @@ struct op_out op_like(const struct det_tensor *t)
     return o;
 }
 
-int op_need_f32(const struct op_call *c, int i, struct det_err *err)
+int op_need_float(const struct op_call *c, int i, struct det_err *err)
 {
-    if (c->in[i] && c->in[i]->dtype != DET_F32)
-        return det_fail(err, DET_EINVAL, "input %d is %s and must be float32: use det_cast()",
-                        i + 1, det_dtype_name(c->in[i]->dtype));
+    const struct det_tensor *first = c->in[0], *t = c->in[i];
+    if (t && !det__is_float(t->dtype))
+        return det_fail(err, DET_EINVAL,
+                        "input %d is %s and must be of a floating dtype: use det_cast()", i + 1,
+                        det_dtype_name(t->dtype));
+    if (t && t->dtype != first->dtype)
+        return det_fail(err, DET_EINVAL, "input %d is %s and must be %s: use det_cast()", i + 1,
+                        det_dtype_name(t->dtype), det_dtype_name(first->dtype));
     return 0;
 }
 
-int op_all_f32(const struct op_call *c, struct det_err *err)
+int op_all_float(const struct op_call *c, struct det_err *err)
 {
     int rc = 0;
-    enum det_dtype dtype = c->in[0]->dtype;
-    if (op_table[c->op].amp != OP_AMP_LOW || (dtype != DET_BF16 && dtype != DET_F16))
-        dtype = DET_F32;
     for (int i = 0; rc == 0 && i < op_table[c->op].inputs_max; i++)
-        if (c->in[i] && c->in[i]->dtype != dtype)
-            rc = det_fail(err, DET_EINVAL, "input %d is %s and must be %s: use det_cast()", i + 1,
-                          det_dtype_name(c->in[i]->dtype), det_dtype_name(dtype));
+        rc = op_need_float(c, i, err);
     return rc;
+}
+
+enum det_dtype op_wide(const struct det_tensor *x)
+{
+    return x->dtype == DET_F64 ? DET_F64 : DET_F32;
 }
 
 int op_numbers(const struct op_call *c, struct det_err *err)
@@ -51,15 +56,9 @@ int shape_number_rows(struct op_call *c, struct det_err *err)
     return op_numbers(c, err);
 }
 
-/* Kernels that compute in f32 take it and give it back (run_narrow.h). */
-static bool is_half(const struct op_call *c)
+static void scalar(struct op_call *c, enum det_dtype dtype)
 {
-    return c->in[0]->dtype == DET_BF16 || c->in[0]->dtype == DET_F16;
-}
-
-static void scalar(struct op_call *c)
-{
-    c->spec[0] = (struct op_out){.dtype = DET_F32};
+    c->spec[0] = (struct op_out){.dtype = dtype};
     c->outs = 1;
 }
 
@@ -67,10 +66,8 @@ int shape_scalar(struct op_call *c, struct det_err *err)
 {
     if (c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input has no elements");
-    scalar(c);
-    if (is_half(c))
-        c->spec[0].dtype = c->in[0]->dtype;
-    return is_half(c) ? 0 : op_all_f32(c, err);
+    scalar(c, c->in[0]->dtype);
+    return op_all_float(c, err);
 }
 
 int shape_cast(struct op_call *c, struct det_err *err)
@@ -98,7 +95,7 @@ int shape_dropout(struct op_call *c, struct det_err *err)
     c->spec[0] = op_like(c->in[0]);
     c->spec[1] = (struct op_out){.dtype = DET_U8, .ndim = 1, .dims = {(int64_t)c->in[0]->numel}};
     c->outs = 2;
-    return op_all_f32(c, err);
+    return op_all_float(c, err);
 }
 
 int shape_linear(struct op_call *c, struct det_err *err)
@@ -117,7 +114,7 @@ int shape_linear(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL, "the batch is empty");
     c->spec[0] = (struct op_out){.dtype = x->dtype, .ndim = 2, .dims = {x->dims[0], w->dims[0]}};
     c->outs = 1;
-    return op_all_f32(c, err);
+    return op_all_float(c, err);
 }
 
 static int rows(const struct op_call *c, struct det_err *err)
@@ -125,7 +122,7 @@ static int rows(const struct op_call *c, struct det_err *err)
     if (c->in[0]->ndim != 2 || c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL,
                         "the input must be [rows, classes], with at least one of each");
-    return is_half(c) ? 0 : op_need_f32(c, 0, err);
+    return op_need_float(c, 0, err);
 }
 
 int shape_rows(struct op_call *c, struct det_err *err)
@@ -145,18 +142,18 @@ int shape_nll(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL,
                         "the target must be int64[%" PRId64 "], one class for each row",
                         c->in[0]->dims[0]);
-    scalar(c);
+    scalar(c, c->in[0]->dtype);
     return 0;
 }
 
 int shape_mse(struct op_call *c, struct det_err *err)
 {
-    int rc = op_all_f32(c, err);
+    int rc = op_all_float(c, err);
     if (rc == 0 && !det__same_shape(c->in[0], c->in[1]))
         return det_fail(err, DET_EINVAL, "the shapes must be equal (use det_reshape())");
     if (rc == 0 && c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input has no elements");
-    scalar(c);
+    scalar(c, c->in[0]->dtype);
     return rc;
 }
 
@@ -171,6 +168,6 @@ int shape_eq(struct op_call *c, struct det_err *err)
 {
     if (!det__same_shape(c->in[0], c->in[1]) || c->in[0]->dtype != c->in[1]->dtype)
         return det_fail(err, DET_EINVAL, "the shapes and dtypes must be equal");
-    scalar(c);
+    scalar(c, DET_F32);
     return 0;
 }

@@ -5,7 +5,7 @@
 
 static int image(const struct op_call *c, struct det_err *err)
 {
-    int rc = op_all_f32(c, err);
+    int rc = op_all_float(c, err);
     if (rc < 0)
         return rc;
     if (c->in[0]->ndim != 4 || c->in[0]->numel == 0)
@@ -157,9 +157,9 @@ int shape_batch_norm(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL, "what is added must have the shape of the input");
     if (c->a.train && x->numel == (size_t)x->dims[1])
         return det_fail(err, DET_EINVAL, "one value a channel has no variance: use a larger batch");
-    c->spec[0] = (struct op_out){
-        .dtype = DET_F32, .ndim = 4, .dims = {x->dims[0], x->dims[1], x->dims[2], x->dims[3]}};
-    c->spec[1] = c->spec[2] = (struct op_out){.dtype = DET_F32, .ndim = 1, .dims = {x->dims[1]}};
+    c->spec[0] = op_like(x);
+    c->spec[1] = c->spec[2] =
+        (struct op_out){.dtype = op_wide(x), .ndim = 1, .dims = {x->dims[1]}};
     c->outs = 3;
     c->kernel = c->a.train ? DET_KERNEL_BATCH_NORM_TRAIN : DET_KERNEL_BATCH_NORM_EVAL;
     if (c->a.train) {
@@ -183,7 +183,7 @@ static int pool(struct op_call *c, struct det_err *err)
         return rc;
     if (!pads_fit(&c->a))
         return det_fail(err, DET_EINVAL, "the padding is at most half of the kernel");
-    c->spec[0].dtype = DET_F32;
+    c->spec[0].dtype = c->in[0]->dtype;
     c->spec[0].ndim = 4;
     c->spec[0].dims[0] = x[0];
     c->spec[0].dims[1] = x[1];
@@ -215,12 +215,12 @@ int shape_max_pool2d(struct op_call *c, struct det_err *err)
 /* Padding and resampling: the caller has set spec[0].dims. */
 int shape_resample(struct op_call *c, struct det_err *err)
 {
-    if (c->in[0]->dtype != DET_F32)
-        return det_fail(err, DET_EINVAL, "the input is %s and must be float32: use det_cast()",
-                        det_dtype_name(c->in[0]->dtype));
+    int rc = op_need_float(c, 0, err);
+    if (rc < 0)
+        return rc;
     if (op_table[c->op].order == OP_IMAGES && (c->in[0]->ndim != 4 || c->in[0]->numel == 0))
         return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], none of them 0");
-    c->spec[0].dtype = DET_F32;
+    c->spec[0].dtype = c->in[0]->dtype;
     c->spec[0].ndim = c->in[0]->ndim;
     c->outs = 1;
     return 0;

@@ -73,7 +73,7 @@ int shape_matmul(struct op_call *c, struct det_err *err)
     c->spec[0].dims[n - 1] = width;
     c->outs = 1;
     int rc = batch_dims(c, err);
-    return rc < 0 ? rc : op_all_f32(c, err);
+    return rc < 0 ? rc : op_all_float(c, err);
 }
 
 static int check_classes(const struct op_call *c, struct det_err *err)
@@ -92,17 +92,18 @@ static int check_classes(const struct op_call *c, struct det_err *err)
     if (!(c->a.smoothing >= 0 && c->a.smoothing <= 1))
         return det_fail(err, DET_EINVAL, "label_smoothing is %g and must be in 0..1",
                         c->a.smoothing);
-    return op_need_f32(c, 0, err);
+    return op_need_float(c, 0, err);
 }
 
 int shape_cross_entropy(struct op_call *c, struct det_err *err)
 {
     int64_t rows = c->in[0]->dims[0];
     bool each = c->a.mode == DET_REDUCE_NONE;
-    c->spec[0] = (struct op_out){.dtype = DET_F32, .ndim = each ? 1 : 0, .dims = {each ? rows : 0}};
-    c->spec[1] = (struct op_out){.dtype = DET_F32, .ndim = 1, .dims = {rows}};
-    c->spec[2] = (struct op_out){.dtype = DET_F32};
+    enum det_dtype dtype = c->in[0]->dtype, wide = op_wide(c->in[0]);
+    c->spec[0] = (struct op_out){.dtype = dtype, .ndim = each ? 1 : 0, .dims = {each ? rows : 0}};
+    c->spec[1] = (struct op_out){.dtype = wide, .ndim = 1, .dims = {rows}};
+    c->spec[2] = (struct op_out){.dtype = wide};
     c->outs = 3;
     int rc = check_classes(c, err);
-    return rc < 0 ? rc : op_need_f32(c, 2, err);
+    return rc < 0 ? rc : op_need_float(c, 2, err);
 }

@@ -12,9 +12,10 @@ int shape_layer_norm(struct op_call *c, struct det_err *err)
                             "rows of %" PRId64 " elements need a weight and a bias of as many",
                             x->dims[1]);
     c->spec[0] = op_like(x);
-    c->spec[1] = c->spec[2] = (struct op_out){.dtype = DET_F32, .ndim = 1, .dims = {x->dims[0]}};
+    c->spec[1] = c->spec[2] =
+        (struct op_out){.dtype = op_wide(x), .ndim = 1, .dims = {x->dims[0]}};
     c->outs = 3;
-    return op_all_f32(c, err);
+    return op_all_float(c, err);
 }
 
 static int check_state(const struct op_call *c, int i, int64_t batch, int64_t hidden,
@@ -40,12 +41,12 @@ static int check_recurrent(struct op_call *c, int64_t gates, int bias, struct de
             (int)gates, (int)gates);
     if (b && (b->ndim != 1 || b->dims[0] != w->dims[0]))
         return det_fail(err, DET_EINVAL, "the bias must be [%" PRId64 "]", w->dims[0]);
-    return op_all_f32(c, err);
+    return op_all_float(c, err);
 }
 
-static struct op_out steps(int64_t time, int64_t batch, int64_t width)
+static struct op_out steps(enum det_dtype dtype, int64_t time, int64_t batch, int64_t width)
 {
-    return (struct op_out){.dtype = DET_F32, .ndim = 3, .dims = {time, batch, width}};
+    return (struct op_out){.dtype = dtype, .ndim = 3, .dims = {time, batch, width}};
 }
 
 int shape_lstm(struct op_call *c, struct det_err *err)
@@ -54,9 +55,9 @@ int shape_lstm(struct op_call *c, struct det_err *err)
     if (rc < 0)
         return rc;
     int64_t time = c->in[0]->dims[0], batch = c->in[0]->dims[1], hidden = c->in[1]->dims[1];
-    c->spec[0] = steps(time + 1, batch, hidden);
-    c->spec[1] = steps(time, batch, 4 * hidden);
-    c->spec[2] = steps(time, batch, hidden);
+    c->spec[0] = steps(c->in[0]->dtype, time + 1, batch, hidden);
+    c->spec[1] = steps(op_wide(c->in[0]), time, batch, 4 * hidden);
+    c->spec[2] = steps(op_wide(c->in[0]), time, batch, hidden);
     c->outs = 3;
     rc = check_state(c, 2, batch, hidden, err);
     return rc < 0 ? rc : check_state(c, 3, batch, hidden, err);
@@ -68,8 +69,8 @@ int shape_gru(struct op_call *c, struct det_err *err)
     if (rc < 0)
         return rc;
     int64_t time = c->in[0]->dims[0], batch = c->in[0]->dims[1], hidden = c->in[1]->dims[1];
-    c->spec[0] = steps(time, batch, hidden);
-    c->spec[1] = steps(time, batch, 4 * hidden);
+    c->spec[0] = steps(c->in[0]->dtype, time, batch, hidden);
+    c->spec[1] = steps(op_wide(c->in[0]), time, batch, 4 * hidden);
     c->outs = 2;
     return check_state(c, 2, batch, hidden, err);
 }

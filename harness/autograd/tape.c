@@ -113,12 +113,32 @@ static int add_into(struct det_engine *e, struct det_tensor **y, struct det_tens
     return rc;
 }
 
+/* *g in the dtype of the leaf's gradient, which may be wider than the leaf. */
+static int as_grad(struct det_engine *e, const struct det_tensor *t, struct det_tensor **g,
+                   struct det_err *err)
+{
+    TENSOR_OWN cast = NULL;
+    if ((*g)->dtype == t->grad->dtype)
+        return 0;
+    int rc =
+        det__tensor_new(e, t->grad->dtype, DET_LAYOUT_PLAIN, (*g)->ndim, (*g)->dims, &cast, err);
+    if (rc == 0)
+        rc = det__copy(e, *g, cast, err);
+    if (rc < 0)
+        return rc;
+    det_tensor_unref(*g);
+    *g = det_take(cast);
+    return 0;
+}
+
 /* A leaf's gradient keeps its memory: it may be part of a module's vector of gradients. */
 static int leaf_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
                     struct det_err *err)
 {
     TENSOR_OWN given = g;
     int rc = grad_alloc(e, t, err);
+    if (rc == 0 && t->grad_set)
+        rc = as_grad(e, t, &given, err);
     if (rc == 0 && !t->grad_set && given != t->grad)
         rc = det__copy(e, given, t->grad, err);
     else if (rc == 0 && given != t->grad)

@@ -8,8 +8,8 @@
  * - Asynchronous: a kernel may return before its work is done; work of one stream is done in order.
  *   Memory given back while work on it is still queued will only be used again on the same stream.
  * - All tensors of a call are on the device, allocated by the caller, with the shapes stated below;
- *   the caller (autograd/op.c) has checked shapes, dtypes and layouts. f32 and dense unless said
- *   otherwise.
+ *   the caller (autograd/op.c) has checked shapes, dtypes and layouts. Floating tensors are f32, in
+ *   the table of f64 kernels f64, and dense unless said otherwise.
  * - 4-D activations of convolution, batch norm and pooling are NHWC in memory (tensor_impl.h; where
  * both orders are the same bytes the layout may say PLAIN). Weights are plain (O, I, kH, kW).
  * - The kernels marked * see any dtype (one for all tensors of a call unless said) and any strides;
@@ -32,7 +32,7 @@
 #include "elem.h"
 #include "tensor_impl.h"
 
-#define DET_BACKEND_VERSION 1
+#define DET_BACKEND_VERSION 2
 
 struct det_device; /* the backend's own */
 struct det_stream;
@@ -144,7 +144,7 @@ struct det_event;
  *                    Cho et al. 2014 as cuDNN has it, order r z n: n = tanh(gx_n + r (h w_n^T + b_n)),
  *                    h = (1 - z) n + z h; gates: r z n and h w_n^T + b_n; a.reverse
  * GRU_BWD       in: dy y gates w h0  out: dgx, dw, db|NULL, dh0; a.reverse
- * ATTENTION     in: q [B,H,T,D], k v [B,H,S,D], mask f32 [B|1,H|1,T,S]|NULL; or x [B,T,3,H,D] of all
+ * ATTENTION     in: q [B,H,T,D], k v [B,H,S,D], mask [B|1,H|1,T,S]|NULL; or x [B,T,3,H,D] of all
  *                    three (then T = S), NULL, NULL, mask  out: y as q, or [B,T,H,D]; lse [B,H,T]
  *                    P = softmax(a.scale q k^T + mask) with a.causal only of s <= t; a.p > 0: P is 0
  *                    where u < a.p, else P / (1 - a.p), u being element ((b H + h) T + t) S + s of
@@ -182,24 +182,9 @@ struct det_event;
  * ADAGRAD       out: p, sum                     sum += g^2;  p -= o.lr * g / (sqrt(sum) + o.eps)
  */
 /* clang-format on */
-#define DET_KERNELS(X)                                                                             \
-    X(FILL, fill)                                                                                  \
-    X(COPY, copy)                                                                                  \
-    X(ADD, add)                                                                                    \
-    X(SUB, sub)                                                                                    \
-    X(MUL, mul)                                                                                    \
-    X(UNARY, unary)                                                                                \
-    X(UNARY_BWD, unary_bwd)                                                                        \
-    X(BINARY, binary)                                                                              \
-    X(BINARY_BWD, binary_bwd)                                                                      \
-    X(COMPARE, compare)                                                                            \
-    X(WHERE, where)                                                                                \
-    X(SUM_TO, sum_to)                                                                              \
+/* Kernels over one floating dtype: a table has one for f32 and one for f64. */
+#define DET_KERNELS_REAL(X)                                                                        \
     X(NORMAL, normal)                                                                              \
-    X(AFFINE, affine)                                                                              \
-    X(CLAMP, clamp)                                                                                \
-    X(RELU, relu)                                                                                  \
-    X(RELU_BWD, relu_bwd)                                                                          \
     X(UNIFORM, uniform)                                                                            \
     X(DROPOUT, dropout)                                                                            \
     X(DROPOUT_BWD, dropout_bwd)                                                                    \
@@ -233,13 +218,8 @@ struct det_event;
     X(SQNORM, sqnorm)                                                                              \
     X(ABSMAX, absmax)                                                                              \
     X(ARGMAX, argmax)                                                                              \
-    X(EQ_COUNT, eq_count)                                                                          \
     X(LAYER_NORM, layer_norm)                                                                      \
     X(LAYER_NORM_BWD, layer_norm_bwd)                                                              \
-    X(INDEX_SELECT, index_select)                                                                  \
-    X(INDEX_ADD, index_add)                                                                        \
-    X(GATHER, gather)                                                                              \
-    X(SCATTER_ADD, scatter_add)                                                                    \
     X(MATMUL, matmul)                                                                              \
     X(CROSS_ENTROPY, cross_entropy)                                                                \
     X(CROSS_ENTROPY_BWD, cross_entropy_bwd)                                                        \
@@ -250,6 +230,35 @@ struct det_event;
     X(ATTENTION, attention)                                                                        \
     X(ATTENTION_BWD, attention_bwd)                                                                \
     X(ROTARY, rotary)                                                                              \
+    X(POINT_LOSS, point_loss)                                                                      \
+    X(POINT_LOSS_BWD, point_loss_bwd)                                                              \
+    X(SGD, sgd)                                                                                    \
+    X(ADAM, adam)                                                                                  \
+    X(RMSPROP, rmsprop)                                                                            \
+    X(ADAGRAD, adagrad)
+/* Those that see for themselves of which dtype their tensors are. */
+#define DET_KERNELS_ANY(X)                                                                         \
+    X(FILL, fill)                                                                                  \
+    X(COPY, copy)                                                                                  \
+    X(ADD, add)                                                                                    \
+    X(SUB, sub)                                                                                    \
+    X(MUL, mul)                                                                                    \
+    X(UNARY, unary)                                                                                \
+    X(UNARY_BWD, unary_bwd)                                                                        \
+    X(BINARY, binary)                                                                              \
+    X(BINARY_BWD, binary_bwd)                                                                      \
+    X(COMPARE, compare)                                                                            \
+    X(WHERE, where)                                                                                \
+    X(SUM_TO, sum_to)                                                                              \
+    X(AFFINE, affine)                                                                              \
+    X(CLAMP, clamp)                                                                                \
+    X(RELU, relu)                                                                                  \
+    X(RELU_BWD, relu_bwd)                                                                          \
+    X(EQ_COUNT, eq_count)                                                                          \
+    X(INDEX_SELECT, index_select)                                                                  \
+    X(INDEX_ADD, index_add)                                                                        \
+    X(GATHER, gather)                                                                              \
+    X(SCATTER_ADD, scatter_add)                                                                    \
     X(REDUCE, reduce)                                                                              \
     X(REDUCE_BWD, reduce_bwd)                                                                      \
     X(CUMSUM, cumsum)                                                                              \
@@ -257,19 +266,15 @@ struct det_event;
     X(CUT, cut)                                                                                    \
     X(SORT, sort)                                                                                  \
     X(TRIANGLE, triangle)                                                                          \
-    X(ONE_HOT, one_hot)                                                                            \
-    X(POINT_LOSS, point_loss)                                                                      \
-    X(POINT_LOSS_BWD, point_loss_bwd)                                                              \
-    X(SGD, sgd)                                                                                    \
-    X(ADAM, adam)                                                                                  \
-    X(RMSPROP, rmsprop)                                                                            \
-    X(ADAGRAD, adagrad)
+    X(ONE_HOT, one_hot)
+#define DET_KERNELS(X) DET_KERNELS_REAL(X) DET_KERNELS_ANY(X)
 
 enum det_kernel {
 #define X(NAME, name) DET_KERNEL_##NAME,
-    DET_KERNELS(X)
+    DET_KERNELS_REAL(X) DET_KERNEL_REAL_COUNT,
+    DET_KERNEL_REAL_LAST = DET_KERNEL_REAL_COUNT - 1, /* so that the next one continues */
+    DET_KERNELS_ANY(X) DET_KERNEL_COUNT
 #undef X
-        DET_KERNEL_COUNT
 };
 
 /* The numbers of an optimizer's step. */
@@ -372,6 +377,8 @@ struct det_backend {
     bool (*computes)(struct det_device *d, enum det_kernel k, enum det_dtype dtype);
 
     det_kernel_fn *kernels[DET_KERNEL_COUNT];
+    /* The same for calls whose floating tensors are all f64. */
+    det_kernel_fn *kernels_f64[DET_KERNEL_REAL_COUNT];
 };
 
 /* What a module exports under this name. NULL where it does not speak `version`. */

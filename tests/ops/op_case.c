@@ -1,6 +1,10 @@
 /* The families of cases, and how one is run. */
 #include "op_case.h"
 
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "dtype.h"
 #include "mem.h"
 #include "op.h"
@@ -29,13 +33,53 @@ static const struct op_case *const families[] = {
 #undef X
 };
 
+/* The same case with f64 for f32. */
+struct twin {
+    struct op_case c;
+    char what[120];
+};
+
+/* False where there is none: the case has dtypes of its own. */
+static bool twin_init(struct twin *t, const struct op_case *c)
+{
+    bool any = false;
+    t->c = *c;
+    t->c.what = t->what;
+    snprintf(t->what, sizeof t->what, "f64, %s", c->what);
+    for (int i = 0; i < CASE_INPUTS_MAX && c->in[i].ndim > 0; i++) {
+        if (c->in[i].dtype != DET_F32 && !c->in[i].classes)
+            return false;
+        any = any || c->in[i].dtype == DET_F32;
+        if (c->in[i].dtype == DET_F32)
+            t->c.in[i].dtype = DET_F64;
+    }
+    return any && !strstr(c->what, "bf16");
+}
+
+#define TWINS_MAX 1000
+
+static struct twin twins[TWINS_MAX];
+
+static int make_twins(void)
+{
+    int n = 0;
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct op_case *c = families[f]; families[f] != cases_autocast && c->op; c++)
+            if (twin_init(&twins[n], c))
+                assert(++n < TWINS_MAX);
+    return n;
+}
+
 const struct op_case *op_case_at(int i)
 {
+    static int count;
+    if (count == 0)
+        count = make_twins();
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)
         for (const struct op_case *c = families[f]; c->op; c++)
             if (i-- == 0)
                 return c;
-    return NULL;
+    return i < count ? &twins[i].c : NULL;
 }
 
 /* Element i of n in a scrambled order: distinct, none 0, and their sum is not near 0 either. */
@@ -52,20 +96,21 @@ static void fill_classes(struct det_tensor *t, int64_t most, int salt)
         v[i] = (i * 7919 + salt * 31) % n % (most + 1);
 }
 
-/* Made as f32 on the host, then cast, so that every dtype comes from the same numbers. */
+/* Made on the host as f32, then cast, so that every dtype comes from the same numbers; f64 as it
+ * is. */
 static struct det_tensor *make_input(struct det_engine *e, const struct case_input *s, int salt,
                                      int64_t at, double nudge)
 {
-    enum det_dtype dtype = s->classes ? DET_I64 : DET_F32;
+    enum det_dtype dtype = s->classes ? DET_I64 : s->dtype == DET_F64 ? DET_F64 : DET_F32;
     struct det_tensor *host = det_host_tensor(dtype, s->ndim, s->dims, NULL);
-    float *v = det_tensor_data(host);
+    int64_t n = (int64_t)det_tensor_numel(host);
+    char *v = det_tensor_data(host);
     if (s->classes)
         fill_classes(host, (int64_t)s->range, salt);
-    for (int64_t i = 0; !s->classes && i < (int64_t)det_tensor_numel(host); i++)
-        v[i] = (float)(s->shift + (s->range != 0 ? s->range : 1) *
-                                      spread(i, (int64_t)det_tensor_numel(host), salt));
-    if (nudge != 0)
-        v[at] += (float)nudge;
+    for (int64_t i = 0; !s->classes && i < n; i++)
+        det__store_f64(dtype, v + i * (int64_t)det_dtype_size(dtype),
+                       s->shift + (s->range != 0 ? s->range : 1) * spread(i, n, salt) +
+                           (i == at ? nudge : 0));
     struct det_tensor *x = det_from_host(e, dtype, s->ndim, s->dims, det_tensor_data(host));
     det_tensor_unref(host);
     x = det_cast(e, x, s->classes ? DET_I64 : s->dtype);
@@ -85,8 +130,11 @@ static void make_inputs(struct det_engine *e, const struct op_case *c, struct ca
 /* Each element of y counts differently. */
 static struct det_tensor *weights_like(struct det_engine *e, struct det_tensor *y)
 {
-    struct case_input flat = {
-        .ndim = 1, .dims = {(int64_t)det_tensor_numel(y)}, .range = 0.9, .constant = true};
+    struct case_input flat = {.ndim = 1,
+                              .dims = {(int64_t)det_tensor_numel(y)},
+                              .range = 0.9,
+                              .constant = true,
+                              .dtype = y && y->dtype == DET_F64 ? DET_F64 : DET_F32};
     if (!y)
         return NULL;
     return det_reshape(e, make_input(e, &flat, 2, 0, 0), det_tensor_ndim(y), det_tensor_dims(y));
@@ -97,8 +145,10 @@ void case_run(struct det_engine *e, const struct op_case *c, struct case_run *r)
     make_inputs(e, c, r, -1, 0, 0);
     r->y = c->build(e, r->in);
     r->weights = weights_like(e, r->y);
-    if (op_wants_grad(r->y) && det_tensor_numel(r->y) > 0)
-        det_backward(e, det_sum(e, det_mul(e, det_cast(e, r->y, DET_F32), r->weights)));
+    if (!op_wants_grad(r->y) || det_tensor_numel(r->y) == 0)
+        return;
+    struct det_tensor *y = det_cast(e, r->y, det_tensor_dtype(r->weights));
+    det_backward(e, det_sum(e, det_mul(e, y, r->weights)));
 }
 
 void case_run_nudged(struct det_engine *e, const struct op_case *c, struct case_run *r, int which,

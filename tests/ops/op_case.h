@@ -53,7 +53,8 @@ struct op_case {
         return __VA_ARGS__;                                                                        \
     }
 
-/* All families, one after the other; NULL after the last. */
+/* All families, one after the other, then all cases of f32 tensors once more with f64 ones; NULL
+ * after the last. */
 const struct op_case *op_case_at(int i);
 
 /* ---- Running one ---- */
@@ -63,7 +64,7 @@ struct case_run {
     struct det_tensor *in[CASE_INPUTS_MAX];
     int inputs;
     struct det_tensor *y;
-    struct det_tensor *weights; /* what the backward pass was given: f32, the shape of y */
+    struct det_tensor *weights; /* what the backward pass was given: of y's shape, f64 as it or f32 */
 };
 
 /* Makes the inputs, calls build and, where a gradient flows, backward of sum(weights * y). The

@@ -146,4 +146,10 @@ const struct det_backend det_backend_ref = {
             DET_KERNELS(X)
 #undef X
         },
+    .kernels_f64 =
+        {
+#define X(NAME, name) [DET_KERNEL_##NAME] = ref_##name##_f64,
+            DET_KERNELS_REAL(X)
+#undef X
+        },
 };

@@ -10,9 +10,12 @@
 
 extern const struct det_backend det_backend_ref;
 
-/* ref_conv2d() and so on, one for each kernel. */
+/* ref_conv2d() and so on, one for each kernel, ref_conv2d_f64() for those that need one for f64. */
 #define X(NAME, name) det_kernel_fn ref_##name;
 DET_KERNELS(X)
+#undef X
+#define X(NAME, name) det_kernel_fn ref_##name##_f64;
+DET_KERNELS_REAL(X)
 #undef X
 
 /* What the host backends share: memory, copies, a stream that is always done. */

@@ -7,12 +7,13 @@
 #include "mem.h"
 #include "rng.h"
 
-void ref_attention_keep(const struct attention *a, int64_t row, float *keep)
+void REF(attention_keep)(const struct attention *a, int64_t row, real *keep)
 {
     const struct det_attrs *attrs = &a->c->a;
     uint32_t draw[4];
     uint64_t first = (uint64_t)(row * a->keys);
-    float p = (float)attrs->p, scale = (float)(1 / (1 - attrs->p));
+    float p = (float)attrs->p; /* so that every dtype drops the same */
+    real scale = (real)(1 / (1 - attrs->p));
     for (uint64_t s = 0; s < (uint64_t)a->keys; s++) {
         uint64_t i = first + s;
         if (s == 0 || i % 4 == 0)
@@ -34,7 +35,7 @@ struct row {
     const struct attention *a;
     int64_t b, h, t;
     double *weights; /* [S] */
-    float *keep;     /* [S]; NULL: no dropout */
+    real *keep;     /* [S]; NULL: no dropout */
 };
 
 static int64_t row_index(const struct row *r)
@@ -46,14 +47,14 @@ static int64_t row_index(const struct row *r)
 static void scores(const struct row *r, struct head q, struct head k, const struct det_tensor *mask)
 {
     const struct attention *a = r->a;
-    const float *m = mask_row(a, mask, r->b, r->h, r->t);
+    const real *m = mask_row(a, mask, r->b, r->h, r->t);
     for (int64_t s = 0; s < a->keys; s++) {
         r->weights[s] = a->c->a.scale * dot(q, r->t, k, s, a->width) + (m ? m[s] : 0);
         if (a->c->a.causal && s > r->t)
             r->weights[s] = -INFINITY;
     }
     if (r->keep)
-        ref_attention_keep(a, row_index(r), r->keep);
+        REF(attention_keep)(a, row_index(r), r->keep);
 }
 
 static double log_sum(const double *x, int64_t n)
@@ -75,12 +76,12 @@ static void forward_row(const struct row *r)
     struct head v = head_in(a, a->packed ? c->in[0] : c->in[2], 2, r->b, r->h);
     scores(r, q, k, c->in[3]);
     double lse = log_sum(r->weights, a->keys);
-    out_f32(c, 1)[row_index(r)] = (float)lse;
+    out_real(c, 1)[row_index(r)] = (real)lse;
     for (int64_t d = 0; d < a->width; d++) {
         double sum = 0;
         for (int64_t s = 0; s < a->keys; s++)
             sum += exp(r->weights[s] - lse) * (r->keep ? r->keep[s] : 1) * v.p[s * v.step + d];
-        y.p[r->t * y.step + d] = (float)sum;
+        y.p[r->t * y.step + d] = (real)sum;
     }
 }
 
@@ -95,7 +96,7 @@ static void backward_row(const struct row *r)
     struct head gq = head_in(a, c->out[0], 0, r->b, r->h);
     struct head gk = head_in(a, c->out[dk], 1, r->b, r->h);
     struct head gv = head_in(a, c->out[dv], 2, r->b, r->h);
-    double lse = in_f32(c, 5)[row_index(r)], delta = 0;
+    double lse = in_real(c, 5)[row_index(r)], delta = 0;
     scores(r, q, k, c->in[4]);
     for (int64_t s = 0; s < a->keys; s++) {
         r->weights[s] = exp(r->weights[s] - lse);
@@ -105,9 +106,9 @@ static void backward_row(const struct row *r)
         double keep = r->keep ? r->keep[s] : 1, g = keep * dot(dy, r->t, v, s, a->width);
         double ds = r->weights[s] * (g - delta) * c->a.scale;
         for (int64_t d = 0; d < a->width; d++) {
-            gq.p[r->t * gq.step + d] += (float)(ds * k.p[s * k.step + d]);
-            gk.p[s * gk.step + d] += (float)(ds * q.p[r->t * q.step + d]);
-            gv.p[s * gv.step + d] += (float)(r->weights[s] * keep * dy.p[r->t * dy.step + d]);
+            gq.p[r->t * gq.step + d] += (real)(ds * k.p[s * k.step + d]);
+            gk.p[s * gk.step + d] += (real)(ds * q.p[r->t * q.step + d]);
+            gv.p[s * gv.step + d] += (real)(r->weights[s] * keep * dy.p[r->t * dy.step + d]);
         }
     }
 }
@@ -115,7 +116,7 @@ static void backward_row(const struct row *r)
 static void all_rows(const struct attention *a, void (*fn)(const struct row *r))
 {
     det_cleanup(freep) double *weights = det_alloc((size_t)a->keys * sizeof *weights + 1);
-    det_cleanup(freep) float *keep = det_alloc((size_t)a->keys * sizeof *keep + 1);
+    det_cleanup(freep) real *keep = det_alloc((size_t)a->keys * sizeof *keep + 1);
     struct row r = {.a = a, .weights = weights, .keep = a->c->a.p > 0 ? keep : NULL};
     for (r.b = 0; r.b < a->batch; r.b++)
         for (r.h = 0; r.h < a->heads; r.h++)
@@ -123,7 +124,7 @@ static void all_rows(const struct attention *a, void (*fn)(const struct row *r))
                 fn(&r);
 }
 
-int ref_attention(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(attention)
 {
     (void)s, (void)err;
     struct attention a = attention_of(c, 0);
@@ -131,13 +132,13 @@ int ref_attention(struct det_stream *s, const struct det_call *c, struct det_err
     return 0;
 }
 
-int ref_attention_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(attention_bwd)
 {
     (void)s, (void)err;
     struct attention a = attention_of(c, 1);
     for (int i = 0; i < 3; i++)
         if (c->out[i])
-            memset(c->out[i]->data, 0, c->out[i]->numel * sizeof(float));
+            memset(c->out[i]->data, 0, c->out[i]->numel * sizeof(real));
     all_rows(&a, backward_row);
     return 0;
 }

@@ -6,7 +6,7 @@
 #ifndef REF_ATTENTION_H
 #define REF_ATTENTION_H
 
-#include "ref.h"
+#include "ref_real.h"
 
 struct attention {
     const struct det_call *c;
@@ -16,7 +16,7 @@ struct attention {
 
 /* The matrix of one head: rows of `width` elements, `step` apart. */
 struct head {
-    float *p;
+    real *p;
     int64_t step;
 };
 
@@ -33,7 +33,7 @@ static inline struct attention attention_of(const struct det_call *c, int first)
 static inline struct head head_in(const struct attention *a, const struct det_tensor *t, int which,
                                   int64_t b, int64_t h)
 {
-    float *p = (float *)(void *)t->data;
+    real *p = (real *)(void *)t->data;
     int64_t rows = which == 0 ? a->time : a->keys, line = a->heads * a->width;
     if (!a->packed)
         return (struct head){p + (b * a->heads + h) * rows * a->width, a->width};
@@ -44,7 +44,7 @@ static inline struct head head_in(const struct attention *a, const struct det_te
 static inline struct head head_out(const struct attention *a, const struct det_tensor *t, int64_t b,
                                    int64_t h)
 {
-    float *p = (float *)(void *)t->data;
+    real *p = (real *)(void *)t->data;
     if (!a->packed)
         return head_in(a, t, 0, b, h);
     int64_t line = a->heads * a->width;
@@ -52,16 +52,16 @@ static inline struct head head_out(const struct attention *a, const struct det_t
 }
 
 /* Row t of the mask of head (b, h), or NULL. mask: [B or 1, H or 1, T, S]. */
-static inline const float *mask_row(const struct attention *a, const struct det_tensor *mask,
+static inline const real *mask_row(const struct attention *a, const struct det_tensor *mask,
                                     int64_t b, int64_t h, int64_t t)
 {
     if (!mask)
         return NULL;
     int64_t head = (mask->dims[0] > 1 ? b : 0) * mask->dims[1] + (mask->dims[1] > 1 ? h : 0);
-    return (const float *)(const void *)mask->data + (head * a->time + t) * a->keys;
+    return (const real *)(const void *)mask->data + (head * a->time + t) * a->keys;
 }
 
 /* keep[s] = 0, or 1 / (1 - p): dropout of the weights of row (b, h, t). */
-void ref_attention_keep(const struct attention *a, int64_t row, float *keep);
+void REF(attention_keep)(const struct attention *a, int64_t row, real *keep);
 
 #endif

@@ -1,5 +1,5 @@
 /* Direct convolution over NHWC images with (O, I, kH, kW) weights. Sums are in double. */
-#include "ref.h"
+#include "ref_real.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void each_pair(const struct det_attrs *a, struct ref_image x, struct ref_
 
 /* One convolution or one of its gradients: `acc` is summed in double, then stored. */
 struct conv {
-    const float *x, *w, *dy;
+    const real *x, *w, *dy;
     double *acc;
     int64_t in_channels, out_channels, taps; /* in_channels: of a group */
     int64_t group_out;                       /* output channels of a group */
@@ -84,22 +84,22 @@ static int acc_alloc(size_t n, double **ret, struct det_err *err)
 
 static void store(const double *acc, struct det_tensor *t)
 {
-    float *v = (float *)(void *)t->data;
+    real *v = (real *)(void *)t->data;
     for (size_t i = 0; i < t->numel; i++)
-        v[i] = (float)acc[i];
+        v[i] = (real)acc[i];
 }
 
-int ref_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(conv2d)
 {
     (void)s;
     det_cleanup(freep) double *acc = NULL;
     const struct det_tensor *x = c->in[0], *w = c->in[1];
-    const float *b = in_f32(c, 2);
+    const real *b = in_real(c, 2);
     int rc = acc_alloc(c->out[0]->numel, &acc, err);
     if (rc < 0)
         return rc;
-    struct conv v = {.x = in_f32(c, 0),
-                     .w = in_f32(c, 1),
+    struct conv v = {.x = in_real(c, 0),
+                     .w = in_real(c, 1),
                      .acc = acc,
                      .in_channels = w->dims[1],
                      .out_channels = w->dims[0],
@@ -114,7 +114,7 @@ int ref_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *e
     return 0;
 }
 
-int ref_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(conv2d_bwd_data)
 {
     (void)s;
     det_cleanup(freep) double *acc = NULL;
@@ -122,8 +122,8 @@ int ref_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct d
     int rc = acc_alloc(c->out[0]->numel, &acc, err);
     if (rc < 0)
         return rc;
-    struct conv v = {.dy = in_f32(c, 0),
-                     .w = in_f32(c, 1),
+    struct conv v = {.dy = in_real(c, 0),
+                     .w = in_real(c, 1),
                      .acc = acc,
                      .in_channels = w->dims[1],
                      .out_channels = w->dims[0],
@@ -134,18 +134,18 @@ int ref_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct d
     return 0;
 }
 
-static void bias_grad(const struct det_tensor *dy, float *db)
+static void bias_grad(const struct det_tensor *dy, real *db)
 {
-    const float *v = (const float *)(const void *)dy->data;
+    const real *v = (const real *)(const void *)dy->data;
     for (int64_t o = 0; o < dy->dims[1]; o++) {
         double sum = 0;
         for (size_t i = (size_t)o; i < dy->numel; i += (size_t)dy->dims[1])
             sum += v[i];
-        db[o] = (float)sum;
+        db[o] = (real)sum;
     }
 }
 
-int ref_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(conv2d_bwd_weight)
 {
     (void)s;
     det_cleanup(freep) double *acc = NULL;
@@ -153,8 +153,8 @@ int ref_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct
     int rc = acc_alloc(dw->numel, &acc, err);
     if (rc < 0)
         return rc;
-    struct conv v = {.x = in_f32(c, 0),
-                     .dy = in_f32(c, 1),
+    struct conv v = {.x = in_real(c, 0),
+                     .dy = in_real(c, 1),
                      .acc = acc,
                      .in_channels = dw->dims[1],
                      .out_channels = dw->dims[0],
@@ -163,6 +163,6 @@ int ref_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct
     each_pair(&c->a, ref_image(x), ref_image(dy), pair_weight, &v);
     store(acc, c->out[0]);
     if (c->out[1])
-        bias_grad(dy, out_f32(c, 1));
+        bias_grad(dy, out_real(c, 1));
     return 0;
 }

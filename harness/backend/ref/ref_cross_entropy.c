@@ -1,11 +1,10 @@
 /* Cross-entropy of logits or log-probabilities, with class weights, a class to skip and label
  * smoothing (Szegedy et al. 2016), and its gradient. */
-#include "ref.h"
+#include "ref_real.h"
 
-#include <inttypes.h>
 #include <math.h>
 
-static double row_log_sum(const float *x, int64_t n)
+static double row_log_sum(const real *x, int64_t n)
 {
     double max = x[0], sum = 0;
     for (int64_t j = 1; j < n; j++)
@@ -15,74 +14,61 @@ static double row_log_sum(const float *x, int64_t n)
     return max + log(sum);
 }
 
-int ref_check_targets(const struct det_call *c, int64_t classes, struct det_err *err)
-{
-    const int64_t *t = in_i64(c, 1);
-    for (size_t i = 0; i < c->in[1]->numel; i++)
-        if (t[i] != c->a.skip && (t[i] < 0 || t[i] >= classes))
-            return det_fail(err, DET_EINVAL,
-                            "target %zu is class %" PRId64
-                            ", but there are the classes 0 to %" PRId64
-                            ": check the labels or the size of the last layer",
-                            i, t[i], classes - 1);
-    return 0;
-}
-
 static double row_loss(const struct det_call *c, int64_t i, double lse)
 {
     int64_t n = c->in[0]->dims[1], t = in_i64(c, 1)[i];
-    const float *x = in_f32(c, 0) + i * n, *w = in_f32(c, 2);
+    const real *x = in_real(c, 0) + i * n, *w = in_real(c, 2);
     double smooth = c->a.smoothing, loss = (1 - smooth) * (w ? w[t] : 1) * (lse - x[t]), all = 0;
     for (int64_t j = 0; smooth > 0 && j < n; j++)
         all += (w ? w[j] : 1) * (lse - x[j]);
     return loss + smooth / (double)n * all;
 }
 
-int ref_cross_entropy(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(cross_entropy)
 {
     (void)s;
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1];
-    const float *w = in_f32(c, 2);
+    const real *w = in_real(c, 2);
     double total = 0, count = 0;
     int rc = ref_check_targets(c, n, err);
     if (rc < 0)
         return rc;
     for (int64_t i = 0; i < m; i++) {
         int64_t t = in_i64(c, 1)[i];
-        double lse = c->a.log_probs ? 0 : row_log_sum(in_f32(c, 0) + i * n, n);
+        double lse = c->a.log_probs ? 0 : row_log_sum(in_real(c, 0) + i * n, n);
         double loss = t == c->a.skip ? 0 : row_loss(c, i, lse);
         count += t == c->a.skip ? 0 : w ? w[t] : 1;
         total += loss;
-        out_f32(c, 1)[i] = (float)lse;
+        out_real(c, 1)[i] = (real)lse;
         if (c->a.mode == DET_REDUCE_NONE)
-            out_f32(c, 0)[i] = (float)loss;
+            out_real(c, 0)[i] = (real)loss;
     }
-    out_f32(c, 2)[0] = (float)count;
+    out_real(c, 2)[0] = (real)count;
     if (c->a.mode != DET_REDUCE_NONE)
-        out_f32(c, 0)[0] = (float)(c->a.mode == DET_REDUCE_MEAN ? total / count : total);
+        out_real(c, 0)[0] = (real)(c->a.mode == DET_REDUCE_MEAN ? total / count : total);
     return 0;
 }
 
 /* d loss / dx_j = sum_c q_c w_c (p_j - [c = j]). */
-int ref_cross_entropy_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(cross_entropy_bwd)
 {
     (void)s, (void)err;
     int64_t m = c->in[1]->dims[0], n = c->in[1]->dims[1];
-    const float *w = in_f32(c, 3);
+    const real *w = in_real(c, 3);
     double smooth = c->a.smoothing / (double)n, sum_w = 0;
     for (int64_t j = 0; j < n; j++)
         sum_w += w ? w[j] : 1;
     for (int64_t i = 0; i < m; i++) {
-        const float *x = in_f32(c, 1) + i * n;
+        const real *x = in_real(c, 1) + i * n;
         int64_t t = ((const int64_t *)(const void *)c->in[2]->data)[i];
         bool skip = t == c->a.skip;
-        double dy = in_f32(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0], lse = in_f32(c, 4)[i];
+        double dy = in_real(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0], lse = in_real(c, 4)[i];
         double hit = skip ? 0 : (1 - c->a.smoothing) * (w ? w[t] : 1);
-        dy = c->a.mode == DET_REDUCE_MEAN ? dy / in_f32(c, 5)[0] : dy;
+        dy = c->a.mode == DET_REDUCE_MEAN ? dy / in_real(c, 5)[0] : dy;
         for (int64_t j = 0; j < n; j++) {
             double p = c->a.log_probs ? 0 : exp(x[j] - lse);
             double g = p * (hit + smooth * sum_w) - smooth * (w ? w[j] : 1) - (j == t ? hit : 0);
-            out_f32(c, 0)[i * n + j] = skip ? 0 : (float)(dy * g);
+            out_real(c, 0)[i * n + j] = skip ? 0 : (real)(dy * g);
         }
     }
     return 0;

@@ -1,5 +1,5 @@
 /* Padding of any dimensions in any order of memory, and its gradient. */
-#include "ref.h"
+#include "ref_real.h"
 
 #include <string.h>
 
@@ -91,7 +91,7 @@ static int64_t row_count(const struct pad *p)
     return rows;
 }
 
-int ref_pad(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(pad)
 {
     (void)s;
     det_cleanup(pad_finish) struct pad p;
@@ -102,14 +102,14 @@ int ref_pad(struct det_stream *s, const struct det_call *c, struct det_err *err)
     const int64_t *from = p.from[p.ndim - 1];
     for (int64_t r = 0; r < rows; r++) {
         int64_t base = row_source(&p, r);
-        float *y = out_f32(c, 0) + r * n;
+        real *y = out_real(c, 0) + r * n;
         for (int64_t i = 0; i < n; i++)
-            y[i] = base < 0 || from[i] < 0 ? (float)c->a.scale : in_f32(c, 0)[base + from[i]];
+            y[i] = base < 0 || from[i] < 0 ? (real)c->a.scale : in_real(c, 0)[base + from[i]];
     }
     return 0;
 }
 
-int ref_pad_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(pad_bwd)
 {
     (void)s;
     det_cleanup(pad_finish) struct pad p;
@@ -118,13 +118,13 @@ int ref_pad_bwd(struct det_stream *s, const struct det_call *c, struct det_err *
         return rc;
     int64_t n = p.size[p.ndim - 1], rows = row_count(&p);
     const int64_t *from = p.from[p.ndim - 1];
-    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(float));
+    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(real));
     for (int64_t r = 0; r < rows; r++) {
         int64_t base = row_source(&p, r);
-        const float *dy = in_f32(c, 0) + r * n;
+        const real *dy = in_real(c, 0) + r * n;
         for (int64_t i = 0; base >= 0 && i < n; i++)
             if (from[i] >= 0)
-                out_f32(c, 0)[base + from[i]] += dy[i];
+                out_real(c, 0)[base + from[i]] += dy[i];
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* The losses of elem.h and their derivatives by the input; in double. */
 #include <math.h>
 
+#include "ref_real.h"
 #include "ref_reduce.h"
 
 #define ELEM_T double
@@ -35,32 +36,32 @@ static double slope(const struct det_attrs *a, double x, double t, double w)
     return NAN;
 }
 
-void ref_point_loss_range(const void *call, int64_t from, int64_t to)
+void REF(point_loss_range)(const void *call, int64_t from, int64_t to)
 {
     const struct det_call *c = call;
-    const float *x = in_f32(c, 0), *t = in_f32(c, 1), *w = in_f32(c, 2);
+    const real *x = in_real(c, 0), *t = in_real(c, 1), *w = in_real(c, 2);
     for (int64_t i = from; i < to; i++)
-        out_f32(c, 0)[i] = (float)loss(&c->a, x[i], t[i], w ? w[i] : 1);
+        out_real(c, 0)[i] = (real)loss(&c->a, x[i], t[i], w ? w[i] : 1);
 }
 
-int ref_point_loss(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(point_loss)
 {
     (void)s, (void)err;
-    ref_point_loss_range(c, 0, (int64_t)c->out[0]->numel);
+    REF(point_loss_range)(c, 0, (int64_t)c->out[0]->numel);
     return 0;
 }
 
-void ref_point_loss_bwd_range(const void *call, int64_t from, int64_t to)
+void REF(point_loss_bwd_range)(const void *call, int64_t from, int64_t to)
 {
     const struct det_call *c = call;
-    const float *dy = in_f32(c, 0), *x = in_f32(c, 1), *t = in_f32(c, 2), *w = in_f32(c, 3);
+    const real *dy = in_real(c, 0), *x = in_real(c, 1), *t = in_real(c, 2), *w = in_real(c, 3);
     for (int64_t i = from; i < to; i++)
-        out_f32(c, 0)[i] = (float)(dy[i] * slope(&c->a, x[i], t[i], w ? w[i] : 1));
+        out_real(c, 0)[i] = (real)(dy[i] * slope(&c->a, x[i], t[i], w ? w[i] : 1));
 }
 
-int ref_point_loss_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(point_loss_bwd)
 {
     (void)s, (void)err;
-    ref_point_loss_bwd_range(c, 0, (int64_t)c->out[0]->numel);
+    REF(point_loss_bwd_range)(c, 0, (int64_t)c->out[0]->numel);
     return 0;
 }

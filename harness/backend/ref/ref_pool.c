@@ -1,5 +1,5 @@
 /* Pooling over NHWC images. */
-#include "ref.h"
+#include "ref_real.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,24 +40,24 @@ static int64_t pixel(const struct place *at, int64_t channels, int64_t i, int64_
 
 static void max_window(const struct det_call *c, const struct place *at, int64_t channels)
 {
-    const float *x = in_f32(c, 0);
+    const real *x = in_real(c, 0);
     for (int64_t ch = 0; ch < channels; ch++) {
-        float best = -INFINITY;
+        real best = -INFINITY;
         int64_t best_tap = -1;
         for (int64_t i = at->h.from; i < at->h.to; i++)
             for (int64_t j = at->w.from; j < at->w.to; j++) {
-                float v = x[pixel(at, channels, i, j) + ch];
+                real v = x[pixel(at, channels, i, j) + ch];
                 if (best_tap >= 0 && !(v > best) && !isnan(v))
                     continue;
                 best = v;
                 best_tap = i * c->a.kernel_w + j;
             }
-        out_f32(c, 0)[at->out + ch] = best;
+        out_real(c, 0)[at->out + ch] = best;
         out_u8(c, 1)[at->out + ch] = (unsigned char)best_tap;
     }
 }
 
-int ref_max_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(max_pool2d)
 {
     (void)s, (void)err;
     each_window(c, c->in[0], c->out[0], max_window);
@@ -69,32 +69,32 @@ static void max_window_bwd(const struct det_call *c, const struct place *at, int
     const unsigned char *index = (const unsigned char *)c->in[1]->data;
     for (int64_t ch = 0; ch < channels; ch++) {
         int tap = index[at->out + ch];
-        out_f32(c, 0)[pixel(at, channels, tap / c->a.kernel_w, tap % c->a.kernel_w) + ch] +=
-            in_f32(c, 0)[at->out + ch];
+        out_real(c, 0)[pixel(at, channels, tap / c->a.kernel_w, tap % c->a.kernel_w) + ch] +=
+            in_real(c, 0)[at->out + ch];
     }
 }
 
-int ref_max_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(max_pool2d_bwd)
 {
     (void)s, (void)err;
-    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(float));
+    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(real));
     each_window(c, c->out[0], c->in[0], max_window_bwd);
     return 0;
 }
 
 static void avg_window(const struct det_call *c, const struct place *at, int64_t channels)
 {
-    const float *x = in_f32(c, 0);
+    const real *x = in_real(c, 0);
     for (int64_t ch = 0; ch < channels; ch++) {
         double sum = 0;
         for (int64_t i = at->h.from; i < at->h.to; i++)
             for (int64_t j = at->w.from; j < at->w.to; j++)
                 sum += x[pixel(at, channels, i, j) + ch];
-        out_f32(c, 0)[at->out + ch] = (float)(sum / (double)(at->h.size * at->w.size));
+        out_real(c, 0)[at->out + ch] = (real)(sum / (double)(at->h.size * at->w.size));
     }
 }
 
-int ref_avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(avg_pool2d)
 {
     (void)s, (void)err;
     each_window(c, c->in[0], c->out[0], avg_window);
@@ -103,18 +103,18 @@ int ref_avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_er
 
 static void avg_window_bwd(const struct det_call *c, const struct place *at, int64_t channels)
 {
-    const float *dy = in_f32(c, 0);
-    float *dx = out_f32(c, 0), size = (float)(at->h.size * at->w.size);
+    const real *dy = in_real(c, 0);
+    real *dx = out_real(c, 0), size = (real)(at->h.size * at->w.size);
     for (int64_t i = at->h.from; i < at->h.to; i++)
         for (int64_t j = at->w.from; j < at->w.to; j++)
             for (int64_t ch = 0; ch < channels; ch++)
                 dx[pixel(at, channels, i, j) + ch] += dy[at->out + ch] / size;
 }
 
-int ref_avg_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(avg_pool2d_bwd)
 {
     (void)s, (void)err;
-    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(float));
+    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(real));
     each_window(c, c->out[0], c->in[0], avg_window_bwd);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Kernels that draw: element i takes word i % 4 of the Philox block (call, i / 4). */
-#include "ref.h"
+#include "ref_real.h"
 
 #include <math.h>
 
@@ -10,10 +10,10 @@ static float unit(uint32_t draw)
     return (float)(draw >> 8) * 0x1p-24f;
 }
 
-int ref_uniform(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(uniform)
 {
     (void)s, (void)err;
-    float *y = out_f32(c, 0), lo = (float)c->a.lo, span = (float)(c->a.hi - c->a.lo);
+    real *y = out_real(c, 0), lo = (real)c->a.lo, span = (real)(c->a.hi - c->a.lo);
     for (size_t i = 0; i < c->out[0]->numel; i += 4) {
         uint32_t draw[4];
         philox4x32(c->a.seed, c->a.call, i / 4, draw);
@@ -23,11 +23,12 @@ int ref_uniform(struct det_stream *s, const struct det_call *c, struct det_err *
     return 0;
 }
 
-int ref_dropout(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(dropout)
 {
     (void)s, (void)err;
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0), p = (float)c->a.p, scale = (float)c->a.scale;
+    const real *x = in_real(c, 0);
+    real *y = out_real(c, 0), scale = (real)c->a.scale;
+    float p = (float)c->a.p;
     unsigned char *mask = out_u8(c, 1);
     for (size_t i = 0; i < c->out[0]->numel; i += 4) {
         uint32_t draw[4];
@@ -40,21 +41,21 @@ int ref_dropout(struct det_stream *s, const struct det_call *c, struct det_err *
     return 0;
 }
 
-int ref_dropout_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(dropout_bwd)
 {
     (void)s, (void)err;
-    const float *dy = in_f32(c, 0);
+    const real *dy = in_real(c, 0);
     const unsigned char *mask = (const unsigned char *)c->in[1]->data;
-    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    real *dx = out_real(c, 0), scale = (real)c->a.scale;
     for (size_t i = 0; i < c->out[0]->numel; i++)
         dx[i] = mask[i] ? dy[i] * scale : 0;
     return 0;
 }
 
-int ref_normal(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(normal)
 {
     (void)s, (void)err;
-    float *y = out_f32(c, 0);
+    real *y = out_real(c, 0);
     size_t n = c->out[0]->numel;
     for (size_t i = 0; i < n; i += 4) {
         uint32_t draw[4];
@@ -62,9 +63,9 @@ int ref_normal(struct det_stream *s, const struct det_call *c, struct det_err *e
         for (size_t j = 0; j < 4 && i + j < n; j += 2) {
             double r = sqrt(-2 * log(1 - (double)unit(draw[j])));
             double angle = 6.283185307179586 * (double)unit(draw[j + 1]);
-            y[i + j] = (float)(c->a.offset + c->a.scale * r * cos(angle));
+            y[i + j] = (real)(c->a.offset + c->a.scale * r * cos(angle));
             if (i + j + 1 < n)
-                y[i + j + 1] = (float)(c->a.offset + c->a.scale * r * sin(angle));
+                y[i + j + 1] = (real)(c->a.offset + c->a.scale * r * sin(angle));
         }
     }
     return 0;

@@ -10,6 +10,8 @@ void ref_reduce_bwd_range(const void *call, int64_t from, int64_t to);
 void ref_cumsum_range(const void *call, int64_t from, int64_t to);
 /* Over elements. */
 void ref_point_loss_range(const void *call, int64_t from, int64_t to);
+void ref_point_loss_range_f64(const void *call, int64_t from, int64_t to);
 void ref_point_loss_bwd_range(const void *call, int64_t from, int64_t to);
+void ref_point_loss_bwd_range_f64(const void *call, int64_t from, int64_t to);
 
 #endif

@@ -1,5 +1,5 @@
 /* Resampling of NHWC images: nearest and bilinear, where PyTorch puts the samples. */
-#include "ref.h"
+#include "ref_real.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,27 +7,27 @@
 /* The two pixels that an output place lies between, and how much the second one counts. */
 struct between {
     int64_t first, second;
-    float share;
+    real share;
 };
 
 static struct between locate(const struct det_attrs *a, int64_t out, int64_t size, double step)
 {
     struct between v = {0};
-    float at =
-        a->align_corners ? (float)out * (float)step : ((float)out + 0.5f) * (float)step - 0.5f;
+    const real half = (real)0.5;
+    real at = a->align_corners ? (real)out * (real)step : ((real)out + half) * (real)step - half;
     if (!a->linear)
-        at = floorf((float)out * (float)step);
+        at = (real)floor((real)out * (real)step);
     at = at < 0 ? 0 : at;
     v.first = (int64_t)at < size - 1 ? (int64_t)at : size - 1;
     v.second = v.first < size - 1 ? v.first + 1 : v.first;
-    v.share = a->linear ? at - (float)v.first : 0;
+    v.share = a->linear ? at - (real)v.first : 0;
     return v;
 }
 
 /* One output pixel: its four neighbours (elements of the first channel) and their weights. */
 struct sample {
     int64_t at[4], out, channels;
-    float weight[4];
+    real weight[4];
 };
 
 typedef void sample_fn(const struct det_call *c, const struct sample *v);
@@ -53,15 +53,15 @@ static void each_sample(const struct det_call *c, struct ref_image x, struct ref
 
 static void forward(const struct det_call *c, const struct sample *v)
 {
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0) + v->out;
+    const real *x = in_real(c, 0);
+    real *y = out_real(c, 0) + v->out;
     memset(y, 0, (size_t)v->channels * sizeof *y);
     for (int k = 0; k < (c->a.linear ? 4 : 1); k++)
         for (int64_t i = 0; i < v->channels; i++)
             y[i] += v->weight[k] * x[v->at[k] + i];
 }
 
-int ref_upsample(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(upsample)
 {
     (void)s, (void)err;
     each_sample(c, ref_image(c->in[0]), ref_image(c->out[0]), forward);
@@ -70,17 +70,17 @@ int ref_upsample(struct det_stream *s, const struct det_call *c, struct det_err 
 
 static void backward(const struct det_call *c, const struct sample *v)
 {
-    const float *dy = in_f32(c, 0) + v->out;
-    float *dx = out_f32(c, 0);
+    const real *dy = in_real(c, 0) + v->out;
+    real *dx = out_real(c, 0);
     for (int k = 0; k < (c->a.linear ? 4 : 1); k++)
         for (int64_t i = 0; i < v->channels; i++)
             dx[v->at[k] + i] += v->weight[k] * dy[i];
 }
 
-int ref_upsample_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+REF_KERNEL(upsample_bwd)
 {
     (void)s, (void)err;
-    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(float));
+    memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(real));
     each_sample(c, ref_image(c->out[0]), ref_image(c->in[0]), backward);
     return 0;
 }

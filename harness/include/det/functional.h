@@ -207,7 +207,8 @@ struct det_tensor *det_group_norm(struct det_engine *e, struct det_tensor *x, in
 
 struct det_attention_options {
     struct det_tensor *mask; /* (time, keys), or with batch and heads, or ones there, before them:
-                                f32, added to the scores, or bool, false hides. NULL: none */
+                                added to the scores (of their dtype), or bool, false hides. NULL:
+                                none */
     bool causal;             /* position t sees the keys 0..t */
     double dropout;          /* of the weights; pass 0 outside of training */
     double scale;            /* of the scores; 0: 1 / sqrt(width) */
@@ -248,7 +249,7 @@ enum det_reduction {
 };
 
 struct det_cross_entropy_options {
-    struct det_tensor *weight; /* of each class, f32; NULL: 1 */
+    struct det_tensor *weight; /* of each class; NULL: 1 */
     bool ignore;               /* ignore_index counts; -100 is always ignored, as in PyTorch */
     int64_t ignore_index;      /* targets of this class count nothing */
     enum det_reduction reduction;

@@ -110,8 +110,9 @@ bool det_grad_enabled(const struct det_engine *e);
 /* Mixed precision (torch.autocast) for the operations between the two; calls nest. Matrix products
  * and convolutions compute in `dtype` (DET_BF16 or DET_F16; on a CPU both mean bf16; DET_F32
  * switches it off inside), norms, softmax, losses and reductions in f32, the rest in what they are
- * given, the wider of two. Weights are cast once; their gradients stay f32. Do the backward pass and
- * the optimizer's step outside. 0 or the engine's error: DET_EUNIMPL where the device has none. */
+ * given, the wider of two. Weights are cast once; their gradients stay f32. f64 tensors stay as they
+ * are. Do the backward pass and the optimizer's step outside. 0 or the engine's error: DET_EUNIMPL
+ * where the device has none. */
 int det_autocast_begin(struct det_engine *e, enum det_dtype dtype);
 void det_autocast_end(struct det_engine *e);
 /* The dtype that is on now; DET_F32 where none is. */
@@ -168,7 +169,7 @@ double det_item(struct det_engine *e, const struct det_tensor *t);
 
 /* ---- Gradients ---- */
 
-/* Marks a leaf, as modules do with their parameters. f32 only. Returns t. */
+/* Marks a leaf of a floating dtype, as modules do with their parameters. Returns t. */
 struct det_tensor *det_requires_grad(struct det_engine *e, struct det_tensor *t);
 /* The accumulated gradient of a leaf; NULL before the first backward. Borrowed. */
 struct det_tensor *det_tensor_grad(struct det_tensor *t);
