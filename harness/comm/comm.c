@@ -128,24 +128,27 @@ static int end(struct comm *c, int rc, const char *what, struct det_err *err)
     return rc < 0 ? lost(c, rc, what, err) : 0;
 }
 
-int comm_allreduce_mean_f32(struct comm *c, float *v, size_t n, struct det_err *err)
-{
-    if (!c->transport || n == 0)
-        return 0;
-    SPAN(SPAN_COMM, "allreduce");
-    struct det_err local;
-    err = err ? err : &local;
-    int rc = begin(c, err);
-    if (rc < 0)
-        return rc;
-    rc = c->transport->allreduce_sum_f32(c->self, v, n, c->op++, c->timeout_ms, err);
-    if (rc < 0)
-        return lost(c, rc, "gradient mean", err);
-    float scale = 1.0f / (float)c->size;
-    for (size_t i = 0; i < n; i++)
-        v[i] *= scale;
-    return 0;
-}
+#define ALLREDUCE_MEAN(name, type)                                                                 \
+    int comm_allreduce_mean_##name(struct comm *c, type *v, size_t n, struct det_err *err)         \
+    {                                                                                              \
+        if (!c->transport || n == 0)                                                               \
+            return 0;                                                                              \
+        SPAN(SPAN_COMM, "allreduce");                                                              \
+        struct det_err local;                                                                      \
+        err = err ? err : &local;                                                                  \
+        int rc = begin(c, err);                                                                    \
+        if (rc < 0)                                                                                \
+            return rc;                                                                             \
+        rc = c->transport->allreduce_sum_##name(c->self, v, n, c->op++, c->timeout_ms, err);       \
+        if (rc < 0)                                                                                \
+            return lost(c, rc, "gradient mean", err);                                              \
+        type scale = (type)1 / (type)c->size;                                                      \
+        for (size_t i = 0; i < n; i++)                                                             \
+            v[i] *= scale;                                                                         \
+        return 0;                                                                                  \
+    }
+ALLREDUCE_MEAN(f32, float)
+ALLREDUCE_MEAN(f64, double)
 
 int comm_broadcast(struct comm *c, void *p, size_t n, int root, struct det_err *err)
 {

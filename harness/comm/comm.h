@@ -51,6 +51,7 @@ int comm_size(const struct comm *c);
 
 /* v = mean over ranks, in place. n may be 0 but must be equal on all ranks. */
 int comm_allreduce_mean_f32(struct comm *c, float *v, size_t n, struct det_err *err);
+int comm_allreduce_mean_f64(struct comm *c, double *v, size_t n, struct det_err *err);
 /* Rank root's n bytes to all; n must be equal on all ranks. */
 int comm_broadcast(struct comm *c, void *p, size_t n, int root, struct det_err *err);
 int comm_barrier(struct comm *c, struct det_err *err);

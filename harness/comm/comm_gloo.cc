@@ -105,15 +105,15 @@ Gloo *of(void *self)
     return static_cast<Gloo *>(self);
 }
 
-int allreduce_sum_f32(void *self, float *v, size_t n, uint32_t op, int timeout_ms,
-                      struct det_err *err)
+template <typename T>
+int allreduce_sum(void *self, T *v, size_t n, uint32_t op, int timeout_ms, struct det_err *err)
 {
     return guarded(err, [&] {
         gloo::AllreduceOptions o(of(self)->context);
         o.setOutput(v, n);
         o.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
         o.setReduceFunction(static_cast<void (*)(void *, const void *, const void *, size_t)>(
-            &gloo::sum<float>));
+            &gloo::sum<T>));
         o.setTag(op);
         o.setTimeout(ms(timeout_ms));
         gloo::allreduce(o);
@@ -165,7 +165,7 @@ void destroy(void *self)
 }
 
 const struct comm_transport transport = {
-    "gloo", allreduce_sum_f32, broadcast, allgatherv, barrier, destroy,
+    "gloo", allreduce_sum<float>, allreduce_sum<double>, broadcast, allgatherv, barrier, destroy,
 };
 
 } // namespace

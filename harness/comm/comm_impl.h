@@ -22,6 +22,8 @@ struct comm_transport {
      * all ranks. */
     int (*allreduce_sum_f32)(void *self, float *v, size_t n, uint32_t op, int timeout_ms,
                              struct det_err *err);
+    int (*allreduce_sum_f64)(void *self, double *v, size_t n, uint32_t op, int timeout_ms,
+                             struct det_err *err);
     int (*broadcast)(void *self, void *p, size_t n, int root, uint32_t op, int timeout_ms,
                      struct det_err *err);
     /* out: the blocks in rank order, bytes[rank] long; mine is at its place already. */

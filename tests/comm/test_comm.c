@@ -43,6 +43,13 @@ static int check_reduce(struct comm *c, int rank, int size, size_t n)
     for (size_t i = 0; i < n; i++)
         CHECK(fabsf(v[i] - ((float)(size + 1) * 0.05f + (float)i)) <= 1e-6f * (float)(i + 1));
     CHECK(memcmp(v, again, n * sizeof *v) == 0);
+    double *d = det_alloc((n + 1) * sizeof *d);
+    for (size_t i = 0; i < n; i++)
+        d[i] = (rank + 1) * 0.1 + (double)i;
+    CHECK(comm_allreduce_mean_f64(c, d, n, &err) == 0);
+    for (size_t i = 0; i < n; i++)
+        CHECK(fabs(d[i] - ((size + 1) * 0.05 + (double)i)) <= 1e-14 * (double)(i + 1));
+    free(d);
     struct comm_blobs all;
     CHECK(comm_allgather(c, v, n * sizeof *v, &all, &err) == 0);
     for (int r = 0; r < size; r++)
