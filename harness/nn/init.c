@@ -31,13 +31,13 @@ double init_normal(struct init_draw *d)
     return radius * cos(2 * M_PI * init_uniform(d));
 }
 
-struct det_tensor *init_begin(struct det_engine *e, struct det_tensor *t, float **ret)
+struct det_tensor *init_begin(struct det_engine *e, struct det_tensor *t, double **ret)
 {
     struct det_err err;
     if (!e || e->err.code < 0 || !t)
         return NULL;
     struct det_tensor *host =
-        det_host_tensor(DET_F32, det_tensor_ndim(t), det_tensor_dims(t), &err);
+        det_host_tensor(DET_F64, det_tensor_ndim(t), det_tensor_dims(t), &err);
     if (host)
         *ret = det_tensor_data(host);
     else
@@ -94,13 +94,13 @@ static double trunc_normal(struct init_draw *d, const struct range *r)
 
 static void fill(struct det_engine *e, struct det_tensor *t, draw_fn *draw, const struct range *r)
 {
-    float *v = NULL;
+    double *v = NULL;
     struct det_tensor *host = init_begin(e, t, &v);
     if (!host)
         return;
     struct init_draw d = init_draw_new(e);
     for (size_t i = 0; i < det_tensor_numel(t); i++)
-        v[i] = (float)draw(&d, r);
+        v[i] = draw(&d, r);
     init_end(e, t, host);
 }
 

@@ -23,7 +23,7 @@ static bool shape_ok(struct det_engine *e, const struct det_tensor *t, const cha
 
 void det_init_eye(struct det_engine *e, struct det_tensor *t)
 {
-    float *v = NULL;
+    double *v = NULL;
     struct det_tensor *host = shape_ok(e, t, "init_eye", 2, 2) ? init_begin(e, t, &v) : NULL;
     if (!host)
         return;
@@ -35,7 +35,7 @@ void det_init_eye(struct det_engine *e, struct det_tensor *t)
 
 void det_init_dirac(struct det_engine *e, struct det_tensor *t, int64_t groups)
 {
-    float *v = NULL;
+    double *v = NULL;
     if (!shape_ok(e, t, "init_dirac", 3, 5))
         return;
     int64_t out = det_tensor_dim(t, 0), in = det_tensor_dim(t, 1), size = 1, centre = 0;
@@ -85,7 +85,7 @@ static void orthonormalise(double *q, size_t n, size_t len)
 
 void det_init_orthogonal(struct det_engine *e, struct det_tensor *t, double gain)
 {
-    float *v = NULL;
+    double *v = NULL;
     if (!shape_ok(e, t, "init_orthogonal", 2, DET_DIMS_MAX) || det_tensor_numel(t) == 0)
         return;
     size_t rows = (size_t)det_tensor_dim(t, 0), columns = det_tensor_numel(t) / rows;
@@ -104,12 +104,12 @@ void det_init_orthogonal(struct det_engine *e, struct det_tensor *t, double gain
     orthonormalise(q, n, len);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
-            v[r * columns + c] = (float)(gain * (n == rows ? q[r * len + c] : q[c * len + r]));
+            v[r * columns + c] = gain * (n == rows ? q[r * len + c] : q[c * len + r]);
     init_end(e, t, host);
 }
 
 /* Sets `zeros` elements of a column of `rows`, `step` apart, to zero: the first of a shuffle. */
-static void clear_rows(struct init_draw *d, float *column, int64_t rows, int64_t step,
+static void clear_rows(struct init_draw *d, double *column, int64_t rows, int64_t step,
                        int64_t zeros, int64_t *order)
 {
     for (int64_t i = 0; i < rows; i++)
@@ -123,7 +123,7 @@ static void clear_rows(struct init_draw *d, float *column, int64_t rows, int64_t
 
 void det_init_sparse(struct det_engine *e, struct det_tensor *t, double sparsity, double std)
 {
-    float *v = NULL;
+    double *v = NULL;
     if (!shape_ok(e, t, "init_sparse", 2, 2))
         return;
     if (!(sparsity >= 0 && sparsity <= 1)) {
@@ -137,7 +137,7 @@ void det_init_sparse(struct det_engine *e, struct det_tensor *t, double sparsity
     det_cleanup(freep) int64_t *order = det_alloc((size_t)(rows + 1) * sizeof *order);
     struct init_draw d = init_draw_new(e);
     for (int64_t i = 0; i < rows * columns; i++)
-        v[i] = (float)(std * init_normal(&d));
+        v[i] = std * init_normal(&d);
     for (int64_t c = 0; c < columns; c++)
         clear_rows(&d, v + c, rows, columns, (int64_t)ceil(sparsity * (double)rows), order);
     init_end(e, t, host);

@@ -20,7 +20,7 @@ static int64_t count_batch(struct det_module *m)
 static struct det_tensor *or_full(struct det_module *m, struct det_tensor *own,
                                   const struct det_tensor *x, double value)
 {
-    return own ? own : det_full(m->engine, DET_F32, 1, &x->dims[1], value);
+    return own ? own : det_full(m->engine, x->dtype, 1, &x->dims[1], value);
 }
 
 static struct det_tensor *normalise(struct det_module *m, struct det_tensor *x,

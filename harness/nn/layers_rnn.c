@@ -76,13 +76,13 @@ static struct det_tensor *one_direction(struct det_module *m, struct det_tensor 
     return y;
 }
 
-/* Row i of a state, or zeros. */
+/* Row i of a state, or zeros for x. */
 static struct det_tensor *state_row(struct det_module *m, struct det_tensor *all, int64_t i,
-                                    int64_t batch)
+                                    const struct det_tensor *x)
 {
     if (all)
         return det_select(m->engine, all, 0, i);
-    return det_zeros(m->engine, DET_F32, 2, (int64_t[]){batch, m->layer.hidden});
+    return det_zeros(m->engine, x->dtype, 2, (int64_t[]){x->dims[1], m->layer.hidden});
 }
 
 #define ROWS_MAX 64 /* layers * directions */
@@ -94,9 +94,9 @@ static struct det_tensor *one_layer(struct det_module *m, struct det_tensor *x, 
     int n = directions(m);
     for (int d = 0; d < n; d++) {
         int i = layer * n + d;
-        to[i].h = state_row(m, from->h, i, det_tensor_dim(x, 1));
+        to[i].h = state_row(m, from->h, i, x);
         if (m->layer.gates == 4)
-            to[i].c = state_row(m, from->c, i, det_tensor_dim(x, 1));
+            to[i].c = state_row(m, from->c, i, x);
         y[d] = one_direction(m, x, layer, d == 1, &to[i]);
     }
     return n == 1 ? y[0] : det_cat(m->engine, y, 2, 2);

@@ -4,11 +4,11 @@
 #include "mem.h"
 #include "module.h"
 
-#define ALIGN_FLOATS 16
+#define ALIGN 16
 
 static size_t padded(size_t n)
 {
-    return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 /* True where every parameter's gradient lies in m->grads, one after the other. */
@@ -20,9 +20,9 @@ static bool in_place(const struct det_module *m, const struct det_named_tensor *
     for (size_t i = 0; i < n; i++) {
         if (!p[i].tensor->grad || p[i].tensor->grad->data != at)
             return false;
-        at += padded(p[i].tensor->numel) * sizeof(float);
+        at += padded(p[i].tensor->numel) * det_dtype_size(m->grads->dtype);
     }
-    return at == m->grads->data + m->grads->numel * sizeof(float);
+    return at == m->grads->data + det_tensor_bytes(m->grads);
 }
 
 static int fill_zero(struct det_engine *e, struct det_tensor *t, struct det_err *err)
@@ -35,8 +35,9 @@ static int move_grad(struct det_engine *e, struct det_tensor *param, struct det_
                      size_t *at, struct det_err *err)
 {
     flat->storage->refs++;
-    TENSOR_OWN part = det__tensor_over(flat->storage, flat->data + *at * sizeof(float), DET_F32,
-                                       param->ndim, param->dims);
+    TENSOR_OWN part =
+        det__tensor_over(flat->storage, flat->data + *at * det_dtype_size(flat->dtype), flat->dtype,
+                         param->ndim, param->dims);
     part->engine = e;
     *at += padded(param->numel);
     int rc = param->grad_set ? det__copy(e, param->grad, part, err) : 0;
@@ -52,9 +53,12 @@ static int build(struct det_module *m, const struct det_named_tensor *p, size_t 
 {
     TENSOR_OWN flat = NULL;
     size_t total = 0, at = 0;
-    for (size_t i = 0; i < n; i++)
+    enum det_dtype dtype = DET_F32;
+    for (size_t i = 0; i < n; i++) {
         total += padded(p[i].tensor->numel);
-    int rc = det__tensor_new(m->engine, DET_F32, DET_LAYOUT_PLAIN, 1, (int64_t[]){(int64_t)total},
+        dtype = p[i].tensor->dtype == DET_F64 ? DET_F64 : dtype;
+    }
+    int rc = det__tensor_new(m->engine, dtype, DET_LAYOUT_PLAIN, 1, (int64_t[]){(int64_t)total},
                              &flat, err);
     if (rc == 0)
         rc = fill_zero(m->engine, flat, err);
@@ -99,7 +103,7 @@ static double number_of(struct det_engine *e, struct det_tensor *grads, enum det
 {
     TENSOR_OWN y = NULL;
     struct det_err err;
-    int rc = det__tensor_new(e, DET_F32, DET_LAYOUT_PLAIN, 0, NULL, &y, &err);
+    int rc = det__tensor_new(e, grads->dtype, DET_LAYOUT_PLAIN, 0, NULL, &y, &err);
     if (rc == 0)
         rc = det__run(e, &(struct det_call){.kernel = kernel, .in = {grads}, .out = {y}}, &err);
     if (rc < 0) {

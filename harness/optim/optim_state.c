@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "mem.h"
 #include "optim_impl.h"
 
@@ -86,7 +87,7 @@ const struct det_value *det_optim_param_state(struct det_optim *o, size_t param,
 /* A number, whichever way it was written. */
 static int as_number(const struct det_value *v, double *ret, struct det_err *err)
 {
-    float f32;
+    double number = 0;
     switch (v->kind) {
     case DET_VALUE_BOOL:
     case DET_VALUE_INT:
@@ -96,10 +97,10 @@ static int as_number(const struct det_value *v, double *ret, struct det_err *err
         *ret = v->f;
         return 0;
     case DET_VALUE_TENSOR:
-        if (!v->tensor || v->tensor->dtype != DET_F32 ||
-            det_tensor_read(v->tensor, &f32, sizeof f32, NULL) < 0)
+        if (!v->tensor || !det__is_float(v->tensor->dtype) || v->tensor->numel != 1 ||
+            det_tensor_read(v->tensor, &number, det_tensor_bytes(v->tensor), NULL) < 0)
             break;
-        *ret = f32;
+        *ret = det__load_f64(v->tensor->dtype, &number);
         return 0;
     default:
         break;
@@ -155,13 +156,15 @@ static int load_kept(struct det_optim *o, struct slot *s, int i, const struct de
         s->has_state = true;
         return 0;
     }
-    if (v->kind != DET_VALUE_TENSOR || !v->tensor || v->tensor->dtype != DET_F32 ||
+    if (v->kind != DET_VALUE_TENSOR || !v->tensor || !det__is_float(v->tensor->dtype) ||
         !det__same_shape(v->tensor, s->param))
-        return det_fail(err, DET_EINVAL, "%s must be a float32 tensor of the parameter's shape",
+        return det_fail(err, DET_EINVAL, "%s must be a floating tensor of the parameter's shape",
                         v->name);
     int rc = slot_keep(o, s, i, 0, err);
     if (rc == 0)
-        rc = det__tensor_assign(s->kept[i], v->tensor, err);
+        rc = v->tensor->dtype == s->kept[i]->dtype
+                 ? det__tensor_assign(s->kept[i], v->tensor, err)
+                 : det__copy(o->engine, v->tensor, s->kept[i], err);
     s->has_state = s->has_state || rc == 0;
     return rc;
 }

@@ -25,6 +25,8 @@ int trial_device_mean(struct det_trial_context *ctx, struct comm *control, struc
     const struct det_engine *e = ctx->engine;
     if (strcmp(e->backend->name, "cuda") != 0)
         return det_fail(err, DET_EUNAVAIL, "device %s has no collectives of its own", e->name);
+    if (g->dtype != DET_F32)
+        return det_fail(err, DET_EUNAVAIL, "collectives on a device are of float32");
     int rc = open_once(ctx, control, err);
     if (rc < 0)
         return rc;

@@ -142,6 +142,14 @@ static int load_counts(struct loaded *l, const struct pth_value *dict, struct de
     return 0;
 }
 
+/* Of a number or a vector that an optimizer keeps. */
+static enum det_dtype dtype_of(const struct pth_value *x)
+{
+    return pth_tensor_dtype(x) == PTH_I64   ? DET_I64
+           : pth_tensor_dtype(x) == PTH_F64 ? DET_F64
+                                            : DET_F32;
+}
+
 static int load_value(struct loaded *l, const char *name, const struct pth_value *x, int depth,
                       struct det_err *err)
 {
@@ -156,7 +164,7 @@ static int load_value(struct loaded *l, const char *name, const struct pth_value
     case PTH_TUPLE: return load_list(l, x, depth, err);
     case PTH_DICT: return load_counts(l, x, err);
     case PTH_TENSOR:
-        l->v.tensor = state_tensor(x, pth_tensor_dtype(x) == PTH_I64 ? DET_I64 : DET_F32, err);
+        l->v.tensor = state_tensor(x, dtype_of(x), err);
         l->v.kind = l->v.tensor ? DET_VALUE_TENSOR : DET_VALUE_NONE;
         return l->v.tensor ? 0 : DET_EINVAL;
     default:

@@ -131,37 +131,27 @@ struct step {
     const struct det_step_options *options;
 };
 
-/* Changes the flat gradients of the optimizer's module by fn; through host memory where they are on
- * a device. */
-static int on_flat(struct step *s, int (*fn)(void *arg, float *v, size_t n, struct det_err *err),
-                   void *arg, struct det_err *err)
+static int mean_over_ranks(struct comm *comm, enum det_dtype dtype, void *v, size_t n,
+                           struct det_err *err)
 {
-    struct det_tensor *g = det_module_grads(s->optim->module);
-    size_t n = det_tensor_numel(g), bytes = n * sizeof(float);
-    if (!g)
-        return det_engine_error(s->ctx->engine, err);
+    return dtype == DET_F64 ? comm_allreduce_mean_f64(comm, v, n, err)
+                            : comm_allreduce_mean_f32(comm, v, n, err);
+}
+
+/* The mean of flat gradients over the ranks; through host memory where they are on a device. */
+static int reduce_on_host(struct comm *comm, struct det_tensor *g, struct det_err *err)
+{
+    size_t n = det_tensor_numel(g), bytes = det_tensor_bytes(g);
+    enum det_dtype dtype = det_tensor_dtype(g);
     if (det_tensor_is_host(g))
-        return fn(arg, det_tensor_data(g), n, err);
-    det_cleanup(freep) float *host = det_try_alloc(bytes + 1);
+        return mean_over_ranks(comm, dtype, det_tensor_data(g), n, err);
+    det_cleanup(freep) void *host = det_try_alloc(bytes + 1);
     if (!host)
         return det_fail(err, DET_ENOMEM, "gradients of %zu bytes", bytes);
     int rc = det_tensor_read(g, host, bytes, err);
     if (rc == 0)
-        rc = fn(arg, host, n, err);
+        rc = mean_over_ranks(comm, dtype, host, n, err);
     return rc < 0 ? rc : det_tensor_write(g, host, bytes, err);
-}
-
-static int mean_of(void *arg, float *v, size_t n, struct det_err *err)
-{
-    return comm_allreduce_mean_f32(arg, v, n, err);
-}
-
-static int scale_by(void *arg, float *v, size_t n, struct det_err *err)
-{
-    float factor = (float)*(double *)arg;
-    for (size_t i = 0; i < n; i++)
-        v[i] *= factor;
-    return 0;
 }
 
 static int on_reduce(void *self, struct comm *comm, struct det_err *err)
@@ -169,17 +159,21 @@ static int on_reduce(void *self, struct comm *comm, struct det_err *err)
     SPAN(SPAN_LOOP, "train_batch.sync_optimizers");
     struct step *s = self;
     struct det_tensor *g = det_module_grads(s->optim->module);
-    if (g && !det_tensor_is_host(g)) {
+    if (!g)
+        return det_engine_error(s->ctx->engine, err);
+    if (!det_tensor_is_host(g)) {
         int rc = trial_device_mean(s->ctx, comm, g, err);
         if (rc != DET_EUNAVAIL)
             return rc;
     }
-    return on_flat(s, mean_of, comm, err);
+    return reduce_on_host(comm, g, err);
 }
 
 static int on_scale(void *self, double factor, struct det_err *err)
 {
-    return on_flat(self, scale_by, &factor, err);
+    struct step *s = self;
+    det_module_scale_grads(s->optim->module, factor);
+    return det_engine_error(s->ctx->engine, err);
 }
 
 static int on_clip(void *self, struct det_err *err)

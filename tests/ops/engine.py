@@ -83,6 +83,7 @@ nn_max_pool = fn("det_nn_max_pool2d", P, P, I, I, I)
 module_add = fn("det_module_add", P, P, C.c_char_p, P)
 module_destroy = fn("det_module_destroy", None, P)
 module_train = fn("det_module_train", None, P, B)
+_module_to = fn("det_module_to", I, P, I)
 state = fn("det_module_state", C.POINTER(Named), P, C.POINTER(C.c_size_t))
 clip_norm = fn("det_clip_grad_norm", D, P, D)
 sgd = fn("det_sgd_create", P, P, C.POINTER(SgdOptions))
@@ -105,6 +106,11 @@ DEVICE = os.environ.get("DET_OPS_DEVICE", "cpu").encode()
 assert create(C.byref(EngineOptions(DEVICE, 1, 2)), C.byref(E), C.byref(FAULT)) == 0, FAULT.text
 torch.set_num_threads(2)
 torch.manual_seed(7)
+
+
+def double(module):
+    """module.double() of ours."""
+    assert _module_to(module, DTYPES.index(torch.float64)) == 0
 
 
 def check():

@@ -8,7 +8,7 @@ import ctypes as C
 import math
 import unittest
 
-from engine import (B, D, E, I, L, P, AdamOptions, LinearOptions, SgdOptions, adam, backward, check, cross_entropy, fn,
+from engine import (B, D, E, I, L, P, AdamOptions, LinearOptions, SgdOptions, adam, backward, check, cross_entropy, double, fn,
                     forward, grad, item, load, module_add, module_destroy, mul, nn_linear, nn_module, optim_step, ours,
                     sgd, step_end, tensor_list, theirs, total, zero_grad)
 import torch
@@ -238,13 +238,15 @@ class Losses(unittest.TestCase):
         for i, (a, b) in enumerate(pairs):
             self.assertAlmostEqual(a, b, delta=allowed * abs(b), msg="loss %d of %s" % (i, pairs))
 
-    def test_lstm_language_model_first_ten_losses(self):
+    def language_model(self, f64, allowed):
         words, width, time, batch = 101, 24, 7, 5
         net = LanguageModel(words, width, 2)
         root = nn_module(E)
         m = add_layers(root, ("encoder", nn_embedding(E, words, width, C.byref(EmbeddingOptions()))),
                        ("rnn", nn_lstm(E, width, width, C.byref(RnnOptions(layers=2)))),
                        ("decoder", our_linear(width, words)))
+        if f64:
+            net.double(), double(root)
         load(root, net)
         theirs_o, ours_o = torch.optim.SGD(net.parameters(), 2.0), sgd(root, C.byref(SgdOptions(lr=2.0)))
         kept, state, pairs = RnnState(), None, []
@@ -269,14 +271,22 @@ class Losses(unittest.TestCase):
             step_end(E)
         check()
         rnn_finish(C.byref(kept))
-        self.equal(pairs, 2e-5)
+        self.equal(pairs, allowed)
 
-    def test_gpt2_first_ten_losses(self):
+    def test_lstm_language_model_first_ten_losses(self):
+        self.language_model(False, 2e-5)
+
+    def test_lstm_language_model_in_f64(self):
+        self.language_model(True, 1e-9)
+
+    def gpt2(self, f64, allowed):
         words, time, width, heads, layers = 131, 16, 48, 4, 3
         net = Gpt2(words, time, width, heads, layers)
         for p in net.parameters():
             nn.init.normal_(p, 0, 0.1) if p.dim() > 1 else None
         m = our_gpt2(net, words, time, width, layers)
+        if f64:
+            net.double(), double(m["root"]), load(m["root"], net)
         n = C.c_size_t()
         params(m["root"], C.byref(n))
         self.assertEqual(n.value, len(list(net.parameters())))
@@ -295,7 +305,13 @@ class Losses(unittest.TestCase):
             pairs.append((item(E, our_loss), float(loss)))
             step_end(E)
             check()
-        self.equal(pairs, 1e-4)
+        self.equal(pairs, allowed)
+
+    def test_gpt2_first_ten_losses(self):
+        self.gpt2(False, 1e-4)
+
+    def test_gpt2_in_f64(self):
+        self.gpt2(True, 1e-9)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Training against PyTorch from the same weights: the first ten losses of the MNIST CNN and of a net with batch
-norm, initial values.
+norm, which trains in f64 too; initial values.
 
 usage: test_torch_training.py LIBRARY      exit status 77: PyTorch is absent, nothing was tested
 """
@@ -8,7 +8,7 @@ import ctypes as C
 import unittest
 
 from engine import (E, P, AdamOptions, ConvOptions, LinearOptions, NormOptions, SgdOptions, adam, backward, check,
-                    clip_norm, cross_entropy, flatten, fn, forward, item, load, max_pool, module_add, module_destroy, module_train, nn_conv, nn_flatten, nn_linear, nn_max_pool,
+                    clip_norm, cross_entropy, double, flatten, fn, forward, item, load, max_pool, module_add, module_destroy, module_train, nn_conv, nn_flatten, nn_linear, nn_max_pool,
                     nn_module, nn_norm, nn_relu, optim_step, ours, relu, sgd, step_end, tensor_list,
                     theirs, zero_grad)
 import torch
@@ -62,14 +62,17 @@ class OurNormNet:
 
 
 class Training(unittest.TestCase):
-    def losses(self, net, mine, shape, their_optim, our_optim, steps=10, clip=None):
+    def losses(self, net, mine, shape, their_optim, our_optim, steps=10, clip=None, f64=False):
         """The losses of both over the same batches; the weights of `net` go to `mine` first."""
+        if f64:
+            net.double(), double(mine.root)
         load(mine.root, net)
         theirs_o, ours_o = their_optim(net.parameters()), our_optim(mine.root)
         check()
         pairs = []
         for _ in range(steps):
             x, y = torch.randn(*shape), torch.randint(0, 10, (shape[0],))
+            x = x.double() if f64 else x
             theirs_o.zero_grad()
             loss = F.cross_entropy(net(x), y)
             loss.backward()
@@ -78,14 +81,14 @@ class Training(unittest.TestCase):
             backward(E, our_loss)
             if clip:
                 norm = float(torch.nn.utils.clip_grad_norm_(net.parameters(), clip))
-                self.assertAlmostEqual(clip_norm(mine.root, clip), norm, delta=1e-4 * norm)
+                self.assertAlmostEqual(clip_norm(mine.root, clip), norm, delta=(1e-10 if f64 else 1e-4) * norm)
             theirs_o.step(), optim_step(ours_o)
             pairs.append((item(E, our_loss), float(loss)))
             step_end(E)
             check()
         for name, p in tensor_list(mine.root):
-            a, b = theirs(p).float(), net.state_dict()[name].float()
-            self.assertLess(float((a - b).abs().max()), 2e-3 * max(1.0, float(b.abs().max())), name)
+            a, b = theirs(p).double(), net.state_dict()[name].double()
+            self.assertLess(float((a - b).abs().max()), (1e-9 if f64 else 2e-3) * max(1.0, float(b.abs().max())), name)
         return pairs
 
     def equal(self, pairs, delta=2e-5):
@@ -113,6 +116,15 @@ class Training(unittest.TestCase):
             self.equal(self.losses(NormNet(), OurNormNet(), (8, 3, 14, 14),
                                    lambda p: torch.optim.Adam(p, 1e-3, weight_decay=decay),
                                    lambda m: adam(m, C.byref(AdamOptions(lr=1e-3, weight_decay=decay))), clip=0.5), 1e-3)
+
+    def test_f64(self):
+        """Against PyTorch's doubles; gradients are clipped, so that every optimizer sees a vector of f64."""
+        for their_optim, our_optim in ((lambda p: torch.optim.Adam(p, 1e-3, weight_decay=0.01),
+                                        lambda m: adam(m, C.byref(AdamOptions(lr=1e-3, weight_decay=0.01)))),
+                                       (lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+                                        lambda m: sgd(m, C.byref(SgdOptions(lr=0.1, momentum=0.9))))):
+            self.equal(self.losses(NormNet(), OurNormNet(), (8, 3, 14, 14), their_optim, our_optim, clip=0.5, f64=True),
+                       1e-9)
 
     def test_initial_values_have_the_same_distribution(self):
         named = dict(tensor_list(OurMnistNet().root))

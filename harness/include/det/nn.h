@@ -161,8 +161,8 @@ struct det_module *det_nn_module(struct det_engine *e);
 /* Takes `child` and returns it. The name is copied: no dot, not empty, not used in `parent` yet. */
 struct det_module *det_module_add(struct det_module *parent, const char *name,
                                   struct det_module *child);
-/* Own parameters and buffers of a module written outside: f32, device memory, the values of `value`
- * (copied; it may be a host tensor). Returns the tensor, owned by m. */
+/* Own parameters and buffers of a module written outside: device memory, the dtype and the values
+ * of `value` (copied; it may be a host tensor). Returns the tensor, owned by m. */
 struct det_tensor *det_module_add_param(struct det_module *m, const char *name,
                                         struct det_tensor *value);
 struct det_tensor *det_module_add_buffer(struct det_module *m, const char *name,
@@ -185,6 +185,11 @@ struct det_engine *det_module_engine(const struct det_module *m);
 /* Train or eval mode, for m and all beneath it. A new module is in train mode. */
 void det_module_train(struct det_module *m, bool on);
 bool det_module_training(const struct det_module *m);
+/* Makes the floating parameters and buffers of m and of all beneath it `dtype`, in place, as
+ * module.to(dtype) does: DET_F64 is module.double(), DET_F32 .float(), DET_BF16 .bfloat16().
+ * Gradients are forgotten. Inputs must be of that dtype too: det_cast(). Before the first step of an
+ * optimizer. 0, or the engine's error: DET_EINVAL where dtype is no floating one, DET_ENOMEM. */
+int det_module_to(struct det_module *m, enum det_dtype dtype);
 
 /* ---- Parameters and state ---- */
 
@@ -210,10 +215,11 @@ struct det_tensor *det_module_tensor(struct det_module *m, const char *name);
 int det_module_load_state(struct det_module *m, const struct det_named_tensor *state, size_t n,
                           bool strict, struct det_err *err);
 
-/* All gradients of m's parameters as ONE f32 vector on the device, in the order of the parameters,
- * each padded to 16 elements with zeros; a parameter without a gradient is zeros. What a
- * data-parallel mean is taken over, in place: det_tensor_data() of it. Owned by m; the same tensor
- * at every call until a parameter is added. NULL (and the engine's error) on failure. */
+/* All gradients of m's parameters as ONE vector on the device, f64 where a parameter is, else f32,
+ * in the order of the parameters, each padded to 16 elements with zeros; a parameter without a
+ * gradient is zeros. What a data-parallel mean is taken over, in place: det_tensor_data() of it.
+ * Owned by m; the same tensor at every call until a parameter is added. NULL (and the engine's
+ * error) on failure. */
 struct det_tensor *det_module_grads(struct det_module *m);
 /* The greatest element of the gradients without its sign; NaN where one is NaN. */
 double det_module_grads_max(struct det_module *m);

@@ -37,6 +37,59 @@ static int teardown(void **state)
     return 0;
 }
 
+static double element(struct det_tensor *t, int64_t i)
+{
+    double v[64] = {0};
+    assert_int_equal(det_tensor_dtype(t), DET_F64);
+    assert_int_equal(det_tensor_read(t, v, det_tensor_bytes(t), NULL), 0);
+    return v[i];
+}
+
+static void test_another_dtype(void **state)
+{
+    struct fixture *f = *state;
+    struct det_tensor *w = det_module_tensor(f->net, "fc.weight");
+    float before[48], after[48];
+    det_tensor_read(w, before, sizeof before, NULL);
+    assert_int_equal(det_module_to(f->net, DET_F64), 0);
+    assert_ptr_equal(det_module_tensor(f->net, "fc.weight"), w);
+    assert_true(element(w, 5) == (double)before[5]);
+    assert_int_equal(det_tensor_dtype(det_module_tensor(f->net, "body.1.running_var")), DET_F64);
+    struct det_tensor *count = det_module_tensor(f->net, "body.1.num_batches_tracked");
+    assert_int_equal(det_tensor_dtype(count), DET_I64);
+    /* Two backward passes: the second one adds to the vector of gradients. */
+    struct det_module *fc = det_nn_linear(f->e, 2, 1);
+    struct det_tensor *x = det_full(f->e, DET_F64, 2, (int64_t[]){1, 2}, 0.1);
+    assert_int_equal(det_module_to(fc, DET_F64), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(det_backward(f->e, det_sum(f->e, det_forward(fc, x))), 0);
+        assert_int_equal(det_tensor_dtype(det_module_grads(fc)), DET_F64);
+    }
+    assert_true(element(det_module_grads(fc), 0) == 0.2);
+    assert_true(fabs(det_clip_grad_norm(fc, 1) - sqrt(2 * 0.2 * 0.2 + 4)) < 1e-15);
+    det_module_destroy(fc);
+    assert_int_equal(det_module_to(f->net, DET_F32), 0);
+    det_tensor_read(w, after, sizeof after, NULL);
+    assert_memory_equal(before, after, sizeof before);
+    assert_int_equal(det_module_to(f->net, DET_I64), DET_EINVAL);
+}
+
+/* The gradient of a narrow parameter is kept in f32, to which the next one is added. */
+static void test_gradients_of_halves_add_up(void **state)
+{
+    struct fixture *f = *state;
+    struct det_module *fc = det_nn_linear(f->e, 2, 1);
+    struct det_tensor *x = det_full(f->e, DET_BF16, 2, (int64_t[]){1, 2}, 0.5);
+    float g[32];
+    assert_int_equal(det_module_to(fc, DET_BF16), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(det_backward(f->e, det_sum(f->e, det_forward(fc, x))), 0);
+        assert_int_equal(det_tensor_read(det_module_grads(fc), g, sizeof g, NULL), 0);
+        assert_true(g[0] == 0.5f * (float)(i + 1) && g[16] == (float)(i + 1));
+    }
+    det_module_destroy(fc);
+}
+
 static void test_state_names_in_order(void **state)
 {
     struct fixture *f = *state;
@@ -239,6 +292,8 @@ static void test_same_seed_same_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(test_another_dtype),
+        CASE(test_gradients_of_halves_add_up),
         CASE(test_state_names_in_order),
         CASE(test_bad_names),
         CASE(test_load_state),
