@@ -39,10 +39,21 @@ class Amp(types.ModuleType):
 
 
 @contextlib.contextmanager
+def modules(named):
+    """Only these come and go: patch.dict would take away what torch imports meanwhile."""
+    sys.modules.update(named)
+    try:
+        yield
+    finally:
+        for name in named:
+            del sys.modules[name]
+
+
+@contextlib.contextmanager
 def installed():
     amp, apex = Amp(), types.ModuleType("apex")
     apex.amp = amp
-    with mock.patch.dict(sys.modules, {"apex": apex, "apex.amp": amp}):
+    with modules({"apex": apex, "apex.amp": amp}):
         yield amp
 
 
@@ -117,7 +128,7 @@ class Apex(unittest.TestCase):
             fit(Two, Batch(1))
 
     def test_not_installed(self):
-        with store(), pytorch.init() as context, mock.patch.dict(sys.modules, {"apex": None}):
+        with store(), pytorch.init() as context, modules({"apex": None}):
             trial = LineTrial(context)
             self.assertEqual(context.configure_apex_amp(trial.model, trial.optim, enabled=False), (trial.model, trial.optim))
             with self.assertRaisesRegex(errors.InvalidExperimentException, "not installed.*use_amp"):
