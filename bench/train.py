@@ -34,7 +34,8 @@ def environment():
     with open("/proc/cpuinfo") as f:
         avx512 = re.search(r"\bavx512f\b", f.read())
     env = dict(os.environ, OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS)
-    env.setdefault("OMP_WAIT_POLICY", "passive")  # as det-task sets it; both gain where the cores are shared
+    if "OMP_WAIT_POLICY" not in env:  # as det-task sets them; both gain
+        env.update(OMP_WAIT_POLICY="passive", GOMP_SPINCOUNT="10000")
     env["OPENBLAS_CORETYPE"] = "SkylakeX" if avx512 else "Haswell"
     blas = glob.glob("/usr/lib/*/openblas-openmp")
     if blas:

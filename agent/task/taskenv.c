@@ -1,6 +1,7 @@
 #include "taskenv.h"
 
 #include "fsx.h"
+#include "omp_wait.h"
 #include "progress.h"
 #include "spool.h"
 
@@ -32,6 +33,7 @@ static const char *const passed_on[] = {
     "UBSAN_OPTIONS",
     "LSAN_OPTIONS",
     "OMP_",
+    "GOMP_",
     "MKL_",
     "OPENBLAS_",
     "DNNL_",
@@ -184,7 +186,9 @@ static void add_host(json_t *env, const struct taskspec *s, const char *chief_ad
     snprintf(threads, sizeof threads, "%d", s->threads_per_slot);
     set_missing(env, "DET_THREADS_PER_SLOT", threads);
     set_missing(env, "OMP_NUM_THREADS", json_str(env, "DET_THREADS_PER_SLOT", threads));
-    set_missing(env, "OMP_WAIT_POLICY", "passive"); /* hosts are shared: to spin takes others' turns */
+    if (!json_object_get(env, OMP_WAIT_VAR))
+        set_missing(env, OMP_SPIN_VAR, OMP_SPIN_VALUE);
+    set_missing(env, OMP_WAIT_VAR, OMP_WAIT_VALUE);
 }
 
 /* The user's own list of devices, cgroup and the like must not undo what isolates tasks, so what

@@ -6,6 +6,7 @@
 #include "loop_alive.h"
 #include "loop_env.h"
 #include "model.h"
+#include "omp_wait.h"
 #include "run_local.h"
 #include "run_progress.h"
 #include "run_ranks.h"
@@ -190,14 +191,14 @@ static int run_trial(bool local, const char *entrypoint, char **argv)
     return rc == 0 && interrupted ? 128 + SIGINT : loop_exit_code(rc);
 }
 
-/* OpenMP's threads are to sleep while they wait, as in a task of the cluster: where the cores are
- * shared, to spin takes others' turns. Its library reads this while it is loaded, hence the second
- * start; where that fails, waiting is only dearer. */
+/* OpenMP's threads are to wait as in a task of the cluster. Its library reads how while it is
+ * loaded, hence the second start; where that fails, waiting is only dearer. */
 static void wait_passively(char **argv)
 {
     char self[PATH_MAX] = "";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0 || getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 0) != 0)
+    if (n <= 0 || getenv(OMP_WAIT_VAR) || setenv(OMP_WAIT_VAR, OMP_WAIT_VALUE, 0) != 0 ||
+        setenv(OMP_SPIN_VAR, OMP_SPIN_VALUE, 0) != 0)
         return;
     execv(self, argv);
 }

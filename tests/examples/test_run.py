@@ -55,11 +55,11 @@ def test_fake_data():
 
 
 def test_waiting():
-    """OpenMP's threads sleep while they wait, unless the user says otherwise."""
+    """OpenMP's threads soon sleep while they wait, unless the user says otherwise."""
     with Scratch() as s:
-        d = edited(s, ("    det_trial_backward(ctx, loss);", "    if (batch_idx == 0) puts(getenv(\"OMP_WAIT_POLICY\"));\n    det_trial_backward(ctx, loss);"),
+        d = edited(s, ("    det_trial_backward(ctx, loss);", "    if (batch_idx == 0) printf(\"%s %s\\n\", getenv(\"OMP_WAIT_POLICY\"), getenv(\"GOMP_SPINCOUNT\"));\n    det_trial_backward(ctx, loss);"),
                    ("#include <det/trial.h>", "#include <det/trial.h>\n#include <stdio.h>\n#include <stdlib.h>"))
-        for given, seen in ((None, "passive"), ("active", "active")):
+        for given, seen in ((None, "passive 10000"), ("active", "active (null)")):
             out = s.run("model_def.c", d, "const.yaml", args=["--test"], env={"OMP_WAIT_POLICY": given})
             assert seen in out.text.splitlines(), (given, out.text)
 

@@ -109,6 +109,19 @@ def test_ranks_and_first_failure(m, a):
     gone(c)
 
 
+def test_openmp_waits(m, a):
+    """Its threads spin shortly, then sleep, unless the user has it otherwise."""
+    hellos = sum(e["type"] == "hello" for e in m.events)
+    a.env.pop("OMP_WAIT_POLICY", None)  # the agent's own would go before
+    a.kill()
+    a.run()
+    m.wait_connected(hellos + 1)
+    for n, (env, said) in enumerate((({}, "passive 10000."), ({"OMP_WAIT_POLICY": "active"}, "active ."))):
+        m.start(f"{n + 1}.omp.1", ["sh", "-c", "echo $OMP_WAIT_POLICY $GOMP_SPINCOUNT."], env=env)
+        m.wait_log(said)
+        m.wait_exit(f"{n + 1}.omp.1")
+
+
 def test_signal_death(m, a):
     m.start("1.sig.1", ["sh", "-c", "kill -SEGV $$"])
     e = m.wait_exit("1.sig.1")
