@@ -16,7 +16,7 @@ import zipfile
 
 ZIP64 = sys.argv.pop(2)
 
-from engine import (B, E, I, L, P, Err, LinearOptions, SgdOptions, backward, check, cross_entropy, fn, forward, load, module_add,
+from engine import (B, E, I, L, P, Err, LinearOptions, SgdOptions, backward, check, cross_entropy, double, fn, forward, load, module_add,
                     module_destroy, module_train, nn_linear, nn_module, optim_step, ours, sgd, step_end, tensor_list, theirs,
                     zero_grad)
 import torch
@@ -110,6 +110,23 @@ class Weights(unittest.TestCase):
         root = nn_module(E)
         module_add(root, b"fc", nn_linear(E, 3, 2, C.byref(LinearOptions())))
         return root
+
+    def test_double(self):
+        """Ours in f64 goes there and comes back; both compute in it."""
+        mine, back = (resnet(E, 18, C.byref(ResnetOptions(classes=10))) for _ in range(2))
+        double(mine)
+        double(back)
+        self.ok(save_file(mine, self.path("f64.pth").encode(), C.byref(self.err)))
+        net = torchvision.models.resnet18(num_classes=10).double().eval()
+        net.load_state_dict(torch.load(self.path("f64.pth")))
+        self.ok(self.load(back, self.saved(net.state_dict())))
+        x = torch.randn(2, 3, 64, 64, dtype=torch.float64)
+        module_train(back, False)
+        with torch.no_grad():
+            torch.testing.assert_close(theirs(forward(back, ours(x))), net(x), rtol=1e-10, atol=1e-12)
+        step_end(E)
+        module_destroy(mine)
+        module_destroy(back)
 
     def test_where_the_state_is(self):
         net = torch.nn.Sequential()
