@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <spawn.h>
@@ -138,6 +139,15 @@ static void debugger(struct findings *f)
                  any ? any : "neither gdb nor eu-stack");
 }
 
+static bool ended_well(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 /* Only python itself knows what it would import. */
 static bool has_torch(const char *python)
 {
@@ -146,13 +156,7 @@ static bool has_torch(const char *python)
                           NULL};
     char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
     pid_t pid;
-    int status = 0;
-    if (posix_spawn(&pid, python, NULL, NULL, argv, env) != 0)
-        return false;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return posix_spawn(&pid, python, NULL, NULL, argv, env) == 0 && ended_well(pid);
 }
 
 static void python(struct findings *f)
@@ -190,17 +194,33 @@ static void slots(struct findings *f, const struct agentopts *o)
     slots_finish(&s);
 }
 
+/* Whether that user may pass through dir and all above it: the kernel knows, asked as that user. */
+static bool reaches(const struct passwd *pw, const char *dir)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
+              setuid(pw->pw_uid) < 0 || access(dir, X_OK) < 0);
+    return pid < 0 || ended_well(pid);
+}
+
 static void task_user(struct findings *f, const struct agentopts *o)
 {
     if (geteuid() != 0) {
         findings_add(f, FINDING_OK, "task user", NULL, "tasks run as this user: not root");
         return;
     }
-    bool there = !*o->task_user || getpwnam(o->task_user);
-    findings_add(f, there ? FINDING_OK : FINDING_FAIL, "task user",
-                 there ? NULL : "useradd --system it, or name another with --task-user", "%s%s",
-                 *o->task_user ? o->task_user : "as the agent",
-                 there ? "" : ": no such user on this host");
+    const struct passwd *pw = *o->task_user ? getpwnam(o->task_user) : NULL;
+    if (*o->task_user && !pw)
+        findings_add(f, FINDING_FAIL, "task user",
+                     "useradd --system it, or name another with --task-user",
+                     "%s: no such user on this host", o->task_user);
+    else if (pw && access(o->work_dir, X_OK) == 0 && !reaches(pw, o->work_dir))
+        findings_add(f, FINDING_FAIL, "task user",
+                     "chmod o+x the work directory and those above it, or name another --work-dir",
+                     "%s may not pass through %s, and so run no task", o->task_user, o->work_dir);
+    else
+        findings_add(f, FINDING_OK, "task user", NULL, "%s", pw ? o->task_user : "as the agent");
 }
 
 static void cgroup(struct findings *f)

@@ -133,6 +133,11 @@ def agent(c, db):
     if os.getuid() == 0:
         found = doctor("det-agent", *args[:-1], "nosuchuser", status=1)
         says(found, "task user", "FAIL", "nosuchuser", "useradd")
+        closed = c.path("closed", "work")
+        os.makedirs(closed)
+        os.chmod(c.path("closed"), 0o750)
+        found = doctor("det-agent", *args[:-1], "nobody", "--work-dir", closed, status=1)
+        says(found, "task user", "FAIL", "nobody may not pass through " + closed, "chmod o+x")
 
 
 def alone(c, db):
@@ -147,6 +152,10 @@ def alone(c, db):
 
 def units(c, db):
     """systemd's own reading of the units, with the programs where this build has them."""
+    # Both may be of one host: a directory of the master's own above the agent's would shut the tasks' users out.
+    dirs = [re.search("^StateDirectory=(.*)$", open(os.path.join(TOP, "deploy", "systemd", f"det-{n}.service")).read(), re.M)[1]
+            for n in ("agent", "master")]
+    assert dirs == ["det/agent", "det/master"], dirs
     if not shutil.which("systemd-analyze"):
         print("   units: skipped, there is no systemd-analyze")
         return
