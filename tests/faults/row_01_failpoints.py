@@ -9,6 +9,7 @@ directory, or DET_BIN is one.
 """
 import os
 import signal
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,7 +18,7 @@ import cluster  # noqa: E402
 from clerk import Clerk  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from faults import Row  # noqa: E402
-from row_02_kill import outcome  # noqa: E402
+from row_02_kill import create_grid, outcome, pace  # noqa: E402
 
 POINTS = ("driver.before_commit", "db.sent", "driver.after_commit", "driver.before_perform", "driver.after_perform", "reports.committed",
           "startup.restored")
@@ -32,29 +33,18 @@ def has_failpoints(folder):
 
 
 def start(c, failpoints):
-    """Starts the master; True when it came up, False when the failpoint struck on the way."""
+    """Starts the master, anew if it lives; a failpoint may strike on the way."""
+    c.stop("master", signal.SIGKILL)
     c.env.pop("DET_FAILPOINTS", None)
     if failpoints:
         c.env["DET_FAILPOINTS"] = failpoints
     try:
         c.start_master()
-        return True
     except AssertionError:
         if c.procs["master"].poll() != -signal.SIGKILL:
             raise
-        return False
     finally:
         c.env.pop("DET_FAILPOINTS", None)
-
-
-def crash_at(row, c, point):
-    """One crash, whenever the point is passed; the port stays."""
-    nth = 1 if point.startswith("startup") else row.rng.randint(1, 6)
-    start(c, f"{point}=crash@{nth}")
-    wait_until(lambda: c.procs["master"].poll() is not None, 60, f"the crash at {point}, pass {nth}")
-    row.check(c.procs["master"].returncode == -signal.SIGKILL, f"the master ended by {c.procs['master'].returncode} at {point}")
-    c.procs.pop("master")
-    row.fault(f"{point}@{nth}")
 
 
 def trials_live(c, exp):
@@ -62,23 +52,51 @@ def trials_live(c, exp):
     return int(c.sql(f"SELECT count(*) FROM trials WHERE experiment_id={exp} AND state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"))
 
 
-def create(c, row):
-    shorter = {} if row.all else {"batches: 20000": "batches: 6000", "batches: 4000": "batches: 2000"}
-    return c.create(os.path.join(HERE, "grid.yaml"), "examples/digits", **shorter)
+def crash_at(row, c, point, exp):
+    """One crash, whenever the point is passed; the port stays. False when the trials ended before that."""
+    nth = 1 if point.startswith("startup") else row.rng.randint(1, 6)
+    start(c, f"{point}=crash@{nth}")
+    wait_until(lambda: ended(c, 5) or not trials_live(c, exp), 60, f"the crash at {point}, pass {nth}")
+    code = c.procs["master"].poll()
+    if code is None:
+        return False
+    row.check(code == -signal.SIGKILL, f"the master ended by {code} at {point}")
+    row.fault(f"{point}@{nth}")
+    return True
 
 
-def run_round(row, c, n, reference, crashes):
-    exp = create(c, row)
+def ended(c, seconds):
+    """Whether the master ends within so many seconds."""
+    try:
+        return c.procs["master"].wait(seconds) is not None
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def begin(c, row):
+    """An experiment whose trials train."""
+    exp = create_grid(c, pace(row))
     wait_until(lambda: any(t["totalBatchesProcessed"] for t in c.trials(exp)), 60, "a trial to train")
+    return exp
+
+
+def crash_all(row, c, n, crashes):
+    """Every crash strikes a running trial: the experiments, each begun when the one before has ended."""
+    exps = [begin(c, row)]
     with Clerk(c, f"r{n}") as k:
         struck = 0
-        while struck < crashes and trials_live(c, exp):
-            c.stop("master", signal.SIGKILL)
-            crash_at(row, c, POINTS[(n * crashes + struck) % len(POINTS)])
-            struck += 1
+        while struck < crashes:
+            struck += crash_at(row, c, POINTS[(n * crashes + struck) % len(POINTS)], exps[-1])
+            if struck < crashes and not trials_live(c, exps[-1]):
+                start(c, None)
+                exps.append(begin(c, row))
         start(c, None)
         wait_until(lambda: k.acked, 60, "an acknowledgement")
     row.check(not k.verdict(False), k.verdict(False))
+    return exps
+
+
+def judge(row, c, exp, reference):
     c.wait(exp, seconds=1200)
     got = outcome(c, exp)
     row.check(sorted(got) == sorted(reference), f"other trials: {sorted(got)}")
@@ -89,6 +107,11 @@ def run_round(row, c, n, reference, crashes):
         runs = c.sql(f"SELECT run_id FROM trials WHERE id={t['id']}")
         row.check(t["restarts"] == 0 and runs == "1", f"trial {t['id']}: {t['restarts']} restarts, run {runs}")
     wait_until(lambda: not c.processes(exp), 15, f"the processes of experiment {exp} to be gone")
+
+
+def run_round(row, c, n, reference, crashes):
+    for exp in crash_all(row, c, n, crashes):
+        judge(row, c, exp, reference)
     wait_until(c.slots_free, 15, "free slots")
 
 
@@ -99,7 +122,7 @@ def main():
         row.skip("this build has no failpoints (-Dfailpoints=true)")
     cluster.BIN = folder
     with Cluster(agents=1, slots=2) as c:
-        exp = create(c, row)
+        exp = create_grid(c)
         c.wait(exp, seconds=1200)
         reference = outcome(c, exp)
         for n in row.numbers():

@@ -13,11 +13,20 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import paced  # noqa: E402
 from cluster import ApiError, Cluster, wait_until  # noqa: E402
 from faults import Row, hold  # noqa: E402
 
 KINDS = ("master", "agent", "task", "rank", "pg", "pause")
-HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def pace(row):
+    """Milliseconds between two batches: each pair of trials lasts through the faults of a round."""
+    return 40 if row.all else 10
+
+
+def create_grid(c, pace_ms=0):
+    return paced.create(c, "tests/faults/grid.yaml", pace_ms)
 
 
 def final_state(c, trial):
@@ -132,7 +141,7 @@ def strike_all(row, c, exp, kinds):
 
 def run_round(row, c, kinds, reference):
     before = row.faults
-    exp = c.create(os.path.join(HERE, "grid.yaml"), "examples/digits")
+    exp = create_grid(c, pace(row))
     rank_kills = strike_all(row, c, exp, kinds)
     c.wait(exp, seconds=1200)
     got = outcome(c, exp)
@@ -151,7 +160,7 @@ def main():
               add=lambda ap: ap.add_argument("--kind", choices=KINDS, help="only this kind of fault"))
     kind = row.args.kind
     with Cluster(agents=1, slots=2) as c:
-        exp = c.create(os.path.join(HERE, "grid.yaml"), "examples/digits")
+        exp = create_grid(c)
         t0 = time.monotonic()
         c.wait(exp, seconds=1200)
         print(f"undisturbed: {time.monotonic() - t0:.1f} s", flush=True)

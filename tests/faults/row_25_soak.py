@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import Cluster, wait_until  # noqa: E402
 from faults import Row, hold  # noqa: E402
-from row_02_kill import HERE, KINDS, Faults, outcome, running  # noqa: E402
+from row_02_kill import KINDS, Faults, create_grid, outcome, pace, running  # noqa: E402
 
 MILD = ("task", "rank", "pause", "pg")
 GROWTH_KB, GROWTH_FDS = 8192, 12
@@ -25,17 +25,11 @@ def size_of(c, name):
     return rss, len(os.listdir(f"/proc/{c.pid(name)}/fd"))
 
 
-def create(c, row):
-    """The experiment of row 2, shorter in the short form."""
-    shorter = {} if row.all else {"batches: 20000": "batches: 5000"}
-    return c.create(os.path.join(HERE, "grid.yaml"), "examples/digits", **shorter)
-
-
 class Soak:
     def __init__(self, row, c, reference):
         self.row, self.c, self.faults = row, c, Faults(c, row.rng)
         self.reference = reference
-        self.exp = create(c, row)
+        self.exp = create_grid(c, pace(row))
 
     def follow(self):
         """Judges the experiment that ended, and starts the next."""
@@ -46,7 +40,7 @@ class Soak:
         for hp in self.reference:
             self.row.check(got.get(hp) == self.reference[hp], f"experiment {self.exp}: {hp} differs from the undisturbed run")
         self.row.done(self.row.rounds)
-        self.exp = create(self.c, self.row)
+        self.exp = create_grid(self.c, pace(self.row))
 
     def run(self, seconds, kinds, every):
         end = time.monotonic() + seconds
@@ -69,7 +63,7 @@ def main():
     row = Row(25, __doc__, rounds=1)
     seconds, every = (900, 10) if row.all else (60, 4)
     with Cluster(agents=1, slots=2) as c:
-        exp = create(c, row)
+        exp = create_grid(c)
         c.wait(exp, seconds=300)
         soak = Soak(row, c, outcome(c, exp))
         soak.run(seconds * 2 / 3, KINDS, every)

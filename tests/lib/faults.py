@@ -5,7 +5,8 @@
         row.attempt(n, one_round)          # calls row.fault("agent stopped") and row.check(trial_ran_on, "the trial ended")
     sys.exit(row.finish())
 
-Every row takes `--rounds N --seed S --all`, prints "row NN: R rounds, F faults, V violations" last and exits 0 if no
+Every row takes `--rounds N --seed S --all` and `--share I/N` (every N-th round from the I-th on: N processes beside one
+another do the whole row, each in a cluster of its own), prints "row NN: R rounds, F faults, V violations" last and exits 0 if no
 promise was broken, 1 if one was, 77 if it could not run here (row.skip).
 """
 import argparse
@@ -25,18 +26,22 @@ class Row:
         ap.add_argument("--rounds", type=int, help=f"default: {rounds}, with --all {rounds_all or rounds}")
         ap.add_argument("--seed", type=int, default=1)
         ap.add_argument("--all", action="store_true", help="the long form: more rounds, long outages")
+        ap.add_argument("--share", type=share, default=(0, 1), help="I/N: every N-th round, from round I (0 to N-1) on")
         if add:
             add(ap)
         self.args = ap.parse_args()
+        self.first, self.step = self.args.share
         self.all, self.seed, self.number = self.args.all, self.args.seed, number
         self.wanted = self.args.rounds or (rounds_all if self.all and rounds_all else rounds)
-        self.rng = random.Random(self.seed)
+        self.rng = random.Random(self.seed + 1000003 * self.first)
         self.rounds = self.faults = 0
         self.violations, self.struck, self.begun = [], [], time.monotonic()
+        if not self.numbers():
+            sys.exit(self.finish())
 
     def numbers(self):
-        """The rounds asked for, from 0."""
-        return range(self.wanted)
+        """The rounds asked for, from 0, or this process's share of them."""
+        return range(self.first, self.wanted, self.step)
 
     def fault(self, what):
         """A fault struck."""
@@ -80,6 +85,14 @@ class Row:
         print(f"row {self.number:02}: {self.rounds} rounds, {self.faults} faults, {len(self.violations)} violations "
               f"(seed {self.seed}, {time.monotonic() - self.begun:.0f} s)", flush=True)
         return 1 if self.violations else 0
+
+
+def share(text):
+    """"I/N" -> (I, N)."""
+    first, step = map(int, text.split("/"))
+    if not 0 <= first < step:
+        raise ValueError
+    return first, step
 
 
 def hold(seconds):

@@ -1,0 +1,28 @@
+/*
+ * The trial of examples/digits with a pause of $PACE_MS milliseconds in every batch: it lasts
+ * through many faults and leaves the processor to others. The pause changes none of its figures.
+ * tests/lib/paced.py puts the example beside this file, as digits.c.
+ */
+#include "digits.c"
+
+#include <stdlib.h>
+#include <time.h>
+
+static void paced_batch(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                        int64_t epoch_idx, int64_t batch_idx, struct det_metrics *metrics)
+{
+    const char *ms = getenv("PACE_MS");
+    long pause = ms ? strtol(ms, NULL, 10) : 0;
+    nanosleep(&(struct timespec){.tv_sec = pause / 1000, .tv_nsec = pause % 1000 * 1000000}, NULL);
+    train_batch(self, ctx, batch, epoch_idx, batch_idx, metrics);
+}
+
+const struct det_trial_type PacedTrial = {
+    .det_api_version = DET_API_VERSION,
+    .self_bytes = sizeof(struct digits),
+    .create = create,
+    .build_training_data_loader = training_loader,
+    .build_validation_data_loader = validation_loader,
+    .train_batch = paced_batch,
+    .evaluate_batch = evaluate_batch,
+};
