@@ -48,6 +48,9 @@ extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_agen
 const char *cli_arg(const struct cli *c, size_t i);
 /* Argument i as a positive id; DET_EINVAL names it. */
 int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, struct det_err *err);
+/* The whole text as a number, whole or any finite one; NULL: it is none. The caller owns it. */
+json_t *cli_whole(const char *text);
+json_t *cli_number(const char *text);
 
 /* One API call. path begins below /api/v1 ("/experiments/1"); body is borrowed, NULL for none;
  * *ret_answer (may be NULL) is a new reference. Logs in first when needed. */

@@ -72,17 +72,15 @@ static int set_gc_policy(struct cli *c, int64_t id, struct det_err *err)
 
 static int set_resource(struct cli *c, int64_t id, const char *key, struct det_err *err)
 {
-    const char *text = cli_arg(c, 2);
-    char *end = NULL;
-    double v = text ? strtod(text, &end) : 0;
-    bool none = text && strcmp(text, "none") == 0 && strcmp(key, "maxSlots") == 0;
-    if (!text || (!none && (end == text || *end))) {
-        det_fail(err, DET_EINVAL, "%s needs a number, as in  det experiment set %s %" PRId64 " 2",
-                 cli_arg(c, 0), cli_arg(c, 0), id);
+    const char *text = cli_arg(c, 2) ? cli_arg(c, 2) : "";
+    bool weight = strcmp(key, "weight") == 0;
+    bool none = strcmp(text, "none") == 0 && strcmp(key, "maxSlots") == 0;
+    json_t *value = none ? json_integer(-1) : weight ? cli_number(text) : cli_whole(text);
+    if (!value) {
+        det_fail(err, DET_EINVAL, "%s needs a %snumber, as in  det experiment set %s %" PRId64 " 2",
+                 cli_arg(c, 0), weight ? "" : "whole ", cli_arg(c, 0), id);
         return CLI_USAGE;
     }
-    json_t *value = strcmp(key, "weight") == 0 ? json_double(v)
-                                               : json_integer(none ? -1 : (json_int_t)v);
     JSON_OWN part = json_object();
     json_set(part, key, value);
     return patch(c, id, "resources", json_incref(part), err);

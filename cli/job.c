@@ -109,11 +109,11 @@ static int job_id(struct cli *c, const char *word, char **ret, struct det_err *e
 
 static int put_number(json_t *update, const char *key, const char *text, struct det_err *err)
 {
-    char *end;
-    double n = strtod(text, &end);
-    if (end == text || *end)
-        return det_fail(err, DET_EINVAL, "%s: expected a number, got \"%.40s\"", key, text);
-    json_set(update, key, strcmp(key, "weight") ? json_integer((json_int_t)n) : json_double(n));
+    json_t *n = strcmp(key, "weight") ? cli_whole(text) : cli_number(text);
+    if (!n)
+        return det_fail(err, DET_EINVAL, "%s: expected a %snumber, got \"%.40s\"", key,
+                        strcmp(key, "weight") ? "whole " : "", text);
+    json_set(update, key, n);
     return 0;
 }
 

@@ -2,7 +2,9 @@
 #include "cli.h"
 #include "near.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +43,21 @@ int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, st
         return det_fail(err, DET_EINVAL, "the id of %s %s is a number such as 1, not '%s'",
                         strchr("aeiou", what[0]) ? "an" : "a", what, text ? text : "");
     return 0;
+}
+
+json_t *cli_whole(const char *text)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    return end != text && !*end && !errno ? json_integer(n) : NULL;
+}
+
+json_t *cli_number(const char *text)
+{
+    char *end;
+    double n = strtod(text, &end);
+    return end != text && !*end && isfinite(n) ? json_double(n) : NULL;
 }
 
 bool cli_print_json(const struct cli *c, const json_t *answer)

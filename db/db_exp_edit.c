@@ -11,8 +11,9 @@ void db_exp_edit(struct db *db, int64_t id, const struct db_exp_edit *e, db_cb *
              "description), "
              "notes = coalesce($4, notes), labels = coalesce($5::jsonb, labels), "
              "config = config || jsonb_strip_nulls(jsonb_build_object('name', $2::text, "
-             "'description', $3::text, 'labels', $5::jsonb, "
-             "'checkpoint_storage', (config->'checkpoint_storage') || $6::jsonb)) "
+             "'description', $3::text, 'labels', $5::jsonb)) "
+             "|| CASE WHEN $6::jsonb IS NULL THEN '{}' ELSE jsonb_build_object("
+             "'checkpoint_storage', (config->'checkpoint_storage') || $6::jsonb) END "
              "|| CASE WHEN $7::jsonb IS NULL THEN '{}' "
              "ELSE jsonb_build_object('resources', (config->'resources') || $7::jsonb) END "
              "WHERE id = $1::bigint RETURNING id",

@@ -1,6 +1,7 @@
 /* POST /job-queues: priorities, weights, places and pools of jobs. All updates are checked before any is made. */
 #include "api_handlers.h"
 #include "api_util.h"
+#include "db_exp_edit.h"
 #include "driver.h"
 #include "masterconf.h"
 #include "shell.h"
@@ -39,12 +40,12 @@ static int control_fits(const struct control_body *b, const char *where,
 {
     bool priority = b->priority != INT64_MIN, weight = !isnan(b->weight);
     if (priority && (b->priority < 1 || b->priority > 99))
-        return det_fail(err, DET_EINVAL, "%s.priority: 1 to 99", where);
+        return det_fail(err, DET_EINVAL, "%s.priority: expected a number from 1 to 99", where);
     if (priority && o->scheduler != CORE_PRIORITY)
         return det_fail(err, DET_EINVAL,
                         "%s.priority: this pool's scheduler does not know priorities", where);
     if (weight && (!(b->weight > 0) || isinf(b->weight)))
-        return det_fail(err, DET_EINVAL, "%s.weight: above 0", where);
+        return det_fail(err, DET_EINVAL, "%s.weight: expected a number above 0", where);
     if (weight && o->scheduler != CORE_FAIR_SHARE)
         return det_fail(err, DET_EINVAL, "%s.weight: this pool's scheduler does not know weights",
                         where);
@@ -84,29 +85,56 @@ static int control_read(struct shell *sh, const json_t *j, size_t i, struct core
         return DET_ENOENT;
     if (b.behind_of && !(ev->patch.behind_of = job_find(sh, where, b.behind_of, err)))
         return DET_ENOENT;
-    return 0;
+    rc = core_patch_check(api_core(sh), id, &ev->patch, err);
+    return rc < 0 ? det_wrap(err, rc, "%s", where) : 0;
 }
 
 struct update_call {
+    struct shell *sh;
     struct http_req *req;
     size_t left;
-    int code;
-    char text[200];
+    int code; /* and err: what failed first */
+    struct det_err err;
+};
+struct update {
+    struct update_call *call;
+    int64_t exp_id;
 };
 
-static void on_updated(void *arg, const struct core_reply *r)
+static void update_done(struct update_call *c, int code, const char *text)
 {
-    struct update_call *c = arg;
-    if (r->code < 0 && !c->code) {
-        c->code = r->code;
-        snprintf(c->text, sizeof c->text, "%s", r->text ? r->text : det_strerror(r->code));
-    }
+    if (code < 0 && !c->code)
+        c->code = det_fail(&c->err, code, "%s", text ? text : det_strerror(code));
     if (--c->left)
         return;
     if (c->code)
-        http_fail(c->req, c->code, "%s", c->text);
+        http_fail_err(c->req, &c->err);
     else
         http_reply(c->req, 200, "{}");
+}
+
+static void on_config(void *arg, const struct db_result *r)
+{
+    update_done(((struct update *)arg)->call, db_rc(r), db_error(r)->text);
+}
+
+/* The core has made the change; the stored configuration follows, for whoever reads or forks it. */
+static void on_updated(void *arg, const struct core_reply *r)
+{
+    struct update *u = arg;
+    struct core_exp_view v;
+    if (r->code < 0 || !core_exp_get(api_core(u->call->sh), u->exp_id, &v)) {
+        update_done(u->call, r->code, r->text);
+        return;
+    }
+    enum core_scheduler s = core_pool_options(api_core(u->call->sh), v.pool)->scheduler;
+    JSON_OWN now = json_make("{s:s}", "resource_pool", v.pool);
+    if (s == CORE_PRIORITY)
+        json_set(now, "priority", json_integer(v.priority));
+    else if (s == CORE_FAIR_SHARE)
+        json_set(now, "weight", json_double(v.weight));
+    det_cleanup(freep) char *text = json_text(now);
+    db_exp_edit(u->call->sh->db, u->exp_id, &(struct db_exp_edit){.resources = text}, on_config, u);
 }
 
 void api_update_job_queue(struct shell *sh, struct http_req *req)
@@ -130,8 +158,11 @@ void api_update_job_queue(struct shell *sh, struct http_req *req)
         return;
     }
     struct update_call *c = http_mem(req, sizeof *c);
-    *c = (struct update_call){.req = req, .left = n};
+    struct update *u = http_mem(req, n * sizeof *u);
+    *c = (struct update_call){.sh = sh, .req = req, .left = n};
     for (size_t i = 0; i < n; i++)
-        if (control_read(sh, json_array_get(list, i), i, &ev, &err) == 0)
-            driver_post(sh->driver, &ev, on_updated, c);
+        if (control_read(sh, json_array_get(list, i), i, &ev, &err) == 0) {
+            u[i] = (struct update){.call = c, .exp_id = ev.exp_id};
+            driver_post(sh->driver, &ev, on_updated, &u[i]);
+        }
 }

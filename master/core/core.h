@@ -411,6 +411,9 @@ const json_t *core_exp_log_policies(const struct core *c, int64_t exp_id);
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
 /* How many of its pool come before it. */
 int64_t core_jobs_ahead(const struct core *c, int64_t exp_id);
+/* What CORE_EV_EXP_PATCH would answer if it came now; changes nothing. */
+int core_patch_check(const struct core *c, int64_t exp_id, const struct core_patch *p,
+                     struct det_err *err);
 /* The experiment of a live job, 0: none. */
 int64_t core_job_find(const struct core *c, const char *job_id);
 

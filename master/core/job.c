@@ -98,12 +98,12 @@ static int check_pool(const struct core *c, const struct exp *e, const char *nam
                       struct det_err *err)
 {
     bool exceeded;
-    if (e->group.running.n + e->group.ending.n)
+    int rc = core_fits(c, name, e->conf.slots, &exceeded, err);
+    if (rc == 0 && e->group.running.n + e->group.ending.n)
         return det_fail(err, DET_ESTATE,
                         "experiment %lld has running trials: pause it first, then move it to pool "
                         "%s",
                         (long long)e->id, name);
-    int rc = core_fits(c, name, e->conf.slots, &exceeded, err);
     return rc < 0 ? rc : quota_check(c, e->user->name, pool_find(c, name), e->conf.slots, err);
 }
 
@@ -126,17 +126,24 @@ static void move_to_pool(struct core *c, struct exp *e, struct pool *to)
     vec_free(&waiting);
 }
 
-int job_move(struct core *c, struct exp *e, const struct core_patch *p, struct det_err *err)
+static int64_t neighbour(const struct core_patch *p)
 {
-    int64_t to = p->ahead_of ? p->ahead_of : p->behind_of;
+    return p->ahead_of ? p->ahead_of : p->behind_of;
+}
+
+int job_check(const struct core *c, const struct exp *e, const struct core_patch *p,
+              struct det_err *err)
+{
+    int64_t to = neighbour(p);
     int rc = to ? check_next_to(c, e, to, err) : 0;
-    if (rc == 0 && p->pool)
-        rc = check_pool(c, e, p->pool, err);
-    if (rc < 0)
-        return rc;
+    return rc == 0 && p->pool ? check_pool(c, e, p->pool, err) : rc;
+}
+
+void job_move(struct core *c, struct exp *e, const struct core_patch *p)
+{
+    int64_t to = neighbour(p);
     if (to)
         move_next_to(c, e, exp_find(c, to), p->ahead_of == 0);
     if (p->pool)
         move_to_pool(c, e, pool_find(c, p->pool));
-    return 0;
 }

@@ -4,7 +4,10 @@
 
 #include "model.h"
 
-/* What p says of places and pools; checks, and only then changes anything. */
-int job_move(struct core *c, struct exp *e, const struct core_patch *p, struct det_err *err);
+/* Whether what p says of places and pools can be done. */
+int job_check(const struct core *c, const struct exp *e, const struct core_patch *p,
+              struct det_err *err);
+/* Does it; it was checked. */
+void job_move(struct core *c, struct exp *e, const struct core_patch *p);
 
 #endif

@@ -61,6 +61,8 @@ def moves(c, ids):
     refused(c, 404, "job", {"jobId": ids["a"], "aheadOf": "no-such-job"})
     refused(c, 404, "moon", {"jobId": ids["a"], "resourcePool": "moon"})
     refused(c, 404, "job", {"jobId": ids["a"], "priority": 1}, {"jobId": "none", "priority": 1})
+    refused(c, 404, "updates[1]", {"jobId": ids["a"], "priority": 1}, {"jobId": ids["b"], "resourcePool": "moon"})
+    refused(c, 400, "itself", {"jobId": ids["a"], "priority": 1}, {"jobId": ids["b"], "behindOf": ids["b"]})
     assert queue(c, "line") == ["b", "a", "c"], "all updates of a call or none"
 
 
@@ -74,6 +76,10 @@ def quota(c):
         raise AssertionError("beyond the quota, and not refused")
 
 
+def resources(c, number):
+    return c.api("GET", f"/experiments/{number}")["experiment"]["config"]["resources"]
+
+
 def command_line(c, numbers):
     out = c.det("job", "list", "--resource-pool", "line").stdout
     assert "PRIORITY" in out and [line.split()[3] for line in out.splitlines()[1:]] == ["b", "a", "c"], out
@@ -82,8 +88,22 @@ def command_line(c, numbers):
     c.det("job", "update-batch", f"{numbers['c']}.priority=7", f"{numbers['b']}.ahead-of={numbers['c']}")
     assert queue(c, "line") == ["b", "c", "a"]
     assert c.det("job", "update", numbers["b"], check=False).returncode == 2
+    for words in (("job", "update", numbers["b"], "-p", "3.7"), ("experiment", "set", "priority", numbers["b"], "3.7"),
+                  ("experiment", "set", "max-slots", numbers["b"], "9" * 30)):
+        r = c.det(*words, check=False)
+        assert r.returncode and "whole number" in r.stderr, r
+    r = c.det("job", "update", numbers["a"], "-w", "inf", check=False)
+    assert r.returncode and "expected a number" in r.stderr, r
     c.det("job", "update", numbers["a"], "--resource-pool", "default")
     assert queue(c, "line") == ["b", "c"] and queue(c, "default") == ["a"]
+    c.det("job", "update", numbers["a"], "-w", "2.5")
+    # The stored configuration follows what was changed, and loses nothing by it.
+    b, a = resources(c, numbers["b"]), resources(c, numbers["a"])
+    assert b["priority"] == 7 and b["resource_pool"] == "line", b
+    assert a["weight"] == 2.5 and a["resource_pool"] == "default" and a["max_slots"] is None, a
+    c.det("experiment", "set", "gc-policy", numbers["a"], "-y", "--save-experiment-best", "1", "--save-trial-best", "0", "--save-trial-latest", "0")
+    storage = c.api("GET", f"/experiments/{numbers['a']}")["experiment"]["config"]["checkpoint_storage"]
+    assert storage["save_experiment_best"] == 1 and "storage_path" in storage, storage
     assert len(c.det("job", "list", "--json").stdout) > 10
 
 
