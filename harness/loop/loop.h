@@ -285,7 +285,8 @@ struct det_loop_trial {
 int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t, struct det_err *err);
 /* 0 -> 0; DET_ESTALE -> 75; anything else -> 1. */
 int loop_exit_code(int rc);
-/* Local mode: the directory that holds the checkpoints; caller frees. */
+/* Local mode: the directory that holds the checkpoints, absolute (a relative one is made, beneath
+ * the current directory); caller frees. */
 char *loop_local_root(const struct det_loop_config *c);
 
 /* ---- For the client's hooks, while the run lasts (l NULL: there is none)

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/det-trainer-XXXXXX";
@@ -244,6 +245,22 @@ static void a_trial_is_loaded_for_inference(void **state)
     assert_non_null(strstr(err.text, "/nowhere is not a checkpoint"));
 }
 
+static void a_relative_directory_is_made_absolute(void **state)
+{
+    struct det_trainer *t = NULL;
+    struct det_trainer_options o = {.hparams = "{\"lr\":0.25}", .checkpoint_dir = "../made/here",
+                                    .arg = "arg", .kwargs = "{\"k\":1}"};
+    assert_int_equal(mkdir("within", 0755), 0);
+    assert_int_equal(chdir("within"), 0);
+    assert_int_equal(det_trainer_create(&tiny, &o, &t, &err), 0);
+    ok(det_trainer_fit(t, &err, .test_mode = true, .quiet = true));
+    det_cleanup(freep) char *made = det_asprintf("%s/made/here/", dir);
+    assert_memory_equal(det_trainer_checkpoint(t), made, strlen(made));
+    assert_int_equal(access(det_trainer_checkpoint(t), R_OK), 0);
+    det_trainer_destroy(t);
+    assert_int_equal(chdir(dir), 0);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup(fn, setup)
@@ -251,7 +268,7 @@ int main(void)
         T(fits_again_from_where_the_weights_are), T(goes_on_from_a_checkpoint),
         T(periods_may_be_lists),                  T(an_interrupt_saves),
         T(test_mode_does_one_of_each),            T(wrong_calls_say_what_to_do),
-        T(a_trial_is_loaded_for_inference),
+        T(a_trial_is_loaded_for_inference),       T(a_relative_directory_is_made_absolute),
     };
     if (!mkdtemp(dir) || chdir(dir) < 0) /* code/ is a copy of the working directory */
         return 1;
