@@ -1,4 +1,5 @@
 """Training without a cluster, as people start it: in a notebook's cell, and by torchrun."""
+import contextlib
 import importlib
 import os
 import subprocess
@@ -8,6 +9,7 @@ import types
 import unittest
 from unittest import mock
 
+import torch.distributed
 from determined import _libuv
 from determined.launch import _common, deepspeed, horovod, torchrun
 from jupyter_client.manager import start_new_kernel
@@ -90,21 +92,36 @@ class Libuv(unittest.TestCase):
             raise RuntimeError("use_libuv was requested but PyTorch was build without libuv support")
         return "store"
 
-    def test_spared(self):
+    def run_without(self, argv):
+        """What torchrun and its stores get where there is none."""
         makers = [importlib.import_module(name) for name in _libuv._MAKERS]
-        with mock.patch("torch.distributed.TCPStore", self.store), mock.patch.object(makers[0], "TCPStore", self.store), \
-                mock.patch.object(makers[1], "TCPStore", self.store), mock.patch.dict(os.environ), mock.patch("torch.distributed.run.main") as run:
+        with contextlib.ExitStack() as stack:
+            for m in (torch.distributed, *makers):
+                stack.enter_context(mock.patch.object(m, "TCPStore", self.store))
+            stack.enter_context(mock.patch.dict(os.environ))
+            run = stack.enter_context(mock.patch("torch.distributed.run.main"))
             os.environ.pop("USE_LIBUV", None)
-            torchrun.main(["--nproc_per_node", "2", "train.py"])
+            torchrun.main(argv)
             self.assertEqual(os.environ["USE_LIBUV"], "0")
-            self.assertEqual([m.TCPStore("localhost", 1) for m in makers], ["store", "store"])
-        self.assertEqual(run.call_args.args[0][-3:], ["--nproc_per_node", "2", "train.py"])
+            self.assertEqual([m.TCPStore("localhost", 1) for m in makers], ["store"] * len(makers))
+        return run.call_args.args[0]
+
+    def test_workers_of_one_host_make_their_own_store(self):
+        for argv in (["--nproc_per_node", "2", "train.py"], ["--nnodes", "1", "--master_port", "29477", "train.py", "--nnodes", "2"]):
+            got = self.run_without(argv)
+            self.assertIn("--standalone", got)
+            self.assertEqual(got[-len(argv):], argv)
+
+    def test_several_hosts_are_left_alone(self):
+        for argv in (["--nnodes", "2", "--node_rank", "1", "train.py"], ["--rdzv_backend", "c10d", "train.py"]):
+            self.assertNotIn("--standalone", self.run_without(argv))
 
     def test_there(self):
-        with mock.patch("torch.distributed.TCPStore"), mock.patch.dict(os.environ), mock.patch("torch.distributed.run.main"):
+        with mock.patch("torch.distributed.TCPStore"), mock.patch.dict(os.environ), mock.patch("torch.distributed.run.main") as run:
             os.environ.pop("USE_LIBUV", None)
-            torchrun.main([])
+            torchrun.main(["train.py"])
             self.assertNotIn("USE_LIBUV", os.environ)
+        self.assertNotIn("--standalone", run.call_args.args[0])
 
 
 class Launchers(unittest.TestCase):

@@ -3,6 +3,8 @@
 usage: python3 -m determined.launch.torchrun [OPTIONS...] SCRIPT...        as torchrun takes them
 """
 
+import os
+import os
 import sys
 from typing import List
 
@@ -17,9 +19,17 @@ def broken_redirects() -> List[str]:
     return ["-r", "9:1", "-t", "9:1"] if old and sys.version_info >= (3, 11) else []
 
 
+def own_stores(argv: List[str]) -> List[str]:
+    """Where torchrun's store has no libuv, workers that share it fail; of one host they can make one by USE_LIBUV, which is heeded."""
+    os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+    args = torch.distributed.run.parse_args(argv)
+    one_host = args.rdzv_backend == "static" and args.nnodes in ("1", "1:1")
+    return ["--standalone", "--local_addr", "localhost"] if one_host else []
+
+
 def main(argv: List[str]) -> None:
-    _libuv.spare()
-    torch.distributed.run.main([*broken_redirects(), *argv])
+    extra = own_stores(argv) if _libuv.spare() else []
+    torch.distributed.run.main([*broken_redirects(), *extra, *argv])
 
 
 if __name__ == "__main__":
