@@ -23,8 +23,10 @@ static int gemm(const struct gemm *g, const float *a, const float *b, float beta
                       "sgemm", err);
 }
 
-/* From this many multiplications on, reordering the weights for the better kernel pays. */
-#define LARGE ((int64_t)1 << 22)
+/* From this many multiplications on, and for so many rows, reordering the weights for the better
+ * kernel pays. */
+#define LARGE      ((int64_t)1 << 22)
+#define LARGE_ROWS 128
 
 static void pd_destroy(dnnl_primitive_desc_t *pd)
 {
@@ -101,7 +103,7 @@ int cpu_linear(struct det_stream *s, const struct det_call *c, struct det_err *e
     int64_t m = c->in[0]->dims[0], k = c->in[0]->dims[1], n = c->in[1]->dims[0];
     const float *b = in_f32(c, 2);
     float *y = out_f32(c, 0);
-    if (m * n * k >= LARGE)
+    if (m >= LARGE_ROWS && m * n * k >= LARGE)
         return large_linear(cpu_device(s)->prims, c, err);
     for (int64_t i = 0; b && i < m; i++)
         memcpy(y + i * n, b, (size_t)n * sizeof *y);
