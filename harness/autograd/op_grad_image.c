@@ -50,6 +50,8 @@ static int conv_weight(struct det_engine *e, struct det_node *n, struct det_tens
     bool bias = op_wants_grad(n->in[2]), weight = op_wants_grad(n->in[1]);
     if (!bias && !weight)
         return 0;
+    struct det_attrs a = n->a;
+    a.same_dy = op_wants_grad(n->in[0]); /* conv_data() had it */
     int rc =
         weight ? det__grad_dest(e, n->in[1], &dw, err) : det__tensor_like(e, n->in[1], &dw, err);
     if (rc == 0 && bias)
@@ -59,7 +61,7 @@ static int conv_weight(struct det_engine *e, struct det_node *n, struct det_tens
                       &(struct det_call){.kernel = DET_KERNEL_CONV2D_BWD_WEIGHT,
                                          .in = {n->in[0], dy},
                                          .out = {dw, db},
-                                         .a = n->a},
+                                         .a = a},
                       err);
     if (rc == 0 && weight)
         rc = det__grad_add(e, n->in[1], det_take(dw), err);

@@ -76,7 +76,8 @@ struct det_event;
  *                    kW), output channel o sees the input channels of group o / (O / a.groups);
  *                    a.relu: y = max(0, y)
  * CONV2D_BWD_DATA    in: dy w  out: dx
- * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL
+ * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL     a.same_dy: the last CONV2D_BWD_DATA had this dy,
+ *                    unchanged since, so what was made of it may serve again
  * BATCH_NORM_TRAIN   in: x w b  out: y, mean [C], invstd [C], running_mean, running_var (both in
  *                    and out); the biased variance normalises; running = (1 - a.momentum) * running
  *                    + a.momentum * new, with the unbiased variance; a.eps; in[5], where given, is
@@ -306,7 +307,7 @@ struct det_attrs {
     int8_t order[DET_DIMS_MAX];
     int fn;    /* of elem.h */
     bool side; /* false: the first input */
-    bool relu, train;
+    bool relu, train, same_dy;
     double eps, momentum;
     double p;
     uint64_t seed, call;

@@ -62,20 +62,15 @@ static int conv_describe(const struct prim_key *k, struct conv *v, struct det_er
     return prim_check(st, "describe a convolution's tensors", err);
 }
 
-/* The attributes of y = max(0, y); NULL where there is no ReLU. */
-static dnnl_status_t relu_attr(bool relu, dnnl_primitive_attr_t *ret)
+/* Adds y = max(0, y). */
+static dnnl_status_t relu_attr(dnnl_primitive_attr_t attr)
 {
     dnnl_post_ops_t ops = NULL;
-    *ret = NULL;
-    if (!relu)
-        return dnnl_success;
     dnnl_status_t st = dnnl_post_ops_create(&ops);
     if (st == dnnl_success)
         st = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
     if (st == dnnl_success)
-        st = dnnl_primitive_attr_create(ret);
-    if (st == dnnl_success)
-        st = dnnl_primitive_attr_set_post_ops(*ret, ops);
+        st = dnnl_primitive_attr_set_post_ops(attr, ops);
     dnnl_post_ops_destroy(ops);
     return st;
 }
@@ -89,7 +84,9 @@ static dnnl_status_t forward_pd(struct prim_cache *cache, const struct prim_key 
         &d, dnnl_forward_training, v->algorithm, &v->x_own, &v->w_any, k->bias ? &v->b : NULL,
         &v->y_own, v->strides, v->dilates, v->pad, v->end);
     if (st == dnnl_success)
-        st = relu_attr(relu, &attr);
+        st = prim_attr(&attr);
+    if (st == dnnl_success && relu)
+        st = relu_attr(attr);
     if (st == dnnl_success)
         st = dnnl_primitive_desc_create(ret, &d, attr, prim_cache_engine(cache), NULL);
     dnnl_primitive_attr_destroy(attr);
@@ -107,6 +104,7 @@ static dnnl_status_t backward_pd(struct prim_cache *cache, const struct prim_key
 {
     det_cleanup(pd_destroy) dnnl_primitive_desc_t hint = NULL;
     dnnl_convolution_desc_t d;
+    dnnl_primitive_attr_t attr = NULL;
     dnnl_status_t st = forward_pd(cache, k, false, v, &hint);
     if (st != dnnl_success)
         return st;
@@ -119,7 +117,10 @@ static dnnl_status_t backward_pd(struct prim_cache *cache, const struct prim_key
             &d, v->algorithm, &v->x_own, &v->w_any, k->bias ? &v->b : NULL, &v->y_own, v->strides,
             v->dilates, v->pad, v->end);
     if (st == dnnl_success)
-        st = dnnl_primitive_desc_create(ret, &d, NULL, prim_cache_engine(cache), hint);
+        st = prim_attr(&attr);
+    if (st == dnnl_success)
+        st = dnnl_primitive_desc_create(ret, &d, attr, prim_cache_engine(cache), hint);
+    dnnl_primitive_attr_destroy(attr);
     return st;
 }
 
@@ -145,9 +146,8 @@ static bool winograd_shape(const struct prim_key *k)
 static bool winograd_fits(const_dnnl_primitive_desc_t pd)
 {
     const int64_t mib = 1 << 20;
-    int64_t bytes = 0;
-    dnnl_status_t st = dnnl_primitive_desc_query(pd, dnnl_query_memory_consumption_s64, 0, &bytes);
-    return st == dnnl_success && bytes <= (24 + 2 * omp_get_max_threads()) * mib;
+    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    return md && (int64_t)dnnl_memory_desc_get_size(md) <= (24 + 2 * omp_get_max_threads()) * mib;
 }
 
 /* False where a convolution is better done directly, or oneDNN has no other way for it. */
@@ -189,9 +189,9 @@ static int make_conv(struct prim_cache *cache, const struct prim_key *k, struct 
         {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, v.x, true},
     };
     const struct prim_arg_spec by_weight[] = {
-        {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
-        {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, v.y, false},
+        {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, v.y, false}, /* the first, as in by_data */
         {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, v.w, true},
+        {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
         {DNNL_ARG_DIFF_BIAS, dnnl_query_exec_arg_md, v.b, true},
     };
     const struct prim_arg_spec *specs = k->kernel == DET_KERNEL_CONV2D            ? forward
@@ -265,7 +265,7 @@ int cpu_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct
     int rc = prim_get(cache, &k, make_conv, &p, err);
     if (rc < 0)
         return rc;
-    void *data[] = {c->in[0]->data, dy->data, c->out[0]->data, db ? db->data : NULL};
-    rc = prim_run(cache, p, data, err);
+    void *data[] = {dy->data, c->out[0]->data, c->in[0]->data, db ? db->data : NULL};
+    rc = prim_run_same(cache, p, data, c->a.same_dy ? dy->data : NULL, err);
     return rc == 0 && own ? bias_grad(s, dy, db, err) : rc;
 }

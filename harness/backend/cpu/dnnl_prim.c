@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "ref.h"
 
 #define BUCKETS 256
 
@@ -15,17 +16,21 @@ struct prim_arg {
     dnnl_primitive_t reorder; /* user -> own, or own -> user for an output */
 };
 
-/* What lies in oneDNN's order lives for one call only, so all primitives share its memory, one
- * piece for each place among their tensors. */
+/* What lies in oneDNN's order, and what it works in, lives for one call only, so all primitives
+ * share the memory: one piece for each place among their tensors, and one to work in. */
 struct scratch {
     void *data;
     size_t bytes;
+    const void *of;           /* the caller's bytes that the last run put in order here, or NULL */
+    dnnl_memory_desc_t order; /* that order */
 };
 
 struct prim {
     struct prim_key key;
     struct prim *next;
     dnnl_primitive_t primitive;
+    dnnl_memory_t scratchpad; /* NULL where it needs none, or has its own */
+    size_t scratchpad_bytes;
     int n;
     struct prim_arg args[PRIM_ARGS_MAX];
 };
@@ -34,7 +39,7 @@ struct prim_cache {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     struct prim *buckets[BUCKETS];
-    struct scratch scratch[PRIM_ARGS_MAX];
+    struct scratch scratch[PRIM_ARGS_MAX], scratchpad;
 };
 
 int prim_check(dnnl_status_t status, const char *what, struct det_err *err)
@@ -60,10 +65,16 @@ static void prim_destroy(struct prim *p)
         dnnl_memory_destroy(p->args[i].user);
         dnnl_memory_destroy(p->args[i].own);
     }
+    dnnl_memory_destroy(p->scratchpad);
     dnnl_primitive_destroy(p->primitive);
     free(p);
 }
 DET_DEFINE_CLEANUP(struct prim *, prim_destroy)
+
+static void scratch_free(struct scratch *s)
+{
+    ref_mem_free(NULL, s->data, s->bytes);
+}
 
 void prim_cache_destroy(struct prim_cache *cache)
 {
@@ -75,7 +86,8 @@ void prim_cache_destroy(struct prim_cache *cache)
             prim_destroy(p);
         }
     for (int i = 0; i < PRIM_ARGS_MAX; i++)
-        free(cache->scratch[i].data);
+        scratch_free(&cache->scratch[i]);
+    scratch_free(&cache->scratchpad);
     dnnl_stream_destroy(cache->stream);
     dnnl_engine_destroy(cache->engine);
     free(cache);
@@ -93,6 +105,14 @@ int prim_cache_create(struct prim_cache **ret, struct det_err *err)
         return rc;
     *ret = det_take(c);
     return 0;
+}
+
+dnnl_status_t prim_attr(dnnl_primitive_attr_t *ret)
+{
+    dnnl_status_t st = dnnl_primitive_attr_create(ret);
+    if (st == dnnl_success)
+        st = dnnl_primitive_attr_set_scratchpad_mode(*ret, dnnl_scratchpad_mode_user);
+    return st;
 }
 
 dnnl_engine_t prim_cache_engine(struct prim_cache *cache)
@@ -163,10 +183,23 @@ static int make_arg(struct prim_cache *cache, struct prim_arg *a, const_dnnl_pri
     return make_reorder(cache, a, &spec->user, own, err);
 }
 
+static int make_scratchpad(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
+                           struct det_err *err)
+{
+    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    p->scratchpad_bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+    if (p->scratchpad_bytes == 0)
+        return 0;
+    return prim_check(dnnl_memory_create(&p->scratchpad, md, cache->engine, DNNL_MEMORY_NONE),
+                      "describe a scratchpad", err);
+}
+
 int prim_build(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
                const struct prim_arg_spec *specs, int n, struct det_err *err)
 {
     int rc = prim_check(dnnl_primitive_create(&p->primitive, pd), "create a primitive", err);
+    if (rc == 0)
+        rc = make_scratchpad(cache, p, pd, err);
     for (int i = 0; rc == 0 && i < n; i++) {
         p->n = i + 1;
         rc = make_arg(cache, &p->args[i], pd, &specs[i], err);
@@ -181,37 +214,75 @@ static int run_reorder(struct prim_cache *cache, struct prim_arg *a, struct det_
     return prim_check(dnnl_primitive_execute(a->reorder, cache->stream, 2, args), "reorder", err);
 }
 
-static int lend_scratch(struct prim_arg *a, struct scratch *s, struct det_err *err)
+/* Tensors' memory: oneDNN's own would lie on small pages, which costs a tenth of its speed. */
+static int lend(struct scratch *s, size_t bytes, dnnl_memory_t to, struct det_err *err)
 {
-    if (s->bytes < a->own_bytes) {
-        free(s->data);
-        s->bytes = (a->own_bytes + 4095) & ~(size_t)4095;
-        s->data = aligned_alloc(4096, s->bytes);
-        if (!s->data) {
-            size_t bytes = s->bytes;
-            s->bytes = 0;
-            return det_fail(err, DET_ENOMEM, "no memory for a reordered tensor of %zu bytes",
-                            bytes);
-        }
+    if (s->bytes < bytes) {
+        scratch_free(s);
+        *s = (struct scratch){0};
+        int rc = ref_mem_alloc(NULL, bytes, &s->data, err);
+        if (rc < 0)
+            return det_wrap(err, rc, "what oneDNN puts in order, or works in");
+        s->bytes = bytes;
     }
-    return prim_check(dnnl_memory_set_data_handle(a->own, s->data), "set a tensor's bytes", err);
+    return prim_check(dnnl_memory_set_data_handle(to, s->data), "set a tensor's bytes", err);
 }
 
-int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err)
+static const dnnl_memory_desc_t *order_of(const struct prim_arg *a)
 {
-    dnnl_exec_arg_t args[PRIM_ARGS_MAX];
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < p->n; i++) {
-        struct prim_arg *a = &p->args[i];
-        rc = prim_check(dnnl_memory_set_data_handle(a->user, data[i]), "set a tensor's bytes", err);
-        args[i] = (dnnl_exec_arg_t){a->arg, a->own ? a->own : a->user};
-        if (rc == 0 && a->own)
-            rc = lend_scratch(a, &cache->scratch[i], err);
-        if (rc == 0 && a->reorder && !a->output)
-            rc = run_reorder(cache, a, err);
+    const dnnl_memory_desc_t *md = NULL;
+    dnnl_memory_get_memory_desc(a->own, &md);
+    return md;
+}
+
+/* Brings a tensor into oneDNN's order before the primitive runs: `data`, unless it is `same` and
+ * lies there already. */
+static int lend_own(struct prim_cache *cache, struct prim_arg *a, struct scratch *s,
+                    const void *data, const void *same, struct det_err *err)
+{
+    bool there =
+        same && data == same && s->of == same && dnnl_memory_desc_equal(&s->order, order_of(a));
+    int rc = lend(s, a->own_bytes, a->own, err);
+    s->of = NULL;
+    if (rc == 0 && a->reorder && !a->output && !there)
+        rc = run_reorder(cache, a, err);
+    if (rc == 0 && a->reorder && !a->output) {
+        s->of = data;
+        s->order = *order_of(a);
     }
+    return rc;
+}
+
+static int before(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
+                  struct det_err *err)
+{
+    int rc = p->scratchpad ? lend(&cache->scratchpad, p->scratchpad_bytes, p->scratchpad, err) : 0;
+    for (int i = 0; rc == 0 && i < PRIM_ARGS_MAX; i++) {
+        struct prim_arg *a = &p->args[i];
+        if (i < p->n)
+            rc = prim_check(dnnl_memory_set_data_handle(a->user, data[i]), "set a tensor's bytes",
+                            err);
+        if (rc == 0 && a->own)
+            rc = lend_own(cache, a, &cache->scratch[i], data[i], same, err);
+        else
+            cache->scratch[i].of = NULL;
+    }
+    return rc;
+}
+
+int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
+                  struct det_err *err)
+{
+    dnnl_exec_arg_t args[PRIM_ARGS_MAX + 1];
+    int n = p->n;
+    for (int i = 0; i < p->n; i++)
+        args[i] =
+            (dnnl_exec_arg_t){p->args[i].arg, p->args[i].own ? p->args[i].own : p->args[i].user};
+    if (p->scratchpad)
+        args[n++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, p->scratchpad};
+    int rc = before(cache, p, data, same, err);
     if (rc == 0)
-        rc = prim_check(dnnl_primitive_execute(p->primitive, cache->stream, p->n, args), "execute",
+        rc = prim_check(dnnl_primitive_execute(p->primitive, cache->stream, n, args), "execute",
                         err);
     for (int i = 0; rc == 0 && i < p->n; i++)
         if (p->args[i].reorder && p->args[i].output)
@@ -219,4 +290,9 @@ int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct
     if (rc == 0)
         rc = prim_check(dnnl_stream_wait(cache->stream), "wait", err);
     return rc;
+}
+
+int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err)
+{
+    return prim_run_same(cache, p, data, NULL, err);
 }

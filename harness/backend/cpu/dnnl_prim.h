@@ -50,10 +50,16 @@ dnnl_engine_t prim_cache_engine(struct prim_cache *cache);
 /* The primitive of a key, made on first use. Borrowed. */
 int prim_get(struct prim_cache *cache, const struct prim_key *key, prim_make_fn *make,
              struct prim **ret, struct det_err *err);
+/* The attributes of a primitive that works in our memory; *ret may be set on errors too. */
+dnnl_status_t prim_attr(dnnl_primitive_attr_t *ret);
 /* For a prim_make_fn: completes `p` from a primitive descriptor (borrowed) and its n tensors. */
 int prim_build(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
                const struct prim_arg_spec *specs, int n, struct det_err *err);
-/* Runs it on the caller's bytes, in the order of the specs. */
+/* Runs it on the caller's bytes, in the order of the specs. `same`: bytes that have not changed
+ * since the run before, if that had them too: in the same place they need not be put in order
+ * again. NULL: none. */
+int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
+                  struct det_err *err);
 int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err);
 
 /* oneDNN's name of f32 or bf16. */
