@@ -3,17 +3,21 @@
 
 usage: bench/run train [FIGURE...]    default: all
 
-Ours (train.c) and PyTorch (peer_train.py, contiguous and channels_last) stay loaded and take turns, 2 threads each;
-the layout with the better median counts, and the ratio is the median of the rounds' ratios. PyTorch is at its best:
-OpenBLAS is told the CPU (it falls back on slow kernels where it does not know it) and is the build that shares
-PyTorch's threads. The first losses must agree. peak_memory is the growth of resident memory, from before the network
-is made to the peak of its first steps, against PyTorch's thriftier layout. DET_BENCH_ROUNDS and DET_BENCH_SECONDS
-(of a turn) change the defaults, 5 and 2.
+Ours (train.c) and PyTorch (peer_train.py) stay loaded and take turns, 2 threads each; who has no turn is stopped
+(SIGSTOP), so that threads which spin while they wait take nothing from the others. PyTorch is at its best: OpenBLAS is
+told the CPU (it falls back on slow kernels where it does not know it) and is the build that shares PyTorch's threads;
+a few short rounds try both memory layouts with each of OpenMP's ways of waiting (WAITS), and the two fastest go into
+the real rounds, of which the better median counts. Ours waits as det-task has it. The ratio is the median of the
+rounds' ratios. The first losses must agree. peak_memory is the growth of resident memory, from before the network
+is made to the peak of its first steps, against PyTorch's thriftiest. DET_BENCH_ROUNDS and DET_BENCH_SECONDS (of a turn)
+change the defaults, 5 and 2; where OMP_WAIT_POLICY is set, both sides wait so.
 """
+import atexit
 import glob
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -28,14 +32,16 @@ FIGURES = {"mnist_cnn": "images/s", "resnet18_32": "images/s", "resnet18_224": "
 TEXT = ("lstm", "gpt2_small")  # one memory layout
 MEMORY = {"resnet18_32": "peak_memory_32", "resnet18_224": "peak_memory_224"}
 LAYOUTS = ("contiguous", "channels_last")
+TASK = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "10000"}  # as det-task sets them
+WAITS = {"OpenMP's default": {}, "active": {"OMP_WAIT_POLICY": "active"}, "passive": {"OMP_WAIT_POLICY": "passive"},
+         "passive, 10,000 turns": TASK}
+TRIAL_ROUNDS, TRIAL_SECONDS = 3, 0.5
 
 
 def environment():
     with open("/proc/cpuinfo") as f:
         avx512 = re.search(r"\bavx512f\b", f.read())
     env = dict(os.environ, OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS)
-    if "OMP_WAIT_POLICY" not in env:  # as det-task sets them; both gain
-        env.update(OMP_WAIT_POLICY="passive", GOMP_SPINCOUNT="10000")
     env["OPENBLAS_CORETYPE"] = "SkylakeX" if avx512 else "Haswell"
     blas = glob.glob("/usr/lib/*/openblas-openmp")
     if blas:
@@ -44,12 +50,15 @@ def environment():
 
 
 class Side:
-    """One process that trains when it is told to."""
+    """One process that trains when it is told to, and is stopped else."""
 
-    def __init__(self, name, command):
+    def __init__(self, name, command, wait):
         self.name, self.rates = name, []
-        self.p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+        env = environment() if "OMP_WAIT_POLICY" in os.environ else dict(environment(), **wait)
+        self.p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        atexit.register(self.p.kill)
         self.first = json.loads(self.line())
+        self.p.send_signal(signal.SIGSTOP)
 
     def line(self):
         text = self.p.stdout.readline()
@@ -57,12 +66,18 @@ class Side:
             sys.exit(f"train: {self.name} ended with status {self.p.wait()}")
         return text
 
-    def turn(self):
-        self.p.stdin.write(f"{SECONDS}\n")
+    def turn(self, seconds):
+        self.p.send_signal(signal.SIGCONT)
+        self.p.stdin.write(f"{seconds}\n")
         self.p.stdin.flush()
         self.rates.append(float(self.line()))
+        self.p.send_signal(signal.SIGSTOP)
+
+    def median(self):
+        return statistics.median(self.rates)
 
     def close(self):
+        self.p.send_signal(signal.SIGCONT)
         self.p.stdin.close()
         self.p.wait()
 
@@ -77,28 +92,55 @@ def emit(figure, value, unit, peer=None, peer_value=None, ratio=None):
 
 
 def report(figure, ours, peers):
-    best = max(peers, key=lambda p: statistics.median(p.rates), default=None)
+    best = max(peers, key=Side.median, default=None)
     ratio = best and statistics.median(a / b for a, b in zip(ours.rates, best.rates))
-    emit(figure, statistics.median(ours.rates), FIGURES[figure], best and best.name, best and statistics.median(best.rates), ratio)
-    if figure in MEMORY:
-        thrifty = min(peers, key=lambda p: p.first["peak_mb"], default=None)
-        mb = thrifty and thrifty.first["peak_mb"]
-        emit(MEMORY[figure], ours.first["peak_mb"], "MB", thrifty and thrifty.name, mb, mb and mb / ours.first["peak_mb"])
+    emit(figure, ours.median(), FIGURES[figure], best and best.name, best and best.median(), ratio)
+
+
+def report_memory(figure, ours, peers):
+    thrifty = min(peers, key=lambda p: p.first["peak_mb"], default=None)
+    mb = thrifty and thrifty.first["peak_mb"]
+    emit(MEMORY[figure], ours.first["peak_mb"], "MB", thrifty and thrifty.name, mb, mb and mb / ours.first["peak_mb"])
+
+
+def load_peers(figure):
+    script = os.path.join(HERE, "peer_train.py")
+    waits = {"as ours": {}} if "OMP_WAIT_POLICY" in os.environ else WAITS
+    return [Side(f"PyTorch 1.13 ({layout}; {wait})", ["/usr/bin/python3", script, figure, THREADS, layout], waits[wait])
+            for layout in LAYOUTS[:1 if figure in TEXT else 2] for wait in waits]
+
+
+def told(figure, what, sides):
+    print(f"{figure}, {what}: " + ", ".join(f"{s.name} {s.rates[-1]:.1f}" for s in sides), file=sys.stderr)
+
+
+def fastest(figure, peers):
+    """The two that win some short rounds; the others end."""
+    for i in range(TRIAL_ROUNDS):
+        for p in peers:
+            p.turn(TRIAL_SECONDS)
+        told(figure, f"trial {i + 1}", peers)
+    peers = sorted(peers, key=Side.median, reverse=True)
+    for p in peers[2:]:
+        p.close()
+    for p in peers[:2]:
+        p.rates.clear()
+    return peers[:2]
 
 
 def run(figure, peer_runs):
-    ours = Side("ours", [OURS, figure, THREADS])
-    peers = []
-    if peer_runs:
-        script = os.path.join(HERE, "peer_train.py")
-        peers = [Side(f"PyTorch 1.13 ({layout})", ["/usr/bin/python3", script, figure, THREADS, layout]) for layout in LAYOUTS[:1 if figure in TEXT else 2]]
+    ours = Side("ours", [OURS, figure, THREADS], TASK)
+    peers = load_peers(figure) if peer_runs else []
     for p in peers:
         if not agree(ours.first["losses"], p.first["losses"]):
             sys.exit(f"train: {figure}: the losses differ: ours {ours.first['losses']}, {p.name} {p.first['losses']}")
+    if figure in MEMORY:
+        report_memory(figure, ours, peers)
+    peers = fastest(figure, peers)
     for i in range(ROUNDS):
         for side in (ours, *peers):
-            side.turn()
-        print(f"{figure}, round {i + 1}: " + ", ".join(f"{s.name} {s.rates[-1]:.1f}" for s in (ours, *peers)), file=sys.stderr)
+            side.turn(SECONDS)
+        told(figure, f"round {i + 1}", (ours, *peers))
     report(figure, ours, peers)
     for side in (ours, *peers):
         side.close()
