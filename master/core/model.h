@@ -56,6 +56,9 @@ struct agent {
     struct pool *counted_in;
     bool listed;                 /* takes work */
     int free, aux_free, whole, total;
+    /* scratch of a pass (sched_room.c) */
+    bool is_coming;              /* listed there */
+    int coming;                  /* slots that are being freed, promised to nobody yet */
 };
 
 struct container {
@@ -112,6 +115,7 @@ struct alloc {
     enum queue_as queued_as;
     int64_t shield_ms;           /* until then no scheduler asks it to stop */
     bool is_backfill;            /* started before others that come first */
+    bool is_asked;               /* scratch of a pass: chosen to be asked to stop */
     struct alloc *prev, *next;   /* in a list of its group */
 };
 
@@ -134,6 +138,7 @@ struct group {
     /* scratch of a pass */
     struct alloc *next;          /* the first pending one not considered yet */
     int64_t taking, demand, offer, cap;
+    int64_t excess;              /* held beyond the offer */
     bool could;
     enum core_wait wait;         /* of those still pending */
     struct alloc *victim;        /* the next that may be released */

@@ -1,24 +1,51 @@
 /*
  * Fair share (rest-api.md 5.4): slots are dealt to the groups (experiments) by progressive filling
- * in proportion to their weights; who holds more than its share is asked to give back, who holds
- * less starts.
+ * in proportion to their weights. Who holds less than its offer starts; who holds more has borrowed
+ * it, and gives back what, and only what, a request within its own group's offer then can use.
  *
  * Demand counts what is pending too, also in a full pool, as long as it would fit with the
- * preemptible work gone. What is being released already counts neither as held nor as demand.
+ * preemptible work gone, and what was asked to stop but is going to run again. So the offers do not
+ * follow what starts and stops, and nothing is started and stopped in turns: a start takes idle
+ * slots, and each release lets a larger part of the offers be held, which only an event from
+ * outside takes away.
+ *
+ * Larger requests go first: they find room only in few places, which small ones would break up.
  */
 #include "scheduler.h"
 
 #include "quota.h"
+#include "sched_room.h"
 #include "sched_share.h"
+#include "trial.h"
 
 static int64_t capped(int64_t demand, int64_t max)
 {
     return max >= 0 && demand > max ? max : demand;
 }
 
+/* Slots that are being freed, but will be asked for again. */
+static int64_t returning(const struct group *g)
+{
+    int64_t slots = 0;
+    for (const struct alloc *a = g->ending.first; a; a = a->next)
+        slots += a->trial->state == TRIAL_ACTIVE && !trial_op_done(a->trial) ? a->slots : 0;
+    return slots;
+}
+
+/* Containers end one by one, each with its slots. */
+static int64_t freeing(const struct group *g)
+{
+    int64_t slots = 0;
+    for (const struct alloc *a = g->ending.first; a; a = a->next)
+        for (size_t i = 0; i < a->containers.n; i++)
+            slots += a->containers.v[i]->agent ? (int64_t)a->containers.v[i]->slots.n : 0;
+    return slots;
+}
+
 static int64_t demand(const struct group *g)
 {
-    return capped(g->held + (g->could ? (int64_t)g->pending.n * g->size : 0), g->exp->max_slots);
+    int64_t pending = g->could ? (int64_t)g->pending.n * g->size : 0;
+    return capped(g->held + returning(g) + pending, g->exp->max_slots);
 }
 
 /* The groups with slots that hold or want some; returns the capacity. */
@@ -29,7 +56,7 @@ static int64_t collect(struct sched *s, struct share_groups *ret)
         struct group *g = s->pool->groups.v[i];
         if (g->size == 0)
             continue;
-        capacity += g->held + g->releasing;
+        capacity += g->held + freeing(g);
         g->demand = demand(g);
         if (g->running.n || g->ending.n || g->could)
             vec_push(&ret->list, g);
@@ -37,34 +64,7 @@ static int64_t collect(struct sched *s, struct share_groups *ret)
     return capacity;
 }
 
-static void release(struct sched *s, struct group *g)
-{
-    int64_t held = g->held;
-    for (struct alloc *a = g->running.first; a && held > g->offer; a = a->next) {
-        if (a->shield_ms != INT64_MAX)
-            continue;
-        held -= a->slots;
-        sched_release(s, a, "its slots are needed for the fair share of others");
-    }
-}
-
-static bool may_start(const struct group *g)
-{
-    return g->next && g->could && g->held + g->taking + g->size <= g->offer;
-}
-
-/* In order of request, whatever the group. */
-static void start(struct sched *s, const struct share_groups *groups)
-{
-    struct turns t = {0};
-    for (size_t i = 0; i < groups->list.n; i++)
-        if (may_start(groups->list.v[i]))
-            turns_push(&t, (int64_t)groups->list.v[i]->next->seq, groups->list.v[i]);
-    for (struct group *g; fit_free(&s->pool->fit) > 0 && (g = turns_pop(&t));)
-        if (sched_start_next(s, g) && may_start(g))
-            turns_push(&t, (int64_t)g->next->seq, g);
-    vec_free(&t.heap);
-}
+/* ---- Quotas ---- */
 
 /* Those with a quota, by user. */
 static int by_user(const void *x, const void *y)
@@ -75,78 +75,145 @@ static int by_user(const void *x, const void *y)
     return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
 }
 
-/* What a user may hold is dealt among his experiments as the pool is among all; what they hold
- * already they keep. */
+/* What a user may hold is dealt among his experiments as the pool is among all. */
 static void limit_user(struct share_groups *own, int64_t left)
 {
     for (size_t i = 0; i < own->list.n; i++)
-        left += own->list.v[i]->held;
-    share_deal(own, left);
+        left += own->list.v[i]->held + own->list.v[i]->releasing;
+    share_deal(own, left > 0 ? left : 0);
     for (size_t i = 0; i < own->list.n; i++) {
-        struct group *g = own->list.v[i];
-        int64_t keep = g->held < g->demand ? g->held : g->demand;
-        g->demand = g->offer > keep ? g->offer : keep;
-        g->cap = INT64_MAX;
+        own->list.v[i]->demand = own->list.v[i]->offer;
+        own->list.v[i]->cap = INT64_MAX;
     }
 }
 
-/* Fills `some` with the groups of users with a quota. */
-static void limit_users(const struct sched *s, const struct share_groups *all,
-                        struct share_groups *some)
+static void limit_users(const struct sched *s, const struct share_groups *all)
 {
-    struct share_groups own = {0};
+    struct share_groups some = {0}, own = {0};
     for (size_t i = 0; s->c->quotas.n && i < all->list.n; i++)
         if (quota_left(s->c, all->list.v[i]->exp->user, s->pool) != INT64_MAX)
-            vec_push(&some->list, all->list.v[i]);
-    if (some->list.n)
-        qsort(some->list.v, some->list.n, sizeof *some->list.v, by_user);
-    for (size_t i = 0; i < some->list.n; i++) {
-        const struct user *u = some->list.v[i]->exp->user;
-        vec_push(&own.list, some->list.v[i]);
-        if (i + 1 < some->list.n && some->list.v[i + 1]->exp->user == u)
+            vec_push(&some.list, all->list.v[i]);
+    if (some.list.n)
+        qsort(some.list.v, some.list.n, sizeof *some.list.v, by_user);
+    for (size_t i = 0; i < some.list.n; i++) {
+        const struct user *u = some.list.v[i]->exp->user;
+        vec_push(&own.list, some.list.v[i]);
+        if (i + 1 < some.list.n && some.list.v[i + 1]->exp->user == u)
             continue;
-        int64_t left = quota_left(s->c, u, s->pool);
-        limit_user(&own, left > 0 ? left : 0);
+        limit_user(&own, quota_left(s->c, u, s->pool));
         own.list.n = 0;
     }
+    vec_free(&some.list);
     vec_free(&own.list);
 }
 
-/* Of its offer, what nothing runs in yet: sign 1 counts it as taken by its user, -1 no longer. */
-static void plan(const struct group *g, int sign)
+/* ---- Within the offers ---- */
+
+/* What is over an experiment's own cap stops whether or not somebody waits for it. */
+static void keep_to_cap(struct sched *s, struct group *g)
 {
-    int64_t more = g->offer - g->held - g->taking;
-    g->exp->user->taking += more > 0 ? sign * more : 0;
+    int64_t held = g->held;
+    for (struct alloc *a = g->running.first; a && g->exp->max_slots >= 0; a = a->next) {
+        if (held <= g->exp->max_slots)
+            return;
+        if (a->shield_ms != INT64_MAX)
+            continue;
+        held -= a->slots;
+        sched_release(s, a, "its experiment holds more than its max_slots");
+    }
 }
 
-/* One more of its requests, out of what the pool and its user's quota have left. */
-static bool deal_one(const struct sched *s, struct group *g, int64_t *left)
+/* Its next request is within its offer. */
+static bool is_due(const struct group *g)
 {
-    int64_t next = share_one_more(g), more = next - g->offer;
-    if (!next || more > *left || more > quota_left(s->c, g->exp->user, s->pool))
-        return false;
-    plan(g, -1);
-    g->offer = next;
-    plan(g, 1);
-    *left -= more;
-    return true;
+    return g->next && g->could && g->excess + g->taking + g->size <= 0;
 }
 
-/* A quota may have been dealt to requests that the pool has no room for: a gang's, as others hold
- * the rest. What is left of it is for the user's other requests, one of each experiment in a round. */
-static void deal_unused(const struct sched *s, const struct share_groups *limited, int64_t left)
+static int largest_first(const void *x, const void *y)
 {
-    for (size_t i = 0; i < limited->list.n; i++) {
-        limited->list.v[i]->demand = demand(limited->list.v[i]);
-        plan(limited->list.v[i], 1);
+    const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+    if (a->size != b->size)
+        return a->size > b->size ? -1 : 1;
+    return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
+}
+
+/* Requests of one size in their order, as far as they fit; the first that does not is put back. */
+static void start_due(struct sched *s, struct turns *t)
+{
+    for (struct group *g; (g = turns_pop(t));) {
+        bool started = sched_start_next(s, g);
+        if (is_due(g))
+            turns_push(t, (int64_t)g->next->seq, g);
+        if (!started && g->next)
+            return;
     }
-    for (bool any = left > 0; any;) {
-        any = false;
-        for (size_t i = 0; i < limited->list.n; i++)
-            any |= deal_one(s, limited->list.v[i], &left);
+}
+
+/* Those that exclude agents have nobody released for them. */
+static void promise_due(struct room *r, struct turns *t)
+{
+    room_open(r);
+    for (struct group *g; (g = turns_pop(t));) {
+        struct alloc *a = g->next;
+        while (a && sched_is_choosy(a))
+            a = a->next;
+        if (!a || !sched_may(r->s, g))
+            continue;
+        if (!room_promise(r, a))
+            break;
+        sched_count(g);
+        g->next = a->next;
+        if (is_due(g))
+            turns_push(t, (int64_t)g->next->seq, g);
     }
-    for (size_t i = 0; i < limited->list.n; i++)
-        plan(limited->list.v[i], -1);
+    room_close(r);
+}
+
+static void serve_due(struct sched *s, const struct share_groups *groups)
+{
+    struct share_groups due = {0};
+    struct turns t = {0};
+    struct room r;
+    room_init(&r, s);
+    for (size_t i = 0; i < groups->list.n; i++)
+        if (is_due(groups->list.v[i]))
+            vec_push(&due.list, groups->list.v[i]);
+    if (due.list.n)
+        qsort(due.list.v, due.list.n, sizeof *due.list.v, largest_first);
+    for (size_t i = 0; i < due.list.n; i++) {
+        turns_push(&t, (int64_t)due.list.v[i]->next->seq, due.list.v[i]);
+        if (i + 1 < due.list.n && due.list.v[i + 1]->size == due.list.v[i]->size)
+            continue;
+        start_due(s, &t);
+        if (t.heap.n)
+            promise_due(&r, &t);
+        t.heap.n = 0;
+    }
+    room_finish(&r);
+    vec_free(&t.heap);
+    vec_free(&due.list);
+}
+
+/* ---- Beyond them ---- */
+
+/* What it would hold per weight, in millionths. */
+static int64_t part(const struct group *g)
+{
+    double d = (double)(g->held + g->taking + g->size) / g->exp->weight * 1e6;
+    return d < 9e18 ? (int64_t)d : INT64_MAX;
+}
+
+/* What still is idle, nobody within his share can use now: others borrow it. */
+static void lend(struct sched *s, const struct share_groups *groups)
+{
+    struct turns t = {0};
+    for (size_t i = 0; fit_free(&s->pool->fit) > 0 && i < groups->list.n; i++)
+        if (groups->list.v[i]->next && groups->list.v[i]->could)
+            turns_push(&t, part(groups->list.v[i]), groups->list.v[i]);
+    for (struct group *g; fit_free(&s->pool->fit) > 0 && (g = turns_pop(&t));)
+        if (sched_start_next(s, g) && g->next)
+            turns_push(&t, part(g), g);
+    vec_free(&t.heap);
 }
 
 /* Why the groups that still wait do. */
@@ -154,24 +221,21 @@ static void explain(struct sched *s, const struct share_groups *groups)
 {
     for (size_t i = 0; i < groups->list.n; i++) {
         struct group *g = groups->list.v[i];
-        if (g->next && g->could && sched_may(s, g) && g->held + g->taking + g->size > g->offer)
+        if (g->next && g->could && sched_may(s, g) && !is_due(g))
             g->wait = CORE_WAIT_SHARE;
     }
 }
 
 void sched_fair(struct sched *s)
 {
-    struct share_groups groups = {0}, limited = {0};
-    int64_t left = collect(s, &groups);
-    limit_users(s, &groups, &limited);
-    share_deal(&groups, left);
+    struct share_groups groups = {0};
+    int64_t capacity = collect(s, &groups);
+    limit_users(s, &groups);
+    share_deal(&groups, capacity);
     for (size_t i = 0; i < groups.list.n; i++)
-        left -= groups.list.v[i]->offer;
-    deal_unused(s, &limited, left);
-    for (size_t i = 0; i < groups.list.n; i++)
-        release(s, groups.list.v[i]);
-    start(s, &groups);
+        keep_to_cap(s, groups.list.v[i]);
+    serve_due(s, &groups);
+    lend(s, &groups);
     explain(s, &groups);
     vec_free(&groups.list);
-    vec_free(&limited.list);
 }

@@ -60,15 +60,10 @@ static void fill(struct share_groups *s, int64_t capacity)
         left = deal(s, left);
 }
 
-/* How much of its offer the group can use: what it keeps and the pending requests that go into it.
- */
+/* The whole requests in its offer: the rest of it starts nothing. */
 static int64_t usable(const struct group *g)
 {
-    int64_t more = g->offer - g->held, pending = g->could ? (int64_t)g->pending.n * g->size : 0;
-    if (more <= 0 || g->cap == g->offer)
-        return g->offer;
-    more -= more % g->size;
-    return g->held + (more < pending ? more : pending);
+    return g->offer - g->offer % g->size;
 }
 
 /* Caps the youngest that cannot use their offers; false: all can. */
@@ -95,11 +90,11 @@ static bool is_sorted(const struct share_groups *s)
     return true;
 }
 
-int64_t share_one_more(const struct group *g)
+/* The group's offer with one more of its requests in it; 0: it has no use for more. */
+static int64_t one_more(const struct group *g)
 {
-    int64_t next = (g->offer / g->size + 1) * g->size;
-    int64_t most = g->held + (g->could ? (int64_t)g->pending.n * g->size : 0);
-    return next <= most && next <= g->demand ? next : 0;
+    int64_t next = g->offer + g->size;
+    return next <= g->demand ? next : 0;
 }
 
 /* One request each in a round, the oldest first: a group was capped for what it could not use of a
@@ -109,14 +104,14 @@ static void deal_rest(const struct share_groups *s, int64_t left)
     struct share_groups old = {0};
     bool any = left > 0;
     for (size_t i = s->list.n; left > 0 && i-- > 0;)
-        if (share_one_more(s->list.v[i]))
+        if (one_more(s->list.v[i]))
             vec_push(&old.list, s->list.v[i]);
     if (old.list.n)
         qsort(old.list.v, old.list.n, sizeof *old.list.v, oldest_first);
     while (any) {
         any = false;
         for (size_t i = 0; left > 0 && i < old.list.n; i++) {
-            int64_t next = share_one_more(old.list.v[i]), more = next - old.list.v[i]->offer;
+            int64_t next = one_more(old.list.v[i]), more = next - old.list.v[i]->offer;
             if (!next || more > left)
                 continue;
             old.list.v[i]->offer = next;

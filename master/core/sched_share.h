@@ -12,13 +12,13 @@ struct share_groups {
  * demand.
  *
  * Progressive filling: in each round every group that wants more gets its weight's part of what the
- * round began with, at least one slot. A group that cannot use its whole offer (its next request is
- * larger than what is left of it) is capped to what it can use, the youngest first, and the rest is
- * dealt again. Where many are wasteful a sixteenth of them is capped at a time. What the caps have
- * left goes to whoever can use it, in whole requests: so no slot idles that a queued request could
- * use, and nobody holds an offer that starts nothing. */
+ * round began with, at least one slot. A group that cannot use its whole offer (it is no multiple
+ * of its requests' size) is capped to what it can use, the youngest first, and the rest is dealt
+ * again. Where many are wasteful a sixteenth of them is capped at a time. What the caps have left
+ * goes to whoever can use it, in whole requests: so nobody holds an offer that starts nothing.
+ *
+ * What is held plays no part but as demand: the offers stay the same while work starts and stops to
+ * follow them. */
 void share_deal(struct share_groups *g, int64_t capacity);
-/* The group's offer with one more of its requests in it, kept or pending; 0: it has no use for more. */
-int64_t share_one_more(const struct group *g);
 
 #endif

@@ -2,6 +2,7 @@
 #include "alloc.h"
 #include "queue.h"
 #include "sched_ref.h"
+#include "trial.h"
 #include <math.h>
 
 struct list {
@@ -47,10 +48,15 @@ static int64_t slots_of(const struct ref *r, const struct alloc *of)
     return n;
 }
 
+static bool is_capped(const struct ref *r, const struct alloc *a)
+{
+    return a->slots && a->exp->max_slots >= 0 && slots_of(r, a) + a->slots > a->exp->max_slots;
+}
+
 static bool start(struct ref *r, struct alloc *a)
 {
     struct ref_start p = {.alloc = a};
-    if (a->slots && a->exp->max_slots >= 0 && slots_of(r, a) + a->slots > a->exp->max_slots)
+    if (is_capped(r, a))
         return false;
     if (is_stuck(r, a) || !ref_place(&r->now, a, &p)) {
         vec_push(&r->stuck.l, a);
@@ -74,7 +80,7 @@ static void zero_slots(struct ref *r)
 
 struct group_ref {
     struct exp *e;
-    int64_t held, pending, demand, offer, cap;
+    int64_t held, wanted, demand, offer, cap;
 };
 struct fair {
     struct ref *r;
@@ -98,13 +104,16 @@ static void collect(struct fair *s)
         struct alloc *a = s->r->placed.l.v[i];
         if (a->slots == 0)
             continue;
-        s->capacity += a->slots;
+        for (size_t k = 0; k < a->containers.n; k++)
+            s->capacity += a->containers.v[k]->agent ? (int64_t)a->containers.v[k]->slots.n : 0;
         group_of(s, a->exp)->held += alloc_is_ending(a) ? 0 : a->slots;
+        bool again = a->trial->state == TRIAL_ACTIVE && !trial_op_done(a->trial);
+        group_of(s, a->exp)->wanted += alloc_is_ending(a) && !again ? 0 : a->slots;
     }
     for (size_t i = 0; i < s->r->pending.l.n; i++) {
         struct alloc *a = s->r->pending.l.v[i];
         if (a->slots && ref_could(s->r->c, s->r->pool, a->slots, false))
-            group_of(s, a->exp)->pending += a->slots;
+            group_of(s, a->exp)->wanted += a->slots;
     }
 }
 
@@ -155,11 +164,7 @@ static void fill(struct fair *s)
 
 static int64_t usable(const struct group_ref *g)
 {
-    int64_t more = g->offer - g->held;
-    if (more <= 0 || g->cap == g->offer)
-        return g->offer;
-    more -= more % g->e->conf.slots;
-    return g->held + (more < g->pending ? more : g->pending);
+    return g->offer - g->offer % g->e->conf.slots;
 }
 
 static struct group_ref *waster(const struct fair *s)
@@ -193,8 +198,8 @@ static bool deal_rest(struct fair *s)
     for (size_t i = 0; i < s->groups.n; i++)
         left -= s->groups.v[i].offer;
     for (struct group_ref *g = next_old(s, 0); g; g = next_old(s, g->e->id)) {
-        int64_t next = (g->offer / g->e->conf.slots + 1) * g->e->conf.slots;
-        if (next > g->held + g->pending || next > g->demand || next - g->offer > left)
+        int64_t next = g->offer + g->e->conf.slots;
+        if (next > g->demand || next - g->offer > left)
             continue;
         left -= next - g->offer;
         g->offer = next;
@@ -203,15 +208,76 @@ static bool deal_rest(struct fair *s)
     return any;
 }
 
-static void give_back(struct fair *s, struct group_ref *g)
+static void keep_to_cap(struct fair *s, struct group_ref *g)
 {
-    int64_t held = g->held;
-    for (size_t i = 0; i < s->r->placed.l.n && held > g->offer; i++) {
+    for (size_t i = 0; i < s->r->placed.l.n; i++) {
         struct alloc *a = s->r->placed.l.v[i];
-        if (a->exp != g->e || a->kind != KIND_TRIAL || alloc_is_ending(a))
+        if (a->exp != g->e || a->slots == 0 || alloc_is_ending(a) || g->e->max_slots < 0 ||
+            g->held <= g->e->max_slots)
             continue;
-        held -= a->slots;
+        g->held -= a->slots;
         vec_push(&s->r->out->releases, a);
+    }
+}
+
+static void deal_all(struct fair *s)
+{
+    for (size_t i = 0; i < s->groups.n; i++) {
+        struct group_ref *g = &s->groups.v[i];
+        bool capped = g->e->max_slots >= 0 && g->wanted > g->e->max_slots;
+        g->demand = capped ? g->e->max_slots : g->wanted;
+    }
+    if (s->groups.n)
+        qsort(s->groups.v, s->groups.n, sizeof *s->groups.v, by_demand);
+    fill(s);
+    for (struct group_ref *g; (g = waster(s));) {
+        g->cap = usable(g);
+        fill(s);
+    }
+    while (deal_rest(s))
+        ;
+}
+
+/* The requests of k slots within the offers; false: one of them does not fit. */
+static bool start_size(struct fair *s, int64_t k)
+{
+    struct ref *r = s->r;
+    for (size_t i = 0; i < r->pending.l.n; i++) {
+        struct alloc *a = r->pending.l.v[i];
+        struct group_ref *g = a->slots == k ? group_of(s, a->exp) : NULL;
+        if (!g || g->held + k > g->offer || is_capped(r, a))
+            continue;
+        if (start(r, a))
+            g->held += k;
+        else if (!is_choosy(a))
+            return false;
+    }
+    return true;
+}
+
+static double part(const struct group_ref *g)
+{
+    return floor((double)(g->held + g->e->conf.slots) / g->e->weight * 1e6);
+}
+
+/* What still fits, in turns: who would hold the least for its weight. */
+static void lend(struct fair *s)
+{
+    struct ref *r = s->r;
+    for (;;) {
+        struct alloc *best = NULL;
+        for (size_t i = 0; i < r->pending.l.n; i++) {
+            struct alloc *a = r->pending.l.v[i];
+            if (a->slots == 0 || is_started(r, a) || is_stuck(r, a) || is_capped(r, a))
+                continue;
+            double d = part(group_of(s, a->exp)), m = best ? part(group_of(s, best->exp)) : 0;
+            if (!best || d < m || (d == m && a->exp_id < best->exp_id))
+                best = a;
+        }
+        if (!best)
+            return;
+        if (start(r, best))
+            group_of(s, best->exp)->held += best->slots;
     }
 }
 
@@ -219,31 +285,18 @@ static void fair(struct ref *r)
 {
     struct fair s = {.r = r};
     collect(&s);
+    deal_all(&s);
     for (size_t i = 0; i < s.groups.n; i++) {
-        struct group_ref *g = &s.groups.v[i];
-        g->demand = g->held + g->pending;
-        if (g->e->max_slots >= 0 && g->demand > g->e->max_slots)
-            g->demand = g->e->max_slots;
+        vec_push(&r->out->offers, ((struct ref_offer){s.groups.v[i].e, s.groups.v[i].offer}));
+        keep_to_cap(&s, &s.groups.v[i]);
     }
-    if (s.groups.n)
-        qsort(s.groups.v, s.groups.n, sizeof *s.groups.v, by_demand);
-    fill(&s);
-    for (struct group_ref *g; (g = waster(&s));) {
-        g->cap = usable(g);
-        fill(&s);
-    }
-    while (deal_rest(&s))
-        ;
-    for (size_t i = 0; i < s.groups.n; i++)
-        give_back(&s, &s.groups.v[i]);
-    for (size_t i = 0; i < r->pending.l.n; i++) {
-        struct alloc *a = r->pending.l.v[i];
-        if (a->slots == 0)
-            continue;
-        struct group_ref *g = group_of(&s, a->exp);
-        if (g->held + a->slots <= g->offer && start(r, a))
-            g->held += a->slots;
-    }
+    int64_t most = 0;
+    for (size_t i = 0; i < r->pending.l.n; i++)
+        most = r->pending.l.v[i]->slots > most ? r->pending.l.v[i]->slots : most;
+    for (int64_t k = most; k > 0 && !r->out->is_begin; k--)
+        r->out->is_begin = !start_size(&s, k);
+    if (!r->out->is_begin)
+        lend(&s);
     vec_free(&s.groups);
 }
 
@@ -457,4 +510,5 @@ void ref_finish(struct ref_out *o)
     }
     vec_free(&o->starts);
     vec_free(&o->releases);
+    vec_free(&o->offers);
 }

@@ -84,7 +84,7 @@ static void check_limits(const struct sched *s)
 static void check_no_idle(struct sched *s)
 {
     bool priority = s->pool->o.scheduler == CORE_PRIORITY;
-    if (s->guarded || s->releases.n || (priority && s->pool->o.preemption))
+    if (s->guarded || s->releases.n || s->blocks.n || (priority && s->pool->o.preemption))
         return;
     int level = 1000;
     for (size_t i = 0; i < s->pool->groups.n; i++) {
@@ -94,9 +94,7 @@ static void check_no_idle(struct sched *s)
     }
     for (size_t i = 0; i < s->pool->groups.n; i++) {
         struct group *g = s->pool->groups.v[i];
-        bool served = s->pool->o.scheduler != CORE_FAIR_SHARE ||
-                      (g->could && g->held + g->taking + g->size <= g->offer);
-        if (!g->next || g->size == 0 || !served || !sched_may(s, g) ||
+        if (!g->next || g->size == 0 || !sched_may(s, g) ||
             (priority && queue_group_level(g) > level) || s->pool->o.allow_heterogeneous_fits)
             continue;
         if (!sched_is_choosy(g->next))
