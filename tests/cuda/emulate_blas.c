@@ -42,11 +42,20 @@ static double at(const struct matrix *v, long long i, long long j)
 
 static enum det_dtype dtype_of(cudaDataType t)
 {
-    return t == CUDA_R_16F ? DET_F16 : t == CUDA_R_16BF ? DET_BF16 : DET_F32;
+    switch (t) {
+    case CUDA_R_64F:
+        return DET_F64;
+    case CUDA_R_16F:
+        return DET_F16;
+    case CUDA_R_16BF:
+        return DET_BF16;
+    default:
+        return DET_F32;
+    }
 }
 
 static void product(const struct matrix *a, const struct matrix *b, const struct matrix *c,
-                    const int size[3], float beta)
+                    const int size[3], double beta)
 {
     for (int j = 0; j < size[1]; j++)
         for (int i = 0; i < size[0]; i++) {
@@ -58,15 +67,24 @@ static void product(const struct matrix *a, const struct matrix *b, const struct
         }
 }
 
+/* alpha and beta are of the type that is computed in. */
+static double factor(const void *p, bool wide)
+{
+    return wide ? *(const double *)p : (double)*(const float *)p;
+}
+
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
     const void *alpha, const void *a, cudaDataType type_a, int lda, long long a_step, const void *b,
     cudaDataType type_b, int ldb, long long b_step, const void *beta, void *c, cudaDataType type_c,
     int ldc, long long c_step, int count, cublasComputeType_t compute, cublasGemmAlgo_t algo)
 {
-    (void)h, (void)compute, (void)algo;
-    /* What cuBLAS refuses: leading dimensions too small for the matrices. */
-    if (*(const float *)alpha != 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m ||
+    (void)h, (void)algo;
+    bool wide = compute == CUBLAS_COMPUTE_64F;
+    /* What cuBLAS refuses: another type than is computed in, leading dimensions too small for the
+     * matrices. */
+    if (wide != (type_a == CUDA_R_64F) || type_b != type_a || type_c != type_a ||
+        factor(alpha, wide) != 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m ||
         lda < 1 || ldb < 1)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     emulated_open();
@@ -77,7 +95,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
         x.p = (const char *)a + i * a_step * (long long)det_dtype_size(x.dtype);
         y.p = (const char *)b + i * b_step * (long long)det_dtype_size(y.dtype);
         z.p = (const char *)c + i * c_step * (long long)det_dtype_size(z.dtype);
-        product(&x, &y, &z, (int[]){m, n, k}, *(const float *)beta);
+        product(&x, &y, &z, (int[]){m, n, k}, factor(beta, wide));
     }
     emulated_close();
     return CUBLAS_STATUS_SUCCESS;

@@ -143,23 +143,18 @@ static double difference(const struct result *a, const struct result *b, int i)
     return most / scale;
 }
 
-/* A device without kernels for f64 refuses them by name. */
-static bool refused(struct det_engine *e, const struct op_case *c)
-{
-    return !e->backend->kernels_f64[DET_KERNEL_LINEAR] && strncmp(c->what, "f64, ", 5) == 0;
-}
-
 static void test_what_the_device_lacks_is_named(void **state)
 {
     (void)state;
     struct det_engine *tested = engine(device_under_test());
+    struct det_backend less = *tested->backend;
     struct det_tensor *x = det_zeros(tested, DET_F64, 2, (int64_t[]){2, 3});
     struct det_err err = {0};
+    less.kernels_f64[DET_KERNEL_LINEAR] = NULL;
+    tested->backend = &less;
     det_linear(tested, x, x, NULL);
-    if (!tested->backend->kernels_f64[DET_KERNEL_LINEAR]) {
-        assert_int_equal(det_engine_error(tested, &err), DET_EUNIMPL);
-        assert_non_null(strstr(err.text, "has no kernel linear for float64"));
-    }
+    assert_int_equal(det_engine_error(tested, &err), DET_EUNIMPL);
+    assert_non_null(strstr(err.text, "has no kernel linear for float64"));
     det_engine_destroy(tested);
 }
 
@@ -171,8 +166,6 @@ static void test_device_equals_ref(void **state)
     int compared = 0;
     for (int i = 0; (c = op_case_at(i)); i++) {
         det_cleanup(result_finish) struct result a = {0}, b = {0};
-        if (refused(tested, c))
-            continue;
         compared++;
         run(ref, c, &a);
         run(tested, c, &b);
@@ -270,8 +263,6 @@ static void test_same_bits_twice(void **state)
     struct det_engine *tested = engine(device_under_test());
     for (int i = 0; op_case_at(i); i++) {
         det_cleanup(result_finish) struct result a = {0}, b = {0};
-        if (refused(tested, op_case_at(i)))
-            continue;
         run(tested, op_case_at(i), &a);
         run(tested, op_case_at(i), &b);
         for (int k = 0; k <= CASE_INPUTS_MAX; k++)
@@ -287,8 +278,6 @@ static void all_results(char hex[HASH_HEX_MAX])
     struct hash *h = hash_create(HASH_SHA256);
     for (int i = 0; op_case_at(i); i++) {
         det_cleanup(result_finish) struct result r = {0};
-        if (refused(tested, op_case_at(i)))
-            continue;
         run(tested, op_case_at(i), &r);
         for (int k = 0; k <= CASE_INPUTS_MAX; k++)
             hash_add(h, r.v[k] ? r.v[k] : "", result_bytes(&r, k));

@@ -8,30 +8,33 @@
 #include "cuda_random.cuh"
 
 /* Rows of `width` elements, `step` apart, of one head. */
+template <typename T>
 struct head {
-    float *p;
+    T *p;
     int64_t step;
 };
 
 /* q, k and v apart, [B, H, T, D], or one tensor [B, T, 3, H, D]; the output lies as q, or
  * [B, T, H, D]. */
-struct attention {
+template <typename T>
+struct attended {
     int64_t batch, heads, time, keys, width;
     bool packed, causal;
-    float scale, p;
+    T scale, kept; /* kept: the factor of what dropout leaves */
+    float p;
     struct cuda_stream_of_draws draws;
-    float *q, *k, *v, *y; /* packed: k and v are NULL */
-    const float *mask;    /* [B or 1, H or 1, T, S], or NULL */
+    T *q, *k, *v, *y; /* packed: k and v are NULL */
+    const T *mask;    /* [B or 1, H or 1, T, S], or NULL */
     int64_t mask_b, mask_h;
 
-    __device__ struct head input(float *t, int which, int64_t b, int64_t h) const
+    __device__ head<T> input(T *t, int which, int64_t b, int64_t h) const
     {
         int64_t rows = which == 0 ? time : keys, line = heads * width;
         if (!packed)
             return {t + (b * heads + h) * rows * width, width};
         return {t + b * rows * 3 * line + which * line + h * width, 3 * line};
     }
-    __device__ struct head output(float *t, int64_t b, int64_t h) const
+    __device__ head<T> output(T *t, int64_t b, int64_t h) const
     {
         int64_t line = heads * width;
         if (!packed)
@@ -39,23 +42,24 @@ struct attention {
         return {t + b * time * line + h * width, line};
     }
     /* Row (b H + h) T + t, key j. */
-    __device__ float keep(int64_t row, int64_t j) const
+    __device__ T keep(int64_t row, int64_t j) const
     {
         if (p <= 0)
             return 1;
-        return cuda_draw(draws, (uint64_t)(row * keys + j)) >= p ? 1 / (1 - p) : 0;
+        return cuda_draw(draws, (uint64_t)(row * keys + j)) >= p ? kept : 0;
     }
-    __device__ float masked(int64_t b, int64_t h, int64_t t, int64_t j) const
+    __device__ T masked(int64_t b, int64_t h, int64_t t, int64_t j) const
     {
         return mask ? mask[((b * mask_b + h * mask_h) * time + t) * keys + j] : 0;
     }
 };
 
 /* first: the index of q in c->in (1 in the backward kernel). */
-static struct attention attention_of(const struct det_call *c, int first)
+template <typename T>
+static attended<T> attention_of(const struct det_call *c, int first)
 {
     const struct det_tensor *q = c->in[first], *k = c->in[first + 1], *m = c->in[first + 3];
-    struct attention a = {};
+    attended<T> a = {};
     a.packed = !k;
     a.batch = q->dims[0];
     a.heads = q->dims[k ? 1 : 3];
@@ -63,43 +67,47 @@ static struct attention attention_of(const struct det_call *c, int first)
     a.keys = k ? k->dims[2] : a.time;
     a.width = q->dims[k ? 3 : 4];
     a.causal = c->a.causal;
-    a.scale = (float)c->a.scale;
-    a.p = (float)c->a.p;
+    a.scale = (T)c->a.scale;
+    a.p = (float)c->a.p; /* so that every dtype drops the same */
+    a.kept = (T)(1 / (1 - c->a.p));
     a.draws = {c->a.seed, c->a.call};
-    a.q = (float *)q->data;
-    a.k = k ? (float *)k->data : a.q;
-    a.v = k ? (float *)c->in[first + 2]->data : a.q;
+    a.q = (T *)q->data;
+    a.k = k ? (T *)k->data : a.q;
+    a.v = k ? (T *)c->in[first + 2]->data : a.q;
     if (m) {
-        a.mask = (const float *)m->data;
+        a.mask = (const T *)m->data;
         a.mask_h = m->dims[1] > 1 ? 1 : 0;
         a.mask_b = m->dims[0] > 1 ? m->dims[1] : 0;
     }
     return a;
 }
 
-__device__ static float dot(struct head a, int64_t i, struct head b, int64_t j, int64_t n)
+template <typename T>
+__device__ static T dot(head<T> a, int64_t i, head<T> b, int64_t j, int64_t n)
 {
-    float sum = 0;
+    T sum = 0;
     for (int64_t d = 0; d < n; d++)
         sum += a.p[i * a.step + d] * b.p[j * b.step + d];
     return sum;
 }
 
 /* One query or key of one head: where it is, and the head's matrices. */
+template <typename T>
 struct place {
     int64_t b, h, i;
-    struct head q, k, v, dy;
+    head<T> q, k, v, dy;
 };
 
-__device__ static struct place place_of(const struct attention &a, int64_t row, int64_t n)
+template <typename T>
+__device__ static place<T> place_of(const attended<T> &a, int64_t row, int64_t n)
 {
     int64_t head = cuda_div(row, n), b = cuda_div(head, a.heads), h = head - b * a.heads;
     return {b, h, row - head * n, a.input(a.q, 0, b, h), a.input(a.k, 1, b, h),
             a.input(a.v, 2, b, h), a.output(a.y, b, h)};
 }
 
-__device__ static float score(const struct attention &a, const struct place &p, int64_t t,
-                              int64_t j)
+template <typename T>
+__device__ static T score(const attended<T> &a, const place<T> &p, int64_t t, int64_t j)
 {
     if (a.causal && j > t)
         return -INFINITY;
@@ -107,33 +115,35 @@ __device__ static float score(const struct attention &a, const struct place &p, 
 }
 
 /* No key after this one counts for query t. */
-__device__ static int64_t keys_of(const struct attention &a, int64_t t)
+template <typename T>
+__device__ static int64_t keys_of(const attended<T> &a, int64_t t)
 {
     return a.causal && t + 1 < a.keys ? t + 1 : a.keys;
 }
 
-__device__ static void forward_row(const struct attention &a, int64_t row, float *lse)
+template <typename T>
+__device__ static void forward_row(const attended<T> &a, int64_t row, T *lse)
 {
-    __shared__ float weight[CUDA_BLOCK];
-    struct place p = place_of(a, row, a.time);
-    float *y = p.dy.p + p.i * p.dy.step, top = -INFINITY;
+    __shared__ T weight[CUDA_BLOCK];
+    place<T> p = place_of(a, row, a.time);
+    T *y = p.dy.p + p.i * p.dy.step, top = -INFINITY;
     int64_t keys = keys_of(a, p.i);
     double total = 0;
     for (int64_t d = threadIdx.x; d < a.width; d += blockDim.x)
         y[d] = 0;
     for (int64_t from = 0; from < keys; from += blockDim.x) {
         int64_t j = from + threadIdx.x, n = keys - from < blockDim.x ? keys - from : blockDim.x;
-        float x = j < keys ? score(a, p, p.i, j) : -INFINITY;
-        float higher = cuda_greater()(top, cuda_combine(x, cuda_greater()));
+        T x = j < keys ? score(a, p, p.i, j) : -INFINITY;
+        T higher = cuda_greater()(top, cuda_combine(x, cuda_greater()));
         if (higher == -INFINITY)
             continue;
-        float e = expf(x - higher), shrink = expf(top - higher);
+        T e = exp(x - higher), shrink = exp(top - higher);
         total = total * shrink + cuda_combine((double)e, cuda_plus());
         top = higher;
         weight[threadIdx.x] = j < keys ? e * a.keep(row, j) : 0;
         __syncthreads();
         for (int64_t d = threadIdx.x; d < a.width; d += blockDim.x) {
-            float sum = y[d] * shrink;
+            T sum = y[d] * shrink;
             for (int64_t l = 0; l < n; l++)
                 sum += weight[l] * p.v.p[(from + l) * p.v.step + d];
             y[d] = sum;
@@ -141,49 +151,55 @@ __device__ static void forward_row(const struct attention &a, int64_t row, float
         __syncthreads();
     }
     for (int64_t d = threadIdx.x; d < a.width; d += blockDim.x)
-        y[d] = (float)(y[d] / total);
+        y[d] = (T)(y[d] / total);
     if (threadIdx.x == 0)
-        lse[row] = (float)(top + log(total));
+        lse[row] = (T)(top + log(total));
 }
 
-int cuda_attention(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int attention(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct attention a = attention_of(c, 0);
-    float *lse = out_f32(c, 1);
-    a.y = out_f32(c, 0);
+    attended<T> a = attention_of<T>(c, 0);
+    T *lse = out_real<T>(c, 1);
+    a.y = out_real<T>(c, 0);
     return cuda_blocks(
         s, c, a.batch * a.heads * a.time, DEVICE(int64_t row) { forward_row(a, row, lse); }, err);
 }
+CUDA_REAL(attention)
 
 /* What the backward kernels share: gradients lie as their tensors; delta[row] = dy . y. */
+template <typename T>
 struct back {
-    struct attention a;
-    const float *lse;
-    float *dq, *dk, *dv;
+    attended<T> a;
+    const T *lse;
+    T *dq, *dk, *dv;
     double *delta;
 };
 
 /* The gradient of the score of query t and key j, and the weight that v_j has in y_t. */
+template <typename T>
 struct slope {
-    float ds, weight;
+    T ds, weight;
 };
 
-__device__ static struct slope slope_of(const struct back &k, const struct place &p, int64_t t,
-                                        int64_t j, double delta)
+template <typename T>
+__device__ static slope<T> slope_of(const back<T> &k, const place<T> &p, int64_t t, int64_t j,
+                                    double delta)
 {
     int64_t row = (p.b * k.a.heads + p.h) * k.a.time + t;
-    float x = score(k.a, p, t, j), weight = x == -INFINITY ? 0 : expf(x - k.lse[row]);
-    float keep = k.a.keep(row, j), g = keep * dot(p.dy, t, p.v, j, k.a.width);
-    return {(float)(weight * (g - delta) * k.a.scale), weight * keep};
+    T x = score(k.a, p, t, j), weight = x == -INFINITY ? 0 : exp(x - k.lse[row]);
+    T keep = k.a.keep(row, j), g = keep * dot(p.dy, t, p.v, j, k.a.width);
+    return {(T)(weight * (g - delta) * k.a.scale), weight * keep};
 }
 
-__device__ static void query_back(const struct back &k, int64_t row)
+template <typename T>
+__device__ static void query_back(const back<T> &k, int64_t row)
 {
-    __shared__ float ds[CUDA_BLOCK];
-    struct place p = place_of(k.a, row, k.a.time);
+    __shared__ T ds[CUDA_BLOCK];
+    place<T> p = place_of(k.a, row, k.a.time);
     int64_t keys = keys_of(k.a, p.i);
-    struct head out = k.a.input(k.dq, 0, p.b, p.h);
-    float *dq = out.p + p.i * out.step;
+    head<T> out = k.a.input(k.dq, 0, p.b, p.h);
+    T *dq = out.p + p.i * out.step;
     double delta = 0;
     for (int64_t j = threadIdx.x; j < keys; j += blockDim.x)
         delta += (double)slope_of(k, p, p.i, j, 0).ds / k.a.scale;
@@ -203,12 +219,13 @@ __device__ static void query_back(const struct back &k, int64_t row)
     }
 }
 
-__device__ static void key_back(const struct back &k, int64_t row)
+template <typename T>
+__device__ static void key_back(const back<T> &k, int64_t row)
 {
-    __shared__ struct slope tile[CUDA_BLOCK];
-    struct place p = place_of(k.a, row, k.a.keys);
-    struct head hk = k.a.input(k.dk, 1, p.b, p.h), hv = k.a.input(k.dv, 2, p.b, p.h);
-    float *dk = hk.p + p.i * hk.step, *dv = hv.p + p.i * hv.step;
+    __shared__ slope<T> tile[CUDA_BLOCK];
+    place<T> p = place_of(k.a, row, k.a.keys);
+    head<T> hk = k.a.input(k.dk, 1, p.b, p.h), hv = k.a.input(k.dv, 2, p.b, p.h);
+    T *dk = hk.p + p.i * hk.step, *dv = hv.p + p.i * hv.step;
     const double *delta = k.delta + (p.b * k.a.heads + p.h) * k.a.time;
     for (int64_t d = threadIdx.x; d < k.a.width; d += blockDim.x)
         dk[d] = dv[d] = 0;
@@ -227,17 +244,18 @@ __device__ static void key_back(const struct back &k, int64_t row)
     }
 }
 
-int cuda_attention_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int attention_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct back k = {attention_of(c, 1), in_f32(c, 5), out_f32(c, 0), out_f32(c, 1), out_f32(c, 2),
-                     NULL};
+    back<T> k = {attention_of<T>(c, 1), in_real<T>(c, 5),  out_real<T>(c, 0),
+                 out_real<T>(c, 1),     out_real<T>(c, 2), NULL};
     int64_t queries = k.a.batch * k.a.heads * k.a.time, keys = k.a.batch * k.a.heads * k.a.keys;
     void *work = NULL;
     int rc = cuda_workspace(s->device, (size_t)queries * sizeof(double) + 8, &work, err);
     if (rc < 0)
         return rc;
     k.delta = (double *)work;
-    k.a.y = (float *)c->in[0]->data;
+    k.a.y = (T *)c->in[0]->data;
     if (k.a.packed)
         k.dk = k.dv = k.dq;
     rc = cuda_blocks(s, c, queries, DEVICE(int64_t row) { query_back(k, row); }, err);
@@ -245,13 +263,15 @@ int cuda_attention_bwd(struct det_stream *s, const struct det_call *c, struct de
         return rc;
     return cuda_blocks(s, c, keys, DEVICE(int64_t row) { key_back(k, row); }, err);
 }
+CUDA_REAL(attention_bwd)
 
 /* Rotary position embedding (Su et al. 2021). Angles in double: positions are large. */
-int cuda_rotary(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int rotary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t times = c->in[0]->dims[1], width = c->in[0]->dims[2], half = width / 2;
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = in_real<T>(c, 0);
+    T *y = out_real<T>(c, 0);
     double offset = c->a.offset, base = c->a.scale;
     bool halves = c->a.halves, reverse = c->a.reverse;
     return cuda_each(
@@ -264,8 +284,9 @@ int cuda_rotary(struct det_stream *s, const struct det_call *c, struct det_err *
             double angle = t * pow(base, -2.0 * (double)pair / (double)width);
             double cosine = cos(angle), sine = reverse ? -sin(angle) : sin(angle);
             double a = x[first], b = x[second];
-            y[first] = (float)(a * cosine - b * sine);
-            y[second] = (float)(a * sine + b * cosine);
+            y[first] = (T)(a * cosine - b * sine);
+            y[second] = (T)(a * sine + b * cosine);
         },
         err);
 }
+CUDA_REAL(rotary)

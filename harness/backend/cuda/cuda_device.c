@@ -234,6 +234,12 @@ static const struct det_backend backend = {
             DET_KERNELS(X)
 #undef X
         },
+    .kernels_f64 =
+        {
+#define X(NAME, name) [DET_KERNEL_##NAME] = cuda_##name##_f64,
+            DET_KERNELS_REAL(X)
+#undef X
+        },
 };
 
 __attribute__((visibility("default"))) const struct det_backend *det_backend_get(uint32_t version);

@@ -1,11 +1,42 @@
-/* Products by cuBLAS: f32 without TF32 (losses would differ by 1e-3), bf16 and f16 in f32. */
+/* Products by cuBLAS: f32 without TF32 (losses would differ by 1e-3), f64 in f64, bf16 and f16 in
+ * f32. */
 #include "cuda_dtype.cuh"
 
 #include <limits.h>
 
 static cudaDataType type_of(enum det_dtype dtype)
 {
-    return dtype == DET_BF16 ? CUDA_R_16BF : dtype == DET_F16 ? CUDA_R_16F : CUDA_R_32F;
+    switch (dtype) {
+    case DET_F64: return CUDA_R_64F;
+    case DET_BF16: return CUDA_R_16BF;
+    case DET_F16: return CUDA_R_16F;
+    default: return CUDA_R_32F;
+    }
+}
+
+static cublasComputeType_t compute_of(enum det_dtype dtype)
+{
+    switch (dtype) {
+    case DET_F64: return CUBLAS_COMPUTE_64F;
+    case DET_F32: return CUBLAS_COMPUTE_32F_PEDANTIC;
+    default: return CUBLAS_COMPUTE_32F;
+    }
+}
+
+/* A factor as cuBLAS wants it: of the type that is computed in. */
+union factor {
+    float f32;
+    double f64;
+};
+
+static union factor factor_of(double v, enum det_dtype dtype)
+{
+    union factor r = {};
+    if (dtype == DET_F64)
+        r.f64 = v;
+    else
+        r.f32 = (float)v;
+    return r;
 }
 
 static bool fits(const struct cuda_gemm *g)
@@ -17,7 +48,7 @@ static bool fits(const struct cuda_gemm *g)
 /* Row-major C = A B is column-major C^T = B^T A^T: the operands change places. */
 int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *err)
 {
-    const float one = 1;
+    union factor one = factor_of(1, g->dtype), beta = factor_of(g->beta, g->dtype);
     cudaDataType t = type_of(g->dtype);
     int64_t count = g->count > 1 ? g->count : 1;
     cublasHandle_t blas = s->device->blas;
@@ -32,14 +63,14 @@ int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *e
         cublasGemmStridedBatchedEx(
             blas, g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, g->ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)g->n,
             (int)g->m, (int)g->k, &one, g->b, t, (int)(g->ldb > 0 ? g->ldb : 1), g->b_step, g->a, t,
-            (int)(g->lda > 0 ? g->lda : 1), g->a_step, &g->beta, g->c, t, (int)g->ldc, g->c_step,
-            (int)count, t == CUDA_R_32F ? CUBLAS_COMPUTE_32F_PEDANTIC : CUBLAS_COMPUTE_32F,
-            CUBLAS_GEMM_DEFAULT),
+            (int)(g->lda > 0 ? g->lda : 1), g->a_step, &beta, g->c, t, (int)g->ldc, g->c_step,
+            (int)count, compute_of(g->dtype), CUBLAS_GEMM_DEFAULT),
         "cublasGemmStridedBatchedEx", err);
 }
 
-int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
-                     struct det_tensor *y, int64_t n, struct det_err *err)
+template <typename T>
+static int finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
+                       struct det_tensor *y, int64_t n, struct det_err *err)
 {
     const void *bias = b ? b->data : NULL;
     void *to = y->data;
@@ -50,12 +81,19 @@ int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struc
     return cuda_each(
         s, c, (int64_t)y->numel,
         DEVICE(int64_t i) {
-            float v = cuda_load<float>(dtype, to, i);
+            T v = cuda_load<T>(dtype, to, i);
             if (bias)
-                v += cuda_load<float>(dtype, bias, i - cuda_div(i, n) * n);
+                v += cuda_load<T>(dtype, bias, i - cuda_div(i, n) * n);
             cuda_store(dtype, to, i, relu && v < 0 ? 0 : v);
         },
         err);
+}
+
+int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
+                     struct det_tensor *y, int64_t n, struct det_err *err)
+{
+    return y->dtype == DET_F64 ? finish_rows<double>(s, c, b, y, n, err)
+                               : finish_rows<float>(s, c, b, y, n, err);
 }
 
 /* y [M, N] = x [M, K] w [N, K]^T + b */
@@ -175,3 +213,14 @@ int cuda_matmul(struct det_stream *s, const struct det_call *c, struct det_err *
     g.count = v.count;
     return cuda_gemm(s, &g, err);
 }
+
+/* They look at the dtype of their tensors: one function for both tables. */
+#define SAME_F64(name)                                                                             \
+    int cuda_##name##_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)     \
+    {                                                                                              \
+        return cuda_##name(s, c, err);                                                             \
+    }
+SAME_F64(linear)
+SAME_F64(linear_bwd_data)
+SAME_F64(linear_bwd_weight)
+SAME_F64(matmul)

@@ -1,21 +1,21 @@
 /*
- * Padding (of any floating dtype but f64) and resampling. Gradients gather: each element of x adds
- * the outputs that came from it, in their order, so nothing adds atomically.
+ * Padding (of any floating dtype) and resampling. Gradients gather: each element of x adds the
+ * outputs that came from it, in their order, so nothing adds atomically.
  */
 #include "cuda_dtype.cuh"
 #include "cuda_spot.cuh"
 
 /* The dimensions as they lie in memory, the densest last; x is the smaller tensor. */
-struct pad {
+struct padding {
     int ndim, mode;
     int64_t x[DET_DIMS_MAX], y[DET_DIMS_MAX], before[DET_DIMS_MAX];
 };
 
-static struct pad pad_of(const struct det_call *c, const struct det_tensor *x,
-                         const struct det_tensor *y)
+static struct padding pad_of(const struct det_call *c, const struct det_tensor *x,
+                             const struct det_tensor *y)
 {
     static const int nhwc[] = {0, 2, 3, 1};
-    struct pad p = {x->ndim, c->a.pad_mode, {}, {}, {}};
+    struct padding p = {x->ndim, c->a.pad_mode, {}, {}, {}};
     for (int i = 0; i < x->ndim; i++) {
         int d = x->layout == DET_LAYOUT_NHWC ? nhwc[i] : i;
         p.x[i] = x->dims[d];
@@ -38,12 +38,13 @@ __device__ static int64_t source(int64_t at, int64_t n, int mode)
     }
 }
 
-int cuda_pad(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int pad(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct pad p = pad_of(c, c->in[0], c->out[0]);
+    struct padding p = pad_of(c, c->in[0], c->out[0]);
     const void *x = c->in[0]->data;
     void *y = c->out[0]->data;
-    float fill = (float)c->a.scale;
+    T fill = (T)c->a.scale;
     int dtype = c->in[0]->dtype;
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
@@ -56,10 +57,11 @@ int cuda_pad(struct det_stream *s, const struct det_call *c, struct det_err *err
                 stride *= p.x[d];
                 rest = outer;
             }
-            cuda_store(dtype, y, i, from < 0 ? fill : cuda_load<float>(dtype, x, from));
+            cuda_store(dtype, y, i, from < 0 ? fill : cuda_load<T>(dtype, x, from));
         },
         err);
 }
+CUDA_REAL(pad)
 
 /* The outputs of one line that came from place i: up to `n` tries, some of which miss (-1). */
 struct targets {
@@ -71,7 +73,7 @@ struct targets {
     }
 };
 
-__device__ static struct targets targets_of(const struct pad &p, int d, int64_t i)
+__device__ static struct targets targets_of(const struct padding &p, int d, int64_t i)
 {
     int64_t n = p.x[d], b = p.before[d], last = p.y[d] - 1;
     struct targets t = {3, i + b, -1, -1, false};
@@ -96,7 +98,7 @@ __device__ static struct targets targets_of(const struct pad &p, int d, int64_t 
 }
 
 /* Try number k of all dimensions' tries together: the output element, or -1. */
-__device__ static int64_t target(const struct pad &p, const struct targets *t, int64_t k)
+__device__ static int64_t target(const struct padding &p, const struct targets *t, int64_t k)
 {
     int64_t to = 0, stride = 1;
     for (int d = p.ndim - 1; d >= 0; d--) {
@@ -110,9 +112,10 @@ __device__ static int64_t target(const struct pad &p, const struct targets *t, i
     return to;
 }
 
-int cuda_pad_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int pad_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct pad p = pad_of(c, c->out[0], c->in[0]);
+    struct padding p = pad_of(c, c->out[0], c->in[0]);
     const void *dy = c->in[0]->data;
     void *dx = c->out[0]->data;
     int dtype = c->in[0]->dtype;
@@ -121,7 +124,7 @@ int cuda_pad_bwd(struct det_stream *s, const struct det_call *c, struct det_err 
         DEVICE(int64_t i) {
             struct targets t[DET_DIMS_MAX];
             int64_t rest = i, tries = 1;
-            float total = 0;
+            T total = 0;
             for (int d = p.ndim - 1; d >= 0; d--) {
                 int64_t outer = cuda_div(rest, p.x[d]);
                 t[d] = targets_of(p, d, rest - outer * p.x[d]);
@@ -130,74 +133,83 @@ int cuda_pad_bwd(struct det_stream *s, const struct det_call *c, struct det_err 
             }
             for (int64_t k = 0; k < tries; k++) {
                 int64_t from = target(p, t, k);
-                total += from < 0 ? 0 : cuda_load<float>(dtype, dy, from);
+                total += from < 0 ? 0 : cuda_load<T>(dtype, dy, from);
             }
             cuda_store(dtype, dx, i, total);
         },
         err);
 }
+CUDA_REAL(pad_bwd)
 
 /* One direction of a resampling: pixels of x and of y, pixels of x for one of y. */
+template <typename T>
 struct line {
     int64_t in, out;
-    float step;
+    T step;
     bool linear, corners;
 };
 
+template <typename T>
 struct resample {
-    struct line h, w;
+    line<T> h, w;
     int64_t channels;
 };
 
-static struct resample resample_of(const struct det_call *c, const struct det_tensor *x,
+template <typename T>
+static resample<T> resample_of(const struct det_call *c, const struct det_tensor *x,
                                    const struct det_tensor *y)
 {
     bool linear = c->a.linear, corners = c->a.align_corners;
-    return {{x->dims[2], y->dims[2], (float)c->a.step_h, linear, corners},
-            {x->dims[3], y->dims[3], (float)c->a.step_w, linear, corners},
+    return {{x->dims[2], y->dims[2], (T)c->a.step_h, linear, corners},
+            {x->dims[3], y->dims[3], (T)c->a.step_w, linear, corners},
             x->dims[1]};
 }
 
 /* The two pixels that an output place lies between, and how much the second one counts. */
+template <typename T>
 struct between {
     int64_t first, second;
-    float share;
+    T share;
 };
 
-__device__ static struct between locate(const struct line &l, int64_t out)
+template <typename T>
+__device__ static between<T> locate(const line<T> &l, int64_t out)
 {
-    float at = l.corners ? (float)out * l.step : ((float)out + 0.5f) * l.step - 0.5f;
+    T at = l.corners ? (T)out * l.step : ((T)out + (T)0.5) * l.step - (T)0.5;
     if (!l.linear)
-        at = floorf((float)out * l.step);
+        at = floor((T)out * l.step);
     at = at < 0 ? 0 : at;
     int64_t first = (int64_t)at < l.in - 1 ? (int64_t)at : l.in - 1;
-    return {first, first < l.in - 1 ? first + 1 : first, l.linear ? at - (float)first : 0};
+    return {first, first < l.in - 1 ? first + 1 : first, l.linear ? at - (T)first : 0};
 }
 
-int cuda_upsample(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int upsample(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct resample r = resample_of(c, c->in[0], c->out[0]);
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    resample<T> r = resample_of<T>(c, c->in[0], c->out[0]);
+    const T *x = in_real<T>(c, 0);
+    T *y = out_real<T>(c, 0);
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
             struct cuda_spot at = cuda_spot_of(i, r.h.out, r.w.out, r.channels);
-            struct between h = locate(r.h, at.h), w = locate(r.w, at.w);
-            const float *image = x + at.n * r.h.in * r.w.in * r.channels + at.channel;
-            const float *top = image + h.first * r.w.in * r.channels;
-            const float *low = image + h.second * r.w.in * r.channels;
+            between<T> h = locate(r.h, at.h), w = locate(r.w, at.w);
+            const T *image = x + at.n * r.h.in * r.w.in * r.channels + at.channel;
+            const T *top = image + h.first * r.w.in * r.channels;
+            const T *low = image + h.second * r.w.in * r.channels;
             int64_t a = w.first * r.channels, b = w.second * r.channels;
             y[i] = (1 - h.share) * ((1 - w.share) * top[a] + w.share * top[b]) +
                    h.share * ((1 - w.share) * low[a] + w.share * low[b]);
         },
         err);
 }
+CUDA_REAL(upsample)
 
 /* How much output place `out` takes of pixel i. */
-__device__ static float taken(const struct line &l, int64_t out, int64_t i)
+template <typename T>
+__device__ static T taken(const line<T> &l, int64_t out, int64_t i)
 {
-    struct between v = locate(l, out);
+    between<T> v = locate(l, out);
     return (v.first == i ? 1 - v.share : 0) + (v.second == i ? v.share : 0);
 }
 
@@ -207,7 +219,8 @@ struct range {
     int64_t from, to;
 };
 
-__device__ static struct range takers(const struct line &l, int64_t i)
+template <typename T>
+__device__ static struct range takers(const line<T> &l, int64_t i)
 {
     double shift = l.corners || !l.linear ? 0 : 0.5, step = l.step > 0 ? l.step : 1e-9;
     double from = ((double)i - 1 + shift) / step - shift - 1;
@@ -218,20 +231,21 @@ __device__ static struct range takers(const struct line &l, int64_t i)
     return r;
 }
 
-int cuda_upsample_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int upsample_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct resample r = resample_of(c, c->out[0], c->in[0]);
-    const float *dy = in_f32(c, 0);
-    float *dx = out_f32(c, 0);
+    resample<T> r = resample_of<T>(c, c->out[0], c->in[0]);
+    const T *dy = in_real<T>(c, 0);
+    T *dx = out_real<T>(c, 0);
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
             struct cuda_spot at = cuda_spot_of(i, r.h.in, r.w.in, r.channels);
-            const float *image = dy + at.n * r.h.out * r.w.out * r.channels + at.channel;
+            const T *image = dy + at.n * r.h.out * r.w.out * r.channels + at.channel;
             struct range hs = takers(r.h, at.h), ws = takers(r.w, at.w);
-            float total = 0;
+            T total = 0;
             for (int64_t oh = hs.from; oh < hs.to; oh++) {
-                float part = 0, share = taken(r.h, oh, at.h);
+                T part = 0, share = taken(r.h, oh, at.h);
                 for (int64_t ow = ws.from; share != 0 && ow < ws.to; ow++)
                     part += taken(r.w, ow, at.w) * image[(oh * r.w.out + ow) * r.channels];
                 total += share * part;
@@ -240,3 +254,4 @@ int cuda_upsample_bwd(struct det_stream *s, const struct det_call *c, struct det
         },
         err);
 }
+CUDA_REAL(upsample_bwd)

@@ -42,12 +42,12 @@ int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_er
 /* Row-major C [m, n] = op(A) op(B) + beta C of inner size k; lda and so on are the distances
  * between rows as they lie in memory. count > 1: as many products, *_step elements apart. */
 struct cuda_gemm {
-    enum det_dtype dtype; /* of all three: f32, bf16, f16 */
+    enum det_dtype dtype; /* of all three; a floating one */
     bool ta, tb;
     int64_t m, n, k, lda, ldb, ldc;
     const void *a, *b;
     void *c;
-    float beta;
+    double beta;
     int64_t count, a_step, b_step, c_step;
 };
 int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *err);
@@ -64,6 +64,9 @@ int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct de
 
 #define X(NAME, name) det_kernel_fn cuda_##name;
 DET_KERNELS(X)
+#undef X
+#define X(NAME, name) det_kernel_fn cuda_##name##_f64;
+DET_KERNELS_REAL(X)
 #undef X
 
 #ifdef __cplusplus

@@ -19,6 +19,18 @@
 
 #define DEVICE [=] __device__
 
+/* Kernels over one floating dtype are templates of it: defines cuda_<name>() for f32 and
+ * cuda_<name>_f64(). */
+#define CUDA_REAL(name)                                                                            \
+    int cuda_##name(struct det_stream *s, const struct det_call *c, struct det_err *err)           \
+    {                                                                                              \
+        return name<float>(s, c, err);                                                             \
+    }                                                                                              \
+    int cuda_##name##_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)     \
+    {                                                                                              \
+        return name<double>(s, c, err);                                                            \
+    }
+
 #ifndef CUDA_LAUNCH
 #define CUDA_BLOCK 256 /* threads; a power of two */
 #define CUDA_LAUNCH(kernel, blocks, s, ...) kernel<<<blocks, CUDA_BLOCK, 0, s>>>(__VA_ARGS__)
@@ -89,7 +101,11 @@ struct cuda_times {
     __device__ double operator()(double a, double b) const { return a * b; }
 };
 struct cuda_greater {
-    __device__ float operator()(float a, float b) const { return a > b ? a : b; }
+    template <typename T>
+    __device__ T operator()(T a, T b) const
+    {
+        return a > b ? a : b;
+    }
 };
 
 /* Work on columns: a block each where there are few long ones, else a thread. In the kernel, a
@@ -129,14 +145,20 @@ __device__ inline int64_t cuda_div(int64_t i, int64_t d)
     return i / d;
 }
 
-static inline const float *in_f32(const struct det_call *c, int i)
+template <typename T>
+static inline const T *in_real(const struct det_call *c, int i)
 {
-    return c->in[i] ? (const float *)c->in[i]->data : NULL;
+    return c->in[i] ? (const T *)c->in[i]->data : NULL;
 }
-static inline float *out_f32(const struct det_call *c, int i)
+template <typename T>
+static inline T *out_real(const struct det_call *c, int i)
 {
-    return c->out[i] ? (float *)c->out[i]->data : NULL;
+    return c->out[i] ? (T *)c->out[i]->data : NULL;
 }
+/* What tensors of T are. */
+template <typename T>
+constexpr enum det_dtype cuda_dtype = sizeof(T) == sizeof(double) ? DET_F64 : DET_F32;
+
 static inline const int64_t *in_i64(const struct det_call *c, int i)
 {
     return c->in[i] ? (const int64_t *)c->in[i]->data : NULL;

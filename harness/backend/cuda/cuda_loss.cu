@@ -3,10 +3,11 @@
 #include "cuda_row.cuh"
 #include "cuda_total.cuh"
 
-int cuda_nll(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int nll(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1];
-    const float *x = in_f32(c, 0);
+    const T *x = in_real<T>(c, 0);
     const int64_t *target = in_i64(c, 1);
     int *bad = s->bad;
     auto loss = DEVICE(int64_t i) {
@@ -16,65 +17,77 @@ int cuda_nll(struct det_stream *s, const struct det_call *c, struct det_err *err
         *bad = 1;
         return 0.0;
     };
-    return cuda_sum_of(s, c, m, loss, 1 / (double)m, out_f32(c, 0), err);
+    return cuda_sum_of(s, c, m, loss, 1 / (double)m, out_real<T>(c, 0), err);
 }
+CUDA_REAL(nll)
 
-int cuda_nll_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int nll_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->out[0]->dims[0], n = c->out[0]->dims[1];
-    const float *dy = in_f32(c, 0);
+    const T *dy = in_real<T>(c, 0);
     const int64_t *target = in_i64(c, 1);
-    float *dx = out_f32(c, 0);
+    T *dx = out_real<T>(c, 0);
     return cuda_each(
         s, c, m * n,
         DEVICE(int64_t i) {
             int64_t row = cuda_div(i, n);
-            dx[i] = i - row * n == target[row] ? -*dy / (float)m : 0;
+            dx[i] = i - row * n == target[row] ? -*dy / (T)m : 0;
         },
         err);
 }
+CUDA_REAL(nll_bwd)
 
-int cuda_mse(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int mse(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *x = in_f32(c, 0), *t = in_f32(c, 1);
+    const T *x = in_real<T>(c, 0), *t = in_real<T>(c, 1);
     int64_t n = (int64_t)c->in[0]->numel;
     return cuda_sum_of(
         s, c, n, DEVICE(int64_t i) { return ((double)x[i] - t[i]) * ((double)x[i] - t[i]); },
-        1 / (double)n, out_f32(c, 0), err);
+        1 / (double)n, out_real<T>(c, 0), err);
 }
+CUDA_REAL(mse)
 
-int cuda_mse_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int mse_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *dy = in_f32(c, 0), *x = in_f32(c, 1), *t = in_f32(c, 2);
+    const T *dy = in_real<T>(c, 0), *x = in_real<T>(c, 1), *t = in_real<T>(c, 2);
     int64_t n = (int64_t)c->out[0]->numel;
-    float *dx = out_f32(c, 0);
+    T *dx = out_real<T>(c, 0);
     return cuda_each(
-        s, c, n, DEVICE(int64_t i) { dx[i] = 2 * *dy / (float)n * (x[i] - t[i]); }, err);
+        s, c, n, DEVICE(int64_t i) { dx[i] = 2 * *dy / (T)n * (x[i] - t[i]); }, err);
 }
+CUDA_REAL(mse_bwd)
 
 /* The loss of a row, and what it counts. */
+template <typename T>
 struct cross {
     int64_t n, skip;
     double smoothing;
     bool log_probs;
-    const float *x, *w;
+    const T *x, *w;
     const int64_t *target;
     int *bad;
 };
 
-static struct cross cross_of(struct det_stream *s, const struct det_call *c, int first)
+template <typename T>
+static cross<T> cross_of(struct det_stream *s, const struct det_call *c, int first)
 {
-    return {c->in[first]->dims[1], c->a.skip,           c->a.smoothing,        c->a.log_probs,
-            in_f32(c, first),      in_f32(c, first + 2), in_i64(c, first + 1), s->bad};
+    return {c->in[first]->dims[1], c->a.skip,                c->a.smoothing,
+            c->a.log_probs,        in_real<T>(c, first),     in_real<T>(c, first + 2),
+            in_i64(c, first + 1),  s->bad};
 }
 
-__device__ static float weight(const struct cross &k, int64_t j)
+template <typename T>
+__device__ static T weight(const cross<T> &k, int64_t j)
 {
     return k.w ? k.w[j] : 1;
 }
 
 /* The row's class, or -1 where it is left out. */
-__device__ static int64_t class_of(const struct cross &k, int64_t row)
+template <typename T>
+__device__ static int64_t class_of(const cross<T> &k, int64_t row)
 {
     int64_t t = k.target[row];
     if (t == k.skip)
@@ -86,7 +99,8 @@ __device__ static int64_t class_of(const struct cross &k, int64_t row)
 }
 
 /* The sum over classes of w (lse - x), by the whole block; 0 where nothing is smoothed. */
-__device__ static double smoothed(const struct cross &k, const float *x, double lse)
+template <typename T>
+__device__ static double smoothed(const cross<T> &k, const T *x, double lse)
 {
     double all = 0;
     if (k.smoothing == 0)
@@ -97,16 +111,17 @@ __device__ static double smoothed(const struct cross &k, const float *x, double 
 }
 
 /* Row losses go to rows[0..m), what they count to rows[m..2m). */
+template <typename T>
 static int row_losses(struct det_stream *s, const struct det_call *c, double *rows,
                       struct det_err *err)
 {
-    struct cross k = cross_of(s, c, 0);
+    cross<T> k = cross_of<T>(s, c, 0);
     int64_t m = c->in[0]->dims[0];
-    float *lse_of = out_f32(c, 1);
+    T *lse_of = out_real<T>(c, 1);
     return cuda_blocks(
         s, c, m,
         DEVICE(int64_t row) {
-            const float *x = k.x + row * k.n;
+            const T *x = k.x + row * k.n;
             double lse = k.log_probs ? 0 : cuda_row_log_sum(x, k.n), all = smoothed(k, x, lse);
             if (threadIdx.x != 0)
                 return;
@@ -115,21 +130,22 @@ static int row_losses(struct det_stream *s, const struct det_call *c, double *ro
             double loss = t < 0 ? 0 : (1 - k.smoothing) * w * (lse - x[t]);
             rows[row] = t < 0 ? 0 : loss + k.smoothing / (double)k.n * all;
             rows[m + row] = w;
-            lse_of[row] = (float)lse;
+            lse_of[row] = (T)lse;
         },
         err);
 }
 
-int cuda_cross_entropy(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int cross_entropy(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->in[0]->dims[0];
     int mode = c->a.mode;
-    float *y = out_f32(c, 0), *count = out_f32(c, 2);
+    T *y = out_real<T>(c, 0), *count = out_real<T>(c, 2);
     void *work = NULL;
     int rc = cuda_workspace(s->device, 2 * (size_t)m * sizeof(double) + 8, &work, err);
     double *rows = (double *)work;
     if (rc == 0)
-        rc = row_losses(s, c, rows, err);
+        rc = row_losses<T>(s, c, rows, err);
     if (rc < 0)
         return rc;
     return cuda_blocks(
@@ -140,25 +156,27 @@ int cuda_cross_entropy(struct det_stream *s, const struct det_call *c, struct de
                 total += rows[i];
                 counted += rows[m + i];
                 if (mode == DET_REDUCE_NONE)
-                    y[i] = (float)rows[i];
+                    y[i] = (T)rows[i];
             }
             total = cuda_combine(total, cuda_plus());
             counted = cuda_combine(counted, cuda_plus());
             if (threadIdx.x != 0)
                 return;
-            *count = (float)counted;
+            *count = (T)counted;
             if (mode != DET_REDUCE_NONE)
-                *y = (float)(mode == DET_REDUCE_MEAN ? total / counted : total);
+                *y = (T)(mode == DET_REDUCE_MEAN ? total / counted : total);
         },
         err);
 }
+CUDA_REAL(cross_entropy)
 
 /* d loss / dx_j = sum_c q_c w_c (p_j - [c = j]). */
-int cuda_cross_entropy_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int cross_entropy_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct cross k = cross_of(s, c, 1);
-    const float *dys = in_f32(c, 0), *lses = in_f32(c, 4), *count = in_f32(c, 5);
-    float *dx = out_f32(c, 0);
+    cross<T> k = cross_of<T>(s, c, 1);
+    const T *dys = in_real<T>(c, 0), *lses = in_real<T>(c, 4), *count = in_real<T>(c, 5);
+    T *dx = out_real<T>(c, 0);
     int mode = c->a.mode;
     return cuda_blocks(
         s, c, c->in[1]->dims[0],
@@ -172,10 +190,11 @@ int cuda_cross_entropy_bwd(struct det_stream *s, const struct det_call *c, struc
             double hit = t < 0 ? 0 : (1 - k.smoothing) * weight(k, t);
             dy = mode == DET_REDUCE_MEAN ? dy / *count : dy;
             for (int64_t j = threadIdx.x; j < k.n; j += blockDim.x) {
-                double p = k.log_probs ? 0 : expf((float)(k.x[row * k.n + j] - lse));
+                double p = k.log_probs ? 0 : exp((T)(k.x[row * k.n + j] - lse));
                 double g = p * (hit + smooth * sum_w) - smooth * weight(k, j) - (j == t ? hit : 0);
-                dx[row * k.n + j] = t < 0 ? 0 : (float)(dy * g);
+                dx[row * k.n + j] = t < 0 ? 0 : (T)(dy * g);
             }
         },
         err);
 }
+CUDA_REAL(cross_entropy_bwd)

@@ -28,25 +28,30 @@ __device__ static double slope(int mode, double p, double x, double t, double w)
     return NAN;
 }
 
-int cuda_point_loss(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int point_loss(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *x = in_f32(c, 0), *t = in_f32(c, 1), *w = in_f32(c, 2);
-    float *y = out_f32(c, 0);
+    const T *x = in_real<T>(c, 0), *t = in_real<T>(c, 1), *w = in_real<T>(c, 2);
+    T *y = out_real<T>(c, 0);
     int mode = c->a.mode;
     double p = c->a.scale;
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
-        DEVICE(int64_t i) { y[i] = (float)loss(mode, p, x[i], t[i], w ? w[i] : 1); }, err);
+        DEVICE(int64_t i) { y[i] = (T)loss(mode, p, x[i], t[i], w ? w[i] : 1); }, err);
 }
+CUDA_REAL(point_loss)
 
-int cuda_point_loss_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int point_loss_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *dy = in_f32(c, 0), *x = in_f32(c, 1), *t = in_f32(c, 2), *w = in_f32(c, 3);
-    float *dx = out_f32(c, 0);
+    const T *dy = in_real<T>(c, 0), *x = in_real<T>(c, 1);
+    const T *t = in_real<T>(c, 2), *w = in_real<T>(c, 3);
+    T *dx = out_real<T>(c, 0);
     int mode = c->a.mode;
     double p = c->a.scale;
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
-        DEVICE(int64_t i) { dx[i] = (float)(dy[i] * slope(mode, p, x[i], t[i], w ? w[i] : 1)); },
+        DEVICE(int64_t i) { dx[i] = (T)(dy[i] * slope(mode, p, x[i], t[i], w ? w[i] : 1)); },
         err);
 }
+CUDA_REAL(point_loss_bwd)

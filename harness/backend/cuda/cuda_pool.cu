@@ -29,22 +29,23 @@ __device__ static int64_t output_at(const struct pool &p, int64_t n, int64_t h, 
     return ((n * p.rows.out + h) * p.columns.out + w) * p.channels + channel;
 }
 
-int cuda_max_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int max_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct pool p = pool_of(c, c->in[0], c->out[0]);
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = in_real<T>(c, 0);
+    T *y = out_real<T>(c, 0);
     uint8_t *index = (uint8_t *)c->out[1]->data;
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
             struct cuda_spot at = cuda_spot_of(i, p.rows.out, p.columns.out, p.channels);
             struct window h = window_at(p.rows, at.h), w = window_at(p.columns, at.w);
-            float best = -INFINITY;
+            T best = -INFINITY;
             int64_t tap = -1;
             for (int64_t a = h.from; a < h.to; a++)
                 for (int64_t b = w.from; b < w.to; b++) {
-                    float v = x[input_at(p, at.n, h.origin + a, w.origin + b, at.channel)];
+                    T v = x[input_at(p, at.n, h.origin + a, w.origin + b, at.channel)];
                     if (tap >= 0 && !(v > best) && v == v)
                         continue;
                     best = v;
@@ -55,12 +56,14 @@ int cuda_max_pool2d(struct det_stream *s, const struct det_call *c, struct det_e
         },
         err);
 }
+CUDA_REAL(max_pool2d)
 
-int cuda_avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct pool p = pool_of(c, c->in[0], c->out[0]);
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = in_real<T>(c, 0);
+    T *y = out_real<T>(c, 0);
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
@@ -70,10 +73,11 @@ int cuda_avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_e
             for (int64_t a = h.from; a < h.to; a++)
                 for (int64_t b = w.from; b < w.to; b++)
                     sum += x[input_at(p, at.n, h.origin + a, w.origin + b, at.channel)];
-            y[i] = (float)(sum / (double)(h.size * w.size));
+            y[i] = (T)(sum / (double)(h.size * w.size));
         },
         err);
 }
+CUDA_REAL(avg_pool2d)
 
 /* The windows [from, to) that pixel i of a line may lie in. */
 struct range {
@@ -96,12 +100,12 @@ __device__ static struct range windows_over(struct window_line l, int64_t i)
 }
 
 /* The sum over the windows of input element i of share(output element, window, tap). */
-template <typename F>
-__device__ float gather(const struct pool &p, int64_t i, F share)
+template <typename T, typename F>
+__device__ T gather(const struct pool &p, int64_t i, F share)
 {
     struct cuda_spot at = cuda_spot_of(i, p.rows.in, p.columns.in, p.channels);
     struct range hs = windows_over(p.rows, at.h), ws = windows_over(p.columns, at.w);
-    float total = 0;
+    T total = 0;
     for (int64_t oh = hs.from; oh < hs.to; oh++)
         for (int64_t ow = ws.from; ow < ws.to; ow++) {
             struct window h = window_at(p.rows, oh), w = window_at(p.columns, ow);
@@ -113,32 +117,36 @@ __device__ float gather(const struct pool &p, int64_t i, F share)
     return total;
 }
 
-int cuda_max_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int max_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct pool p = pool_of(c, c->out[0], c->in[0]);
-    const float *dy = in_f32(c, 0);
+    const T *dy = in_real<T>(c, 0);
     const uint8_t *index = (const uint8_t *)c->in[1]->data;
-    float *dx = out_f32(c, 0);
+    T *dx = out_real<T>(c, 0);
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
-            dx[i] = gather(p, i, [=](int64_t o, int64_t, int64_t tap) {
+            dx[i] = gather<T>(p, i, [=](int64_t o, int64_t, int64_t tap) {
                 return index[o] == tap ? dy[o] : 0;
             });
         },
         err);
 }
+CUDA_REAL(max_pool2d_bwd)
 
-int cuda_avg_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int avg_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct pool p = pool_of(c, c->out[0], c->in[0]);
-    const float *dy = in_f32(c, 0);
-    float *dx = out_f32(c, 0);
+    const T *dy = in_real<T>(c, 0);
+    T *dx = out_real<T>(c, 0);
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
         DEVICE(int64_t i) {
-            dx[i] = gather(
-                p, i, [=](int64_t o, int64_t size, int64_t) { return dy[o] / (float)size; });
+            dx[i] = gather<T>(
+                p, i, [=](int64_t o, int64_t size, int64_t) { return dy[o] / (T)size; });
         },
         err);
 }
+CUDA_REAL(avg_pool2d_bwd)

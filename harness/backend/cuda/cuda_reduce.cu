@@ -2,42 +2,54 @@
 #include "cuda_dtype.cuh"
 #include "cuda_total.cuh"
 
-int cuda_sum(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int sum(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *x = in_f32(c, 0);
+    const T *x = in_real<T>(c, 0);
     return cuda_sum_of(
         s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return (double)x[i]; }, c->a.scale,
-        out_f32(c, 0), err);
+        out_real<T>(c, 0), err);
 }
+CUDA_REAL(sum)
 
-int cuda_sum_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int sum_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *dy = in_f32(c, 0);
-    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    const T *dy = in_real<T>(c, 0);
+    T *dx = out_real<T>(c, 0), scale = (T)c->a.scale;
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel, DEVICE(int64_t i) { dx[i] = scale * *dy; }, err);
 }
+CUDA_REAL(sum_bwd)
 
-int cuda_sqnorm(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int sqnorm(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *x = in_f32(c, 0);
+    const T *x = in_real<T>(c, 0);
     return cuda_sum_of(
         s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return (double)x[i] * x[i]; }, 1,
-        out_f32(c, 0), err);
+        out_real<T>(c, 0), err);
 }
+CUDA_REAL(sqnorm)
 
 struct greater_or_nan {
-    __device__ float operator()(float a, float b) const { return b <= a || a != a ? a : b; }
+    template <typename T>
+    __device__ T operator()(T a, T b) const
+    {
+        return b <= a || a != a ? a : b;
+    }
 };
 
-int cuda_absmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int absmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    const float *x = in_f32(c, 0);
-    float *y = out_f32(c, 0);
+    const T *x = in_real<T>(c, 0);
+    T *y = out_real<T>(c, 0);
     return cuda_total(
-        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return fabsf(x[i]); }, 0.0f,
-        greater_or_nan(), DEVICE(float most) { *y = most; }, err);
+        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return fabs(x[i]); }, (T)0,
+        greater_or_nan(), DEVICE(T most) { *y = most; }, err);
 }
+CUDA_REAL(absmax)
 
 /* By their bits, as the other backends. */
 template <typename T>
@@ -46,7 +58,7 @@ static int eq_count(struct det_stream *s, const struct det_call *c, struct det_e
     const T *x = (const T *)c->in[0]->data, *y = (const T *)c->in[1]->data;
     return cuda_sum_of(
         s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return x[i] == y[i] ? 1.0 : 0.0; }, 1,
-        out_f32(c, 0), err);
+        out_real<float>(c, 0), err);
 }
 
 int cuda_eq_count(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -83,15 +95,16 @@ struct better {
     }
 };
 
-int cuda_argmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int argmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], *y = out_i64(c, 0);
-    const float *x = in_f32(c, 0);
-    better<float> op = {false, false};
+    const T *x = in_real<T>(c, 0);
+    better<T> op = {false, false};
     return cuda_columns(
         s, c, m, n,
         [=] __device__(int64_t i, auto team) {
-            extreme<float> best = {0, -1};
+            extreme<T> best = {0, -1};
             for (int64_t j = team.first(); j < n; j += team.step())
                 best = op(best, {x[i * n + j], j});
             best = team.combine(best, op);
@@ -100,6 +113,7 @@ int cuda_argmax(struct det_stream *s, const struct det_call *c, struct det_err *
         },
         err);
 }
+CUDA_REAL(argmax)
 
 /* One column of [A, N, B]: its first element, the distance between elements. */
 struct column {

@@ -8,30 +8,32 @@ struct rnn {
     int64_t time, batch, hidden, gates; /* gates: rows of w / hidden */
     bool reverse;
 
-    __host__ __device__ int64_t size() const { return batch * hidden; }
-    __host__ __device__ int64_t at(int64_t step) const
+    int64_t size() const { return batch * hidden; }
+    int64_t at(int64_t step) const
     {
         return reverse ? time - 1 - step : step;
     }
     /* The state before a step: in `all`, or the first one. */
-    __host__ __device__ const float *before(const float *all, const float *first,
-                                            int64_t step) const
+    template <typename T>
+    const T *before(const T *all, const T *first, int64_t step) const
     {
         return step == 0 ? first : all + at(step - 1) * size();
     }
 };
 
-__device__ static float sigmoid(float x)
+template <typename T>
+__device__ static T sigmoid(T x)
 {
-    return 1 / (1 + expf(-x));
+    return 1 / (1 + exp(-x));
 }
 
 /* out [batch, gates * hidden], rows `ld` apart, = h w^T */
-static int recur(struct det_stream *s, const struct rnn &r, const float *h, const float *w,
-                 float *out, int64_t ld, struct det_err *err)
+template <typename T>
+static int recur(struct det_stream *s, const struct rnn &r, const T *h, const T *w,
+                 T *out, int64_t ld, struct det_err *err)
 {
     int64_t n = r.hidden;
-    struct cuda_gemm g = {.dtype = DET_F32, .ta = false, .tb = true, .m = r.batch,
+    struct cuda_gemm g = {.dtype = cuda_dtype<T>, .ta = false, .tb = true, .m = r.batch,
                           .n = r.gates * n, .k = n, .lda = n, .ldb = n, .ldc = ld, .a = h, .b = w,
                           .c = out};
     return cuda_gemm(s, &g, err);
@@ -41,83 +43,90 @@ static int recur(struct det_stream *s, const struct rnn &r, const float *h, cons
 typedef int cell_fn(struct det_stream *s, const struct det_call *c, const struct rnn &r,
                     int64_t step, struct det_err *err);
 
+template <typename T>
 static int forward(struct det_stream *s, const struct det_call *c, const struct rnn &r,
                    cell_fn *cell, struct det_err *err)
 {
     int rc = 0;
     for (int64_t step = 0; rc == 0 && step < r.time; step++) {
-        const float *h = r.before(out_f32(c, 0), in_f32(c, 2), step);
-        rc = recur(s, r, h, in_f32(c, 1), out_f32(c, 1) + r.at(step) * 4 * r.size(), 4 * r.hidden,
-                   err);
+        const T *h = r.before(out_real<T>(c, 0), in_real<T>(c, 2), step);
+        T *gates = out_real<T>(c, 1) + r.at(step) * 4 * r.size();
+        rc = recur(s, r, h, in_real<T>(c, 1), gates, 4 * r.hidden, err);
         if (rc == 0)
             rc = cell(s, c, r, step, err);
     }
     return rc;
 }
 
+template <typename T>
 static int lstm_cell(struct det_stream *s, const struct det_call *c, const struct rnn &r,
                      int64_t step, struct det_err *err)
 {
     int64_t n = r.hidden, t = r.at(step);
-    const float *gx = in_f32(c, 0) + t * 4 * r.size(), *b = in_f32(c, 4);
-    const float *cell = r.before(out_f32(c, 2), in_f32(c, 3), step);
-    float *y = out_f32(c, 0) + t * r.size(), *gates = out_f32(c, 1) + t * 4 * r.size();
-    float *next = out_f32(c, 2) + t * r.size();
+    const T *gx = in_real<T>(c, 0) + t * 4 * r.size(), *b = in_real<T>(c, 4);
+    const T *cell = r.before(out_real<T>(c, 2), in_real<T>(c, 3), step);
+    T *y = out_real<T>(c, 0) + t * r.size(), *gates = out_real<T>(c, 1) + t * 4 * r.size();
+    T *next = out_real<T>(c, 2) + t * r.size();
     return cuda_each(
         s, c, r.size(),
         DEVICE(int64_t i) {
             int64_t row = cuda_div(i, n), j = i - row * n, first = row * 4 * n + j;
-            float z[4];
+            T z[4];
             for (int g = 0; g < 4; g++) {
                 int64_t at = first + g * n;
                 z[g] = gates[at] + gx[at] + (b ? b[g * n + j] : 0);
-                z[g] = g == 2 ? tanhf(z[g]) : sigmoid(z[g]);
+                z[g] = g == 2 ? tanh(z[g]) : sigmoid(z[g]);
                 gates[at] = z[g];
             }
             next[i] = z[1] * cell[i] + z[0] * z[2];
-            y[i] = z[3] * tanhf(next[i]);
+            y[i] = z[3] * tanh(next[i]);
         },
         err);
 }
 
-int cuda_lstm(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int lstm(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[0]->dims;
     struct rnn r = {d[0], d[1], c->in[1]->dims[1], 4, c->a.reverse};
-    int rc = forward(s, c, r, lstm_cell, err);
+    int rc = forward<T>(s, c, r, lstm_cell<T>, err);
     if (rc < 0 || r.size() == 0)
         return rc;
-    return cuda_check(cudaMemcpyAsync(out_f32(c, 0) + r.time * r.size(),
-                                      r.before(out_f32(c, 2), in_f32(c, 3), r.time),
-                                      (size_t)r.size() * sizeof(float), cudaMemcpyDeviceToDevice,
+    return cuda_check(cudaMemcpyAsync(out_real<T>(c, 0) + r.time * r.size(),
+                                      r.before(out_real<T>(c, 2), in_real<T>(c, 3), r.time),
+                                      (size_t)r.size() * sizeof(T), cudaMemcpyDeviceToDevice,
                                       s->native),
                       "lstm", err);
 }
+CUDA_REAL(lstm)
 
 /* dw [gates * hidden, hidden] = beta dw + dg^T h over `rows` rows */
-static int weights_back(struct det_stream *s, const struct rnn &r, int64_t rows, const float *dg,
-                        const float *h, float *dw, float beta, struct det_err *err)
+template <typename T>
+static int weights_back(struct det_stream *s, const struct rnn &r, int64_t rows, const T *dg,
+                        const T *h, T *dw, double beta, struct det_err *err)
 {
     int64_t n = r.hidden, wide = r.gates * n;
-    struct cuda_gemm g = {.dtype = DET_F32, .ta = true, .tb = false, .m = wide, .n = n, .k = rows,
-                          .lda = wide, .ldb = n, .ldc = n, .a = dg, .b = h, .c = dw,
+    struct cuda_gemm g = {.dtype = cuda_dtype<T>, .ta = true, .tb = false, .m = wide, .n = n,
+                          .k = rows, .lda = wide, .ldb = n, .ldc = n, .a = dg, .b = h, .c = dw,
                           .beta = beta};
     return cuda_gemm(s, &g, err);
 }
 
 /* What the gradients are made of. */
+template <typename T>
 struct back {
-    float *dg; /* of the products h w^T, all steps */
-    const float *w, *y, *h0;
-    float beta; /* 1: the cell leaves a part of dh, 0: none */
+    T *dg; /* of the products h w^T, all steps */
+    const T *w, *y, *h0;
+    double beta; /* 1: the cell leaves a part of dh, 0: none */
 };
 
 /* dw and db of all steps: the first with h0, the others with the y before them. */
+template <typename T>
 static int all_weights(struct det_stream *s, const struct det_call *c, const struct rnn &r,
-                       const struct back &b, struct det_err *err)
+                       const back<T> &b, struct det_err *err)
 {
     int64_t wide = r.gates * r.size(), rest = r.time - 1;
-    float *dw = out_f32(c, 1);
+    T *dw = out_real<T>(c, 1);
     if (r.time == 0)
         return cuda_check(cudaMemsetAsync(dw, 0, det_tensor_bytes(c->out[1]), s->native), "rnn",
                           err);
@@ -127,35 +136,38 @@ static int all_weights(struct det_stream *s, const struct det_call *c, const str
                           b.y + (r.reverse ? r.size() : 0), dw, 1, err);
     if (rc < 0 || !c->out[2])
         return rc;
-    struct det_tensor all = *c->out[0]; /* [time * batch, gates * hidden] of f32 */
+    struct det_tensor all = *c->out[0]; /* [time * batch, gates * hidden] */
     all.data = (char *)b.dg;
     all.numel = (size_t)(r.time * wide);
     return cuda_sum_rows(s, c, &all, c->out[2], r.gates * r.hidden, err);
 }
 
 /* dh = beta dh + dg w for one step */
-static int state_back(struct det_stream *s, const struct rnn &r, const float *dg, const float *w,
-                      float *dh, float beta, struct det_err *err)
+template <typename T>
+static int state_back(struct det_stream *s, const struct rnn &r, const T *dg, const T *w, T *dh,
+                      double beta, struct det_err *err)
 {
     int64_t n = r.hidden, wide = r.gates * n;
-    struct cuda_gemm g = {.dtype = DET_F32, .ta = false, .tb = false, .m = r.batch, .n = n,
+    struct cuda_gemm g = {.dtype = cuda_dtype<T>, .ta = false, .tb = false, .m = r.batch, .n = n,
                           .k = wide, .lda = wide, .ldb = n, .ldc = n, .a = dg, .b = w, .c = dh,
                           .beta = beta};
     return cuda_gemm(s, &g, err);
 }
 
 /* dg of one step, and in dh and dc what goes around its product. */
-typedef int cell_back_fn(struct det_stream *s, const struct det_call *c, const struct rnn &r,
-                         int64_t step, float *dg, struct det_err *err);
+template <typename T>
+using cell_back_fn = int(struct det_stream *s, const struct det_call *c, const struct rnn &r,
+                         int64_t step, T *dg, struct det_err *err);
 
+template <typename T>
 static int backward(struct det_stream *s, const struct det_call *c, const struct rnn &r,
-                    const struct back &b, cell_back_fn *cell, struct det_err *err)
+                    const back<T> &b, cell_back_fn<T> *cell, struct det_err *err)
 {
-    float *dh = out_f32(c, 3);
-    int rc = cuda_check(cudaMemsetAsync(dh, 0, (size_t)r.size() * sizeof(float), s->native), "rnn",
+    T *dh = out_real<T>(c, 3);
+    int rc = cuda_check(cudaMemsetAsync(dh, 0, (size_t)r.size() * sizeof(T), s->native), "rnn",
                         err);
     for (int64_t step = r.time - 1; rc == 0 && step >= 0; step--) {
-        float *dg = b.dg + r.at(step) * r.gates * r.size();
+        T *dg = b.dg + r.at(step) * r.gates * r.size();
         rc = cell(s, c, r, step, dg, err);
         if (rc == 0)
             rc = state_back(s, r, dg, b.w, dh, b.beta, err);
@@ -163,21 +175,22 @@ static int backward(struct det_stream *s, const struct det_call *c, const struct
     return rc < 0 ? rc : all_weights(s, c, r, b, err);
 }
 
+template <typename T>
 static int lstm_cell_back(struct det_stream *s, const struct det_call *c, const struct rnn &r,
-                          int64_t step, float *dg, struct det_err *err)
+                          int64_t step, T *dg, struct det_err *err)
 {
     int64_t n = r.hidden, t = r.at(step);
-    const float *dy = in_f32(c, 0) + t * r.size(), *gates = in_f32(c, 2) + t * 4 * r.size();
-    const float *now = in_f32(c, 3) + t * r.size();
-    const float *cell = r.before(in_f32(c, 3), in_f32(c, 6), step);
-    float *dh = out_f32(c, 3), *dc = out_f32(c, 4);
+    const T *dy = in_real<T>(c, 0) + t * r.size(), *gates = in_real<T>(c, 2) + t * 4 * r.size();
+    const T *now = in_real<T>(c, 3) + t * r.size();
+    const T *cell = r.before(in_real<T>(c, 3), in_real<T>(c, 6), step);
+    T *dh = out_real<T>(c, 3), *dc = out_real<T>(c, 4);
     return cuda_each(
         s, c, r.size(),
         DEVICE(int64_t i) {
             int64_t row = cuda_div(i, n), at = row * 4 * n + (i - row * n);
-            float in = gates[at], forget = gates[at + n], g = gates[at + 2 * n];
-            float o = gates[at + 3 * n], h = dh[i] + dy[i], tc = tanhf(now[i]);
-            float d = dc[i] + h * o * (1 - tc * tc);
+            T in = gates[at], forget = gates[at + n], g = gates[at + 2 * n];
+            T o = gates[at + 3 * n], h = dh[i] + dy[i], tc = tanh(now[i]);
+            T d = dc[i] + h * o * (1 - tc * tc);
             dg[at] = d * g * in * (1 - in);
             dg[at + n] = d * cell[i] * forget * (1 - forget);
             dg[at + 2 * n] = d * in * (1 - g * g);
@@ -187,36 +200,40 @@ static int lstm_cell_back(struct det_stream *s, const struct det_call *c, const 
         err);
 }
 
-int cuda_lstm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int lstm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[2]->dims;
     struct rnn r = {d[0], d[1], c->in[4]->dims[1], 4, c->a.reverse};
-    struct back b = {out_f32(c, 0), in_f32(c, 4), in_f32(c, 1), in_f32(c, 5), 0};
-    size_t bytes = (size_t)r.size() * sizeof(float);
+    back<T> b = {out_real<T>(c, 0), in_real<T>(c, 4), in_real<T>(c, 1), in_real<T>(c, 5), 0};
+    size_t bytes = (size_t)r.size() * sizeof(T);
     int rc = 0;
     if (bytes > 0) /* the last row of dy is the gradient of the last cell */
-        rc = cuda_check(cudaMemcpyAsync(out_f32(c, 4), in_f32(c, 0) + r.time * r.size(), bytes,
+        rc = cuda_check(cudaMemcpyAsync(out_real<T>(c, 4),
+                                        in_real<T>(c, 0) + r.time * r.size(), bytes,
                                         cudaMemcpyDeviceToDevice, s->native),
                         "lstm", err);
-    return rc < 0 ? rc : backward(s, c, r, b, lstm_cell_back, err);
+    return rc < 0 ? rc : backward<T>(s, c, r, b, lstm_cell_back<T>, err);
 }
+CUDA_REAL(lstm_bwd)
 
+template <typename T>
 static int gru_cell(struct det_stream *s, const struct det_call *c, const struct rnn &r,
                     int64_t step, struct det_err *err)
 {
     int64_t n = r.hidden, t = r.at(step);
-    const float *gx = in_f32(c, 0) + t * 3 * r.size(), *b = in_f32(c, 3);
-    const float *h = r.before(out_f32(c, 0), in_f32(c, 2), step);
-    float *y = out_f32(c, 0) + t * r.size(), *gates = out_f32(c, 1) + t * 4 * r.size();
+    const T *gx = in_real<T>(c, 0) + t * 3 * r.size(), *b = in_real<T>(c, 3);
+    const T *h = r.before(out_real<T>(c, 0), in_real<T>(c, 2), step);
+    T *y = out_real<T>(c, 0) + t * r.size(), *gates = out_real<T>(c, 1) + t * 4 * r.size();
     return cuda_each(
         s, c, r.size(),
         DEVICE(int64_t i) {
             int64_t row = cuda_div(i, n), j = i - row * n;
-            const float *x = gx + row * 3 * n + j;
-            float *g = gates + row * 4 * n + j;
-            float reset = sigmoid(x[0] + g[0] + (b ? b[j] : 0));
-            float z = sigmoid(x[n] + g[n] + (b ? b[n + j] : 0));
-            float hn = g[2 * n] + (b ? b[2 * n + j] : 0), fresh = tanhf(x[2 * n] + reset * hn);
+            const T *x = gx + row * 3 * n + j;
+            T *g = gates + row * 4 * n + j;
+            T reset = sigmoid(x[0] + g[0] + (b ? b[j] : 0));
+            T z = sigmoid(x[n] + g[n] + (b ? b[n + j] : 0));
+            T hn = g[2 * n] + (b ? b[2 * n + j] : 0), fresh = tanh(x[2 * n] + reset * hn);
             g[0] = reset;
             g[n] = z;
             g[2 * n] = fresh;
@@ -226,29 +243,32 @@ static int gru_cell(struct det_stream *s, const struct det_call *c, const struct
         err);
 }
 
-int cuda_gru(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int gru(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[0]->dims;
     struct rnn r = {d[0], d[1], c->in[1]->dims[1], 3, c->a.reverse};
-    return forward(s, c, r, gru_cell, err);
+    return forward<T>(s, c, r, gru_cell<T>, err);
 }
+CUDA_REAL(gru)
 
 /* dgx, and its recurrent twin: the same but for n, whose recurrent part is behind the reset gate.
  * dh of the step before starts as what the update gate lets through. */
+template <typename T>
 static int gru_cell_back(struct det_stream *s, const struct det_call *c, const struct rnn &r,
-                         int64_t step, float *twin, struct det_err *err)
+                         int64_t step, T *twin, struct det_err *err)
 {
     int64_t n = r.hidden, t = r.at(step);
-    const float *dy = in_f32(c, 0) + t * r.size(), *all = in_f32(c, 2) + t * 4 * r.size();
-    const float *h = r.before(in_f32(c, 1), in_f32(c, 4), step);
-    float *dgx = out_f32(c, 0) + t * 3 * r.size(), *dh = out_f32(c, 3);
+    const T *dy = in_real<T>(c, 0) + t * r.size(), *all = in_real<T>(c, 2) + t * 4 * r.size();
+    const T *h = r.before(in_real<T>(c, 1), in_real<T>(c, 4), step);
+    T *dgx = out_real<T>(c, 0) + t * 3 * r.size(), *dh = out_real<T>(c, 3);
     return cuda_each(
         s, c, r.size(),
         DEVICE(int64_t i) {
             int64_t row = cuda_div(i, n), j = i - row * n, at = row * 3 * n + j;
-            const float *g = all + row * 4 * n + j;
-            float reset = g[0], z = g[n], fresh = g[2 * n], d = dh[i] + dy[i];
-            float dn = d * (1 - z) * (1 - fresh * fresh);
+            const T *g = all + row * 4 * n + j;
+            T reset = g[0], z = g[n], fresh = g[2 * n], d = dh[i] + dy[i];
+            T dn = d * (1 - z) * (1 - fresh * fresh);
             dgx[at] = twin[at] = dn * g[3 * n] * reset * (1 - reset);
             dgx[at + n] = twin[at + n] = d * (h[i] - fresh) * z * (1 - z);
             dgx[at + 2 * n] = dn;
@@ -258,13 +278,15 @@ static int gru_cell_back(struct det_stream *s, const struct det_call *c, const s
         err);
 }
 
-int cuda_gru_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename T>
+static int gru_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[2]->dims;
     struct rnn r = {d[0], d[1], c->in[3]->dims[1], 3, c->a.reverse};
     void *twin = NULL;
-    size_t bytes = (size_t)(r.time * 3 * r.size()) * sizeof(float);
+    size_t bytes = (size_t)(r.time * 3 * r.size()) * sizeof(T);
     int rc = cuda_workspace(s->device, bytes + 8, &twin, err);
-    struct back b = {(float *)twin, in_f32(c, 3), in_f32(c, 1), in_f32(c, 4), 1};
-    return rc < 0 ? rc : backward(s, c, r, b, gru_cell_back, err);
+    back<T> b = {(T *)twin, in_real<T>(c, 3), in_real<T>(c, 1), in_real<T>(c, 4), 1};
+    return rc < 0 ? rc : backward<T>(s, c, r, b, gru_cell_back<T>, err);
 }
+CUDA_REAL(gru_bwd)

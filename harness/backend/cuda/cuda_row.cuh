@@ -5,15 +5,16 @@
 #include "cuda_kernel.cuh"
 
 /* log(sum of exp(x[j])), j in 0..n-1, known to all threads of the block. */
-__device__ inline double cuda_row_log_sum(const float *x, int64_t n)
+template <typename T>
+__device__ inline double cuda_row_log_sum(const T *x, int64_t n)
 {
-    float top = -INFINITY;
+    T top = -INFINITY;
     double sum = 0;
     for (int64_t j = threadIdx.x; j < n; j += blockDim.x)
         top = x[j] > top ? x[j] : top;
     top = cuda_combine(top, cuda_greater());
     for (int64_t j = threadIdx.x; j < n; j += blockDim.x)
-        sum += expf(x[j] - top);
+        sum += exp(x[j] - top);
     return top + log(cuda_combine(sum, cuda_plus()));
 }
 

@@ -45,12 +45,12 @@ int cuda_total(struct det_stream *s, const struct det_call *c, int64_t n, F f, T
 }
 
 /* *y = scale * the sum of f(i). */
-template <typename F>
+template <typename T, typename F>
 int cuda_sum_of(struct det_stream *s, const struct det_call *c, int64_t n, F f, double scale,
-                float *y, struct det_err *err)
+                T *y, struct det_err *err)
 {
     return cuda_total(
-        s, c, n, f, 0.0, cuda_plus(), DEVICE(double sum) { *y = (float)(scale * sum); }, err);
+        s, c, n, f, 0.0, cuda_plus(), DEVICE(double sum) { *y = (T)(scale * sum); }, err);
 }
 
 #endif

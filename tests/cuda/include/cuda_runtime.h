@@ -2,7 +2,7 @@
  * Kernels on the host, for tests only: a launch runs its blocks one after the other. Threads that
  * never meet are a plain loop; the others are fibers that change at __syncthreads(). A block has 4
  * threads instead of 256: kernels depend on blockDim alone, and small cases then have full blocks,
- * several blocks and remainders.
+ * several blocks and remainders; likewise CUDA_ROWS_BYTES, so that convolutions take several rounds.
  */
 #ifndef EMULATED_CUDA_RUNTIME_H
 #define EMULATED_CUDA_RUNTIME_H
@@ -27,7 +27,8 @@ void __syncthreads(void);
 void emulated_launch(unsigned blocks, unsigned threads, bool meet,
                      const std::function<void()> &kernel);
 
-#define CUDA_BLOCK 4
+#define CUDA_BLOCK      4
+#define CUDA_ROWS_BYTES 2048
 #define CUDA_LAUNCH(kernel, blocks, s, ...)                                                        \
     emulated_launch(blocks, CUDA_BLOCK, true, [&] { kernel(__VA_ARGS__); })
 #define CUDA_LAUNCH_APART(kernel, blocks, s, ...)                                                  \
