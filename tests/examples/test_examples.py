@@ -22,6 +22,7 @@ from table import EXAMPLES  # noqa: E402
 
 DIGITS, ENTRY = "examples/digits", "model_def:DigitsTrial"
 LINES_MAX = 250  # of one file of an example
+WEIGHTS = "conv1.weight", "fc2.bias"  # of the digits
 
 
 def test_listed(*names):
@@ -139,6 +140,21 @@ def test_two_ranks():
             a, b = one.training[n]["loss"], two.training[n]["loss"]
             # rounding grows with the steps; batch 45 has 16 and 14 records, whose mean of means is not the mean of 30
             assert abs(a - b) <= (1e-5 if n <= 10 else 1e-2 if n < 45 else 0.1) * a, (n, a, b)
+
+
+def test_two_ranks_f64():
+    """In f64 the mean over the ranks is f64 too: two ranks of 16 give the weights of one of 32 to 1e-12."""
+    with Scratch() as s:
+        told = "\n".join(f"""    if (det_trial_rank(ctx) == 0)
+        printf("{name} %.17g\\n", det_item(e, det_sum(e, det_abs(e, det_module_tensor(d->net, "{name}")))));""" for name in WEIGHTS)
+        d = edited(s, ("det_forward(d->conv1, x)", "det_forward(d->conv1, det_cast(e, x, DET_F64))"),
+                   ("    det_trial_wrap_model(", "    det_module_to(d->net, DET_F64);\n    det_trial_wrap_model("),
+                   ("    det_trial_backward(", told + "\n    det_trial_backward("), ("#include <det/trial.h>", "#include <det/trial.h>\n#include <stdio.h>"))
+        sets = length(12) + ["hyperparameters.dropout=0"]
+        one, two = ([(name, float(v)) for name, v in re.findall(rf"^({'|'.join(WEIGHTS)}) (\S+)$", out.text, re.M)]
+                    for out in (s.run(ENTRY, d, "const.yaml", sets), run_two(s, d, sets)))
+        assert len(one) == len(two) == 12 * len(WEIGHTS) and one[0] != one[-2], (one, two)
+        assert all(a == b and abs(v - w) <= 1e-12 * v for (a, v), (b, w) in zip(one, two)), (one, two)
 
 
 def test_two_ranks_resume():
