@@ -41,8 +41,7 @@ struct noun {
 };
 
 extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_agent, noun_slot,
-    noun_user, noun_master, noun_job,
-    noun_preview_search, noun_why;
+    noun_user, noun_master, noun_job, noun_task, noun_pool, noun_preview_search, noun_why;
 
 /* Argument i, or NULL. */
 const char *cli_arg(const struct cli *c, size_t i);
@@ -51,6 +50,9 @@ int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, st
 /* The whole text as a number, whole or any finite one; NULL: it is none. The caller owns it. */
 json_t *cli_whole(const char *text);
 json_t *cli_number(const char *text);
+
+/* Appends text as one segment of a path or one value of a query: percent-encoded. */
+void cli_escape(struct buf *out, const char *text);
 
 /* One API call. path begins below /api/v1 ("/experiments/1"); body is borrowed, NULL for none;
  * *ret_answer (may be NULL) is a new reference. Logs in first when needed. */

@@ -86,19 +86,53 @@ static int set_resource(struct cli *c, int64_t id, const char *key, struct det_e
     return patch(c, id, "resources", json_incref(part), err);
 }
 
+static int set_text(struct cli *c, int64_t id, const char *what, struct det_err *err)
+{
+    if (cli_arg(c, 2))
+        return patch(c, id, what, json_string(cli_arg(c, 2)), err);
+    det_fail(err, DET_EINVAL, "%s needs a text, as in  det experiment set %s %" PRId64 " \"a %s\"",
+             what, what, id, what);
+    return CLI_USAGE;
+}
+
+int experiment_label(struct cli *c, struct det_err *err)
+{
+    const char *what = cli_arg(c, 0);
+    int64_t id;
+    bool add = strcmp(what, "add") == 0;
+    if (!add && strcmp(what, "remove") != 0) {
+        det_fail(err, DET_EINVAL, "'%s': labels are added or removed:  det experiment label add 1 x",
+                 what);
+        return CLI_USAGE;
+    }
+    if (cli_arg_id(c, 1, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    struct buf path = BUF_INIT;
+    buf_addf(&path, "/experiments/%" PRId64 "/labels/", id);
+    cli_escape(&path, cli_arg(c, 2));
+    int rc = cli_call(c, add ? "PUT" : "DELETE", buf_str(&path), NULL, NULL, err);
+    buf_finish(&path);
+    return rc < 0 ? CLI_FAILED : 0;
+}
+
 int experiment_set(struct cli *c, struct det_err *err)
 {
-    static const char *const names[] = {"gc-policy", "max-slots", "weight", "priority"};
-    static const char *const keys[] = {NULL, "maxSlots", "weight", "priority"};
+    static const char *const names[] = {"gc-policy", "max-slots", "weight",
+                                        "priority",  "name",      "description"};
+    static const char *const keys[] = {NULL, "maxSlots", "weight", "priority", NULL, NULL};
     const char *what = cli_arg(c, 0);
     int64_t id;
     if (cli_arg_id(c, 1, "experiment", &id, err) < 0)
         return CLI_USAGE;
     for (size_t i = 0; i < DET_ARRAY_LEN(names); i++)
         if (strcmp(what, names[i]) == 0)
-            return i == 0 ? set_gc_policy(c, id, err) : set_resource(c, id, keys[i], err);
+            return i == 0    ? set_gc_policy(c, id, err)
+                   : keys[i] ? set_resource(c, id, keys[i], err)
+                             : set_text(c, id, names[i], err);
     const char *near = near_name(what, names, DET_ARRAY_LEN(names));
-    det_fail(err, DET_EINVAL, "'%s' cannot be set; gc-policy, max-slots, weight and priority can%s%s",
+    det_fail(err, DET_EINVAL,
+             "'%s' cannot be set; gc-policy, max-slots, weight, priority, name and description "
+             "can%s%s",
              what, near ? "; did you mean " : "", near ? near : "");
     return CLI_USAGE;
 }

@@ -1,4 +1,4 @@
-/* The log of a trial: det experiment logs, det trial logs, and what create --follow prints. */
+/* Logs: det experiment logs, det trial logs, det task logs, and what create --follow prints. */
 #include "cli.h"
 #include "experiment.h"
 #include "logs.h"
@@ -53,15 +53,10 @@ static int keep_line(void *arg, json_t *line)
     return 0;
 }
 
-/* Percent-encodes a value of a query. */
 static void add_query(struct buf *b, const char *key, const char *prefix, const char *value)
 {
     buf_addf(b, "&%s=%s", key, prefix);
-    for (const char *p = value; *p; p++)
-        if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~", *p))
-            buf_add_ch(b, *p);
-        else
-            buf_addf(b, "%%%02X", (unsigned char)*p);
+    cli_escape(b, value);
 }
 
 static void add_list(struct buf *b, const char *key, const char *prefix, const struct opt_list *l)
@@ -92,36 +87,43 @@ static void query(struct buf *b)
         add_query(b, "enableRegex", "", "true");
 }
 
-static int stream(struct cli *c, int64_t trial_id, bool follow, struct det_err *err)
+static int stream(struct cli *c, const char *path, bool follow, struct det_err *err)
 {
-    struct buf path = BUF_INIT;
+    struct buf url = BUF_INIT;
     struct tail t = {0};
-    buf_addf(&path, "/trials/%" PRId64 "/logs?follow=%s", trial_id, follow ? "true" : "false");
-    query(&path);
+    buf_addf(&url, "%s?follow=%s", path, follow ? "true" : "false");
+    query(&url);
     bool backwards = o.tail > 0;
-    int rc = cli_stream(c, buf_str(&path), backwards ? keep_line : print_line, &t, err);
+    int rc = cli_stream(c, buf_str(&url), backwards ? keep_line : print_line, &t, err);
     for (size_t i = t.n; i-- > 0;) {
         if (rc == 0)
             fputs(t.v[i], stdout);
         free(t.v[i]);
     }
     free(t.v);
-    buf_finish(&path);
+    buf_finish(&url);
     return rc < 0 ? CLI_FAILED : 0;
 }
 
 int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err)
 {
-    return stream(c, trial_id, true, err);
+    det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);
+    return stream(c, path, true, err);
 }
 
-int logs_print(struct cli *c, int64_t trial_id, struct det_err *err)
+int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err)
+{
+    det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);
+    return logs_print(c, path, err);
+}
+
+int logs_print(struct cli *c, const char *path, struct det_err *err)
 {
     if (o.follow && (o.tail > 0 || o.head > 0)) {
         det_fail(err, DET_EINVAL, "--follow does not go with --tail or --head");
         return CLI_USAGE;
     }
-    return stream(c, trial_id, o.follow, err);
+    return stream(c, path, o.follow, err);
 }
 
 int experiment_logs(struct cli *c, struct det_err *err)
@@ -137,5 +139,5 @@ int experiment_logs(struct cli *c, struct det_err *err)
         det_fail(err, DET_ENOENT, "experiment %" PRId64 " has no trial yet", id);
         return CLI_FAILED;
     }
-    return logs_print(c, json_int(first, "id", 0), err);
+    return logs_print_trial(c, json_int(first, "id", 0), err);
 }

@@ -11,7 +11,8 @@
 
 static const struct noun *const nouns[] = {&noun_experiment, &noun_trial, &noun_checkpoint,
                                            &noun_agent,      &noun_slot,  &noun_user,
-                                           &noun_master,     &noun_job,   &noun_preview_search,
+                                           &noun_master,     &noun_job,   &noun_task,
+                                           &noun_pool,       &noun_preview_search,
                                            &noun_why};
 
 static struct {

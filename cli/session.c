@@ -211,6 +211,15 @@ int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char 
     return rc;
 }
 
+void cli_escape(struct buf *out, const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~", *p))
+            buf_add_ch(out, *p);
+        else
+            buf_addf(out, "%%%02X", (unsigned char)*p);
+}
+
 int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct det_err *err)
 {
     int rc = session_open(c, err);

@@ -69,7 +69,7 @@ static int logs(struct cli *c, struct det_err *err)
     int64_t id;
     if (cli_arg_id(c, 0, "trial", &id, err) < 0)
         return CLI_USAGE;
-    return logs_print(c, id, err);
+    return logs_print_trial(c, id, err);
 }
 
 static int kill_(struct cli *c, struct det_err *err)

@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+static struct {
+    bool admin;
+    int64_t uid, gid;
+    const char *user, *group;
+} o = {.uid = -1, .gid = -1};
+
 static int login(struct cli *c, struct det_err *err)
 {
     const char *name = cli_arg(c, 0) ? cli_arg(c, 0) : c->user;
@@ -65,8 +71,11 @@ static int list(struct cli *c, struct det_err *err)
 static int find(struct cli *c, const char *name, int64_t *ret_id, struct det_err *err)
 {
     JSON_OWN answer = NULL;
-    int rc = name ? cli_get(c, &answer, err, "/users/%s/by-username", name)
+    struct buf escaped = BUF_INIT;
+    cli_escape(&escaped, name ? name : "");
+    int rc = name ? cli_get(c, &answer, err, "/users/%s/by-username", buf_str(&escaped))
                   : cli_get(c, &answer, err, "/me");
+    buf_finish(&escaped);
     if (rc == 0)
         *ret_id = json_int(json_obj(answer, "user"), "id", 0);
     return rc;
@@ -107,7 +116,7 @@ static int change_password(struct cli *c, struct det_err *err)
 static int create(struct cli *c, struct det_err *err)
 {
     JSON_OWN body = json_make("{s:{s:s, s:b, s:b}}", "user", "username", cli_arg(c, 0), "active", 1,
-                              "admin", 0);
+                              "admin", o.admin);
     if (cli_call(c, "POST", "/users", body, NULL, err) < 0)
         return CLI_FAILED;
     fprintf(stderr, "user %s created; det user change-password %s gives it a password\n",
@@ -125,14 +134,41 @@ static int deactivate(struct cli *c, struct det_err *err)
     return patch_user(c, cli_arg(c, 0), json_make("{s:b}", "active", 0), err);
 }
 
+static int link_with_agent_user(struct cli *c, struct det_err *err)
+{
+    if (o.uid < 0 || o.gid < 0 || !o.user || !o.group) {
+        det_fail(err, DET_EINVAL,
+                 "say all of --agent-uid, --agent-user, --agent-gid and --agent-group");
+        return CLI_USAGE;
+    }
+    return patch_user(c, cli_arg(c, 0),
+                      json_make("{s:{s:I,s:s,s:I,s:s}}", "agentUserGroup", "agentUid",
+                                (json_int_t)o.uid, "agentUser", o.user, "agentGid",
+                                (json_int_t)o.gid, "agentGroup", o.group),
+                      err);
+}
+
+static const struct opt create_opts[] = {
+    {"admin", 0, OPT_FLAG, &o.admin, NULL, "an administrator"},
+    {0},
+};
+static const struct opt link_opts[] = {
+    {"agent-uid", 0, OPT_INT, &o.uid, "N", "the account's user id on the agents"},
+    {"agent-user", 0, OPT_STR, &o.user, "NAME", "its name"},
+    {"agent-gid", 0, OPT_INT, &o.gid, "N", "its group's id"},
+    {"agent-group", 0, OPT_STR, &o.group, "NAME", "its group's name"},
+    {0},
+};
 static const struct verb verbs[] = {
     {"login", NULL, "[NAME]", "log in and keep the token", NULL, login},
     {"logout", NULL, "", "end the session", NULL, logout},
     {"whoami", NULL, "", "who the commands run as", NULL, whoami},
     {"list", "ls", "", "all users", NULL, list},
-    {"create", NULL, "NAME", "a new user", NULL, create},
+    {"create", NULL, "NAME", "a new user", create_opts, create},
     {"change-password", NULL, "[NAME]", "one's own password, or another's as administrator", NULL,
      change_password},
+    {"link-with-agent-user", NULL, "NAME", "the account that runs his tasks on the agents", link_opts,
+     link_with_agent_user},
     {"activate", NULL, "NAME", "let a user log in", NULL, activate},
     {"deactivate", NULL, "NAME", "let a user no longer log in", NULL, deactivate},
     {0},

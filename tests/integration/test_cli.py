@@ -86,6 +86,36 @@ def test_commands():
         says(c.det("e", "create", CONST, DIGITS, "--config", "searcher.name=nosuch", check=False), 1, "searcher.name")
         says(c.det("e", "list", check=False, env={"DET_PASS_FILE": "", "DET_PASS": "wrong", "XDG_CONFIG_HOME": c.path("other")}), 1, "admin")
         says(c.det("job", "list"), 0)
+        says(c.det("rp", "list"), 0, "default", "FAIR_SHARE", "BEST")
+        task = c.trials(1)[0]["taskId"]
+        assert c.det("task", "logs", task).stdout == c.det("t", "logs", "1").stdout
+        says(c.det("task", "logs", "nosuch", check=False), 1, "nosuch not found")
+        says(c.det("e", "create", CONST, DIGITS, "--config", "resources.slots_per_trial=2", "--paused"), 0, "Created experiment 3")
+        c.det("slot", "disable", "agent-0", "1")
+        c.det("e", "activate", "3")
+        says(c.det("task", "list"), 0, "ALLOCATION", c.trials(3)[0]["taskId"])
+        c.det("e", "kill", "3")
+
+
+def test_edits():
+    """Words and labels of an experiment, accounts."""
+    with Cluster(agents=0) as c:
+        says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 1")
+        for words in (("label", "add", "1", "ü b/c?&"), ("label", "add", "1", "x"), ("label", "remove", "1", "x"),
+                      ("set", "name", "1", "new ü"), ("set", "description", "1", "what it is")):
+            says(c.det("e", *words), 0)
+        e = c.experiment(1)
+        assert (e["labels"], e["name"], e["description"]) == (["ü b/c?&"], "new ü", "what it is"), e
+        says(c.det("e", "label", "ad", "1", "x", check=False), 2, "added or removed")
+        says(c.det("e", "set", "name", "1", check=False), 2, "needs a text")
+        says(c.det("e", "set", "nme", "1", "x", check=False), 2, "did you mean name")
+        says(c.det("user", "create", "ada", "--admin"), 0, "ada")
+        assert c.api("GET", "/users/ada/by-username")["user"]["admin"]
+        says(c.det("user", "link-with-agent-user", "ada", "--agent-uid", "5", check=False), 2, "--agent-group")
+        says(c.det("user", "link-with-agent-user", "ada", "--agent-uid", "5", "--agent-user", "u", "--agent-gid", "6", "--agent-group", "g"), 0)
+        assert c.api("GET", "/users/ada/by-username")["user"]["agentUserGroup"] == {
+            "agentUid": 5, "agentUser": "u", "agentGid": 6, "agentGroup": "g"}
+        says(c.det("user", "activate", "ä b", check=False), 1, "not found")
 
 
 def test_users():
