@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define DEVICE_KINDS "cpu cuda rocm gpu"
+#define SHOWN_MAX 60
 
 static bool all_strings(const json_t *v)
 {
@@ -170,10 +171,11 @@ static bool type_is_right(const struct expconf_key *key, const json_t *v)
     }
 }
 
-static void add_range(struct buf *out, const struct expconf_key *key)
+static void add_range(struct buf *out, const struct expconf_key *key, const json_t *v)
 {
+    int64_t n;
     buf_addf(out, "a whole number from %" PRId64, key->min);
-    if (key->max && key->max != INT32_MAX)
+    if (key->max && (key->max != INT32_MAX || (expconf_whole(v, &n) && n > key->max)))
         buf_addf(out, " to %" PRId64, key->max);
 }
 
@@ -187,7 +189,7 @@ static void add_choices(struct buf *out, const char *words)
             buf_add_ch(out, *s);
 }
 
-static void add_expected(struct buf *out, const struct expconf_key *key)
+static void add_expected(struct buf *out, const struct expconf_key *key, const json_t *v)
 {
     static const char *const words[EXPCONF_TYPE_COUNT] = {
         [EXPCONF_STR] = "text",
@@ -216,20 +218,36 @@ static void add_expected(struct buf *out, const struct expconf_key *key)
     if (key->rule)
         buf_add_str(out, key->rule);
     else if (key->type == EXPCONF_INT)
-        add_range(out, key);
+        add_range(out, key, v);
     else if (key->type == EXPCONF_ENUM)
         add_choices(out, key->choices);
     else
         buf_add_str(out, words[key->type]);
 }
 
+/* A length or a list of numbers is shown as it is: the mistake lies in it. */
+static void add_got(struct buf *out, const struct expconf_key *key, const json_t *v)
+{
+    bool whole = (key->type == EXPCONF_LENGTH || key->type == EXPCONF_MAX_LENGTH ||
+                  key->type == EXPCONF_INTS) &&
+                 !json_is_string(v);
+    struct buf text = BUF_INIT;
+    if (whole)
+        json_write(&text, v);
+    if (whole && text.len <= SHOWN_MAX)
+        mistakes_quote(out, buf_str(&text), SHOWN_MAX);
+    else
+        mistakes_describe(out, v);
+    buf_finish(&text);
+}
+
 static void complain(struct expconf_walk *w, const struct expconf_key *key, const json_t *v)
 {
     struct buf text = BUF_INIT;
     buf_add_str(&text, "expected ");
-    add_expected(&text, key);
+    add_expected(&text, key, v);
     buf_add_str(&text, ", got ");
-    mistakes_describe(&text, v);
+    add_got(&text, key, v);
     if (key->example)
         buf_addf(&text, "; write e.g. %s", key->example);
     mistakes_add(w->errs, buf_str(&w->where), "%s", buf_str(&text));
