@@ -135,23 +135,28 @@ static char **argv_of(const char *const *words, size_t n)
     return v;
 }
 
-/* det-harness lies beside det-task; DET_HARNESS of the agent's environment may name another. */
-static char *find_harness(const json_t *env, struct det_err *err)
+/* A program of this directory; NULL: not there. Also of det-task it is the name that counts: the file this
+ * process runs may have been replaced by another version. Caller frees. */
+static char *beside(const char *name)
 {
     char exe[PATH_MAX];
-    const char *given = getenv("DET_HARNESS");
-    if (given && *given)
-        return det_strdup(given);
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = '\0';
     char *slash = strrchr(exe, '/');
-    if (slash) {
-        *slash = '\0';
-        det_cleanup(freep) char *beside = det_asprintf("%s/det-harness", exe);
-        if (access(beside, X_OK) == 0)
-            return det_take(beside);
-    }
-    char *found = prepare_find(env, "det-harness");
+    det_cleanup(freep) char *file =
+        det_asprintf("%.*s/%s", slash ? (int)(slash - exe) : 0, exe, name);
+    return slash && access(file, X_OK) == 0 ? det_take(file) : NULL;
+}
+
+/* det-harness lies beside det-task; DET_HARNESS of the agent's environment may name another. */
+static char *find_harness(const json_t *env, struct det_err *err)
+{
+    const char *given = getenv("DET_HARNESS");
+    if (given && *given)
+        return det_strdup(given);
+    char *found = beside("det-harness");
+    if (!found)
+        found = prepare_find(env, "det-harness");
     if (!found)
         det_fail(err, DET_ENOENT, "det-harness is neither beside det-task nor on PATH");
     return found;
@@ -208,11 +213,9 @@ static int plan_class(const struct taskspec *s, const json_t *env, const char *e
 
 static int plan_gc(struct prepare_plan *p, struct det_err *err)
 {
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n <= 0)
-        return det_fail(err, DET_EIO, "/proc/self/exe: %s", strerror(errno));
-    exe[n] = '\0';
+    det_cleanup(freep) char *exe = beside("det-task");
+    if (!exe)
+        return det_fail(err, DET_ENOENT, "det-task is no longer where it was started from");
     const char *const words[] = {exe, "--gc"};
     p->argv = argv_of(words, DET_ARRAY_LEN(words));
     return 0;

@@ -6,12 +6,13 @@ usage: test_gc.py NAME   (a function test_NAME below)
 import http.client
 import json
 import os
+import shutil
 import sys
 import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import ApiError, Cluster, wait_until  # noqa: E402
+from cluster import BIN, ApiError, Cluster, wait_until  # noqa: E402
 from gc_exp import aside, checkpoints, config, keep, run, settled, there  # noqa: E402
 
 
@@ -109,6 +110,26 @@ def test_by_hand():
         # and all of it goes with the experiment
         det(c, "experiment", "delete", "--yes", str(exp))
         wait_until(lambda: not any(there(c, k) or aside(c, k) for k in keys), 30, "the experiment's files to go")
+
+
+def test_replaced():
+    """Another version is laid in the place of det-task while the agent runs: checkpoints are still collected."""
+    with Cluster(agents=0) as c:
+        programs = c.path("programs")
+        os.mkdir(programs)
+        for name in ("det-agent", "det-task"):
+            shutil.copy2(os.path.join(BIN, name), programs)
+        c.env["DET_HARNESS"] = BIN + "/det-harness"
+        c.n_agents = 1
+        c.spawn("agent-0", [programs + "/det-agent", "--master", f"http://127.0.0.1:{c.port}", "--token-file", c.path("agent.token"),
+                            "--id", "agent-0", "--slots", "2", "--work-dir", c.path("agent-0"), "--task-user", ""])
+        c.wait_agents(1)
+        now = checkpoints(c, run(c, **keep(exp=9, best=9, latest=9)))
+        key = now[min(now)][0]
+        shutil.copy2(BIN + "/det-task", programs + "/new")
+        os.replace(programs + "/new", programs + "/det-task")
+        det(c, "checkpoint", "delete", "--yes", key)
+        wait_until(lambda: aside(c, key), 30, "the deletion")
 
 
 def test_protected():
