@@ -114,17 +114,17 @@ def told(figure, what, sides):
     print(f"{figure}, {what}: " + ", ".join(f"{s.name} {s.rates[-1]:.1f}" for s in sides), file=sys.stderr)
 
 
-def fastest(figure, peers):
-    """The two that win some short rounds; the others end."""
+def fastest(figure, ours, peers):
+    """The two peers that win some short rounds; the others end. Ours takes part, to be as warm as they are."""
     for i in range(TRIAL_ROUNDS):
-        for p in peers:
-            p.turn(TRIAL_SECONDS)
-        told(figure, f"trial {i + 1}", peers)
+        for side in (ours, *peers):
+            side.turn(TRIAL_SECONDS)
+        told(figure, f"trial {i + 1}", (ours, *peers))
     peers = sorted(peers, key=Side.median, reverse=True)
     for p in peers[2:]:
         p.close()
-    for p in peers[:2]:
-        p.rates.clear()
+    for side in (ours, *peers[:2]):
+        side.rates.clear()
     return peers[:2]
 
 
@@ -136,7 +136,7 @@ def run(figure, peer_runs):
             sys.exit(f"train: {figure}: the losses differ: ours {ours.first['losses']}, {p.name} {p.first['losses']}")
     if figure in MEMORY:
         report_memory(figure, ours, peers)
-    peers = fastest(figure, peers)
+    peers = fastest(figure, ours, peers)
     for i in range(ROUNDS):
         for side in (ours, *peers):
             side.turn(SECONDS)
