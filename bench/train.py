@@ -147,6 +147,7 @@ def run(figure, peer_runs):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the stopped processes too
     wanted = [a for a in sys.argv[1:] if a != "--json"] or list(FIGURES)
     unknown = [a for a in wanted if a not in FIGURES]
     if unknown:
