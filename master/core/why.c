@@ -139,6 +139,19 @@ static void why_quota(const struct answer *w, const struct group *g)
         e->owner ? e->owner : "its owner", max, plural(max), g->size);
 }
 
+/* Fair share has no line: it keeps what is free for what found its room first. */
+static void why_order(const struct answer *w, const struct group *g)
+{
+    int64_t n = jobs_ahead(g);
+    if (g->pool->o.scheduler == CORE_FAIR_SHARE)
+        say(w->j, "text", "what is free of pool %s is kept for a request that more is being freed "
+            "for: a larger one within its fair share, or one that has waited too long",
+            g->pool->name);
+    else
+        say(w->j, "text", "%" PRId64 " job%s come%s first in pool %s, and %s would be delayed", n,
+            plural(n), n == 1 ? "s" : "", g->pool->name, n == 1 ? "it" : "they");
+}
+
 static const char *const wait_names[] = {
     [CORE_WAIT_NONE] = "NONE",       [CORE_WAIT_HOLD] = "HOLD",   [CORE_WAIT_QUOTA] = "QUOTA",
     [CORE_WAIT_MAX_SLOTS] = "MAX_SLOTS", [CORE_WAIT_SHARE] = "SHARE", [CORE_WAIT_ORDER] = "ORDER",
@@ -170,12 +183,11 @@ static void why_group(const struct answer *w, struct group *g)
         break;
     case CORE_WAIT_SHARE:
         say(w->j, "text", "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
-            "is %" PRId64 " now", g->held, plural(g->held), g->pool->name, g->offer);
+            "is %" PRId64 " now; nor has it room in what others leave of theirs", g->held,
+            plural(g->held), g->pool->name, g->offer);
         break;
     case CORE_WAIT_ORDER:
-        say(w->j, "text", "%" PRId64 " job%s come%s first in pool %s, and %s would be delayed",
-            jobs_ahead(g), plural(jobs_ahead(g)), jobs_ahead(g) == 1 ? "s" : "", g->pool->name,
-            jobs_ahead(g) == 1 ? "it" : "they");
+        why_order(w, g);
         break;
     case CORE_WAIT_AGENTS:
         why_agents(w, g);

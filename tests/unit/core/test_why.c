@@ -66,6 +66,29 @@ static void room(void **state)
     world_finish(&w);
 }
 
+/* Fair share frees an agent for a gang: the slot that is free first is not for a small one. */
+static void kept(void **state)
+{
+    struct world w;
+    struct core_alloc_view a = {0};
+    world_init(&w, NULL);
+    world_hello(&w, "a", 4, NULL, 0);
+    world_hello(&w, "b", 4, NULL, 0);
+    job(&w, 8, 1, "");
+    run_placed(&w);
+    job(&w, 1, 4, ",\"weight\":9");
+    for (size_t i = 0; !a.preempt; i++)
+        assert_true(core_alloc_at(w.core, i, &a));
+    int64_t first = a.trial_id;
+    world_step(&w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = a.id});
+    world_exit(&w, first, 0, EXIT_CODE(0));
+    job(&w, 1, 1, ",\"weight\":9");
+    expect(&w, first, "SHARE", "what others leave");
+    expect(&w, 9, "ROOM", "asks for 4 slots");
+    expect(&w, 10, "ORDER", "kept for a request");
+    world_finish(&w);
+}
+
 static void agents(void **state)
 {
     struct world w;
@@ -343,7 +366,7 @@ static void suggestions_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(room),           cmocka_unit_test(agents),
+        cmocka_unit_test(room), cmocka_unit_test(kept),           cmocka_unit_test(agents),
         cmocka_unit_test(switched_off),   cmocka_unit_test(caps),
         cmocka_unit_test(quotas),         cmocka_unit_test(order),
         cmocka_unit_test(paused_and_ended), cmocka_unit_test(expected_start),
