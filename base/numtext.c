@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,10 +67,12 @@ static enum answer try_digits(double v, int digits, int k, uint64_t *ret)
         return UNKNOWN; /* the exponent was guessed too low: these are too many digits */
     uint64_t whole = (uint64_t)scaled;
     double rest = (double)(scaled - (long double)whole);
-    if (fabs(rest - 0.5) < 0.02)
-        return UNKNOWN;
     *ret = whole + (rest > 0.5);
-    return reads_back(*ret, k, v);
+    if (fabs(rest - 0.5) >= 0.02)
+        return reads_back(*ret, k, v);
+    /* Near a tie it is one of the two, whichever: the digits are too few where neither reads back. */
+    bool are_too_few = reads_back(whole, k, v) == NO && reads_back(whole + 1, k, v) == NO;
+    return are_too_few ? NO : UNKNOWN;
 }
 
 /* m, less trailing zeros (k less by their number), last digit first; returns their number. */

@@ -71,6 +71,7 @@ static void many(void **state)
         check(mt19937_double(&r) * pow(10, -(int)(mt19937_u32(&r) % 33)));
         check((float)(mt19937_double(&r) * pow(10, -(int)(mt19937_u32(&r) % 33))));
         check((double)(mt19937_u32(&r) % 100000) / 1000);
+        check((double)(mt19937_u32(&r) % (1 << 20)) / (1 << (mt19937_u32(&r) % 25))); /* ties */
     }
 }
 
