@@ -1,5 +1,7 @@
 #include "db_exp_read.h"
 
+#include <string.h>
+
 /* clang-format off */
 /* experiment.v1.Experiment without its state, as columns (db_doc.h), in the order of enum db_exp_col;
  * e is the experiment, joined WITH_MEMBERS. */
@@ -109,27 +111,31 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
 
 /* The usual list, by id and filtered by what experiments_list holds, reads that index alone until
  * it knows its page. A project that is there has its archived ones looked up, not joined. */
-#define LISTED(from)                                                                               \
+#define LISTED(from, of_state)                                                                     \
     "FROM " from " e WHERE ($1::boolean IS NULL OR e.archived = $1::boolean AND "               \
     "($1::boolean OR $4::bigint IS NOT NULL OR e.project_id NOT IN (SELECT p.id FROM projects p "  \
     "JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived))) "                \
-    "AND ($2::jsonb IS NULL OR e.state = ANY (ARRAY("                                              \
-    "SELECT jsonb_array_elements_text($2::jsonb)))) "                                              \
-    "AND ($3::jsonb IS NULL OR e.owner_id = ANY (ARRAY("                                           \
+    "AND " of_state " AND ($3::jsonb IS NULL OR e.owner_id = ANY (ARRAY("                          \
     "SELECT x::integer FROM jsonb_array_elements_text($3::jsonb) x))) "                            \
     "AND ($4::bigint IS NULL OR e.project_id = $4::bigint) "
-/* The page's experiments: an array is expected to be short, whatever the planner thinks of the page. */
-#define ON_PAGE                                                                                    \
-    "unnest(ARRAY(SELECT id FROM page ORDER BY rn)) WITH ORDINALITY x(id, rn) "                    \
+/* One state has an index of its own (experiments_state), in order of id. */
+#define ONE_STATE "e.state = $2::jsonb->>0"
+#define ANY_STATES                                                                                 \
+    "($2::jsonb IS NULL OR e.state = ANY (ARRAY(SELECT jsonb_array_elements_text($2::jsonb))))"
+/* The page's experiments: an array is expected to be short, whatever the planner thinks of where its
+ * ids come from. */
+#define ON_PAGE(ids)                                                                               \
+    "unnest(ARRAY(" ids ")) WITH ORDINALITY x(id, rn) "                                            \
     "JOIN experiments e ON e.id = x.id " WITH_MEMBERS
-#define LISTED_BY_ID(order)                                                                        \
-    "WITH n AS (SELECT coalesce(sum(e.n), 0)::bigint total " LISTED("experiment_counts") "), "     \
-    "page AS (SELECT e.id, row_number() OVER () rn FROM (SELECT e.id " LISTED("experiments")       \
-    "ORDER BY e.id " order " OFFSET (SELECT page_start(total, $5::bigint) FROM n) "                \
-    "LIMIT page_size($6::bigint, 100)) e) "                                                        \
+#define LISTED_BY_ID(order, of_state)                                                              \
+    "WITH n AS (SELECT coalesce(sum(e.n), 0)::bigint total "                                       \
+    LISTED("experiment_counts", of_state) ") "                                                     \
     "SELECT n.total, page_start(n.total, $5::bigint), e.id, e.state, NULL::text, "                 \
     "$4::bigint IS NULL OR EXISTS (SELECT 1 FROM projects WHERE id = $4::bigint), "                \
-    MEMBERS_IN_LIST "FROM n LEFT JOIN (" ON_PAGE ") ON true ORDER BY x.rn"
+    MEMBERS_IN_LIST "FROM n LEFT JOIN ("                                                           \
+    ON_PAGE("SELECT e.id " LISTED("experiments", of_state) "ORDER BY e.id " order " "              \
+            "OFFSET (SELECT page_start(total, $5::bigint) FROM n) "                                \
+            "LIMIT page_size($6::bigint, 100)") ") ON true ORDER BY x.rn"
 
 static bool is_usual(const struct db_exp_filter *f, const struct db_page *p)
 {
@@ -151,7 +157,10 @@ static void list_by_id(struct db *db, const struct db_exp_filter *f, const struc
     else
         db_null_arg(a);
     db_i64_arg(db_i64_arg(a, p->offset), p->limit);
-    db_query(db, p->desc ? LISTED_BY_ID("DESC") : LISTED_BY_ID("ASC"), a, cb, arg);
+    bool is_one = f->states && !strchr(f->states, ',');
+    const char *up = is_one ? LISTED_BY_ID("ASC", ONE_STATE) : LISTED_BY_ID("ASC", ANY_STATES);
+    const char *down = is_one ? LISTED_BY_ID("DESC", ONE_STATE) : LISTED_BY_ID("DESC", ANY_STATES);
+    db_query(db, p->desc ? down : up, a, cb, arg);
 }
 
 void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_page *p, db_cb *cb,
@@ -166,7 +175,8 @@ void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_p
              ")" DB_LIST_TAIL_FROM(ORDER, "$14", "$15", "100",
                                    "NULL::text, $8::bigint IS NULL OR EXISTS "
                                    "(SELECT 1 FROM projects WHERE id = $8::bigint), " MEMBERS_IN_LIST,
-                                   "LEFT JOIN (" ON_PAGE ") ON x.id = page.id"),
+                                   "LEFT JOIN (" ON_PAGE("SELECT id FROM page ORDER BY rn")
+                                   ") ON x.id = page.id"),
              db_page_arg(filter_args(DB_ARGS, f), p), cb, arg);
 }
 
