@@ -29,6 +29,10 @@ def enums(user, ids):
     assert get(user, "/experiments?states=STATE_PAUSED")["pagination"]["total"] == len(ids)
     assert get(user, "/experiments?states=2")["pagination"]["total"] == len(ids)
     assert get(user, "/experiments?states=STATE_ACTIVE&states=STATE_PAUSED&states=8")["pagination"]["total"] == len(ids)
+    for order, want in (("ASC", ids), ("DESC", ids[::-1])):
+        for state, found in (("PAUSED", want), ("COMPLETED", [])):
+            page = get(user, f"/experiments?states=STATE_{state}&orderBy=ORDER_BY_{order}&offset=1&limit=2")
+            assert [e["id"] for e in page["experiments"]] == found[1:3] and page["pagination"]["total"] == len(found), page
     for order in ("ORDER_BY_DESC", "2"):
         assert [e["id"] for e in get(user, f"/experiments?orderBy={order}")["experiments"]] == ids[::-1]
     for order in ("ORDER_BY_ASC", "ORDER_BY_UNSPECIFIED", "0", "1"):
