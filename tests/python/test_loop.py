@@ -281,6 +281,15 @@ class Resume(unittest.TestCase):
             self.assertEqual((meta["steps_completed"], meta["format"]), (2, "pickle"))
             loaded = pytorch.load_trial_from_checkpoint_path(path, trial_class=RecordingTrial)
             self.assertTrue(torch.equal(loaded.model.weight, t.model.weight))
+
+            class Elsewhere(pytorch.PyTorchTrial):
+                """Keeps its context under another name."""
+                def __init__(self, ctx):
+                    self.model = ctx.wrap_model(torch.nn.Linear(1, 1))
+                train_batch = build_training_data_loader = build_validation_data_loader = None
+
+            loaded = pytorch.load_trial_from_checkpoint_path(path, trial_class=Elsewhere)
+            self.assertTrue(torch.equal(loaded.model.weight, t.model.weight))
             with self.assertRaisesRegex(ValueError, "torch_load_kwargs"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 pytorch.load_trial_from_checkpoint_path(path, RecordingTrial, torch_load_kwargs={}, map_location="cpu")

@@ -59,19 +59,17 @@ def load_trial_from_checkpoint_path(
     directory = pathlib.Path(path)
     about = _load_data(directory)
     config, hparams = about.get("experiment_config"), about.get("hparams")
-    if about.get("is_trainer"):
-        in_main = bool(about.get("trial_in_main"))
-        trial_class = trial_class or _class_from_code(directory, about.get("trial_cls_spec"), in_main)
-        trial = trial_class(CheckpointLoadContext(hparams, config), **(trial_kwargs or {}))
-    else:
-        cls = trial_class or _legacy_class(directory, about.get("trial_cls_spec") or (config or {}).get("entrypoint"))
-        trial = cls(CheckpointLoadContext(hparams, config), **(trial_kwargs or {}))
+    if not trial_class and about.get("is_trainer"):
+        trial_class = _class_from_code(directory, about.get("trial_cls_spec"), bool(about.get("trial_in_main")))
+    cls = trial_class or _legacy_class(directory, about.get("trial_cls_spec") or (config or {}).get("entrypoint"))
+    context = CheckpointLoadContext(hparams, config)
+    trial = cls(context, **(trial_kwargs or {}))
     checkpoint = _load_checkpoint(directory, torch_load_kwargs or {})
     if "model_state_dict" in checkpoint and hasattr(trial, "build_model"):
         model = trial.build_model()
         load_model(model, checkpoint["model_state_dict"])
         return model  # type: ignore
-    _load_weights(trial, checkpoint)
+    _load_weights(context, checkpoint)
     return trial
 
 
@@ -121,8 +119,7 @@ def _load_checkpoint(directory: pathlib.Path, options: Dict[str, Any]) -> Dict[s
     return torch.load(found[0], **{"weights_only": False, **options})  # type: ignore  # the random state is no tensor
 
 
-def _load_weights(trial: PyTorchTrial, checkpoint: Dict[str, Any]) -> None:
-    models = trial.context.models
+def _load_weights(context: PyTorchTrialContext, checkpoint: Dict[str, Any]) -> None:
     states = checkpoint.get("models_state_dict", [checkpoint.get("model_state_dict")])
-    for model, state in zip(models, states):
+    for model, state in zip(context.models, states):
         load_model(model, state)
