@@ -12,7 +12,12 @@ enum { READERS_MAX = 8, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000 };
 /* A connection is given up when nothing came for so long: a little more than a statement may take,
  * so that the server's own refusal comes first. Dialling takes less. */
 enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10 };
-enum { READS_MAX = 4096, SEARCHES_MAX = 16 }; /* waiting on one connection; beyond: DET_EUNAVAIL */
+#define UNREACHABLE "PostgreSQL is not reachable; try again"
+enum { READS_MAX = 8192, SEARCHES_MAX = 16 }; /* that wait; beyond: DET_EUNAVAIL */
+/* Of one connection at a time: a read and its sync each are one. Enough that a server never waits
+ * for the master; the others wait here, in order, for whichever connection is the first to have
+ * room: none waits behind a slow one. */
+enum { READ_OPS_MAX = 2 * 4 };
 
 /* A lock that somebody holds, a statement that never ends and a client that is gone must not hold up
  * the others. Estimates of functions that return rows are high: each would be compiled for 100 ms to
@@ -47,6 +52,13 @@ struct deferred {
     struct db_result result;
 };
 
+struct read { /* that waits for a connection to have room */
+    struct read *next;
+    struct db_stmt *s;
+    db_cb *cb;
+    void *arg;
+};
+
 struct kept { /* a read that waits for PostgreSQL */
     struct kept *next;
     struct db *db;
@@ -67,6 +79,8 @@ struct db {
     uv_timer_t watch;
     struct db_group group;
     struct deferred *deferred, **deferred_end;
+    struct read *reads, **reads_end;
+    size_t reads_n;
     struct kept *kept;
     uv_timer_t kick; /* 0 ms: runs in the next iteration, after everything of this one gathered */
     struct db_options o;
@@ -150,6 +164,7 @@ static void tell_state(struct db *db)
         db->o.on_state(db->o.arg, up);
 }
 
+static void reads_send(struct db *db);
 static void kept_send_all(struct db *db);
 
 static void link_usable(struct link *l)
@@ -158,6 +173,7 @@ static void link_usable(struct link *l)
     l->backoff_ms = BACKOFF_MIN_MS;
     tell_state(l->db);
     kick(l->db);
+    reads_send(l->db);
     kept_send_all(l->db);
 }
 
@@ -166,7 +182,7 @@ static void link_down(struct link *l)
     struct link *writer = &l->db->writer;
     l->usable = false;
     if (l == &l->db->writer || l == &l->db->flusher) {
-        db_group_fail(&l->db->group, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
+        db_group_fail(&l->db->group, DET_EUNAVAIL, UNREACHABLE);
         tell_state(l->db);
     }
     link_wait(l);
@@ -345,6 +361,7 @@ static void db_init(struct db *db, uv_loop_t *loop, const struct db_options *o)
     db->read_conninfo = det_strdup(o->conninfo);
     db->readers_n = o->readers > 0 && o->readers <= READERS_MAX ? o->readers : 2;
     db->deferred_end = &db->deferred;
+    db->reads_end = &db->reads;
     db->group = (struct db_group){.on_deposed = on_deposed, .on_idle = on_idle, .arg = db};
     db_group_init(&db->group, &db->writer.conn, &db->flusher.conn);
 }
@@ -418,34 +435,90 @@ int db_start(struct db *db, struct det_err *err)
 
 /* Work. */
 
+static bool link_is_up(const struct link *l)
+{
+    return l->usable && l->conn.state == CONN_UP; /* its end may be under way */
+}
+
+static bool reads_possible(const struct db *db)
+{
+    if (db->closing || db->stalled)
+        return false;
+    for (int i = 0; i < db->readers_n; i++)
+        if (link_is_up(&db->readers[i]))
+            return true;
+    return false;
+}
+
+/* The one with the most room; NULL: none has any. */
 static struct link *reader_pick(struct db *db)
 {
     struct link *best = NULL;
     for (int i = 0; i < db->readers_n; i++) {
         struct link *l = &db->readers[i];
-        bool up = l->usable && l->conn.state == CONN_UP; /* its end may be under way */
-        if (up && l->conn.ops < READS_MAX && (!best || l->conn.ops < best->conn.ops))
+        if (link_is_up(l) && l->conn.ops < (best ? best->conn.ops : READ_OPS_MAX))
             best = l;
     }
     return best;
 }
 
+static struct read *reads_take(struct db *db)
+{
+    struct read *r = db->reads;
+    db->reads = r->next;
+    if (!db->reads)
+        db->reads_end = &db->reads;
+    db->reads_n--;
+    return r;
+}
+
+static void read_fail(struct db *db, struct db_stmt *s, db_cb *cb, void *arg, const char *text)
+{
+    free(s);
+    defer_fail(db, cb, arg, DET_EUNAVAIL, text);
+}
+
+static void on_read_done(void *arg, const struct db_result *r)
+{
+    struct link *l = arg;
+    reads_send(l->db);
+}
+
 static void link_read(struct link *l, struct db_stmt *s, db_cb *cb, void *arg)
 {
     db_conn_send(&l->conn, s, cb, arg);
-    db_conn_sync(&l->conn, NULL, NULL);
+    db_conn_sync(&l->conn, on_read_done, l);
+}
+
+/* What waits is waited for: some connection that is up has no room, and calls this once it has, as
+ * one that comes up does. */
+static void reads_send(struct db *db)
+{
+    bool possible = reads_possible(db);
+    for (struct link *l; db->reads && (!possible || (l = reader_pick(db)));) {
+        struct read *r = reads_take(db);
+        if (possible)
+            link_read(l, r->s, r->cb, r->arg);
+        else
+            read_fail(db, r->s, r->cb, r->arg, UNREACHABLE);
+        free(r);
+    }
 }
 
 /* Takes s. */
 static void read_send(struct db *db, struct db_stmt *s, db_cb *cb, void *arg)
 {
-    struct link *l = db->closing || db->stalled ? NULL : reader_pick(db);
-    if (l) {
-        link_read(l, s, cb, arg);
+    bool full = db->reads_n == READS_MAX;
+    if (full || !reads_possible(db)) {
+        read_fail(db, s, cb, arg, full ? "too many reads wait; try again" : UNREACHABLE);
         return;
     }
-    free(s);
-    defer_fail(db, cb, arg, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
+    struct read *r = det_alloc(sizeof *r);
+    *r = (struct read){.s = s, .cb = cb, .arg = arg};
+    *db->reads_end = r;
+    db->reads_end = &r->next;
+    db->reads_n++;
+    reads_send(db);
 }
 
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
@@ -457,8 +530,7 @@ void db_query_search(struct db *db, const char *sql, const struct db_args *args,
         link_read(l, db_stmt_create(sql, args), cb, arg);
     else
         defer_fail(db, cb, arg, DET_EUNAVAIL,
-                   is_up ? "too many searches wait for each other; try again"
-                         : "PostgreSQL is not reachable; try again");
+                   is_up ? "too many searches wait for each other; try again" : UNREACHABLE);
 }
 
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
@@ -487,7 +559,7 @@ static void kept_send(struct kept *k)
 
 static void kept_send_all(struct db *db)
 {
-    struct kept *k = reader_pick(db) && !db->stalled ? db->kept : NULL;
+    struct kept *k = reads_possible(db) ? db->kept : NULL;
     if (k)
         db->kept = NULL;
     for (struct kept *next; k; k = next) {
@@ -557,8 +629,7 @@ void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg)
     bool full = db->group.bytes + db->group.unanswered + tx->bytes > DB_PENDING_BYTES_MAX;
     if (db->closing || !db_is_up(db) || full) {
         defer_fail(db, cb, arg, DET_EUNAVAIL,
-                   full ? "too much is waiting to be written; try again"
-                        : "PostgreSQL is not reachable; try again");
+                   full ? "too much is waiting to be written; try again" : UNREACHABLE);
         db_tx_free(tx);
         return;
     }

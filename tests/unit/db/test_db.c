@@ -131,6 +131,37 @@ static void sessions_end(void)
     PQfinish(other);
 }
 
+static void sleeper_end(void)
+{
+    PGconn *other = PQconnectdb(pg.uri);
+    PGresult *r = PQexec(other, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
+                                "WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'");
+    assert_int_equal(PQntuples(r), 1);
+    PQclear(r);
+    PQfinish(other);
+}
+
+/* Of two connections one is slow: what was sent to it already waits, the others do not. */
+static void test_slow_read(void **state)
+{
+    enum { QUICK = 40, BEHIND = 3 };
+    struct got slow = {0}, quick[QUICK] = {0};
+    db_query(db, "SELECT pg_sleep(29)", NULL, on_got, &slow);
+    for (int i = 0; i < QUICK; i++)
+        db_query(db, "SELECT 1", NULL, on_got, &quick[i]);
+    assert_true(loop_until(&loop, &quick[QUICK - 1].done, 60000));
+    int done = 0;
+    for (int i = 0; i < QUICK; i++)
+        done += quick[i].done;
+    assert_in_range(done, QUICK - BEHIND, QUICK - 1);
+    assert_false(slow.done);
+    sleeper_end();
+    assert_true(loop_until(&loop, &slow.done, 60000));
+    assert_string_equal(slow.sqlstate, "57014");
+    for (int i = 0; i < QUICK; i++)
+        assert_true(loop_until(&loop, &quick[i].done, 60000));
+}
+
 /* The second write to such a connection makes libpq close the socket: no event tells of it. */
 static void test_writes_to_dead_sessions(void **state)
 {
@@ -579,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_flush),          cmocka_unit_test(test_is_on_disk),
         cmocka_unit_test(test_done_is_on_disk),
         cmocka_unit_test(test_flusher_takes_the_writer_along),
+        cmocka_unit_test(test_slow_read),
         cmocka_unit_test(test_writes_to_dead_sessions),
         cmocka_unit_test(test_deposed),
     };
