@@ -221,6 +221,7 @@ def reads(user, exp, trial, task):
     assert t["state"] == "STATE_COMPLETED" and t["totalBatchesProcessed"] == 200 and t["restarts"] == 0
     assert t["bestValidation"]["metrics"]["avgMetrics"] == {"loss": 0.25, "acc": 0.9} and t["searcherMetricValue"] == 0.25
     assert t["summaryMetrics"]["avg_metrics"]["loss"]["count"] == 2 and t["bestCheckpoint"]["totalBatches"] == 200
+    assert all(isinstance(n, str) for n in t["bestCheckpoint"]["resources"].values()) and t["bestCheckpoint"]["resources"]
     w = user.call("get_trial_workloads", trialId=trial, limit=500)["workloads"]
     assert [list(x)[0] for x in w] == ["training", "checkpoint", "training", "validation", "checkpoint"], w
     assert len(user.call("get_trial_workloads", trialId=trial, filter="FILTER_OPTION_CHECKPOINT")["workloads"]) == 2
