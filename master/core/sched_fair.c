@@ -159,7 +159,7 @@ static void promise_due(struct room *r, struct turns *t)
             a = a->next;
         if (!a || !sched_may(r->s, g))
             continue;
-        if (!room_promise(r, a))
+        if (a != r->s->guarded && !room_promise(r, a)) /* that one has its room kept */
             break;
         sched_count(g);
         g->next = a->next;

@@ -89,10 +89,20 @@ void room_close(struct room *r)
 
 /* ---- Who could stop ---- */
 
-static bool may_ask(const struct alloc *a)
+static bool is_kept_from(const struct room *r, const struct alloc *a)
+{
+    for (size_t i = 0; i < a->containers.n; i++)
+        if (is_reserved(r->s, a->containers.v[i]->agent))
+            return true;
+    return false;
+}
+
+/* An agent that changed pools still runs what belongs to the other one. */
+static bool may_ask(const struct room *r, const struct alloc *a)
 {
     return a->queued_as == QUEUE_RUNNING && a->kind == KIND_TRIAL && a->slots &&
-           a->shield_ms == INT64_MAX && !a->is_asked && a->exp->group.excess >= a->slots;
+           a->exp->group.pool == r->s->pool && a->shield_ms == INT64_MAX && !a->is_asked &&
+           a->exp->group.excess >= a->slots && !is_kept_from(r, a);
 }
 
 static void ask(struct room *r, struct alloc *a)
@@ -124,7 +134,7 @@ static struct room_agent look_at(struct room *r, struct agent *a)
     struct room_agent ret = {.agent = a, .is_alone = a->whole >= r->size, .oldest = UINT64_MAX};
     for (size_t i = 0; i < a->containers.n && a->free < need; i++) {
         struct alloc *al = a->containers.v[i]->alloc;
-        if (!may_ask(al))
+        if (!may_ask(r, al))
             continue;
         ask(r, al);
         could += agent_usable_slots(a->containers.v[i]);
@@ -171,7 +181,7 @@ static bool try_agent(struct room *r, struct agent *a, const struct alloc *al)
 {
     for (size_t i = 0; i < a->containers.n; i++) {
         struct alloc *k = a->containers.v[i]->alloc;
-        if (!may_ask(k))
+        if (!may_ask(r, k))
             continue;
         ask(r, k);
         fit_give(index_of(r), k);
