@@ -101,8 +101,8 @@ int experiment_label(struct cli *c, struct det_err *err)
     int64_t id;
     bool add = strcmp(what, "add") == 0;
     if (!add && strcmp(what, "remove") != 0) {
-        det_fail(err, DET_EINVAL, "'%s': labels are added or removed:  det experiment label add 1 x",
-                 what);
+        det_fail(err, DET_EINVAL,
+                 "'%s': labels are added or removed:  det experiment label add 1 x", what);
         return CLI_USAGE;
     }
     if (cli_arg_id(c, 1, "experiment", &id, err) < 0)

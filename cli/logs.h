@@ -3,7 +3,8 @@
 
 #include "cli.h"
 
-/* The log at `path` ("/tasks/ID/logs"), or of a trial, as experiment_logs_opts ask for it; CLI exit code. */
+/* The log at `path` ("/tasks/ID/logs"), or of a trial, as experiment_logs_opts ask for it; CLI exit
+ * code. */
 int logs_print(struct cli *c, const char *path, struct det_err *err);
 int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err);
 

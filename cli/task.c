@@ -38,8 +38,13 @@ static int list(struct cli *c, struct det_err *err)
 
 static int logs(struct cli *c, struct det_err *err)
 {
-    det_cleanup(freep) char *path = det_asprintf("/tasks/%s/logs", cli_arg(c, 0));
-    return logs_print(c, path, err);
+    struct buf path = BUF_INIT;
+    buf_addf(&path, "/tasks/");
+    cli_escape(&path, cli_arg(c, 0));
+    buf_addf(&path, "/logs");
+    int rc = logs_print(c, buf_str(&path), err);
+    buf_finish(&path);
+    return rc;
 }
 
 static const struct verb verbs[] = {
