@@ -135,8 +135,8 @@ static char **argv_of(const char *const *words, size_t n)
     return v;
 }
 
-/* A program of this directory; NULL: not there. Also of det-task it is the name that counts: the file this
- * process runs may have been replaced by another version. Caller frees. */
+/* A program of this directory; NULL: not there. Also of det-task it is the name that counts: the
+ * file this process runs may have been replaced by another version. Caller frees. */
 static char *beside(const char *name)
 {
     char exe[PATH_MAX];

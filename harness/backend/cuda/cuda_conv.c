@@ -2,7 +2,8 @@
  * Convolution by cuDNN's v7 API, NHWC activations of f32, bf16 or f16, sums in f32 (f64 has
  * cuda_conv_f64.cu). Only algorithms that cuDNN calls deterministic are used: the same seed gives
  * the same bytes. Weights are plain (O, I, kH, kW) outside; cuDNN wants them in the order of the
- * activations, so each call reorders them. cuDNN pads both sides alike: what one side has more is padded (or cut off) apart.
+ * activations, so each call reorders them. cuDNN pads both sides alike: what one side has more is
+ * padded (or cut off) apart.
  */
 #include "cuda_impl.h"
 

@@ -232,7 +232,8 @@ static void test_refused(void **state)
     assert_refused(
         "checkpoint_storage={type: s3, bucket: b}",
         "checkpoint_storage.type: s3 is not available in this version; use shared_fs or directory");
-    assert_refused("searcher.max_length={batches: 10, epochs: 2}", "got {\"batches\":10,\"epochs\":2}");
+    assert_refused("searcher.max_length={batches: 10, epochs: 2}",
+                   "got {\"batches\":10,\"epochs\":2}");
     assert_refused("searcher.max_length={batches: -10}", "got {\"batches\":-10}; write e.g.");
     assert_refused("searcher={name: adaptive_asha, bracket_rungs: [2, 0]}", "from 1, got [2,0]");
     assert_refused("max_restarts: 2147483648", "from 0 to 2147483647, got 2147483648");

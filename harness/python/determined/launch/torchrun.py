@@ -4,7 +4,6 @@ usage: python3 -m determined.launch.torchrun [OPTIONS...] SCRIPT...        as to
 """
 
 import os
-import os
 import sys
 from typing import List
 
