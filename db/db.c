@@ -494,10 +494,13 @@ static void link_read(struct link *l, struct db_stmt *s, db_cb *cb, void *arg)
  * one that comes up does. */
 static void reads_send(struct db *db)
 {
-    bool possible = reads_possible(db);
-    for (struct link *l; db->reads && (!possible || (l = reader_pick(db)));) {
+    while (db->reads) {
+        bool possible = reads_possible(db);
+        struct link *l = possible ? reader_pick(db) : NULL;
+        if (possible && !l)
+            return;
         struct read *r = reads_take(db);
-        if (possible)
+        if (l)
             link_read(l, r->s, r->cb, r->arg);
         else
             read_fail(db, r->s, r->cb, r->arg, UNREACHABLE);
