@@ -115,7 +115,8 @@ void task_start_ranks(struct task *t)
 static void on_hook_silent(uv_timer_t *timer)
 {
     struct task *t = timer->data;
-    task_decide(t, LINK_STALLED, 0, SIGKILL, -1, "startup-hook.sh printed nothing for %lld s",
+    task_decide(t, LINK_STALLED, 0, SIGKILL, -1,
+                "startup-hook.sh stalled: it printed nothing for %lld s",
                 (long long)(t->spec.task.stall_timeout_ms / 1000));
     task_kill(t);
 }

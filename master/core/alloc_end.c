@@ -116,22 +116,22 @@ void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const cha
 static const char *const reason_words[CORE_EXIT_REASON_COUNT] = {
     "exited", "was killed", "stalled", "could not be started", "was lost"};
 
-/* A task that exited says itself how; of the rest the reason comes first. Caller frees. */
+/* The text of one that exited or stalled is the whole sentence; of the rest it is why. Caller
+ * frees. */
 static char *exit_text(const struct core_exit *e)
 {
     struct buf b = BUF_INIT;
     bool said = e->text && *e->text;
-    if (said && e->reason == CORE_EXITED)
+    if (said && (e->reason == CORE_EXITED || e->reason == CORE_STALLED))
         return det_strdup(e->text);
     if (e->rank >= 0)
         buf_addf(&b, "rank %d ", e->rank);
     else
         buf_add_str(&b, "the task ");
     buf_add_str(&b, reason_words[e->reason]);
-    if (e->signal)
-        buf_addf(&b, " by signal %d", e->signal);
-    else if (e->reason == CORE_EXITED)
-        buf_addf(&b, " with code %d", e->code);
+    if (e->reason == CORE_EXITED)
+        buf_addf(&b, e->signal ? " by signal %d" : " with code %d",
+                 e->signal ? e->signal : e->code);
     if (said)
         buf_addf(&b, ": %s", e->text);
     return buf_steal(&b);

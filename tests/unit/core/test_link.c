@@ -141,6 +141,32 @@ static void test_timeline(void **state)
     assert_string_equal(world_effect(&w, CORE_SAVE_TIMELINE, 2)->timeline.kind, "queued");
 }
 
+/* What a task says of its end is said once; without a word of its own there is a sentence too. */
+static void test_end_is_said_once(void **state)
+{
+    static const struct {
+        struct core_exit e;
+        const char *want;
+    } rows[] = {
+        {{CORE_STALLED, 0, 9, 1, "rank 1 stalled: no batch for 5.0 s"},
+         "rank 1 stalled: no batch for 5.0 s"},
+        {{CORE_STALLED, 0, 9, -1, "startup-hook.sh stalled: it printed nothing for 5 s"},
+         "startup-hook.sh stalled: it printed nothing for 5 s"},
+        {{CORE_STALLED, 0, 9, 1, ""}, "rank 1 stalled"},
+        {{CORE_EXITED, 139, 11, 0, NULL}, "rank 0 exited by signal 11"},
+        {{CORE_EXITED, 3, 0, 2, "rank 2 exited with code 3"}, "rank 2 exited with code 3"},
+        {{CORE_LOST, 0, 0, -1, "det-task was killed"}, "the task was lost: det-task was killed"},
+    };
+    world_create(&w, "{\"max_restarts\": 10}");
+    for (size_t i = 0; i < DET_ARRAY_LEN(rows); i++) {
+        world_run(&w, 1);
+        world_exit(&w, 1, 0, rows[i].e);
+        const struct row_timeline *r = &world_effect(&w, CORE_SAVE_TIMELINE, 0)->timeline;
+        assert_string_equal(r->kind, "end");
+        assert_string_equal(r->detail, rows[i].want);
+    }
+}
+
 static void test_disable_agent(void **state)
 {
     world_create(&w, "{}");
@@ -250,7 +276,7 @@ int main(void)
         TEST(test_back_in_time),        TEST(test_lease_over),
         TEST(test_late_master),         TEST(test_start_that_never_arrived),
         TEST(test_task_that_vanished),  TEST(test_end_told_by_hello),
-        TEST(test_timeline),
+        TEST(test_timeline),            TEST(test_end_is_said_once),
         TEST(test_disable_agent),       TEST(test_disable_slot),
         TEST(test_gang_loses_a_member), TEST(test_gang_member_fails),
         TEST(test_malformed),
