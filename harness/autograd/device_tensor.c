@@ -84,11 +84,6 @@ int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct de
     return det__tensor_new(e, t->dtype, layout, t->ndim, t->dims, ret, err);
 }
 
-bool det__lacks(const struct det_engine *e, enum det_kernel k, const struct det_tensor *x)
-{
-    return x && x->dtype == DET_F64 && !e->backend->kernels_f64[k];
-}
-
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err)
 {
     bool f64 = c->kernel < DET_KERNEL_REAL_COUNT && run_is_f64(c);

@@ -54,8 +54,6 @@ int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor
 int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *dst,
               struct det_err *err);
 
-/* True where x is f64 and the backend has the kernel for f32 only. */
-bool det__lacks(const struct det_engine *e, enum det_kernel k, const struct det_tensor *x);
 /* Runs one kernel of the backend; DET_EUNIMPL where it has none. */
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err);
 /* The same with a profiler listening (span.h). */

@@ -52,22 +52,22 @@ struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double 
     return det_affine(e, x, factor, 0);
 }
 
-/* What the kernel that sums all at once has none for. */
-static bool summed_by_rows(const struct det_engine *e, const struct det_tensor *x)
+/* The kernel that sums all at once is for floating dtypes. */
+static bool summed_by_rows(const struct det_tensor *x)
 {
-    return x && (!det__is_float(x->dtype) || det__lacks(e, DET_KERNEL_SUM, x));
+    return x && !det__is_float(x->dtype);
 }
 
 struct det_tensor *det_sum(struct det_engine *e, struct det_tensor *x)
 {
-    if (summed_by_rows(e, x))
+    if (summed_by_rows(x))
         return det_sum_over(e, x, &(const struct det_dims){0});
     return op_apply(e, &(struct op_call){.op = OP_SUM, .in = {x}, .a.scale = 1});
 }
 
 struct det_tensor *det_mean(struct det_engine *e, struct det_tensor *x)
 {
-    if (summed_by_rows(e, x))
+    if (summed_by_rows(x))
         return det_mean_over(e, x, &(const struct det_dims){0});
     double share = x && x->numel > 0 ? 1.0 / (double)x->numel : 0;
     return op_apply(e, &(struct op_call){.op = OP_SUM, .in = {x}, .a.scale = share});

@@ -33,23 +33,19 @@ struct det_tensor *det_linear(struct det_engine *e, struct det_tensor *x, struct
 
 struct det_tensor *det_log_softmax(struct det_engine *e, struct det_tensor *x)
 {
-    if (det__lacks(e, DET_KERNEL_LOG_SOFTMAX, x))
-        return det_sub(e, x, det_logsumexp(e, x, -1, true));
     struct op_call c = {.op = OP_LOG_SOFTMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, true);
 }
 
 struct det_tensor *det_softmax(struct det_engine *e, struct det_tensor *x)
 {
-    if (det__lacks(e, DET_KERNEL_SOFTMAX, x))
-        return det_exp(e, det_log_softmax(e, x));
     struct op_call c = {.op = OP_SOFTMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, true);
 }
 
 struct det_tensor *det_argmax(struct det_engine *e, struct det_tensor *x)
 {
-    if (x && (!det__is_float(x->dtype) || det__lacks(e, DET_KERNEL_ARGMAX, x)))
+    if (x && !det__is_float(x->dtype))
         return det_argmax_over(e, x, -1, false);
     struct op_call c = {.op = OP_ARGMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, false);

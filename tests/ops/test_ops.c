@@ -143,6 +143,20 @@ static double difference(const struct result *a, const struct result *b, int i)
     return most / scale;
 }
 
+/* Nothing above the tables falls back on other kernels. */
+static void test_the_device_has_all_kernels(void **state)
+{
+    (void)state;
+    struct det_engine *tested = engine(device_under_test());
+    for (int k = 0; k < DET_KERNEL_COUNT; k++)
+        if (!tested->backend->kernels[k])
+            fail_msg("%s: no kernel %s", tested->name, det_kernel_name((enum det_kernel)k));
+    for (int k = 0; k < DET_KERNEL_REAL_COUNT; k++)
+        if (!tested->backend->kernels_f64[k])
+            fail_msg("%s: no %s for f64", tested->name, det_kernel_name((enum det_kernel)k));
+    det_engine_destroy(tested);
+}
+
 static void test_what_the_device_lacks_is_named(void **state)
 {
     (void)state;
@@ -326,6 +340,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_operation_has_a_case), cmocka_unit_test(test_device_equals_ref),
         cmocka_unit_test(test_gradients_by_differences),   cmocka_unit_test(test_same_bits_twice),
         cmocka_unit_test(test_same_bits_in_two_processes),
+        cmocka_unit_test(test_the_device_has_all_kernels),
         cmocka_unit_test(test_what_the_device_lacks_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
