@@ -1,6 +1,9 @@
 /* Hyperparameters and the configuration, as the trial asks for them. */
 #include "trial_context.h"
 
+#include "near.h"
+#include "vec.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -18,16 +21,6 @@ static const char *type_name(const json_t *v)
     }
 }
 
-static void list_names(struct buf *out, const json_t *object)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)object, key, value) {
-        buf_add_str(out, out->len ? ", " : "");
-        buf_add_str(out, key);
-    }
-}
-
 static void wrong_type(struct det_trial_context *ctx, const char *section, const char *name,
                        const json_t *v, const char *wanted)
 {
@@ -37,16 +30,66 @@ static void wrong_type(struct det_trial_context *ctx, const char *section, const
 
 /* ---- hyperparameters ---- */
 
+/* Where the path `name` breaks off: the innermost object or value that is there, how much of the
+ * name leads to it in *ret_bytes, and the first part that is not there in *ret_part. */
+static const json_t *broken_at(const json_t *hparams, const char *name, size_t *ret_bytes,
+                               char **ret_part)
+{
+    const json_t *at = hparams;
+    const char *part = name;
+    for (;;) {
+        size_t n = strcspn(part, ".");
+        const json_t *next = json_object_getn(at, part, n);
+        if (!next || !part[n]) {
+            *ret_bytes = part == name ? 0 : (size_t)(part - name) - 1;
+            *ret_part = det_strndup(part, n);
+            return at;
+        }
+        at = next;
+        part += n + 1;
+    }
+}
+
+/* "lr, momentum; did you mean \"lr\"?" */
+static void list_names(struct buf *out, const json_t *object, const char *wanted)
+{
+    const char *key, *near;
+    json_t *value;
+    VEC(const char *) names = {0};
+    json_object_foreach((json_t *)object, key, value) {
+        buf_addf(out, "%s%s", names.n ? ", " : "", key);
+        vec_push(&names, key);
+    }
+    if (names.n == 0)
+        buf_add_str(out, "nothing");
+    if ((near = near_name(wanted, names.v, names.n)))
+        buf_addf(out, "; did you mean \"%s\"?", near);
+    vec_free(&names);
+}
+
+static void missing(struct det_trial_context *ctx, const char *name)
+{
+    size_t bytes = 0;
+    det_cleanup(freep) char *part = NULL;
+    det_cleanup(buf_finish) struct buf has = BUF_INIT;
+    const json_t *at = broken_at(ctx->config->hparams, name, &bytes, &part);
+    if (at && !json_is_object(at))
+        buf_addf(&has, "is %s", type_name(at));
+    else
+        buf_add_str(&has, "has: ");
+    if (!at || json_is_object(at))
+        list_names(&has, at, part);
+    trial_fail(ctx, DET_EINVAL, "hyperparameters.%s is not in the configuration; "
+               "hyperparameters%s%.*s %s", name, bytes ? "." : "", (int)bytes, name,
+               buf_str(&has));
+}
+
 static const json_t *hparam(struct det_trial_context *ctx, const char *name)
 {
     const json_t *v = ctx->config->hparams ? json_path(ctx->config->hparams, name) : NULL;
-    if (v)
-        return v;
-    det_cleanup(buf_finish) struct buf names = BUF_INIT;
-    list_names(&names, ctx->config->hparams);
-    trial_fail(ctx, DET_EINVAL, "hyperparameters.%s is not in the configuration; it has: %s", name,
-               names.len ? buf_str(&names) : "none");
-    return NULL;
+    if (!v)
+        missing(ctx, name);
+    return v;
 }
 
 double det_hparam_f64(struct det_trial_context *ctx, const char *name)

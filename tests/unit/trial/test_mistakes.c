@@ -175,6 +175,18 @@ static void hparam(struct call *c)
     det_hparam_f64(c->ctx, "optimizer.lr");
 }
 
+static void hparam_deep(struct call *c)
+{
+    wrap_both(c);
+    det_hparam_f64(c->ctx, "sched.warmup.stepps");
+}
+
+static void hparam_no_object(struct call *c)
+{
+    wrap_both(c);
+    det_hparam_f64(c->ctx, "width.min");
+}
+
 static void too_early(struct call *c)
 {
     wrap_both(c);
@@ -310,7 +322,10 @@ static const struct mistake mistakes[] = {
     CREATE(optimizer_twice, "det_trial_wrap_optimizer", "already"),
     CREATE(lr_first, "det_trial_wrap_lr_scheduler", "optimizer first"),
     CREATE(plateau, "ReduceLROnPlateau", "DET_MANUAL_STEP", "det_lr_step_metric"),
-    CREATE(hparam, "hyperparameters.optimizer.lr", "it has: width"),
+    CREATE(hparam, "hyperparameters.optimizer.lr is not", "hyperparameters has: width, sched"),
+    CREATE(hparam_deep, "sched.warmup.stepps is not", "sched.warmup has: steps, from; ",
+           "did you mean \"steps\"?"),
+    CREATE(hparam_no_object, "width.min is not", "hyperparameters.width is a whole number"),
     CREATE(too_early, "det_trial_is_epoch_start()", "before training has started"),
     CREATE(callback_too_early, "det_trial_add_callback", "build_callbacks"),
     {.name = "callback_names", .callbacks = callback_names, .words = {"two callbacks", "\"x\""}},
@@ -347,7 +362,8 @@ static int run(const struct mistake *x, struct det_err *err)
     now = x;
     c.max_length = 3;
     c.aggregation_frequency = x->aggregation ? x->aggregation : 1;
-    c.hparams = json_make("{s:i}", "width", 1);
+    c.hparams = json_make("{s:i, s:{s:{s:i, s:f}}}", "width", 1, "sched", "warmup", "steps",
+                          2, "from", 0.1);
     c.searcher_metric = det_strdup(x->searcher_metric);
     c.checkpoint_dir = det_strdup(dir);
     struct trial_run *r = trial_run_create(&tiny);
