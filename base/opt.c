@@ -86,6 +86,9 @@ static int set_int(const struct opt *o, const char *value, struct det_err *err)
     if (errno || end == value || *end)
         return det_fail(err, DET_EINVAL, "option --%s: \"%s\" is not a whole number", o->name,
                         value);
+    if (o->kind == OPT_COUNT && v < 1)
+        return det_fail(err, DET_EINVAL, "option --%s: expected 1 or more, got %s", o->name,
+                        value);
     *(int64_t *)o->target = v;
     return 0;
 }
@@ -104,6 +107,7 @@ static int set_value(const struct opt *o, const char *value, struct det_err *err
     case OPT_FLAG:
         return set_flag(o, value, err);
     case OPT_INT:
+    case OPT_COUNT:
         return set_int(o, value, err);
     case OPT_STR:
         *(const char **)o->target = value;

@@ -7,7 +7,13 @@
 #include "det/err.h"
 #include <stdbool.h>
 
-enum opt_kind { OPT_FLAG, OPT_STR, OPT_INT, OPT_STR_LIST };
+enum opt_kind {
+    OPT_FLAG,
+    OPT_STR,
+    OPT_INT,
+    OPT_COUNT, /* an OPT_INT of 1 or more */
+    OPT_STR_LIST
+};
 struct opt {
     const char *name;    /* "max-length"; "" and NULL end the table */
     char short_name;     /* 0: none */

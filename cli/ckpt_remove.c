@@ -26,7 +26,7 @@ const struct opt checkpoint_delete_opts[] = {
     {0},
 };
 const struct opt checkpoint_gc_opts[] = {
-    {"experiment", 'e', OPT_INT, &o.experiment, "ID", "only of this one (default: all finished)"},
+    {"experiment", 'e', OPT_COUNT, &o.experiment, "ID", "only of this one (default: all finished)"},
     {"dry-run", 0, OPT_FLAG, &o.dry_run, NULL, "only say what would be deleted"},
     {"all", 0, OPT_FLAG, &o.all, NULL, "list those that stay, too, and why"},
     {0},

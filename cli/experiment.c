@@ -328,7 +328,7 @@ static const struct opt list_opts[] = {
     {0},
 };
 static const struct opt best_opts[] = {
-    {"best", 0, OPT_INT, &o.best, "N", "only the N best by the searcher's metric"},
+    {"best", 0, OPT_COUNT, &o.best, "N", "only the N best by the searcher's metric"},
     {0},
 };
 static const struct opt delete_opts[] = {

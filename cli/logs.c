@@ -17,8 +17,8 @@ static struct {
 
 const struct opt experiment_logs_opts[] = {
     {"follow", 'f', OPT_FLAG, &o.follow, NULL, "go on until the trial ended"},
-    {"tail", 0, OPT_INT, &o.tail, "N", "only the last N lines"},
-    {"head", 0, OPT_INT, &o.head, "N", "only the first N lines"},
+    {"tail", 0, OPT_COUNT, &o.tail, "N", "only the last N lines"},
+    {"head", 0, OPT_COUNT, &o.head, "N", "only the first N lines"},
     {"level", 0, OPT_STR_LIST, &o.levels, "LEVEL",
      "only lines of this level: INFO, WARNING, ERROR, ..."},
     {"rank-id", 0, OPT_STR_LIST, &o.ranks, "N", "only lines of this rank"},

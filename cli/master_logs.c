@@ -13,7 +13,7 @@ static struct {
 
 const struct opt master_logs_opts[] = {
     {"follow", 'f', OPT_FLAG, &o.follow, NULL, "go on with each new line"},
-    {"tail", 0, OPT_INT, &o.tail, "N", "only the last N lines"},
+    {"tail", 0, OPT_COUNT, &o.tail, "N", "only the last N lines"},
     {0},
 };
 

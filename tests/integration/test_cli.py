@@ -31,6 +31,8 @@ def test_usage():
     says(det("e", "describe", "one"), 2, "number")
     says(det("e", "create", "--folow", "x"), 2, "--folow", "--follow")
     says(det("e", "create", "/nonexistent.yaml"), 1, "/nonexistent.yaml")
+    for words in (("master", "logs", "--tail", "-1"), ("t", "logs", "1", "--head=0"), ("e", "lc", "1", "--best", "-2")):
+        says(det(*words), 2, "expected 1 or more")
     says(det("e", "list"), 1, "127.0.0.1:9")
 
 

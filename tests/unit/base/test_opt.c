@@ -9,13 +9,14 @@
 
 static bool follow;
 static const char *master;
-static int64_t count;
+static int64_t count, tail;
 static struct opt_list config;
 
 static const struct opt table[] = {
     {"follow", 'f', OPT_FLAG, &follow, NULL, "follow it"},
     {"master", 'm', OPT_STR, &master, "URL", "the master's address"},
     {"count", 0, OPT_INT, &count, NULL, "how many"},
+    {"tail", 0, OPT_COUNT, &tail, "N", "the last ones"},
     {"config", 0, OPT_STR_LIST, &config, "KEY=VALUE", "override"},
     {NULL, 0, OPT_FLAG, NULL, NULL, NULL},
 };
@@ -68,6 +69,11 @@ static void test_errors(void **state)
     assert_int_equal(PARSE(&pos, &err, "--follow=maybe"), DET_EINVAL);
     assert_int_equal(PARSE(&pos, &err, "-fx"), DET_EINVAL);
     assert_int_equal(PARSE(&pos, &err, "--="), DET_EINVAL);
+    assert_int_equal(PARSE(&pos, &err, "--tail", "-1"), DET_EINVAL);
+    assert_non_null(strstr(err.text, "--tail: expected 1 or more, got -1"));
+    assert_int_equal(PARSE(&pos, &err, "--tail=0"), DET_EINVAL);
+    assert_int_equal(PARSE(&pos, &err, "--tail=1"), 0);
+    assert_int_equal(tail, 1);
 }
 
 static void test_help(void **state)
