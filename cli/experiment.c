@@ -1,6 +1,7 @@
 /* det experiment: reading and changing. Creating is create.c, waiting is wait.c. */
 #include "cli.h"
 #include "experiment.h"
+#include "place.h"
 #include "show.h"
 #include "table.h"
 
@@ -32,10 +33,21 @@ static void experiment_row(struct table *t, const json_t *e)
     table_cell(t, "%s", json_flag(e, "archived", false) ? "yes" : "");
 }
 
-static int list(struct cli *c, struct det_err *err)
+void experiment_print_list(const struct cli *c, const json_t *experiments)
 {
     static const char *const heads[] = {"ID",      "OWNER",     "NAME",    "STATE", ">PROGRESS",
                                         "STARTED", ">DURATION", ">TRIALS", "POOL",  "ARCHIVED"};
+    if (cli_print_json(c, experiments))
+        return;
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *e;
+    json_array_foreach(experiments, i, e) experiment_row(t, e);
+    table_print(t, "no experiments; det experiment create CONFIG DIR makes one");
+}
+
+static int list(struct cli *c, struct det_err *err)
+{
     JSON_OWN answer = NULL;
     char *mine det_cleanup(freep) = det_strdup("");
     if (!o.all && c->user) {
@@ -46,13 +58,7 @@ static int list(struct cli *c, struct det_err *err)
                      o.limit, o.offset, o.all ? "" : "&archived=false", mine);
     if (rc < 0)
         return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "experiments")))
-        return 0;
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *e;
-    json_array_foreach(json_arr(answer, "experiments"), i, e) experiment_row(t, e);
-    table_print(t, "no experiments; det experiment create CONFIG DIR makes one");
+    experiment_print_list(c, json_object_get(answer, "experiments"));
     return 0;
 }
 
@@ -299,6 +305,22 @@ static int download_model_def(struct cli *c, struct det_err *err)
     return 0;
 }
 
+static int move(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN p = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (place_project(c, cli_arg(c, 1), cli_arg(c, 2), &p, err) < 0)
+        return CLI_FAILED;
+    JSON_OWN body = json_make("{s:I}", "destinationProjectId", (json_int_t)json_int(p, "id", 0));
+    char *path det_cleanup(freep) = det_asprintf("/experiments/%" PRId64 "/move", id);
+    if (cli_call(c, "POST", path, body, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "experiment %" PRId64 " moved to project %s\n", id, json_str(p, "name", ""));
+    return 0;
+}
+
 static int patch(struct cli *c, const char *key, struct det_err *err)
 {
     int64_t id;
@@ -356,6 +378,7 @@ static const struct verb verbs[] = {
      experiment_continue},
     {"archive", NULL, "ID...", "hide a finished one from lists", NULL, archive},
     {"unarchive", NULL, "ID...", "show it again", NULL, unarchive},
+    {"move", NULL, "ID WORKSPACE PROJECT", "into another project", NULL, move},
     {"delete", NULL, "ID...", "remove it with all its data", delete_opts, delete_},
     {"list-trials", "lt", "ID", "its trials", NULL, list_trials},
     {"list-checkpoints", "lc", "ID", "its checkpoints", best_opts, list_checkpoints},

@@ -7,6 +7,9 @@
 /* *ret_experiment: new reference to the experiment object. */
 int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct det_err *err);
 
+/* As a table, or as JSON when that was asked for. */
+void experiment_print_list(const struct cli *c, const json_t *experiments);
+
 extern const struct opt experiment_create_opts[], experiment_wait_opts[], experiment_logs_opts[];
 int experiment_create(struct cli *c, struct det_err *err);
 /* What `create` and `continue` share: a file ("-": stdin), the first trial's log and the end, the

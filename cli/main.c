@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct noun *const nouns[] = {&noun_experiment, &noun_trial, &noun_checkpoint,
-                                           &noun_agent,      &noun_slot,  &noun_user,
-                                           &noun_master,     &noun_job,   &noun_task,
-                                           &noun_pool,       &noun_preview_search,
-                                           &noun_why};
+static const struct noun *const nouns[] = {
+    &noun_experiment,     &noun_trial,  &noun_checkpoint, &noun_agent,     &noun_slot,
+    &noun_user,           &noun_master, &noun_job,        &noun_task,      &noun_pool,
+    &noun_preview_search, &noun_why,    &noun_template,   &noun_workspace, &noun_project};
 
 static struct {
     const char *master, *user;
@@ -100,8 +99,8 @@ static void help_noun(const struct noun *n)
 
 static void help_verb(const struct noun *n, const struct verb *v)
 {
-    printf("usage: det %s%s%s [options] %s\n\n%s\n", n->name, *v->name ? " " : "", v->name,
-           v->args, v->help);
+    printf("usage: det %s%s%s [options] %s\n\n%s\n", n->name, *v->name ? " " : "", v->name, v->args,
+           v->help);
     if (v->opts) {
         puts("");
         print_options(v->opts);

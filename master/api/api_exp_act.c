@@ -16,7 +16,7 @@
 struct act {
     struct shell *sh;
     enum exp_act kind;
-    int64_t id;
+    int64_t id, project_id; /* project_id: where it moves to */
     char job_id[64];
     exp_act_cb *cb;
     void *arg;
@@ -172,6 +172,14 @@ static void on_delete_state(void *arg, const struct db_result *r)
     db_ckpt_of_experiment(a->sh->db, a->id, on_delete_checkpoints, a);
 }
 
+static void act_end_place(struct act *a, int code, const char *what)
+{
+    char text[160];
+    snprintf(text, sizeof text, "destinationProjectId: project %" PRId64 " %s", a->project_id,
+             what);
+    act_end(a, code, text);
+}
+
 static void on_moved(void *arg, const struct db_result *r)
 {
     struct act *a = arg;
@@ -180,11 +188,11 @@ static void on_moved(void *arg, const struct db_result *r)
     else if (!db_bool(r, 0, MOVE_EXP))
         act_end_missing(a);
     else if (!db_bool(r, 0, MOVE_PROJECT))
-        act_end(a, DET_ENOENT, "destinationProjectId: there is no such project");
+        act_end_place(a, DET_ENOENT, "not found");
     else if (db_bool(r, 0, MOVE_EXP_ARCHIVED))
         act_end_state(a, "archived", "moved");
     else if (db_bool(r, 0, MOVE_PROJECT_ARCHIVED))
-        act_end(a, DET_ESTATE, "destinationProjectId: the project or its workspace is archived");
+        act_end_place(a, DET_ESTATE, "is archived, or its workspace is");
     else
         act_end(a, 0, NULL);
 }
@@ -193,7 +201,8 @@ void exp_act(struct shell *sh, enum exp_act kind, int64_t id, int64_t project_id
              void *arg)
 {
     struct act *a = det_zalloc(sizeof *a);
-    *a = (struct act){.sh = sh, .kind = kind, .id = id, .cb = cb, .arg = arg};
+    *a = (struct act){
+        .sh = sh, .kind = kind, .id = id, .project_id = project_id, .cb = cb, .arg = arg};
     if (kind == EXP_ACT_DELETE)
         db_exp_read(sh->db, id, on_delete_state, a);
     else if (kind == EXP_ACT_MOVE)

@@ -16,6 +16,7 @@
 #include "origins.h"
 #include "shell.h"
 #include "uuid.h"
+#include <inttypes.h>
 #include <string.h>
 
 enum { PIN_S = 60 };
@@ -237,22 +238,33 @@ static void on_pinned(void *arg, const struct db_result *r)
         create_post(c);
 }
 
-static const char *origin_problem(const struct create *c, const struct db_result *r, int *code)
+/* The place as it was asked for. */
+static char *origin_name(const struct create *c)
 {
-    *code = DET_ENOENT;
+    if (c->b.project_id > 1)
+        return det_asprintf("projectId: project %" PRId64, c->b.project_id);
+    return det_asprintf("project \"%.80s\" of workspace \"%.80s\"", c->view.project,
+                        c->view.workspace);
+}
+
+static int origin_check(const struct create *c, const struct db_result *r, struct det_err *err)
+{
+    det_cleanup(freep) char *place = origin_name(c);
     if (db_is_null(r, 0, ORIGIN_PROJECT))
-        return "the project (or workspace) of the experiment is not there";
+        return det_fail(err, DET_ENOENT, "%s not found", place);
     if (c->b.parent_id > 0 && db_is_null(r, 0, ORIGIN_PARENT))
-        return "parentId: there is no such experiment";
+        return det_fail(err, DET_ENOENT, "parentId: experiment %" PRId64 " not found",
+                        c->b.parent_id);
     if ((c->view.source_trial_id > 0 || c->view.source_checkpoint_uuid) &&
         db_is_null(r, 0, ORIGIN_SOURCE))
-        return "searcher.source_*: there is no completed checkpoint to start from";
-    *code = DET_EINVAL;
+        return det_fail(err, DET_ENOENT,
+                        "searcher.source_*: there is no completed checkpoint to start from");
     if (db_bool(r, 0, ORIGIN_ARCHIVED))
-        return "the project or workspace of the experiment is archived";
+        return det_fail(err, DET_EINVAL, "%s is archived, or its workspace is", place);
     if (db_bool(r, 0, ORIGIN_PARENT))
-        return "parentId: the experiment is archived";
-    return NULL;
+        return det_fail(err, DET_EINVAL, "parentId: experiment %" PRId64 " is archived",
+                        c->b.parent_id);
+    return 0;
 }
 
 static void create_placed(struct create *c)
@@ -287,10 +299,13 @@ static struct db_exp_origin create_origin(const struct create *c)
 static void on_origin(void *arg, const struct db_result *r)
 {
     struct create *c = arg;
-    int code = db_rc(r);
-    const char *problem = code < 0 ? db_error(r)->text : origin_problem(c, r, &code);
-    if (problem) {
-        create_fail(c, code, problem);
+    struct det_err err;
+    if (db_rc(r) < 0) {
+        create_fail(c, db_rc(r), db_error(r)->text);
+        return;
+    }
+    if (origin_check(c, r, &err) < 0) {
+        create_fail(c, err.code, err.text);
         return;
     }
     c->project_id = db_i64(r, 0, ORIGIN_PROJECT);
@@ -336,9 +351,10 @@ static void on_template(void *arg, const struct db_result *r)
     struct create *c = arg;
     if (db_rc(r) < 0)
         create_fail(c, db_rc(r), db_error(r)->text);
-    else if (db_rows(r) == 0)
-        create_fail(c, DET_ENOENT, "template: there is no such template");
-    else {
+    else if (db_rows(r) == 0) {
+        det_cleanup(freep) char *text = det_asprintf("template \"%.80s\" not found", c->b.template);
+        create_fail(c, DET_ENOENT, text);
+    } else {
         c->template = json_parse(db_text(r, 0, 1), db_text_len(r, 0, 1), NULL);
         create_begin(c);
     }

@@ -50,7 +50,7 @@ static void on_experiments(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
     if (db_rc(r) == 0 && !db_bool(r, 0, EXP_LIST_PROJECT))
-        http_fail(c->req, DET_ENOENT, "project not found");
+        http_fail(c->req, DET_ENOENT, "project %.20s not found", http_query(c->req, "projectId"));
     else
         api_reply_list(c, r, api_exp_state, false);
 }

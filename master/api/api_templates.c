@@ -6,9 +6,15 @@
 #include "expconf.h"
 #include "shell.h"
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 80 };
+
+static void template_not_found(struct http_req *req, const char *name)
+{
+    http_fail(req, DET_ENOENT, "template \"%.80s\" not found", name);
+}
 
 static void on_list(void *arg, const struct db_result *r)
 {
@@ -23,35 +29,48 @@ void api_get_templates(struct shell *sh, struct http_req *req)
         db_template_list(sh->db, http_query(req, "name"), &c->page, on_list, c);
 }
 
+static void on_read(void *arg, const struct db_result *r)
+{
+    if (db_rc(r) == 0 && db_rows(r) == 0)
+        template_not_found(arg, http_param(arg, "templateName"));
+    else
+        api_reply_doc(arg, r);
+}
+
 void api_get_template(struct shell *sh, struct http_req *req)
 {
-    db_template_read(sh->db, http_param(req, "templateName"), api_reply_doc, req);
+    db_template_read(sh->db, http_param(req, "templateName"), on_read, req);
 }
 
 struct write_call {
     struct http_req *req;
     enum db_template_how how;
+    const char *name; /* of the path */
+    int64_t workspace_id;
 };
 
 static void on_written(void *arg, const struct db_result *r)
 {
     struct write_call *c = arg;
     if (strcmp(db_sqlstate(r), "23503") == 0)
-        http_fail(c->req, DET_ENOENT, "template.workspaceId: there is no such workspace");
+        http_fail(c->req, DET_ENOENT, "template.workspaceId: workspace %" PRId64 " not found",
+                  c->workspace_id);
     else if (db_rc(r) == 0 && db_rows(r) == 0 && c->how == TEMPLATE_NEW)
-        http_fail(c->req, DET_EEXIST, "a template of this name is there already");
+        http_fail(c->req, DET_EEXIST, "template \"%.80s\" is there already", c->name);
+    else if (db_rc(r) == 0 && db_rows(r) == 0)
+        template_not_found(c->req, c->name);
     else
         api_reply_doc(c->req, r);
 }
 
-/* config (borrowed) under the path's name. */
-static void template_write(struct shell *sh, struct write_call *c, const char *name,
-                           const json_t *config, int64_t workspace_id)
+/* Writes config (borrowed). */
+static void template_write(struct shell *sh, struct write_call *c, const json_t *config)
 {
     struct det_err err;
     JSON_OWN part = NULL;
-    size_t n = strlen(name);
-    if (n == 0 || n > NAME_MAX_BYTES || isspace((unsigned char)name[0]) || strchr(name, '/')) {
+    size_t n = strlen(c->name);
+    if (n == 0 || n > NAME_MAX_BYTES || isspace((unsigned char)c->name[0]) ||
+        strchr(c->name, '/')) {
         http_fail(c->req, DET_EINVAL, "template.name: 1 to %d bytes without '/'", NAME_MAX_BYTES);
         return;
     }
@@ -64,7 +83,7 @@ static void template_write(struct shell *sh, struct write_call *c, const char *n
         return;
     }
     det_cleanup(freep) char *text = json_text(part);
-    db_template_write(sh->db, c->how, name, text, workspace_id, on_written, c);
+    db_template_write(sh->db, c->how, c->name, text, c->workspace_id, on_written, c);
 }
 
 /* The body is the template itself; its name may only repeat the path's. */
@@ -72,21 +91,20 @@ static void template_post(struct shell *sh, struct http_req *req, enum db_templa
 {
     struct write_call *c = http_mem(req, sizeof *c);
     struct det_err err;
-    int64_t workspace_id = 0;
-    const char *name = http_param(req, "template.name");
-    *c = (struct write_call){req, how};
+    *c = (struct write_call){req, how, http_param(req, "template.name"), 0};
     JSON_OWN body = api_body(req);
     if (!body)
         return;
     const json_t *named = wire_get(body, "name"), *w = wire_get(body, "workspaceId");
-    if (w && wire_i64(w, "template.workspaceId", &workspace_id, &err) < 0)
+    if (w && wire_i64(w, "template.workspaceId", &c->workspace_id, &err) < 0)
         http_fail_err(req, &err);
-    else if (named && (!json_is_string(named) || strcmp(json_string_value(named), name)))
+    else if (named && (!json_is_string(named) || strcmp(json_string_value(named), c->name)))
         http_fail(req, DET_EINVAL, "template.name: differs from the name in the path");
-    else if (workspace_id < 0 || workspace_id > INT32_MAX || (how == TEMPLATE_PUT && workspace_id))
+    else if (c->workspace_id < 0 || c->workspace_id > INT32_MAX ||
+             (how == TEMPLATE_PUT && c->workspace_id))
         http_fail(req, DET_EINVAL, "template.workspaceId: leave it out when replacing a template");
     else
-        template_write(sh, c, name, wire_get(body, "config"), workspace_id);
+        template_write(sh, c, wire_get(body, "config"));
 }
 
 void api_post_template(struct shell *sh, struct http_req *req)
@@ -103,10 +121,10 @@ void api_put_template(struct shell *sh, struct http_req *req)
 void api_patch_template(struct shell *sh, struct http_req *req)
 {
     struct write_call *c = http_mem(req, sizeof *c);
-    *c = (struct write_call){req, TEMPLATE_CHANGE};
+    *c = (struct write_call){req, TEMPLATE_CHANGE, http_param(req, "templateName"), 0};
     JSON_OWN body = api_body(req);
     if (body)
-        template_write(sh, c, http_param(req, "templateName"), body, 0);
+        template_write(sh, c, body);
 }
 
 static void on_deleted(void *arg, const struct db_result *r)
@@ -114,7 +132,7 @@ static void on_deleted(void *arg, const struct db_result *r)
     if (api_failed(arg, r))
         return;
     if (db_rows(r) == 0)
-        api_not_found(arg);
+        template_not_found(arg, http_param(arg, "templateName"));
     else
         http_reply(arg, 200, "{}");
 }

@@ -97,9 +97,13 @@ def belongs(user, workspace, project):
     assert user.call("get_experiment", experimentId=by_id["id"])["experiment"]["projectId"] == 1
     moved = user.call("move_experiments", {"experimentIds": [by_id["id"], 999], "destination_project_id": project})["results"]
     assert [bool(r["error"]) for r in moved] == [False, True], moved
-    user.refused(404, "no such project", "move_experiment", {"destinationProjectId": 999}, experimentId=by_id["id"])
+    user.refused(404, "project 999 not found", "move_experiment", {"destinationProjectId": 999}, experimentId=by_id["id"])
     user.refused(404, "not found", "move_experiment", {"destinationProjectId": 1}, experimentId=999)
     user.refused(400, "required", "move_experiment", {}, experimentId=by_id["id"])
+    user.refused(404, "project 999 not found", "get_experiments", projectId=999)
+    for text, request in (("projectId: project 999", {"projectId": 999}), ("parentId: experiment 999", {"parentId": 999}),
+                          ('project "x" of workspace "Vision"', {"config": CONFIG + "workspace: Vision\nproject: x\n"})):
+        user.refused(404, text + " not found", "create_experiment", {"config": CONFIG, **request})
     assert user.call("archive_workspace", id=workspace) == {}
     assert user.call("get_project", id=project)["project"]["archived"] is True
     user.refused(400, "archived", "create_experiment", {"config": CONFIG, "projectId": project})
@@ -124,13 +128,13 @@ def templates(user):
     text = user.refused(400, "max_restartz", "post_template", {"config": {"max_restartz": 1, "debug": 5}}, template__name="bad")
     assert "debug" in text, text
     user.refused(400, "object", "post_template", {"config": []}, template__name="bad")
-    user.refused(404, "workspace", "post_template", {"config": {}, "workspaceId": 99}, template__name="bad")
+    user.refused(404, "workspace 99 not found", "post_template", {"config": {}, "workspaceId": 99}, template__name="bad")
     user.refused(400, "workspaceId", "put_template", {"config": {}, "workspaceId": 1}, template__name="bad")
     user.call("put_template", {"config": {"debug": True}}, template__name="second")
     assert user.call("put_template", {"config": {"debug": False}}, template__name="second")["template"]["config"] == {"debug": False}
     assert user.call("patch_template", {"max_restarts": 2}, templateName="second")["template"]["config"] == {"max_restarts": 2}
     assert user.call("get_template", templateName="base")["template"]["config"]["resources"] == {"priority": 3}
-    user.refused(404, "", "patch_template", {"debug": True}, templateName="none")
+    user.refused(404, '"none" not found', "patch_template", {"debug": True}, templateName="none")
     assert [t["name"] for t in user.call("get_templates", orderBy="ORDER_BY_DESC")["templates"]] == ["second", "base"]
     assert [t["name"] for t in user.call("get_templates", name="AS", sortBy="SORT_BY_NAME")["templates"]] == ["base"]
     assert user.call("get_templates", limit=-2)["pagination"]["total"] == 2
@@ -140,10 +144,10 @@ def templates(user):
     assert "A=1" in json.dumps(made["environment"]["environment_variables"]), made
     stored = create(user, template="base")["experiment"]
     assert stored["config"]["max_restarts"] == 7 and stored["originalConfig"] == CONFIG
-    user.refused(404, "template", "create_experiment", {"config": CONFIG, "template": "none"})
+    user.refused(404, 'template "none" not found', "create_experiment", {"config": CONFIG, "template": "none"})
     assert user.call("delete_template", templateName="second") == {}
-    user.refused(404, "", "delete_template", templateName="second")
-    user.refused(404, "", "get_template", templateName="second")
+    user.refused(404, 'template "second" not found', "delete_template", templateName="second")
+    user.refused(404, 'template "second" not found', "get_template", templateName="second")
 
 
 def settings(c, user):

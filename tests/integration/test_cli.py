@@ -120,6 +120,53 @@ def test_edits():
         says(c.det("user", "activate", "ä b", check=False), 1, "not found")
 
 
+def test_places():
+    """Templates, workspaces, projects, and the experiments that they hold."""
+    with Cluster(agents=0) as c:
+        says(c.det("template", "ls"), 0, "no templates")
+        with open(c.path("base.yaml"), "w") as f:
+            f.write("max_restarts: 7\nenvironment: {environment_variables: [A=1]}\n")
+        says(c.det("template", "set", "ü base", c.path("base.yaml")), 0, "template ü base set")
+        says(c.det("tpl", "create", "ü base", c.path("base.yaml"), check=False), 1, "ü base", "is there already")
+        says(c.det("tpl", "list", "-d"), 0, "ü base", '"max_restarts":7')
+        assert "max_restarts" not in c.det("tpl", "list").stdout
+        assert json.loads(c.det("tpl", "describe", "ü base").stdout)["max_restarts"] == 7
+        assert json.loads(c.det("tpl", "d", "ü base", "--json").stdout)["name"] == "ü base"
+        says(c.det("tpl", "describe", "none", check=False), 1, 'template "none" not found')
+        for text, words in (("a: [", ("base.yaml", "line 2")), ("max_restartz: 1", ("max_restarts",)), ("[1]", ("object",))):
+            with open(c.path("base.yaml"), "w") as f:
+                f.write(text)
+            says(c.det("tpl", "set", "bad", c.path("base.yaml"), check=False), 1, *words)
+        says(c.det("tpl", "set", "bad", "/nonexistent.yaml", check=False), 1, "/nonexistent.yaml")
+        says(c.det("e", "create", CONST, DIGITS, "--paused", "--template", "ü base"), 0, "Created experiment 1")
+        says(c.det("e", "create", CONST, DIGITS, "--template", "none", check=False), 1, 'template "none" not found')
+        says(c.det("tpl", "rm", "ü base"), 0, "removed")
+        assert json.loads(c.det("tpl", "ls", "--json").stdout) == []
+
+        says(c.det("workspace", "create", "Vision & more"), 0, "Created workspace 2")
+        says(c.det("w", "create", "vision & MORE", check=False), 1, "taken")
+        says(c.det("project", "create", "Vision & more", "digits", "--description", "what it is"), 0, "Created project 2")
+        says(c.det("p", "create", "nosuch", "digits", check=False), 1, '"nosuch" not found')
+        says(c.det("w", "list"), 0, "Uncategorized", "Vision & more")
+        says(c.det("w", "list-projects", "vision & more"), 0, "digits", "what it is")
+        says(c.det("w", "describe", "Vision & more"), 0, "workspace 2", "projects     1")
+        assert json.loads(c.det("w", "describe", "Vision & more", "--json").stdout)["id"] == 2
+        says(c.det("p", "describe", "Vision & more", "digit", check=False), 1, '"digit" not found in workspace "Vision & more"')
+        says(c.det("e", "move", "1", "Vision & more", "digits"), 0, "moved to project digits")
+        says(c.det("e", "move", "1", "Vision & more", "none", check=False), 1, '"none" not found')
+        says(c.det("p", "describe", "Vision & more", "digits"), 0, "project 2", "what it is", "1, 0 of them active")
+        says(c.det("p", "list-experiments", "Vision & more", "digits"), 0, "PAUSED")
+        assert [e["id"] for e in json.loads(c.det("p", "list-experiments", "Vision & more", "digits", "--json").stdout)] == [1]
+        says(c.det("e", "list", "--json"), 0, '"projectName": "digits"')
+        for noun, words in (("project", ("Vision & more", "digits")), ("workspace", ("Vision & more",))):
+            says(c.det(noun, "archive", *words), 0, "archived")
+            says(c.det(noun, "describe", *words), 0, ", archived")
+            says(c.det("e", "create", CONST, DIGITS, "--project_id", "2", check=False), 1, "project 2 is archived")
+            says(c.det(noun, "unarchive", *words), 0, "unarchived")
+        says(c.det("workspace", "archive", "Uncategorized", check=False), 1, "cannot be archived")
+        says(c.det("workspace", "descrbe", "x", check=False), 2, "did you mean 'describe'")
+
+
 def test_users():
     """admin's first password; `determined` is inactive until it is given one."""
     with Cluster(agents=0) as c:

@@ -1,0 +1,121 @@
+/* det template: named parts of configurations that experiments start from. */
+#include "cli.h"
+#include "experiment.h"
+#include "table.h"
+#include "yamljson.h"
+
+#include <stdio.h>
+
+static struct {
+    bool details;
+} o;
+
+/* "/templates/NAME"; caller frees. */
+static char *template_path(const struct cli *c)
+{
+    struct buf path = BUF_INIT;
+    buf_add_str(&path, "/templates/");
+    cli_escape(&path, cli_arg(c, 0));
+    return buf_steal(&path);
+}
+
+static int list(struct cli *c, struct det_err *err)
+{
+    static const char *const heads[] = {"TEMPLATE", "CONFIGURATION"};
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, err, "/templates?limit=-1") < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, json_object_get(answer, "templates")))
+        return 0;
+    struct table *t = table_create(heads, o.details ? 2 : 1);
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_arr(answer, "templates"), i, one)
+    {
+        table_cell(t, "%s", json_str(one, "name", ""));
+        if (o.details) {
+            char *text det_cleanup(freep) = json_text(json_object_get(one, "config"));
+            table_cell(t, "%s", text);
+        }
+    }
+    table_print(t, "no templates; det template set NAME FILE makes one");
+    return 0;
+}
+
+static int describe(struct cli *c, struct det_err *err)
+{
+    char *path det_cleanup(freep) = template_path(c);
+    JSON_OWN answer = NULL;
+    if (cli_call(c, "GET", path, NULL, &answer, err) < 0)
+        return CLI_FAILED;
+    const json_t *template = json_obj(answer, "template");
+    if (cli_print_json(c, template))
+        return 0;
+    struct buf out = BUF_INIT;
+    json_write_pretty(&out, json_object_get(template, "config"));
+    puts(buf_str(&out));
+    buf_finish(&out);
+    return 0;
+}
+
+static int read_config(const char *path, json_t **ret_config, struct det_err *err)
+{
+    struct buf text = BUF_INIT;
+    int rc = experiment_read_config(path, &text, err);
+    if (rc == 0) {
+        rc = yamljson_parse(buf_str(&text), text.len, ret_config, err);
+        if (rc < 0)
+            det_wrap(err, rc, "%s", path);
+    }
+    buf_finish(&text);
+    return rc;
+}
+
+static int write_(struct cli *c, const char *method, const char *done, struct det_err *err)
+{
+    char *path det_cleanup(freep) = template_path(c);
+    json_t *config = NULL;
+    JSON_OWN body = json_make("{s:s}", "name", cli_arg(c, 0));
+    if (read_config(cli_arg(c, 1), &config, err) < 0)
+        return CLI_FAILED;
+    json_set(body, "config", config);
+    if (cli_call(c, method, path, body, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "template %s %s\n", cli_arg(c, 0), done);
+    return 0;
+}
+
+static int create(struct cli *c, struct det_err *err)
+{
+    return write_(c, "POST", "created", err);
+}
+
+static int set(struct cli *c, struct det_err *err)
+{
+    return write_(c, "PUT", "set", err);
+}
+
+static int remove_(struct cli *c, struct det_err *err)
+{
+    char *path det_cleanup(freep) = template_path(c);
+    if (cli_call(c, "DELETE", path, NULL, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "template %s removed\n", cli_arg(c, 0));
+    return 0;
+}
+
+static const struct opt list_opts[] = {
+    {"details", 'd', OPT_FLAG, &o.details, NULL, "what is in them too"},
+    {0},
+};
+static const struct verb verbs[] = {
+    {"list", "ls", "", "all templates", list_opts, list},
+    {"describe", "d", "NAME", "its configuration as JSON", NULL, describe},
+    {"create", NULL, "NAME FILE", "a new one from a YAML file (-: standard input)", NULL, create},
+    {"set", NULL, "NAME FILE", "a new one, or another configuration for it", NULL, set},
+    {"remove", "rm", "NAME", "remove it; experiments keep what they took from it", NULL, remove_},
+    {0},
+};
+
+const struct noun noun_template = {"template", "tpl", NULL,
+                                   "templates: parts of configurations to start from", verbs};

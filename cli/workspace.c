@@ -1,0 +1,147 @@
+/* det workspace */
+#include "cli.h"
+#include "place.h"
+#include "table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+int place_workspace(struct cli *c, const char *name, json_t **ret, struct det_err *err)
+{
+    struct buf path = BUF_INIT;
+    JSON_OWN answer = NULL;
+    buf_add_str(&path, "/workspaces?name=");
+    cli_escape(&path, name);
+    int rc = cli_call(c, "GET", buf_str(&path), NULL, &answer, err);
+    buf_finish(&path);
+    json_t *found = json_array_get(json_arr(answer, "workspaces"), 0);
+    if (rc == 0 && (!found || !*name))
+        rc = det_fail(err, DET_ENOENT,
+                      "workspace \"%.80s\" not found; det workspace list shows all", name);
+    if (rc == 0)
+        *ret = json_incref(found);
+    return rc;
+}
+
+int place_switch(struct cli *c, const char *kind, const json_t *place, bool archive,
+                 struct det_err *err)
+{
+    char *path det_cleanup(freep) = det_asprintf(
+        "/%ss/%" PRId64 "/%s", kind, json_int(place, "id", 0), archive ? "archive" : "unarchive");
+    if (cli_call(c, "POST", path, NULL, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "%s %s %s\n", kind, json_str(place, "name", ""),
+            archive ? "archived" : "unarchived");
+    return 0;
+}
+
+static int list(struct cli *c, struct det_err *err)
+{
+    static const char *const heads[] = {">ID",       "WORKSPACE",    "OWNER",
+                                        ">PROJECTS", ">EXPERIMENTS", "ARCHIVED"};
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, err, "/workspaces") < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, json_object_get(answer, "workspaces")))
+        return 0;
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *w;
+    json_array_foreach(json_arr(answer, "workspaces"), i, w)
+    {
+        table_cell(t, "%" PRId64, json_int(w, "id", 0));
+        table_cell(t, "%s", json_str(w, "name", ""));
+        table_cell(t, "%s", json_str(w, "username", ""));
+        table_cell(t, "%" PRId64, json_int(w, "numProjects", 0));
+        table_cell(t, "%" PRId64, json_int(w, "numExperiments", 0));
+        table_cell(t, "%s", json_flag(w, "archived", false) ? "yes" : "");
+    }
+    table_print(t, "no workspaces");
+    return 0;
+}
+
+static int list_projects(struct cli *c, struct det_err *err)
+{
+    static const char *const heads[] = {">ID",          "PROJECT", "DESCRIPTION", "OWNER",
+                                        ">EXPERIMENTS", ">ACTIVE", "ARCHIVED"};
+    JSON_OWN w = NULL;
+    JSON_OWN answer = NULL;
+    if (place_workspace(c, cli_arg(c, 0), &w, err) < 0 ||
+        cli_get(c, &answer, err, "/workspaces/%" PRId64 "/projects", json_int(w, "id", 0)) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, json_object_get(answer, "projects")))
+        return 0;
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *p;
+    json_array_foreach(json_arr(answer, "projects"), i, p)
+    {
+        table_cell(t, "%" PRId64, json_int(p, "id", 0));
+        table_cell(t, "%s", json_str(p, "name", ""));
+        table_cell(t, "%s", json_str(p, "description", ""));
+        table_cell(t, "%s", json_str(p, "username", ""));
+        table_cell(t, "%" PRId64, json_int(p, "numExperiments", 0));
+        table_cell(t, "%" PRId64, json_int(p, "numActiveExperiments", 0));
+        table_cell(t, "%s", json_flag(p, "archived", false) ? "yes" : "");
+    }
+    table_print(t, "no projects; det project create WORKSPACE NAME makes one");
+    return 0;
+}
+
+static int create(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN body = json_make("{s:s}", "name", cli_arg(c, 0));
+    if (cli_call(c, "POST", "/workspaces", body, &answer, err) < 0)
+        return CLI_FAILED;
+    const json_t *w = json_obj(answer, "workspace");
+    if (!cli_print_json(c, w))
+        printf("Created workspace %" PRId64 "\n", json_int(w, "id", 0));
+    return 0;
+}
+
+static int describe(struct cli *c, struct det_err *err)
+{
+    JSON_OWN w = NULL;
+    if (place_workspace(c, cli_arg(c, 0), &w, err) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, w))
+        return 0;
+    printf("workspace %" PRId64 "  %s%s\n", json_int(w, "id", 0), json_str(w, "name", ""),
+           json_flag(w, "archived", false) ? ", archived" : "");
+    printf("  owner        %s\n", json_str(w, "username", ""));
+    printf("  projects     %" PRId64 "\n", json_int(w, "numProjects", 0));
+    printf("  experiments  %" PRId64 "\n", json_int(w, "numExperiments", 0));
+    return 0;
+}
+
+static int switch_(struct cli *c, bool on, struct det_err *err)
+{
+    JSON_OWN w = NULL;
+    if (place_workspace(c, cli_arg(c, 0), &w, err) < 0)
+        return CLI_FAILED;
+    return place_switch(c, "workspace", w, on, err);
+}
+
+static int archive(struct cli *c, struct det_err *err)
+{
+    return switch_(c, true, err);
+}
+
+static int unarchive(struct cli *c, struct det_err *err)
+{
+    return switch_(c, false, err);
+}
+
+static const struct verb verbs[] = {
+    {"list", "ls", "", "all workspaces", NULL, list},
+    {"list-projects", NULL, "NAME", "its projects", NULL, list_projects},
+    {"create", NULL, "NAME", "a new one", NULL, create},
+    {"describe", NULL, "NAME", "one workspace", NULL, describe},
+    {"archive", NULL, "NAME", "nothing is added to it any more", NULL, archive},
+    {"unarchive", NULL, "NAME", "use it again", NULL, unarchive},
+    {0},
+};
+
+const struct noun noun_workspace = {"workspace", "w", NULL,
+                                    "workspaces: list, create, archive, their projects", verbs};
