@@ -211,7 +211,7 @@ def test_searcher_metric():
 
 
 SDK = """
-import sys
+import sys, time
 from determined.experimental import client
 client.login(user="admin", password=open(sys.argv[1]).read().strip())
 e = client.create_experiment(sys.argv[2], sys.argv[3])
@@ -232,6 +232,18 @@ path = best.download(sys.argv[4])
 from determined import pytorch
 trial = pytorch.load_trial_from_checkpoint_path(path)
 assert type(trial).__name__ == "LineTrial" and trial.model is not None
+best.delete()
+while best.state != client.CheckpointState.DELETED:
+    time.sleep(0.1)
+    best.reload()
+lists = [t.list_checkpoints(), t.list_checkpoints(sort_by="error"), t.list_checkpoints(sort_by="error", order_by=client.OrderBy.DESC),
+         t.list_checkpoints(sort_by=client.CheckpointSortBy.STATE), e.list_checkpoints(sort_by="nosuch")]
+assert [{c.uuid: c.state for c in found} for found in lists] == [{c.uuid: c.state for c in lists[0]}] * len(lists), lists
+assert best.uuid in [c.uuid for c in lists[0]] and len(lists[0]) > 1, lists[0]
+errors = [c.training.validation_metrics["avgMetrics"]["error"] for c in lists[1] if c.training.validation_metrics]
+assert errors == sorted(errors), errors
+assert [c.uuid for c in t.list_checkpoints(sort_by="error", max_results=1)] == [lists[1][0].uuid]
+assert best.uuid not in [c.uuid for c in e.top_n_checkpoints(9)]
 e.add_label("seen"); e.set_name("renamed")
 assert client.get_experiment(e.id).labels == {"seen"} and [x.id for x in client.list_experiments(name="renamed")] == [e.id]
 try:
@@ -246,7 +258,8 @@ def test_sdk():
     with Cluster() as c:
         path = c.path("line.json")
         with open(path, "w") as f:
-            f.write(config(batches=8))
+            keep = {"type": "shared_fs", "host_path": c.path("checkpoints"), "save_trial_latest": 9}
+            json.dump({**json.loads(config(batches=8)), "min_validation_period": {"batches": 4}, "checkpoint_storage": keep}, f)
         env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config"),
                "PYTHONPATH": os.path.join(os.environ["DET_BIN"], "../lib/det/python")}
         done = subprocess.run([PYTHON, "-c", SDK, c.path("admin.password"), path, os.path.join(TOP, HERE), c.path("downloaded")],

@@ -3,6 +3,7 @@
 import base64
 import enum
 import fnmatch
+import itertools
 import os
 import pathlib
 import time
@@ -175,14 +176,14 @@ def _one(found: List[Checkpoint], text: str) -> Checkpoint:
 def _list_checkpoints(
     master: Master, path: str, sort_by: Any, order_by: Optional[OrderBy], max_results: Optional[int]
 ) -> List[Checkpoint]:
-    """Sorted by the master where it knows the key; by a metric here."""
-    key = sort_by.value if isinstance(sort_by, CheckpointSortBy) else None
-    order = order_by.value if order_by else None
-    raw = pages(lambda offset: master.get(path, offset=offset, limit=200, sortByAttr=key, orderBy=order), "checkpoints")
-    found = [Checkpoint._of(master, c) for c in raw]
-    if isinstance(sort_by, str):
-        found = choose(found, order_by not in (OrderBy.DESC, OrderBy.DESCENDING), sort_by, len(found))
-    return found[:max_results]
+    """Whatever the order, all of them: deleted ones too, as their state says. Without the metric: last."""
+    query = {
+        "sortByAttr": sort_by.value if isinstance(sort_by, CheckpointSortBy) else None,
+        "sortByMetric": sort_by if isinstance(sort_by, str) else None,
+        "orderBy": order_by.value if order_by else None,
+    }
+    raw = pages(lambda offset: master.get(path, offset=offset, limit=200, **query), "checkpoints")
+    return [Checkpoint._of(master, c) for c in itertools.islice(raw, max_results)]
 
 
 class Experiment:
