@@ -9,11 +9,12 @@ import types
 import unittest
 from unittest import mock
 
-import torch.distributed
+import torch.distributed.run
 from determined import _libuv
 from determined.launch import _common, deepspeed, horovod, torchrun
 from jupyter_client.manager import start_new_kernel
 from test_ranks import free_port
+from torch.distributed.elastic.rendezvous import RendezvousParameters
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CELL = """
@@ -41,6 +42,16 @@ with pytorch.init() as context:
     print("rank %d of %d trained %d\\n" % (group.rank, group.size, len(trial.seen)), end="", flush=True)
     group.allgather(None)
 torch.distributed.destroy_process_group()
+"""
+
+OWN_GROUP = """
+import torch, torch.distributed as d
+d.init_process_group("gloo")
+sum_of_ranks = torch.tensor(d.get_rank())
+d.all_reduce(sum_of_ranks)
+print("rank %d of %d: %d\\n" % (d.get_rank(), d.get_world_size(), sum_of_ranks), end="", flush=True)
+d.barrier()
+d.destroy_process_group()
 """
 
 
@@ -83,6 +94,24 @@ class Local(unittest.TestCase):
             self.assertIn(f"rank {rank} of 2 trained {batches}", out)
 
 
+    def test_own_process_group(self):
+        """A script that knows nothing of this package, on two hosts and on one."""
+        port = str(free_port())
+        with tempfile.TemporaryDirectory() as top:
+            script = os.path.join(top, "own.py")
+            with open(script, "w") as f:
+                f.write(OWN_GROUP)
+            for hosts, numbers in (("2", (0, 1)), ("1", (0,))):
+                lines = ["-m", "determined.launch.torchrun", "--nnodes", hosts, "--nproc_per_node", "2", "--master_addr", "127.0.0.1", "--master_port", port]
+                started = [subprocess.Popen([sys.executable, *lines, "--node_rank", str(n), script], cwd=top, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}) for n in numbers]
+                said = [p.communicate(timeout=240) for p in started]
+                self.assertEqual([p.returncode for p in started], [0] * len(started), said)
+                printed = "".join(out for out, _ in said).splitlines()
+                world = 2 * len(numbers)
+                self.assertEqual(sorted(printed), [f"rank {r} of {world}: {sum(range(world))}" for r in range(world)])
+
+
 class Libuv(unittest.TestCase):
     """A torch that was built without it, as Debian 13's."""
 
@@ -106,22 +135,39 @@ class Libuv(unittest.TestCase):
             self.assertEqual([m.TCPStore("localhost", 1) for m in makers], ["store"] * len(makers))
         return run.call_args.args[0]
 
-    def test_workers_of_one_host_make_their_own_store(self):
-        for argv in (["--nproc_per_node", "2", "train.py"], ["--nnodes", "1", "--master_port", "29477", "train.py", "--nnodes", "2"]):
-            got = self.run_without(argv)
-            self.assertIn("--standalone", got)
-            self.assertEqual(got[-len(argv):], argv)
+    def test_workers_make_their_own_store(self):
+        """Which torch 1.13 knows nothing of: its classes are stood in for."""
+        class Api:
+            @staticmethod
+            def build(rank, store, address):
+                return (rank, store, address)
 
-    def test_several_hosts_are_left_alone(self):
-        for argv in (["--nnodes", "2", "--node_rank", "1", "train.py"], ["--rdzv_backend", "c10d", "train.py"]):
-            self.assertNotIn("--standalone", self.run_without(argv))
+        Api.RendezvousStoreInfo, Api.RendezvousInfo = Api, lambda *a: a
+        for argv, endpoint in ((["--nproc_per_node", "2", "train.py"], "127.0.0.1:29500"),
+                               (["--nnodes", "2", "--node_rank", "1", "--master_addr", "a", "--master_port", "29477", "train.py", "--nnodes", "3"], "a:29477")):
+            with mock.patch.dict(torchrun.rendezvous_handler_registry._registry):
+                got = self.run_without(argv)
+                self.assertEqual(got[-len(argv):], argv)
+                args = torch.distributed.run.parse_args(got)
+                self.assertEqual((args.rdzv_backend, args.rdzv_endpoint), ("own_stores", endpoint))
+                handler = torchrun.rendezvous_handler_registry.create_handler(RendezvousParameters(args.rdzv_backend, endpoint, "none", 1, 2))
+            self.assertEqual((handler.rank, handler.world_size, handler.use_agent_store), (args.node_rank, 2, False))
+            info = types.SimpleNamespace(store=None, rank=args.node_rank, world_size=2)
+            with mock.patch.object(torchrun.StaticTCPRendezvous, "next_rendezvous", lambda self: info), mock.patch.object(torchrun, "_api", Api), \
+                    mock.patch("torch.distributed.PrefixStore", lambda name, store: name):
+                for n in (0, 1):
+                    self.assertEqual(handler.next_rendezvous(), (None, args.node_rank, 2, (args.node_rank, f"own_stores-{n}", endpoint.split(":")[0])))
+
+    def test_a_rendezvous_of_ones_own_is_left_alone(self):
+        argv = ["--rdzv_backend", "c10d", "train.py"]
+        self.assertNotIn("own_stores", self.run_without(argv))
 
     def test_there(self):
         with mock.patch("torch.distributed.TCPStore"), mock.patch.dict(os.environ), mock.patch("torch.distributed.run.main") as run:
             os.environ.pop("USE_LIBUV", None)
             torchrun.main(["train.py"])
             self.assertNotIn("USE_LIBUV", os.environ)
-        self.assertNotIn("--standalone", run.call_args.args[0])
+        self.assertNotIn("own_stores", run.call_args.args[0])
 
 
 class Launchers(unittest.TestCase):

@@ -3,13 +3,20 @@
 usage: python3 -m determined.launch.torchrun [OPTIONS...] SCRIPT...        as torchrun takes them
 """
 
+import importlib
+import itertools
 import os
 import sys
-from typing import List
+from typing import Any, List
 
 import torch.distributed.run
+from torch.distributed.elastic.rendezvous import rendezvous_handler_registry
+from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import StaticTCPRendezvous
 
 from determined import _libuv
+
+_api: Any = importlib.import_module("torch.distributed.elastic.rendezvous.api")
+_BACKEND = "own_stores"
 
 
 def broken_redirects() -> List[str]:
@@ -18,12 +25,38 @@ def broken_redirects() -> List[str]:
     return ["-r", "9:1", "-t", "9:1"] if old and sys.version_info >= (3, 11) else []
 
 
+class OwnStores(StaticTCPRendezvous):
+    """Hosts that know their numbers, as by default, but workers that make a store of their own, on a port that rank 0's host finds."""
+
+    use_agent_store = False  # type: ignore
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._rounds = itertools.count()
+
+    def get_backend(self) -> str:
+        return _BACKEND
+
+    def next_rendezvous(self) -> Any:
+        info: Any = super().next_rendezvous()
+        round_store = torch.distributed.PrefixStore(f"{_BACKEND}-{next(self._rounds)}", info.store)
+        place = _api.RendezvousStoreInfo.build(info.rank, round_store, self.master_addr)
+        return _api.RendezvousInfo(info.store, info.rank, info.world_size, place)
+
+
 def own_stores(argv: List[str]) -> List[str]:
-    """Where torchrun's store has no libuv, workers that share it fail; of one host they can make one by USE_LIBUV, which is heeded."""
+    """Where torchrun's store has no libuv, workers that share it fail; one of their own heeds USE_LIBUV."""
     os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     args = torch.distributed.run.parse_args(argv)
-    one_host = args.rdzv_backend == "static" and args.nnodes in ("1", "1:1")
-    return ["--standalone", "--local_addr", "localhost"] if one_host else []
+    if args.rdzv_backend != "static":
+        return []
+
+    def create(p: Any) -> OwnStores:
+        host, port = p.endpoint.rsplit(":", 1)
+        return OwnStores(host, int(port), args.node_rank, p.max_nodes, p.run_id, p.get_as_int("timeout", 900))
+
+    rendezvous_handler_registry.register(_BACKEND, create)
+    return ["--rdzv_backend", _BACKEND, "--rdzv_endpoint", args.rdzv_endpoint or f"{args.master_addr}:{args.master_port}"]
 
 
 def main(argv: List[str]) -> None:
