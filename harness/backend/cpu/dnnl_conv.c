@@ -21,74 +21,63 @@
 #define WINOGRAD_PIXELS   1024
 
 struct conv {
-    dnnl_memory_desc_t x, y, b;      /* as the caller has them */
-    dnnl_memory_desc_t w, w_any;     /* the caller's order; "choose" */
-    dnnl_memory_desc_t x_own, y_own; /* the images as the primitive has them */
-    dnnl_alg_kind_t algorithm;
-    dnnl_dims_t strides, dilates, pad, end;
+    struct seam_tensor x, w, y; /* as the caller has them */
+    struct seam_conv own;       /* as the primitive has them */
 };
 
-static int conv_describe(const struct prim_key *k, struct conv *v, struct det_err *err)
+static int64_t out_size(const struct prim_key *k, int i)
+{
+    const struct prim_window *w = &k->window;
+    int64_t room = k->x[2 + i] + w->pad[i] + w->end[i] - (k->w[2 + i] - 1) * w->dilation[i] - 1;
+    return room / w->stride[i] + 1;
+}
+
+static struct conv conv_describe(const struct prim_key *k)
 {
     int64_t g = k->groups;
     dnnl_data_type_t type = (dnnl_data_type_t)k->dtype;
-    dnnl_dims_t x = {k->x[0], k->x[1], k->x[2], k->x[3]}, y = {k->x[0], k->w[0]};
-    dnnl_dims_t w = {k->w[0], k->w[1], k->w[2], k->w[3]}, b = {k->w[0]};
-    dnnl_dims_t grouped = {g, k->w[0] / g, k->w[1], k->w[2], k->w[3]};
-    memset(v, 0, sizeof *v);
+    struct conv v = {
+        .x = {4, {k->x[0], k->x[1], k->x[2], k->x[3]}, type, dnnl_nhwc},
+        .w = {4, {k->w[0], k->w[1], k->w[2], k->w[3]}, type, dnnl_oihw},
+        .y = {4, {k->x[0], k->w[0], out_size(k, 0), out_size(k, 1)}, type, dnnl_nhwc},
+    };
+    if (g > 1)
+        v.w =
+            (struct seam_tensor){5, {g, k->w[0] / g, k->w[1], k->w[2], k->w[3]}, type, dnnl_goihw};
+    v.own = (struct seam_conv){.algorithm = dnnl_convolution_direct, .x = v.x, .w = v.w, .y = v.y};
+    v.own.w.tag = dnnl_format_tag_any;
+    if (k->bias)
+        v.own.b = (struct seam_tensor){1, {k->w[0]}, type, dnnl_x};
     for (int i = 0; i < 2; i++) {
-        v->strides[i] = k->window.stride[i];
-        v->dilates[i] = k->window.dilation[i] - 1;
-        v->pad[i] = k->window.pad[i];
-        v->end[i] = k->window.end[i];
-        int64_t room = k->x[2 + i] + k->window.pad[i] + k->window.end[i] -
-                       (k->w[2 + i] - 1) * k->window.dilation[i] - 1;
-        y[2 + i] = room / k->window.stride[i] + 1;
+        v.own.strides[i] = k->window.stride[i];
+        v.own.dilates[i] = k->window.dilation[i] - 1;
+        v.own.pad[i] = k->window.pad[i];
+        v.own.end[i] = k->window.end[i];
     }
-    dnnl_status_t st = dnnl_memory_desc_init_by_tag(&v->x, 4, x, type, dnnl_nhwc);
-    if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->y, 4, y, type, dnnl_nhwc);
-    if (st == dnnl_success)
-        st = g > 1 ? dnnl_memory_desc_init_by_tag(&v->w, 5, grouped, type, dnnl_goihw)
-                   : dnnl_memory_desc_init_by_tag(&v->w, 4, w, type, dnnl_oihw);
-    if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->w_any, g > 1 ? 5 : 4, g > 1 ? grouped : w, type,
-                                          dnnl_format_tag_any);
-    if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->b, 1, b, type, dnnl_x);
-    v->algorithm = dnnl_convolution_direct;
-    v->x_own = v->x;
-    v->y_own = v->y;
-    return prim_check(st, "describe a convolution's tensors", err);
+    return v;
 }
 
-/* Adds y = max(0, y). */
 static dnnl_status_t relu_attr(dnnl_primitive_attr_t attr)
 {
     dnnl_post_ops_t ops = NULL;
     dnnl_status_t st = dnnl_post_ops_create(&ops);
     if (st == dnnl_success)
-        st = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
+        st = seam_append_relu(ops);
     if (st == dnnl_success)
         st = dnnl_primitive_attr_set_post_ops(attr, ops);
     dnnl_post_ops_destroy(ops);
     return st;
 }
 
-static dnnl_status_t forward_pd(struct prim_cache *cache, const struct prim_key *k, bool relu,
-                                const struct conv *v, dnnl_primitive_desc_t *ret)
+static dnnl_status_t forward_pd(struct prim_cache *cache, const struct seam_conv *v, bool relu,
+                                dnnl_primitive_desc_t *ret)
 {
-    dnnl_convolution_desc_t d;
     dnnl_primitive_attr_t attr = NULL;
-    dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
-        &d, dnnl_forward_training, v->algorithm, &v->x_own, &v->w_any, k->bias ? &v->b : NULL,
-        &v->y_own, v->strides, v->dilates, v->pad, v->end);
-    if (st == dnnl_success)
-        st = prim_attr(&attr);
+    dnnl_status_t st = prim_attr(&attr);
     if (st == dnnl_success && relu)
         st = relu_attr(attr);
     if (st == dnnl_success)
-        st = dnnl_primitive_desc_create(ret, &d, attr, prim_cache_engine(cache), NULL);
+        st = seam_conv_forward(ret, prim_cache_engine(cache), v, attr);
     dnnl_primitive_attr_destroy(attr);
     return st;
 }
@@ -98,37 +87,23 @@ static void pd_destroy(dnnl_primitive_desc_t *pd)
     dnnl_primitive_desc_destroy(*pd);
 }
 
-/* The descriptor of a gradient; it is made with the forward one as a hint. */
-static dnnl_status_t backward_pd(struct prim_cache *cache, const struct prim_key *k,
-                                 const struct conv *v, dnnl_primitive_desc_t *ret)
+static dnnl_status_t conv_pd(struct prim_cache *cache, const struct prim_key *k,
+                             const struct seam_conv *v, dnnl_primitive_desc_t *ret)
 {
-    det_cleanup(pd_destroy) dnnl_primitive_desc_t hint = NULL;
-    dnnl_convolution_desc_t d;
+    if (k->kernel == DET_KERNEL_CONV2D)
+        return forward_pd(cache, v, k->relu, ret);
+    det_cleanup(pd_destroy) dnnl_primitive_desc_t forward = NULL;
     dnnl_primitive_attr_t attr = NULL;
-    dnnl_status_t st = forward_pd(cache, k, false, v, &hint);
-    if (st != dnnl_success)
-        return st;
-    if (k->kernel == DET_KERNEL_CONV2D_BWD_DATA)
-        st = dnnl_dilated_convolution_backward_data_desc_init(&d, v->algorithm, &v->x_own,
-                                                              &v->w_any, &v->y_own, v->strides,
-                                                              v->dilates, v->pad, v->end);
-    else
-        st = dnnl_dilated_convolution_backward_weights_desc_init(
-            &d, v->algorithm, &v->x_own, &v->w_any, k->bias ? &v->b : NULL, &v->y_own, v->strides,
-            v->dilates, v->pad, v->end);
+    dnnl_engine_t engine = prim_cache_engine(cache);
+    dnnl_status_t st = forward_pd(cache, v, false, &forward);
     if (st == dnnl_success)
         st = prim_attr(&attr);
     if (st == dnnl_success)
-        st = dnnl_primitive_desc_create(ret, &d, attr, prim_cache_engine(cache), hint);
+        st = k->kernel == DET_KERNEL_CONV2D_BWD_DATA
+                 ? seam_conv_backward_data(ret, engine, v, forward, attr)
+                 : seam_conv_backward_weights(ret, engine, v, forward, attr);
     dnnl_primitive_attr_destroy(attr);
     return st;
-}
-
-static dnnl_status_t conv_pd(struct prim_cache *cache, const struct prim_key *k,
-                             const struct conv *v, dnnl_primitive_desc_t *ret)
-{
-    return k->kernel == DET_KERNEL_CONV2D ? forward_pd(cache, k, k->relu, v, ret)
-                                          : backward_pd(cache, k, v, ret);
 }
 
 static bool winograd_shape(const struct prim_key *k)
@@ -146,23 +121,20 @@ static bool winograd_shape(const struct prim_key *k)
 static bool winograd_fits(const_dnnl_primitive_desc_t pd)
 {
     const int64_t mib = 1 << 20;
-    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    seam_md_t md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     return md && (int64_t)dnnl_memory_desc_get_size(md) <= (24 + 2 * omp_get_max_threads()) * mib;
 }
 
 /* False where a convolution is better done directly, or oneDNN has no other way for it. */
-static bool winograd_pd(struct prim_cache *cache, const struct prim_key *k, struct conv *v,
-                        dnnl_primitive_desc_t *ret)
+static bool winograd_pd(struct prim_cache *cache, const struct prim_key *k,
+                        const struct seam_conv *v, dnnl_primitive_desc_t *ret)
 {
     det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
-    struct conv own = *v;
+    struct seam_conv own = *v;
     own.algorithm = dnnl_convolution_winograd;
-    if (!winograd_shape(k) ||
-        dnnl_memory_desc_init_by_tag(&own.x_own, 4, v->x.dims, dnnl_f32, dnnl_nChw16c) ||
-        dnnl_memory_desc_init_by_tag(&own.y_own, 4, v->y.dims, dnnl_f32, dnnl_nChw16c) ||
-        conv_pd(cache, k, &own, &pd) || !winograd_fits(pd))
+    own.x.tag = own.y.tag = dnnl_nChw16c;
+    if (!winograd_shape(k) || conv_pd(cache, k, &own, &pd) || !winograd_fits(pd))
         return false;
-    *v = own;
     *ret = det_take(pd);
     return true;
 }
@@ -171,17 +143,17 @@ static int make_conv(struct prim_cache *cache, const struct prim_key *k, struct 
                      struct det_err *err)
 {
     det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
-    struct conv v;
-    int rc = conv_describe(k, &v, err);
-    if (rc == 0 && !winograd_pd(cache, k, &v, &pd))
-        rc = prim_check(conv_pd(cache, k, &v, &pd), "describe a convolution", err);
-    if (rc < 0)
-        return rc;
+    struct conv v = conv_describe(k);
+    if (!winograd_pd(cache, k, &v.own, &pd)) {
+        int rc = prim_check(conv_pd(cache, k, &v.own, &pd), "describe a convolution", err);
+        if (rc < 0)
+            return rc;
+    }
     const struct prim_arg_spec forward[] = {
         {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
         {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, v.w, false},
         {DNNL_ARG_DST, dnnl_query_dst_md, v.y, true},
-        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, v.b, false},
+        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, v.own.b, false},
     };
     const struct prim_arg_spec by_data[] = {
         {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, v.y, false},
@@ -192,7 +164,7 @@ static int make_conv(struct prim_cache *cache, const struct prim_key *k, struct 
         {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, v.y, false}, /* the first, as in by_data */
         {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, v.w, true},
         {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
-        {DNNL_ARG_DIFF_BIAS, dnnl_query_exec_arg_md, v.b, true},
+        {DNNL_ARG_DIFF_BIAS, dnnl_query_exec_arg_md, v.own.b, true},
     };
     const struct prim_arg_spec *specs = k->kernel == DET_KERNEL_CONV2D            ? forward
                                         : k->kernel == DET_KERNEL_CONV2D_BWD_DATA ? by_data

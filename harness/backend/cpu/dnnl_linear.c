@@ -2,7 +2,6 @@
  * y = x w^T + b and its gradients by oneDNN: its sgemm (row-major), and for a large forward product
  * the primitive that reorders the weights.
  */
-#include <dnnl.h>
 #include <string.h>
 
 #include "dnnl_prim.h"
@@ -33,47 +32,31 @@ static void pd_destroy(dnnl_primitive_desc_t *pd)
     dnnl_primitive_desc_destroy(*pd);
 }
 
-/* The tensors of an inner product: x, weights (the caller's order; "choose"), bias, y. */
-struct product {
-    dnnl_memory_desc_t x, w, w_any, b, y;
-};
-
-static int product_describe(const struct prim_key *k, struct product *v, struct det_err *err)
+static struct seam_tensor tensor(int ndim, int64_t rows, int64_t columns, dnnl_format_tag_t tag)
 {
-    dnnl_dims_t x = {k->x[0], k->x[1]}, w = {k->w[0], k->w[1]}, y = {k->x[0], k->w[0]};
-    dnnl_dims_t b = {k->w[0]};
-    dnnl_status_t st = dnnl_memory_desc_init_by_tag(&v->x, 2, x, dnnl_f32, dnnl_ab);
-    if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->w, 2, w, dnnl_f32, dnnl_ab);
-    if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->w_any, 2, w, dnnl_f32, dnnl_format_tag_any);
-    if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->b, 1, b, dnnl_f32, dnnl_x);
-    if (st == dnnl_success)
-        st = dnnl_memory_desc_init_by_tag(&v->y, 2, y, dnnl_f32, dnnl_ab);
-    return prim_check(st, "describe a product's tensors", err);
+    return (struct seam_tensor){ndim, {rows, columns}, dnnl_f32, tag};
 }
 
 static int make_product(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
                         struct det_err *err)
 {
     det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
-    dnnl_inner_product_desc_t d;
-    struct product v;
-    int rc = product_describe(k, &v, err);
+    struct seam_tensor w = tensor(2, k->w[0], k->w[1], dnnl_ab);
+    const struct seam_product v = {
+        .a = tensor(2, k->x[0], k->x[1], dnnl_ab),
+        .b = tensor(2, k->w[0], k->w[1], dnnl_format_tag_any),
+        .bias = tensor(k->bias ? 1 : 0, k->w[0], 0, dnnl_a),
+        .y = tensor(2, k->x[0], k->w[0], dnnl_ab),
+    };
+    int rc = prim_check(seam_inner_product(&pd, prim_cache_engine(cache), &v), "describe a product",
+                        err);
     if (rc < 0)
         return rc;
-    dnnl_status_t st = dnnl_inner_product_forward_desc_init(&d, dnnl_forward_training, &v.x,
-                                                            &v.w_any, k->bias ? &v.b : NULL, &v.y);
-    if (st == dnnl_success)
-        st = dnnl_primitive_desc_create(&pd, &d, NULL, prim_cache_engine(cache), NULL);
-    if (st != dnnl_success)
-        return prim_check(st, "describe a product", err);
     const struct prim_arg_spec specs[] = {
-        {DNNL_ARG_SRC, dnnl_query_src_md, v.x, false},
-        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, v.w, false},
+        {DNNL_ARG_SRC, dnnl_query_src_md, v.a, false},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, w, false},
         {DNNL_ARG_DST, dnnl_query_dst_md, v.y, true},
-        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, v.b, false},
+        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, v.bias, false},
     };
     return prim_build(cache, p, pd, specs, k->bias ? 4 : 3, err);
 }
@@ -125,9 +108,9 @@ int cpu_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struct
     if (c->in[0]->dtype == DET_BF16)
         return cpu_linear_bf16(s, c, err);
     int64_t m = c->in[0]->dims[0], k = c->in[0]->dims[1], n = c->in[1]->dims[1];
-    int rc = c->out[1] ? cpu_column_sums(cpu_device(s)->threads, in_f32(c, 1), m, n,
-                                         out_f32(c, 1), err)
-                       : 0;
+    int rc = c->out[1]
+                 ? cpu_column_sums(cpu_device(s)->threads, in_f32(c, 1), m, n, out_f32(c, 1), err)
+                 : 0;
     const struct gemm g = {'T', 'N', n, k, m, n, k};
     return rc < 0 ? rc : gemm(&g, in_f32(c, 1), in_f32(c, 0), 0, out_f32(c, 0), err);
 }

@@ -32,37 +32,32 @@ static void pd_destroy(dnnl_primitive_desc_t *pd)
     dnnl_primitive_desc_destroy(*pd);
 }
 
-static dnnl_status_t matrix(dnnl_memory_desc_t *md, int64_t rows, int64_t columns, bool turned)
+static struct seam_tensor matrix(int64_t rows, int64_t columns, bool turned)
 {
-    dnnl_dims_t dims = {rows, columns};
-    return dnnl_memory_desc_init_by_tag(md, 2, dims, dnnl_bf16, turned ? dnnl_ba : dnnl_ab);
+    return (struct seam_tensor){2, {rows, columns}, dnnl_bf16, turned ? dnnl_ba : dnnl_ab};
 }
 
 static int make(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
                 struct det_err *err)
 {
     det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
-    dnnl_memory_desc_t a, b, bias, y;
-    dnnl_matmul_desc_t d;
     struct product g = product_of(k);
-    dnnl_status_t st = matrix(&a, g.rows, g.depth, g.a_turned);
-    if (st == dnnl_success)
-        st = matrix(&b, g.depth, g.columns, g.b_turned);
-    if (st == dnnl_success)
-        st = matrix(&bias, 1, g.columns, false);
-    if (st == dnnl_success)
-        st = matrix(&y, g.rows, g.columns, false);
-    if (st == dnnl_success)
-        st = dnnl_matmul_desc_init(&d, &a, &b, k->bias ? &bias : NULL, &y);
-    if (st == dnnl_success)
-        st = dnnl_primitive_desc_create(&pd, &d, NULL, prim_cache_engine(cache), NULL);
-    if (st != dnnl_success)
-        return prim_check(st, "describe a product in bf16", err);
+    struct seam_product v = {
+        .a = matrix(g.rows, g.depth, g.a_turned),
+        .b = matrix(g.depth, g.columns, g.b_turned),
+        .y = matrix(g.rows, g.columns, false),
+    };
+    if (k->bias)
+        v.bias = matrix(1, g.columns, false);
+    int rc = prim_check(seam_matmul(&pd, prim_cache_engine(cache), &v),
+                        "describe a product in bf16", err);
+    if (rc < 0)
+        return rc;
     const struct prim_arg_spec specs[] = {
-        {DNNL_ARG_SRC, dnnl_query_src_md, a, false},
-        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, b, false},
-        {DNNL_ARG_DST, dnnl_query_dst_md, y, true},
-        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, bias, false},
+        {DNNL_ARG_SRC, dnnl_query_src_md, v.a, false},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, v.b, false},
+        {DNNL_ARG_DST, dnnl_query_dst_md, v.y, true},
+        {DNNL_ARG_BIAS, dnnl_query_exec_arg_md, v.bias, false},
     };
     return prim_build(cache, p, pd, specs, k->bias ? 4 : 3, err);
 }

@@ -21,8 +21,8 @@ struct prim_arg {
 struct scratch {
     void *data;
     size_t bytes;
-    const void *of;           /* the caller's bytes that the last run put in order here, or NULL */
-    dnnl_memory_desc_t order; /* that order */
+    const void *of;  /* the caller's bytes that the last run put in order here, or NULL */
+    seam_md_t order; /* that order; of a primitive, and these live as long as the cache */
 };
 
 struct prim {
@@ -149,8 +149,7 @@ int prim_get(struct prim_cache *cache, const struct prim_key *key, prim_make_fn 
     return 0;
 }
 
-static int make_reorder(struct prim_cache *cache, struct prim_arg *a,
-                        const dnnl_memory_desc_t *user, const dnnl_memory_desc_t *own,
+static int make_reorder(struct prim_cache *cache, struct prim_arg *a, seam_md_t user, seam_md_t own,
                         struct det_err *err)
 {
     dnnl_primitive_desc_t pd = NULL;
@@ -168,25 +167,32 @@ static int make_reorder(struct prim_cache *cache, struct prim_arg *a,
     return rc;
 }
 
+static seam_md_t order_of(const_dnnl_memory_t memory)
+{
+    seam_md_t md = NULL;
+    dnnl_memory_get_memory_desc(memory, &md);
+    return md;
+}
+
 static int make_arg(struct prim_cache *cache, struct prim_arg *a, const_dnnl_primitive_desc_t pd,
                     const struct prim_arg_spec *spec, struct det_err *err)
 {
-    const dnnl_memory_desc_t *own = dnnl_primitive_desc_query_md(pd, spec->query, 0);
+    seam_md_t own = dnnl_primitive_desc_query_md(pd, spec->query, 0);
     if (spec->query == dnnl_query_exec_arg_md)
         own = dnnl_primitive_desc_query_md(pd, spec->query, spec->arg);
     a->arg = spec->arg;
     a->output = spec->output;
-    int rc = prim_check(dnnl_memory_create(&a->user, &spec->user, cache->engine, DNNL_MEMORY_NONE),
-                        "describe a tensor", err);
-    if (rc < 0 || dnnl_memory_desc_equal(own, &spec->user))
+    int rc =
+        prim_check(seam_memory(&a->user, cache->engine, &spec->user), "describe a tensor", err);
+    if (rc < 0 || dnnl_memory_desc_equal(own, order_of(a->user)))
         return rc;
-    return make_reorder(cache, a, &spec->user, own, err);
+    return make_reorder(cache, a, order_of(a->user), own, err);
 }
 
 static int make_scratchpad(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
                            struct det_err *err)
 {
-    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    seam_md_t md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     p->scratchpad_bytes = md ? dnnl_memory_desc_get_size(md) : 0;
     if (p->scratchpad_bytes == 0)
         return 0;
@@ -228,27 +234,20 @@ static int lend(struct scratch *s, size_t bytes, dnnl_memory_t to, struct det_er
     return prim_check(dnnl_memory_set_data_handle(to, s->data), "set a tensor's bytes", err);
 }
 
-static const dnnl_memory_desc_t *order_of(const struct prim_arg *a)
-{
-    const dnnl_memory_desc_t *md = NULL;
-    dnnl_memory_get_memory_desc(a->own, &md);
-    return md;
-}
-
 /* Brings a tensor into oneDNN's order before the primitive runs: `data`, unless it is `same` and
  * lies there already. */
 static int lend_own(struct prim_cache *cache, struct prim_arg *a, struct scratch *s,
                     const void *data, const void *same, struct det_err *err)
 {
     bool there =
-        same && data == same && s->of == same && dnnl_memory_desc_equal(&s->order, order_of(a));
+        same && data == same && s->of == same && dnnl_memory_desc_equal(s->order, order_of(a->own));
     int rc = lend(s, a->own_bytes, a->own, err);
     s->of = NULL;
     if (rc == 0 && a->reorder && !a->output && !there)
         rc = run_reorder(cache, a, err);
     if (rc == 0 && a->reorder && !a->output) {
         s->of = data;
-        s->order = *order_of(a);
+        s->order = order_of(a->own);
     }
     return rc;
 }

@@ -1,5 +1,5 @@
 /*
- * oneDNN 2.x primitives, made once for each shape and kept: the pattern that all dnnl_*.c share.
+ * oneDNN primitives, made once for each shape and kept: the pattern that all dnnl_*.c share.
  *
  * A primitive's tensors have a plain order that we know (the user's) and one that oneDNN chose.
  * Where they differ, a reorder and a buffer are made with the primitive and run around it.
@@ -7,9 +7,8 @@
 #ifndef DNNL_PRIM_H
 #define DNNL_PRIM_H
 
-#include <dnnl.h>
-
 #include "cpu.h"
+#include "dnnl_seam.h"
 
 #define PRIM_ARGS_MAX 4
 
@@ -39,7 +38,7 @@ typedef int prim_make_fn(struct prim_cache *cache, const struct prim_key *key, s
 struct prim_arg_spec {
     int arg;
     dnnl_query_t query; /* dnnl_query_src_md, ... */
-    dnnl_memory_desc_t user;
+    struct seam_tensor user;
     bool output;
 };
 
