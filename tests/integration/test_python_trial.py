@@ -92,6 +92,20 @@ def test_pause():
         assert weights(c, crashed)[1] == weights(c, whole)[1]
 
 
+def test_between_updates():
+    """Resumed after 8 batches, 3 to an update, by a loader that starts at get_initial_batch() itself: as if it had never crashed."""
+    with Cluster(slots=2) as c:
+        for name, options in (("aggregated", {}), ("own loader", {"own_loader": True})):
+            trials = []
+            for crash in ({}, {"crash_at": 10, "data": {"dir": c.path("")}}):
+                text = json.loads(config(slots=2, **crash, **options))
+                text["optimizations"] = {"aggregation_frequency": 3}
+                trials.append(run(c, json.dumps(text)))
+            os.unlink(c.path("crashed"))
+            assert "the crash that the test asked for" in c.logs(trials[1])
+            assert weights(c, trials[1])[1] == weights(c, trials[0])[1], name
+
+
 def test_forgotten():
     """fit(latest_checkpoint=None) means what it says: a restarted trial begins anew, with a warning."""
     with Cluster() as c:

@@ -59,6 +59,31 @@ def training():
     return {"weights": [p.tolist() for p in t.model.parameters()], "metrics": t.metrics, "validation": t.validation, "seen": t.seen, "count": t.records}
 
 
+def resumed():
+    """The weights after six batches, three to an update, whole and in two parts of which the first ends between updates."""
+    dist.init_process_group("gloo")
+
+    def run(length, uuid):
+        uuids = []
+
+        class Trial(RankTrial):
+            def build_callbacks(self):
+                class Take(pytorch.PyTorchCallback):
+                    def on_checkpoint_upload_end(self, uuid):
+                        uuids.append(uuid)
+
+                return {"take": Take()}
+
+        torch.manual_seed(1)
+        group = core.DistributedContext.from_torch_distributed()
+        with pytorch.init(distributed=group, aggregation_frequency=3) as context:
+            t = Trial(context)
+            pytorch.Trainer(t, context).fit(max_length=pytorch.Batch(length), checkpoint_policy="none", latest_checkpoint=uuid)
+        return uuids[-1], [p.tolist() for p in t.model.parameters()]
+
+    return {"whole": run(6, None)[1], "resumed": run(6, run(4, None)[0])[1]}
+
+
 class Apart(RankTrial):
     """Ranks that begin with different weights."""
 
@@ -102,5 +127,5 @@ def sharded():
         return out
 
 
-print(json.dumps({"collectives": collectives, "training": training, "horovod": horovod, "sharded": sharded}[sys.argv[1]]()), flush=True)
+print(json.dumps({"collectives": collectives, "training": training, "horovod": horovod, "resumed": resumed, "sharded": sharded}[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

@@ -105,6 +105,9 @@ class Client:
     def scaler_update(self):
         self.note("scaler_update")
 
+    def before_save(self):
+        self.note("before_save")
+
     def save(self, directory):
         with open(os.path.join(directory, "state_dict.pth"), "wb") as f:
             f.write(b"state")

@@ -269,6 +269,13 @@ class Resume(unittest.TestCase):
                 self.assertIn("load_start 1", second.trace)
                 self.assertIn("load_state_dict ['hooks']", second.trace)
 
+    def test_between_updates(self):
+        """From a checkpoint between two updates, what was summed up so far is part of the next one."""
+        for at in (1, 2, 3):
+            with self.subTest(at=at):
+                whole, second = self.resumed(RecordingTrial, at, 6, aggregation_frequency=3)
+                self.assertTrue(torch.equal(second.model.weight, whole.model.weight))
+
     def test_files(self):
         with store() as where:
             t = fit(RecordingTrial, Batch(2), hparams={"a": 1})

@@ -51,6 +51,11 @@ class Ranks(unittest.TestCase):
         self.assertEqual(sorted(sum(a["seen"] + b["seen"], [])), sorted(float(i) for i in list(range(12)) * 2))
         self.assertEqual(a["count"], 24)
 
+    def test_resumed_between_updates(self):
+        """What each rank had summed up since the last update is in the checkpoint, and is again that rank's."""
+        for out in run_ranks("resumed"):
+            self.assertEqual(out["resumed"], out["whole"])
+
     def test_horovod(self):
         """Where Horovod started the ranks it averages gradients: to the same weights as DistributedDataParallel."""
         for out in run_ranks("horovod"):

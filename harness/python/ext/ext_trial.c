@@ -352,6 +352,12 @@ static int on_scaler_update(void *self, struct det_err *err)
 
 /* ---- state ---- */
 
+/* Python has its own way to the other ranks. */
+static int on_before_save(void *self, struct comm *comm, struct det_err *err)
+{
+    return HOOK_CALL(self, "before_save", NULL, err, "()");
+}
+
 static int on_save(void *self, const char *dir, struct det_err *err)
 {
     return HOOK_CALL(self, "save", NULL, err, "(s)", dir);
@@ -463,6 +469,7 @@ static const struct det_loop_trial_type hooks = {
     .reduction = on_reduction,
     .set_training = on_set_training,
     .scaler_update = on_scaler_update,
+    .before_save = on_before_save,
     .save = on_save,
     .load = on_load,
     .save_state = on_save_state,

@@ -36,7 +36,17 @@ class LineTrial(pytorch.PyTorchTrial):
         print(f"hello from the trial {context.distributed.get_rank()} {context.distributed.get_size()}\n", end="", flush=True)
 
     def build_training_data_loader(self):
+        if self.context.get_hparams().get("own_loader"):
+            return self.own_loader()
         return pytorch.DataLoader(Points(), batch_size=self.context.get_per_slot_batch_size(), shuffle=True)
+
+    def own_loader(self):
+        self.context.experimental.disable_dataset_reproducibility_checks()
+        batches = torch.utils.data.BatchSampler(range(48), self.context.get_per_slot_batch_size(), drop_last=False)
+        ranks, start = self.context.distributed, self.context.get_initial_batch()
+        return torch.utils.data.DataLoader(
+            Points(), batch_sampler=pytorch.adapt_batch_sampler(batches, repeat=True, skip=start, num_replicas=ranks.size, rank=ranks.rank)
+        )
 
     def build_validation_data_loader(self):
         return pytorch.DataLoader(Points(), batch_size=12)

@@ -15,7 +15,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _horovod, _mistakes
+from determined.pytorch import _horovod, _mistakes, _open_grads
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
@@ -97,6 +97,7 @@ class Client:
         self._validation: Any = None
         self._loop: Any = None
         self._names: List[str] = []  # of the validation metrics
+        self._grads: Optional[List[Any]] = None  # of every rank, for the next save()
         self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
         whole = is_overridden(trial.evaluate_full_dataset, PyTorchTrial)
         if whole == is_overridden(trial.evaluate_batch, PyTorchTrial):
@@ -243,7 +244,8 @@ class Client:
         return loader
 
     def build_training_loader(self) -> Feed:
-        self._training = Feed(self._build(self.trial.build_training_data_loader()), self._move())
+        loader = self._build(self.trial.build_training_data_loader())
+        self._training = Feed(loader, self._move(), self.context.get_initial_batch())
         return self._training
 
     def build_validation_loader(self) -> Feed:
@@ -334,6 +336,14 @@ class Client:
 
     # ---- state ----
 
+    def before_save(self) -> None:
+        """On every rank. Horovod keeps what it has added up where nobody can reach it."""
+        if not self._loop.is_update_batch and self.context._horovod is None:
+            self._grads = self.context.distributed.gather(_open_grads.of(self.context.models))
+
+    def _trial_id(self) -> int:
+        return getattr(self.context._core.train, "_trial_id", 0)
+
     def save(self, directory: str) -> None:
         checkpoint: Dict[str, Any] = {
             "models_state_dict": [m.state_dict() for m in self.context.models],
@@ -346,6 +356,9 @@ class Client:
             checkpoint["scaler_state_dict"] = self.context._scaler.state_dict()
         if self.context._apex is not None:
             checkpoint["amp_state"] = self.context._apex.state_dict()
+        if self._grads is not None:
+            checkpoint[_open_grads.KEY] = {"trial_id": self._trial_id(), "tensors": self._grads}
+            self._grads = None
         for cb in self._callbacks.values():
             cb.on_checkpoint_save_start(checkpoint)
         torch.save(checkpoint, os.path.join(directory, STATE_FILES[0]), pickle_module=_pickle())
@@ -376,6 +389,8 @@ class Client:
         self._load_many(checkpoint, "lr_schedulers_state_dict", "lr_scheduler", self.context.lr_schedulers)
         self._load_scaler(checkpoint)
         self._load_rng(checkpoint.get("rng_state"))
+        ranks = self.context.distributed
+        _open_grads.restore(self.context.models, checkpoint.get(_open_grads.KEY), self._trial_id(), ranks.rank, ranks.size)
         self._load_callbacks(checkpoint.get("callbacks") or {})
 
     def _states(self, checkpoint: Dict[str, Any], many: str, one: str, targets: List[Any]) -> List[Any]:

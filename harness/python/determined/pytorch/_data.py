@@ -226,8 +226,9 @@ def to_device(data: Any, device: Any, warned_types: Optional[Set[type]] = None) 
 class Feed:
     """A loader as the loop asks of it: its length, a start at a place, the next batch."""
 
-    def __init__(self, loader: Any, move: Callable[[Any], Any]) -> None:
+    def __init__(self, loader: Any, move: Callable[[Any], Any], initial: int = 0) -> None:
         self._loader = loader
+        self._initial = initial  # the batch at which the trial's own loaders start
         self._move = move
         self._iterator: Optional[Iterator[Any]] = None
         self._restored: Optional[Dict[int, Any]] = None
@@ -259,10 +260,12 @@ class Feed:
         self._restored = None
 
     def _foreign(self, repeat: bool, skip: int) -> Iterator[Any]:
-        """A loader whose reproducibility checks were disabled: used as it is, once around after another."""
-        if not repeat:
-            return iter(self._loader)
-        return itertools.islice(_cycle(self._loader), skip, None) if skip else _cycle(self._loader)
+        """A loader whose reproducibility checks were disabled: used as it is, once around after another.
+
+        It starts at get_initial_batch() by itself; that is 0 where a script without a cluster goes on from a checkpoint.
+        """
+        first = iter(self._loader)  # now: it may draw a random number, which is put back when resuming
+        return itertools.islice(_cycle(self._loader, first), max(skip - self._initial, 0), None) if repeat else first
 
     def next(self) -> Any:
         return self._move(next(self._iterator))  # type: ignore
@@ -274,11 +277,12 @@ class Feed:
         self._restored = state
 
 
-def _cycle(loader: Any) -> Iterator[Any]:
+def _cycle(loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
     while True:
         empty = True
-        for batch in loader:
+        for batch in batches:
             empty = False
             yield batch
         if empty:
             return
+        batches = iter(loader)
