@@ -225,6 +225,15 @@ bool fit_place(const struct fit *f, const struct alloc *a, struct placement *ret
     return false;
 }
 
+bool fit_touches(const struct alloc *a, const struct placement *p)
+{
+    for (size_t i = 0; i < a->containers.n; i++)
+        for (size_t k = 0; k < p->nodes.n; k++)
+            if (a->containers.v[i]->agent == p->nodes.v[k].agent)
+                return true;
+    return false;
+}
+
 /* ---- Whether at all: arithmetic on the counts of agents by size ---- */
 
 static bool is_counted(const struct fit *f, const struct fit_tally *t, const struct agent *a,

@@ -42,6 +42,9 @@ bool fit_ever(const struct fit *f, int64_t slots);
 bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t);
 int64_t fit_free(const struct fit *f);
 
+/* Whether a has a container on one of the placement's agents. */
+bool fit_touches(const struct alloc *a, const struct placement *p);
+
 /* Takes a placement out, or gives an allocation's containers back, until undone. */
 void fit_take(struct fit *f, const struct placement_node *nodes, size_t n);
 void fit_give(struct fit *f, const struct alloc *a);

@@ -61,15 +61,6 @@ static struct alloc *next_victim(const struct sched *s, struct turns *t, const s
     return NULL;
 }
 
-static bool is_on(const struct alloc *a, const struct placement *p)
-{
-    for (size_t i = 0; i < a->containers.n; i++)
-        for (size_t k = 0; k < p->nodes.n; k++)
-            if (a->containers.v[i]->agent == p->nodes.v[k].agent)
-                return true;
-    return false;
-}
-
 static void give_ending(struct sched *s)
 {
     for (size_t i = 0; i < s->pool->groups.n; i++)
@@ -84,7 +75,7 @@ struct given {
 static void decide(struct sched *s, const struct given *given)
 {
     for (size_t i = 0; releases(s) && i < given->list.n; i++)
-        if (is_on(given->list.v[i], &s->tmp))
+        if (fit_touches(given->list.v[i], &s->tmp))
             sched_release(s, given->list.v[i], "its slots are needed by what has waited longer");
     s->releases_guard = s->releases.n;
     for (size_t i = 0; i < s->tmp.nodes.n; i++)

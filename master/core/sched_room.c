@@ -191,15 +191,6 @@ static bool try_agent(struct room *r, struct agent *a, const struct alloc *al)
     return false;
 }
 
-static bool is_on(const struct alloc *a, const struct placement *p)
-{
-    for (size_t i = 0; i < a->containers.n; i++)
-        for (size_t k = 0; k < p->nodes.n; k++)
-            if (a->containers.v[i]->agent == p->nodes.v[k].agent)
-                return true;
-    return false;
-}
-
 /* Of those tried, the ones that the placement needs are released; on a single agent none that the
  * others spare. */
 static void release_asked(struct room *r, size_t mark)
@@ -210,8 +201,9 @@ static void release_asked(struct room *r, size_t mark)
     fit_undo(index_of(r), mark);
     for (size_t i = 0; i < r->asked.n; i++) {
         struct alloc *a = r->asked.v[i];
-        if (!is_on(a, p) || (one && a->slots <= spare)) {
-            spare -= is_on(a, p) ? a->slots : 0;
+        bool is_there = fit_touches(a, p);
+        if (!is_there || (one && a->slots <= spare)) {
+            spare -= is_there ? a->slots : 0;
             unask(r, a);
             continue;
         }
