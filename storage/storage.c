@@ -19,12 +19,12 @@ int storage_errno(const char *what, const char *root, const char *name, struct d
     return det_fail(err, code, "%s %s/%s: %s", what, root, name, strerror(errno));
 }
 
-int storage_check_uuid(const char *uuid, struct det_err *err)
+static int check_uuid(const char *uuid, struct det_err *err)
 {
     static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     size_t n = uuid ? strnlen(uuid, STORAGE_UUID_MAX + 1) : 0;
     if (n == 0 || n > STORAGE_UUID_MAX || strspn(uuid, ok) != n)
-        return det_fail(err, DET_EINVAL, "checkpoint uuid \"%.80s\": letters, digits and '-' only",
+        return det_fail(err, DET_EINVAL, "checkpoint uuid \"%.80s\": letters, digits, '-' and '_' only",
                         uuid ? uuid : "");
     return 0;
 }
@@ -129,19 +129,28 @@ const char *storage_root(const struct storage *s)
 
 char *storage_path(const struct storage *s, const char *uuid)
 {
-    return storage_check_uuid(uuid, NULL) < 0 ? NULL : det_asprintf("%s/%s", s->root, uuid);
+    return check_uuid(uuid, NULL) < 0 ? NULL : det_asprintf("%s/%s", s->root, uuid);
 }
 
 int storage_exists(const struct storage *s, const char *uuid, struct det_err *err)
 {
     struct stat st;
-    int rc = storage_check_uuid(uuid, err);
+    int rc = check_uuid(uuid, err);
     if (rc < 0)
         return rc;
     if (fstatat(s->fd, uuid, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return storage_errno("checkpoint", s->root, uuid, err);
     if (!S_ISDIR(st.st_mode))
         return det_fail(err, DET_ECORRUPT, "checkpoint %s/%s is not a directory", s->root, uuid);
+    return 0;
+}
+
+int storage_get(struct storage *s, const char *uuid, char **ret_path, struct det_err *err)
+{
+    int rc = storage_exists(s, uuid, err);
+    if (rc < 0)
+        return rc;
+    *ret_path = storage_path(s, uuid);
     return 0;
 }
 
@@ -175,7 +184,7 @@ static int rename_new(int dirfd, const char *from, const char *to)
 
 int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
 {
-    int rc = storage_check_uuid(uuid, err);
+    int rc = check_uuid(uuid, err);
     if (rc < 0)
         return rc;
     det_cleanup(freep) char *name = storage_hidden_name(uuid, STORAGE_TMP_SUFFIX);
@@ -198,7 +207,7 @@ int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
 
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err)
 {
-    int rc = storage_check_uuid(uuid, err);
+    int rc = check_uuid(uuid, err);
     if (rc < 0)
         return rc;
     det_cleanup(freep) char *name = storage_hidden_name(uuid, STORAGE_TMP_SUFFIX);

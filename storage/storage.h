@@ -47,15 +47,9 @@ int storage_publish(struct storage *s, const char *uuid, struct det_err *err);
 uint64_t storage_synced_bytes(void);
 /* Drops what was begun; idempotent. */
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err);
-/* begin, copy of local_dir (files and directories; links and others are passed over), publish. */
-int storage_put_dir(struct storage *s, const char *uuid, const char *local_dir,
-                    struct det_err *err);
 
-/* A directory to read from: these kinds give storage_path() itself, without a copy. Caller
- * frees. */
+/* A directory to read from: storage_path() itself, without a copy. Caller frees. */
 int storage_get(struct storage *s, const char *uuid, char **ret_path, struct det_err *err);
-/* Copies the checkpoint into dest_dir (made if absent). */
-int storage_get_dir(struct storage *s, const char *uuid, const char *dest_dir, struct det_err *err);
 
 /* Removes a checkpoint, published or begun; absent is fine. First renamed away, so a half-deleted
  * one is never seen under its name. */

@@ -14,18 +14,11 @@ struct storage {
 #define STORAGE_DEL_SUFFIX ".del"
 #define STORAGE_GONE_SUFFIX ".gone" /* in quarantine; never swept */
 
-/* DET_EINVAL unless uuid can be a directory's name here. */
-int storage_check_uuid(const char *uuid, struct det_err *err);
 /* ".<uuid><suffix>"; caller frees. */
 char *storage_hidden_name(const char *uuid, const char *suffix);
 /* An errno of a call on a path, as a code with text: "<what> <path>: No space left on device". */
 int storage_errno(const char *what, const char *root, const char *name, struct det_err *err);
 /* fsyncs every file and directory beneath fd, then fd. `path` is for messages. */
 int storage_sync_tree(int fd, const char *path, struct det_err *err);
-/* Copies what is beneath `from` into `to` (an empty directory). `to_path` is for messages. */
-int storage_copy_tree(int from, int to, const char *to_path, struct det_err *err);
-/* What is left of `in` to where `out` stands: by copy_file_range, which shares blocks where the file
- * system can; by hand where it cannot. `path` of the tree to_path is for messages. */
-int storage_copy_bytes(int in, int out, const char *to_path, const char *path, struct det_err *err);
 
 #endif

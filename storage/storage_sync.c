@@ -1,4 +1,4 @@
-/* Copies of whole checkpoints, and making them durable. */
+/* Making what was written durable. */
 #include "fsx.h"
 #include "mem.h"
 #include "storage.h"
@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 struct tree {
-    int from, to;
-    const char *path; /* of the tree that is written, for messages */
+    int fd;
+    const char *path; /* for messages */
 };
 
-/* So much at a time, that even a slow disk is seen to take it; and so much that it has to do meanwhile. */
+/* So much at a time, that even a slow disk is seen to take it; and so much that it has to do
+ * meanwhile. */
 #define PORTION ((off_t)16 << 20)
 #define AHEAD   (8 * PORTION)
 
@@ -54,7 +55,7 @@ static int sync_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
 {
     const struct tree *t = arg;
     int flags = O_RDONLY | (is_dir ? O_DIRECTORY : 0);
-    det_cleanup(det_closep) int fd = fsx_open_beneath(t->to, path, flags, 0, err);
+    det_cleanup(det_closep) int fd = fsx_open_beneath(t->fd, path, flags, 0, err);
     if (fd < 0)
         return fd;
     return sync_file(fd, is_dir ? 0 : (off_t)bytes) < 0
@@ -64,98 +65,9 @@ static int sync_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
 
 int storage_sync_tree(int fd, const char *path, struct det_err *err)
 {
-    struct tree t = {.from = -1, .to = fd, .path = path};
+    struct tree t = {.fd = fd, .path = path};
     int rc = fsx_walk(fd, sync_entry, &t, err);
     if (rc < 0)
         return det_wrap(err, rc, "%s", path);
     return fsync(fd) < 0 ? storage_errno("fsync", path, "", err) : 0;
-}
-
-int storage_copy_bytes(int in, int out, const char *to_path, const char *path, struct det_err *err)
-{
-    ssize_t n;
-    while ((n = copy_file_range(in, NULL, out, NULL, (size_t)1 << 30, 0)) > 0)
-        ;
-    if (n == 0)
-        return 0;
-    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
-        return storage_errno("write", to_path, path, err);
-    char block[1 << 16];
-    while ((n = read(in, block, sizeof block)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return det_fail(err, DET_EIO, "read %s: %s", path, strerror(errno));
-        int rc = fsx_write_all(out, block, (size_t)n, err);
-        if (rc < 0)
-            return det_wrap(err, rc, "write %s/%s", to_path, path);
-    }
-    return 0;
-}
-
-static int copy_file(const struct tree *t, const char *path, struct det_err *err)
-{
-    det_cleanup(det_closep) int in = fsx_open_beneath(t->from, path, O_RDONLY, 0, err);
-    if (in < 0)
-        return in;
-    struct stat st;
-    if (fstat(in, &st) < 0)
-        return det_fail(err, DET_EIO, "stat %s: %s", path, strerror(errno));
-    det_cleanup(det_closep) int out = fsx_open_beneath(
-        t->to, path, O_WRONLY | O_CREAT | O_TRUNC, (st.st_mode & 0111) ? 0755 : 0644, err);
-    return out < 0 ? out : storage_copy_bytes(in, out, t->path, path, err);
-}
-
-static int copy_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
-{
-    const struct tree *t = arg;
-    return is_dir ? fsx_mkdirs(t->to, path, 0755, err) : copy_file(t, path, err);
-}
-
-int storage_copy_tree(int from, int to, const char *to_path, struct det_err *err)
-{
-    struct tree t = {.from = from, .to = to, .path = to_path};
-    return fsx_walk(from, copy_entry, &t, err);
-}
-
-static int copy_dirs(const char *from_path, const char *to_path, struct det_err *err)
-{
-    det_cleanup(det_closep) int from = fsx_open_dir(AT_FDCWD, from_path, err);
-    if (from < 0)
-        return from;
-    det_cleanup(det_closep) int to = fsx_open_dir(AT_FDCWD, to_path, err);
-    return to < 0 ? to : storage_copy_tree(from, to, to_path, err);
-}
-
-int storage_put_dir(struct storage *s, const char *uuid, const char *local_dir, struct det_err *err)
-{
-    det_cleanup(freep) char *path = NULL;
-    int rc = storage_begin(s, uuid, &path, err);
-    if (rc < 0)
-        return rc;
-    if ((rc = copy_dirs(local_dir, path, err)) == 0)
-        rc = storage_publish(s, uuid, err);
-    if (rc < 0)
-        storage_abort(s, uuid, NULL);
-    return rc;
-}
-
-int storage_get(struct storage *s, const char *uuid, char **ret_path, struct det_err *err)
-{
-    int rc = storage_exists(s, uuid, err);
-    if (rc < 0)
-        return rc;
-    *ret_path = storage_path(s, uuid);
-    return 0;
-}
-
-int storage_get_dir(struct storage *s, const char *uuid, const char *dest_dir, struct det_err *err)
-{
-    det_cleanup(freep) char *path = NULL;
-    int rc = storage_get(s, uuid, &path, err);
-    if (rc < 0)
-        return rc;
-    if ((rc = fsx_mkdirs(AT_FDCWD, dest_dir, 0755, err)) < 0)
-        return rc;
-    return copy_dirs(path, dest_dir, err);
 }
