@@ -22,7 +22,6 @@ json_t *json_parse(const char *text, size_t len, struct det_err *err);
 /* The same, but strings may hold NUL: readers use json_string_length(). */
 json_t *json_parse_nul(const char *text, size_t len, struct det_err *err);
 void json_write(struct buf *out, const json_t *j);        /* compact, keys in insertion order */
-void json_write_sorted(struct buf *out, const json_t *j); /* compact, keys sorted: canonical */
 void json_write_pretty(struct buf *out, const json_t *j); /* indent 2 */
 /* The pieces, for writing without building values first: a quoted string (n bytes of UTF-8), a
  * number. */

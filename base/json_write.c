@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PRETTY = 1, SORTED = 2 };
-
-static void write_value(struct buf *out, const json_t *j, unsigned flags, int depth);
+static void write_value(struct buf *out, const json_t *j, bool pretty, int depth);
 
 void json_write_finite(struct buf *out, double v)
 {
@@ -42,69 +40,50 @@ void json_write_string(struct buf *out, const char *s, size_t n)
     buf_add_ch(out, '"');
 }
 
-static void line_break(struct buf *out, unsigned flags, int depth)
+static void line_break(struct buf *out, bool pretty, int depth)
 {
-    if (flags & PRETTY)
+    if (pretty)
         buf_addf(out, "\n%*s", depth * 2, "");
 }
 
-static void write_array(struct buf *out, const json_t *j, unsigned flags, int depth)
+static void write_array(struct buf *out, const json_t *j, bool pretty, int depth)
 {
     size_t n = json_array_size(j);
     buf_add_ch(out, '[');
     for (size_t i = 0; i < n; i++) {
         if (i)
             buf_add_ch(out, ',');
-        line_break(out, flags, depth + 1);
-        write_value(out, json_array_get(j, i), flags, depth + 1);
+        line_break(out, pretty, depth + 1);
+        write_value(out, json_array_get(j, i), pretty, depth + 1);
     }
     if (n)
-        line_break(out, flags, depth);
+        line_break(out, pretty, depth);
     buf_add_ch(out, ']');
 }
 
-static void write_member(struct buf *out, const char *key, const json_t *v, unsigned flags,
+static void write_member(struct buf *out, const char *key, const json_t *v, bool pretty,
                          int depth)
 {
-    line_break(out, flags, depth);
+    line_break(out, pretty, depth);
     json_write_string(out, key, strlen(key));
-    buf_add_str(out, flags & PRETTY ? ": " : ":");
-    write_value(out, v, flags, depth);
+    buf_add_str(out, pretty ? ": " : ":");
+    write_value(out, v, pretty, depth);
 }
 
-static void write_sorted(struct buf *out, const json_t *j, unsigned flags, int depth)
-{
-    size_t n;
-    det_cleanup(freep) const char **keys = json_sorted_keys(j, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            buf_add_ch(out, ',');
-        write_member(out, keys[i], json_object_get(j, keys[i]), flags, depth + 1);
-    }
-}
-
-static void write_in_order(struct buf *out, const json_t *j, unsigned flags, int depth)
+static void write_object(struct buf *out, const json_t *j, bool pretty, int depth)
 {
     const char *key;
     json_t *v;
     bool first = true;
+    buf_add_ch(out, '{');
     json_object_foreach((json_t *)j, key, v) {
         if (!first)
             buf_add_ch(out, ',');
         first = false;
-        write_member(out, key, v, flags, depth + 1);
+        write_member(out, key, v, pretty, depth + 1);
     }
-}
-
-static void write_object(struct buf *out, const json_t *j, unsigned flags, int depth)
-{
-    buf_add_ch(out, '{');
-    if (flags & SORTED)
-        write_sorted(out, j, flags, depth);
-    else
-        write_in_order(out, j, flags, depth);
-    if (json_object_size(j))
-        line_break(out, flags, depth);
+    if (!first)
+        line_break(out, pretty, depth);
     buf_add_ch(out, '}');
 }
 
@@ -120,14 +99,14 @@ static void write_integer(struct buf *out, json_int_t v)
     buf_add(out, at, (size_t)(text + sizeof text - at));
 }
 
-static void write_value(struct buf *out, const json_t *j, unsigned flags, int depth)
+static void write_value(struct buf *out, const json_t *j, bool pretty, int depth)
 {
     switch (j ? json_typeof(j) : JSON_NULL) {
     case JSON_OBJECT:
-        write_object(out, j, flags, depth);
+        write_object(out, j, pretty, depth);
         break;
     case JSON_ARRAY:
-        write_array(out, j, flags, depth);
+        write_array(out, j, pretty, depth);
         break;
     case JSON_STRING:
         json_write_string(out, json_string_value(j), json_string_length(j));
@@ -145,17 +124,12 @@ static void write_value(struct buf *out, const json_t *j, unsigned flags, int de
 
 void json_write(struct buf *out, const json_t *j)
 {
-    write_value(out, j, 0, 0);
-}
-
-void json_write_sorted(struct buf *out, const json_t *j)
-{
-    write_value(out, j, SORTED, 0);
+    write_value(out, j, false, 0);
 }
 
 void json_write_pretty(struct buf *out, const json_t *j)
 {
-    write_value(out, j, PRETTY, 0);
+    write_value(out, j, true, 0);
 }
 
 char *json_text(const json_t *j)
