@@ -85,7 +85,6 @@ const char *pth_kind_name(enum pth_kind kind);     /* "dict" */
 size_t pth_len(const struct pth_value *v);         /* items of a list, tuple or dict; else 0 */
 const struct pth_value *pth_at(const struct pth_value *seq, size_t i);
 const struct pth_value *pth_get(const struct pth_value *dict, const char *key);
-const struct pth_value *pth_get_int(const struct pth_value *dict, int64_t key);
 /* Item i of a dict, in order. */
 const struct pth_value *pth_item(const struct pth_value *dict, size_t i,
                                  const struct pth_value **ret_key);

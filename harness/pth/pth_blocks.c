@@ -154,11 +154,6 @@ uint64_t blocks_at(const struct blocks *b)
     return b->at;
 }
 
-const char *blocks_path(const struct blocks *b)
-{
-    return b->path;
-}
-
 int blocks_end(struct blocks *b, char *ret_sha256, struct det_err *err)
 {
     int rc = b->filled ? flush(b, err) : 0;

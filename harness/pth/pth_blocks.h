@@ -15,7 +15,6 @@ int blocks_create(const char *path, bool hashed, struct blocks **ret, struct det
 /* Appends; `p` is only read. */
 int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err);
 uint64_t blocks_at(const struct blocks *b); /* bytes so far */
-const char *blocks_path(const struct blocks *b);
 /* Writes what is left; with a digest, its hex goes to ret_sha256 (HASH_HEX_MAX). Destroys b. */
 int blocks_end(struct blocks *b, char *ret_sha256, struct det_err *err);
 void blocks_destroy(struct blocks *b); /* without an end; NULL ok */

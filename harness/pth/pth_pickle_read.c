@@ -119,7 +119,7 @@ static int push_long1(struct pth_vm *vm)
     return push_int(vm, PTH_INT, (int64_t)v);
 }
 
-int pth_vm_push_bytes(struct pth_vm *vm, int kind, const void *bytes, size_t n)
+static int push_bytes(struct pth_vm *vm, int kind, const void *bytes, size_t n)
 {
     struct pth_value *v = pth_new(vm->doc, kind);
     if (v) {
@@ -143,7 +143,7 @@ static int push_string(struct pth_vm *vm, int kind, size_t len_bytes)
         return rc;
     if (kind == PTH_STR && memchr(p, '\0', n))
         kind = PTH_BYTES;
-    return pth_vm_push_bytes(vm, kind, p, n);
+    return push_bytes(vm, kind, p, n);
 }
 
 /* ---- containers ---- */

@@ -299,16 +299,6 @@ const struct pth_value *pth_get(const struct pth_value *dict, const char *key)
     return at ? dict->seq.v[at] : NULL;
 }
 
-const struct pth_value *pth_get_int(const struct pth_value *dict, int64_t key)
-{
-    for (size_t i = pth_len(dict); is(dict, PTH_DICT) && i > 0; i--) {
-        const struct pth_value *k = dict->seq.v[2 * i - 2];
-        if (k->kind == PTH_INT && k->i == key)
-            return dict->seq.v[2 * i - 1];
-    }
-    return NULL;
-}
-
 int64_t pth_as_int(const struct pth_value *v, int64_t fallback)
 {
     return is(v, PTH_INT) || is(v, PTH_BOOL) ? v->i : fallback;

@@ -18,7 +18,6 @@ struct pth_vm {
 
 int pth_vm_bad(struct pth_vm *vm, const char *what); /* DET_ECORRUPT */
 int pth_vm_push(struct pth_vm *vm, struct pth_value *v); /* NULL: too many values */
-int pth_vm_push_bytes(struct pth_vm *vm, int kind, const void *bytes, size_t n); /* copies */
 struct pth_value *pth_vm_pop(struct pth_vm *vm); /* NULL when empty, down to the mark */
 
 int pth_vm_global(struct pth_vm *vm);       /* GLOBAL: two lines */
