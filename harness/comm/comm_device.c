@@ -122,12 +122,6 @@ int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, vo
     return n ? d->type->allreduce_mean_f32(d->self, v, n, stream, err) : 0;
 }
 
-int comm_device_broadcast(struct comm_device *d, void *p, size_t bytes, int root, void *stream,
-                          struct det_err *err)
-{
-    return bytes ? d->type->broadcast(d->self, p, bytes, root, stream, err) : 0;
-}
-
 int comm_device_wait(struct comm_device *d, void *stream, int timeout_ms, struct det_err *err)
 {
     return d->type->wait(d->self, stream, timeout_ms, err);

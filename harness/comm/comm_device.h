@@ -13,7 +13,7 @@
 
 /* What the module exports under the name COMM_DEVICE_SYMBOL. */
 #define COMM_DEVICE_SYMBOL "det_comm_device"
-#define COMM_DEVICE_VERSION 1
+#define COMM_DEVICE_VERSION 2
 #define COMM_DEVICE_ID_MAX 256
 
 struct comm_device_type {
@@ -24,8 +24,6 @@ struct comm_device_type {
     int (*open)(const void *id, int rank, int size, int device, int timeout_ms, void **ret,
                 struct det_err *err);
     int (*allreduce_mean_f32)(void *self, float *v, size_t n, void *stream, struct det_err *err);
-    int (*broadcast)(void *self, void *p, size_t bytes, int root, void *stream,
-                     struct det_err *err);
     int (*wait)(void *self, void *stream, int timeout_ms, struct det_err *err);
     void (*close)(void *self);
 };
@@ -42,8 +40,6 @@ void comm_device_close(struct comm_device *d); /* NULL ok */
 /* v: n floats on the device; in place. stream: cudaStream_t, NULL the default one. */
 int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, void *stream,
                                    struct det_err *err);
-int comm_device_broadcast(struct comm_device *d, void *p, size_t bytes, int root, void *stream,
-                          struct det_err *err);
 /* Until all work on the stream is done. DET_EPEER, DET_ETIMEOUT, DET_EDEVICE. */
 int comm_device_wait(struct comm_device *d, void *stream, int timeout_ms, struct det_err *err);
 

@@ -121,18 +121,6 @@ static int allreduce_mean_f32(void *self, float *v, size_t count, void *stream, 
     return settle(n, "all-reduce", r, 60000, err);
 }
 
-static int broadcast(void *self, void *p, size_t bytes, int root, void *stream, struct det_err *err)
-{
-    struct nccl *n = self;
-    struct det_err local;
-    err = err ? err : &local;
-    int rc = begin(n, err);
-    if (rc < 0)
-        return rc;
-    ncclResult_t r = ncclBroadcast(p, p, bytes, ncclUint8, root, n->comm, stream);
-    return settle(n, "broadcast", r, 60000, err);
-}
-
 /* Spins for a moment, since most waits are short, then looks once in 50 us. */
 static int nccl_wait(void *self, void *stream, int timeout_ms, struct det_err *err)
 {
@@ -164,5 +152,4 @@ static int nccl_wait(void *self, void *stream, int timeout_ms, struct det_err *e
 extern const struct comm_device_type det_comm_device;
 __attribute__((visibility("default"))) const struct comm_device_type det_comm_device = {
     .version = COMM_DEVICE_VERSION, .name = "nccl", .make_id = make_id, .open = nccl_open,
-    .allreduce_mean_f32 = allreduce_mean_f32, .broadcast = broadcast, .wait = nccl_wait,
-    .close = nccl_close};
+    .allreduce_mean_f32 = allreduce_mean_f32, .wait = nccl_wait, .close = nccl_close};
