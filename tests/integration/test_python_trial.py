@@ -224,6 +224,21 @@ def test_searcher_metric():
             assert "RuntimeError" in logs and said in logs, logs
 
 
+def test_python_without_torch():
+    """A command takes the python3 that PATH names; one that cannot train says so, and names one that can."""
+    with Cluster() as c:
+        os.mkdir(c.path("bin"))
+        with open(c.path("bin", "python3"), "w") as f:
+            f.write(f"#!/bin/sh\nexec {PYTHON} -S \"$@\"\n")
+        os.chmod(c.path("bin", "python3"), 0o755)
+        text = {**json.loads(config(batches=4)), "max_restarts": 0, "entrypoint": "python3 -m determined.launch.torch_distributed --trial model_def:LineTrial",
+                "environment": {"environment_variables": [f"PATH={c.path('bin')}:{os.path.dirname(PYTHON)}:/usr/bin:/bin"]}}
+        exp = c.create(json.dumps(text), HERE)
+        c.wait(exp, "STATE_ERROR", seconds=180)
+        logs = c.logs(c.trials(exp)[0]["id"])
+        assert "has no torch, which training needs; /" in logs and "/python3 can: name it" in logs and "Traceback" not in logs, logs
+
+
 SDK = """
 import sys, time
 from determined.experimental import client

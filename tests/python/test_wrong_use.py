@@ -1,13 +1,16 @@
 """Wrong use of the package: each kind gets its error or warning, with the call that mends it."""
 import os
+import subprocess
 import sys
 import unittest
 from unittest import mock
 
+import determined as det
 import torch
-from determined import core, errors, pytorch
+from determined import _python, core, errors, pytorch
 from determined.common.check import CheckFailedError
 from determined.experimental import test_one_batch
+from determined.launch import deepspeed, horovod, torch_distributed
 from determined.pytorch import _mistakes
 from support import LineTrial, Numbers, fit, store
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
@@ -355,10 +358,21 @@ class WrongUse(unittest.TestCase):
             pytorch.to_device({"a": "text"}, "cpu", set())
         self.assertIn("data of type str cannot be moved", "".join(logs.output))
 
+    def test_python_that_cannot_train(self):
+        """PATH may name a python3 that lacks torch: the error says which, and which other has it."""
+        for module in ("determined.pytorch", "determined.exec.harness"):
+            done = subprocess.run([sys.executable, "-S", "-c", f"import {module}"], capture_output=True, text=True)
+            self.assertRegex(done.stderr, f"ModuleNotFoundError: {sys.executable} has no torch, which training needs; /.* can: name it in place of python3")
+        with mock.patch("sys.version_info", (3, 9, 1)), mock.patch("shutil.which", lambda *a, **kw: None):
+            self.assertRegex(_python.problem(), "is Python 3.9, and training needs 3.11 or newer; .* install torch")
+        with mock.patch.object(det, "get_cluster_info", lambda: mock.Mock(task_type="TRIAL", container_addrs=["a"])), \
+                mock.patch.object(_python, "_lacks", lambda: "has no torch"), mock.patch("sys.stderr") as stderr, \
+                mock.patch.dict(os.environ), self.assertRaises(SystemExit):
+            torch_distributed.main(["--trial", "a:B"])
+        self.assertIn("has no torch", "".join(c.args[0] for c in stderr.write.call_args_list))
+
     def test_launchers(self):
         """Outside of a task, and with nothing to start, launchers say what to do."""
-        from determined.launch import deepspeed, horovod, torch_distributed
-
         for launcher, other in ((deepspeed, "deepspeed"), (horovod, "horovodrun"), (torch_distributed, "torchrun")):
             with mock.patch("sys.stderr") as stderr, self.assertRaises(SystemExit) as e:
                 launcher.main(["python3", "train.py"])

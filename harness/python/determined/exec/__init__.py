@@ -1,1 +1,5 @@
 """Programs that tasks start."""
+
+from determined import _python
+
+_python.check()

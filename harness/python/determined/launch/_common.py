@@ -5,6 +5,7 @@ import sys
 from typing import List, Tuple
 
 import determined as det
+from determined import _python
 
 
 def parse(argv: List[str], usage: str) -> Tuple[List[str], List[str]]:
@@ -32,5 +33,8 @@ def cluster() -> det.ClusterInfo:
     if info is None or info.task_type != "TRIAL":
         fail("this launcher runs in a trial's task; elsewhere use torchrun, horovodrun or deepspeed themselves")
     assert info is not None
+    problem = _python.problem()
+    if problem:
+        fail(problem)
     os.environ["DET_CHIEF_IP"] = info.container_addrs[0]
     return info

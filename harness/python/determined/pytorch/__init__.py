@@ -1,5 +1,9 @@
 """Training PyTorch models: determined.pytorch."""
 
+from determined import _python
+
+_python.check()
+
 from determined.pytorch import samplers
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
