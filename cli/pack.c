@@ -31,7 +31,10 @@ static int read_ignore(struct pack *p, struct det_err *err)
         end = line + strcspn(line, "\n");
         if (*end)
             *end++ = '\0';
-        line[strcspn(line, "\r")] = '\0';
+        size_t n = strcspn(line, "\r");
+        while (n && line[n - 1] == ' ')
+            n--;
+        line[n] = '\0';
         if (*line && *line != '#')
             vec_push(&p->ignore, det_strdup(line));
     }
@@ -39,36 +42,54 @@ static int read_ignore(struct pack *p, struct det_err *err)
     return 0;
 }
 
-/* One pattern against "a/b/c" (directories end in '/'). */
+/* Segment by segment; "**" stands for any number of directories, and at the end for all in one. */
+static bool segments_hit(const char *pattern, const char *path)
+{
+    if (strcmp(pattern, "**") == 0)
+        return true;
+    if (strncmp(pattern, "**/", 3) == 0) {
+        while (path && !segments_hit(pattern + 3, path))
+            if ((path = strchr(path, '/')))
+                path++;
+        return path;
+    }
+    size_t n = strcspn(pattern, "/"), m = strcspn(path, "/");
+    char *one det_cleanup(freep) = det_strndup(pattern, n);
+    char *name det_cleanup(freep) = det_strndup(path, m);
+    if (fnmatch(one, name, 0) != 0 || (pattern[n] == '/') != (path[m] == '/'))
+        return false;
+    return pattern[n] == '\0' || segments_hit(pattern + n + 1, path + m + 1);
+}
+
+/* One pattern of .gitignore's kind against "a/b/c" (directories end in '/'). */
 static bool pattern_hits(const char *pattern, const char *path, bool is_dir)
 {
-    char *bare_owned det_cleanup(freep) = det_strdup(path);
-    size_t n = strlen(bare_owned);
-    if (n && bare_owned[n - 1] == '/')
-        bare_owned[--n] = '\0';
-    char *pat det_cleanup(freep) = det_strdup(pattern[0] == '/' ? pattern + 1 : pattern);
-    size_t m = strlen(pat);
-    bool dirs_only = m && pat[m - 1] == '/';
-    if (dirs_only)
-        pat[--m] = '\0';
+    size_t n = strlen(path), m = strlen(pattern);
+    bool dirs_only = m && pattern[m - 1] == '/';
+    char *bare det_cleanup(freep) = det_strndup(path, n && path[n - 1] == '/' ? n - 1 : n);
+    char *pat det_cleanup(freep) = det_strndup(pattern, dirs_only ? m - 1 : m);
     if (dirs_only && !is_dir)
         return false;
-    if (strchr(pattern, '/') && !(dirs_only && !strchr(pat, '/')))
-        return fnmatch(pat, bare_owned, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
-    const char *base = strrchr(bare_owned, '/');
-    return fnmatch(pat, base ? base + 1 : bare_owned, 0) == 0;
+    if (strchr(pat, '/'))
+        return segments_hit(pat[0] == '/' ? pat + 1 : pat, bare);
+    const char *base = strrchr(bare, '/');
+    return fnmatch(pat, base ? base + 1 : bare, 0) == 0;
 }
 
 static bool named(const struct pack *p, const char *path, bool is_dir)
 {
     static const char *const always[] = {".git/", "__pycache__/", ".detignore"};
+    bool hit = false;
     for (size_t k = 0; k < DET_ARRAY_LEN(always); k++)
         if (pattern_hits(always[k], path, is_dir))
             return true;
-    for (size_t k = 0; k < p->ignore.n; k++)
-        if (pattern_hits(p->ignore.v[k], path, is_dir))
-            return true;
-    return false;
+    for (size_t k = 0; k < p->ignore.n; k++) {
+        const char *pattern = p->ignore.v[k];
+        bool keeps = pattern[0] == '!';
+        if (pattern_hits(pattern + keeps, path, is_dir))
+            hit = !keeps;
+    }
+    return hit;
 }
 
 /* A path is left out when it, or a directory above it, is named. */

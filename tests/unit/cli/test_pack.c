@@ -80,6 +80,41 @@ static void packs_what_is_not_ignored(void **state)
     json_decref(files);
 }
 
+/* What stays of the files below, by .detignore. */
+static void ignores_as_gitignore_does(void **state)
+{
+    static const char *const paths[] = {"model_def.c", "sub/skip.log", "sub/deep/a.txt", "data/big.bin"};
+    static const struct {
+        const char *ignore, *left; /* a letter each, in the order above */
+    } cases[] = {
+        {"*\n!*/\n!*.c\n", "m"},
+        {"*.log\n!skip.log\n", "msad"},
+        {"!skip.log\n*.log\n", "mad"},
+        {"sub/\n!sub/deep/a.txt\n", "md"},
+        {"**/deep\n", "msd"},
+        {"sub/**\n", "md"},
+        {"sub/**/a.txt\n", "msd"},
+        {"**/sub/*.log  \n", "mad"},
+        {"/a.txt\n/data\n", "msa"},
+        {"sub/*.txt\n", "msad"},
+        {"\\!x\n!.git/\n!.detignore\n", "msad"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *files = NULL;
+        struct det_err err;
+        char left[8] = "", *end = left;
+        put(".detignore", cases[i].ignore);
+        assert_int_equal(pack_dir(dir, &files, &err), 0);
+        for (size_t k = 0; k < 4; k++)
+            if (find(files, paths[k]))
+                *end++ = "msad"[k];
+        assert_string_equal(left, cases[i].left);
+        assert_null(find(files, ".git/objects/blob"));
+        assert_null(find(files, ".detignore"));
+        json_decref(files);
+    }
+}
+
 static void names_a_missing_directory(void **state)
 {
     json_t *files = NULL;
@@ -105,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packs_what_is_not_ignored),
+        cmocka_unit_test(ignores_as_gitignore_does),
         cmocka_unit_test(names_a_missing_directory),
         cmocka_unit_test(names_what_is_too_big),
     };

@@ -303,23 +303,41 @@ class Experiment:
         return self._best(self.list_checkpoints(), sort_by, smaller_is_better, limit)
 
 
+_NEVER_PACKED = [".git/", "__pycache__/", ".detignore"]
+
+
+def _matches(pattern: List[str], path: List[str]) -> bool:
+    """Segment by segment; "**" stands for any number of directories, and at the end for all in one."""
+    if pattern == ["**"]:
+        return bool(path)
+    if pattern[:1] == ["**"]:
+        return any(_matches(pattern[1:], path[i:]) for i in range(len(path)))
+    if not pattern or not path:
+        return not pattern and not path
+    return fnmatch.fnmatchcase(path[0], pattern[0]) and _matches(pattern[1:], path[1:])
+
+
 def _ignored(path: str, is_dir: bool, patterns: List[str]) -> bool:
-    for pattern in patterns:
-        name = pattern.rstrip("/")
-        if pattern.endswith("/") and not is_dir:
-            continue
-        if fnmatch.fnmatch(os.path.basename(path), name) or fnmatch.fnmatch(path, name.lstrip("/")):
-            return True
-    return False
+    """In the way of .gitignore: the last pattern that matches decides, and "!pattern" keeps."""
+    ignored = False
+    for line in patterns:
+        pattern = line[1:] if line.startswith(("!", "\\")) else line
+        segments = pattern.strip("/").split("/")
+        if "/" not in pattern.rstrip("/"):
+            segments.insert(0, "**")
+        if (is_dir or not pattern.endswith("/")) and _matches(segments, path.split("/")):
+            ignored = not line.startswith("!")
+    return ignored
 
 
 def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[Any]] = None) -> List[Dict[str, Any]]:
     """A directory as the master takes it, without what .detignore names."""
     root = pathlib.Path(directory)
-    patterns = [".git/", "__pycache__/", ".detignore"]
+    patterns: List[str] = []
     if (root / ".detignore").is_file():
         lines = (root / ".detignore").read_text().splitlines()
-        patterns += [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+        patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    patterns += _NEVER_PACKED
     files: List[Dict[str, Any]] = []
     for where, directories, names in os.walk(root):
         at = os.path.relpath(where, root)
