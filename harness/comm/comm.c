@@ -53,7 +53,8 @@ static int connect_ranks(struct comm *c, const struct comm_options *o, int join_
     const char *address = o->bind_host;
     struct comm_store_options so = {
         .host = o->chief_host ? o->chief_host : "127.0.0.1", .port = o->port, .rank = o->rank,
-        .size = o->size, .secret = o->secret, .timeout_ms = join_ms};
+        .size = o->size, .secret = o->secret, .timeout_ms = join_ms,
+        .on_unheard = o->on_unheard, .arg = o->arg, .unheard_ms = o->unheard_ms};
     int rc = 0;
     if (o->rank == 0)
         rc = comm_store_serve(&so, &c->server, err);
@@ -87,15 +88,36 @@ int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *e
     return 0;
 }
 
+static void hang_up(struct comm *c)
+{
+    if (c->self)
+        c->transport->destroy(c->self);
+    c->self = NULL;
+}
+
 void comm_close(struct comm *c)
 {
     if (!c)
         return;
-    if (c->self)
-        c->transport->destroy(c->self);
+    hang_up(c);
     comm_store_close(c->store);
     comm_store_server_stop(c->server);
     free(c);
+}
+
+int comm_leave(struct comm *c, const char *why, struct det_err *err)
+{
+    if (!c->transport)
+        return 0;
+    int rc = comm_store_leave(c->store, why, err); /* first: peers ask once we have hung up */
+    hang_up(c);
+    det_fail(&c->dead, DET_EPEER, "rank %d has left", c->rank);
+    return rc;
+}
+
+bool comm_left(struct comm *c, struct buf *out)
+{
+    return c->transport && comm_store_left(c->store, out);
 }
 
 /* After a failure: adds who is lost, and keeps the error for every later call. */

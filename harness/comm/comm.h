@@ -15,7 +15,9 @@
 #ifndef COMM_H
 #define COMM_H
 
+#include "buf.h"
 #include "det/err.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +31,11 @@ struct comm_options {
     int timeout_ms;             /* of one collective; 0: 30 minutes, since one rank may be slow
                                  * (a hung one is the watchdog's matter, a dead one DET_EPEER) */
     int join_timeout_ms;        /* for all ranks to come; 0: 60,000 */
+    /* Rank 0, may be NULL: called in another thread where a rank left with a reason and this one has
+     * not asked comm_left() for unheard_ms (0: 60,000): what it waits in may never end. */
+    void (*on_unheard)(void *arg);
+    void *arg;
+    int unheard_ms;
 };
 
 struct comm;
@@ -45,6 +52,14 @@ int comm_options_from_env(struct comm_options *ret, struct det_err *err);
 void comm_set_timeout(struct comm *c, int timeout_ms);
 int comm_timeout_ms(const struct comm *c);
 void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
+
+/* Leaves the group for a reason that is for all ranks: their collectives, and all later ones here,
+ * fail with DET_EPEER, and comm_left() tells them why. 0: rank 0's process has the reason, the first
+ * one of all; DET_EPEER, DET_ETIMEOUT: it is gone or does not answer. One rank alone: 0. */
+int comm_leave(struct comm *c, const char *why, struct det_err *err);
+/* At the end, whatever it was: whether a rank had left with a reason, and "rank 1: WHY" added to
+ * *out. Rank 0 asks once: after its "no" comm_leave() fails, so that no reason gets lost. */
+bool comm_left(struct comm *c, struct buf *out);
 
 int comm_rank(const struct comm *c);
 int comm_size(const struct comm *c);

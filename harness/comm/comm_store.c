@@ -14,8 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define REASON_MS 5000 /* the server's thread answers at once, or its process is stopped */
+
 struct comm_store {
     int fd; /* -1: broken */
+    char *reason; /* why a rank has left; NULL: none has as far as known */
     char server[128];
 };
 
@@ -28,24 +31,52 @@ static int send_frame(struct comm_store *s, enum comm_store_op op, const char *k
     return rc < 0 ? det_wrap(err, rc, "rendezvous at %s", s->server) : 0;
 }
 
-/* Receives a VALUE frame whole before the deadline; *ret is malloc'ed. */
-static int recv_value(struct comm_store *s, int64_t deadline_ms, void **ret, size_t *ret_n,
-                      struct det_err *err)
+/* Receives a frame whole before the deadline; its value, NUL-terminated, is malloc'ed. */
+static int recv_frame(struct comm_store *s, int64_t deadline_ms, struct comm_store_frame *f,
+                      char **ret, struct det_err *err)
 {
-    struct comm_store_frame f;
-    int rc = comm_net_recv(s->fd, &f, sizeof f, deadline_ms, err);
+    int rc = comm_net_recv(s->fd, f, sizeof *f, deadline_ms, err);
     if (rc < 0)
         return det_wrap(err, rc, "rendezvous at %s", s->server);
-    if (f.op != COMM_STORE_VALUE || f.key_bytes || f.value_bytes > COMM_STORE_VALUE_MAX)
+    if ((f->op != COMM_STORE_VALUE && f->op != COMM_STORE_REASON) || f->key_bytes ||
+        f->value_bytes > COMM_STORE_VALUE_MAX)
         return det_fail(err, DET_ECORRUPT, "rendezvous at %s: not an answer of a rank", s->server);
-    det_cleanup(freep) void *p = det_alloc(f.value_bytes + 1);
-    rc = comm_net_recv(s->fd, p, f.value_bytes, deadline_ms, err);
+    det_cleanup(freep) char *p = det_alloc(f->value_bytes + 1);
+    rc = comm_net_recv(s->fd, p, f->value_bytes, deadline_ms, err);
     if (rc < 0)
         return det_wrap(err, rc, "rendezvous at %s", s->server);
-    ((char *)p)[f.value_bytes] = 0;
-    *ret_n = f.value_bytes;
+    p[f->value_bytes] = 0;
     *ret = det_take(p);
     return 0;
+}
+
+static void keep_reason(struct comm_store *s, char *text)
+{
+    if (!*text)
+        return;
+    free(s->reason);
+    s->reason = det_strdup(text);
+}
+
+/* The next answer of the kind that was asked for: rank 0's last words, which may be of both kinds,
+ * come unasked. *ret is malloc'ed. */
+static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t deadline_ms, void **ret,
+                       size_t *ret_n, struct det_err *err)
+{
+    for (;;) {
+        struct comm_store_frame f;
+        det_cleanup(freep) char *value = NULL;
+        int rc = recv_frame(s, deadline_ms, &f, &value, err);
+        if (rc < 0)
+            return rc;
+        if (f.op == COMM_STORE_REASON)
+            keep_reason(s, value);
+        if (f.op != op)
+            continue;
+        *ret_n = f.value_bytes;
+        *ret = det_take(value);
+        return 0;
+    }
 }
 
 /* A half-read answer leaves the stream out of step, so any failure ends the connection. */
@@ -68,7 +99,7 @@ static int hello(struct comm_store *s, const struct comm_store_options *o, int64
         return rc;
     det_cleanup(freep) void *answer = NULL;
     size_t n;
-    rc = recv_value(s, deadline_ms, &answer, &n, err);
+    rc = recv_answer(s, COMM_STORE_VALUE, deadline_ms, &answer, &n, err);
     if (rc < 0 || n == 0)
         return rc;
     if (strcmp(answer, COMM_STORE_LATER) == 0)
@@ -128,6 +159,7 @@ void comm_store_close(struct comm_store *s)
     if (!s)
         return;
     det_closep(&s->fd);
+    free(s->reason);
     free(s);
 }
 
@@ -149,7 +181,7 @@ int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void 
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
     int rc = send_frame(s, COMM_STORE_GET, key, NULL, 0, err);
     if (rc == 0)
-        rc = recv_value(s, clk_mono_ms() + timeout_ms, ret, ret_n, err);
+        rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);
     return rc < 0 ? broken(s, rc) : 0;
 }
 
@@ -172,7 +204,7 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
     if (s->fd >= 0) {
         /* If this fails, rank 0's last words may be here already. */
         send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL);
-        rc = recv_value(s, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL);
+        rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL);
     }
     if (rc < 0) {
         broken(s, 0);
@@ -181,4 +213,29 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
     }
     buf_add(out, text, n);
     free(text);
+}
+
+static int ask_reason(struct comm_store *s, enum comm_store_op op, const char *why,
+                      struct det_err *err)
+{
+    det_cleanup(freep) void *text = NULL;
+    size_t n = 0;
+    if (s->fd < 0)
+        return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
+    send_frame(s, op, "", why, strlen(why), NULL); /* if this fails, it may have been told already */
+    int rc = recv_answer(s, COMM_STORE_REASON, clk_mono_ms() + REASON_MS, &text, &n, err);
+    return rc < 0 ? broken(s, rc) : 0;
+}
+
+int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err)
+{
+    return ask_reason(s, COMM_STORE_LEAVE, why, err);
+}
+
+bool comm_store_left(struct comm_store *s, struct buf *out)
+{
+    if (!s->reason)
+        ask_reason(s, COMM_STORE_LEFT, "", NULL);
+    buf_add_str(out, s->reason ? s->reason : "");
+    return s->reason;
 }

@@ -16,6 +16,7 @@
 #include "comm_impl.h"
 #include "det/err.h"
 #include "hash.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 #define COMM_STORE_KEY_MAX 256
@@ -30,7 +31,10 @@ enum comm_store_op {
     COMM_STORE_PUT,       /* key, value; no answer */
     COMM_STORE_GET,       /* key; answered by VALUE once the key is there */
     COMM_STORE_VERDICT,   /* value: u32 ms; answered by VALUE: a text that names the lost ranks */
-    COMM_STORE_VALUE      /* key empty */
+    COMM_STORE_LEAVE,     /* value: why; answered by REASON */
+    COMM_STORE_LEFT,      /* answered by REASON */
+    COMM_STORE_VALUE,     /* key empty */
+    COMM_STORE_REASON     /* key empty; value: "rank 1: why" of the first that left, or nothing */
 };
 
 struct comm_store_frame {
@@ -46,6 +50,9 @@ struct comm_store_options {
     int port, rank, size;
     const char *secret;
     int timeout_ms;   /* for the server to come up */
+    void (*on_unheard)(void *arg); /* the server's, as comm_options has them */
+    void *arg;
+    int unheard_ms;
 };
 
 /* The server: a thread. DET_EIO if the address cannot be listened on. */
@@ -64,5 +71,8 @@ int comm_store_local_address(const struct comm_store *s, char *out, size_t cap,
 /* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends
  * "rank 2 is gone", or nothing when all is well as far as known. */
 void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out);
+/* As comm_leave() and comm_left(). */
+int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err);
+bool comm_store_left(struct comm_store *s, struct buf *out);
 
 #endif

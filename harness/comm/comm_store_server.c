@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define STRANGER_MS 10000
+#define UNHEARD_MS 60000
 
 struct value {
     void *p;
@@ -40,13 +41,24 @@ struct comm_store_server {
     VEC(struct peer *) peers;
     bool *seen, *gone, *failed; /* by rank */
     struct buf verdict;         /* the last one given */
+    struct buf reason;          /* why the first rank left that gave a reason */
+    bool closed;                /* rank 0 was told that there is none, and will not ask again */
+    int64_t unheard_ms;         /* by then rank 0 has asked for it; 0: it has, or there is none */
+    int patience_ms;
+    void (*on_unheard)(void *arg);
+    void *arg;
 };
+
+static void send_answer(struct peer *p, enum comm_store_op op, const void *v, size_t n)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    comm_net_frame(&b, op, "", v, n);
+    comm_net_send(p->fd, b.p, b.len, NULL); /* a broken connection shows at the next read */
+}
 
 static void reply(struct peer *p, const void *v, size_t n)
 {
-    det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    comm_net_frame(&b, COMM_STORE_VALUE, "", v, n);
-    comm_net_send(p->fd, b.p, b.len, NULL); /* a broken connection shows at the next read */
+    send_answer(p, COMM_STORE_VALUE, v, n);
 }
 
 static void on_put(struct comm_store_server *s, const char *key, const void *p, size_t n)
@@ -116,6 +128,8 @@ static void verdict(const struct comm_store_server *s, struct buf *out)
 
 static bool all_accounted(const struct comm_store_server *s)
 {
+    if (s->reason.len)
+        return true; /* who asks goes on to ask for it */
     for (int r = 0; r < s->size; r++)
         if (!s->gone[r] && !s->failed[r])
             return false;
@@ -153,9 +167,50 @@ static int64_t verdicts(struct comm_store_server *s)
  * verdict is there before they ask. */
 static void last_words(struct comm_store_server *s)
 {
-    for (size_t i = 0; s->verdict.len && i < s->peers.n; i++)
-        if (s->peers.v[i]->rank >= 0)
-            reply(s->peers.v[i], s->verdict.p, s->verdict.len);
+    for (size_t i = 0; i < s->peers.n; i++) {
+        struct peer *p = s->peers.v[i];
+        if (p->rank >= 0 && s->verdict.len)
+            reply(p, s->verdict.p, s->verdict.len);
+        if (p->rank >= 0 && s->reason.len)
+            send_answer(p, COMM_STORE_REASON, s->reason.p, s->reason.len);
+    }
+}
+
+/* ---- Ranks that leave with a reason ---------------------------------------------------------- */
+
+static bool on_left(struct comm_store_server *s, struct peer *p)
+{
+    if (p->rank == 0) {
+        s->unheard_ms = 0;
+        s->closed = s->reason.len == 0;
+    }
+    send_answer(p, COMM_STORE_REASON, s->reason.p, s->reason.len);
+    return true;
+}
+
+static bool on_leave(struct comm_store_server *s, struct peer *p, const void *why, size_t n)
+{
+    if (s->closed)
+        return false; /* nobody would act on it */
+    if (s->reason.len == 0) {
+        buf_addf(&s->reason, "rank %d: ", p->rank);
+        buf_add(&s->reason, why, n);
+        s->unheard_ms = clk_mono_ms() + s->patience_ms;
+    }
+    return on_left(s, p);
+}
+
+/* Returns the next deadline. */
+static int64_t unheard(struct comm_store_server *s)
+{
+    if (!s->unheard_ms)
+        return INT64_MAX;
+    if (s->unheard_ms > clk_mono_ms())
+        return s->unheard_ms;
+    s->unheard_ms = 0;
+    if (s->on_unheard)
+        s->on_unheard(s->arg);
+    return INT64_MAX;
 }
 
 static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *v, size_t n)
@@ -180,6 +235,8 @@ static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, c
     case COMM_STORE_PUT: on_put(s, key, v, n); return true;
     case COMM_STORE_GET: on_get(s, p, key); return true;
     case COMM_STORE_VERDICT: return on_verdict(s, p, v, n);
+    case COMM_STORE_LEAVE: return on_leave(s, p, v, n);
+    case COMM_STORE_LEFT: return on_left(s, p);
     default: return false;
     }
 }
@@ -267,13 +324,13 @@ static void *serve(void *arg)
     struct comm_store_server *s = arg;
     VEC(struct pollfd) fds = {0};
     for (;;) {
-        int64_t next = verdicts(s);
+        int64_t next = verdicts(s), other = unheard(s);
         fds.n = 0;
         vec_push(&fds, (struct pollfd){.fd = s->stop, .events = POLLIN});
         vec_push(&fds, (struct pollfd){.fd = s->listener, .events = POLLIN});
         for (size_t i = 0; i < s->peers.n; i++)
             vec_push(&fds, (struct pollfd){.fd = s->peers.v[i]->fd, .events = POLLIN});
-        if (poll(fds.v, fds.n, wait_ms(next)) < 0 && errno != EINTR)
+        if (poll(fds.v, fds.n, wait_ms(next < other ? next : other)) < 0 && errno != EINTR)
             break;
         if (fds.v[0].revents)
             break;
@@ -303,6 +360,7 @@ static void server_destroy(struct comm_store_server *s)
     det_closep(&s->listener);
     det_closep(&s->stop);
     buf_finish(&s->verdict);
+    buf_finish(&s->reason);
     free(s->seen);
     free(s->gone);
     free(s->failed);
@@ -319,6 +377,9 @@ int comm_store_serve(const struct comm_store_options *o, struct comm_store_serve
     s->listener = fd;
     s->stop = eventfd(0, EFD_CLOEXEC);
     s->size = o->size;
+    s->patience_ms = o->unheard_ms > 0 ? o->unheard_ms : UNHEARD_MS;
+    s->on_unheard = o->on_unheard;
+    s->arg = o->arg;
     const char *secret = o->secret ? o->secret : "";
     hash_bytes(HASH_SHA256, secret, strlen(secret), s->secret);
     s->values = map_create();

@@ -151,13 +151,27 @@ static int check_trial(const struct det_loop_trial_type *t, struct det_err *err)
     return 0;
 }
 
-static int open_managed(struct loop *l, struct det_err *err)
+static int open_reporter(struct loop *l, struct det_err *err)
 {
     const struct det_loop_config *c = l->c;
     struct reporter_options o = {.http = c->http, .spool_path = c->spool_path,
                                  .run_id = c->run_id};
-    int rc = reporter_open(&o, &l->reporter, err);
-    return rc < 0 ? rc : preempt_start(&c->http, c->allocation_id, &l->preempt, err);
+    return reporter_open(&o, &l->reporter, err);
+}
+
+/* The reporter first: the group's own thread may have something to report. */
+static int join(struct loop *l, struct det_err *err)
+{
+    struct comm_options o = l->c->ranks;
+    bool reports = l->c->managed && o.rank == 0;
+    o.on_unheard = loop_invalid_hp_unheard;
+    o.arg = l;
+    int rc = reports ? open_reporter(l, err) : 0;
+    if (rc == 0)
+        rc = comm_open(&o, &l->comm, err);
+    if (rc == 0 && reports)
+        rc = preempt_start(&l->c->http, l->c->allocation_id, &l->preempt, err);
+    return rc;
 }
 
 static int open_run(struct loop *l, struct det_err *err)
@@ -166,14 +180,14 @@ static int open_run(struct loop *l, struct det_err *err)
     if (rc == 0)
         rc = check_trial(l->t, err);
     if (rc == 0)
-        rc = comm_open(&l->c->ranks, &l->comm, err);
+        rc = join(l, err);
     if (rc < 0)
         return rc;
     comm_set_timeout(l->comm, LOOP_PATIENCE_MS);
     l->rank = comm_rank(l->comm);
     l->size = comm_size(l->comm);
     l->chief = l->rank == 0;
-    return l->c->managed && l->chief ? open_managed(l, err) : 0;
+    return 0;
 }
 
 /* ---- The trial ------------------------------------------------------------------------------- */
@@ -275,17 +289,6 @@ static int shutdown_hooks(struct loop *l, int rc, struct det_err *err)
     return rc;
 }
 
-/* Hyperparameters that cannot work are an answer, not a failure: state saved, reported, done. */
-static int invalid_hp(struct loop *l, struct det_err *err)
-{
-    log_warning("invalid hyperparameters: %s", err->text);
-    struct det_err e = {0};
-    if (l->started && !l->in_checkpoint && !loop_ckpt_current(l) && l->chief &&
-        loop_checkpoint(l, true, &e) < 0)
-        log_warning("%s", e.text);
-    return DET_EINVALIDHP;
-}
-
 static int run_started(struct loop *l, struct det_err *err)
 {
     int rc = l->chief ? loop_ask_trial(l, err) : 0;
@@ -300,10 +303,7 @@ static int run_started(struct loop *l, struct det_err *err)
     if ((rc = loop_profile_open(l, err)) < 0)
         return rc;
     l->started = true;
-    rc = run_trial(l, err);
-    if (rc == DET_EINVALIDHP)
-        rc = invalid_hp(l, err);
-    return shutdown_hooks(l, rc, err);
+    return run_trial(l, err);
 }
 
 static int run_created(struct loop *l, struct det_err *err)
@@ -317,15 +317,16 @@ static int run_created(struct loop *l, struct det_err *err)
         rc = loop_checkpoint_init(l, err);
     if (rc == 0)
         rc = run_started(l, err);
+    rc = loop_invalid_hp(l, rc, err);
+    if (l->started)
+        rc = shutdown_hooks(l, rc, err);
     loop_checkpoint_abandon(l, rc);
     if (rc == 0 && l->t->between_batches)
         l->t->between_batches(l->self, true);
     loop_profile_close(l);
     if (rc != DET_ESTALE)
         loop_tensorboard_keep(l);
-    if (rc == DET_EINVALIDHP)
-        return loop_report_invalid_hp(l, err);
-    return rc;
+    return rc == DET_EINVALIDHP ? loop_invalid_hp_report(l, err) : rc;
 }
 
 /* ---- After it -------------------------------------------------------------------------------- */

@@ -66,6 +66,7 @@ struct loop {
     bool code_is_too_big;   /* for checkpoints of a local run; known to the one that writes */
     bool in_checkpoint;     /* InvalidHP from here makes no other checkpoint */
     bool started;           /* on_trial_startup ran: shutdown hooks are owed */
+    bool chief_reports;     /* another rank, and rank 0 knows that hyperparameters cannot work */
 
     struct loop_rows rows;  /* training */
     struct loop_rows outs;  /* validation */
@@ -133,6 +134,13 @@ void loop_checkpoint_abandon(struct loop *l, int why);
 int loop_restore_choose(struct loop *l, struct det_err *err);
 int loop_restore_load(struct loop *l, struct det_err *err);
 int loop_open_storage(struct loop *l, struct det_err *err);
+/* loop_invalid.c. After the trial ended with rc: DET_EINVALIDHP where this rank or another one found
+ * that the hyperparameters cannot work, with the state saved; else rc. */
+int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
+/* Tells the master, where that is this rank's part. */
+int loop_invalid_hp_report(struct loop *l, struct det_err *err);
+/* For comm_options; of any thread. */
+void loop_invalid_hp_unheard(void *loop);
 /* loop_tensorboard.c: what a boundary left to keep. */
 void loop_tensorboard_keep(struct loop *l);
 /* loop_code.c: copies a directory tree; what lies in skip_dir is left out. */

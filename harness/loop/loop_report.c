@@ -143,27 +143,21 @@ int loop_report_preempted(struct loop *l, struct det_err *err)
     return reporter_post(l->reporter, path, json_object(), err);
 }
 
-/* Ranks other than the chief have no reporter of their own; theirs lives for this one call. */
+int loop_post_invalid_hp(struct loop *l, struct det_err *err)
+{
+    json_t *body = json_make("{s:s}", "reason", "EXITED_REASON_INVALID_HP");
+    return post_trial(l, "early_exit", body, err);
+}
+
 int loop_report_invalid_hp(struct loop *l, struct det_err *err)
 {
+    struct reporter_options o = {.http = l->c->http, .run_id = l->c->run_id};
     if (!l->c->managed)
         return 0;
-    json_t *body = json_make("{s:s}", "reason", "EXITED_REASON_INVALID_HP");
-    det_cleanup(freep) char *path =
-        det_asprintf("/api/v1/trials/%lld/early_exit", (long long)l->c->trial_id);
-    struct reporter *r = l->reporter, *own = NULL;
-    struct reporter_options o = {.http = l->c->http, .run_id = l->c->run_id};
-    int rc = r ? 0 : reporter_open(&o, &own, err);
-    if (rc < 0) {
-        json_decref(body);
-        return rc;
-    }
-    r = r ? r : own;
-    rc = reporter_post(r, path, body, err);
+    int rc = l->reporter ? 0 : reporter_open(&o, &l->reporter, err); /* only the chief has one */
     if (rc == 0)
-        rc = reporter_flush(r, err);
-    reporter_close(own, 0);
-    return rc;
+        rc = loop_post_invalid_hp(l, err);
+    return rc < 0 ? rc : reporter_flush(l->reporter, err);
 }
 
 /* ---- Questions ------------------------------------------------------------------------------- */

@@ -19,8 +19,10 @@ int loop_report_completed(struct loop *l, double metric, struct det_err *err);
 int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps,
                            const json_t *metadata, const json_t *resources, struct det_err *err);
 int loop_report_preempted(struct loop *l, struct det_err *err); /* acknowledges */
-/* Any rank; waits. */
+/* Any rank, at its end; waits. */
 int loop_report_invalid_hp(struct loop *l, struct det_err *err);
+/* The chief's, in any thread; does not wait. */
+int loop_post_invalid_hp(struct loop *l, struct det_err *err);
 /* The experiment's best validation into l->best as far as it is known now; never waits long. */
 void loop_ask_best(struct loop *l);
 /* l->known_validation from the master; waits. */

@@ -19,7 +19,7 @@
 struct reporter {
     struct loop_http http;
     struct spool *spool;
-    int64_t run_id, seq;      /* seq: of the posting thread */
+    int64_t run_id, seq;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;   /* something was posted, sent, failed, or the end came */
@@ -251,9 +251,9 @@ int reporter_post_text(struct reporter *r, const char *path, const char *text, s
     int rc = reporter_failed(r, err);
     if (rc < 0)
         return rc;
-    snprintf(seq, sizeof seq, "%lld.%lld", (long long)r->run_id, (long long)++r->seq);
     struct spool_record rec = {.seq = seq, .method = "POST", .path = path, .body = text};
     pthread_mutex_lock(&r->lock);
+    snprintf(seq, sizeof seq, "%lld.%lld", (long long)r->run_id, (long long)++r->seq);
     rc = spool_append(r->spool, &rec, err);
     pthread_mutex_unlock(&r->lock); /* first: who wakes wants the lock */
     pthread_cond_broadcast(&r->changed);

@@ -176,6 +176,51 @@ static void hung_peer(void **state)
     assert_int_equal(codes[2], 0);
 }
 
+/* Rank 1 leaves with a reason; rank 2 asks for it when both others may be gone. */
+static int leave(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    CHECK(comm_barrier(c, &err) == 0);
+    if (rank == 1)
+        CHECK(comm_leave(c, "too large", &err) == 0);
+    CHECK(comm_barrier(c, &err) == DET_EPEER);
+    CHECK(rank != 1 || strstr(err.text, "rank 1 has left"));
+    CHECK(comm_left(c, &why));
+    CHECK(strcmp(buf_str(&why), "rank 1: too large") == 0);
+    comm_close(c);
+    return 0;
+}
+
+static void reason_of_a_peer(void **state)
+{
+    ranks_pass(3, leave, NULL, 60000);
+}
+
+/* Once rank 0 was told that nobody had left, it asks no more: who leaves then is told so. */
+static int leave_late(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    CHECK(rank == 1 || !comm_left(c, &why));
+    CHECK(comm_barrier(c, &err) == 0);
+    if (rank == 1)
+        CHECK(comm_leave(c, "too large", &err) == DET_EPEER);
+    comm_close(c);
+    return 0;
+}
+
+static void reason_that_comes_too_late(void **state)
+{
+    ranks_pass(2, leave_late, NULL, 60000);
+}
+
 /* Without GPUs (or without the module) every rank is told so, and none waits for another. */
 static int no_devices(int rank, int size, int port, void *arg)
 {
@@ -339,6 +384,8 @@ int main(void)
         cmocka_unit_test(five_ranks),
         cmocka_unit_test(killed_peer),
         cmocka_unit_test(hung_peer),
+        cmocka_unit_test(reason_of_a_peer),
+        cmocka_unit_test(reason_that_comes_too_late),
         cmocka_unit_test(missing_devices),
         cmocka_unit_test(wrong_secret),
         cmocka_unit_test(one_after_the_other),

@@ -1,4 +1,5 @@
 """One rank of test_ranks.py. usage: rank.py WHAT    prints one line of JSON"""
+import glob
 import json
 import os
 import sys
@@ -6,7 +7,7 @@ import sys
 import fake_horovod
 import torch
 import torch.distributed as dist
-from determined import core, pytorch
+from determined import InvalidHP, core, pytorch
 from support import LineTrial
 
 
@@ -106,6 +107,27 @@ def horovod():
     return {"wanted": wanted["weights"], "weights": [p.tolist() for p in t.model.parameters()], "made": fake_horovod.made}
 
 
+class Refuses(LineTrial):
+    """Rank 1 finds in its fourth batch that the hyperparameters cannot work; rank 0 waits for its gradients."""
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        if batch_idx == 3 and self.context.distributed.get_rank() == 1:
+            raise InvalidHP("too large")
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+
+def refuses():
+    dist.init_process_group("gloo")
+    group = core.DistributedContext.from_torch_distributed()
+    try:
+        with pytorch.init(hparams={"global_batch_size": 4}, distributed=group) as context:
+            pytorch.Trainer(Refuses(context), context).fit(max_length=pytorch.Epoch(20))
+    except SystemExit as e:
+        saved = glob.glob(os.path.join(os.environ["XDG_DATA_HOME"], "determined", "*", "metadata.json"))
+        steps = [json.load(open(path))["steps_completed"] for path in saved]
+        return {"code": e.code, "steps": steps if group.rank == 0 else None}
+
+
 def sharded():
     d = core.DistributedContext.from_torch_distributed()
     with core.init(distributed=d, checkpoint_storage=os.environ["XDG_DATA_HOME"]) as context:
@@ -127,5 +149,6 @@ def sharded():
         return out
 
 
-print(json.dumps({"collectives": collectives, "training": training, "horovod": horovod, "resumed": resumed, "sharded": sharded}[sys.argv[1]]()), flush=True)
+KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "sharded": sharded}
+print(json.dumps(KINDS[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

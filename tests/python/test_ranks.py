@@ -62,6 +62,10 @@ class Ranks(unittest.TestCase):
             self.assertEqual(out["weights"], out["wanted"])
             self.assertEqual(out["made"], [[["0.weight", "0.bias"], 2, "none"]])
 
+    def test_invalid_hp(self):
+        """Found by another rank than the chief: the chief, which waits for gradients, saves what there is; both exit 0."""
+        self.assertEqual(run_ranks("refuses"), [{"code": 0, "steps": [3]}, {"code": 0, "steps": None}])
+
     def test_sharded_checkpoint(self):
         a, b = run_ranks("sharded")
         self.assertEqual(a, b)

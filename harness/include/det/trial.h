@@ -98,8 +98,8 @@ struct det_engine *det_trial_engine(struct det_trial_context *ctx);
  * to max_restarts times. */
 void det_trial_fail(struct det_trial_context *ctx, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* InvalidHP: these hyperparameters cannot work. The trial ends, is not restarted, and the searcher
- * is told. */
+/* InvalidHP: these hyperparameters cannot work. The trial ends with a checkpoint, is not restarted,
+ * and the searcher is told. One rank's word is enough: the others end too. */
 void det_trial_invalid_hp(struct det_trial_context *ctx, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* True once something failed: for loops in a hook that should not go on. */

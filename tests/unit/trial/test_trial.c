@@ -299,7 +299,8 @@ static void failures_name_the_remedy(void **state)
 {
     want.in_create = ask_missing;
     assert_int_equal(run(&tiny, HPARAMS, 1), DET_EINVAL);
-    assert_non_null(strstr(err.text, "hyperparameters.lr is not in the configuration; hyperparameters has: a"));
+    assert_non_null(strstr(err.text, "hyperparameters.lr is not in the configuration; "
+                                     "hyperparameters has: a"));
     want.in_create = ask_wrong_type;
     assert_int_equal(run(&tiny, HPARAMS, 1), DET_EINVAL);
     assert_non_null(strstr(err.text, "hyperparameters.s is a string; the trial asks for a number"));
