@@ -59,11 +59,12 @@ static json_t *or_null(const json_t *j)
 static int write_load_data(struct loop *l, const char *dir, struct det_err *err)
 {
     const struct det_loop_config *c = l->c;
-    bool both = c->experiment_config && c->hparams;
+    /* PyTorch's scripts leave both or neither, and their readers count on it. */
+    bool known = !c->is_trainer || (c->experiment_config && c->hparams);
     JSON_OWN j = json_make("{s:s, s:o, s:o, s:s?}", "trial_type",
                            c->trial_type ? c->trial_type : "CTrial", "experiment_config",
-                           both ? or_null(c->experiment_config) : json_null(), "hparams",
-                           both ? or_null(c->hparams) : json_null(), "trial_cls_spec",
+                           known ? or_null(c->experiment_config) : json_null(), "hparams",
+                           known ? or_null(c->hparams) : json_null(), "trial_cls_spec",
                            c->trial_cls_spec);
     if (c->is_trainer)
         json_set(j, "is_trainer", json_true());
