@@ -150,6 +150,7 @@ class Libuv(unittest.TestCase):
                 self.assertEqual(got[-len(argv):], argv)
                 args = torch.distributed.run.parse_args(got)
                 self.assertEqual((args.rdzv_backend, args.rdzv_endpoint), ("own_stores", endpoint))
+                self.assertEqual(args.monitor_interval, 0.1)
                 handler = torchrun.rendezvous_handler_registry.create_handler(RendezvousParameters(args.rdzv_backend, endpoint, "none", 1, 2))
             self.assertEqual((handler.rank, handler.world_size, handler.use_agent_store), (args.node_rank, 2, False))
             info = types.SimpleNamespace(store=None, rank=args.node_rank, world_size=2)

@@ -3,6 +3,7 @@ import enum
 import importlib
 import inspect
 import pickle
+import socket
 import unittest
 
 TABLE = """
@@ -370,6 +371,20 @@ class Facts(unittest.TestCase):
         self.assertRaises(AttributeError, lambda: det.nothing)
         with self.assertRaisesRegex(AttributeError, "no registry of models"):
             client.get_model
+        nowhere = client.Determined.__new__(client.Determined)
+        with self.assertRaisesRegex(AttributeError, "create_model: this master keeps no registry of models"):
+            nowhere.create_model("m")
+        self.assertRaisesRegex(AttributeError, "'Determined' object has no attribute 'nothing'", lambda: nowhere.nothing)
+
+    def test_no_master(self):
+        """The address that nothing listens at, and how to name another."""
+        from determined.experimental import client
+
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))  # and does not listen
+            url = f"http://127.0.0.1:{s.getsockname()[1]}"
+            with self.assertRaisesRegex(ConnectionError, f"{url} cannot be reached.*refused.*DET_MASTER"):
+                client.Determined(master=url, user="admin", password="x")
 
     def test_units(self):
         from determined.pytorch import Batch, TrainUnit

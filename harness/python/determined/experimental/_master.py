@@ -133,6 +133,11 @@ class Master:
             return urllib.request.urlopen(request, timeout=timeout, context=self._context)
         except urllib.error.HTTPError as e:
             raise self._refused(e) from None
+        except urllib.error.URLError as e:
+            raise ConnectionError(
+                f"{method} {path}: the master at {self.url} cannot be reached ({e.reason}); say where it is by "
+                "login(master=...) or the environment's DET_MASTER"
+            ) from e
 
     @staticmethod
     def _refused(e: urllib.error.HTTPError) -> APIException:

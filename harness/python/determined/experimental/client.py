@@ -157,6 +157,9 @@ class Determined:
     def logout(self) -> None:
         self._master.log_out()
 
+    def __getattr__(self, name: str) -> Any:
+        raise _no_models(name, "'Determined' object")
+
 
 _determined: Optional[Determined] = None
 
@@ -273,10 +276,14 @@ def get_workspace(name: str) -> Workspace:
     return _current().get_workspace(name)
 
 
-def __getattr__(name: str) -> Any:
+def _no_models(name: str, what: str) -> AttributeError:
     if "model" in name.lower():
-        raise AttributeError(f"client.{name}: this master keeps no registry of models; keep names in a checkpoint's metadata")
-    raise AttributeError(f"module 'determined.experimental.client' has no attribute '{name}'")
+        return AttributeError(f"{name}: this master keeps no registry of models; keep names in a checkpoint's metadata")
+    return AttributeError(f"{what} has no attribute '{name}'")
+
+
+def __getattr__(name: str) -> Any:
+    raise _no_models(name, "module 'determined.experimental.client'")
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""torch.distributed.run, told what Debian's builds of torch need.
+"""torch.distributed.run, told what Debian's builds of torch need, and to end when its workers have.
 
 usage: python3 -m determined.launch.torchrun [OPTIONS...] SCRIPT...        as torchrun takes them
 """
@@ -17,6 +17,8 @@ from determined import _libuv
 
 _api: Any = importlib.import_module("torch.distributed.elastic.rendezvous.api")
 _BACKEND = "own_stores"
+#: How often torchrun looks whether its workers have ended; by default every 5 s, in which their slots stand idle.
+_LOOKS_OFTEN = ["--monitor_interval", "0.1"]
 
 
 def broken_redirects() -> List[str]:
@@ -61,7 +63,7 @@ def own_stores(argv: List[str]) -> List[str]:
 
 def main(argv: List[str]) -> None:
     extra = own_stores(argv) if _libuv.spare() else []
-    torch.distributed.run.main([*broken_redirects(), *extra, *argv])
+    torch.distributed.run.main([*broken_redirects(), *_LOOKS_OFTEN, *extra, *argv])
 
 
 if __name__ == "__main__":
