@@ -33,7 +33,7 @@ def cross_size():
     return 1
 
 
-def DistributedOptimizer(optimizer, named_parameters, backward_passes_per_step, compression):
+def DistributedOptimizer(optimizer, named_parameters=None, compression=Compression.none, backward_passes_per_step=1):
     class Distributed(type(optimizer)):
         synchronized = False
 

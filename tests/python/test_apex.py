@@ -17,8 +17,10 @@ class Amp(types.ModuleType):
         super().__init__("apex.amp")
         self.options, self.steps = None, 0
 
-    def initialize(self, models, optimizers, **options):
-        self.options = options
+    def initialize(self, models, optimizers=None, enabled=True, opt_level="O1", cast_model_type=None, patch_torch_functions=None,
+                   keep_batchnorm_fp32=None, master_weights=None, loss_scale=None, cast_model_outputs=None, num_losses=1, verbosity=1,
+                   min_loss_scale=None, max_loss_scale=2.0**24):
+        self.options = {"opt_level": opt_level, "max_loss_scale": max_loss_scale}
         return models, optimizers
 
     @contextlib.contextmanager
@@ -29,7 +31,7 @@ class Amp(types.ModuleType):
         self.steps += 1
 
     def master_params(self, optimizer):
-        return [p for group in optimizer.param_groups for p in group["params"]]
+        return (p for group in optimizer.param_groups for p in group["params"])
 
     def state_dict(self):
         return {"steps": self.steps}

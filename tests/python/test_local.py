@@ -2,6 +2,7 @@
 import contextlib
 import importlib
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -171,6 +172,13 @@ class Libuv(unittest.TestCase):
         self.assertNotIn("own_stores", run.call_args.args[0])
 
 
+TOLD = """
+import os, sys
+said = ",".join(os.environ[n] for n in [*sys.argv[2:], "CUDA_VISIBLE_DEVICES"])
+open(f"{sys.argv[1]}/rank{os.environ[sys.argv[2]]}", "a").write(said)
+"""
+
+
 class Launchers(unittest.TestCase):
     """Of others: where they are installed they are given the ranks of this host, and each rank's lines its number."""
 
@@ -188,6 +196,21 @@ class Launchers(unittest.TestCase):
             self.assertIn("--own x", " ".join(words))
             self.assertEqual(words[-3:], ["-m", "determined.exec.harness", "model_def:Line"])
             self.assertIn("determined.launch.wrap_rank", words)
+
+    def test_ranks(self):
+        """By stand-ins: each rank runs the script once, and sees the GPUs and the port of its task."""
+        info = types.SimpleNamespace(container_addrs=["10.0.0.1"], slot_ids=[2, 3])
+        given = {"CUDA_VISIBLE_DEVICES": "GPU-c,GPU-d", "C10D_PORT": "29477"}
+        for launcher, name, told in ((deepspeed, "deepspeed", ["0,2,29477", "1,2,29477"]), (horovod, "horovodrun", ["0,2", "1,2"])):
+            variables = ["RANK", "WORLD_SIZE", "MASTER_PORT"] if name == "deepspeed" else ["HOROVOD_RANK", "HOROVOD_SIZE"]
+            with self.subTest(name), tempfile.TemporaryDirectory() as top, mock.patch.object(_common, "cluster", lambda: info), \
+                    mock.patch.dict(os.environ, {**given, "PATH": top + os.pathsep + os.environ["PATH"]}):
+                with open(os.path.join(top, name), "w") as f:
+                    f.write(f'#!/bin/sh\nexec {sys.executable} {HERE}/fake_launchers.py {name} "$@"\n')
+                os.chmod(f.name, 0o755)
+                self.assertEqual(launcher.main(["--", sys.executable, "-c", TOLD, top, *variables]), 0)
+                said = sorted(rank.read_text() for rank in pathlib.Path(top).glob("rank*"))
+                self.assertEqual(said, [t + ",GPU-c,GPU-d" for t in told])
 
     def test_several_hosts(self):
         for launcher in (horovod, deepspeed):

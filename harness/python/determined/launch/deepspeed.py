@@ -14,6 +14,19 @@ from determined.launch import _common
 USAGE = "\n".join((__doc__ or "").splitlines()[2:])
 
 
+def command_line(slots: int, overrides: List[str], script: List[str]) -> List[str]:
+    # deepspeed gives its ranks the host's first GPUs: they see the task's again.
+    visible = [f"{name}={os.environ[name]}" for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ]
+    return [
+        *("deepspeed", "--num_gpus", str(slots)),
+        *("--master_port", os.environ.get("C10D_PORT", "29400")),
+        *("--no_python", "--no_local_rank"),
+        *overrides,
+        *("env", *visible, sys.executable, "-m", "determined.launch.wrap_rank", "RANK"),
+        *script,
+    ]
+
+
 def main(argv: List[str]) -> int:
     overrides, script = _common.parse(argv, USAGE)
     info = _common.cluster()
@@ -25,9 +38,7 @@ def main(argv: List[str]) -> int:
     if len(info.container_addrs) > 1:
         _common.fail("determined.launch.deepspeed starts ranks on one host; use torch_distributed for several")
     os.environ["USE_DEEPSPEED"] = "1"
-    command = ["deepspeed", "--num_gpus", str(len(info.slot_ids)), "--no_python", *overrides]
-    wrapped = [sys.executable, "-m", "determined.launch.wrap_rank", "RANK", *script]
-    return subprocess.call([*command, *wrapped])
+    return subprocess.call(command_line(len(info.slot_ids), overrides, script))
 
 
 if __name__ == "__main__":
