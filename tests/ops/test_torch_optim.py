@@ -3,6 +3,7 @@
 
 usage: test_torch_optim.py LIBRARY      exit status 77: PyTorch is absent, nothing was tested
 """
+import copy
 import ctypes as C
 import math
 import unittest
@@ -109,11 +110,15 @@ def asked(f, *args):
     return values(f(*args, C.byref(n)), n.value)
 
 
+# What PyTorch 2 has in its dictionaries beside what 1.13 has, which ours are: it takes them without.
+LATER = set() if torch.__version__ < "2" else {"_anneal_func_type", "capturable", "default_min_lr", "differentiable", "fused", "use_beta1"}
+
+
 class Same(unittest.TestCase):
     def same(self, a, b, what, rel=1e-12):
         """a is ours, b PyTorch's: the same keys and values; PyTorch's functions and weak references are left out."""
         if isinstance(b, dict):
-            skip = {"anneal_func", "_scale_fn_ref"}
+            skip = {"anneal_func", "_scale_fn_ref"} | (LATER - set(a))
             self.assertEqual(sorted(a), sorted(k for k in b if k not in skip), what)
             for k in a:
                 self.same(a[k], b[k], "%s %s" % (what, k), rel)
@@ -125,11 +130,18 @@ class Same(unittest.TestCase):
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7, msg=what)
         elif isinstance(b, float) or isinstance(a, float):
             self.assertTrue(math.isclose(a, b, rel_tol=rel), "%s: %r, PyTorch: %r" % (what, a, b))
+        elif b is None:
+            self.assertFalse(a, what)
         else:
             self.assertEqual(a, b, what)
 
 
 class Optimizers(Same):
+    def state_of(self, b, like):
+        """Ours as PyTorch's dict, a copy: it would take the tensors themselves."""
+        groups = [{**asked(group_values, b, g), "params": group["params"]} for g, group in enumerate(like["param_groups"])]
+        return copy.deepcopy({"state": {i: asked(param_state, b, i) for i in range(2)}, "param_groups": groups})
+
     def compare(self, their, our, groups=False, steps=12):
         net = torch.nn.Linear(37, 19)
         mine = nn_linear(E, 37, 19, C.byref(LinearOptions()))
@@ -152,6 +164,8 @@ class Optimizers(Same):
             check()
             for (name, p), q in zip(tensor_list(mine), net.parameters()):
                 torch.testing.assert_close(theirs(p), q.detach(), rtol=2e-5, atol=2e-6, msg="%s %s step %d" % (a, name, k))
+            if k == steps // 2:
+                a.load_state_dict(self.state_of(b, a.state_dict()))
         sd = a.state_dict()
         for g, group in enumerate(sd["param_groups"]):
             self.same(asked(group_values, b, g), {k: v for k, v in group.items() if k != "params"}, "group")
@@ -159,7 +173,7 @@ class Optimizers(Same):
             self.assertEqual(list(asked(param_state, b, i)), list(sd["state"].get(i, {})))
             for k, v in sd["state"].get(i, {}).items():
                 mine_v = asked(param_state, b, i)[k]
-                if isinstance(v, torch.Tensor):
+                if isinstance(v, torch.Tensor) and isinstance(mine_v, torch.Tensor):
                     torch.testing.assert_close(mine_v, v, rtol=1e-4, atol=1e-5, msg=k)
                 else:
                     self.assertEqual(mine_v, v)
@@ -182,7 +196,7 @@ class Optimizers(Same):
             o = adam(m, C.byref(AdamOptions(beta2=0.9)))
             self.assertEqual(set_number(o, 0, b"beta1", 0), 0)
             return o
-        self.compare(lambda p: torch.optim.Adam(p, betas=(0, 0.9)), mine)
+        self.compare(lambda p: torch.optim.Adam(p, betas=(0.0, 0.9)), mine)
 
     def test_rmsprop(self):
         for k in ({}, {"momentum": 0.9}, {"centered": True}, {"momentum": 0.5, "centered": True, "weight_decay": 0.01},
