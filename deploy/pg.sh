@@ -32,7 +32,7 @@ pg_ready() { "$(pg_bin)/pg_isready" -q -h "$1/pg-socket"; }
 pg_up() { # pg_up STATE
     local state=$1 bin
     bin=$(pg_bin)
-    [ -n "$bin" ] || { echo "PostgreSQL is not installed (package postgresql-15)" >&2; return 1; }
+    [ -n "$bin" ] || { echo "PostgreSQL is not installed (package postgresql)" >&2; return 1; }
     [ ${#state} -le 80 ] || { echo "the state directory's path is too long for a UNIX socket (80 characters at most): $state" >&2; return 1; }
     [ -f "$state/pg-data/PG_VERSION" ] || pg_init "$state" || return 1
     mkdir -p "$state/pg-socket"
