@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -9,6 +10,7 @@ import determined as det
 import torch
 from determined import _python, core, errors, pytorch
 from determined.common.check import CheckFailedError
+from determined.exec import harness
 from determined.experimental import test_one_batch
 from determined.launch import deepspeed, horovod, torch_distributed
 from determined.pytorch import _mistakes
@@ -253,7 +255,7 @@ class NoSuchCheckpoint(LineTrial):
     pass
 
 
-@kind(Invalid, r"a trial does not call it. determined.launch.torch_distributed .* rank and size are context.distributed.rank")
+@kind(Invalid, r"A trial does not call .*: determined.launch.torch_distributed .* rank and size are context.distributed.rank")
 class OwnProcessGroup(LineTrial):
     def __init__(self, context):
         torch.distributed.init_process_group("gloo")
@@ -278,6 +280,50 @@ class OldArguments(LineTrial):
 
     def evaluate_batch(self, batch, model):
         return {}
+
+
+@kind(Invalid, r"evaluate_full_dataset\(\): without the parameter `model`")
+class OldFullEvaluation(LineTrial):
+    evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+    def evaluate_full_dataset(self, data_loader, model):
+        return {}
+
+
+@kind(Invalid, r"context.get_model\(\) is of the interface of before 2020: keep what context.wrap_model\(\) returns")
+class OldModel(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.context.get_model()
+
+
+@kind(Invalid, r"keep what context.wrap_optimizer\(\) returns")
+class OldOptimizer(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.context.get_optimizer()
+
+
+@kind(Invalid, r"keep what context.wrap_lr_scheduler\(\) returns")
+class OldScheduler(LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.context.get_lr_scheduler()
+
+
+@kind(Invalid, r"Use context.device, .* in place of .cuda\(\)")
+class PinnedModel(LineTrial):
+    def __init__(self, context):
+        context.wrap_model(torch.nn.Linear(1, 1).cuda(99))
+
+
+@kind(Invalid, r"Use context.device, .* torch.cuda.set_device\(\)")
+class PinnedProcess(LineTrial):
+    def __init__(self, context):
+        torch.cuda.set_device(99)
+
+
+@kind(Invalid, r"leave out DistributedDataParallel, which context.wrap_model\(\) adds")
+class OwnParallel(LineTrial):
+    def __init__(self, context):
+        context.wrap_model(torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)))
 
 
 class WrongUse(unittest.TestCase):
@@ -307,6 +353,49 @@ class WrongUse(unittest.TestCase):
 
         with store():
             fit(Helped, Batch(1))
+
+    def warnings(self, cls):
+        with store(), self.assertLogs("determined.pytorch", "WARNING") as logs:
+            fit(cls, Batch(1))
+        return "".join(logs.output)
+
+    def test_old_scheduler(self):
+        """It made no error: training went on without a schedule."""
+        class Old(LineTrial):
+            create_lr_scheduler = OldMethods.create_lr_scheduler
+
+        class Own(Old):
+            def __init__(self, context):
+                super().__init__(context)
+                context.wrap_lr_scheduler(self.create_lr_scheduler(self.optim)._scheduler, MODE.STEP_EVERY_EPOCH)
+
+        advice = r"call context.wrap_lr_scheduler\(\) in __init__\(\)"
+        self.assertRegex(self.warnings(Old), advice)
+        self.assertNotRegex(self.warnings(Own), advice)
+
+    def test_own_group_and_parallel_model(self):
+        """Which work, to no use."""
+        class Own(LineTrial):
+            def __init__(self, context):
+                torch.distributed.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=0, world_size=1)
+                super().__init__(context)
+
+        class Parallel(LineTrial):
+            def __init__(self, context):
+                super().__init__(context)
+                self.model = context.wrap_model(torch.nn.DataParallel(self.model))
+
+        try:
+            self.assertRegex(self.warnings(Own), "a process group was made that nothing uses. A trial does not call")
+        finally:
+            torch.distributed.destroy_process_group()
+        self.assertRegex(self.warnings(Parallel), "was given a DataParallel: give it the model itself")
+
+    def test_at_import(self):
+        with tempfile.TemporaryDirectory() as top, mock.patch.object(sys, "path", [top, *sys.path]), mock.patch("os.getcwd", lambda: top):
+            with open(os.path.join(top, "joins_at_import.py"), "w") as f:
+                f.write("import torch\ntorch.distributed.init_process_group('gloo')\n")
+            self.assertRaisesRegex(Invalid, "A trial does not call", harness.load_trial_class, "joins_at_import:T")
 
     def test_trainer(self):
         with store(), pytorch.init() as context, self.assertRaisesRegex(TypeError, "takes a PyTorchTrial"):

@@ -13,7 +13,7 @@ import torch
 
 import determined as det
 from determined import pytorch
-from determined.pytorch._mistakes import refuse_old_interface
+from determined.pytorch._mistakes import explained, refuse_old_interface
 from determined.pytorch._units import TrainUnit
 
 logger = logging.getLogger("determined")
@@ -22,7 +22,8 @@ logger = logging.getLogger("determined")
 def load_trial_class(spec: str) -> Type[pytorch.PyTorchTrial]:
     module, _, name = spec.partition(":")
     sys.path.insert(0, os.getcwd())
-    found: Any = importlib.import_module(module)
+    with explained():
+        found: Any = importlib.import_module(module)
     for part in name.split("."):
         if not hasattr(found, part):
             raise AttributeError(f'{module} has no "{part}", which the entrypoint {spec} names')

@@ -114,7 +114,8 @@ class Client:
             raise _mistakes.no_model(type(self.trial))
         if not self.context.optimizers:
             raise _mistakes.no_optimizer(type(self.trial))
-        _mistakes.check_process_group(self.context.distributed.size)
+        _mistakes.check_scheduler(type(self.trial), len(self.context.lr_schedulers))
+        _mistakes.check_process_group(self.context.distributed.size, self.context._had_group)
         _mistakes.check_pinned_gpus()
 
     # ---- life ----

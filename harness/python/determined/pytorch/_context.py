@@ -64,6 +64,7 @@ class PyTorchTrialContext(OlderContext):
     ) -> None:
         self._core = core_context
         self.distributed = core_context.distributed
+        self._had_group = _mistakes.has_process_group()
         self._trial_seed = trial_seed
         self._hparams = hparams
         self._slots_per_trial = slots_per_trial
@@ -233,6 +234,7 @@ class PyTorchTrialContext(OlderContext):
     def wrap_model(self, model: nn.Module) -> nn.Module:
         """The model on its device, and data-parallel where there are several ranks."""
         self._refuse_after_apex("wrap_model")
+        _mistakes.check_parallel(model)
         _mistakes.check_model_device(model, self.device)
         model = model.to(self.device)
         if self._use_amp:

@@ -1,9 +1,10 @@
 """What goes wrong often, found early and named with the call that replaces it."""
 
+import contextlib
 import inspect
 import logging
 import os
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Iterator, Optional, Type
 
 import torch
 
@@ -35,7 +36,7 @@ def refuse_old_interface(cls: type) -> None:
     One such name alone may be a helper of the trial's own: it takes two, or an argument `model`, to be old.
     """
     found = [name for name in _OLD_METHODS if _defined(cls, name)]
-    with_model = [name for name in ("train_batch", "evaluate_batch") if _takes_model(cls, name)]
+    with_model = [name for name in ("train_batch", "evaluate_batch", "evaluate_full_dataset") if _takes_model(cls, name)]
     if len(found) < 2 and not with_model:
         return
     advice = [f"{name}(): call {_OLD_METHODS[name]} in __init__() and keep what it returns" for name in found]
@@ -60,6 +61,14 @@ def no_optimizer(cls: type) -> InvalidExperimentException:
     )
 
 
+def check_scheduler(cls: type, wrapped: int) -> None:
+    if not wrapped and _defined(cls, "create_lr_scheduler"):
+        logger.warning(
+            f"{cls.__name__}.create_lr_scheduler() is of the interface of before 2020, nothing calls it, and no scheduler is "
+            "wrapped: call context.wrap_lr_scheduler() in __init__()"
+        )
+
+
 def check_callbacks(callbacks: Any, base: Type[Any]) -> Dict[str, Any]:
     if not isinstance(callbacks, dict):
         raise InvalidExperimentException(
@@ -73,9 +82,27 @@ def check_callbacks(callbacks: Any, base: Type[Any]) -> Dict[str, Any]:
     return callbacks
 
 
-def check_process_group(ranks: int) -> None:
+_RANKS = (
+    "A trial does not call torch.distributed.init_process_group(): determined.launch.torch_distributed (or module:Class as the "
+    "entrypoint) starts the ranks and determined.pytorch.init() joins them; rank and size are context.distributed.rank and .size"
+)
+_NO_GROUP = (
+    "One rank has no process group: leave out DistributedDataParallel, which context.wrap_model() adds where there are several, "
+    "and the calls of torch.distributed, for which context.distributed has rank, size, allgather() and broadcast()"
+)
+_NO_GPU = (
+    "Use context.device, which is this rank's own, and context.to_device() in place of .cuda(), torch.cuda.set_device() and "
+    "fixed GPU numbers"
+)
+
+
+def has_process_group() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def check_process_group(ranks: int, had_one: bool) -> None:
     """A process group of the script's own that the context knows nothing of: every process would train alone."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+    if not has_process_group():
         return
     size = torch.distributed.get_world_size()
     if ranks == 1 and size > 1:
@@ -83,20 +110,45 @@ def check_process_group(ranks: int) -> None:
             f"torch.distributed was initialized with {size} processes, but the trial's context has one: each trains for "
             "itself. Pass distributed=determined.core.DistributedContext.from_torch_distributed() to determined.pytorch.init()"
         )
+    elif not had_one:
+        logger.warning(f"a process group was made that nothing uses. {_RANKS}")
 
 
-def explain_process_group(error: BaseException) -> Optional[InvalidExperimentException]:
-    """For an exception of the user's own init_process_group() within pytorch.init(); None for any other."""
+def _advice(error: BaseException) -> Optional[str]:
+    """On an exception of torch's, by what it says and where it comes from; None: it says enough itself."""
+    if "Default process group has not been initialized" in str(error):
+        return _NO_GROUP
+    if "invalid device ordinal" in str(error):
+        return _NO_GPU
     at = error.__traceback__
     while at is not None:
-        if at.tb_frame.f_code.co_name == "init_process_group":
-            return InvalidExperimentException(
-                f"torch.distributed.init_process_group() failed ({error}): a trial does not call it. "
-                "determined.launch.torch_distributed (or module:Class as the entrypoint) starts the ranks and "
-                "determined.pytorch.init() joins them; rank and size are context.distributed.rank and .size"
-            )
+        name = at.tb_frame.f_code.co_name
+        if name == "init_process_group":
+            return _RANKS
+        if name in ("_lazy_init", "set_device") and at.tb_frame.f_globals.get("__name__") == "torch.cuda":
+            return _NO_GPU
         at = at.tb_next
     return None
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Around what a trial does: an exception that comes of wrong use gets the advice that it lacks."""
+    try:
+        yield
+    except (AssertionError, AttributeError, RuntimeError, ValueError) as e:
+        advice = _advice(e)
+        if advice is None:
+            raise
+        raise InvalidExperimentException(f"{str(e).rstrip('.!')}. {advice}") from e
+
+
+def check_parallel(model: torch.nn.Module) -> None:
+    if isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+        logger.warning(
+            f"context.wrap_model() was given a {type(model).__name__}: give it the model itself, which it makes data-parallel "
+            "where the trial has several slots"
+        )
 
 
 def check_pinned_gpus() -> None:

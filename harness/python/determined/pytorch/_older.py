@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional, Type, TypeVar
 import torch
 
 import determined as det
-from determined import core, util
+from determined import core, errors, util
 from determined._legacy import EnvContext
 
 C = TypeVar("C", bound="OlderContext")
@@ -47,6 +47,18 @@ class OlderContext:
             test_mode=False,
             on_cluster=trial is not None,
         )
+
+    def _gone(self, name: str, wrap: str) -> Any:
+        raise errors.InvalidExperimentException(f"context.{name}() is of the interface of before 2020: keep what context.{wrap}() returns")
+
+    def get_model(self) -> Any:
+        self._gone("get_model", "wrap_model")
+
+    def get_optimizer(self) -> Any:
+        self._gone("get_optimizer", "wrap_optimizer")
+
+    def get_lr_scheduler(self) -> Any:
+        self._gone("get_lr_scheduler", "wrap_lr_scheduler")
 
     @classmethod
     def from_config(cls: Type[C], config: Dict[str, Any]) -> C:

@@ -238,11 +238,7 @@ def init(
             enable_tensorboard_logging=enable_tensorboard_logging,
         )
         try:
-            yield context
-        except (RuntimeError, ValueError) as e:
-            clearer = _mistakes.explain_process_group(e)
-            if clearer is None:
-                raise
-            raise clearer from e
+            with _mistakes.explained():
+                yield context
         finally:
             context._close_tensorboard()
