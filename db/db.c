@@ -1,29 +1,19 @@
-#include "db.h"
+/* Connections that come and go, the start and the end, and writing. */
+#include "db_impl.h"
 
-#include "db_conn.h"
-#include "db_group.h"
-#include "db_lead.h"
 #include "mem.h"
 
-#include <stdio.h>
-#include <string.h>
-
-enum { READERS_MAX = 8, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000 };
+enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000 };
 /* A connection is given up when nothing came for so long: a little more than a statement may take,
  * so that the server's own refusal comes first. Dialling takes less. */
 enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10 };
-#define UNREACHABLE "PostgreSQL is not reachable; try again"
-enum { READS_MAX = 8192, SEARCHES_MAX = 16 }; /* that wait; beyond: DET_EUNAVAIL */
-/* Of one connection at a time: a read and its sync each are one. Enough that a server never waits
- * for the master; the others wait here, in order, for whichever connection is the first to have
- * room: none waits behind a slow one. */
-enum { READ_OPS_MAX = 2 * 4 };
 
-/* A lock that somebody holds, a statement that never ends and a client that is gone must not hold up
- * the others. Estimates of functions that return rows are high: each would be compiled for 100 ms to
- * run for one. A plan for each read's own arguments takes longer to make than to run: what would be
- * planned differently for some are statements of their own. None is worth starting processes for. Times are shown as
- * db_doc.h reads them. A commit waits for the disk, whatever the server, the database or the role say. */
+/* A lock that somebody holds, a statement that never ends and a client that is gone must not hold
+ * up the others. Estimates of functions that return rows are high: each would be compiled for 100 ms
+ * to run for one. A plan for each read's own arguments takes longer to make than to run: what would
+ * be planned differently for some are statements of their own. None is worth starting processes
+ * for. Times are shown as db_doc.h reads them. A commit waits for the disk, whatever the server, the
+ * database or the role say. */
 #define SETTINGS(statement_ms, plans)                                                              \
     "SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES "                   \
     "('lock_timeout', '2000'), ('statement_timeout', '" statement_ms "'), "                        \
@@ -37,14 +27,6 @@ enum { READ_OPS_MAX = 2 * 4 };
 #define SETTINGS_READ  SETTINGS("30000", "force_generic_plan")
 #define SETTINGS_SEARCH SETTINGS("10000", "auto") /* db_query_search() tells of it */
 
-struct link { /* a connection and its way back up */
-    struct db *db;
-    struct db_conn conn;
-    uv_timer_t timer;
-    int backoff_ms;
-    bool usable; /* up, and for the writer: leading */
-};
-
 struct deferred {
     struct deferred *next;
     db_cb *cb;
@@ -52,45 +34,7 @@ struct deferred {
     struct db_result result;
 };
 
-struct read { /* that waits for a connection to have room */
-    struct read *next;
-    struct db_stmt *s;
-    db_cb *cb;
-    void *arg;
-};
-
-struct kept { /* a read that waits for PostgreSQL */
-    struct kept *next;
-    struct db *db;
-    const char *sql;
-    int64_t id;
-    db_cb *cb;
-    void *arg;
-};
-
-struct db {
-    uv_loop_t *loop;
-    char *conninfo, *read_conninfo;
-    PGconn *start; /* the blocking connection until db_start */
-    struct db_lead lead;
-    bool stalled, told_up; /* PostgreSQL hangs; what on_state was told last */
-    struct link writer, flusher, readers[READERS_MAX], searcher;
-    int readers_n;
-    uv_timer_t watch;
-    struct db_group group;
-    struct deferred *deferred, **deferred_end;
-    struct read *reads, **reads_end;
-    size_t reads_n;
-    struct kept *kept;
-    uv_timer_t kick; /* 0 ms: runs in the next iteration, after everything of this one gathered */
-    struct db_options o;
-    bool closing, is_started;
-    int handles; /* open timers */
-    void (*on_closed)(void *arg);
-    void *closed_arg;
-};
-
-static void link_dial(struct link *l);
+static void link_dial(struct db_link *l);
 
 static void group_kick(struct db *db)
 {
@@ -119,7 +63,7 @@ static void kick(struct db *db)
         uv_timer_start(&db->kick, on_kick, 0, 0);
 }
 
-static void defer_fail(struct db *db, db_cb *cb, void *arg, int code, const char *text)
+void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text)
 {
     if (!cb)
         return;
@@ -132,14 +76,14 @@ static void defer_fail(struct db *db, db_cb *cb, void *arg, int code, const char
     kick(db);
 }
 
-/* Connections that come and go. */
+/* Connections. */
 
 static void on_redial(uv_timer_t *t)
 {
     link_dial(t->data);
 }
 
-static void link_wait(struct link *l)
+static void link_wait(struct db_link *l)
 {
     if (l->db->closing)
         return;
@@ -147,7 +91,7 @@ static void link_wait(struct link *l)
     l->backoff_ms = l->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : l->backoff_ms * 2;
 }
 
-static void link_dial(struct link *l)
+static void link_dial(struct db_link *l)
 {
     bool writer = l == &l->db->writer;
     if (db_conn_open(&l->conn, writer ? l->db->conninfo : l->db->read_conninfo) < 0)
@@ -164,30 +108,27 @@ static void tell_state(struct db *db)
         db->o.on_state(db->o.arg, up);
 }
 
-static void reads_send(struct db *db);
-static void kept_send_all(struct db *db);
-
-static void link_usable(struct link *l)
+static void link_usable(struct db_link *l)
 {
     l->usable = true;
     l->backoff_ms = BACKOFF_MIN_MS;
     tell_state(l->db);
     kick(l->db);
-    reads_send(l->db);
-    kept_send_all(l->db);
+    db_reads_send(l->db);
+    db_kept_send_all(l->db);
 }
 
-static void link_down(struct link *l)
+static void link_down(struct db_link *l)
 {
-    struct link *writer = &l->db->writer;
+    struct db_link *writer = &l->db->writer;
     l->usable = false;
     if (l == &l->db->writer || l == &l->db->flusher) {
-        db_group_fail(&l->db->group, DET_EUNAVAIL, UNREACHABLE);
+        db_group_fail(&l->db->group, DET_EUNAVAIL, DB_UNREACHABLE);
         tell_state(l->db);
     }
     link_wait(l);
-    /* The next flusher may be of a server that has crashed since, and could not vouch for what is in
-     * flight here. */
+    /* The next flusher may be of a server that has crashed since, and could not vouch for what is
+     * in flight here. */
     if (l == &l->db->flusher && writer->conn.state != CONN_DOWN) {
         db_conn_close(&writer->conn);
         link_down(writer);
@@ -202,7 +143,7 @@ static void on_down(struct db_conn *c, const char *why)
 /* After a reconnect: when the epoch moved on, another master leads. */
 static void on_join(void *arg, const struct db_result *r)
 {
-    struct link *l = arg;
+    struct db_link *l = arg;
     if (db_rows(r) == 1 && db_i64(r, 0, LEAD_JOIN_EPOCH) == l->db->group.epoch) {
         link_usable(l);
     } else if (db_rows(r) == 1) {
@@ -213,13 +154,13 @@ static void on_join(void *arg, const struct db_result *r)
     }
 }
 
-static void link_send(struct link *l, const char *sql, db_op_cb *cb)
+static void link_send(struct db_link *l, const char *sql, db_op_cb *cb)
 {
     db_conn_send(&l->conn, db_stmt_create(sql, NULL), cb, l);
     db_conn_sync(&l->conn, NULL, NULL);
 }
 
-static void link_settings(struct link *l)
+static void link_settings(struct db_link *l)
 {
     const char *sql = l == &l->db->writer     ? SETTINGS_WRITE
                       : l == &l->db->searcher ? SETTINGS_SEARCH
@@ -231,7 +172,7 @@ static void link_settings(struct link *l)
 
 static void on_up(struct db_conn *c)
 {
-    struct link *l = c->owner;
+    struct db_link *l = c->owner;
     bool writer = l == &l->db->writer;
     link_settings(l);
     if (writer)
@@ -240,7 +181,7 @@ static void on_up(struct db_conn *c)
         link_usable(l);
 }
 
-static void link_watch(struct link *l, int most)
+static void link_watch(struct db_link *l, int most)
 {
     db_conn_tick(&l->conn, l->conn.state == CONN_CONNECTING ? QUIET_DIAL_S : most);
 }
@@ -253,10 +194,10 @@ static void on_watch(uv_timer_t *t)
     link_watch(&db->searcher, QUIET_READ_S);
     for (int i = 0; i < db->readers_n; i++)
         link_watch(&db->readers[i], QUIET_READ_S);
-    kept_send_all(db);
+    db_kept_send_all(db);
 }
 
-static void read_give_up(struct link *l)
+static void read_give_up(struct db_link *l)
 {
     if (l->conn.state != CONN_UP || l->conn.ops == 0)
         return;
@@ -282,10 +223,10 @@ static void on_stalled(void *arg, bool is_stalled)
         return;
     }
     kick(db);
-    kept_send_all(db);
+    db_kept_send_all(db);
 }
 
-static void link_init(struct link *l, struct db *db)
+static void link_init(struct db_link *l, struct db *db)
 {
     l->db = db;
     l->backoff_ms = BACKOFF_MIN_MS;
@@ -359,7 +300,7 @@ static void db_init(struct db *db, uv_loop_t *loop, const struct db_options *o)
     db->o = *o;
     db->conninfo = det_strdup(o->conninfo);
     db->read_conninfo = det_strdup(o->conninfo);
-    db->readers_n = o->readers > 0 && o->readers <= READERS_MAX ? o->readers : 2;
+    db->readers_n = o->readers > 0 && o->readers <= DB_READERS_MAX ? o->readers : 2;
     db->deferred_end = &db->deferred;
     db->reads_end = &db->reads;
     db->group = (struct db_group){.on_deposed = on_deposed, .on_idle = on_idle, .arg = db};
@@ -396,7 +337,7 @@ int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_
     return rc;
 }
 
-static int link_adopt(struct link *l, PGconn *pg, struct det_err *err)
+static int link_adopt(struct db_link *l, PGconn *pg, struct det_err *err)
 {
     if (PQstatus(pg) != CONNECTION_OK || db_conn_adopt(&l->conn, pg) < 0)
         return det_fail(err, DET_EUNAVAIL, "PostgreSQL went away while starting: %s",
@@ -423,7 +364,7 @@ int db_start(struct db *db, struct det_err *err)
     if (rc == 0)
         link_settings(&db->flusher);
     for (int i = 0; i <= db->readers_n; i++) {
-        struct link *l = i < db->readers_n ? &db->readers[i] : &db->searcher;
+        struct db_link *l = i < db->readers_n ? &db->readers[i] : &db->searcher;
         link_init(l, db);
         if (rc == 0)
             rc = link_adopt(l, PQconnectdb(db->read_conninfo), err);
@@ -433,160 +374,7 @@ int db_start(struct db *db, struct det_err *err)
     return rc;
 }
 
-/* Work. */
-
-static bool link_is_up(const struct link *l)
-{
-    return l->usable && l->conn.state == CONN_UP; /* its end may be under way */
-}
-
-static bool reads_possible(const struct db *db)
-{
-    if (db->closing || db->stalled)
-        return false;
-    for (int i = 0; i < db->readers_n; i++)
-        if (link_is_up(&db->readers[i]))
-            return true;
-    return false;
-}
-
-/* The one with the most room; NULL: none has any. */
-static struct link *reader_pick(struct db *db)
-{
-    struct link *best = NULL;
-    for (int i = 0; i < db->readers_n; i++) {
-        struct link *l = &db->readers[i];
-        if (link_is_up(l) && l->conn.ops < (best ? best->conn.ops : READ_OPS_MAX))
-            best = l;
-    }
-    return best;
-}
-
-static struct read *reads_take(struct db *db)
-{
-    struct read *r = db->reads;
-    db->reads = r->next;
-    if (!db->reads)
-        db->reads_end = &db->reads;
-    db->reads_n--;
-    return r;
-}
-
-static void read_fail(struct db *db, struct db_stmt *s, db_cb *cb, void *arg, const char *text)
-{
-    free(s);
-    defer_fail(db, cb, arg, DET_EUNAVAIL, text);
-}
-
-static void on_read_done(void *arg, const struct db_result *r)
-{
-    struct link *l = arg;
-    reads_send(l->db);
-}
-
-static void link_read(struct link *l, struct db_stmt *s, db_cb *cb, void *arg)
-{
-    db_conn_send(&l->conn, s, cb, arg);
-    db_conn_sync(&l->conn, on_read_done, l);
-}
-
-/* What waits is waited for: some connection that is up has no room, and calls this once it has, as
- * one that comes up does. */
-static void reads_send(struct db *db)
-{
-    while (db->reads) {
-        bool possible = reads_possible(db);
-        struct link *l = possible ? reader_pick(db) : NULL;
-        if (possible && !l)
-            return;
-        struct read *r = reads_take(db);
-        if (l)
-            link_read(l, r->s, r->cb, r->arg);
-        else
-            read_fail(db, r->s, r->cb, r->arg, UNREACHABLE);
-        free(r);
-    }
-}
-
-/* Takes s. */
-static void read_send(struct db *db, struct db_stmt *s, db_cb *cb, void *arg)
-{
-    bool full = db->reads_n == READS_MAX;
-    if (full || !reads_possible(db)) {
-        read_fail(db, s, cb, arg, full ? "too many reads wait; try again" : UNREACHABLE);
-        return;
-    }
-    struct read *r = det_alloc(sizeof *r);
-    *r = (struct read){.s = s, .cb = cb, .arg = arg};
-    *db->reads_end = r;
-    db->reads_end = &r->next;
-    db->reads_n++;
-    reads_send(db);
-}
-
-void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
-                     void *arg)
-{
-    struct link *l = &db->searcher;
-    bool is_up = l->usable && !db->closing && !db->stalled;
-    if (is_up && l->conn.ops < SEARCHES_MAX)
-        link_read(l, db_stmt_create(sql, args), cb, arg);
-    else
-        defer_fail(db, cb, arg, DET_EUNAVAIL,
-                   is_up ? "too many searches wait for each other; try again" : UNREACHABLE);
-}
-
-void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
-{
-    read_send(db, db_stmt_create(sql, args), cb, arg);
-}
-
-static void kept_send(struct kept *k);
-
-static void on_kept(void *arg, const struct db_result *r)
-{
-    struct kept *k = arg;
-    if (db_rc(r) == DET_EUNAVAIL && !k->db->closing) {
-        k->next = k->db->kept;
-        k->db->kept = k;
-        return;
-    }
-    k->cb(k->arg, r);
-    free(k);
-}
-
-static void kept_send(struct kept *k)
-{
-    db_query(k->db, k->sql, db_i64_arg(DB_ARGS, k->id), on_kept, k);
-}
-
-static void kept_send_all(struct db *db)
-{
-    struct kept *k = reads_possible(db) ? db->kept : NULL;
-    if (k)
-        db->kept = NULL;
-    for (struct kept *next; k; k = next) {
-        next = k->next;
-        kept_send(k);
-    }
-}
-
-static void kept_fail(struct db *db)
-{
-    while (db->kept) {
-        struct kept *k = db->kept;
-        db->kept = k->next;
-        defer_fail(db, k->cb, k->arg, DET_ECANCELED, "the master is stopping");
-        free(k);
-    }
-}
-
-void db_query_kept(struct db *db, const char *sql, int64_t id, db_cb *cb, void *arg)
-{
-    struct kept *k = det_alloc(sizeof *k);
-    *k = (struct kept){.db = db, .sql = sql, .id = id, .cb = cb, .arg = arg};
-    kept_send(k);
-}
+/* Writing. */
 
 struct db_tx *db_tx_begin(struct db *db)
 {
@@ -631,8 +419,8 @@ void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg)
     struct db *db = tx->db;
     bool full = db->group.bytes + db->group.unanswered + tx->bytes > DB_PENDING_BYTES_MAX;
     if (db->closing || !db_is_up(db) || full) {
-        defer_fail(db, cb, arg, DET_EUNAVAIL,
-                   full ? "too much is waiting to be written; try again" : UNREACHABLE);
+        db_fail_later(db, cb, arg, DET_EUNAVAIL,
+                   full ? "too much is waiting to be written; try again" : DB_UNREACHABLE);
         db_tx_free(tx);
         return;
     }
@@ -692,7 +480,7 @@ static void timer_close(struct db *db, uv_timer_t *t)
     uv_close((uv_handle_t *)t, on_handle_closed);
 }
 
-static void link_close(struct link *l)
+static void link_close(struct db_link *l)
 {
     l->usable = false;
     db_conn_close(&l->conn);
@@ -714,7 +502,7 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
     db_group_fail(&db->group, DET_ECANCELED, "the master is stopping");
     link_close(&db->writer);
     link_close(&db->flusher);
-    kept_fail(db);
+    db_kept_fail(db);
     on_kick(&db->kick);
     timer_close(db, &db->kick);
     timer_close(db, &db->watch);

@@ -2,19 +2,22 @@
  * The connection pool: libpq, non-blocking and pipelined, on the caller's libuv loop.
  *
  * Two kinds of work:
- *  - db_query(): a read; it goes out at once on one of a few read connections.
+ *  - db_query(): a read, on the one of a few read connections that has the most room; while none has
+ *    any it waits for the first that has.
  *  - db_write() and db_tx_*: writes; everything of one loop iteration, or gathered while a commit
- * was in flight, goes out as ONE transaction (group commit), answered when it is on disk
- * (db_flush.h). When that transaction fails, each unit is tried again in a transaction of its own, so a bad row fails only its own report. Every writing
- * transaction checks the leader's epoch first: a master that was replaced writes nothing.
+ *    was in flight, goes out as ONE transaction (group commit), answered when it is on disk
+ *    (db_flush.h). When that transaction fails, each unit is tried again in a transaction of its
+ *    own, so a bad row fails only its own report. Every writing transaction checks the leader's
+ *    epoch first: a master that was replaced writes nothing.
  *
  * Invariants: a callback runs exactly once, from the loop, never from inside the call that took it.
  * A write's callback with rc 0 means durably committed. While PostgreSQL is away every unit ends at
  * once with DET_EUNAVAIL and the pool reconnects by itself (50 ms to 2 s apart). So it is while
- * PostgreSQL hangs: noticed within 3 s by the leader's beat, which nothing else can hold up (db_lead.h);
- * reads that were sent before then end with DET_EUNAVAIL, writes stay in flight. After a connection is lost in mid-commit the outcome is
- * unknown, so units must be safe to repeat, or numbered (db_cluster.h: db_begin_batch). SQL text is
- * constant; what a user sends travels as arguments only. Thread: the loop's.
+ * PostgreSQL hangs: noticed within 3 s by the leader's beat, which nothing else can hold up
+ * (db_lead.h); reads that were sent before then end with DET_EUNAVAIL, writes stay in flight. After
+ * a connection is lost in mid-commit the outcome is unknown, so units must be safe to repeat, or
+ * numbered (db_cluster.h: db_begin_batch). SQL text is constant; what a user sends travels as
+ * arguments only. Thread: the loop's.
  */
 #ifndef DB_DB_H
 #define DB_DB_H
