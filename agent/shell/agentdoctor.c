@@ -1,6 +1,7 @@
 #include "agentdoctor.h"
 
 #include "client.h"
+#include "find.h"
 #include "findings.h"
 #include "fsx.h"
 #include "mem.h"
@@ -9,9 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
 #include <pwd.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,36 +84,11 @@ static void master(struct findings *f, const struct agentopts *o)
 
 /* ---- programs ---- */
 
-/* The program on PATH; NULL if there is none. Caller frees. */
-static char *on_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
-        size_t n = strcspn(p, ":");
-        det_cleanup(freep) char *file = det_asprintf("%.*s/%s", (int)n, p, name);
-        if (access(file, X_OK) == 0)
-            return det_take(file);
-        p += n + (p[n] == ':');
-    }
-    return NULL;
-}
-
-static bool beside(const char *name)
-{
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(exe, '/');
-    det_cleanup(freep) char *file =
-        det_asprintf("%.*s/%s", slash ? (int)(slash - exe) : 0, exe, name);
-    return access(file, X_OK) == 0;
-}
-
 static void own_programs(struct findings *f)
 {
     static const char *const names[] = {"det-task", "det-harness"};
     for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
-        bool there = beside(names[i]);
+        det_cleanup(freep) char *there = find_beside(names[i], X_OK);
         findings_add(f, there ? FINDING_OK : FINDING_FAIL, names[i],
                      there ? NULL : "install all of det into one directory", "%s",
                      there ? "beside det-agent" : "not beside det-agent");
@@ -124,52 +98,31 @@ static void own_programs(struct findings *f)
 static void compiler(struct findings *f)
 {
     const char *wish = getenv("DET_CC");
-    det_cleanup(freep) char *cc = on_path(wish && *wish ? wish : "cc");
-    findings_add(f, cc ? FINDING_OK : FINDING_WARN, "C compiler",
-                 cc ? NULL : "for trials in C: apt-get install gcc", "%s", cc ? cc : "none");
+    det_cleanup(freep) char *cc = find_on_path(getenv("PATH"), wish && *wish ? wish : "cc");
+    bool there = cc && access(cc, X_OK) == 0;
+    findings_add(f, there ? FINDING_OK : FINDING_WARN, "C compiler",
+                 there ? NULL : "for trials in C: apt-get install gcc", "%s", there ? cc : "none");
 }
 
 static void debugger(struct findings *f)
 {
-    det_cleanup(freep) char *gdb = on_path("gdb");
-    det_cleanup(freep) char *eu = on_path("eu-stack");
+    det_cleanup(freep) char *gdb = find_on_path(getenv("PATH"), "gdb");
+    det_cleanup(freep) char *eu = find_on_path(getenv("PATH"), "eu-stack");
     const char *any = gdb ? gdb : eu;
     findings_add(f, any ? FINDING_OK : FINDING_WARN, "stacks of hung tasks",
                  any ? NULL : "apt-get install gdb, or elfutils for eu-stack", "%s",
                  any ? any : "neither gdb nor eu-stack");
 }
 
-static bool ended_well(pid_t pid)
-{
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* Only python itself knows what it would import. */
-static bool has_torch(const char *python)
-{
-    char *const argv[] = {(char *)python, "-c",
-                          "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)",
-                          NULL};
-    char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
-    pid_t pid;
-    return posix_spawn(&pid, python, NULL, NULL, argv, env) == 0 && ended_well(pid);
-}
-
 static void python(struct findings *f)
 {
-    const char *given = getenv("DET_PYTHON_EXECUTABLE");
-    det_cleanup(freep) char *exe =
-        given && *given == '/' ? det_strdup(given) : on_path(given && *given ? given : "python3");
-    bool torch = exe && has_torch(exe);
+    det_cleanup(freep) char *exe = find_python(getenv("PATH"), getenv("DET_PYTHON_EXECUTABLE"));
+    bool torch = exe && find_has_torch(exe);
     findings_add(f, torch ? FINDING_OK : FINDING_WARN, "Python with torch",
                  torch ? NULL
                        : "for trials in Python: apt-get install python3-torch, or name a "
                          "python in DET_PYTHON_EXECUTABLE",
-                 "%s%s", exe ? exe : "no python3", exe && !torch ? " has no torch" : "");
+                 "%s%s", exe ? exe : "none", exe && !torch ? " has no torch" : "");
 }
 
 /* ---- the host ---- */
@@ -192,6 +145,15 @@ static void slots(struct findings *f, const struct agentopts *o)
                  s.v.n, gpu ? "GPU" : "CPU",
                  blind ? "; there is a GPU, but NVML does not see it" : "");
     slots_finish(&s);
+}
+
+static bool ended_well(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* Whether that user may pass through dir and all above it: the kernel knows, asked as that user. */

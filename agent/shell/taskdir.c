@@ -1,5 +1,6 @@
 #include "taskdir.h"
 
+#include "find.h"
 #include "fsx.h"
 #include "uuid.h"
 #include "vec.h"
@@ -41,22 +42,6 @@ static int take_lock(const char *work_dir, struct det_err *err)
     return 0; /* held until the process ends */
 }
 
-/* det-task lies beside this program (in the build tree: in ../agent/task). */
-static char *find_det_task(void)
-{
-    char exe[PATH_MAX];
-    static const char *const places[] = {"det-task", "task/det-task"};
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(exe, '/');
-    for (size_t i = 0; slash && i < DET_ARRAY_LEN(places); i++) {
-        det_cleanup(freep) char *path = det_asprintf("%.*s/%s", (int)(slash - exe), exe, places[i]);
-        if (access(path, X_OK) == 0)
-            return det_take(path);
-    }
-    return NULL;
-}
-
 /* What chattr +T says: the directories in it have nothing to do with each other. ext4 then puts them
  * all over the disk instead of side by side, where one without a journal looks at each inode that was
  * deleted lately before it makes a new one: after some hundred tasks 6 ms for the next. Other
@@ -91,7 +76,9 @@ int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *a
         rc = d->fd = fsx_open_dir(AT_FDCWD, d->root, err);
     if (rc >= 0)
         spread(d->fd);
-    d->det_task = find_det_task();
+    d->det_task = find_beside("det-task", X_OK);
+    if (!d->det_task)
+        d->det_task = find_beside("task/det-task", X_OK); /* in the build tree */
     if (rc >= 0 && !d->det_task)
         rc = det_fail(err, DET_ENOENT, "det-task is not beside det-agent");
     setenv("DET_CACHE_DIR", cache, 0);

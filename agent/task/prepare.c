@@ -2,18 +2,16 @@
 
 #include "tgz.h"
 #include "b64.h"
+#include "find.h"
 #include "fsx.h"
 #include "progress.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static int make_dir(const struct taskspec *s, const char *name, struct det_err *err)
@@ -86,22 +84,6 @@ bool prepare_has_hook(const struct taskspec *s)
     return fstatat(s->dirfd, "work/startup-hook.sh", &st, 0) == 0 && S_ISREG(st.st_mode);
 }
 
-char *prepare_find(const json_t *env, const char *name)
-{
-    if (strchr(name, '/'))
-        return det_strdup(name);
-    for (const char *p = json_str(env, "PATH", "/usr/bin:/bin"); *p; p += strspn(p, ":")) {
-        size_t n = strcspn(p, ":");
-        det_cleanup(freep) char *file = det_asprintf("%.*s/%s", (int)n, p, name);
-        struct stat st;
-        if (stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
-            faccessat(AT_FDCWD, file, X_OK, AT_EACCESS) == 0)
-            return det_take(file);
-        p += n;
-    }
-    return NULL;
-}
-
 /* ---- the entrypoint ---- */
 
 /* "pkg.module:Class", by rest-api.md 2.5. */
@@ -135,72 +117,38 @@ static char **argv_of(const char *const *words, size_t n)
     return v;
 }
 
-/* A program of this directory; NULL: not there. Also of det-task it is the name that counts: the
- * file this process runs may have been replaced by another version. Caller frees. */
-static char *beside(const char *name)
-{
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(exe, '/');
-    det_cleanup(freep) char *file =
-        det_asprintf("%.*s/%s", slash ? (int)(slash - exe) : 0, exe, name);
-    return slash && access(file, X_OK) == 0 ? det_take(file) : NULL;
-}
-
 /* det-harness lies beside det-task; DET_HARNESS of the agent's environment may name another. */
 static char *find_harness(const json_t *env, struct det_err *err)
 {
     const char *given = getenv("DET_HARNESS");
     if (given && *given)
         return det_strdup(given);
-    char *found = beside("det-harness");
+    char *found = find_beside("det-harness", X_OK);
     if (!found)
-        found = prepare_find(env, "det-harness");
+        found = find_on_path(json_str(env, "PATH", NULL), "det-harness");
     if (!found)
         det_fail(err, DET_ENOENT, "det-harness is neither beside det-task nor on PATH");
     return found;
 }
 
-/* Python is asked, as it alone knows its paths. */
-static bool python_has_torch(const char *python)
-{
-    char *const argv[] = {(char *)python, "-c",
-                          "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)",
-                          NULL};
-    char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
-    pid_t pid;
-    int status;
-    if (posix_spawn(&pid, python, NULL, NULL, argv, env) != 0)
-        return false;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static char *find_python(const json_t *env, struct det_err *err)
+static char *plan_python(const json_t *env, struct det_err *err)
 {
     const char *given = json_str(env, "DET_PYTHON_EXECUTABLE", NULL);
-    char *python = prepare_find(env, given && *given ? given : "python3");
-    if (python && ((given && *given) || python_has_torch(python)))
-        return python;
-    free(python);
-    python = det_strdup("/usr/bin/python3");
-    if (python_has_torch(python))
-        return python;
-    det_fail(err, DET_EINVAL,
-             "the entrypoint is a Python trial, but no python3 on this host has torch: "
-             "install python3-torch, or name one in DET_PYTHON_EXECUTABLE");
-    free(python);
-    return NULL;
+    char *python = find_python(json_str(env, "PATH", NULL), given);
+    if (!python && given && *given)
+        det_fail(err, DET_ENOENT, "DET_PYTHON_EXECUTABLE: there is no %s on PATH", given);
+    else if (!python)
+        det_fail(err, DET_EINVAL,
+                 "the entrypoint is a Python trial, but no python3 on this host has torch: "
+                 "install python3-torch, or name one in DET_PYTHON_EXECUTABLE");
+    return python;
 }
 
 static int plan_class(const struct taskspec *s, const json_t *env, const char *entrypoint,
                       struct prepare_plan *p, struct det_err *err)
 {
     bool python = has_python_file(s, entrypoint);
-    det_cleanup(freep) char *exe = python ? find_python(env, err) : find_harness(env, err);
+    det_cleanup(freep) char *exe = python ? plan_python(env, err) : find_harness(env, err);
     if (!exe)
         return DET_EINVAL;
     const char *const py[] = {exe, "-m", "determined.exec.harness", entrypoint};
@@ -213,7 +161,7 @@ static int plan_class(const struct taskspec *s, const json_t *env, const char *e
 
 static int plan_gc(struct prepare_plan *p, struct det_err *err)
 {
-    det_cleanup(freep) char *exe = beside("det-task");
+    det_cleanup(freep) char *exe = find_beside("det-task", X_OK);
     if (!exe)
         return det_fail(err, DET_ENOENT, "det-task is no longer where it was started from");
     const char *const words[] = {exe, "--gc"};

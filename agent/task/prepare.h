@@ -22,8 +22,5 @@ int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_pla
                  struct det_err *err);
 void prepare_plan_finish(struct prepare_plan *p);
 bool prepare_has_hook(const struct taskspec *s);
-/* NAME's executable file by PATH of env, or NAME itself when it has a slash; caller frees; NULL:
- * none. */
-char *prepare_find(const json_t *env, const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 #include "task.h"
 
 #include "clk.h"
+#include "find.h"
 #include "fsx.h"
 #include "gcrun.h"
 #include "log.h"
@@ -41,7 +42,7 @@ static struct rank *start_process(struct task *t, struct rank_options *o, const 
     struct rank *r = NULL;
     if (taskspec_user_enter(&t->spec, err) < 0) /* what root finds may be closed to the user */
         return NULL;
-    det_cleanup(freep) char *file = prepare_find(env, o->argv[0]);
+    det_cleanup(freep) char *file = find_on_path(json_str(env, "PATH", NULL), o->argv[0]);
     taskspec_user_leave(&t->spec);
     if (!file) {
         det_fail(err, DET_ENOENT, "%s: command not found", o->argv[0]);

@@ -2,8 +2,8 @@
 #include "task.h"
 
 #include "clk.h"
+#include "find.h"
 #include "fsx.h"
-#include "prepare.h"
 #include "taskenv.h"
 
 #include <fcntl.h>
@@ -89,10 +89,10 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     char *const gdb[] = {"gdb", "-nx", "-batch", "-iex", "set auto-load off",
                          "-ex", "thread apply all bt 40", "-p", pid, NULL};
     char *const eu[] = {"eu-stack", "-n", "40", "-p", pid, NULL};
-    det_cleanup(freep) char *file = prepare_find(env, "gdb");
+    det_cleanup(freep) char *file = find_on_path(json_str(env, "PATH", NULL), "gdb");
     bool is_gdb = file != NULL;
     if (!file)
-        file = prepare_find(env, "eu-stack");
+        file = find_on_path(json_str(env, "PATH", NULL), "eu-stack");
     if (!file)
         return det_fail(err, DET_ENOENT,
                         "neither gdb nor eu-stack is on this host (apt-get install gdb)");

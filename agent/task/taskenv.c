@@ -1,12 +1,12 @@
 #include "taskenv.h"
 
+#include "find.h"
 #include "fsx.h"
 #include "omp_wait.h"
 #include "progress.h"
 #include "spool.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,16 +141,11 @@ static void add_devices(json_t *env, const struct taskspec *s)
  * installed. Caller frees. */
 static char *package_dir(void)
 {
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(exe, '/');
-    if (!slash)
+    det_cleanup(freep) char *init = find_beside("../lib/det/python/determined/__init__.py", R_OK);
+    if (!init)
         return NULL;
-    *slash = '\0';
-    det_cleanup(freep) char *dir = det_asprintf("%s/../lib/det/python", exe);
-    det_cleanup(freep) char *init = det_asprintf("%s/determined/__init__.py", dir);
-    return access(init, R_OK) == 0 ? realpath(dir, NULL) : NULL;
+    init[strlen(init) - strlen("/determined/__init__.py")] = '\0';
+    return realpath(init, NULL);
 }
 
 /* Last, so that a package of the user's own comes first. */

@@ -2,13 +2,12 @@
 #include "backend.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "buf.h"
 #include "cpu.h"
+#include "find.h"
 #include "mem.h"
 #include "ref.h"
 
@@ -56,42 +55,32 @@ static int table_of(void *module, const char *path, const struct det_backend **r
     return 0;
 }
 
-/* 1: loaded; 0: there is no such file; negative: it is there and cannot be used. */
-static int try_module(const char *dir, const char *sub, const char *name,
-                      const struct det_backend **ret, struct det_err *err)
+/* Caller frees; NULL: none. */
+static char *module_path(const char *name)
 {
-    det_cleanup(buf_finish) struct buf path = BUF_INIT;
-    buf_addf(&path, "%s%s/det_backend_%s.so", dir, sub, name);
-    if (access(buf_str(&path), R_OK) < 0)
-        return 0;
-    void *module = dlopen(buf_str(&path), RTLD_NOW | RTLD_LOCAL);
-    if (!module)
-        return det_fail(err, DET_EUNAVAIL, "load %s: %s", buf_str(&path), dlerror());
-    int rc = table_of(module, buf_str(&path), ret, err);
-    return rc < 0 ? rc : 1;
+    const char *given = getenv("DET_BACKEND_DIR");
+    det_cleanup(freep) char *own = given ? det_asprintf("%s/det_backend_%s.so", given, name) : NULL;
+    if (own && access(own, R_OK) == 0)
+        return det_take(own);
+    det_cleanup(freep) char *near = det_asprintf("det_backend_%s.so", name);
+    det_cleanup(freep) char *installed = det_asprintf("../lib/det/det_backend_%s.so", name);
+    char *path = find_beside(near, R_OK);
+    return path ? path : find_beside(installed, R_OK);
 }
 
 static int load_module(const char *name, const struct det_backend **ret, struct det_err *err)
 {
-    const char *given = getenv("DET_BACKEND_DIR");
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = '\0';
-    int rc = given ? try_module(given, "", name, ret, err) : 0;
-    if (rc == 0 && slash)
-        rc = try_module(self, "", name, ret, err);
-    if (rc == 0 && slash)
-        rc = try_module(self, "/../lib/det", name, ret, err);
-    if (rc == 0)
+    det_cleanup(freep) char *path = module_path(name);
+    if (!path)
         return det_fail(
             err, DET_ENOENT,
             "there is no backend \"%s\" (det_backend_%s.so is not in DET_BACKEND_DIR, beside "
             "the program or in ../lib/det): use the device \"cpu\" or build that module",
             name, name);
-    return rc < 0 ? rc : 0;
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module)
+        return det_fail(err, DET_EUNAVAIL, "load %s: %s", path, dlerror());
+    return table_of(module, path, ret, err);
 }
 
 int det_backend_find(const char *device, const struct det_backend **ret, int *ret_index,

@@ -1,12 +1,10 @@
 #include "comm_device.h"
 
-#include "buf.h"
+#include "find.h"
 #include "mem.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define OPEN_MS 60000
@@ -16,46 +14,39 @@ struct comm_device {
     void *self;
 };
 
-static const struct comm_device_type *try_module(const char *dir, const char *sub,
-                                                 struct det_err *err)
+/* Caller frees; NULL: none. */
+static char *module_path(void)
 {
-    det_cleanup(buf_finish) struct buf path = BUF_INIT;
-    buf_addf(&path, "%s%s/det_comm_nccl.so", dir, sub);
-    if (access(buf_str(&path), R_OK) < 0)
-        return NULL;
-    void *module = dlopen(buf_str(&path), RTLD_NOW | RTLD_LOCAL); /* stays: its table lives in it */
-    if (!module) {
-        det_fail(err, DET_EUNAVAIL, "load %s: %s", buf_str(&path), dlerror());
-        return NULL;
-    }
-    const struct comm_device_type *t = dlsym(module, COMM_DEVICE_SYMBOL);
-    if (t && t->version == COMM_DEVICE_VERSION)
-        return t;
-    det_fail(err, DET_EINVAL, "%s is not of version %d: build it with this program",
-             buf_str(&path), COMM_DEVICE_VERSION);
-    return NULL;
+    static const char *const places[] = {
+        "det_comm_nccl.so", "../comm/det_comm_nccl.so", "../lib/det/det_comm_nccl.so",
+        "../lib/x86_64-linux-gnu/det/det_comm_nccl.so"};
+    const char *given = getenv("DET_COMM_DIR");
+    det_cleanup(freep) char *own =
+        given && *given ? det_asprintf("%s/det_comm_nccl.so", given) : NULL;
+    if (own)
+        return access(own, R_OK) == 0 ? det_take(own) : NULL;
+    char *path = NULL;
+    for (size_t i = 0; !path && i < DET_ARRAY_LEN(places); i++)
+        path = find_beside(places[i], R_OK);
+    return path;
 }
 
 static const struct comm_device_type *find_module(struct det_err *err)
 {
-    char self[PATH_MAX];
-    const char *given = getenv("DET_COMM_DIR");
-    det_fail(err, DET_EUNAVAIL,
-             "there is no det_comm_nccl.so: build with the CUDA toolkit, or set DET_COMM_DIR");
-    if (given && *given)
-        return try_module(given, "", err);
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (!slash)
-        return NULL;
-    *slash = '\0';
-    static const char *const subs[] = {"", "/../comm", "/../lib/det",
-                                       "/../lib/x86_64-linux-gnu/det"};
-    const struct comm_device_type *t = NULL;
-    for (size_t i = 0; !t && i < DET_ARRAY_LEN(subs); i++)
-        t = try_module(self, subs[i], err);
-    return t;
+    det_cleanup(freep) char *path = module_path();
+    void *module = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL; /* stays: its table is in it */
+    const struct comm_device_type *t = module ? dlsym(module, COMM_DEVICE_SYMBOL) : NULL;
+    if (t && t->version == COMM_DEVICE_VERSION)
+        return t;
+    if (!path)
+        det_fail(err, DET_EUNAVAIL,
+                 "there is no det_comm_nccl.so: build with the CUDA toolkit, or set DET_COMM_DIR");
+    else if (!module)
+        det_fail(err, DET_EUNAVAIL, "load %s: %s", path, dlerror());
+    else
+        det_fail(err, DET_EINVAL, "%s is not of version %d: build it with this program", path,
+                 COMM_DEVICE_VERSION);
+    return NULL;
 }
 
 struct id {

@@ -1,4 +1,5 @@
 /* Compiles a model definition in C, once for each content. */
+#include "find.h"
 #include "fsx.h"
 #include "mem.h"
 #include "model.h"
@@ -53,24 +54,16 @@ char *model_include_dirs(struct det_err *err)
     return dir;
 }
 
-/* cc on PATH as an absolute path. */
 static char *find_compiler(struct det_err *err)
 {
-    const char *wish = getenv("DET_CC"), *path = getenv("PATH");
-    if (wish && *wish == '/')
-        return det_strdup(wish);
-    for (const char *p = path ? path : "/usr/bin:/bin"; *p; p += strspn(p, ":")) {
-        size_t n = strcspn(p, ":");
-        det_cleanup(freep) char *file = det_asprintf("%.*s/%s", (int)n, p, wish ? wish : "cc");
-        if (*p == '/' && access(file, X_OK) == 0)
-            return det_take(file);
-        p += n;
-    }
-    det_fail(err, DET_ENOENT,
-             "no C compiler: a trial in C needs %s on PATH on this host (apt-get install gcc "
-             "libc6-dev)",
-             wish ? wish : "cc");
-    return NULL;
+    const char *wish = getenv("DET_CC");
+    char *compiler = find_on_path(getenv("PATH"), wish ? wish : "cc");
+    if (!compiler)
+        det_fail(err, DET_ENOENT,
+                 "no C compiler: a trial in C needs %s on PATH on this host (apt-get install gcc "
+                 "libc6-dev)",
+                 wish ? wish : "cc");
+    return compiler;
 }
 
 /* A cache must be ours alone: what lies in it is loaded into the process. */

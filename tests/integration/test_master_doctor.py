@@ -124,10 +124,19 @@ def agent(c, db):
     says(found, "work directory", "FAIL", "/nonexistent/work", "make the directory")
     found = doctor("det-agent", *args, "--slots", "many", status=1)
     says(found, "slots", "FAIL", "many", "correct --slots")
-    found = doctor("det-agent", *args, env={"PATH": c.path("no-programs"), "DET_CC": ""}, status=0)
+    programs = c.path("programs")
+    os.makedirs(programs)
+    os.symlink("/bin/false", programs + "/python3")  # without torch, as a python3 of one's own before the system's
+    found = doctor("det-agent", *args, env={"PATH": programs, "DET_CC": ""}, status=0)
     says(found, "C compiler", "warn", "none", "gcc")
     says(found, "stacks of hung tasks", "warn", "neither", "gdb")
-    says(found, "Python with torch", "warn", "no python3", "python3-torch")
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode == 0:
+        says(found, "Python with torch", "ok", "/usr/bin/python3")  # what a trial would get
+    else:
+        says(found, "Python with torch", "warn", "none", "python3-torch")
+    found = doctor("det-agent", *args, env={"DET_PYTHON_EXECUTABLE": "/bin/false", "DET_CC": "/nonexistent/cc"}, status=0)
+    says(found, "C compiler", "warn", "none", "gcc")
+    says(found, "Python with torch", "warn", "/bin/false has no torch", "python3-torch")
     found = doctor("det-agent", *args, limit=256, status=1)
     says(found, "open files", "FAIL", "256")
     if os.getuid() == 0:
