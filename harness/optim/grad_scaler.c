@@ -109,14 +109,17 @@ int det_grad_scaler_step(struct det_grad_scaler *s, struct det_optim *o)
 {
     if (!s || !o)
         return DET_EINVAL;
+    struct seen *now = find(s, o);
     int rc = s->engine->err.code;
-    if (rc == 0 && !s->disabled && !find(s, o))
+    if (rc == 0 && now && now->stage == STEPPED)
+        return wrong_order(s, "step was called already since the last update");
+    if (rc == 0 && now) /* once more: a mean over ranks may have brought another's infinity */
+        now->infinite = now->infinite || !isfinite(det_module_grads_max(o->module));
+    else if (rc == 0 && !s->disabled)
         rc = det_grad_scaler_unscale(s, o);
     if (rc < 0)
         return rc;
-    struct seen *now = find(s, o);
-    if (now && now->stage == STEPPED)
-        return wrong_order(s, "step was called already since the last update");
+    now = find(s, o);
     if (now)
         now->stage = STEPPED;
     if (now && now->infinite)

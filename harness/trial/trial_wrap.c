@@ -176,12 +176,19 @@ static int on_scale(void *self, double factor, struct det_err *err)
     return det_engine_error(s->ctx->engine, err);
 }
 
+/* The scaler that steps in the optimizer's place; NULL: none. */
+static struct det_grad_scaler *scaler_of(const struct step *s)
+{
+    return s->options->scaler ? s->options->scaler : s->ctx->amp ? s->ctx->scaler : NULL;
+}
+
 static int on_clip(void *self, struct det_err *err)
 {
     struct step *s = self;
     const struct det_step_options *o = s->options;
-    if (s->ctx->amp)
-        det_grad_scaler_unscale(s->ctx->scaler, s->optim);
+    struct det_grad_scaler *scaler = scaler_of(s);
+    if (scaler && !det_grad_scaler_unscaled(scaler, s->optim))
+        det_grad_scaler_unscale(scaler, s->optim);
     if (o->clip_norm > 0)
         det_clip_grad_norm(s->optim->module, o->clip_norm);
     if (o->clip_value > 0)
@@ -195,9 +202,7 @@ static int on_step(void *self, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "train_batch.step_optimizer");
     struct step *s = self;
-    struct det_grad_scaler *scaler = s->options->scaler;
-    if (!scaler && s->ctx->amp)
-        scaler = s->ctx->scaler;
+    struct det_grad_scaler *scaler = scaler_of(s);
     if (scaler)
         det_grad_scaler_step(scaler, s->optim);
     else

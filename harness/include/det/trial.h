@@ -217,7 +217,9 @@ struct det_step_options {
     void (*clip_grads)(void *arg, struct det_module *model); /* own way; the optimizer's module */
     void *clip_arg;
     bool keep_grads;    /* auto_zero_grads=False */
-    struct det_grad_scaler *scaler; /* steps in the optimizer's place (scaler.step) */
+    /* Steps in the optimizer's place (scaler.step). What is clipped is unscaled before, unless the
+     * trial did that. */
+    struct det_grad_scaler *scaler;
 };
 /* Does nothing but accumulate unless this is an update batch ((batch_idx + 1) % aggregation == 0);
  * otherwise: mean over ranks, division by the aggregation, clipping, step, zero. The part after `o`

@@ -91,6 +91,27 @@ static void test_clipping_sees_true_gradients(void **state)
     rig_finish(&r);
 }
 
+/* As after a mean over ranks of which another one had the infinity. */
+static void test_an_infinity_after_unscaling_counts(void **state)
+{
+    (void)state;
+    struct rig r;
+    float before[3], after[3];
+    rig_init(&r);
+    struct det_grad_scaler *s = det_grad_scaler(r.e, .init_scale = 8);
+    weights(&r, before);
+    backward(&r, s, 1, 2, 3);
+    assert_int_equal(det_grad_scaler_unscale(s, r.optim), 0);
+    det_module_scale_grads(r.net, INFINITY);
+    assert_int_equal(det_grad_scaler_step(s, r.optim), 0);
+    assert_int_equal(det_grad_scaler_update(s), 0);
+    weights(&r, after);
+    assert_memory_equal(before, after, sizeof before);
+    assert_true(det_grad_scaler_get_scale(s) == 4);
+    det_grad_scaler_destroy(s);
+    rig_finish(&r);
+}
+
 static void assert_wrong_order(struct rig *r, int rc)
 {
     assert_int_equal(rc, DET_ESTATE);
@@ -172,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scale_goes_up_and_down),
         cmocka_unit_test(test_clipping_sees_true_gradients),
+        cmocka_unit_test(test_an_infinity_after_unscaling_counts),
         cmocka_unit_test(test_wrong_order),
         cmocka_unit_test(test_disabled_does_plain_steps),
         cmocka_unit_test(test_state),

@@ -69,6 +69,24 @@ static const struct det_trial_type tiny = {
     .build_training_data_loader = loader, .build_validation_data_loader = loader,
     .train_batch = train_batch, .evaluate_batch = evaluate_batch};
 
+/* Gradients of -4 and -3.5 are clipped to 1 as they are without the scale, whoever unscales them. */
+static void train_clipped(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                          int64_t epoch_idx, int64_t batch_idx, struct det_metrics *m)
+{
+    struct tiny *t = self;
+    det_trial_backward(ctx, det_grad_scaler_scale(t->scaler, loss_of(t, ctx, batch)));
+    if (batch_idx == 1)
+        det_grad_scaler_unscale(t->scaler, t->sgd);
+    det_trial_step_optimizer(ctx, t->sgd, .scaler = t->scaler, .clip_norm = 1);
+    det_grad_scaler_update(t->scaler);
+    det_metrics_f64(m, "scale", det_grad_scaler_get_scale(t->scaler));
+}
+
+static const struct det_trial_type clipped = {
+    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create,
+    .build_training_data_loader = loader, .build_validation_data_loader = loader,
+    .train_batch = train_clipped, .evaluate_batch = evaluate_batch};
+
 /* use_amp: x = w = 1 + 2^-9 is 1 in bf16, where a product is made; the weight stays f32. */
 static void create_amp(void *self, struct det_trial_context *ctx)
 {
@@ -111,27 +129,36 @@ static void expect(struct det_trainer *t, double w, double scale)
     assert_true(det_grad_scaler_get_scale(self->scaler) == scale);
 }
 
-static struct det_trainer *trainer(void)
+static struct det_trainer *trainer(const struct det_trial_type *type)
 {
     struct det_trainer *t = NULL;
     struct det_trainer_options o = {.checkpoint_dir = dir};
-    assert_int_equal(det_trainer_create(&tiny, &o, &t, &err), 0);
+    assert_int_equal(det_trainer_create(type, &o, &t, &err), 0);
     return t;
 }
 
 static void scales_and_is_restored(void **state)
 {
-    struct det_trainer *t = trainer();
+    struct det_trainer *t = trainer(&tiny);
     if (det_trainer_fit(t, &err, .max_length = DET_BATCHES(2), .quiet = true) < 0)
         fail_msg("%s", err.text);
     expect(t, 2.5, 16);
     det_cleanup(freep) char *at = det_strdup(det_trainer_checkpoint(t));
     det_trainer_destroy(t);
-    t = trainer();
+    t = trainer(&tiny);
     if (det_trainer_fit(t, &err, .max_length = DET_BATCHES(4), .quiet = true,
                         .latest_checkpoint = at) < 0)
         fail_msg("%s", err.text);
     expect(t, 2.75, 8);
+    det_trainer_destroy(t);
+}
+
+static void clips_what_is_unscaled(void **state)
+{
+    struct det_trainer *t = trainer(&clipped);
+    if (det_trainer_fit(t, &err, .max_length = DET_BATCHES(2), .quiet = true) < 0)
+        fail_msg("%s", err.text);
+    expect(t, 1.5, 16);
     det_trainer_destroy(t);
 }
 
@@ -155,6 +182,7 @@ static void amp_computes_in_bf16(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(scales_and_is_restored),
+                                       cmocka_unit_test(clips_what_is_unscaled),
                                        cmocka_unit_test(amp_computes_in_bf16)};
     if (!mkdtemp(dir) || chdir(dir) < 0)
         return 1;
