@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""docs/api.md, made from the public headers; and whether the documents name only what there is.
+"""docs/api.md, made from the public headers; whether the documents name only what there is, and whether
+docs/porting.md says of every name of determined.pytorch what became of it.
 
 usage: api_list.py SOURCE_DIR           exit 1 with what is wrong
        api_list.py SOURCE_DIR --write   writes docs/api.md anew
 """
+import ast
 import glob
 import os
 import re
@@ -75,6 +77,24 @@ def known(top):
     return {w for h in headers(top) + [os.path.join(top, "base/det/err.h")] for w in re.findall(r"\b(?:det|DET)_\w+", open(h).read())}
 
 
+def python_names(top):
+    """The exported names of determined.pytorch, and the public methods of those that are classes."""
+    package = os.path.join(top, "harness/python/determined/pytorch")
+    trees = {p: ast.parse(open(p).read()) for p in sorted(glob.glob(os.path.join(package, "*.py")))}
+    init = trees[os.path.join(package, "__init__.py")]
+    names = next(ast.literal_eval(n.value) for n in init.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__")
+    classes = [n for t in trees.values() for n in t.body if isinstance(n, ast.ClassDef) and n.name in names]
+    methods = [f.name for c in classes for f in c.body if isinstance(f, ast.FunctionDef)]
+    return names + [m for m in methods if not m.startswith("_")]
+
+
+def without_a_way(top):
+    """The names that are neither hooks of the same name in C nor in the page on porting."""
+    hooks = re.findall(r"\(\*(\w+)\)\(", open(os.path.join(top, "harness/include/det/trial.h")).read())
+    words = set(re.findall(r"\w+", open(os.path.join(top, "docs/porting.md")).read())) | set(hooks)
+    return [f"docs/porting.md: {n} of determined.pytorch is not there" for n in python_names(top) if n not in words]
+
+
 def main():
     top = sys.argv[1]
     path, bad = os.path.join(top, "docs/api.md"), []
@@ -89,6 +109,7 @@ def main():
             for word in re.findall(r"\bdet_\w+", line):
                 if word not in names and not word.endswith("_") and word + "_opt" not in names:
                     bad.append(f"docs/{doc}:{n}: {word} is in no header")
+    bad += without_a_way(top)
     print("\n".join(bad) or f"{len(names)} names")
     return 1 if bad else 0
 
