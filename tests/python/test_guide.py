@@ -135,7 +135,7 @@ class Fragments(unittest.TestCase):
         self.assertEqual(Trial.lengths[-3:], [5, 5, 2])
 
     def test_callbacks_values(self):
-        """Averages are numbers; a batch's metrics are numbers, or arrays where the trial gave such; outputs of validation likewise."""
+        """Averages are numbers; metrics of a batch are NumPy's, and those of a validation's batches what the trial returned, tensors as arrays."""
         got = {}
 
         class Take(pytorch.PyTorchCallback):
@@ -153,10 +153,11 @@ class Fragments(unittest.TestCase):
                 return {"take": Take()}
 
             def train_batch(self, batch, epoch_idx, batch_idx):
-                return {"loss": torch.tensor(float(batch_idx)), "numpy": np.float64(2), "array": torch.ones(3) * batch_idx}
+                return {"loss": torch.tensor(float(batch_idx)), "numpy": np.float64(2), "array": torch.ones(3, dtype=torch.bfloat16) * batch_idx}
 
             def evaluate_batch(self, batch, batch_idx):
-                return {"error": torch.tensor(float(batch_idx)), "array": np.ones(2)}
+                error = torch.tensor(float(batch_idx), dtype=(torch.float32, torch.bfloat16)[batch_idx % 2])
+                return {"error": error, "array": np.full((2, 1), [[np.inf]] if batch_idx else [[1]])}
 
             def evaluation_reducer(self):
                 return {"error": pytorch.Reducer.MAX, "array": pytorch.Reducer.SUM}
@@ -164,10 +165,11 @@ class Fragments(unittest.TestCase):
         with store():
             fit(Trial, Batch(2))
         self.assertEqual(got["avg"], {"loss": 0.5, "numpy": 2.0, "array": 0.5})
-        self.assertEqual([float(m["loss"]) for m in got["batch"]], [0, 1])
-        self.assertEqual([float(np.sum(m["array"])) for m in got["batch"]], [0, 3])
-        self.assertEqual([float(np.mean(m["error"])) for m in got["outputs"]], [0, 1, 2])
-        self.assertEqual({k: float(v) for k, v in got["metrics"].items()}, {"error": 2, "array": 6})
+        self.assertEqual([(m["loss"].item(), m["numpy"].mean()) for m in got["batch"]], [(0, 2), (1, 2)])
+        self.assertEqual([(m["array"].shape, m["array"].sum()) for m in got["batch"]], [((3,), 0), ((3,), 3)])
+        self.assertEqual([m["error"].item() for m in got["outputs"]], [0, 1, 2])
+        self.assertEqual([m["array"].tolist() for m in got["outputs"]], [[[1], [1]], [[np.inf]] * 2, [[np.inf]] * 2])
+        self.assertEqual({k: float(v) for k, v in got["metrics"].items()}, {"error": 2, "array": np.inf})
 
     def test_one_reducer(self):
         class Trial(LineTrial):

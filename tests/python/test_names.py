@@ -415,6 +415,20 @@ class Facts(unittest.TestCase):
                      "det_agent_id", "det_cluster_id", "trial_run_id", "allocation_id", "managed_training", "test_mode"):
             getattr(env, name)
 
+    def test_step_outside_of_training(self):
+        """A trial in a notebook: every batch is an update."""
+        from determined import pytorch
+        from support import LineTrial
+
+        for context in (pytorch.PyTorchTrialContext.from_config({}), pytorch.CheckpointLoadContext(hparams={})):
+            trial, clipped = LineTrial(context), []
+            before = trial.model.weight.item()
+            trial.train_batch(next(iter(trial.build_training_data_loader())), 0, 0)
+            self.assertNotEqual(trial.model.weight.item(), before)
+            self.assertFalse(trial.model.weight.grad is not None and trial.model.weight.grad.any())
+            context.step_optimizer(trial.optim, clip_grads=clipped.extend, auto_zero_grads=False)
+            self.assertEqual(len(clipped), 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -15,7 +15,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _horovod, _mistakes, _open_grads
+from determined.pytorch import _horovod, _mistakes, _open_grads, _reducer
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
@@ -60,10 +60,9 @@ def _named(value: Any) -> Any:
 def plain(value: Any) -> Any:
     """A metric as the loop takes it: a number, None, a list of numbers, or a text of JSON."""
     if isinstance(value, torch.Tensor):
-        value = value.detach()
         if value.dim() == 0:
             return value.item()
-        value = value.cpu().numpy()
+        value = _reducer.to_numpy(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list):
@@ -76,6 +75,13 @@ def plain(value: Any) -> Any:
             return value.ravel().tolist()  # JSON has no NaN; averages do not ask for the shape
         value = value.tolist()
     return json.dumps(_named(value), default=str)
+
+
+def _as_numpy(value: Any) -> Any:
+    """A metric that went through the loop, as callbacks expect it: with item(), mean() and shape."""
+    if isinstance(value, list):
+        return _as_array(value)
+    return np.float64(value) if isinstance(value, float) else value
 
 
 def _as_array(value: List[Any]) -> Any:
@@ -97,6 +103,7 @@ class Client:
         self._validation: Any = None
         self._loop: Any = None
         self._names: List[str] = []  # of the validation metrics
+        self._outputs: Optional[List[Dict[str, Any]]] = None  # of a validation's batches, where a callback asks for them
         self._grads: Optional[List[Any]] = None  # of every rank, for the next save()
         self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
         whole = is_overridden(trial.evaluate_full_dataset, PyTorchTrial)
@@ -144,8 +151,11 @@ class Client:
             hooks["on_training_epoch_start"] = lambda epoch_idx: cb.on_training_epoch_start()  # type: ignore
         if "on_training_workload_end" in hooks:
             hooks["on_training_workload_end"] = lambda avg, batches: cb.on_training_workload_end(
-                avg_metrics=avg, batch_metrics=batches
+                avg_metrics=avg, batch_metrics=[{k: _as_numpy(v) for k, v in b.items()} for b in batches]
             )
+        if "on_validation_epoch_end" in hooks:
+            self._outputs = []
+            hooks["on_validation_epoch_end"] = lambda outputs: cb.on_validation_epoch_end(self._outputs)  # type: ignore
         if "on_checkpoint_upload_end" in hooks:
             hooks["on_checkpoint_upload_end"] = lambda uuid: cb.on_checkpoint_upload_end(uuid=uuid)
         written = [
@@ -284,6 +294,8 @@ class Client:
         if not isinstance(metrics, dict):
             raise TypeError(f"evaluate_batch() must return a dict of metrics, not {type(metrics).__name__}")
         self._names = list(metrics)
+        if self._outputs is not None:
+            self._outputs.append({k: _reducer.to_numpy(v) for k, v in metrics.items()})
         return metrics
 
     def evaluate_full_dataset(self) -> Dict[str, Any]:
@@ -316,6 +328,7 @@ class Client:
 
     def set_training(self, training: bool) -> None:
         torch.set_grad_enabled(training)
+        self._outputs = None if self._outputs is None else []
         for model in self.context.models:
             model.train(training)
 

@@ -457,7 +457,7 @@ class PyTorchTrialContext(OlderContext):
             raise errors.InvalidExperimentException(
                 "step_optimizer(auto_zero_grads=False) excludes an aggregation_frequency above 1: gradients add up between steps"
             )
-        if self._loop is None:
+        if self._loop is None and self._managed_training:
             raise errors.InternalException("training has not started yet")
         if self._use_amp and scaler is None:
             scaler = self._scaler
@@ -468,6 +468,13 @@ class PyTorchTrialContext(OlderContext):
             clip_grads(_params(optimizer) if self._apex is None else self._apex.parameters(optimizer))  # type: ignore
 
         step = functools.partial(scaler.step, optimizer) if scaler is not None else optimizer.step
+        if self._loop is None:  # a context for use outside of training: every batch is an update
+            if clip_grads is not None:
+                clip()
+            step()
+            if auto_zero_grads:
+                optimizer.zero_grad()
+            return
         synchronize = None
         if self._horovod is not None:
             synchronize, step = optimizer.synchronize, _horovod.without_synchronizing(optimizer, step)  # type: ignore

@@ -90,16 +90,20 @@ class WrappedReducer:
                 f"{who}.cross_slot_reduce() was wrapped with name=None but it did not return a dict; give "
                 "wrap_reducer() a name, or return {name: value}"
             )
-            return {k: _to_numpy(v) for k, v in value.items()}
+            return {k: to_numpy(v) for k, v in value.items()}
         assert not isinstance(value, dict), (
             f"{who}.cross_slot_reduce() was wrapped with name set but it returned a dict anyway; leave the name out, "
             "or return one value"
         )
-        return {self.name: _to_numpy(value)}
+        return {self.name: to_numpy(value)}
 
 
-def _to_numpy(value: Any) -> Any:
-    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
+def to_numpy(value: Any) -> Any:
+    """A tensor as an array; NumPy has no bfloat16."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach().cpu()
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
 
 
 def wrap(
