@@ -460,6 +460,19 @@ class WrongUse(unittest.TestCase):
             torch_distributed.main(["--trial", "a:B"])
         self.assertIn("has no torch", "".join(c.args[0] for c in stderr.write.call_args_list))
 
+    def test_metadata(self):
+        """A checkpoint that could not be reported is not stored either."""
+        with store() as where, core.init() as context:
+            with open("weights", "w") as f:
+                f.write("1 2")
+            for metadata in (None, {"steps": 1}):
+                for shard in (False, True):
+                    with self.subTest(metadata=metadata, shard=shard):
+                        self.assertRaisesRegex(ValueError, "steps_completed", context.checkpoint.upload, ".", metadata, shard=shard)
+                        with self.assertRaisesRegex(ValueError, "steps_completed"), context.checkpoint.store_path(metadata, shard=shard) as (path, _):
+                            (path / "weights").write_text("1 2")
+                        self.assertEqual((os.listdir(where), os.listdir(".")), ([], ["weights"]))
+
     def test_launchers(self):
         """Outside of a task, and with nothing to start, launchers say what to do."""
         for launcher, other in ((deepspeed, "deepspeed"), (horovod, "horovodrun"), (torch_distributed, "torchrun")):

@@ -78,6 +78,12 @@ def assign_uploads(offers: List[Optional[Dict[str, Optional[str]]]]) -> Tuple[Li
     return uploads, conflicts
 
 
+def _need_steps(metadata: Optional[Dict[str, Any]]) -> None:
+    """Before anything is stored: what could not be reported would stay in the store for ever."""
+    if "steps_completed" not in (metadata or {}):
+        raise ValueError('the metadata of a checkpoint must contain "steps_completed"')
+
+
 class CheckpointContext:
     """Stores checkpoints of the task, and reads any."""
 
@@ -112,6 +118,7 @@ class CheckpointContext:
         self._need_chief("upload")
         if directory is None:
             raise RuntimeError("upload() needs a directory unless shard=True")
+        _need_steps(metadata)
         uuid = str(uuid_module.uuid4())
         self._write_metadata(directory, metadata)
         paths = list_directory(directory)
@@ -135,10 +142,11 @@ class CheckpointContext:
         os.makedirs(hidden, exist_ok=True)
         try:
             yield hidden, uuid
+            merged = self._merged(metadata) if shard else dict(metadata or {})
+            _need_steps(merged)
         except BaseException:
             shutil.rmtree(hidden, ignore_errors=True)
             raise
-        merged = self._merged(metadata) if shard else dict(metadata or {})
         if self._distributed.rank == 0:
             self._write_metadata(str(hidden), merged)
             os.rename(hidden, final)
@@ -186,6 +194,7 @@ class CheckpointContext:
             listing = ", ".join(f"{path} (ranks {ranks})" for path, ranks in sorted(conflicts.items()))
             raise RuntimeError(f"refusing to upload with files conflicts: {listing}")
         merged = self._merged(metadata)
+        _need_steps(merged)
         mine = uploads[self._distributed.rank]
         sizes: Dict[str, int] = {}
         if directory is not None and mine:
@@ -209,11 +218,8 @@ class CheckpointContext:
             json.dump(metadata, f, indent=2)
 
     def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
-        metadata = metadata or {}
-        if "steps_completed" not in metadata:
-            raise ValueError('the metadata of a checkpoint must contain "steps_completed"')
         assert self._session is not None
-        body = {
+        body: Dict[str, Any] = {
             "uuid": uuid,
             "taskId": self._task_id,
             "allocationId": self._allocation_id,
@@ -280,8 +286,6 @@ class DummyCheckpointContext(CheckpointContext):
         self._task_id = self._allocation_id = ""
 
     def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
-        if "steps_completed" not in (metadata or {}):
-            raise ValueError('the metadata of a checkpoint must contain "steps_completed"')
         logger.info(f"saved checkpoint {uuid}")
 
     def get_metadata(self, storage_id: str) -> Dict[str, Any]:
