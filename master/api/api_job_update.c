@@ -1,4 +1,5 @@
-/* POST /job-queues: priorities, weights, places and pools of jobs. All updates are checked before any is made. */
+/* POST /job-queues: priorities, weights, places and pools of jobs. All updates are checked, each as
+ * if those before it were made, before any is. */
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_exp_edit.h"
@@ -8,6 +9,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { UPDATES_MAX = 1000 };
 
 struct control_body {
     const char *job_id, *ahead_of, *behind_of, *pool;
@@ -52,10 +55,11 @@ static int control_fits(const struct control_body *b, const char *where,
     return 0;
 }
 
-/* 0 and *ev, or what is wrong. */
-static int control_read(struct shell *sh, const json_t *j, size_t i, struct core_event *ev,
+/* Update i as evs[i], behind those before it; or what is wrong. */
+static int control_read(struct shell *sh, const json_t *j, size_t i, struct core_event *evs,
                         struct det_err *err)
 {
+    struct core_event *ev = &evs[i];
     struct control_body b = {.priority = INT64_MIN, .weight = NAN};
     char where[40];
     snprintf(where, sizeof where, "updates[%zu]", i);
@@ -68,14 +72,14 @@ static int control_read(struct shell *sh, const json_t *j, size_t i, struct core
                         "%s: expected exactly one of aheadOf, behindOf, resourcePool, "
                         "priority, weight",
                         where);
-    struct core_exp_view v;
     int64_t id = job_find(sh, where, b.job_id, err);
-    if (!id || !core_exp_get(api_core(sh), id, &v))
+    *ev = (struct core_event){.kind = CORE_EV_EXP_PATCH, .exp_id = id};
+    const char *pool = id ? core_patch_pool(api_core(sh), evs, i) : NULL;
+    if (!pool)
         return DET_ENOENT;
-    rc = control_fits(&b, where, core_pool_options(api_core(sh), v.pool), err);
+    rc = control_fits(&b, where, core_pool_options(api_core(sh), pool), err);
     if (rc < 0)
         return rc;
-    *ev = (struct core_event){.kind = CORE_EV_EXP_PATCH, .exp_id = id};
     ev->patch = (struct core_patch){.has_priority = priority,
                                     .has_weight = weight,
                                     .weight = b.weight,
@@ -85,7 +89,7 @@ static int control_read(struct shell *sh, const json_t *j, size_t i, struct core
         return DET_ENOENT;
     if (b.behind_of && !(ev->patch.behind_of = job_find(sh, where, b.behind_of, err)))
         return DET_ENOENT;
-    rc = core_patch_check(api_core(sh), id, &ev->patch, err);
+    rc = core_patch_check(api_core(sh), evs, i, err);
     return rc < 0 ? det_wrap(err, rc, "%s", where) : 0;
 }
 
@@ -140,7 +144,6 @@ static void on_updated(void *arg, const struct core_reply *r)
 void api_update_job_queue(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
-    struct core_event ev;
     JSON_OWN body = api_body(req);
     if (!body)
         return;
@@ -148,8 +151,13 @@ void api_update_job_queue(struct shell *sh, struct http_req *req)
     if (!list)
         return;
     size_t n = json_array_size(list);
+    if (n > UPDATES_MAX) {
+        http_fail(req, DET_EINVAL, "updates: at most %d at once", UPDATES_MAX);
+        return;
+    }
+    det_cleanup(freep) struct core_event *evs = det_reallocarray(NULL, n + 1, sizeof *evs);
     for (size_t i = 0; i < n; i++)
-        if (control_read(sh, json_array_get(list, i), i, &ev, &err) < 0) {
+        if (control_read(sh, json_array_get(list, i), i, evs, &err) < 0) {
             http_fail_err(req, &err);
             return;
         }
@@ -160,9 +168,8 @@ void api_update_job_queue(struct shell *sh, struct http_req *req)
     struct update_call *c = http_mem(req, sizeof *c);
     struct update *u = http_mem(req, n * sizeof *u);
     *c = (struct update_call){.sh = sh, .req = req, .left = n};
-    for (size_t i = 0; i < n; i++)
-        if (control_read(sh, json_array_get(list, i), i, &ev, &err) == 0) {
-            u[i] = (struct update){.call = c, .exp_id = ev.exp_id};
-            driver_post(sh->driver, &ev, on_updated, &u[i]);
-        }
+    for (size_t i = 0; i < n; i++) {
+        u[i] = (struct update){.call = c, .exp_id = evs[i].exp_id};
+        driver_post(sh->driver, &evs[i], on_updated, &u[i]);
+    }
 }

@@ -181,7 +181,7 @@ static int on_experiment(struct core *c, const struct core_event *ev, struct cor
     case CORE_EV_SEARCH_OPS:
         return exp_search_ops(c, e, ev->search.ack, ev->search.operations, err);
     default:
-        return exp_patch(c, e, &ev->patch, err);
+        return exp_patch(c, e, ev, err);
     }
 }
 

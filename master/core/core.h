@@ -411,9 +411,12 @@ const json_t *core_exp_log_policies(const struct core *c, int64_t exp_id);
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
 /* How many of its pool come before it. */
 int64_t core_jobs_ahead(const struct core *c, int64_t exp_id);
-/* What CORE_EV_EXP_PATCH would answer if it came now; changes nothing. */
-int core_patch_check(const struct core *c, int64_t exp_id, const struct core_patch *p,
+/* What patches[i], a CORE_EV_EXP_PATCH, would answer if it and those before it came now, which were
+ * checked; changes nothing. */
+int core_patch_check(const struct core *c, const struct core_event *patches, size_t i,
                      struct det_err *err);
+/* The pool its experiment would be in when it comes; NULL: there is no such live experiment. */
+const char *core_patch_pool(const struct core *c, const struct core_event *patches, size_t i);
 /* The experiment of a live job, 0: none. */
 int64_t core_job_find(const struct core *c, const char *job_id);
 

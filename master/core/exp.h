@@ -38,7 +38,7 @@ int exp_activate(struct core *c, struct exp *e, struct det_err *err);
 int exp_pause(struct core *c, struct exp *e, struct det_err *err);
 int exp_cancel(struct core *c, struct exp *e, struct det_err *err);
 int exp_kill(struct core *c, struct exp *e, struct det_err *err);
-int exp_patch(struct core *c, struct exp *e, const struct core_patch *p, struct det_err *err);
+int exp_patch(struct core *c, struct exp *e, const struct core_event *ev, struct det_err *err);
 
 /* Tells the searcher, logs the event, carries out what it answers. */
 void exp_tell(struct core *c, struct exp *e, const struct search_event *ev);

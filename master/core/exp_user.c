@@ -62,29 +62,37 @@ int exp_kill(struct core *c, struct exp *e, struct det_err *err)
     return 0;
 }
 
-static int patch_check(const struct core *c, const struct exp *e, const struct core_patch *p,
-                       struct det_err *err)
+static int patch_check(const struct core *c, const struct exp *e, const struct core_event *patches,
+                       size_t i, struct det_err *err)
 {
+    const struct core_patch *p = &patches[i].patch;
     if (p->has_priority && (p->priority < 1 || p->priority > 99))
         return det_fail(err, DET_EINVAL, "priority: %d; expected 1 to 99", p->priority);
     if (p->has_weight && !(p->weight > 0 && isfinite(p->weight)))
         return det_fail(err, DET_EINVAL, "weight: %g; expected a number above 0", p->weight);
     int rc = p->has_max_slots ? conf_check_max_slots(&e->conf, p->max_slots, err) : 0;
-    return rc < 0 ? rc : job_check(c, e, p, err);
+    return rc < 0 ? rc : job_check(c, e, patches, i, err);
 }
 
-int core_patch_check(const struct core *c, int64_t exp_id, const struct core_patch *p,
+int core_patch_check(const struct core *c, const struct core_event *patches, size_t i,
                      struct det_err *err)
 {
-    const struct exp *e = exp_find(c, exp_id);
+    const struct exp *e = exp_find(c, patches[i].exp_id);
     if (!e)
-        return det_fail(err, DET_ENOENT, "experiment %lld not found", (long long)exp_id);
-    return patch_check(c, e, p, err);
+        return det_fail(err, DET_ENOENT, "experiment %lld not found", (long long)patches[i].exp_id);
+    return patch_check(c, e, patches, i, err);
 }
 
-int exp_patch(struct core *c, struct exp *e, const struct core_patch *p, struct det_err *err)
+const char *core_patch_pool(const struct core *c, const struct core_event *patches, size_t i)
 {
-    int rc = patch_check(c, e, p, err);
+    const struct exp *e = exp_find(c, patches[i].exp_id);
+    return e ? job_pool(c, e, patches, i)->name : NULL;
+}
+
+int exp_patch(struct core *c, struct exp *e, const struct core_event *ev, struct det_err *err)
+{
+    const struct core_patch *p = &ev->patch;
+    int rc = patch_check(c, e, ev, 0, err);
     if (rc < 0)
         return rc;
     job_move(c, e, p);

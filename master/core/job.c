@@ -75,22 +75,40 @@ static void move_next_to(struct core *c, struct exp *e, const struct exp *to, bo
     vec_free(&l.list);
 }
 
-static int check_next_to(const struct core *c, const struct exp *e, int64_t to, struct det_err *err)
+struct pool *job_pool(const struct core *c, const struct exp *e, const struct core_event *patches,
+                      size_t n)
 {
+    while (n-- > 0)
+        if (patches[n].exp_id == e->id && patches[n].patch.pool)
+            return pool_find(c, patches[n].patch.pool);
+    return e->pool;
+}
+
+static int64_t neighbour(const struct core_patch *p)
+{
+    return p->ahead_of ? p->ahead_of : p->behind_of;
+}
+
+static int check_next_to(const struct core *c, const struct exp *e,
+                         const struct core_event *patches, size_t i, struct det_err *err)
+{
+    int64_t to = neighbour(&patches[i].patch);
     const struct exp *other = exp_find(c, to);
+    const struct pool *pool = job_pool(c, e, patches, i), *others;
     if (!other || exp_state_is_terminal(other->state))
         return det_fail(err, DET_ENOENT, "the job to move next to (experiment %lld) not found",
                         (long long)to);
     if (other == e)
         return det_fail(err, DET_EINVAL, "a job cannot be moved next to itself");
-    if (other->pool != e->pool)
+    others = job_pool(c, other, patches, i);
+    if (others != pool)
         return det_fail(err, DET_EINVAL, "job %s is in pool %s, not in %s", name_of(other),
-                        other->pool->name, e->pool->name);
-    if (e->pool->o.scheduler != CORE_PRIORITY)
+                        others->name, pool->name);
+    if (pool->o.scheduler != CORE_PRIORITY)
         return det_fail(err, DET_EINVAL,
                         "pool %s orders its queue by itself: places can be changed only under the "
                         "priority scheduler",
-                        e->pool->name);
+                        pool->name);
     return 0;
 }
 
@@ -126,16 +144,11 @@ static void move_to_pool(struct core *c, struct exp *e, struct pool *to)
     vec_free(&waiting);
 }
 
-static int64_t neighbour(const struct core_patch *p)
-{
-    return p->ahead_of ? p->ahead_of : p->behind_of;
-}
-
-int job_check(const struct core *c, const struct exp *e, const struct core_patch *p,
+int job_check(const struct core *c, const struct exp *e, const struct core_event *patches, size_t i,
               struct det_err *err)
 {
-    int64_t to = neighbour(p);
-    int rc = to ? check_next_to(c, e, to, err) : 0;
+    const struct core_patch *p = &patches[i].patch;
+    int rc = neighbour(p) ? check_next_to(c, e, patches, i, err) : 0;
     return rc == 0 && p->pool ? check_pool(c, e, p->pool, err) : rc;
 }
 

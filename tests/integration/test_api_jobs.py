@@ -63,7 +63,15 @@ def moves(c, ids):
     refused(c, 404, "job", {"jobId": ids["a"], "priority": 1}, {"jobId": "none", "priority": 1})
     refused(c, 404, "updates[1]", {"jobId": ids["a"], "priority": 1}, {"jobId": ids["b"], "resourcePool": "moon"})
     refused(c, 400, "itself", {"jobId": ids["a"], "priority": 1}, {"jobId": ids["b"], "behindOf": ids["b"]})
+    refused(c, 400, "updates[1]: job b is in pool line, not in default", {"jobId": ids["a"], "resourcePool": "default"}, {"jobId": ids["a"], "aheadOf": ids["b"]})
+    refused(c, 400, "updates[1]: job b is in pool default", {"jobId": ids["b"], "resourcePool": "default"}, {"jobId": ids["a"], "aheadOf": ids["b"]})
+    refused(c, 400, "updates[1].priority", {"jobId": ids["a"], "resourcePool": "default"}, {"jobId": ids["a"], "priority": 4})
+    refused(c, 400, "at most 1000", *[{"jobId": ids["a"], "priority": 4}] * 1001)
     assert queue(c, "line") == ["b", "a", "c"], "all updates of a call or none"
+    c.api("POST", "/job-queues", {"updates": [{"jobId": ids["a"], "resourcePool": "default"}, {"jobId": ids["a"], "weight": 3}]})
+    assert queue(c, "line") == ["b", "c"] and queue(c, "default") == ["a"]
+    c.api("POST", "/job-queues", {"updates": [{"jobId": ids["a"], "resourcePool": "line"}, {"jobId": ids["a"], "aheadOf": ids["c"]}]})
+    assert queue(c, "line") == ["b", "a", "c"]
 
 
 def quota(c):

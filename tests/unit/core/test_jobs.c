@@ -139,6 +139,33 @@ static const struct core_pool_options pools[] = {
      .agent_reconnect_wait_ms = 5000},
 };
 
+/* A patch is checked as it will be once those before it are made. */
+static void test_several(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    struct det_err err;
+    o.pools = pools;
+    o.pools_n = 1;
+    world_init(&w, &o);
+    create(&w, 1, 42, "");
+    create(&w, 1, 42, "");
+    struct core_event p[] = {
+        {.exp_id = 1, .patch = {.pool = "gpu"}},  {.exp_id = 2, .patch = {.pool = "gpu"}},
+        {.exp_id = 2, .patch = {.ahead_of = 1}},  {.exp_id = 2, .patch = {.pool = "default"}},
+        {.exp_id = 1, .patch = {.behind_of = 2}}, {.exp_id = 9}};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(core_patch_check(w.core, p, i, &err), 0);
+    assert_int_equal(core_patch_check(w.core, p, 4, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "is in pool default, not in gpu"));
+    assert_int_equal(core_patch_check(w.core, p + 2, 0, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "priority scheduler"));
+    assert_string_equal(core_patch_pool(w.core, p, 1), "default");
+    assert_string_equal(core_patch_pool(w.core, p, 2), "gpu");
+    assert_null(core_patch_pool(w.core, p, 5));
+    world_finish(&w);
+}
+
 static void test_pools(void **state)
 {
     struct core_options o = core_options_default;
@@ -185,7 +212,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together),   cmocka_unit_test(test_places),
         cmocka_unit_test(test_many_moves), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_pools),      cmocka_unit_test(test_pool_move),
+        cmocka_unit_test(test_pools),      cmocka_unit_test(test_several),
+        cmocka_unit_test(test_pool_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
