@@ -26,6 +26,13 @@ cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s)
     return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode)
+{
+    (void)h;
+    return mode == CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION ? CUBLAS_STATUS_SUCCESS
+                                                                    : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
 /* A column-major matrix: element (i, j) of op(it). */
 struct matrix {
     const char *p;
@@ -67,6 +74,12 @@ static void product(const struct matrix *a, const struct matrix *b, const struct
         }
 }
 
+/* The element after the last of `count` matrices of `columns` columns, `step` apart. */
+static long long end_of(long long rows, long long columns, long long ld, long long step, int count)
+{
+    return (count - 1) * step + (columns - 1) * ld + rows;
+}
+
 /* alpha and beta are of the type that is computed in. */
 static double factor(const void *p, bool wide)
 {
@@ -85,7 +98,12 @@ cublasStatus_t cublasGemmStridedBatchedEx(
      * matrices. */
     if (wide != (type_a == CUDA_R_64F) || type_b != type_a || type_c != type_a ||
         factor(alpha, wide) != 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m ||
-        lda < 1 || ldb < 1)
+        lda < 1 || ldb < 1 || m < 1 || n < 1 || k < 1 || count < 1)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    size_t size = det_dtype_size(dtype_of(type_a));
+    if (!emulated_is_array(a, size, end_of(ta ? k : m, ta ? m : k, lda, a_step, count)) ||
+        !emulated_is_array(b, size, end_of(tb ? n : k, tb ? k : n, ldb, b_step, count)) ||
+        !emulated_is_array(c, size, end_of(m, n, ldc, c_step, count)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     emulated_open();
     for (long long i = 0; i < count; i++) {

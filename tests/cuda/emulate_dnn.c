@@ -13,7 +13,12 @@ struct emulated_tensor {
 
 struct emulated_conv {
     int pad[2], stride[2], dilation[2], groups;
+    cudnnMathType_t math;
 };
+
+/* The workspace of each arithmetic. */
+#define PLAIN_BYTES  256
+#define TENSOR_BYTES 512
 
 const char *cudnnGetErrorString(cudnnStatus_t rc)
 {
@@ -101,7 +106,7 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t v, in
                                               cudnnDataType_t compute)
 {
     *v = (struct emulated_conv){
-        {pad_h, pad_w}, {stride_h, stride_w}, {dilation_h, dilation_w}, v->groups};
+        {pad_h, pad_w}, {stride_h, stride_w}, {dilation_h, dilation_w}, v->groups, v->math};
     return mode == CUDNN_CROSS_CORRELATION && compute == CUDNN_DATA_FLOAT
                ? CUDNN_STATUS_SUCCESS
                : CUDNN_STATUS_NOT_SUPPORTED;
@@ -115,16 +120,21 @@ cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t v, int 
 
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnMathType_t type)
 {
-    (void)v, (void)type;
+    v->math = type;
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t algorithms(int most, int *ret_n, cudnnConvolutionFwdAlgoPerf_t *ret)
+static cudnnStatus_t algorithms(const struct emulated_conv *v, int most, int *ret_n,
+                                cudnnConvolutionFwdAlgoPerf_t *ret)
 {
-    *ret_n = most < 2 ? most : 2;
-    for (int i = 0; i < *ret_n; i++)
-        ret[i] = (cudnnConvolutionFwdAlgoPerf_t){i, CUDNN_STATUS_SUCCESS, 256,
-                                                 i ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC};
+    bool dilated = v->dilation[0] > 1 || v->dilation[1] > 1;
+    *ret_n = most < 2 || dilated ? 1 : 2;
+    ret[0] = (cudnnConvolutionFwdAlgoPerf_t){0, CUDNN_STATUS_SUCCESS, TENSOR_BYTES,
+                                             CUDNN_NON_DETERMINISTIC, v->math};
+    cudnnMathType_t plain = v->math == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+    if (*ret_n == 2)
+        ret[1] = (cudnnConvolutionFwdAlgoPerf_t){1, CUDNN_STATUS_SUCCESS, PLAIN_BYTES,
+                                                 CUDNN_DETERMINISTIC, plain};
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -134,8 +144,8 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTenso
                                                      cudnnTensorDescriptor_t y, int most,
                                                      int *ret_n, cudnnConvolutionFwdAlgoPerf_t *ret)
 {
-    (void)h, (void)x, (void)w, (void)v, (void)y;
-    return algorithms(most, ret_n, ret);
+    (void)h, (void)x, (void)w, (void)y;
+    return algorithms(v, most, ret_n, ret);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -143,8 +153,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnConvolutionDescriptor_t v, cudnnTensorDescriptor_t dx, int most, int *ret_n,
     cudnnConvolutionBwdDataAlgoPerf_t *ret)
 {
-    (void)h, (void)w, (void)dy, (void)v, (void)dx;
-    return algorithms(most, ret_n, ret);
+    (void)h, (void)w, (void)dy, (void)dx;
+    return algorithms(v, most, ret_n, ret);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -152,8 +162,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     cudnnConvolutionDescriptor_t v, cudnnFilterDescriptor_t dw, int most, int *ret_n,
     cudnnConvolutionBwdFilterAlgoPerf_t *ret)
 {
-    (void)h, (void)x, (void)dy, (void)v, (void)dw;
-    return algorithms(most, ret_n, ret);
+    (void)h, (void)x, (void)dy, (void)dw;
+    return algorithms(v, most, ret_n, ret);
 }
 
 /* x and y are NHWC, w is (O, kH, kW, I / groups); `to` is the one that is computed. */
@@ -161,9 +171,16 @@ struct work {
     const struct emulated_conv *v;
     const struct emulated_tensor *xd, *wd, *yd;
     const void *x, *w, *y;
+    const void *space;
+    size_t space_bytes;
     const void *to;
     double *sum;
 };
+
+static long elements(const struct emulated_tensor *t)
+{
+    return (long)t->d[0] * t->d[1] * t->d[2] * t->d[3];
+}
 
 static double load(const struct emulated_tensor *t, const void *p, long i)
 {
@@ -201,9 +218,26 @@ static long pixel(const struct work *k, long window, int kh, int kw)
     return h < 0 || w < 0 || h >= x[2] || w >= x[3] ? -1 : (n * x[2] + h) * x[3] + w;
 }
 
+/* Whether it can be run so. */
+static cudnnStatus_t look(const struct work *k)
+{
+    const struct emulated_tensor *d[] = {k->xd, k->wd, k->yd};
+    const void *p[] = {k->x, k->w, k->y};
+    size_t wanted = k->v->math == CUDNN_TENSOR_OP_MATH ? TENSOR_BYTES : PLAIN_BYTES;
+    for (int i = 0; i < 3; i++)
+        if (!emulated_is_array(p[i], det_dtype_size(d[i]->dtype), elements(d[i])))
+            return CUDNN_STATUS_BAD_PARAM;
+    if (k->space_bytes < wanted || !emulated_is_array(k->space, 256, (long)wanted / 256))
+        return CUDNN_STATUS_BAD_PARAM;
+    return k->v->stride[0] == 3 ? CUDNN_STATUS_NOT_SUPPORTED + 4 : CUDNN_STATUS_SUCCESS;
+}
+
 static cudnnStatus_t convolve(struct work *k, const struct emulated_tensor *td, void *to)
 {
-    long n = (long)td->d[0] * td->d[1] * td->d[2] * td->d[3];
+    cudnnStatus_t rc = look(k);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return rc;
+    long n = elements(td);
     long windows = (long)k->yd->d[0] * k->yd->d[2] * k->yd->d[3];
     int ww = k->wd->d[3], taps = k->wd->d[2] * ww;
     k->sum = calloc((size_t)n, sizeof *k->sum);
@@ -228,8 +262,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha,
                                       size_t work_bytes, const void *beta,
                                       cudnnTensorDescriptor_t yd, void *y)
 {
-    (void)h, (void)alpha, (void)algo, (void)work, (void)work_bytes, (void)beta;
-    return convolve(&(struct work){v, xd, wd, yd, x, w, y, NULL, NULL}, yd, y);
+    (void)h, (void)alpha, (void)algo, (void)beta;
+    return convolve(&(struct work){v, xd, wd, yd, x, w, y, work, work_bytes, NULL, NULL}, yd, y);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
@@ -239,8 +273,9 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
                                            size_t work_bytes, const void *beta,
                                            cudnnTensorDescriptor_t dxd, void *dx)
 {
-    (void)h, (void)alpha, (void)algo, (void)work, (void)work_bytes, (void)beta;
-    return convolve(&(struct work){v, dxd, wd, dyd, dx, w, dy, NULL, NULL}, dxd, dx);
+    (void)h, (void)alpha, (void)algo, (void)beta;
+    return convolve(&(struct work){v, dxd, wd, dyd, dx, w, dy, work, work_bytes, NULL, NULL}, dxd,
+                    dx);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
@@ -250,6 +285,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
                                              size_t work_bytes, const void *beta,
                                              cudnnFilterDescriptor_t dwd, void *dw)
 {
-    (void)h, (void)alpha, (void)algo, (void)work, (void)work_bytes, (void)beta;
-    return convolve(&(struct work){v, xd, dwd, dyd, x, dw, dy, NULL, NULL}, dwd, dw);
+    (void)h, (void)alpha, (void)algo, (void)beta;
+    return convolve(&(struct work){v, xd, dwd, dyd, x, dw, dy, work, work_bytes, NULL, NULL}, dwd,
+                    dw);
 }

@@ -1,5 +1,6 @@
 /* Launches on the host: a loop over blocks, and over threads or the fibers that stand for them. */
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <ucontext.h>
 
@@ -44,17 +45,27 @@ static void start(unsigned i)
     makecontext(&run.fiber[i], fiber_main, 0);
 }
 
+/* Which of n comes as the i-th of a round: a GPU promises no order, so each round has another one,
+ * by turns backwards. */
+static unsigned rounds;
+
+static unsigned turn(unsigned round, unsigned i, unsigned n)
+{
+    unsigned at = (i + round / 2) % n;
+    return round % 2 ? n - 1 - at : at;
+}
+
 /* Every thread goes to its next barrier in turn; all must meet there or all be done. */
 static void run_block(unsigned threads)
 {
     unsigned ended = 0;
     for (unsigned i = 0; i < threads; i++)
         start(i);
-    while (ended == 0) {
+    for (; ended == 0; rounds++) {
         for (unsigned i = 0; i < threads; i++) {
-            threadIdx.x = run.at = i;
-            swapcontext(&run.home, &run.fiber[i]);
-            ended += run.done[i];
+            threadIdx.x = run.at = turn(rounds, i, threads);
+            swapcontext(&run.home, &run.fiber[run.at]);
+            ended += run.done[run.at];
         }
         assert(ended == 0 || ended == threads); /* else some wait for ever */
     }
@@ -63,16 +74,20 @@ static void run_block(unsigned threads)
 void emulated_launch(unsigned blocks, unsigned threads, bool meet,
                      const std::function<void()> &kernel)
 {
-    assert(threads <= FIBERS_MAX);
+    assert(blocks > 0 && blocks <= INT_MAX && threads <= FIBERS_MAX);
+    unsigned launch = rounds++;
     gridDim.x = blocks;
     blockDim.x = threads;
     run.kernel = meet ? &kernel : nullptr;
     emulated_open();
-    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
+    for (unsigned b = 0; b < blocks; b++) {
+        blockIdx.x = turn(launch, b, blocks);
         if (meet)
             run_block(threads);
-        for (threadIdx.x = 0; !meet && threadIdx.x < threads; threadIdx.x++)
+        for (unsigned i = 0; !meet && i < threads; i++) {
+            threadIdx.x = turn(launch, i, threads);
             kernel();
+        }
     }
     emulated_close();
 }

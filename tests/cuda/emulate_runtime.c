@@ -19,6 +19,21 @@ static struct {
     long guarded;
 } region;
 
+/* A copy to the host that nobody has waited for. */
+struct copy {
+    struct copy *next;
+    char *to, *bytes;
+    size_t pitch, width, height;
+};
+static struct copy *copies;
+static cudaError_t last_error;
+
+static cudaError_t failed(cudaError_t e)
+{
+    last_error = e;
+    return e;
+}
+
 static void protect(int how)
 {
     if (region.guarded >= GUARDED_MAX)
@@ -53,7 +68,9 @@ const char *cudaGetErrorString(cudaError_t e)
 
 cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    cudaError_t e = last_error;
+    last_error = cudaSuccess;
+    return e;
 }
 
 cudaError_t cudaGetDeviceCount(int *ret)
@@ -75,11 +92,11 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
         void *p =
             mmap(NULL, REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
-            return cudaErrorMemoryAllocation;
+            return failed(cudaErrorMemoryAllocation);
         region.base = p;
     }
-    if (rounded > REGION_BYTES - region.used)
-        return cudaErrorMemoryAllocation;
+    if (bytes > REGION_BYTES || rounded > REGION_BYTES - region.used)
+        return failed(cudaErrorMemoryAllocation);
     *ret = region.base + region.used;
     region.used += rounded;
     emulated_open();
@@ -106,23 +123,43 @@ cudaError_t cudaFreeHost(void *p)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void *p, int v, size_t bytes)
+cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s)
 {
+    (void)s;
+    assert(emulated_is_array(p, 1, (long long)bytes));
     emulated_open();
     memset(p, v, bytes);
     emulated_close();
     return cudaSuccess;
 }
 
-cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s)
+int emulated_is_array(const void *p, size_t size, long long n)
 {
-    (void)s;
-    return cudaMemset(p, v, bytes);
+    uintptr_t at = (uintptr_t)p, base = (uintptr_t)region.base;
+    return n <= 0 || (at >= base && at % size == 0 && at + size * (size_t)n <= base + region.used);
 }
 
 static int on_device(const void *p)
 {
     return (const char *)p >= region.base && (const char *)p < region.base + region.used;
+}
+
+/* Takes the bytes now, as the stream's order has it, and gives them when the stream is waited for.
+ */
+static void copy_later(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                       size_t height)
+{
+    struct copy *c = malloc(sizeof *c), **end = &copies;
+    char *bytes = malloc(width * height);
+    assert(c && bytes);
+    emulated_open();
+    for (size_t i = 0; i < height; i++)
+        memcpy(bytes + i * width, (const char *)src + i * src_pitch, width);
+    emulated_close();
+    while (*end)
+        end = &(*end)->next;
+    *c = (struct copy){NULL, dst, bytes, dst_pitch, width, height};
+    *end = c;
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
@@ -139,6 +176,10 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
         return cudaSuccess;
     assert(on_device(dst) == (kind != cudaMemcpyDeviceToHost));
     assert(on_device(src) == (kind != cudaMemcpyHostToDevice));
+    if (kind == cudaMemcpyDeviceToHost) {
+        copy_later(dst, dst_pitch, src, src_pitch, width, height);
+        return cudaSuccess;
+    }
     emulated_open();
     for (size_t i = 0; i < height; i++)
         memcpy((char *)dst + i * dst_pitch, (const char *)src + i * src_pitch, width);
@@ -162,6 +203,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     (void)s;
+    for (struct copy *c = copies, *next; c; c = next) {
+        next = c->next;
+        for (size_t i = 0; i < c->height; i++)
+            memcpy(c->to + i * c->pitch, c->bytes + i * c->width, c->width);
+        free(c->bytes);
+        free(c);
+    }
+    copies = NULL;
     return cudaSuccess;
 }
 

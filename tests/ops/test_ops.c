@@ -1,7 +1,7 @@
 /*
  * Every case of every operation: a backend against the reference (values and gradients), the
- * reference's gradients by central differences in f64, and the same bits at every run. The function that
- * is differentiated is sum(weights * op(inputs)).
+ * reference's gradients by central differences in f64, and the same bits at every run. The function
+ * that is differentiated is sum(weights * op(inputs)).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -172,6 +172,26 @@ static void test_what_the_device_lacks_is_named(void **state)
     det_engine_destroy(tested);
 }
 
+/* What a device has not enough memory for is said, and the next thing asked of it works. */
+static void test_memory_that_is_not_there(void **state)
+{
+    (void)state;
+    if (strcmp(device_under_test(), "cpu") == 0)
+        skip(); /* Linux may promise a host's memory, and take it as it is used */
+    struct det_engine *one = engine(device_under_test()), *next = engine(device_under_test());
+    struct det_err err = {0};
+    det_zeros(one, DET_F32, 2, (int64_t[]){1 << 19, 1 << 18}); /* 512 GiB */
+    if (det_engine_error(one, &err) != DET_ENOMEM || !strstr(err.text, "memory"))
+        fail_msg("%d: %s", err.code, err.text);
+    struct det_tensor *x = det_full(next, DET_F32, 1, (int64_t[]){5}, 2);
+    double got = det_item(next, det_sum(next, det_relu(next, x)));
+    if (det_engine_error(next, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(got == 10);
+    det_engine_destroy(one);
+    det_engine_destroy(next);
+}
+
 static void test_device_equals_ref(void **state)
 {
     (void)state;
@@ -337,11 +357,14 @@ int main(int argc, char **argv)
         return write(1, hex, strlen(hex)) < 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_operation_has_a_case), cmocka_unit_test(test_device_equals_ref),
-        cmocka_unit_test(test_gradients_by_differences),   cmocka_unit_test(test_same_bits_twice),
+        cmocka_unit_test(test_every_operation_has_a_case),
+        cmocka_unit_test(test_device_equals_ref),
+        cmocka_unit_test(test_gradients_by_differences),
+        cmocka_unit_test(test_same_bits_twice),
         cmocka_unit_test(test_same_bits_in_two_processes),
         cmocka_unit_test(test_the_device_has_all_kernels),
         cmocka_unit_test(test_what_the_device_lacks_is_named),
+        cmocka_unit_test(test_memory_that_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,18 @@
 /*
- * Convolution by cuDNN's v7 API, NHWC activations of f32, bf16 or f16, sums in f32 (f64 has
- * cuda_conv_f64.cu). Only algorithms that cuDNN calls deterministic are used: the same seed gives
- * the same bytes. Weights are plain (O, I, kH, kW) outside; cuDNN wants them in the order of the
- * activations, so each call reorders them. cuDNN pads both sides alike: what one side has more is
- * padded (or cut off) apart.
+ * Convolution by cuDNN's v7 API, NHWC activations of f32, bf16 or f16, sums in f32. Only algorithms
+ * that cuDNN calls deterministic are used: the same seed gives the same bytes. What it has none
+ * for, and all of f64, is cuda_conv_rows.cu's. Weights are plain (O, I, kH, kW) outside; cuDNN
+ * wants them in the order of the activations, so each call reorders them. cuDNN pads both sides
+ * alike: what one side has more is padded (or cut off) apart.
  */
 #include "cuda_impl.h"
 
 #include "mem.h"
+
+/* As many algorithms as a list may have. */
+#define FWD_MAX    CUDNN_CONVOLUTION_FWD_ALGO_COUNT
+#define DATA_MAX   CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT
+#define FILTER_MAX CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT
 
 struct conv {
     cudnnTensorDescriptor_t x, y;
@@ -138,17 +143,28 @@ static int scratch_get(struct conv *k, struct det_device *d, size_t work_bytes,
     return 0;
 }
 
-/* The first deterministic algorithm of a list ranked by speed; the three lists have equal members.
- */
+/* The three lists of algorithms, ranked by speed, have equal members. *ret: the first deterministic
+ * one, or NULL. Its memory is what it needs with the arithmetic that stands in its line. */
 #define PICK(list, n, ret)                                                                         \
     for (int i_ = 0; i_ < (n) && !(ret); i_++)                                                     \
         if ((list)[i_].status == CUDNN_STATUS_SUCCESS &&                                           \
             (list)[i_].determinism == CUDNN_DETERMINISTIC)                                         \
     (ret) = &(list)[i_]
 
-static int no_algorithm(const char *what, struct det_err *err)
+/* f32 keeps its own arithmetic: "default" would allow TF32. */
+static int use_math(struct conv *k, const struct det_tensor *w, cudnnMathType_t type,
+                    struct det_err *err)
 {
-    return det_fail(err, DET_EDEVICE, "cuDNN has no deterministic algorithm for this %s", what);
+    if (w->dtype == DET_F32)
+        return 0;
+    return cuda_check_dnn(cudnnSetConvolutionMathType(k->op, type),
+                          "set a convolution's arithmetic", err);
+}
+
+/* "Not supported", whatever its reason is: cuDNN's reasons are what it adds to thousands. */
+static bool refused(cudnnStatus_t rc)
+{
+    return (int)rc / 1000 * 1000 == CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 static const float one = 1, zero = 0;
@@ -165,120 +181,149 @@ static int load(struct conv *k, struct det_stream *s, const struct det_call *c,
     return cuda_pad(s, &k->pad, err);
 }
 
-static int forward(struct conv *k, struct det_stream *s, const struct det_call *c,
-                   struct det_err *err)
+static int dnn_forward(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
+    det_cleanup(conv_finish) struct conv k = {0};
     cudnnHandle_t dnn = s->device->dnn;
-    cudnnConvolutionFwdAlgoPerf_t list[CUDNN_CONVOLUTION_FWD_ALGO_COUNT], *algo = NULL;
-    int n = 0;
-    int rc = cuda_check_dnn(cudnnGetConvolutionForwardAlgorithm_v7(dnn, k->x, k->w, k->op, k->y,
-                                                                   CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
-                                                                   &n, list),
-                            "choose a convolution", err);
+    cudnnConvolutionFwdAlgoPerf_t list[FWD_MAX], *algo = NULL;
+    int n = 0, rc = conv_init(&k, s, c, c->in[0], c->in[1], c->out[0], err);
     if (rc < 0)
         return rc;
+    if (cudnnGetConvolutionForwardAlgorithm_v7(dnn, k.x, k.w, k.op, k.y, FWD_MAX, &n, list) !=
+        CUDNN_STATUS_SUCCESS)
+        n = 0;
     PICK(list, n, algo);
     if (!algo)
-        return no_algorithm("convolution", err);
-    rc = scratch_get(k, s->device, algo->memory, c->in[1], err);
-    if (rc == 0)
-        rc = load(k, s, c, c->in[1], c->in[0], err);
+        return cuda_rows_conv2d(s, c, err);
+    if ((rc = use_math(&k, c->in[1], algo->mathType, err)) < 0 ||
+        (rc = scratch_get(&k, s->device, algo->memory, c->in[1], err)) < 0 ||
+        (rc = load(&k, s, c, c->in[1], c->in[0], err)) < 0)
+        return rc;
+    cudnnStatus_t done =
+        cudnnConvolutionForward(dnn, &one, k.x, k.wide.data, k.w, k.weights, k.op, algo->algo,
+                                k.work, algo->memory, &zero, k.y, c->out[0]->data);
+    return refused(done) ? cuda_rows_conv2d(s, c, err) : cuda_check_dnn(done, "conv2d", err);
+}
+
+/* x's gradient of what was padded unevenly. */
+static int unpad(struct conv *k, struct det_stream *s, const struct det_call *c,
+                 struct det_err *err)
+{
+    k->pad.in[0] = &k->wide;
+    k->pad.out[0] = c->out[0];
+    return cuda_pad_bwd(s, &k->pad, err);
+}
+
+static int dnn_backward_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    det_cleanup(conv_finish) struct conv k = {0};
+    cudnnHandle_t dnn = s->device->dnn;
+    cudnnConvolutionBwdDataAlgoPerf_t list[DATA_MAX], *algo = NULL;
+    int n = 0, rc = conv_init(&k, s, c, c->out[0], c->in[1], c->in[0], err);
     if (rc < 0)
         return rc;
-    return cuda_check_dnn(cudnnConvolutionForward(dnn, &one, k->x, k->wide.data, k->w, k->weights,
-                                                  k->op, algo->algo, k->work, algo->memory, &zero,
-                                                  k->y, c->out[0]->data),
-                          "conv2d", err);
+    if (cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, k.w, k.y, k.op, k.x, DATA_MAX, &n, list) !=
+        CUDNN_STATUS_SUCCESS)
+        n = 0;
+    PICK(list, n, algo);
+    if (!algo)
+        return cuda_rows_conv2d_bwd_data(s, c, err);
+    if ((rc = use_math(&k, c->in[1], algo->mathType, err)) < 0 ||
+        (rc = scratch_get(&k, s->device, algo->memory, c->in[1], err)) < 0 ||
+        (rc = load(&k, s, c, c->in[1], NULL, err)) < 0)
+        return rc;
+    cudnnStatus_t done =
+        cudnnConvolutionBackwardData(dnn, &one, k.w, k.weights, k.y, c->in[0]->data, k.op,
+                                     algo->algo, k.work, algo->memory, &zero, k.x, k.wide.data);
+    if (refused(done))
+        return cuda_rows_conv2d_bwd_data(s, c, err);
+    rc = cuda_check_dnn(done, "conv2d_bwd_data", err);
+    return rc < 0 || !k.uneven ? rc : unpad(&k, s, c, err);
+}
+
+static int dnn_backward_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    det_cleanup(conv_finish) struct conv k = {0};
+    cudnnHandle_t dnn = s->device->dnn;
+    cudnnConvolutionBwdFilterAlgoPerf_t list[FILTER_MAX], *algo = NULL;
+    int n = 0, rc = conv_init(&k, s, c, c->in[0], c->out[0], c->in[1], err);
+    if (rc < 0)
+        return rc;
+    if (cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, k.x, k.y, k.op, k.w, FILTER_MAX, &n,
+                                                      list) != CUDNN_STATUS_SUCCESS)
+        n = 0;
+    PICK(list, n, algo);
+    if (!algo)
+        return cuda_rows_conv2d_bwd_weight(s, c, err);
+    if ((rc = use_math(&k, c->out[0], algo->mathType, err)) < 0 ||
+        (rc = scratch_get(&k, s->device, algo->memory, c->out[0], err)) < 0 ||
+        (rc = load(&k, s, c, NULL, c->in[0], err)) < 0)
+        return rc;
+    cudnnStatus_t done =
+        cudnnConvolutionBackwardFilter(dnn, &one, k.x, k.wide.data, k.y, c->in[1]->data, k.op,
+                                       algo->algo, k.work, algo->memory, &zero, k.w, k.weights);
+    if (refused(done))
+        return cuda_rows_conv2d_bwd_weight(s, c, err);
+    rc = cuda_check_dnn(done, "conv2d_bwd_weight", err);
+    return rc < 0 ? rc : cuda_reorder(s, c, c->out[0], k.weights, true, err);
+}
+
+/* ---- what both ways have alike: nothing to do, biases ---- */
+
+static int conv2d(struct det_stream *s, const struct det_call *c, det_kernel_fn *products,
+                  struct det_err *err)
+{
+    int rc = c->out[0]->numel > 0 ? products(s, c, err) : 0;
+    return rc < 0 ? rc : cuda_finish_rows(s, c, c->in[2], c->out[0], c->out[0]->dims[1], err);
+}
+
+/* The gradient of something from dy; zeros where dy is empty. */
+static int gradient(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
+                    det_kernel_fn *products, struct det_err *err)
+{
+    struct det_tensor *to = c->out[0];
+    if (to->numel == 0)
+        return 0;
+    if (dy->numel > 0)
+        return products(s, c, err);
+    return cuda_check(cudaMemsetAsync(to->data, 0, bytes_of(to), s->native), "cudaMemsetAsync",
+                      err);
+}
+
+static int weight_gradient(struct det_stream *s, const struct det_call *c, det_kernel_fn *products,
+                           struct det_err *err)
+{
+    const struct det_tensor *dy = c->in[1];
+    int rc = gradient(s, c, dy, products, err);
+    return rc < 0 || !c->out[1] ? rc : cuda_sum_rows(s, c, dy, c->out[1], dy->dims[1], err);
 }
 
 int cuda_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    det_cleanup(conv_finish) struct conv k = {0};
-    if (c->out[0]->numel == 0)
-        return 0;
-    int rc = conv_init(&k, s, c, c->in[0], c->in[1], c->out[0], err);
-    if (rc == 0)
-        rc = forward(&k, s, c, err);
-    return rc < 0 ? rc : cuda_finish_rows(s, c, c->in[2], c->out[0], c->out[0]->dims[1], err);
+    return conv2d(s, c, dnn_forward, err);
 }
 
-static int backward_data(struct conv *k, struct det_stream *s, const struct det_call *c,
-                         struct det_err *err)
+int cuda_conv2d_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    cudnnHandle_t dnn = s->device->dnn;
-    cudnnConvolutionBwdDataAlgoPerf_t list[CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT], *algo = NULL;
-    int n = 0;
-    int rc = cuda_check_dnn(
-        cudnnGetConvolutionBackwardDataAlgorithm_v7(
-            dnn, k->w, k->y, k->op, k->x, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, &n, list),
-        "choose a convolution", err);
-    if (rc < 0)
-        return rc;
-    PICK(list, n, algo);
-    if (!algo)
-        return no_algorithm("gradient of a convolution's input", err);
-    rc = scratch_get(k, s->device, algo->memory, c->in[1], err);
-    if (rc == 0)
-        rc = load(k, s, c, c->in[1], NULL, err);
-    if (rc < 0)
-        return rc;
-    return cuda_check_dnn(cudnnConvolutionBackwardData(dnn, &one, k->w, k->weights, k->y,
-                                                       c->in[0]->data, k->op, algo->algo, k->work,
-                                                       algo->memory, &zero, k->x, k->wide.data),
-                          "conv2d_bwd_data", err);
+    return conv2d(s, c, cuda_rows_conv2d, err);
 }
 
 int cuda_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    det_cleanup(conv_finish) struct conv k = {0};
-    if (c->out[0]->numel == 0)
-        return 0;
-    int rc = conv_init(&k, s, c, c->out[0], c->in[1], c->in[0], err);
-    if (rc == 0)
-        rc = backward_data(&k, s, c, err);
-    if (rc < 0 || !k.uneven)
-        return rc;
-    k.pad.in[0] = &k.wide;
-    k.pad.out[0] = c->out[0];
-    return cuda_pad_bwd(s, &k.pad, err);
+    return gradient(s, c, c->in[0], dnn_backward_data, err);
 }
 
-static int backward_weight(struct conv *k, struct det_stream *s, const struct det_call *c,
-                           struct det_err *err)
+int cuda_conv2d_bwd_data_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    cudnnHandle_t dnn = s->device->dnn;
-    cudnnConvolutionBwdFilterAlgoPerf_t list[CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT], *algo = NULL;
-    int n = 0;
-    int rc = cuda_check_dnn(
-        cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-            dnn, k->x, k->y, k->op, k->w, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT, &n, list),
-        "choose a convolution", err);
-    if (rc < 0)
-        return rc;
-    PICK(list, n, algo);
-    if (!algo)
-        return no_algorithm("gradient of a convolution's weight", err);
-    rc = scratch_get(k, s->device, algo->memory, c->out[0], err);
-    if (rc == 0)
-        rc = load(k, s, c, NULL, c->in[0], err);
-    if (rc < 0)
-        return rc;
-    rc = cuda_check_dnn(cudnnConvolutionBackwardFilter(dnn, &one, k->x, k->wide.data, k->y,
-                                                       c->in[1]->data, k->op, algo->algo, k->work,
-                                                       algo->memory, &zero, k->w, k->weights),
-                        "conv2d_bwd_weight", err);
-    return rc < 0 ? rc : cuda_reorder(s, c, c->out[0], k->weights, true, err);
+    return gradient(s, c, c->in[0], cuda_rows_conv2d_bwd_data, err);
 }
 
 int cuda_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    det_cleanup(conv_finish) struct conv k = {0};
-    const struct det_tensor *dy = c->in[1];
-    int rc;
-    if (dy->numel == 0)
-        rc = cuda_check(cudaMemsetAsync(c->out[0]->data, 0, bytes_of(c->out[0]), s->native),
-                        "conv2d_bwd_weight", err);
-    else if ((rc = conv_init(&k, s, c, c->in[0], c->out[0], dy, err)) == 0)
-        rc = backward_weight(&k, s, c, err);
-    return rc < 0 || !c->out[1] ? rc : cuda_sum_rows(s, c, dy, c->out[1], dy->dims[1], err);
+    return weight_gradient(s, c, dnn_backward_weight, err);
+}
+
+int cuda_conv2d_bwd_weight_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return weight_gradient(s, c, cuda_rows_conv2d_bwd_weight, err);
 }

@@ -7,6 +7,7 @@ int cuda_check(cudaError_t rc, const char *what, struct det_err *err)
 {
     if (rc == cudaSuccess)
         return 0;
+    (void)cudaGetLastError(); /* else the next launch, which may be fine, would report it */
     int code = rc == cudaErrorMemoryAllocation ? DET_ENOMEM : DET_EDEVICE;
     return det_fail(err, code, "CUDA: %s: %s", what, cudaGetErrorString(rc));
 }
@@ -60,6 +61,14 @@ static void device_close(struct det_device *d)
 }
 DET_DEFINE_CLEANUP(struct det_device *, device_close)
 
+/* By default cuBLAS may add parts of an f16 or bf16 product in f16 or bf16. */
+static int sum_in_f32(cublasHandle_t blas, struct det_err *err)
+{
+    return cuda_check_blas(
+        cublasSetMathMode(blas, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
+        "cublasSetMathMode", err);
+}
+
 static int device_open(int index, const struct det_device_options *o, struct det_device **ret,
                        struct det_err *err)
 {
@@ -72,6 +81,7 @@ static int device_open(int index, const struct det_device_options *o, struct det
     d->index = index;
     if ((rc = cuda_check(cudaSetDevice(index), "cudaSetDevice", err)) < 0 ||
         (rc = cuda_check_blas(cublasCreate(&d->blas), "cublasCreate", err)) < 0 ||
+        (rc = sum_in_f32(d->blas, err)) < 0 ||
         (rc = cuda_check_dnn(cudnnCreate(&d->dnn), "cudnnCreate", err)) < 0)
         return rc;
     *ret = det_take(d);
@@ -127,7 +137,8 @@ static int stream_create(struct det_device *d, struct det_stream **ret, struct d
         (rc = cuda_check(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking),
                          "cudaStreamCreate", err)) < 0 ||
         (rc = cuda_check(cudaMalloc((void **)&s->bad, sizeof(int)), "cudaMalloc", err)) < 0 ||
-        (rc = cuda_check(cudaMemset(s->bad, 0, sizeof(int)), "cudaMemset", err)) < 0 ||
+        (rc = cuda_check(cudaMemsetAsync(s->bad, 0, sizeof(int), s->native), "cudaMemsetAsync",
+                         err)) < 0 ||
         (rc = cuda_check(cudaMallocHost((void **)&s->bad_host, sizeof(int)), "cudaMallocHost",
                          err)) < 0)
         return rc;
@@ -137,16 +148,21 @@ static int stream_create(struct det_device *d, struct det_stream **ret, struct d
 
 static int stream_sync(struct det_stream *s, struct det_err *err)
 {
-    cudaMemcpyAsync(s->bad_host, s->bad, sizeof(int), cudaMemcpyDeviceToHost, s->native);
-    int rc = cuda_check(cudaStreamSynchronize(s->native), "cudaStreamSynchronize", err);
+    int rc = cuda_check(
+        cudaMemcpyAsync(s->bad_host, s->bad, sizeof(int), cudaMemcpyDeviceToHost, s->native),
+        "cudaMemcpyAsync", err);
+    if (rc == 0)
+        rc = cuda_check(cudaStreamSynchronize(s->native), "cudaStreamSynchronize", err);
     if (rc < 0 || *s->bad_host == 0)
         return rc;
-    cudaMemsetAsync(s->bad, 0, sizeof(int), s->native);
-    return det_fail(
-        err, DET_EINVAL,
-        "an index or a target of a call since the last synchronisation is out of range: "
-        "check the labels, or the sizes of the embedding or the last layer (the device "
-        "\"cpu\" names the call)");
+    rc = cuda_check(cudaMemsetAsync(s->bad, 0, sizeof(int), s->native), "cudaMemsetAsync", err);
+    return rc < 0 ? rc
+                  : det_fail(err, DET_EINVAL,
+                             "an index or a target of a call since the last synchronisation is out "
+                             "of range: "
+                             "check the labels, or the sizes of the embedding or the last layer "
+                             "(the device "
+                             "\"cpu\" names the call)");
 }
 
 static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,

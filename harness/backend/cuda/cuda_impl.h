@@ -62,6 +62,9 @@ int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct d
 int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct det_tensor *w,
                  void *nhwc, bool back, struct det_err *err);
 
+/* Convolution as products, without the bias: for any floating dtype, none of the tensors empty. */
+det_kernel_fn cuda_rows_conv2d, cuda_rows_conv2d_bwd_data, cuda_rows_conv2d_bwd_weight;
+
 #define X(NAME, name) det_kernel_fn cuda_##name;
 DET_KERNELS(X)
 #undef X

@@ -16,13 +16,19 @@ typedef enum {
     CUBLAS_COMPUTE_64F = 70
 } cublasComputeType_t;
 typedef enum { CUBLAS_GEMM_DEFAULT = -1 } cublasGemmAlgo_t;
+typedef enum {
+    CUBLAS_DEFAULT_MATH,
+    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
+} cublasMath_t;
 typedef struct emulated_blas *cublasHandle_t;
 
 const char *cublasGetStatusString(cublasStatus_t rc);
 cublasStatus_t cublasCreate(cublasHandle_t *ret);
 cublasStatus_t cublasDestroy(cublasHandle_t h);
 cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s);
-/* Column-major, as cuBLAS has it. */
+cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode);
+/* Column-major, as cuBLAS has it. Refuses what cuBLAS refuses or says nothing of: sums over
+ * nothing, matrices that do not lie on the device as a whole. */
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
     const void *alpha, const void *a, cudaDataType type_a, int lda, long long a_step, const void *b,

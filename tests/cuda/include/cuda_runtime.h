@@ -1,8 +1,12 @@
 /*
- * Kernels on the host, for tests only: a launch runs its blocks one after the other. Threads that
- * never meet are a plain loop; the others are fibers that change at __syncthreads(). A block has 4
+ * Kernels on the host, for tests only: a launch runs its blocks one after the other, in an order
+ * that differs from launch to launch, as does that of their threads: results that depend on it are
+ * not the same bits twice. Threads that never meet are a plain loop; the others are fibers that
+ * change at
+ * __syncthreads(). A block has 4
  * threads instead of 256: kernels depend on blockDim alone, and small cases then have full blocks,
- * several blocks and remainders; likewise CUDA_ROWS_BYTES, so that convolutions take several rounds.
+ * several blocks and remainders; likewise CUDA_ROWS_BYTES, so that convolutions take several
+ * rounds.
  */
 #ifndef EMULATED_CUDA_RUNTIME_H
 #define EMULATED_CUDA_RUNTIME_H

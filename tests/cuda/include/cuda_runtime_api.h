@@ -1,7 +1,9 @@
 /*
  * The part of the CUDA runtime that the backend uses, on the host: for tests only. "Device" memory
  * is one region that is closed (no access) but while a kernel or a copy runs, so that host code
- * that touches a device pointer ends with SIGSEGV, as it would on a GPU. Work is done at once.
+ * that touches a device pointer ends with SIGSEGV, as it would on a GPU. Work is done at once, but
+ * what is copied to the host comes when somebody waits for it. What works on the default stream
+ * (cudaMemset, say) is missing: our streams do not wait for that one.
  */
 #ifndef EMULATED_CUDA_RUNTIME_API_H
 #define EMULATED_CUDA_RUNTIME_API_H
@@ -23,6 +25,7 @@ enum cudaMemcpyKind {
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 
 const char *cudaGetErrorString(cudaError_t e);
+/* What failed last, whichever call that was; forgets it. */
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *ret);
 cudaError_t cudaSetDevice(int device);
@@ -30,7 +33,6 @@ cudaError_t cudaMalloc(void **ret, size_t bytes);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMallocHost(void **ret, size_t bytes);
 cudaError_t cudaFreeHost(void *p);
-cudaError_t cudaMemset(void *p, int v, size_t bytes);
 cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s);
@@ -45,6 +47,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t ev);
 cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s);
 
+/* Whether n elements of `size` bytes lie on the device, at a place where it can read them. */
+int emulated_is_array(const void *p, size_t size, long long n);
 /* Opens the device's memory, and closes it again; calls nest. */
 void emulated_open(void);
 void emulated_close(void);

@@ -1,6 +1,8 @@
 /*
  * The part of cuDNN that the backend uses, on the host: for tests only. Convolutions over NHWC
- * tensors with (O, kH, kW, I) weights, directly, sums in double. Names and meanings are cuDNN's.
+ * tensors with (O, kH, kW, I) weights, directly, sums in double. Names and meanings are cuDNN's. As
+ * it may, it has no deterministic algorithm for some convolutions (here: dilated ones), refuses
+ * some only when they are run (here: strides of 3), and wants a workspace that fits the arithmetic.
  */
 #ifndef EMULATED_CUDNN_H
 #define EMULATED_CUDNN_H
@@ -11,7 +13,11 @@
 extern "C" {
 #endif
 
-typedef enum { CUDNN_STATUS_SUCCESS, CUDNN_STATUS_NOT_SUPPORTED = 3000 } cudnnStatus_t;
+typedef enum {
+    CUDNN_STATUS_SUCCESS,
+    CUDNN_STATUS_BAD_PARAM = 2000,
+    CUDNN_STATUS_NOT_SUPPORTED = 3000
+} cudnnStatus_t;
 typedef enum { CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC } cudnnTensorFormat_t;
 typedef enum { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_HALF = 2, CUDNN_DATA_BFLOAT16 = 9 } cudnnDataType_t;
 typedef enum { CUDNN_CONVOLUTION, CUDNN_CROSS_CORRELATION } cudnnConvolutionMode_t;
@@ -28,6 +34,7 @@ typedef struct {
     cudnnStatus_t status;
     size_t memory;
     cudnnDeterminism_t determinism;
+    cudnnMathType_t mathType;
 } cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionBwdDataAlgoPerf_t,
     cudnnConvolutionBwdFilterAlgoPerf_t;
 enum {
@@ -57,7 +64,7 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t v, in
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t v, int groups);
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnMathType_t type);
 
-/* One algorithm that is deterministic, after one that is not. */
+/* One algorithm that is deterministic, after one that is not, and with plain arithmetic. */
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTensorDescriptor_t x,
                                                      cudnnFilterDescriptor_t w,
                                                      cudnnConvolutionDescriptor_t v,
