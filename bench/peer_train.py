@@ -3,9 +3,10 @@
 
 usage: peer_train.py FIGURE [THREADS [contiguous|channels_last]]
 
-Speaks train.c's protocol: one JSON object, then a rate for each number of seconds on standard input.
+BENCH_DEVICE=cuda trains on the GPU, in f32 as ours (no TF32). Speaks train.c's protocol: one JSON object, then a rate for each number of seconds on standard input.
 """
 import json
+import os
 import sys
 import time
 
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 
 FIRST_STEPS = 5
 FOREACH = False
+DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 
 
 def noise(n, salt):
@@ -90,7 +92,7 @@ class Gpt2Small(nn.Module):
         self.register_buffer("mask", torch.full((128, 128), -float("inf")).triu(1), persistent=False)
 
     def forward(self, x):
-        y = self.wte(x) + self.wpe(torch.arange(128))
+        y = self.wte(x) + self.wpe(torch.arange(128, device=x.device))
         for block in self.h:
             y = block(y, self.mask)
         return self.lm_head(self.ln_f(y).flatten(0, 1))
@@ -131,6 +133,7 @@ def main():
     name, threads = sys.argv[1], int(sys.argv[2]) if sys.argv[2:] else 2
     layout = torch.channels_last if sys.argv[3:] == ["channels_last"] else torch.contiguous_format
     torch.set_num_threads(threads)
+    torch.backends.cudnn.allow_tf32 = False
     torch.randn(1000, 1000) @ torch.randn(1000, 1000)  # whatever is loaded at the first use
     with open("/proc/self/clear_refs", "w") as f:
         f.write("5")  # the peak counts from here
@@ -138,6 +141,7 @@ def main():
     net, x, y = FIGURES[name]()
     net, x = net.to(memory_format=layout), x.to(memory_format=layout) if x.dim() == 4 else x
     set_weights(net)
+    net, x, y = net.to(DEVICE), x.to(DEVICE), y.to(DEVICE)
     optim = optimizer(name, net)
 
     def step():

@@ -1,12 +1,12 @@
 /*
  * Whole training steps of a few networks, the batch already in memory: ours of bench/train.py.
  *
- * usage: bench-train FIGURE [THREADS]
+ * usage: bench-train FIGURE [THREADS [STEPS]]
  *
- * Prints the first losses, the growth of resident memory at its peak and the items of a step, as
- * one JSON object; then, for each number of seconds on standard input, the items per second of
- * steps for about that long. Weights and batches are the function `noise` of their place, in
- * peer_train.py too.
+ * BENCH_DEVICE names the device, else it is the CPU. Prints the first STEPS losses, the growth of
+ * resident memory at its peak and the items of a step, as one JSON object; then, for each number of
+ * seconds on standard input, the items per second of steps for about that long. Weights and batches
+ * are the function `noise` of their place, in peer_train.py too.
  */
 #include <math.h>
 #include <stdio.h>
@@ -139,14 +139,14 @@ static double status_mb(const char *key)
     return kb / 1024;
 }
 
-static void measure(const struct figure *f, struct run *r)
+static void measure(const struct figure *f, struct run *r, long steps)
 {
     double before = status_mb("VmRSS:");
     f->make(r);
     set_weights(r);
     r->optim = f->optim ? f->optim(r) : det_sgd(r->net, .lr = 0.01, .momentum = 0.9);
     printf("{\"losses\":[");
-    for (int i = 0; i < FIRST_STEPS; i++)
+    for (long i = 0; i < steps; i++)
         printf("%s%.7g", i ? "," : "", step(f, r));
     printf("],\"peak_mb\":%.1f,\"items\":%lld}\n", status_mb("VmHWM:") - before,
            (long long)r->items);
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
-    measure(f, &r);
+    measure(f, &r, argc > 3 ? strtol(argv[3], NULL, 10) : FIRST_STEPS);
     if (det_engine_error(r.e, &err) == 0)
         answer(f, &r);
     if (det_engine_error(r.e, &err) < 0)

@@ -10,7 +10,8 @@ a few short rounds try both memory layouts with each of OpenMP's ways of waiting
 the real rounds, of which the better median counts. Ours waits as det-task has it. The ratio is the median of the
 rounds' ratios. The first losses must agree. peak_memory is the growth of resident memory, from before the network
 is made to the peak of its first steps, against PyTorch's thriftiest. DET_BENCH_ROUNDS and DET_BENCH_SECONDS (of a turn)
-change the defaults, 5 and 2; where OMP_WAIT_POLICY is set, both sides wait so.
+change the defaults, 5 and 2; where OMP_WAIT_POLICY is set, both sides wait so. BENCH_DEVICE=cuda trains on the GPU, without
+figures of memory; PyTorch is then that of python3 on PATH, where it has one.
 """
 import atexit
 import glob
@@ -35,6 +36,8 @@ LAYOUTS = ("contiguous", "channels_last")
 TASK = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "10000"}  # as det-task sets them
 WAITS = {"OpenMP's default": {}, "active": {"OMP_WAIT_POLICY": "active"}, "passive": {"OMP_WAIT_POLICY": "passive"},
          "passive, 10,000 turns": TASK}
+ON_CPU = os.environ.get("BENCH_DEVICE", "cpu") == "cpu"
+PYTHON = "/usr/bin/python3" if ON_CPU else sys.executable
 TRIAL_ROUNDS, TRIAL_SECONDS = 3, 0.5
 
 
@@ -45,7 +48,7 @@ def environment():
     env["OPENBLAS_CORETYPE"] = "SkylakeX" if avx512 else "Haswell"
     blas = glob.glob("/usr/lib/*/openblas-openmp")
     if blas:
-        env["LD_LIBRARY_PATH"] = blas[0]
+        env["LD_LIBRARY_PATH"] = ":".join([blas[0], *filter(None, [env.get("LD_LIBRARY_PATH")])])
     return env
 
 
@@ -103,10 +106,10 @@ def report_memory(figure, ours, peers):
     emit(MEMORY[figure], ours.first["peak_mb"], "MB", thrifty and thrifty.name, mb, mb and mb / ours.first["peak_mb"])
 
 
-def load_peers(figure):
+def load_peers(figure, version):
     script = os.path.join(HERE, "peer_train.py")
-    waits = {"as ours": {}} if "OMP_WAIT_POLICY" in os.environ else WAITS
-    return [Side(f"PyTorch 1.13 ({layout}; {wait})", ["/usr/bin/python3", script, figure, THREADS, layout], waits[wait])
+    waits = {"as ours": {}} if "OMP_WAIT_POLICY" in os.environ or not ON_CPU else WAITS
+    return [Side(f"PyTorch {version} ({layout}; {wait})", [PYTHON, script, figure, THREADS, layout], waits[wait])
             for layout in LAYOUTS[:1 if figure in TEXT else 2] for wait in waits]
 
 
@@ -128,13 +131,13 @@ def fastest(figure, ours, peers):
     return peers[:2]
 
 
-def run(figure, peer_runs):
+def run(figure, version):
     ours = Side("ours", [OURS, figure, THREADS], TASK)
-    peers = load_peers(figure) if peer_runs else []
+    peers = load_peers(figure, version) if version else []
     for p in peers:
         if not agree(ours.first["losses"], p.first["losses"]):
             sys.exit(f"train: {figure}: the losses differ: ours {ours.first['losses']}, {p.name} {p.first['losses']}")
-    if figure in MEMORY:
+    if figure in MEMORY and ON_CPU:
         report_memory(figure, ours, peers)
     peers = fastest(figure, ours, peers)
     for i in range(ROUNDS):
@@ -152,9 +155,10 @@ def main():
     unknown = [a for a in wanted if a not in FIGURES]
     if unknown:
         sys.exit(f"train: no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
-    peer_runs = subprocess.run(["/usr/bin/python3", "-c", "import torch, torchvision"], stderr=subprocess.DEVNULL).returncode == 0
+    look = "import torch, torchvision; print(torch.__version__.split('a')[0].rsplit('.', 1)[0])"
+    version = subprocess.run([PYTHON, "-c", look], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
     for figure in wanted:
-        run(figure, peer_runs)
+        run(figure, version)
 
 
 main()

@@ -1,5 +1,6 @@
-/* NCCL on real GPUs: one rank for each GPU (at most four) does an all-reduce. Exits with 77 (skipped)
- * without a GPU. */
+/* NCCL on real GPUs: one rank for each GPU (at most four) does an all-reduce; with --shared two
+ * ranks share the first GPU. Exits with 77 (skipped) without a GPU, and where NCCL refuses to share
+ * one. */
 #include "comm_device.h"
 #include "ranks.h"
 
@@ -7,8 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define N 100003
+#define N       100003
+#define REFUSED 77
 #define CHECK(x)                                                                                   \
     do {                                                                                           \
         if (!(x)) {                                                                                \
@@ -40,9 +43,18 @@ static int on_gpu(int rank, int size, int port, void *arg)
     struct comm_options o = ranks_options(rank, size, port);
     float *host = malloc(N * sizeof *host), *dev = NULL;
     CHECK(comm_open(&o, &c, &err) == 0);
-    CHECK(comm_device_open(c, rank, &d, &err) == 0);
+    bool shared = arg;
+    int rc = comm_device_open(c, shared ? 0 : rank, &d, &err);
+    if (rc < 0 && shared) {
+        printf("skipped: rank %d: %s\n", rank, err.text);
+        fflush(stdout);
+        comm_close(c);
+        free(host);
+        return REFUSED;
+    }
+    CHECK(rc == 0);
     CHECK(cudaMalloc((void **)&dev, N * sizeof *host) == cudaSuccess);
-    int rc = values(d, rank, size, host, dev);
+    rc = values(d, rank, size, host, dev);
     comm_device_close(d);
     comm_close(c);
     free(host);
@@ -56,18 +68,23 @@ static int count_gpus(int rank, int size, int port, void *arg)
     return cudaGetDeviceCount(&n) == cudaSuccess ? n : 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    int codes[4], gpus, failed = 0;
+    int codes[4], gpus, failed = 0, refused = 0;
+    bool shared = argc > 1 && strcmp(argv[1], "--shared") == 0;
     ranks_run(1, count_gpus, NULL, 60000, &gpus);
     if (gpus < 1 || gpus > 255) {
         puts("skipped: no GPU");
         return 77;
     }
-    int size = gpus > 4 ? 4 : gpus;
-    ranks_run(size, on_gpu, NULL, 120000, codes);
-    for (int r = 0; r < size; r++)
+    int size = shared ? 2 : gpus > 4 ? 4 : gpus;
+    ranks_run(size, on_gpu, shared ? &shared : NULL, 120000, codes);
+    for (int r = 0; r < size; r++) {
         failed += codes[r] != 0;
+        refused += codes[r] == REFUSED;
+    }
+    if (refused == size)
+        return REFUSED;
     printf("nccl: %d ranks, %d failed\n", size, failed);
     return failed != 0;
 }

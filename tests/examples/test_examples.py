@@ -118,6 +118,16 @@ def test_resume():
             assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1]), k
 
 
+def test_other_device():
+    """A checkpoint of the device that DET_DEVICE names (or of the CPU) goes on on the CPU, as it would have there, to rounding."""
+    with Scratch() as s:
+        sets = ["hyperparameters.dropout=0"]
+        whole, first = s.run(ENTRY, DIGITS, "const.yaml", length(40) + sets), s.run(ENTRY, DIGITS, "const.yaml", length(30) + sets)
+        rest = s.run(ENTRY, DIGITS, "const.yaml", length(40) + sets, ["--resume", first.checkpoints[-1]], env={"DET_DEVICE": "cpu"})
+        here, there = (out.training[40]["loss"] for out in (whole, rest))
+        assert abs(here - there) <= 1e-2 * here, (here, there)
+
+
 def run_two(s, where, sets, args=()):
     """What rank 0 of two printed; rank 1 prints nothing."""
     port, procs = str(free_port()), []
