@@ -250,6 +250,16 @@ class LengthIsAList(LineTrial):
     pass
 
 
+@kind(TypeError, r"fit\(max_length=...\) takes a determined.pytorch.Batch or Epoch, such as Batch\(100\), not 5", length=5)
+class LengthIsANumber(LineTrial):
+    pass
+
+
+@kind(TypeError, r"fit\(validation_period=...\) takes .* not 2", validation_period=2)
+class PeriodIsANumber(LineTrial):
+    pass
+
+
 @kind(FileNotFoundError, "checkpoint 0e3c1b8e", latest_checkpoint="0e3c1b8e-0000-4000-8000-000000000000")
 class NoSuchCheckpoint(LineTrial):
     pass

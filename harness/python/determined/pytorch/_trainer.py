@@ -62,6 +62,7 @@ class Trainer:
         """Trains for `max_length`, or on the cluster for what the searcher asks."""
         from determined import _loop
 
+        _need_units(max_length=max_length, checkpoint_period=checkpoint_period, validation_period=validation_period, reporting_period=reporting_period)
         config = self._local_config(max_length, checkpoint_policy) if self._local else self._managed_config(
             max_length, test_mode, latest_checkpoint
         )
@@ -136,6 +137,12 @@ class Trainer:
                 "Pass latest_checkpoint=determined.get_cluster_info().latest_checkpoint to go on from it"
             )
         return {"managed": True, **self._ranks()}
+
+
+def _need_units(**given: Any) -> None:
+    for name, unit in given.items():
+        if unit is not None and not isinstance(unit, TrainUnit):
+            raise TypeError(f"fit({name}=...) takes a determined.pytorch.Batch or Epoch, such as Batch(100), not {unit!r}")
 
 
 #: What the loop itself finds wrong is a RuntimeError, but for these, by what it says.
