@@ -106,6 +106,18 @@ def test_between_updates():
             assert weights(c, trials[1])[1] == weights(c, trials[0])[1], name
 
 
+def test_warm_start():
+    """From another trial, or a checkpoint: its weights, and batches counted from 0."""
+    with Cluster() as c:
+        source = run(c, config(batches=12))
+        last = c.metrics(source, "validation")[-1][1]
+        for key, value in (("source_trial_id", source), ("source_checkpoint_uuid", weights(c, source)[0]["uuid"])):
+            text = {**json.loads(config(batches=8)), "perform_initial_validation": True}
+            text["searcher"][key] = value
+            validations = c.metrics(run(c, json.dumps(text)), "validation")
+            assert validations[0] == [0, last] and validations[-1][0] == 8, (key, last, validations)
+
+
 def test_forgotten():
     """fit(latest_checkpoint=None) means what it says: a restarted trial begins anew, with a warning."""
     with Cluster() as c:
