@@ -8,10 +8,11 @@ struct direction {
     int kernel, stride, pad;
 };
 
-/* The padding after the image with which the windows that begin inside are counted. */
+/* The padding after the image with which the windows that begin inside are counted: also the only
+ * one, where it is larger than the image. */
 static int end_of(struct direction d, int64_t size, bool ceil_mode)
 {
-    if (!ceil_mode || d.stride < 1 || size + 2 * d.pad < d.kernel)
+    if (!ceil_mode || d.stride < 1 || size + 2 * d.pad + d.stride <= d.kernel)
         return d.pad;
     int64_t n = (size + 2 * d.pad - d.kernel + d.stride - 1) / d.stride + 1;
     if ((n - 1) * d.stride >= size + d.pad)

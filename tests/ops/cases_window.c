@@ -37,9 +37,11 @@ BUILD(back1d, BACK1(.stride = 3, .padding = 1, .output_padding = 1))
 BUILD(max_ceil, MAX(.kernel = 3, .stride = 2, .ceil_mode = true))
 BUILD(max_ways, MAX(.kernel_hw = {2, 3}, .stride_hw = {2, 1}, .padding_hw = {1, 0}))
 BUILD(max_ceil_pad, MAX(.kernel = 2, .stride = 3, .padding = 1, .ceil_mode = true))
+BUILD(max_ceil_small, MAX(.kernel_hw = {3, 4}, .stride = 2, .ceil_mode = true))
 BUILD(max_long, MAX(.kernel_hw = {1, 40}, .stride_hw = {1, 3}))
 BUILD(max_signal, MAX(.kernel = 3, .stride = 2, .padding = 1))
 BUILD(avg_ceil, AVG(.kernel = 3, .stride = 2, .padding = 1, .ceil_mode = true))
+BUILD(avg_ceil_small, AVG(.kernel_hw = {5, 4}, .stride = 3, .padding = 1, .ceil_mode = true))
 BUILD(avg_exclude, AVG(.kernel = 3, .stride = 2, .padding = 1, .exclude_pad = true))
 BUILD(avg_both, AVG(.kernel_hw = {3, 2}, .padding_hw = {1, 1}, .ceil_mode = true, .exclude_pad = true))
 BUILD(avg_signal, AVG(.kernel = 3, .padding = 1))
@@ -108,6 +110,8 @@ const struct op_case cases_window[] = {
      max_ways, "F.max_pool2d(x0, (2, 3), (2, 1), (1, 0))"},
     {"max_pool2d", "ceil, no window in the padding", {IN(2, 3, 6, 8)},
      max_ceil_pad, "F.max_pool2d(x0, 2, 3, 1, ceil_mode=True)"},
+    {"max_pool2d", "ceil, larger than the image", {IN(2, 3, 2, 3)},
+     max_ceil_small, "F.max_pool2d(x0, (3, 4), 2, ceil_mode=True)"},
     {"max_pool2d", "long", {IN(1, 2, 2, 50)}, max_long, "F.max_pool2d(x0, (1, 40), (1, 3))"},
     {"max_pool2d", "signal", {IN(2, 3, 10)}, max_signal, "F.max_pool1d(x0, 3, 2, 1)"},
     {"max_pool2d", "adaptive", {IN(2, 3, 7, 5)},
@@ -115,6 +119,8 @@ const struct op_case cases_window[] = {
     {"max_pool2d", "adaptive signal", {IN(2, 3, 7)}, adaptive_max1, "F.adaptive_max_pool1d(x0, 3)"},
     {"avg_pool2d", "ceil", {IN(2, 3, 6, 8)},
      avg_ceil, "F.avg_pool2d(x0, 3, 2, 1, ceil_mode=True)"},
+    {"avg_pool2d", "ceil, larger than the image", {IN(2, 3, 2, 1)},
+     avg_ceil_small, "F.avg_pool2d(x0, (5, 4), 3, 1, ceil_mode=True)"},
     {"avg_pool2d", "without padding", {IN(2, 3, 6, 7)},
      avg_exclude, "F.avg_pool2d(x0, 3, 2, 1, count_include_pad=False)"},
     {"avg_pool2d", "ceil, without padding", {IN(2, 3, 7, 6)},
