@@ -94,6 +94,11 @@ _NO_GPU = (
     "Use context.device, which is this rank's own, and context.to_device() in place of .cuda(), torch.cuda.set_device() and "
     "fixed GPU numbers"
 )
+_SAID = {
+    "Default process group has not been initialized": _NO_GROUP,
+    "invalid device ordinal": _NO_GPU,
+    "Cannot access accelerator device": _NO_GPU,  # torch 2 without CUDA
+}
 
 
 def has_process_group() -> bool:
@@ -116,10 +121,9 @@ def check_process_group(ranks: int, had_one: bool) -> None:
 
 def _advice(error: BaseException) -> Optional[str]:
     """On an exception of torch's, by what it says and where it comes from; None: it says enough itself."""
-    if "Default process group has not been initialized" in str(error):
-        return _NO_GROUP
-    if "invalid device ordinal" in str(error):
-        return _NO_GPU
+    for text, advice in _SAID.items():
+        if text in str(error):
+            return advice
     at = error.__traceback__
     while at is not None:
         name = at.tb_frame.f_code.co_name
