@@ -4,6 +4,7 @@
 #include "fsx.h"
 #include "mem.h"
 #include "storage_impl.h"
+#include "uuid.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -213,4 +214,13 @@ int storage_abort(struct storage *s, const char *uuid, struct det_err *err)
     det_cleanup(freep) char *name = storage_hidden_name(uuid, STORAGE_TMP_SUFFIX);
     rc = fsx_remove_tree(s->fd, name, err);
     return rc < 0 ? det_wrap(err, rc, "in %s", s->root) : 0;
+}
+
+int storage_check(struct storage *s, struct det_err *err)
+{
+    char uuid[UUID_STR_MAX];
+    det_cleanup(freep) char *path = NULL;
+    uuid_random(uuid);
+    int rc = storage_begin(s, uuid, &path, err);
+    return rc < 0 ? rc : storage_abort(s, uuid, err);
 }

@@ -308,8 +308,8 @@ static int run_started(struct loop *l, struct det_err *err)
 
 static int run_created(struct loop *l, struct det_err *err)
 {
-    int rc = l->t->create(l->self, l, err);
-    if (rc < 0)
+    int rc = loop_check_storage(l, err);
+    if (rc == 0 && (rc = l->t->create(l->self, l, err)) < 0)
         det_wrap(err, rc, "create");
     if (rc == 0)
         rc = take_parts(l, err);

@@ -74,7 +74,7 @@ struct loop {
 
     bool checkpoints_wait;     /* written before training goes on; the same on all ranks */
     struct loop_save *saving;  /* chief: the checkpoint that is being written; NULL: none */
-    struct storage *storage; /* chief opens it; other ranks when they restore */
+    struct storage *storage; /* the chief's from the start; others open it when they restore */
     struct loop_profile *profile; /* NULL: not wanted */
     bool tensorboard_failed;   /* and was logged */
     struct reporter *reporter; /* chief of a managed trial */
@@ -133,7 +133,6 @@ void loop_checkpoint_abandon(struct loop *l, int why);
  * expected step), then, after startup and loaders, loads it. */
 int loop_restore_choose(struct loop *l, struct det_err *err);
 int loop_restore_load(struct loop *l, struct det_err *err);
-int loop_open_storage(struct loop *l, struct det_err *err);
 /* loop_invalid.c. After the trial ended with rc: DET_EINVALIDHP where this rank or another one found
  * that the hyperparameters cannot work, with the state saved; else rc. */
 int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
@@ -141,6 +140,10 @@ int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
 int loop_invalid_hp_report(struct loop *l, struct det_err *err);
 /* For comm_options; of any thread. */
 void loop_invalid_hp_unheard(void *loop);
+/* loop_storage.c */
+int loop_open_storage(struct loop *l, struct det_err *err);
+/* On all ranks, at the start: can rank 0 write checkpoints? */
+int loop_check_storage(struct loop *l, struct det_err *err);
 /* loop_tensorboard.c: what a boundary left to keep. */
 void loop_tensorboard_keep(struct loop *l);
 /* loop_code.c: copies a directory tree; what lies in skip_dir is left out. */

@@ -14,45 +14,10 @@
 #include "storage.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define METADATA_MAX (64u << 20)
-
-static char *named_root(const struct det_loop_config *c)
-{
-    const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (c->checkpoint_dir)
-        return det_strdup(c->checkpoint_dir);
-    if (xdg && *xdg)
-        return det_asprintf("%s/determined", xdg);
-    return det_asprintf("%s/.local/share/determined", home && *home ? home : ".");
-}
-
-char *loop_local_root(const struct det_loop_config *c)
-{
-    char *root = named_root(c), whole[PATH_MAX];
-    struct det_err err;
-    if (root[0] == '/' && !strstr(root, ".."))
-        return root;
-    /* Stores take absolute paths only; and a folder must be there to be asked for its own. */
-    if (fsx_mkdirs(AT_FDCWD, root, 0777, &err) < 0 || !realpath(root, whole))
-        return root;
-    free(root);
-    return det_strdup(whole);
-}
-
-int loop_open_storage(struct loop *l, struct det_err *err)
-{
-    if (l->storage)
-        return 0;
-    if (l->c->managed)
-        return storage_open(l->c->checkpoint_storage, &l->storage, err);
-    det_cleanup(freep) char *root = loop_local_root(l->c);
-    JSON_OWN j = json_make("{s:s, s:s}", "type", "directory", "container_path", root);
-    return storage_open(j, &l->storage, err);
-}
 
 static json_t *read_json(const char *dir, const char *name, struct det_err *err)
 {

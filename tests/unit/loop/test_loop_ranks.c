@@ -175,23 +175,27 @@ static void crash_of_one(void **state)
     ranks_pass(2, one_crashes, NULL, 100000);
 }
 
-/* What only rank 0 can see wrong, all learn: here, a full or missing store. */
+/* What only rank 0 can see wrong, all learn, before anything is built: here, a store in which no
+ * directory can be made, or that cannot be. */
 static int bad_store(int rank, int size, int port, void *arg)
 {
     struct fake f;
     struct det_err err = {0};
     prepare(&f, rank, size, port);
     free(f.config.checkpoint_dir);
-    f.config.checkpoint_dir = det_strdup("/proc/no/such/place");
+    f.config.checkpoint_dir = det_strdup(arg);
     CHECK(fake_run(&f, &err) < 0);
-    CHECK(strstr(err.text, "/proc/no/such/place"));
+    CHECK(strstr(err.text, arg) && strstr(err.text, "--checkpoint-dir"));
+    CHECK(f.trace.len == 0 || strcmp(buf_str(&f.trace), "destroy") == 0);
     fake_finish(&f);
     return 0;
 }
 
 static void failure_of_rank_0_is_known_to_all(void **state)
 {
-    ranks_pass(2, bad_store, NULL, 100000);
+    ranks_pass(2, bad_store, "/proc/no/such/place", 100000);
+    ranks_pass(2, bad_store, "/proc", 100000);
+    ranks_pass(1, bad_store, "/proc", 100000);
 }
 
 /* A rank that waits for rank 0 shows that it lives: rank 0 may wait for the master for hours. */

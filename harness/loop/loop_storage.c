@@ -1,0 +1,70 @@
+/* Where checkpoints are: opened once, and tried before anything is built that could be lost. */
+#include "fsx.h"
+#include "loop_alive.h"
+#include "loop_impl.h"
+#include "storage.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *named_root(const struct det_loop_config *c)
+{
+    const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (c->checkpoint_dir)
+        return det_strdup(c->checkpoint_dir);
+    if (xdg && *xdg)
+        return det_asprintf("%s/determined", xdg);
+    return det_asprintf("%s/.local/share/determined", home && *home ? home : ".");
+}
+
+char *loop_local_root(const struct det_loop_config *c)
+{
+    char *root = named_root(c), whole[PATH_MAX];
+    struct det_err err;
+    if (root[0] == '/' && !strstr(root, ".."))
+        return root;
+    /* Stores take absolute paths only; and a folder must be there to be asked for its own. */
+    if (fsx_mkdirs(AT_FDCWD, root, 0777, &err) < 0 || !realpath(root, whole))
+        return root;
+    free(root);
+    return det_strdup(whole);
+}
+
+int loop_open_storage(struct loop *l, struct det_err *err)
+{
+    if (l->storage)
+        return 0;
+    if (l->c->managed)
+        return storage_open(l->c->checkpoint_storage, &l->storage, err);
+    det_cleanup(freep) char *root = loop_local_root(l->c);
+    JSON_OWN j = json_make("{s:s, s:s}", "type", "directory", "container_path", root);
+    return storage_open(j, &l->storage, err);
+}
+
+/* What to do about it: who must be able to write there, and how to name another place. */
+static int explain(const struct loop *l, int rc, struct det_err *err)
+{
+    const char *other = l->c->managed ? "checkpoint_storage in the experiment's configuration"
+                                      : "--checkpoint-dir, checkpoint_dir or XDG_DATA_HOME";
+    return det_fail(err, rc,
+                    "checkpoints cannot be kept: %s: user %u must be able to write there; another "
+                    "place is named by %s", err->text, (unsigned)geteuid(), other);
+}
+
+int loop_check_storage(struct loop *l, struct det_err *err)
+{
+    struct loop_agreed a = {0};
+    if (l->chief) {
+        struct det_err e = {0};
+        loop_alive_disk(true);
+        int rc = loop_open_storage(l, &e);
+        if (rc == 0)
+            rc = storage_check(l->storage, &e);
+        loop_alive_disk(false);
+        loop_agreed_fail(&a, rc < 0 ? explain(l, rc, &e) : 0, &e);
+    }
+    return loop_agree(l, &a, err);
+}
