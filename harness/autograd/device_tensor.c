@@ -55,11 +55,9 @@ int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout 
                     const int64_t *dims, struct det_tensor **ret, struct det_err *err)
 {
     void *data;
-    if ((unsigned)dtype >= DET_DTYPE_COUNT)
-        return det_fail(err, DET_EINVAL, "%d is no dtype", (int)dtype);
-    int64_t numel = det__shape_numel(dtype, ndim, dims);
+    int64_t numel = det__shape_check(dtype, ndim, dims, err);
     if (numel < 0)
-        return det_fail(err, DET_EINVAL, "a dimension of the shape is negative or far too large");
+        return (int)numel;
     size_t bytes = (size_t)numel * det_dtype_size(dtype);
     int rc = mem_pool_alloc(e->pool, bytes, &data, err);
     if (rc < 0)
@@ -150,36 +148,51 @@ int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *d
                     err);
 }
 
+/* What a constructor was asked for. */
+struct wanted {
+    const char *call;
+    enum det_dtype dtype;
+    int ndim;
+    const int64_t *dims;
+};
+
 /* What all constructors end with: the tensor to the step, or the error to the engine. */
 static struct det_tensor *finish(struct det_engine *e, struct det_tensor *t, int rc,
-                                 const char *what, struct det_err *err)
+                                 const struct wanted *w, struct det_err *err)
 {
+    char shape[160];
     if (rc == 0)
         return det__keep(e, t);
     det_tensor_unref(t);
-    det_wrap(err, rc, "%s", what);
+    det_wrap(err, rc, "%s(%s)", w->call,
+             det__shape_text(w->dtype, w->ndim, w->dims, shape, sizeof shape));
     det__keep_error(e, err);
     return NULL;
 }
 
-struct det_tensor *det_full(struct det_engine *e, enum det_dtype dtype, int ndim,
-                            const int64_t *dims, double value)
+static struct det_tensor *filled(struct det_engine *e, const struct wanted *w, double value)
 {
     struct det_tensor *t = NULL;
     struct det_err err;
     if (e->err.code < 0)
         return NULL;
-    int rc = det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, ndim, dims, &t, &err);
+    int rc = det__tensor_new(e, w->dtype, DET_LAYOUT_PLAIN, w->ndim, w->dims, &t, &err);
     if (rc == 0)
         rc = det__run(
             e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {t}, .a.scale = value}, &err);
-    return finish(e, t, rc, "full", &err);
+    return finish(e, t, rc, w, &err);
+}
+
+struct det_tensor *det_full(struct det_engine *e, enum det_dtype dtype, int ndim,
+                            const int64_t *dims, double value)
+{
+    return filled(e, &(const struct wanted){"full", dtype, ndim, dims}, value);
 }
 
 struct det_tensor *det_zeros(struct det_engine *e, enum det_dtype dtype, int ndim,
                              const int64_t *dims)
 {
-    return det_full(e, dtype, ndim, dims, 0);
+    return filled(e, &(const struct wanted){"zeros", dtype, ndim, dims}, 0);
 }
 
 struct det_tensor *det_from_host(struct det_engine *e, enum det_dtype dtype, int ndim,
@@ -192,7 +205,7 @@ struct det_tensor *det_from_host(struct det_engine *e, enum det_dtype dtype, int
     int rc = det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, ndim, dims, &t, &err);
     if (rc == 0)
         rc = det_tensor_write(t, host, det_tensor_bytes(t), &err);
-    return finish(e, t, rc, "from_host", &err);
+    return finish(e, t, rc, &(const struct wanted){"from_host", dtype, ndim, dims}, &err);
 }
 
 struct det_tensor *det_to_device(struct det_engine *e, struct det_tensor *x)
@@ -202,7 +215,7 @@ struct det_tensor *det_to_device(struct det_engine *e, struct det_tensor *x)
     if (e->err.code < 0 || !x)
         return NULL;
     int rc = det__on_device(e, x, &t, &err);
-    return finish(e, t, rc, "to_device", &err);
+    return finish(e, t, rc, &(const struct wanted){"to_device", x->dtype, x->ndim, x->dims}, &err);
 }
 
 double det_item(struct det_engine *e, const struct det_tensor *t)

@@ -133,7 +133,7 @@ int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err 
     if (rounded > p->limit || p->bytes > p->limit - rounded)
         return det_fail(err, DET_ENOMEM,
                         "%zu bytes beside %zu in use are more than the %zu that DET_MEM_LIMIT "
-                        "allows: a smaller batch may fit",
+                        "allows: a smaller batch or model may fit",
                         bytes, p->bytes, p->limit);
     struct list *l = list_of(p, rounded);
     struct piece *piece = l->free;
@@ -145,8 +145,9 @@ int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err 
     } else {
         int rc = fresh(p, rounded, ret, err);
         if (rc < 0)
-            return det_wrap(err, rc, "%zu bytes beside %zu in use: a smaller batch may fit", bytes,
-                            p->bytes);
+            return det_wrap(err, rc,
+                            "no memory for %zu bytes beside %zu in use: a smaller batch or model "
+                            "may fit", bytes, p->bytes);
     }
     p->live++;
     p->bytes += rounded;

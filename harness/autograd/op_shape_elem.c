@@ -41,9 +41,8 @@ static int widen(struct op_call *c, int i, struct det_err *err)
                             *to, size, d);
         *to = *to == 1 ? size : *to;
     }
-    if (det__shape_numel(y->dtype, y->ndim, y->dims) < 0)
-        return det_fail(err, DET_EINVAL, "the output would be far too large");
-    return 0;
+    int64_t numel = det__shape_check(y->dtype, y->ndim, y->dims, err);
+    return numel < 0 ? det_wrap(err, (int)numel, "the output") : 0;
 }
 
 /* spec[0] = the shape that inputs first .. n-1, all of one dtype, are repeated to. */

@@ -30,18 +30,19 @@ static struct det_tensor *over(const struct det_storage_ops *ops, void *data, si
     return det__tensor_over(s, data, dtype, ndim, dims);
 }
 
+/* "tensor float32[3, 5]: ..." */
+static int wrap(enum det_dtype dtype, int ndim, const int64_t *dims, int rc, struct det_err *err)
+{
+    char text[160];
+    return det_wrap(err, rc, "tensor %s", det__shape_text(dtype, ndim, dims, text, sizeof text));
+}
+
 static int64_t checked_bytes(enum det_dtype dtype, int ndim, const int64_t *dims,
                              struct det_err *err)
 {
-    if ((unsigned)dtype >= DET_DTYPE_COUNT)
-        return det_fail(err, DET_EINVAL, "tensor: %d is no dtype", (int)dtype);
-    int64_t numel = det__shape_numel(dtype, ndim, dims);
-    if (numel < 0)
-        return det_fail(err, DET_EINVAL,
-                        "tensor: the shape has a negative or far too large dimension, or more "
-                        "than %d dimensions",
-                        DET_DIMS_MAX);
-    return numel * (int64_t)det_dtype_size(dtype);
+    int64_t numel = det__shape_check(dtype, ndim, dims, err);
+    return numel < 0 ? wrap(dtype, ndim, dims, (int)numel, err)
+                     : numel * (int64_t)det_dtype_size(dtype);
 }
 
 struct det_tensor *det_host_tensor(enum det_dtype dtype, int ndim, const int64_t *dims,
@@ -53,7 +54,8 @@ struct det_tensor *det_host_tensor(enum det_dtype dtype, int ndim, const int64_t
     size_t rounded = ((size_t)bytes + 63) & ~(size_t)63;
     void *data = aligned_alloc(64, rounded ? rounded : 64);
     if (!data) {
-        det_fail(err, DET_ENOMEM, "tensor: no memory for %lld bytes", (long long)bytes);
+        det_fail(err, DET_ENOMEM, "no memory for %lld bytes", (long long)bytes);
+        wrap(dtype, ndim, dims, DET_ENOMEM, err);
         return NULL;
     }
     memset(data, 0, (size_t)bytes);

@@ -25,6 +25,23 @@ int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims)
     return zero ? 0 : n;
 }
 
+int64_t det__shape_check(enum det_dtype dtype, int ndim, const int64_t *dims, struct det_err *err)
+{
+    if ((unsigned)dtype >= DET_DTYPE_COUNT)
+        return det_fail(err, DET_EINVAL, "%d is no dtype", (int)dtype);
+    if (ndim < 0 || ndim > DET_DIMS_MAX)
+        return det_fail(err, DET_EINVAL, "a tensor has 0 to %d dimensions, not %d", DET_DIMS_MAX,
+                        ndim);
+    for (int d = 0; d < ndim; d++)
+        if (dims[d] < 0)
+            return det_fail(err, DET_EINVAL, "dimension %d is negative", d);
+    int64_t numel = det__shape_numel(dtype, ndim, dims);
+    if (numel < 0)
+        return det_fail(err, DET_EINVAL, "that is more than the %" PRId64 " bytes that a tensor may "
+                        "have: take a smaller batch or model", DET__BYTES_MAX);
+    return numel;
+}
+
 bool det__same_shape(const struct det_tensor *a, const struct det_tensor *b)
 {
     return a->ndim == b->ndim && memcmp(a->dims, b->dims, (size_t)a->ndim * sizeof *a->dims) == 0;
@@ -100,16 +117,21 @@ bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,
     return true;
 }
 
+const char *det__shape_text(enum det_dtype dtype, int ndim, const int64_t *dims, char *buf, size_t n)
+{
+    int at = snprintf(buf, n, "%s[", det_dtype_name(dtype));
+    for (int i = 0; i < ndim && i < DET_DIMS_MAX && (size_t)at < n; i++)
+        at += snprintf(buf + at, n - (size_t)at, "%s%" PRId64, i ? ", " : "", dims[i]);
+    if ((size_t)at < n)
+        snprintf(buf + at, n - (size_t)at, "]");
+    return buf;
+}
+
 const char *det__tensor_text(const struct det_tensor *t, char *buf, size_t n)
 {
     if (!t) {
         snprintf(buf, n, "NULL");
         return buf;
     }
-    int at = snprintf(buf, n, "%s[", det_dtype_name(t->dtype));
-    for (int i = 0; i < t->ndim && (size_t)at < n; i++)
-        at += snprintf(buf + at, n - (size_t)at, "%s%" PRId64, i ? ", " : "", t->dims[i]);
-    if ((size_t)at < n)
-        snprintf(buf + at, n - (size_t)at, "]");
-    return buf;
+    return det__shape_text(t->dtype, t->ndim, t->dims, buf, n);
 }

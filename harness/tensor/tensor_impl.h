@@ -78,8 +78,13 @@ int det__tensor_assign(struct det_tensor *to, const struct det_tensor *from, str
 
 /* The number of elements, or -1 where a dimension is negative or the bytes pass DET__BYTES_MAX. */
 int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims);
+/* The same, or DET_EINVAL with what is wrong with the shape. */
+int64_t det__shape_check(enum det_dtype dtype, int ndim, const int64_t *dims, struct det_err *err);
 bool det__same_shape(const struct det_tensor *a, const struct det_tensor *b);
-/* "float32[64, 1, 28, 28]", "NULL"; returns buf. */
+/* "float32[64, 1, 28, 28]"; returns buf. */
+const char *det__shape_text(enum det_dtype dtype, int ndim, const int64_t *dims, char *buf,
+                            size_t n);
+/* The same, or "NULL". */
 const char *det__tensor_text(const struct det_tensor *t, char *buf, size_t n);
 /* True where both layouts of these dims are the same bytes. */
 bool det__layout_free(int ndim, const int64_t *dims);

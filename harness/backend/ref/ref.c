@@ -1,6 +1,7 @@
 /* The reference device: ordinary memory, one stream that is always done, and the kernel table. */
 #include "ref.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -48,7 +49,7 @@ int ref_mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err
     size_t rounded = (bytes + 63) & ~(size_t)63;
     *ret = bytes >= MAPPED_BYTES ? map_pages(bytes) : aligned_alloc(64, rounded ? rounded : 64);
     if (!*ret)
-        return det_fail(err, DET_ENOMEM, "no memory for a tensor of %zu bytes", bytes);
+        return det_fail(err, DET_ENOMEM, "the system has no %zu bytes: %s", bytes, strerror(errno));
     return 0;
 }
 

@@ -287,6 +287,21 @@ static void no_memory(struct call *c)
 }
 #endif
 
+static void too_large(struct call *c)
+{
+    det_zeros(c->e, DET_F32, 1, (int64_t[]){10000000000000});
+}
+
+static void overflows(struct call *c)
+{
+    c->t->fc = det_nn_linear(c->e, INT64_C(1) << 40, INT64_C(1) << 40);
+}
+
+static void negative(struct call *c)
+{
+    det_zeros(c->e, DET_F32, 2, (int64_t[]){4, -5});
+}
+
 static struct det_data_loader *no_loader(struct call *c)
 {
     return NULL;
@@ -341,8 +356,12 @@ static const struct mistake mistakes[] = {
     {.name = "kept_grads", .train = kept_grads, .aggregation = 2,
      .words = {"step_optimizer", "zeroed at each step", "aggregation_frequency"}},
 #ifndef __SANITIZE_ADDRESS__
-    TRAIN(no_memory, "full", "bytes"),
+    TRAIN(no_memory, "zeros(float32[1048576, 262144])", "1099511627776 bytes",
+          "smaller batch or model"),
 #endif
+    TRAIN(too_large, "zeros(float32[10000000000000])", "more than the 1099511627776 bytes"),
+    CREATE(overflows, "zeros(float32[1099511627776, 1099511627776])", "more than"),
+    TRAIN(negative, "zeros(float32[4, -5])", "dimension 1 is negative"),
     {.name = "other_names", .train = other_names,
      .words = {"inconsistent training metrics", "accuracy"}},
     {.name = "other_validation_names", .evaluate = other_validation_names,
