@@ -237,6 +237,7 @@ int main(int argc, char **argv)
     if (code < 0) {
         trial_crash_install();
         code = run_trial(local, pos.n > 0 ? pos.v[pos.n - 1] : NULL, argv);
+        trial_crash_mark(NULL, -1);
     }
     opt_list_free(&pos);
     opt_list_free(&run.set);

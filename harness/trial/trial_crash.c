@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Written by the one thread that runs hooks, read by a handler that may run in any. */
+/* Written by the one thread that runs hooks, read by a handler that may run in any. NULL: none of
+ * the trial's code has to run any more. */
 static const char *volatile now_in = "start-up";
 static volatile int64_t at_batch = -1;
+static pid_t owner; /* a child that the model's code forked may exit */
 
 void trial_crash_mark(const char *hook, int64_t batch)
 {
@@ -43,16 +45,37 @@ static const char *signal_words(int sig)
     }
 }
 
-static void on_crash(int sig)
+static void put_place(void)
 {
-    put("ERROR: det-harness: the trial crashed with ");
-    put(signal_words(sig));
     put(" in ");
-    put(now_in);
+    put(now_in ? now_in : "its end");
     if (at_batch >= 0) {
         put(", batch ");
         put_number(at_batch);
     }
+}
+
+/* Without a word the run would look as if it had failed for no reason, or even as if it were done. */
+static void on_early_exit(int status, void *arg)
+{
+    (void)arg;
+    if (!now_in || getpid() != owner)
+        return;
+    put("ERROR: det-harness: the trial called exit(");
+    put_number(status);
+    put(")");
+    put_place();
+    put(": return from there instead; det_trial_fail() ends the run as an error, "
+        "det_trial_set_stop_requested() with a checkpoint\n");
+    if (status == 0)
+        _exit(1);
+}
+
+static void on_crash(int sig)
+{
+    put("ERROR: det-harness: the trial crashed with ");
+    put(signal_words(sig));
+    put_place();
     put("\n");
     raise(sig); /* SA_RESETHAND: this time the default action */
 }
@@ -64,6 +87,8 @@ void trial_crash_install(void)
     stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
     struct sigaction sa = {.sa_handler = on_crash,
                            .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND | SA_NODEFER)};
+    owner = getpid();
+    on_exit(on_early_exit, NULL);
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &sa, NULL);
