@@ -2,6 +2,7 @@
 import json
 import os
 import pickle
+import random
 import traceback
 import unittest
 import warnings
@@ -268,6 +269,30 @@ class Resume(unittest.TestCase):
                 self.assertTrue(torch.equal(second.model.weight, whole.model.weight) and torch.equal(second.model.bias, whole.model.bias))
                 self.assertIn("load_start 1", second.trace)
                 self.assertIn("load_state_dict ['hooks']", second.trace)
+
+    def test_drawn_in_workers(self):
+        """What a dataset draws belongs to its batch: the same after a resume and with other workers, new in each pass."""
+        class Augmented(Numbers):
+            def __getitem__(self, i):
+                x, y = super().__getitem__(i)
+                return x + torch.tensor([random.random(), np.random.rand(), torch.rand(()).item()]).sum(), y
+
+        class Augmenting(RecordingTrial):
+            workers = 2
+
+            def build_training_data_loader(self):
+                return pytorch.DataLoader(Augmented(), batch_size=4, num_workers=self.workers)
+
+        class FewerWorkers(Augmenting):
+            workers = 1
+
+        for at in (1, 4):
+            with self.subTest(at=at):
+                whole, second = self.resumed(Augmenting, at, 7)
+                self.assertEqual(second.seen, whole.seen[at:])
+        drawn = [x % 1 for batch in whole.seen for x in batch]
+        self.assertEqual(len(set(drawn)), len(drawn))
+        self.assertEqual(fit(FewerWorkers, Batch(7), seed=5).seen, fit(Augmenting, Batch(7), seed=5).seen)
 
     def test_between_updates(self):
         """From a checkpoint between two updates, what was summed up so far is part of the next one."""

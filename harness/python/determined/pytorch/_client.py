@@ -387,6 +387,7 @@ class Client:
             state["gpu_rng_state"] = torch.cuda.get_rng_state(self.context.device)
         if self._training is not None:
             state["shuffle_state"] = self._training.state_dict()
+            state["worker_seed"] = self._training.worker_seed
         return state
 
     def load(self, directory: str) -> None:
@@ -457,6 +458,7 @@ class Client:
                 logger.warning("the checkpoint was made without a GPU: the GPU's random state is not restored")
         if self._training is not None:
             self._training.load_state_dict(state.get("shuffle_state") or {})
+            self._training.worker_seed = state.get("worker_seed")
 
     def _load_callbacks(self, states: Dict[str, Any]) -> None:
         for name, cb in self._callbacks.items():

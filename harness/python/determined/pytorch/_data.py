@@ -9,7 +9,7 @@ import torch
 import torch.utils.data
 from torch.utils.data import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-from determined.pytorch import samplers
+from determined.pytorch import _workers, samplers
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -113,12 +113,15 @@ class DataLoader:
         self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
     ) -> torch.utils.data.DataLoader:
         """torch's own loader over the adapted batch sampler."""
+        return self._over(adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank))
+
+    def _over(self, batches: Any) -> torch.utils.data.DataLoader:
         options: Dict[str, Any] = {}
         if self.prefetch_factor is not None:
             options["prefetch_factor"] = self.prefetch_factor
         return torch.utils.data.DataLoader(
             self.dataset,
-            batch_sampler=adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank),
+            batch_sampler=batches,
             num_workers=self.num_workers,
             collate_fn=self.collate_fn,
             pin_memory=self.pin_memory,
@@ -232,6 +235,7 @@ class Feed:
         self._move = move
         self._iterator: Optional[Iterator[Any]] = None
         self._restored: Optional[Dict[int, Any]] = None
+        self.worker_seed: Optional[int] = None  # of the whole training, resumed or not; None: torch's, when it starts
         try:
             self.batches: Optional[int] = len(loader)
         except TypeError:
@@ -254,10 +258,18 @@ class Feed:
                 self._sampler.kept = 4 + ahead // max(self.batches or 1, 1)
                 if self._restored is not None:
                     self._sampler.load_state_dict(self._restored)
-            self._iterator = iter(self._loader.get_data_loader(repeat, skip, size, rank))
+            self._iterator = iter(self._loader._over(self._batches(repeat, size, rank, skip)))
         if resuming:  # what making the iterator drew was drawn already when the trial first started
             torch.set_rng_state(rng)
         self._restored = None
+
+    def _batches(self, repeat: bool, size: int, rank: int, skip: int) -> Any:
+        batches = adapt_batch_sampler(self._loader.batch_sampler, repeat, skip, size, rank)
+        if not repeat or self._loader.num_workers == 0:
+            return batches
+        if self.worker_seed is None:
+            self.worker_seed = torch.initial_seed()
+        return _workers.SeededBatches(batches, (self.worker_seed, rank), skip)
 
     def _foreign(self, repeat: bool, skip: int) -> Iterator[Any]:
         """A loader whose reproducibility checks were disabled: used as it is, once around after another.
