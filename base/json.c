@@ -15,8 +15,8 @@ static size_t digits_at(const char *s, size_t len)
     return n;
 }
 
-/* The text, with integers too long for 64 bits written as reals: PostgreSQL prints 1e25 with all its
- * digits. */
+/* The text, with integers too long for 64 bits written as reals: PostgreSQL prints 1e25 with all
+ * its digits. */
 static void widen(struct buf *out, const char *s, size_t len)
 {
     for (size_t i = 0; i < len;) {

@@ -16,8 +16,8 @@
 /* For locals that own (json_decrefp is jansson's). */
 #define JSON_OWN det_cleanup(json_decrefp) json_t *
 
-/* Strict (duplicate keys are refused); an integer beyond 64 bits becomes a real; the error names line
- * and column. NULL on failure. */
+/* Strict (duplicate keys are refused); an integer beyond 64 bits becomes a real; the error names
+ * line and column. NULL on failure. */
 json_t *json_parse(const char *text, size_t len, struct det_err *err);
 /* The same, but strings may hold NUL: readers use json_string_length(). */
 json_t *json_parse_nul(const char *text, size_t len, struct det_err *err);

@@ -70,7 +70,8 @@ static enum answer try_digits(double v, int digits, int k, uint64_t *ret)
     *ret = whole + (rest > 0.5);
     if (fabs(rest - 0.5) >= 0.02)
         return reads_back(*ret, k, v);
-    /* Near a tie it is one of the two, whichever: the digits are too few where neither reads back. */
+    /* Near a tie it is one of the two, whichever: the digits are too few where neither reads
+     * back. */
     bool are_too_few = reads_back(whole, k, v) == NO && reads_back(whole + 1, k, v) == NO;
     return are_too_few ? NO : UNKNOWN;
 }

@@ -1,6 +1,6 @@
 /*
- * Checkpoints of a state of MIB mebibytes: what a save adds to a training step, and when it is safely
- * stored; beside a memcpy of that size and `dd conv=fsync` of that size, in turns.
+ * Checkpoints of a state of MIB mebibytes: what a save adds to a training step, and when it is
+ * safely stored; beside a memcpy of that size and `dd conv=fsync` of that size, in turns.
  *
  * usage: bench-checkpoint DIR MIB ROUNDS      a line a round: stall_s write_s memcpy_s dd_s
  *

@@ -37,7 +37,8 @@ struct verb {
 struct noun {
     const char *name, *alias, *alias2;
     const char *help;
-    const struct verb *verbs; /* ends with a NULL name; one without a name: the noun is the command */
+    const struct verb *verbs; /* ends with a NULL name; one without a name: the noun is the
+                               * command */
 };
 
 extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_agent, noun_slot,

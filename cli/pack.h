@@ -2,8 +2,8 @@
  * The model definition: every file below a directory as the API's list of files. Left out: .git,
  * __pycache__, .detignore itself, and what .detignore names, in the way of .gitignore (one shell
  * pattern a line; "dir/" is a directory, a pattern with a slash is relative to the top, "**" any
- * number of directories, '#' a comment; "!pattern" keeps what an earlier line named, but nothing of a
- * directory that is left out).
+ * number of directories, '#' a comment; "!pattern" keeps what an earlier line named, but nothing of
+ * a directory that is left out).
  */
 #ifndef CLI_PACK_H
 #define CLI_PACK_H

@@ -9,11 +9,11 @@ enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000 };
 enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10 };
 
 /* A lock that somebody holds, a statement that never ends and a client that is gone must not hold
- * up the others. Estimates of functions that return rows are high: each would be compiled for 100 ms
- * to run for one. A plan for each read's own arguments takes longer to make than to run: what would
- * be planned differently for some are statements of their own. None is worth starting processes
- * for. Times are shown as db_doc.h reads them. A commit waits for the disk, whatever the server, the
- * database or the role say. */
+ * up the others. Estimates of functions that return rows are high: each would be compiled for 100
+ * ms to run for one. A plan for each read's own arguments takes longer to make than to run: what
+ * would be planned differently for some are statements of their own. None is worth starting
+ * processes for. Times are shown as db_doc.h reads them. A commit waits for the disk, whatever the
+ * server, the database or the role say. */
 #define SETTINGS(statement_ms, plans)                                                              \
     "SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES "                   \
     "('lock_timeout', '2000'), ('statement_timeout', '" statement_ms "'), "                        \

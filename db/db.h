@@ -2,8 +2,8 @@
  * The connection pool: libpq, non-blocking and pipelined, on the caller's libuv loop.
  *
  * Two kinds of work:
- *  - db_query(): a read, on the one of a few read connections that has the most room; while none has
- *    any it waits for the first that has.
+ *  - db_query(): a read, on the one of a few read connections that has the most room; while none
+ *    has any it waits for the first that has.
  *  - db_write() and db_tx_*: writes; everything of one loop iteration, or gathered while a commit
  *    was in flight, goes out as ONE transaction (group commit), answered when it is on disk
  *    (db_flush.h). When that transaction fails, each unit is tried again in a transaction of its
@@ -77,7 +77,8 @@ typedef void db_cb(void *arg, const struct db_result *r);
 struct db_options {
     const char *conninfo;                 /* libpq's, or a URI; copied */
     int readers;                          /* read connections; 0: 2 */
-    const char *url;                      /* where this master serves, for others to see; borrowed */
+    const char *url;                      /* where this master serves, for others to see;
+                                           * borrowed */
     void (*on_state)(void *arg, bool up); /* the write connection came up or went away */
     void (*on_deposed)(void *arg);        /* another master leads: write nothing, exit */
     void *arg;
@@ -89,9 +90,9 @@ struct db; /* the pool */
 int db_migrate(const char *conninfo, struct det_err *err);
 /* Called with db_options.arg when another master is seen to lead, and when that changes. */
 typedef void db_wait_cb(void *arg, const char *leader_url);
-/* Returns when this master leads, with a raised epoch; until then the loop runs in here, and on_wait
- * (may be NULL) tells who leads. By which rules a leader is replaced: lead.h. DET_EUNAVAIL when
- * PostgreSQL cannot be reached in the first place. Until db_start() only db_query_now() may be
+/* Returns when this master leads, with a raised epoch; until then the loop runs in here, and
+ * on_wait (may be NULL) tells who leads. By which rules a leader is replaced: lead.h. DET_EUNAVAIL
+ * when PostgreSQL cannot be reached in the first place. Until db_start() only db_query_now() may be
  * called. */
 int db_create(uv_loop_t *loop, const struct db_options *o, db_wait_cb *on_wait, struct db **ret,
               struct det_err *err);
@@ -112,8 +113,8 @@ void db_stats(const struct db *db, struct db_stats *ret);
 
 /* A read. */
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
-/* A read that may take long, as a search for what a user made up: on a connection of its own, so that
- * no other read waits for it, and ended after 10 s: db_timed_out(). */
+/* A read that may take long, as a search for what a user made up: on a connection of its own, so
+ * that no other read waits for it, and ended after 10 s: db_timed_out(). */
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                      void *arg);
 /* A read, by $1 = id, that tells what a request has done already: it waits until PostgreSQL is back

@@ -17,8 +17,8 @@ int db_cluster_read(struct db *db, struct db_cluster *ret, struct det_err *err);
 int db_admin_password_init(struct db *db, const char *argon2, bool *ret_set, struct det_err *err);
 int db_admin_has_password(struct db *db, bool *ret, struct det_err *err);
 
-/* First statement of a unit that must be written exactly once: batch `number` of this epoch, from 1,
- * without a gap. A unit whose commit was not heard of is sent again with its number. */
+/* First statement of a unit that must be written exactly once: batch `number` of this epoch, from
+ * 1, without a gap. A unit whose commit was not heard of is sent again with its number. */
 void db_begin_batch(struct db_tx *tx, int64_t epoch, int64_t number);
 /* The unit failed because it is committed already. */
 bool db_batch_is_done(const struct db_result *r);

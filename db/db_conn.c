@@ -147,8 +147,8 @@ static void on_gone(uv_timer_t *t)
         conn_lost(t->data);
 }
 
-/* A second write to a connection that was reset makes libpq close its socket: no event will tell, and
- * who is sending must not be called back from inside. */
+/* A second write to a connection that was reset makes libpq close its socket: no event will tell,
+ * and who is sending must not be called back from inside. */
 static void conn_gone(struct db_conn *c)
 {
     poll_drop(c);
@@ -203,7 +203,8 @@ static void op_send(struct db_conn *c)
         free(det_take(op->stmt));
 }
 
-/* Sends what waits, until the socket takes no more: what libpq holds by then it never gives back. */
+/* Sends what waits, until the socket takes no more: what libpq holds by then it never gives
+ * back. */
 static void conn_flush(struct db_conn *c)
 {
     int rc;

@@ -23,7 +23,8 @@ struct db_conn {
     PGconn *pg;
     uv_poll_t *poll; /* of pg's socket; NULL when down */
     int fd;
-    uv_timer_t *gone; /* libpq gave the socket up while it wrote: ends the connection from the loop */
+    uv_timer_t *gone; /* libpq gave the socket up while it wrote: ends the connection from the
+                       * loop */
     enum db_conn_state state;
     struct db_op *head, *tail;
     struct db_op **unsent; /* the link to the first that libpq was not given yet */

@@ -2,7 +2,8 @@
 
 /* clang-format off */
 #define MICROS(t) "coalesce((extract(epoch FROM " t ") * 1000000)::bigint, 0)"
-/* The checkpoint that a trial goes on from is kept from being removed until the trial itself holds it. */
+/* The checkpoint that a trial goes on from is kept from being removed until the trial itself holds
+ * it. */
 static const char read_ended[] =
     "WITH e AS (SELECT * FROM experiments WHERE id = $1::integer), "
     "latest AS (SELECT DISTINCT ON (c.trial_id) c.trial_id, c.uuid, c.steps FROM checkpoints c "

@@ -3,8 +3,8 @@
 #include <string.h>
 
 /* clang-format off */
-/* experiment.v1.Experiment without its state, as columns (db_doc.h), in the order of enum db_exp_col;
- * e is the experiment, joined WITH_MEMBERS. */
+/* experiment.v1.Experiment without its state, as columns (db_doc.h), in the order of enum
+ * db_exp_col; e is the experiment, joined WITH_MEMBERS. */
 #define MEMBERS(trial_ids, notes)                                                                  \
     "e.config, e.job_id \"jobId\", e.archived, u.id \"userId\", e.id, e.description, e.labels, "   \
     "e.start_time \"startTime\", e.end_time \"endTime\", l.trials \"numTrials\", "                 \
@@ -122,8 +122,8 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
 #define ONE_STATE "e.state = $2::jsonb->>0"
 #define ANY_STATES                                                                                 \
     "($2::jsonb IS NULL OR e.state = ANY (ARRAY(SELECT jsonb_array_elements_text($2::jsonb))))"
-/* The page's experiments: an array is expected to be short, whatever the planner thinks of where its
- * ids come from. */
+/* The page's experiments: an array is expected to be short, whatever the planner thinks of where
+ * its ids come from. */
 #define ON_PAGE(ids)                                                                               \
     "unnest(ARRAY(" ids ")) WITH ORDINALITY x(id, rn) "                                            \
     "JOIN experiments e ON e.id = x.id " WITH_MEMBERS

@@ -75,9 +75,9 @@ static void tx_send(struct db_group *g, struct db_tx *tx)
         db_conn_lend(g->conn, tx->stmts[i], on_unit_stmt, tx);
 }
 
-/* A dying server sends what it has, the FATAL error last: answers without the sync that follows them
- * say nothing of the commit. Nor does "done already" (db_batch_is_done): what it saw may not be on
- * disk. */
+/* A dying server sends what it has, the FATAL error last: answers without the sync that follows
+ * them say nothing of the commit. Nor does "done already" (db_batch_is_done): what it saw may not
+ * be on disk. */
 static void tx_lost(struct db_tx *tx)
 {
     bool is_done = strcmp(tx->result.sqlstate, "DE005") == 0;

@@ -2,9 +2,9 @@
  * Group commit: units gather while a group is in flight, then go out as one implicit transaction
  * (all statements up to one pipeline sync), led by the epoch check; neighbours of one kind as one
  * statement (db_many.h). When it fails, each unit goes
- * out again with a sync of its own; a lone unit's failure is its answer. Only the sync's answer says
- * that something is committed, whatever the statements' answers were, and only the flush after it
- * (db_flush.h) that it will stay. The next group goes out before that. Private to db/.
+ * out again with a sync of its own; a lone unit's failure is its answer. Only the sync's answer
+ * says that something is committed, whatever the statements' answers were, and only the flush after
+ * it (db_flush.h) that it will stay. The next group goes out before that. Private to db/.
  */
 #ifndef DB_DB_GROUP_H
 #define DB_DB_GROUP_H
@@ -12,8 +12,10 @@
 #include "db_flush.h"
 
 #define DB_GROUP_UNITS_MAX   1024u
-#define DB_GROUP_FLUSH_MIN   3u /* fewer wait for the disk themselves: nothing else would go on meanwhile */
-#define DB_GROUP_BYTES_MAX   ((size_t)256 << 10) /* more: PostgreSQL would idle while the next gathers */
+#define DB_GROUP_FLUSH_MIN   3u /* fewer wait for the disk themselves: nothing else would go on
+                                 * meanwhile */
+#define DB_GROUP_BYTES_MAX   ((size_t)256 << 10) /* more: PostgreSQL would idle while the next
+                                                  * gathers */
 #define DB_PENDING_BYTES_MAX ((size_t)512 << 20) /* beyond: DET_EUNAVAIL */
 
 struct db_tx {

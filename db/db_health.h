@@ -12,7 +12,8 @@ struct db_health {
     int schema, newest;    /* of the database (0: empty), of this program */
     bool may_create;       /* tables in the schema that new ones go to */
     bool is_led;           /* some master holds the leader's lock */
-    bool syncs;            /* fsync and full_page_writes are on: what was committed survives its host */
+    bool syncs;            /* fsync and full_page_writes are on: what was committed survives its
+                            * host */
     char commit[16];       /* synchronous_commit, as others' sessions have it */
     int64_t clock_diff_us; /* its clock minus ours */
 };

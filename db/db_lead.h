@@ -25,9 +25,11 @@ struct db_lead {
     int backoff_ms, unanswered; /* beats due since one was answered */
     bool is_asking, is_closing, is_refused;
     struct det_err err; /* is_refused: why the first dial failed */
-    void (*on_wait)(void *arg, const char *leader_url); /* may be NULL; whenever the leader changes */
+    void (*on_wait)(void *arg, const char *leader_url); /* may be NULL; whenever the leader
+                                                         * changes */
     void *wait_arg;
-    void (*on_stalled)(void *arg, bool is_stalled); /* leading: beats stay unanswered, or are again */
+    void (*on_stalled)(void *arg, bool is_stalled); /* leading: beats stay unanswered, or are
+                                                     * again */
     void (*on_deposed)(void *arg);
     void *arg;
     const char *conninfo;

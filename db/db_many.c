@@ -31,7 +31,8 @@ static void put_i32(struct buf *out, size_t v)
     buf_add(out, &be, sizeof be);
 }
 
-/* text[] in PostgreSQL's binary form: in the textual one every quote would be escaped and read back. */
+/* text[] in PostgreSQL's binary form: in the textual one every quote would be escaped and read
+ * back. */
 static void put_column(struct buf *out, const struct db_tx *tx, size_t n, int col)
 {
     enum { TEXT_OID = 25 };

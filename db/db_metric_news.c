@@ -70,8 +70,8 @@ void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb
         news_args(DB_ARGS, n), cb, arg);
 }
 
-/* $7 trials, $8 points, $9 shown. A trial new to the sample comes with all its points, of which every
- * so many are taken when there are too many. */
+/* $7 trials, $8 points, $9 shown. A trial new to the sample comes with all its points, of which
+ * every so many are taken when there are too many. */
 void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
 {
     struct db_args *a = news_args(DB_ARGS, n);

@@ -1,12 +1,13 @@
-/* What is new of an experiment's metrics, for pages that follow it. All on the connection for searches:
- * a large experiment's may take long. */
+/* What is new of an experiment's metrics, for pages that follow it. All on the connection for
+ * searches: a large experiment's may take long. */
 #ifndef DB_DB_METRIC_NEWS_H
 #define DB_DB_METRIC_NEWS_H
 
 #include "db.h"
 
-/* One row: the answer; whether all the experiments have ended; the newest report in it (0: nothing is
- * new); the trials in it as a JSON array. The answer is null when there is no such experiment. */
+/* One row: the answer; whether all the experiments have ended; the newest report in it (0: nothing
+ * is new); the trials in it as a JSON array. The answer is null when there is no such
+ * experiment. */
 enum db_metric_news_col { NEWS_DOC, NEWS_ENDED, NEWS_SINCE, NEWS_TRIALS };
 struct db_metric_news {
     int64_t exp_id;
@@ -22,8 +23,8 @@ void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg);
 void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg);
 /* {"trials"}: the last value of each trial within [from, to]. */
 void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg);
-/* {"trials", "promotedTrials", "demotedTrials"}: the points of the best trials; of an adaptive search,
- * of those that trained longest. */
+/* {"trials", "promotedTrials", "demotedTrials"}: the points of the best trials; of an adaptive
+ * search, of those that trained longest. */
 void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg);
 
 #endif

@@ -11,7 +11,8 @@
 /* What its experiment's page shows at a glance stays: only reports of batches go. Two ranges of the
  * key each, since it is not that they differ from one value which an index finds. */
 #define BATCHES(row) row ".trial_id = t.id AND (" row ".grp < 'validation' OR " row ".grp > 'validation')"
-/* LATERAL with a limit: a probe of the index per trial, whatever the planner thinks of the tables. */
+/* LATERAL with a limit: a probe of the index per trial, whatever the planner thinks of the
+ * tables. */
 #define DUE                                                                                        \
     "SELECT t.id, t.task_id, l.one IS NOT NULL logs, "                                             \
     "coalesce(m.one, c.one, p.one) IS NOT NULL metrics FROM w t "                                  \

@@ -1,8 +1,8 @@
 /*
- * What retention deletes of trials that ended, in portions. A trial's log lines go so many days after
- * its end: as its experiment says (retention_policy.log_retention_days), else as the master does. So
- * go its reports of batches, their chunks and its profile; validation rows, summaries, best values
- * and how far it came stay. Every statement can be repeated at will.
+ * What retention deletes of trials that ended, in portions. A trial's log lines go so many days
+ * after its end: as its experiment says (retention_policy.log_retention_days), else as the master
+ * does. So go its reports of batches, their chunks and its profile; validation rows, summaries,
+ * best values and how far it came stay. Every statement can be repeated at will.
  */
 #ifndef DB_DB_RETENTION_H
 #define DB_DB_RETENTION_H
@@ -16,8 +16,8 @@ struct db_retention {
 };
 
 /* The trials among the next few hundred after trial `beyond` (0: the first) that have something to
- * delete, by id. The first row tells in DUE_NEXT where to go on (null: these were the last), and has
- * no trial when there is none. */
+ * delete, by id. The first row tells in DUE_NEXT where to go on (null: these were the last), and
+ * has no trial when there is none. */
 enum db_due_col { DUE_NEXT, DUE_TRIAL, DUE_LOGS, DUE_METRICS };
 void db_retention_due(struct db *db, const struct db_retention *keep, int64_t beyond, db_cb *cb,
                       void *arg);

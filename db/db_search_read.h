@@ -5,8 +5,8 @@
 #include "db.h"
 
 /* Columns, all of one moment: config, last snapshot (null: none) and its seq, events as
- * [[seq, event]..] and trials as [[id, request id, seed, hyperparameters]..], JSON texts. No row when
- * there is no such experiment. */
+ * [[seq, event]..] and trials as [[id, request id, seed, hyperparameters]..], JSON texts. No row
+ * when there is no such experiment. */
 enum db_search_col { SEARCH_CONFIG, SEARCH_SNAPSHOT, SEARCH_SEQ, SEARCH_EVENTS, SEARCH_TRIALS };
 void db_search_log(struct db *db, int64_t exp_id, db_cb *cb, void *arg);
 

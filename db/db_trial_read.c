@@ -73,8 +73,9 @@ static const char sorted_sql[] =
     "NULL::text txt, $7::integer sort FROM w)"
     DB_LIST_TAIL(DB_LIST_ORDER("steps, kind, key", "$8"), "$9", "$10", "NULL", WORKLOAD_DOC);
 /*
- * By steps, a page reads of each group no more rows than it may show: the key's index has them in this
- * order. $1 trial, $2 filter, $3 group, $4 no deleted checkpoints, $5 with batches, $6 offset, $7 limit.
+ * By steps, a page reads of each group no more rows than it may show: the key's index has them in
+ * this order. $1 trial, $2 filter, $3 group, $4 no deleted checkpoints, $5 with batches, $6 offset,
+ * $7 limit.
  */
 #define BY_STEPS(order)                                                                            \
     "WITH g AS (SELECT h.grp FROM metric_heads h WHERE h.trial_id = $1::bigint "                   \

@@ -15,8 +15,8 @@ struct follow {
     const char *but;
 };
 
-/* What is left of `in` to where `out` stands: by copy_file_range, which shares blocks where the file
- * system can; by hand where it cannot. */
+/* What is left of `in` to where `out` stands: by copy_file_range, which shares blocks where the
+ * file system can; by hand where it cannot. */
 static int copy_rest(const struct follow *f, int in, int out, const char *path, struct det_err *err)
 {
     ssize_t n;

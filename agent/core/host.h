@@ -68,8 +68,8 @@ const char *host_boot(const struct host *h);
 void host_adopt(struct host *h, const char *alloc, const char *container, const int *slots,
                 size_t slots_n);
 void host_on_running(struct host *h, const char *alloc);
-/* All marks that its det-task has so far (an array), before the state that it tells with them: those
- * not known yet go with the event that follows. */
+/* All marks that its det-task has so far (an array), before the state that it tells with them:
+ * those not known yet go with the event that follows. */
 void host_on_marks(struct host *h, const char *alloc, const json_t *marks);
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e);
 /* The connection to its det-task ended. */

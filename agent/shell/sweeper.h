@@ -1,8 +1,9 @@
 /*
- * Deletes the directories of tasks that are over (taskdir_sweep), on a thread, when the host is quiet: SWEEPER_QUIET_MS
- * after the last task ended, and at the latest SWEEPER_LATEST_MS after the first that waits. Not at once, because ext4
- * looks at each inode deleted within the last minutes before it makes a new one: deleting while many short tasks start
- * took half of all the time they had.
+ * Deletes the directories of tasks that are over (taskdir_sweep), on a thread, when the host is
+ * quiet: SWEEPER_QUIET_MS after the last task ended, and at the latest SWEEPER_LATEST_MS after the
+ * first that waits. Not at once, because ext4 looks at each inode deleted within the last minutes
+ * before it makes a new one: deleting while many short tasks start took half of all the time they
+ * had.
  */
 #ifndef SWEEPER_H
 #define SWEEPER_H

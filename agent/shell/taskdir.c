@@ -42,10 +42,10 @@ static int take_lock(const char *work_dir, struct det_err *err)
     return 0; /* held until the process ends */
 }
 
-/* What chattr +T says: the directories in it have nothing to do with each other. ext4 then puts them
- * all over the disk instead of side by side, where one without a journal looks at each inode that was
- * deleted lately before it makes a new one: after some hundred tasks 6 ms for the next. Other
- * filesystems may refuse. */
+/* What chattr +T says: the directories in it have nothing to do with each other. ext4 then puts
+ * them all over the disk instead of side by side, where one without a journal looks at each inode
+ * that was deleted lately before it makes a new one: after some hundred tasks 6 ms for the next.
+ * Other filesystems may refuse. */
 static void spread(int fd)
 {
     int flags;

@@ -100,7 +100,8 @@ static bool append(struct logspool *s, const struct buf *b)
     return true;
 }
 
-/* Said where it is seen at once, on this host; who reads the log is told when there is room again. */
+/* Said where it is seen at once, on this host; who reads the log is told when there is room
+ * again. */
 static void lose(struct logspool *s)
 {
     if (s->lost++ == 0)

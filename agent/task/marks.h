@@ -1,7 +1,7 @@
 /*
  * What happened to a task on this host and when (agent.md, `marks`): told to the agent with the
- * state, a moment later than known, so that a task of a few milliseconds tells all in one line. What
- * the ranks know (model loaded, first batch) is read from the first one's progress file.
+ * state, a moment later than known, so that a task of a few milliseconds tells all in one line.
+ * What the ranks know (model loaded, first batch) is read from the first one's progress file.
  */
 #ifndef MARKS_H
 #define MARKS_H

@@ -175,8 +175,8 @@ bool proctree_has_child(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-/* Whoever is born while the list is read is not on it, and its parent may be dead before its own line
- * is read: what was not found is looked for once more. */
+/* Whoever is born while the list is read is not on it, and its parent may be dead before its own
+ * line is read: what was not found is looked for once more. */
 size_t proctree_kill(const struct proctree *t)
 {
     size_t left = kill_found(t);

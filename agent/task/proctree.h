@@ -2,8 +2,9 @@
  * All processes of a task, whatever they did to hide: setsid, double fork, a new process group, an
  * empty environment. Found are
  *   - the descendants of this process (det-task is a subreaper, so orphans come back to it);
- *   - processes whose environment has the task's mark (after a det-task that was killed); a container's
- *     id would not do: it follows from configuration and seed, so two clusters may have the same;
+ *   - processes whose environment has the task's mark (after a det-task that was killed); a
+ *     container's id would not do: it follows from configuration and seed, so two clusters may have
+ *     the same;
  *   - the members of the task's cgroup (v2), where there is one.
  */
 #ifndef PROCTREE_H
@@ -23,7 +24,8 @@ struct proctree {
 /* Sends SIGKILL to all of them; returns how many were there (zombies do not count). To be repeated
  * until it gives 0, which is a proof only for a subreaper that has no child either. */
 size_t proctree_kill(const struct proctree *t);
-/* Whether the calling process has a child, be it a zombie. A subreaper without one has no descendant. */
+/* Whether the calling process has a child, be it a zombie. A subreaper without one has no
+ * descendant. */
 bool proctree_has_child(void);
 /* How many there are. */
 size_t proctree_count(const struct proctree *t);

@@ -37,8 +37,8 @@ static void reap(void)
         ;
 }
 
-/* What every task would else do for itself: symbols, TLS, digests, where cgroups are, time zone, the
- * user database. */
+/* What every task would else do for itself: symbols, TLS, digests, where cgroups are, time zone,
+ * the user database. */
 static void warm_up(void)
 {
     char hex[HASH_HEX_MAX];

@@ -18,14 +18,17 @@
 #define STRAGGLE_MS       10000 /* for the others, after rank 0 ended well */
 #define KILL_TICK_MS      3
 #define KILL_SLOW_MS      1000
-#define KILLS_MANY        (10000 / KILL_TICK_MS) /* then only the kernel, or a debugger, holds them */
+#define KILLS_MANY        (10000 / KILL_TICK_MS) /* then only the kernel, or a debugger, holds
+                                                  * them */
 #define PIPES_MS          300
 #define REPORTS_MS        10000
 #define REPORTS_KILLED_MS 400
-#define REPORTS_LOST_MS   5000 /* in all, by a successor: who ended det-task may wait for a kill's end */
+#define REPORTS_LOST_MS   5000 /* in all, by a successor: who ended det-task may wait for a kill's
+                                * end */
 #define LOG_MS            1500
 #define LOG_KILLED_MS     300
-#define LOG_UNKNOWN_MS    86400000 /* the log goes on being sent: while nobody is told of the exit */
+#define LOG_UNKNOWN_MS    86400000 /* the log goes on being sent: while nobody is told of the
+                                    * exit */
 #define LOG_AFTER_MS      600000   /* and after the master has acknowledged it */
 
 /* ---- ranks ---- */

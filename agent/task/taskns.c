@@ -46,7 +46,8 @@ static int own_directory(const struct taskspec *s, struct det_err *err)
 }
 
 /* The descriptor of the task's directory leads through the mounts of the namespace that was left:
- * getcwd() of who stands there finds no way up. The same directory by its path leads through these. */
+ * getcwd() of who stands there finds no way up. The same directory by its path leads through
+ * these. */
 static int reopen_directory(struct taskspec *s, struct det_err *err)
 {
     struct stat before, now;

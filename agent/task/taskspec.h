@@ -28,7 +28,8 @@ struct taskspec {
     uint64_t log_bytes_max; /* of the ranks' output; 0: no limit */
     const json_t *slots; /* all of the agent: [{id, type, brand, uuid}] */
     char *dir;           /* absolute */
-    char *mark;          /* for proctree.h: in the environment of all its processes, and no others' */
+    char *mark;          /* for proctree.h: in the environment of all its processes, and no
+                          * others' */
     char *cgroup_name;
     int dirfd;
     /* whom the ranks run as */

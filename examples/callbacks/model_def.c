@@ -1,9 +1,9 @@
 /*
  * Callbacks, every hook: a noisy sine is learned by a small network until it stops getting better.
  *
- * Two callbacks, called in the order in which they were added. `patience` stops the trial early; what
- * it knows is kept in the checkpoint, so a paused trial goes on waiting where it was. `diary` shows
- * when every other hook runs.
+ * Two callbacks, called in the order in which they were added. `patience` stops the trial early;
+ * what it knows is kept in the checkpoint, so a paused trial goes on waiting where it was. `diary`
+ * shows when every other hook runs.
  */
 #include <det/trial.h>
 

@@ -3,8 +3,9 @@
  * a small network.
  *
  * Accuracy hardly notices a class that is never found. F1 does, but it is no mean over batches: it
- * needs the counts of the whole validation, of all ranks. So there are two reducers: a MetricReducer
- * with a confusion matrix, for validation, and a function over every batch's loss, for training.
+ * needs the counts of the whole validation, of all ranks. So there are two reducers: a
+ * MetricReducer with a confusion matrix, for validation, and a function over every batch's loss,
+ * for training.
  */
 #include <det/trial.h>
 

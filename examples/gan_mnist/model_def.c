@@ -3,8 +3,8 @@
  * optimizers in one trial.
  *
  * The discriminator tells real images from drawn ones, the generator learns to be taken for real.
- * Validation draws from the same noise every time: how far the mean of the drawings is from the mean
- * of the real images is the metric, and a row of drawings goes to TensorBoard.
+ * Validation draws from the same noise every time: how far the mean of the drawings is from the
+ * mean of the real images is the metric, and a row of drawings goes to TensorBoard.
  */
 #include <det/trial.h>
 

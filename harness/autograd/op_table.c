@@ -3,7 +3,7 @@
 #define K(name) DET_KERNEL_##name
 
 const struct op_def op_table[OP_COUNT] = {
-    /* name  inputs  inputs_max  order  shape rule  kernel  gradient rule  tolerance  fn  autocast */
+    /* name inputs inputs_max order shape_rule kernel gradient_rule tolerance fn autocast */
     [OP_ADD] = {"add", 2, 2, OP_STRIDED, shape_numbers, K(ADD), grad_add, 1e-6, 0, OP_AMP_WIDEST},
     [OP_SUB] = {"sub", 2, 2, OP_STRIDED, shape_numbers, K(SUB), grad_sub, 1e-6, 0, OP_AMP_WIDEST},
     [OP_MUL] = {"mul", 2, 2, OP_STRIDED, shape_numbers, K(MUL), grad_mul, 1e-6, 0, OP_AMP_WIDEST},

@@ -1,7 +1,7 @@
 /*
  * Kernels over one floating dtype on tensors of others: f16 and bf16 where the backend has no
- * kernel for them, or a mixture. The inputs are copied to f32, or to f64 where one of them is f64, the
- * kernel runs, its outputs are rounded back. So every kernel knows every floating dtype.
+ * kernel for them, or a mixture. The inputs are copied to f32, or to f64 where one of them is f64,
+ * the kernel runs, its outputs are rounded back. So every kernel knows every floating dtype.
  */
 #include "run_cast.h"
 

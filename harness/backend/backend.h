@@ -45,24 +45,24 @@ struct det_event;
  * FILL          out: y, any dtype               y = a.scale
  * COPY *        in: x  out: y                   same dims: y = x, converted (tensor/dtype.h)
  * ADD SUB MUL * in: x1 x2  out: y               y may be x1 or x2
- * UNARY *       in: x  out: y                   y = f(x), a.fn of enum det_unary (elem.h); floating;
- *                                               y may be x
+ * UNARY *       in: x  out: y                   y = f(x), a.fn of enum det_unary (elem.h);
+ *                                               floating; y may be x
  * UNARY_BWD *   in: dy x y  out: dx             dx may be dy
  * BINARY *      in: x1 x2  out: y               a.fn of enum det_binary; y may be x1 or x2
  * BINARY_BWD *  in: dy x1 x2  out: dx           the slope of a.fn by x1, or by x2 where a.side;
  *                                               dx may be dy
  * COMPARE *     in: x1 x2  out: y bool          a.fn of enum det_compare
  * WHERE *       in: cond bool, x1 x2  out: y    y = cond ? x1 : x2
- * SUM_TO        in: x  out: y, dense            y, of no more dims than x, each 1 or x's: the sums of
- *                    x over what y lacks; floating, f16 and bf16 summed in f32 or better
+ * SUM_TO        in: x  out: y, dense            y, of no more dims than x, each 1 or x's: the sums
+ *                    of x over what y lacks; floating, f16 and bf16 summed in f32 or better
  * AFFINE        in: x  out: y                   y = a.scale * x + a.offset; any floating dtype;
  *                                               y may be x
  * CLAMP         in: x  out: y                   y = min(max(x, a.lo), a.hi); y may be x
  * RELU          in: x  out: y                   any floating dtype; y may be x
  * RELU_BWD      in: dy y  out: dx               dx = y > 0 ? dy : 0; dx may be dy
- * NORMAL        out: y                          y = offset + scale * n; elements i and i + 1 (i even)
- *                    are the Box-Muller pair r cos, r sin of the uniforms u, v that words i % 4 and
- *                    i % 4 + 1 give: r = sqrt(-2 ln(1 - u)), angle 2 pi v
+ * NORMAL        out: y                          y = offset + scale * n; elements i and i + 1 (i
+ *                    even) are the Box-Muller pair r cos, r sin of the uniforms u, v that words i %
+ *                    4 and i % 4 + 1 give: r = sqrt(-2 ln(1 - u)), angle 2 pi v
  * UNIFORM       out: y                          y = lo + (hi - lo) * u, u = (draw >> 8) * 2^-24 in
  *                    f32; element i takes word i % 4 of philox4x32(a.seed, a.call, i / 4), where i
  *                    counts in plain (C) order
@@ -76,18 +76,18 @@ struct det_event;
  *                    kW), output channel o sees the input channels of group o / (O / a.groups);
  *                    a.relu: y = max(0, y)
  * CONV2D_BWD_DATA    in: dy w  out: dx
- * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL     a.same_dy: the last CONV2D_BWD_DATA had this dy,
- *                    unchanged since, so what was made of it may serve again
+ * CONV2D_BWD_WEIGHT  in: x dy  out: dw, db|NULL     a.same_dy: the last CONV2D_BWD_DATA had this
+ *                    dy, unchanged since, so what was made of it may serve again
  * BATCH_NORM_TRAIN   in: x w b  out: y, mean [C], invstd [C], running_mean, running_var (both in
  *                    and out); the biased variance normalises; running = (1 - a.momentum) * running
  *                    + a.momentum * new, with the unbiased variance; a.eps; in[5], where given, is
  *                    added to y; then a.relu: y = max(0, y)
  * BATCH_NORM_EVAL    in: x w b running_mean running_var  out: y, mean, invstd (what was used);
  *                    a.eps, in[5], a.relu as above
- * BATCH_NORM_BWD     in: dy x y w mean invstd b|NULL  out: dx|NULL, dw, db, dr|NULL; a.relu: dy counts
- *                    where y > 0; b is given where nothing was added to y, so that the norm of x says
- *                    so too; a.train: through the batch's statistics, else they are constants; dr is
- *                    the gradient of in[5]. dr may be dy; without dr, dx may be dy
+ * BATCH_NORM_BWD     in: dy x y w mean invstd b|NULL  out: dx|NULL, dw, db, dr|NULL; a.relu: dy
+ *                    counts where y > 0; b is given where nothing was added to y, so that the norm
+ *                    of x says so too; a.train: through the batch's statistics, else they are
+ *                    constants; dr is the gradient of in[5]. dr may be dy; without dr, dx may be dy
  * MAX_POOL2D    in: x  out: y, index u8         the window's attributes, up to 256 taps, no
  *                    dilation; index has the dims and layout of y: kh * kernel_w + kw of the
  *                    greatest, the first of equals. a.adaptive: kernel_* is that of the largest
@@ -99,8 +99,8 @@ struct det_event;
  * PAD           in: x  out: y                   y[i] = x[i - a.before], outside of x by a.pad_mode
  *                    (enum det_pad_mode; DET_PAD_ZEROS: a.scale); any layout, the same on both
  * PAD_BWD       in: dy  out: dx
- * UPSAMPLE      in: x  out: y                   resamples rows and columns; a.linear, a.align_corners,
- *                    a.step_h a.step_w: pixels of x for one of y
+ * UPSAMPLE      in: x  out: y                   resamples rows and columns; a.linear,
+ *                    a.align_corners, a.step_h a.step_w: pixels of x for one of y
  * UPSAMPLE_BWD  in: dy  out: dx
  * LOG_SOFTMAX SOFTMAX          in: x [M,N]  out: y
  * LOG_SOFTMAX_BWD SOFTMAX_BWD  in: dy y  out: dx
@@ -116,14 +116,14 @@ struct det_event;
  * ARGMAX        in: x [M,N]  out: y i64 [M]     the first of equals
  * EQ_COUNT      in: x1 x2 (same dtype)  out: y scalar f32
  * LAYER_NORM    in: x [M,N], w [N]|NULL, b [N]|NULL  out: y, mean [M], invstd [M]
- *                    y = (x - mean) * invstd * w + b, by the row's biased variance and a.eps; a.rms:
- *                    the mean counts as 0
+ *                    y = (x - mean) * invstd * w + b, by the row's biased variance and a.eps;
+ *                    a.rms: the mean counts as 0
  * LAYER_NORM_BWD     in: dy x w|NULL mean invstd  out: dx|NULL, dw|NULL, db|NULL; a.rms
- * INDEX_SELECT  in: x [A,N,B] (or [N,B], A = 1; so below), any dtype, index i64 [K]  out: y [A,K,B];
- *                    an index outside 0..N-1 is DET_EINVAL
+ * INDEX_SELECT  in: x [A,N,B] (or [N,B], A = 1; so below), any dtype, index i64 [K]  out: y
+ *                    [A,K,B]; an index outside 0..N-1 is DET_EINVAL
  * INDEX_ADD +   in: x [A,N,B]|NULL, index i64, src [A,K,B]  out: y [A,N,B]   y = x (zeros where
- *                    NULL; y may be x), then y[a, index[k], b] += src[a, k, b] in the order of k; an
- *                    index that is a.skip adds nothing
+ *                    NULL; y may be x), then y[a, index[k], b] += src[a, k, b] in the order of k;
+ *                    an index that is a.skip adds nothing
  * GATHER        in: x [A,N,B] of any dtype, index i64 [A,K,B]  out: y [A,K,B]
  * SCATTER_ADD + in: x [A,N,B]|NULL, index i64 [A,K,B], src [A,K,B]  out: y   as INDEX_ADD
  * MATMUL        in: x1 [..,M,K] x2 [..,K,N]  out: y [..,M,N]   equal ndim; each batch dimension is
@@ -136,37 +136,39 @@ struct det_event;
  *                    a.log_probs: x is log-probabilities already, lse counts as 0
  * CROSS_ENTROPY_BWD  in: dy x target w|NULL lse count  out: dx
  * LSTM          in: gx [T,B,4H], w [4H,H], h0 [B,H], c0 [B,H], b [4H]|NULL  out: y [T+1,B,H],
- *                    gates [T,B,4H], cells [T,B,H]   Hochreiter & Schmidhuber 1997 with forget gates,
- *                    order i f g o: z = gx[t] + h w^T + b; c = sigmoid(f) c + sigmoid(i) tanh(g);
- *                    h = sigmoid(o) tanh(c); y[t] = h, y[T] = the last c; gates and cells are kept for
- *                    the gradient (gates after their functions); a.reverse: from t = T-1 to 0
+ *                    gates [T,B,4H], cells [T,B,H]
+ *                    Hochreiter & Schmidhuber 1997 with forget gates, order i f g o: z = gx[t] +
+ *                    h w^T + b; c = sigmoid(f) c + sigmoid(i) tanh(g); h = sigmoid(o) tanh(c);
+ *                    y[t] = h, y[T] = the last c; gates and cells are kept for the gradient (gates
+ *                    after their functions); a.reverse: from t = T-1 to 0
  * LSTM_BWD      in: dy y gates cells w h0 c0  out: dgx, dw, db|NULL, dh0, dc0; a.reverse
  * GRU           in: gx [T,B,3H], w [3H,H], h0 [B,H], b [3H]|NULL  out: y [T,B,H], gates [T,B,4H]
- *                    Cho et al. 2014 as cuDNN has it, order r z n: n = tanh(gx_n + r (h w_n^T + b_n)),
- *                    h = (1 - z) n + z h; gates: r z n and h w_n^T + b_n; a.reverse
+ *                    Cho et al. 2014 as cuDNN has it, order r z n: n = tanh(gx_n + r (h w_n^T +
+ *                    b_n)), h = (1 - z) n + z h; gates: r z n and h w_n^T + b_n; a.reverse
  * GRU_BWD       in: dy y gates w h0  out: dgx, dw, db|NULL, dh0; a.reverse
  * ATTENTION     in: q [B,H,T,D], k v [B,H,S,D], mask [B|1,H|1,T,S]|NULL; or x [B,T,3,H,D] of all
  *                    three (then T = S), NULL, NULL, mask  out: y as q, or [B,T,H,D]; lse [B,H,T]
- *                    P = softmax(a.scale q k^T + mask) with a.causal only of s <= t; a.p > 0: P is 0
- *                    where u < a.p, else P / (1 - a.p), u being element ((b H + h) T + t) S + s of
- *                    UNIFORM's draws; y = P v; lse: the logarithm of the softmax's sum
+ *                    P = softmax(a.scale q k^T + mask) with a.causal only of s <= t; a.p > 0: P is
+ *                    0 where u < a.p, else P / (1 - a.p), u being element ((b H + h) T + t) S + s
+ *                    of UNIFORM's draws; y = P v; lse: the logarithm of the softmax's sum
  * ATTENTION_BWD in: dy, q k v or x NULL NULL, mask, lse  out: dq dk dv, or dx
- * ROTARY        in: x [M,T,D]  out: y   pairs turned by the angle (a.offset + t) a.scale^(-2i / D) for
- *                    pair i (Su et al. 2021): elements 2i and 2i + 1, or i and i + D/2 where a.halves;
- *                    a.reverse: backwards
- * REDUCE +      in: x [A,N,B]  out: y [A,B], index i64 [A,B]|NULL   a.mode (enum det_reduce_dim): the
- *                    sum times a.scale, the product, or the greatest or least and its index, the first
- *                    of equals; of nothing 0 and 1
+ * ROTARY        in: x [M,T,D]  out: y   pairs turned by the angle (a.offset + t) a.scale^(-2i / D)
+ *                    for pair i (Su et al. 2021): elements 2i and 2i + 1, or i and i + D/2 where
+ *                    a.halves; a.reverse: backwards
+ * REDUCE +      in: x [A,N,B]  out: y [A,B], index i64 [A,B]|NULL   a.mode (enum det_reduce_dim):
+ *                    the sum times a.scale, the product, or the greatest or least and its index,
+ *                    the first of equals; of nothing 0 and 1
  * REDUCE_BWD +  in: dy x index|NULL  out: dx; a.mode a.scale
  * CUMSUM +      in: x [A,N,B]  out: y           along N; a.reverse: from the end
  * CAT           in: up to 8 x [A,N_i,B], any dtype  out: y [A,sum N_i,B]
  * CUT           in: x [A,N,B]  out: y [A,K,B]   rows a.skip to a.skip + K of N
- * SORT +        in: x [A,N,1]  out: y, index i64  along N; equals stay in order, NaN is the greatest;
- *                    a.descending
+ * SORT +        in: x [A,N,1]  out: y, index i64  along N; equals stay in order, NaN is the
+ *                    greatest; a.descending
  * TRIANGLE      in: x [A,M,N], any dtype  out: y    y = j - i <= a.skip ? x : 0; a.upper: >=
  * ONE_HOT       in: x i64 [M]  out: y i64 [M,N] 1 at x[i], else 0; x outside 0..N-1 is DET_EINVAL
- * POINT_LOSS    in: x target w|NULL, all of one shape  out: y    the loss of each element, a.mode (enum
- *                    det_point_loss), a.scale: beta or delta; w: of a positive BCE_LOGITS target
+ * POINT_LOSS    in: x target w|NULL, all of one shape  out: y    the loss of each element, a.mode
+ *                    (enum det_point_loss), a.scale: beta or delta; w: of a positive BCE_LOGITS
+ *                    target
  * POINT_LOSS_BWD     in: dy x target w|NULL  out: dx
  * The optimizers' steps are PyTorch's; in: grad, the outputs are in and out, o = a.optim. All begin
  * with g = o.maximize ? -grad : grad and, but for o.decoupled, g += o.weight_decay * p.
@@ -373,8 +375,8 @@ struct det_backend {
     /* The stream's native handle (a cudaStream_t) for collectives; NULL where there is none. */
     void *(*stream_native)(struct det_stream *s);
 
-    /* True where a kernel without * takes this narrow dtype (bf16, f16) for all its floating tensors;
-     * others are only given f32. NULL: none does. */
+    /* True where a kernel without * takes this narrow dtype (bf16, f16) for all its floating
+     * tensors; others are only given f32. NULL: none does. */
     bool (*computes)(struct det_device *d, enum det_kernel k, enum det_dtype dtype);
 
     det_kernel_fn *kernels[DET_KERNEL_COUNT];

@@ -101,8 +101,9 @@
 /* As PyTorch's: the loss of a certain error stays finite. */
 #define ELEM_LOG(x)   fmax(log(x), (ELEM_T)-100)
 
-/* X(NAME, value, slope by x): the loss of x for the target t; d = x - t, far = |d|, p: a.scale (beta
- * or delta), w: the weight of a positive BCE_LOGITS target. Those up to HUBER are even in d. */
+/* X(NAME, value, slope by x): the loss of x for the target t; d = x - t, far = |d|, p: a.scale
+ * (beta or delta), w: the weight of a positive BCE_LOGITS target. Those up to HUBER are even in
+ * d. */
 #define DET_POINT_LOSS(X)                                                                          \
     X(SQUARE,     d * d,                                     2 * d)                                \
     X(ABS,        far,                                       ELEM_SIGN(d))                         \

@@ -31,8 +31,8 @@ struct comm_options {
     int timeout_ms;             /* of one collective; 0: 30 minutes, since one rank may be slow
                                  * (a hung one is the watchdog's matter, a dead one DET_EPEER) */
     int join_timeout_ms;        /* for all ranks to come; 0: 60,000 */
-    /* Rank 0, may be NULL: called in another thread where a rank left with a reason and this one has
-     * not asked comm_left() for unheard_ms (0: 60,000): what it waits in may never end. */
+    /* Rank 0, may be NULL: called in another thread where a rank left with a reason and this one
+     * has not asked comm_left() for unheard_ms (0: 60,000): what it waits in may never end. */
     void (*on_unheard)(void *arg);
     void *arg;
     int unheard_ms;
@@ -43,8 +43,9 @@ struct comm;
 /* Joins the group; returns when all ranks are in it. size 1 needs no network and cannot fail. */
 int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *err);
 /* RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, DET_CHIEF_IP, C10D_PORT (29400),
- * DET_COLLECTIVE_TIMEOUT_S (timeout_ms), and DET_SESSION_TOKEN as the secret; RANK or WORLD_SIZE unset: one rank.
- * The strings are borrowed from the environment. DET_EINVAL names a bad variable. */
+ * DET_COLLECTIVE_TIMEOUT_S (timeout_ms), and DET_SESSION_TOKEN as the secret; RANK or WORLD_SIZE
+ * unset: one rank. The strings are borrowed from the environment. DET_EINVAL names a bad
+ * variable. */
 int comm_options_from_env(struct comm_options *ret, struct det_err *err);
 /* Patience of the following collectives; 0: back to what comm_open() was given. For waits on
  * work that one rank does alone (a checkpoint, a whole validation). Must be called on every rank
@@ -54,8 +55,8 @@ int comm_timeout_ms(const struct comm *c);
 void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
 
 /* Leaves the group for a reason that is for all ranks: their collectives, and all later ones here,
- * fail with DET_EPEER, and comm_left() tells them why. 0: rank 0's process has the reason, the first
- * one of all; DET_EPEER, DET_ETIMEOUT: it is gone or does not answer. One rank alone: 0. */
+ * fail with DET_EPEER, and comm_left() tells them why. 0: rank 0's process has the reason, the
+ * first one of all; DET_EPEER, DET_ETIMEOUT: it is gone or does not answer. One rank alone: 0. */
 int comm_leave(struct comm *c, const char *why, struct det_err *err);
 /* At the end, whatever it was: whether a rank had left with a reason, and "rank 1: WHY" added to
  * *out. Rank 0 asks once: after its "no" comm_leave() fails, so that no reason gets lost. */

@@ -34,7 +34,8 @@ static char *module_path(void)
 static const struct comm_device_type *find_module(struct det_err *err)
 {
     det_cleanup(freep) char *path = module_path();
-    void *module = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL; /* stays: its table is in it */
+    void *module = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL; /* stays: its table is in
+                                                                       * it */
     const struct comm_device_type *t = module ? dlsym(module, COMM_DEVICE_SYMBOL) : NULL;
     if (t && t->version == COMM_DEVICE_VERSION)
         return t;

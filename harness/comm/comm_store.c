@@ -222,7 +222,8 @@ static int ask_reason(struct comm_store *s, enum comm_store_op op, const char *w
     size_t n = 0;
     if (s->fd < 0)
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
-    send_frame(s, op, "", why, strlen(why), NULL); /* if this fails, it may have been told already */
+    send_frame(s, op, "", why, strlen(why), NULL); /* if this fails, it may have been told
+                                                    * already */
     int rc = recv_answer(s, COMM_STORE_REASON, clk_mono_ms() + REASON_MS, &text, &n, err);
     return rc < 0 ? broken(s, rc) : 0;
 }

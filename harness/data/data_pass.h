@@ -6,8 +6,8 @@
 
 struct data_pass;
 
-/* Takes the sampler, whose items are batches, also on failure; goes through it once. Indices must be
- * within 0 .. records - 1. */
+/* Takes the sampler, whose items are batches, also on failure; goes through it once. Indices must
+ * be within 0 .. records - 1. */
 int data_pass_create(struct det_sampler *s, int64_t records, struct data_pass **ret,
                      struct det_err *err);
 void data_pass_destroy(struct data_pass *p); /* NULL ok */

@@ -49,8 +49,8 @@ int dataset_add_zeros(struct det_dataset *ds, const struct det_field *f, char **
 /* A process-wide switch: loaders then give made-up records (det-harness run --fake-data). */
 void data_fake(bool on);
 bool data_fake_wanted(void);
-/* As many records with the same fields, a function of their numbers alone: uniform over the range of
- * a sample of the real values, so that classes stay classes; over 0 to 1 where there are none to
+/* As many records with the same fields, a function of their numbers alone: uniform over the range
+ * of a sample of the real values, so that classes stay classes; over 0 to 1 where there are none to
  * read. TAKES `like`. */
 struct det_dataset *dataset_fake(struct det_dataset *like, struct det_err *err);
 /* Records, zeros, that a reader gives where its file is missing, while data_fake_wanted(). */

@@ -1,5 +1,6 @@
 /*
- * Images inside: 8-bit pixels of four bytes (red, green, blue, unused), so that a pixel is a vector.
+ * Images inside: 8-bit pixels of four bytes (red, green, blue, unused), so that a pixel is a
+ * vector.
  *
  * An image is a window into memory that it does not own: of a decoder's or a step's output, which
  * lives in an image_work until that is used for the next record.

@@ -240,8 +240,8 @@ struct det_loop_trial_type {
     /* Writes state_dict.pth (models, optimizers, LR schedulers, callbacks, random state, scaler)
      * into dir. Rank 0 only. Required where there is no snapshot(). */
     int (*save)(void *self, const char *dir, struct det_err *err);
-    /* The same in two: a copy of all that is to be saved, then its writing, in another thread, while
-     * training goes on; then its end. At most one is there at a time. All three, or none.
+    /* The same in two: a copy of all that is to be saved, then its writing, in another thread,
+     * while training goes on; then its end. At most one is there at a time. All three, or none.
      * write_snapshot may put {file: SHA-256 in hex} of what it wrote into `sha256`: what is not
      * there is read again for its hash. */
     int (*snapshot)(void *self, void **ret, struct det_err *err);

@@ -66,7 +66,7 @@ void loop_alive_again(void)
         atomic_store_explicit(&file->mono_ms, clk_mono_ms(), memory_order_relaxed);
 }
 
-/* ---- Waiting for rank 0, or for a disk -------------------------------------------------------- */
+/* ---- Waiting for rank 0, or for a disk ------------------------------------------------------- */
 
 /* Less than this is no sign: log lines and the look itself are bytes too. */
 enum { MOVED_MIN = 64 << 10 };

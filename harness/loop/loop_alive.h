@@ -18,8 +18,8 @@ void loop_alive_again(void);
 /* True while this rank waits for rank 0: a thread shows once a second that it lives, for rank 0 may
  * have to wait for the master for hours. If rank 0 hangs, it is rank 0 that falls silent. */
 void loop_alive_wait(bool waiting);
-/* True while this rank waits for a disk, as a checkpoint is written or restored: a thread shows once
- * a second that it lives, as long as bytes move: from or to files, or onto the disk
+/* True while this rank waits for a disk, as a checkpoint is written or restored: a thread shows
+ * once a second that it lives, as long as bytes move: from or to files, or onto the disk
  * (storage_synced_bytes()). A disk may be slow, but one that moves nothing any more is a rank that
  * hangs. */
 void loop_alive_disk(bool waiting);

@@ -1,8 +1,9 @@
 /*
  * A checkpoint at a boundary (pytorch-api.md 16): the chief takes a snapshot and has it written in
- * the background (loop_save.c), while all ranks train on. At most one is being written: the next one
- * waits for it, and so does the end of the run. Where the trial's callbacks want to be called when a
- * checkpoint is written, or the trial cannot take snapshots, it is written before training goes on.
+ * the background (loop_save.c), while all ranks train on. At most one is being written: the next
+ * one waits for it, and so does the end of the run. Where the trial's callbacks want to be called
+ * when a checkpoint is written, or the trial cannot take snapshots, it is written before training
+ * goes on.
  */
 #include "log.h"
 #include "loop_alive.h"

@@ -133,8 +133,8 @@ void loop_checkpoint_abandon(struct loop *l, int why);
  * expected step), then, after startup and loaders, loads it. */
 int loop_restore_choose(struct loop *l, struct det_err *err);
 int loop_restore_load(struct loop *l, struct det_err *err);
-/* loop_invalid.c. After the trial ended with rc: DET_EINVALIDHP where this rank or another one found
- * that the hyperparameters cannot work, with the state saved; else rc. */
+/* loop_invalid.c. After the trial ended with rc: DET_EINVALIDHP where this rank or another one
+ * found that the hyperparameters cannot work, with the state saved; else rc. */
 int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
 /* Tells the master, where that is this rank's part. */
 int loop_invalid_hp_report(struct loop *l, struct det_err *err);

@@ -1,6 +1,6 @@
 /*
- * The experiment of a run without a cluster: a YAML file, of which anything may be left out, and one
- * point of its hyperparameters. Shared by det-harness run and by determined.exec.local.
+ * The experiment of a run without a cluster: a YAML file, of which anything may be left out, and
+ * one point of its hyperparameters. Shared by det-harness run and by determined.exec.local.
  */
 #ifndef LOOP_LOCAL_H
 #define LOOP_LOCAL_H

@@ -37,7 +37,8 @@ struct loop_save {
 
 /* ---- the files ---- */
 
-/* Not fsynced: publishing does that for all files, and each of its own would wait for the large one. */
+/* Not fsynced: publishing does that for all files, and each of its own would wait for the large
+ * one. */
 static int write_json(const char *dir, const char *name, const json_t *j, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
@@ -80,7 +81,8 @@ static int write_state(struct loop_save *s, struct det_err *err)
     return write_json(s->dir, LOOP_STATE_FILE, j, err);
 }
 
-/* The hashes say whether the files are whole, the uuid whether they are those of this checkpoint. */
+/* The hashes say whether the files are whole, the uuid whether they are those of this
+ * checkpoint. */
 static int write_metadata(struct loop_save *s, struct det_err *err)
 {
     JSON_OWN whole = json_deep_copy(s->saved.metadata);

@@ -1,6 +1,6 @@
 /*
- * One checkpoint on its way to the store, for loop_checkpoint.c: begin (the snapshot is taken), then
- * either write and seal here, or start a thread that does both, and wait for it.
+ * One checkpoint on its way to the store, for loop_checkpoint.c: begin (the snapshot is taken),
+ * then either write and seal here, or start a thread that does both, and wait for it.
  */
 #ifndef LOOP_SAVE_H
 #define LOOP_SAVE_H

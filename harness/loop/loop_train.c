@@ -144,7 +144,8 @@ static bool mark(const struct loop *l, int64_t b, bool marks[B_COUNT])
 }
 
 /* A run that is no longer the current one ends at once, in the middle of a workload too; and a
- * checkpoint is reported as soon as it is there (that it failed, all ranks hear at the boundary). */
+ * checkpoint is reported as soon as it is there (that it failed, all ranks hear at the
+ * boundary). */
 static int between_batches(struct loop *l, struct det_err *err)
 {
     int rc = l->reporter ? reporter_failed(l->reporter, err) : 0;

@@ -207,7 +207,8 @@ static int no_nones(const struct loop_metrics *m, struct det_err *err)
 /* The chief's: is this the best so far? Remembers it if so; not a NaN, which nothing would beat. */
 static bool is_best(struct loop *l, double v)
 {
-    /* What an earlier run reported here may be this very value, its checkpoint lost with that run. */
+    /* What an earlier run reported here may be this very value, its checkpoint lost with that
+     * run. */
     bool again = l->state.batches_trained <= l->known_validation && v == l->best;
     bool best = !l->have_best || again || (l->c->smaller_is_better ? v < l->best : v > l->best);
     if (best && v == v) {

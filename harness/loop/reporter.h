@@ -24,7 +24,8 @@ int reporter_open(const struct reporter_options *o, struct reporter **ret, struc
  * no other call may follow) and the rest stays in the spool. NULL ok. */
 void reporter_close(struct reporter *r, int linger_ms);
 
-/* A POST, of any thread; `body` is taken. DET_EIO (full disk), DET_ETOOBIG; or why reporting has ended. */
+/* A POST, of any thread; `body` is taken. DET_EIO (full disk), DET_ETOOBIG; or why reporting has
+ * ended. */
 int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err);
 /* The same with JSON text, borrowed; NULL: no body. */
 int reporter_post_text(struct reporter *r, const char *path, const char *text, struct det_err *err);

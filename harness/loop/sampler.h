@@ -18,8 +18,8 @@
  * depends on nothing else. It is the order that DataLoader(shuffle=True) gives after
  * torch.manual_seed(seed) in a training that takes nothing else from the global generator: the
  * loader's iterator draws one int64, then each epoch one more, and permutes by torch.randperm under
- * it. PyTorch draws from the generator as it finds it when it comes to the epoch, and so has another
- * order after a resume; here epoch e's seed is always the same draw.
+ * it. PyTorch draws from the generator as it finds it when it comes to the epoch, and so has
+ * another order after a resume; here epoch e's seed is always the same draw.
  */
 #ifndef SAMPLER_H
 #define SAMPLER_H

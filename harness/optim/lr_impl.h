@@ -22,8 +22,10 @@ struct lr_field {
 struct lr_type {
     const char *name;
     struct lr_field fields[LR_FIELDS_MAX]; /* written first, in this order; ends with name NULL */
-    bool own_state;                        /* has no base_lrs, last_epoch, ... of the common class */
-    bool relative;                         /* a restart goes on from the present rate, not the base */
+    bool own_state;                        /* has no base_lrs, last_epoch, ... of the common
+                                            * class */
+    bool relative;                         /* a restart goes on from the present rate, not the
+                                            * base */
     /* The rate of a group at lr->last_epoch, from its present one. */
     double (*rate)(const struct det_lr *lr, size_t group, double rate);
     double (*momentum)(const struct det_lr *lr, size_t group); /* NULL: it is left alone */

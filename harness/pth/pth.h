@@ -3,9 +3,10 @@
  * `archive/data.pkl`, `archive/data/0`, ... `archive/version`) around a pickle, and bare pickles.
  *
  * Nothing is ever executed. The reader is a strict machine for the few opcodes and the few names
- * that torch writes (tensors, OrderedDict, Counter, torch.Size, NumPy's arrays inside random states); any
- * other name or opcode is DET_ECORRUPT and names it. All sizes are bounded before anything is
- * allocated, a value that contains itself is refused, and the zip's checksums are verified.
+ * that torch writes (tensors, OrderedDict, Counter, torch.Size, NumPy's arrays inside random
+ * states); any other name or opcode is DET_ECORRUPT and names it. All sizes are bounded before
+ * anything is allocated, a value that contains itself is refused, and the zip's checksums are
+ * verified.
  *
  * A document (struct pth_doc) owns every value made in it; values die with it. Strings are copied.
  * Tensors made by pth_tensor() borrow their memory, which must outlive the document. A value may be
@@ -109,8 +110,8 @@ int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out, s
 /* torch.save(root, path): created or replaced; not fsynced (the publisher does). DET_EIO names the
  * path ("No space left on device"). */
 int pth_save(const char *path, const struct pth_value *root, struct det_err *err);
-/* The same, with the file's SHA-256 in hex (HASH_HEX_MAX of base/hash.h), made by a thread while the
- * file is written. */
+/* The same, with the file's SHA-256 in hex (HASH_HEX_MAX of base/hash.h), made by a thread while
+ * the file is written. */
 int pth_save_hashed(const char *path, const struct pth_value *root, char *ret_sha256,
                     struct det_err *err);
 /* torch.load(path). *ret_root lives in doc. DET_ENOENT, DET_EIO, DET_ECORRUPT, DET_ETOOBIG. */

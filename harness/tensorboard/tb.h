@@ -1,4 +1,5 @@
-/* The inside of a TensorBoard writer: for the files of this folder, for the trial, and for Python. */
+/* The inside of a TensorBoard writer: for the files of this folder, for the trial, and for
+ * Python. */
 #ifndef TB_H
 #define TB_H
 

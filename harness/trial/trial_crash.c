@@ -55,7 +55,7 @@ static void put_place(void)
     }
 }
 
-/* Without a word the run would look as if it had failed for no reason, or even as if it were done. */
+/* Without a word the run would look as if it had failed for no reason, or as if it were done. */
 static void on_early_exit(int status, void *arg)
 {
     (void)arg;

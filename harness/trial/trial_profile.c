@@ -1,4 +1,5 @@
-/* The trial's profiler (context.set_profiler): its schedule against the loop's batches, its files. */
+/* The trial's profiler (context.set_profiler): its schedule against the loop's batches, its
+ * files. */
 #include "clk.h"
 #include "fsx.h"
 #include "log.h"

@@ -1,6 +1,6 @@
 /*
- * Mixed precision: the scaler of gradients that a trial wraps, or that use_amp makes; its state; and
- * use_amp's autocast around the hooks. The backward pass and the step are outside of it.
+ * Mixed precision: the scaler of gradients that a trial wraps, or that use_amp makes; its state;
+ * and use_amp's autocast around the hooks. The backward pass and the step are outside of it.
  */
 #include "trial_context.h"
 #include "trial_state_impl.h"

@@ -23,9 +23,9 @@ typedef void exp_act_cb(void *arg, int code, const char *text);
 void exp_act(struct shell *sh, enum exp_act act, int64_t id, int64_t project_id, exp_act_cb *cb,
              void *arg);
 
-/* Around a change of an experiment's row that the core does not make: nobody continues the experiment
- * meanwhile from what the row was before. write() does it; with a code below 0 it must not, and there
- * is nothing to end. */
+/* Around a change of an experiment's row that the core does not make: nobody continues the
+ * experiment meanwhile from what the row was before. write() does it; with a code below 0 it must
+ * not, and there is nothing to end. */
 void exp_edit_begin(struct shell *sh, int64_t id, driver_cb *write, void *arg);
 void exp_edit_end(struct shell *sh, int64_t id);
 

@@ -1,5 +1,5 @@
-/* Streams that pages of an experiment follow: its metrics' names, steps, values. Every so often what is
- * new is sent, until the experiments have ended. */
+/* Streams that pages of an experiment follow: its metrics' names, steps, values. Every so often
+ * what is new is sent, until the experiments have ended. */
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_exp_read.h"

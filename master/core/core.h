@@ -502,8 +502,8 @@ struct core_counts {
 };
 void core_count(const struct core *c, struct core_counts *ret);
 
-/* Rises whenever the experiment is continued, begins to be deleted, or its row was changed beside the
- * core: by it CORE_EV_EXP_CONTINUE tells whether rows that were read are those of now. */
+/* Rises whenever the experiment is continued, begins to be deleted, or its row was changed beside
+ * the core: by it CORE_EV_EXP_CONTINUE tells whether rows that were read are those of now. */
 uint64_t core_exp_revision(const struct core *c, int64_t exp_id);
 
 /* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says

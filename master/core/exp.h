@@ -2,7 +2,8 @@
  * Experiments: a search and its trials.
  *
  *   ACTIVE <-> PAUSED;  both -> STOPPING_{COMPLETED,CANCELED,KILLED,ERROR}
- *   STOPPING_CANCELED -> STOPPING_KILLED -> STOPPING_ERROR;  STOPPING_* -> COMPLETED, CANCELED, ERROR
+ *   STOPPING_CANCELED -> STOPPING_KILLED -> STOPPING_ERROR;  STOPPING_* -> COMPLETED, CANCELED,
+ *                                                            ERROR
  *   COMPLETED, CANCELED, ERROR -> ACTIVE by "continue" only (exp_continue.c)
  *   finished -> DELETING -> DELETED | DELETE_FAILED -> DELETING
  *

@@ -123,7 +123,8 @@ static int check_state(struct core *c, const struct core_continue *in, struct de
     return 0;
 }
 
-/* Where it lies now, unless the override names another: it may have been moved since it was made. */
+/* Where it lies now, unless the override names another: it may have been moved since it was
+ * made. */
 static const char *pool_of(const struct core_continue *in, const struct conf *old,
                            const struct conf *new)
 {

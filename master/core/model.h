@@ -134,7 +134,8 @@ struct group {
     struct alloc_list pending, running, ending; /* those placed run, or were asked to stop */
     int64_t held, releasing;     /* slots of the running, of the ending */
     size_t backfilled;           /* of the running */
-    int64_t waits_ms;            /* since when nothing of it is placed, while something is pending */
+    int64_t waits_ms;            /* since when nothing of it is placed, while something is
+                                  * pending */
     /* scratch of a pass */
     struct alloc *next;          /* the first pending one not considered yet */
     int64_t taking, demand, offer, cap;
@@ -285,7 +286,8 @@ struct core {
     struct imap *exp_by_id, *trial_by_id;
     struct imap *deleted;        /* ids of experiments deleted since the start */
     struct imap *revisions;      /* by id of the experiment: core_exp_revision() */
-    struct imap *edits;          /* by id of the experiment: how many changes of its row are under way */
+    struct imap *edits;          /* by id of the experiment: how many changes of its row are under
+                                  * way */
     VEC(struct alloc *) allocs;  /* by seq */
     struct map *alloc_by_id, *agent_by_id;
     VEC(struct agent *) agents;  /* by id */

@@ -14,8 +14,8 @@
  * being the jobs that have waited longer; where nothing is asked to stop, when what runs on its
  * agents has ended.
  *
- * First in, first out uses the same for its first in line: what was back-filled and stands behind it
- * is asked to stop. A wait outlasts the master (queue_save_waits).
+ * First in, first out uses the same for its first in line: what was back-filled and stands behind
+ * it is asked to stop. A wait outlasts the master (queue_save_waits).
  */
 #include "scheduler.h"
 

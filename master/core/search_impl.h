@@ -56,8 +56,8 @@ struct search {
 };
 
 /* What distinguishes the methods. Trials are named by their position: the table moves as it grows.
- * A NULL means "nothing to do", but for initial, closed and progress. client: what only custom hears,
- * operations and progress. */
+ * A NULL means "nothing to do", but for initial, closed and progress. client: what only custom
+ * hears, operations and progress. */
 struct search_method {
     const char *name;
     bool is_custom; /* never ends by itself */

@@ -19,8 +19,8 @@ static int metric_value(const json_t *j, double *ret, struct det_err *err)
 }
 
 /* A repeat of what is known already (its answer was lost) is fine and changes nothing. What comes
- * after its run has ended is no news: that run's last checkpoint is missing, so another run does the
- * operation again. */
+ * after its run has ended is no news: that run's last checkpoint is missing, so another run does
+ * the operation again. */
 int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const json_t *metric,
                           struct det_err *err)
 {

@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts that share one read of their experiment's row. Not all of a batch: the model definition is in
- * each of their orders. */
+/* Starts that share one read of their experiment's row. Not all of a batch: the model definition is
+ * in each of their orders. */
 enum { STARTS_PER_READ = 64 };
 
 struct order {

@@ -37,8 +37,8 @@ const struct core *driver_core(const struct driver *d);
 /* cb runs exactly once, later: after what follows from the event was committed, or with
  * DET_EUNAVAIL when PostgreSQL is away (the event is then not applied). NULL cb: an event nobody
  * waits for, which is kept until PostgreSQL is back. ev is copied whole; its now_ms, now_us and
- * request are set here. The references of create.config, gc.config, gc.uuids, gc.globs and op.metric are
- * borrowed (counted here); what cont points to is the caller's until cb. */
+ * request are set here. The references of create.config, gc.config, gc.uuids, gc.globs and
+ * op.metric are borrowed (counted here); what cont points to is the caller's until cb. */
 typedef void driver_cb(void *arg, const struct core_reply *reply);
 void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, void *arg);
 /* cb runs after everything posted so far is committed. */

@@ -1,6 +1,7 @@
 /*
- * The rows of a batch of effects, as statements of one transaction: of each kind as few as may be, and of a row that
- * changed several times the last state only. Experiments come before their trials, these before their allocations.
+ * The rows of a batch of effects, as statements of one transaction: of each kind as few as may be,
+ * and of a row that changed several times the last state only. Experiments come before their
+ * trials, these before their allocations.
  */
 #ifndef SHELL_DRIVER_ROWS_H
 #define SHELL_DRIVER_ROWS_H

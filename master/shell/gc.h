@@ -24,11 +24,13 @@ void gc_destroy(struct gc *g);
 
 /* Collects a finished experiment by its policy, in the background. */
 void gc_wanted(struct shell *sh, int64_t exp_id);
-/* Has agents do what is written down for this experiment (0: for all; -1: see db_gc_open()), in the background. */
+/* Has agents do what is written down for this experiment (0: for all; -1: see db_gc_open()), in the
+ * background. */
 void gc_carry_out(struct shell *sh, int64_t exp_id);
 
 /* What the policy says of the rows of db_gc_list(), all of them; keep: other numbers than the
- * experiments' own where they are not negative, or NULL. Caller frees. The uuids are borrowed from r. */
+ * experiments' own where they are not negative, or NULL. Caller frees. The uuids are borrowed from
+ * r. */
 struct gc_checkpoint *gc_judge(const struct db_result *r, const struct gc_keep *keep);
 /* Has what the judged rows let go written down, experiment by experiment, and carried out. */
 void gc_let_go(struct shell *sh, const struct db_result *r, const struct gc_checkpoint *v);

@@ -87,9 +87,9 @@ const char *http_header(const struct http_req *req, const char *name); /* NULL i
 void *http_mem(struct http_req *req, size_t bytes);
 char *http_strdup(struct http_req *req, const char *s);
 
-/* A long poll: what it waits for is not the database, so it outlives an outage. Every other request that
- * waits for PostgreSQL in vain is answered in its handler's place within 15 s: 503, which of a write
- * says that the outcome is not known. */
+/* A long poll: what it waits for is not the database, so it outlives an outage. Every other request
+ * that waits for PostgreSQL in vain is answered in its handler's place within 15 s: 503, which of a
+ * write says that the outcome is not known. */
 void http_is_poll(struct http_req *req);
 
 /* Answers. status 200 unless the contract says otherwise; json is copied. */

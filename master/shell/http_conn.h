@@ -80,7 +80,8 @@ void http_streams_wake(struct http *h);
 void http_streams_abort(struct http *h);
 /* Wakes those whose request was answered in the handler's place before they began. */
 void http_streams_sweep(struct http *h);
-/* PostgreSQL is away, hangs or holds up the core: answers the requests that wait for it (http_late.c). */
+/* PostgreSQL is away, hangs or holds up the core: answers the requests that wait for it
+ * (http_late.c). */
 void http_answer_late(struct http *h);
 /* 503 without Retry-After: it may be done, or yet be done. */
 void http_fail_unknown(struct http_req *req, const char *text);

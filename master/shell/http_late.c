@@ -1,7 +1,8 @@
 /*
- * Answers in the place of handlers that wait for a PostgreSQL that does not answer. What they wait for
- * goes on: a commit in flight may land, and the core's batch is written when PostgreSQL is back. So a
- * write's answer claims neither, and carries no Retry-After, which would invite to do it twice.
+ * Answers in the place of handlers that wait for a PostgreSQL that does not answer. What they wait
+ * for goes on: a commit in flight may land, and the core's batch is written when PostgreSQL is
+ * back. So a write's answer claims neither, and carries no Retry-After, which would invite to do it
+ * twice.
  */
 #include "http_conn.h"
 

@@ -1,7 +1,7 @@
 /*
- * How long a connection may keep the server waiting for a request. libmicrohttpd's one time-out begins
- * anew with every byte, so a peer that sends one now and then, or half a request, would hold its
- * descriptor for as long as it likes. Private to http*.c.
+ * How long a connection may keep the server waiting for a request. libmicrohttpd's one time-out
+ * begins anew with every byte, so a peer that sends one now and then, or half a request, would hold
+ * its descriptor for as long as it likes. Private to http*.c.
  *
  * A new connection has 20 s to begin a request, an idle one 150 s for the next; a request that has
  * begun has 30 s, and a second more for each KiB that came. Then its socket is shut down, which

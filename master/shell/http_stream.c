@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* A block is what a client of HTTP/1.0 gets at once; chunks to all others come from their connection's
- * own memory. */
+/* A block is what a client of HTTP/1.0 gets at once; chunks to all others come from their
+ * connection's own memory. */
 enum { KEEP_BYTES = 512, BLOCK_BYTES = 1 << 10 };
 
 struct http_stream {

@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target without libFuzzer: every file of a corpus, then mutants of them from a seed, so that
- * the suites run it briefly under ASan + UBSan with any compiler.
+ * Runs a fuzz target without libFuzzer: every file of a corpus, then mutants of them from a seed,
+ * so that the suites run it briefly under ASan + UBSan with any compiler.
  *
  *     fuzz_x CORPUS_DIR [MUTANTS [SEED]]      a failure leaves the input in ./crash-input
  *     fuzz_x FILE                             replays one input

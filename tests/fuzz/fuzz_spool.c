@@ -1,5 +1,5 @@
-/* Spool files as another process left them: opened, read to the end, appended to, opened again. Whatever
- * was appended must be there, last. */
+/* Spool files as another process left them: opened, read to the end, appended to, opened again.
+ * Whatever was appended must be there, last. */
 #include "spool.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* What slides over images and signals in every way that PyTorch has: groups, dilation, directions of
- * their own, kinds of padding, transposed, ceil mode, adaptive windows, resampling. */
+/* What slides over images and signals in every way that PyTorch has: groups, dilation, directions
+ * of their own, kinds of padding, transposed, ceil mode, adaptive windows, resampling. */
 #include "det/conv.h"
 #include "op_case.h"
 

@@ -64,7 +64,8 @@ struct case_run {
     struct det_tensor *in[CASE_INPUTS_MAX];
     int inputs;
     struct det_tensor *y;
-    struct det_tensor *weights; /* what the backward pass was given: of y's shape, f64 as it or f32 */
+    struct det_tensor *weights; /* what the backward pass was given: of y's shape, f64 as it or
+                                 * f32 */
 };
 
 /* Makes the inputs, calls build and, where a gradient flows, backward of sum(weights * y). The

@@ -1,8 +1,9 @@
 /*
  * Writes a state file that needs zip64, for another reader to open.
  *
- * usage: zip64 FILE BYTES COUNT FROM     a list: one tensor of BYTES zeros that ends in 1 2 3, then COUNT
- *                                        of three bytes, all of u8; sizes from FROM on as zip64 (0: 4 GiB)
+ * usage: zip64 FILE BYTES COUNT FROM     a list: one tensor of BYTES zeros that ends in 1 2 3, then
+ *                                        COUNT of three bytes, all of u8; sizes from FROM on as
+ *                                        zip64 (0: 4 GiB)
  */
 #include "pth_impl.h"
 

@@ -1,5 +1,5 @@
-/* sim --seed S --events N [--seeds COUNT] ...: each seed in a process of its own, twice where asked:
- * the second time the wall clock jumps, and the trace must be the same. */
+/* sim --seed S --events N [--seeds COUNT] ...: each seed in a process of its own, twice where
+ * asked: the second time the wall clock jumps, and the trace must be the same. */
 #include "clk.h"
 #include "sim.h"
 
@@ -73,7 +73,8 @@ static bool run_apart(const struct sim_options *o, struct sim_result *ret)
     pid_t pid = fork();
     if (pid == 0) {
         sim_run(o, ret);
-        exit(write(fd[1], ret, sizeof *ret) == sizeof *ret ? 0 : 2); /* not _exit: leaks are found */
+        exit(write(fd[1], ret, sizeof *ret) == sizeof *ret ? 0 : 2); /* not _exit: leaks are
+                                                                      * found */
     }
     close(fd[1]);
     bool whole = pid > 0 && read(fd[0], ret, sizeof *ret) == sizeof *ret;

@@ -2,24 +2,26 @@
  * A simulator of the cluster around the real core: virtual time, one seed, and models of everything
  * else. A run is a pure function of its seed and options; its trace hash says so.
  *
- * The model. Three master processes share one store. Each holds a core, steps events into a batch and
- * commits it as the driver does: one transaction in flight, the other effects performed, in order,
- * once it is there. The store holds exactly the rows that were committed, refuses those of an older
- * epoch, and a booting master is rebuilt from it. Hosts have an agent each, with an ordered link
- * that loses nothing while it stands and everything when it breaks. Tasks are det-tasks with
- * a harness: rendezvous, operations, training, checkpoints, preemption. Their requests are asked
- * again until answered and may be lost, late, doubled or overtaken. Users do what users do, in
- * pools and under quotas; the clients of custom searches poll, decide and acknowledge.
+ * The model. Three master processes share one store. Each holds a core, steps events into a batch
+ * and commits it as the driver does: one transaction in flight, the other effects performed, in
+ * order, once it is there. The store holds exactly the rows that were committed, refuses those of
+ * an older epoch, and a booting master is rebuilt from it. Hosts have an agent each, with an
+ * ordered link that loses nothing while it stands and everything when it breaks. Tasks are
+ * det-tasks with a harness: rendezvous, operations, training, checkpoints, preemption. Their
+ * requests are asked again until answered and may be lost, late, doubled or overtaken. Users do
+ * what users do, in pools and under quotas; the clients of custom searches poll, decide and
+ * acknowledge.
  *
  * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
- * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs: it
- * answers nobody, and what it has in its hands it does afterwards, also for a master that died. A link
- * breaks; a host is cut off one way or both ways, for less or for longer than its lease, while its
- * tasks train on as stale twins; hosts, agents, det-tasks and ranks die. The wall clock jumps.
+ * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs:
+ * it answers nobody, and what it has in its hands it does afterwards, also for a master that died.
+ * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
+ * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die. The wall clock
+ * jumps.
  *
- * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is called
- * as well: after each step for what it touched and a fourth of the rest, in whole now and then. When
- * the faults have ended everything has to end within CALM_MS of virtual time.
+ * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is
+ * called as well: after each step for what it touched and a fourth of the rest, in whole now and
+ * then. When the faults have ended everything has to end within CALM_MS of virtual time.
  *
  * The monotonic clock of each master starts anywhere; wall time goes into rows only, so the hash
  * leaves times out and a run whose wall clock jumps must have the same one (I10).
@@ -163,7 +165,8 @@ void master_finish(struct master *s);
 void driver_gather(struct sim *m, struct master *s);
 void driver_commit(struct sim *m, struct master *s);
 void driver_apply(struct sim *m, struct master *s);
-/* The master died while PostgreSQL hung with its transaction: that is carried out, or refused, later. */
+/* The master died while PostgreSQL hung with its transaction: that is carried out, or refused,
+ * later. */
 void driver_orphan(struct sim *m, struct master *s);
 void driver_orphan_apply(struct sim *m, struct msg *msg);
 void driver_orphan_free(void *orphan);

@@ -114,9 +114,25 @@ def check_files(top, files):
             yield f, n, f"{n} lines; 800 is the most: look for the seam"
 
 
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+
+
 def strip_comments(text):
-    keep = lambda m: re.sub(r"[^\n]", " ", m.group(0))
-    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', keep, text, flags=re.S)
+    return COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+
+
+def check_columns(top, files):
+    """Comments are text, and text has 100 columns."""
+    for f in files:
+        text = open(os.path.join(top, f), errors="replace").read()
+        lines = text.splitlines()
+        for m in COMMENT.finditer(text):
+            if m.group(0)[0] != "/":
+                continue
+            first = text.count("\n", 0, m.start())
+            for n in range(first, first + m.group(0).count("\n") + 1):
+                if len(lines[n]) > 100:
+                    yield f, n + 1, f"a comment's line has {len(lines[n])} columns; 100 is the most"
 
 
 def check_banned(top, files):
@@ -175,7 +191,7 @@ def check_one_loop(top):
 def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
-    bad = [*check_layers(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files),
+    bad = [*check_layers(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files),
            *check_banned(top, files), *check_one_loop(top), *check_words(top), *check_core(build)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")

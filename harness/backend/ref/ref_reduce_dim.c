@@ -1,5 +1,5 @@
-/* Reductions and running sums over the middle dimension of [A, N, B]: floating numbers are summed in
- * double, whole ones modulo 2^64. */
+/* Reductions and running sums over the middle dimension of [A, N, B]: floating numbers are summed
+ * in double, whole ones modulo 2^64. */
 #include "ref_reduce.h"
 
 #include <math.h>

@@ -49,8 +49,8 @@ struct det_field {
     int ndim; /* of one record */
     int64_t dims[DET_DIMS_MAX];
 };
-/* Random numbers of one record in one epoch: a function of (trial seed, epoch, record, how many were
- * drawn before), so that neither a resume nor the number of workers changes them. */
+/* Random numbers of one record in one epoch: a function of (trial seed, epoch, record, how many
+ * were drawn before), so that neither a resume nor the number of workers changes them. */
 struct det_draws {
     uint64_t seed;
     int64_t epoch, record;
@@ -65,7 +65,8 @@ struct det_dataset_type {
      * be a pure function of (self, index) for runs to repeat. 0 or a negative code with *err. */
     int (*get)(void *self, int64_t index, void *const *out, struct det_err *err);
     void (*destroy)(void *self); /* may be NULL */
-    /* In place of get, where a record is made by chance: a pure function of (self, index, draws). */
+    /* In place of get, where a record is made by chance: a pure function of (self, index,
+     * draws). */
     int (*get_random)(void *self, int64_t index, struct det_draws *draws, void *const *out,
                       struct det_err *err);
 };
@@ -101,7 +102,8 @@ void det_dataset_unref(struct det_dataset *ds);              /* NULL ok */
 
 struct det_loader_options {
     int64_t batch_size; /* per slot; 0: 1. det_trial_per_slot_batch_size(ctx) as a rule */
-    bool shuffle;       /* a new order every epoch: DataLoader(shuffle=True)'s under the trial seed */
+    bool shuffle;       /* a new order every epoch: DataLoader(shuffle=True)'s under the trial
+                         * seed */
     bool drop_last;     /* leave out a last, smaller batch */
     /* Threads that prepare batches, and how many batches they may be ahead. 0 workers: one if
      * prefetch is given, else the loop itself; prefetch 0: two for each worker. The order is the

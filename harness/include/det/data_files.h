@@ -1,7 +1,7 @@
 /*
- * Datasets of files. Files are outside bytes: wrong magic, a size that does not fit, a row cut short
- * or a non-number is DET_EINVAL or DET_ECORRUPT, and the text names the file and the place in it.
- * All return a new dataset, which the caller owns, or NULL with *err.
+ * Datasets of files. Files are outside bytes: wrong magic, a size that does not fit, a row cut
+ * short or a non-number is DET_EINVAL or DET_ECORRUPT, and the text names the file and the place in
+ * it. All return a new dataset, which the caller owns, or NULL with *err.
  */
 #ifndef DET_DATA_FILES_H
 #define DET_DATA_FILES_H
@@ -74,8 +74,8 @@ struct det_token_options {
     int64_t stride;     /* from record to record; 0: sequence */
     int64_t vocabulary; /* > 0: a token outside 0 .. vocabulary - 1 is DET_ECORRUPT */
 };
-/* Fields input and target, i64 (sequence): record i holds tokens i * stride on, its target those one
- * further. Records = (tokens - 1 - sequence) / stride + 1. */
+/* Fields input and target, i64 (sequence): record i holds tokens i * stride on, its target those
+ * one further. Records = (tokens - 1 - sequence) / stride + 1. */
 struct det_dataset *det_dataset_tokens(const struct det_token_options *options,
                                        struct det_err *err);
 

@@ -86,8 +86,8 @@ struct det_tensor *det_arange(struct det_engine *e, enum det_dtype dtype, double
 /* n numbers from `first` to `last`, f32. */
 struct det_tensor *det_linspace(struct det_engine *e, double first, double last, int64_t n);
 /* f32, drawn from the engine's generator: uniform in [0, 1), and standard normal (Box-Muller over
- * its uniforms). A draw has 24 bits, so other dtypes are det_cast()'s: wider ones have no more bits,
- * and in bf16 and f16 a uniform one may round to 1. */
+ * its uniforms). A draw has 24 bits, so other dtypes are det_cast()'s: wider ones have no more
+ * bits, and in bf16 and f16 a uniform one may round to 1. */
 struct det_tensor *det_rand(struct det_engine *e, int ndim, const int64_t *dims);
 struct det_tensor *det_randn(struct det_engine *e, int ndim, const int64_t *dims);
 

@@ -38,8 +38,8 @@ struct det_tensor *det_grad_scaler_scale(struct det_grad_scaler *s, struct det_t
 int det_grad_scaler_unscale(struct det_grad_scaler *s, struct det_optim *o);
 /* Has it been called for o since the last update? */
 bool det_grad_scaler_unscaled(const struct det_grad_scaler *s, const struct det_optim *o);
-/* Unscales unless that was done, then steps unless there was an infinity, or is one now. 1: stepped,
- * 0: left out, or a negative code. */
+/* Unscales unless that was done, then steps unless there was an infinity, or is one now. 1:
+ * stepped, 0: left out, or a negative code. */
 int det_grad_scaler_step(struct det_grad_scaler *s, struct det_optim *o);
 /* The scale for the next step. 0 or the engine's error. */
 int det_grad_scaler_update(struct det_grad_scaler *s);

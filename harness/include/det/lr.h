@@ -111,7 +111,7 @@ struct det_plateau_options {
 struct det_lr *det_reduce_lr_on_plateau_create(struct det_optim *o, int64_t patience,
                                                const struct det_plateau_options *options);
 
-/* ---- Of several schedulers; they are taken. Neither may hold a sequence or ReduceLROnPlateau ---- */
+/* ---- Of several schedulers; they are taken. Neither may hold a sequence or ReduceLROnPlateau */
 
 /* One after the other: each until its step, where the next one starts anew; that of the last is not
  * read. A warm-up: det_sequential_lr(o, {det_linear_lr(o, 0.1, 1, 5), 5}, {cosine}). */

@@ -187,8 +187,8 @@ void det_module_train(struct det_module *m, bool on);
 bool det_module_training(const struct det_module *m);
 /* Makes the floating parameters and buffers of m and of all beneath it `dtype`, in place, as
  * module.to(dtype) does: DET_F64 is module.double(), DET_F32 .float(), DET_BF16 .bfloat16().
- * Gradients are forgotten. Inputs must be of that dtype too: det_cast(). Before the first step of an
- * optimizer. 0, or the engine's error: DET_EINVAL where dtype is no floating one, DET_ENOMEM. */
+ * Gradients are forgotten. Inputs must be of that dtype too: det_cast(). Before the first step of
+ * an optimizer. 0, or the engine's error: DET_EINVAL where dtype is no floating one, DET_ENOMEM. */
 int det_module_to(struct det_module *m, enum det_dtype dtype);
 
 /* ---- Parameters and state ---- */
@@ -205,8 +205,8 @@ const struct det_named_tensor *det_module_state(struct det_module *m, size_t *re
 const struct det_named_tensor *det_module_params(struct det_module *m, size_t *ret_n);
 const struct det_named_tensor *det_module_buffers(struct det_module *m, size_t *ret_n);
 
-/* The parameter or buffer under a dotted name, owned by m; NULL, and the engine's error, where there
- * is none. */
+/* The parameter or buffer under a dotted name, owned by m; NULL, and the engine's error, where
+ * there is none. */
 struct det_tensor *det_module_tensor(struct det_module *m, const char *name);
 
 /* Copies values by name. With `strict` the names must be the same set; without, extra and missing

@@ -43,8 +43,8 @@ struct det_sampler *det_sampler_distributed(struct det_sampler *s, int workers, 
                                             struct det_err *err);
 /* SkipSampler, SkipBatchSampler: without the first `skip` items; the length stays that of s. */
 struct det_sampler *det_sampler_skip(struct det_sampler *s, int64_t skip, struct det_err *err);
-/* ReproducibleShuffleSampler, ReproducibleShuffleBatchSampler: each time the items of s, shuffled by
- * one generator (numpy.random.RandomState(seed).shuffle). */
+/* ReproducibleShuffleSampler, ReproducibleShuffleBatchSampler: each time the items of s, shuffled
+ * by one generator (numpy.random.RandomState(seed).shuffle). */
 struct det_sampler *det_sampler_shuffle(struct det_sampler *s, uint32_t seed, struct det_err *err);
 void det_sampler_destroy(struct det_sampler *s); /* NULL ok */
 

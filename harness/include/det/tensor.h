@@ -110,9 +110,9 @@ bool det_grad_enabled(const struct det_engine *e);
 /* Mixed precision (torch.autocast) for the operations between the two; calls nest. Matrix products
  * and convolutions compute in `dtype` (DET_BF16 or DET_F16; on a CPU both mean bf16; DET_F32
  * switches it off inside), norms, softmax, losses and reductions in f32, the rest in what they are
- * given, the wider of two. Weights are cast once; their gradients stay f32. f64 tensors stay as they
- * are. Do the backward pass and the optimizer's step outside. 0 or the engine's error: DET_EUNIMPL
- * where the device has none. */
+ * given, the wider of two. Weights are cast once; their gradients stay f32. f64 tensors stay as
+ * they are. Do the backward pass and the optimizer's step outside. 0 or the engine's error:
+ * DET_EUNIMPL where the device has none. */
 int det_autocast_begin(struct det_engine *e, enum det_dtype dtype);
 void det_autocast_end(struct det_engine *e);
 /* The dtype that is on now; DET_F32 where none is. */
@@ -198,8 +198,8 @@ struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double 
 /* factor * x + offset: normalises an image in one pass. */
 struct det_tensor *det_affine(struct det_engine *e, struct det_tensor *x, double factor,
                               double offset);
-/* The sum and the mean of all elements, a scalar; summed in a fixed order. A sum of whole numbers or
- * bool is i64. */
+/* The sum and the mean of all elements, a scalar; summed in a fixed order. A sum of whole numbers
+ * or bool is i64. */
 struct det_tensor *det_sum(struct det_engine *e, struct det_tensor *x);
 struct det_tensor *det_mean(struct det_engine *e, struct det_tensor *x);
 /* To a narrower floating dtype: rounds to nearest even. To a whole one: cuts the fraction off; out

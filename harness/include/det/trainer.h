@@ -34,7 +34,7 @@
 
 struct det_trainer;
 
-/* ---- Lengths and periods (pytorch.Batch, pytorch.Epoch) --------------------------------------- */
+/* ---- Lengths and periods (pytorch.Batch, pytorch.Epoch) -------------------------------------- */
 
 enum det_unit_kind { DET_UNIT_BATCHES, DET_UNIT_RECORDS, DET_UNIT_EPOCHS };
 
@@ -51,7 +51,7 @@ struct det_unit {
 #define DET_RECORDS(count) {.kind = DET_UNIT_RECORDS, .n = (count)}
 #define DET_EPOCHS(count) {.kind = DET_UNIT_EPOCHS, .n = (count)}
 
-/* ---- The trainer ------------------------------------------------------------------------------ */
+/* ---- The trainer ----------------------------------------------------------------------------- */
 
 /* core.DistributedContext, for launchers of one's own. */
 struct det_distributed {
@@ -83,13 +83,14 @@ void det_trainer_destroy(struct det_trainer *t); /* NULL ok */
 
 /* Trainer.fit()'s arguments. */
 struct det_fit_options {
-    struct det_unit max_length;        /* required but in test mode; the experiment's on a cluster */
+    struct det_unit max_length;        /* required but in test mode; the experiment's on a
+                                        * cluster */
     struct det_unit checkpoint_period; /* not given: never by period */
     struct det_unit validation_period;
     struct det_unit reporting_period;  /* not given: 100 batches */
     const char *checkpoint_policy;     /* "best", "all", "none"; NULL: best, which is all locally */
-    /* A checkpoint's directory, or its uuid in checkpoint_dir. On a cluster it is the trial's latest,
-     * whatever is given. */
+    /* A checkpoint's directory, or its uuid in checkpoint_dir. On a cluster it is the trial's
+     * latest, whatever is given. */
     const char *latest_checkpoint;
     bool step_zero_validation;
     bool test_mode;                    /* one batch, one validation batch, a checkpoint; local */
@@ -115,7 +116,7 @@ const char *det_trainer_checkpoint(const struct det_trainer *t);
 /* What main() should return for a fit's result, so that the cluster understands it. */
 int det_trainer_exit_code(int rc);
 
-/* ---- A trained trial (load_trial_from_checkpoint_path) ------------------------------------------ */
+/* ---- A trained trial (load_trial_from_checkpoint_path) --------------------------------------- */
 
 struct det_loaded_trial;
 
@@ -127,8 +128,8 @@ struct det_load_options {
 };
 
 /* The trial of a checkpoint's directory, created with the hyperparameters and configuration it was
- * trained with; its models have their weights, are in eval mode, and record no gradients. Optimizers
- * and random state are not restored. `options` may be NULL. */
+ * trained with; its models have their weights, are in eval mode, and record no gradients.
+ * Optimizers and random state are not restored. `options` may be NULL. */
 int det_load_trial_from_checkpoint(const char *path, const struct det_load_options *options,
                                    struct det_loaded_trial **ret, struct det_err *err);
 /* Borrowed until destroy. */

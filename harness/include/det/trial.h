@@ -269,9 +269,9 @@ void det_trial_wrap_metric_reducer(struct det_trial_context *ctx,
 void det_trial_set_metadata(struct det_trial_context *ctx, const char *key, const char *json);
 
 /* The dictionary of state_dict.pth while a callback's on_checkpoint_save_start or
- * on_checkpoint_load_start runs: models_state_dict, optimizers_state_dict, lr_schedulers_state_dict,
- * callbacks, rng_state, and what the trial put there. Changes count: they are what is written, or
- * what is restored. Failures are the context's. */
+ * on_checkpoint_load_start runs: models_state_dict, optimizers_state_dict,
+ * lr_schedulers_state_dict, callbacks, rng_state, and what the trial put there. Changes count: they
+ * are what is written, or what is restored. Failures are the context's. */
 struct det_checkpoint;
 bool det_checkpoint_has(const struct det_checkpoint *c, const char *key);
 void det_checkpoint_remove(struct det_checkpoint *c, const char *key);
@@ -290,7 +290,7 @@ bool det_checkpoint_rename_weight(struct det_checkpoint *c, size_t model, const 
                                   const char *to);
 struct det_tensor *det_checkpoint_weight(struct det_checkpoint *c, size_t model, const char *name);
 
-/* ---- TensorBoard ------------------------------------------------------------------------------- */
+/* ---- TensorBoard ----------------------------------------------------------------------------- */
 
 /* The trial's writer (context.get_tensorboard_writer()), made on first use; the context's, do not
  * destroy it. NULL on every rank but 0, which all functions of det/tensorboard.h take quietly. Its
@@ -305,7 +305,7 @@ const char *det_trial_tensorboard_path(struct det_trial_context *ctx);
 void det_trial_set_tensorboard_logging(struct det_trial_context *ctx, bool on);
 bool det_trial_get_tensorboard_logging(const struct det_trial_context *ctx);
 
-/* ---- Profiler (context.set_profiler) ----------------------------------------------------------- */
+/* ---- Profiler (context.set_profiler) --------------------------------------------------------- */
 
 /* torch.profiler.schedule: after skip_first batches, rounds of `wait` batches (nothing), `warmup`
  * (forgotten) and `active` (recorded), `repeat` times. */
@@ -317,11 +317,11 @@ struct det_profiler_options {
     bool no_sync; /* on a GPU: do not wait for each kernel, whose time is then only its launch */
     int rows;     /* of the summary; 0: 20 */
 };
-/* Records the loop's and the trial's hooks, kernels with their shapes, data loading, collectives and
- * checkpoints of whole batches. After every round, and one that the end of training cuts short, this
- * rank writes <host>#<rank>.<milliseconds>.pt.trace.json (Chrome's trace format) into its
- * TensorBoard directory, and rank 0 a summary as the text "profiler". The part after `ctx` is any of
- * the options' fields. Once, and before training starts. A negative number is a failure. */
+/* Records the loop's and the trial's hooks, kernels with their shapes, data loading, collectives
+ * and checkpoints of whole batches. After every round, and one that the end of training cuts short,
+ * this rank writes <host>#<rank>.<milliseconds>.pt.trace.json (Chrome's trace format) into its
+ * TensorBoard directory, and rank 0 a summary as the text "profiler". The part after `ctx` is any
+ * of the options' fields. Once, and before training starts. A negative number is a failure. */
 #define det_trial_set_profiler(ctx, ...)                                                           \
     det_trial_set_profiler_opt(ctx, &(const struct det_profiler_options){__VA_ARGS__})
 void det_trial_set_profiler_opt(struct det_trial_context *ctx,

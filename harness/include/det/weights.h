@@ -18,15 +18,15 @@ struct det_weights_options {
 
 /*
  * Loads a state_dict into m: from a file of torch.save that holds one (alone, or under "state_dict"
- * or "model"), from a checkpoint's state_dict.pth (models_state_dict), or from the directory of such
- * a checkpoint. Elements are converted to the model's types. Names are the model's but for what
- * the options change; those of DistributedDataParallel ("module.") are understood.
+ * or "model"), from a checkpoint's state_dict.pth (models_state_dict), or from the directory of
+ * such a checkpoint. Elements are converted to the model's types. Names are the model's but for
+ * what the options change; those of DistributedDataParallel ("module.") are understood.
  *
  *     det_module_load_file(net, "resnet18.pth", det_trial_err(ctx));
  *     det_module_load_file(net, path, &err, .partial = true, .prefix = "encoder.");
  *
- * All is checked before anything is changed. 0; DET_ENOENT, DET_EIO; DET_ECORRUPT for what is no such
- * file; DET_EINVAL where it does not fit the model, with the names and shapes.
+ * All is checked before anything is changed. 0; DET_ENOENT, DET_EIO; DET_ECORRUPT for what is no
+ * such file; DET_EINVAL where it does not fit the model, with the names and shapes.
  */
 #define det_module_load_file(m, path, err, ...)                                                    \
     det_module_load_file_of(m, path, &(const struct det_weights_options){__VA_ARGS__}, err)

@@ -31,7 +31,8 @@ int ext_metrics_take(struct loop_metrics *m, PyObject *dict, PyObject *plain);
 /* A new dict of floats, lists, None and decoded JSON. */
 PyObject *ext_metrics_dict(const struct loop_metrics *m);
 PyObject *ext_metrics_dicts(const struct loop_metrics *v, size_t n);
-/* A new Python value from JSON, and JSON (a new reference) from Python's; NULL with an exception. */
+/* A new Python value from JSON, and JSON (a new reference) from Python's; NULL with an
+ * exception. */
 PyObject *ext_from_json(const json_t *j);
 json_t *ext_to_json(PyObject *value);
 
@@ -53,7 +54,8 @@ struct ext_parts {
     VEC(struct loop_lr) loop_lrs;
 };
 struct ext_client;
-/* From the client object's callbacks(), reducers() and lr_schedulers(). 0, or -1 with an exception. */
+/* From the client object's callbacks(), reducers() and lr_schedulers(). 0, or -1 with an
+ * exception. */
 int ext_parts_callbacks(struct ext_client *c, PyObject *list);
 int ext_parts_reducers(struct ext_client *c, PyObject *list);
 int ext_parts_lrs(struct ext_client *c, PyObject *list);

@@ -1,4 +1,5 @@
-/* EventWriter(directory): TensorBoard's event files. determined/tensorboard makes plain numbers of what users give. */
+/* EventWriter(directory): TensorBoard's event files. determined/tensorboard makes plain numbers of
+ * what users give. */
 #include "ext.h"
 
 #include "tb.h"

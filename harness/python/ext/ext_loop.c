@@ -63,7 +63,7 @@ static PyObject *get_tensorboard_kept(PyObject *self, void *arg)
     return kept ? PyUnicode_FromString(kept) : Py_NewRef(Py_None);
 }
 
-/* ---- step_optimizer(reduce, scale, clip, step, zero, keep_grads): callables, three or None ---- */
+/* ---- step_optimizer(reduce, scale, clip, step, zero, keep_grads): callables, three or None */
 
 struct step {
     PyObject *reduce, *scale, *clip, *step, *zero;

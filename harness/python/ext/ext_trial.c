@@ -478,7 +478,7 @@ static const struct det_loop_trial_type hooks = {
     .tensorboard_dir = on_tensorboard_dir,
 };
 
-/* ---- what a local run tells the person in front of it: client.reported(what, steps, value) ---- */
+/* ---- what a local run tells the person in front of it: client.reported(what, steps, value) */
 
 /* Takes value; an exception ends the run at its next step. */
 static void reported(struct ext_client *c, const char *what, int64_t steps, PyObject *value)

@@ -219,7 +219,8 @@ static void test_start_waits_for_slots(void **state)
     host_destroy(h);
 }
 
-/* Found when the agent starts again: one ended before the other took its slot, but has not said so yet. */
+/* Found when the agent starts again: one ended before the other took its slot, but has not said so
+ * yet. */
 static void test_adopted(void **state)
 {
     struct host *h = connected();

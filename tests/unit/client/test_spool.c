@@ -163,7 +163,8 @@ static void shrinks(void **state)
     spool_close(s);
 }
 
-/* A crash between the two steps of shrinking: the file is short, the offset still far behind its end. */
+/* A crash between the two steps of shrinking: the file is short, the offset still far behind its
+ * end. */
 static void crash_while_shrinking(void **state)
 {
     struct spool *s = open_it();

@@ -158,8 +158,8 @@ static void test_priority_preempts(void **state)
     world_finish(&w);
 }
 
-/* A gang waits for two hosts, whose work ends one after the other: what ends first must not be filled
- * with work that would have to be released again. */
+/* A gang waits for two hosts, whose work ends one after the other: what ends first must not be
+ * filled with work that would have to be released again. */
 static void test_priority_room_is_kept(void **state)
 {
     struct world w;

@@ -34,7 +34,8 @@ static char name_of(struct play *p, const char *id)
     return '-';
 }
 
-/* "+a" a trial, "a100" its next length, "/a" closed, "." shut down, "!" with failure, "~" cancel. */
+/* "+a" a trial, "a100" its next length, "/a" closed, "." shut down, "!" with failure, "~"
+ * cancel. */
 static void tell(struct play *p, struct search_event ev, const char *want)
 {
     char got[2048] = "";

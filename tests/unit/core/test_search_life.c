@@ -190,8 +190,8 @@ static void test_restart_before_all_are_made(void **state)
     world_finish(&again);
 }
 
-/* The answer to a completed operation was lost, and by the time it is sent again the search has given
- * the trial a longer one. */
+/* The answer to a completed operation was lost, and by the time it is sent again the search has
+ * given the trial a longer one. */
 static void test_repeat_of_an_earlier_operation(void **state)
 {
     struct world w;

@@ -98,7 +98,8 @@ bool loop_until(uv_loop_t *loop, const bool *flag, unsigned deadline_ms)
     uv_timer_init(loop, &timer);
     timer.data = &late;
     uv_update_time(loop);
-    uv_timer_start(&timer, on_late, deadline_ms, 20); /* again: a timer may run just before the poll */
+    uv_timer_start(&timer, on_late, deadline_ms, 20); /* again: a timer may run just before the
+                                                       * poll */
     while (!*flag && !late)
         uv_run(loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&timer, NULL);

@@ -337,7 +337,8 @@ static size_t heap_bytes(void)
     return m.uordblks + m.hblkhd;
 }
 
-/* The socket takes little at a time; what waits goes on when it can, and none of it stays with libpq. */
+/* The socket takes little at a time; what waits goes on when it can, and none of it stays with
+ * libpq. */
 static void test_large_unit(void **state)
 {
     static char k[320 << 10];
@@ -382,8 +383,9 @@ static void test_batch(void **state)
     assert_int_equal(count("SELECT count(*) FROM t WHERE k LIKE 'n%'"), 2);
 }
 
-/* The server dies in mid-transaction, by a statement of the group's last unit: it sends the answers it
- * has, and nothing of them is committed. Whoever is told "done" then would lose what he wrote. */
+/* The server dies in mid-transaction, by a statement of the group's last unit: it sends the answers
+ * it has, and nothing of them is committed. Whoever is told "done" then would lose what he
+ * wrote. */
 static void test_dies_in_commit(void **state)
 {
     struct got g = {0}, b = {0}, last = {0};
@@ -440,7 +442,8 @@ static void test_epoch_check_fails(void **state)
     assert_false(deposed);
 }
 
-/* PostgreSQL is stopped, not gone: reads under way end within seconds, a write waits for its outcome. */
+/* PostgreSQL is stopped, not gone: reads under way end within seconds, a write waits for its
+ * outcome. */
 static void test_hang(void **state)
 {
     struct got r = {0}, w = {0};
@@ -472,7 +475,8 @@ static void put_three(const char *k, struct got g[3])
     }
 }
 
-/* What is committed is done only when it is on disk; where that is not heard of, it is to be tried again. */
+/* What is committed is done only when it is on disk; where that is not heard of, it is to be tried
+ * again. */
 static void test_flush(void **state)
 {
     struct got first[3] = {0}, next[3] = {0}; /* fewer wait for the disk themselves */

@@ -367,7 +367,8 @@ static void test_together_chunks(void **state)
                         "\"type\": \"number\", \"count\": 66}");
 }
 
-/* Of 40 reports two chunks are full: for few points a chart takes these, the first report and the tail. */
+/* Of 40 reports two chunks are full: for few points a chart takes these, the first report and the
+ * tail. */
 static void test_series(void **state)
 {
     static const char add[] = "SELECT string_agg(report_metrics(%d, 1, 'training', s, "
@@ -378,7 +379,8 @@ static void test_series(void **state)
     ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
         "SELECT i, 1, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() FROM unnest('{9999,20000}'::integer[]) i");
     ask("SELECT metric_partitions(20000)");
-    for (int trial = 9999; trial <= 20000; trial += 10001) { /* the second in a partition made just now */
+    for (int trial = 9999; trial <= 20000; trial += 10001) { /* the second in a partition made just
+                                                              * now */
         snprintf(sql, sizeof sql, add, trial);
         assert_string_equal(ask(sql), "");
         snprintf(sql, sizeof sql, few, trial);

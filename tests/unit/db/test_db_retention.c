@@ -1,4 +1,5 @@
-/* Retention: what is due to the day, portions, what stays, and that nothing of a live trial goes. */
+/* Retention: what is due to the day, portions, what stays, and that nothing of a live trial
+ * goes. */
 #include "buf.h"
 #include "db_retention.h"
 #include "db_rows.h"
@@ -215,7 +216,8 @@ static void continued_after_deletion(void **state)
     while (cut(RETENTION_METRICS, 2, 100) + cut(RETENTION_CHUNKS, 2, 100) > 0)
         ;
     ask("UPDATE trials SET state = 'ACTIVE', end_time = NULL, run_id = 4 WHERE id = 2");
-    report(4, 191, 191); /* from a checkpoint at 190: what was deleted beyond stays in the summary */
+    report(4, 191, 191); /* from a checkpoint at 190: what was deleted beyond stays in the
+                          * summary */
     assert_string_equal(ask(summary), "201 1 200 20291 191");
     assert_string_equal(ask("SELECT steps FROM metric_heads WHERE trial_id = 2 AND grp = 'training'"), "191");
     report(4, 192, 230);
@@ -224,7 +226,8 @@ static void continued_after_deletion(void **state)
     assert_string_equal(ask(summary), "240 1 230 28520 230");
 }
 
-/* Found to be due, it goes on and ends anew before its turn comes: nothing of it is due any more. */
+/* Found to be due, it goes on and ends anew before its turn comes: nothing of it is due any
+ * more. */
 static void ended_anew(void **state)
 {
     assert_string_equal(due(2, 2, 0), "5 2 t t;5 3 f t;5 5 f t");

@@ -1,4 +1,5 @@
-/* The sign of life while a checkpoint is written or restored: bytes that move are one, a disk that stands still is none. */
+/* The sign of life while a checkpoint is written or restored: bytes that move are one, a disk that
+ * stands still is none. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Hyperparameters that cannot work, found by one rank of several: rank 0 saves the state and reports,
- * whoever found it and whatever the others are doing; and no rank waits for ever. */
+/* Hyperparameters that cannot work, found by one rank of several: rank 0 saves the state and
+ * reports, whoever found it and whatever the others are doing; and no rank waits for ever. */
 #include "clk.h"
 #include "fake_master.h"
 #include "fake_trial.h"

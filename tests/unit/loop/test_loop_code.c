@@ -1,5 +1,5 @@
-/* The copy of the code in a checkpoint: nothing that happens to that directory costs a local run its
- * checkpoint. */
+/* The copy of the code in a checkpoint: nothing that happens to that directory costs a local run
+ * its checkpoint. */
 #include "fake_trial.h"
 #include "fsx.h"
 #include "loop_impl.h"

@@ -287,7 +287,8 @@ static void absent_and_foreign_files(void **state)
     assert_int_equal(pth_load("/tmp", back, &got, &err), DET_ECORRUPT);
 }
 
-/* The same state with every size, place and count as zip64 has them, with the digest of its bytes. */
+/* The same state with every size, place and count as zip64 has them, with the digest of its
+ * bytes. */
 static void zip64_reads_back(void **state)
 {
     const struct zip_writer_options all = {.hashed = true, .zip64_from = 1};

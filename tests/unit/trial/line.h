@@ -1,4 +1,5 @@
-/* What small trials of tests share: y = w x without a bias, over records of x = 1 that want y = 3. */
+/* What small trials of tests share: y = w x without a bias, over records of x = 1 that want y =
+ * 3. */
 #ifndef TESTS_LINE_H
 #define TESTS_LINE_H
 

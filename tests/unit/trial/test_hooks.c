@@ -106,7 +106,7 @@ static void evaluate_batch(void *self, struct det_trial_context *ctx, const stru
     det_metrics_f64(m, "val", 10 + (double)batch_idx);
 }
 
-/* ---- a callback with every hook; both say their name, the first one checks what it is given ---- */
+/* ---- a callback with every hook; both say their name, the first one checks what it is given */
 
 static void startup(void *self, int64_t first, const char *uuid)
 {

@@ -1,5 +1,6 @@
-/* Mixed precision of a trial: with a gradient scaler of its own the steps are those without, and its
- * state goes through the checkpoint; use_amp computes in bf16. y = w x with w = 1 wants 3; lr 1/4 goes half way each time. */
+/* Mixed precision of a trial: with a gradient scaler of its own the steps are those without, and
+ * its state goes through the checkpoint; use_amp computes in bf16. y = w x with w = 1 wants 3; lr
+ * 1/4 goes half way each time. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -69,7 +70,7 @@ static const struct det_trial_type tiny = {
     .build_training_data_loader = loader, .build_validation_data_loader = loader,
     .train_batch = train_batch, .evaluate_batch = evaluate_batch};
 
-/* Gradients of -4 and -3.5 are clipped to 1 as they are without the scale, whoever unscales them. */
+/* Gradients of -4 and -3.5 are clipped to 1 as without the scale, whoever unscales them. */
 static void train_clipped(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
                           int64_t epoch_idx, int64_t batch_idx, struct det_metrics *m)
 {
