@@ -23,6 +23,11 @@ static void device_close(struct det_device *d)
 }
 DET_DEFINE_CLEANUP(struct det_device *, device_close)
 
+static void start(const void *arg, int64_t from, int64_t to)
+{
+    (void)arg, (void)from, (void)to;
+}
+
 static int device_open(int index, const struct det_device_options *o, struct det_device **ret,
                        struct det_err *err)
 {
@@ -32,6 +37,8 @@ static int device_open(int index, const struct det_device_options *o, struct det
     d->threads = o->threads > 0 ? o->threads : 1;
     omp_set_dynamic(0); /* a changing number of threads would change the bits */
     omp_set_num_threads(d->threads);
+    /* Before a loop of the model's own does: what that starts would take signals. */
+    cpu_parallel(d->threads, d->threads, 1, start, NULL);
     int rc = prim_cache_create(&d->prims, err);
     if (rc < 0)
         return rc;

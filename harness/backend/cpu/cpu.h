@@ -8,6 +8,8 @@
 #ifndef CPU_H
 #define CPU_H
 
+#include <signal.h>
+
 #include "backend.h"
 
 extern const struct det_backend det_backend_cpu;
@@ -43,6 +45,11 @@ static inline struct det_device *cpu_device(struct det_stream *s)
 #define CPU_GRAIN 16384 /* fewer elements than this are not worth a second thread, as a rule */
 typedef void cpu_range_fn(const void *arg, int64_t from, int64_t to);
 void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const void *arg);
+
+/* Signals wait while this thread is in oneDNN or starts OpenMP's threads; cpu_signals.c says why.
+ * They may be held twice: each release brings back what was before its hold. */
+void cpu_hold_signals(sigset_t *ret_before);
+void cpu_release_signals(const sigset_t *before);
 
 /* y[j] = the sum of x[i, j] over the rows i; x [rows, n]. DET_ENOMEM. */
 int cpu_column_sums(int threads, const float *x, int64_t rows, int64_t n, float *y,

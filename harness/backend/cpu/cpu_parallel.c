@@ -13,7 +13,10 @@ void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const
             fn(arg, 0, n);
         return;
     }
+    sigset_t before;
+    cpu_hold_signals(&before);
 #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
     for (int64_t i = 0; i < parts; i++)
         fn(arg, n * i / parts, n * (i + 1) / parts);
+    cpu_release_signals(&before);
 }

@@ -4,12 +4,11 @@
  * time x time elements is ever stored. The threads divide the heads; each sums its own gradients in
  * the order of the blocks.
  */
-#include <dnnl.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cpu.h"
 #include "cpu_vmath.h"
+#include "dnnl_prim.h"
 #include "mem.h"
 #include "ref_attention.h"
 
@@ -35,7 +34,7 @@ struct job {
 static void by_transposed(int64_t m, int64_t n, int64_t k, float alpha, struct head a,
                           struct head b, float *c)
 {
-    dnnl_sgemm('N', 'T', m, n, k, alpha, a.p, a.step, b.p, b.step, 0, c, n);
+    prim_sgemm('N', 'T', m, n, k, alpha, a.p, a.step, b.p, b.step, 0, c, n);
 }
 
 static struct head rows_from(struct head h, int64_t first)
@@ -111,7 +110,7 @@ static void forward_block(const struct block *k, struct head q, struct head key,
             multiply(row, k->keep, k->keys);
         }
     }
-    dnnl_sgemm('N', 'N', k->rows, k->a->width, k->keys, 1, k->weights, k->keys, v.p, v.step, 0, y.p,
+    prim_sgemm('N', 'N', k->rows, k->a->width, k->keys, 1, k->weights, k->keys, v.p, v.step, 0, y.p,
                y.step);
 }
 
@@ -166,12 +165,12 @@ static void backward_block(const struct block *k, const struct heads *t)
     struct head q = rows_from(t->q, k->first), dq = rows_from(t->dq, k->first);
     struct head dy = rows_from(t->dy, k->first);
     weights_again(k, t);
-    dnnl_sgemm('T', 'N', n, d, k->rows, 1, k->kept ? k->kept : k->weights, n, dy.p, dy.step, beta,
+    prim_sgemm('T', 'N', n, d, k->rows, 1, k->kept ? k->kept : k->weights, n, dy.p, dy.step, beta,
                t->dv.p, t->dv.step);
     for (int64_t i = 0; i < k->rows; i++)
         through_softmax(k->weights + i * n, k->grads + i * n, n);
-    dnnl_sgemm('N', 'N', k->rows, d, n, scale, k->weights, n, t->k.p, t->k.step, 0, dq.p, dq.step);
-    dnnl_sgemm('T', 'N', n, d, k->rows, scale, k->weights, n, q.p, q.step, beta, t->dk.p,
+    prim_sgemm('N', 'N', k->rows, d, n, scale, k->weights, n, t->k.p, t->k.step, 0, dq.p, dq.step);
+    prim_sgemm('T', 'N', n, d, k->rows, scale, k->weights, n, q.p, q.step, beta, t->dk.p,
                t->dk.step);
 }
 

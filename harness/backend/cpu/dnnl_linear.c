@@ -17,7 +17,7 @@ struct gemm {
 static int gemm(const struct gemm *g, const float *a, const float *b, float beta, float *y,
                 struct det_err *err)
 {
-    return prim_check(dnnl_sgemm(g->trans_a, g->trans_b, g->m, g->n, g->k, 1, a, g->lda, b, g->ldb,
+    return prim_check(prim_sgemm(g->trans_a, g->trans_b, g->m, g->n, g->k, 1, a, g->lda, b, g->ldb,
                                  beta, y, g->n),
                       "sgemm", err);
 }

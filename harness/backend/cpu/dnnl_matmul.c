@@ -20,7 +20,7 @@ static dnnl_status_t multiply(const struct det_call *c, const int64_t *at, float
     int64_t lda = a->dims[a->ndim - 1], ldb = b->dims[b->ndim - 1];
     int64_t m = y->dims[y->ndim - 2], n = y->dims[y->ndim - 1];
     int64_t k = a->dims[c->a.trans_a ? a->ndim - 2 : a->ndim - 1];
-    return dnnl_sgemm(c->a.trans_a ? 'T' : 'N', c->a.trans_b ? 'T' : 'N', m, n, k, 1,
+    return prim_sgemm(c->a.trans_a ? 'T' : 'N', c->a.trans_b ? 'T' : 'N', m, n, k, 1,
                       in_f32(c, 0) + ref_batch_offset(a, at), lda,
                       in_f32(c, 1) + ref_batch_offset(b, at), ldb, beta,
                       out_f32(c, 0) + ref_batch_offset(y, at), n);

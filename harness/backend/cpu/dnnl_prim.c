@@ -269,8 +269,8 @@ static int before(struct prim_cache *cache, struct prim *p, void *const *data, c
     return rc;
 }
 
-int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
-                  struct det_err *err)
+static int run(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
+               struct det_err *err)
 {
     dnnl_exec_arg_t args[PRIM_ARGS_MAX + 1];
     int n = p->n;
@@ -291,7 +291,28 @@ int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, c
     return rc;
 }
 
+int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
+                  struct det_err *err)
+{
+    sigset_t signals;
+    cpu_hold_signals(&signals);
+    int rc = run(cache, p, data, same, err);
+    cpu_release_signals(&signals);
+    return rc;
+}
+
 int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err)
 {
     return prim_run_same(cache, p, data, NULL, err);
+}
+
+dnnl_status_t prim_sgemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                         const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                         float *y, int64_t ldy)
+{
+    sigset_t signals;
+    cpu_hold_signals(&signals);
+    dnnl_status_t rc = dnnl_sgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy);
+    cpu_release_signals(&signals);
+    return rc;
 }

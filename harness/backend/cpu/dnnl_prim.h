@@ -61,6 +61,11 @@ int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, c
                   struct det_err *err);
 int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err);
 
+/* dnnl_sgemm: y [m, n] = alpha op(a) op(b) + beta y, row-major. To be called instead of it. */
+dnnl_status_t prim_sgemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                         const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                         float *y, int64_t ldy);
+
 /* oneDNN's name of f32 or bf16. */
 static inline dnnl_data_type_t prim_dtype(const struct det_tensor *t)
 {

@@ -8,7 +8,7 @@
 static int product(const struct rnn_grads *g, const float *dg, const float *h, int64_t n,
                    float beta, struct det_err *err)
 {
-    return prim_check(dnnl_sgemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden,
+    return prim_check(prim_sgemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden,
                                  beta, g->dw, g->hidden),
                       "sgemm", err);
 }
