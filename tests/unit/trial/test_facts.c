@@ -79,7 +79,7 @@ static void between_ranks(struct facts *t, int rank)
     CHECK(got && n == 5 && memcmp(got, "chief", 5) == 0);
     const char *own = det_trial_download_dir(t->ctx);
     CHECK(own && own == det_trial_download_dir(t->ctx) && access(own, W_OK) == 0);
-    snprintf(t->download, sizeof t->download, "%s", own);
+    snprintf(t->download, sizeof t->download, "%s", own ? own : "");
     all = det_trial_allgather(t->ctx, own, strlen(own) + 1, &bytes);
     CHECK(all && strcmp(all[0], all[1]) != 0 && strcmp(all[rank], own) == 0);
     det_trial_barrier(t->ctx);
