@@ -33,6 +33,10 @@ class Module:
 Linear = Module
 
 
+class DataParallel(Module):
+    pass
+
+
 class parallel:
     class DistributedDataParallel(Module):
         pass
