@@ -5,19 +5,30 @@
 #include <math.h>
 #include <string.h>
 
+static bool has_name(struct det_metrics *m, const char *fn, const char *name)
+{
+    if (name && *name)
+        return true;
+    trial_fail(m->ctx, DET_EINVAL, "det_metrics_%s: a metric needs a name", fn);
+    return false;
+}
+
 void det_metrics_f64(struct det_metrics *m, const char *name, double value)
 {
-    loop_metrics_f64(m->m, name, value);
+    if (has_name(m, "f64", name))
+        loop_metrics_f64(m->m, name, value);
 }
 
 void det_metrics_array(struct det_metrics *m, const char *name, const double *values, size_t n)
 {
-    loop_metrics_array(m->m, name, values, n);
+    if (has_name(m, "array", name))
+        loop_metrics_array(m->m, name, values, n);
 }
 
 void det_metrics_none(struct det_metrics *m, const char *name)
 {
-    loop_metrics_none(m->m, name);
+    if (has_name(m, "none", name))
+        loop_metrics_none(m->m, name);
 }
 
 double det_metrics_get(const struct det_metrics *m, const char *name)
@@ -57,6 +68,8 @@ static void add_array(struct det_metrics *m, const char *name, const struct det_
 
 void det_metrics_tensor(struct det_metrics *m, const char *name, const struct det_tensor *t)
 {
+    if (!has_name(m, "tensor", name))
+        return;
     if (!t)
         trial_fail(m->ctx, DET_EINVAL,
                    "metric \"%s\": its tensor is NULL (does det_batch_tensor() ask for a field "

@@ -275,6 +275,18 @@ static void other_validation_names(struct call *c)
     det_metrics_f64(c->m, c->batch_idx == 2 ? "lass" : "loss", 1);
 }
 
+static void no_name(struct call *c)
+{
+    det_metrics_f64(c->m, NULL, 1);
+    train_well(c);
+}
+
+static void empty_name(struct call *c)
+{
+    train_well(c);
+    det_metrics_none(c->m, "");
+}
+
 static void array_metric(struct call *c)
 {
     det_metrics_none(c->m, "val_loss");
@@ -366,6 +378,8 @@ static const struct mistake mistakes[] = {
      .words = {"inconsistent training metrics", "accuracy"}},
     {.name = "other_validation_names", .evaluate = other_validation_names,
      .words = {"Validation metric names must match", "\"loss\" is missing"}},
+    TRAIN(no_name, "det_metrics_f64: a metric needs a name"),
+    TRAIN(empty_name, "det_metrics_none: a metric needs a name"),
     {.name = "none", .evaluate = array_metric, .words = {"metric \"val_loss\"", "not a number"}},
     {.name = "searcher_metric", .searcher_metric = "accuracy",
      .words = {"searcher's metric \"accuracy\"", "validation metrics: \"val_loss\""}},
