@@ -81,11 +81,12 @@ def test_ranks():
 def test_exit():
     """Model code that ends the process: never in silence, and never as if training were done. A child of its own may."""
     with Scratch() as s:
-        for code, ends in ((0, 1), (3, 3)):
-            d = edited(s, ("    det_trial_backward(ctx, loss);", f"    if (batch_idx == 3 && fork() == 0) exit(0);\n    if (batch_idx == 4) exit({code});\n    det_trial_backward(ctx, loss);"),
-                       ("#include <det/trial.h>", "#include <det/trial.h>\n#include <stdlib.h>\n#include <unistd.h>"))
+        for code, ends in ((0, 1), (3, 3), (256, 1)):
+            d = edited(s, ("    det_trial_backward(ctx, loss);", f"    if (batch_idx == 3 && fork() == 0) exit(0);\n    if (batch_idx == 4) printf(\"the last word\\n\"), exit({code});\n    det_trial_backward(ctx, loss);"),
+                       ("#include <det/trial.h>", "#include <det/trial.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>"))
             out = s.run("model_def.c", d, "const.yaml", args=["--max-length", "20"], ok=False)
             assert out.code == ends and out.err.count("the trial called exit") == 1 and f"exit({code}) in train_batch, batch 4" in out.err, (out.code, out.err)
+            assert "the last word" in out.text, out.text
             assert "det_trial_set_stop_requested()" in out.err and not out.checkpoints, out.text
 
 

@@ -157,10 +157,12 @@ class Fragments(unittest.TestCase):
 
             def evaluate_batch(self, batch, batch_idx):
                 error = torch.tensor(float(batch_idx), dtype=(torch.float32, torch.bfloat16)[batch_idx % 2])
-                return {"error": error, "array": np.full((2, 1), [[np.inf]] if batch_idx else [[1]])}
+                self.changed = error.new_zeros(()) if batch_idx == 0 else self.changed
+                self.changed += 1  # in place
+                return {"error": error, "changed": self.changed, "array": np.full((2, 1), [[np.inf]] if batch_idx else [[1]])}
 
             def evaluation_reducer(self):
-                return {"error": pytorch.Reducer.MAX, "array": pytorch.Reducer.SUM}
+                return {"error": pytorch.Reducer.MAX, "changed": pytorch.Reducer.MAX, "array": pytorch.Reducer.SUM}
 
         with store():
             fit(Trial, Batch(2))
@@ -168,8 +170,9 @@ class Fragments(unittest.TestCase):
         self.assertEqual([(m["loss"].item(), m["numpy"].mean()) for m in got["batch"]], [(0, 2), (1, 2)])
         self.assertEqual([(m["array"].shape, m["array"].sum()) for m in got["batch"]], [((3,), 0), ((3,), 3)])
         self.assertEqual([m["error"].item() for m in got["outputs"]], [0, 1, 2])
+        self.assertEqual([m["changed"].item() for m in got["outputs"]], [1, 2, 3])
         self.assertEqual([m["array"].tolist() for m in got["outputs"]], [[[1], [1]], [[np.inf]] * 2, [[np.inf]] * 2])
-        self.assertEqual({k: float(v) for k, v in got["metrics"].items()}, {"error": 2, "array": np.inf})
+        self.assertEqual({k: float(v) for k, v in got["metrics"].items()}, {"error": 2, "changed": 3, "array": np.inf})
 
     def test_one_reducer(self):
         class Trial(LineTrial):

@@ -277,11 +277,16 @@ class Resume(unittest.TestCase):
                 x, y = super().__getitem__(i)
                 return x + torch.tensor([random.random(), np.random.rand(), torch.rand(()).item()]).sum(), y
 
+        class TwoViews(Augmented):
+            """Goes through the indices twice, as torch lets a dataset with __getitems__ do."""
+            def __getitems__(self, indices):
+                return [(a[0] - b[0], a[1]) for a, b in zip([self[i] for i in indices], [self[i] for i in indices])]
+
         class Augmenting(RecordingTrial):
-            workers = 2
+            workers, data = 2, Augmented
 
             def build_training_data_loader(self):
-                return pytorch.DataLoader(Augmented(), batch_size=4, num_workers=self.workers)
+                return pytorch.DataLoader(self.data(), batch_size=4, num_workers=self.workers)
 
         class FewerWorkers(Augmenting):
             workers = 1
@@ -292,6 +297,9 @@ class Resume(unittest.TestCase):
                 self.assertEqual(second.seen, whole.seen[at:])
         drawn = [x % 1 for batch in whole.seen for x in batch]
         self.assertEqual(len(set(drawn)), len(drawn))
+        FewerWorkers.data = TwoViews
+        self.assertNotIn(0, [x for batch in fit(FewerWorkers, Batch(3)).seen for x in batch])
+        FewerWorkers.data = Augmented
         self.assertEqual(fit(FewerWorkers, Batch(7), seed=5).seen, fit(Augmenting, Batch(7), seed=5).seen)
 
     def test_between_updates(self):
@@ -300,6 +308,17 @@ class Resume(unittest.TestCase):
             with self.subTest(at=at):
                 whole, second = self.resumed(RecordingTrial, at, 6, aggregation_frequency=3)
                 self.assertTrue(torch.equal(second.model.weight, whole.model.weight))
+
+    def test_gradients_that_are_too_large(self):
+        """A gibibyte of two ranks is not exchanged; of a view only its own numbers are kept."""
+        from determined.pytorch import _open_grads
+
+        large = torch.nn.Linear(1 << 14, 1 << 14, device="meta")
+        self.assertEqual([_open_grads.fits([large], ranks) for ranks in (1, 2)], [True, False])
+        small = torch.nn.Linear(1, 1)
+        self.assertTrue(_open_grads.fits([small], 1000))
+        small.weight.grad = torch.zeros(1000)[:1].view(1, 1)
+        self.assertLess(len(pickle.dumps(_open_grads.of([small]))), 1000)
 
     def test_files(self):
         with store() as where:

@@ -295,7 +295,8 @@ class Client:
             raise TypeError(f"evaluate_batch() must return a dict of metrics, not {type(metrics).__name__}")
         self._names = list(metrics)
         if self._outputs is not None:
-            self._outputs.append({k: _reducer.to_numpy(v) for k, v in metrics.items()})
+            # A copy: the trial may go on to change a tensor in place.
+            self._outputs.append({k: _reducer.to_numpy(v.clone() if isinstance(v, torch.Tensor) else v) for k, v in metrics.items()})
         return metrics
 
     def evaluate_full_dataset(self) -> Dict[str, Any]:
@@ -352,8 +353,15 @@ class Client:
 
     def before_save(self) -> None:
         """On every rank. Horovod keeps what it has added up where nobody can reach it."""
-        if not self._loop.is_update_batch and self.context._horovod is None:
+        if self._loop.is_update_batch or self.context._horovod is not None:
+            return
+        if _open_grads.fits(self.context.models, self.context.distributed.size):
             self._grads = self.context.distributed.gather(_open_grads.of(self.context.models))
+        elif self.context.distributed.rank == 0:
+            logger.warning(
+                "the gradients between two updates are too large to go into the checkpoint: a trial that is resumed from it makes "
+                "its first update of fewer batches"
+            )
 
     def _trial_id(self) -> int:
         return getattr(self.context._core.train, "_trial_id", 0)

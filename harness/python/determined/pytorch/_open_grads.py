@@ -14,9 +14,18 @@ logger = logging.getLogger("determined.pytorch")
 KEY = "accumulated_gradients"
 
 
+MOST_BYTES = 1 << 29  # of all ranks: each of them holds what is exchanged, twice while it is unpacked
+
+
+def fits(models: List[torch.nn.Module], ranks: int) -> bool:
+    """Whether they are few enough to be exchanged; the same answer on every rank."""
+    own = sum(p.numel() * p.element_size() for m in models for p in m.parameters())
+    return ranks == 1 or own * ranks <= MOST_BYTES
+
+
 def of(models: List[torch.nn.Module]) -> List[List[Optional[torch.Tensor]]]:
-    """Of every parameter of every model, on the CPU."""
-    return [[None if p.grad is None else p.grad.detach().cpu() for p in m.parameters()] for m in models]
+    """Of every parameter of every model, on the CPU. Copies: a view is pickled with all that it is a view of."""
+    return [[None if p.grad is None else p.grad.detach().cpu().clone() for p in m.parameters()] for m in models]
 
 
 def restore(models: List[torch.nn.Module], saved: Optional[Dict[str, Any]], trial_id: int, rank: int, size: int) -> None:

@@ -5,7 +5,7 @@ trial have not read those. Here every batch brings a seed, and augmentation goes
 """
 
 import random
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -13,13 +13,17 @@ import torch.utils.data
 
 
 class SeededBatch(List[Any]):
-    """A batch's indices: a worker that goes through them first seeds what torch seeds at its start."""
+    """A batch's indices: a worker that begins to go through them first seeds what torch seeds at its start.
 
-    key: Tuple[int, ...]
+    Only the first time: a dataset with __getitems__ may go through them again, for a second view of each record.
+    """
+
+    key: Optional[Tuple[int, ...]]
 
     def __iter__(self) -> Iterator[Any]:
-        if torch.utils.data.get_worker_info() is not None:
+        if self.key is not None and torch.utils.data.get_worker_info() is not None:
             _seed(self.key)
+            self.key = None
         return super().__iter__()
 
 
