@@ -110,24 +110,55 @@ struct det_tensor *det_conv1d(struct det_engine *e, struct det_tensor *x, struct
         e, det_conv2d(e, as_image(e, x, "conv1d"), as_image(e, weight, "conv1d"), bias, &o));
 }
 
+/* Cuts `out` rows (or columns) less off after the image. How many of them lie outside of all
+ * windows, where a convolution of this stride would see one more window: zeros to be added. */
+static int extend(int out, int stride, int *end)
+{
+    int beyond = out < stride || out <= *end ? 0 : out - *end;
+    *end -= out - beyond;
+    return beyond;
+}
+
+static bool extends(int out, int stride, int dilation)
+{
+    return out >= 0 && (out < stride || out < dilation);
+}
+
+/* What det_conv_transpose2d() cannot do, as an error of the engine; 0 where it can. */
+static int check_transposed(struct det_engine *e, const struct det_conv2d_options *o,
+                            const struct det_attrs *a, int out_h, int out_w)
+{
+    if (o->relu || o->same || o->padding_mode != DET_PAD_ZEROS) {
+        det_engine_fail(e, DET_EINVAL,
+                        "conv_transpose2d: relu, same and padding_mode are for "
+                        "conv2d");
+        return DET_EINVAL;
+    }
+    if (extends(out_h, a->stride_h, a->dilation_h) && extends(out_w, a->stride_w, a->dilation_w))
+        return 0;
+    det_engine_fail(e, DET_EINVAL,
+                    "conv_transpose2d: output_padding (%d, %d) must be less than the stride (%d, "
+                    "%d) or the dilation (%d, %d), and not below 0",
+                    out_h, out_w, a->stride_h, a->stride_w, a->dilation_h, a->dilation_w);
+    return DET_EINVAL;
+}
+
 struct det_tensor *det_conv_transpose2d(struct det_engine *e, struct det_tensor *x,
                                         struct det_tensor *weight, struct det_tensor *bias,
                                         const struct det_conv2d_options *options)
 {
     const struct det_conv2d_options *o = options ? options : &no_options;
     struct op_call c = {.op = OP_CONV_TRANSPOSE2D, .in = {x, weight}};
-    int out_h, out_w;
+    int out_h, out_w, zeros[4] = {0};
     slide_attrs(o, &c.a);
     pair(o->output_padding, o->output_padding_hw, &out_h, &out_w);
-    c.a.end_h -= out_h;
-    c.a.end_w -= out_w;
-    if (o->relu || o->same || o->padding_mode != DET_PAD_ZEROS) {
-        det_engine_fail(e, DET_EINVAL,
-                        "conv_transpose2d: relu, same and padding_mode are for "
-                        "conv2d");
+    if (check_transposed(e, o, &c.a, out_h, out_w) < 0)
         return NULL;
-    }
+    zeros[1] = extend(out_w, c.a.stride_w, &c.a.end_w);
+    zeros[3] = extend(out_h, c.a.stride_h, &c.a.end_h);
     struct det_tensor *y = op_apply(e, &c);
+    if (y && zeros[1] + zeros[3] > 0)
+        y = det_pad(e, y, 4, zeros, DET_PAD_ZEROS, 0);
     if (!y || !bias)
         return y;
     return det_add(e, y, det_reshape(e, bias, 4, (int64_t[]){1, -1, 1, 1}));

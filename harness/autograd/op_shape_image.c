@@ -118,7 +118,15 @@ static int64_t unslide(const struct slide *s)
     return size < 1 ? -1 : size;
 }
 
-/* The caller's a.end_* is padding - output_padding, what is cut off after the image. */
+/* What the kernels cut off after the image: as before it, where that is the same number of windows
+ * to them. */
+static int cut_after(const struct slide *s)
+{
+    return s->before - s->after < s->stride ? s->before : s->after;
+}
+
+/* The caller's a.end_* is padding - output_padding, what is cut off after the image; below 0 it is
+ * less than a stride from a.pad_*. */
 int shape_conv_transpose2d(struct op_call *c, struct det_err *err)
 {
     const struct det_tensor *w = c->in[1];
@@ -135,11 +143,8 @@ int shape_conv_transpose2d(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL,
                         "stride %d, padding %d: the output has no pixels left, or one is negative",
                         h.stride, h.before);
-    if (h.after > h.before || v.after > v.before || h.before - h.after >= h.stride ||
-        v.before - v.after >= v.stride)
-        return det_fail(err, DET_EINVAL, "output_padding must be 0 to the stride - 1");
-    c->a.end_h = c->a.pad_h; /* the same number of windows, for the kernels */
-    c->a.end_w = c->a.pad_w;
+    c->a.end_h = cut_after(&h);
+    c->a.end_w = cut_after(&v);
     return 0;
 }
 

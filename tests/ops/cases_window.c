@@ -33,6 +33,10 @@ BUILD(conv1d_same, CONV1(.same = true, .padding_mode = DET_PAD_REFLECT))
 BUILD(back, BACK(0))
 BUILD(back_stride, BACK(.stride = 2, .padding = 1, .output_padding = 1))
 BUILD(back_groups, BACK(.groups = 2, .stride_hw = {3, 2}, .output_padding_hw = {2, 0}, .dilation = 2))
+BUILD(back_far, BACK(.dilation = 3, .output_padding = 2))
+BUILD(back_far_cut, BACK(.stride_hw = {2, 1}, .dilation = 4, .padding_hw = {1, 2}, .output_padding_hw = {3, 2}))
+BUILD(back_far_groups, BACK(.groups = 2, .stride = 2, .dilation_hw = {5, 4}, .output_padding_hw = {4, 3}))
+BUILD(back1d_far, BACK1(.dilation = 4, .padding = 2, .output_padding = 3))
 BUILD(back1d, BACK1(.stride = 3, .padding = 1, .output_padding = 1))
 BUILD(max_ceil, MAX(.kernel = 3, .stride = 2, .ceil_mode = true))
 BUILD(max_ways, MAX(.kernel_hw = {2, 3}, .stride_hw = {2, 1}, .padding_hw = {1, 0}))
@@ -105,6 +109,14 @@ const struct op_case cases_window[] = {
      back_groups, "F.conv_transpose2d(x0, x1, None, (3, 2), 0, (2, 0), 2, 2)"},
     {"conv_transpose2d", "signal", {IN(2, 3, 5), IN(3, 4, 4)},
      back1d, "F.conv_transpose1d(x0, x1, None, 3, 1, 1)"},
+    {"conv_transpose2d", "more than the stride", {IN(2, 3, 4, 5), IN(3, 4, 3, 2)},
+     back_far, "F.conv_transpose2d(x0, x1, None, 1, 0, 2, 1, 3)"},
+    {"conv_transpose2d", "more than the stride, of what was cut off", {IN(2, 3, 4, 5), IN(3, 4, 3, 2)},
+     back_far_cut, "F.conv_transpose2d(x0, x1, None, (2, 1), (1, 2), (3, 2), 1, 4)"},
+    {"conv_transpose2d", "more than the stride, in groups", {IN(2, 4, 4, 3), IN(4, 3, 2, 3)},
+     back_far_groups, "F.conv_transpose2d(x0, x1, None, 2, 0, (4, 3), 2, (5, 4))"},
+    {"conv_transpose2d", "signal, more than the stride", {IN(2, 3, 5), IN(3, 4, 4)},
+     back1d_far, "F.conv_transpose1d(x0, x1, None, 1, 2, 3, 1, 4)"},
     {"max_pool2d", "ceil", {IN(2, 3, 6, 8)}, max_ceil, "F.max_pool2d(x0, 3, 2, ceil_mode=True)"},
     {"max_pool2d", "directions", {IN(2, 3, 6, 8)},
      max_ways, "F.max_pool2d(x0, (2, 3), (2, 1), (1, 0))"},

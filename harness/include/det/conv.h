@@ -15,7 +15,8 @@ struct det_tensor *det_conv1d(struct det_engine *e, struct det_tensor *x, struct
 
 /* Transposed: the gradient of a convolution with regard to its input (Dumoulin & Visin 2016).
  * weight (in, out / groups, kH, kW); y has (H - 1) * stride - 2 * padding + dilation * (kH - 1) +
- * output_padding + 1 rows. No padding_mode, same and relu. */
+ * output_padding + 1 rows; output_padding is less than the stride or the dilation. No padding_mode,
+ * same and relu. */
 struct det_tensor *det_conv_transpose2d(struct det_engine *e, struct det_tensor *x,
                                         struct det_tensor *weight, struct det_tensor *bias,
                                         const struct det_conv2d_options *options);
