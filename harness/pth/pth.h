@@ -3,8 +3,8 @@
  * `archive/data.pkl`, `archive/data/0`, ... `archive/version`) around a pickle, and bare pickles.
  *
  * Nothing is ever executed. The reader is a strict machine for the few opcodes and the few names
- * that torch writes (tensors, OrderedDict, Counter, torch.Size, NumPy's arrays inside random
- * states); any other name or opcode is DET_ECORRUPT and names it. All sizes are bounded before
+ * that torch writes (tensors, OrderedDict, Counter, torch.Size, NumPy's arrays and scalars, which
+ * stay closed); any other name or opcode is DET_ECORRUPT and names it. All sizes are bounded before
  * anything is allocated, a value that contains itself is refused, and the zip's checksums are
  * verified.
  *
@@ -12,8 +12,9 @@
  * Tensors made by pth_tensor() borrow their memory, which must outlive the document. A value may be
  * put into several places.
  *
- * Limits: 64 MiB of pickle, 8 million values, depth 64 (more: DET_ETOOBIG); a file is read into
- * memory whole. Files of torch before 1.6 (no zip) are refused with that explanation.
+ * Limits: 64 MiB of pickle, 8 million values, depth 64, 16 million elements of an expanded tensor
+ * (more: DET_ETOOBIG); a file is read into memory whole. Files of torch before 1.6 (no zip) are
+ * refused with that explanation.
  */
 #ifndef PTH_H
 #define PTH_H

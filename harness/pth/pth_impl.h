@@ -24,6 +24,7 @@ enum pth_global {
     PTH_G_NP_RECONSTRUCT,
     PTH_G_NP_NDARRAY,
     PTH_G_NP_DTYPE,
+    PTH_G_NP_SCALAR,
     PTH_G_ENCODE,
 };
 

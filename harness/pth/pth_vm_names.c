@@ -1,7 +1,12 @@
 /* The names that a checkpoint may mention, and what "calling" them means here. */
 #include "mem.h"
 #include "pth_vm.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+/* Of a tensor that repeats elements (strides of 0): a small file may not ask for all memory. */
+#define REPEATED_MAX ((int64_t)1 << 24)
 
 static const struct {
     const char *module, *name;
@@ -27,8 +32,33 @@ static const struct {
     {"numpy._core.multiarray", "_reconstruct", PTH_G_NP_RECONSTRUCT, 0},
     {"numpy", "ndarray", PTH_G_NP_NDARRAY, 0},
     {"numpy", "dtype", PTH_G_NP_DTYPE, 0},
+    {"numpy.core.multiarray", "scalar", PTH_G_NP_SCALAR, 0},
+    {"numpy._core.multiarray", "scalar", PTH_G_NP_SCALAR, 0},
     {"_codecs", "encode", PTH_G_ENCODE, 0},
 };
+
+/* What torch writes that has no place here, by the start of its name, and what to save instead. */
+static const struct {
+    const char *start, *what;
+} foreign[] = {
+    {"torch.Complex", "complex numbers are not read here: save torch.view_as_real(x)"},
+    {"torch._utils._rebuild_qtensor", "quantized tensors are not read here: save x.dequantize()"},
+    {"torch._utils._rebuild_sparse", "sparse tensors are not read here: save x.to_dense()"},
+    {"torch._utils._rebuild_meta", "a tensor on the meta device has no values: save one that has"},
+    {"", "a checkpoint is read as data, nothing in it is executed: save tensors, numbers, strings, "
+         "lists and dicts of them, as model.state_dict() is"},
+};
+
+static int refuse_name(struct pth_vm *vm, const char *module, const char *name)
+{
+    char full[200];
+    size_t i = 0;
+    snprintf(full, sizeof full, "%.80s.%.80s", module, name);
+    while (strncmp(full, foreign[i].start, strlen(foreign[i].start)) != 0)
+        i++;
+    return det_fail(vm->err, DET_ECORRUPT, "pickle: byte %zu: the name %s is refused: %s",
+                    vm->op_at, full, foreign[i].what);
+}
 
 static int push_name(struct pth_vm *vm, const char *module, const char *name)
 {
@@ -42,10 +72,7 @@ static int push_name(struct pth_vm *vm, const char *module, const char *name)
         }
         return pth_vm_push(vm, v);
     }
-    return det_fail(vm->err, DET_ECORRUPT,
-                    "pickle: byte %zu: the name %.80s.%.80s is refused: a checkpoint is read as "
-                    "data, nothing in it is executed",
-                    vm->op_at, module, name);
+    return refuse_name(vm, module, name);
 }
 
 /* A line of at most 99 printable characters. */
@@ -123,20 +150,33 @@ static int read_dims(struct pth_vm *vm, const struct pth_value *v, int64_t *out,
     return 0;
 }
 
-/* The elements that the tensor reaches must lie in its storage: offset + sum((dim-1) * stride).
- * Also bounds the number of elements, since a stride of 0 would make much out of nothing. */
-static bool fits(const struct pth_tensor_view *t, int64_t offset, size_t storage_bytes)
+/* The elements that the tensor reaches must lie in its storage: offset + sum((dim-1) * stride). */
+static int check_fits(struct pth_vm *vm, const struct pth_tensor_view *t, int64_t offset,
+                      size_t storage_bytes)
 {
     int64_t last = offset, numel = 1, step;
     int64_t room = (int64_t)(storage_bytes / pth_dtype_size(t->dtype));
-    for (int i = 0; i < t->ndim; i++) {
-        if (__builtin_mul_overflow(numel, t->dims[i], &numel))
-            return false;
-        if (t->dims[i] > 0 && (__builtin_mul_overflow(t->dims[i] - 1, t->strides[i], &step) ||
-                               __builtin_add_overflow(last, step, &last)))
-            return false;
-    }
-    return numel == 0 || (last < room && numel <= room);
+    for (int i = 0; i < t->ndim; i++)
+        if (__builtin_mul_overflow(numel, t->dims[i], &numel) ||
+            (t->dims[i] > 0 && (__builtin_mul_overflow(t->dims[i] - 1, t->strides[i], &step) ||
+                                __builtin_add_overflow(last, step, &last))))
+            return pth_vm_bad(vm, "a tensor of more elements than can be counted");
+    if (numel > 0 && last >= room)
+        return pth_vm_bad(vm, "a tensor that does not lie within its storage");
+    if (numel <= room || numel <= REPEATED_MAX)
+        return 0;
+    return det_fail(vm->err, DET_ETOOBIG,
+                    "pickle: byte %zu: an expanded tensor of %" PRId64 " elements made of %" PRId64
+                    ": save the smaller one, or x.contiguous()",
+                    vm->op_at, numel, room);
+}
+
+/* What torch 2 says beside a tensor: that its values count with the other sign. */
+static int check_metadata(struct pth_vm *vm, const struct pth_value *args)
+{
+    if (pth_as_int(pth_get(pth_at(args, 6), "neg"), 0) == 0)
+        return 0;
+    return pth_vm_bad(vm, "a tensor whose negation was put off: save x.resolve_neg()");
 }
 
 static int rebuild_tensor(struct pth_vm *vm, const struct pth_value *args)
@@ -154,8 +194,11 @@ static int rebuild_tensor(struct pth_vm *vm, const struct pth_value *args)
     int rc = read_dims(vm, pth_at(args, 2), t->dims, &t->ndim);
     if (rc < 0 || (rc = read_dims(vm, pth_at(args, 3), t->strides, &n_strides)) < 0)
         return rc;
-    if (n_strides != t->ndim || !fits(t, offset, storage->storage.bytes))
-        return pth_vm_bad(vm, "a tensor that does not lie within its storage");
+    if (n_strides != t->ndim)
+        return pth_vm_bad(vm, "a tensor whose shape and strides differ in length");
+    if ((rc = check_fits(vm, t, offset, storage->storage.bytes)) < 0 ||
+        (rc = check_metadata(vm, args)) < 0)
+        return rc;
     size_t at = (size_t)offset * pth_dtype_size(t->dtype);
     t->data = at <= storage->storage.bytes ? storage->storage.data + at : NULL;
     return pth_vm_push(vm, v);
@@ -207,6 +250,7 @@ int pth_vm_reduce(struct pth_vm *vm)
     case PTH_G_SIZE: return make_size(vm, args);
     case PTH_G_NP_RECONSTRUCT:
     case PTH_G_NP_DTYPE:
+    case PTH_G_NP_SCALAR:
     case PTH_G_ENCODE: return pth_vm_push(vm, pth_new(vm->doc, PTH_OPAQUE));
     default: return pth_vm_bad(vm, "a call of a type that cannot be made here");
     }

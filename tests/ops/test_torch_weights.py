@@ -19,6 +19,7 @@ ZIP64 = sys.argv.pop(2)
 from engine import (B, E, I, L, P, Err, LinearOptions, SgdOptions, backward, check, cross_entropy, double, fn, forward, load, module_add,
                     module_destroy, module_train, nn_linear, nn_module, optim_step, ours, sgd, step_end, tensor_list, theirs,
                     zero_grad)
+import numpy
 import torch
 
 warnings.simplefilter("ignore")
@@ -178,6 +179,25 @@ class Weights(unittest.TestCase):
         base = torch.randn(4, 6)
         self.ok(self.load(mine, self.saved({"fc.weight": base[:3, 1:5:2].T, "fc.bias": base[1, ::3]})))
         torch.testing.assert_close(theirs(tensor_list(mine)[0][1]), base[:3, 1:5:2].T)
+        for weight, bias in ((torch.randn(1, 3).expand(2, 3), torch.randn(()).expand(2)),
+                             (torch.randn(2, 1).expand(2, 3), base.view(-1)[7:9]),
+                             (torch.randn(9).as_strided((2, 3), (1, 1)), torch.nn.Parameter(torch.randn(2)))):
+            self.ok(self.load(mine, self.saved({"fc.weight": weight, "fc.bias": bias})))
+            torch.testing.assert_close(theirs(tensor_list(mine)[0][1]), weight, rtol=0, atol=0)
+            torch.testing.assert_close(theirs(tensor_list(mine)[1][1]), bias.detach(), rtol=0, atol=0)
+        module_destroy(mine)
+
+    def test_what_lies_beside(self):
+        """Numbers of NumPy, an optimizer's state and a generator's do no harm."""
+        state = {"fc.weight": torch.randn(2, 3), "fc.bias": torch.randn(2)}
+        p = torch.nn.Parameter(torch.randn(2))
+        adam = torch.optim.Adam([p])
+        p.sum().backward()
+        adam.step()
+        mine = self.linear()
+        self.ok(self.load(mine, self.saved({"model": state, "optimizer": adam.state_dict(), "rng": torch.get_rng_state(),
+                                            "best": numpy.float64(0.5), "history": numpy.arange(3)})))
+        torch.testing.assert_close(theirs(tensor_list(mine)[0][1]), state["fc.weight"], rtol=0, atol=0)
         module_destroy(mine)
 
     def test_refused(self):
@@ -201,6 +221,13 @@ class Weights(unittest.TestCase):
                            (self.saved({"fc.weight": torch.zeros(3, 2), "fc.bias": torch.zeros(2)}, "shape.pth"), b"fc.weight"),
                            (self.saved({"fc.weight": 3, "fc.bias": torch.zeros(2)}, "int.pth"), b"not a tensor"),
                            (self.saved([1], "list.pth"), b"a dict is needed"),
+                           (self.saved({"fc.weight": torch.zeros(2, 3, dtype=torch.complex64)}, "c.pth"), b"view_as_real"),
+                           (self.saved({"fc.weight": torch.zeros(2, 3).to_sparse()}, "coo.pth"), b"to_dense"),
+                           (self.saved({"fc.weight": torch.zeros(2, 3).to_sparse_csr()}, "csr.pth"), b"to_dense"),
+                           (self.saved({"fc.weight": torch.quantize_per_tensor(torch.zeros(2, 3), 1, 0, torch.qint8)}, "q.pth"),
+                            b"dequantize"),
+                           (self.saved({"fc.weight": torch.zeros(1).expand(1 << 40)}, "huge.pth"), b"contiguous"),
+                           (self.saved(torch.nn.Linear(3, 2), "module.pth"), b"model.state_dict()"),
                            (self.saved({"fc.weight": torch.zeros(2, 3)}, "old.pth", _use_new_zipfile_serialization=False), b"")):
             self.assertLess(self.load(mine, path), 0, path)
             self.assertIn(word, self.err.text)

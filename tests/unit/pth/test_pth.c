@@ -231,8 +231,9 @@ static int find_16(void *arg, const char *key, const char **ret, size_t *ret_byt
     return 0;
 }
 
-/* A tensor over a storage of 4 floats: offset, dims and strides as given. */
-static int tensor_of(const char *numel, const char *offset, const char *dims, const char *strides)
+/* A tensor over a storage of 4 floats: offset, dims, strides and further arguments as given. */
+static int tensor_with(const char *numel, const char *offset, const char *dims, const char *strides,
+                       const char *more)
 {
     struct buf b = BUF_INIT;
     const struct pth_storages s = {.find = find_16};
@@ -242,11 +243,16 @@ static int tensor_of(const char *numel, const char *offset, const char *dims, co
     buf_add_str(&b, numel);
     buf_add_str(&b, "tQ");
     buf_add_str(&b, offset);
-    buf_addf(&b, "(%st(%st\x89N", dims, strides);
+    buf_addf(&b, "(%st(%st\x89N%s", dims, strides, more);
     buf_add_str(&b, "tR.");
     int rc = pth_unpickle(b.p, b.len, &s, back, &got, &err);
     buf_finish(&b);
     return rc;
+}
+
+static int tensor_of(const char *numel, const char *offset, const char *dims, const char *strides)
+{
+    return tensor_with(numel, offset, dims, strides, "");
 }
 
 static void tensors_stay_within_their_storage(void **state)
@@ -277,6 +283,32 @@ static void tensors_stay_within_their_storage(void **state)
     assert_int_equal(pth_tensor_read(got, DET_I64, out, 32, &err), DET_EINVAL);
     assert_int_equal(pth_tensor_read(got, DET_F32, out, 12, &err), DET_EINVAL);
     buf_finish(&b);
+}
+
+/* A stride of 0 (as False is read) repeats elements: not without end. */
+static void expanded_tensors_are_bounded(void **state)
+{
+    float out[6];
+    assert_int_equal(tensor_of("K\4", "K\1", "K\2K\3", "\x89K\1"), 0);
+    assert_int_equal(pth_tensor_read(got, DET_F32, out, sizeof out, &err), 0);
+    assert_memory_equal(out, ((float[]){2, 3, 4, 2, 3, 4}), sizeof out);
+    assert_int_equal(tensor_of("K\4", "K\1", "K\2K\4", "\x89K\1"), DET_ECORRUPT);
+    assert_int_equal(tensor_of("K\4", "K\1", "\x8a\4\1\1\1\1", "\x89"), DET_ETOOBIG);
+    assert_non_null(strstr(err.text, "16843009 elements made of 4: save the smaller one"));
+    assert_int_equal(tensor_of("K\4", "K\1",
+                               "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\4", "\x89\x89"),
+                     DET_ECORRUPT);
+}
+
+static void what_has_no_place_here_says_what_to_save(void **state)
+{
+    assert_int_equal(tensor_with("K\4", "K\1", "K\3", "K\1", "}\x8c\3neg\x89s"), 0);
+    assert_int_equal(tensor_with("K\4", "K\1", "K\3", "K\1", "}\x8c\3neg\x88s"), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "save x.resolve_neg()"));
+    REFUSED("ctorch\nComplexFloatStorage\n.", "torch.ComplexFloatStorage is refused: complex");
+    REFUSED("ctorch._utils\n_rebuild_qtensor\n.", "save x.dequantize()");
+    REFUSED("ctorch._utils\n_rebuild_sparse_csr_tensor\n.", "save x.to_dense()");
+    REFUSED("cargparse\nNamespace\n.", "as model.state_dict() is");
 }
 
 static void absent_and_foreign_files(void **state)
@@ -353,6 +385,7 @@ int main(int argc, char **argv)
         T(nothing_is_executed),          T(broken_pickles_are_refused),
         T(deep_nesting_is_refused),      T(shared_values_cost_nothing),
         T(tensors_stay_within_their_storage),
+        T(expanded_tensors_are_bounded), T(what_has_no_place_here_says_what_to_save),
         T(absent_and_foreign_files),     T(older_files_leave_no_error),
         T(zip64_reads_back),             T(damage_to_zip64_is_survived),
         T(digest_of_many_blocks),        T(more_entries_than_16_bits_count),
