@@ -20,6 +20,21 @@ static struct det_tensor *four_dims(struct det_engine *e, struct det_tensor *x)
     return det_reshape(e, x, 4, dims);
 }
 
+/* The mask, 4-D, repeated over the queries or keys where it has one for all, as a mask of padding
+ * does. What does not fit is left to the shape rule. */
+static struct det_tensor *fit_mask(struct det_engine *e, const struct op_call *c,
+                                   struct det_tensor *mask)
+{
+    mask = four_dims(e, mask);
+    const struct det_tensor *q = c->in[0], *k = c->in[1];
+    if (!mask || !q || mask->ndim != 4 || (mask->dims[2] != 1 && mask->dims[3] != 1))
+        return mask;
+    int64_t time = q->dims[k ? 2 : 1], keys = k ? k->dims[2] : time;
+    const int64_t dims[] = {mask->dims[0], mask->dims[1], mask->dims[2] == 1 ? time : mask->dims[2],
+                            mask->dims[3] == 1 ? keys : mask->dims[3]};
+    return det_expand(e, mask, 4, dims);
+}
+
 static struct det_tensor *attend(struct det_engine *e, struct op_call *c, int64_t width,
                                  const struct det_attention_options *o)
 {
@@ -32,7 +47,7 @@ static struct det_tensor *attend(struct det_engine *e, struct op_call *c, int64_
         mask = det_where(e, mask, det_scalar(e, c->in[0]->dtype, 0),
                          det_scalar(e, c->in[0]->dtype, -INFINITY));
     c->op = OP_ATTENTION;
-    c->in[3] = four_dims(e, mask);
+    c->in[3] = fit_mask(e, c, mask);
     c->a.causal = o->causal;
     c->a.scale = o->scale != 0 ? o->scale : 1 / sqrt((double)(width > 0 ? width : 1));
     if (o->dropout > 0) {

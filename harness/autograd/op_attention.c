@@ -26,8 +26,8 @@ static int check_mask(const struct op_call *c, int64_t batch, int64_t heads, int
          (m->dims[1] == 1 || m->dims[1] == heads) && m->dims[2] == time && m->dims[3] == keys))
         return 0;
     return det_fail(err, DET_EINVAL,
-                    "the mask must be [%" PRId64 " or 1, %" PRId64 " or 1, %" PRId64 ", %" PRId64
-                    "]: batch, heads, time, keys",
+                    "the mask must be [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                    "] (batch, heads, time, keys), each of them or 1",
                     batch, heads, time, keys);
 }
 
