@@ -93,11 +93,8 @@ static void make_model(struct gpt2 *g, struct det_trial_context *ctx)
     g->wpe = det_module_add(g->net, "wpe",
                             embedding(e, det_hparam_i64(ctx, "sequence"), g->width));
     struct det_module *h = det_module_add(g->net, "h", det_nn_module(e));
-    for (int64_t i = 0; i < g->layers; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "%d", (int)i);
-        make_block(e, g, det_module_add(h, name, det_nn_module(e)), &g->h[i]);
-    }
+    for (int64_t i = 0; i < g->layers; i++)
+        make_block(e, g, det_module_append(h, det_nn_module(e)), &g->h[i]);
     g->ln_f = det_module_add(g->net, "ln_f", det_nn_layer_norm(e, g->width));
     g->lm_head = det_module_add(g->net, "lm_head",
                                 det_nn_linear(e, g->width, words, .no_bias = true));

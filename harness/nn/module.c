@@ -2,6 +2,7 @@
 #include "module.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mem.h"
@@ -111,6 +112,13 @@ struct det_module *det_module_add(struct det_module *parent, const char *name,
     vec_push(&parent->children, (struct module_child){det_strdup(name), child});
     module_lists_forget(parent);
     return child;
+}
+
+struct det_module *det_module_append(struct det_module *parent, struct det_module *child)
+{
+    char name[24];
+    snprintf(name, sizeof name, "%zu", parent ? parent->children.n : 0);
+    return det_module_add(parent, name, child);
 }
 
 /* A copy of `value` on the device, owned by the caller; NULL with the error set. */

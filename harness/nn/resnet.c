@@ -94,13 +94,13 @@ static void add_layers(struct det_module *m, const struct family *f)
     int64_t in = 64, width = 64;
     for (int i = 0; i < 4; i++, width *= 2) {
         char name[16];
-        struct det_module *blocks[36] = {0};
+        snprintf(name, sizeof name, "layer%d", i + 1);
+        struct det_module *layer = det_module_add(m, name, det_nn_sequential(m->engine));
         for (int k = 0; k < f->blocks[i]; k++) {
-            blocks[k] = block(m->engine, f->bottleneck, in, width, k == 0 && i > 0 ? 2 : 1);
+            int stride = k == 0 && i > 0 ? 2 : 1;
+            det_module_append(layer, block(m->engine, f->bottleneck, in, width, stride));
             in = f->bottleneck ? 4 * width : width;
         }
-        snprintf(name, sizeof name, "layer%d", i + 1);
-        det_module_add(m, name, det_nn_sequential_create(m->engine, blocks, (size_t)f->blocks[i]));
     }
 }
 

@@ -1,7 +1,5 @@
 /* Layers one after the other; a ReLU is left to the kernel of the layer before it where that can.
  */
-#include <stdio.h>
-
 #include "module.h"
 
 static bool fuses(const struct det_module *m, size_t i)
@@ -37,11 +35,8 @@ struct det_module *det_nn_sequential_create(struct det_engine *e, struct det_mod
     static const struct module_type type = {"sequential", forward, false};
     bool whole = true;
     struct det_module *m = module_new(e, &type);
-    for (size_t i = 0; i < n; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "%zu", i);
-        whole = det_module_add(m, name, children[i]) != NULL && whole;
-    }
+    for (size_t i = 0; i < n; i++)
+        whole = det_module_append(m, children[i]) != NULL && whole;
     if (whole)
         return m;
     det_module_destroy(m);

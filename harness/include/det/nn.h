@@ -161,6 +161,9 @@ struct det_module *det_nn_module(struct det_engine *e);
 /* Takes `child` and returns it. The name is copied: no dot, not empty, not used in `parent` yet. */
 struct det_module *det_module_add(struct det_module *parent, const char *name,
                                   struct det_module *child);
+/* The same under the next number, "0", "1", ...: ModuleList.append() of a det_nn_module(), and one
+ * more layer of a det_nn_sequential(). */
+struct det_module *det_module_append(struct det_module *parent, struct det_module *child);
 /* Own parameters and buffers of a module written outside: device memory, the dtype and the values
  * of `value` (copied; it may be a host tensor). Returns the tensor, owned by m. */
 struct det_tensor *det_module_add_param(struct det_module *m, const char *name,

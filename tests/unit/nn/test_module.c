@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "det/init.h"
 #include "det/nn.h"
 
 struct fixture {
@@ -125,6 +126,30 @@ static void test_bad_names(void **state)
     det_engine_clear_error(f->e);
     assert_null(det_forward(f->net, det_zeros(f->e, DET_F32, 0, NULL)));
     assert_int_equal(det_engine_error(f->e, NULL), DET_ESTATE);
+}
+
+/* What is appended has the next number, in a list and behind the layers of a sequential; that layer
+ * is run too, by the kernel of the one before it where it can. */
+static void test_append(void **state)
+{
+    struct fixture *f = *state;
+    size_t n;
+    struct det_module *list = det_module_add(f->net, "list", det_nn_module(f->e));
+    for (int i = 0; i < 11; i++)
+        assert_non_null(det_module_append(list, det_nn_linear(f->e, 1, 1, .no_bias = true)));
+    assert_string_equal(det_module_state(list, &n)[10].name, "10.weight");
+    assert_int_equal(n, 11);
+    assert_null(det_module_append(list, NULL));
+    assert_null(det_module_append(NULL, det_nn_relu(f->e)));
+
+    struct det_module *s = det_nn_sequential(f->e);
+    det_module_append(s, det_nn_linear(f->e, 1, 1, .no_bias = true));
+    det_module_append(s, det_nn_relu(f->e));
+    det_init_constant(f->e, det_module_tensor(s, "0.weight"), -2);
+    struct det_tensor *one = det_full(f->e, DET_F32, 2, (const int64_t[]){1, 1}, 1);
+    assert_true(det_item(f->e, det_forward(s, one)) == 0);
+    assert_int_equal(det_engine_error(f->e, NULL), 0);
+    det_module_destroy(s);
 }
 
 /* A copy of the state on the host, with one entry changed by `edit`. */
@@ -296,6 +321,7 @@ int main(void)
         CASE(test_gradients_of_halves_add_up),
         CASE(test_state_names_in_order),
         CASE(test_bad_names),
+        CASE(test_append),
         CASE(test_load_state),
         CASE(test_grads_are_one_vector),
         CASE(test_clipping),
