@@ -145,6 +145,34 @@ int fsx_write_all(int fd, const void *p, size_t n, struct det_err *err)
     return 0;
 }
 
+static int copy_by_hand(int in, int out, struct det_err *err)
+{
+    char block[1 << 16];
+    ssize_t n;
+    while ((n = read(in, block, sizeof block)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return det_fail(err, DET_EIO, "read: %s", strerror(errno));
+        int rc = fsx_write_all(out, block, (size_t)n, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int fsx_copy_rest(int in, int out, struct det_err *err)
+{
+    ssize_t n;
+    while ((n = copy_file_range(in, NULL, out, NULL, (size_t)1 << 30, 0)) > 0)
+        ;
+    if (n == 0)
+        return 0;
+    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return det_fail(err, DET_EIO, "write: %s", strerror(errno));
+    return copy_by_hand(in, out, err);
+}
+
 /* Opens the directory that holds path's last part; *ret_name is that part (borrowed from path). */
 static int open_parent(int dirfd, const char *path, const char **ret_name)
 {

@@ -20,6 +20,9 @@ int fsx_remove_tree(int dirfd, const char *path, struct det_err *err);
 /* Beneath dirfd only; DET_EINVAL when the path would leave it. Returns fd or a negative code. */
 int fsx_open_beneath(int dirfd, const char *path, int flags, mode_t mode, struct det_err *err);
 int fsx_write_all(int fd, const void *p, size_t n, struct det_err *err);
+/* What is left of `in`, from where it stands, to where `out` stands: by copy_file_range(), which
+ * shares blocks where the file system can, by hand where it cannot (between two of them). */
+int fsx_copy_rest(int in, int out, struct det_err *err);
 /* Calls fn for each file and directory below dirfd, depth first, sorted by name; path is relative,
  * directories end in '/' and come before what they hold. Links and special files are
  * passed over. */

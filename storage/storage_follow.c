@@ -15,30 +15,6 @@ struct follow {
     const char *but;
 };
 
-/* What is left of `in` to where `out` stands: by copy_file_range, which shares blocks where the
- * file system can; by hand where it cannot. */
-static int copy_rest(const struct follow *f, int in, int out, const char *path, struct det_err *err)
-{
-    ssize_t n;
-    while ((n = copy_file_range(in, NULL, out, NULL, (size_t)1 << 30, 0)) > 0)
-        ;
-    if (n == 0)
-        return 0;
-    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
-        return storage_errno("write", f->path, path, err);
-    char block[1 << 16];
-    while ((n = read(in, block, sizeof block)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return det_fail(err, DET_EIO, "read %s: %s", path, strerror(errno));
-        int rc = fsx_write_all(out, block, (size_t)n, err);
-        if (rc < 0)
-            return det_wrap(err, rc, "write %s/%s", f->path, path);
-    }
-    return 0;
-}
-
 static int append(const struct follow *f, const char *path, off_t bytes, struct det_err *err)
 {
     struct stat st;
@@ -54,7 +30,8 @@ static int append(const struct follow *f, const char *path, off_t bytes, struct 
         return in;
     if (lseek(in, st.st_size, SEEK_SET) < 0 || lseek(out, st.st_size, SEEK_SET) < 0)
         return storage_errno("seek", f->path, path, err);
-    return copy_rest(f, in, out, path, err);
+    int rc = fsx_copy_rest(in, out, err);
+    return rc < 0 ? det_wrap(err, rc, "copy %s/%s", f->path, path) : 0;
 }
 
 static int on_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -125,6 +126,26 @@ static void test_walk(void **state)
     buf_finish(&b);
 }
 
+/* A memfd is on a file system of its own, from which copy_file_range() copies nowhere. */
+static void test_copy_rest(void **state)
+{
+    struct det_err err = {0};
+    static const char text[] = "from one file system to another";
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    det_cleanup(det_closep) int in = memfd_create("in", MFD_CLOEXEC);
+    det_cleanup(det_closep) int out = openat(top, "out", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(fsx_write_all(in, text, strlen(text), &err), 0);
+    assert_int_equal(lseek(in, 5, SEEK_SET), 5);
+    int rc = fsx_copy_rest(in, out, &err);
+    if (rc < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(fsx_read_file(top, "out", 100, &b, &err), 0);
+    assert_string_equal(buf_str(&b), text + 5);
+    det_cleanup(det_closep) int closed = openat(top, "out", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(lseek(in, 0, SEEK_SET), 0);
+    assert_int_equal(fsx_copy_rest(in, closed, &err), DET_EIO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +154,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_remove_keeps_targets, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_remove_deep, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_walk, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_copy_rest, make_root, remove_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
