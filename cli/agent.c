@@ -30,7 +30,10 @@ static void agent_row(struct table *t, const json_t *a)
     const char *key;
     json_t *slot;
     size_t used = 0;
-    json_object_foreach((json_t *)slots, key, slot) used += json_obj(slot, "container") != NULL;
+    json_object_foreach((json_t *)slots, key, slot)
+    {
+        used += json_obj(slot, "container") != NULL;
+    }
     table_cell(t, "%s", json_str(a, "id", ""));
     table_cell(t, "%s", json_str(a, "version", ""));
     table_cell(t, "%s", show_time(json_str(a, "registeredTime", NULL)));
@@ -59,17 +62,21 @@ static int list(struct cli *c, struct det_err *err)
     return 0;
 }
 
-/* place: below /agents. */
-static int switch_place(struct cli *c, const char *place, bool on, struct det_err *err)
+/* slot NULL: the whole agent. */
+static int switch_place(struct cli *c, const char *agent, const char *slot, bool on,
+                        struct det_err *err)
 {
-    char *path det_cleanup(freep) =
-        det_asprintf("/agents/%s/%s", place, on ? "enable" : "disable");
+    char *a det_cleanup(freep) = cli_escaped(agent);
+    char *s det_cleanup(freep) = cli_escaped(slot ? slot : "");
+    char *path det_cleanup(freep) = det_asprintf("/agents/%s%s%s/%s", a, slot ? "/slots/" : "", s,
+                                                 on ? "enable" : "disable");
     JSON_OWN body = json_object();
     if (o.drain)
         json_set(body, "drain", json_true());
     if (cli_call(c, "POST", path, on ? NULL : body, NULL, err) < 0)
         return CLI_FAILED;
-    fprintf(stderr, "%s %s\n", place, on ? "enabled" : o.drain ? "is draining" : "disabled");
+    fprintf(stderr, "%s%s%s %s\n", agent, slot ? " slot " : "", slot ? slot : "",
+            on ? "enabled" : o.drain ? "is draining" : "disabled");
     return 0;
 }
 
@@ -84,7 +91,7 @@ static int switch_all(struct cli *c, bool on, struct det_err *err)
     json_array_foreach(json_arr(answer, "agents"), i, a)
     {
         if (rc == 0)
-            rc = switch_place(c, json_str(a, "id", ""), on, err);
+            rc = switch_place(c, json_str(a, "id", ""), NULL, on, err);
     }
     return rc;
 }
@@ -95,7 +102,7 @@ static int switch_agent(struct cli *c, bool on, struct det_err *err)
         det_fail(err, DET_EINVAL, "say one agent, or --all");
         return CLI_USAGE;
     }
-    return o.all ? switch_all(c, on, err) : switch_place(c, cli_arg(c, 0), on, err);
+    return o.all ? switch_all(c, on, err) : switch_place(c, cli_arg(c, 0), NULL, on, err);
 }
 
 static int enable(struct cli *c, struct det_err *err)
@@ -110,8 +117,7 @@ static int disable(struct cli *c, struct det_err *err)
 
 static int switch_slot(struct cli *c, bool on, struct det_err *err)
 {
-    char *place det_cleanup(freep) = det_asprintf("%s/slots/%s", cli_arg(c, 0), cli_arg(c, 1));
-    return switch_place(c, place, on, err);
+    return switch_place(c, cli_arg(c, 0), cli_arg(c, 1), on, err);
 }
 
 static int enable_slot(struct cli *c, struct det_err *err)

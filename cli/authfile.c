@@ -48,22 +48,30 @@ char *authfile_get(const char *master, const char *user)
     return det_strdup(json_str(json_obj(master_of(all, master), "tokens"), user, NULL));
 }
 
+/* The object of that name, made where there is none; borrowed. */
+static json_t *member(json_t *in, const char *name)
+{
+    if (!json_obj(in, name))
+        json_set(in, name, json_object());
+    return json_obj(in, name);
+}
+
 int authfile_put(const char *master, const char *user, const char *token, struct det_err *err)
 {
     char *dir det_cleanup(freep) = directory();
     if (!dir)
         return 0; /* nowhere to keep it: every command logs in */
     JSON_OWN all = load();
-    json_t *m = master_of(all, master);
-    if (!m) {
-        m = json_make("{s:{}}", "tokens");
-        json_set(json_obj(all, "masters"), master, m);
+    json_t *m = member(json_obj(all, "masters"), master);
+    json_t *tokens = member(m, "tokens");
+    if (token) {
+        json_set(m, "active_user", json_string(user));
+        json_set(tokens, user, json_string(token));
+    } else {
+        json_object_del(tokens, user);
+        if (strcmp(json_str(m, "active_user", ""), user) == 0)
+            json_set(m, "active_user", NULL);
     }
-    json_set(m, "active_user", token ? json_string(user) : NULL);
-    if (token)
-        json_set(json_obj(m, "tokens"), user, json_string(token));
-    else
-        json_object_del(json_obj(m, "tokens"), user);
     char *text det_cleanup(freep) = json_text(all);
     char *path det_cleanup(freep) = det_asprintf("%s/auth.json", dir);
     int rc = fsx_mkdirs(AT_FDCWD, dir, 0700, err);

@@ -18,7 +18,8 @@ static struct {
 static int get(struct cli *c, json_t **ret, struct det_err *err)
 {
     JSON_OWN answer = NULL;
-    int rc = cli_get(c, &answer, err, "/checkpoints/%s", cli_arg(c, 0));
+    char *uuid det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
+    int rc = cli_get(c, &answer, err, "/checkpoints/%s", uuid);
     if (rc == 0)
         *ret = json_incref(json_obj(answer, "checkpoint"));
     return rc;
@@ -33,10 +34,7 @@ static void print_files(const json_t *resources)
     json_object_foreach((json_t *)resources, path, size)
     {
         table_cell(t, "%s", path);
-        table_cell(
-            t, "%s",
-            show_bytes(json_num(resources, path,
-                                json_is_string(size) ? strtod(json_string_value(size), NULL) : 0)));
+        table_cell(t, "%s", show_bytes((double)json_int(resources, path, 0)));
     }
     table_print(t, "no files");
 }
@@ -78,13 +76,8 @@ static int copy_path(void *arg, const char *path, bool is_dir, uint64_t bytes, s
         openat(k->to, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (in < 0 || out < 0)
         return det_fail(err, DET_EIO, "%s: %s", path, strerror(errno));
-    for (;;) {
-        ssize_t n = copy_file_range(in, NULL, out, NULL, 1 << 30, 0);
-        if (n == 0)
-            return 0;
-        if (n < 0)
-            return det_fail(err, DET_EIO, "copy %s: %s", path, strerror(errno));
-    }
+    int rc = fsx_copy_rest(in, out, err);
+    return rc < 0 ? det_wrap(err, rc, "copy %s", path) : 0;
 }
 
 static int download(struct cli *c, struct det_err *err)

@@ -44,14 +44,9 @@ static json_t *uuids(const struct cli *c)
 
 static bool confirmed(const char *what, size_t n, struct det_err *err)
 {
-    char answer[16] = "";
-    if (o.yes)
-        return true;
-    fprintf(stderr, "%s %zu checkpoint%s? [y/N] ", what, n, n == 1 ? "" : "s");
-    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
-        return true;
-    det_fail(err, DET_ECANCELED, "nothing was deleted; --yes deletes without asking");
-    return false;
+    char *question det_cleanup(freep) =
+        det_asprintf("%s %zu checkpoint%s?", what, n, n == 1 ? "" : "s");
+    return o.yes || cli_confirmed(question, "deleted", err);
 }
 
 static int delete_whole(struct cli *c, struct det_err *err)
@@ -95,7 +90,8 @@ static int wait_for_return(struct cli *c, const char *uuid, struct det_err *err)
     const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
     for (int waited = 0; waited < UNDELETE_WAIT_MS; waited += POLL_MS) {
         JSON_OWN answer = NULL;
-        if (cli_get(c, &answer, err, "/checkpoints/%s", uuid) < 0)
+        char *word det_cleanup(freep) = cli_escaped(uuid);
+        if (cli_get(c, &answer, err, "/checkpoints/%s", word) < 0)
             return CLI_FAILED;
         if (strcmp(json_str(json_obj(answer, "checkpoint"), "state", ""), "STATE_DELETED") != 0) {
             printf("%s\n", uuid);
@@ -121,11 +117,6 @@ int checkpoint_undelete(struct cli *c, struct det_err *err)
     return status;
 }
 
-static double bytes_of(const json_t *j, const char *key)
-{
-    return strtod(json_str(j, key, "0"), NULL);
-}
-
 void checkpoint_show_collection(const json_t *answer, bool all)
 {
     static const char *const heads[] = {"CHECKPOINT", ">EXPERIMENT", ">TRIAL", ">BATCHES",
@@ -143,7 +134,7 @@ void checkpoint_show_collection(const json_t *answer, bool all)
         table_cell(t, "%" PRId64, json_int(k, "trialId", 0));
         table_cell(t, "%" PRId64, json_int(k, "stepsCompleted", 0));
         table_cell(t, "%s", show_metric(json_object_get(k, "metric")));
-        table_cell(t, "%s", show_bytes(bytes_of(k, "bytes")));
+        table_cell(t, "%s", show_bytes((double)json_int(k, "bytes", 0)));
         table_cell(t, "%s", gone ? "delete" : "keep");
         table_cell(t, "%s", json_str(k, "why", ""));
     }
@@ -162,7 +153,7 @@ int checkpoint_gc(struct cli *c, struct det_err *err)
     checkpoint_show_collection(answer, o.all);
     fprintf(stderr, "%" PRId64 " checkpoint%s, %s %s\n", json_int(answer, "deletedCount", 0),
             json_int(answer, "deletedCount", 0) == 1 ? "" : "s",
-            show_bytes(bytes_of(answer, "deletedBytes")),
+            show_bytes((double)json_int(answer, "deletedBytes", 0)),
             o.dry_run ? "would be deleted" : "deleted");
     return 0;
 }

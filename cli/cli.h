@@ -53,8 +53,8 @@ int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, st
 json_t *cli_whole(const char *text);
 json_t *cli_number(const char *text);
 
-/* Appends text as one segment of a path or one value of a query: percent-encoded. */
-void cli_escape(struct buf *out, const char *text);
+/* text as one segment of a path or one value of a query: percent-encoded. Caller frees. */
+char *cli_escaped(const char *text);
 
 /* One API call. path begins below /api/v1 ("/experiments/1"); body is borrowed, NULL for none;
  * *ret_answer (may be NULL) is a new reference. Logs in first when needed. */
@@ -75,6 +75,10 @@ void session_destroy(struct session *s);
 void session_hash_password(const char *password, char *out);
 /* Asks on the terminal without echo; reads a line of standard input when that is no terminal. */
 char *session_ask_password(const char *prompt);
+
+/* Asks on the terminal; true for yes. Else *err says that nothing was `done` ("deleted"), and that
+ * --yes does it without asking. */
+bool cli_confirmed(const char *question, const char *done, struct det_err *err);
 
 /* Prints an answer as JSON when --json was given; true if it did. */
 bool cli_print_json(const struct cli *c, const json_t *answer);

@@ -18,7 +18,8 @@
 static struct {
     bool follow, paused, test;
     struct opt_list config;
-    const char *template, *project_id;
+    const char *template;
+    int64_t project_id;
 } o;
 
 const struct opt experiment_create_opts[] = {
@@ -29,21 +30,23 @@ const struct opt experiment_create_opts[] = {
     {"paused", 0, OPT_FLAG, &o.paused, NULL, "do not start it"},
     {"test", 't', OPT_FLAG, &o.test, NULL, "one batch of one trial, to see that it runs"},
     {"template", 0, OPT_STR, &o.template, "NAME", "a template of the master"},
-    {"project_id", 0, OPT_STR, &o.project_id, "ID", "the project it belongs to"},
+    {"project_id", 0, OPT_COUNT, &o.project_id, "ID", "the project it belongs to"},
     {0},
 };
 
 int experiment_read_config(const char *path, struct buf *text, struct det_err *err)
 {
-    if (strcmp(path, "-") != 0)
-        return fsx_read_file(AT_FDCWD, path, CONFIG_BYTES_MAX, text, err);
-    for (ssize_t n = 1; n > 0 && text->len < CONFIG_BYTES_MAX;) {
-        buf_reserve(text, 1 << 16);
-        n = read(STDIN_FILENO, text->p + text->len, 1 << 16);
-        if (n > 0)
-            buf_add(text, text->p + text->len, (size_t)n);
-    }
-    return 0;
+    const char *file = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+    return fsx_read_file(AT_FDCWD, file, CONFIG_BYTES_MAX, text, err);
+}
+
+int experiment_override(json_t *config, const struct opt_list *changes, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < changes->n; i++)
+        if ((rc = expconf_override(config, changes->v[i], err)) < 0)
+            det_wrap(err, rc, "--config %s", changes->v[i]);
+    return rc;
 }
 
 /* A run of one batch: everything is exercised once and nothing is retried. */
@@ -72,9 +75,8 @@ static int edit_config(struct buf *text, struct det_err *err)
     if (!json_is_object(config))
         return det_fail(err, DET_EINVAL,
                         "the configuration must be a map of keys, such as name: and searcher:");
-    for (size_t i = 0; i < o.config.n; i++)
-        if ((rc = expconf_override(config, o.config.v[i], err)) < 0)
-            return det_wrap(err, rc, "--config %s", o.config.v[i]);
+    if ((rc = experiment_override(config, &o.config, err)) < 0)
+        return rc;
     if (o.test)
         shrink(config);
     buf_clear(text);
@@ -90,25 +92,28 @@ static json_t *request_body(const struct buf *text, json_t *files, bool validate
     json_set(body, "modelDefinition", json_incref(files));
     json_set(body, "validateOnly", json_boolean(validate_only));
     if (o.project_id)
-        json_set(body, "projectId", json_integer(strtol(o.project_id, NULL, 10)));
+        json_set(body, "projectId", json_integer(o.project_id));
     if (o.template)
         json_set(body, "template", json_string(o.template));
     return body;
 }
 
+/* *ret_trial 0: it has ended without one. */
 static int first_trial(struct cli *c, int64_t id, int64_t *ret_trial, struct det_err *err)
 {
-    for (;;) {
+    for (bool ended = false;;) {
+        JSON_OWN e = NULL;
         JSON_OWN answer = NULL;
         int rc = cli_get(c, &answer, err, "/experiments/%" PRId64 "/trials?limit=1", id);
         if (rc < 0)
             return rc;
-        const json_t *trials = json_arr(answer, "trials");
-        if (json_array_size(trials) > 0) {
-            *ret_trial = json_int(json_array_get(trials, 0), "id", 0);
+        *ret_trial = json_int(json_array_get(json_arr(answer, "trials"), 0), "id", 0);
+        if (*ret_trial || ended)
             return 0;
-        }
-        usleep(100 * 1000);
+        if ((rc = experiment_get(c, id, &e, err)) < 0)
+            return rc;
+        ended = experiment_has_ended(e);
+        usleep(ended ? 0 : 100 * 1000);
     }
 }
 
@@ -118,9 +123,11 @@ int experiment_follow(struct cli *c, int64_t id, struct det_err *err)
     int rc = first_trial(c, id, &trial, err);
     if (rc < 0)
         return CLI_FAILED;
-    printf("Waiting for the log of trial %" PRId64 "\n", trial);
-    fflush(stdout);
-    rc = logs_of_trial(c, trial, err);
+    if (trial) {
+        printf("Waiting for the log of trial %" PRId64 "\n", trial);
+        fflush(stdout);
+        rc = logs_of_trial(c, trial, err);
+    }
     return rc != 0 ? rc : wait_for_experiment(c, id, err);
 }
 
@@ -128,12 +135,13 @@ void experiment_warn(const json_t *answer)
 {
     size_t i;
     json_t *w;
-    json_array_foreach(
-        json_arr(answer, "warnings"), i,
-        w) if (json_is_string(w) &&
-               strcmp(json_string_value(w), "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") == 0)
-        fprintf(stderr,
-                "warning: no agent that is connected now has the slots for it; it waits for one\n");
+    json_array_foreach(json_arr(answer, "warnings"), i, w)
+    {
+        const char *name = json_is_string(w) ? json_string_value(w) : "";
+        if (strcmp(name, "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") == 0)
+            fputs("warning: no agent that is connected now has the slots for it; it waits for "
+                  "one\n", stderr);
+    }
 }
 
 static int submit(struct cli *c, const struct buf *text, json_t *files, struct det_err *err)

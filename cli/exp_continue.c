@@ -37,9 +37,8 @@ static json_t *override_of(struct det_err *err)
         rc = det_fail(err, DET_EINVAL, "expected a map of keys, such as searcher:");
     if (rc < 0)
         det_wrap(err, rc, "--config-file %s", o.file ? o.file : "");
-    for (size_t i = 0; rc == 0 && i < o.config.n; i++)
-        if ((rc = expconf_override(config, o.config.v[i], err)) < 0)
-            det_wrap(err, rc, "--config %s", o.config.v[i]);
+    if (rc == 0)
+        rc = experiment_override(config, &o.config, err);
     if (rc == 0)
         return config;
     json_decref(config);

@@ -42,15 +42,10 @@ static int preview(struct cli *c, int64_t id, struct det_err *err)
                               "saveExperimentBest", (json_int_t)o.experiment_best, "saveTrialBest",
                               (json_int_t)o.trial_best, "saveTrialLatest",
                               (json_int_t)o.trial_latest);
-    char line[16] = "";
     if (cli_call(c, "POST", "/checkpoints/gc", body, &answer, err) < 0)
         return CLI_FAILED;
     checkpoint_show_collection(answer, false);
-    fputs("Change the policy? [y/N] ", stderr);
-    if (fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y'))
-        return 0;
-    det_fail(err, DET_ECANCELED, "nothing was changed; --yes changes without asking");
-    return CLI_FAILED;
+    return cli_confirmed("Change the policy?", "changed", err) ? 0 : CLI_FAILED;
 }
 
 static int set_gc_policy(struct cli *c, int64_t id, struct det_err *err)
@@ -107,12 +102,10 @@ int experiment_label(struct cli *c, struct det_err *err)
     }
     if (cli_arg_id(c, 1, "experiment", &id, err) < 0)
         return CLI_USAGE;
-    struct buf path = BUF_INIT;
-    buf_addf(&path, "/experiments/%" PRId64 "/labels/", id);
-    cli_escape(&path, cli_arg(c, 2));
-    int rc = cli_call(c, add ? "PUT" : "DELETE", buf_str(&path), NULL, NULL, err);
-    buf_finish(&path);
-    return rc < 0 ? CLI_FAILED : 0;
+    char *label det_cleanup(freep) = cli_escaped(cli_arg(c, 2));
+    char *path det_cleanup(freep) =
+        det_asprintf("/experiments/%" PRId64 "/labels/%s", id, label);
+    return cli_call(c, add ? "PUT" : "DELETE", path, NULL, NULL, err) < 0 ? CLI_FAILED : 0;
 }
 
 int experiment_set(struct cli *c, struct det_err *err)

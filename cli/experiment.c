@@ -49,14 +49,11 @@ void experiment_print_list(const struct cli *c, const json_t *experiments)
 static int list(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
-    char *mine det_cleanup(freep) = det_strdup("");
-    if (!o.all && c->user) {
-        free(mine);
-        mine = det_asprintf("&users=%s", c->user);
-    }
-    int rc = cli_get(c, &answer, err, "/experiments?limit=%" PRId64 "&offset=%" PRId64 "%s%s",
-                     o.limit, o.offset, o.all ? "" : "&archived=false", mine);
-    if (rc < 0)
+    bool mine = !o.all && c->user;
+    char *user det_cleanup(freep) = cli_escaped(mine ? c->user : "");
+    if (cli_get(c, &answer, err, "/experiments?limit=%" PRId64 "&offset=%" PRId64 "%s%s%s",
+                o.limit, o.offset, o.all ? "" : "&archived=false", mine ? "&users=" : "",
+                user) < 0)
         return CLI_FAILED;
     experiment_print_list(c, json_object_get(answer, "experiments"));
     return 0;
@@ -271,15 +268,11 @@ static int unarchive(struct cli *c, struct det_err *err)
 /* Deleting cannot be undone, so a person is asked. */
 static int delete_(struct cli *c, struct det_err *err)
 {
-    if (!o.yes) {
-        char answer[16] = "";
-        fprintf(stderr, "Delete %zu experiment%s with all metrics, logs and checkpoints? [y/N] ",
-                c->args.n, c->args.n == 1 ? "" : "s");
-        if (!fgets(answer, sizeof answer, stdin) || (answer[0] != 'y' && answer[0] != 'Y')) {
-            det_fail(err, DET_ECANCELED, "nothing was deleted; --yes deletes without asking");
-            return CLI_FAILED;
-        }
-    }
+    char *question det_cleanup(freep) =
+        det_asprintf("Delete %zu experiment%s with all metrics, logs and checkpoints?", c->args.n,
+                     c->args.n == 1 ? "" : "s");
+    if (!o.yes && !cli_confirmed(question, "deleted", err))
+        return CLI_FAILED;
     return act(c, "DELETE", "", "is being deleted", err);
 }
 

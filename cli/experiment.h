@@ -15,6 +15,8 @@ int experiment_create(struct cli *c, struct det_err *err);
 /* What `create` and `continue` share: a file ("-": stdin), the first trial's log and the end, the
  * warnings of an answer. */
 int experiment_read_config(const char *path, struct buf *text, struct det_err *err);
+/* --config KEY=VALUE, each; the error names the one that is wrong. */
+int experiment_override(json_t *config, const struct opt_list *changes, struct det_err *err);
 int experiment_follow(struct cli *c, int64_t id, struct det_err *err);
 void experiment_warn(const json_t *answer);
 
@@ -30,6 +32,7 @@ int experiment_label(struct cli *c, struct det_err *err);
 
 /* The options of a log query, shared with `det trial logs`. */
 int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
+bool experiment_has_ended(const json_t *experiment);
 /* Prints bars until the experiment ended; CLI exit code. */
 int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err);
 

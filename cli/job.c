@@ -40,8 +40,11 @@ static void print_pool(const json_t *pool, const json_t *jobs, bool with_name)
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     size_t i;
     json_t *job;
-    json_array_foreach(jobs, i, job) job_row(
-        t, json_obj(job, "full") ? json_obj(job, "full") : json_obj(job, "limited"), priority);
+    json_array_foreach(jobs, i, job)
+    {
+        const json_t *full = json_obj(job, "full");
+        job_row(t, full ? full : json_obj(job, "limited"), priority);
+    }
     if (with_name)
         printf("pool %s\n", json_str(pool, "name", ""));
     table_print(t, "nothing runs and nothing waits");
@@ -51,11 +54,12 @@ static void print_pool(const json_t *pool, const json_t *jobs, bool with_name)
 static int pool_jobs(struct cli *c, const char *pool, json_t **ret, struct det_err *err)
 {
     enum { PAGE = 100 };
+    char *word det_cleanup(freep) = cli_escaped(pool);
     *ret = json_array();
     for (size_t offset = 0;; offset += PAGE) {
         JSON_OWN answer = NULL;
         int rc = cli_get(c, &answer, err, "/job-queues-v2?resourcePool=%s&limit=%d&offset=%zu",
-                         pool, PAGE, offset);
+                         word, PAGE, offset);
         if (rc < 0)
             return rc;
         json_array_extend(*ret, json_object_get(answer, "jobs"));
@@ -200,7 +204,7 @@ static int job_update_batch(struct cli *c, struct det_err *err)
 
 static const struct opt list_opts[] = {
     {"resource-pool", 0, OPT_STR, &o.pool, "POOL", "of this pool only"},
-    {NULL, 0, OPT_FLAG, NULL, NULL, NULL},
+    {0},
 };
 static const struct opt update_opts[] = {
     {"priority", 'p', OPT_STR, &o.priority, "N", "1 to 99; lower goes first"},
@@ -208,7 +212,7 @@ static const struct opt update_opts[] = {
     {"resource-pool", 0, OPT_STR, &o.new_pool, "POOL", "move it there, while nothing of it runs"},
     {"ahead-of", 0, OPT_STR, &o.ahead_of, "JOB", "move it before that one"},
     {"behind-of", 0, OPT_STR, &o.behind_of, "JOB", "move it after that one"},
-    {NULL, 0, OPT_FLAG, NULL, NULL, NULL},
+    {0},
 };
 static const struct verb job_verbs[] = {
     {"list", "ls", "", "the queue of each pool", list_opts, job_list},

@@ -55,8 +55,8 @@ static int keep_line(void *arg, json_t *line)
 
 static void add_query(struct buf *b, const char *key, const char *prefix, const char *value)
 {
-    buf_addf(b, "&%s=%s", key, prefix);
-    cli_escape(b, value);
+    char *text det_cleanup(freep) = cli_escaped(value);
+    buf_addf(b, "&%s=%s%s", key, prefix, text);
 }
 
 static void add_list(struct buf *b, const char *key, const char *prefix, const struct opt_list *l)

@@ -71,6 +71,16 @@ bool cli_print_json(const struct cli *c, const json_t *answer)
     return true;
 }
 
+bool cli_confirmed(const char *question, const char *done, struct det_err *err)
+{
+    char answer[16] = "";
+    fprintf(stderr, "%s [y/N] ", question);
+    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+        return true;
+    det_fail(err, DET_ECANCELED, "nothing was %s; --yes does it without asking", done);
+    return false;
+}
+
 static void print_options(const struct opt *opts)
 {
     struct buf b = BUF_INIT;
@@ -227,9 +237,23 @@ static const char *nearest_verb(const struct noun *n, const char *word)
     return near_name(word, names, count);
 }
 
+/* What is said goes into JSON, which holds UTF-8 only. */
+static int check_text(int argc, char **argv, struct det_err *err)
+{
+    for (int i = 1; i < argc; i++) {
+        JSON_OWN text = json_string(argv[i]);
+        if (!text)
+            return det_fail(err, DET_EINVAL, "argument %d is not UTF-8: write it in a UTF-8 locale",
+                            i);
+    }
+    return 0;
+}
+
 static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
 {
-    int at = leading_options(argc, argv, err);
+    int at = check_text(argc, argv, err);
+    if (at == 0)
+        at = leading_options(argc, argv, err);
     if (at < 0)
         return CLI_USAGE;
     if (g.version || (at < argc && strcmp(argv[at], "version") == 0)) {

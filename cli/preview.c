@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONFIG_BYTES_MAX ((size_t)4 << 20)
-
 static struct {
     struct opt_list config;
     int64_t seed;
@@ -31,11 +29,11 @@ static json_t *read_config(const char *path, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
     json_t *config = NULL;
-    if (fsx_read_file(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, err) < 0)
+    if (experiment_read_config(path, &text, err) < 0)
         return NULL; /* the error names the file */
     int rc = yamljson_parse(buf_str(&text), text.len, &config, err);
-    for (size_t i = 0; rc == 0 && i < o.config.n; i++)
-        rc = expconf_override(config, o.config.v[i], err);
+    if (rc == 0)
+        rc = experiment_override(config, &o.config, err);
     if (rc == 0)
         return config;
     json_decref(config);

@@ -14,16 +14,14 @@ static struct {
 int place_project(struct cli *c, const char *workspace, const char *name, json_t **ret,
                   struct det_err *err)
 {
-    struct buf path = BUF_INIT;
     JSON_OWN w = NULL;
     JSON_OWN answer = NULL;
     int rc = place_workspace(c, workspace, &w, err);
     if (rc < 0)
         return rc;
-    buf_addf(&path, "/workspaces/%" PRId64 "/projects?name=", json_int(w, "id", 0));
-    cli_escape(&path, name);
-    rc = cli_call(c, "GET", buf_str(&path), NULL, &answer, err);
-    buf_finish(&path);
+    char *word det_cleanup(freep) = cli_escaped(name);
+    rc = cli_get(c, &answer, err, "/workspaces/%" PRId64 "/projects?name=%s",
+                 json_int(w, "id", 0), word);
     json_t *found = json_array_get(json_arr(answer, "projects"), 0);
     if (rc == 0 && (!found || !*name))
         rc = det_fail(err, DET_ENOENT,

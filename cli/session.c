@@ -18,7 +18,7 @@
 
 struct session {
     struct client *client;
-    char *user;      /* who the token is of; NULL when it was given by DET_USER_TOKEN */
+    char *user;      /* who the token is of; "" when it was given by DET_USER_TOKEN */
     bool from_login; /* the token is fresh: a 401 is final */
 };
 
@@ -211,13 +211,15 @@ int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char 
     return rc;
 }
 
-void cli_escape(struct buf *out, const char *text)
+char *cli_escaped(const char *text)
 {
+    struct buf out = BUF_INIT;
     for (const char *p = text; *p; p++)
         if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~", *p))
-            buf_add_ch(out, *p);
+            buf_add_ch(&out, *p);
         else
-            buf_addf(out, "%%%02X", (unsigned char)*p);
+            buf_addf(&out, "%%%02X", (unsigned char)*p);
+    return buf_steal(&out);
 }
 
 int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct det_err *err)
@@ -265,7 +267,7 @@ int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *res
 int session_logout(struct cli *c, struct det_err *err)
 {
     int rc = cli_call(c, "POST", "/auth/logout", NULL, NULL, err);
-    if (rc == 0)
-        rc = authfile_put(c->master, c->s->user, NULL, err);
-    return rc;
+    if (rc < 0 || !*c->s->user)
+        return rc;
+    return authfile_put(c->master, c->s->user, NULL, err);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Results live until the fourth call after: enough for one printf. */
+/* Results live until the eighth call after: enough for one printf. */
 static char *slot(void)
 {
     static char ring[8][64];
@@ -60,17 +60,8 @@ static void hparam_words(struct buf *out, const char *prefix, const json_t *v)
         buf_addf(out, "%s%s=%s", out->len ? " " : "", prefix, text);
         return;
     }
-    const char *keys[256];
-    size_t n = 0;
-    for (void *it = json_object_iter((json_t *)v); it && n < DET_ARRAY_LEN(keys);
-         it = json_object_iter_next((json_t *)v, it))
-        keys[n++] = json_object_iter_key(it);
-    for (size_t i = 1; i < n; i++) /* insertion sort: there are a few */
-        for (size_t k = i; k > 0 && strcmp(keys[k - 1], keys[k]) > 0; k--) {
-            const char *t = keys[k];
-            keys[k] = keys[k - 1];
-            keys[k - 1] = t;
-        }
+    size_t n;
+    const char **keys det_cleanup(freep) = json_sorted_keys(v, &n);
     for (size_t i = 0; i < n; i++) {
         char *name det_cleanup(freep) = det_asprintf("%s%s%s", prefix, *prefix ? "." : "", keys[i]);
         hparam_words(out, name, json_object_get(v, keys[i]));
@@ -82,8 +73,7 @@ char *show_hparams(const json_t *hparams)
     struct buf out = BUF_INIT;
     if (json_is_object(hparams))
         hparam_words(&out, "", hparams);
-    buf_add_str(&out, "");
-    return out.p ? buf_steal(&out) : det_strdup("");
+    return buf_steal(&out);
 }
 
 const char *show_bytes(double bytes)
@@ -112,7 +102,8 @@ char *show_checkpoint_place(const json_t *checkpoint)
 {
     const json_t *store = json_path(checkpoint, "training.experimentConfig.checkpoint_storage");
     const char *root = json_str(store, "host_path", json_str(store, "container_path", NULL));
-    const char *sub = json_str(store, "storage_path", NULL), *uuid = json_str(checkpoint, "uuid", "");
+    const char *sub = json_str(store, "storage_path", NULL);
+    const char *uuid = json_str(checkpoint, "uuid", "");
     if (!root)
         return NULL;
     if (sub && sub[0] == '/')

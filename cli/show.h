@@ -6,7 +6,7 @@
 
 /* "STATE_COMPLETED" -> "COMPLETED"; borrowed from the string given. */
 const char *show_state(const char *state);
-/* "2026-01-02 03:04:05" (UTC) from RFC 3339, "" when unset. Static ring of four results. */
+/* "2026-01-02 03:04:05" (UTC) from RFC 3339, "" when unset. In a ring of eight results. */
 const char *show_time(const char *rfc3339);
 /* "1h 02m", "3m 04s", "12.3 s" between two RFC 3339 times; now when the second is unset. */
 const char *show_duration(const char *from, const char *to);

@@ -38,13 +38,9 @@ static int list(struct cli *c, struct det_err *err)
 
 static int logs(struct cli *c, struct det_err *err)
 {
-    struct buf path = BUF_INIT;
-    buf_addf(&path, "/tasks/");
-    cli_escape(&path, cli_arg(c, 0));
-    buf_addf(&path, "/logs");
-    int rc = logs_print(c, buf_str(&path), err);
-    buf_finish(&path);
-    return rc;
+    char *task det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
+    char *path det_cleanup(freep) = det_asprintf("/tasks/%s/logs", task);
+    return logs_print(c, path, err);
 }
 
 static const struct verb verbs[] = {

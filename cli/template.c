@@ -13,10 +13,8 @@ static struct {
 /* "/templates/NAME"; caller frees. */
 static char *template_path(const struct cli *c)
 {
-    struct buf path = BUF_INIT;
-    buf_add_str(&path, "/templates/");
-    cli_escape(&path, cli_arg(c, 0));
-    return buf_steal(&path);
+    char *name det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
+    return det_asprintf("/templates/%s", name);
 }
 
 static int list(struct cli *c, struct det_err *err)

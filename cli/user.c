@@ -71,11 +71,9 @@ static int list(struct cli *c, struct det_err *err)
 static int find(struct cli *c, const char *name, int64_t *ret_id, struct det_err *err)
 {
     JSON_OWN answer = NULL;
-    struct buf escaped = BUF_INIT;
-    cli_escape(&escaped, name ? name : "");
-    int rc = name ? cli_get(c, &answer, err, "/users/%s/by-username", buf_str(&escaped))
+    char *escaped det_cleanup(freep) = cli_escaped(name ? name : "");
+    int rc = name ? cli_get(c, &answer, err, "/users/%s/by-username", escaped)
                   : cli_get(c, &answer, err, "/me");
-    buf_finish(&escaped);
     if (rc == 0)
         *ret_id = json_int(json_obj(answer, "user"), "id", 0);
     return rc;

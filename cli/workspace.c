@@ -8,12 +8,9 @@
 
 int place_workspace(struct cli *c, const char *name, json_t **ret, struct det_err *err)
 {
-    struct buf path = BUF_INIT;
     JSON_OWN answer = NULL;
-    buf_add_str(&path, "/workspaces?name=");
-    cli_escape(&path, name);
-    int rc = cli_call(c, "GET", buf_str(&path), NULL, &answer, err);
-    buf_finish(&path);
+    char *word det_cleanup(freep) = cli_escaped(name);
+    int rc = cli_get(c, &answer, err, "/workspaces?name=%s", word);
     json_t *found = json_array_get(json_arr(answer, "workspaces"), 0);
     if (rc == 0 && (!found || !*name))
         rc = det_fail(err, DET_ENOENT,

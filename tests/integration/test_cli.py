@@ -2,8 +2,10 @@
 """det as a person types it: results, exit codes, and what it says about mistakes."""
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
@@ -19,8 +21,9 @@ def says(r, code, *words):
 
 
 def test_usage():
-    def det(*args):
-        return subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env={**os.environ, "DET_MASTER": "http://127.0.0.1:9", "DET_PASS": "x"})
+    def det(*args, typed=None):
+        return subprocess.run([BIN + "/det", *args], text=True, capture_output=True, input=typed,
+                              env={**os.environ, "DET_MASTER": "http://127.0.0.1:9", "DET_PASS": "x"})
     says(det(), 2, "experiment", "usage")
     says(det("--help"), 0, "experiment", "checkpoint")
     says(det("--version"), 0, "0.27")
@@ -33,6 +36,9 @@ def test_usage():
     says(det("e", "create", "/nonexistent.yaml"), 1, "/nonexistent.yaml")
     for words in (("master", "logs", "--tail", "-1"), ("t", "logs", "1", "--head=0"), ("e", "lc", "1", "--best", "-2")):
         says(det(*words), 2, "expected 1 or more")
+    says(det("w", "create", b"caf\xe9"), 2, "argument 3 is not UTF-8")
+    says(det("e", "create", CONST, "--project_id", "1O"), 2, "--project_id")
+    says(det("e", "create", "-", typed="# long\n" * 700_000), 1, "4194304")
     says(det("e", "list"), 1, "127.0.0.1:9")
 
 
@@ -63,9 +69,13 @@ def test_commands():
         uuid = cps[0]["uuid"]
         says(c.det("e", "lc", "1", "--best", "1"), 0, c.path("checkpoints", ""))
         says(c.det("checkpoint", "describe", uuid), 0, "state_dict.pth")
-        out = c.path("download")
-        c.det("checkpoint", "download", uuid, "-o", out)
-        assert open(out + "/state_dict.pth", "rb").read(2) == b"PK"
+        for out in (c.path("download"), tempfile.mkdtemp(dir="/dev/shm")):  # another file system
+            c.det("checkpoint", "download", uuid, "-o", out)
+            assert open(out + "/state_dict.pth", "rb").read(2) == b"PK"
+        shutil.rmtree(out)
+        for words in (("agent", "enable", "no such?"), ("slot", "enable", "no such?", "1")):
+            says(c.det(*words, check=False), 1, '"no such?" not found')
+        says(c.det("checkpoint", "describe", "no such?", check=False), 1, '"no such?" is not a UUID')
         log = c.det("e", "logs", "1").stdout.splitlines()
         assert any(" Queued: " in line for line in log), log
         queued = c.det("e", "logs", "1", "--search-text", "Queued: 1[.]", "--regex", "--source", "master").stdout.splitlines()
@@ -118,6 +128,28 @@ def test_edits():
         assert c.api("GET", "/users/ada/by-username")["user"]["agentUserGroup"] == {
             "agentUid": 5, "agentUser": "u", "agentGid": 6, "agentGroup": "g"}
         says(c.det("user", "activate", "ä b", check=False), 1, "not found")
+
+
+def test_follow_without_a_trial():
+    """What is followed may end before it has a trial: a custom search that is killed."""
+    with Cluster(agents=0) as c:
+        custom = ("--config", "searcher={name: custom, metric: loss, unit: batches}")
+        env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin",
+               "DET_PASS_FILE": c.path("admin.password"), "XDG_CONFIG_HOME": c.path("config")}
+        f = subprocess.Popen([BIN + "/det", "e", "create", CONST, DIGITS, *custom, "-f"], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        assert f.stdout.readline() == "Created experiment 1\n"
+        c.det("e", "kill", "1")
+        out, err = f.communicate(timeout=60)
+        assert f.returncode == 1 and not out and "ended CANCELED" in err, (f.returncode, out, err)
+
+
+def test_many_hyperparameters():
+    with Cluster(agents=0) as c:
+        many = ("--config", "hyperparameters={global_batch_size: 8, " + ", ".join(f"h{i}: {i}" for i in range(300)) + "}")
+        says(c.det("e", "create", CONST, DIGITS, *many), 0, "Created experiment 1")
+        words = c.det("e", "list-trials", "1").stdout.split()
+        assert all(f"h{i}={i}" in words for i in range(300)), words
 
 
 def test_places():
@@ -180,6 +212,10 @@ def test_users():
         says(det("user", "whoami"), 1, "det user login")
         says(det("user", "login", "determined", typed="\n"), 1)
         says(det("user", "login", "admin", typed="wrong\n"), 1, "invalid credentials")
+        os.makedirs(c.path("config", "determined"))
+        kept = c.path("config", "determined", "auth.json")
+        with open(kept, "w") as f:  # not as det writes it
+            json.dump({"version": 2, "masters": {env["DET_MASTER"]: {}}}, f)
         says(det("user", "login", "admin", typed=password + "\n"), 0)
         says(det("user", "whoami"), 0, "administrator")
         says(det("user", "change-password", "determined", typed="short\nshort\n"), 1, "8 characters")
@@ -187,7 +223,19 @@ def test_users():
         says(det("user", "login", "determined", typed="long enough\n"), 0)
         says(det("user", "whoami"), 0, "determined")
         says(det("user", "change-password", "admin", typed="not allowed\nnot allowed\n"), 1, "administrator")
+        env["DET_PASS"] = "long enough"
+        says(det("-u", "determined", "user", "login", typed="long enough\n"), 0)
+        says(det("user", "login", "admin", typed=password + "\n"), 0)
+        says(det("-u", "determined", "user", "logout"), 0)
+        tokens = json.load(open(kept))["masters"][env["DET_MASTER"]]
+        assert tokens["active_user"] == "admin" and list(tokens["tokens"]) == ["admin"], tokens
+        c.login()
+        env["DET_USER_TOKEN"] = c.token
         says(det("user", "logout"), 0)
+        del env["DET_USER_TOKEN"]
+        assert json.load(open(kept))["masters"][env["DET_MASTER"]] == tokens
+        says(det("user", "logout"), 0)
+        del env["DET_PASS"]
         says(det("user", "whoami"), 1)
 
 
