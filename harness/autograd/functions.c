@@ -1,4 +1,7 @@
 /* The public functions that are not layers: arithmetic, reductions, casts. */
+#include <math.h>
+
+#include "det/functional.h"
 #include "dtype.h"
 #include "op.h"
 
@@ -40,16 +43,40 @@ struct det_tensor *det_div(struct det_engine *e, struct det_tensor *a, struct de
     return op_binary(e, OP_DIV, a, b);
 }
 
+static bool is_one_of(enum det_dtype whole, double v)
+{
+    bool has_sign = whole != DET_U8;
+    double end = ldexp(1, 8 * (int)det_dtype_size(whole) - has_sign);
+    return rint(v) == v && v < end && v >= (has_sign ? -end : 0);
+}
+
+/* The kernel is for floating dtypes; whole numbers wrap as in products and sums. */
+static struct det_tensor *affine(struct det_engine *e, const char *name, struct det_tensor *x,
+                                 double factor, double offset)
+{
+    char text[160];
+    struct op_call c = {.op = OP_AFFINE, .in = {x}, .a = {.scale = factor, .offset = offset}};
+    if (!x || det__is_float(x->dtype) || x->dtype == DET_BOOL)
+        return op_apply(e, &c);
+    if (is_one_of(x->dtype, factor) && is_one_of(x->dtype, offset)) {
+        struct det_tensor *y = det_mul(e, x, det_scalar(e, x->dtype, factor));
+        return offset == 0 ? y : det_add(e, y, det_scalar(e, x->dtype, offset));
+    }
+    det_engine_fail(e, DET_EINVAL, "%s(%s): no %s is %g: use det_cast(e, x, DET_F32)", name,
+                    det__tensor_text(x, text, sizeof text), det_dtype_name(x->dtype),
+                    is_one_of(x->dtype, factor) ? offset : factor);
+    return NULL;
+}
+
 struct det_tensor *det_affine(struct det_engine *e, struct det_tensor *x, double factor,
                               double offset)
 {
-    struct op_call c = {.op = OP_AFFINE, .in = {x}, .a = {.scale = factor, .offset = offset}};
-    return op_apply(e, &c);
+    return affine(e, "affine", x, factor, offset);
 }
 
 struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double factor)
 {
-    return det_affine(e, x, factor, 0);
+    return affine(e, "scale", x, factor, 0);
 }
 
 /* The kernel that sums all at once is for floating dtypes. */

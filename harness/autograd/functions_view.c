@@ -74,6 +74,16 @@ struct det_tensor *det_contiguous(struct det_engine *e, struct det_tensor *x)
     return op_apply(e, &(struct op_call){.op = OP_LAYOUT, .in = {x}, .layout = DET_LAYOUT_PLAIN});
 }
 
+struct det_tensor *det_clone(struct det_engine *e, struct det_tensor *x)
+{
+    if (missing(e, &x, "clone"))
+        return NULL;
+    bool dense = x->layout != DET_LAYOUT_STRIDED;
+    return op_apply(e, &(struct op_call){.op = OP_LAYOUT,
+                                         .in = {x},
+                                         .layout = dense ? x->layout : DET_LAYOUT_PLAIN});
+}
+
 static struct det_tensor *view(struct det_engine *e, struct det_tensor *x, int ndim,
                                const int64_t *dims)
 {

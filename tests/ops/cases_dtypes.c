@@ -27,6 +27,8 @@ BUILD(le, det_le(e, in[0], in[1]))
 BUILD(permute, det_contiguous(e, det_transpose(e, in[0], 0, 1)))
 BUILD(sum_of_view, det_sum_over(e, det_transpose(e, in[0], 0, 1), det_over(false, -1)))
 BUILD(any, det_any_over(e, in[0], det_over(false, 1)))
+BUILD(scale, det_scale(e, in[0], -3))
+BUILD(affine, det_affine(e, in[0], 30, 7))
 BUILD(softmax, det_softmax(e, in[0]))
 BUILD(log_softmax, det_log_softmax(e, in[0]))
 BUILD(logsumexp, det_logsumexp(e, in[0], 0, false))
@@ -112,6 +114,11 @@ const struct op_case cases_dtypes[] = {
     {"reduce", "sum of all, i32", {OF(DET_I32, 99, 30, 5)}, sum_all, "x0.sum()"},
     {"reduce", "max beyond f64's, i64", {OF(DET_I64, 9e18, 3, 5, 2)}, max, "x0.max(1)[0]"},
     {"sort", "beyond f64's, i64", {OF(DET_I64, 9e18, 5, 2)}, sort, "x0.sort(0, descending=True)[0]"},
+    {"mul", "scale, i64", {OF(DET_I64, 99, 3, 5)}, scale, "x0 * -3"},
+    {"mul", "scale beyond f64's, i64", {OF(DET_I64, 2e18, 3, 5)}, scale, "x0 * -3"},
+    {"mul", "affine, i16", {OF(DET_I16, 99, 3, 5)}, affine, "x0 * 30 + 7"},
+    {"mul", "affine, wraps, i8", {OF(DET_I8, 99, 3, 5)}, affine, "x0 * 30 + 7"},
+    {"mul", "affine, u8", {OF(DET_U8, 99, 3, 5)}, affine, "x0 * 30 + 7"},
     {"reduce", "bool, sum", {OF(DET_U8, 2, 3, 5, 7)}, bool_sum, "x0.bool().sum((0, 2))"},
     {"cumsum", "bool", {OF(DET_U8, 2, 3, 5, 2)}, bool_cumsum, "x0.bool().cumsum(1)"},
     BITS("reduce", sum_all, "sum()"),

@@ -28,6 +28,9 @@ BUILD(squeeze, det_squeeze(e, det_permute(e, in[0], ORDER(1, 2, 0)), 0))
 BUILD(reshape_view, det_reshape(e, det_transpose(e, in[0], 0, 1), DIMS(-1)))
 BUILD(chain, det_narrow(e, det_transpose(e, det_narrow(e, in[0], 0, 1, 3), 0, 2), 1, 1, 2))
 BUILD(contiguous, det_contiguous(e, det_transpose(e, in[0], 0, 1)))
+BUILD(clone, det_clone(e, in[0]))
+BUILD(clone_view, det_clone(e, det_transpose(e, in[0], 0, 1)))
+BUILD(clone_images, det_clone(e, CONV))
 BUILD(sum_part, det_sum(e, det_select(e, in[0], 1, 0)))
 BUILD(cast_view, det_cast(e, det_transpose(e, in[0], 0, 1), DET_BF16))
 BUILD(ints, det_add(e, det_transpose(e, in[0], 0, 1), in[1]))
@@ -82,6 +85,9 @@ const struct op_case cases_view[] = {
     {"reshape", "squeeze", {IN(3, 1, 5)}, squeeze, "x0.permute(1, 2, 0).squeeze(0)"},
     {"reshape", "of a view", {IN(3, 5)}, reshape_view, "x0.t().reshape(-1)"},
     {"layout", "contiguous", {IN(3, 5)}, contiguous, "x0.t().contiguous()"},
+    {"layout", "clone", {IN(3, 5)}, clone, "x0.clone()"},
+    {"layout", "clone of a view", {IN(3, 5)}, clone_view, "x0.t().clone()"},
+    {"layout", "clone of NHWC", {IN(2, 3, 5, 4), IN(4, 3, 2, 2), IN(4)}, clone_images, TORCH_CONV},
     {"layout", "flatten", {IN(2, 3, 5, 4), IN(5, 3, 2, 2), IN(5)}, layout, TORCH_CONV ".relu().flatten(1)"},
     {"add", "NHWC and plain", {IN(2, 3, 5, 4), IN(4, 3, 2, 2), IN(4), IN(2, 4, 4, 3)}, nhwc_add, TORCH_CONV " + x3"},
     {"mul", "NHWC and channels", {IN(2, 3, 5, 4), IN(4, 3, 2, 2), IN(4)}, nhwc_channels,

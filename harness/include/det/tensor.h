@@ -194,8 +194,9 @@ struct det_tensor *det_add(struct det_engine *e, struct det_tensor *a, struct de
 struct det_tensor *det_sub(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
 struct det_tensor *det_mul(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
 struct det_tensor *det_div(struct det_engine *e, struct det_tensor *a, struct det_tensor *b);
+/* factor * x, and factor * x + offset in one pass: an image is normalised. Of whole numbers, whole
+ * ones (else DET_EINVAL: use det_cast()). */
 struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double factor);
-/* factor * x + offset: normalises an image in one pass. */
 struct det_tensor *det_affine(struct det_engine *e, struct det_tensor *x, double factor,
                               double offset);
 /* The sum and the mean of all elements, a scalar; summed in a fixed order. A sum of whole numbers
@@ -239,6 +240,9 @@ struct det_tensor *det_unsqueeze(struct det_engine *e, struct det_tensor *x, int
 struct det_tensor *det_squeeze(struct det_engine *e, struct det_tensor *x, int dim);
 /* x itself where it is dense in C order, else a copy that is. */
 struct det_tensor *det_contiguous(struct det_engine *e, struct det_tensor *x);
+/* A copy, which what changes x later (a step of an optimizer) leaves alone; gradients go back
+ * through it. */
+struct det_tensor *det_clone(struct det_engine *e, struct det_tensor *x);
 
 struct det_tensor *det_relu(struct det_engine *e, struct det_tensor *x);
 /* x (..., in), weight (out, in), bias (out) or NULL for none -> (..., out). */

@@ -282,7 +282,8 @@ const char *det_checkpoint_get_json(struct det_checkpoint *c, const char *key);
 /* A tensor (copied). */
 void det_checkpoint_put_tensor(struct det_checkpoint *c, const char *key,
                                const struct det_tensor *t);
-/* On the host; borrowed until the hook returns. NULL where there is no such tensor. */
+/* On the host; borrowed until the hook returns (det_tensor_ref() keeps it). NULL where there is no
+ * such tensor. */
 struct det_tensor *det_checkpoint_get_tensor(struct det_checkpoint *c, const char *key);
 /* Weights of model i by name ("conv1.weight"): renamed, as for a checkpoint of an older
  * architecture; false where there is none. And read: borrowed until the hook returns, or NULL. */

@@ -47,6 +47,12 @@ static void test_dtypes_are_refused_by_name(void **state)
     assert_non_null(strstr(text_of(e), "mean: the input is int32"));
     assert_non_null(strstr(text_of(e), "det_cast(e, x, DET_F32)"));
     det_engine_clear_error(e);
+    assert_null(det_scale(e, whole, 0.5));
+    assert_non_null(strstr(text_of(e), "scale(int32[2, 3]): no int32 is 0.5: use det_cast("));
+    det_engine_clear_error(e);
+    assert_null(det_affine(e, det_cast(e, whole, DET_U8), 1, -1));
+    assert_non_null(strstr(text_of(e), "no uint8 is -1"));
+    det_engine_clear_error(e);
     assert_null(det_scatter_add(e, whole, 1, index, index));
     assert_non_null(strstr(text_of(e), "the source is int64, the input int32: use det_cast()"));
     det_engine_clear_error(e);
@@ -56,6 +62,15 @@ static void test_dtypes_are_refused_by_name(void **state)
     assert_null(det_linear(e, det_transpose(e, wide, 0, 1), wide, NULL));
     assert_non_null(strstr(text_of(e), "float64"));
     det_engine_clear_error(e);
+}
+
+static void test_a_clone_is_apart(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *x = vector(e, 3, 4), *y = det_clone(e, x), *same = det_contiguous(e, x);
+    assert_int_equal(det_tensor_write(x, (float[]){5, 6}, 8, NULL), 0);
+    assert_true(det_item(e, det_sum(e, y)) == 7);
+    assert_true(det_item(e, det_sum(e, same)) == 11);
 }
 
 static void test_first_error_stays(void **state)
@@ -264,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_dtypes_are_refused_by_name),
         CASE(test_first_error_stays),
+        CASE(test_a_clone_is_apart),
         CASE(test_null_alone_is_named),
         CASE(test_bad_arguments),
         CASE(test_step_end_frees_what_nobody_holds),
