@@ -95,6 +95,13 @@ int comm_net_listen(const char *host, int port, struct det_err *err)
     return fd;
 }
 
+void comm_net_close(int *fd)
+{
+    if (*fd >= 0)
+        shutdown(*fd, SHUT_RDWR);
+    det_closep(fd);
+}
+
 int comm_net_send(int fd, const void *p, size_t n, struct det_err *err)
 {
     const char *c = p;

@@ -12,6 +12,9 @@
 int comm_net_dial(const char *host, int port, int64_t deadline_ms, struct det_err *err);
 /* A listening, non-blocking socket on host (NULL: all addresses), or a negative code. */
 int comm_net_listen(const char *host, int port, struct det_err *err);
+/* Also for the processes that were forked meanwhile, a data loader's workers, which have it too:
+ * peers must see the end, and the port be free. */
+void comm_net_close(int *fd);
 /* All n bytes. DET_ETIMEOUT for a peer that takes none for COMM_NET_SEND_MS, DET_EPEER for one that
  * left. */
 #define COMM_NET_SEND_MS 5000

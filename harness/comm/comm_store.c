@@ -82,7 +82,7 @@ static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t dead
 /* A half-read answer leaves the stream out of step, so any failure ends the connection. */
 static int broken(struct comm_store *s, int rc)
 {
-    det_closep(&s->fd);
+    comm_net_close(&s->fd);
     s->fd = -1;
     return rc;
 }
@@ -158,7 +158,7 @@ void comm_store_close(struct comm_store *s)
 {
     if (!s)
         return;
-    det_closep(&s->fd);
+    comm_net_close(&s->fd);
     free(s->reason);
     free(s);
 }

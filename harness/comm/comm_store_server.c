@@ -280,7 +280,7 @@ static void drop(struct comm_store_server *s, size_t i)
     struct peer *p = s->peers.v[i];
     if (p->rank >= 0)
         s->gone[p->rank] = true;
-    close(p->fd);
+    comm_net_close(&p->fd);
     buf_finish(&p->in);
     free(p->want);
     free(p);
@@ -357,7 +357,7 @@ static void server_destroy(struct comm_store_server *s)
         free(v);
     }
     map_destroy(s->values);
-    det_closep(&s->listener);
+    comm_net_close(&s->listener);
     det_closep(&s->stop);
     buf_finish(&s->verdict);
     buf_finish(&s->reason);

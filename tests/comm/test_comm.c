@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* In a rank: a failed check ends it with the line as its exit code. */
@@ -285,6 +286,37 @@ static void one_after_the_other(void **state)
         assert_int_equal(codes[rank], 0);
 }
 
+/* A data loader's worker, forked while the first group is there, outlives it with its sockets. */
+static int groups_and_worker(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm_options o = ranks_options(rank, size, port);
+    struct comm *c = NULL;
+    int hold[2];
+    char byte;
+    CHECK(pipe(hold) == 0 && comm_open(&o, &c, &err) == 0);
+    pid_t worker = fork();
+    if (worker == 0) {
+        close(hold[1]);
+        _exit(read(hold[0], &byte, 1) != 0);
+    }
+    CHECK(comm_barrier(c, &err) == 0);
+    if (rank == 0)
+        poll(NULL, 0, 30);
+    comm_close(c);
+    o.join_timeout_ms = 20000;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    CHECK(comm_barrier(c, &err) == 0);
+    comm_close(c);
+    close(hold[1]);
+    return waitpid(worker, NULL, 0) == worker ? 0 : 1;
+}
+
+static void one_after_the_other_beside_a_worker(void **state)
+{
+    ranks_pass(2, groups_and_worker, NULL, 100000);
+}
+
 /* Says n bytes to rank 0, when it is patient as soon as that listens; false when it does not. */
 static bool say(int port, bool patient, const void *p, size_t n)
 {
@@ -389,6 +421,7 @@ int main(void)
         cmocka_unit_test(missing_devices),
         cmocka_unit_test(wrong_secret),
         cmocka_unit_test(one_after_the_other),
+        cmocka_unit_test(one_after_the_other_beside_a_worker),
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(environment),
