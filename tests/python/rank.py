@@ -2,13 +2,16 @@
 import glob
 import json
 import os
+import random
 import sys
 
 import fake_horovod
+import numpy as np
 import torch
 import torch.distributed as dist
 from determined import InvalidHP, core, pytorch
-from support import LineTrial
+from determined.pytorch import _open_grads
+from support import LineTrial, Numbers
 
 
 def collectives():
@@ -60,14 +63,41 @@ def training():
     return {"weights": [p.tolist() for p in t.model.parameters()], "metrics": t.metrics, "validation": t.validation, "seen": t.seen, "count": t.records}
 
 
-def resumed():
-    """The weights after six batches, three to an update, whole and in two parts of which the first ends between updates."""
-    dist.init_process_group("gloo")
+class Noisy(Numbers):
+    """Augmented by the worker that reads it."""
 
-    def run(length, uuid):
+    def __getitem__(self, i):
+        x, y = super().__getitem__(i)
+        return x + random.random() + np.random.rand() + torch.rand(()), y
+
+
+class OwnSeeds(RankTrial):
+    """Every rank has random numbers of its own: in its workers, and in what it does with a batch."""
+
+    def __init__(self, context):
+        torch.manual_seed(10 + context.distributed.rank)
+        np.random.seed(20 + context.distributed.rank)
+        random.seed(30 + context.distributed.rank)
+        super().__init__(context)
+
+    def build_training_data_loader(self):
+        return pytorch.DataLoader(Noisy(), batch_size=2, shuffle=True, num_workers=1)
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        noise = torch.rand(()) + np.random.rand() + random.random()
+        return super().train_batch((batch[0] + noise.float(), batch[1]), epoch_idx, batch_idx)
+
+
+def resumed(base=RankTrial):
+    """The weights after six batches, three to an update, and what the rank saw in the last two: of a whole run, and of one
+    that goes on from its checkpoint between updates."""
+    dist.init_process_group("gloo")
+    _open_grads.PIECES_BYTES = 100  # gradients go in many pieces
+
+    def run(uuid):
         uuids = []
 
-        class Trial(RankTrial):
+        class Trial(base):
             def build_callbacks(self):
                 class Take(pytorch.PyTorchCallback):
                     def on_checkpoint_upload_end(self, uuid):
@@ -79,10 +109,16 @@ def resumed():
         group = core.DistributedContext.from_torch_distributed()
         with pytorch.init(distributed=group, aggregation_frequency=3) as context:
             t = Trial(context)
-            pytorch.Trainer(t, context).fit(max_length=pytorch.Batch(length), checkpoint_policy="none", latest_checkpoint=uuid)
-        return uuids[-1], [p.tolist() for p in t.model.parameters()]
+            pytorch.Trainer(t, context).fit(max_length=pytorch.Batch(6), checkpoint_period=pytorch.Batch([4]), checkpoint_policy="none",
+                                                 latest_checkpoint=uuid)
+        return uuids[0], [p.tolist() for p in t.model.parameters()], t.seen[-2:]
 
-    return {"whole": run(6, None)[1], "resumed": run(6, run(4, None)[0])[1]}
+    uuid, *whole = run(None)
+    return {"whole": whole, "resumed": run(uuid)[1:]}
+
+
+def own_seeds():
+    return resumed(OwnSeeds)
 
 
 class Apart(RankTrial):
@@ -149,6 +185,6 @@ def sharded():
         return out
 
 
-KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "sharded": sharded}
+KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "own_seeds": own_seeds, "sharded": sharded}
 print(json.dumps(KINDS[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

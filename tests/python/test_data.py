@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from determined import pytorch
 from determined.pytorch import samplers
+from determined.pytorch._passes import Passes
 from support import Numbers
-from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 
 
 def take(iterable, n):
@@ -46,20 +47,24 @@ class Samplers(unittest.TestCase):
 
 class Loader(unittest.TestCase):
     def test_order_is_torchs(self):
-        for n in (1, 2, 7, 100):
-            torch.manual_seed(n)
-            theirs = [list(RandomSampler(range(n))) for _ in range(3)]
-            torch.manual_seed(n)
-            loader = pytorch.DataLoader(Numbers(n), shuffle=True)
-            self.assertEqual([list(loader.sampler) for _ in range(3)], theirs)
+        """With and without a generator of one's own, and however the sampler was given."""
+        def three(n, **options):
+            return [
+                lambda g: pytorch.DataLoader(Numbers(n), shuffle=True, generator=g, **options),
+                lambda g: pytorch.DataLoader(Numbers(n), sampler=SubsetRandomSampler(list(range(n)), g), **options),
+                lambda g: pytorch.DataLoader(Numbers(n), sampler=WeightedRandomSampler([1.0] * n, n, generator=g), **options),
+                lambda g: pytorch.DataLoader(Numbers(n), batch_sampler=BatchSampler(RandomSampler(range(n), True, 50, g), 1, False), **options),
+            ]
 
-    def test_own_generator(self):
-        g = torch.Generator()
-        g.manual_seed(3)
-        theirs = [torch.randperm(9, generator=g).tolist() for _ in range(2)]
-        g.manual_seed(3)
-        sampler = pytorch.DataLoader(Numbers(9), shuffle=True, generator=g).sampler
-        self.assertEqual([list(sampler) for _ in range(2)], theirs)
+        for n in (1, 2, 7, 100):
+            for make, own in itertools.product(three(n), (False, True)):
+                torch.manual_seed(n)
+                theirs = make(torch.Generator().manual_seed(3) if own else None).batch_sampler
+                theirs = [list(theirs) for _ in range(3)]
+                torch.manual_seed(n)
+                ours = make(torch.Generator().manual_seed(3) if own else None)._resumable
+                self.assertEqual([list(ours) for _ in range(3)], theirs)
+                self.assertIsInstance(make(None)._passes, Passes)
 
     def test_wrong_arguments(self):
         data = Numbers()

@@ -1,4 +1,5 @@
 """The loop as a Python trial sees it: order of calls, metrics, resuming, wrong use."""
+import itertools
 import json
 import os
 import pickle
@@ -13,6 +14,7 @@ import torch
 from determined import errors, pytorch
 from support import LineTrial, Numbers, fit, store
 from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import BatchSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 
 Batch, Epoch = pytorch.Batch, pytorch.Epoch
 
@@ -309,16 +311,50 @@ class Resume(unittest.TestCase):
                 whole, second = self.resumed(RecordingTrial, at, 6, aggregation_frequency=3)
                 self.assertTrue(torch.equal(second.model.weight, whole.model.weight))
 
-    def test_gradients_that_are_too_large(self):
-        """A gibibyte of two ranks is not exchanged; of a view only its own numbers are kept."""
+    def test_of_a_view(self):
+        """Of a gradient that is a view only its own numbers are kept."""
         from determined.pytorch import _open_grads
 
-        large = torch.nn.Linear(1 << 14, 1 << 14, device="meta")
-        self.assertEqual([_open_grads.fits([large], ranks) for ranks in (1, 2)], [True, False])
         small = torch.nn.Linear(1, 1)
-        self.assertTrue(_open_grads.fits([small], 1000))
         small.weight.grad = torch.zeros(1000)[:1].view(1, 1)
         self.assertLess(len(pickle.dumps(_open_grads.of([small]))), 1000)
+
+    def test_samplers_of_torch(self):
+        """Given by the trial, over the global generator or one of its own, to training and to validation."""
+        def subset(g):
+            return {"batch_size": 4, "sampler": SubsetRandomSampler(list(range(2, 12)), g)}
+
+        def weighted(g):
+            return {"batch_size": 4, "sampler": WeightedRandomSampler([1.0] * 12, 12, generator=g), "num_workers": 1}
+
+        def batches(g):
+            return {"batch_sampler": BatchSampler(RandomSampler(range(12), generator=g), 4, True)}
+
+        def shuffled(g):
+            return {"batch_size": 4, "shuffle": True, "generator": g}
+
+        class Sampled(RecordingTrial):
+            def loader(self, own):
+                return pytorch.DataLoader(Numbers(), **self.options(torch.Generator().manual_seed(own) if self.own else None))
+
+            def build_training_data_loader(self):
+                self.evaluated = []
+                return self.loader(5)
+
+            def build_validation_data_loader(self):
+                return self.loader(6)
+
+            def evaluate_batch(self, batch, batch_idx):
+                self.evaluated.append(batch[0].flatten().tolist())
+                return super().evaluate_batch(batch)
+
+        for options, own in itertools.product((subset, weighted, batches, shuffled), (False, True)):
+            Sampled.options, Sampled.own = staticmethod(options), own
+            for at in (3, 4):
+                with self.subTest(options=options.__name__, own=own, at=at):
+                    whole, second = self.resumed(Sampled, at, 7, validation_period=Batch([2, 5]))
+                    self.assertEqual(second.seen, whole.seen[at:])
+                    self.assertEqual(second.evaluated, whole.evaluated[-len(second.evaluated):])
 
     def test_files(self):
         with store() as where:

@@ -56,6 +56,12 @@ class Ranks(unittest.TestCase):
         for out in run_ranks("resumed"):
             self.assertEqual(out["resumed"], out["whole"])
 
+    def test_ranks_seeded_apart(self):
+        """Random numbers that differ between ranks go on on each of them, in its workers too."""
+        a, b = run_ranks("own_seeds")
+        self.assertEqual([a["resumed"], b["resumed"]], [a["whole"], b["whole"]])
+        self.assertNotEqual(a["whole"][1], b["whole"][1])
+
     def test_horovod(self):
         """Where Horovod started the ranks it averages gradients: to the same weights as DistributedDataParallel."""
         for out in run_ranks("horovod"):

@@ -8,7 +8,7 @@ import os
 import pickle
 import random
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -100,11 +100,13 @@ class Client:
         self.plain = plain
         self._callbacks: Dict[str, PyTorchCallback] = {}
         self._training: Optional[Feed] = None
+        self._validating: Optional[Feed] = None
         self._validation: Any = None
         self._loop: Any = None
         self._names: List[str] = []  # of the validation metrics
         self._outputs: Optional[List[Dict[str, Any]]] = None  # of a validation's batches, where a callback asks for them
-        self._grads: Optional[List[Any]] = None  # of every rank, for the next save()
+        self._grads: List[BinaryIO] = []  # of every rank, for the next save(); and so:
+        self._rng_states: List[Dict[str, Any]] = []
         self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
         whole = is_overridden(trial.evaluate_full_dataset, PyTorchTrial)
         if whole == is_overridden(trial.evaluate_batch, PyTorchTrial):
@@ -265,7 +267,8 @@ class Client:
             loader = self._validation
             torch_like = isinstance(loader, (DataLoader, torch.utils.data.DataLoader))
             assert torch_like or not self.context.experimental._dataset_checks, "the validation loader is no DataLoader"
-        return Feed(self._validation, self._move())
+        self._validating = Feed(self._validation, self._move())
+        return self._validating
 
     def batch_records(self, batch: Any) -> int:
         return self.trial.get_batch_length(batch)
@@ -353,15 +356,10 @@ class Client:
 
     def before_save(self) -> None:
         """On every rank. Horovod keeps what it has added up where nobody can reach it."""
-        if self._loop.is_update_batch or self.context._horovod is not None:
-            return
-        if _open_grads.fits(self.context.models, self.context.distributed.size):
-            self._grads = self.context.distributed.gather(_open_grads.of(self.context.models))
-        elif self.context.distributed.rank == 0:
-            logger.warning(
-                "the gradients between two updates are too large to go into the checkpoint: a trial that is resumed from it makes "
-                "its first update of fewer batches"
-            )
+        ranks = self.context.distributed
+        self._rng_states = (ranks.gather(self._rng_state()) or []) if ranks.size > 1 else []
+        if not self._loop.is_update_batch and self.context._horovod is None:
+            self._grads = _open_grads.gather(self.context.models, self._trial_id(), ranks)
 
     def _trial_id(self) -> int:
         return getattr(self.context._core.train, "_trial_id", 0)
@@ -378,12 +376,13 @@ class Client:
             checkpoint["scaler_state_dict"] = self.context._scaler.state_dict()
         if self.context._apex is not None:
             checkpoint["amp_state"] = self.context._apex.state_dict()
-        if self._grads is not None:
-            checkpoint[_open_grads.KEY] = {"trial_id": self._trial_id(), "tensors": self._grads}
-            self._grads = None
+        if self._rng_states:
+            checkpoint["rng_state"]["of_ranks"] = self._rng_states
         for cb in self._callbacks.values():
             cb.on_checkpoint_save_start(checkpoint)
         torch.save(checkpoint, os.path.join(directory, STATE_FILES[0]), pickle_module=_pickle())
+        _open_grads.save(self._grads, directory)
+        self._grads, self._rng_states = [], []
 
     def _rng_state(self) -> Dict[str, Any]:
         state: Dict[str, Any] = {
@@ -395,7 +394,8 @@ class Client:
             state["gpu_rng_state"] = torch.cuda.get_rng_state(self.context.device)
         if self._training is not None:
             state["shuffle_state"] = self._training.state_dict()
-            state["worker_seed"] = self._training.worker_seed
+        if self._validating is not None:
+            state["validation_generators"] = self._validating.generator_states()
         return state
 
     def load(self, directory: str) -> None:
@@ -412,8 +412,7 @@ class Client:
         self._load_many(checkpoint, "lr_schedulers_state_dict", "lr_scheduler", self.context.lr_schedulers)
         self._load_scaler(checkpoint)
         self._load_rng(checkpoint.get("rng_state"))
-        ranks = self.context.distributed
-        _open_grads.restore(self.context.models, checkpoint.get(_open_grads.KEY), self._trial_id(), ranks.rank, ranks.size)
+        _open_grads.restore(self.context.models, directory, self._trial_id(), self.context.distributed)
         self._load_callbacks(checkpoint.get("callbacks") or {})
 
     def _states(self, checkpoint: Dict[str, Any], many: str, one: str, targets: List[Any]) -> List[Any]:
@@ -456,6 +455,10 @@ class Client:
         if not state:
             logger.warning("the checkpoint has no random state: what is drawn from now on differs")
             return
+        ranks = self.context.distributed
+        own = state.get("of_ranks") or []
+        if len(own) == ranks.size:  # else the chief's, for all
+            state = own[ranks.rank]
         np.random.set_state(state["np_rng_state"])
         random.setstate(state["random_rng_state"])
         torch.random.set_rng_state(state["cpu_rng_state"])
@@ -466,7 +469,8 @@ class Client:
                 logger.warning("the checkpoint was made without a GPU: the GPU's random state is not restored")
         if self._training is not None:
             self._training.load_state_dict(state.get("shuffle_state") or {})
-            self._training.worker_seed = state.get("worker_seed")
+        if self._validating is not None:
+            self._validating.set_generators(state.get("validation_generators", []))
 
     def _load_callbacks(self, states: Dict[str, Any]) -> None:
         for name, cb in self._callbacks.items():

@@ -10,6 +10,7 @@ import torch.utils.data
 from torch.utils.data import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 from determined.pytorch import _workers, samplers
+from determined.pytorch._passes import Passes, resumable
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -17,53 +18,6 @@ logger = logging.getLogger("determined.pytorch")
 TorchData = Union[Dict[str, torch.Tensor], Sequence[torch.Tensor], torch.Tensor]
 
 _Worker_init_fn = Optional[Callable[[int], None]]
-
-
-class ResumableRandomSampler(RandomSampler):
-    """torch's RandomSampler, which remembers what each pass was shuffled with.
-
-    The order is that of RandomSampler: a pass draws one seed from the global generator (or takes the state of the
-    generator it was given). The seeds of the passes under way go into checkpoints, so that a resumed trial neither
-    repeats nor misses a record of its epoch.
-    """
-
-    def __init__(self, data_source: Any, generator: Optional[torch.Generator] = None) -> None:
-        super().__init__(data_source, generator=generator)
-        self._own = generator
-        self._known: Dict[int, Any] = {}
-        self._pass = 0
-        self._first = 0
-        self.kept = 4  # passes: the loader's workers may be ahead of training, never behind it
-
-    def start(self, first_pass: int) -> None:
-        """The next iteration counts as pass 0; passes before `first_pass` are skipped, in no particular order."""
-        self._pass, self._first = 0, first_pass
-
-    def state_dict(self) -> Dict[int, Any]:
-        return dict(self._known)
-
-    def load_state_dict(self, state: Dict[int, Any]) -> None:
-        self._known = dict(state)
-
-    def __iter__(self) -> Iterator[int]:
-        number, self._pass = self._pass, self._pass + 1
-        n = len(self.data_source)  # type: ignore
-        if number < self._first:
-            return iter(range(n))
-        return iter(torch.randperm(n, generator=self._generator(number)).tolist())
-
-    def _generator(self, number: int) -> torch.Generator:
-        if self._own is not None:
-            self._own.set_state(self._known.setdefault(number, self._own.get_state()))
-            generator = self._own
-        else:
-            if number not in self._known:
-                self._known[number] = int(torch.empty((), dtype=torch.int64).random_().item())
-            generator = torch.Generator()
-            generator.manual_seed(self._known[number])
-        for old in [k for k in self._known if k <= number - self.kept]:
-            del self._known[old]
-        return generator
 
 
 class DataLoader:
@@ -92,12 +46,13 @@ class DataLoader:
         _check_order(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is None:
             if sampler is None:
-                sampler = ResumableRandomSampler(dataset, generator) if shuffle else SequentialSampler(dataset)  # type: ignore
+                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)  # type: ignore
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore
         self.dataset = dataset
         self.batch_size = batch_size
         self.sampler = sampler
         self.batch_sampler = batch_sampler
+        self._resumable, self._passes = resumable(batch_sampler)
         self.num_workers = num_workers
         self.collate_fn = collate_fn if collate_fn is not None else torch.utils.data.dataloader.default_collate
         self.pin_memory = pin_memory
@@ -234,42 +189,36 @@ class Feed:
         self._initial = initial  # the batch at which the trial's own loaders start
         self._move = move
         self._iterator: Optional[Iterator[Any]] = None
-        self._restored: Optional[Dict[int, Any]] = None
-        self.worker_seed: Optional[int] = None  # of the whole training, resumed or not; None: torch's, when it starts
+        self._restored: Optional[Dict[str, Any]] = None
+        self._passes: Optional[Passes] = loader._passes if isinstance(loader, DataLoader) else None
+        self._worker_seed: Optional[int] = None  # of the whole training, resumed or not; None: torch's, when it starts
         try:
             self.batches: Optional[int] = len(loader)
         except TypeError:
             self.batches = None
 
-    @property
-    def _sampler(self) -> Optional[ResumableRandomSampler]:
-        sampler = getattr(self._loader, "sampler", None)
-        return sampler if isinstance(sampler, ResumableRandomSampler) else None
-
     def start(self, repeat: bool, size: int, rank: int, skip: int) -> None:
-        resuming = self._restored is not None
-        rng = torch.get_rng_state()
-        if not isinstance(self._loader, DataLoader):
-            self._iterator = self._foreign(repeat, skip)
-        else:
-            if self._sampler is not None:
-                self._sampler.start(skip * size // self.batches if repeat and self.batches else 0)
-                ahead = self._loader.num_workers * (self._loader.prefetch_factor or 2) * size
-                self._sampler.kept = 4 + ahead // max(self.batches or 1, 1)
-                if self._restored is not None:
-                    self._sampler.load_state_dict(self._restored)
+        restored, rng = self._restored, torch.get_rng_state()
+        if self._passes is not None:
+            first = skip * size // self.batches if repeat and self.batches else 0
+            ahead = self._loader.num_workers * (self._loader.prefetch_factor or 2) * size
+            self._passes.start(first, 4 + ahead // max(self.batches or 1, 1), (restored or {}).get("passes", {}))
+        if isinstance(self._loader, DataLoader):
             self._iterator = iter(self._loader._over(self._batches(repeat, size, rank, skip)))
-        if resuming:  # what making the iterator drew was drawn already when the trial first started
+        else:
+            self._iterator = self._foreign(repeat, skip)
+        if restored is not None:  # what making the iterator drew was drawn already when the trial first started
             torch.set_rng_state(rng)
+            self.set_generators(restored.get("generators", []))
         self._restored = None
 
     def _batches(self, repeat: bool, size: int, rank: int, skip: int) -> Any:
-        batches = adapt_batch_sampler(self._loader.batch_sampler, repeat, skip, size, rank)
+        batches = adapt_batch_sampler(self._loader._resumable, repeat, skip, size, rank)
         if not repeat or self._loader.num_workers == 0:
             return batches
-        if self.worker_seed is None:
-            self.worker_seed = torch.initial_seed()
-        return _workers.SeededBatches(batches, (self.worker_seed, rank), skip)
+        if self._worker_seed is None:
+            self._worker_seed = torch.initial_seed()
+        return _workers.SeededBatches(batches, (self._worker_seed, rank), skip)
 
     def _foreign(self, repeat: bool, skip: int) -> Iterator[Any]:
         """A loader whose reproducibility checks were disabled: used as it is, once around after another.
@@ -282,11 +231,27 @@ class Feed:
     def next(self) -> Any:
         return self._move(next(self._iterator))  # type: ignore
 
-    def state_dict(self) -> Dict[int, Any]:
-        return self._sampler.state_dict() if self._sampler is not None else {}
+    def _generators(self) -> List[torch.Generator]:
+        """Those that the trial gave; a sampler of its own draws again what it drew before a resume."""
+        if self._passes is None:
+            return []
+        return [g for g in (self._loader.generator, self._passes.generator) if g is not None]
 
-    def load_state_dict(self, state: Dict[int, Any]) -> None:
+    def generator_states(self) -> List[torch.Tensor]:
+        return [g.get_state() for g in self._generators()]
+
+    def set_generators(self, states: List[torch.Tensor]) -> None:
+        for generator, state in zip(self._generators(), states):
+            generator.set_state(state)
+
+    def state_dict(self) -> Dict[str, Any]:
+        passes = self._passes.state_dict() if self._passes is not None else {}
+        return {"passes": passes, "generators": self.generator_states(), "worker_seed": self._worker_seed}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """For the next start(); empty: of a checkpoint that knows nothing of data."""
         self._restored = state
+        self._worker_seed = state.get("worker_seed")
 
 
 def _cycle(loader: Any, batches: Iterator[Any]) -> Iterator[Any]:

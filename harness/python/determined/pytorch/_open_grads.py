@@ -1,26 +1,24 @@
 """Gradients between two updates, which belong to the state of a trial with an aggregation_frequency above 1.
 
 A checkpoint may fall between updates. Without what was summed up so far, different on every rank, a resumed trial would
-make its next update of fewer batches than one that was never stopped.
+make its next update of fewer batches than one that was never stopped. They may be as large as the model, so that ranks
+hand them to the chief in pieces, through temporary files, and each rank's is a file of its own in the checkpoint.
 """
 
 import logging
-from typing import Any, Dict, List, Optional
+import os
+import shutil
+import tempfile
+from typing import Any, BinaryIO, List, Optional
 
 import torch
 
 logger = logging.getLogger("determined.pytorch")
 
-KEY = "accumulated_gradients"
+FOLDER = "accumulated_gradients"
+PIECES_BYTES = 1 << 27  # of all ranks together: what each of them holds of it at a time
 
-
-MOST_BYTES = 1 << 29  # of all ranks: each of them holds what is exchanged, twice while it is unpacked
-
-
-def fits(models: List[torch.nn.Module], ranks: int) -> bool:
-    """Whether they are few enough to be exchanged; the same answer on every rank."""
-    own = sum(p.numel() * p.element_size() for m in models for p in m.parameters())
-    return ranks == 1 or own * ranks <= MOST_BYTES
+_LOST = "A trial that is resumed from this checkpoint makes its first update of fewer batches"
 
 
 def of(models: List[torch.nn.Module]) -> List[List[Optional[torch.Tensor]]]:
@@ -28,16 +26,74 @@ def of(models: List[torch.nn.Module]) -> List[List[Optional[torch.Tensor]]]:
     return [[None if p.grad is None else p.grad.detach().cpu().clone() for p in m.parameters()] for m in models]
 
 
-def restore(models: List[torch.nn.Module], saved: Optional[Dict[str, Any]], trial_id: int, rank: int, size: int) -> None:
+def _write(models: List[torch.nn.Module], trial_id: int, ranks: int) -> BinaryIO:
+    """This rank's, in a temporary file; an empty one where there is no room."""
+    file: Any = tempfile.TemporaryFile()
+    try:
+        torch.save({"trial_id": trial_id, "ranks": ranks, "tensors": of(models)}, file)
+        file.seek(0)
+        return file  # type: ignore
+    except (OSError, RuntimeError) as e:
+        file.close()
+        logger.warning(f"gradients between two updates: {e}; give $TMPDIR more room. {_LOST}")
+        return open(os.devnull, "rb")
+
+
+class _Gathered:
+    """The files of all ranks, at the chief; there is none where one of them has failed."""
+
+    def __init__(self, ranks: int) -> None:
+        self.files: List[BinaryIO] = [tempfile.TemporaryFile() for _ in range(ranks)]
+
+    def add(self, pieces: List[bytes]) -> None:
+        try:
+            for file, piece in zip(self.files, pieces):
+                file.write(piece)
+        except OSError as e:
+            logger.warning(f"gradients between two updates: {e}; give $TMPDIR more room. {_LOST}")
+            self.files = []
+
+    def whole(self) -> List[BinaryIO]:
+        return self.files if all(file.tell() for file in self.files) else []
+
+
+def gather(models: List[torch.nn.Module], trial_id: int, ranks: Any) -> List[BinaryIO]:
+    """At the chief, a file of each rank in the order of ranks; every rank must call it."""
+    own = _write(models, trial_id, ranks.size)
+    all_of_them = _Gathered(ranks.size if ranks.rank == 0 else 0)
+    while True:
+        pieces = ranks.allgather(own.read(max(PIECES_BYTES // ranks.size, 1)))
+        if not any(pieces):
+            return all_of_them.whole()
+        all_of_them.add(pieces)
+
+
+def save(files: List[BinaryIO], directory: str) -> None:
+    for rank, file in enumerate(files):
+        os.makedirs(os.path.join(directory, FOLDER), exist_ok=True)
+        file.seek(0)
+        with open(_path(directory, rank), "wb") as target:
+            shutil.copyfileobj(file, target)
+        file.close()
+
+
+def _path(directory: str, rank: int) -> str:
+    return os.path.join(directory, FOLDER, f"rank_{rank}.pth")
+
+
+def restore(models: List[torch.nn.Module], directory: str, trial_id: int, ranks: Any) -> None:
     """Another trial's (a warm start) are left alone, and so are those of another number of ranks."""
-    if saved is None or saved["trial_id"] != trial_id:
+    if not os.path.exists(_path(directory, 0)):
         return
-    tensors = saved.get("tensors", [])
-    if len(tensors) != size:
+    path = _path(directory, ranks.rank)
+    saved = torch.load(path if os.path.exists(path) else _path(directory, 0), map_location="cpu", weights_only=False)
+    if saved["trial_id"] != trial_id:
+        return
+    if saved["ranks"] != ranks.size:
         logger.warning(
-            f"the checkpoint has gradients of {len(tensors)} ranks, this run has {size}: the first update is of fewer batches"
+            f"the checkpoint has gradients of {saved['ranks']} ranks, this run has {ranks.size}: the first update is of fewer batches"
         )
         return
-    for model, grads in zip(models, tensors[rank]):
+    for model, grads in zip(models, saved["tensors"]):
         for p, grad in zip(model.parameters(), grads):
             p.grad = None if grad is None else grad.to(p.device)

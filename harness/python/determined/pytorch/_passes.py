@@ -1,0 +1,68 @@
+"""torch's samplers that draw random numbers, resumable in the middle of a pass.
+
+torch draws what a pass is shuffled with when the pass begins, from the global generator or from one that the sampler was
+given. The states with which the passes under way began go into checkpoints, so that a resumed trial neither repeats nor
+misses a record of its epoch.
+"""
+
+from typing import Any, Dict, Iterator, Optional, Tuple
+
+import torch
+from torch.utils.data import BatchSampler, RandomSampler, Sampler, SubsetRandomSampler, WeightedRandomSampler
+
+#: A sampler of the trial's own is left alone: who knows when it draws, and from what.
+_DRAWING = (RandomSampler.__iter__, SubsetRandomSampler.__iter__, WeightedRandomSampler.__iter__)
+
+
+class Passes(Sampler):
+    """The sampler's passes, in its own order."""
+
+    def __init__(self, sampler: Any) -> None:
+        self._sampler = sampler
+        self._states: Dict[int, torch.Tensor] = {}  # by pass, as it began
+        self._pass = self._first = 0
+        self._kept = 1
+
+    def start(self, first_pass: int, kept: int, states: Dict[int, torch.Tensor]) -> None:
+        """The next iteration counts as pass 0. Passes before `first_pass` are skipped, in no particular order; the states
+        of the last `kept` are remembered: the loader's workers may be ahead of training, never behind it."""
+        self._pass, self._first, self._kept = 0, first_pass, kept
+        self._states = dict(states)
+
+    def state_dict(self) -> Dict[int, torch.Tensor]:
+        return dict(self._states)
+
+    @property
+    def generator(self) -> Optional[torch.Generator]:
+        return self._sampler.generator  # type: ignore
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        number, self._pass = self._pass, self._pass + 1
+        if number < self._first:
+            return iter(range(len(self)))
+        for old in [k for k in self._states if k <= number - self._kept]:
+            del self._states[old]
+        return iter(self._order(number))
+
+    def _order(self, number: int) -> Any:
+        """What a pass that began before the checkpoint draws is drawn already, as the checkpoint's generators know."""
+        generator = self.generator or torch.default_generator
+        now = generator.get_state()
+        resumed = number in self._states
+        generator.set_state(self._states.setdefault(number, now))
+        order = list(self._sampler)
+        if resumed:
+            generator.set_state(now)
+        return order
+
+
+def resumable(batches: Any) -> Tuple[Any, Optional[Passes]]:
+    """The batch sampler over Passes, and these, where it deals out what a sampler of torch's draws."""
+    inner = getattr(batches, "sampler", None)
+    if type(batches) is not BatchSampler or getattr(type(inner), "__iter__", None) not in _DRAWING:
+        return batches, None
+    passes = Passes(inner)
+    return BatchSampler(passes, batches.batch_size, batches.drop_last), passes
