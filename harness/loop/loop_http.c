@@ -40,7 +40,10 @@ static void give_back(struct pool *p, struct client *c)
             vec_remove(&p->busy, i);
             break;
         }
-    vec_push(&p->idle, c);
+    if (p->canceled) /* and c with it, for good */
+        client_destroy(c);
+    else
+        vec_push(&p->idle, c);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -84,10 +87,10 @@ int loop_http_from_env(struct loop_http *ret, struct det_err *err)
     if (!url || !*url || !token || !*token)
         return det_fail(err, DET_EINVAL, "the environment has no %s",
                         url && *url ? "DET_SESSION_TOKEN" : "DET_MASTER");
+    pthread_mutex_lock(&pool.lock);
     pool.options = (struct client_options){
         .url = url, .token_kind = CLIENT_TOKEN_ALLOCATION, .token = token,
         .ca_file = getenv("DET_MASTER_CERT_FILE"), .cert_name = getenv("DET_MASTER_CERT_NAME")};
-    pthread_mutex_lock(&pool.lock);
     pool.canceled = false; /* that was an earlier run of this process */
     pthread_mutex_unlock(&pool.lock);
     *ret = (struct loop_http){.self = &pool, .call = call, .cancel = cancel};
