@@ -209,7 +209,8 @@ static struct det_dataset *parse(struct csv *c, const char *p, const char *end, 
 static struct det_dataset *fake(struct csv *c, struct det_err *err)
 {
     c->columns = INT_MAX;
-    *err = (struct det_err){0};
+    if (err)
+        *err = (struct det_err){0};
     det_cleanup(det_dataset_unrefp) struct det_dataset *ds =
         det_dataset_create(DATASET_FAKE_RECORDS, err);
     return add_fields(c, ds, err) < 0 ? NULL : det_take(ds);

@@ -93,7 +93,8 @@ static struct det_dataset *fake(const struct det_idx_options *o, struct det_err 
                               .ndim = 3, .dims = {1, 28, 28}};
     struct det_field label = {.name = o->label_name ? o->label_name : "label", .dtype = DET_I64};
     char *zeros;
-    *err = (struct det_err){0};
+    if (err)
+        *err = (struct det_err){0};
     det_cleanup(det_dataset_unrefp) struct det_dataset *ds =
         det_dataset_create(DATASET_FAKE_RECORDS, err);
     int rc = dataset_add_zeros(ds, &image, &zeros, err);

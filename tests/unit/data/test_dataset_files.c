@@ -349,6 +349,15 @@ static void test_missing_files_are_made_up(void **state)
     det_dataset_unref(all[0]);
     det_dataset_unref(all[1]);
     det_dataset_unref(fake);
+    const struct det_csv_field x[] = {{.name = "x", .columns = 2}, {0}};
+    const struct det_csv_options csv = {.fields = x};
+    const struct det_idx_options idx = {.images = "/nowhere/images"};
+    struct det_dataset *quiet[] = {det_dataset_csv("/nowhere/x.csv", &csv, NULL),
+                                   det_dataset_idx(&idx, NULL)};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(det_dataset_length(quiet[i]), DATASET_FAKE_RECORDS);
+        det_dataset_unref(quiet[i]);
+    }
     data_fake(false);
 }
 
