@@ -214,6 +214,12 @@ json_t *json_lossy(const char *s, size_t len)
     return j;
 }
 
+bool json_is_text(const char *s)
+{
+    JSON_OWN j = json_string(s);
+    return j != NULL;
+}
+
 void json_set(json_t *obj, const char *key, json_t *value)
 {
     if (json_object_set_new(obj, key, value ? value : json_null()) < 0)

@@ -51,6 +51,8 @@ json_t *json_path(const json_t *obj, const char *path);
 json_t *json_double(double v);
 /* A 64-bit integer as protobuf's JSON writes it: a decimal string. New reference. */
 json_t *json_i64s(int64_t v);
+/* Whether it is UTF-8, as all keys and strings must be. */
+bool json_is_text(const char *s);
 /* A string that may hold invalid UTF-8: offending bytes, and NUL,
  * become U+FFFD. New reference. */
 json_t *json_lossy(const char *s, size_t len);

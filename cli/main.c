@@ -240,12 +240,10 @@ static const char *nearest_verb(const struct noun *n, const char *word)
 /* What is said goes into JSON, which holds UTF-8 only. */
 static int check_text(int argc, char **argv, struct det_err *err)
 {
-    for (int i = 1; i < argc; i++) {
-        JSON_OWN text = json_string(argv[i]);
-        if (!text)
+    for (int i = 1; i < argc; i++)
+        if (!json_is_text(argv[i]))
             return det_fail(err, DET_EINVAL, "argument %d is not UTF-8: write it in a UTF-8 locale",
                             i);
-    }
     return 0;
 }
 

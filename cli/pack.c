@@ -146,6 +146,10 @@ static int on_path(void *arg, const char *path, bool is_dir, uint64_t bytes, str
     struct stat st;
     if (ignored(p, path, is_dir))
         return 0;
+    if (!json_is_text(path))
+        return det_fail(err, DET_EINVAL,
+                        "%s/%s: a name that is not UTF-8: rename it or name it in .detignore",
+                        p->dir, path);
     if (fstatat(p->dirfd, path, &st, 0) < 0)
         return det_fail(err, DET_EIO, "%s/%s: %s", p->dir, path, strerror(errno));
     if (S_ISDIR(st.st_mode)) {

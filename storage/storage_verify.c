@@ -1,4 +1,4 @@
-/* Hashes and lists of a checkpoint's files, and the check of a store. */
+/* Hashes and lists of a checkpoint's files. */
 #include "fsx.h"
 #include "hash.h"
 #include "mem.h"
@@ -14,6 +14,14 @@ struct hashing {
     const json_t *skip;
     json_t *out;
 };
+
+/* Takes value. The names go into metadata.json and to the master, as JSON. */
+static int put(json_t *object, const char *path, json_t *value, struct det_err *err)
+{
+    if (json_object_set_new(object, path, value) == 0)
+        return 0;
+    return det_fail(err, DET_EINVAL, "%s: the name of a checkpoint's file must be UTF-8", path);
+}
 
 static int hash_one(int dirfd, const char *path, char hex[HASH_HEX_MAX], struct det_err *err)
 {
@@ -31,10 +39,7 @@ static int hash_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
     if (is_dir || (h->skip && json_object_get(h->skip, path)))
         return 0;
     int rc = hash_one(h->fd, path, hex, err);
-    if (rc < 0)
-        return rc;
-    json_object_set_new_nocheck(h->out, path, json_string(hex));
-    return 0;
+    return rc < 0 ? rc : put(h->out, path, json_string(hex), err);
 }
 
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err)
@@ -86,8 +91,7 @@ int storage_verify_dir(const char *dir, const json_t *sha256, struct det_err *er
 
 static int list_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
-    json_object_set_new_nocheck(arg, path, json_integer(is_dir ? 0 : (json_int_t)bytes));
-    return 0;
+    return put(arg, path, json_integer(is_dir ? 0 : (json_int_t)bytes), err);
 }
 
 json_t *storage_list(const struct storage *s, const char *uuid, struct det_err *err)

@@ -25,13 +25,19 @@ static bool is_checkpoint(const char *name)
     return strspn(name, "0123456789abcdef-") == 36 && (!name[36] || strcmp(name + 36, ".tmp") == 0);
 }
 
+/* Gone meanwhile, as the trial may write where it runs; or not for this user to read. */
+static bool is_no_code(int error)
+{
+    return error == ENOENT || error == EACCES;
+}
+
 static int copy_file(struct copy *c, int from, int to, const char *name, mode_t mode,
                      struct det_err *err)
 {
     char chunk[65536];
     det_cleanup(det_closep) int in = openat(from, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (in < 0 && errno == ENOENT)
-        return 0; /* gone meanwhile: the trial may write where it runs */
+    if (in < 0 && is_no_code(errno))
+        return 0;
     det_cleanup(det_closep) int out =
         in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
     if (out < 0)
@@ -57,8 +63,8 @@ static int copy_subdir(struct copy *c, int from, int to, const char *name, int d
 {
     det_cleanup(det_closep) int in =
         openat(from, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (in < 0 && errno == ENOENT)
-        return 0; /* gone meanwhile, as files may be */
+    if (in < 0 && is_no_code(errno))
+        return 0;
     if (mkdirat(to, name, 0755) < 0 && errno != EEXIST)
         return det_fail(err, DET_EIO, "make %s: %s", name, strerror(errno));
     det_cleanup(det_closep) int out =
@@ -95,7 +101,7 @@ static int copy_dir(struct copy *c, int from, int to, int depth, struct det_err 
     int rc = 0;
     for (struct dirent *e; rc == 0 && (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            strcmp(e->d_name, "__pycache__") == 0 ||
+            strcmp(e->d_name, "__pycache__") == 0 || !json_is_text(e->d_name) ||
             (c->is_store && depth == 0 && is_checkpoint(e->d_name)))
             continue;
         rc = copy_entry(c, from, to, e->d_name, depth, err);

@@ -123,6 +123,19 @@ static void names_a_missing_directory(void **state)
     assert_non_null(strstr(err.text, "/nonexistent/model"));
 }
 
+static void names_what_has_no_name(void **state)
+{
+    json_t *files = NULL;
+    struct det_err err = {0};
+    put(".detignore", "");
+    put("sub/caf\xe9", "x");
+    assert_int_equal(pack_dir(dir, &files, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "caf\xe9: a name that is not UTF-8"));
+    put(".detignore", "sub/caf*\n");
+    assert_int_equal(pack_dir(dir, &files, &err), 0);
+    json_decref(files);
+}
+
 static void names_what_is_too_big(void **state)
 {
     json_t *files = NULL;
@@ -142,6 +155,7 @@ int main(void)
         cmocka_unit_test(packs_what_is_not_ignored),
         cmocka_unit_test(ignores_as_gitignore_does),
         cmocka_unit_test(names_a_missing_directory),
+        cmocka_unit_test(names_what_has_no_name),
         cmocka_unit_test(names_what_is_too_big),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

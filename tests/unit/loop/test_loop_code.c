@@ -144,6 +144,36 @@ static void a_file_that_vanishes_is_passed_over(void **state)
     copies_what_is_left(d);
 }
 
+/* Somebody's working directory may hold anything; what cannot be code must not cost the state. */
+static void what_has_no_name_is_passed_over(void **state)
+{
+    struct dir *d = *state;
+    det_cleanup(freep) char *odd = det_asprintf("%s/caf\xe9", d->code);
+    det_cleanup(freep) char *other = det_asprintf("%s/other", d->code);
+    assert_int_equal(fsx_write_atomic(AT_FDCWD, odd, "x", 1, 0644, NULL), 0);
+    assert_int_equal(mkdir(other, 0755), 0);
+    copies_what_is_left(d);
+    det_cleanup(freep) char *copy = det_asprintf("%s/copy/caf\xe9", d->path);
+    assert_int_equal(access(copy, F_OK), -1);
+}
+
+/* As lost+found, or a colleague's. root may read all, so another user copies. */
+static void what_is_not_ours_is_passed_over(void **state)
+{
+    struct dir *d = *state;
+    uid_t user = geteuid();
+    det_cleanup(freep) char *file = det_asprintf("%s/secret", d->code);
+    det_cleanup(freep) char *dir = det_asprintf("%s/lost+found", d->code);
+    det_cleanup(freep) char *other = det_asprintf("%s/other", d->code);
+    assert_int_equal(fsx_write_atomic(AT_FDCWD, file, "x", 1, 0, NULL), 0);
+    assert_int_equal(mkdir(dir, 0), 0);
+    assert_int_equal(mkdir(other, 0755), 0);
+    assert_int_equal(chmod(d->path, 0777), 0);
+    assert_true(user != 0 || seteuid(65534) == 0);
+    copies_what_is_left(d);
+    assert_true(user != 0 || seteuid(0) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +182,8 @@ int main(void)
         T(too_much_is_said),
         T(a_directory_that_vanishes_is_passed_over),
         T(a_file_that_vanishes_is_passed_over),
+        T(what_has_no_name_is_passed_over),
+        T(what_is_not_ours_is_passed_over),
     };
     return cmocka_run_group_tests_name("loop_code", tests, NULL, NULL);
 }

@@ -293,6 +293,17 @@ static void an_error_of_the_disk_counts(void **state)
     disk_says = 0;
 }
 
+static void a_name_must_be_text(void **state)
+{
+    det_cleanup(freep) char *dir = begun();
+    put(dir, "caf\xe9", "x");
+    assert_null(storage_hash_dir(dir, NULL, &err));
+    assert_int_equal(err.code, DET_EINVAL);
+    assert_non_null(strstr(err.text, "must be UTF-8"));
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    assert_null(storage_list(store, UUID, &err));
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -311,6 +322,7 @@ int main(void)
         T(a_growing_file_is_followed),
         T(failed_write_names_the_path),
         T(an_error_of_the_disk_counts),
+        T(a_name_must_be_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
