@@ -17,6 +17,7 @@
 #define BATCH_LINES 1000
 #define BATCH_BYTES ((size_t)1 << 20)
 #define HOLE_BYTES  ((uint64_t)16 << 20)
+#define LINE_BYTES  ((uint64_t)1 << 20) /* more than any line has */
 
 struct logspool {
     int fd;
@@ -28,8 +29,27 @@ struct logspool {
     uint64_t limit, kept; /* bytes of the ranks' lines; 0: no limit */
     bool is_cut;          /* the limit was reached */
     struct logtail tail;  /* of what is left out */
-    bool is_torn;         /* half a line lies behind the end */
 };
+
+/* Half a line goes, so that the file holds whole ones only; where that fails the next line is
+ * written over it. */
+static void cut_off(struct logspool *s)
+{
+    if (ftruncate(s->fd, (off_t)s->end) < 0)
+        log_debug("cut the log spool: %s", strerror(errno));
+}
+
+/* What a crash has left of its last line would spoil the request of all lines around it. */
+static void find_end(struct logspool *s, uint64_t size)
+{
+    uint64_t from = size > LINE_BYTES ? size - LINE_BYTES : 0;
+    det_cleanup(freep) char *tail = det_alloc(LINE_BYTES);
+    ssize_t n = pread(s->fd, tail, (size_t)(size - from), (off_t)from);
+    const char *newline = n > 0 ? memrchr(tail, '\n', (size_t)n) : NULL;
+    s->end = newline ? from + (uint64_t)(newline - tail) + 1 : from;
+    if (s->end < size)
+        cut_off(s);
+}
 
 int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, int64_t first,
                   struct logspool **ret, struct det_err *err)
@@ -44,7 +64,7 @@ int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, 
     struct logspool *s = det_zalloc(sizeof *s);
     s->fd = fd;
     s->next = first;
-    s->end = (uint64_t)st.st_size;
+    find_end(s, (uint64_t)st.st_size);
     s->origin = json_make("{s:s, s:s, s:s, s:s}", "task_id", o->task_id, "allocation_id",
                           o->alloc_id, "container_id", o->container_id, "agent_id", o->agent_id);
     *ret = s;
@@ -79,8 +99,6 @@ static json_t *line_json(struct logspool *s, const char *stdtype, int rank, cons
     return j;
 }
 
-/* Half a line on a full disk is cut off again, so that the file holds whole lines only; where even
- * that fails the next line is written over it. */
 static bool append(struct logspool *s, const struct buf *b)
 {
     size_t done = 0;
@@ -90,7 +108,7 @@ static bool append(struct logspool *s, const struct buf *b)
             continue;
         if (n <= 0) {
             int e = errno;
-            s->is_torn = ftruncate(s->fd, (off_t)s->end) < 0;
+            cut_off(s);
             errno = e;
             return false;
         }
@@ -217,7 +235,6 @@ static int read_chunk(struct logspool *s, struct buf *raw, struct det_err *err)
     return 0;
 }
 
-/* A last line without its end (a crash while writing) is passed over. */
 int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf raw = BUF_INIT;
@@ -237,10 +254,8 @@ int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, str
         at = (size_t)(nl - raw.p) + 1;
     }
     buf_add_str(out, "]}");
-    if (at == 0) {
-        s->end = s->sent; /* half a line only */
+    if (at == 0)
         buf_clear(out);
-    }
     *ret_bytes = at;
     return 0;
 }

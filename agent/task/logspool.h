@@ -9,7 +9,8 @@
  * fill neither this host's disk nor the master's database. Where it is reached one line says so,
  * what follows is dropped, and logspool_end() says how much that was and gives its last lines.
  *
- * Whoever opens an old spool sends all that is in it again.
+ * Whoever opens an old spool sends all that is in it again; what a crash left of a last line is cut
+ * off.
  */
 #ifndef LOGSPOOL_H
 #define LOGSPOOL_H

@@ -127,12 +127,39 @@ static void what_was_left_behind_goes(void **state)
     end(&s);
 }
 
+/* Of its last line there may be half: what is written behind it must stay JSON. */
+static void half_a_line_is_cut_off(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 200 OK\r\n" CLOSE "{}", NULL};
+    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
+    struct shipping s;
+    begin(&s, answers);
+    say(&s, "one\n");
+    logship_close(s.ship);
+    logspool_close(s.spool);
+    FILE *f = fopen(s.path, "a");
+    assert_true(fputs("{\"task_id\":\"3.x\",\"log\":\"hal", f) > 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(logspool_open(AT_FDCWD, s.path, &o, 8, &s.spool, NULL), 0);
+    say(&s, "two\n");
+    s.ship = logship_create(&s.loop, s.http, s.spool);
+    ship(&s);
+    JSON_OWN body = json_parse(strstr(s.master.seen.p, "{\"logs\""),
+                               strlen(strstr(s.master.seen.p, "{\"logs\"")), NULL);
+    const json_t *logs = json_arr(body, "logs");
+    assert_int_equal(json_array_size(logs), 2);
+    assert_string_equal(json_str(json_array_get(logs, 0), "log", ""), "one\n");
+    assert_string_equal(json_str(json_array_get(logs, 1), "log", ""), "two\n");
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_not_answered_goes_again),
         cmocka_unit_test(what_is_refused_blocks_nothing),
         cmocka_unit_test(what_was_left_behind_goes),
+        cmocka_unit_test(half_a_line_is_cut_off),
     };
     return cmocka_run_group_tests_name("logship", tests, NULL, NULL);
 }
