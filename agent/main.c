@@ -2,12 +2,13 @@
 #include "agent.h"
 #include "agentdoctor.h"
 #include "log.h"
+#include "mem.h"
 
 #include <stdio.h>
 
 int main(int argc, char **argv)
 {
-    struct agentopts o;
+    det_cleanup(agentopts_finish) struct agentopts o = {0};
     struct det_err err = {0};
     enum log_level level = LOG_INFO;
     log_init("det-agent", LOG_INFO);

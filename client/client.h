@@ -111,6 +111,9 @@ int client_stream(struct client *c, const struct client_req *req, int64_t silenc
                   int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err),
                   void *arg, struct det_err *err);
 
+/* The addresses in url (as in client_options) in their full form, "http://host:port" each, commas
+ * between; caller frees. NULL with *err: DET_EINVAL. */
+char *client_full_url(const char *url, struct det_err *err);
 /* The masters that the environment names: DET_MASTERS (all of them), else DET_MASTER; or NULL. */
 const char *client_env_url(void);
 /* The code of a status as the head of this file says, with the text of the body into *err; 0 for

@@ -176,6 +176,18 @@ void client_conf_set_token(struct client_conf *c, enum client_token kind, const 
     c->o.token_kind = kind;
 }
 
+char *client_full_url(const char *url, struct det_err *err)
+{
+    struct client_conf c;
+    struct buf b = BUF_INIT;
+    if (client_conf_init(&c, &(struct client_options){.url = url}, err) < 0)
+        return NULL;
+    for (size_t i = 0; i < c.addrs_n; i++)
+        buf_addf(&b, "%s%s", i ? "," : "", c.addrs[i].base);
+    client_conf_finish(&c);
+    return buf_steal(&b);
+}
+
 const char *client_env_url(void)
 {
     const char *all = getenv("DET_MASTERS");

@@ -1,12 +1,15 @@
 #include "agentopts.h"
 
 #include "agentlink.h"
+#include "client.h"
 #include "mem.h"
 #include "opt.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,7 +21,8 @@
 static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
 {
     const struct opt all[] = {
-        {"master", 'm', OPT_STR, &o->master, "URL", "the master, http://HOST:PORT; several: with commas (DET_MASTER)"},
+        {"master", 'm', OPT_STR, &o->master, "URL",
+         "the master, http://HOST:PORT; several: with commas (DET_MASTER)"},
         {"token-file", 0, OPT_STR, &o->token_file, "PATH",
          "file with the agents' token (DET_AGENT_TOKEN_FILE)"},
         {"id", 0, OPT_STR, &o->id, "NAME", "name of this agent (DET_AGENT_ID); the host's name"},
@@ -82,15 +86,15 @@ static void set_defaults(struct agentopts *o)
     o->log_level = "info";
 }
 
-/* The host part of the URL and its port, for getaddrinfo; caller frees both. */
+/* Host and port of the first full URL, for getaddrinfo; caller frees both. */
 static void split(const char *url, char **ret_host, char **ret_port)
 {
-    const char *p = strstr(url, "://");
-    p = p ? p + 3 : url;
-    size_t n = strcspn(p, ":/,");
-    *ret_host = det_strndup(p, n);
-    p += n;
-    *ret_port = *p == ':' ? det_strndup(p + 1, strspn(p + 1, "0123456789")) : det_strdup("80");
+    const char *host = strstr(url, "://") + 3;
+    bool is_v6 = *host == '[';
+    host += is_v6;
+    size_t n = strcspn(host, is_v6 ? "]" : ":");
+    *ret_host = det_strndup(host, n);
+    *ret_port = det_strndup(host + n + is_v6 + 1, strspn(host + n + is_v6 + 1, "0123456789"));
 }
 
 /* The local address that the kernel would use towards the master; nothing is sent. */
@@ -115,6 +119,22 @@ static void find_addr(struct agentopts *o)
     o->addr = o->own_addr;
 }
 
+static int fill_in(struct agentopts *o, struct det_err *err)
+{
+    o->master = o->full_master = client_full_url(o->master, err);
+    if (!o->master)
+        return det_wrap(err, DET_EINVAL, "--master");
+    if (o->ca_file && strcmp(o->ca_file, "noverify") != 0) {
+        o->full_ca_file = realpath(o->ca_file, NULL);
+        if (!o->full_ca_file)
+            return det_fail(err, DET_EINVAL, "--cert-file %s: %s", o->ca_file, strerror(errno));
+        o->ca_file = o->full_ca_file;
+    }
+    if (!o->addr)
+        find_addr(o);
+    return 0;
+}
+
 static int check(struct agentopts *o, struct det_err *err)
 {
     if (!o->master)
@@ -131,9 +151,13 @@ static int check(struct agentopts *o, struct det_err *err)
         return det_fail(err, DET_EINVAL,
                         "--log-mib (DET_AGENT_LOG_MIB): a number of MiB, at most 1048576; "
                         "0: no limit");
-    if (!o->addr)
-        find_addr(o);
-    return 0;
+    return fill_in(o, err);
+}
+
+void agentopts_finish(struct agentopts *o)
+{
+    free(o->full_master);
+    free(o->full_ca_file);
 }
 
 int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err *err)

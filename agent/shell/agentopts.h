@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct agentopts {
-    const char *master; /* URL */
+    const char *master; /* URLs in full, commas between */
     const char *token_file;
     const char *id;    /* default: the host's name */
     const char *pool;  /* "": the default pool */
@@ -20,9 +20,12 @@ struct agentopts {
     int64_t log_mib; /* how much of a task's output is kept on each host, MiB; 0: all */
     bool end_tasks, help, version, doctor; /* doctor: the verb */
     char host_name[256], own_addr[64];
+    char *full_master, *full_ca_file; /* owned: what master and ca_file point at once checked */
 };
-/* Strings are borrowed from argv and the environment. DET_EINVAL names the option. */
+/* Strings are borrowed from argv and the environment; master and ca_file are made full, as tasks
+ * run in other directories. DET_EINVAL names the option. */
 int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err *err);
+void agentopts_finish(struct agentopts *o);
 void agentopts_print_help(void);
 
 #endif

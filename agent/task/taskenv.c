@@ -226,8 +226,10 @@ char **taskenv_vector(const json_t *env)
     const char *name;
     json_t *value;
     size_t n = 0;
-    json_object_foreach((json_t *)env, name, value) v[n++] =
-        det_asprintf("%s=%s", name, json_string_value(value) ? json_string_value(value) : "");
+    json_object_foreach((json_t *)env, name, value)
+    {
+        v[n++] = det_asprintf("%s=%s", name, json_is_string(value) ? json_string_value(value) : "");
+    }
     return v;
 }
 

@@ -82,6 +82,27 @@ def test_command(m, a):
     dropped(a, "1.cmd.1")
 
 
+def test_where_the_master_is(m, a):
+    """As the agent was told, a task is told in full: it may run elsewhere, and knows none of our defaults."""
+    a.kill(15)
+    open(a.path("master.pem"), "w").close()
+    there = os.getcwd()
+    os.chdir(a.dir)
+    try:
+        a.args = ["--master", f"127.0.0.1:{m.port}", "--cert-file", "master.pem"]
+        a.run()
+    finally:
+        os.chdir(there)
+    m.wait_connected(2)
+    m.start("1.where.1", ["sh", "-c", "echo $DET_MASTER $DET_MASTER_ADDR $DET_MASTER_PORT $DET_MASTER_CERT_FILE"])
+    m.wait_exit("1.where.1")
+    m.wait_log(f"http://127.0.0.1:{m.port} 127.0.0.1 {m.port} {os.path.realpath(a.path('master.pem'))}")
+    a.kill(15)
+    a.args = ["--master", f"http://[::1]:{m.port}"]
+    a.run()
+    wait_until(lambda: "agent a1 at ::1:" in open(a.path("agent.log")).read(), 10, "the address towards such a master")
+
+
 def test_start_is_quick(m, a):
     times = []
     for i in range(5):
