@@ -1,5 +1,9 @@
-/* PKWARE's APPNOTE 6.3: local headers, central directory, end record; method 0 only; zip64 (its
- * 4.5.3, 4.3.14 and 4.3.15) for what 32 bits do not hold. */
+/*
+ * PKWARE's APPNOTE 6.3: local headers, central directory, end record; method 0 only; zip64 (its
+ * 4.5.3, 4.3.14 and 4.3.15) for what 32 bits do not hold. As torch has it, an entry's checksum and
+ * sizes follow its content (4.3.9): so the content is read once, and its writing need not wait for
+ * a checksum of gigabytes.
+ */
 #include "mem.h"
 #include "pth_blocks.h"
 #include "pth_zip.h"
@@ -12,6 +16,8 @@
 #define ZIP64_ID 1
 #define VERSION_PLAIN 10
 #define VERSION_ZIP64 45
+#define FLAGS 0x0808 /* names are UTF-8; a descriptor follows the content */
+#define PORTION ((size_t)256 << 10) /* it stays in a core's cache between checksum and copy */
 
 struct written {
     char *name;
@@ -77,16 +83,16 @@ static void put_zip64(struct buf *b, bool sizes, bool place, const struct writte
 /* The fields that local and central headers share. The time is 1980-01-01: equal states, equal
  * bytes. */
 static void put_common(struct buf *b, const struct zip_writer *w, const struct written *e,
-                       size_t extra)
+                       bool local, size_t extra)
 {
     le16(b, is_big(w, e->size) || is_big(w, e->at) ? VERSION_ZIP64 : VERSION_PLAIN);
-    le16(b, 0x0800); /* names are UTF-8 */
-    le16(b, 0);      /* stored */
+    le16(b, FLAGS);
+    le16(b, 0); /* stored */
     le16(b, 0);
     le16(b, 0x0021);
-    le32(b, e->crc);
-    le32(b, or_ones(w, e->size));
-    le32(b, or_ones(w, e->size));
+    le32(b, local ? 0 : e->crc);
+    le32(b, local && !is_big(w, e->size) ? 0 : or_ones(w, e->size));
+    le32(b, local && !is_big(w, e->size) ? 0 : or_ones(w, e->size));
     le16(b, (uint32_t)strlen(e->name));
     le16(b, (uint32_t)extra);
 }
@@ -114,23 +120,57 @@ static void put_padding(struct buf *b, size_t bytes)
         buf_add_ch(b, 'Z');
 }
 
+static int put_head(struct zip_writer *w, const struct written *e, struct det_err *err)
+{
+    const struct written unknown = {0};
+    det_cleanup(buf_finish) struct buf zip64 = BUF_INIT, b = BUF_INIT;
+    put_zip64(&zip64, is_big(w, e->size), false, &unknown);
+    size_t head = LOCAL_BYTES + strlen(e->name) + zip64.len + 4;
+    size_t padding = 4 + (ALIGN - (e->at + head) % ALIGN) % ALIGN;
+    buf_add(&b, "PK\3\4", 4);
+    put_common(&b, w, e, true, zip64.len + padding);
+    buf_add_str(&b, e->name);
+    buf_add(&b, zip64.p, zip64.len);
+    put_padding(&b, padding);
+    return blocks_put(w->out, b.p, b.len, err);
+}
+
+static int put_content(struct zip_writer *w, struct written *e, const char *data,
+                       struct det_err *err)
+{
+    int rc = 0;
+    for (uint64_t at = 0; rc == 0 && at < e->size; at += PORTION) {
+        size_t n = e->size - at < PORTION ? e->size - at : PORTION;
+        e->crc = libdeflate_crc32(e->crc, data + at, n);
+        rc = blocks_put(w->out, data + at, n, err);
+    }
+    return rc;
+}
+
+static int put_descriptor(struct zip_writer *w, const struct written *e, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    buf_add(&b, "PK\7\10", 4);
+    le32(&b, e->crc);
+    for (int i = 0; i < 2; i++) { /* as it is stored, and as it was */
+        if (is_big(w, e->size))
+            le64(&b, e->size);
+        else
+            le32(&b, (uint32_t)e->size);
+    }
+    return blocks_put(w->out, b.p, b.len, err);
+}
+
 int zip_writer_add(struct zip_writer *w, const char *name, const void *data, size_t n,
                    struct det_err *err)
 {
-    struct written e = {.name = det_strdup(name), .size = n, .at = blocks_at(w->out)};
-    e.crc = libdeflate_crc32(0, data, n);
-    vec_push(&w->entries, e);
-    det_cleanup(buf_finish) struct buf zip64 = BUF_INIT, b = BUF_INIT;
-    put_zip64(&zip64, is_big(w, n), false, &e);
-    size_t head = LOCAL_BYTES + strlen(name) + zip64.len + 4;
-    size_t padding = 4 + (ALIGN - (e.at + head) % ALIGN) % ALIGN;
-    buf_add(&b, "PK\3\4", 4);
-    put_common(&b, w, &e, zip64.len + padding);
-    buf_add_str(&b, name);
-    buf_add(&b, zip64.p, zip64.len);
-    put_padding(&b, padding);
-    int rc = blocks_put(w->out, b.p, b.len, err);
-    return rc < 0 ? rc : blocks_put(w->out, data, n, err);
+    vec_push(&w->entries, ((struct written){.name = det_strdup(name), .size = n,
+                                            .at = blocks_at(w->out)}));
+    struct written *e = &w->entries.v[w->entries.n - 1];
+    int rc = put_head(w, e, err);
+    if (rc == 0)
+        rc = put_content(w, e, data, err);
+    return rc < 0 ? rc : put_descriptor(w, e, err);
 }
 
 static void put_directory(struct buf *b, const struct zip_writer *w)
@@ -141,7 +181,7 @@ static void put_directory(struct buf *b, const struct zip_writer *w)
         put_zip64(&zip64, is_big(w, e->size), is_big(w, e->at), e);
         buf_add(b, "PK\1\2", 4);
         le16(b, VERSION_PLAIN); /* made by: MS-DOS */
-        put_common(b, w, e, zip64.len);
+        put_common(b, w, e, false, zip64.len);
         le16(b, 0); /* comment */
         le16(b, 0); /* disk */
         le16(b, 0); /* internal attributes */

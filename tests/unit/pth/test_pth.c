@@ -339,15 +339,63 @@ static void zip64_reads_back(void **state)
     buf_finish(&file);
 }
 
-/* Whole blocks, some more of them than may wait for the digest, and a rest. */
+static uint32_t le32(const char *p)
+{
+    const unsigned char *b = (const unsigned char *)p;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+/* What follows an entry's content says the same as the directory; the header says only that. */
+static void checksums_follow_the_content(void **state)
+{
+    struct zip_reader zip;
+    struct buf file = BUF_INIT;
+    static const char unknown[12];
+    assert_int_equal(pth_save(path, sample(), &err), 0);
+    assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &file, &err), 0);
+    assert_int_equal(zip_reader_init(&zip, file.p, file.len, &err), 0);
+    assert_true(zip.n > 3);
+    for (size_t i = 0; i < zip.n; i++) {
+        const char *after = zip.v[i].data + zip.v[i].size;
+        assert_memory_equal(after, "PK\7\10", 4);
+        assert_int_equal(le32(after + 4), zip.v[i].crc32);
+        assert_int_equal(le32(after + 8), zip.v[i].size);
+        assert_int_equal(le32(after + 12), zip.v[i].size);
+    }
+    assert_true(file.p[6] & 8);
+    assert_memory_equal(file.p + 14, unknown, sizeof unknown);
+    zip_reader_finish(&zip);
+    buf_finish(&file);
+}
+
+/* In place of a tensor, and enough that all blocks have their turn more than once. */
+static struct pth_value *many_blocks(char **ret)
+{
+    int64_t bytes = (41 << 20) + 12345;
+    *ret = det_alloc((size_t)bytes);
+    for (int64_t i = 0; i < bytes; i++)
+        (*ret)[i] = (char)(i * i >> 7);
+    return pth_tensor(doc, PTH_U8, 1, &bytes, *ret);
+}
+
+/* A device without direct writes on which there is never room: the caller hears of it, and no
+ * thread waits for another. */
+static void full_disk_is_told(void **state)
+{
+    char hex[HASH_HEX_MAX];
+    det_cleanup(freep) char *p = NULL;
+    struct pth_value *v = many_blocks(&p);
+    assert_int_equal(pth_save_hashed("/dev/full", v, hex, &err), DET_EIO);
+    assert_non_null(strstr(err.text, "/dev/full: No space left"));
+    assert_int_equal(pth_save("/dev/full", v, &err), DET_EIO);
+    assert_int_equal(pth_save_hashed("/dev/full", sample(), hex, &err), DET_EIO);
+}
+
 static void digest_of_many_blocks(void **state)
 {
-    int64_t bytes = (20 << 20) + 12345;
     char hex[HASH_HEX_MAX], want[HASH_HEX_MAX];
-    det_cleanup(freep) char *p = det_alloc((size_t)bytes);
-    for (int64_t i = 0; i < bytes; i++)
-        p[i] = (char)(i * i >> 7);
-    struct pth_value *v = pth_tensor(doc, PTH_U8, 1, &bytes, p);
+    det_cleanup(freep) char *p = NULL;
+    struct pth_value *v = many_blocks(&p);
     assert_int_equal(pth_save_hashed(path, v, hex, &err), 0);
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(hash_fd(HASH_SHA256, fd, want, &err), 0);
@@ -388,6 +436,7 @@ int main(int argc, char **argv)
         T(expanded_tensors_are_bounded), T(what_has_no_place_here_says_what_to_save),
         T(absent_and_foreign_files),     T(older_files_leave_no_error),
         T(zip64_reads_back),             T(damage_to_zip64_is_survived),
+        T(checksums_follow_the_content), T(full_disk_is_told),
         T(digest_of_many_blocks),        T(more_entries_than_16_bits_count),
     };
     if (argc != 2)
