@@ -1,11 +1,14 @@
 /*
- * Blocks are written at multiples of their size, from aligned memory: the kernel copies fastest
- * then. The disk is set to work on them early, so that the publisher's fsync has less to wait for.
- * The thread that hashes is at most RING blocks behind.
+ * The caller fills the blocks of a ring; one thread writes them, another one hashes them, each in
+ * its order. A block is filled again when both are done with it.
+ *
+ * Whole blocks go to the disk past the page cache (O_DIRECT): that takes a fraction of the
+ * processor's time, which training needs, and leaves what training reads in the cache. Where a file
+ * system does not have that, and for what is less than a block, the kernel's cache is written to,
+ * and the disk set to work on it early, so that the publisher's fsync has less to wait for.
  */
 #include "pth_blocks.h"
 
-#include "fsx.h"
 #include "hash.h"
 #include "mem.h"
 
@@ -16,102 +19,145 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK ((size_t)1 << 20)
+#define BLOCK ((size_t)2 << 20)
 #define RING 8
-#define EARLY ((uint64_t)8 << 20)
+#define ALIGN 4096 /* what O_DIRECT asks of memory */
+
+struct reader {
+    struct blocks *b;
+    int (*use)(struct blocks *b, const char *p, size_t n, struct det_err *err);
+    pthread_t thread;
+    bool running;
+    uint64_t done; /* blocks: the lock's */
+    int rc;        /* with err; after it blocks are passed over */
+    struct det_err err;
+};
 
 struct blocks {
     char *path;
-    int fd;
     uint64_t at;   /* bytes, those of the open block included */
-    char *ring;    /* RING blocks with a digest, else one */
-    char *open;    /* the block that is being filled */
-    size_t filled; /* of it */
+    char *ring;    /* RING blocks */
+    size_t filled; /* of the open block, the one after those given */
 
-    struct hash *hash; /* NULL: no digest. The thread's, and what follows the lock's */
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t moved; /* one of those below */
-    uint64_t given, hashed;
+    int fd; /* the writer's, as these */
+    bool direct;
+    struct hash *hash; /* the hasher's; NULL: no digest */
+
+    pthread_mutex_t lock;  /* of what follows */
+    pthread_cond_t moved;
+    struct reader writer, hasher;
+    uint64_t given;
     size_t bytes[RING]; /* of block k, at k % RING */
     bool ended;
 };
 
-static void *hash_behind(void *arg)
+/* ---- the threads ---- */
+
+static void *read_blocks(void *arg)
 {
-    struct blocks *b = arg;
+    struct reader *r = arg;
+    struct blocks *b = r->b;
     pthread_mutex_lock(&b->lock);
     for (;;) {
-        while (b->hashed == b->given && !b->ended)
+        while (r->done == b->given && !b->ended)
             pthread_cond_wait(&b->moved, &b->lock);
-        if (b->hashed == b->given)
+        if (r->done == b->given)
             break;
-        size_t i = b->hashed % RING;
+        size_t i = r->done % RING, n = b->bytes[i];
         pthread_mutex_unlock(&b->lock);
-        hash_add(b->hash, b->ring + i * BLOCK, b->bytes[i]);
+        int rc = r->rc < 0 ? 0 : r->use(b, b->ring + i * BLOCK, n, &r->err);
         pthread_mutex_lock(&b->lock);
-        b->hashed++;
-        pthread_cond_signal(&b->moved);
+        if (rc < 0)
+            r->rc = rc;
+        r->done++;
+        pthread_cond_broadcast(&b->moved);
     }
     pthread_mutex_unlock(&b->lock);
     return NULL;
 }
 
+static int hash_block(struct blocks *b, const char *p, size_t n, struct det_err *err)
+{
+    hash_add(b->hash, p, n);
+    return 0;
+}
+
+static void write_cached(struct blocks *b)
+{
+    int flags = fcntl(b->fd, F_GETFL);
+    fcntl(b->fd, F_SETFL, flags & ~O_DIRECT);
+    b->direct = false;
+}
+
+static int write_block(struct blocks *b, const char *p, size_t n, struct det_err *err)
+{
+    if (b->direct && n < BLOCK)
+        write_cached(b);
+    for (size_t k = 0; k < n;) {
+        ssize_t got = write(b->fd, p + k, n - k);
+        if (got >= 0)
+            k += (size_t)got;
+        else if (errno == EINVAL && b->direct) /* its rules for places and sizes are others */
+            write_cached(b);
+        else if (errno != EINTR)
+            return det_fail(err, DET_EIO, "write %s: %s", b->path, strerror(errno));
+    }
+    if (!b->direct)
+        sync_file_range(b->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    return 0;
+}
+
 /* Signals are the main thread's. */
-static int start_hashing(struct blocks *b, struct det_err *err)
+static int start(struct blocks *b, struct reader *r, struct det_err *err)
 {
     sigset_t all, before;
-    b->hash = hash_create(HASH_SHA256);
-    pthread_mutex_init(&b->lock, NULL);
-    pthread_cond_init(&b->moved, NULL);
+    r->b = b;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&b->thread, NULL, hash_behind, b);
+    int rc = pthread_create(&r->thread, NULL, read_blocks, r);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc == 0)
-        return 0;
-    char unused[HASH_HEX_MAX];
-    hash_end(det_take(b->hash), unused);
-    return det_fail(err, DET_ENOMEM, "write %s: a thread that hashes: %s", b->path, strerror(rc));
+    r->running = rc == 0;
+    return rc == 0 ? 0 : det_fail(err, DET_ENOMEM, "write %s: a thread: %s", b->path, strerror(rc));
 }
 
-static void end_hashing(struct blocks *b, char *ret_sha256)
+static int join(struct reader *r, struct det_err *err)
 {
-    pthread_mutex_lock(&b->lock);
-    b->ended = true;
-    pthread_cond_signal(&b->moved);
-    pthread_mutex_unlock(&b->lock);
-    pthread_join(b->thread, NULL);
-    pthread_cond_destroy(&b->moved);
-    pthread_mutex_destroy(&b->lock);
-    hash_end(det_take(b->hash), ret_sha256);
+    if (r->running)
+        pthread_join(r->thread, NULL);
+    r->running = false;
+    return r->rc < 0 ? det_fail(err, r->rc, "%s", r->err.text) : 0;
 }
 
-/* The open block to the thread; the next one in its place, once it is free. */
-static void give(struct blocks *b)
+/* ---- the caller ---- */
+
+static int open_file(struct blocks *b)
 {
-    pthread_mutex_lock(&b->lock);
-    b->bytes[b->given % RING] = b->filled;
-    b->given++;
-    pthread_cond_signal(&b->moved);
-    while (b->given - b->hashed == RING)
-        pthread_cond_wait(&b->moved, &b->lock);
-    pthread_mutex_unlock(&b->lock);
-    b->open = b->ring + b->given % RING * BLOCK;
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+    b->fd = open(b->path, flags | O_DIRECT, 0644);
+    b->direct = b->fd >= 0;
+    if (b->fd < 0 && errno == EINVAL)
+        b->fd = open(b->path, flags, 0644);
+    return b->fd;
 }
 
 int blocks_create(const char *path, bool hashed, struct blocks **ret, struct det_err *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno));
     struct blocks *b = det_zalloc(sizeof *b);
     b->path = det_strdup(path);
-    b->fd = fd;
-    b->ring = b->open = aligned_alloc(BLOCK, hashed ? RING * BLOCK : BLOCK);
-    int rc = b->ring ? 0 : det_fail(err, DET_ENOMEM, "write %s: no memory for a block", path);
-    if (rc == 0 && hashed)
-        rc = start_hashing(b, err);
+    b->writer.use = write_block;
+    b->hasher.use = hash_block;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->moved, NULL);
+    int rc = open_file(b) < 0 ? det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno)) : 0;
+    b->ring = rc == 0 ? aligned_alloc(ALIGN, RING * BLOCK) : NULL;
+    if (rc == 0 && !b->ring)
+        rc = det_fail(err, DET_ENOMEM, "write %s: no memory for its blocks", path);
+    if (rc == 0)
+        rc = start(b, &b->writer, err);
+    if (rc == 0 && hashed) {
+        b->hash = hash_create(HASH_SHA256);
+        rc = start(b, &b->hasher, err);
+    }
     if (rc < 0)
         blocks_destroy(b);
     else
@@ -119,17 +165,27 @@ int blocks_create(const char *path, bool hashed, struct blocks **ret, struct det
     return rc;
 }
 
-static int flush(struct blocks *b, struct det_err *err)
+static uint64_t behind(const struct blocks *b)
 {
-    int rc = fsx_write_all(b->fd, b->open, b->filled, err);
-    if (rc < 0)
-        return det_wrap(err, rc, "write %s", b->path);
-    if (b->hash)
-        give(b);
+    uint64_t done = b->writer.done;
+    if (b->hash && b->hasher.done < done)
+        done = b->hasher.done;
+    return b->given - done;
+}
+
+/* The open block to the threads; the next one once it is free. */
+static int give(struct blocks *b, struct det_err *err)
+{
+    pthread_mutex_lock(&b->lock);
+    b->bytes[b->given % RING] = b->filled;
+    b->given++;
     b->filled = 0;
-    if (b->at % EARLY == 0)
-        sync_file_range(b->fd, (off_t)(b->at - EARLY), EARLY, SYNC_FILE_RANGE_WRITE);
-    return 0;
+    pthread_cond_broadcast(&b->moved);
+    while (behind(b) == RING)
+        pthread_cond_wait(&b->moved, &b->lock);
+    int rc = b->writer.rc;
+    pthread_mutex_unlock(&b->lock);
+    return rc < 0 ? det_fail(err, rc, "%s", b->writer.err.text) : 0;
 }
 
 int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err)
@@ -138,13 +194,13 @@ int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err)
     int rc = 0;
     while (rc == 0 && n > 0) {
         size_t part = BLOCK - b->filled < n ? BLOCK - b->filled : n;
-        memcpy(b->open + b->filled, from, part);
+        memcpy(b->ring + b->given % RING * BLOCK + b->filled, from, part);
         b->filled += part;
         b->at += part;
         from += part;
         n -= part;
         if (b->filled == BLOCK)
-            rc = flush(b, err);
+            rc = give(b, err);
     }
     return rc;
 }
@@ -154,13 +210,23 @@ uint64_t blocks_at(const struct blocks *b)
     return b->at;
 }
 
+static int end(struct blocks *b, struct det_err *err)
+{
+    pthread_mutex_lock(&b->lock);
+    b->ended = true;
+    pthread_cond_broadcast(&b->moved);
+    pthread_mutex_unlock(&b->lock);
+    join(&b->hasher, err);
+    return join(&b->writer, err);
+}
+
 int blocks_end(struct blocks *b, char *ret_sha256, struct det_err *err)
 {
-    int rc = b->filled ? flush(b, err) : 0;
-    if (rc == 0) /* the disk goes on while the last blocks are hashed */
-        sync_file_range(b->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    int rc = b->filled ? give(b, err) : 0;
+    if (rc == 0)
+        rc = end(b, err);
     if (rc == 0 && b->hash)
-        end_hashing(b, ret_sha256);
+        hash_end(det_take(b->hash), ret_sha256);
     if (rc == 0 && close(b->fd) < 0)
         rc = det_fail(err, DET_EIO, "close %s: %s", b->path, strerror(errno));
     if (rc == 0)
@@ -174,8 +240,11 @@ void blocks_destroy(struct blocks *b)
     char unused[HASH_HEX_MAX];
     if (!b)
         return;
+    end(b, NULL);
     if (b->hash)
-        end_hashing(b, unused);
+        hash_end(b->hash, unused);
+    pthread_cond_destroy(&b->moved);
+    pthread_mutex_destroy(&b->lock);
     det_closep(&b->fd);
     free(b->ring);
     free(b->path);
