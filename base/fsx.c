@@ -108,22 +108,25 @@ int fsx_open_dir(int dirfd, const char *path, struct det_err *err)
 int fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out,
                   struct det_err *err)
 {
-    size_t start = out->len;
     det_cleanup(det_closep) int fd = open_any(dirfd, path, O_RDONLY, 0);
-    if (fd < 0)
-        return fail_errno(err, "open", path);
+    return fd < 0 ? fail_errno(err, "open", path) : fsx_read_rest(fd, path, bytes_max, out, err);
+}
+
+int fsx_read_rest(int fd, const char *name, size_t bytes_max, struct buf *out, struct det_err *err)
+{
+    size_t start = out->len;
     for (;;) {
         buf_reserve(out, 16384);
         ssize_t n = read(fd, out->p + out->len, 16384);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return fail_errno(err, "read", path);
+            return fail_errno(err, "read", name);
         if (n == 0)
             break;
         out->len += (size_t)n;
         if (out->len - start > bytes_max)
-            return det_fail(err, DET_ETOOBIG, "%s is above the limit of %zu bytes", path,
+            return det_fail(err, DET_ETOOBIG, "%s is above the limit of %zu bytes", name,
                             bytes_max);
     }
     out->p[out->len] = '\0';

@@ -10,6 +10,8 @@
 
 int fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out,
                   struct det_err *err);
+/* From where fd stands to its end; `name` is for the error. */
+int fsx_read_rest(int fd, const char *name, size_t bytes_max, struct buf *out, struct det_err *err);
 /* write to a temporary name, fsync, rename, fsync the directory. */
 int fsx_write_atomic(int dirfd, const char *path, const void *p, size_t n, mode_t mode,
                      struct det_err *err);

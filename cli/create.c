@@ -36,8 +36,9 @@ const struct opt experiment_create_opts[] = {
 
 int experiment_read_config(const char *path, struct buf *text, struct det_err *err)
 {
-    const char *file = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
-    return fsx_read_file(AT_FDCWD, file, CONFIG_BYTES_MAX, text, err);
+    if (strcmp(path, "-") == 0) /* not /dev/stdin: another user's pipe cannot be opened again */
+        return fsx_read_rest(STDIN_FILENO, "standard input", CONFIG_BYTES_MAX, text, err);
+    return fsx_read_file(AT_FDCWD, path, CONFIG_BYTES_MAX, text, err);
 }
 
 int experiment_override(json_t *config, const struct opt_list *changes, struct det_err *err)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,8 +22,9 @@ def says(r, code, *words):
 
 
 def test_usage():
-    def det(*args, typed=None):
-        return subprocess.run([BIN + "/det", *args], text=True, capture_output=True, input=typed,
+    def det(*args, typed=None, stdin=None):
+        return subprocess.run([BIN + "/det", *args], text=True, capture_output=True,
+                              **({"stdin": stdin} if stdin else {"input": typed}),
                               env={**os.environ, "DET_MASTER": "http://127.0.0.1:9", "DET_PASS": "x"})
     says(det(), 2, "experiment", "usage")
     says(det("--help"), 0, "experiment", "checkpoint")
@@ -39,6 +41,11 @@ def test_usage():
     says(det("w", "create", b"caf\xe9"), 2, "argument 3 is not UTF-8")
     says(det("e", "create", CONST, "--project_id", "1O"), 2, "--project_id")
     says(det("e", "create", "-", typed="# long\n" * 700_000), 1, "4194304")
+    ours, theirs = socket.socketpair()  # what cannot be opened again, like another user's pipe
+    with ours, theirs:
+        ours.sendall(b"name: x\n")
+        ours.shutdown(socket.SHUT_WR)
+        says(det("e", "create", "-", stdin=theirs), 1, "127.0.0.1:9")  # read, and on to the login
     says(det("e", "list"), 1, "127.0.0.1:9")
 
 
