@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 struct pack {
     int dirfd;
     const char *dir;
@@ -18,6 +20,19 @@ struct pack {
     size_t bytes;
     VEC(char *) ignore;
 };
+
+/* Without the spaces at its end, but for one after a backslash. */
+static void trim(char *line)
+{
+    size_t kept = 0;
+    for (size_t i = 0; line[i]; i++) {
+        bool escaped = line[i] == '\\' && line[i + 1];
+        i += escaped;
+        if (escaped || line[i] != ' ')
+            kept = i + 1;
+    }
+    line[kept] = '\0';
+}
 
 static int read_ignore(struct pack *p, struct det_err *err)
 {
@@ -27,19 +42,47 @@ static int read_ignore(struct pack *p, struct det_err *err)
         return 0;
     if (rc < 0)
         return det_fail(err, rc, "%s/.detignore cannot be read: %s", p->dir, det_strerror(rc));
-    for (char *line = text.p, *end; line && *line; line = end) {
+    char *line = text.p;
+    if (line && strncmp(line, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        line += strlen(BYTE_ORDER_MARK);
+    for (char *end; line && *line; line = end) {
         end = line + strcspn(line, "\n");
+        if (end > line && end[-1] == '\r')
+            end[-1] = '\0';
         if (*end)
             *end++ = '\0';
-        size_t n = strcspn(line, "\r");
-        while (n && line[n - 1] == ' ')
-            n--;
-        line[n] = '\0';
+        trim(line);
         if (*line && *line != '#')
             vec_push(&p->ignore, det_strdup(line));
     }
     buf_finish(&text);
     return 0;
+}
+
+/* fnmatch() takes such a bracket as it stands; git takes it for no pattern. */
+static bool open_bracket(const char *pattern)
+{
+    for (const char *c = pattern; *c; c++) {
+        if (*c == '\\' && c[1])
+            c++;
+        else if (*c == '[') {
+            c += 1 + (c[1] == '!' || c[1] == '^');
+            for (bool first = true; first || *c != ']'; first = false, c++) {
+                if (*c == '\\')
+                    c++;
+                else if (c[0] == '[' && c[1] == ':' && strstr(c, ":]"))
+                    c = strstr(c, ":]") + 1;
+                if (!*c)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool name_hit(const char *pattern, const char *name)
+{
+    return !open_bracket(pattern) && fnmatch(pattern, name, 0) == 0;
 }
 
 /* Segment by segment; "**" stands for any number of directories, and at the end for all in one. */
@@ -56,7 +99,7 @@ static bool segments_hit(const char *pattern, const char *path)
     size_t n = strcspn(pattern, "/"), m = strcspn(path, "/");
     char *one det_cleanup(freep) = det_strndup(pattern, n);
     char *name det_cleanup(freep) = det_strndup(path, m);
-    if (fnmatch(one, name, 0) != 0 || (pattern[n] == '/') != (path[m] == '/'))
+    if (!name_hit(one, name) || (pattern[n] == '/') != (path[m] == '/'))
         return false;
     return pattern[n] == '\0' || segments_hit(pattern + n + 1, path + m + 1);
 }
@@ -73,7 +116,7 @@ static bool pattern_hits(const char *pattern, const char *path, bool is_dir)
     if (strchr(pat, '/'))
         return segments_hit(pat[0] == '/' ? pat + 1 : pat, bare);
     const char *base = strrchr(bare, '/');
-    return fnmatch(pat, base ? base + 1 : bare, 0) == 0;
+    return name_hit(pat, base ? base + 1 : bare);
 }
 
 static bool named(const struct pack *p, const char *path, bool is_dir)

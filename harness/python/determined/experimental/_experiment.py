@@ -2,7 +2,6 @@
 
 import base64
 import enum
-import fnmatch
 import itertools
 import os
 import pathlib
@@ -11,6 +10,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from determined.errors import CheckpointNotFound
 from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose
+from determined.experimental._ignore import Ignore
 from determined.experimental._master import Master
 
 CONTEXT_MAX = 95 << 20
@@ -303,50 +303,20 @@ class Experiment:
         return self._best(self.list_checkpoints(), sort_by, smaller_is_better, limit)
 
 
-_NEVER_PACKED = [".git/", "__pycache__/", ".detignore"]
-
-
-def _matches(pattern: List[str], path: List[str]) -> bool:
-    """Segment by segment; "**" stands for any number of directories, and at the end for all in one."""
-    if pattern == ["**"]:
-        return bool(path)
-    if pattern[:1] == ["**"]:
-        return any(_matches(pattern[1:], path[i:]) for i in range(len(path)))
-    if not pattern or not path:
-        return not pattern and not path
-    return fnmatch.fnmatchcase(path[0], pattern[0]) and _matches(pattern[1:], path[1:])
-
-
-def _ignored(path: str, is_dir: bool, patterns: List[str]) -> bool:
-    """In the way of .gitignore: the last pattern that matches decides, and "!pattern" keeps."""
-    ignored = False
-    for line in patterns:
-        pattern = line[1:] if line.startswith(("!", "\\")) else line
-        segments = pattern.strip("/").split("/")
-        if "/" not in pattern.rstrip("/"):
-            segments.insert(0, "**")
-        if (is_dir or not pattern.endswith("/")) and _matches(segments, path.split("/")):
-            ignored = not line.startswith("!")
-    return ignored
-
-
 def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[Any]] = None) -> List[Dict[str, Any]]:
     """A directory as the master takes it, without what .detignore names."""
     root = pathlib.Path(directory)
-    patterns: List[str] = []
-    if (root / ".detignore").is_file():
-        lines = (root / ".detignore").read_text().splitlines()
-        patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    patterns += _NEVER_PACKED
+    listed = root / ".detignore"
+    ignore = Ignore(listed.read_bytes() if listed.is_file() else b"")
     files: List[Dict[str, Any]] = []
     for where, directories, names in os.walk(root):
         at = os.path.relpath(where, root)
         rel = [(n, n if at == "." else f"{at}/{n}") for n in sorted(directories)]
-        directories[:] = [n for n, p in rel if not _ignored(p, True, patterns)]
+        directories[:] = [n for n, p in rel if not ignore.names(p, True)]
         files += [_entry(root / p, p) for n, p in rel if n in directories]
         for name in sorted(names):
             path = name if at == "." else f"{at}/{name}"
-            if not _ignored(path, False, patterns):
+            if not ignore.names(path, False):
                 files.append(_entry(root / path, path))
     for extra in includes or []:
         more = pathlib.Path(extra)
