@@ -215,7 +215,7 @@ struct det_loop_trial_type {
     /* ---- data: required ---- */
     int (*build_training_loader)(void *self, struct loop_loader *ret, struct det_err *err);
     int (*build_validation_loader)(void *self, struct loop_loader *ret, struct det_err *err);
-    /* Records of a batch; NULL: not counted. */
+    /* Records of a batch, asked for every batch of training and validation; NULL: not counted. */
     int64_t (*batch_records)(void *self, const void *batch);
     /* ---- steps ---- */
     /* Forward, backward, optimizer step. `metrics` comes cleared. Required. */

@@ -93,8 +93,10 @@ static int hand_batch(struct loop *l, const void *batch, int64_t b, int64_t e, s
     SPAN(SPAN_LOOP, "train_batch");
     int64_t start_ns = l->profile ? span_now_ns() : 0;
     int rc = l->t->train_batch(l->self, batch, e, b, loop_rows_next(&l->rows), err);
+    int64_t ns = l->profile ? span_now_ns() - start_ns : 0;
+    int64_t records = rc == 0 && l->t->batch_records ? l->t->batch_records(l->self, batch) : 0;
     if (rc == 0 && l->profile && l->t->batch_records)
-        loop_profile_trained(l, l->t->batch_records(l->self, batch), span_now_ns() - start_ns);
+        loop_profile_trained(l, records, ns);
     return rc < 0 ? det_wrap(err, rc, "train_batch, batch %lld", (long long)b) : 0;
 }
 

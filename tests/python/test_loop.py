@@ -503,6 +503,55 @@ class Whole(unittest.TestCase):
             uuid = os.listdir(where)[0]
             self.assertIn("scaler_state_dict", torch.load(os.path.join(where, uuid, "state_dict.pth")))
 
+    def test_amp_outside_of_training(self):
+        """A scaler is updated between steps, but not between two optimizers' steps of one backward pass each."""
+        calls = []
+
+        class Scaler:
+            stepped = set()
+
+            def is_enabled(self):
+                return True
+
+            def scale(self, loss):
+                calls.append("scale")
+                return loss
+
+            def step(self, optimizer):
+                assert id(optimizer) not in self.stepped, "step() has already been called since the last update()"
+                self.stepped.add(id(optimizer))
+                calls.append("step")
+
+            def update(self):
+                self.stepped.clear()
+                calls.append("update")
+
+        context = pytorch.CheckpointLoadContext()
+        context.wrap_scaler(Scaler())
+        context._use_amp = True
+        model = torch.nn.Linear(1, 1)
+        first, second = (context.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1)) for _ in range(2))
+        for _ in range(2):
+            context.backward(model(torch.ones(1)))
+            context.step_optimizer(first)
+            context.step_optimizer(second)
+        self.assertEqual(calls, ["scale", "step", "step", "update", "scale", "step", "step"])
+
+    def test_batch_length(self):
+        """Asked for every batch, of training too; what it raises is the trial's failure."""
+        class Counting(LineTrial):
+            def get_batch_length(self, batch):
+                self.seen.append("length")
+                if len(self.seen) > 13:
+                    raise KeyError("no length")
+                return super().get_batch_length(batch)
+
+        with store():
+            seen = fit(Counting, Batch(3)).seen
+            self.assertEqual([x == "length" for x in seen], [False, True] * 3 + [True] * 3)
+            with self.assertRaisesRegex(KeyError, "no length"):
+                fit(Counting, Batch(10))
+
     def test_plain_state(self):
         """A checkpoint names neither numpy nor code: torch 2 opens it as data alone, and an older numpy goes on from it."""
         options = {"weights_only": True} if torch.__version__ >= "2" else {}  # torch 1.13 takes no number for data

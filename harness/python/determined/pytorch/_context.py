@@ -85,6 +85,7 @@ class PyTorchTrialContext(OlderContext):
         self._reducers: List[WrappedReducer] = []
         self._scaler: Any = None
         self._use_amp = False
+        self._scaler_behind = False  # outside of training, where no loop calls its update(): a step was made since
         self._apex: Optional[_apex.Apex] = None
         self._horovod = _horovod.in_use(self.distributed.get_size())
         self._loop: Any = None  # determined._loop.Loop while training
@@ -423,6 +424,9 @@ class PyTorchTrialContext(OlderContext):
         create_graph: bool = False,
     ) -> None:
         """loss.backward(), of the scaled loss in mixed precision. Ranks meet on update batches only (see _client)."""
+        if self._scaler_behind:  # not after the step: another optimizer's gradients may have the scale still
+            self._scaler.update()
+            self._scaler_behind = False
         if self._use_amp and self._scaler.is_enabled():
             loss = self._scaler.scale(loss)
 
@@ -472,6 +476,7 @@ class PyTorchTrialContext(OlderContext):
             if clip_grads is not None:
                 clip()
             step()
+            self._scaler_behind = self._use_amp
             if auto_zero_grads:
                 optimizer.zero_grad()
             return
