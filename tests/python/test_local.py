@@ -1,4 +1,5 @@
 """Training without a cluster, as people start it: in a notebook's cell, and by torchrun."""
+import concurrent.futures
 import contextlib
 import importlib
 import os
@@ -88,12 +89,23 @@ class Local(unittest.TestCase):
         self.assertEqual("".join(printed), "trained 3 __main__\ntrained 6 __main__\n")
 
     def test_torchrun(self):
-        ports = [str(free_port()) for _ in range(3)]
-        out = self.run_python("-m", "determined.launch.torchrun", "--nproc_per_node", "2", "--master_port", ports[0], "SCRIPT",
-                              INTER_TRAIN_PROCESS_COMM_PORT_1=ports[1], INTER_TRAIN_PROCESS_COMM_PORT_2=ports[2])
-        for rank, batches in ((0, 2), (1, 2)):
-            self.assertIn(f"rank {rank} of 2 trained {batches}", out)
+        """Two launches at once, which nobody told of ports: each its own ranks."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            runs = [pool.submit(self.run_python, "-m", "determined.launch.torchrun", "--nproc_per_node", "2", "SCRIPT") for _ in range(2)]
+            for out in [run.result() for run in runs]:
+                for rank in (0, 1):
+                    self.assertIn(f"rank {rank} of 2 trained 2", out)
 
+    def test_ends_with_its_workers(self):
+        """torchrun waits 5 s between two looks at its workers, in which their slots would stand idle; ours looks often."""
+        with tempfile.TemporaryDirectory() as top:
+            script = os.path.join(top, "own.py")
+            with open(script, "w") as f:
+                f.write("")
+            code = ("import sys, time\nreal, slept = time.sleep, []\ntime.sleep = lambda s: (slept.append(s), real(s))\n"
+                    "from determined.launch import torchrun\ntorchrun.main(['--nproc_per_node', '1', sys.argv[1]])\nprint('slept', max(slept))")
+            out = subprocess.run([sys.executable, "-c", code, script], cwd=top, check=True, capture_output=True, text=True, timeout=240).stdout
+            self.assertEqual(out.splitlines()[-1], "slept 0.1")
 
     def test_own_process_group(self):
         """A script that knows nothing of this package, on two hosts and on one."""
@@ -144,21 +156,25 @@ class Libuv(unittest.TestCase):
                 return (rank, store, address)
 
         Api.RendezvousStoreInfo, Api.RendezvousInfo = Api, lambda *a: a
-        for argv, endpoint in ((["--nproc_per_node", "2", "train.py"], "127.0.0.1:29500"),
-                               (["--nnodes", "2", "--node_rank", "1", "--master_addr", "a", "--master_port", "29477", "train.py", "--nnodes", "3"], "a:29477")):
+        two = ["--nnodes", "2", "--node_rank", "1", "--master_port", "29477"]
+        for argv, host, port in ((["--nproc_per_node", "2", "train.py"], "127.0.0.1", None),
+                                 ([*two, "--master_addr", "a", "train.py", "--nnodes", "3"], "a", 29477),
+                                 ([*two, "--rdzv_endpoint", "b", "train.py"], "b", 29477), ([*two, "--rdzv_endpoint", "b:7", "train.py"], "b", 7)):
             with mock.patch.dict(torchrun.rendezvous_handler_registry._registry):
                 got = self.run_without(argv)
                 self.assertEqual(got[-len(argv):], argv)
                 args = torch.distributed.run.parse_args(got)
-                self.assertEqual((args.rdzv_backend, args.rdzv_endpoint), ("own_stores", endpoint))
-                self.assertEqual(args.monitor_interval, 0.1)
-                handler = torchrun.rendezvous_handler_registry.create_handler(RendezvousParameters(args.rdzv_backend, endpoint, "none", 1, 2))
+                self.assertEqual(args.rdzv_backend, "own_stores")
+                handler = torchrun.rendezvous_handler_registry.create_handler(
+                    RendezvousParameters(args.rdzv_backend, args.rdzv_endpoint, "none", 1, 2))
+            self.assertEqual((handler.master_addr, handler.master_port), (host, port or args.master_port))
+            self.assertNotEqual(handler.master_port, 29500, "where every launch would be")
             self.assertEqual((handler.rank, handler.world_size, handler.use_agent_store), (args.node_rank, 2, False))
             info = types.SimpleNamespace(store=None, rank=args.node_rank, world_size=2)
             with mock.patch.object(torchrun.StaticTCPRendezvous, "next_rendezvous", lambda self: info), mock.patch.object(torchrun, "_api", Api), \
                     mock.patch("torch.distributed.PrefixStore", lambda name, store: name):
                 for n in (0, 1):
-                    self.assertEqual(handler.next_rendezvous(), (None, args.node_rank, 2, (args.node_rank, f"own_stores-{n}", endpoint.split(":")[0])))
+                    self.assertEqual(handler.next_rendezvous(), (None, args.node_rank, 2, (args.node_rank, f"own_stores-{n}", host)))
 
     def test_a_rendezvous_of_ones_own_is_left_alone(self):
         argv = ["--rdzv_backend", "c10d", "train.py"]

@@ -6,12 +6,14 @@ usage: python3 -m determined.launch.torchrun [OPTIONS...] SCRIPT...        as to
 import importlib
 import itertools
 import os
+import socket
 import sys
 from typing import Any, List
 
 import torch.distributed.run
 from torch.distributed.elastic.rendezvous import rendezvous_handler_registry
 from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import StaticTCPRendezvous
+from torch.distributed.elastic.rendezvous.utils import parse_rendezvous_endpoint
 
 from determined import _libuv
 
@@ -54,14 +56,36 @@ def own_stores(argv: List[str]) -> List[str]:
         return []
 
     def create(p: Any) -> OwnStores:
-        host, port = p.endpoint.rsplit(":", 1)
-        return OwnStores(host, int(port), args.node_rank, p.max_nodes, p.run_id, p.get_as_int("timeout", 900))
+        host, port = parse_rendezvous_endpoint(p.endpoint, args.master_port)
+        return OwnStores(host, port, args.node_rank, p.max_nodes, p.run_id, p.get_as_int("timeout", 900))
 
     rendezvous_handler_registry.register(_BACKEND, create)
     return ["--rdzv_backend", _BACKEND, "--rdzv_endpoint", args.rdzv_endpoint or f"{args.master_addr}:{args.master_port}"]
 
 
+_DEFAULT_PORT = 29500
+
+
+def own_ports(argv: List[str]) -> List[str]:
+    """Two launches on one host must not meet: where no other host has to know a port, free ones for those that nobody named."""
+    parser = torch.distributed.run.get_args_parser()
+    if parser.get_default("master_port") == _DEFAULT_PORT:  # else of the environment
+        parser.set_defaults(master_port=None)
+    args = parser.parse_args(argv)
+    if args.nnodes not in ("1", "1:1"):
+        return []
+    with socket.socket() as a, socket.socket() as b, socket.socket() as c:
+        for s in (a, b, c):
+            s.bind(("127.0.0.1", 0))
+        master, *ours = [str(s.getsockname()[1]) for s in (a, b, c)]
+    for name, port in zip(("INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2"), ours):
+        os.environ.setdefault(name, port)
+    named = args.master_port is not None or args.rdzv_endpoint or args.rdzv_backend != "static" or args.standalone
+    return [] if named else ["--master_port", master]
+
+
 def main(argv: List[str]) -> None:
+    argv = [*own_ports(argv), *argv]
     extra = own_stores(argv) if _libuv.spare() else []
     torch.distributed.run.main([*broken_redirects(), *_LOOKS_OFTEN, *extra, *argv])
 
