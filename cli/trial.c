@@ -19,7 +19,7 @@ static void workload_row(struct table *t, const json_t *w)
         char *what det_cleanup(freep) = k == 2 ? det_strdup(json_str(x, "uuid", ""))
                                                : show_hparams(json_path(x, "metrics.avgMetrics"));
         table_cell(t, "%" PRId64, json_int(x, "totalBatches", 0));
-        table_cell(t, "%s", kinds[k]);
+        table_cell(t, "%s", json_str(x, "group", kinds[k]));
         table_cell(t, "%s", show_time(json_str(x, "endTime", NULL)));
         table_cell(t, "%s", what);
     }

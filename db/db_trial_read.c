@@ -62,7 +62,8 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
     "CASE WHEN page.uuid IS NOT NULL THEN (SELECT jsonb_build_object('checkpoint', "               \
     "checkpoint_workload(c)) FROM checkpoints c WHERE c.uuid = page.uuid) "                        \
     "WHEN page.grp IS NOT NULL THEN (SELECT jsonb_build_object(CASE m.grp WHEN 'validation' THEN " \
-    "'validation' ELSE 'training' END, metrics_workload(m, $6::boolean)) FROM metrics m "          \
+    "'validation' ELSE 'training' END, metrics_workload(m, $6::boolean) || "                       \
+    "jsonb_build_object('group', m.grp)) FROM metrics m "                                          \
     "WHERE m.trial_id = $1::bigint AND m.grp = page.grp AND m.steps = page.steps "                 \
     "AND m.run_id = page.run_id) END, EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint)"
 
@@ -104,7 +105,7 @@ static const char sorted_sql[] =
     "'endTime', api_time(page.end_time), 'metrics', json_build_object("                            \
     "'avgMetrics', coalesce(page.metrics->metrics_key(page.grp), '{}'), 'batchMetrics', "          \
     "CASE WHEN $5::boolean AND page.batch_metrics IS NOT NULL THEN page.batch_metrics::json "      \
-    "ELSE '[]' END), 'numInputs', 0, 'totalBatches', page.steps)) END, "                           \
+    "ELSE '[]' END), 'numInputs', 0, 'totalBatches', page.steps, 'group', page.grp)) END, "         \
     "EXISTS (SELECT 1 FROM trials WHERE id = $1::bigint) FROM n LEFT JOIN page ON true "           \
     "ORDER BY page.rn"
 /* clang-format on */

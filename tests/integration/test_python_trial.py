@@ -217,11 +217,39 @@ def test_core():
         c.wait(exp)
         trial = c.trials(exp)[0]["id"]
         assert [steps for steps, _ in c.metrics(trial)] == [8] and len(c.metrics(trial, "validation")) == 1
+        shown = [line.split()[1] for line in c.det("t", "describe", str(trial)).stdout.splitlines() if line.split()[:1] == ["8"]]
+        assert sorted(shown) == ["mine", "training", "validation"], shown
+        by_metric = c.api("GET", f"/trials/{trial}/workloads?sortKey=x")["workloads"]
+        assert sorted(w.get("training", w.get("validation"))["group"] for w in by_metric) == sorted(shown), by_metric
         names = sorted(os.path.basename(p) for p in tensorboard_files(c, trial))
         assert names[0] == "0-notes.txt" and len(names) == 2 and "tfevents" in names[1], names
         found = tfevents.scalars(os.path.dirname(tensorboard_files(c, trial)[0]))
         assert [s for s, _ in found["mine"]] == list(range(8)) and [s for s, _ in found["late"]] == [8], found
         wait_until(lambda: not glob.glob(c.path("agent-0", "tasks", "*", "run", "tensorboard-*")), 30, "nothing left on the host")
+
+
+def test_cluster_info():
+    """Every value that a task is told, beside what the master says of it."""
+    with Cluster(slots=2) as c:
+        text = json.loads(config(slots=2, batches=8, data={"a": {"b": 1}}))
+        text.update(entrypoint=[PYTHON, "show.py"], max_restarts=1)
+        exp = c.create(json.dumps(text), "tests/integration/python_info")
+        c.wait(exp)
+        trial = c.trials(exp)[0]
+        first, second = (json.loads(line.split("info: ")[1]) for line in c.logs(trial["id"]).splitlines() if "info: " in line)
+        agent = c.api("GET", "/agents")["agents"][0]
+        master = c.api("GET", "/master")
+        for run, info in ((1, first), (2, second)):
+            url, token, whole = (info.pop(k) for k in ("master_url", "session_token", "config"))
+            assert url.startswith("http") and token and whole["searcher"] == c.experiment(exp)["config"]["searcher"], info
+            assert info == {
+                "cluster_id": master["clusterId"], "agent_id": agent["id"], "slot_ids": [0, 1], "gpu_uuids": [], "task_id": trial["taskId"],
+                "allocation_id": f"{trial['taskId']}.{run}", "task_type": "TRIAL", "master_cert_name": None, "master_cert_file": None,
+                "latest_checkpoint": info["uuid"] if run == 2 else None, "container_addrs": ["127.0.0.1"], "container_rank": 0,
+                "container_slot_counts": [2], "user_data": {"a": {"b": 1}}, "trial_id": trial["id"], "experiment_id": exp,
+                "hparams": trial["hparams"], "steps_completed": 3 if run == 2 else 0, "trial_run_id": run, "debug": False, "interface": None,
+                "trial_seed": first["trial_seed"], "uuid": info["uuid"]}, info
+        assert 0 <= first["trial_seed"] < 1 << 31, first
 
 
 def test_searcher_metric():
