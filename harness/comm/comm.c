@@ -150,6 +150,17 @@ static int end(struct comm *c, int rc, const char *what, struct det_err *err)
     return rc < 0 ? lost(c, rc, what, err) : 0;
 }
 
+int comm_check(struct comm *c, struct det_err *err)
+{
+    struct det_err local;
+    err = err ? err : &local;
+    int rc = c->transport ? begin(c, err) : 0;
+    if (rc < 0 || !c->transport || !comm_store_stirs(c->store))
+        return rc;
+    det_fail(err, DET_EPEER, "noticed between two collectives");
+    return lost(c, DET_EPEER, "rendezvous", err);
+}
+
 #define ALLREDUCE_MEAN(name, type)                                                                 \
     int comm_allreduce_mean_##name(struct comm *c, type *v, size_t n, struct det_err *err)         \
     {                                                                                              \

@@ -32,8 +32,9 @@ struct comm_options {
                                  * (a hung one is the watchdog's matter, a dead one DET_EPEER) */
     int join_timeout_ms;        /* for all ranks to come; 0: 60,000 */
     /* Rank 0, may be NULL: called in another thread where a rank left with a reason and this one
-     * has not asked comm_left() for unheard_ms (0: 60,000): what it waits in may never end. */
-    void (*on_unheard)(void *arg);
+     * has not asked comm_left() for unheard_ms (0: 60,000): what it waits in may never end. Returns
+     * after how many more milliseconds to call again; 0: not again. */
+    int (*on_unheard)(void *arg, int unheard_ms);
     void *arg;
     int unheard_ms;
 };
@@ -58,6 +59,9 @@ void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
  * fail with DET_EPEER, and comm_left() tells them why. 0: rank 0's process has the reason, the
  * first one of all; DET_EPEER, DET_ETIMEOUT: it is gone or does not answer. One rank alone: 0. */
 int comm_leave(struct comm *c, const char *why, struct det_err *err);
+/* Between collectives, without waiting: DET_EPEER where the next one would fail because a rank left
+ * with a reason, or because rank 0 is gone. */
+int comm_check(struct comm *c, struct det_err *err);
 /* At the end, whatever it was: whether a rank had left with a reason, and "rank 1: WHY" added to
  * *out. Rank 0 asks once: after its "no" comm_leave() fails, so that no reason gets lost. */
 bool comm_left(struct comm *c, struct buf *out);

@@ -58,8 +58,8 @@ static void keep_reason(struct comm_store *s, char *text)
     s->reason = det_strdup(text);
 }
 
-/* The next answer of the kind that was asked for: rank 0's last words, which may be of both kinds,
- * come unasked. *ret is malloc'ed. */
+/* The next answer of the kind that was asked for: reasons, and rank 0's last words, which may be of
+ * both kinds, come unasked. *ret is malloc'ed. */
 static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t deadline_ms, void **ret,
                        size_t *ret_n, struct det_err *err)
 {
@@ -233,10 +233,15 @@ int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err)
     return ask_reason(s, COMM_STORE_LEAVE, why, err);
 }
 
+bool comm_store_stirs(const struct comm_store *s)
+{
+    struct pollfd q = {.fd = s->fd, .events = POLLIN};
+    return s->fd < 0 || poll(&q, 1, 0) > 0;
+}
+
 bool comm_store_left(struct comm_store *s, struct buf *out)
 {
-    if (!s->reason)
-        ask_reason(s, COMM_STORE_LEFT, "", NULL);
+    ask_reason(s, COMM_STORE_LEFT, "", NULL); /* also where it came unasked: rank 0 has heard */
     buf_add_str(out, s->reason ? s->reason : "");
     return s->reason;
 }

@@ -34,7 +34,8 @@ enum comm_store_op {
     COMM_STORE_LEAVE,     /* value: why; answered by REASON */
     COMM_STORE_LEFT,      /* answered by REASON */
     COMM_STORE_VALUE,     /* key empty */
-    COMM_STORE_REASON     /* key empty; value: "rank 1: why" of the first that left, or nothing */
+    COMM_STORE_REASON     /* key empty; value: "rank 1: why" of the first that left, or nothing;
+                             the others get it unasked, as it leaves */
 };
 
 struct comm_store_frame {
@@ -50,7 +51,7 @@ struct comm_store_options {
     int port, rank, size;
     const char *secret;
     int timeout_ms;   /* for the server to come up */
-    void (*on_unheard)(void *arg); /* the server's, as comm_options has them */
+    int (*on_unheard)(void *arg, int unheard_ms); /* the server's, as comm_options has them */
     void *arg;
     int unheard_ms;
 };
@@ -71,6 +72,8 @@ int comm_store_local_address(const struct comm_store *s, char *out, size_t cap,
 /* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends
  * "rank 2 is gone", or nothing when all is well as far as known. */
 void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out);
+/* Whether something came that was not asked for: a reason, rank 0's last words, or its end. */
+bool comm_store_stirs(const struct comm_store *s);
 /* As comm_leave() and comm_left(). */
 int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err);
 bool comm_store_left(struct comm_store *s, struct buf *out);

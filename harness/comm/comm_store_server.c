@@ -45,7 +45,7 @@ struct comm_store_server {
     bool closed;                /* rank 0 was told that there is none, and will not ask again */
     int64_t unheard_ms;         /* by then rank 0 has asked for it; 0: it has, or there is none */
     int patience_ms;
-    void (*on_unheard)(void *arg);
+    int (*on_unheard)(void *arg, int unheard_ms);
     void *arg;
 };
 
@@ -188,6 +188,16 @@ static bool on_left(struct comm_store_server *s, struct peer *p)
     return true;
 }
 
+/* Each looks between its batches: rank 0 may have no collective for long. */
+static void tell_others(struct comm_store_server *s, const struct peer *who)
+{
+    for (size_t i = 0; i < s->peers.n; i++) {
+        struct peer *p = s->peers.v[i];
+        if (p != who && p->rank >= 0)
+            send_answer(p, COMM_STORE_REASON, s->reason.p, s->reason.len);
+    }
+}
+
 static bool on_leave(struct comm_store_server *s, struct peer *p, const void *why, size_t n)
 {
     if (s->closed)
@@ -196,6 +206,7 @@ static bool on_leave(struct comm_store_server *s, struct peer *p, const void *wh
         buf_addf(&s->reason, "rank %d: ", p->rank);
         buf_add(&s->reason, why, n);
         s->unheard_ms = clk_mono_ms() + s->patience_ms;
+        tell_others(s, p);
     }
     return on_left(s, p);
 }
@@ -207,10 +218,9 @@ static int64_t unheard(struct comm_store_server *s)
         return INT64_MAX;
     if (s->unheard_ms > clk_mono_ms())
         return s->unheard_ms;
-    s->unheard_ms = 0;
-    if (s->on_unheard)
-        s->on_unheard(s->arg);
-    return INT64_MAX;
+    int again_ms = s->on_unheard ? s->on_unheard(s->arg, s->patience_ms) : 0;
+    s->unheard_ms = again_ms > 0 ? clk_mono_ms() + again_ms : 0;
+    return again_ms > 0 ? s->unheard_ms : INT64_MAX;
 }
 
 static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *v, size_t n)

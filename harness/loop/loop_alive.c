@@ -18,6 +18,7 @@
  * time. */
 static struct progress *file;
 static bool tried;
+static _Atomic int64_t last_ms, longest_ms; /* also where there is no file */
 
 static void map_file(void)
 {
@@ -37,17 +38,37 @@ static void map_file(void)
         file = p;
 }
 
+static int64_t sign(bool counts)
+{
+    int64_t now_ms = clk_mono_ms(), gap_ms = now_ms - last_ms;
+    if (counts && gap_ms > longest_ms)
+        longest_ms = gap_ms;
+    last_ms = now_ms;
+    return now_ms;
+}
+
+int64_t loop_alive_silent_ms(void)
+{
+    return clk_mono_ms() - last_ms;
+}
+
+int64_t loop_alive_longest_ms(void)
+{
+    return longest_ms;
+}
+
 void loop_alive(enum progress_phase phase, uint64_t batches)
 {
+    int64_t now_ms = sign(phase != PROGRESS_STARTING);
     if (!tried)
         map_file();
     if (!file)
         return;
     if (phase == PROGRESS_TRAINING && batches > 0 && !file->first_batch_mono_ms)
-        atomic_store_explicit(&file->first_batch_mono_ms, clk_mono_ms(), memory_order_relaxed);
+        atomic_store_explicit(&file->first_batch_mono_ms, now_ms, memory_order_relaxed);
     atomic_store_explicit(&file->phase, phase, memory_order_relaxed);
     atomic_store_explicit(&file->batches, batches, memory_order_relaxed);
-    atomic_store_explicit(&file->mono_ms, clk_mono_ms(), memory_order_relaxed);
+    atomic_store_explicit(&file->mono_ms, now_ms, memory_order_relaxed);
     if (atomic_load_explicit(&file->magic, memory_order_relaxed) != PROGRESS_MAGIC)
         atomic_store_explicit(&file->magic, PROGRESS_MAGIC, memory_order_release);
 }
@@ -62,8 +83,9 @@ void loop_alive_loaded(int64_t took_ms)
 
 void loop_alive_again(void)
 {
+    int64_t now_ms = sign(false);
     if (file)
-        atomic_store_explicit(&file->mono_ms, clk_mono_ms(), memory_order_relaxed);
+        atomic_store_explicit(&file->mono_ms, now_ms, memory_order_relaxed);
 }
 
 /* ---- Waiting for rank 0, or for a disk ------------------------------------------------------- */

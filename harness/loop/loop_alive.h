@@ -15,6 +15,10 @@ void loop_alive(enum progress_phase phase, uint64_t batches);
 void loop_alive_loaded(int64_t took_ms);
 /* The same phase and batch as before: waiting for the master is not being stuck. */
 void loop_alive_again(void);
+/* Of any thread, since loop_alive() was first called: how long ago the last sign of life was, and
+ * the longest time between two of which the second was no step of the start. */
+int64_t loop_alive_silent_ms(void);
+int64_t loop_alive_longest_ms(void);
 /* True while this rank waits for rank 0: a thread shows once a second that it lives, for rank 0 may
  * have to wait for the master for hours. If rank 0 hangs, it is rank 0 that falls silent. */
 void loop_alive_wait(bool waiting);

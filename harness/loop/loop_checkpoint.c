@@ -141,13 +141,13 @@ int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
     SPAN(SPAN_LOOP, "checkpoint");
     struct loop_agreed a = {0};
     bool waits = alone || l->checkpoints_wait;
-    l->in_checkpoint = true;
-    l->state.last_ckpt = l->state.batches_trained; /* before saving: the saved state says so */
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);
     int rc = !alone && l->t->before_save ? l->t->before_save(l->self, l->comm, err) : 0;
     if (rc < 0)
         return det_wrap(err, rc, "checkpoint after %lld batches",
                         (long long)l->state.batches_trained);
+    l->in_checkpoint = true; /* what before_save gathers may break: nothing is being saved yet */
+    l->state.last_ckpt = l->state.batches_trained; /* before saving: the saved state says so */
     if (l->chief) {
         struct det_err e = {0};
         uuid_random(a.uuid);

@@ -66,6 +66,7 @@ struct loop {
     bool code_is_too_big;   /* for checkpoints of a local run; known to the one that writes */
     bool in_checkpoint;     /* InvalidHP from here makes no other checkpoint */
     bool started;           /* on_trial_startup ran: shutdown hooks are owed */
+    _Atomic bool works_alone; /* in what waits for no other rank; looked at by another thread */
     bool chief_reports;     /* another rank, and rank 0 knows that hyperparameters cannot work */
 
     struct loop_rows rows;  /* training */
@@ -139,7 +140,7 @@ int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
 /* Tells the master, where that is this rank's part. */
 int loop_invalid_hp_report(struct loop *l, struct det_err *err);
 /* For comm_options; of any thread. */
-void loop_invalid_hp_unheard(void *loop);
+int loop_invalid_hp_unheard(void *loop, int unheard_ms);
 /* loop_storage.c */
 int loop_open_storage(struct loop *l, struct det_err *err);
 /* On all ranks, at the start: can rank 0 write checkpoints? */

@@ -1,13 +1,17 @@
 /*
  * Hyperparameters that cannot work are an answer, not a failure: state saved, reported, done
  * (pytorch-api.md 17). Any rank may find it, at any place. It leaves the group with the reason; the
- * others' next collective fails, they ask, and take it for their own outcome: rank 0 saves and
- * reports, the rest just end. Where rank 0 is gone, who found it reports; where it hangs in a
- * collective that is not ours (a framework's), its other thread does, and the master ends the run.
+ * others look for that between batches, and their next collective fails: they take it for their own
+ * outcome. Rank 0 saves and reports, the rest just end. Where rank 0 is gone, who found it reports;
+ * where it hangs in a collective that is not ours (a framework's), its other thread does, and the
+ * master ends the run: that is for a rank 0 without a sign of life, and for no slow one.
  */
 #include "log.h"
+#include "loop_alive.h"
 #include "loop_impl.h"
 #include "loop_report.h"
+
+#include <limits.h>
 
 /* Is this failure but the echo of a rank that left? Then *err is what that one said. */
 static bool heard(struct loop *l, int rc, struct det_err *err)
@@ -40,10 +44,23 @@ int loop_invalid_hp_report(struct loop *l, struct det_err *err)
     return l->chief_reports ? 0 : loop_report_invalid_hp(l, err);
 }
 
-void loop_invalid_hp_unheard(void *loop)
+/* A batch, or a step between batches, may have taken long before: so may the one under way. */
+static int64_t patience_ms(int unheard_ms)
+{
+    int64_t usual_ms = 2 * loop_alive_longest_ms();
+    return usual_ms > unheard_ms ? usual_ms : unheard_ms;
+}
+
+int loop_invalid_hp_unheard(void *loop, int unheard_ms)
 {
     struct loop *l = loop;
+    int64_t left_ms = patience_ms(unheard_ms) - loop_alive_silent_ms();
+    if (l->works_alone)
+        return unheard_ms; /* it hears at the end of that; if it hangs there, det-task ends it */
+    if (left_ms > 0)
+        return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
     log_warning("another rank has left, since hyperparameters cannot work, and rank 0 has not "
                 "noticed: what it waits for may never come");
     loop_post_invalid_hp(l, NULL);
+    return 0;
 }

@@ -145,15 +145,15 @@ static bool mark(const struct loop *l, int64_t b, bool marks[B_COUNT])
     return marks[B_TRAIN] || marks[B_VALIDATE] || marks[B_CHECKPOINT] || marks[B_REPORT];
 }
 
-/* A run that is no longer the current one ends at once, in the middle of a workload too; and a
- * checkpoint is reported as soon as it is there (that it failed, all ranks hear at the
- * boundary). */
+/* A run that is no longer the current one ends at once, in the middle of a workload too, and so
+ * does one that a rank has left; and a checkpoint is reported as soon as it is there (that it
+ * failed, all ranks hear at the boundary). */
 static int between_batches(struct loop *l, struct det_err *err)
 {
     int rc = l->reporter ? reporter_failed(l->reporter, err) : 0;
     if (rc == 0 && l->saving && loop_save_ok(l->saving))
         rc = loop_checkpoint_poll(l, err);
-    return rc;
+    return rc == 0 ? comm_check(l->comm, err) : rc;
 }
 
 static int begin_workload(struct loop *l, struct det_err *err)

@@ -32,6 +32,8 @@ static int evaluate_batches(struct loop *l, int64_t *records, struct det_err *er
     int rc = l->valid.type->start ? l->valid.type->start(l->valid.self, &p, err) : 0;
     for (int64_t k = 0; rc == 0 && sampler_at(&p, k, &pos); k++) {
         const void *batch = NULL;
+        if ((rc = comm_check(l->comm, err)) < 0)
+            return rc;
         rc = l->valid.type->next(l->valid.self, pos, &batch, err);
         if (rc == DET_ENOENT)
             return 0; /* a loader of unknown length ends by itself */
@@ -150,7 +152,9 @@ static int by_dataset(struct loop *l, struct loop_partial *total, struct det_err
     size_t n;
     if (l->chief) {
         struct det_err e = {0};
+        l->works_alone = true;
         loop_agreed_fail(&a, l->t->evaluate_all(l->self, &total->metrics, &e), &e);
+        l->works_alone = false;
         JSON_OWN j = loop_metrics_to_json(&total->metrics);
         json_write(&b, j);
     }

@@ -201,6 +201,64 @@ static void reason_of_a_peer(void **state)
     ranks_pass(3, leave, NULL, 60000);
 }
 
+/* Whoever has no collective for long looks, and hears of it there too; a group that is whole says
+ * nothing. */
+static int look(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    CHECK(comm_check(c, &err) == 0);
+    CHECK(comm_barrier(c, &err) == 0);
+    if (rank == 1)
+        CHECK(comm_leave(c, "too large", &err) == 0);
+    while (comm_check(c, &err) == 0)
+        poll(NULL, 0, 1);
+    CHECK(comm_check(c, &err) == DET_EPEER);
+    CHECK(comm_left(c, &why));
+    CHECK(strcmp(buf_str(&why), "rank 1: too large") == 0);
+    comm_close(c);
+    return 0;
+}
+
+static void looked_up(void **state)
+{
+    ranks_pass(3, look, NULL, 60000);
+}
+
+/* Rank 0 without a sign: asked again as long as it wants, until it has asked itself. */
+static _Atomic int asked;
+
+static int ask_thrice(void *arg, int unheard_ms)
+{
+    return unheard_ms == 1 && ++asked < 3 ? 1 : 0;
+}
+
+static int unheard(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    o.on_unheard = ask_thrice;
+    o.unheard_ms = 1;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    if (rank == 1)
+        CHECK(comm_leave(c, "too large", &err) == 0);
+    while (rank == 0 && asked < 3)
+        poll(NULL, 0, 1);
+    CHECK(comm_left(c, &why));
+    comm_close(c);
+    return 0;
+}
+
+static void unheard_of(void **state)
+{
+    ranks_pass(2, unheard, NULL, 60000);
+}
+
 /* Once rank 0 was told that nobody had left, it asks no more: who leaves then is told so. */
 static int leave_late(int rank, int size, int port, void *arg)
 {
@@ -417,6 +475,8 @@ int main(void)
         cmocka_unit_test(killed_peer),
         cmocka_unit_test(hung_peer),
         cmocka_unit_test(reason_of_a_peer),
+        cmocka_unit_test(looked_up),
+        cmocka_unit_test(unheard_of),
         cmocka_unit_test(reason_that_comes_too_late),
         cmocka_unit_test(missing_devices),
         cmocka_unit_test(wrong_secret),

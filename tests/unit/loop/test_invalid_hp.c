@@ -4,6 +4,8 @@
 #include "fake_master.h"
 #include "fake_trial.h"
 #include "fsx.h"
+#include "loop_alive.h"
+#include "loop_impl.h"
 #include "mem.h"
 #include "ranks.h"
 
@@ -17,6 +19,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +34,7 @@
 
 static char dir[] = "/tmp/det-invalid-XXXXXX";
 static struct fake f; /* one rank is one process */
+static struct det_loop_trial_type type; /* fake_type, changed */
 static struct fake_master master;
 static struct det_err err;
 
@@ -39,6 +43,7 @@ static void prepare(int rank, int size, int port)
     struct det_loop_config *c = &f.config;
     memset(&err, 0, sizeof err);
     fake_init(&f);
+    type = fake_type;
     fake_master_init(&master);
     master.lengths[0] = 100;
     c->ranks = ranks_options(rank, size, port);
@@ -67,13 +72,14 @@ static bool reported(void)
 static int ended(int rank, int by)
 {
     char want[64];
-    CHECK(fake_run(&f, &err) == 0);
+    CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
     CHECK(err.code == DET_EINVALIDHP && strstr(err.text, "told to fail"));
     snprintf(want, sizeof want, "rank %d: ", by);
     CHECK((strstr(err.text, want) != NULL) == (by >= 0 && rank != by));
     CHECK(reported() == (rank == 0));
-    if (rank == 0)
-        CHECK(strstr(buf_str(&master.calls), "checkpointing | checkpoint 4 | EXITED_REASON"));
+    snprintf(want, sizeof want, "checkpointing | checkpoint %lld | EXITED_REASON",
+             (long long)f.trained);
+    CHECK(rank != 0 || strstr(buf_str(&master.calls), want));
     fake_finish(&f);
     fake_master_finish(&master);
     return 0;
@@ -134,9 +140,168 @@ static void rank_0(void **state)
     assert_int_equal(checkpoints(), 1);
 }
 
+/* Rank 1 is about to leave, and the others are where they are to be: all meet. */
+static void meet(void)
+{
+    comm_barrier(loop_comm(f.loop), &err);
+}
+
+static void until_a_rank_left(void)
+{
+    while (comm_check(loop_comm(f.loop), &err) == 0)
+        poll(NULL, 0, 1);
+}
+
+/* Rank 0 hears of it between two batches, where the next collective is far. */
+static double meets(int64_t b)
+{
+    if (b == (f.config.ranks.rank == 1 ? 2 : 3))
+        meet();
+    if (b == 3)
+        until_a_rank_left();
+    return 0;
+}
+
+static int rank_0_trains_on(int rank, int size, int port, void *arg)
+{
+    prepare(rank, size, port);
+    f.fail_at = rank == 1 ? 3 : -1;
+    f.config.reporting_period.n = 100;
+    f.loss = meets;
+    int rc = ended(rank, 1);
+    CHECK(rank == 1 || f.trained == 4);
+    return rc;
+}
+
+static void between_batches(void **state)
+{
+    ranks_pass(3, rank_0_trains_on, NULL, 100000);
+    assert_int_equal(checkpoints(), 1);
+}
+
+static int evaluate_or_refuse(void *self, const void *batch, int64_t k, struct loop_metrics *m,
+                              struct det_err *e)
+{
+    meet();
+    if (f.config.ranks.rank == 1)
+        return det_fail(e, DET_EINVALIDHP, "told to fail");
+    f.valid_batches--; /* how many are done; nothing looks at it any more */
+    until_a_rank_left();
+    return fake_type.evaluate_batch(self, batch, k, m, e);
+}
+
+static int rank_0_validates(int rank, int size, int port, void *arg)
+{
+    prepare(rank, size, port);
+    type.evaluate_batch = evaluate_or_refuse;
+    f.valid_batches = 100;
+    f.config.validation_period.n = 2;
+    CHECK(ended(rank, 1) == 0);
+    CHECK(rank == 1 || f.valid_batches == 99);
+    return 0;
+}
+
+static void between_batches_of_a_validation(void **state)
+{
+    ranks_pass(2, rank_0_validates, NULL, 100000);
+    assert_int_equal(checkpoints(), 1);
+}
+
+static bool asked, given_up;
+
+/* What rank 0 does alone ends by itself, however long it takes: the master is told afterwards. */
+static int evaluate_alone(void *self, struct loop_metrics *m, struct det_err *e)
+{
+    until_a_rank_left();
+    while (loop_alive_silent_ms() <= 2 * loop_alive_longest_ms())
+        poll(NULL, 0, 1);
+    given_up = loop_invalid_hp_unheard(f.loop, 1) == 0;
+    loop_metrics_f64(m, "val_loss", 1);
+    return 0;
+}
+
+static int refuse_to_validate(void *self, bool training, struct det_err *e)
+{
+    return training || f.config.ranks.rank != 1 ? 0
+                                                : det_fail(e, DET_EINVALIDHP, "told to fail");
+}
+
+static int rank_0_works_alone(int rank, int size, int port, void *arg)
+{
+    prepare(rank, size, port);
+    type.evaluate_batch = NULL;
+    type.evaluate_all = evaluate_alone;
+    type.set_training = refuse_to_validate;
+    f.config.validation_period.n = 2;
+    CHECK(ended(rank, 1) == 0);
+    CHECK(!given_up);
+    return 0;
+}
+
+static void rank_0_that_works_alone(void **state)
+{
+    ranks_pass(2, rank_0_works_alone, NULL, 100000);
+    assert_int_equal(checkpoints(), 1);
+}
+
+/* A batch may take as long as one took before, and as long again. */
+static double takes_long(int64_t b)
+{
+    int64_t until_ms = clk_mono_ms() + 30;
+    while (b == 1 && clk_mono_ms() < until_ms)
+        poll(NULL, 0, 1);
+    if (b != 2)
+        return 0;
+    while (loop_alive_silent_ms() < 2)
+        poll(NULL, 0, 1);
+    int again_ms = loop_invalid_hp_unheard(f.loop, 1);
+    bool was_silent = loop_alive_silent_ms() >= 2 * loop_alive_longest_ms();
+    given_up = loop_alive_longest_ms() < 30 || (again_ms == 0 && !was_silent);
+    asked = true;
+    return 0;
+}
+
+static int trains_slowly(int rank, int size, int port, void *arg)
+{
+    prepare(rank, size, port);
+    master.lengths[0] = 3;
+    f.loss = takes_long;
+    CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
+    CHECK(asked && !given_up);
+    return 0;
+}
+
+static void slow_batches(void **state)
+{
+    ranks_pass(1, trains_slowly, NULL, 100000);
+}
+
+/* What breaks may be the exchange before a save: nothing has been saved then. */
+static int gather_or_refuse(void *self, struct comm *comm, struct det_err *e)
+{
+    return f.config.ranks.rank == 1 ? det_fail(e, DET_EINVALIDHP, "told to fail")
+                                    : comm_barrier(comm, e);
+}
+
+static int save_that_breaks(int rank, int size, int port, void *arg)
+{
+    prepare(rank, size, port);
+    type.before_save = gather_or_refuse;
+    f.config.checkpoint_period.n = 2;
+    return ended(rank, 1);
+}
+
+static void before_a_save(void **state)
+{
+    ranks_pass(2, save_that_breaks, NULL, 100000);
+    assert_int_equal(checkpoints(), 1);
+}
+
 /* A framework's collective that broke: the rank's own failure is the echo of the other's. */
 static double breaks(int64_t b)
 {
+    if (b == (f.config.ranks.rank == 1 ? 2 : 3))
+        meet();
     if (b == 3)
         comm_barrier(loop_comm(f.loop), NULL); /* as torch's would: until rank 1 is gone */
     return 0;
@@ -148,7 +313,7 @@ static int rank_0_fails_for_it(int rank, int size, int port, void *arg)
     f.fail_at = rank == 1 ? 3 : 4;
     f.fail_code = rank == 1 ? DET_EINVALIDHP : DET_EDEVICE;
     f.config.reporting_period.n = 100;
-    f.loss = rank == 0 ? breaks : NULL;
+    f.loss = breaks;
     return ended(rank, 1);
 }
 
@@ -159,21 +324,21 @@ static void failure_that_is_an_echo(void **state)
 }
 
 /* Rank 0 is gone when rank 1 finds it: then that one reports. */
-static double until_rank_0_is_gone(int64_t b)
+static int until_rank_0_is_gone(void *self, const void *batch, int64_t e, int64_t b,
+                                struct loop_metrics *m, struct det_err *ret)
 {
+    meet();
+    if (f.config.ranks.rank == 0)
+        return det_fail(ret, DET_EDEVICE, "its device is lost");
     comm_barrier(loop_comm(f.loop), NULL);
-    return 0;
+    return det_fail(ret, DET_EINVALIDHP, "told to fail");
 }
 
 static int rank_0_is_gone(int rank, int size, int port, void *arg)
 {
     prepare(rank, size, port);
-    f.config.reporting_period.n = 100;
-    f.fail_at = rank;
-    f.loss = until_rank_0_is_gone;
-    if (rank == 0)
-        f.fail_code = DET_EDEVICE;
-    int rc = fake_run(&f, &err);
+    type.train_batch = until_rank_0_is_gone;
+    int rc = loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err);
     CHECK(rank == 0 ? rc == DET_EDEVICE : rc == 0 && err.code == DET_EINVALIDHP);
     CHECK(reported() == (rank == 1));
     return 0;
@@ -186,8 +351,12 @@ static void without_rank_0(void **state)
 }
 
 /* Rank 0 is in something that does not end because rank 1 left: the master is told all the same. */
-static double hangs(int64_t b)
+static int hangs_or_refuses(void *self, const void *batch, int64_t e, int64_t b,
+                            struct loop_metrics *m, struct det_err *ret)
 {
+    meet();
+    if (f.config.ranks.rank == 1)
+        return det_fail(ret, DET_EINVALIDHP, "told to fail");
     for (int64_t until = clk_mono_ms() + 60000; !reported() && clk_mono_ms() < until;)
         poll(NULL, 0, 5);
     return 0;
@@ -197,9 +366,8 @@ static int rank_0_hangs(int rank, int size, int port, void *arg)
 {
     prepare(rank, size, port);
     f.config.ranks.unheard_ms = 1;
-    f.fail_at = rank == 1 ? 0 : -1;
-    f.loss = hangs;
-    CHECK(fake_run(&f, &err) == 0);
+    type.train_batch = hangs_or_refuses;
+    CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
     CHECK(reported() == (rank == 0));
     CHECK(rank == 1 || strstr(buf_str(&master.calls), "training | EXITED_REASON_INVALID_HP"));
     return 0;
@@ -245,10 +413,16 @@ int main(void)
         T(another_rank),
         T(several_at_once),
         T(rank_0),
+        T(between_batches),
+        T(between_batches_of_a_validation),
+        T(rank_0_that_works_alone),
+        T(slow_batches),
+        T(before_a_save),
         T(failure_that_is_an_echo),
         T(without_rank_0),
         T(rank_0_that_hangs),
         T(in_create),
     };
+    signal(SIGPIPE, SIG_IGN); /* as det-harness and Python do: gloo may write to one that left */
     return cmocka_run_group_tests_name("invalid_hp", tests, NULL, NULL);
 }
