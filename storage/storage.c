@@ -216,11 +216,32 @@ int storage_abort(struct storage *s, const char *uuid, struct det_err *err)
     return rc < 0 ? det_wrap(err, rc, "in %s", s->root) : 0;
 }
 
+/* A disk without room has some for a directory still. No fsync, which may take long: file systems
+ * of this host set the room aside at the write, those of others answer at the close. */
+static int write_block(const char *dir, struct det_err *err)
+{
+    static const char block[4096] = {'\n'};
+    det_cleanup(freep) char *path = det_asprintf("%s/written", dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return storage_errno("create", dir, "written", err);
+    int rc = fsx_write_all(fd, block, sizeof block, err);
+    if (rc < 0)
+        det_wrap(err, rc, "%s", path);
+    if (close(fd) < 0 && rc == 0)
+        rc = storage_errno("close", dir, "written", err);
+    return rc;
+}
+
 int storage_check(struct storage *s, struct det_err *err)
 {
     char uuid[UUID_STR_MAX];
     det_cleanup(freep) char *path = NULL;
     uuid_random(uuid);
     int rc = storage_begin(s, uuid, &path, err);
-    return rc < 0 ? rc : storage_abort(s, uuid, err);
+    if (rc < 0)
+        return rc;
+    rc = write_block(path, err);
+    int dropped = storage_abort(s, uuid, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : dropped;
 }

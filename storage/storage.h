@@ -45,7 +45,8 @@ int storage_begin(struct storage *s, const char *uuid, char **ret_path, struct d
 int storage_publish(struct storage *s, const char *uuid, struct det_err *err);
 /* Bytes that this process brought onto a disk by publishing; rises while it does. Any thread. */
 uint64_t storage_synced_bytes(void);
-/* Whether checkpoints can be written here, by beginning one and dropping it. */
+/* Whether checkpoints can be written here, by beginning one with a file of a block and dropping
+ * it. */
 int storage_check(struct storage *s, struct det_err *err);
 /* Drops what was begun; idempotent. */
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err);

@@ -143,6 +143,8 @@ int loop_invalid_hp_report(struct loop *l, struct det_err *err);
 int loop_invalid_hp_unheard(void *loop, int unheard_ms);
 /* loop_storage.c */
 int loop_open_storage(struct loop *l, struct det_err *err);
+/* After a failure to write: what to do about it, where the system's words tell; returns rc. */
+int loop_storage_failed(const struct loop *l, int rc, struct det_err *err);
 /* On all ranks, at the start: can rank 0 write checkpoints? */
 int loop_check_storage(struct loop *l, struct det_err *err);
 /* loop_tensorboard.c: what a boundary left to keep. */

@@ -107,6 +107,12 @@ static int copy_code(struct loop *l, const char *from, const char *to, struct de
     return fsx_remove_tree(AT_FDCWD, to, err);
 }
 
+static int failed(const struct loop_save *s, int rc, const char *what, struct det_err *err)
+{
+    det_wrap(err, rc, "write %s%s", s->dir, what);
+    return loop_storage_failed(s->l, rc, err);
+}
+
 int loop_save_write(struct loop_save *s, struct det_err *err)
 {
     const struct det_loop_trial_type *t = s->l->t;
@@ -115,23 +121,23 @@ int loop_save_write(struct loop_save *s, struct det_err *err)
     int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, s->sha256, err)
                          : t->save(s->l->self, s->dir, err);
     if (rc < 0)
-        return det_wrap(err, rc, "write %s: save", s->dir);
+        return failed(s, rc, ": save", err);
     rc = write_state(s, err);
     if (rc == 0)
         rc = write_load_data(s->l, s->dir, err);
     if (rc == 0 && code_dir && !s->l->code_is_too_big)
         rc = copy_code(s->l, code_dir, code, err);
-    return rc < 0 ? det_wrap(err, rc, "write %s", s->dir) : 0;
+    return rc < 0 ? failed(s, rc, "", err) : 0;
 }
 
 int loop_save_seal(struct loop_save *s, struct det_err *err)
 {
     int rc = write_metadata(s, err);
     if (rc < 0)
-        return det_wrap(err, rc, "write %s", s->dir);
+        return failed(s, rc, "", err);
     rc = storage_publish(s->l->storage, s->saved.uuid, err);
     if (rc < 0)
-        return rc;
+        return loop_storage_failed(s->l, rc, err);
     free(s->dir);
     s->dir = NULL;
     s->saved.files = storage_list(s->l->storage, s->saved.uuid, err);
@@ -151,6 +157,8 @@ int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
     s->sha256 = json_object();
     snprintf(s->saved.uuid, sizeof s->saved.uuid, "%s", uuid);
     int rc = storage_begin(l->storage, uuid, &s->dir, err);
+    if (rc < 0)
+        loop_storage_failed(l, rc, err);
     if (rc == 0 && l->t->snapshot && (rc = l->t->snapshot(l->self, &s->snapshot, err)) < 0)
         det_wrap(err, rc, "save");
     if (rc < 0) {

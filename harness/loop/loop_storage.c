@@ -4,6 +4,7 @@
 #include "loop_impl.h"
 #include "storage.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -44,14 +45,41 @@ int loop_open_storage(struct loop *l, struct det_err *err)
     return storage_open(j, &l->storage, err);
 }
 
-/* What to do about it: who must be able to write there, and how to name another place. */
-static int explain(const struct loop *l, int rc, struct det_err *err)
+/* Errors of files end with the system's words, which say more than our codes do. */
+static const char *remedy(const struct det_err *err)
 {
+    static const struct {
+        int number;
+        const char *words;
+    } known[] = {
+        {EACCES, "it must be able to write there"},
+        {EPERM, "it must be able to write there"},
+        {EROFS, "that file system is mounted read-only"},
+        {ENOSPC, "make room there (df and df -i say what is short)"},
+        {EDQUOT, "its quota there is used up"},
+        {EFBIG, "its limit on the size of files is too low (ulimit -f)"},
+        {ENOENT, "that folder cannot be made"},
+        {ENOTDIR, "a part of that path is a file"},
+        {EEXIST, "a part of that path is a file"},
+        {ESTALE, "that mount is broken; mount it again"},
+        {EIO, "that disk fails; the kernel's log (dmesg) says how"},
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(known); i++)
+        if (strstr(err->text, strerror(known[i].number)))
+            return known[i].words;
+    return NULL;
+}
+
+int loop_storage_failed(const struct loop *l, int rc, struct det_err *err)
+{
+    det_cleanup(freep) char *text = det_strdup(err->text);
     const char *other = l->c->managed ? "checkpoint_storage in the experiment's configuration"
                                       : "--checkpoint-dir, checkpoint_dir or XDG_DATA_HOME";
-    return det_fail(err, rc,
-                    "checkpoints cannot be kept: %s: user %u must be able to write there; another "
-                    "place is named by %s", err->text, (unsigned)geteuid(), other);
+    const char *what = remedy(err);
+    if (!what)
+        return rc;
+    return det_fail(err, rc, "%s (as user %u): %s; another place is named by %s", text,
+                    (unsigned)geteuid(), what, other);
 }
 
 int loop_check_storage(struct loop *l, struct det_err *err)
@@ -64,7 +92,9 @@ int loop_check_storage(struct loop *l, struct det_err *err)
         if (rc == 0)
             rc = storage_check(l->storage, &e);
         loop_alive_disk(false);
-        loop_agreed_fail(&a, rc < 0 ? explain(l, rc, &e) : 0, &e);
+        if (rc < 0)
+            det_wrap(&e, loop_storage_failed(l, rc, &e), "checkpoints cannot be kept");
+        loop_agreed_fail(&a, rc, &e);
     }
     return loop_agree(l, &a, err);
 }

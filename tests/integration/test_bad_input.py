@@ -149,17 +149,27 @@ def is_task_of(c, pid):
 
 
 def test_disk():
-    """No space for a checkpoint: the trial fails, names the place, and nothing half is registered."""
+    """No space for a checkpoint: the trial fails, names the place and the remedy, and nothing half is registered. A disk that
+    is full from the start, or mounted read-only, is found before a batch is trained."""
     with Cluster(agents=1, slots=1) as c:
         small = c.path("checkpoints")
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k,mode=0777", "tmpfs", small], capture_output=True).returncode != 0:
             print("a small file system cannot be mounted here: skipped")
             sys.exit(77)
         try:
-            trial, log = run_trial(c, )
+            trial, log = run_trial(c)
             assert "No space left" in log and small in log, log
+            assert "make room there" in log and "checkpoint_storage" in log, log
             cps = c.api("GET", f"/trials/{trial['id']}/checkpoints")["checkpoints"]
             assert not cps, cps
+            with open(os.path.join(small, "filler"), "wb", buffering=0) as f:
+                f.write(bytes(12 << 10))
+            trial, log = run_trial(c)
+            assert "checkpoints cannot be kept" in log and "make room there" in log, log
+            assert trial["totalBatchesProcessed"] == 0, trial
+            subprocess.run(["mount", "-o", "remount,ro", small], check=True)
+            trial, log = run_trial(c)
+            assert "checkpoints cannot be kept" in log and "mounted read-only" in log, log
         finally:
             subprocess.run(["umount", "-l", small])
 
