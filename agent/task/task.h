@@ -79,6 +79,7 @@ struct task {
     int64_t phase_ms; /* when it began, monotonic */
     uint64_t retry_ms;
     size_t kills;
+    int64_t oom_before; /* when the ranks began: oom_kills() of the host */
 };
 
 enum task_mode { TASK_RUN, TASK_RECOVER };

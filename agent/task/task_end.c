@@ -4,6 +4,8 @@
 #include "clk.h"
 #include "fsx.h"
 #include "log.h"
+#include "mem.h"
+#include "oom.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +43,30 @@ static bool all_exited(const struct task *t)
     return true;
 }
 
+static bool failed(const struct rank *r)
+{
+    return !WIFEXITED(rank_status(r)) || WEXITSTATUS(rank_status(r)) != 0;
+}
+
+/* SIGKILL while the ranks run is none of ours. */
+static void explain_kill(const struct task *t, struct buf *out)
+{
+    det_cleanup(freep) char *own = t->cgroup ? det_asprintf("%s/memory.events", t->cgroup) : NULL;
+    oom_explain(own ? oom_kills(own) : -1, t->oom_before, oom_kills(OOM_HOST), out);
+}
+
+/* One that ends well before its time is why the others fail: its collectives have ended. */
+static void name_deserter(const struct task *t, struct buf *out)
+{
+    for (size_t i = 0; i < t->ranks.n; i++) {
+        const struct rank *r = t->ranks.v[i];
+        if (rank_number(r) >= 0 && rank_has_exited(r) && !failed(r)) {
+            buf_addf(out, "; rank %d had ended before, with code 0", rank_number(r));
+            return;
+        }
+    }
+}
+
 static void name_failure(struct task *t, const struct rank *r, const char *what)
 {
     int status = rank_status(r), rank = rank_number(r);
@@ -51,18 +77,17 @@ static void name_failure(struct task *t, const struct rank *r, const char *what)
         snprintf(who, sizeof who, "the command");
     else
         snprintf(who, sizeof who, "rank %d", rank);
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && t->phase == TASK_RUNNING)
+        explain_kill(t, &why);
+    name_deserter(t, &why);
     if (WIFSIGNALED(status))
         task_decide(t, LINK_EXITED, 128 + WTERMSIG(status), WTERMSIG(status), rank < 0 ? 0 : rank,
-                    "%s was killed by signal %d (%s)", who, WTERMSIG(status),
-                    strsignal(WTERMSIG(status)));
+                    "%s was killed by signal %d (%s)%s", who, WTERMSIG(status),
+                    strsignal(WTERMSIG(status)), buf_str(&why));
     else
         task_decide(t, LINK_EXITED, WEXITSTATUS(status), 0, rank < 0 ? 0 : rank,
-                    "%s exited with code %d", who, WEXITSTATUS(status));
-}
-
-static bool failed(const struct rank *r)
-{
-    return !WIFEXITED(rank_status(r)) || WEXITSTATUS(rank_status(r)) != 0;
+                    "%s exited with code %d%s", who, WEXITSTATUS(status), buf_str(&why));
 }
 
 static void end_gently(struct task *t); /* to TASK_ENDING: SIGTERM, then TASK_KILLING */

@@ -6,6 +6,7 @@
 #include "fsx.h"
 #include "gcrun.h"
 #include "log.h"
+#include "oom.h"
 #include "taskenv.h"
 #include "taskns.h"
 
@@ -101,6 +102,7 @@ void task_start_ranks(struct task *t)
     int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
     task_goto(t, TASK_RUNNING);
     uv_timer_stop(&t->watch);
+    t->oom_before = oom_kills(OOM_HOST);
     marks_add(&t->marks, "prepared", t->phase_ms - t->begun_ms, "%s", "");
     marks_ranks(&t->marks, &t->spec);
     for (int i = 0; i < n; i++)

@@ -1,17 +1,25 @@
 #include "trial_crash.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
+
+/* A call may touch the stack so far below its end, more than a red zone and a page of probes. */
+#define BELOW_STACK (64 << 10)
 
 /* Written by the one thread that runs hooks, read by a handler that may run in any. NULL: none of
  * the trial's code has to run any more. */
 static const char *volatile now_in = "start-up";
 static volatile int64_t at_batch = -1;
 static pid_t owner; /* a child that the model's code forked may exit */
+static uintptr_t stack_low; /* where the stack of the thread that runs hooks cannot grow any more */
+static size_t stack_bytes;
 
 void trial_crash_mark(const char *hook, int64_t batch)
 {
@@ -46,6 +54,35 @@ static const char *signal_words(int sig)
     }
 }
 
+/* 0: not known here. */
+static uintptr_t stack_pointer(const ucontext_t *c)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)c->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return (uintptr_t)c->uc_mcontext.sp;
+#else
+    (void)c;
+    return 0;
+#endif
+}
+
+/* Beyond the end of the stack, from just below the stack pointer on: a frame that has no room. */
+static bool is_stack_overflow(const siginfo_t *info, const ucontext_t *c)
+{
+    uintptr_t at = (uintptr_t)info->si_addr, sp = stack_pointer(c);
+    bool is_fault = (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) && info->si_code > 0;
+    return is_fault && sp && at < stack_low && at + BELOW_STACK >= sp;
+}
+
+static void put_stack_overflow(void)
+{
+    put("a stack overflow (of ");
+    put_number((int64_t)(stack_bytes >> 10));
+    put(" KiB: local arrays that are too large, which belong on the heap, or a recursion without "
+        "end; `ulimit -s` sets the size)");
+}
+
 static void put_place(void)
 {
     put(" in ");
@@ -74,13 +111,27 @@ static void on_early_exit(int status, void *arg)
     }
 }
 
-static void on_crash(int sig)
+static void on_crash(int sig, siginfo_t *info, void *context)
 {
     put("ERROR: det-harness: the trial crashed with ");
-    put(signal_words(sig));
+    if (is_stack_overflow(info, context))
+        put_stack_overflow();
+    else
+        put(signal_words(sig));
     put_place();
     put("\n");
     raise(sig); /* SA_RESETHAND: this time the default action */
+}
+
+static void find_stack(void)
+{
+    pthread_attr_t a;
+    void *low;
+    if (pthread_getattr_np(pthread_self(), &a) != 0)
+        return;
+    if (pthread_attr_getstack(&a, &low, &stack_bytes) == 0)
+        stack_low = (uintptr_t)low;
+    pthread_attr_destroy(&a);
 }
 
 void trial_crash_install(void)
@@ -88,9 +139,10 @@ void trial_crash_install(void)
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     static char memory[64 << 10];
     stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    struct sigaction sa = {.sa_handler = on_crash,
-                           .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND | SA_NODEFER)};
+    struct sigaction sa = {.sa_sigaction = on_crash,
+                           .sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER)};
     owner = getpid();
+    find_stack();
     on_exit(on_early_exit, NULL);
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)

@@ -231,20 +231,29 @@ def test_mistakes():
         assert "dropout is 1.5" in out.err + out.text, (out.text, out.err)
 
 
+def crashes(s, hurt, *words):
+    at = "    struct digits *d = self;\n    struct det_engine *e"
+    d = edited(s)
+    text = open(d + "/model_def.c").read()
+    i = text.index("static void train_batch")
+    deep = "static int deep(volatile int *p) { volatile char a[999]; a[0] = 1; return *p ? deep(p) + a[0] : 0; }\n"
+    wide = "__attribute__((noinline)) static void wide(int64_t i) { volatile char a[64 << 20]; a[(32 << 20) + i] = 1; }\n"
+    open(d + "/model_def.c", "w").write(text[:i] + deep + wide + text[i:].replace(at, f"    if (batch_idx == 3) {{ {hurt} }}\n" + at, 1))
+    out = s.run(ENTRY, d, "const.yaml", length(20), ok=False)
+    if os.environ.get("DET_SANITIZED"):
+        assert out.code != 0
+        return
+    assert out.code == -11 and "train_batch, batch 3" in out.err, (out.code, out.err)
+    assert all(w in out.err for w in words), (words, out.err)
+    assert ("stack overflow" in out.err) == ("stack overflow" in words), out.err
+
+
 def test_crash():
-    """A crash names the hook and the batch, and the process dies of the signal."""
+    """A crash names the hook and the batch, and the process dies of the signal; a stack that is too small is called that."""
     with Scratch() as s:
-        hurt = "    if (batch_idx == 3) { volatile int *p = 0; *p = 1; }\n    struct digits *d = self;\n    struct det_engine *e"
-        at = "    struct digits *d = self;\n    struct det_engine *e"
-        d = edited(s)
-        text = open(d + "/model_def.c").read()
-        i = text.index("static void train_batch")
-        open(d + "/model_def.c", "w").write(text[:i] + text[i:].replace(at, hurt, 1))
-        out = s.run(ENTRY, d, "const.yaml", length(20), ok=False)
-        if os.environ.get("DET_SANITIZED"):
-            assert out.code != 0
-            return
-        assert out.code == -11 and "SIGSEGV" in out.err and "train_batch, batch 3" in out.err, (out.code, out.err)
+        crashes(s, "volatile int *p = 0; *p = 1;", "SIGSEGV")
+        crashes(s, "volatile int yes = 1; deep(&yes);", "stack overflow", "ulimit -s")
+        crashes(s, "wide(batch_idx);", "stack overflow", "KiB")
 
 
 def test_cache():
