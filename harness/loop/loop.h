@@ -234,6 +234,9 @@ struct det_loop_trial_type {
     /* Parameters and optimizer states of rank 0 to all; called when there are several ranks. */
     int (*broadcast)(void *self, struct comm *comm, struct det_err *err);
     /* ---- state ---- */
+    /* A hook has failed, and the state is to be saved all the same (invalid hyperparameters): what
+     * failed must not fail that too. For trials whose failures stay; NULL: they do not. */
+    void (*forget_failure)(void *self);
     /* On every rank before rank 0's save(), to hand it what other ranks know; not before a
      * checkpoint that rank 0 makes alone (invalid hyperparameters). May be NULL. */
     int (*before_save)(void *self, struct comm *comm, struct det_err *err);

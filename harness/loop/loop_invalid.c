@@ -25,6 +25,15 @@ static bool heard(struct loop *l, int rc, struct det_err *err)
     return true;
 }
 
+static void save(struct loop *l)
+{
+    struct det_err e = {0};
+    if (l->t->forget_failure)
+        l->t->forget_failure(l->self);
+    if (loop_checkpoint(l, true, &e) < 0)
+        log_warning("%s", e.text);
+}
+
 int loop_invalid_hp(struct loop *l, int rc, struct det_err *err)
 {
     struct det_err e = {0};
@@ -33,9 +42,8 @@ int loop_invalid_hp(struct loop *l, int rc, struct det_err *err)
         return rc;
     log_warning("invalid hyperparameters: %s", err->text);
     l->chief_reports = told && !l->chief;
-    if (l->chief && l->started && !l->in_checkpoint && !loop_ckpt_current(l) &&
-        loop_checkpoint(l, true, &e) < 0)
-        log_warning("%s", e.text);
+    if (l->chief && l->started && !l->in_checkpoint && !loop_ckpt_current(l))
+        save(l);
     return DET_EINVALIDHP;
 }
 

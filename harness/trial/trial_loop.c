@@ -203,6 +203,13 @@ static int on_broadcast(void *self, struct comm *comm, struct det_err *err)
 
 /* ---- state ---- */
 
+static void on_forget_failure(void *self)
+{
+    struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
+    ctx->err = (struct det_err){0};
+    det_engine_clear_error(ctx->engine);
+}
+
 static int on_before_save(void *self, struct comm *comm, struct det_err *err)
 {
     return trial_gather_grads(((struct trial_run *)self)->ctx, comm, err);
@@ -287,6 +294,7 @@ static const struct det_loop_trial_type table = {
     .scaler_update = on_scaler_update,
     .set_training = on_set_training,
     .broadcast = on_broadcast,
+    .forget_failure = on_forget_failure,
     .before_save = on_before_save,
     .snapshot = on_snapshot,
     .write_snapshot = on_write_snapshot,

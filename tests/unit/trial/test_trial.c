@@ -22,6 +22,7 @@ static struct buf trace;                /* what was called, in order */
 static struct loop_metrics validation;  /* the last one */
 static struct loop_metrics training;
 static char *checkpoint;
+static int64_t checkpoint_steps;
 
 /* What a test asks of the trial. */
 static struct {
@@ -119,6 +120,7 @@ static void on_checkpoint(void *self, int64_t steps, const char *uuid)
 {
     free(checkpoint);
     checkpoint = det_strdup(uuid);
+    checkpoint_steps = steps;
 }
 
 static int run_from(const struct det_trial_type *type, const char *hparams, int64_t batches,
@@ -313,6 +315,35 @@ static void failures_name_the_remedy(void **state)
     assert_non_null(strstr(err.text, "train_batch, batch 0"));
 }
 
+static void invalid_in_batch_2(struct det_trial_context *ctx, int64_t batch_idx)
+{
+    if (batch_idx == 2)
+        det_trial_invalid_hp(ctx, "w is %g", 7.5);
+}
+
+static void engine_fails_too(struct det_trial_context *ctx, int64_t batch_idx)
+{
+    invalid_in_batch_2(ctx, batch_idx);
+    if (batch_idx == 2)
+        assert_null(det_zeros(det_trial_engine(ctx), DET_F32, 2, (int64_t[]){-1, -1}));
+}
+
+/* What was trained is kept, though a failure stays and nothing of a trial works after it. */
+static void invalid_ones_are_saved(void **state)
+{
+    void (*const hooks[])(struct det_trial_context *, int64_t) = {invalid_in_batch_2,
+                                                                  engine_fails_too};
+    for (size_t i = 0; i < 2; i++) {
+        want.in_train = hooks[i];
+        assert_int_equal(run(&tiny, "{}", 1000), 0);
+        assert_non_null(strstr(err.text, "w is 7.5"));
+        assert_non_null(checkpoint);
+        assert_int_equal(checkpoint_steps, 2);
+        free(checkpoint);
+        checkpoint = NULL;
+    }
+}
+
 static void stop_at_five(struct det_trial_context *ctx, int64_t batch_idx)
 {
     if (batch_idx == 1)
@@ -478,7 +509,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(steps_are_those_of_sgd),      T(aggregation_averages_gradients),
         T(clipping_bounds_the_step),    T(optimizers_keep_to_their_models),
-        T(configuration_is_read),
+        T(configuration_is_read),       T(invalid_ones_are_saved),
         T(failures_name_the_remedy),    T(a_trial_can_stop_itself),
         T(reducers_reduce),             T(callbacks_are_called_in_order),
         T(the_whole_set_can_be_evaluated),
