@@ -1,5 +1,7 @@
 #include "trial_crash.h"
 
+#include "hash.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -93,7 +95,9 @@ static void put_place(void)
     }
 }
 
-/* Without a word the run would look as if it had failed for no reason, or as if it were done. */
+/* Without a word the run would look as if it had failed for no reason, or as if it were done. And
+ * the process ends here: what is destroyed after this may be in use by the thread that writes a
+ * checkpoint. */
 static void on_early_exit(int status, void *arg)
 {
     (void)arg;
@@ -105,10 +109,8 @@ static void on_early_exit(int status, void *arg)
     put_place();
     put(": return from there instead; det_trial_fail() ends the run as an error, "
         "det_trial_set_stop_requested() with a checkpoint\n");
-    if ((status & 0xff) == 0) { /* all that a parent sees of it */
-        fflush(NULL);
-        _exit(1);
-    }
+    fflush(NULL);
+    _exit((status & 0xff) == 0 ? 1 : status); /* a parent sees the last byte only */
 }
 
 static void on_crash(int sig, siginfo_t *info, void *context)
@@ -141,8 +143,10 @@ void trial_crash_install(void)
     stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
     struct sigaction sa = {.sa_sigaction = on_crash,
                            .sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER)};
+    char hex[HASH_HEX_MAX];
     owner = getpid();
     find_stack();
+    hash_bytes(HASH_SHA256, "", 0, hex); /* OpenSSL asks for its end: after ours */
     on_exit(on_early_exit, NULL);
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
