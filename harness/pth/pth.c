@@ -63,10 +63,11 @@ int pth_save(const char *path, const struct pth_value *root, struct det_err *err
     return pth_save_as(path, root, &(struct zip_writer_options){0}, NULL, err);
 }
 
-int pth_save_hashed(const char *path, const struct pth_value *root, char *ret_sha256,
+int pth_save_hashed(const char *path, const struct pth_value *root, void *room, char *ret_sha256,
                     struct det_err *err)
 {
-    return pth_save_as(path, root, &(struct zip_writer_options){.hashed = true}, ret_sha256, err);
+    const struct zip_writer_options o = {.hashed = true, .room = room};
+    return pth_save_as(path, root, &o, ret_sha256, err);
 }
 
 int pth_save_pickle(const char *path, const struct pth_value *root, struct det_err *err)

@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK ((size_t)2 << 20)
 #define RING 8
+#define BLOCK (PTH_ROOM / RING)
 #define ALIGN 4096 /* what O_DIRECT asks of memory */
 
 struct reader {
@@ -36,7 +36,8 @@ struct reader {
 struct blocks {
     char *path;
     uint64_t at;   /* bytes, those of the open block included */
-    char *ring;    /* RING blocks */
+    char *ring;    /* RING blocks; own: to be freed */
+    char *own;
     size_t filled; /* of the open block, the one after those given */
 
     int fd; /* the writer's, as these */
@@ -140,7 +141,8 @@ static int open_file(struct blocks *b)
     return b->fd;
 }
 
-int blocks_create(const char *path, bool hashed, struct blocks **ret, struct det_err *err)
+int blocks_create(const char *path, bool hashed, void *room, struct blocks **ret,
+                  struct det_err *err)
 {
     struct blocks *b = det_zalloc(sizeof *b);
     b->path = det_strdup(path);
@@ -149,7 +151,8 @@ int blocks_create(const char *path, bool hashed, struct blocks **ret, struct det
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->moved, NULL);
     int rc = open_file(b) < 0 ? det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno)) : 0;
-    b->ring = rc == 0 ? aligned_alloc(ALIGN, RING * BLOCK) : NULL;
+    b->own = rc < 0 || room ? NULL : aligned_alloc(ALIGN, PTH_ROOM);
+    b->ring = room ? room : b->own;
     if (rc == 0 && !b->ring)
         rc = det_fail(err, DET_ENOMEM, "write %s: no memory for its blocks", path);
     if (rc == 0)
@@ -246,7 +249,7 @@ void blocks_destroy(struct blocks *b)
     pthread_cond_destroy(&b->moved);
     pthread_mutex_destroy(&b->lock);
     det_closep(&b->fd);
-    free(b->ring);
+    free(b->own);
     free(b->path);
     free(b);
 }

@@ -3,15 +3,17 @@
 #ifndef PTH_BLOCKS_H
 #define PTH_BLOCKS_H
 
-#include "det/err.h"
+#include "pth.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct blocks;
 
-/* Created or replaced. */
-int blocks_create(const char *path, bool hashed, struct blocks **ret, struct det_err *err);
+/* Created or replaced. room: PTH_ROOM bytes aligned to 4096, borrowed until the end; NULL: its
+ * own. */
+int blocks_create(const char *path, bool hashed, void *room, struct blocks **ret,
+                  struct det_err *err);
 /* Appends; `p` is only read. */
 int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err);
 uint64_t blocks_at(const struct blocks *b); /* bytes so far */

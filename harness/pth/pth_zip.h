@@ -12,6 +12,7 @@
 struct zip_writer;
 struct zip_writer_options {
     bool hashed;         /* zip_writer_end() gives the SHA-256 of the whole file */
+    void *room;          /* as pth_save_hashed() has it */
     uint64_t zip64_from; /* sizes, places and counts from here on need zip64; 0: where they do */
 };
 int zip_writer_create(const char *path, const struct zip_writer_options *o,

@@ -101,7 +101,7 @@ int zip_writer_create(const char *path, const struct zip_writer_options *o,
                       struct zip_writer **ret, struct det_err *err)
 {
     struct blocks *out;
-    int rc = blocks_create(path, o->hashed, &out, err);
+    int rc = blocks_create(path, o->hashed, o->room, &out, err);
     if (rc < 0)
         return rc;
     struct zip_writer *w = det_zalloc(sizeof *w);

@@ -11,6 +11,8 @@
 #include "trial_tensorboard.h"
 #include "vec.h"
 
+#include <pthread.h>
+
 /* A loader with the loop's order on top. */
 struct trial_loader {
     struct det_data_loader *loader;
@@ -51,8 +53,11 @@ struct trial_extra {
 
 /* Memory that snapshots are taken into (trial_state_staging.c). */
 struct state_staging {
-    char *p;
+    char *room;         /* PTH_ROOM to write from, then `cap` bytes for copies; NULL: none yet */
     size_t cap, wanted; /* by the last snapshot */
+    pthread_t toucher;
+    bool touching;
+    int batches; /* that have begun, while it matters */
 };
 
 struct det_trial_context {
@@ -141,6 +146,9 @@ int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, s
 int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *sha256,
                          struct det_err *err);
 void trial_snapshot_destroy(struct trial_snapshot *s); /* NULL is allowed */
+/* Between batches: once the optimizers have their state, memory for snapshots of it is got ready
+ * by a thread. */
+void trial_snapshot_prepare(struct det_trial_context *ctx);
 int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 /* On all ranks, before rank 0 calls trial_snapshot() (trial_state_grads.c). */

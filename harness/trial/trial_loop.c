@@ -264,6 +264,8 @@ static void on_between_batches(void *self, bool ended)
     trial_profile_step(((struct trial_run *)self)->ctx);
     if (ended)
         trial_profile_stop(((struct trial_run *)self)->ctx);
+    else
+        trial_snapshot_prepare(((struct trial_run *)self)->ctx);
 }
 
 static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,

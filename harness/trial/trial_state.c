@@ -75,11 +75,13 @@ struct trial_snapshot {
     struct pth_value *root;
     struct comm_blobs grads; /* which the document borrows */
     struct state_staging *staging;
+    void *room; /* to write from: the next snapshot may have another */
 };
 
 static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, struct det_err *err)
 {
-    struct state_writer w = {.doc = s->doc, .staging = s->staging, .err = err};
+    struct state_writer w = {
+        .doc = s->doc, .engine = ctx->engine, .staging = s->staging, .err = err};
     s->root = pth_dict(s->doc);
     int rc = models_state(ctx, &w, s->root);
     if (rc == 0)
@@ -96,12 +98,36 @@ static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, str
     return trial_checkpoint_hooks(ctx, s->doc, s->root, TRIAL_CHECKPOINT_SAVE, err);
 }
 
+/* The first snapshot would else find no room, and the second one fresh pages. */
+static void make_room(struct det_trial_context *ctx)
+{
+    det_cleanup(pth_doc_destroyp) struct pth_doc *doc = pth_doc_create();
+    struct state_writer w = {.doc = doc, .staging = &ctx->staging, .measures = true};
+    struct pth_value *scratch = pth_dict(doc);
+    state_staging_reset(&ctx->staging);
+    if (models_state(ctx, &w, scratch) == 0)
+        optims_state(ctx, &w, scratch);
+}
+
+void trial_snapshot_prepare(struct det_trial_context *ctx)
+{
+    struct state_staging *s = &ctx->staging;
+    if (ctx->config->ranks.rank > 0 || s->batches++ != 1 || s->room)
+        return;
+    make_room(ctx);
+    state_staging_reset(s);
+    state_staging_touch(s);
+}
+
 int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, struct det_err *err)
 {
     struct trial_snapshot *s = det_zalloc(sizeof *s);
     s->doc = pth_doc_create();
     s->staging = &ctx->staging;
+    if (!s->staging->room && s->staging->wanted == 0)
+        make_room(ctx);
     state_staging_reset(s->staging);
+    s->room = s->staging->room;
     int rc = take_all(ctx, s, err);
     if (rc < 0)
         trial_snapshot_destroy(s);
@@ -115,7 +141,7 @@ int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t
 {
     char hex[HASH_HEX_MAX];
     det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
-    int rc = pth_save_hashed(path, s->root, hex, err);
+    int rc = pth_save_hashed(path, s->root, s->room, hex, err);
     if (rc == 0)
         json_set(sha256, STATE_FILE, json_string(hex));
     return rc;

@@ -10,7 +10,9 @@
 
 struct state_writer {
     struct pth_doc *doc;
+    struct det_engine *engine;     /* whose threads copy; NULL: this one does */
     struct state_staging *staging; /* where tensors are copied to while there is room; NULL */
+    bool measures;                 /* nothing is copied: only what `staging` is asked for counts */
     struct det_err *err;
 };
 
@@ -20,10 +22,12 @@ struct pth_value *state_of_model(struct state_writer *w, struct det_module *m);
 struct pth_value *state_of_optim(struct state_writer *w, struct det_optim *o);
 struct pth_value *state_of_lr(struct state_writer *w, struct det_lr *lr);
 
-/* trial_state_staging.c: forgets the last snapshot; room for `bytes`, 64-aligned, or NULL
- * (also where s is). */
+/* trial_state_staging.c: forgets the last snapshot, and from now on has the room that it wanted;
+ * room for `bytes`, 64-aligned, or NULL (also where s is). */
 void state_staging_reset(struct state_staging *s);
 void *state_staging_take(struct state_staging *s, size_t bytes);
+/* By a thread, until the next reset: every page of it. */
+void state_staging_touch(struct state_staging *s);
 void state_staging_finish(struct state_staging *s);
 
 /* Named values into a dict; false with *w->err. */

@@ -1,4 +1,5 @@
 /* Models: OrderedDict of name to tensor. */
+#include "engine.h"
 #include "mem.h"
 #include "trial_state_impl.h"
 
@@ -9,13 +10,17 @@ struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tenso
 {
     size_t bytes = det_tensor_bytes(t);
     void *copy = state_staging_take(w->staging, bytes);
+    if (w->measures)
+        return pth_none(w->doc);
     if (!copy)
         copy = pth_doc_try_alloc(w->doc, bytes + 1);
     if (!copy) {
         det_fail(w->err, DET_ENOMEM, "a copy of %zu bytes of state", bytes);
         return NULL;
     }
-    if (det_tensor_read(t, copy, bytes, w->err) < 0)
+    int rc = w->engine ? det__read(w->engine, t, copy, w->err)
+                       : det_tensor_read(t, copy, bytes, w->err);
+    if (rc < 0)
         return NULL;
     return pth_tensor(w->doc, pth_of_dtype(det_tensor_dtype(t)), det_tensor_ndim(t),
                       det_tensor_dims(t), copy);

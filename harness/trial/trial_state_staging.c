@@ -1,33 +1,66 @@
 /*
- * The memory that snapshots are taken into, kept from one to the next: fresh pages would cost more
- * than the copy. What a snapshot had no room for here is in memory of its document, and there is
- * room for it in the next one.
+ * The memory that snapshots are taken into and written from, kept from one to the next: fresh pages
+ * would cost more than the copy. A thread touches it while training goes on, so that the first
+ * snapshot finds it ready. What a snapshot has no room for here is in memory of its document, and
+ * there is room for it in the next one.
  */
 #include "mem.h"
 #include "trial_state_impl.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define ALIGN 64
 #define HUGE_PAGE ((size_t)2 << 20)
+#define STAGED_MIN ((size_t)8 << 20) /* less is not worth a thread and memory of its own */
 
 static size_t rounded(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;
 }
 
+static void *touch(void *arg)
+{
+    const struct state_staging *s = arg;
+    for (size_t i = 0; i < PTH_ROOM + s->cap; i += 4096)
+        ((volatile char *)s->room)[i] = 0;
+    return NULL;
+}
+
+static void touched(struct state_staging *s)
+{
+    if (s->touching)
+        pthread_join(s->toucher, NULL);
+    s->touching = false;
+}
+
+/* Signals are the main thread's. Without a thread the first snapshot is only slower. */
+void state_staging_touch(struct state_staging *s)
+{
+    sigset_t all, before;
+    if (!s->room)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->touching = pthread_create(&s->toucher, NULL, touch, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void state_staging_reset(struct state_staging *s)
 {
-    if (s->wanted > s->cap) {
-        size_t cap = rounded(s->wanted, HUGE_PAGE);
-        free(s->p);
-        s->p = aligned_alloc(HUGE_PAGE, cap); /* without it, snapshots are only slower */
-        s->cap = s->p ? cap : 0;
-        if (s->p)
-            madvise(s->p, cap, MADV_HUGEPAGE);
-    }
+    size_t wanted = s->wanted;
+    touched(s);
     s->wanted = 0;
+    if (wanted <= s->cap || wanted < STAGED_MIN)
+        return;
+    size_t cap = rounded(wanted, HUGE_PAGE);
+    free(s->room);
+    s->room = aligned_alloc(HUGE_PAGE, PTH_ROOM + cap); /* without it, snapshots are only slower */
+    s->cap = s->room ? cap : 0;
+    if (s->room)
+        madvise(s->room, PTH_ROOM + cap, MADV_HUGEPAGE);
 }
 
 void *state_staging_take(struct state_staging *s, size_t bytes)
@@ -36,11 +69,12 @@ void *state_staging_take(struct state_staging *s, size_t bytes)
         return NULL;
     size_t at = s->wanted;
     s->wanted += rounded(bytes, ALIGN);
-    return s->wanted <= s->cap && bytes > 0 ? s->p + at : NULL;
+    return s->wanted <= s->cap && bytes > 0 ? s->room + PTH_ROOM + at : NULL;
 }
 
 void state_staging_finish(struct state_staging *s)
 {
-    free(s->p);
+    touched(s);
+    free(s->room);
     *s = (struct state_staging){0};
 }

@@ -385,18 +385,19 @@ static void full_disk_is_told(void **state)
     char hex[HASH_HEX_MAX];
     det_cleanup(freep) char *p = NULL;
     struct pth_value *v = many_blocks(&p);
-    assert_int_equal(pth_save_hashed("/dev/full", v, hex, &err), DET_EIO);
+    assert_int_equal(pth_save_hashed("/dev/full", v, NULL, hex, &err), DET_EIO);
     assert_non_null(strstr(err.text, "/dev/full: No space left"));
     assert_int_equal(pth_save("/dev/full", v, &err), DET_EIO);
-    assert_int_equal(pth_save_hashed("/dev/full", sample(), hex, &err), DET_EIO);
+    assert_int_equal(pth_save_hashed("/dev/full", sample(), NULL, hex, &err), DET_EIO);
 }
 
 static void digest_of_many_blocks(void **state)
 {
     char hex[HASH_HEX_MAX], want[HASH_HEX_MAX];
     det_cleanup(freep) char *p = NULL;
+    det_cleanup(freep) void *room = aligned_alloc(4096, PTH_ROOM);
     struct pth_value *v = many_blocks(&p);
-    assert_int_equal(pth_save_hashed(path, v, hex, &err), 0);
+    assert_int_equal(pth_save_hashed(path, v, room, hex, &err), 0);
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(hash_fd(HASH_SHA256, fd, want, &err), 0);
     assert_string_equal(hex, want);
