@@ -38,14 +38,19 @@ static const char *note(void)
     return getenv("DET_OPS_NOTE");
 }
 
-static struct det_engine *engine(const char *device)
+static struct det_engine *engine_of(const char *device, int threads)
 {
     struct det_engine *e;
     struct det_err err;
-    if (det_engine_create(&(struct det_engine_options){.device = device, .seed = 5, .threads = 2},
-                          &e, &err) < 0)
+    const struct det_engine_options o = {.device = device, .seed = 5, .threads = threads};
+    if (det_engine_create(&o, &e, &err) < 0)
         fail_msg("%s", err.text);
     return e;
+}
+
+static struct det_engine *engine(const char *device)
+{
+    return engine_of(device, 2);
 }
 
 /* What a case gave: the bytes of its output and of the gradients of its inputs. */
@@ -305,6 +310,44 @@ static void test_same_bits_twice(void **state)
     det_engine_destroy(tested);
 }
 
+/* All cases of doubles, with an engine of so many threads; the caller owns the results. */
+static struct result *f64_results(int threads, int *ret_n)
+{
+    struct result *all = NULL;
+    struct det_engine *e = engine_of("cpu", threads);
+    *ret_n = 0;
+    for (int i = 0; op_case_at(i); i++) {
+        if (strncmp(op_case_at(i)->what, "f64", 3) != 0)
+            continue;
+        all = det_reallocarray(all, (size_t)(*ret_n + 1), sizeof *all);
+        all[*ret_n] = (struct result){0};
+        run(e, op_case_at(i), &all[(*ret_n)++]);
+    }
+    det_engine_destroy(e);
+    return all;
+}
+
+/* oneDNN divides its work as it likes; what is ours, and all of f64, has the bits of one thread. */
+static void test_f64_has_the_bits_of_one_thread(void **state)
+{
+    (void)state;
+    int n, m;
+    if (strcmp(device_under_test(), "cpu") != 0)
+        skip();
+    struct result *one = f64_results(1, &n), *three = f64_results(3, &m);
+    assert_int_equal(n, m);
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k <= CASE_INPUTS_MAX; k++)
+            if (one[i].v[k])
+                assert_memory_equal(one[i].v[k], three[i].v[k], result_bytes(&one[i], k));
+        result_finish(&one[i]);
+        result_finish(&three[i]);
+    }
+    free(one);
+    free(three);
+}
+
 /* One hash of everything that all cases gave. */
 static void all_results(char hex[HASH_HEX_MAX])
 {
@@ -361,6 +404,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_device_equals_ref),
         cmocka_unit_test(test_gradients_by_differences),
         cmocka_unit_test(test_same_bits_twice),
+        cmocka_unit_test(test_f64_has_the_bits_of_one_thread),
         cmocka_unit_test(test_same_bits_in_two_processes),
         cmocka_unit_test(test_the_device_has_all_kernels),
         cmocka_unit_test(test_what_the_device_lacks_is_named),

@@ -1,6 +1,7 @@
 /*
- * The CPU backend: oneDNN for convolutions and matrix products, own loops over NHWC images for the
- * rest, the reference's kernels for what is small. oneDNN is met only in dnnl_*.c.
+ * The CPU backend: oneDNN for convolutions and matrix products of f32, own products (cpu_dgemm.h)
+ * for those of f64, own loops over NHWC images for the rest, the reference's kernels for what is
+ * small. oneDNN is met only in dnnl_*.c.
  *
  * The device is its own stream: every kernel is done when it returns. Loops are cut into the same
  * parts for a given thread count, and sums into the same blocks for any.
@@ -51,13 +52,6 @@ void cpu_parallel(int threads, int64_t n, int64_t grain, cpu_range_fn *fn, const
 void cpu_hold_signals(sigset_t *ret_before);
 void cpu_release_signals(const sigset_t *before);
 
-/* y[j] = the sum of x[i, j] over the rows i; x [rows, n]. DET_ENOMEM. */
-int cpu_column_sums(int threads, const float *x, int64_t rows, int64_t n, float *y,
-                    struct det_err *err);
-
-/* log(sum(exp(x))) of a row of at least one element. */
-float cpu_row_log_sum(const float *x, int64_t n);
-
 /* The backend's copy(), on all threads: a snapshot of a model is one memcpy long at most. */
 int cpu_copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
                    enum det_copy_kind kind, struct det_err *err);
@@ -77,5 +71,10 @@ det_kernel_fn cpu_attention, cpu_attention_bwd;
 det_kernel_fn cpu_reduce, cpu_reduce_bwd, cpu_cumsum, cpu_point_loss, cpu_point_loss_bwd;
 det_kernel_fn cpu_linear_bf16; /* the three kernels of a linear layer */
 det_kernel_fn cpu_linear, cpu_linear_bwd_data, cpu_linear_bwd_weight;
+
+/* Of double; what is not defined is the reference's. */
+#define X(NAME, name) det_kernel_fn cpu_##name##_f64;
+DET_KERNELS_REAL(X)
+#undef X
 
 #endif

@@ -2,7 +2,7 @@
  * The sums of a matrix' columns: the gradient of a bias. Blocks of rows are summed in float, four
  * rows at once, and joined in double and in order, so the bits do not depend on the thread count.
  */
-#include "cpu.h"
+#include "cpu_real.h"
 
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #define BLOCK 256 /* rows */
 
 struct columns {
-    const float *x;
+    const real *x;
     int64_t rows, n, blocks;
-    float *parts; /* [blocks, n] */
+    real *parts; /* [blocks, n] */
 };
 
 CPU_CLONES static void sum_blocks(const void *arg, int64_t from, int64_t to)
@@ -21,11 +21,11 @@ CPU_CLONES static void sum_blocks(const void *arg, int64_t from, int64_t to)
     const struct columns *v = arg;
     int64_t n = v->n;
     for (int64_t b = from; b < to; b++) {
-        float *restrict sum = v->parts + b * n;
+        real *restrict sum = v->parts + b * n;
         int64_t p = b * BLOCK, end = p + BLOCK < v->rows ? p + BLOCK : v->rows;
         memset(sum, 0, (size_t)n * sizeof *sum);
         for (; p + 4 <= end; p += 4) {
-            const float *restrict x = v->x + p * n;
+            const real *restrict x = v->x + p * n;
             for (int64_t i = 0; i < n; i++)
                 sum[i] += (x[i] + x[n + i]) + (x[2 * n + i] + x[3 * n + i]);
         }
@@ -35,11 +35,11 @@ CPU_CLONES static void sum_blocks(const void *arg, int64_t from, int64_t to)
     }
 }
 
-int cpu_column_sums(int threads, const float *x, int64_t rows, int64_t n, float *y,
+int CPU(column_sums)(int threads, const real *x, int64_t rows, int64_t n, real *y,
                     struct det_err *err)
 {
     struct columns v = {x, rows, n, (rows + BLOCK - 1) / BLOCK, NULL};
-    det_cleanup(freep) float *parts =
+    det_cleanup(freep) real *parts =
         det_try_alloc((size_t)(v.blocks * n) * sizeof *parts + 1);
     v.parts = parts;
     if (!parts)
@@ -49,7 +49,7 @@ int cpu_column_sums(int threads, const float *x, int64_t rows, int64_t n, float 
         double sum = 0;
         for (int64_t b = 0; b < v.blocks; b++)
             sum += parts[b * n + i];
-        y[i] = (float)sum;
+        y[i] = (real)sum;
     }
     return 0;
 }

@@ -4,16 +4,14 @@
  */
 #include <string.h>
 
-#include "cpu.h"
-#include "cpu_vmath.h"
-#include "ref.h"
+#include "cpu_real.h"
 
 #define GRAIN_ELEMENTS 8192
 #define LANES          16
 
-CPU_CLONES static float row_max(const float *x, int64_t n)
+CPU_CLONES static real row_max(const real *x, int64_t n)
 {
-    float max[LANES], most = x[0];
+    real max[LANES], most = x[0];
     int64_t j = 0;
     for (int l = 0; l < LANES; l++)
         max[l] = x[0];
@@ -28,9 +26,9 @@ CPU_CLONES static float row_max(const float *x, int64_t n)
 }
 
 /* log sum exp(x), the exponentials added up in LANES partial sums. */
-CPU_CLONES float cpu_row_log_sum(const float *x, int64_t n)
+CPU_CLONES real CPU(row_log_sum)(const real *x, int64_t n)
 {
-    float sum[LANES] = {0}, max = row_max(x, n), total = 0;
+    real sum[LANES] = {0}, max = row_max(x, n), total = 0;
     int64_t j = 0;
     for (; j + LANES <= n; j += LANES)
         for (int l = 0; l < LANES; l++)
@@ -39,7 +37,7 @@ CPU_CLONES float cpu_row_log_sum(const float *x, int64_t n)
         sum[l] += vm_exp(x[j] - max);
     for (int l = 0; l < LANES; l++)
         total += sum[l];
-    return max + logf(total);
+    return max + log(total);
 }
 
 static void log_sums(const void *arg, int64_t from, int64_t to)
@@ -47,24 +45,24 @@ static void log_sums(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     int64_t n = c->in[0]->dims[1];
     for (int64_t i = from; i < to; i++)
-        out_f32(c, 1)[i] = c->a.log_probs ? 0 : cpu_row_log_sum(in_f32(c, 0) + i * n, n);
+        out_real(c, 1)[i] = c->a.log_probs ? 0 : CPU(row_log_sum)(in_real(c, 0) + i * n, n);
 }
 
 static double row_loss(const struct det_call *c, int64_t i)
 {
     int64_t n = c->in[0]->dims[1], t = in_i64(c, 1)[i];
-    const float *x = in_f32(c, 0) + i * n, *w = in_f32(c, 2);
-    double lse = out_f32(c, 1)[i], smooth = c->a.smoothing, all = 0;
+    const real *x = in_real(c, 0) + i * n, *w = in_real(c, 2);
+    double lse = out_real(c, 1)[i], smooth = c->a.smoothing, all = 0;
     double loss = (1 - smooth) * (w ? w[t] : 1) * (lse - x[t]);
     for (int64_t j = 0; smooth > 0 && j < n; j++)
         all += (w ? w[j] : 1) * (lse - x[j]);
     return loss + smooth / (double)n * all;
 }
 
-int cpu_cross_entropy(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(cross_entropy)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1];
-    const float *w = in_f32(c, 2);
+    const real *w = in_real(c, 2);
     double total = 0, count = 0;
     int rc = ref_check_targets(c, n, err);
     if (rc < 0)
@@ -76,16 +74,16 @@ int cpu_cross_entropy(struct det_stream *s, const struct det_call *c, struct det
         count += t == c->a.skip ? 0 : w ? w[t] : 1;
         total += loss;
         if (c->a.mode == DET_REDUCE_NONE)
-            out_f32(c, 0)[i] = (float)loss;
+            out_real(c, 0)[i] = (real)loss;
     }
-    out_f32(c, 2)[0] = (float)count;
+    out_real(c, 2)[0] = (real)count;
     if (c->a.mode != DET_REDUCE_NONE)
-        out_f32(c, 0)[0] = (float)(c->a.mode == DET_REDUCE_MEAN ? total / count : total);
+        out_real(c, 0)[0] = (real)(c->a.mode == DET_REDUCE_MEAN ? total / count : total);
     return 0;
 }
 
 /* dx = dy (softmax(x) - onehot(t)): the case without weights and smoothing. */
-CPU_CLONES static void backward_row(const float *x, int64_t n, float lse, float dy, float *dx)
+CPU_CLONES static void backward_row(const real *x, int64_t n, real lse, real dy, real *dx)
 {
     for (int64_t j = 0; j < n; j++)
         dx[j] = dy * vm_exp(x[j] - lse);
@@ -97,22 +95,22 @@ static void backward_rows(const void *arg, int64_t from, int64_t to)
     int64_t n = c->in[1]->dims[1];
     const int64_t *target = (const int64_t *)(const void *)c->in[2]->data;
     for (int64_t i = from; i < to; i++) {
-        float dy = in_f32(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0], *dx = out_f32(c, 0) + i * n;
-        dy = c->a.mode == DET_REDUCE_MEAN ? dy / in_f32(c, 5)[0] : dy;
+        real dy = in_real(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0], *dx = out_real(c, 0) + i * n;
+        dy = c->a.mode == DET_REDUCE_MEAN ? dy / in_real(c, 5)[0] : dy;
         if (target[i] == c->a.skip) {
             memset(dx, 0, (size_t)n * sizeof *dx);
             continue;
         }
-        backward_row(in_f32(c, 1) + i * n, n, in_f32(c, 4)[i], dy, dx);
+        backward_row(in_real(c, 1) + i * n, n, in_real(c, 4)[i], dy, dx);
         dx[target[i]] -= dy;
     }
 }
 
-int cpu_cross_entropy_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(cross_entropy_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t m = c->in[1]->dims[0], n = c->in[1]->dims[1];
     if (c->in[3] || c->a.smoothing > 0 || c->a.log_probs)
-        return ref_cross_entropy_bwd(s, c, err);
+        return REF(cross_entropy_bwd)(s, c, err);
     cpu_parallel(cpu_device(s)->threads, m, 1 + GRAIN_ELEMENTS / n, backward_rows, c);
     return 0;
 }

@@ -2,13 +2,11 @@
 #include <string.h>
 
 #include "cpu_rnn.h"
-#include "cpu_vmath.h"
 #include "mem.h"
-#include "ref.h"
 
 /* z: r, z and the input's part of n before their functions; hn the recurrent part of n. After it
  * the gates; h: before, then after. */
-CPU_CLONES static void cell(float z[3][RNN_LANES], const float hn[RNN_LANES], float h[RNN_LANES])
+CPU_CLONES static void cell(real z[3][RNN_LANES], const real hn[RNN_LANES], real h[RNN_LANES])
 {
     for (int l = 0; l < RNN_LANES; l++) {
         z[0][l] = vm_sigmoid(z[0][l]);
@@ -19,14 +17,14 @@ CPU_CLONES static void cell(float z[3][RNN_LANES], const float hn[RNN_LANES], fl
 }
 
 static void forward_cell(const struct rnn_step *r, int64_t row, int64_t j, int64_t width,
-                         const float (*sums)[RNN_LANES])
+                         const real (*sums)[RNN_LANES])
 {
     const struct det_call *c = r->c;
     int64_t n = r->hidden, line = r->t * r->batch + row;
-    const float *gx = in_f32(c, 0) + line * 3 * n + j, *b = in_f32(c, 3);
-    float z[3][RNN_LANES] = {0}, hn[RNN_LANES] = {0}, h[RNN_LANES] = {0};
-    float *gates = out_f32(c, 1) + line * 4 * n + j;
-    size_t bytes = (size_t)width * sizeof(float);
+    const real *gx = in_real(c, 0) + line * 3 * n + j, *b = in_real(c, 3);
+    real z[3][RNN_LANES] = {0}, hn[RNN_LANES] = {0}, h[RNN_LANES] = {0};
+    real *gates = out_real(c, 1) + line * 4 * n + j;
+    size_t bytes = (size_t)width * sizeof(real);
     for (int64_t l = 0; l < width; l++) {
         z[0][l] = sums[0][l] + gx[l] + (b ? b[j + l] : 0);
         z[1][l] = sums[1][l] + gx[n + l] + (b ? b[n + j + l] : 0);
@@ -38,25 +36,25 @@ static void forward_cell(const struct rnn_step *r, int64_t row, int64_t j, int64
     for (int g = 0; g < 3; g++)
         memcpy(gates + g * n, z[g], bytes);
     memcpy(gates + 3 * n, hn, bytes);
-    memcpy(out_f32(c, 0) + line * n + j, h, bytes);
+    memcpy(out_real(c, 0) + line * n + j, h, bytes);
 }
 
-int cpu_gru(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(gru)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[0]->dims;
-    det_cleanup(freep) float *packed = NULL;
+    det_cleanup(freep) real *packed = NULL;
     struct rnn_step r = {.c = c, .cell = forward_cell, .batch = d[1], .gates = 3};
     r.hidden = r.depth = c->in[1]->dims[1];
-    int rc = rnn_pack(&r, in_f32(c, 1), false, &packed, err);
+    int rc = CPU(rnn_pack)(&r, in_real(c, 1), false, &packed, err);
     if (rc < 0)
         return rc;
     r.packed = packed;
-    r.h_before = in_f32(c, 2);
+    r.h_before = in_real(c, 2);
     for (int64_t step = 0; step < d[0]; step++) {
         r.t = rnn_time(c->a.reverse, d[0], step);
         r.left = r.h_before;
-        rnn_run_step(cpu_device(s)->threads, &r);
-        r.h_before = out_f32(c, 0) + r.t * r.batch * r.hidden;
+        CPU(rnn_run_step)(cpu_device(s)->threads, &r);
+        r.h_before = out_real(c, 0) + r.t * r.batch * r.hidden;
     }
     return 0;
 }
@@ -64,21 +62,21 @@ int cpu_gru(struct det_stream *s, const struct det_call *c, struct det_err *err)
 /* The way back keeps the gradients of the recurrent part beside the call's own. */
 struct back {
     struct rnn_step step;
-    float *dgh; /* [T, B, 3H]: dgx with n's part times r */
+    real *dgh; /* [T, B, 3H]: dgx with n's part times r */
 };
 
 static void backward_cell(const struct rnn_step *r, int64_t row, int64_t j, int64_t width,
-                          const float (*sums)[RNN_LANES])
+                          const real (*sums)[RNN_LANES])
 {
     const struct back *k = (const struct back *)r;
     const struct det_call *c = r->c;
     int64_t n = r->hidden, line = r->t * r->batch + row;
-    const float *gates = in_f32(c, 2) + line * 4 * n + j, *dy = in_f32(c, 0) + line * n + j;
-    float *dgx = out_f32(c, 0) + line * 3 * n + j, *dgh = k->dgh + line * 3 * n + j;
-    float *carry = out_f32(c, 3) + row * n + j;
+    const real *gates = in_real(c, 2) + line * 4 * n + j, *dy = in_real(c, 0) + line * n + j;
+    real *dgx = out_real(c, 0) + line * 3 * n + j, *dgh = k->dgh + line * 3 * n + j;
+    real *carry = out_real(c, 3) + row * n + j;
     for (int64_t l = 0; l < width; l++) {
-        float reset = gates[l], z = gates[n + l], new = gates[2 * n + l];
-        float dh = carry[l] + sums[0][l] + dy[l], dn = dh * (1 - z) * (1 - new *new);
+        real reset = gates[l], z = gates[n + l], new = gates[2 * n + l];
+        real dh = carry[l] + sums[0][l] + dy[l], dn = dh * (1 - z) * (1 - new *new);
         dgx[l] = dgh[l] = dn * gates[3 * n + l] * reset * (1 - reset);
         dgx[n + l] = dgh[n + l] = dh * (r->h_before[row * n + j + l] - new) * z * (1 - z);
         dgx[2 * n + l] = dn;
@@ -89,10 +87,10 @@ static void backward_cell(const struct rnn_step *r, int64_t row, int64_t j, int6
 
 /* The last product: what comes out at the initial state. */
 static void first_cell(const struct rnn_step *r, int64_t row, int64_t j, int64_t width,
-                       const float (*sums)[RNN_LANES])
+                       const real (*sums)[RNN_LANES])
 {
     for (int64_t l = 0; l < width; l++)
-        out_f32(r->c, 3)[row * r->hidden + j + l] += sums[0][l];
+        out_real(r->c, 3)[row * r->hidden + j + l] += sums[0][l];
 }
 
 static void back_through_time(struct back *k, int threads, int64_t time)
@@ -100,30 +98,30 @@ static void back_through_time(struct back *k, int threads, int64_t time)
     struct rnn_step *r = &k->step;
     const struct det_call *c = r->c;
     int64_t size = r->batch * r->hidden;
-    memset(out_f32(c, 3), 0, (size_t)size * sizeof(float));
+    memset(out_real(c, 3), 0, (size_t)size * sizeof(real));
     for (int64_t step = time - 1; step >= 0; step--) {
         r->t = rnn_time(c->a.reverse, time, step);
         int64_t before = rnn_time(c->a.reverse, time, step - 1);
-        r->h_before = step == 0 ? in_f32(c, 4) : in_f32(c, 1) + before * size;
-        rnn_run_step(threads, r);
+        r->h_before = step == 0 ? in_real(c, 4) : in_real(c, 1) + before * size;
+        CPU(rnn_run_step)(threads, r);
         r->left = k->dgh + r->t * 3 * size;
     }
     r->cell = first_cell;
-    rnn_run_step(threads, r);
+    CPU(rnn_run_step)(threads, r);
 }
 
-int cpu_gru_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(gru_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[2]->dims;
     size_t n = c->out[0]->numel;
-    det_cleanup(freep) float *packed = NULL;
-    det_cleanup(freep) float *dgh = det_try_alloc((n ? n : 1) * sizeof *dgh);
+    det_cleanup(freep) real *packed = NULL;
+    det_cleanup(freep) real *dgh = det_try_alloc((n ? n : 1) * sizeof *dgh);
     struct back k = {.step = {.c = c, .cell = backward_cell, .batch = d[1], .gates = 1}};
     k.step.hidden = c->in[3]->dims[1];
     k.step.depth = 3 * k.step.hidden;
     if (!dgh)
         return det_fail(err, DET_ENOMEM, "no memory for %zu gradients", n);
-    int rc = rnn_pack(&k.step, in_f32(c, 3), true, &packed, err);
+    int rc = CPU(rnn_pack)(&k.step, in_real(c, 3), true, &packed, err);
     if (rc < 0)
         return rc;
     k.step.packed = packed;
@@ -131,15 +129,15 @@ int cpu_gru_bwd(struct det_stream *s, const struct det_call *c, struct det_err *
     back_through_time(&k, cpu_device(s)->threads, d[0]);
     const struct rnn_grads g = {
         .dg = dgh,
-        .y = in_f32(c, 1),
-        .h0 = in_f32(c, 4),
-        .dw = out_f32(c, 1),
-        .db = out_f32(c, 2),
+        .y = in_real(c, 1),
+        .h0 = in_real(c, 4),
+        .dw = out_real(c, 1),
+        .db = out_real(c, 2),
         .time = d[0],
         .batch = d[1],
         .hidden = k.step.hidden,
         .rows = k.step.depth,
         .reverse = c->a.reverse,
     };
-    return rnn_weight_grads(&g, err);
+    return CPU(rnn_weight_grads)(&g, err);
 }

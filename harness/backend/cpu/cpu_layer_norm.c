@@ -2,27 +2,25 @@
  * Layer norm and RMS norm of rows. Rows are divided among the threads; the gradients of weight and
  * bias are sums over rows, so there the columns are divided and the bits do not depend on threads.
  */
-#include "cpu.h"
+#include "cpu_real.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "ref.h"
 
 #define GRAIN_ELEMENTS 16384
 #define LANES          16 /* partial sums of a row: a fixed order that fits the vector units */
 
-static float fold(const float sum[LANES])
+static real fold(const real sum[LANES])
 {
-    float total = 0;
+    real total = 0;
     for (int l = 0; l < LANES; l++)
         total += sum[l];
     return total;
 }
 
-CPU_CLONES static float row_sum(const float *x, int64_t n)
+CPU_CLONES static real row_sum(const real *x, int64_t n)
 {
-    float sum[LANES] = {0};
+    real sum[LANES] = {0};
     int64_t j = 0;
     for (; j + LANES <= n; j += LANES)
         for (int l = 0; l < LANES; l++)
@@ -32,9 +30,9 @@ CPU_CLONES static float row_sum(const float *x, int64_t n)
     return fold(sum);
 }
 
-CPU_CLONES static float row_squares(const float *x, int64_t n, float mean)
+CPU_CLONES static real row_squares(const real *x, int64_t n, real mean)
 {
-    float sum[LANES] = {0};
+    real sum[LANES] = {0};
     int64_t j = 0;
     for (; j + LANES <= n; j += LANES)
         for (int l = 0; l < LANES; l++)
@@ -44,11 +42,11 @@ CPU_CLONES static float row_squares(const float *x, int64_t n, float mean)
     return fold(sum);
 }
 
-CPU_CLONES static void write_row(const struct det_call *c, int64_t i, float mean, float invstd)
+CPU_CLONES static void write_row(const struct det_call *c, int64_t i, real mean, real invstd)
 {
     int64_t n = c->in[0]->dims[1];
-    const float *x = in_f32(c, 0) + i * n, *w = in_f32(c, 1), *b = in_f32(c, 2);
-    float *y = out_f32(c, 0) + i * n;
+    const real *x = in_real(c, 0) + i * n, *w = in_real(c, 1), *b = in_real(c, 2);
+    real *y = out_real(c, 0) + i * n;
     if (w && b)
         for (int64_t j = 0; j < n; j++)
             y[j] = (x[j] - mean) * invstd * w[j] + b[j];
@@ -65,12 +63,12 @@ static void forward_rows(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     int64_t n = c->in[0]->dims[1];
     for (int64_t i = from; i < to; i++) {
-        const float *x = in_f32(c, 0) + i * n;
-        float mean = c->a.rms ? 0 : row_sum(x, n) / (float)n;
-        float invstd = 1 / sqrtf(row_squares(x, n, mean) / (float)n + (float)c->a.eps);
+        const real *x = in_real(c, 0) + i * n;
+        real mean = c->a.rms ? 0 : row_sum(x, n) / (real)n;
+        real invstd = 1 / sqrt(row_squares(x, n, mean) / (real)n + (real)c->a.eps);
         write_row(c, i, mean, invstd);
-        out_f32(c, 1)[i] = mean;
-        out_f32(c, 2)[i] = invstd;
+        out_real(c, 1)[i] = mean;
+        out_real(c, 2)[i] = invstd;
     }
 }
 
@@ -79,7 +77,7 @@ static int64_t grain(int64_t n)
     return 1 + GRAIN_ELEMENTS / (n > 0 ? n : 1);
 }
 
-int cpu_layer_norm(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(layer_norm)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1];
@@ -89,38 +87,38 @@ int cpu_layer_norm(struct det_stream *s, const struct det_call *c, struct det_er
 }
 
 /* g = dy * w over a row: its sum, and its product with the normalised row. */
-CPU_CLONES static void row_dots(const struct det_call *c, int64_t i, float *ret_sum, float *ret_dot)
+CPU_CLONES static void row_dots(const struct det_call *c, int64_t i, real *ret_sum, real *ret_dot)
 {
     int64_t n = c->in[1]->dims[1], j = 0;
-    const float *dy = in_f32(c, 0) + i * n, *x = in_f32(c, 1) + i * n, *w = in_f32(c, 2);
-    float mean = in_f32(c, 3)[i], sum[LANES] = {0}, dot[LANES] = {0};
+    const real *dy = in_real(c, 0) + i * n, *x = in_real(c, 1) + i * n, *w = in_real(c, 2);
+    real mean = in_real(c, 3)[i], sum[LANES] = {0}, dot[LANES] = {0};
     for (; j + LANES <= n; j += LANES)
         for (int l = 0; l < LANES; l++) {
-            float g = w ? dy[j + l] * w[j + l] : dy[j + l];
+            real g = w ? dy[j + l] * w[j + l] : dy[j + l];
             sum[l] += g;
             dot[l] += g * (x[j + l] - mean);
         }
     for (int l = 0; j < n; j++, l++) {
-        float g = w ? dy[j] * w[j] : dy[j];
+        real g = w ? dy[j] * w[j] : dy[j];
         sum[l] += g;
         dot[l] += g * (x[j] - mean);
     }
     *ret_sum = fold(sum);
-    *ret_dot = fold(dot) * in_f32(c, 4)[i];
+    *ret_dot = fold(dot) * in_real(c, 4)[i];
 }
 
 CPU_CLONES static void backward_rows(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     int64_t n = c->in[1]->dims[1];
-    const float *w = in_f32(c, 2);
+    const real *w = in_real(c, 2);
     for (int64_t i = from; i < to; i++) {
-        const float *dy = in_f32(c, 0) + i * n, *x = in_f32(c, 1) + i * n;
-        float *dx = out_f32(c, 0) + i * n, mean = in_f32(c, 3)[i], invstd = in_f32(c, 4)[i];
-        float sum, dot;
+        const real *dy = in_real(c, 0) + i * n, *x = in_real(c, 1) + i * n;
+        real *dx = out_real(c, 0) + i * n, mean = in_real(c, 3)[i], invstd = in_real(c, 4)[i];
+        real sum, dot;
         row_dots(c, i, &sum, &dot);
-        sum = c->a.rms ? 0 : sum / (float)n;
-        dot = dot * invstd / (float)n;
+        sum = c->a.rms ? 0 : sum / (real)n;
+        dot = dot * invstd / (real)n;
         for (int64_t j = 0; j < n; j++)
             dx[j] = invstd * ((w ? dy[j] * w[j] : dy[j]) - sum - (x[j] - mean) * dot);
     }
@@ -130,14 +128,14 @@ CPU_CLONES static void backward_columns(const void *arg, int64_t from, int64_t t
 {
     const struct det_call *c = arg;
     int64_t m = c->in[1]->dims[0], n = c->in[1]->dims[1];
-    float *dw = out_f32(c, 1), *db = out_f32(c, 2);
+    real *dw = out_real(c, 1), *db = out_real(c, 2);
     if (dw)
         memset(dw + from, 0, (size_t)(to - from) * sizeof *dw);
     if (db)
         memset(db + from, 0, (size_t)(to - from) * sizeof *db);
     for (int64_t i = 0; i < m; i++) {
-        const float *dy = in_f32(c, 0) + i * n, *x = in_f32(c, 1) + i * n;
-        float mean = in_f32(c, 3)[i], invstd = in_f32(c, 4)[i];
+        const real *dy = in_real(c, 0) + i * n, *x = in_real(c, 1) + i * n;
+        real mean = in_real(c, 3)[i], invstd = in_real(c, 4)[i];
         for (int64_t j = from; dw && j < to; j++)
             dw[j] += dy[j] * ((x[j] - mean) * invstd);
         for (int64_t j = from; db && j < to; j++)
@@ -145,7 +143,7 @@ CPU_CLONES static void backward_columns(const void *arg, int64_t from, int64_t t
     }
 }
 
-int cpu_layer_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(layer_norm_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     int threads = cpu_device(s)->threads;

@@ -2,22 +2,20 @@
 #include <string.h>
 
 #include "cpu_rnn.h"
-#include "cpu_vmath.h"
 #include "mem.h"
-#include "ref.h"
 
-static void get(float to[RNN_LANES], const float *from, int64_t width)
+static void get(real to[RNN_LANES], const real *from, int64_t width)
 {
     memcpy(to, from, (size_t)width * sizeof *to);
 }
 
-static void put(float *to, const float from[RNN_LANES], int64_t width)
+static void put(real *to, const real from[RNN_LANES], int64_t width)
 {
     memcpy(to, from, (size_t)width * sizeof *to);
 }
 
 /* z: the gates before their functions, i f g o; after it, the gates. */
-CPU_CLONES static void cell(float z[4][RNN_LANES], float cells[RNN_LANES], float h[RNN_LANES])
+CPU_CLONES static void cell(real z[4][RNN_LANES], real cells[RNN_LANES], real h[RNN_LANES])
 {
     for (int l = 0; l < RNN_LANES; l++) {
         z[0][l] = vm_sigmoid(z[0][l]);
@@ -30,55 +28,55 @@ CPU_CLONES static void cell(float z[4][RNN_LANES], float cells[RNN_LANES], float
 }
 
 static void forward_cell(const struct rnn_step *r, int64_t row, int64_t j, int64_t width,
-                         const float (*sums)[RNN_LANES])
+                         const real (*sums)[RNN_LANES])
 {
     const struct det_call *c = r->c;
     int64_t n = r->hidden, at = (r->t * r->batch + row) * n + j, gate = 4 * (at - j) + j;
-    const float *gx = in_f32(c, 0) + gate, *b = in_f32(c, 4);
-    float z[4][RNN_LANES] = {0}, cells[RNN_LANES] = {0}, h[RNN_LANES];
+    const real *gx = in_real(c, 0) + gate, *b = in_real(c, 4);
+    real z[4][RNN_LANES] = {0}, cells[RNN_LANES] = {0}, h[RNN_LANES];
     for (int g = 0; g < 4; g++)
         for (int64_t l = 0; l < width; l++)
             z[g][l] = sums[g][l] + gx[g * n + l] + (b ? b[g * n + j + l] : 0);
     get(cells, r->c_before + row * n + j, width);
     cell(z, cells, h);
     for (int g = 0; g < 4; g++)
-        put(out_f32(c, 1) + gate + g * n, z[g], width);
-    put(out_f32(c, 2) + at, cells, width);
-    put(out_f32(c, 0) + at, h, width);
+        put(out_real(c, 1) + gate + g * n, z[g], width);
+    put(out_real(c, 2) + at, cells, width);
+    put(out_real(c, 0) + at, h, width);
 }
 
-int cpu_lstm(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(lstm)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[0]->dims;
-    det_cleanup(freep) float *packed = NULL;
+    det_cleanup(freep) real *packed = NULL;
     struct rnn_step r = {.c = c, .cell = forward_cell, .batch = d[1], .gates = 4};
     r.hidden = r.depth = c->in[1]->dims[1];
     int64_t size = r.batch * r.hidden;
-    int rc = rnn_pack(&r, in_f32(c, 1), false, &packed, err);
+    int rc = CPU(rnn_pack)(&r, in_real(c, 1), false, &packed, err);
     if (rc < 0)
         return rc;
     r.packed = packed;
-    r.h_before = in_f32(c, 2);
-    r.c_before = in_f32(c, 3);
+    r.h_before = in_real(c, 2);
+    r.c_before = in_real(c, 3);
     for (int64_t step = 0; step < d[0]; step++) {
         r.t = rnn_time(c->a.reverse, d[0], step);
         r.left = r.h_before;
-        rnn_run_step(cpu_device(s)->threads, &r);
-        r.h_before = out_f32(c, 0) + r.t * size;
-        r.c_before = out_f32(c, 2) + r.t * size;
+        CPU(rnn_run_step)(cpu_device(s)->threads, &r);
+        r.h_before = out_real(c, 0) + r.t * size;
+        r.c_before = out_real(c, 2) + r.t * size;
     }
-    memcpy(out_f32(c, 0) + d[0] * size, r.c_before, (size_t)size * sizeof(float));
+    memcpy(out_real(c, 0) + d[0] * size, r.c_before, (size_t)size * sizeof(real));
     return 0;
 }
 
 /* z: the gates; after it, the gradients before their functions. */
-CPU_CLONES static void cell_back(float z[4][RNN_LANES], const float cells[RNN_LANES],
-                                 const float before[RNN_LANES], const float dh[RNN_LANES],
-                                 float dc[RNN_LANES])
+CPU_CLONES static void cell_back(real z[4][RNN_LANES], const real cells[RNN_LANES],
+                                 const real before[RNN_LANES], const real dh[RNN_LANES],
+                                 real dc[RNN_LANES])
 {
     for (int l = 0; l < RNN_LANES; l++) {
-        float i = z[0][l], f = z[1][l], g = z[2][l], o = z[3][l], tc = vm_tanh(cells[l]);
-        float d = dc[l] + dh[l] * o * (1 - tc * tc);
+        real i = z[0][l], f = z[1][l], g = z[2][l], o = z[3][l], tc = vm_tanh(cells[l]);
+        real d = dc[l] + dh[l] * o * (1 - tc * tc);
         z[0][l] = d * g * i * (1 - i);
         z[1][l] = d * before[l] * f * (1 - f);
         z[2][l] = d * i * (1 - g * g);
@@ -88,31 +86,31 @@ CPU_CLONES static void cell_back(float z[4][RNN_LANES], const float cells[RNN_LA
 }
 
 static void backward_cell(const struct rnn_step *r, int64_t row, int64_t j, int64_t width,
-                          const float (*sums)[RNN_LANES])
+                          const real (*sums)[RNN_LANES])
 {
     const struct det_call *c = r->c;
     int64_t n = r->hidden, at = (r->t * r->batch + row) * n + j, gate = 4 * (at - j) + j;
-    float z[4][RNN_LANES] = {0}, cells[RNN_LANES] = {0}, before[RNN_LANES] = {0};
-    float dh[RNN_LANES] = {0}, dc[RNN_LANES] = {0}, *carry = out_f32(c, 4) + row * n + j;
+    real z[4][RNN_LANES] = {0}, cells[RNN_LANES] = {0}, before[RNN_LANES] = {0};
+    real dh[RNN_LANES] = {0}, dc[RNN_LANES] = {0}, *carry = out_real(c, 4) + row * n + j;
     for (int g = 0; g < 4; g++)
-        get(z[g], in_f32(c, 2) + gate + g * n, width);
-    get(cells, in_f32(c, 3) + at, width);
+        get(z[g], in_real(c, 2) + gate + g * n, width);
+    get(cells, in_real(c, 3) + at, width);
     get(before, r->c_before + row * n + j, width);
-    get(dh, in_f32(c, 0) + at, width);
+    get(dh, in_real(c, 0) + at, width);
     get(dc, carry, width);
     for (int l = 0; l < RNN_LANES; l++)
         dh[l] += sums[0][l];
     cell_back(z, cells, before, dh, dc);
     for (int g = 0; g < 4; g++)
-        put(out_f32(c, 0) + gate + g * n, z[g], width);
+        put(out_real(c, 0) + gate + g * n, z[g], width);
     put(carry, dc, width);
 }
 
 /* The last product: what comes out at the initial state. */
 static void first_cell(const struct rnn_step *r, int64_t row, int64_t j, int64_t width,
-                       const float (*sums)[RNN_LANES])
+                       const real (*sums)[RNN_LANES])
 {
-    put(out_f32(r->c, 3) + row * r->hidden + j, sums[0], width);
+    put(out_real(r->c, 3) + row * r->hidden + j, sums[0], width);
 }
 
 static void back_through_time(struct rnn_step *r, int threads, int64_t time)
@@ -122,39 +120,39 @@ static void back_through_time(struct rnn_step *r, int threads, int64_t time)
     for (int64_t step = time - 1; step >= 0; step--) {
         r->t = rnn_time(c->a.reverse, time, step);
         int64_t before = rnn_time(c->a.reverse, time, step - 1);
-        r->c_before = step == 0 ? in_f32(c, 6) : in_f32(c, 3) + before * size;
-        rnn_run_step(threads, r);
-        r->left = out_f32(c, 0) + r->t * 4 * size;
+        r->c_before = step == 0 ? in_real(c, 6) : in_real(c, 3) + before * size;
+        CPU(rnn_run_step)(threads, r);
+        r->left = out_real(c, 0) + r->t * 4 * size;
     }
     r->cell = first_cell;
-    rnn_run_step(threads, r);
+    CPU(rnn_run_step)(threads, r);
 }
 
-int cpu_lstm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(lstm_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const int64_t *d = c->in[2]->dims;
-    det_cleanup(freep) float *packed = NULL;
+    det_cleanup(freep) real *packed = NULL;
     struct rnn_step r = {.c = c, .cell = backward_cell, .batch = d[1], .gates = 1};
     r.hidden = c->in[4]->dims[1];
     r.depth = 4 * r.hidden;
     int64_t size = r.batch * r.hidden;
-    int rc = rnn_pack(&r, in_f32(c, 4), true, &packed, err);
+    int rc = CPU(rnn_pack)(&r, in_real(c, 4), true, &packed, err);
     if (rc < 0)
         return rc;
     r.packed = packed;
-    memcpy(out_f32(c, 4), in_f32(c, 0) + d[0] * size, (size_t)size * sizeof(float));
+    memcpy(out_real(c, 4), in_real(c, 0) + d[0] * size, (size_t)size * sizeof(real));
     back_through_time(&r, cpu_device(s)->threads, d[0]);
     const struct rnn_grads g = {
-        .dg = out_f32(c, 0),
-        .y = in_f32(c, 1),
-        .h0 = in_f32(c, 5),
-        .dw = out_f32(c, 1),
-        .db = out_f32(c, 2),
+        .dg = out_real(c, 0),
+        .y = in_real(c, 1),
+        .h0 = in_real(c, 5),
+        .dw = out_real(c, 1),
+        .db = out_real(c, 2),
         .time = d[0],
         .batch = d[1],
         .hidden = r.hidden,
         .rows = r.depth,
         .reverse = c->a.reverse,
     };
-    return rnn_weight_grads(&g, err);
+    return CPU(rnn_weight_grads)(&g, err);
 }

@@ -7,24 +7,22 @@
  * and the images are read once for the statistics and once to apply them. What passed the ReLU is
  * known from scale * x + shift again, by the same operations, so that the gradient need not read y.
  */
-#include "cpu.h"
+#include "cpu_real.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "mem.h"
-#include "ref.h"
 
 #define BLOCK 256
 
 struct norm {
     const struct det_call *c;
     int64_t channels, pixels, blocks;
-    float *sums;                 /* per block: 2 * channels */
+    real *sums;                 /* per block: 2 * channels */
     double *total;               /* 2 * channels */
-    float *scale, *shift;        /* y = scale * x + shift */
-    float *slope, *back;         /* dx = scale * g + slope * x + back */
-    const float *mean;
+    real *scale, *shift;        /* y = scale * x + shift */
+    real *slope, *back;         /* dx = scale * g + slope * x + back */
+    const real *mean;
 };
 
 static int norm_init(struct norm *v, const struct det_call *c, const struct det_tensor *x,
@@ -34,10 +32,10 @@ static int norm_init(struct norm *v, const struct det_call *c, const struct det_
     v->pixels = (int64_t)x->numel / v->channels;
     v->blocks = (v->pixels + BLOCK - 1) / BLOCK;
     size_t n = (size_t)v->channels, floats = (2 * (size_t)v->blocks + 4) * n;
-    v->total = det_try_alloc(2 * n * sizeof(double) + floats * sizeof(float));
+    v->total = det_try_alloc(2 * n * sizeof(double) + floats * sizeof(real));
     if (!v->total)
         return det_fail(err, DET_ENOMEM, "no memory for the sums of a batch norm");
-    v->sums = (float *)(v->total + 2 * n);
+    v->sums = (real *)(v->total + 2 * n);
     v->scale = v->sums + 2 * (size_t)v->blocks * n;
     v->shift = v->scale + n;
     v->slope = v->shift + n;
@@ -62,8 +60,8 @@ static int64_t block_end(const struct norm *v, int64_t block)
 
 /* sum += the rows of x [rows, n], four at once: a sum is loaded and stored for each. */
 static inline __attribute__((always_inline)) void add_rows(int64_t n, int64_t rows,
-                                                           const float *restrict x,
-                                                           float *restrict sum)
+                                                           const real *restrict x,
+                                                           real *restrict sum)
 {
     for (; rows >= 4; rows -= 4, x += 4 * n)
         for (int64_t i = 0; i < n; i++)
@@ -73,14 +71,14 @@ static inline __attribute__((always_inline)) void add_rows(int64_t n, int64_t ro
             sum[i] += x[i];
 }
 
-static inline __attribute__((always_inline)) float square(float x)
+static inline __attribute__((always_inline)) real square(real x)
 {
     return x * x;
 }
 
 static inline __attribute__((always_inline)) void
-add_squares(int64_t n, int64_t rows, const float *restrict x, const float *restrict mean,
-            float *restrict sum)
+add_squares(int64_t n, int64_t rows, const real *restrict x, const real *restrict mean,
+            real *restrict sum)
 {
     for (; rows >= 4; rows -= 4, x += 4 * n)
         for (int64_t i = 0; i < n; i++)
@@ -97,10 +95,10 @@ CPU_CLONES static void block_statistics(const void *arg, int64_t from, int64_t t
     const struct norm *v = arg;
     int64_t n = v->channels;
     for (int64_t b = from; b < to; b++) {
-        float *restrict mean = v->sums + 2 * b * n, *restrict squares = mean + n;
-        const float *x = in_f32(v->c, 0);
+        real *restrict mean = v->sums + 2 * b * n, *restrict squares = mean + n;
+        const real *x = in_real(v->c, 0);
         int64_t first = b * BLOCK, end = block_end(v, b);
-        float share = 1 / (float)(end - first);
+        real share = 1 / (real)(end - first);
         memset(mean, 0, (size_t)(2 * n) * sizeof *mean);
         add_rows(n, end - first, x + first * n, mean);
         for (int64_t i = 0; i < n; i++)
@@ -116,7 +114,7 @@ static void join_statistics(struct norm *v)
     double *squares = v->total, *mean = squares + n, seen = 0;
     memset(v->total, 0, 2 * (size_t)n * sizeof *v->total);
     for (int64_t b = 0; b < v->blocks; b++) {
-        const float *m = v->sums + 2 * b * n, *s = m + n;
+        const real *m = v->sums + 2 * b * n, *s = m + n;
         double count = (double)(block_end(v, b) - b * BLOCK), both = seen + count;
         for (int64_t i = 0; i < n; i++) {
             double apart = m[i] - mean[i];
@@ -138,11 +136,11 @@ static void join_sums(struct norm *v)
 
 /* One pixel: y = scale * x + shift, with what is added and the ReLU. */
 static inline __attribute__((always_inline)) void
-apply_pixel(int64_t n, bool relu, const float *restrict scale, const float *restrict shift,
-            const float *restrict x, const float *restrict more, float *restrict y)
+apply_pixel(int64_t n, bool relu, const real *restrict scale, const real *restrict shift,
+            const real *restrict x, const real *restrict more, real *restrict y)
 {
     for (int64_t i = 0; i < n; i++) {
-        float value = scale[i] * x[i] + shift[i] + (more ? more[i] : 0);
+        real value = scale[i] * x[i] + shift[i] + (more ? more[i] : 0);
         y[i] = relu && value < 0 ? 0 : value;
     }
 }
@@ -151,8 +149,8 @@ CPU_CLONES static void apply_blocks(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
     int64_t n = v->channels;
-    const float *x = in_f32(v->c, 0), *more = in_f32(v->c, 5);
-    float *y = out_f32(v->c, 0);
+    const real *x = in_real(v->c, 0), *more = in_real(v->c, 5);
+    real *y = out_real(v->c, 0);
     for (int64_t at = from * BLOCK * n; at < block_end(v, to - 1) * n; at += n)
         if (more)
             apply_pixel(n, v->c->a.relu, v->scale, v->shift, x + at, more + at, y + at);
@@ -161,26 +159,26 @@ CPU_CLONES static void apply_blocks(const void *arg, int64_t from, int64_t to)
 }
 
 /* y = scale * x + shift of a channel. */
-static void set_channel(struct norm *v, int64_t i, float w, float b, float mean, float invstd)
+static void set_channel(struct norm *v, int64_t i, real w, real b, real mean, real invstd)
 {
     double scale = (double)w * invstd;
-    v->scale[i] = (float)scale;
-    v->shift[i] = (float)(b - mean * scale);
+    v->scale[i] = (real)scale;
+    v->shift[i] = (real)(b - mean * scale);
 }
 
-static void keep_channel(struct norm *v, int64_t i, float mean, float invstd)
+static void keep_channel(struct norm *v, int64_t i, real mean, real invstd)
 {
-    out_f32(v->c, 1)[i] = mean;
-    out_f32(v->c, 2)[i] = invstd;
-    set_channel(v, i, in_f32(v->c, 1)[i], in_f32(v->c, 2)[i], mean, invstd);
+    out_real(v->c, 1)[i] = mean;
+    out_real(v->c, 2)[i] = invstd;
+    set_channel(v, i, in_real(v->c, 1)[i], in_real(v->c, 2)[i], mean, invstd);
 }
 
-static void update(float *running, double value, double momentum)
+static void update(real *running, double value, double momentum)
 {
-    *running = (float)((1 - momentum) * *running + momentum * value);
+    *running = (real)((1 - momentum) * *running + momentum * value);
 }
 
-int cpu_batch_norm_train(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(batch_norm_train)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     det_cleanup(norm_finish) struct norm v;
     int rc = norm_init(&v, c, c->in[0], err);
@@ -191,22 +189,22 @@ int cpu_batch_norm_train(struct det_stream *s, const struct det_call *c, struct 
     join_statistics(&v);
     for (int64_t i = 0; i < v.channels; i++) {
         double mean = v.total[v.channels + i], var = v.total[i] / n;
-        keep_channel(&v, i, (float)mean, (float)(1 / sqrt(var + c->a.eps)));
-        update(out_f32(c, 3) + i, mean, c->a.momentum);
-        update(out_f32(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
+        keep_channel(&v, i, (real)mean, (real)(1 / sqrt(var + c->a.eps)));
+        update(out_real(c, 3) + i, mean, c->a.momentum);
+        update(out_real(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
     }
     run(s, &v, apply_blocks);
     return 0;
 }
 
-int cpu_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(batch_norm_eval)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     det_cleanup(norm_finish) struct norm v;
     int rc = norm_init(&v, c, c->in[0], err);
     if (rc < 0)
         return rc;
     for (int64_t i = 0; i < v.channels; i++) {
-        keep_channel(&v, i, in_f32(c, 3)[i], (float)(1 / sqrt(in_f32(c, 4)[i] + c->a.eps)));
+        keep_channel(&v, i, in_real(c, 3)[i], (real)(1 / sqrt(in_real(c, 4)[i] + c->a.eps)));
     }
     run(s, &v, apply_blocks);
     return 0;
@@ -215,21 +213,21 @@ int cpu_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct d
 /* What the gradients of some pixels are made from. dy counts where y > 0, or where
  * scale * x + shift > 0; everywhere where both are NULL. */
 struct gate {
-    const float *dy, *x, *y, *scale, *shift;
+    const real *dy, *x, *y, *scale, *shift;
 };
 
 static struct gate gate_of(const struct norm *v)
 {
-    struct gate g = {.dy = in_f32(v->c, 0), .x = in_f32(v->c, 1)};
-    bool again = v->c->a.relu && in_f32(v->c, 6);
-    g.y = v->c->a.relu && !again ? in_f32(v->c, 2) : NULL;
+    struct gate g = {.dy = in_real(v->c, 0), .x = in_real(v->c, 1)};
+    bool again = v->c->a.relu && in_real(v->c, 6);
+    g.y = v->c->a.relu && !again ? in_real(v->c, 2) : NULL;
     g.scale = again ? v->scale : NULL;
     g.shift = again ? v->shift : NULL;
     return g;
 }
 
 /* dy of channel i, the k-th value from pixel `at` on, if it counts. */
-static inline __attribute__((always_inline)) float gated(const struct gate *g, int64_t at,
+static inline __attribute__((always_inline)) real gated(const struct gate *g, int64_t at,
                                                          int64_t i, int64_t k)
 {
     if (g->y)
@@ -242,14 +240,14 @@ static inline __attribute__((always_inline)) float gated(const struct gate *g, i
 /* Some pixels at once: their sums, and what counts of dy kept in dr where that is wanted. */
 static inline __attribute__((always_inline)) void sum_pixels(int64_t n, int pixels, struct gate g,
                                                              int64_t at,
-                                                             const float *restrict mean, float *dr,
-                                                             float *restrict sum)
+                                                             const real *restrict mean, real *dr,
+                                                             real *restrict sum)
 {
     CPU_IN_PLACE
     for (int64_t i = 0; i < n; i++) {
-        float s = 0, t = 0;
+        real s = 0, t = 0;
         for (int p = 0; p < pixels; p++) {
-            float v = gated(&g, at, i, p * n + i);
+            real v = gated(&g, at, i, p * n + i);
             s += v;
             t += v * (g.x[at + p * n + i] - mean[i]);
             if (dr)
@@ -262,10 +260,10 @@ static inline __attribute__((always_inline)) void sum_pixels(int64_t n, int pixe
 
 /* The pixels of one block: n values each, from `at` to `end`. */
 static inline __attribute__((always_inline)) void sum_block(const struct norm *v, struct gate g,
-                                                            float *dr, int64_t b)
+                                                            real *dr, int64_t b)
 {
     int64_t n = v->channels, at = b * BLOCK * n, end = block_end(v, b) * n;
-    float *sum = v->sums + 2 * b * n;
+    real *sum = v->sums + 2 * b * n;
     memset(sum, 0, (size_t)(2 * n) * sizeof *sum);
     for (; at + 4 * n <= end; at += 4 * n)
         sum_pixels(n, 4, g, at, v->mean, dr, sum);
@@ -278,7 +276,7 @@ CPU_CLONES static void sum_grads(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
     struct gate g = gate_of(v), by_x = g, by_y = g, open = g;
-    float *dr = out_f32(v->c, 3);
+    real *dr = out_real(v->c, 3);
     by_x.y = by_y.scale = open.y = open.scale = NULL;
     for (int64_t b = from; b < to; b++)
         if (g.scale)
@@ -295,9 +293,9 @@ CPU_CLONES static void sum_grads(const void *arg, int64_t from, int64_t to)
 
 /* One pixel of dx = scale * g + slope * x + back. */
 static inline __attribute__((always_inline)) void grad_pixel(const struct norm *v, struct gate g,
-                                                             int64_t at, float *dx)
+                                                             int64_t at, real *dx)
 {
-    const float *restrict scale = v->scale, *restrict slope = v->slope, *restrict back = v->back;
+    const real *restrict scale = v->scale, *restrict slope = v->slope, *restrict back = v->back;
     int64_t n = v->channels;
     CPU_IN_PLACE
     for (int64_t i = 0; i < n; i++)
@@ -308,7 +306,7 @@ CPU_CLONES static void apply_grads(const void *arg, int64_t from, int64_t to)
 {
     const struct norm *v = arg;
     struct gate g = gate_of(v), by_x = g, by_y = g, open = g;
-    float *dr = out_f32(v->c, 3), *dx = out_f32(v->c, 0);
+    real *dr = out_real(v->c, 3), *dx = out_real(v->c, 0);
     int64_t n = v->channels;
     by_x.y = by_y.scale = open.y = open.scale = NULL;
     if (dr)
@@ -326,26 +324,26 @@ CPU_CLONES static void apply_grads(const void *arg, int64_t from, int64_t to)
 static void set_grads(struct norm *v, int64_t i)
 {
     const struct det_call *c = v->c;
-    double n = (double)v->pixels, mean = in_f32(c, 4)[i], invstd = in_f32(c, 5)[i];
+    double n = (double)v->pixels, mean = in_real(c, 4)[i], invstd = in_real(c, 5)[i];
     double sum = v->total[i], dot = v->total[v->channels + i] * invstd;
-    double scale = in_f32(c, 3)[i] * invstd;
+    double scale = in_real(c, 3)[i] * invstd;
     double slope = c->a.train ? -scale * dot * invstd / n : 0;
-    v->slope[i] = (float)slope;
-    v->back[i] = (float)(c->a.train ? -scale * sum / n - slope * mean : 0);
-    out_f32(c, 1)[i] = (float)dot;
-    out_f32(c, 2)[i] = (float)sum;
+    v->slope[i] = (real)slope;
+    v->back[i] = (real)(c->a.train ? -scale * sum / n - slope * mean : 0);
+    out_real(c, 1)[i] = (real)dot;
+    out_real(c, 2)[i] = (real)sum;
 }
 
-int cpu_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(batch_norm_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     det_cleanup(norm_finish) struct norm v;
     int rc = norm_init(&v, c, c->in[1], err);
     if (rc < 0)
         return rc;
-    v.mean = in_f32(c, 4);
+    v.mean = in_real(c, 4);
     for (int64_t i = 0; i < v.channels; i++)
-        set_channel(&v, i, in_f32(c, 3)[i], in_f32(c, 6) ? in_f32(c, 6)[i] : 0, v.mean[i],
-                    in_f32(c, 5)[i]);
+        set_channel(&v, i, in_real(c, 3)[i], in_real(c, 6) ? in_real(c, 6)[i] : 0, v.mean[i],
+                    in_real(c, 5)[i]);
     run(s, &v, sum_grads);
     join_sums(&v);
     for (int64_t i = 0; i < v.channels; i++)

@@ -2,12 +2,10 @@
  * The optimizers' steps: one pass over each parameter, on all threads. What a setting leaves out
  * (no momentum, no maximum) is decided outside the loops, so that each of them is straight.
  */
-#include "cpu.h"
+#include "cpu_real.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "ref.h"
 
 /* Below this many elements a second thread costs more than it gives. */
 #define GRAIN 16384
@@ -20,15 +18,15 @@ static int over_elements(struct det_stream *s, const struct det_call *c, cpu_ran
 
 /* The gradient is sign * grad + decay * p. */
 struct gradient {
-    const float *grad;
-    float sign, decay;
+    const real *grad;
+    real sign, decay;
 };
 
 static struct gradient gradient_of(const struct det_call *c)
 {
     const struct det_optim_attrs *o = &c->a.optim;
-    return (struct gradient){in_f32(c, 0), o->maximize ? -1.0F : 1.0F,
-                             o->decoupled ? 0 : (float)o->weight_decay};
+    return (struct gradient){in_real(c, 0), o->maximize ? -1 : 1,
+                             o->decoupled ? 0 : (real)o->weight_decay};
 }
 
 CPU_CLONES static void sgd_range(const void *arg, int64_t from, int64_t to)
@@ -36,9 +34,9 @@ CPU_CLONES static void sgd_range(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     const struct det_optim_attrs *o = &c->a.optim;
     const struct gradient d = gradient_of(c);
-    float *p = out_f32(c, 0), *buf = out_f32(c, 1), lr = (float)o->lr;
-    float momentum = (float)o->momentum, mix = o->nesterov ? momentum : 0;
-    float rest = o->first ? 1 : (float)(1 - o->dampening), keep = o->first ? 0 : momentum;
+    real *p = out_real(c, 0), *buf = out_real(c, 1), lr = (real)o->lr;
+    real momentum = (real)o->momentum, mix = o->nesterov ? momentum : 0;
+    real rest = o->first ? 1 : (real)(1 - o->dampening), keep = o->first ? 0 : momentum;
     if (!buf) {
         CPU_IN_PLACE
         for (int64_t i = from; i < to; i++)
@@ -46,7 +44,7 @@ CPU_CLONES static void sgd_range(const void *arg, int64_t from, int64_t to)
     } else if (o->nesterov) {
         CPU_IN_PLACE
         for (int64_t i = from; i < to; i++) {
-            float g = d.sign * d.grad[i] + d.decay * p[i];
+            real g = d.sign * d.grad[i] + d.decay * p[i];
             buf[i] = keep * buf[i] + rest * g;
             p[i] -= lr * (g + mix * buf[i]);
         }
@@ -59,11 +57,11 @@ CPU_CLONES static void sgd_range(const void *arg, int64_t from, int64_t to)
     }
 }
 
-int cpu_sgd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(sgd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     if (c->out[1] && c->a.optim.first) /* what is multiplied by 0 must be a number */
-        memset(c->out[1]->data, 0, c->out[1]->numel * sizeof(float));
+        memset(c->out[1]->data, 0, c->out[1]->numel * sizeof(real));
     return over_elements(s, c, sgd_range);
 }
 
@@ -72,24 +70,24 @@ CPU_CLONES static void adam_range(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     const struct det_optim_attrs *o = &c->a.optim;
     const struct gradient d = gradient_of(c);
-    float *p = out_f32(c, 0), *m = out_f32(c, 1), *v = out_f32(c, 2), *top = out_f32(c, 3);
-    float beta1 = (float)o->beta1, beta2 = (float)o->beta2, eps = (float)o->eps;
-    float rest1 = (float)(1 - o->beta1), rest2 = (float)(1 - o->beta2);
-    float step = (float)(o->lr / (1 - pow(o->beta1, (double)o->step)));
-    float root = (float)sqrt(1 - pow(o->beta2, (double)o->step));
-    float shrink = o->decoupled ? (float)(1 - o->lr * o->weight_decay) : 1;
+    real *p = out_real(c, 0), *m = out_real(c, 1), *v = out_real(c, 2), *top = out_real(c, 3);
+    real beta1 = (real)o->beta1, beta2 = (real)o->beta2, eps = (real)o->eps;
+    real rest1 = (real)(1 - o->beta1), rest2 = (real)(1 - o->beta2);
+    real step = (real)(o->lr / (1 - pow(o->beta1, (double)o->step)));
+    real root = (real)sqrt(1 - pow(o->beta2, (double)o->step));
+    real shrink = o->decoupled ? (real)(1 - o->lr * o->weight_decay) : 1;
     CPU_IN_PLACE
     for (int64_t i = from; i < to; i++) {
-        float g = d.sign * d.grad[i] + d.decay * p[i], most;
+        real g = d.sign * d.grad[i] + d.decay * p[i], most;
         m[i] = beta1 * m[i] + rest1 * g;
         most = v[i] = beta2 * v[i] + rest2 * g * g;
         if (top)
             most = top[i] = top[i] > most ? top[i] : most;
-        p[i] = shrink * p[i] - step * (m[i] / (sqrtf(most) / root + eps));
+        p[i] = shrink * p[i] - step * (m[i] / (sqrt(most) / root + eps));
     }
 }
 
-int cpu_adam(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(adam)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     return over_elements(s, c, adam_range);
@@ -100,25 +98,25 @@ CPU_CLONES static void rmsprop_range(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     const struct det_optim_attrs *o = &c->a.optim;
     const struct gradient d = gradient_of(c);
-    float *p = out_f32(c, 0), *avg = out_f32(c, 1), *buf = out_f32(c, 2), *mean = out_f32(c, 3);
-    float alpha = (float)o->alpha, rest = (float)(1 - o->alpha), lr = (float)o->lr;
-    float momentum = (float)o->momentum, eps = (float)o->eps;
+    real *p = out_real(c, 0), *avg = out_real(c, 1), *buf = out_real(c, 2), *mean = out_real(c, 3);
+    real alpha = (real)o->alpha, rest = (real)(1 - o->alpha), lr = (real)o->lr;
+    real momentum = (real)o->momentum, eps = (real)o->eps;
     CPU_IN_PLACE
     for (int64_t i = from; i < to; i++) {
-        float g = d.sign * d.grad[i] + d.decay * p[i], square = 0;
+        real g = d.sign * d.grad[i] + d.decay * p[i], square = 0;
         avg[i] = alpha * avg[i] + rest * g * g;
         if (mean) {
             mean[i] = alpha * mean[i] + rest * g;
             square = mean[i] * mean[i];
         }
-        g /= sqrtf(avg[i] - square) + eps;
+        g /= sqrt(avg[i] - square) + eps;
         if (buf)
             g = buf[i] = momentum * buf[i] + g;
         p[i] -= lr * g;
     }
 }
 
-int cpu_rmsprop(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(rmsprop)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     return over_elements(s, c, rmsprop_range);
@@ -128,17 +126,17 @@ CPU_CLONES static void adagrad_range(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     const struct gradient d = gradient_of(c);
-    float *p = out_f32(c, 0), *sum = out_f32(c, 1);
-    float lr = (float)c->a.optim.lr, eps = (float)c->a.optim.eps;
+    real *p = out_real(c, 0), *sum = out_real(c, 1);
+    real lr = (real)c->a.optim.lr, eps = (real)c->a.optim.eps;
     CPU_IN_PLACE
     for (int64_t i = from; i < to; i++) {
-        float g = d.sign * d.grad[i] + d.decay * p[i];
+        real g = d.sign * d.grad[i] + d.decay * p[i];
         sum[i] += g * g;
-        p[i] -= lr * (g / (sqrtf(sum[i]) + eps));
+        p[i] -= lr * (g / (sqrt(sum[i]) + eps));
     }
 }
 
-int cpu_adagrad(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(adagrad)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     return over_elements(s, c, adagrad_range);

@@ -1,14 +1,13 @@
 /* Pooling over NHWC images: windows tap by tap, all channels of a pixel side by side. */
-#include "cpu.h"
+#include "cpu_real.h"
 
 #include <string.h>
 
-#include "ref.h"
 #include "window.h"
 
 static inline __attribute__((always_inline)) void max_tap(int64_t n, unsigned char tap,
-                                                          const float *restrict x,
-                                                          float *restrict y,
+                                                          const real *restrict x,
+                                                          real *restrict y,
                                                           unsigned char *restrict index)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -20,16 +19,16 @@ static inline __attribute__((always_inline)) void max_tap(int64_t n, unsigned ch
 
 /* One output pixel; `image` is the first value of its image. */
 static inline __attribute__((always_inline)) void max_pixel(const struct det_call *c,
-                                                            struct ref_image x, const float *image,
+                                                            struct ref_image x, const real *image,
                                                             struct window h, struct window w,
                                                             int64_t out)
 {
-    float *y = out_f32(c, 0) + out;
+    real *y = out_real(c, 0) + out;
     unsigned char *index = out_u8(c, 1) + out;
     bool first = true;
     for (int64_t i = h.from; i < h.to; i++)
         for (int64_t j = w.from; j < w.to; j++) {
-            const float *v = image + ((h.origin + i) * x.w + w.origin + j) * x.c;
+            const real *v = image + ((h.origin + i) * x.w + w.origin + j) * x.c;
             unsigned char tap = (unsigned char)(i * c->a.kernel_w + j);
             if (first) {
                 memcpy(y, v, (size_t)x.c * sizeof *y);
@@ -49,14 +48,14 @@ CPU_CLONES static void max_rows(const void *arg, int64_t from, int64_t to)
     struct window_line rows = window_rows(&c->a, c->in[0], c->out[0]);
     struct window_line columns = window_columns(&c->a, c->in[0], c->out[0]);
     for (int64_t row = from; row < to; row++) {
-        const float *image = in_f32(c, 0) + row / y.h * x.h * x.w * x.c;
+        const real *image = in_real(c, 0) + row / y.h * x.h * x.w * x.c;
         struct window h = window_at(rows, row % y.h);
         for (int64_t w = 0; w < y.w; w++)
             max_pixel(c, x, image, h, window_at(columns, w), (row * y.w + w) * y.c);
     }
 }
 
-int cpu_max_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(max_pool2d)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0] * c->out[0]->dims[2], 4, max_rows, c);
@@ -64,9 +63,9 @@ int cpu_max_pool2d(struct det_stream *s, const struct det_call *c, struct det_er
 }
 
 static inline __attribute__((always_inline)) void max_back_tap(int64_t n, unsigned char tap,
-                                                               const float *restrict dy,
+                                                               const real *restrict dy,
                                                                const unsigned char *restrict index,
-                                                               float *restrict dx, bool add)
+                                                               real *restrict dx, bool add)
 {
     for (int64_t i = 0; i < n; i++)
         dx[i] = (add ? dx[i] : 0) + (index[i] == tap ? dy[i] : 0);
@@ -87,7 +86,7 @@ CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to
     struct window_line rows = window_rows(&c->a, c->out[0], c->in[0]);
     struct window_line columns = window_columns(&c->a, c->out[0], c->in[0]);
     const unsigned char *index = (const unsigned char *)c->in[1]->data;
-    float *dx = out_f32(c, 0);
+    real *dx = out_real(c, 0);
     int64_t image = x.h * x.w * x.c;
     bool add = !tiled(&c->a, x, y);
     if (add)
@@ -99,7 +98,7 @@ CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to
             int64_t out = (row * y.w + at) * y.c;
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
-                    max_back_tap(x.c, (unsigned char)(i * c->a.kernel_w + j), in_f32(c, 0) + out,
+                    max_back_tap(x.c, (unsigned char)(i * c->a.kernel_w + j), in_real(c, 0) + out,
                                  index + out,
                                  dx + row / y.h * image +
                                      ((h.origin + i) * x.w + w.origin + j) * x.c,
@@ -108,7 +107,7 @@ CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to
     }
 }
 
-int cpu_max_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(max_pool2d_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0], 1, max_back_images, c);
@@ -116,7 +115,7 @@ int cpu_max_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct de
 }
 
 static inline __attribute__((always_inline)) void
-add_scaled(int64_t n, float scale, const float *restrict x, float *restrict y)
+add_scaled(int64_t n, real scale, const real *restrict x, real *restrict y)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] += scale * x[i];
@@ -129,12 +128,12 @@ CPU_CLONES static void avg_rows(const void *arg, int64_t from, int64_t to)
     struct window_line rows = window_rows(&c->a, c->in[0], c->out[0]);
     struct window_line columns = window_columns(&c->a, c->in[0], c->out[0]);
     for (int64_t row = from; row < to; row++) {
-        const float *image = in_f32(c, 0) + row / y.h * x.h * x.w * x.c;
+        const real *image = in_real(c, 0) + row / y.h * x.h * x.w * x.c;
         struct window h = window_at(rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
             struct window w = window_at(columns, at);
-            float *out = out_f32(c, 0) + (row * y.w + at) * y.c;
-            float scale = 1 / (float)(h.size * w.size);
+            real *out = out_real(c, 0) + (row * y.w + at) * y.c;
+            real scale = 1 / (real)(h.size * w.size);
             memset(out, 0, (size_t)y.c * sizeof *out);
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
@@ -144,7 +143,7 @@ CPU_CLONES static void avg_rows(const void *arg, int64_t from, int64_t to)
     }
 }
 
-int cpu_avg_pool2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(avg_pool2d)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0] * c->out[0]->dims[2], 4, avg_rows, c);
@@ -157,15 +156,15 @@ CPU_CLONES static void avg_back_images(const void *arg, int64_t from, int64_t to
     struct ref_image x = ref_image(c->out[0]), y = ref_image(c->in[0]);
     struct window_line rows = window_rows(&c->a, c->out[0], c->in[0]);
     struct window_line columns = window_columns(&c->a, c->out[0], c->in[0]);
-    float *dx = out_f32(c, 0);
+    real *dx = out_real(c, 0);
     int64_t image = x.h * x.w * x.c;
     memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
     for (int64_t row = from * y.h; row < to * y.h; row++) {
         struct window h = window_at(rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
             struct window w = window_at(columns, at);
-            const float *dy = in_f32(c, 0) + (row * y.w + at) * y.c;
-            float scale = 1 / (float)(h.size * w.size);
+            const real *dy = in_real(c, 0) + (row * y.w + at) * y.c;
+            real scale = 1 / (real)(h.size * w.size);
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
                     add_scaled(y.c, scale, dy,
@@ -175,7 +174,7 @@ CPU_CLONES static void avg_back_images(const void *arg, int64_t from, int64_t to
     }
 }
 
-int cpu_avg_pool2d_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(avg_pool2d_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     cpu_parallel(cpu_device(s)->threads, c->out[0]->dims[0], 1, avg_back_images, c);

@@ -2,9 +2,8 @@
  * Dropout. Philox4x32-10 (base/rng.h) is computed for LANES counters side by side, which the
  * compiler turns into vector code; the bits are those of ref_dropout().
  */
-#include "cpu.h"
+#include "cpu_real.h"
 
-#include "ref.h"
 
 #define LANES 64
 #define GRAIN 64 /* in groups of LANES * 4 elements */
@@ -63,13 +62,13 @@ CPU_CLONES static void dropout_range(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     int64_t n = (int64_t)c->out[0]->numel;
     uint32_t least = threshold((float)c->a.p);
-    float scale = (float)c->a.scale;
+    real scale = (real)c->a.scale;
     for (int64_t group = from; group < to; group++) {
         struct lanes v;
         uint32_t draw[LANES * 4];
         int64_t base = group * LANES * 4, left = n - base < LANES * 4 ? n - base : LANES * 4;
-        const float *restrict x = in_f32(c, 0) + base;
-        float *restrict y = out_f32(c, 0) + base;
+        const real *restrict x = in_real(c, 0) + base;
+        real *restrict y = out_real(c, 0) + base;
         unsigned char *restrict mask = out_u8(c, 1) + base;
         philox_lanes(c->a.seed, c->a.call, (uint64_t)group * LANES, &v);
         interleave(&v, draw);
@@ -80,7 +79,7 @@ CPU_CLONES static void dropout_range(const void *arg, int64_t from, int64_t to)
     }
 }
 
-int cpu_dropout(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(dropout)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     int64_t groups = ((int64_t)c->out[0]->numel + LANES * 4 - 1) / (LANES * 4);
@@ -91,15 +90,15 @@ int cpu_dropout(struct det_stream *s, const struct det_call *c, struct det_err *
 CPU_CLONES static void dropout_bwd_range(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
-    const float *dy = in_f32(c, 0);
+    const real *dy = in_real(c, 0);
     const unsigned char *restrict mask = (const unsigned char *)c->in[1]->data;
-    float *dx = out_f32(c, 0), scale = (float)c->a.scale;
+    real *dx = out_real(c, 0), scale = (real)c->a.scale;
     CPU_IN_PLACE
     for (int64_t i = from; i < to; i++)
         dx[i] = mask[i] ? dy[i] * scale : 0;
 }
 
-int cpu_dropout_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(dropout_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     cpu_parallel(cpu_device(s)->threads, (int64_t)c->out[0]->numel, GRAIN * LANES * 4,

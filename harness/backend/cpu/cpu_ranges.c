@@ -32,18 +32,3 @@ int cpu_cumsum(struct det_stream *s, const struct det_call *c, struct det_err *e
                  columns_grain(c->in[0]), ref_cumsum_range, c);
     return 0;
 }
-
-int cpu_point_loss(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    (void)err;
-    cpu_parallel(cpu_device(s)->threads, (int64_t)c->out[0]->numel, GRAIN, ref_point_loss_range, c);
-    return 0;
-}
-
-int cpu_point_loss_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    (void)err;
-    cpu_parallel(cpu_device(s)->threads, (int64_t)c->out[0]->numel, GRAIN, ref_point_loss_bwd_range,
-                 c);
-    return 0;
-}

@@ -5,14 +5,14 @@
 
 #include "mem.h"
 
-typedef float lanes __attribute__((vector_size(RNN_LANES * sizeof(float))));
+typedef real lanes __attribute__((vector_size(RNN_LANES * sizeof(real))));
 
-int rnn_pack(const struct rnn_step *r, const float *w, bool transposed, float **ret,
+int CPU(rnn_pack)(const struct rnn_step *r, const real *w, bool transposed, real **ret,
              struct det_err *err)
 {
     int64_t panels = (r->hidden + RNN_LANES - 1) / RNN_LANES;
     size_t n = (size_t)(panels * r->depth * r->gates * RNN_LANES);
-    float *p = det_try_alloc((n ? n : 1) * sizeof *p), *to = p;
+    real *p = det_try_alloc((n ? n : 1) * sizeof *p), *to = p;
     if (!p)
         return det_fail(err, DET_ENOMEM, "no memory for %zu packed weights", n);
     for (int64_t panel = 0; panel < panels; panel++)
@@ -32,8 +32,8 @@ int rnn_pack(const struct rnn_step *r, const float *w, bool transposed, float **
 /* out[row][gate] = left[row] times a panel, for `rows` rows and `gates` gates, both constants where
  * this is inlined: the sums are registers. */
 static inline __attribute__((always_inline)) void multiply(const struct rnn_step *r,
-                                                           const float *left, const float *panel,
-                                                           float *out, int rows, int gates)
+                                                           const real *left, const real *panel,
+                                                           real *out, int rows, int gates)
 {
     lanes sum[RNN_ROWS][RNN_GATES] = {0};
     for (int64_t k = 0; k < r->depth; k++, panel += gates * RNN_LANES)
@@ -53,8 +53,8 @@ static inline __attribute__((always_inline)) void multiply(const struct rnn_step
 }
 
 /* The cases that there are: 4 gates (LSTM), 3 (GRU), 1 (backward). */
-CPU_CLONES static void product(const struct rnn_step *r, const float *left, const float *panel,
-                               float *out, int64_t rows)
+CPU_CLONES static void product(const struct rnn_step *r, const real *left, const real *panel,
+                               real *out, int64_t rows)
 {
     if (rows == RNN_ROWS && r->gates == 4)
         multiply(r, left, panel, out, RNN_ROWS, 4);
@@ -64,7 +64,7 @@ CPU_CLONES static void product(const struct rnn_step *r, const float *left, cons
         multiply(r, left, panel, out, RNN_ROWS, 1);
     else
         for (int64_t i = 0; i < rows; i++) {
-            float *to = out + i * RNN_GATES * RNN_LANES;
+            real *to = out + i * RNN_GATES * RNN_LANES;
             if (r->gates == 4)
                 multiply(r, left + i * r->depth, panel, to, 1, 4);
             else if (r->gates == 3)
@@ -77,11 +77,11 @@ CPU_CLONES static void product(const struct rnn_step *r, const float *left, cons
 static void panels(const void *arg, int64_t from, int64_t to)
 {
     const struct rnn_step *r = arg;
-    float sums[RNN_ROWS][RNN_GATES][RNN_LANES] = {0};
+    real sums[RNN_ROWS][RNN_GATES][RNN_LANES] = {0};
     for (int64_t p = from; p < to; p++) {
         int64_t j = p * RNN_LANES, left = r->hidden - j;
         int64_t width = left < RNN_LANES ? left : RNN_LANES;
-        const float *panel = r->packed + p * r->depth * r->gates * RNN_LANES;
+        const real *panel = r->packed + p * r->depth * r->gates * RNN_LANES;
         for (int64_t row = 0; row < r->batch; row += RNN_ROWS) {
             int64_t rows = r->batch - row < RNN_ROWS ? r->batch - row : RNN_ROWS;
             if (r->left)
@@ -92,7 +92,7 @@ static void panels(const void *arg, int64_t from, int64_t to)
     }
 }
 
-void rnn_run_step(int threads, const struct rnn_step *r)
+void CPU(rnn_run_step)(int threads, const struct rnn_step *r)
 {
     int64_t n = (r->hidden + RNN_LANES - 1) / RNN_LANES;
     int64_t work = r->batch * r->depth * r->gates * RNN_LANES; /* multiplications of a panel */

@@ -1,12 +1,10 @@
 /* Softmax and its logarithm over rows, divided among the threads. */
-#include "cpu.h"
-#include "cpu_vmath.h"
-#include "ref.h"
+#include "cpu_real.h"
 
 #define GRAIN_ELEMENTS 8192
 #define LANES          16
 
-CPU_CLONES static void forward_row(const float *x, int64_t n, float lse, bool logarithm, float *y)
+CPU_CLONES static void forward_row(const real *x, int64_t n, real lse, bool logarithm, real *y)
 {
     if (logarithm)
         for (int64_t j = 0; j < n; j++)
@@ -21,16 +19,16 @@ static void forward_rows(const void *arg, int64_t from, int64_t to)
     const struct det_call *c = arg;
     int64_t n = c->in[0]->dims[1];
     for (int64_t i = from; i < to; i++) {
-        const float *x = in_f32(c, 0) + i * n;
-        forward_row(x, n, cpu_row_log_sum(x, n), c->kernel == DET_KERNEL_LOG_SOFTMAX,
-                    out_f32(c, 0) + i * n);
+        const real *x = in_real(c, 0) + i * n;
+        forward_row(x, n, CPU(row_log_sum)(x, n), c->kernel == DET_KERNEL_LOG_SOFTMAX,
+                    out_real(c, 0) + i * n);
     }
 }
 
 /* The sum of dy, or of dy * y, in LANES partial sums. */
-CPU_CLONES static float row_dot(const float *dy, const float *y, int64_t n)
+CPU_CLONES static real row_dot(const real *dy, const real *y, int64_t n)
 {
-    float sum[LANES] = {0}, total = 0;
+    real sum[LANES] = {0}, total = 0;
     int64_t j = 0;
     for (; j + LANES <= n; j += LANES)
         for (int l = 0; l < LANES; l++)
@@ -42,16 +40,16 @@ CPU_CLONES static float row_dot(const float *dy, const float *y, int64_t n)
     return total;
 }
 
-CPU_CLONES static void log_bwd_row(const float *dy, const float *y, int64_t n, float *dx)
+CPU_CLONES static void log_bwd_row(const real *dy, const real *y, int64_t n, real *dx)
 {
-    float sum = row_dot(dy, NULL, n);
+    real sum = row_dot(dy, NULL, n);
     for (int64_t j = 0; j < n; j++)
         dx[j] = dy[j] - vm_exp(y[j]) * sum;
 }
 
-CPU_CLONES static void bwd_row(const float *dy, const float *y, int64_t n, float *dx)
+CPU_CLONES static void bwd_row(const real *dy, const real *y, int64_t n, real *dx)
 {
-    float dot = row_dot(dy, y, n);
+    real dot = row_dot(dy, y, n);
     for (int64_t j = 0; j < n; j++)
         dx[j] = y[j] * (dy[j] - dot);
 }
@@ -62,8 +60,8 @@ static void backward_rows(const void *arg, int64_t from, int64_t to)
     int64_t n = c->in[0]->dims[1];
     bool logarithm = c->kernel == DET_KERNEL_LOG_SOFTMAX_BWD;
     for (int64_t i = from * n; i < to * n; i += n)
-        (logarithm ? log_bwd_row : bwd_row)(in_f32(c, 0) + i, in_f32(c, 1) + i, n,
-                                            out_f32(c, 0) + i);
+        (logarithm ? log_bwd_row : bwd_row)(in_real(c, 0) + i, in_real(c, 1) + i, n,
+                                            out_real(c, 0) + i);
 }
 
 static int over_rows(struct det_stream *s, const struct det_call *c, cpu_range_fn *fn)
@@ -74,13 +72,13 @@ static int over_rows(struct det_stream *s, const struct det_call *c, cpu_range_f
     return 0;
 }
 
-int cpu_softmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(softmax)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     return over_rows(s, c, forward_rows);
 }
 
-int cpu_softmax_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(softmax_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
     return over_rows(s, c, backward_rows);

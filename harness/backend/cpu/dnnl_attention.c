@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cpu_vmath.h"
 #include "dnnl_prim.h"
 #include "mem.h"
 #include "ref_attention.h"
@@ -19,8 +18,8 @@ struct block {
     const struct attention *a;
     int64_t b, h, first, rows, keys; /* keys: those that the last row sees */
     const struct det_tensor *mask;
-    float *weights, *grads; /* [ROWS, S] */
-    float *kept, *keep;     /* [ROWS, S], [S]; NULL without dropout */
+    real *weights, *grads; /* [ROWS, S] */
+    real *kept, *keep;     /* [ROWS, S], [S]; NULL without dropout */
 };
 
 struct job {
@@ -31,10 +30,10 @@ struct job {
 };
 
 /* c [m, n] = alpha a b^T. */
-static void by_transposed(int64_t m, int64_t n, int64_t k, float alpha, struct head a,
-                          struct head b, float *c)
+static void by_transposed(int64_t m, int64_t n, int64_t k, real alpha, struct head a,
+                          struct head b, real *c)
 {
-    prim_sgemm('N', 'T', m, n, k, alpha, a.p, a.step, b.p, b.step, 0, c, n);
+    prim_gemm('N', 'T', m, n, k, alpha, a.p, a.step, b.p, b.step, 0, c, n);
 }
 
 static struct head rows_from(struct head h, int64_t first)
@@ -51,30 +50,30 @@ static int64_t row_index(const struct block *k, int64_t i)
 static void hide(const struct block *k, int64_t i)
 {
     int64_t seen = k->a->c->a.causal ? k->first + i + 1 : k->keys;
-    const float *m = mask_row(k->a, k->mask, k->b, k->h, k->first + i);
-    float *row = k->weights + i * k->keys;
+    const real *m = mask_row(k->a, k->mask, k->b, k->h, k->first + i);
+    real *row = k->weights + i * k->keys;
     for (int64_t s = 0; m && s < k->keys; s++)
         row[s] += m[s];
     for (int64_t s = seen; s < k->keys; s++)
         row[s] = -INFINITY;
 }
 
-CPU_CLONES static void exponentials(float *row, int64_t n, float lse)
+CPU_CLONES static void exponentials(real *row, int64_t n, real lse)
 {
     for (int64_t s = 0; s < n; s++)
         row[s] = vm_exp(row[s] - lse);
 }
 
-CPU_CLONES static void multiply(float *row, const float *by, int64_t n)
+CPU_CLONES static void multiply(real *row, const real *by, int64_t n)
 {
     for (int64_t s = 0; s < n; s++)
         row[s] *= by[s];
 }
 
 /* dS = P (dP - sum(P dP)), into P's place. */
-CPU_CLONES static void through_softmax(float *p, const float *dp, int64_t n)
+CPU_CLONES static void through_softmax(real *p, const real *dp, int64_t n)
 {
-    float sum[16] = {0}, delta = 0;
+    real sum[16] = {0}, delta = 0;
     int64_t s = 0;
     for (; s + 16 <= n; s += 16)
         for (int l = 0; l < 16; l++)
@@ -89,7 +88,7 @@ CPU_CLONES static void through_softmax(float *p, const float *dp, int64_t n)
 
 static void scores(const struct block *k, struct head q, struct head key)
 {
-    by_transposed(k->rows, k->keys, k->a->width, (float)k->a->c->a.scale, rows_from(q, k->first),
+    by_transposed(k->rows, k->keys, k->a->width, (real)k->a->c->a.scale, rows_from(q, k->first),
                   key, k->weights);
     for (int64_t i = 0; i < k->rows; i++)
         hide(k, i);
@@ -102,15 +101,15 @@ static void forward_block(const struct block *k, struct head q, struct head key,
     y = rows_from(y, k->first);
     scores(k, q, key);
     for (int64_t i = 0; i < k->rows; i++) {
-        float *row = k->weights + i * k->keys, lse = cpu_row_log_sum(row, k->keys);
-        out_f32(c, 1)[row_index(k, i)] = lse;
+        real *row = k->weights + i * k->keys, lse = CPU(row_log_sum)(row, k->keys);
+        out_real(c, 1)[row_index(k, i)] = lse;
         exponentials(row, k->keys, lse);
         if (k->keep) {
-            ref_attention_keep(k->a, row_index(k, i), k->keep);
+            REF(attention_keep)(k->a, row_index(k, i), k->keep);
             multiply(row, k->keep, k->keys);
         }
     }
-    prim_sgemm('N', 'N', k->rows, k->a->width, k->keys, 1, k->weights, k->keys, v.p, v.step, 0, y.p,
+    prim_gemm('N', 'N', k->rows, k->a->width, k->keys, 1, k->weights, k->keys, v.p, v.step, 0, y.p,
                y.step);
 }
 
@@ -146,12 +145,12 @@ static void weights_again(const struct block *k, const struct heads *t)
     scores(k, t->q, t->k);
     by_transposed(k->rows, k->keys, k->a->width, 1, rows_from(t->dy, k->first), t->v, k->grads);
     for (int64_t i = 0; i < k->rows; i++) {
-        float *row = k->weights + i * k->keys;
-        exponentials(row, k->keys, in_f32(k->a->c, 5)[row_index(k, i)]);
+        real *row = k->weights + i * k->keys;
+        exponentials(row, k->keys, in_real(k->a->c, 5)[row_index(k, i)]);
         if (!k->keep)
             continue;
-        float *kept = k->kept + i * k->keys;
-        ref_attention_keep(k->a, row_index(k, i), k->keep);
+        real *kept = k->kept + i * k->keys;
+        REF(attention_keep)(k->a, row_index(k, i), k->keep);
         memcpy(kept, row, (size_t)k->keys * sizeof *kept);
         multiply(kept, k->keep, k->keys);
         multiply(k->grads + i * k->keys, k->keep, k->keys);
@@ -161,23 +160,23 @@ static void weights_again(const struct block *k, const struct heads *t)
 static void backward_block(const struct block *k, const struct heads *t)
 {
     int64_t n = k->keys, d = k->a->width;
-    float beta = k->first > 0 ? 1 : 0, scale = (float)k->a->c->a.scale;
+    real beta = k->first > 0 ? 1 : 0, scale = (real)k->a->c->a.scale;
     struct head q = rows_from(t->q, k->first), dq = rows_from(t->dq, k->first);
     struct head dy = rows_from(t->dy, k->first);
     weights_again(k, t);
-    prim_sgemm('T', 'N', n, d, k->rows, 1, k->kept ? k->kept : k->weights, n, dy.p, dy.step, beta,
+    prim_gemm('T', 'N', n, d, k->rows, 1, k->kept ? k->kept : k->weights, n, dy.p, dy.step, beta,
                t->dv.p, t->dv.step);
     for (int64_t i = 0; i < k->rows; i++)
         through_softmax(k->weights + i * n, k->grads + i * n, n);
-    prim_sgemm('N', 'N', k->rows, d, n, scale, k->weights, n, t->k.p, t->k.step, 0, dq.p, dq.step);
-    prim_sgemm('T', 'N', n, d, k->rows, scale, k->weights, n, q.p, q.step, beta, t->dk.p,
+    prim_gemm('N', 'N', k->rows, d, n, scale, k->weights, n, t->k.p, t->k.step, 0, dq.p, dq.step);
+    prim_gemm('T', 'N', n, d, k->rows, scale, k->weights, n, q.p, q.step, beta, t->dk.p,
                t->dk.step);
 }
 
 static void clear(struct head h, int64_t rows, int64_t width)
 {
     for (int64_t i = 0; i < rows; i++)
-        memset(h.p + i * h.step, 0, (size_t)width * sizeof(float));
+        memset(h.p + i * h.step, 0, (size_t)width * sizeof(real));
 }
 
 static void backward_head(struct block *k)
@@ -205,7 +204,7 @@ static void heads_range(const void *arg, int64_t from, int64_t to)
 {
     struct job *j = (struct job *)arg;
     size_t n = (size_t)(ROWS * j->a.keys), keep = (size_t)j->a.keys;
-    det_cleanup(freep) float *buffer = det_try_alloc((n * 3 + keep) * sizeof *buffer);
+    det_cleanup(freep) real *buffer = det_try_alloc((n * 3 + keep) * sizeof *buffer);
     if (!buffer)
         atomic_store(&j->nomem, 1);
     for (int64_t i = from; buffer && i < to; i++) {
@@ -226,13 +225,13 @@ static int run(struct det_stream *s, struct job *j, struct det_err *err)
     return j->nomem ? det_fail(err, DET_ENOMEM, "no memory for a block of attention") : 0;
 }
 
-int cpu_attention(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(attention)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct job j = {.a = attention_of(c, 0), .head = forward_head, .mask = c->in[3]};
     return run(s, &j, err);
 }
 
-int cpu_attention_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(attention_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct job j = {.a = attention_of(c, 1), .head = backward_head, .mask = c->in[4]};
     return run(s, &j, err);

@@ -222,7 +222,7 @@ static int bias_grad(struct det_stream *s, const struct det_tensor *dy, struct d
                      struct det_err *err)
 {
     int64_t n = dy->dims[1];
-    return cpu_column_sums(cpu_device(s)->threads, (const float *)(const void *)dy->data,
+    return CPU(column_sums)(cpu_device(s)->threads, (const float *)(const void *)dy->data,
                            (int64_t)dy->numel / n, n, (float *)(void *)db->data, err);
 }
 

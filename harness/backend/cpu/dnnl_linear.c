@@ -109,7 +109,7 @@ int cpu_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struct
         return cpu_linear_bf16(s, c, err);
     int64_t m = c->in[0]->dims[0], k = c->in[0]->dims[1], n = c->in[1]->dims[1];
     int rc = c->out[1]
-                 ? cpu_column_sums(cpu_device(s)->threads, in_f32(c, 1), m, n, out_f32(c, 1), err)
+                 ? CPU(column_sums)(cpu_device(s)->threads, in_f32(c, 1), m, n, out_f32(c, 1), err)
                  : 0;
     const struct gemm g = {'T', 'N', n, k, m, n, k};
     return rc < 0 ? rc : gemm(&g, in_f32(c, 1), in_f32(c, 0), 0, out_f32(c, 0), err);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "dnnl_prim.h"
-#include "ref.h"
 
 struct products {
     const struct det_call *c;
@@ -14,16 +13,16 @@ struct products {
     int64_t outer, inner;       /* y's matrices, and how many products are summed into each */
 };
 
-static dnnl_status_t multiply(const struct det_call *c, const int64_t *at, float beta)
+static dnnl_status_t multiply(const struct det_call *c, const int64_t *at, real beta)
 {
     const struct det_tensor *a = c->in[0], *b = c->in[1], *y = c->out[0];
     int64_t lda = a->dims[a->ndim - 1], ldb = b->dims[b->ndim - 1];
     int64_t m = y->dims[y->ndim - 2], n = y->dims[y->ndim - 1];
     int64_t k = a->dims[c->a.trans_a ? a->ndim - 2 : a->ndim - 1];
-    return prim_sgemm(c->a.trans_a ? 'T' : 'N', c->a.trans_b ? 'T' : 'N', m, n, k, 1,
-                      in_f32(c, 0) + ref_batch_offset(a, at), lda,
-                      in_f32(c, 1) + ref_batch_offset(b, at), ldb, beta,
-                      out_f32(c, 0) + ref_batch_offset(y, at), n);
+    return prim_gemm(c->a.trans_a ? 'T' : 'N', c->a.trans_b ? 'T' : 'N', m, n, k, 1,
+                      in_real(c, 0) + ref_batch_offset(a, at), lda,
+                      in_real(c, 1) + ref_batch_offset(b, at), ldb, beta,
+                      out_real(c, 0) + ref_batch_offset(y, at), n);
 }
 
 /* The place of the inner-th product of y's outer-th matrix: y's dimensions count in outer, those
@@ -49,7 +48,7 @@ static void range(const void *arg, int64_t from, int64_t to)
         }
 }
 
-int cpu_matmul(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int CPU(matmul)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const struct det_tensor *a = c->in[0], *y = c->out[0];
     struct products p = {.c = c, .outer = 1, .inner = 1};
@@ -57,7 +56,7 @@ int cpu_matmul(struct det_stream *s, const struct det_call *c, struct det_err *e
     if (y->numel == 0)
         return 0;
     if (all == 0 || a->numel == 0) { /* a sum over nothing */
-        memset(y->data, 0, y->numel * sizeof(float));
+        memset(y->data, 0, y->numel * sizeof(real));
         return 0;
     }
     for (int d = 0; d < y->ndim - 2; d++)

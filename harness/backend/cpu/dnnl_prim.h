@@ -7,7 +7,8 @@
 #ifndef DNNL_PRIM_H
 #define DNNL_PRIM_H
 
-#include "cpu.h"
+#include "cpu_dgemm.h"
+#include "cpu_real.h"
 #include "dnnl_seam.h"
 
 #define PRIM_ARGS_MAX 4
@@ -65,6 +66,19 @@ int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct
 dnnl_status_t prim_sgemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                          const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
                          float *y, int64_t ldy);
+
+/* The product of the type that a file is compiled for (cpu_real.h). */
+#ifdef REF_F64
+static inline dnnl_status_t prim_gemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
+                                      double alpha, const double *a, int64_t lda, const double *b,
+                                      int64_t ldb, double beta, double *y, int64_t ldy)
+{
+    cpu_dgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy);
+    return dnnl_success;
+}
+#else
+#define prim_gemm prim_sgemm
+#endif
 
 /* oneDNN's name of f32 or bf16. */
 static inline dnnl_data_type_t prim_dtype(const struct det_tensor *t)

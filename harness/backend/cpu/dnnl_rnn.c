@@ -5,15 +5,15 @@
 #include "dnnl_prim.h"
 
 /* dw (+)= dg^T h over n rows. */
-static int product(const struct rnn_grads *g, const float *dg, const float *h, int64_t n,
-                   float beta, struct det_err *err)
+static int product(const struct rnn_grads *g, const real *dg, const real *h, int64_t n,
+                   real beta, struct det_err *err)
 {
-    return prim_check(prim_sgemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden,
+    return prim_check(prim_gemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden,
                                  beta, g->dw, g->hidden),
                       "sgemm", err);
 }
 
-int rnn_weight_grads(const struct rnn_grads *g, struct det_err *err)
+int CPU(rnn_weight_grads)(const struct rnn_grads *g, struct det_err *err)
 {
     int64_t steps = g->time - 1, n = g->batch;
     if (g->db)
@@ -29,7 +29,7 @@ int rnn_weight_grads(const struct rnn_grads *g, struct det_err *err)
     int rc = product(g, g->dg + first * n * g->rows, g->h0, n, 0, err);
     if (rc < 0 || steps == 0)
         return rc;
-    const float *dg = g->reverse ? g->dg : g->dg + n * g->rows;
-    const float *h = g->reverse ? g->y + n * g->hidden : g->y;
+    const real *dg = g->reverse ? g->dg : g->dg + n * g->rows;
+    const real *h = g->reverse ? g->y + n * g->hidden : g->y;
     return product(g, dg, h, steps * n, 1, err);
 }
