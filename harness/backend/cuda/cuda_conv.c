@@ -7,6 +7,7 @@
  */
 #include "cuda_impl.h"
 
+#include "cuda_status.h"
 #include "mem.h"
 
 /* As many algorithms as a list may have. */
@@ -161,10 +162,9 @@ static int use_math(struct conv *k, const struct det_tensor *w, cudnnMathType_t 
                           "set a convolution's arithmetic", err);
 }
 
-/* "Not supported", whatever its reason is: cuDNN's reasons are what it adds to thousands. */
 static bool refused(cudnnStatus_t rc)
 {
-    return (int)rc / 1000 * 1000 == CUDNN_STATUS_NOT_SUPPORTED;
+    return cuda_status_refused((int)rc, CUDNN_STATUS_NOT_SUPPORTED);
 }
 
 static const float one = 1, zero = 0;
