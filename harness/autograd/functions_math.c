@@ -128,8 +128,13 @@ struct det_tensor *det_embedding_opt(struct det_engine *e, struct det_tensor *we
         det_engine_fail(e, DET_EINVAL, "embedding: the weight must be [rows, width]");
         return NULL;
     }
-    if (options && options->padding)
-        c.a.skip = options->padding_idx;
+    if (options && options->padding && weight)
+        c.a.skip = options->padding_idx + (options->padding_idx < 0 ? weight->dims[0] : 0);
+    if (options && options->padding && weight && (c.a.skip < 0 || c.a.skip >= weight->dims[0])) {
+        det_engine_fail(e, DET_EINVAL, "embedding: padding row %lld, the weight has %lld rows",
+                        (long long)options->padding_idx, (long long)weight->dims[0]);
+        return NULL;
+    }
     struct det_tensor *y = op_apply(e, &c);
     if (!y || index->ndim == 1 || index->ndim >= DET_DIMS_MAX)
         return y;

@@ -132,20 +132,50 @@ struct det_tensor *det_var_over(struct det_engine *e, struct det_tensor *x, doub
     return sum_over(e, "var", det_mul(e, d, d), over, n > 0 ? 1 / n : NAN);
 }
 
+/* The p-th root of a sum; where that is 0 its slope counts as 0, as PyTorch's does, not as inf. */
+static struct det_tensor *root(struct det_engine *e, struct det_tensor *sum, double p)
+{
+    if (!sum)
+        return NULL;
+    struct det_tensor *none = det_eq(e, sum, det_scalar(e, sum->dtype, 0));
+    struct det_tensor *y = det_masked_fill(e, sum, none, 1);
+    return det_masked_fill(e, p == 2 ? det_sqrt(e, y) : det_pow(e, y, 1 / p), none, 0);
+}
+
 struct det_tensor *det_std_over(struct det_engine *e, struct det_tensor *x, double correction,
                                 const struct det_dims *over)
 {
-    return det_sqrt(e, det_var_over(e, x, correction, over));
+    return root(e, det_var_over(e, x, correction, over), 2);
+}
+
+/* The greatest or least |x|; of equals the gradient goes to the first. */
+static struct det_tensor *extreme_norm(struct det_engine *e, struct det_tensor *x, bool least,
+                                       const struct det_dims *over)
+{
+    int64_t out[DET_DIMS_MAX];
+    int n = 0, mask = over->n == 0 ? -1 : x ? dims_mask(e, "norm", x, over) : 0;
+    struct det_tensor *y = det_abs(e, x);
+    for (int i = 0; y && i < x->ndim; i++) {
+        if (mask & 1 << i)
+            y = (least ? det_min_over : det_max_over)(e, y, i, true, NULL);
+        if (over->keep || !(mask & 1 << i))
+            out[n++] = mask & 1 << i ? 1 : x->dims[i];
+    }
+    return y ? det_reshape(e, y, n, out) : NULL;
 }
 
 struct det_tensor *det_norm_over(struct det_engine *e, struct det_tensor *x, double p,
                                  const struct det_dims *over)
 {
     if (p == 2)
-        return det_sqrt(e, det_sum_over(e, det_mul(e, x, x), over));
+        return root(e, det_sum_over(e, det_mul(e, x, x), over), 2);
     if (p == 1)
         return det_sum_over(e, det_abs(e, x), over);
-    return det_pow(e, det_sum_over(e, det_pow(e, det_abs(e, x), p), over), 1 / p);
+    if (p == 0) /* how many are not 0 */
+        return det_sum_over(e, det_sign(e, det_abs(e, x)), over);
+    if (isinf(p))
+        return extreme_norm(e, x, p < 0, over);
+    return root(e, det_sum_over(e, det_pow(e, det_abs(e, x), p), over), p);
 }
 
 struct det_tensor *det_prod_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep)

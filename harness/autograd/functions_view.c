@@ -115,15 +115,16 @@ struct det_tensor *det_flatten(struct det_engine *e, struct det_tensor *x, int s
     int64_t dims[DET_DIMS_MAX];
     if (missing(e, &x, "flatten"))
         return NULL;
-    if (start_dim < 0 || start_dim >= x->ndim) {
+    int first = start_dim < 0 ? start_dim + x->ndim : start_dim;
+    if (first < 0 || first >= x->ndim) {
         det_engine_fail(e, DET_EINVAL, "flatten: start_dim %d, the input has %d dimensions",
                         start_dim, x->ndim);
         return NULL;
     }
     memcpy(dims, x->dims, sizeof dims);
-    for (int i = start_dim + 1; i < x->ndim; i++)
-        dims[start_dim] *= x->dims[i];
-    return view(e, x, start_dim + 1, dims);
+    for (int i = first + 1; i < x->ndim; i++)
+        dims[first] *= x->dims[i];
+    return view(e, x, first + 1, dims);
 }
 
 struct det_tensor *det_detach(struct det_engine *e, struct det_tensor *x)

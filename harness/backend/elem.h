@@ -43,7 +43,7 @@
                    dy * ELEM_HALF * (1 + ELEM_GELU_TANH(x) + x *                                   \
                          (1 - ELEM_GELU_TANH(x) * ELEM_GELU_TANH(x)) *                             \
                          ((ELEM_T)0.7978845608028654 + (ELEM_T)0.1070322244089004 * x * x)))       \
-    X(SILU,        x * ELEM_SIGMOID(x),              dy * ELEM_SIGMOID(x) * (1 + x - y))           \
+    X(SILU,        x * ELEM_SIGMOID(x),              dy * ELEM_SIGMOID(x) * (1 + (x - y)))           \
     X(MISH,        x * tanh(ELEM_SOFTPLUS(x)),                                                     \
                    dy * (tanh(ELEM_SOFTPLUS(x)) + x * ELEM_SIGMOID(x) *                            \
                          (1 - tanh(ELEM_SOFTPLUS(x)) * tanh(ELEM_SOFTPLUS(x)))))                   \
@@ -52,15 +52,15 @@
     X(SOFTPLUS,    p * x > q ? x : log1p(exp(p * x)) / p,                                          \
                    p * x > q ? dy : dy * ELEM_SIGMOID(p * x))                                      \
     X(CLAMP,       x < p ? p : x > q ? q : x,        x >= p && x <= q ? dy : 0)                    \
-    X(HARDTANH,    x < p ? p : x > q ? q : x,        x > p && x < q ? dy : 0)                      \
+    X(HARDTANH,    x < p ? p : x > q ? q : x,        x <= p || x >= q ? 0 : dy)                    \
     X(HARDSWISH,   x * fmin(fmax(x + 3, (ELEM_T)0), (ELEM_T)6) / 6,                                \
                    x < -3 ? 0 : x <= 3 ? dy * (x / 3 + ELEM_HALF) : dy)                            \
-    X(HARDSIGMOID, fmin(fmax(x / 6 + ELEM_HALF, (ELEM_T)0), (ELEM_T)1),                            \
+    X(HARDSIGMOID, x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + ELEM_HALF,                                   \
                    x > -3 && x < 3 ? dy / 6 : 0)                                                   \
     X(FLOOR,       floor(x),                         0)                                            \
     X(CEIL,        ceil(x),                          0)                                            \
     X(ROUND,       rint(x),                          0) /* ties to even */                         \
-    X(SIGN,        x > 0 ? 1 : x < 0 ? -1 : x,       0)
+    X(SIGN,        x > 0 ? 1 : x < 0 ? -1 : 0,       0)
 
 /* X(NAME, value, slope of a, slope of b): y = value of a and b; the slopes of dy. */
 #define DET_BINARY(X)                                                                              \

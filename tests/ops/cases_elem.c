@@ -29,6 +29,8 @@ UNARY(floor)
 UNARY(ceil)
 UNARY(round)
 UNARY(sign)
+BUILD(hardsigmoid_nan, det_hardsigmoid(e, det_log(e, in[0])))
+BUILD(sign_nan, det_sign(e, det_log(e, in[0])))
 BUILD(halves, det_add(e, det_round(e, det_scale(e, det_arange(e, det_tensor_dtype(in[0]), -2, 3, 1), 0.5)), det_scale(e, in[0], 0)))
 BUILD(power, det_pow(e, in[0], 2.5))
 BUILD(power_0, det_pow(e, in[0], 0))
@@ -124,6 +126,9 @@ const struct op_case cases_elem[] = {
     {"ceil", "large", {WIDE(5, 70, 11)}, f_ceil, "x0.ceil()"},
     {"round", "large", {WIDE(5, 70, 11)}, f_round, "x0.round()"},
     {"round", "halves", {OF(DET_F32, 1, 5)}, halves, "torch.arange(-2.0, 3.0).mul(0.5).round() + 0 * x0"},
+    {"silu", "large numbers", {WIDE(1e9, 7, 11)}, f_silu, "F.silu(x0)"},
+    {"hardsigmoid", "of NaN", {FIXED(7, 11)}, hardsigmoid_nan, "F.hardsigmoid(x0.log())"},
+    {"sign", "of NaN", {FIXED(7, 11)}, sign_nan, "x0.log().sign()"},
     {"sign", "7x11", {IN(7, 11)}, f_sign, "x0.sign()"},
 
     {"add", "a row", {IN(3, 5), IN(5)}, add, "x0 + x1"},

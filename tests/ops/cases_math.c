@@ -11,6 +11,7 @@ BUILD(index_last, det_index_select(e, in[0], -1, in[1]))
 BUILD(embedding, det_embedding(e, in[0], in[1]))
 BUILD(embedding_padding, det_embedding(e, in[0], in[1], .padding = true, .padding_idx = 2))
 /* A table that is the output layer too. */
+BUILD(embedding_last, det_embedding(e, in[0], in[1], .padding = true, .padding_idx = -2))
 BUILD(embedding_tied, det_linear(e, det_embedding(e, in[0], in[1]), in[0], NULL))
 BUILD(gather_0, det_gather(e, in[0], 0, in[1]))
 BUILD(gather_1, det_gather(e, in[0], 1, in[1]))
@@ -40,6 +41,8 @@ const struct op_case cases_math[] = {
     {"index_select", "embedding", {IN(7, 6), CLASSES(6, 3, 4)}, embedding, "F.embedding(x1, x0)"},
     {"index_select", "large padding", {IN(4, 6), CLASSES(3, 3, 4)}, embedding_padding,
      "F.embedding(x1, x0, padding_idx=2)"},
+    {"index_select", "large padding, from the end", {IN(4, 6), CLASSES(3, 3, 4)}, embedding_last,
+     "F.embedding(x1, x0, padding_idx=-2)"},
     {"index_select", "tied", {IN(7, 6), CLASSES(6, 5)}, embedding_tied,
      "F.linear(F.embedding(x1, x0), x0)"},
     {"index_select", "large", {IN(1000, 33), CLASSES(999, 7, 50)}, embedding,

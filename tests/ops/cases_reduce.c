@@ -1,4 +1,6 @@
 /* Reductions, running sums, order, joining and marking. */
+#include <math.h>
+
 #include "det/functional.h"
 
 #include "op_case.h"
@@ -14,6 +16,12 @@ BUILD(var, det_var_over(e, in[0], 1, det_over(false, 1)))
 BUILD(var_biased, det_var_over(e, in[0], 0, det_over(true, 0, 2)))
 BUILD(std_last, det_std_over(e, in[0], 1, det_over(false, -1)))
 BUILD(norm_2, det_norm_over(e, in[0], 2, det_over(false, 1)))
+BUILD(std_none, det_std_over(e, det_scale(e, in[0], 0), 0, det_over(false, -1)))
+BUILD(norm_none, det_norm_over(e, det_scale(e, in[0], 0), 2, det_over(false, -1)))
+BUILD(norm_inf, det_norm_over(e, in[0], INFINITY, det_over(false, 0, -1)))
+BUILD(norm_least, det_norm_over(e, in[0], -INFINITY, det_over(true, 1)))
+BUILD(norm_inf_all, det_norm_over(e, in[0], INFINITY, &(const struct det_dims){0}))
+BUILD(norm_0, det_norm_over(e, det_relu(e, in[0]), 0, det_over(false, 1)))
 BUILD(norm_1, det_norm_over(e, in[0], 1, det_over(true, -1)))
 BUILD(norm_3, det_norm_over(e, in[0], 3, det_over(false, 0)))
 BUILD(max, det_max_over(e, in[0], 1, false, NULL))
@@ -72,6 +80,13 @@ const struct op_case cases_reduce[] = {
     {"reduce", "var, biased", {IN(3, 5, 2)}, var_biased, "x0.var((0, 2), unbiased=False, keepdim=True)"},
     {"reduce", "std", {IN(3, 5)}, std_last, "x0.std(-1)"},
     {"reduce", "norm", {IN(3, 5)}, norm_2, "x0.norm(2, 1)"},
+    {"reduce", "std of equals", {IN(3, 5)}, std_none, "(x0 * 0).std(-1, unbiased=False)"},
+    {"reduce", "norm of nothing", {IN(3, 5)}, norm_none, "(x0 * 0).norm(2, -1)"},
+    {"reduce", "norm inf", {IN(3, 4, 5)}, norm_inf, "torch.linalg.vector_norm(x0, float('inf'), (0, 2))"},
+    {"reduce", "norm -inf", {IN(3, 4, 5)},
+     norm_least, "torch.linalg.vector_norm(x0, -float('inf'), 1, True)"},
+    {"reduce", "norm inf of all", {IN(3, 4)}, norm_inf_all, "x0.norm(float('inf'))"},
+    {"reduce", "norm 0", {FIXED(3, 7)}, norm_0, "x0.relu().norm(0, 1)"},
     {"reduce", "norm 1", {IN(3, 5)}, norm_1, "x0.norm(1, -1, keepdim=True)"},
     {"reduce", "norm 3", {IN(3, 5)}, norm_3, "x0.norm(3, 0)"},
     {"reduce", "max", {IN(3, 5, 2)}, max, "x0.max(1)[0]"},

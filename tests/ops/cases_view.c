@@ -27,6 +27,7 @@ BUILD(unsqueeze, det_mul(e, det_unsqueeze(e, in[0], 1), det_unsqueeze(e, in[1], 
 BUILD(squeeze, det_squeeze(e, det_permute(e, in[0], ORDER(1, 2, 0)), 0))
 BUILD(reshape_view, det_reshape(e, det_transpose(e, in[0], 0, 1), DIMS(-1)))
 BUILD(chain, det_narrow(e, det_transpose(e, det_narrow(e, in[0], 0, 1, 3), 0, 2), 1, 1, 2))
+BUILD(flatten_last, det_flatten(e, in[0], -2))
 BUILD(contiguous, det_contiguous(e, det_transpose(e, in[0], 0, 1)))
 BUILD(clone, det_clone(e, in[0]))
 BUILD(clone_view, det_clone(e, det_transpose(e, in[0], 0, 1)))
@@ -59,6 +60,7 @@ static struct det_tensor *steps(struct det_engine *e, struct det_tensor **in)
 const struct op_case cases_view[] = {
     {"permute", "3 dimensions", {IN(2, 3, 5)}, permute, "x0.permute(2, 0, 1)"},
     {"permute", "then scale", {IN(2, 3, 5)}, permute_scaled, "x0.permute(2, 0, 1) * 3"},
+    {"reshape", "flatten from the end", {IN(2, 3, 4)}, flatten_last, "x0.flatten(-2)"},
     {"permute", "transpose, then linear", {IN(7, 5), IN(3, 7)}, transpose_linear, "F.linear(x0.t(), x1)"},
     {"permute", "add the transposed", {IN(3, 5), IN(5, 3)}, add_transposed, "x0 + x1.t()"},
     {"permute", "large", {IN(130, 200), IN(200, 130)}, add_transposed, "x0 + x1.t()"},

@@ -180,7 +180,7 @@ struct det_tensor *det_scatter_add(struct det_engine *e, struct det_tensor *x, i
 
 struct det_embedding_options {
     bool padding;        /* padding_idx counts */
-    int64_t padding_idx; /* its row gets no gradient */
+    int64_t padding_idx; /* its row gets no gradient; below 0: from the end */
 };
 /* The rows `index` (any shape) of weight (rows, width) -> (shape of index, width). */
 #define det_embedding(e, weight, index, ...)                                                       \
