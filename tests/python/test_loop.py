@@ -4,9 +4,12 @@ import json
 import os
 import pickle
 import random
+import sys
 import traceback
+import types
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 import determined as det
@@ -411,6 +414,35 @@ class Resume(unittest.TestCase):
         self.assertRaises(RuntimeError, load_model, b, {"other": torch.zeros(1)})
 
 
+    def test_pickled_callbacks(self):
+        """A state of local classes goes by cloudpickle; where that is not installed, the error names it."""
+        class Local:
+            pass
+
+        class Own(pytorch.PyTorchCallback):
+            def state_dict(self):
+                return {"own": Local()}
+
+        class Trial(LineTrial):
+            def build_callbacks(self):
+                return {"own": Own()}
+
+        with store(), mock.patch.dict(sys.modules, {"cloudpickle": None}), self.assertRaisesRegex(pickle.PicklingError, "cloudpickle is installed"):
+            fit(Trial, Batch(1))
+
+        class ByName(pickle._Pickler):
+            """As cloudpickle does, in its smallest form."""
+            def reducer_override(self, value):
+                return (str, ("a Local",)) if isinstance(value, Local) else NotImplemented
+
+        stand_in = types.ModuleType("cloudpickle")
+        stand_in.__dict__.update({n: getattr(pickle, n) for n in ("dump", "dumps", "load", "loads", "Unpickler")}, Pickler=ByName)
+        with store() as where, mock.patch.dict(sys.modules, {"cloudpickle": stand_in}):
+            fit(Trial, Batch(1))
+            state = torch.load(os.path.join(where, os.listdir(where)[0], "state_dict.pth"))
+            self.assertEqual(state["callbacks"], {"own": {"own": "a Local"}})
+
+
 class Stopping(unittest.TestCase):
     def test_stop_requested(self):
         class Stops(RecordingTrial):
@@ -486,6 +518,23 @@ class Whole(unittest.TestCase):
 
         with store():
             self.assertEqual(fit(Full, Batch(1)).batches, 3)
+
+    def test_bytes(self):
+        """Of a whole validation: left out, and said so."""
+        class Full(RecordingTrial):
+            evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+            def evaluate_full_dataset(self, data_loader):
+                return {"text": b"x", "n": 1}
+
+        with store(), self.assertLogs("determined.pytorch", "WARNING") as logs:
+            self.assertIn("validation_end ['n']", fit(Full, Batch(1)).trace)
+        self.assertTrue(any('"text" is bytes' in line for line in logs.output), logs.output)
+
+    def test_length_of_none(self):
+        """Nothing to train is a mistake; it was one batch."""
+        with store(), self.assertRaisesRegex(RuntimeError, "max_length of at least 1"):
+            fit(LineTrial, Batch(0))
 
     def test_test_mode(self):
         with store():

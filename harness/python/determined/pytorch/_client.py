@@ -8,7 +8,7 @@ import os
 import pickle
 import random
 import warnings
-from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
+from typing import IO, Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -105,7 +105,7 @@ class Client:
         self._loop: Any = None
         self._names: List[str] = []  # of the validation metrics
         self._outputs: Optional[List[Dict[str, Any]]] = None  # of a validation's batches, where a callback asks for them
-        self._grads: List[BinaryIO] = []  # of every rank, for the next save(); and so:
+        self._grads: List[IO[bytes]] = []  # of every rank, for the next save(); and so:
         self._rng_states: List[Dict[str, Any]] = []
         self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
         whole = is_overridden(trial.evaluate_full_dataset, PyTorchTrial)
@@ -309,6 +309,9 @@ class Client:
         metrics = self.trial.evaluate_full_dataset(data_loader=loader)
         if not isinstance(metrics, dict):
             raise TypeError(f"evaluate_full_dataset() must return a dict of metrics, not {type(metrics).__name__}")
+        for name in [name for name, value in metrics.items() if isinstance(value, bytes)]:
+            logger.warning(f'the validation metric "{name}" is bytes, which no report can hold: it is left out')
+            metrics = {k: v for k, v in metrics.items() if k != name}
         return metrics
 
     def reduction(self, metric: str) -> int:
@@ -380,7 +383,13 @@ class Client:
             checkpoint["rng_state"]["of_ranks"] = self._rng_states
         for cb in self._callbacks.values():
             cb.on_checkpoint_save_start(checkpoint)
-        torch.save(checkpoint, os.path.join(directory, STATE_FILES[0]), pickle_module=_pickle())
+        try:
+            torch.save(checkpoint, os.path.join(directory, STATE_FILES[0]), pickle_module=_pickle())
+        except (AttributeError, TypeError, pickle.PicklingError) as e:
+            raise pickle.PicklingError(
+                f"{e}: what a callback's state_dict() and on_checkpoint_save_start() put into a checkpoint must be picklable; "
+                "functions and classes that are defined within others are, where the package cloudpickle is installed"
+            ) from e
         _open_grads.save(self._grads, directory)
         self._grads, self._rng_states = [], []
 
@@ -451,14 +460,13 @@ class Client:
                 side = "checkpoint" if saved is not None else "trial"
                 logger.warning(f"only the {side} has {what}; its state is not restored")
 
-    def _load_rng(self, state: Optional[Dict[str, Any]]) -> None:
-        if not state:
+    def _load_rng(self, saved: Optional[Dict[str, Any]]) -> None:
+        if not saved:
             logger.warning("the checkpoint has no random state: what is drawn from now on differs")
             return
         ranks = self.context.distributed
-        own = state.get("of_ranks") or []
-        if len(own) == ranks.size:  # else the chief's, for all
-            state = own[ranks.rank]
+        own = saved.get("of_ranks") or []
+        state: Dict[str, Any] = own[ranks.rank] if len(own) == ranks.size else saved  # the chief's, for all
         np.random.set_state(state["np_rng_state"])
         random.setstate(state["random_rng_state"])
         torch.random.set_rng_state(state["cpu_rng_state"])

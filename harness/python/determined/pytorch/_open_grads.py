@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import tempfile
-from typing import Any, BinaryIO, List, Optional
+from typing import IO, Any, List, Optional
 
 import torch
 
@@ -26,7 +26,7 @@ def of(models: List[torch.nn.Module]) -> List[List[Optional[torch.Tensor]]]:
     return [[None if p.grad is None else p.grad.detach().cpu().clone() for p in m.parameters()] for m in models]
 
 
-def _write(models: List[torch.nn.Module], trial_id: int, ranks: int) -> BinaryIO:
+def _write(models: List[torch.nn.Module], trial_id: int, ranks: int) -> IO[bytes]:
     """This rank's, in a temporary file; an empty one where there is no room."""
     file: Any = tempfile.TemporaryFile()
     try:
@@ -43,7 +43,7 @@ class _Gathered:
     """The files of all ranks, at the chief; there is none where one of them has failed."""
 
     def __init__(self, ranks: int) -> None:
-        self.files: List[BinaryIO] = [tempfile.TemporaryFile() for _ in range(ranks)]
+        self.files: List[IO[bytes]] = [tempfile.TemporaryFile() for _ in range(ranks)]
 
     def add(self, pieces: List[bytes]) -> None:
         try:
@@ -53,11 +53,11 @@ class _Gathered:
             logger.warning(f"gradients between two updates: {e}; give $TMPDIR more room. {_LOST}")
             self.files = []
 
-    def whole(self) -> List[BinaryIO]:
+    def whole(self) -> List[IO[bytes]]:
         return self.files if all(file.tell() for file in self.files) else []
 
 
-def gather(models: List[torch.nn.Module], trial_id: int, ranks: Any) -> List[BinaryIO]:
+def gather(models: List[torch.nn.Module], trial_id: int, ranks: Any) -> List[IO[bytes]]:
     """At the chief, a file of each rank in the order of ranks; every rank must call it."""
     own = _write(models, trial_id, ranks.size)
     all_of_them = _Gathered(ranks.size if ranks.rank == 0 else 0)
@@ -68,7 +68,7 @@ def gather(models: List[torch.nn.Module], trial_id: int, ranks: Any) -> List[Bin
         all_of_them.add(pieces)
 
 
-def save(files: List[BinaryIO], directory: str) -> None:
+def save(files: List[IO[bytes]], directory: str) -> None:
     for rank, file in enumerate(files):
         os.makedirs(os.path.join(directory, FOLDER), exist_ok=True)
         file.seek(0)

@@ -119,7 +119,7 @@ class Trainer:
             checkpoint_policy = "all"
         return {
             "managed": False,
-            "max_length": as_loop_unit(max_length),
+            "max_length": (max_length._kind, max(max_length.value, 0)),
             "checkpoint_policy": checkpoint_policy,
             **self._ranks(),
         }
