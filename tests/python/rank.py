@@ -121,6 +121,79 @@ def own_seeds():
     return resumed(OwnSeeds)
 
 
+class Draws(RankTrial):
+    """Ranks that draw, one more than the other, and an odd number of batches."""
+
+    size = 13
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        torch.rand(1 + self.context.distributed.rank)
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+
+def draws():
+    """What the rank trained on in 14 batches, and from the fifth on after a resume."""
+    dist.init_process_group("gloo")
+    seen, uuid = [], None
+    for _ in range(2):
+        uuids = []
+
+        class Trial(Draws):
+            def build_callbacks(self):
+                class Take(pytorch.PyTorchCallback):
+                    def on_checkpoint_upload_end(self, uuid):
+                        uuids.append(uuid)
+
+                return {"take": Take()}
+
+        with pytorch.init(distributed=core.DistributedContext.from_torch_distributed()) as context:
+            t = Trial(context)
+            trainer = pytorch.Trainer(t, context)
+            trainer.fit(pytorch.Batch([4]), max_length=pytorch.Batch(14), checkpoint_policy="none", latest_checkpoint=uuid)
+        uuid = uuids[0]
+        seen.append(t.seen)
+    return seen
+
+
+def buffers():
+    """Validations of fewer batches than ranks and of the whole data set, by a model with running statistics of each rank."""
+    dist.init_process_group("gloo")
+
+    class Normed(RankTrial):
+        def __init__(self, context):
+            super().__init__(context)
+            self.normed = context.wrap_model(torch.nn.BatchNorm1d(1))
+            self.statistics = []
+
+        def loss(self, batch):
+            return super().loss((self.normed(batch[0]), batch[1]))
+
+        def build_validation_data_loader(self):
+            return pytorch.DataLoader(Numbers(2), batch_size=2)
+
+        def build_callbacks(trial):
+            class Look(pytorch.PyTorchCallback):
+                def on_validation_start(self):
+                    trial.statistics.append(trial.normed.running_mean.item())
+
+            return {"look": Look()}
+
+    class Whole(Normed):
+        evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+        def evaluate_full_dataset(self, data_loader):
+            return {"error": sum(self.loss(batch).item() for batch in data_loader)}
+
+    out = []
+    for trial_class in (Normed, Whole):
+        torch.manual_seed(1)
+        with pytorch.init(distributed=core.DistributedContext.from_torch_distributed(), aggregation_frequency=2) as context:
+            t = trial_class(context)
+            pytorch.Trainer(t, context).fit(max_length=pytorch.Batch(5), validation_period=pytorch.Batch(1), checkpoint_policy="none")
+        out.append(t.statistics)
+    return out
+
+
 class Apart(RankTrial):
     """Ranks that begin with different weights."""
 
@@ -185,6 +258,7 @@ def sharded():
         return out
 
 
-KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "own_seeds": own_seeds, "sharded": sharded}
+KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "own_seeds": own_seeds, "draws": draws, "buffers": buffers,
+         "sharded": sharded}
 print(json.dumps(KINDS[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

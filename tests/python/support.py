@@ -23,7 +23,7 @@ class Numbers(torch.utils.data.Dataset):
 class LineTrial(pytorch.PyTorchTrial):
     """Overridable in every part; `seen` are the records of each batch."""
 
-    batch_size, shuffle, workers = 4, False, 0
+    batch_size, shuffle, workers, size = 4, False, 0, 12
 
     def __init__(self, context):
         self.context = context
@@ -32,7 +32,7 @@ class LineTrial(pytorch.PyTorchTrial):
         self.optim = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9))
 
     def build_training_data_loader(self):
-        return pytorch.DataLoader(Numbers(), batch_size=self.batch_size, shuffle=self.shuffle, num_workers=self.workers)
+        return pytorch.DataLoader(Numbers(self.size), batch_size=self.batch_size, shuffle=self.shuffle, num_workers=self.workers)
 
     def build_validation_data_loader(self):
         return pytorch.DataLoader(Numbers(), batch_size=self.batch_size)

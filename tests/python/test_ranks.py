@@ -62,6 +62,21 @@ class Ranks(unittest.TestCase):
         self.assertEqual([a["resumed"], b["resumed"]], [a["whole"], b["whole"]])
         self.assertNotEqual(a["whole"][1], b["whole"][1])
 
+    def test_draws(self):
+        """Ranks whose generators go apart deal out one order: each of 14 batches' four passes has every record once."""
+        (a, a2), (b, b2) = run_ranks("draws")
+        whole = [batch for pair in zip(a, b) for batch in pair]
+        for number in range(4):
+            rows = [x for batch in whole[7 * number : 7 * number + 7] for x in batch]
+            self.assertEqual(sorted(rows), list(range(13)))
+        self.assertEqual([a2, b2], [a[4:], b[4:]])
+
+    def test_buffers(self):
+        """No rank waits for another's forward pass in a validation; all have rank 0's running statistics there."""
+        a, b = run_ranks("buffers")
+        self.assertEqual(a, b)
+        self.assertEqual([len(set(statistics)) for statistics in a], [5, 5])
+
     def test_horovod(self):
         """Where Horovod started the ranks it averages gradients: to the same weights as DistributedDataParallel."""
         for out in run_ranks("horovod"):

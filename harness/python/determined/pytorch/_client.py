@@ -15,7 +15,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _horovod, _mistakes, _open_grads, _reducer
+from determined.pytorch import _buffers, _horovod, _mistakes, _open_grads, _reducer
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
@@ -259,6 +259,8 @@ class Client:
     def build_training_loader(self) -> Feed:
         loader = self._build(self.trial.build_training_data_loader())
         self._training = Feed(loader, self._move(), self.context.get_initial_batch())
+        if self.context.distributed.size > 1:
+            self._training.order_seed = self.context.distributed.broadcast(torch.initial_seed())
         return self._training
 
     def build_validation_loader(self) -> Feed:
@@ -268,6 +270,7 @@ class Client:
             torch_like = isinstance(loader, (DataLoader, torch.utils.data.DataLoader))
             assert torch_like or not self.context.experimental._dataset_checks, "the validation loader is no DataLoader"
         self._validating = Feed(self._validation, self._move())
+        self._validating.order_seed = self._training.order_seed if self._training is not None else None
         return self._validating
 
     def batch_records(self, batch: Any) -> int:
@@ -276,9 +279,9 @@ class Client:
     # ---- steps ----
 
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Dict[str, Any]:
-        if self._parallel:
-            for model in self._parallel:
-                model.require_backward_grad_sync = self._loop.is_update_batch
+        for model in self._parallel:
+            model.require_backward_grad_sync = self._loop.is_update_batch
+            model.require_forward_param_sync = True
         with self.context._profiled():
             metrics = self.trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
         if isinstance(metrics, torch.Tensor):
@@ -338,6 +341,8 @@ class Client:
         self._outputs = None if self._outputs is None else []
         for model in self.context.models:
             model.train(training)
+        if not training:
+            _buffers.share(self._parallel)
 
     def scaler_update(self) -> None:
         if self.context._use_amp:
@@ -479,6 +484,7 @@ class Client:
             self._training.load_state_dict(state.get("shuffle_state") or {})
         if self._validating is not None:
             self._validating.set_generators(state.get("validation_generators", []))
+            self._validating.order_seed = self._training.order_seed if self._training is not None else None
 
     def _load_callbacks(self, states: Dict[str, Any]) -> None:
         for name, cb in self._callbacks.items():

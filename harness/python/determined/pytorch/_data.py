@@ -192,6 +192,7 @@ class Feed:
         self._restored: Optional[Dict[str, Any]] = None
         self._passes: Optional[Passes] = loader._passes if isinstance(loader, DataLoader) else None
         self._worker_seed: Optional[int] = None  # of the whole training, resumed or not; None: torch's, when it starts
+        self.order_seed: Optional[int] = None  # of several ranks, which deal out one order
         try:
             self.batches: Optional[int] = len(loader)
         except TypeError:
@@ -202,7 +203,8 @@ class Feed:
         if self._passes is not None:
             first = skip * size // self.batches if repeat and self.batches else 0
             ahead = self._loader.num_workers * (self._loader.prefetch_factor or 2) * size
-            self._passes.start(first, 4 + ahead // max(self.batches or 1, 1), (restored or {}).get("passes", {}))
+            kept = 4 + ahead // max(self.batches or 1, 1)
+            self._passes.start(first, kept, (restored or {}).get("passes", {}), self.order_seed)
         if isinstance(self._loader, DataLoader):
             self._iterator = iter(self._loader._over(self._batches(repeat, size, rank, skip)))
         else:
@@ -246,12 +248,14 @@ class Feed:
 
     def state_dict(self) -> Dict[str, Any]:
         passes = self._passes.state_dict() if self._passes is not None else {}
-        return {"passes": passes, "generators": self.generator_states(), "worker_seed": self._worker_seed}
+        seeds = {"worker_seed": self._worker_seed, "order_seed": self.order_seed}
+        return {"passes": passes, "generators": self.generator_states(), **seeds}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """For the next start(); empty: of a checkpoint that knows nothing of data."""
         self._restored = state
         self._worker_seed = state.get("worker_seed")
+        self.order_seed = state.get("order_seed") or self.order_seed
 
 
 def _cycle(loader: Any, batches: Iterator[Any]) -> Iterator[Any]:

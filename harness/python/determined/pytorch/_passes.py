@@ -3,10 +3,14 @@
 torch draws what a pass is shuffled with when the pass begins, from the global generator or from one that the sampler was
 given. The states with which the passes under way began go into checkpoints, so that a resumed trial neither repeats nor
 misses a record of its epoch.
+
+Where several ranks deal out one order, each makes it for itself, at a time of its own and from a global generator that may
+have drawn otherwise than the others': there the passes follow from a seed that all have.
 """
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
+import numpy as np
 import torch
 from torch.utils.data import BatchSampler, RandomSampler, Sampler, SubsetRandomSampler, WeightedRandomSampler
 
@@ -22,12 +26,14 @@ class Passes(Sampler):
         self._states: Dict[int, torch.Tensor] = {}  # by pass, as it began
         self._pass = self._first = 0
         self._kept = 1
+        self._seed: Optional[int] = None
 
-    def start(self, first_pass: int, kept: int, states: Dict[int, torch.Tensor]) -> None:
+    def start(self, first_pass: int, kept: int, states: Dict[int, torch.Tensor], seed: Optional[int] = None) -> None:
         """The next iteration counts as pass 0. Passes before `first_pass` are skipped, in no particular order; the states
         of the last `kept` are remembered: the loader's workers may be ahead of training, never behind it."""
         self._pass, self._first, self._kept = 0, first_pass, kept
         self._states = dict(states)
+        self._seed = seed  # of all ranks; None: this one is alone
 
     def state_dict(self) -> Dict[int, torch.Tensor]:
         return dict(self._states)
@@ -51,6 +57,11 @@ class Passes(Sampler):
         """What a pass that began before the checkpoint draws is drawn already, as the checkpoint's generators know."""
         generator = self.generator or torch.default_generator
         now = generator.get_state()
+        if self._seed is not None and self.generator is None:
+            generator.manual_seed(int(np.random.SeedSequence((self._seed, number)).generate_state(1)[0]))
+            order = list(self._sampler)
+            generator.set_state(now)
+            return order
         resumed = number in self._states
         generator.set_state(self._states.setdefault(number, now))
         order = list(self._sampler)
