@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buf.h"
 #include "mem.h"
 #include "optim_impl.h"
 
@@ -58,6 +59,21 @@ double *group_momentum(struct det_optim *o, size_t group)
     return number_of(o, group, pair ? "beta1" : "momentum", &flag);
 }
 
+/* A beta is a number of its own, the pair of them none. */
+static int no_number(struct det_optim *o, size_t group, const char *name)
+{
+    det_cleanup(buf_finish) struct buf has = BUF_INIT;
+    if (group >= o->groups.n)
+        return det_engine_fail(o->engine, DET_EINVAL, "%s: there is no group %zu, the last is %zu",
+                               o->type->name, group, o->groups.n - 1);
+    for (const struct group_field *f = o->type->fields; f->name; f++)
+        if (group_number(&o->groups.v[group], f))
+            buf_addf(&has, "%s%s", has.len > 0 ? ", " : "",
+                       f->kind == DET_VALUE_PAIR ? "beta1, beta2" : f->name);
+    return det_engine_fail(o->engine, DET_EINVAL, "%s: group %zu has no number \"%s\"; it has: %s",
+                           o->type->name, group, name, buf_str(&has));
+}
+
 int det_optim_set(struct det_optim *o, size_t group, const char *name, double value)
 {
     bool *flag;
@@ -65,8 +81,7 @@ int det_optim_set(struct det_optim *o, size_t group, const char *name, double va
         return DET_EINVAL;
     double *number = number_of(o, group, name, &flag);
     if (!number && !flag)
-        return det_engine_fail(o->engine, DET_EINVAL, "%s: group %zu has no number \"%s\"",
-                               o->type->name, group, name);
+        return no_number(o, group, name);
     if (!(value >= 0) || !isfinite(value))
         return det_engine_fail(o->engine, DET_EINVAL, "%s: %s is %g, it must be finite and >= 0",
                                o->type->name, name, value);

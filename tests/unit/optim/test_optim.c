@@ -177,7 +177,15 @@ static void test_groups(void **state)
     struct det_lr *lr = det_exponential_lr(o, 0.5);
     det_lr_step(lr);
     assert_true(det_lr_last(lr, 0) == 0.25 && det_lr_last(lr, 1) == 0.125);
-    assert_int_equal(det_optim_set(o, 1, "nonsense", 1), DET_EINVAL);
+    struct det_err err;
+    assert_int_equal(det_optim_set(o, 1, "weight_decy", 1), DET_EINVAL);
+    det_engine_error(r.e, &err);
+    assert_string_equal(err.text, "SGD: group 1 has no number \"weight_decy\"; it has: lr, momentum, "
+                                  "dampening, weight_decay, nesterov, maximize");
+    det_engine_clear_error(r.e);
+    assert_int_equal(det_optim_set(o, 2, "lr", 1), DET_EINVAL);
+    det_engine_error(r.e, &err);
+    assert_string_equal(err.text, "SGD: there is no group 2, the last is 1");
     det_engine_clear_error(r.e);
     assert_int_equal(det_optim_set(o, 1, "lr", -1), DET_EINVAL);
     det_engine_clear_error(r.e);
