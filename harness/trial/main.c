@@ -233,6 +233,7 @@ int main(int argc, char **argv)
     if (local)
         wait_passively(argv);
     signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what the trial prints is in the log at once, and stays */
     int code = local && run.ranks > 1 ? run_ranks((int)run.ranks, &err) : -1;
     if (code < 0) {
         trial_crash_install();

@@ -1,4 +1,5 @@
 #include "trial_crash.h"
+#include "trial_context.h"
 
 #include "hash.h"
 
@@ -19,6 +20,7 @@
  * the trial's code has to run any more. */
 static const char *volatile now_in = "start-up";
 static volatile int64_t at_batch = -1;
+static struct det_trial_context *volatile watched;
 static pid_t owner; /* a child that the model's code forked may exit */
 static uintptr_t stack_low; /* where the stack of the thread that runs hooks cannot grow any more */
 static size_t stack_bytes;
@@ -27,6 +29,11 @@ void trial_crash_mark(const char *hook, int64_t batch)
 {
     now_in = hook;
     at_batch = batch;
+}
+
+void trial_crash_watch(struct det_trial_context *ctx)
+{
+    watched = ctx;
 }
 
 static void put(const char *s)
@@ -113,6 +120,17 @@ static void on_early_exit(int status, void *arg)
     _exit((status & 0xff) == 0 ? 1 : status); /* a parent sees the last byte only */
 }
 
+static void put_failure(void)
+{
+    static struct det_err err;
+    struct det_trial_context *ctx = watched;
+    watched = NULL; /* should this crash too */
+    if (!ctx || !ctx->engine || trial_check(ctx, &err) == 0)
+        return;
+    put("; it had failed before that: ");
+    put(err.text);
+}
+
 static void on_crash(int sig, siginfo_t *info, void *context)
 {
     put("ERROR: det-harness: the trial crashed with ");
@@ -121,6 +139,7 @@ static void on_crash(int sig, siginfo_t *info, void *context)
     else
         put(signal_words(sig));
     put_place();
+    put_failure();
     put("\n");
     raise(sig); /* SA_RESETHAND: this time the default action */
 }

@@ -105,6 +105,7 @@ int trial_context_create(const struct det_trial_type *type, const struct det_loo
 void trial_context_attach(struct det_trial_context *ctx, const struct det_loop_config *config,
                           struct loop *loop)
 {
+    trial_crash_watch(ctx);
     ctx->config = config;
     ctx->loop = loop;
     ctx->err = (struct det_err){0};
@@ -153,6 +154,7 @@ static void destroy_wrapped(struct det_trial_context *ctx)
 
 static void free_context(struct det_trial_context *ctx)
 {
+    trial_crash_watch(NULL);
     vec_free(&ctx->models);
     vec_free(&ctx->optims);
     vec_free(&ctx->optim_options);

@@ -238,22 +238,27 @@ def crashes(s, hurt, *words):
     i = text.index("static void train_batch")
     deep = "static int deep(volatile int *p) { volatile char a[999]; a[0] = 1; return *p ? deep(p) + a[0] : 0; }\n"
     wide = "__attribute__((noinline)) static void wide(int64_t i) { volatile char a[64 << 20]; a[(32 << 20) + i] = 1; }\n"
-    open(d + "/model_def.c", "w").write(text[:i] + deep + wide + text[i:].replace(at, f"    if (batch_idx == 3) {{ {hurt} }}\n" + at, 1))
+    open(d + "/model_def.c", "w").write("#include <stdio.h>\n" + text[:i] + deep + wide + text[i:].replace(at, f"    if (batch_idx == 3) {{ {hurt} }}\n" + at, 1))
     out = s.run(ENTRY, d, "const.yaml", length(20), ok=False)
     if os.environ.get("DET_SANITIZED"):
         assert out.code != 0
-        return
+        return out
     assert out.code == -11 and "train_batch, batch 3" in out.err, (out.code, out.err)
     assert all(w in out.err for w in words), (words, out.err)
     assert ("stack overflow" in out.err) == ("stack overflow" in words), out.err
+    return out
 
 
 def test_crash():
-    """A crash names the hook and the batch, and the process dies of the signal; a stack that is too small is called that."""
+    """A crash names the hook and the batch, and the process dies of the signal; a stack that is too small is called that. What was printed
+    before is there, and so is the first failure, whose NULL is often what crashed."""
     with Scratch() as s:
-        crashes(s, "volatile int *p = 0; *p = 1;", "SIGSEGV")
+        out = crashes(s, "volatile int *p = 0; puts(\"printed before\"); *p = 1;", "SIGSEGV", "batch 3\n")
+        assert "printed before" in out.text or os.environ.get("DET_SANITIZED"), out.text
         crashes(s, "volatile int yes = 1; deep(&yes);", "stack overflow", "ulimit -s")
         crashes(s, "wide(batch_idx);", "stack overflow", "KiB")
+        failed = "det_relu(det_trial_engine(ctx), NULL); volatile int *p = 0; *p = 1;"
+        crashes(s, failed, "SIGSEGV", "batch 3; it had failed before that: relu(NULL)")
 
 
 def test_cache():
