@@ -1,8 +1,8 @@
 /*
  * The element-wise functions and losses: each one line that says its value and its slope. `ref`
  * compiles them in double, `cpu` and `cuda` in the dtype's own precision (f16 and bf16 in f32);
- * <tgmath.h>, or C++, picks the right sqrt(). Adding one is a line here and a line in
- * autograd/op_table.c, and all backends have it.
+ * <tgmath.h>, or C++, picks the right sqrt(). Adding one is a line here and a line in a list of
+ * autograd/op.h, and all backends have it.
  *
  * Sources of the formulas: PyTorch's documentation of torch.* and torch.nn.*; GELU: Hendrycks and
  * Gimpel 2016, SiLU: Elfwing et al. 2017, ELU: Clevert et al. 2015, Mish: Misra 2019.
