@@ -235,7 +235,7 @@ void det_metrics_f64(struct det_metrics *m, const char *name, double value);
 /* The tensor's elements, read from the device: a scalar, or an array. */
 void det_metrics_tensor(struct det_metrics *m, const char *name, const struct det_tensor *t);
 void det_metrics_array(struct det_metrics *m, const char *name, const double *values, size_t n);
-/* None: left out of averages. */
+/* None: left out of the averages of training. A validation metric must be a number. */
 void det_metrics_none(struct det_metrics *m, const char *name);
 
 /* ---- Reducers (context.wrap_reducer) --------------------------------------------------------- */
