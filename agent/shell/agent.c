@@ -328,7 +328,9 @@ static void release(struct agent *a)
 
 int agent_run(const struct agentopts *o, struct det_err *err)
 {
-    struct agent a = {.loop = uv_default_loop(), .conns = map_create(), .dirs = {.fd = -1, .server = -1}};
+    struct agent a = {.loop = uv_default_loop(),
+                      .conns = map_create(),
+                      .dirs = {.fd = -1, .server = -1}};
     char boot[UUID_STR_MAX];
     int rc = slots_find(o->slots, &a.slots, err);
     if (rc == 0)

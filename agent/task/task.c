@@ -117,7 +117,8 @@ static void watch_signals(struct task *t)
 
 static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
 {
-    const struct ctl_handlers h = {.on_signal = on_ctl_signal, .on_end = on_ctl_end, .on_acked = on_ctl_acked, .arg = t};
+    const struct ctl_handlers h = {
+        .on_signal = on_ctl_signal, .on_end = on_ctl_end, .on_acked = on_ctl_acked, .arg = t};
     const struct logspool_origin origin = {t->spec.task.task_id, t->spec.alloc, t->spec.container,
                                            t->spec.agent_id};
     int rc = logspool_open(t->spec.dirfd, "log.spool", &origin,

@@ -79,8 +79,9 @@ bool op_wants_grad(const struct det_tensor *t)
 /* Makes sure a leaf has memory for its gradient. */
 static int grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err)
 {
-    return t->grad ? 0
-                   : det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
+    if (t->grad)
+        return 0;
+    return det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &t->grad, err);
 }
 
 int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,

@@ -288,7 +288,12 @@ struct det_optim_attrs {
 };
 
 /* What REDUCE computes. */
-enum det_reduce_dim { DET_REDUCE_DIM_SUM, DET_REDUCE_DIM_PROD, DET_REDUCE_DIM_MAX, DET_REDUCE_DIM_MIN };
+enum det_reduce_dim {
+    DET_REDUCE_DIM_SUM,
+    DET_REDUCE_DIM_PROD,
+    DET_REDUCE_DIM_MAX,
+    DET_REDUCE_DIM_MIN
+};
 
 /* The numbers of a call; a kernel reads those its line above names. */
 struct det_attrs {

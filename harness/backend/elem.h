@@ -16,6 +16,7 @@
 #define ELEM_GELU_TANH(x)                                                                          \
     tanh((ELEM_T)0.7978845608028654 * ((x) + (ELEM_T)0.044715 * (x) * (x) * (x)))
 #define ELEM_HALF ((ELEM_T)0.5)
+#define ELEM_2_SQRT_PI 1.1283791670955126 /* 2 / sqrt(pi) */
 
 /* clang-format off */
 /* X(NAME, value, slope): y = value of x; dx = slope of dy, x and y. p and q are a.lo and a.hi. */
@@ -33,7 +34,7 @@
     X(SIN,         sin(x),                           dy * cos(x))                                  \
     X(COS,         cos(x),                           -dy * sin(x))                                 \
     X(TANH,        tanh(x),                          dy * (1 - y * y))                             \
-    X(ERF,         erf(x),                           dy * (ELEM_T)1.1283791670955126 * exp(-x * x)) \
+    X(ERF,         erf(x),                           dy * (ELEM_T)ELEM_2_SQRT_PI * exp(-x * x))    \
     X(SIGMOID,     ELEM_SIGMOID(x),                  dy * y * (1 - y))                             \
     X(LOG_SIGMOID, -ELEM_SOFTPLUS(-x),               dy * ELEM_SIGMOID(-x))                        \
     X(GELU,        ELEM_HALF * x * (1 + erf(x * (ELEM_T)0.7071067811865476)),                      \

@@ -229,7 +229,8 @@ struct det_dataset *det_dataset_image_folder(const struct det_image_folder_optio
     }
     const struct det_field fields[] = {
         {"image", DET_F32, 3, {3, f->steps.height, f->steps.width}}, {"label", DET_I64, 0, {0}}};
-    return det_dataset_callback(&folder_type, f, fake ? DATASET_FAKE_RECORDS : (int64_t)f->files.n, fields, 2, err);
+    int64_t records = fake ? DATASET_FAKE_RECORDS : (int64_t)f->files.n;
+    return det_dataset_callback(&folder_type, f, records, fields, DET_ARRAY_LEN(fields), err);
 }
 
 const char *det_dataset_class_name(const struct det_dataset *ds, int64_t i)

@@ -119,7 +119,8 @@ struct det_loop_config {
 #define LOOP_CONFIG_INIT                                                                           \
     {                                                                                              \
         .reporting_period = {.n = 100}, .aggregation_frequency = 1,                                \
-        .average_aggregated_gradients = true, .smaller_is_better = true, .ranks = {.size = 1, .local_size = 1 }                          \
+        .average_aggregated_gradients = true, .smaller_is_better = true,                           \
+        .ranks = {.size = 1, .local_size = 1}                                                      \
     }
 void loop_config_finish(struct det_loop_config *c);
 
@@ -292,8 +293,7 @@ int loop_exit_code(int rc);
  * the current directory); caller frees. */
 char *loop_local_root(const struct det_loop_config *c);
 
-/* ---- For the client's hooks, while the run lasts (l NULL: there is none)
- * ---------------------------------------------- */
+/* ---- For the client's hooks, while the run lasts (l NULL: there is none) --------------------- */
 
 const struct det_loop_config *loop_config(const struct loop *l);
 struct comm *loop_comm(struct loop *l); /* the control plane; also carries gradients on the CPU */

@@ -117,7 +117,8 @@ bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,
     return true;
 }
 
-const char *det__shape_text(enum det_dtype dtype, int ndim, const int64_t *dims, char *buf, size_t n)
+const char *det__shape_text(enum det_dtype dtype, int ndim, const int64_t *dims, char *buf,
+                            size_t n)
 {
     int at = snprintf(buf, n, "%s[", det_dtype_name(dtype));
     for (int i = 0; i < ndim && i < DET_DIMS_MAX && (size_t)at < n; i++)

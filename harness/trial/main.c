@@ -87,7 +87,8 @@ static void on_interrupt(int sig)
 
 static void watch_interrupt(struct det_loop_config *c)
 {
-    struct sigaction sa = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    struct sigaction sa = {.sa_handler = on_interrupt,
+                           .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
     sigaction(SIGINT, &sa, NULL);
     c->interrupt = &interrupted;
 }

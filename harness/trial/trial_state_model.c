@@ -92,8 +92,8 @@ static const char *name_in_model(const struct det_weights_options *o, const char
 
 /* Fills list[0..*n) from the file; what was made is in the list also on failure. */
 static int read_tensors(const struct pth_value *state, struct det_module *m,
-                        const struct det_weights_options *o, struct det_named_tensor *list, size_t *n,
-                        struct det_err *err)
+                        const struct det_weights_options *o, struct det_named_tensor *list,
+                        size_t *n, struct det_err *err)
 {
     size_t known_n;
     const struct pth_value *key, *v;

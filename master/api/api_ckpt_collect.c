@@ -79,7 +79,8 @@ void api_collect_checkpoints(struct shell *sh, struct http_req *req)
     JSON_OWN body = NULL;
     if (!api_decode(req, collect_fields, DET_ARRAY_LEN(collect_fields), &b, &body))
         return;
-    bool preview = b.keep.experiment_best >= 0 || b.keep.trial_best >= 0 || b.keep.trial_latest >= 0;
+    bool preview =
+        b.keep.experiment_best >= 0 || b.keep.trial_best >= 0 || b.keep.trial_latest >= 0;
     if (preview && b.dry_run != 1) {
         http_fail(req, DET_EINVAL, "other numbers than the experiment's own need dryRun; "
                                    "PATCH /api/v1/experiments/{id} changes them");

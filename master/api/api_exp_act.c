@@ -95,7 +95,8 @@ void exp_edit_begin(struct shell *sh, int64_t id, driver_cb *write, void *arg)
 
 void exp_edit_end(struct shell *sh, int64_t id)
 {
-    driver_post(sh->driver, &(struct core_event){.kind = CORE_EV_EXP_EDIT, .exp_id = id}, NULL, NULL);
+    const struct core_event ev = {.kind = CORE_EV_EXP_EDIT, .exp_id = id};
+    driver_post(sh->driver, &ev, NULL, NULL);
 }
 
 static void on_archived(void *arg, const struct db_result *r)

@@ -241,8 +241,9 @@ static bool rows_are_fit(struct cont *c, const struct db_result *r)
                         "a checkpoint of experiment %" PRId64 " is being deleted just now; try "
                         "again in a moment",
                         c->b.id);
+    const char *why = code == DET_ENOENT ? text : db_error(r)->text;
     if (code < 0)
-        cont_fail(c, code, *c->err.text ? c->err.text : code == DET_ENOENT ? text : db_error(r)->text);
+        cont_fail(c, code, *c->err.text ? c->err.text : why);
     return code == 0;
 }
 

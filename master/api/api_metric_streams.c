@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PERIOD_S = 30, MARGIN_MAX = 100, TRIALS = 25, TRIALS_MAX = 1000, POINTS = 1000, POINTS_MAX = 100000 };
+enum { PERIOD_S = 30, MARGIN_MAX = 100 };
+enum { TRIALS = 25, TRIALS_MAX = 1000, POINTS = 1000, POINTS_MAX = 100000 };
 
 struct news_stream;
 typedef void ask_fn(struct news_stream *s);

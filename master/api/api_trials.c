@@ -18,7 +18,8 @@ static void on_trial(void *arg, const struct db_result *r)
     }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"trial\":");
-    api_put_row(&out, api_trial_state(c->sh, c->id, db_text(r, 0, TRIAL_COL_STATE)), r, 0, TRIAL_COL_MEMBERS);
+    const char *state = api_trial_state(c->sh, c->id, db_text(r, 0, TRIAL_COL_STATE));
+    api_put_row(&out, state, r, 0, TRIAL_COL_MEMBERS);
     buf_add_ch(&out, '}');
     http_reply_buf(c->req, 200, &out);
     buf_finish(&out);

@@ -27,8 +27,9 @@ static void save_exp(struct core *c, struct exp *e)
                                .owner_id = e->owner_id,
                                .project_id = e->project_id,
                                .parent_id = e->parent_id,
-                               .config = e->is_new || e->config_changed ? fx_str(c->out, e->config_text)
-                                                                      : NULL,
+                               .config = e->is_new || e->config_changed
+                                             ? fx_str(c->out, e->config_text)
+                                             : NULL,
                                .payload = e->payload,
                                .start_us = e->start_us,
                                .state = e->state,
@@ -54,7 +55,9 @@ static void save_trial(struct core *c, struct trial *t)
                           .experiment_id = t->exp->id,
                           .request_id = fx_str(c->out, t->request_id),
                           .task_id = fx_str(c->out, t->task_id),
-                          .hparams = t->is_new || t->hparams_changed ? fx_json(c->out, t->hparams) : NULL,
+                          .hparams = t->is_new || t->hparams_changed
+                                         ? fx_json(c->out, t->hparams)
+                                         : NULL,
                           .seed = t->seed,
                           .start_us = t->start_us,
                           .warm_start_checkpoint = fx_str(c->out, t->warm_start),

@@ -27,13 +27,16 @@ static bool came(const struct db_result *r, const char *what)
 
 /* ---- asking agents ---- */
 
+static json_t *parsed(const struct db_result *r, int i, int column)
+{
+    return json_parse(db_text(r, i, column), db_text_len(r, i, column), NULL);
+}
+
 static void ask(struct shell *sh, const struct db_result *r, int i)
 {
-    JSON_OWN config = json_parse(db_text(r, i, OPEN_CONFIG), db_text_len(r, i, OPEN_CONFIG), NULL);
-    JSON_OWN uuids = json_parse(db_text(r, i, OPEN_UUIDS), db_text_len(r, i, OPEN_UUIDS), NULL);
-    JSON_OWN globs = db_is_null(r, i, OPEN_GLOBS)
-                         ? NULL
-                         : json_parse(db_text(r, i, OPEN_GLOBS), db_text_len(r, i, OPEN_GLOBS), NULL);
+    JSON_OWN config = parsed(r, i, OPEN_CONFIG);
+    JSON_OWN uuids = parsed(r, i, OPEN_UUIDS);
+    JSON_OWN globs = db_is_null(r, i, OPEN_GLOBS) ? NULL : parsed(r, i, OPEN_GLOBS);
     struct core_event ev = {.kind = CORE_EV_EXP_GC, .exp_id = db_i64(r, i, OPEN_EXP)};
     ev.gc = (struct core_gc){.exp_id = ev.exp_id,
                              .owner_id = db_i64(r, i, OPEN_OWNER),

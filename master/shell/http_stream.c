@@ -143,8 +143,8 @@ struct http_stream *http_stream_begin(struct http_req *req, const char *content_
     if (s->next)
         s->next->prev = s;
     s->http->streams = s;
-    struct MHD_Response *r =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, s, on_response_free);
+    struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
+                                                               on_read, s, on_response_free);
     if (!r)
         abort(); /* only out of memory */
     MHD_add_response_header(r, "Content-Type", content_type ? content_type : "application/json");

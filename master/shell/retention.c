@@ -97,8 +97,10 @@ static void on_deleted(void *arg, const struct db_result *r)
         return;
     int64_t n = db_affected(r);
     t->rows += n;
-    *(t->kind == RETENTION_LOGS ? &t->sh->counts.retention_logs : &t->sh->counts.retention_metrics) +=
-        (uint64_t)n;
+    if (t->kind == RETENTION_LOGS)
+        t->sh->counts.retention_logs += (uint64_t)n;
+    else
+        t->sh->counts.retention_metrics += (uint64_t)n;
     if (n < PORTION_ROWS)
         t->kind++;
     in_ms(t, n < PORTION_ROWS ? 0 : REST_MS);

@@ -7,7 +7,7 @@ BUILD(plain, det_scaled_dot_product_attention(e, in[0], in[1], in[2]))
 BUILD(causal, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .causal = true))
 BUILD(masked, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = in[3], .scale = 0.3))
 BUILD(hidden, det_scaled_dot_product_attention(e, in[0], in[1], in[2],
-                                               .mask = det_gt(e, in[3], det_scalar(e, det_tensor_dtype(in[0]), -0.6))))
+                                               .mask = det_gt(e, in[3], NUMBER_AS(in[0], -0.6))))
 BUILD(packed, det_packed_attention(e, in[0], 2))
 BUILD(packed_causal, det_packed_attention(e, in[0], 3, .causal = true))
 BUILD(rotary, det_rotary(e, in[0]))

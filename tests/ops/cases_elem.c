@@ -29,9 +29,13 @@ UNARY(floor)
 UNARY(ceil)
 UNARY(round)
 UNARY(sign)
+static struct det_tensor *rounded_halves(struct det_engine *e, enum det_dtype dtype)
+{
+    return det_round(e, det_scale(e, det_arange(e, dtype, -2, 3, 1), 0.5));
+}
+BUILD(halves, det_add(e, rounded_halves(e, det_tensor_dtype(in[0])), det_scale(e, in[0], 0)))
 BUILD(hardsigmoid_nan, det_hardsigmoid(e, det_log(e, in[0])))
 BUILD(sign_nan, det_sign(e, det_log(e, in[0])))
-BUILD(halves, det_add(e, det_round(e, det_scale(e, det_arange(e, det_tensor_dtype(in[0]), -2, 3, 1), 0.5)), det_scale(e, in[0], 0)))
 BUILD(power, det_pow(e, in[0], 2.5))
 BUILD(power_0, det_pow(e, in[0], 0))
 BUILD(square, det_pow(e, in[0], 2))
@@ -67,7 +71,7 @@ PAIR(logical_xor)
 BUILD(logical_not, det_logical_not(e, det_gt(e, in[0], in[1])))
 BUILD(is_nan, det_isnan(e, det_log(e, in[0])))
 BUILD(where, det_where(e, det_gt(e, in[0], in[1]), in[0], in[1]))
-BUILD(where_wide, det_where(e, det_gt(e, in[0], det_scalar(e, det_tensor_dtype(in[0]), 0)), in[1], in[2]))
+BUILD(where_wide, det_where(e, det_gt(e, in[0], NUMBER_AS(in[0], 0)), in[1], in[2]))
 
 BUILD(to_f64, det_cast(e, in[0], DET_F64))
 BUILD(to_bf16, det_cast(e, in[0], DET_BF16))

@@ -42,7 +42,10 @@ static struct det_tensor *residual(struct det_engine *e, struct det_tensor **in,
                                    bool relu)
 {
     struct batch_norm_attrs a = {.eps = 1e-5, .momentum = 0.1, .train = train, .relu = relu};
-    struct det_tensor *params[4] = {in[1], in[2], det_scale(e, in[2], 0), det_full(e, det_tensor_dtype(in[2]), 1, det_tensor_dims(in[2]), 1)};
+    struct det_tensor *mean = det_scale(e, in[2], 0);
+    struct det_tensor *var =
+        det_full(e, det_tensor_dtype(in[2]), 1, det_tensor_dims(in[2]), 1);
+    struct det_tensor *params[4] = {in[1], in[2], mean, var};
     return det__batch_norm_add(e, in[0], params, in[3], &a);
 }
 

@@ -29,12 +29,15 @@ struct case_input {
 /* {IN(2, 3), OF(DET_I64, 4)} and so on, for the tables. */
 #define CASE_DIMS(...)                                                                             \
     .ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .dims = {__VA_ARGS__}
+/* In a case's function: a number of t's type. */
+#define NUMBER_AS(t, v) det_scalar(e, det_tensor_dtype(t), v)
 /* clang-format off */
 #define IN(...) {CASE_DIMS(__VA_ARGS__)}
 #define WIDE(most, ...) {CASE_DIMS(__VA_ARGS__), .range = most}
 #define POSITIVE(...) {CASE_DIMS(__VA_ARGS__), .range = 1, .shift = 1}
 #define FIXED(...) {CASE_DIMS(__VA_ARGS__), .constant = true}
-#define CLASSES(most, ...) {CASE_DIMS(__VA_ARGS__), .classes = true, .range = most, .dtype = DET_I64}
+#define CLASSES(most, ...)                                                                         \
+    {CASE_DIMS(__VA_ARGS__), .classes = true, .range = most, .dtype = DET_I64}
 #define OF(type, most, ...) {CASE_DIMS(__VA_ARGS__), .range = most, .dtype = type}
 /* clang-format on */
 

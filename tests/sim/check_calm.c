@@ -19,10 +19,11 @@ static bool some_end(const struct core *c)
 static bool fits_one(const struct core *c, const struct core_alloc_view *want)
 {
     struct core_agent_view a;
-    for (size_t i = 0; core_agent_at(c, i, &a); i++)
-        if (strcmp(a.pool, want->pool) == 0 && a.connected && a.enabled && (want->slots ? (int64_t)a.slots_free >= want->slots
-                                                     : a.containers < 100))
+    for (size_t i = 0; core_agent_at(c, i, &a); i++) {
+        bool has_room = want->slots ? (int64_t)a.slots_free >= want->slots : a.containers < 100;
+        if (strcmp(a.pool, want->pool) == 0 && a.connected && a.enabled && has_room)
             return true;
+    }
     return false;
 }
 

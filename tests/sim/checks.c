@@ -33,7 +33,8 @@ static void check_resume(struct sim *m, const struct core_start *o)
 {
     const struct stored_trial *t = store_trial(&m->store, o->trial_id);
     const char *text = json_str(json_obj(o->task, "env"), "DET_STEPS_COMPLETED", "0");
-    int64_t steps = strtoll(text, NULL, 10), newest = t && t->r.latest_checkpoint ? t->r.latest_steps : 0;
+    int64_t steps = strtoll(text, NULL, 10);
+    int64_t newest = t && t->r.latest_checkpoint ? t->r.latest_steps : 0;
     bool first = t && t->started_run < o->run_id; /* not sent again */
     if (first && steps != newest)
         sim_fail(m, "I7: run %lld of trial %lld starts from step %lld, its checkpoint is at %lld",
@@ -226,8 +227,8 @@ static void same_allocs(struct sim *m, const struct core *a, const struct core *
     size_t i = 0;
     for (; core_alloc_at(a, i, &x); i++)
         if (!core_alloc_at(b, i, &y) || !same_text(x.id, y.id) || x.state != y.state ||
-            x.is_ready != y.is_ready || x.preempt != y.preempt || !same_text(x.pool, y.pool) || x.slots != y.slots ||
-            x.containers != y.containers || !same_containers(a, b, x.id))
+            x.is_ready != y.is_ready || x.preempt != y.preempt || !same_text(x.pool, y.pool) ||
+            x.slots != y.slots || x.containers != y.containers || !same_containers(a, b, x.id))
             sim_fail(m, "I2: allocation %s is not rebuilt as it was, or in another order", x.id);
     if (core_alloc_at(b, i, &y))
         sim_fail(m, "I2: allocation %s is rebuilt, but was not there", y.id);

@@ -381,11 +381,17 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),      cmocka_unit_test(test_slots_are_kept),
-        cmocka_unit_test(test_recovery),  cmocka_unit_test(test_unknown_signal_is_answered),
-        cmocka_unit_test(test_reconnect), cmocka_unit_test(test_late_start), cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_start_waits_for_slots),
-        cmocka_unit_test(test_marks),     cmocka_unit_test(test_adopted),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_slots_are_kept),
+        cmocka_unit_test(test_recovery),
+        cmocka_unit_test(test_unknown_signal_is_answered),
+        cmocka_unit_test(test_reconnect),
+        cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_refuse),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_start_waits_for_slots),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_adopted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

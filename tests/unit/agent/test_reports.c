@@ -85,7 +85,8 @@ static void all_of_it_goes(void **state)
     static const char *const answers[] = {ok, "HTTP/1.1 503 No\r\n" CLOSE, "", ok, NULL};
     struct left l;
     begin(&l, 20, answers);
-    reports_start(&l.loop, l.http, &l.spec, (struct reports_limits){.retry_ms = 60000}, on_done, &l);
+    const struct reports_limits limits = {.retry_ms = 60000};
+    reports_start(&l.loop, l.http, &l.spec, limits, on_done, &l);
     wait_done(&l);
     assert_int_equal(l.sent, 20);
     assert_int_equal(l.ranks, 0);

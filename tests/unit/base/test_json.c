@@ -55,7 +55,8 @@ static void test_long_integers(void **state)
     JSON_OWN j = json_parse(text, strlen(text), NULL);
     assert_non_null(j);
     assert_true(json_number_value(json_array_get(json_arr(j, "a"), 0)) == 1e25);
-    assert_true(json_number_value(json_array_get(json_arr(j, "a"), 1)) == -123456789012345678901234567890.0);
+    assert_true(json_number_value(json_array_get(json_arr(j, "a"), 1)) ==
+                -123456789012345678901234567890.0);
     assert_string_equal(json_str(j, "12345678901234567890123", ""), "\"98765432109876543210987");
     assert_true(json_is_integer(json_object_get(j, "n")));
     struct det_err err = {0};

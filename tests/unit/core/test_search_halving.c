@@ -316,7 +316,8 @@ static void test_custom(void **state)
     assert_int_equal(json_int(p.ops.ops.v[0].hparams, "x", 0), 1);
     assert_true(search_progress(p.s) == 0.25);
     waiting(&p, "[{\"id\":2,\"trialCreated\":{\"requestId\":\"" ID_A "\"}}]");
-    tell(&p, (struct search_event){.kind = SEARCH_EV_PROGRESS, .request_id = ID_A, .units = 3.5}, "");
+    tell(&p,
+         (struct search_event){.kind = SEARCH_EV_PROGRESS, .request_id = ID_A, .units = 3.5}, "");
     JSON_OWN metric = json_make("{s:i}", "loss", 3);
     tell(&p, (struct search_event){.kind = SEARCH_EV_VALIDATED, .request_id = ID_A, .length = 7,
                                    .value = metric}, "");

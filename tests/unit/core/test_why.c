@@ -285,7 +285,8 @@ static bool obey(struct world *w, const char *command)
         ev.patch.max_slots = (int64_t)v;
     } else if (strncmp(command, "det agent enable ", 17) == 0) {
         ev.kind = CORE_EV_AGENT_SET;
-        ev.agent_set = (struct core_agent_set){.agent_id = command + 17, .slot = -1, .enabled = true};
+        ev.agent_set =
+            (struct core_agent_set){.agent_id = command + 17, .slot = -1, .enabled = true};
     } else {
         return false;
     }

@@ -315,8 +315,9 @@ static void report_together(const struct together *t, size_t n)
     }
 }
 
-#define TOGETHER(...) report_together((struct together[]){__VA_ARGS__},                            \
-                                      sizeof((struct together[]){__VA_ARGS__}) / sizeof(struct together))
+#define TOGETHER(...)                                                                              \
+    report_together((struct together[]){__VA_ARGS__},                                              \
+                    sizeof((struct together[]){__VA_ARGS__}) / sizeof(struct together))
 #define LOSS(x) "{\"avg_metrics\":{\"loss\":" #x "}}"
 #define LOSS_OF(trial) "SELECT string_agg(steps || ':' || (metrics#>>'{avg_metrics,loss}'), ' ' "  \
                        "ORDER BY steps) FROM metrics WHERE trial_id = " trial " AND grp = 'training'"
@@ -360,7 +361,7 @@ static void test_together_chunks(void **state)
     report_together(t, DET_ARRAY_LEN(t));
     assert_string_equal(ask("SELECT sum(n) || ' ' || max(n) FROM metric_chunks WHERE trial_id = 11 "
                             "AND grp = 'training' AND level = 1"), "64 16");
-    report_together((struct together[]){{11, 1, 80, "training", LOSS(8), 0}, {11, 1, 81, "training", LOSS(-1), 0}}, 2);
+    TOGETHER({11, 1, 80, "training", LOSS(8), 0}, {11, 1, 81, "training", LOSS(-1), 0});
     assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss' FROM trials "
                             "WHERE id = 11"),
                         "{\"max\": 8, \"min\": -1, \"sum\": 437, \"last\": -1, \"mean\": 6.621212121212121, "

@@ -102,6 +102,7 @@ static void slow_restore(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_that_move), cmocka_unit_test(slow_restore)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_that_move),
+                                       cmocka_unit_test(slow_restore)};
     return cmocka_run_group_tests(tests, start, end);
 }
