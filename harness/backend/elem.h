@@ -44,7 +44,7 @@
                    dy * ELEM_HALF * (1 + ELEM_GELU_TANH(x) + x *                                   \
                          (1 - ELEM_GELU_TANH(x) * ELEM_GELU_TANH(x)) *                             \
                          ((ELEM_T)0.7978845608028654 + (ELEM_T)0.1070322244089004 * x * x)))       \
-    X(SILU,        x * ELEM_SIGMOID(x),              dy * ELEM_SIGMOID(x) * (1 + (x - y)))           \
+    X(SILU,        x * ELEM_SIGMOID(x),              dy * ELEM_SIGMOID(x) * (1 + (x - y)))         \
     X(MISH,        x * tanh(ELEM_SOFTPLUS(x)),                                                     \
                    dy * (tanh(ELEM_SOFTPLUS(x)) + x * ELEM_SIGMOID(x) *                            \
                          (1 - tanh(ELEM_SOFTPLUS(x)) * tanh(ELEM_SOFTPLUS(x)))))                   \

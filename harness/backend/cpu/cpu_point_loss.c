@@ -7,13 +7,15 @@
 int CPU(point_loss)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
-    cpu_parallel(cpu_device(s)->threads, (int64_t)c->out[0]->numel, GRAIN, REF(point_loss_range), c);
+    int64_t n = (int64_t)c->out[0]->numel;
+    cpu_parallel(cpu_device(s)->threads, n, GRAIN, REF(point_loss_range), c);
     return 0;
 }
 
 int CPU(point_loss_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)err;
-    cpu_parallel(cpu_device(s)->threads, (int64_t)c->out[0]->numel, GRAIN, REF(point_loss_bwd_range), c);
+    int64_t n = (int64_t)c->out[0]->numel;
+    cpu_parallel(cpu_device(s)->threads, n, GRAIN, REF(point_loss_bwd_range), c);
     return 0;
 }
