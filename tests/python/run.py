@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""run.py TEST    runs one file of tests
+"""run.py [--stub] TEST    runs one file of tests
 
-Where there is no PyTorch, or sanitizers are on, which PyTorch does not bear, the tests that need only its shape run with
-stub/torch in its place; the others are skipped (exit status 77).
+Where there is no PyTorch, or sanitizers are on, which PyTorch does not bear, or with --stub, the tests that need only its shape
+run with stub/torch in its place; the others are skipped (exit status 77).
 """
 import importlib.util
 import os
@@ -31,8 +31,9 @@ def run_with_stub(test):
 
 
 sys.path.insert(0, HERE)
-if importlib.util.find_spec("torch") is None or os.environ.get("DET_SANITIZED"):
-    run_with_stub(sys.argv[1])
+stub = sys.argv[1] == "--stub"
+if stub or importlib.util.find_spec("torch") is None or os.environ.get("DET_SANITIZED"):
+    run_with_stub(sys.argv[2 if stub else 1])
 sys.argv[:] = [sys.argv[1], *sys.argv[2:]]
 spec = importlib.util.spec_from_file_location("__main__", sys.argv[0])
 module = importlib.util.module_from_spec(spec)

@@ -26,12 +26,23 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(SequentialSampler):
+    generator = None
+
+    def __iter__(self):  # not the one in order, which the package knows by this function
+        return super().__iter__()
+
+
+class SubsetRandomSampler(RandomSampler):
+    pass
+
+
+class WeightedRandomSampler(RandomSampler):
     pass
 
 
 class BatchSampler(Sampler):
     def __init__(self, sampler, batch_size, drop_last):
-        self.sampler, self.batch_size = sampler, batch_size
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __len__(self):
         return (len(self.sampler) + self.batch_size - 1) // self.batch_size
