@@ -39,16 +39,45 @@ static void cut_off(struct logspool *s)
         log_debug("cut the log spool: %s", strerror(errno));
 }
 
+/* Fewer than n bytes only where the file ends or cannot be read. */
+static size_t read_at(struct logspool *s, char *p, size_t n, uint64_t from)
+{
+    size_t got = 0;
+    while (got < n) {
+        ssize_t k = pread(s->fd, p + got, n - got, (off_t)(from + got));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            break;
+        got += (size_t)k;
+    }
+    return got;
+}
+
 /* What a crash has left of its last line would spoil the request of all lines around it. */
-static void find_end(struct logspool *s, uint64_t size)
+static void find_end(struct logspool *s, char *block, uint64_t size)
 {
     uint64_t from = size > LINE_BYTES ? size - LINE_BYTES : 0;
-    det_cleanup(freep) char *tail = det_alloc(LINE_BYTES);
-    ssize_t n = pread(s->fd, tail, (size_t)(size - from), (off_t)from);
-    const char *newline = n > 0 ? memrchr(tail, '\n', (size_t)n) : NULL;
-    s->end = newline ? from + (uint64_t)(newline - tail) + 1 : from;
-    if (s->end < size)
+    size_t n = read_at(s, block, (size_t)(size - from), from);
+    const char *newline = memrchr(block, '\n', n);
+    s->end = newline ? from + (uint64_t)(newline - block) + 1 : from;
+    if (n < size - from)
+        s->end = size; /* it cannot be read now: nothing is known to be half */
+    else if (s->end < size)
         cut_off(s);
+}
+
+/* What was sent before a crash may be a hole by now: the file begins with NULs up to a line. */
+static void find_start(struct logspool *s, char *block)
+{
+    off_t data = lseek(s->fd, 0, SEEK_DATA);
+    if (data <= 0)
+        return;
+    size_t n = read_at(s, block, LINE_BYTES, (uint64_t)data), nuls = 0;
+    while (nuls < n && block[nuls] == '\0')
+        nuls++;
+    uint64_t start = (uint64_t)data + nuls;
+    s->sent = s->hole = start < s->end ? start : s->end;
 }
 
 int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, int64_t first,
@@ -64,7 +93,9 @@ int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, 
     struct logspool *s = det_zalloc(sizeof *s);
     s->fd = fd;
     s->next = first;
-    find_end(s, (uint64_t)st.st_size);
+    det_cleanup(freep) char *block = det_alloc(LINE_BYTES);
+    find_end(s, block, (uint64_t)st.st_size);
+    find_start(s, block);
     s->origin = json_make("{s:s, s:s, s:s, s:s}", "task_id", o->task_id, "allocation_id",
                           o->alloc_id, "container_id", o->container_id, "agent_id", o->agent_id);
     *ret = s;

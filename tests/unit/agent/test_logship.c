@@ -153,6 +153,28 @@ static void half_a_line_is_cut_off(void **state)
     end(&s);
 }
 
+/* The blocks of sent lines were given back, and then det-task was killed: the rest still goes. */
+static void a_hole_is_passed_over(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 200 OK\r\n" CLOSE "{}", NULL};
+    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
+    struct shipping s;
+    begin(&s, answers);
+    logship_close(s.ship);
+    logspool_close(s.spool);
+    FILE *f = fopen(s.path, "w");
+    assert_int_equal(fseek(f, (17 << 20) + 5, SEEK_SET), 0);
+    assert_true(fputs("{\"task_id\":\"3.x\",\"log\":\"one\\n\"}\n", f) > 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(logspool_open(AT_FDCWD, s.path, &o, 8, &s.spool, NULL), 0);
+    say(&s, "two\n");
+    s.ship = logship_create(&s.loop, s.http, s.spool);
+    ship(&s);
+    assert_int_equal(times(&s, "\"one\\n\""), 1);
+    assert_int_equal(times(&s, "\"two\\n\""), 1);
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +182,7 @@ int main(void)
         cmocka_unit_test(what_is_refused_blocks_nothing),
         cmocka_unit_test(what_was_left_behind_goes),
         cmocka_unit_test(half_a_line_is_cut_off),
+        cmocka_unit_test(a_hole_is_passed_over),
     };
     return cmocka_run_group_tests_name("logship", tests, NULL, NULL);
 }
