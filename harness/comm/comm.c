@@ -9,12 +9,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BLOCK_MAX (UINT64_C(1) << 31) /* one rank's block in an allgather */
 #define VERDICT_MS 700
 #define TIMEOUT_MS (30 * 60 * 1000)
 
 struct comm {
+    pid_t owner; /* the process that joined: a forked copy of this must not end the group */
     int rank, size;
     int timeout_ms, default_timeout_ms;
     const struct comm_transport *transport; /* NULL: one rank */
@@ -75,6 +77,7 @@ int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *e
     if (o->size < 1 || o->size > COMM_STORE_RANKS_MAX || o->rank < 0 || o->rank >= o->size)
         return det_fail(err, DET_EINVAL, "rank %d of %d", o->rank, o->size);
     struct comm *c = det_zalloc(sizeof *c);
+    c->owner = getpid();
     c->rank = o->rank;
     c->size = o->size;
     c->timeout_ms = c->default_timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS;
@@ -97,7 +100,7 @@ static void hang_up(struct comm *c)
 
 void comm_close(struct comm *c)
 {
-    if (!c)
+    if (!c || c->owner != getpid())
         return;
     hang_up(c);
     comm_store_close(c->store);

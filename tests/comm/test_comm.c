@@ -370,6 +370,30 @@ static int groups_and_worker(int rank, int size, int port, void *arg)
     return waitpid(worker, NULL, 0) == worker ? 0 : 1;
 }
 
+/* A process that the model's code forked ends its copy in its own way: nobody notices. */
+static int group_and_copy(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm_options o = ranks_options(rank, size, port);
+    struct comm *c = NULL;
+    CHECK(comm_open(&o, &c, &err) == 0);
+    pid_t copy = fork();
+    if (copy == 0) {
+        comm_close(c);
+        _exit(0);
+    }
+    CHECK(waitpid(copy, NULL, 0) == copy);
+    CHECK(comm_barrier(c, &err) == 0 && comm_check(c, &err) == 0);
+    CHECK(comm_barrier(c, &err) == 0);
+    comm_close(c);
+    return 0;
+}
+
+static void a_forked_copy_ends_nothing(void **state)
+{
+    ranks_pass(2, group_and_copy, NULL, 100000);
+}
+
 static void one_after_the_other_beside_a_worker(void **state)
 {
     ranks_pass(2, groups_and_worker, NULL, 100000);
@@ -482,6 +506,7 @@ int main(void)
         cmocka_unit_test(wrong_secret),
         cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(one_after_the_other_beside_a_worker),
+        cmocka_unit_test(a_forked_copy_ends_nothing),
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(environment),
