@@ -22,6 +22,7 @@ static const char *volatile now_in = "start-up";
 static volatile int64_t at_batch = -1;
 static struct det_trial_context *volatile watched;
 static pid_t owner; /* a child that the model's code forked may exit */
+static pid_t thread; /* that runs hooks */
 static uintptr_t stack_low; /* where the stack of the thread that runs hooks cannot grow any more */
 static size_t stack_bytes;
 
@@ -76,12 +77,13 @@ static uintptr_t stack_pointer(const ucontext_t *c)
 #endif
 }
 
-/* Beyond the end of the stack, from just below the stack pointer on: a frame that has no room. */
+/* Beyond the end of the stack of the thread that runs hooks, from just below the stack pointer
+ * on: a frame that has no room. */
 static bool is_stack_overflow(const siginfo_t *info, const ucontext_t *c)
 {
     uintptr_t at = (uintptr_t)info->si_addr, sp = stack_pointer(c);
     bool is_fault = (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) && info->si_code > 0;
-    return is_fault && sp && at < stack_low && at + BELOW_STACK >= sp;
+    return is_fault && gettid() == thread && sp && at < stack_low && at + BELOW_STACK >= sp;
 }
 
 static void put_stack_overflow(void)
@@ -164,6 +166,7 @@ void trial_crash_install(void)
                            .sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER)};
     char hex[HASH_HEX_MAX];
     owner = getpid();
+    thread = gettid();
     find_stack();
     hash_bytes(HASH_SHA256, "", 0, hex); /* OpenSSL asks for its end: after ours */
     on_exit(on_early_exit, NULL);
