@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from determined import pytorch
 from determined.pytorch import samplers
-from determined.pytorch._passes import Passes
+from determined.pytorch._data import Feed
+from determined.pytorch._passes import Passes, resumable
 from support import Numbers
 from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 
@@ -62,9 +63,22 @@ class Loader(unittest.TestCase):
                 theirs = make(torch.Generator().manual_seed(3) if own else None).batch_sampler
                 theirs = [list(theirs) for _ in range(3)]
                 torch.manual_seed(n)
-                ours = make(torch.Generator().manual_seed(3) if own else None)._resumable
+                ours, passes = resumable(make(torch.Generator().manual_seed(3) if own else None).batch_sampler)
                 self.assertEqual([list(ours) for _ in range(3)], theirs)
-                self.assertIsInstance(make(None)._passes, Passes)
+                self.assertIsInstance(passes, Passes)
+
+    def test_one_loader_of_two_feeds(self):
+        """A validation with the loader of training leaves training's passes alone: they go into checkpoints."""
+        loader = pytorch.DataLoader(Numbers(8), batch_size=2, shuffle=True)
+        training, validation = Feed(loader, lambda b: b), Feed(loader, lambda b: b)
+        training.start(True, 1, 0, 0)
+        next(training._iterator)
+        before = training.state_dict()["passes"]
+        validation.start(False, 1, 0, 0)
+        next(validation._iterator)
+        after = training.state_dict()["passes"]
+        self.assertTrue(before and before.keys() == after.keys(), (before, after))
+        self.assertTrue(all(torch.equal(before[k], after[k]) for k in before))
 
     def test_wrong_arguments(self):
         data = Numbers()

@@ -52,7 +52,6 @@ class DataLoader:
         self.batch_size = batch_size
         self.sampler = sampler
         self.batch_sampler = batch_sampler
-        self._resumable, self._passes = resumable(batch_sampler)
         self.num_workers = num_workers
         self.collate_fn = collate_fn if collate_fn is not None else torch.utils.data.dataloader.default_collate
         self.pin_memory = pin_memory
@@ -190,7 +189,11 @@ class Feed:
         self._move = move
         self._iterator: Optional[Iterator[Any]] = None
         self._restored: Optional[Dict[str, Any]] = None
-        self._passes: Optional[Passes] = loader._passes if isinstance(loader, DataLoader) else None
+        # Of this feed alone: a validation with the loader of training does not disturb its passes.
+        self._batch_sampler: Any = None
+        self._passes: Optional[Passes] = None
+        if isinstance(loader, DataLoader):
+            self._batch_sampler, self._passes = resumable(loader.batch_sampler)
         self._worker_seed: Optional[int] = None  # of the whole training, resumed or not; None: torch's, when it starts
         self.order_seed: Optional[int] = None  # of several ranks, which deal out one order
         try:
@@ -215,7 +218,7 @@ class Feed:
         self._restored = None
 
     def _batches(self, repeat: bool, size: int, rank: int, skip: int) -> Any:
-        batches = adapt_batch_sampler(self._loader._resumable, repeat, skip, size, rank)
+        batches = adapt_batch_sampler(self._batch_sampler, repeat, skip, size, rank)
         if not repeat or self._loader.num_workers == 0:
             return batches
         if self._worker_seed is None:
