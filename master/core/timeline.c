@@ -29,6 +29,18 @@ static const char *until_what(const char *kind)
     return NULL;
 }
 
+/* Their rows tell how long they took; less than the clock can tell is no time, not a moment. */
+static const char *const lasting[] = {"prepared",   "compiled",      "first_batch",
+                                      "validating", "checkpointing", "stalled"};
+
+static bool lasts(const struct timeline_entry *e)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(lasting); i++)
+        if (strcmp(e->kind, lasting[i]) == 0)
+            return true;
+    return e->duration_us > 0;
+}
+
 static int by_time(const void *x, const void *y)
 {
     const struct timeline_entry *a = x, *b = y;
@@ -59,10 +71,10 @@ void timeline_durations(struct timeline_entry *v, size_t n, int64_t now_us)
     if (n)
         qsort(v, n, sizeof *v, by_time);
     for (size_t i = 0; i < n; i++) {
-        const char *what = v[i].duration_us > 0 ? NULL : until_what(v[i].kind);
+        const char *what = lasts(&v[i]) ? NULL : until_what(v[i].kind);
         const struct timeline_entry *end = what ? ender(v, n, i, what) : NULL;
         v[i].open = what && !end;
-        v[i].took_us = v[i].duration_us > 0 ? v[i].duration_us : -1;
+        v[i].took_us = lasts(&v[i]) ? v[i].duration_us : -1;
         if (what) {
             int64_t took = (end ? end->at_us : now_us) - v[i].at_us;
             v[i].took_us = took > 0 ? took : 0;

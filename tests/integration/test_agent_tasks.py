@@ -439,9 +439,8 @@ def main():
         m = FakeMaster()
         a = None
         try:
-            a = Agent(m)
+            a = Agent(m, start=False)
             a.env["DET_HARNESS"] = a.path("det-harness")
-            a.kill()
             a.run()
             m.wait_connected()
             begun = time.monotonic()

@@ -217,9 +217,9 @@ class FakeMaster:
 
 
 class Agent:
-    """One det-agent in a temporary directory."""
+    """One det-agent in a temporary directory; with start=False, run() starts it."""
 
-    def __init__(self, master, slots=2, env=None, args=()):
+    def __init__(self, master, slots=2, env=None, args=(), start=True):
         self.master, self.slots, self.args = master, slots, list(args)
         self.dir = tempfile.mkdtemp(prefix="det-agent-test-")
         self.env = dict(os.environ, **(env or {}))
@@ -227,7 +227,8 @@ class Agent:
             f.write(TOKEN + "\n")
         os.chmod(self.path("token"), 0o600)
         self.proc = None
-        self.run()
+        if start:
+            self.run()
 
     def path(self, *parts):
         return os.path.join(self.dir, *parts)

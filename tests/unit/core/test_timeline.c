@@ -25,6 +25,7 @@ static void two_runs(void **state)
         E(900, 2, "placed", 0),   E(100, 1, "queued", 0), E(150, 1, "placed", 0),
         E(180, 1, "prepared", 5), E(400, 1, "kill", 0),   E(450, 1, "end", 0),
         E(460, 2, "queued", 0),   E(300, 1, "validating", 40),
+        E(190, 1, "compiled", 0),
     };
     size_t n = sizeof v / sizeof *v;
     timeline_durations(v, n, 1000);
@@ -34,6 +35,7 @@ static void two_runs(void **state)
     assert_int_equal(find(v, n, "placed", 1)->took_us, 30);
     assert_int_equal(find(v, n, "prepared", 1)->took_us, 5);
     assert_int_equal(find(v, n, "validating", 1)->took_us, 40);
+    assert_int_equal(find(v, n, "compiled", 1)->took_us, 0); /* from the cache: quicker than 1 ms */
     assert_int_equal(find(v, n, "kill", 1)->took_us, 50);
     assert_int_equal(find(v, n, "end", 1)->took_us, -1);
     assert_int_equal(find(v, n, "queued", 2)->took_us, 440);
