@@ -13,7 +13,8 @@
  * next open. When everything was sent the file shrinks back to its header.
  *
  * A record may be sent twice (a crash between the master's answer and spool_sent()), so every call
- * that is spooled must be idempotent; `seq` ("<run>.<n>", header Det-Seq) tells repeats.
+ * that is spooled must be idempotent. `seq` ("<run>.<n>", header Det-Seq) is for people who look
+ * at the wire: the same number twice is a repeat.
  *
  * Threads: one may append while another one sends.
  */

@@ -58,13 +58,14 @@ static int shared_fs_root(const json_t *config, char **ret, struct det_err *err)
     while (n > 1 && host[n - 1] == '/')
         n--;
     if (sub && *sub == '/') {
-        if (strncmp(sub, host, n) != 0 || (sub[n] != '/' && sub[n] != '\0'))
+        bool below = n == 1 || (strncmp(sub, host, n) == 0 && (sub[n] == '/' || !sub[n]));
+        if (!below)
             return det_fail(err, DET_EINVAL,
                             "checkpoint_storage.storage_path: %s is not below host_path %s", sub,
                             host);
         *ret = det_strdup(sub);
     } else {
-        *ret = sub && *sub ? det_asprintf("%.*s/%s", (int)n, host, sub)
+        *ret = sub && *sub ? det_asprintf("%.*s/%s", n == 1 ? 0 : (int)n, host, sub)
                            : det_strndup(host, n);
     }
     if (has_dotdot(*ret))

@@ -45,12 +45,13 @@ static int read_spec(struct taskspec *s, struct det_err *err)
 
 static void set_groups(struct taskspec *s)
 {
+    int room = 0;
     s->groups_n = 64;
-    s->groups = det_reallocarray(NULL, (size_t)s->groups_n, sizeof *s->groups);
-    if (getgrouplist(s->user_name, s->gid, s->groups, &s->groups_n) < 0) {
-        s->groups[0] = s->gid;
-        s->groups_n = 1;
-    }
+    do { /* with too little room it says how much it needs */
+        room = s->groups_n;
+        s->groups = det_reallocarray(s->groups, (size_t)room, sizeof *s->groups);
+    } while (getgrouplist(s->user_name, s->gid, s->groups, &s->groups_n) < 0 &&
+             s->groups_n > room);
 }
 
 static void set_home(struct taskspec *s, const struct passwd *pw)

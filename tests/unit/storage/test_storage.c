@@ -173,6 +173,18 @@ static void configurations_are_checked(void **state)
     }
 }
 
+static void all_lies_below_the_root(void **state)
+{
+    JSON_OWN config = json_make("{s:s,s:s,s:s}", "type", "shared_fs", "host_path", "/",
+                                "storage_path", root);
+    struct storage *s = NULL;
+    assert_int_equal(storage_open(config, &s, &err), 0);
+    storage_close(s);
+    json_set(config, "storage_path", json_string(root + 1));
+    assert_int_equal(storage_open(config, &s, &err), 0);
+    storage_close(s);
+}
+
 static void quarantine_keeps_the_files(void **state)
 {
     free(begun());
@@ -316,6 +328,7 @@ int main(void)
         T(sweep_takes_leftovers_only),
         T(sweep_goes_by_age),
         T(configurations_are_checked),
+        T(all_lies_below_the_root),
         T(quarantine_keeps_the_files),
         T(purge_takes_what_was_never_put_aside),
         T(globs_match_at_every_depth),
