@@ -121,6 +121,48 @@ def own_seeds():
     return resumed(OwnSeeds)
 
 
+class Wide(RankTrial):
+    """Layers enough that where a gradient lies among the others decides in which order ranks add it up."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        layers = [torch.nn.Linear(1, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)]
+        self.model = context.wrap_model(torch.nn.Sequential(*layers))
+        self.optim = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=1e-3))
+
+
+def wide():
+    return resumed(Wide)
+
+
+class Mixture(torch.nn.Module):
+    """Sparse gradients, a layer used twice, another kind of number, and one that learns nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.twice = torch.nn.Embedding(10, 4, sparse=True), torch.nn.Linear(4, 4)
+        self.fine, self.still = torch.nn.Linear(4, 1).double(), torch.nn.Parameter(torch.ones(1), requires_grad=False)
+
+    def forward(self, x):
+        return self.fine(self.twice(self.twice(self.table(x))).double()) * self.still
+
+
+def mixture():
+    """The gradients that a hook of the user's hears of, and what is left in the parameters before the first batch."""
+    dist.init_process_group("gloo")
+    out = {}
+    with pytorch.init(distributed=core.DistributedContext.from_torch_distributed()) as context:
+        for watched in (False, True):
+            inner, heard = Mixture(), []
+            if watched:
+                inner.twice.bias.register_hook(lambda gradient: heard.append(gradient.abs().sum().item() > 0))
+            model = context.wrap_model(inner)
+            before = [p.grad for p in model.parameters()]
+            model(torch.tensor([context.distributed.rank, 5])).sum().backward()
+            out["watched" if watched else "free"] = [before, heard, inner.table.weight.grad.is_sparse]
+    return out
+
+
 class Draws(RankTrial):
     """Ranks that draw, one more than the other, and an odd number of batches."""
 
@@ -258,7 +300,7 @@ def sharded():
         return out
 
 
-KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "own_seeds": own_seeds, "draws": draws, "buffers": buffers,
+KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "own_seeds": own_seeds, "wide": wide, "mixture": mixture, "draws": draws, "buffers": buffers,
          "sharded": sharded}
 print(json.dumps(KINDS[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

@@ -62,6 +62,13 @@ class Ranks(unittest.TestCase):
         self.assertEqual([a["resumed"], b["resumed"]], [a["whole"], b["whole"]])
         self.assertNotEqual(a["whole"][1], b["whole"][1])
 
+    def test_sums_of_many_ranks(self):
+        """Where more than two ranks add, the order counts: the first batch after a resume has that of all others."""
+        for out in run_ranks("wide", size=4):
+            self.assertEqual(out["resumed"], out["whole"])
+        for out in run_ranks("mixture", size=3):
+            self.assertEqual(out, {"free": [[None] * 6, [], True], "watched": [[None] * 6, [True], True]})
+
     def test_draws(self):
         """Ranks whose generators go apart deal out one order: each of 14 batches' four passes has every record once."""
         (a, a2), (b, b2) = run_ranks("draws")

@@ -14,7 +14,7 @@ from torch import nn
 
 import determined as det
 from determined import errors, tensorboard
-from determined.pytorch import _apex, _horovod, _mistakes, _reducer
+from determined.pytorch import _apex, _buckets, _horovod, _mistakes, _reducer
 from determined.pytorch._data import to_device
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr import LRScheduler
@@ -254,7 +254,10 @@ class PyTorchTrialContext(OlderContext):
             "determined.launch.torch_distributed"
         )
         ids = [self.device.index] if self.device.type == "cuda" else None
-        return _TransparentDDP(model, device_ids=ids)
+        parallel = _TransparentDDP(model, device_ids=ids)
+        if self.device.type == "cpu" and self.distributed.get_size() > 2:
+            _buckets.settle(parallel)
+        return parallel
 
     def _refuse_after_apex(self, what: str) -> None:
         if self._apex is not None:
