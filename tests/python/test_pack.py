@@ -26,6 +26,17 @@ class Pack(unittest.TestCase):
                     self.assertEqual(set(table["paths"]) - found, set(case["ignored"]))
                     self.assertEqual(found - set(table["paths"]), set())
 
+    def test_strange(self):
+        """What holds no code is refused before anything is sent; nothing waits for the other end of a pipe."""
+        with tempfile.TemporaryDirectory() as top:
+            os.symlink("nowhere", os.path.join(top, "broken"))
+            os.mkdir(os.path.join(top, "model"))
+            os.mkfifo(os.path.join(top, "model", "pipe"))
+            strange = "is neither a file nor a directory: remove it or name it in .detignore"
+            for name, said in (("absent", "absent is no directory: model_dir must name the one"), ("", "broken " + strange), ("model", "pipe " + strange)):
+                with self.subTest(name), self.assertRaisesRegex(ValueError, said):
+                    pack(os.path.join(top, name))
+
 
 if __name__ == "__main__":
     unittest.main()

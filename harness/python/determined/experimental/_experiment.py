@@ -306,6 +306,8 @@ class Experiment:
 def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[Any]] = None) -> List[Dict[str, Any]]:
     """A directory as the master takes it, without what .detignore names."""
     root = pathlib.Path(directory)
+    if not root.is_dir():
+        raise ValueError(f"{directory} is no directory: model_dir must name the one that holds the model's code")
     listed = root / ".detignore"
     ignore = Ignore(listed.read_bytes() if listed.is_file() else b"")
     files: List[Dict[str, Any]] = []
@@ -327,6 +329,8 @@ def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[
 
 
 def _entry(file: pathlib.Path, path: str) -> Dict[str, Any]:
+    if not file.is_file() and not file.is_dir():
+        raise ValueError(f"{file} is neither a file nor a directory: remove it or name it in .detignore")
     about = file.stat()
     content = b"" if file.is_dir() else file.read_bytes()
     return {
