@@ -207,6 +207,7 @@ void det_module_destroy(struct det_module *m)
     vec_free(&m->buffers);
     module_lists_finish(m);
     det_tensor_unref(m->grads);
+    det_tensor_unref(m->grads_marked);
     free(m);
 }
 

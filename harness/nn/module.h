@@ -62,7 +62,7 @@ struct det_module {
     void *forward_arg;
     bool listed;                               /* the three lists are up to date */
     named_list state, own_params, own_buffers; /* of the whole tree beneath; see module_list.c */
-    struct det_tensor *grads;                  /* module_grads.c */
+    struct det_tensor *grads, *grads_marked;   /* module_grads.c, module_grads_ranks.c */
 };
 
 static inline void module_destroyp(struct det_module **m)
@@ -88,6 +88,11 @@ struct det_tensor *module_buffer(struct det_module *m, const char *name);
 struct buf;
 int module_grads_pack(struct det_module *m, struct buf *out, struct det_err *err);
 int module_grads_unpack(struct det_module *m, const char **at, size_t *left, struct det_err *err);
+/* For a mean over ranks: det_module_grads() and, behind it, a number for each parameter, 1 where it
+ * has a gradient, else 0. NULL after an error. */
+struct det_tensor *module_grads_marked(struct det_module *m);
+/* After that mean: what has a gradient on any rank has one on this. */
+int module_grads_heard(struct det_module *m, struct det_err *err);
 void module_lists_forget(struct det_module *m); /* of m and everything above it */
 void module_lists_finish(struct det_module *m);
 

@@ -58,8 +58,8 @@ static int build(struct det_module *m, const struct det_named_tensor *p, size_t 
         total += padded(p[i].tensor->numel);
         dtype = p[i].tensor->dtype == DET_F64 ? DET_F64 : dtype;
     }
-    int rc = det__tensor_new(m->engine, dtype, DET_LAYOUT_PLAIN, 1, (int64_t[]){(int64_t)total},
-                             &flat, err);
+    int rc = det__tensor_new(m->engine, dtype, DET_LAYOUT_PLAIN, 1,
+                             (int64_t[]){(int64_t)(total + n)}, &flat, err);
     if (rc == 0)
         rc = fill_zero(m->engine, flat, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
@@ -67,7 +67,9 @@ static int build(struct det_module *m, const struct det_named_tensor *p, size_t 
     if (rc < 0)
         return rc;
     det_tensor_unref(m->grads);
-    m->grads = det_take(flat);
+    det_tensor_unref(m->grads_marked);
+    m->grads = det__tensor_window(flat, 1, (int64_t[]){(int64_t)total}, (int64_t[]){1}, 0);
+    m->grads_marked = det_take(flat);
     return 0;
 }
 
@@ -132,7 +134,7 @@ void det_module_scale_grads(struct det_module *m, double factor)
 static double clip(struct det_module *m, double norm, double max_norm)
 {
     double factor = max_norm / (norm + 1e-6);
-    if (factor < 1)
+    if (!(factor >= 1)) /* a norm that is NaN makes all gradients NaN, as PyTorch's does */
         det_module_scale_grads(m, factor);
     return norm;
 }

@@ -158,15 +158,13 @@ static int on_reduce(void *self, struct comm *comm, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "train_batch.sync_optimizers");
     struct step *s = self;
-    struct det_tensor *g = det_module_grads(s->optim->module);
+    struct det_tensor *g = module_grads_marked(s->optim->module);
     if (!g)
         return det_engine_error(s->ctx->engine, err);
-    if (!det_tensor_is_host(g)) {
-        int rc = trial_device_mean(s->ctx, comm, g, err);
-        if (rc != DET_EUNAVAIL)
-            return rc;
-    }
-    return reduce_on_host(comm, g, err);
+    int rc = det_tensor_is_host(g) ? DET_EUNAVAIL : trial_device_mean(s->ctx, comm, g, err);
+    if (rc == DET_EUNAVAIL)
+        rc = reduce_on_host(comm, g, err);
+    return rc < 0 ? rc : module_grads_heard(s->optim->module, err);
 }
 
 static int on_scale(void *self, double factor, struct det_err *err)

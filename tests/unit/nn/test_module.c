@@ -250,6 +250,10 @@ static void test_clipping(void **state)
     det_clip_grad_value(f->net, 0.01);
     for (size_t i = 0; i < det_tensor_numel(flat); i++)
         assert_true(fabsf(v[i]) <= 0.01F);
+    v[3] = NAN; /* no step of PyTorch's takes the others then */
+    assert_true(isnan(det_clip_grad_norm(f->net, 0.5)));
+    for (size_t i = 0; i < det_tensor_numel(flat); i++)
+        assert_true(isnan(v[i]));
 }
 
 static void test_sequential_fuses_without_a_difference(void **state)
