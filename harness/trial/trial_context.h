@@ -84,6 +84,7 @@ struct det_trial_context {
     struct trial_loader train, valid;
     struct state_staging staging;
     struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes */
+    struct comm_blobs rank_calls; /* likewise: how often each has drawn random numbers */
     struct comm_device *device_comm; /* NULL: not opened, or no_device_comm */
     bool no_device_comm;
     bool no_grad;       /* det_no_grad_begin() is in force */
@@ -151,8 +152,9 @@ void trial_snapshot_destroy(struct trial_snapshot *s); /* NULL is allowed */
 void trial_snapshot_prepare(struct det_trial_context *ctx);
 int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
 int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err);
-/* On all ranks, before rank 0 calls trial_snapshot() (trial_state_grads.c). */
+/* On all ranks, before rank 0 calls trial_snapshot() (trial_state_grads.c, trial_state_rng.c). */
 int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
+int trial_gather_rng(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
 /* use_amp's autocast, where it is wanted: around hooks, not around backward and step, after which
  * weights are cast anew (trial_scaler.c). */
 void trial_amp_begin(struct det_trial_context *ctx);

@@ -169,6 +169,7 @@ static void free_context(struct det_trial_context *ctx)
         fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL);
     free(ctx->download_dir);
     comm_blobs_finish(&ctx->open_grads);
+    comm_blobs_finish(&ctx->rank_calls);
     state_staging_finish(&ctx->staging);
     json_decref(ctx->metadata);
     comm_blobs_finish(&ctx->gathered);

@@ -212,7 +212,9 @@ static void on_forget_failure(void *self)
 
 static int on_before_save(void *self, struct comm *comm, struct det_err *err)
 {
-    return trial_gather_grads(((struct trial_run *)self)->ctx, comm, err);
+    struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
+    int rc = trial_gather_rng(ctx, comm, err);
+    return rc < 0 ? rc : trial_gather_grads(ctx, comm, err);
 }
 
 static int on_snapshot(void *self, void **ret, struct det_err *err)

@@ -25,16 +25,6 @@ static struct pth_value *callbacks_state(struct det_trial_context *ctx, struct p
     return dict;
 }
 
-static struct pth_value *rng_state(struct det_trial_context *ctx, struct pth_doc *doc)
-{
-    struct det_rng_state r = det_engine_rng_state(ctx->engine);
-    struct pth_value *dict = pth_dict(doc);
-    pth_put(doc, dict, "generator", pth_str(doc, "philox4x32-10"));
-    pth_put(doc, dict, "seed", pth_int(doc, (int64_t)r.seed));
-    pth_put(doc, dict, "calls", pth_int(doc, (int64_t)r.calls));
-    return dict;
-}
-
 static int models_state(struct det_trial_context *ctx, struct state_writer *w,
                         struct pth_value *root)
 {
@@ -89,7 +79,7 @@ static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, str
     if (rc < 0)
         return rc;
     pth_put(s->doc, s->root, "callbacks", callbacks_state(ctx, s->doc));
-    pth_put(s->doc, s->root, "rng_state", rng_state(ctx, s->doc));
+    state_put_rng(ctx, s->doc, s->root);
     state_put_grads(ctx, s->doc, s->root);
     s->grads = ctx->open_grads;
     ctx->open_grads = (struct comm_blobs){0};
@@ -204,15 +194,6 @@ static int load_optims(struct det_trial_context *ctx, const struct pth_value *ro
     return rc;
 }
 
-static void load_rng(struct det_trial_context *ctx, const struct pth_value *root)
-{
-    const struct pth_value *r = pth_get(root, "rng_state");
-    struct det_rng_state now = det_engine_rng_state(ctx->engine);
-    now.seed = (uint64_t)pth_as_int(pth_get(r, "seed"), (int64_t)now.seed);
-    now.calls = (uint64_t)pth_as_int(pth_get(r, "calls"), (int64_t)now.calls);
-    det_engine_set_rng_state(ctx->engine, now);
-}
-
 static void load_callbacks(struct det_trial_context *ctx, const struct pth_value *root)
 {
     const struct pth_value *states = pth_get(root, "callbacks");
@@ -259,7 +240,7 @@ int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *e
         (rc = trial_load_scaler(ctx, root, err)) < 0 ||
         (rc = state_take_grads(ctx, root, err)) < 0)
         return det_wrap(err, rc, "%s/" STATE_FILE, dir);
-    load_rng(ctx, root);
+    state_take_rng(ctx, root);
     load_callbacks(ctx, root);
     return trial_check(ctx, err);
 }

@@ -60,6 +60,9 @@ struct det_trial_context;
 void state_put_grads(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root);
 int state_take_grads(struct det_trial_context *ctx, const struct pth_value *root,
                      struct det_err *err);
+/* The random state: the engine's and ctx->rank_calls; this rank's. */
+void state_put_rng(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root);
+void state_take_rng(struct det_trial_context *ctx, const struct pth_value *root);
 
 /* A tensor of a file as a host tensor of `dtype`; the caller unrefs it. NULL with *err. */
 struct det_tensor *state_tensor(const struct pth_value *v, enum det_dtype dtype,

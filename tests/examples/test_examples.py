@@ -181,6 +181,38 @@ def test_two_ranks_resume():
         assert rest.training[40] == whole.training[40]
 
 
+def test_two_ranks_parts():
+    """A part of the model that only one rank's batches go through (and, at times, none's) is the same on both ranks."""
+    with Scratch() as s:
+        told = """    float sum = (float)det_item(e, det_sum(e, det_abs(e, det_module_tensor(d->more, "weight"))));
+    const size_t *bytes;
+    const void *const *all = det_trial_allgather(ctx, &sum, sizeof sum, &bytes);
+    if (det_trial_rank(ctx) == 0)
+        printf("batch %lld %.9g %.9g\\n", (long long)batch_idx, *(const float *)all[0], *(const float *)all[1]);
+    d->part = det_trial_rank(ctx) == 1 && batch_idx % 3 == 1;
+"""
+        d = edited(s, ("*fc1, *fc2;", "*fc1, *fc2, *more;\n    bool part;"), ("#include <stdbool.h>", "#include <stdbool.h>\n#include <stdio.h>"),
+                   ("    d->fc2 = ", '    d->more = det_module_add(d->net, "more", det_nn_linear(e, 64, 10));\n    d->fc2 = '),
+                   ("    return det_forward(d->fc2, x);", "    struct det_tensor *y = det_forward(d->fc2, x);\n    return d->part ? det_add(e, y, det_forward(d->more, x)) : y;"),
+                   ("    struct det_tensor *label = det_batch_tensor(batch, \"label\");\n\n    struct det_tensor *out = det_forward(d->net, det_batch_tensor(batch, \"image\"));\n    struct det_tensor *loss",
+                    told + "    struct det_tensor *label = det_batch_tensor(batch, \"label\");\n\n    struct det_tensor *out = det_forward(d->net, det_batch_tensor(batch, \"image\"));\n    struct det_tensor *loss"))
+        out = run_two(s, d, length(12))
+        lines = re.findall(r"^batch \d+ (\S+) (\S+)$", out.text, re.M)
+        assert len(lines) == 12 and all(a == b for a, b in lines), lines
+        assert lines[0] == lines[1] != lines[2] == lines[3] == lines[4] != lines[5], lines  # it moves in batches 1 and 4
+
+
+def test_two_ranks_draws():
+    """Ranks that have drawn different numbers of random numbers (here one has a batch more to validate) go on drawing their own."""
+    with Scratch() as s:
+        d = edited(s, (".batch_size = 60", ".batch_size = 80"),
+                   ('    det_metrics_tensor(metrics, "validation_loss"', '    det_dropout(e, out, 0.5, true);\n    det_metrics_tensor(metrics, "validation_loss"'))
+        whole, first = run_two(s, d, length(40)), run_two(s, d, length(20))
+        rest = run_two(s, d, length(40), ["--resume", first.checkpoints[-1]])
+        assert rest.training[40] == whole.training[40], (rest.training, whole.training)
+        assert s.sha(rest.checkpoints[-1]) == s.sha(whole.checkpoints[-1])
+
+
 def edited(s, *changes):
     """A copy of the digits with parts of its source replaced."""
     d = os.path.join(s.dir, "model")
