@@ -1,4 +1,5 @@
-/* Digests as lower-case hex (libcrypto), and CRC-32C as TensorBoard's records use it. */
+/* Digests as lower-case hex (libcrypto; libxxhash's XXH3-128, as `xxhsum -H128` prints it, is no
+ * cryptographic one: it tells damage, not forgery), and CRC-32C as TensorBoard's records use it. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum hash_kind { HASH_MD5, HASH_SHA256, HASH_SHA512 };
+enum hash_kind { HASH_MD5, HASH_SHA256, HASH_SHA512, HASH_XXH128 };
 #define HASH_HEX_MAX 129 /* 64 bytes as hex and NUL */
 
 struct hash; /* streaming */

@@ -82,12 +82,14 @@ int storage_follow_dir(struct storage *s, const char *place, const char *local_d
 /* Removes <root>/<place> with all that is in it; absent is fine. DET_EINVAL as above. */
 int storage_remove_tree(struct storage *s, const char *place, struct det_err *err);
 
-/* {path: hex sha256} of every file of the directory but those whose path is in `skip` (NULL or an
- * object's keys). New reference, or NULL with *err. */
+/* {path: XXH3-128 in hex} of every file of the directory but those whose path is in `skip` (NULL or
+ * an object's keys), for metadata.json under STORAGE_HASHES. New reference, or NULL with *err. */
+#define STORAGE_HASHES "xxh128"
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err);
-/* Checks the files of `dir` against {path: hex}: DET_ECORRUPT names the first file that is missing
- * or differs. Files that the map does not name are allowed. */
-int storage_verify_dir(const char *dir, const json_t *sha256, struct det_err *err);
+/* Checks the files of `dir` against the hashes of its metadata, STORAGE_HASHES or, of a checkpoint
+ * from before these, "sha256": DET_ECORRUPT names the first file that is missing or differs. Files
+ * that it does not name are allowed, and one without hashes is taken as it is. */
+int storage_verify_dir(const char *dir, const json_t *metadata, struct det_err *err);
 /* {path: size} of every file and directory (which end in '/', size 0), relative: the `resources` of
  * a checkpoint report. New reference. */
 json_t *storage_list(const struct storage *s, const char *uuid, struct det_err *err);

@@ -23,12 +23,13 @@ static int put(json_t *object, const char *path, json_t *value, struct det_err *
     return det_fail(err, DET_EINVAL, "%s: the name of a checkpoint's file must be UTF-8", path);
 }
 
-static int hash_one(int dirfd, const char *path, char hex[HASH_HEX_MAX], struct det_err *err)
+static int hash_one(int dirfd, const char *path, enum hash_kind kind, char hex[HASH_HEX_MAX],
+                    struct det_err *err)
 {
     det_cleanup(det_closep) int fd = fsx_open_beneath(dirfd, path, O_RDONLY, 0, err);
     if (fd < 0)
         return fd;
-    int rc = hash_fd(HASH_SHA256, fd, hex, err);
+    int rc = hash_fd(kind, fd, hex, err);
     return rc < 0 ? det_wrap(err, rc, "%s", path) : 0;
 }
 
@@ -38,7 +39,7 @@ static int hash_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
     char hex[HASH_HEX_MAX];
     if (is_dir || (h->skip && json_object_get(h->skip, path)))
         return 0;
-    int rc = hash_one(h->fd, path, hex, err);
+    int rc = hash_one(h->fd, path, HASH_XXH128, hex, err);
     return rc < 0 ? rc : put(h->out, path, json_string(hex), err);
 }
 
@@ -57,32 +58,49 @@ json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *er
     return det_take(out);
 }
 
-static int verify_one(int fd, const char *path, const json_t *want, struct det_err *err)
+/* The keys of metadata.json. */
+static const struct kind {
+    const char *name;
+    enum hash_kind kind;
+} kinds[] = {{STORAGE_HASHES, HASH_XXH128}, {"sha256", HASH_SHA256}};
+
+static int verify_one(int fd, const char *path, const struct kind *k, const json_t *want,
+                      struct det_err *err)
 {
     char hex[HASH_HEX_MAX];
     const char *text = json_string_value(want);
     if (!text)
-        return det_fail(err, DET_ECORRUPT, "%s: its recorded sha256 is not a string", path);
-    int rc = hash_one(fd, path, hex, err);
+        return det_fail(err, DET_ECORRUPT, "%s: its recorded %s is not a string", path, k->name);
+    int rc = hash_one(fd, path, k->kind, hex, err);
     if (rc == DET_ENOENT)
         return det_fail(err, DET_ECORRUPT, "%s is missing", path);
     if (rc < 0)
         return rc;
     if (strcmp(hex, text) != 0)
-        return det_fail(err, DET_ECORRUPT, "%s: its sha256 is %s, recorded was %.64s", path, hex,
-                        text);
+        return det_fail(err, DET_ECORRUPT, "%s: its %s is %s, recorded was %.64s", path, k->name,
+                        hex, text);
     return 0;
 }
 
-int storage_verify_dir(const char *dir, const json_t *sha256, struct det_err *err)
+static int verify_kind(int fd, const struct kind *k, const json_t *hashes, struct det_err *err)
+{
+    const char *path;
+    json_t *want;
+    json_object_foreach((json_t *)hashes, path, want) {
+        int rc = verify_one(fd, path, k, want, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int storage_verify_dir(const char *dir, const json_t *metadata, struct det_err *err)
 {
     det_cleanup(det_closep) int fd = fsx_open_dir(AT_FDCWD, dir, err);
     if (fd < 0)
         return fd;
-    const char *path;
-    json_t *want;
-    json_object_foreach((json_t *)sha256, path, want) {
-        int rc = verify_one(fd, path, want, err);
+    for (size_t i = 0; i < DET_ARRAY_LEN(kinds); i++) {
+        int rc = verify_kind(fd, &kinds[i], json_obj(metadata, kinds[i].name), err);
         if (rc < 0)
             return det_wrap(err, rc, "checkpoint %s", dir);
     }

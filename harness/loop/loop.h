@@ -246,10 +246,10 @@ struct det_loop_trial_type {
     int (*save)(void *self, const char *dir, struct det_err *err);
     /* The same in two: a copy of all that is to be saved, then its writing, in another thread,
      * while training goes on; then its end. At most one is there at a time. All three, or none.
-     * write_snapshot may put {file: SHA-256 in hex} of what it wrote into `sha256`: what is not
+     * write_snapshot may put {file: XXH3-128 in hex} of what it wrote into `hashes`: what is not
      * there is read again for its hash. */
     int (*snapshot)(void *self, void **ret, struct det_err *err);
-    int (*write_snapshot)(void *snapshot, const char *dir, json_t *sha256, struct det_err *err);
+    int (*write_snapshot)(void *snapshot, const char *dir, json_t *hashes, struct det_err *err);
     void (*free_snapshot)(void *snapshot);
     /* Adds what the trial wants to tell in metadata.json, and to the master; the loop's own keys
      * win. Before save(), on rank 0. May be NULL. */

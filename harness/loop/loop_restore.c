@@ -49,8 +49,7 @@ static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct d
     const char *holds = json_str(m, "uuid", uuid);
     if (strcmp(holds, uuid) != 0)
         return det_fail(err, DET_ECORRUPT, "%s holds the files of checkpoint %.40s", dir, holds);
-    const json_t *hashes = json_obj(m, "sha256");
-    return hashes ? storage_verify_dir(dir, hashes, err) : 0;
+    return storage_verify_dir(dir, m, err);
 }
 
 /* A store that is out of reach is not a damaged checkpoint: the trial must fail and be tried

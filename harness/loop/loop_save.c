@@ -25,7 +25,7 @@ struct loop_save {
     struct loop *l;          /* hooks, configuration, store */
     char *dir;               /* the store's; NULL once it is published or dropped */
     struct loop_state state; /* of the moment of the snapshot */
-    json_t *sha256;          /* of what the trial has hashed itself, by file */
+    json_t *hashes;          /* of what the trial has hashed itself, by file */
     void *snapshot;          /* NULL: the trial writes without */
     pthread_t thread;
     bool running;
@@ -86,13 +86,13 @@ static int write_state(struct loop_save *s, struct det_err *err)
 static int write_metadata(struct loop_save *s, struct det_err *err)
 {
     JSON_OWN whole = json_deep_copy(s->saved.metadata);
-    json_t *known = s->behind ? s->sha256 : NULL;
+    json_t *known = s->behind ? s->hashes : NULL;
     json_t *hashes = storage_hash_dir(s->dir, known, err);
     if (!hashes)
         return err && err->code ? err->code : DET_EIO;
     json_object_update(hashes, known);
     json_set(whole, "uuid", json_string(s->saved.uuid));
-    json_set(whole, "sha256", hashes);
+    json_set(whole, STORAGE_HASHES, hashes);
     return write_json(s->dir, "metadata.json", whole, err);
 }
 
@@ -118,7 +118,7 @@ int loop_save_write(struct loop_save *s, struct det_err *err)
     const struct det_loop_trial_type *t = s->l->t;
     const char *code_dir = s->l->c->code_dir;
     det_cleanup(freep) char *code = det_asprintf("%s/code", s->dir);
-    int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, s->sha256, err)
+    int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, s->hashes, err)
                          : t->save(s->l->self, s->dir, err);
     if (rc < 0)
         return failed(s, rc, ": save", err);
@@ -154,7 +154,7 @@ int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
     s->state = l->state;
     s->saved.steps = l->state.batches_trained;
     s->saved.metadata = json_deep_copy(metadata);
-    s->sha256 = json_object();
+    s->hashes = json_object();
     snprintf(s->saved.uuid, sizeof s->saved.uuid, "%s", uuid);
     int rc = storage_begin(l->storage, uuid, &s->dir, err);
     if (rc < 0)
@@ -242,7 +242,7 @@ void loop_save_destroy(struct loop_save *s)
         s->l->t->free_snapshot(s->snapshot);
     json_decref(s->saved.metadata);
     json_decref(s->saved.files);
-    json_decref(s->sha256);
+    json_decref(s->hashes);
     free(s->dir);
     free(s);
 }

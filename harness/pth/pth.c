@@ -1,6 +1,7 @@
 #include "pth.h"
 
 #include "fsx.h"
+#include "hash.h"
 #include "mem.h"
 #include "pth_impl.h"
 #include "pth_zip.h"
@@ -42,7 +43,7 @@ static int add_entries(struct zip_writer *w, const struct buf *pickle,
 }
 
 int pth_save_as(const char *path, const struct pth_value *root, const struct zip_writer_options *o,
-                char *ret_sha256, struct det_err *err)
+                char *ret_hash, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf pickle = BUF_INIT;
     struct pth_tensor_list tensors = {0};
@@ -53,21 +54,22 @@ int pth_save_as(const char *path, const struct pth_value *root, const struct zip
     if (rc == 0 && (rc = add_entries(w, &pickle, &tensors, err)) < 0)
         zip_writer_destroy(w);
     else if (rc == 0)
-        rc = zip_writer_end(w, ret_sha256, err);
+        rc = zip_writer_end(w, ret_hash, err);
     free(tensors.v);
     return rc;
 }
 
 int pth_save(const char *path, const struct pth_value *root, struct det_err *err)
 {
-    return pth_save_as(path, root, &(struct zip_writer_options){0}, NULL, err);
+    char unused[HASH_HEX_MAX];
+    return pth_save_hashed(path, root, NULL, unused, err);
 }
 
-int pth_save_hashed(const char *path, const struct pth_value *root, void *room, char *ret_sha256,
+int pth_save_hashed(const char *path, const struct pth_value *root, void *room, char *ret_hash,
                     struct det_err *err)
 {
-    const struct zip_writer_options o = {.hashed = true, .room = room};
-    return pth_save_as(path, root, &o, ret_sha256, err);
+    const struct zip_writer_options o = {.room = room};
+    return pth_save_as(path, root, &o, ret_hash, err);
 }
 
 int pth_save_pickle(const char *path, const struct pth_value *root, struct det_err *err)

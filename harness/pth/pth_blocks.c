@@ -1,6 +1,6 @@
 /*
- * The caller fills the blocks of a ring; one thread writes them, another one hashes them, each in
- * its order. A block is filled again when both are done with it.
+ * The caller hashes what it puts into the blocks of a ring, while it is in the processor's cache;
+ * a thread writes them, and each is filled again after that.
  *
  * Whole blocks go to the disk past the page cache (O_DIRECT): that takes a fraction of the
  * processor's time, which training needs, and leaves what training reads in the cache. Where a file
@@ -23,65 +23,28 @@
 #define BLOCK (PTH_ROOM / RING)
 #define ALIGN 4096 /* what O_DIRECT asks of memory */
 
-struct reader {
-    struct blocks *b;
-    int (*use)(struct blocks *b, const char *p, size_t n, struct det_err *err);
-    pthread_t thread;
-    bool running;
-    uint64_t done; /* blocks: the lock's */
-    int rc;        /* with err; after it blocks are passed over */
-    struct det_err err;
-};
-
 struct blocks {
     char *path;
     uint64_t at;   /* bytes, those of the open block included */
     char *ring;    /* RING blocks; own: to be freed */
     char *own;
     size_t filled; /* of the open block, the one after those given */
+    struct hash *hash;
 
-    int fd; /* the writer's, as these */
-    bool direct;
-    struct hash *hash; /* the hasher's; NULL: no digest */
+    pthread_t writer; /* fd, direct and err are its own while it runs */
+    bool running, direct;
+    int fd;
+    struct det_err err;
 
-    pthread_mutex_t lock;  /* of what follows */
+    pthread_mutex_t lock; /* of what follows */
     pthread_cond_t moved;
-    struct reader writer, hasher;
-    uint64_t given;
-    size_t bytes[RING]; /* of block k, at k % RING */
+    uint64_t given, done; /* blocks */
+    size_t bytes[RING];   /* of block k, at k % RING */
     bool ended;
+    int rc;               /* the writer's, with err; after it blocks are passed over */
 };
 
-/* ---- the threads ---- */
-
-static void *read_blocks(void *arg)
-{
-    struct reader *r = arg;
-    struct blocks *b = r->b;
-    pthread_mutex_lock(&b->lock);
-    for (;;) {
-        while (r->done == b->given && !b->ended)
-            pthread_cond_wait(&b->moved, &b->lock);
-        if (r->done == b->given)
-            break;
-        size_t i = r->done % RING, n = b->bytes[i];
-        pthread_mutex_unlock(&b->lock);
-        int rc = r->rc < 0 ? 0 : r->use(b, b->ring + i * BLOCK, n, &r->err);
-        pthread_mutex_lock(&b->lock);
-        if (rc < 0)
-            r->rc = rc;
-        r->done++;
-        pthread_cond_broadcast(&b->moved);
-    }
-    pthread_mutex_unlock(&b->lock);
-    return NULL;
-}
-
-static int hash_block(struct blocks *b, const char *p, size_t n, struct det_err *err)
-{
-    hash_add(b->hash, p, n);
-    return 0;
-}
+/* ---- the writer ---- */
 
 static void write_cached(struct blocks *b)
 {
@@ -90,7 +53,7 @@ static void write_cached(struct blocks *b)
     b->direct = false;
 }
 
-static int write_block(struct blocks *b, const char *p, size_t n, struct det_err *err)
+static int write_block(struct blocks *b, const char *p, size_t n)
 {
     if (b->direct && n < BLOCK)
         write_cached(b);
@@ -101,32 +64,46 @@ static int write_block(struct blocks *b, const char *p, size_t n, struct det_err
         else if (errno == EINVAL && b->direct) /* its rules for places and sizes are others */
             write_cached(b);
         else if (errno != EINTR)
-            return det_fail(err, DET_EIO, "write %s: %s", b->path, strerror(errno));
+            return det_fail(&b->err, DET_EIO, "write %s: %s", b->path, strerror(errno));
     }
     if (!b->direct)
         sync_file_range(b->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
 
-/* Signals are the main thread's. */
-static int start(struct blocks *b, struct reader *r, struct det_err *err)
+static void *write_blocks(void *arg)
 {
-    sigset_t all, before;
-    r->b = b;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&r->thread, NULL, read_blocks, r);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    r->running = rc == 0;
-    return rc == 0 ? 0 : det_fail(err, DET_ENOMEM, "write %s: a thread: %s", b->path, strerror(rc));
+    struct blocks *b = arg;
+    pthread_mutex_lock(&b->lock);
+    for (;;) {
+        while (b->done == b->given && !b->ended)
+            pthread_cond_wait(&b->moved, &b->lock);
+        if (b->done == b->given)
+            break;
+        size_t i = b->done % RING, n = b->bytes[i];
+        int rc = b->rc;
+        pthread_mutex_unlock(&b->lock);
+        if (rc == 0)
+            rc = write_block(b, b->ring + i * BLOCK, n);
+        pthread_mutex_lock(&b->lock);
+        b->rc = rc;
+        b->done++;
+        pthread_cond_broadcast(&b->moved);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
 }
 
-static int join(struct reader *r, struct det_err *err)
+/* Signals are the main thread's. */
+static int start(struct blocks *b, struct det_err *err)
 {
-    if (r->running)
-        pthread_join(r->thread, NULL);
-    r->running = false;
-    return r->rc < 0 ? det_fail(err, r->rc, "%s", r->err.text) : 0;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&b->writer, NULL, write_blocks, b);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    b->running = rc == 0;
+    return rc == 0 ? 0 : det_fail(err, DET_ENOMEM, "write %s: a thread: %s", b->path, strerror(rc));
 }
 
 /* ---- the caller ---- */
@@ -141,13 +118,11 @@ static int open_file(struct blocks *b)
     return b->fd;
 }
 
-int blocks_create(const char *path, bool hashed, void *room, struct blocks **ret,
-                  struct det_err *err)
+int blocks_create(const char *path, void *room, struct blocks **ret, struct det_err *err)
 {
     struct blocks *b = det_zalloc(sizeof *b);
     b->path = det_strdup(path);
-    b->writer.use = write_block;
-    b->hasher.use = hash_block;
+    b->hash = hash_create(HASH_XXH128);
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->moved, NULL);
     int rc = open_file(b) < 0 ? det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno)) : 0;
@@ -156,11 +131,7 @@ int blocks_create(const char *path, bool hashed, void *room, struct blocks **ret
     if (rc == 0 && !b->ring)
         rc = det_fail(err, DET_ENOMEM, "write %s: no memory for its blocks", path);
     if (rc == 0)
-        rc = start(b, &b->writer, err);
-    if (rc == 0 && hashed) {
-        b->hash = hash_create(HASH_SHA256);
-        rc = start(b, &b->hasher, err);
-    }
+        rc = start(b, err);
     if (rc < 0)
         blocks_destroy(b);
     else
@@ -168,15 +139,7 @@ int blocks_create(const char *path, bool hashed, void *room, struct blocks **ret
     return rc;
 }
 
-static uint64_t behind(const struct blocks *b)
-{
-    uint64_t done = b->writer.done;
-    if (b->hash && b->hasher.done < done)
-        done = b->hasher.done;
-    return b->given - done;
-}
-
-/* The open block to the threads; the next one once it is free. */
+/* The open block to the writer; the next one once it is free. */
 static int give(struct blocks *b, struct det_err *err)
 {
     pthread_mutex_lock(&b->lock);
@@ -184,11 +147,11 @@ static int give(struct blocks *b, struct det_err *err)
     b->given++;
     b->filled = 0;
     pthread_cond_broadcast(&b->moved);
-    while (behind(b) == RING)
+    while (b->given - b->done == RING)
         pthread_cond_wait(&b->moved, &b->lock);
-    int rc = b->writer.rc;
+    int rc = b->rc;
     pthread_mutex_unlock(&b->lock);
-    return rc < 0 ? det_fail(err, rc, "%s", b->writer.err.text) : 0;
+    return rc < 0 ? det_fail(err, rc, "%s", b->err.text) : 0;
 }
 
 int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err)
@@ -197,6 +160,7 @@ int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err)
     int rc = 0;
     while (rc == 0 && n > 0) {
         size_t part = BLOCK - b->filled < n ? BLOCK - b->filled : n;
+        hash_add(b->hash, from, part);
         memcpy(b->ring + b->given % RING * BLOCK + b->filled, from, part);
         b->filled += part;
         b->at += part;
@@ -219,17 +183,19 @@ static int end(struct blocks *b, struct det_err *err)
     b->ended = true;
     pthread_cond_broadcast(&b->moved);
     pthread_mutex_unlock(&b->lock);
-    join(&b->hasher, err);
-    return join(&b->writer, err);
+    if (b->running)
+        pthread_join(b->writer, NULL);
+    b->running = false;
+    return b->rc < 0 ? det_fail(err, b->rc, "%s", b->err.text) : 0;
 }
 
-int blocks_end(struct blocks *b, char *ret_sha256, struct det_err *err)
+int blocks_end(struct blocks *b, char *ret_hash, struct det_err *err)
 {
     int rc = b->filled ? give(b, err) : 0;
     if (rc == 0)
         rc = end(b, err);
-    if (rc == 0 && b->hash)
-        hash_end(det_take(b->hash), ret_sha256);
+    if (rc == 0)
+        hash_end(det_take(b->hash), ret_hash);
     if (rc == 0 && close(b->fd) < 0)
         rc = det_fail(err, DET_EIO, "close %s: %s", b->path, strerror(errno));
     if (rc == 0)

@@ -1,10 +1,8 @@
-/* A file that is written from beginning to end, in blocks; where its digest is wanted, a thread
- * hashes each block while the next ones are written. */
+/* A file that is written from beginning to end, in blocks, by a thread; with its digest. */
 #ifndef PTH_BLOCKS_H
 #define PTH_BLOCKS_H
 
 #include "pth.h"
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,13 +10,12 @@ struct blocks;
 
 /* Created or replaced. room: PTH_ROOM bytes aligned to 4096, borrowed until the end; NULL: its
  * own. */
-int blocks_create(const char *path, bool hashed, void *room, struct blocks **ret,
-                  struct det_err *err);
+int blocks_create(const char *path, void *room, struct blocks **ret, struct det_err *err);
 /* Appends; `p` is only read. */
 int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err);
 uint64_t blocks_at(const struct blocks *b); /* bytes so far */
-/* Writes what is left; with a digest, its hex goes to ret_sha256 (HASH_HEX_MAX). Destroys b. */
-int blocks_end(struct blocks *b, char *ret_sha256, struct det_err *err);
+/* Writes what is left; the digest's hex goes to ret_hash (HASH_HEX_MAX). Destroys b. */
+int blocks_end(struct blocks *b, char *ret_hash, struct det_err *err);
 void blocks_destroy(struct blocks *b); /* without an end; NULL ok */
 
 #endif

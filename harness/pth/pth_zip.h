@@ -11,7 +11,6 @@
  * more, and more than 65,534 entries, are written as zip64 has them. */
 struct zip_writer;
 struct zip_writer_options {
-    bool hashed;         /* zip_writer_end() gives the SHA-256 of the whole file */
     void *room;          /* as pth_save_hashed() has it */
     uint64_t zip64_from; /* sizes, places and counts from here on need zip64; 0: where they do */
 };
@@ -20,8 +19,8 @@ int zip_writer_create(const char *path, const struct zip_writer_options *o,
 /* `data` is only read. The content starts at a multiple of 64 bytes, as torch's own does. */
 int zip_writer_add(struct zip_writer *w, const char *name, const void *data, size_t n,
                    struct det_err *err);
-/* The directory; destroys w. ret_sha256: HASH_HEX_MAX bytes where `hashed`, else unused. */
-int zip_writer_end(struct zip_writer *w, char *ret_sha256, struct det_err *err);
+/* The directory; destroys w. ret_hash: as pth_save_hashed() has it. */
+int zip_writer_end(struct zip_writer *w, char *ret_hash, struct det_err *err);
 void zip_writer_destroy(struct zip_writer *w); /* without a directory; NULL ok */
 
 /* Reading: over bytes in memory, borrowed. DET_ECORRUPT for anything that is not such a file. */

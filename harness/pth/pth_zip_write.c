@@ -101,7 +101,7 @@ int zip_writer_create(const char *path, const struct zip_writer_options *o,
                       struct zip_writer **ret, struct det_err *err)
 {
     struct blocks *out;
-    int rc = blocks_create(path, o->hashed, o->room, &out, err);
+    int rc = blocks_create(path, o->room, &out, err);
     if (rc < 0)
         return rc;
     struct zip_writer *w = det_zalloc(sizeof *w);
@@ -226,11 +226,11 @@ static int put_end(struct zip_writer *w, struct det_err *err)
     return blocks_put(w->out, b.p, b.len, err);
 }
 
-int zip_writer_end(struct zip_writer *w, char *ret_sha256, struct det_err *err)
+int zip_writer_end(struct zip_writer *w, char *ret_hash, struct det_err *err)
 {
     int rc = put_end(w, err);
     if (rc == 0)
-        rc = blocks_end(det_take(w->out), ret_sha256, err);
+        rc = blocks_end(det_take(w->out), ret_hash, err);
     zip_writer_destroy(w);
     return rc;
 }

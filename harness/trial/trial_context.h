@@ -144,7 +144,7 @@ void trial_loader_finish(struct trial_loader *l);
 struct trial_snapshot;
 int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, struct det_err *err);
 /* In any thread; the context is not touched. */
-int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *sha256,
+int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *hashes,
                          struct det_err *err);
 void trial_snapshot_destroy(struct trial_snapshot *s); /* NULL is allowed */
 /* Between batches: once the optimizers have their state, memory for snapshots of it is got ready

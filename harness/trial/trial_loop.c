@@ -226,9 +226,9 @@ static int on_snapshot(void *self, void **ret, struct det_err *err)
     return rc;
 }
 
-static int on_write_snapshot(void *snapshot, const char *dir, json_t *sha256, struct det_err *err)
+static int on_write_snapshot(void *snapshot, const char *dir, json_t *hashes, struct det_err *err)
 {
-    return trial_snapshot_write(snapshot, dir, sha256, err);
+    return trial_snapshot_write(snapshot, dir, hashes, err);
 }
 
 static void on_free_snapshot(void *snapshot)

@@ -126,14 +126,14 @@ int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, s
     return rc;
 }
 
-int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *sha256,
+int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *hashes,
                          struct det_err *err)
 {
     char hex[HASH_HEX_MAX];
     det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
     int rc = pth_save_hashed(path, s->root, s->room, hex, err);
     if (rc == 0)
-        json_set(sha256, STATE_FILE, json_string(hex));
+        json_set(hashes, STATE_FILE, json_string(hex));
     return rc;
 }
 

@@ -314,7 +314,7 @@ def test_cache():
         bad = s.run(ENTRY, d, "const.yaml", length(10), ["--resume", out.checkpoints[-1]], ok=False)
         assert bad.code == 1 and "state_dict.pth" in bad.err, bad.err
         meta = json.load(open(s.path(out.checkpoints[-1], "metadata.json")))
-        assert meta["steps_completed"] == 5 and "state_dict.pth" in meta["sha256"], meta
+        assert meta["steps_completed"] == 5 and "state_dict.pth" in meta["xxh128"], meta
 
 
 def check_trace(path):

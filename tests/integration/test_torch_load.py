@@ -92,7 +92,7 @@ with Scratch() as s:
     state["optimizers_state_dict"], state["lr_schedulers_state_dict"] = [sgd.state_dict()], [lr.state_dict()]
     torch.save(state, path)
     meta = json.load(open(s.path(half, "metadata.json")))
-    del meta["sha256"]
+    del meta["xxh128"]
     json.dump(meta, open(s.path(half, "metadata.json"), "w"))
     rest = s.run(ENTRY, DIGITS, "const.yaml", length(120), ["--resume", half])
     assert s.sha(rest.checkpoints[-1]) == whole

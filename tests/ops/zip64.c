@@ -5,6 +5,7 @@
  *                                        COUNT of three bytes, all of u8; sizes from FROM on as
  *                                        zip64 (0: 4 GiB)
  */
+#include "hash.h"
 #include "pth_impl.h"
 
 #include <stdio.h>
@@ -30,8 +31,9 @@ int main(int argc, char **argv)
     pth_push(doc, list, pth_tensor(doc, PTH_U8, 1, &bytes, p));
     for (long i = strtol(argv[3], NULL, 10); i > 0; i--)
         pth_push(doc, list, pth_tensor(doc, PTH_U8, 1, &three, tail));
+    char hash[HASH_HEX_MAX];
     struct zip_writer_options o = {.zip64_from = strtoull(argv[4], NULL, 10)};
-    int rc = pth_save_as(argv[1], list, &o, NULL, &err);
+    int rc = pth_save_as(argv[1], list, &o, hash, &err);
     if (rc < 0)
         fprintf(stderr, "%s\n", err.text);
     pth_doc_destroy(doc);

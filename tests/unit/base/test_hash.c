@@ -23,6 +23,13 @@ static void test_digests(void **state)
     hash_end(h, hex);
     assert_int_equal(strlen(hex), 128);
     assert_memory_equal(hex, "ddaf35a193617abacc417349ae204131", 32);
+    h = hash_create(HASH_XXH128); /* what xxhsum -H128 says, in parts and whole */
+    hash_add(h, "a", 1);
+    hash_add(h, "bc", 2);
+    hash_end(h, hex);
+    assert_string_equal(hex, "06b05ab6733a618578af5f94892f3950");
+    hash_bytes(HASH_XXH128, "", 0, hex);
+    assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
 }
 
 static void test_file(void **state)

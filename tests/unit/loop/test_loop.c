@@ -1,6 +1,8 @@
 /* The loop in local mode: order of calls, boundaries, stopping, restore. */
 #include "fake_trial.h"
 #include "fsx.h"
+#include "hash.h"
+#include "json.h"
 #include "mem.h"
 #include "sampler.h"
 
@@ -136,6 +138,51 @@ static void damaged_checkpoint_is_refused(void **state)
     assert_non_null(strstr(err.text, "state_dict.pth"));
 }
 
+/* As it was written when metadata.json held SHA-256. */
+static void make_older(const char *dir)
+{
+    char hex[HASH_HEX_MAX];
+    struct buf b = BUF_INIT;
+    const char *file;
+    json_t *value;
+    det_cleanup(freep) char *metadata = det_asprintf("%s/metadata.json", dir);
+    assert_int_equal(fsx_read_file(AT_FDCWD, metadata, 1 << 20, &b, NULL), 0);
+    JSON_OWN j = json_parse(buf_str(&b), b.len, NULL);
+    json_t *sums = json_object();
+    json_object_foreach(json_obj(j, "xxh128"), file, value) {
+        det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, file);
+        det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_int_equal(hash_fd(HASH_SHA256, fd, hex, NULL), 0);
+        json_set(sums, file, json_string(hex));
+    }
+    assert_true(json_object_size(sums) > 0);
+    json_set(j, "sha256", sums);
+    json_object_del(j, "xxh128");
+    buf_clear(&b);
+    json_write_pretty(&b, j);
+    assert_int_equal(fsx_write_atomic(AT_FDCWD, metadata, b.p, b.len, 0644, NULL), 0);
+    buf_finish(&b);
+}
+
+static void older_checkpoint_resumes_unless_damaged(void **state)
+{
+    struct dir *d = *state;
+    struct det_err err;
+    d->f.config.max_length = 2;
+    assert_int_equal(run(&d->f), 0);
+    const char *uuid = d->f.config.latest_checkpoint = fake_checkpoint(d->path);
+    det_cleanup(freep) char *dir = det_asprintf("%s/%s", d->path, uuid);
+    make_older(dir);
+    d->f.config.max_length = 3;
+    buf_clear(&d->f.trace);
+    assert_int_equal(fake_run(&d->f, &err), 0);
+    assert_non_null(strstr(buf_str(&d->f.trace), "load(2)"));
+    det_cleanup(freep) char *file = det_asprintf("%s/state_dict.pth", dir);
+    assert_int_equal(fsx_write_atomic(AT_FDCWD, file, "7", 1, 0644, NULL), 0);
+    assert_int_equal(fake_run(&d->f, &err), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "state_dict.pth: its sha256 is"));
+}
+
 static void crash_makes_no_checkpoint(void **state)
 {
     struct dir *d = *state;
@@ -231,6 +278,7 @@ int main(void)
         T(stop_requested),
         T(resumes),
         T(damaged_checkpoint_is_refused),
+        T(older_checkpoint_resumes_unless_damaged),
         T(crash_makes_no_checkpoint),
         T(invalid_hp_makes_a_checkpoint),
         T(invalid_hp_in_create_or_checkpoint),

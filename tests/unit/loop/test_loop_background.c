@@ -45,7 +45,7 @@ static int snapshot(void *self, void **ret, struct det_err *err)
     return 0;
 }
 
-static int write_snapshot(void *s, const char *dir, json_t *sha256, struct det_err *err)
+static int write_snapshot(void *s, const char *dir, json_t *hashes, struct det_err *err)
 {
     det_cleanup(freep) char *path = det_asprintf("%s/state_dict.pth", dir);
     atomic_fetch_add(&bg->writing, 1);

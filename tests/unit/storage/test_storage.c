@@ -112,16 +112,34 @@ static void damage_is_named(void **state)
     assert_int_equal(storage_publish(store, UUID, &err), 0);
     det_cleanup(freep) char *dir = storage_path(store, UUID);
     JSON_OWN skip = json_make("{s:b}", "metadata.json", 1);
-    JSON_OWN sums = storage_hash_dir(dir, skip, &err);
+    json_t *sums = storage_hash_dir(dir, skip, &err);
+    JSON_OWN metadata = json_make("{s:o}", STORAGE_HASHES, sums);
     assert_int_equal(json_object_size(sums), 1);
-    assert_int_equal(storage_verify_dir(dir, sums, &err), 0);
+    assert_int_equal(storage_verify_dir(dir, metadata, &err), 0);
     put(dir, "code/model_def.c", "int y;\n");
-    assert_int_equal(storage_verify_dir(dir, sums, &err), DET_ECORRUPT);
-    assert_non_null(strstr(err.text, "code/model_def.c"));
+    assert_int_equal(storage_verify_dir(dir, metadata, &err), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "code/model_def.c: its xxh128 is"));
     json_set(sums, "state_dict.pth", json_string("00"));
     put(dir, "code/model_def.c", "int x;\n");
-    assert_int_equal(storage_verify_dir(dir, sums, &err), DET_ECORRUPT);
+    assert_int_equal(storage_verify_dir(dir, metadata, &err), DET_ECORRUPT);
     assert_non_null(strstr(err.text, "state_dict.pth is missing"));
+    json_set(metadata, STORAGE_HASHES, json_null()); /* another program's */
+    assert_int_equal(storage_verify_dir(dir, metadata, &err), 0);
+}
+
+/* What was written before STORAGE_HASHES is checked by what it has. */
+static void damage_of_older_ones_is_named(void **state)
+{
+    det_cleanup(freep) char *tmp = begun();
+    assert_int_equal(storage_publish(store, UUID, &err), 0);
+    det_cleanup(freep) char *dir = storage_path(store, UUID);
+    const char *sum = "7c725f30854a46033dd94f728ac6b08caf10845993cd3ed48e40079cdb0a76a6";
+    JSON_OWN older = json_make("{s:{s:s}}", "sha256", "code/model_def.c", sum);
+    put(dir, "code/model_def.c", "int x;\n");
+    assert_int_equal(storage_verify_dir(dir, older, &err), 0);
+    put(dir, "code/model_def.c", "int y;\n");
+    assert_int_equal(storage_verify_dir(dir, older, &err), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "code/model_def.c: its sha256 is"));
 }
 
 static void delete_is_idempotent(void **state)
@@ -324,6 +342,7 @@ int main(void)
         T(what_a_crash_left_is_replaced),
         T(hostile_names_are_refused),
         T(damage_is_named),
+        T(damage_of_older_ones_is_named),
         T(delete_is_idempotent),
         T(sweep_takes_leftovers_only),
         T(sweep_goes_by_age),
