@@ -13,7 +13,7 @@ import uuid as uuid_module
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from determined.core._distributed import DistributedContext
-from determined.core._session import Session
+from determined.core._session import Session, as_json
 from determined.core._storage import DirectoryStorage, Selector, list_directory, with_parents
 
 logger = logging.getLogger("determined.core")
@@ -52,7 +52,7 @@ def merge_metadata(parts: List[Dict[str, Any]]) -> Tuple[Dict[str, Any], List[st
                 conflicts.append(where + key)
 
     for part in parts:
-        add(merged, json.loads(json.dumps(part)), "")
+        add(merged, as_json(part), "")
     return merged, conflicts
 
 
@@ -123,7 +123,8 @@ class CheckpointContext:
         self._write_metadata(directory, metadata)
         paths = list_directory(directory)
         chosen = with_parents(p for p in paths if selector is None or p == METADATA or selector(p))
-        self._storage.upload(directory, uuid, chosen)
+        with self._removed_on_failure(uuid):
+            self._storage.upload(directory, uuid, chosen)
         self._report(uuid, {p: paths.get(p, 0) for p in chosen}, metadata)
         return uuid
 
@@ -144,15 +145,25 @@ class CheckpointContext:
             yield hidden, uuid
             merged = self._merged(metadata) if shard else dict(metadata or {})
             _need_steps(merged)
+            if self._distributed.rank == 0:
+                self._write_metadata(str(hidden), merged)
+                os.rename(hidden, final)
         except BaseException:
             shutil.rmtree(hidden, ignore_errors=True)
             raise
         if self._distributed.rank == 0:
-            self._write_metadata(str(hidden), merged)
-            os.rename(hidden, final)
             self._report(uuid, list_directory(final), merged)
         if shard:
             self._distributed.allgather(None)
+
+    @contextlib.contextmanager
+    def _removed_on_failure(self, uuid: str) -> Iterator[None]:
+        """Nobody knows of a part of a checkpoint: it would take its room in the store for ever."""
+        try:
+            yield
+        except BaseException:
+            shutil.rmtree(self._storage.path_of(uuid), ignore_errors=True)
+            raise
 
     def _need_chief(self, what: str) -> None:
         if self._distributed.rank != 0:
@@ -195,14 +206,7 @@ class CheckpointContext:
             raise RuntimeError(f"refusing to upload with files conflicts: {listing}")
         merged = self._merged(metadata)
         _need_steps(merged)
-        mine = uploads[self._distributed.rank]
-        sizes: Dict[str, int] = {}
-        if directory is not None and mine:
-            self._storage.upload(directory, uuid, mine)
-            sizes = {p: 0 if p.endswith("/") else os.path.getsize(os.path.join(directory, p)) for p in mine}
-        everything: Dict[str, int] = {}
-        for part in self._distributed.allgather(sizes):
-            everything.update(part)
+        everything = self._upload_shares(directory, uuid, uploads[self._distributed.rank])
         if self._distributed.rank == 0:
             self._write_metadata(str(self._storage.path_of(uuid)), merged)
             everything[METADATA] = os.path.getsize(self._storage.path_of(uuid) / METADATA)
@@ -210,12 +214,29 @@ class CheckpointContext:
         self._distributed.allgather(None)
         return uuid
 
+    def _upload_shares(self, directory: Optional[str], uuid: str, mine: List[str]) -> Dict[str, int]:
+        """The files of all ranks with their sizes. A rank that has no room for its own ends the upload of all."""
+        sizes: Dict[str, int] = {}
+        failure: Optional[str] = None
+        try:
+            if directory is not None and mine:
+                self._storage.upload(directory, uuid, mine)
+                sizes = {p: 0 if p.endswith("/") else os.path.getsize(os.path.join(directory, p)) for p in mine}
+        except OSError as e:
+            failure = f"rank {self._distributed.rank} cannot store its files of checkpoint {uuid}: {e}"
+        shares = self._distributed.allgather((sizes, failure))
+        failures = [said for _, said in shares if said is not None]
+        if failures:
+            shutil.rmtree(self._storage.path_of(uuid), ignore_errors=True)
+            raise RuntimeError("; ".join(failures))
+        return {path: size for share, _ in shares for path, size in share.items()}
+
     @staticmethod
     def _write_metadata(directory: str, metadata: Optional[Dict[str, Any]]) -> None:
         if metadata is None:
             return
         with open(os.path.join(directory, METADATA), "w", encoding="utf-8") as f:
-            json.dump(metadata, f, indent=2)
+            json.dump(as_json(metadata), f, indent=2)
 
     def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
         assert self._session is not None

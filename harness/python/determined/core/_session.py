@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import ssl
 import time
@@ -10,6 +11,19 @@ import urllib.request
 from typing import Any, Dict, Optional
 
 logger = logging.getLogger("determined.core")
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON has it: arrays as lists, numbers that JSON lacks as their names."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {str(k): as_json(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(v) for v in value]
+    return value
 
 
 class NotFound(Exception):
@@ -65,15 +79,18 @@ class Session:
         raise AssertionError("unreachable")
 
     def _once(self, method: str, path: str, body: Any, timeout: Optional[float], headers: Dict[str, str]) -> Any:
-        data = json.dumps(body).encode() if body is not None else None
+        data = json.dumps(as_json(body)).encode() if body is not None else None
         request = urllib.request.Request(self._url + path, data=data, method=method)
         request.add_header("Grpc-Metadata-x-allocation-token", f"Bearer {self._token}")
         request.add_header("Content-Type", "application/json")
         for name, value in headers.items():
             request.add_header(name, value)
-        with urllib.request.urlopen(request, timeout=timeout, context=self._context) as answer:
-            text = answer.read()
+        text = self._open(request, timeout)
         return json.loads(text) if text else {}
+
+    def _open(self, request: urllib.request.Request, timeout: Optional[float]) -> bytes:
+        with urllib.request.urlopen(request, timeout=timeout, context=self._context) as answer:
+            return bytes(answer.read())
 
     @staticmethod
     def _refused(e: urllib.error.HTTPError) -> Exception:

@@ -2,7 +2,6 @@
 
 import enum
 import logging
-import math
 import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
@@ -22,19 +21,6 @@ class TensorboardMode(enum.Enum):
 class EarlyExitReason(enum.Enum):
     INVALID_HP = "EXITED_REASON_INVALID_HP"
     USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
-
-
-def as_json(value: Any) -> Any:
-    """A metric as JSON has it: arrays as lists, numbers that JSON lacks as their names."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, dict):
-        return {str(k): as_json(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [as_json(v) for v in value]
-    return value
 
 
 class TrainContext:
@@ -90,7 +76,7 @@ class TrainContext:
         body = {
             "group": group,
             "metrics": {
-                "metrics": {"avgMetrics": as_json(metrics), "batchMetrics": as_json(batch_metrics)},
+                "metrics": {"avgMetrics": metrics, "batchMetrics": batch_metrics},
                 "stepsCompleted": steps_completed,
                 "trialId": self._trial_id,
                 "trialRunId": self._run_id,

@@ -1,0 +1,122 @@
+"""determined.core without a cluster: what becomes of numbers that JSON lacks, and of stores that are full."""
+import json
+import os
+import socket
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+import torch
+from determined import core
+from determined.core._session import Session
+from determined.core._storage import DirectoryStorage
+
+
+class Full(DirectoryStorage):
+    """Takes one file, and has no room for the next."""
+
+    def upload(self, src, uuid, paths=None):
+        super().upload(src, uuid, ["a"])
+        raise OSError(28, "No space left on device")
+
+
+def directory(top, *names):
+    where = os.path.join(top, "directory")
+    os.makedirs(where)
+    for name in names:
+        with open(os.path.join(where, name), "w") as f:
+            f.write(name)
+    return where
+
+
+def on_two_ranks(what):
+    """what(distributed) on two ranks, each a thread; what they gave or raised."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    results = [None, None]
+
+    def run(rank):
+        d = core.DistributedContext(rank=rank, size=2, local_rank=rank, local_size=2, cross_rank=0, cross_size=1, pub_port=port)
+        try:
+            results[rank] = what(d)
+        except Exception as e:
+            results[rank] = e
+        finally:
+            d.close()
+
+    ranks = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+    for t in ranks:
+        t.start()
+    for t in ranks:
+        t.join()
+    return results
+
+
+class Heard(Session):
+    """A session that keeps what the master would read."""
+
+    def __init__(self):
+        super().__init__("http://master", "token")
+        self.bodies = []
+
+    def _open(self, request, timeout):
+        self.bodies.append(json.loads(request.data, parse_constant=self.refuse))
+        return b""
+
+    @staticmethod
+    def refuse(name):
+        raise ValueError(f"{name} is no JSON")
+
+
+class Numbers(unittest.TestCase):
+    def test_searcher_metric(self):
+        """A loss that is no number, or one of NumPy's or torch's: the master reads it."""
+        session = Heard()
+        for metric, said in ((float("nan"), "NaN"), (np.float32(0.5), 0.5), (torch.tensor(2.0), 2.0)):
+            core.SearcherOperation(session, 1, 10, True).report_completed(metric)
+            self.assertEqual(session.bodies.pop(), {"op": {"length": 10}, "searcherMetric": said})
+
+    def test_metadata(self):
+        with tempfile.TemporaryDirectory() as top:
+            checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), DirectoryStorage(top))
+            with checkpoints.store_path({"steps_completed": np.int64(5), "loss": torch.tensor(0.5)}) as (_, uuid):
+                pass
+            self.assertEqual(checkpoints.get_metadata(uuid), {"steps_completed": 5, "loss": 0.5})
+
+
+class Failures(unittest.TestCase):
+    """A checkpoint that cannot be stored leaves nothing in the store."""
+
+    def test_no_json(self):
+        with tempfile.TemporaryDirectory() as top:
+            checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), DirectoryStorage(top))
+            with self.assertRaises(TypeError), checkpoints.store_path({"steps_completed": 1, "model": object()}):
+                pass
+            self.assertEqual(os.listdir(top), [])
+
+    def test_full(self):
+        with tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as work:
+            checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), Full(top))
+            with self.assertRaisesRegex(OSError, "No space left"):
+                checkpoints.upload(directory(work, "a", "b"), {"steps_completed": 1})
+            self.assertEqual(os.listdir(top), [])
+
+    def test_full_for_one_rank(self):
+        """All of them hear of it."""
+        with tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as work:
+            where = directory(work, "a", "b")
+
+            def upload(ranks):
+                store = Full(top) if ranks.rank == 1 else DirectoryStorage(top)
+                mine = ("b", "a")[ranks.rank]
+                return core.DummyCheckpointContext(ranks, store).upload(where, {"steps_completed": 1}, shard=True, selector=mine.__eq__)
+
+            for error in on_two_ranks(upload):
+                self.assertRegex(str(error), "rank 1 cannot store its files of checkpoint .*No space left on device")
+            self.assertEqual(os.listdir(top), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
