@@ -1,4 +1,6 @@
 """The loop as a Python trial sees it: order of calls, metrics, resuming, wrong use."""
+import collections
+import copy
 import itertools
 import json
 import os
@@ -551,6 +553,32 @@ class Whole(unittest.TestCase):
             fit(Mixed, Batch(2))
             uuid = os.listdir(where)[0]
             self.assertIn("scaler_state_dict", torch.load(os.path.join(where, uuid, "state_dict.pth")))
+
+    def test_amp_of_copies(self):
+        """An average of a model's weights, say, is a copy of it, and computes with weights of its own."""
+        with pytorch.init() as context:
+            context.experimental.use_amp()
+            model = context.wrap_model(torch.nn.Linear(1, 1))
+            average = copy.deepcopy(model)
+            for p in average.parameters():
+                p.data.zero_()
+            self.assertEqual(average(torch.ones(1)).item(), 0)
+
+    def test_amp_of_outputs(self):
+        """They come back in their own types."""
+        Pair = collections.namedtuple("Pair", "a b")
+
+        class Named(dict):
+            pass
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                return Pair(x.half(), Named(y=[x.half()], z=1))
+
+        with pytorch.init() as context:
+            context.experimental.use_amp()
+            a, b = out = context.wrap_model(Model())(torch.ones(1))
+        self.assertEqual((type(out), type(b), a.dtype, b["y"][0].dtype, b["z"]), (Pair, Named, torch.float32, torch.float32, 1))
 
     def test_amp_outside_of_training(self):
         """A scaler is updated between steps, but not between two optimizers' steps of one backward pass each."""

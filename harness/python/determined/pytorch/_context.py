@@ -1,11 +1,13 @@
 """What a trial is given: hyperparameters, ranks, wrapping, steps."""
 
 import contextlib
+import copy
 import functools
 import logging
 import pathlib
 import shutil
 import socket
+import types
 import warnings
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
@@ -29,9 +31,13 @@ def _to_float32(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
     if isinstance(value, dict):
-        return {k: _to_float32(v) for k, v in value.items()}
+        converted = copy.copy(value)
+        for k, v in value.items():
+            converted[k] = _to_float32(v)
+        return converted
     if isinstance(value, (list, tuple)):
-        return type(value)(_to_float32(v) for v in value)
+        make = getattr(value, "_make", type(value))  # of named tuples
+        return make(_to_float32(v) for v in value)
     return value
 
 
@@ -264,15 +270,18 @@ class PyTorchTrialContext(OlderContext):
             raise errors.InvalidExperimentException(f"call {what}() before configure_apex_amp()")
 
     def autocast_forward_pass(self, module: nn.Module) -> nn.Module:
-        forward = module.forward
+        """Its forward pass; that of a copy is the copy's own."""
+        given = module.forward
+        own = getattr(given, "__self__", None) is module
+        forward = given.__func__ if own else lambda _, *args, **kwargs: given(*args, **kwargs)  # type: ignore
         dtype = torch.float16 if self.device.type == "cuda" else torch.bfloat16
 
-        @functools.wraps(forward)
-        def in_mixed_precision(*args: Any, **kwargs: Any) -> Any:
+        @functools.wraps(given)
+        def in_mixed_precision(of: nn.Module, *args: Any, **kwargs: Any) -> Any:
             with torch.autocast(self.device.type, dtype=dtype, enabled=self._scaler.is_enabled()):
-                return _to_float32(forward(*args, **kwargs))
+                return _to_float32(forward(of, *args, **kwargs))
 
-        module.forward = in_mixed_precision  # type: ignore
+        module.forward = types.MethodType(in_mixed_precision, module)  # type: ignore
         return module
 
     def wrap_optimizer(
