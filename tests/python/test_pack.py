@@ -1,9 +1,19 @@
-"""What create_experiment() sends of a directory: as git would ignore (tests/unit/cli/detignore.json, which `det` is tested by too)."""
+"""What the client sends of a directory, and what it fetches of a checkpoint.
+
+What is ignored: as git would (tests/unit/cli/detignore.json, which `det` is tested by too).
+"""
+import io
 import json
 import os
+import pathlib
+import shutil
+import tarfile
 import tempfile
+import types
 import unittest
+from unittest import mock
 
+from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._experiment import pack
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/cli/detignore.json")
@@ -36,6 +46,63 @@ class Pack(unittest.TestCase):
             for name, said in (("absent", "absent is no directory: model_dir must name the one"), ("", "broken " + strange), ("model", "pipe " + strange)):
                 with self.subTest(name), self.assertRaisesRegex(ValueError, said):
                     pack(os.path.join(top, name))
+
+    def test_too_large(self):
+        """Known before it is read: data beside a model may be more than there is memory."""
+        with tempfile.TemporaryDirectory() as top:
+            with open(os.path.join(top, "data"), "wb") as f:
+                f.truncate(1 << 40)
+            with self.assertRaisesRegex(ValueError, "more than 95 MiB: name what is not needed in .detignore"):
+                pack(top)
+            with open(os.path.join(top, ".detignore"), "w") as f:
+                f.write("data")
+            self.assertEqual(pack(top), [])
+
+
+class Download(unittest.TestCase):
+    """What was cut short is not taken for whole the next time."""
+
+    FILES = {"metadata.json": b"{}", "state_dict.pth": bytes(100000)}
+
+    def checkpoint(self, store, download=None):
+        config = {"checkpoint_storage": {"type": "directory", "container_path": store}}
+        master = types.SimpleNamespace(download=download)
+        return Checkpoint._of(master, {"uuid": "u", "state": "STATE_COMPLETED", "training": {"experimentConfig": config}})
+
+    def check(self, directory):
+        self.assertEqual({f: pathlib.Path(directory, f).read_bytes() for f in sorted(os.listdir(directory))}, self.FILES)
+
+    def test_directly(self):
+        with tempfile.TemporaryDirectory() as store, tempfile.TemporaryDirectory() as target:
+            os.mkdir(os.path.join(store, "u"))
+            for name, content in self.FILES.items():
+                pathlib.Path(store, "u", name).write_bytes(content)
+            checkpoint = self.checkpoint(store)
+            copy = shutil.copyfile
+
+            def cut(src, dst):
+                if src.endswith(".pth"):
+                    raise OSError(28, "No space left on device")
+                copy(src, dst)
+
+            with mock.patch("shutil.copyfile", cut), self.assertRaisesRegex(OSError, "No space left"):
+                checkpoint.download(target)
+            self.check(checkpoint.download(target))
+
+    def test_through_the_master(self):
+        whole = io.BytesIO()
+        with tarfile.open(fileobj=whole, mode="w:gz") as archive:
+            for name, content in self.FILES.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        with tempfile.TemporaryDirectory() as target:
+            half = io.BytesIO(whole.getvalue()[:-60])
+            checkpoint = self.checkpoint("/nowhere", lambda path, accept: half)
+            with self.assertRaises((EOFError, tarfile.ReadError)):
+                checkpoint.download(target)
+            checkpoint = self.checkpoint("/nowhere", lambda path, accept: io.BytesIO(whole.getvalue()))
+            self.check(checkpoint.download(target))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,11 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from determined.core._distributed import DistributedContext
 from determined.core._session import Session, as_json
-from determined.core._storage import DirectoryStorage, Selector, list_directory, with_parents
+from determined.core._storage import METADATA, DirectoryStorage, Selector, list_directory, with_parents
 
 logger = logging.getLogger("determined.core")
 
 Path = Union[str, "os.PathLike[str]"]
-METADATA = "metadata.json"
 
 
 class DownloadMode(enum.Enum):

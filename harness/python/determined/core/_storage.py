@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Union
 from urllib.parse import urlparse
 
 Selector = Callable[[str], bool]
+METADATA = "metadata.json"
 
 
 def list_directory(root: Union[str, "os.PathLike[str]"]) -> Dict[str, int]:
@@ -34,7 +35,8 @@ def with_parents(paths: Iterable[str]) -> List[str]:
 
 
 def copy_paths(src: str, dst: str, paths: Iterable[str]) -> None:
-    for path in sorted(paths):
+    """metadata.json comes last: where it is, all is."""
+    for path in sorted(paths, key=lambda p: (p == METADATA, p)):
         target = os.path.join(dst, path)
         if path.endswith("/"):
             os.makedirs(target, exist_ok=True)

@@ -3,12 +3,13 @@
 import datetime
 import enum
 import json
+import os
 import pathlib
 import shutil
 import tarfile
 from typing import Any, Dict, List, Optional
 
-from determined.core._storage import open_storage
+from determined.core._storage import METADATA, open_storage
 from determined.errors import CheckpointNotFound, CheckpointStateException, NoDirectStorageAccess
 from determined.experimental._master import Master
 
@@ -92,7 +93,7 @@ class Checkpoint:
             raise CheckpointStateException(f"checkpoint {self.uuid} was deleted")
         target = pathlib.Path(path) if path is not None else pathlib.Path("checkpoints") / self.uuid
         target.mkdir(parents=True, exist_ok=True)
-        if (target / "metadata.json").exists():
+        if (target / METADATA).exists():
             return str(target)
         if mode == DownloadMode.MASTER:
             self._through_master(target)
@@ -117,6 +118,8 @@ class Checkpoint:
             with tarfile.open(fileobj=answer, mode="r|gz") as archive:
                 for member in archive:
                     _extract(archive, member, target)
+        if (target / _PART).exists():
+            os.replace(target / _PART, target / METADATA)
 
     def delete(self) -> None:
         self._master.delete("/api/v1/checkpoints", {"checkpointUuids": [self.uuid]})
@@ -145,12 +148,16 @@ class Checkpoint:
         self.metadata = metadata
 
 
+#: What says that a download is whole has this name until it is.
+_PART = f".{METADATA}.part"
+
+
 def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, target: pathlib.Path) -> None:
     """Files and directories only, and only below the target: an archive may name anything."""
     path = pathlib.PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"the archive of the checkpoint names {member.name}, outside of its directory")
-    where = target / path
+    where = target / (_PART if str(path) == METADATA else path)
     if member.isdir():
         where.mkdir(parents=True, exist_ok=True)
     elif member.isfile():

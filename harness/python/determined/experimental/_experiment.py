@@ -6,7 +6,7 @@ import itertools
 import os
 import pathlib
 import time
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from determined.errors import CheckpointNotFound
 from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose
@@ -308,29 +308,37 @@ def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[
     root = pathlib.Path(directory)
     if not root.is_dir():
         raise ValueError(f"{directory} is no directory: model_dir must name the one that holds the model's code")
-    listed = root / ".detignore"
-    ignore = Ignore(listed.read_bytes() if listed.is_file() else b"")
-    files: List[Dict[str, Any]] = []
+    listed = _listed(root)
+    for extra in map(pathlib.Path, includes or []):
+        listed += _listed(extra) if extra.is_dir() else [(extra, extra.name)]
+    total = 0
+    for file, _ in listed:  # before anything is read: it may be more than there is memory
+        if not file.is_file() and not file.is_dir():
+            raise ValueError(f"{file} is neither a file nor a directory: remove it or name it in .detignore")
+        total += file.stat().st_size if file.is_file() else 0
+        if total > CONTEXT_MAX:
+            raise ValueError(f"{directory} has more than {CONTEXT_MAX >> 20} MiB: name what is not needed in .detignore")
+    return [_entry(file, path) for file, path in listed]
+
+
+def _listed(root: pathlib.Path) -> List[Tuple[pathlib.Path, str]]:
+    """What is below a directory and not ignored, with the paths in it."""
+    ignored = root / ".detignore"
+    ignore = Ignore(ignored.read_bytes() if ignored.is_file() else b"")
+    found: List[Tuple[pathlib.Path, str]] = []
     for where, directories, names in os.walk(root):
         at = os.path.relpath(where, root)
         rel = [(n, n if at == "." else f"{at}/{n}") for n in sorted(directories)]
         directories[:] = [n for n, p in rel if not ignore.names(p, True)]
-        files += [_entry(root / p, p) for n, p in rel if n in directories]
+        found += [(root / p, p) for n, p in rel if n in directories]
         for name in sorted(names):
             path = name if at == "." else f"{at}/{name}"
             if not ignore.names(path, False):
-                files.append(_entry(root / path, path))
-    for extra in includes or []:
-        more = pathlib.Path(extra)
-        files += pack(more) if more.is_dir() else [_entry(more, more.name)]
-    if sum(len(f["content"]) for f in files) > CONTEXT_MAX * 4 // 3:
-        raise ValueError(f"{directory} has more than {CONTEXT_MAX >> 20} MiB: name what is not needed in .detignore")
-    return files
+                found.append((root / path, path))
+    return found
 
 
 def _entry(file: pathlib.Path, path: str) -> Dict[str, Any]:
-    if not file.is_file() and not file.is_dir():
-        raise ValueError(f"{file} is neither a file nor a directory: remove it or name it in .detignore")
     about = file.stat()
     content = b"" if file.is_dir() else file.read_bytes()
     return {
