@@ -2,6 +2,7 @@
 import concurrent.futures
 import contextlib
 import importlib
+import json
 import os
 import pathlib
 import subprocess
@@ -195,15 +196,42 @@ open(f"{sys.argv[1]}/rank{os.environ[sys.argv[2]]}", "a").write(said)
 """
 
 
+class Imports(unittest.TestCase):
+    def test_libraries_below_the_working_directory(self):
+        """A virtual environment beside the code: what is imported from it stays shared."""
+        with tempfile.TemporaryDirectory() as top:
+            for path, text in (("venv/library.py", ""), ("model.py", "kept = 1"), ("code/model.py", "import library")):
+                os.makedirs(os.path.join(top, os.path.dirname(path)), exist_ok=True)
+                pathlib.Path(top, path).write_text(text)
+            script = ("import os, sys\nsys.path.append(os.path.join(os.getcwd(), 'venv'))\nimport library, model\nimport determined as det\n"
+                      "with det.import_from_path('code'):\n    import model as theirs\n    assert theirs.library is library\n"
+                      "assert sys.modules['model'].kept")
+            subprocess.run([sys.executable, "-c", script], cwd=top, check=True)
+
+
 class Launchers(unittest.TestCase):
     """Of others: where they are installed they are given the ranks of this host, and each rank's lines its number."""
 
     def launched(self, launcher, hosts=1):
         info = types.SimpleNamespace(container_addrs=["10.0.0.1", "10.0.0.2"][:hosts], slot_ids=[0, 1])
         with mock.patch.object(_common, "cluster", lambda: info), mock.patch("shutil.which", lambda name: name), mock.patch.dict(os.environ), \
-                mock.patch("subprocess.call", return_value=7) as call:
-            self.assertEqual(launcher.main(["--own", "x", "--", "--trial", "model_def:Line"]), 7)
-        return call.call_args.args[0]
+                mock.patch.object(_common, "become") as become:
+            launcher.main(["--own", "x", "--", "--trial", "model_def:Line"])
+        return become.call_args.args[0]
+
+    def test_one_process(self):
+        """A launcher is what it starts, so that whoever ends the one ends the other."""
+        with tempfile.TemporaryDirectory() as top:
+            cluster = {"master_url": "http://master", "cluster_id": "c", "agent_id": "a", "slot_ids": [0], "task_id": "t",
+                       "allocation_id": "t.1", "session_token": "s", "task_type": "TRIAL"}
+            trial = {"trial_id": 1, "experiment_id": 1, "trial_seed": 1, "hparams": {}, "config": {}, "steps_completed": 0,
+                     "trial_run_id": 1, "debug": False}
+            rendezvous = {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [1]}
+            for name, value in (("cluster", cluster), ("trial", trial), ("rendezvous", rendezvous)):
+                pathlib.Path(top, name + ".json").write_text(json.dumps(value))
+            command = [sys.executable, "-m", "determined.launch.horovod", "--autohorovod", sys.executable, "-c", "import os; print(os.getpid())"]
+            with subprocess.Popen(command, env={**os.environ, "DET_INFO_DIR": top}, stdout=subprocess.PIPE, text=True) as launcher:
+                self.assertEqual(launcher.communicate()[0].strip(), str(launcher.pid))
 
     def test_installed(self):
         for launcher, name, number in ((horovod, "horovodrun", ["-np", "2"]), (deepspeed, "deepspeed", ["--num_gpus", "2"])):
@@ -224,7 +252,8 @@ class Launchers(unittest.TestCase):
                 with open(os.path.join(top, name), "w") as f:
                     f.write(f'#!/bin/sh\nexec {sys.executable} {HERE}/fake_launchers.py {name} "$@"\n')
                 os.chmod(f.name, 0o755)
-                self.assertEqual(launcher.main(["--", sys.executable, "-c", TOLD, top, *variables]), 0)
+                with mock.patch.object(_common, "become", subprocess.check_call):
+                    launcher.main(["--", sys.executable, "-c", TOLD, top, *variables])
                 said = sorted(rank.read_text() for rank in pathlib.Path(top).glob("rank*"))
                 self.assertEqual(said, [t + ",GPU-c,GPU-d" for t in told])
 

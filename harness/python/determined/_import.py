@@ -36,8 +36,10 @@ def _comes_from(module: Any, directory: str) -> bool:
     return any(f and os.path.abspath(f).startswith(directory + os.sep) for f in files)
 
 
-def _take_out(directory: str) -> Dict[str, Any]:
-    names: List[str] = [n for n, m in list(sys.modules.items()) if n != "__main__" and _comes_from(m, directory)]
+def _take_out(directory: str, but: Sequence[str] = ()) -> Dict[str, Any]:
+    """The modules of the directory, out of sys.modules; not those of the directories `but` below it."""
+    modules = [(n, m) for n, m in list(sys.modules.items()) if n != "__main__" and _comes_from(m, directory)]
+    names: List[str] = [n for n, m in modules if not any(_comes_from(m, b) for b in but)]
     return {n: sys.modules.pop(n) for n in names}
 
 
@@ -53,7 +55,8 @@ def import_from_path(path: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
     try:
         directory, cwd = os.path.abspath(path), os.getcwd()
         old_path = list(sys.path)
-        hidden = _take_out(cwd) if "" in sys.path or cwd in sys.path else {}
+        libraries = [p for p in map(os.path.abspath, old_path) if p.startswith(cwd + os.sep)]  # a venv in it, say
+        hidden = _take_out(cwd, libraries) if "" in sys.path or cwd in sys.path else {}
         finder = _NoCacheFinder(directory)
         sys.path[:] = [directory] + [p for p in old_path if p != ""]
         sys.meta_path.insert(0, finder)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import List, Tuple
+from typing import List, NoReturn, Tuple
 
 import determined as det
 from determined import _python
@@ -23,7 +23,12 @@ def parse(argv: List[str], usage: str) -> Tuple[List[str], List[str]]:
     return overrides, argv
 
 
-def fail(text: str) -> None:
+def become(command: List[str]) -> NoReturn:
+    """The launcher is what it starts: signals for the one reach the other, and there is one exit code."""
+    os.execvp(command[0], command)
+
+
+def fail(text: str) -> NoReturn:
     print(text.strip(), file=sys.stderr)
     sys.exit(1)
 

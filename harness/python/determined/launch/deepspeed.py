@@ -5,9 +5,8 @@ usage: python3 -m determined.launch.deepspeed [DEEPSPEED_OVERRIDES... --] (--tri
 
 import os
 import shutil
-import subprocess
 import sys
-from typing import List
+from typing import List, NoReturn
 
 from determined.launch import _common
 
@@ -27,7 +26,7 @@ def command_line(slots: int, overrides: List[str], script: List[str]) -> List[st
     ]
 
 
-def main(argv: List[str]) -> int:
+def main(argv: List[str]) -> NoReturn:
     overrides, script = _common.parse(argv, USAGE)
     info = _common.cluster()
     if shutil.which("deepspeed") is None:
@@ -38,8 +37,8 @@ def main(argv: List[str]) -> int:
     if len(info.container_addrs) > 1:
         _common.fail("determined.launch.deepspeed starts ranks on one host; use torch_distributed for several")
     os.environ["USE_DEEPSPEED"] = "1"
-    return subprocess.call(command_line(len(info.slot_ids), overrides, script))
+    _common.become(command_line(len(info.slot_ids), overrides, script))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -5,21 +5,20 @@ usage: python3 -m determined.launch.horovod [HVD_OVERRIDES... --] (--trial TRIAL
 
 import os
 import shutil
-import subprocess
 import sys
-from typing import List
+from typing import List, NoReturn
 
 from determined.launch import _common
 
 USAGE = "\n".join((__doc__ or "").splitlines()[2:])
 
 
-def main(argv: List[str]) -> int:
+def main(argv: List[str]) -> NoReturn:
     auto = "--autohorovod" in argv
     overrides, script = _common.parse([a for a in argv if a != "--autohorovod"], USAGE)
     info = _common.cluster()
     if auto and len(info.container_addrs) == 1 and len(info.slot_ids) <= 1:
-        return subprocess.call(script)
+        _common.become(script)
     if shutil.which("horovodrun") is None:
         _common.fail(
             "horovodrun is not installed on this host: install Horovod, or start the ranks by "
@@ -31,8 +30,8 @@ def main(argv: List[str]) -> int:
     slots = str(len(info.slot_ids))
     command = ["horovodrun", "-np", slots, "-H", f"localhost:{slots}", "--start-timeout", "1200"]
     wrapped = [sys.executable, "-m", "determined.launch.wrap_rank", "HOROVOD_RANK,OMPI_COMM_WORLD_RANK", *script]
-    return subprocess.call([*command, "--gloo-timeout-seconds", "240", *overrides, *wrapped])
+    _common.become([*command, "--gloo-timeout-seconds", "240", *overrides, *wrapped])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -6,9 +6,8 @@ TORCH_OVERRIDES go to torch.distributed.run; TRIAL is module:Class.
 """
 
 import os
-import subprocess
 import sys
-from typing import List
+from typing import List, NoReturn
 
 import determined as det
 from determined.launch import _common
@@ -33,12 +32,12 @@ def command_line(info: det.ClusterInfo, overrides: List[str], script: List[str])
     ]
 
 
-def main(argv: List[str]) -> int:
+def main(argv: List[str]) -> NoReturn:
     overrides, script = _common.parse(argv, USAGE)
     info = _common.cluster()
     os.environ["USE_TORCH_DISTRIBUTED"] = "True"
-    return subprocess.call(command_line(info, overrides, script))
+    _common.become(command_line(info, overrides, script))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])
