@@ -1,4 +1,5 @@
 """determined.core without a cluster: what becomes of numbers that JSON lacks, and of stores that are full."""
+import http.server
 import json
 import os
 import socket
@@ -84,6 +85,44 @@ class Numbers(unittest.TestCase):
             with checkpoints.store_path({"steps_completed": np.int64(5), "loss": torch.tensor(0.5)}) as (_, uuid):
                 pass
             self.assertEqual(checkpoints.get_metadata(uuid), {"steps_completed": 5, "loss": 0.5})
+
+
+class Cut(http.server.BaseHTTPRequestHandler):
+    """A master that is ended in the middle of its first answer."""
+
+    def do_GET(self):
+        self.server.asked += 1
+        self.send_response(200)
+        answer = b'{"preempt": true}'
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer[: 5 if self.server.asked == 1 else None])
+
+    def log_message(self, *args):
+        pass
+
+
+class Sessions(unittest.TestCase):
+    def test_cut_answer(self):
+        """Asked again, like a master that cannot be reached."""
+        with http.server.HTTPServer(("127.0.0.1", 0), Cut) as master:
+            master.asked = 0
+            server = threading.Thread(target=master.serve_forever, kwargs={"poll_interval": 0.01})
+            server.start()
+            try:
+                self.assertEqual(Session(f"http://127.0.0.1:{master.server_port}", "token").get("/"), {"preempt": True})
+            finally:
+                master.shutdown()
+                server.join()
+
+
+class Operations(unittest.TestCase):
+    def test_length(self):
+        context = core.DummySearcherContext(core.DummyDistributedContext(), length=5)
+        for _ in range(2):
+            for op in context.operations():
+                self.assertEqual(op.length, 5)
+                op.report_completed(1.0)
 
 
 class Failures(unittest.TestCase):

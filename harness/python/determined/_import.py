@@ -55,7 +55,7 @@ def import_from_path(path: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
     try:
         directory, cwd = os.path.abspath(path), os.getcwd()
         old_path = list(sys.path)
-        libraries = [p for p in map(os.path.abspath, old_path) if p.startswith(cwd + os.sep)]  # a venv in it, say
+        libraries = [os.path.abspath(p) for p in old_path if os.path.abspath(p).startswith(cwd + os.sep)]  # a venv in it, say
         hidden = _take_out(cwd, libraries) if "" in sys.path or cwd in sys.path else {}
         finder = _NoCacheFinder(directory)
         sys.path[:] = [directory] + [p for p in old_path if p != ""]

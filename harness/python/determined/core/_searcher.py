@@ -139,7 +139,8 @@ class DummySearcherContext(SearcherContext):
 
     def __init__(self, distributed: DistributedContext, length: int = 1) -> None:
         super().__init__(None, distributed, 0, {})
-        self._length: Optional[int] = length
+        self._whole = length
+        self._length: Optional[int] = None
 
     def _next(self) -> Optional[int]:
         length, self._length = self._length, None
@@ -151,7 +152,7 @@ class DummySearcherContext(SearcherContext):
     def operations(
         self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief, auto_ack: bool = True
     ) -> Iterator[SearcherOperation]:
-        self._length = 1
+        self._length = self._whole
         return super().operations(searcher_mode, auto_ack)
 
     def get_configured_units(self) -> Optional[Unit]:

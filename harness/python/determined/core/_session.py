@@ -1,5 +1,6 @@
 """HTTP to the master, as a task of the cluster speaks it."""
 
+import http.client
 import json
 import logging
 import math
@@ -72,7 +73,7 @@ class Session:
             except urllib.error.HTTPError as e:
                 if e.code not in (502, 503, 504) or attempt == self._retries:
                     raise self._refused(e) from None
-            except (urllib.error.URLError, ConnectionError, TimeoutError) as e:
+            except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as e:
                 if attempt == self._retries:
                     raise ConnectionError(f"{method} {self._url}{path}: {e}") from e
             time.sleep(min(self._backoff * 2**attempt, 30.0))
