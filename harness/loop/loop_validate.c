@@ -192,8 +192,9 @@ static int searcher_metric(const struct loop *l, const struct loop_metrics *m, d
         for (size_t i = 0; i < m->n; i++)
             buf_addf(&b, "%s\"%s\"", i ? ", " : "", m->v[i].name);
         return det_fail(err, DET_EINVAL,
-                        "the searcher's metric \"%s\" is not among the validation metrics: %s",
-                        name, buf_str(&b));
+                        "the searcher's metric \"%s\" is not among the validation metrics: %s; "
+                        "report it in validation, or name another one as searcher.metric",
+                        name, m->n ? buf_str(&b) : "there are none");
     }
     if (!loop_metric_scalar(x, ret))
         return det_fail(err, DET_EINVAL, "the searcher's metric \"%s\" is not one number", name);

@@ -89,6 +89,8 @@ struct det_trial_context {
     bool no_device_comm;
     bool no_grad;       /* det_no_grad_begin() is in force */
     bool adding;        /* build_callbacks is running */
+    bool made;          /* create is over: what the loop knows of models and the like stays */
+    bool reducing;      /* the loop has the reducers */
     char *hparams_text, *config_text, *data_text; /* JSON, made when asked for */
     char *download_dir; /* NULL: not asked for yet */
     json_t *metadata;   /* NULL: none was set */
@@ -128,6 +130,8 @@ void trial_profile_step(struct det_trial_context *ctx);
 void trial_profile_stop(struct det_trial_context *ctx);
 void trial_profile_finish(struct det_trial_context *ctx);
 
+/* Fails where it is too late for what `call` wraps. */
+void trial_check_time(struct det_trial_context *ctx, bool too_late, const char *call);
 /* What create() must have wrapped (trial_wrap.c). */
 int trial_check_wrapped(const struct det_trial_context *ctx, struct det_err *err);
 

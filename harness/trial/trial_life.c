@@ -21,6 +21,10 @@ int trial_type_check(const struct det_trial_type *type, const char *name, struct
                         name, type->det_api_version, DET_API_VERSION);
     if (type->self_bytes > (size_t)1 << 30)
         return det_fail(err, DET_EINVAL, "%s.self_bytes is %zu", name, type->self_bytes);
+    if (type->self_bytes == 0)
+        return det_fail(err, DET_EINVAL,
+                        "%s.self_bytes is 0, which leaves no room for what create keeps: write "
+                        ".self_bytes = sizeof of the trial's struct", name);
     const struct {
         bool there;
         const char *hook;
@@ -97,6 +101,7 @@ int trial_context_create(const struct det_trial_type *type, const struct det_loo
         return rc;
     det_engine_step_end(ctx->engine);
     fill_lrs(ctx);
+    ctx->made = true;
     return 0;
 }
 
@@ -109,6 +114,7 @@ void trial_context_attach(struct det_trial_context *ctx, const struct det_loop_c
     ctx->config = config;
     ctx->loop = loop;
     ctx->err = (struct det_err){0};
+    ctx->reducing = false;
     if (ctx->engine)
         det_engine_clear_error(ctx->engine);
 }

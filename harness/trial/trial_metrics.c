@@ -99,8 +99,12 @@ struct det_custom_reducer *det_trial_wrap_reducer(struct det_trial_context *ctx,
                                                   det_reduce_fn *fn, void *arg, bool for_training,
                                                   bool for_validation)
 {
+    trial_check_time(ctx, ctx->reducing, "det_trial_wrap_reducer");
     if (!name || !*name)
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_reducer: a function needs a metric's name");
+    if (!fn)
+        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_reducer(\"%s\"): the function is NULL",
+                   name ? name : "");
     struct det_custom_reducer *r = new_reducer(ctx, name ? name : "", for_training,
                                                for_validation);
     r->fn = fn;
@@ -112,6 +116,13 @@ void det_trial_wrap_metric_reducer(struct det_trial_context *ctx,
                                    const struct det_reducer_type *type, void *self,
                                    bool for_training, bool for_validation)
 {
+    trial_check_time(ctx, ctx->reducing, "det_trial_wrap_metric_reducer");
+    if (!type || !type->reset || !type->per_slot_reduce || !type->cross_slot_reduce) {
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_wrap_metric_reducer: its table needs reset, per_slot_reduce and "
+                   "cross_slot_reduce");
+        return;
+    }
     struct det_custom_reducer *r = new_reducer(ctx, NULL, for_training, for_validation);
     r->type = type;
     r->self = self;
@@ -180,6 +191,7 @@ static int on_cross_slot(void *self, const void *const *values, const size_t *by
 
 void trial_fill_reducers(struct det_trial_context *ctx)
 {
+    ctx->reducing = true;
     ctx->loop_reducers.n = 0;
     for (size_t i = 0; i < ctx->reducers.n; i++) {
         struct det_custom_reducer *r = ctx->reducers.v[i];

@@ -8,21 +8,39 @@
 #define STATE_FILE "state_dict.pth"
 #define STATE_FILE_OLD "state-dict.pth" /* as the documentation once called it */
 #define COUNTERS_FILE "trial_state.pkl"
+#define CALLBACK_STATE_MAX ((size_t)1 << 20)
 
 DET_DEFINE_CLEANUP(struct pth_doc *, pth_doc_destroy)
 
 /* ---- saving ---- */
 
-static struct pth_value *callbacks_state(struct det_trial_context *ctx, struct pth_doc *doc)
+/* What could not be read back must not get into a checkpoint. */
+static int check_callback_state(const char *text, struct det_err *err)
+{
+    if (strlen(text) > CALLBACK_STATE_MAX)
+        return det_fail(err, DET_ETOOBIG,
+                        "%zu bytes, %zu are allowed: put tensors into the checkpoint by "
+                        "det_checkpoint_put_tensor()",
+                        strlen(text), CALLBACK_STATE_MAX);
+    JSON_OWN j = json_parse(text, strlen(text), err);
+    return j ? 0 : DET_EINVAL;
+}
+
+static int callbacks_state(struct det_trial_context *ctx, struct pth_doc *doc,
+                           struct pth_value *root, struct det_err *err)
 {
     struct pth_value *dict = pth_dict(doc);
     for (size_t i = 0; i < ctx->callbacks.n; i++) {
         struct trial_callback *c = ctx->callbacks.v[i];
         det_cleanup(freep) char *text = c->cb.state_dict ? c->cb.state_dict(c->cb.self) : NULL;
+        int rc = text ? check_callback_state(text, err) : 0;
+        if (rc < 0)
+            return det_wrap(err, rc, "state_dict of callback \"%s\"", c->name);
         if (text)
             pth_put(doc, dict, c->name, pth_str(doc, text));
     }
-    return dict;
+    pth_put(doc, root, "callbacks", dict);
+    return 0;
 }
 
 static int models_state(struct det_trial_context *ctx, struct state_writer *w,
@@ -76,9 +94,10 @@ static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, str
     int rc = models_state(ctx, &w, s->root);
     if (rc == 0)
         rc = optims_state(ctx, &w, s->root);
+    if (rc == 0)
+        rc = callbacks_state(ctx, s->doc, s->root, err);
     if (rc < 0)
         return rc;
-    pth_put(s->doc, s->root, "callbacks", callbacks_state(ctx, s->doc));
     state_put_rng(ctx, s->doc, s->root);
     state_put_grads(ctx, s->doc, s->root);
     s->grads = ctx->open_grads;

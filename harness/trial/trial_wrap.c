@@ -30,8 +30,17 @@ int trial_check_wrapped(const struct det_trial_context *ctx, struct det_err *err
     return 0;
 }
 
+void trial_check_time(struct det_trial_context *ctx, bool too_late, const char *call)
+{
+    if (too_late)
+        trial_fail(ctx, DET_ESTATE,
+                   "%s: it is too late, the training loop would not know of it: call it in create",
+                   call);
+}
+
 struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model)
 {
+    trial_check_time(ctx, ctx->made, "det_trial_wrap_model");
     if (!model)
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_model: the model is NULL");
     else if (is_wrapped(ctx, model))
@@ -56,6 +65,7 @@ struct det_optim *det_trial_wrap_optimizer_opt(struct det_trial_context *ctx,
                                                struct det_optim *optim,
                                                const struct det_wrap_optimizer_options *options)
 {
+    trial_check_time(ctx, ctx->made, "det_trial_wrap_optimizer");
     if (!optim) {
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: the optimizer is NULL");
         return NULL;
@@ -87,6 +97,7 @@ struct det_lr *det_trial_lr_scheduler(const struct det_trial_context *ctx, size_
 struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct det_lr *lr,
                                            enum det_step_mode mode, int64_t frequency)
 {
+    trial_check_time(ctx, ctx->made, "det_trial_wrap_lr_scheduler");
     if (!lr) {
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_lr_scheduler: the scheduler is NULL");
         return NULL;

@@ -253,6 +253,7 @@ def test_mistakes():
         fails(s, edited(s, ("32 * 4 * 4", "32 * 4 * 5")), "linear", "train_batch")
         fails(s, edited(s, ('"label")', '"lable")')), "NULL")
         fails(s, edited(s, ("DET_API_VERSION", "99")), "version 99")
+        fails(s, edited(s, ("    .self_bytes = sizeof(struct digits),\n", "")), "self_bytes is 0", "sizeof")
         fails(s, edited(s, ("    .train_batch = train_batch,\n", "")), "train_batch")
         fails(s, edited(s, ("    det_trial_wrap_model(ctx, d->net);\n", "")), "det_trial_wrap_model")
         fails(s, edited(s, ("int64_t row)\n{", "int64_t row)\n{ extern int no_such_function(void); no_such_function();")), "no_such_function")

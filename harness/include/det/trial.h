@@ -60,7 +60,7 @@ enum det_reducer { DET_REDUCER_AVG = 1, DET_REDUCER_SUM = 2, DET_REDUCER_MAX = 3
 
 struct det_trial_type {
     int det_api_version;   /* DET_API_VERSION; must stay the first member */
-    size_t self_bytes;     /* size of the trial's own struct */
+    size_t self_bytes;     /* size of the trial's own struct; not 0 */
     /* __init__: build and wrap models, optimizers, schedulers. Required. */
     void (*create)(void *self, struct det_trial_context *ctx);
     /* Frees what the trial itself allocated (not what was wrapped). Also after a failed create. */
@@ -163,8 +163,8 @@ bool det_trial_get_stop_requested(const struct det_trial_context *ctx);
 void *det_trial_arg(const struct det_trial_context *ctx);
 const char *det_trial_kwargs_json(const struct det_trial_context *ctx);
 
-/* ---- Wrapping: takes the object, returns it; the order of calls is its identity in checkpoints
- * -- */
+/* ---- Wrapping, in create: takes the object, returns it; the order of calls is its identity in
+ * checkpoints -- */
 
 struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct det_module *model);
 /* Its gradients are averaged over ranks, and over passes (optimizations.aggregation_frequency). */

@@ -187,6 +187,28 @@ static void hparam_no_object(struct call *c)
     det_hparam_f64(c->ctx, "width.min");
 }
 
+static double sum_up(void *arg, const double *v, size_t n)
+{
+    return 0;
+}
+
+static void reducer_of_nothing(struct call *c)
+{
+    wrap_both(c);
+    det_trial_wrap_reducer(c->ctx, "f1", NULL, NULL, true, true);
+}
+
+static void start_anew(void *self)
+{
+}
+
+static void half_a_reducer(struct call *c)
+{
+    static const struct det_reducer_type half = {.reset = start_anew};
+    wrap_both(c);
+    det_trial_wrap_metric_reducer(c->ctx, &half, NULL, true, true);
+}
+
 static void too_early(struct call *c)
 {
     wrap_both(c);
@@ -203,6 +225,53 @@ static void callback_names(struct call *c)
 {
     for (int i = 0; i < 2; i++)
         det_trial_add_callback(c->ctx, &(struct det_callback){.name = "x"});
+}
+
+static char *broken_json(void *self)
+{
+    return det_strdup("{\"seen\": 7");
+}
+
+static void callback_state(struct call *c)
+{
+    det_trial_add_callback(c->ctx, &(struct det_callback){.name = "x", .state_dict = broken_json});
+}
+
+static char *much_json(void *self)
+{
+    char *text = det_zalloc((1 << 20) + 2);
+    memset(text, '7', (1 << 20) + 1);
+    return text;
+}
+
+static void much_callback_state(struct call *c)
+{
+    det_trial_add_callback(c->ctx, &(struct det_callback){.name = "x", .state_dict = much_json});
+}
+
+static void late_model(struct call *c)
+{
+    train_well(c);
+    det_trial_wrap_model(c->ctx, det_nn_linear(c->e, 1, 1));
+}
+
+static void late_optimizer(struct call *c)
+{
+    train_well(c);
+    det_trial_wrap_optimizer(c->ctx, det_sgd(c->t->fc, .lr = 1));
+}
+
+static void late_lr(struct call *c)
+{
+    train_well(c);
+    det_trial_wrap_lr_scheduler(c->ctx, det_exponential_lr(c->t->sgd, 0.9), DET_STEP_EVERY_BATCH,
+                                1);
+}
+
+static void late_reducer(struct call *c)
+{
+    train_well(c);
+    det_trial_wrap_reducer(c->ctx, "f1", sum_up, NULL, true, true);
 }
 
 static void shapes(struct call *c)
@@ -353,9 +422,19 @@ static const struct mistake mistakes[] = {
     CREATE(hparam_deep, "sched.warmup.stepps is not", "sched.warmup has: steps, from; ",
            "did you mean \"steps\"?"),
     CREATE(hparam_no_object, "width.min is not", "hyperparameters.width is a whole number"),
+    CREATE(reducer_of_nothing, "det_trial_wrap_reducer(\"f1\")", "NULL"),
+    CREATE(half_a_reducer, "det_trial_wrap_metric_reducer", "per_slot_reduce"),
     CREATE(too_early, "det_trial_is_epoch_start()", "before training has started"),
     CREATE(callback_too_early, "det_trial_add_callback", "build_callbacks"),
     {.name = "callback_names", .callbacks = callback_names, .words = {"two callbacks", "\"x\""}},
+    {.name = "callback_state", .callbacks = callback_state,
+     .words = {"state_dict of callback \"x\"", "JSON", "line 1"}},
+    {.name = "much_callback_state", .callbacks = much_callback_state,
+     .words = {"callback \"x\"", "1048577 bytes", "det_checkpoint_put_tensor()"}},
+    TRAIN(late_model, "det_trial_wrap_model", "too late", "in create"),
+    TRAIN(late_optimizer, "det_trial_wrap_optimizer", "too late", "in create"),
+    TRAIN(late_lr, "det_trial_wrap_lr_scheduler", "too late", "in create"),
+    TRAIN(late_reducer, "det_trial_wrap_reducer", "too late", "in create"),
     TRAIN(shapes, "linear(float32[2, 2], float32[1, 1]"),
     TRAIN(no_field, "the batch has no field \"image\"; it has: x", "linear", "NULL"),
     TRAIN(no_field_metric, "metric \"x\"", "det_batch_tensor()"),
