@@ -27,6 +27,23 @@ static struct det_tensor *join_all(struct det_engine *e, struct det_tensor *cons
 
 #define JOINED_MAX 512
 
+/* Can x, the i-th, follow `first` along dim? */
+static bool joins(struct det_engine *e, const struct det_tensor *first, const struct det_tensor *x,
+                  int i, int dim)
+{
+    char one[160], other[160];
+    bool ok = x && x->ndim == first->ndim;
+    for (int d = 0; ok && d < first->ndim; d++)
+        ok = d == dim || x->dims[d] == first->dims[d];
+    if (!ok)
+        det_engine_fail(e, DET_EINVAL,
+                        "cat: input 1 is %s, input %d is %s: but for dimension %d they must be "
+                        "equal",
+                        det__tensor_text(first, one, sizeof one), i + 1,
+                        det__tensor_text(x, other, sizeof other), dim);
+    return ok;
+}
+
 struct det_tensor *det_cat(struct det_engine *e, struct det_tensor *const *xs, int n, int dim)
 {
     struct det_tensor *folded[JOINED_MAX];
@@ -39,15 +56,8 @@ struct det_tensor *det_cat(struct det_engine *e, struct det_tensor *const *xs, i
     if (dim < 0)
         return NULL;
     for (int i = 0; i < n; i++) {
-        if (!xs[i] || xs[i]->ndim != xs[0]->ndim) {
-            det_engine_fail(e, DET_EINVAL, "cat: input %d is NULL or has other dimensions", i + 1);
+        if (!joins(e, xs[0], xs[i], i, dim))
             return NULL;
-        }
-        for (int d = 0; d < xs[0]->ndim; d++)
-            if (d != dim && xs[i]->dims[d] != xs[0]->dims[d]) {
-                det_engine_fail(e, DET_EINVAL, "cat: input %d differs in dimension %d", i + 1, d);
-                return NULL;
-            }
         folded[i] = function_fold(e, xs[i], dim);
         rows += xs[i]->dims[dim];
     }

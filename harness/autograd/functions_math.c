@@ -76,14 +76,16 @@ struct det_tensor *det_index_select(struct det_engine *e, struct det_tensor *x, 
 static bool fits(struct det_engine *e, const char *name, const struct det_tensor *x, int dim,
                  const struct det_tensor *index)
 {
+    char text[160], other[160];
     bool ok = index && index->ndim == x->ndim;
     for (int i = 0; ok && i < x->ndim; i++)
         ok = i == dim || index->dims[i] == x->dims[i];
     if (!ok)
         det_engine_fail(e, DET_EINVAL,
-                        "%s: the index must have the dimensions of the input but in dimension %d "
-                        "(use det_narrow() or det_expand())",
-                        name, dim);
+                        "%s(%s): what has the shape of the index is %s, and must have the input's "
+                        "dimensions but for dimension %d (use det_narrow() or det_expand())",
+                        name, det__tensor_text(x, text, sizeof text),
+                        det__tensor_text(index, other, sizeof other), dim);
     return ok;
 }
 

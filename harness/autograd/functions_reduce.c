@@ -309,7 +309,13 @@ struct det_tensor *det_sort(struct det_engine *e, struct det_tensor *x, int dim,
 struct det_tensor *det_topk(struct det_engine *e, struct det_tensor *x, int64_t k, int dim,
                             bool smallest, struct det_tensor **ret_index)
 {
+    char text[160];
     struct det_tensor *index = NULL, *y = det_sort(e, x, dim, !smallest, &index);
+    if (y && (k < 0 || k > det_tensor_dim(y, dim))) {
+        det_engine_fail(e, DET_EINVAL, "topk(%s): there are no %lld in dimension %d",
+                        det__tensor_text(x, text, sizeof text), (long long)k, dim);
+        y = NULL;
+    }
     if (ret_index)
         *ret_index = y ? det_narrow(e, index, dim, 0, k) : NULL;
     return y ? det_narrow(e, y, dim, 0, k) : NULL;

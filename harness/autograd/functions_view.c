@@ -10,6 +10,7 @@
 static int complete(const struct det_tensor *x, int ndim, const int64_t *dims,
                     int64_t full[DET_DIMS_MAX], struct det_err *err)
 {
+    char text[160];
     int hole = -1;
     int64_t known = 1;
     if (ndim < 0 || ndim > DET_DIMS_MAX)
@@ -26,7 +27,8 @@ static int complete(const struct det_tensor *x, int ndim, const int64_t *dims,
     if (hole >= 0 && known > 0 && (int64_t)x->numel % known == 0)
         full[hole] = (int64_t)x->numel / known;
     else if (hole >= 0 || known != (int64_t)x->numel)
-        return det_fail(err, DET_EINVAL, "%zu elements do not fit into the new shape", x->numel);
+        return det_fail(err, DET_EINVAL, "its %zu elements cannot be %s", x->numel,
+                        det__shape_text(x->dtype, ndim, dims, text, sizeof text));
     return 0;
 }
 
@@ -138,6 +140,7 @@ struct det_tensor *det_permute(struct det_engine *e, struct det_tensor *x, const
 {
     int64_t dims[DET_DIMS_MAX], strides[DET_DIMS_MAX];
     struct det_attrs a = {0};
+    char text[160];
     unsigned seen = 0;
     if (missing(e, &x, "permute"))
         return NULL;
@@ -151,7 +154,10 @@ struct det_tensor *det_permute(struct det_engine *e, struct det_tensor *x, const
         strides[i] = x->strides[d];
     }
     if (seen + 1 != 1u << x->ndim) {
-        det_engine_fail(e, DET_EINVAL, "permute: the order names a dimension twice");
+        det_engine_fail(e, DET_EINVAL,
+                        "permute(%s): the order names a dimension twice; it must name each of %d "
+                        "once",
+                        det__tensor_text(x, text, sizeof text), x->ndim);
         return NULL;
     }
     return record(e, OP_PERMUTE, x, det__tensor_window(x, x->ndim, dims, strides, 0), &a);
@@ -177,11 +183,12 @@ static struct det_tensor *part(struct det_engine *e, struct det_tensor *x, int d
 {
     int64_t dims[DET_DIMS_MAX], strides[DET_DIMS_MAX];
     struct det_attrs a = {.dim = d, .start = s->start, .every = s->step};
+    char text[160];
     if (s->step < 1 || s->start < 0 || s->end < s->start || s->end > x->dims[d]) {
         det_engine_fail(e, DET_EINVAL,
-                        "slice: elements %" PRId64 " to %" PRId64 " in steps of %" PRId64
-                        " of a dimension of %" PRId64,
-                        s->start, s->end, s->step, x->dims[d]);
+                        "slice(%s): elements %" PRId64 " to %" PRId64 " in steps of %" PRId64
+                        " of dimension %d",
+                        det__tensor_text(x, text, sizeof text), s->start, s->end, s->step, d);
         return NULL;
     }
     memcpy(dims, x->dims, sizeof dims);
@@ -210,14 +217,20 @@ struct det_tensor *det_slice(struct det_engine *e, struct det_tensor *x, int dim
 struct det_tensor *det_narrow(struct det_engine *e, struct det_tensor *x, int dim, int64_t start,
                               int64_t length)
 {
+    char text[160];
     if (missing(e, &x, "narrow"))
         return NULL;
     int d = dimension(e, x, x->ndim, dim, "narrow");
     if (d < 0)
         return NULL;
-    if (start < 0 || start > x->dims[d] || length > x->dims[d] - start)
-        length = -1; /* which part() refuses; the sum could overflow */
-    return part(e, x, d, &(struct det_slice){start, start < 0 ? start : start + length, 1});
+    if (start < 0 || start > x->dims[d] || length < 0 || length > x->dims[d] - start) {
+        det_engine_fail(e, DET_EINVAL,
+                        "narrow(%s): %" PRId64 " elements from %" PRId64
+                        " on are not in dimension %d",
+                        det__tensor_text(x, text, sizeof text), length, start, d);
+        return NULL;
+    }
+    return part(e, x, d, &(struct det_slice){start, start + length, 1});
 }
 
 /* x with dimension d taken away or a dimension of 1 put before d. */
@@ -235,13 +248,20 @@ static struct det_tensor *resize(struct det_engine *e, struct det_tensor *x, int
 
 struct det_tensor *det_select(struct det_engine *e, struct det_tensor *x, int dim, int64_t index)
 {
+    char text[160];
     if (missing(e, &x, "select"))
         return NULL;
     int d = dimension(e, x, x->ndim, dim, "select");
-    if (d >= 0 && index < 0)
-        index += x->dims[d];
-    struct det_tensor *part = d < 0 ? NULL : det_narrow(e, x, d, index, 1);
-    return part ? resize(e, part, d, -1) : NULL;
+    if (d < 0)
+        return NULL;
+    int64_t first = index < 0 ? index + x->dims[d] : index;
+    if (first < 0 || first >= x->dims[d]) {
+        det_engine_fail(e, DET_EINVAL, "select(%s): there is no element %" PRId64
+                        " in dimension %d", det__tensor_text(x, text, sizeof text), index, d);
+        return NULL;
+    }
+    struct det_tensor *one = part(e, x, d, &(struct det_slice){first, first + 1, 1});
+    return one ? resize(e, one, d, -1) : NULL;
 }
 
 struct det_tensor *det_unsqueeze(struct det_engine *e, struct det_tensor *x, int dim)
@@ -271,7 +291,7 @@ struct det_tensor *det_expand(struct det_engine *e, struct det_tensor *x, int nd
 {
     int64_t full[DET_DIMS_MAX];
     struct det_tensor wide;
-    char text[160];
+    char text[160], wanted[160];
     if (missing(e, &x, "expand"))
         return NULL;
     int more = ndim - x->ndim;
@@ -280,8 +300,12 @@ struct det_tensor *det_expand(struct det_engine *e, struct det_tensor *x, int nd
         full[d] = dims[d] == -1 && d >= more ? x->dims[d - more] : dims[d];
     if (!fits || det__shape_numel(x->dtype, ndim, full) < 0 ||
         !det__broadcast(x, ndim, full, &wide)) {
-        det_engine_fail(e, DET_EINVAL, "expand(%s): only dimensions of 1 can be repeated",
-                        det__tensor_text(x, text, sizeof text));
+        det_engine_fail(e, DET_EINVAL,
+                        "expand(%s): it cannot be %s: only dimensions of 1 can be repeated",
+                        det__tensor_text(x, text, sizeof text),
+                        ndim < 0 || ndim > DET_DIMS_MAX
+                            ? "of so many dimensions"
+                            : det__shape_text(x->dtype, ndim, dims, wanted, sizeof wanted));
         return NULL;
     }
     return record(e, OP_EXPAND, x, det__tensor_window(x, ndim, full, wide.strides, 0),

@@ -144,13 +144,45 @@ static void test_wrong_calls_are_named(void **state)
     refused(e, det_cumsum(e, det_zeros(e, DET_F32, 2, (int64_t[]){4, 2}), 2), "dimension 2");
     struct det_tensor *uneven[] = {det_zeros(e, DET_F32, 2, (int64_t[]){4, 2}),
                                    det_zeros(e, DET_F32, 2, (int64_t[]){4, 3})};
-    refused(e, det_cat(e, uneven, 2, 0), "input 2 differs in dimension 1");
+    refused(e, det_cat(e, uneven, 2, 0),
+            "cat: input 1 is float32[4, 2], input 2 is float32[4, 3]: but for dimension 0");
     refused(e, det_packed_attention(e, det_zeros(e, DET_F32, 3, (int64_t[]){1, 2, 9}), 2),
             "divisible by 2 heads");
     refused(e,
             det_l1_loss(e, det_zeros(e, DET_F32, 1, (int64_t[]){3}),
                         det_zeros(e, DET_F32, 1, (int64_t[]){4})),
             "equal shapes");
+}
+
+static struct det_tensor *three_by_four(struct det_engine *e)
+{
+    return det_zeros(e, DET_F32, 2, (int64_t[]){3, 4});
+}
+
+static void test_wrong_views_say_call_and_shapes(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *i = det_zeros(e, DET_I64, 1, (int64_t[]){3});
+    refused(e, det_gather(e, three_by_four(e), 1, i),
+            "gather(float32[3, 4]): what has the shape of the index is int64[3], and must");
+    refused(e, det_reshape(e, three_by_four(e), 2, (int64_t[]){5, -1}),
+            "reshape(float32[3, 4]): its 12 elements cannot be float32[5, -1]");
+    refused(e, det_permute(e, three_by_four(e), (int[]){1, 1}),
+            "permute(float32[3, 4]): the order names a dimension twice");
+    refused(e, det_slice(e, three_by_four(e), 0, &(struct det_slice){.end = 9}),
+            "slice(float32[3, 4]): elements 0 to 9 in steps of 1 of dimension 0");
+    refused(e, det_narrow(e, three_by_four(e), 1, 2, 3),
+            "narrow(float32[3, 4]): 3 elements from 2 on are not in dimension 1");
+    refused(e, det_narrow(e, three_by_four(e), 1, 1, INT64_MAX), "from 1 on are not");
+    refused(e, det_narrow(e, three_by_four(e), 1, 1, -1), "-1 elements from 1 on are not");
+    refused(e, det_select(e, three_by_four(e), -1, -5),
+            "select(float32[3, 4]): there is no element -5 in dimension 1");
+    refused(e, det_select(e, three_by_four(e), 0, 3), "there is no element 3 in dimension 0");
+    refused(e, det_expand(e, three_by_four(e), 2, (int64_t[]){6, 4}),
+            "expand(float32[3, 4]): it cannot be float32[6, 4]: only dimensions of 1");
+    refused(e, det_expand(e, three_by_four(e), 9, (int64_t[9]){0}), "of so many dimensions");
+    refused(e, det_topk(e, three_by_four(e), 5, 1, false, NULL),
+            "topk(float32[3, 4]): there are no 5 in dimension 1");
 }
 
 int main(void)
@@ -162,6 +194,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_state_outlives_its_step, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_use_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_calls_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_views_say_call_and_shapes, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
