@@ -1,46 +1,68 @@
 /* The engine's life: device, stream, step, random state. */
 #include "engine.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 
 #include "autocast.h"
 #include "mem.h"
 #include "tape.h"
 
-static int threads_from(const char *name)
+#define THREADS_MAX 1024
+
+/* A whole number of the environment; 0 where it is not set. */
+static int number_from(const char *name, uint64_t most, uint64_t *ret, struct det_err *err)
 {
     const char *s = getenv(name);
-    long n = s ? strtol(s, NULL, 10) : 0;
-    return n > 0 && n <= 1024 ? (int)n : 0;
+    char *end;
+    *ret = 0;
+    if (!s || !*s)
+        return 0;
+    errno = 0;
+    uint64_t n = strtoull(s, &end, 10);
+    if (*s < '0' || *s > '9' || *end || errno || n > most)
+        return det_fail(err, DET_EINVAL, "%s is \"%s\"; write a whole number from 0 to %" PRIu64
+                        ", without a unit", name, s, most);
+    *ret = n;
+    return 0;
 }
 
-static int choose_threads(int asked)
+/* OMP_NUM_THREADS is OpenMP's, which takes lists too: its first number. */
+static int threads_of_openmp(void)
+{
+    const char *s = getenv("OMP_NUM_THREADS");
+    long n = s ? strtol(s, NULL, 10) : 0;
+    return n > 0 && n <= THREADS_MAX ? (int)n : 0;
+}
+
+static int choose_threads(int asked, int *ret, struct det_err *err)
 {
     cpu_set_t set;
-    int n = asked > 0 ? asked : threads_from("DET_THREADS_PER_SLOT");
-    if (n == 0)
-        n = threads_from("OMP_NUM_THREADS");
+    uint64_t wish;
+    int rc = number_from("DET_THREADS_PER_SLOT", INT_MAX, &wish, err);
+    int n = asked > 0 ? asked : wish > 0 ? (int)wish : threads_of_openmp();
     if (n == 0 && sched_getaffinity(0, sizeof set, &set) == 0)
         n = CPU_COUNT(&set);
-    return n > 0 ? n : 1;
-}
-
-static size_t limit_from_environment(void)
-{
-    const char *s = getenv("DET_MEM_LIMIT");
-    return s ? (size_t)strtoull(s, NULL, 10) : 0;
+    *ret = n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
+    return rc;
 }
 
 static int open_device(struct det_engine *e, const char *name, size_t limit, struct det_err *err)
 {
     int index;
+    uint64_t wish;
     struct det_device_options o = {.threads = e->threads};
-    int rc = det_backend_find(name, &e->backend, &index, err);
+    int rc = number_from("DET_MEM_LIMIT", SIZE_MAX, &wish, err);
+    if (rc < 0)
+        return rc;
+    rc = det_backend_find(name, &e->backend, &index, err);
     if (rc == 0)
         rc = e->backend->device_open(index, &o, &e->device, err);
     if (rc < 0)
         return det_wrap(err, rc, "device %s", name);
-    e->pool = mem_pool_create(e->backend, e->device, limit ? limit : limit_from_environment());
+    e->pool = mem_pool_create(e->backend, e->device, limit ? limit : (size_t)wish);
     e->name = e->backend->host_memory ? det_strdup(e->backend->name)
                                       : det_asprintf("%s:%d", e->backend->name, index);
     return e->backend->stream_create(e->device, &e->stream, err);
@@ -52,10 +74,11 @@ int det_engine_create(const struct det_engine_options *options, struct det_engin
 {
     det_cleanup(det_engine_destroyp) struct det_engine *e = det_zalloc(sizeof *e);
     e->rng.seed = options->seed;
-    e->threads = choose_threads(options->threads);
     e->tape = tape_create();
-    int rc =
-        open_device(e, options->device ? options->device : "cpu", options->mem_limit_bytes, err);
+    int rc = choose_threads(options->threads, &e->threads, err);
+    if (rc == 0)
+        rc = open_device(e, options->device ? options->device : "cpu", options->mem_limit_bytes,
+                         err);
     if (rc < 0)
         return rc;
     *ret = det_take(e);

@@ -109,6 +109,36 @@ static void test_memory_limit_is_named(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* What was meant to bound or to speed up training does so, or says why not. */
+static void test_numbers_of_the_environment_are_read_whole(void **state)
+{
+    static const struct {
+        const char *name, *value;
+        int code;
+    } cases[] = {
+        {"DET_MEM_LIMIT", "4G", DET_EINVAL},          {"DET_MEM_LIMIT", "lots", DET_EINVAL},
+        {"DET_MEM_LIMIT", "-1", DET_EINVAL},          {"DET_MEM_LIMIT", "", 0},
+        {"DET_MEM_LIMIT", "1048576", 0},              {"DET_THREADS_PER_SLOT", "two", DET_EINVAL},
+        {"DET_THREADS_PER_SLOT", "2.5", DET_EINVAL},  {"DET_THREADS_PER_SLOT", "-3", DET_EINVAL},
+        {"DET_THREADS_PER_SLOT", "3", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct det_engine *e = NULL;
+        struct det_err err = {0};
+        struct det_engine_options o = {0};
+        setenv(cases[i].name, cases[i].value, 1);
+        int rc = det_engine_create(&o, &e, &err);
+        unsetenv(cases[i].name);
+        if (rc != cases[i].code)
+            fail_msg("%s=%s: %d, %s", cases[i].name, cases[i].value, rc, err.text);
+        if (rc < 0)
+            assert_non_null(strstr(err.text, cases[i].name));
+        else if (strcmp(cases[i].value, "3") == 0)
+            assert_int_equal(det_engine_threads(e), 3);
+        det_engine_destroy(e);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +146,7 @@ int main(void)
         CASE(test_without_it_dtypes_do_not_mix),
         CASE(test_weights_are_cast_once_until_the_end),
         cmocka_unit_test(test_memory_limit_is_named),
+        cmocka_unit_test(test_numbers_of_the_environment_are_read_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
