@@ -119,8 +119,7 @@ def test_two_ranks():
         exp, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}))
         a, b = c.metrics(one["id"]), c.metrics(two["id"])
         assert len(a) == len(b) == 4
-        assert "[rank=1]" in c.logs(two["id"]) or True
-        close_to(b[:1], b[:1], 0)
+        close_to(a[:1], b[:1], 1e-4)  # later ones differ more: rounding grows with the steps
         assert all(abs(x[1]["avg_metrics"]["loss"] - y[1]["avg_metrics"]["loss"]) < 0.15 for x, y in zip(a, b)), (a, b)
         _, (again,) = run(c, config(**base, resources={"slots_per_trial": 2}))
         assert sha(last_state(c, two["id"])[1]) == sha(last_state(c, again["id"])[1])

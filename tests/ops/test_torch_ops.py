@@ -40,6 +40,8 @@ class Cases(unittest.TestCase):
         self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype), name)
         finite = b.isfinite()
         self.assertTrue(torch.equal(a.isfinite(), finite), name)
+        for kind in (torch.isnan, torch.isposinf):
+            self.assertTrue(torch.equal(kind(a.double()), kind(b.double())), name)
         if not a.is_floating_point() or not finite.any():
             self.assertTrue(torch.equal(a.double().nan_to_num(), b.double().nan_to_num()), name)
             return

@@ -358,6 +358,7 @@ static void a_trial_can_stop_itself(void **state)
     want.in_train = stop_at_five;
     assert_int_equal(run(&tiny, "{}", 1000), 0);
     assert_non_null(checkpoint);
+    assert_int_equal(checkpoint_steps, 100); /* the boundary after batch 1: a report is due */
 }
 
 static enum det_reducer reducer(void *self, struct det_trial_context *ctx, const char *name)
@@ -488,15 +489,35 @@ static void wrong_tables_are_refused(void **state)
     assert_int_equal(trial_type_check(&t, "T", &err), DET_EINVAL);
 }
 
-/* Bits of a resumed run with dropout-like randomness are checked on the example; here, another
- * shape. */
+static void create_wider(void *self, struct det_trial_context *ctx)
+{
+    struct tiny *t = self;
+    t->fc = det_trial_wrap_model(ctx, det_nn_linear(det_trial_engine(ctx), 1, 2, .no_bias = true));
+    t->sgd = det_trial_wrap_optimizer(ctx, det_sgd(t->fc, .lr = want.lr));
+}
+
+static void create_two(void *self, struct det_trial_context *ctx)
+{
+    create(self, ctx);
+    add_second(ctx);
+}
+
+/* That of no trial, of another shape, of another number of models, and one without its file. */
 static void a_foreign_checkpoint_is_refused(void **state)
 {
     assert_int_equal(run(&tiny, "{}", 4), 0);
     det_cleanup(freep) char *uuid = det_strdup(checkpoint);
     struct det_trial_type t = tiny;
-    want.in_create = add_reducers;
-    assert_int_equal(run_from(&t, "{}", 4, "00000000-0000-4000-8000-000000000000", 4, 1) < 0, 1);
+    const char *none = "00000000-0000-4000-8000-000000000000";
+    assert_true(run_from(&t, "{}", 4, none, 4, 1) < 0);
+    assert_non_null(strstr(err.text, none));
+    t.create = create_wider;
+    assert_true(run_from(&t, "{}", 5, uuid, 4, 1) < 0);
+    assert_non_null(strstr(err.text, "weight"));
+    t.create = create_two;
+    assert_true(run_from(&t, "{}", 5, uuid, 4, 1) < 0);
+    assert_non_null(strstr(err.text, "models"));
+    t.create = create;
     det_cleanup(freep) char *file = det_asprintf("%s/%s/state_dict.pth", dir, uuid);
     assert_int_equal(unlink(file), 0);
     assert_true(run_from(&t, "{}", 5, uuid, 4, 1) < 0);
