@@ -2,9 +2,11 @@
 import concurrent.futures
 import contextlib
 import importlib
+import io
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +16,7 @@ from unittest import mock
 
 import torch.distributed.run
 from determined import _libuv
-from determined.launch import _common, deepspeed, horovod, torchrun
+from determined.launch import _common, deepspeed, horovod, torchrun, wrap_rank
 from jupyter_client.manager import start_new_kernel
 from test_ranks import free_port
 from torch.distributed.elastic.rendezvous import RendezvousParameters
@@ -207,6 +209,28 @@ class Imports(unittest.TestCase):
                       "with det.import_from_path('code'):\n    import model as theirs\n    assert theirs.library is library\n"
                       "assert sys.modules['model'].kept")
             subprocess.run([sys.executable, "-c", script], cwd=top, check=True)
+
+
+class Lines(unittest.TestCase):
+    """Of a rank, with its number."""
+
+    def test_what_is_left_running(self):
+        """A rank has ended when its script has, whatever the script leaves behind."""
+        script = "sleep 600 & echo $!; printf 'no end of line' >&2; exit 3"
+        done = subprocess.run([sys.executable, "-m", "determined.launch.wrap_rank", "1", "sh", "-c", script], capture_output=True, text=True)
+        os.kill(int(done.stdout.removeprefix("[rank=1] ")), signal.SIGKILL)
+        self.assertEqual((done.returncode, done.stderr), (3, "[rank=1] no end of line\n"))
+
+    def test_ends_of_lines(self):
+        """Also those that come in two parts."""
+        source, command = os.pipe()
+        with open(source, "rb") as source, open(command, "wb", buffering=0) as command:
+            lines = wrap_rank._Stream(2, source, io.BytesIO())
+            for part in (b"10%\r", b"\n", b"\n20%\r30%\r\n4", b"0%\n", b"50%"):
+                command.write(part)
+                self.assertTrue(lines.forward())
+            lines.end()
+        self.assertEqual(lines._sink.getvalue().decode().split("\n"), [f"[rank=2] {x}" for x in ("10%", "", "20%", "30%", "40%", "50%")] + [""])
 
 
 class Launchers(unittest.TestCase):

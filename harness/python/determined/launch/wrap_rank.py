@@ -6,11 +6,14 @@ RANK is a number, or names of environment variables of which the first that is s
 """
 
 import os
+import select
 import signal
 import subprocess
 import sys
-import threading
-from typing import BinaryIO, List
+from typing import IO, List
+
+
+PIPE_MAX = 1 << 20  # more than a pipe holds
 
 
 def find_rank(text: str) -> int:
@@ -22,20 +25,46 @@ def find_rank(text: str) -> int:
     raise ValueError(f"wrap_rank: none of {text} is set to a number")
 
 
-def _forward(rank: int, source: BinaryIO, sink: BinaryIO) -> None:
-    """Whole lines; a carriage return, as progress bars print it, ends a line too."""
-    prefix, rest = f"[rank={rank}] ".encode(), b""
-    while True:
-        block = os.read(source.fileno(), 65536)
-        lines = (rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        rest = lines.pop() if block else b""
-        if not block and lines and not lines[-1]:
-            lines.pop()
-        for line in lines:
-            sink.write(prefix + line + b"\n")
-        sink.flush()
-        if not block:
-            return
+class _Stream:
+    """What the command writes to a pipe, as whole lines; a carriage return, as progress bars print it, ends a line too."""
+
+    def __init__(self, rank: int, source: IO[bytes], sink: IO[bytes]) -> None:
+        self._prefix = f"[rank={rank}] ".encode()
+        self._source, self._sink = source, sink
+        self._rest = b""
+        self._returned = False  # the last block ended with a carriage return, whose newline may follow
+
+    def fileno(self) -> int:
+        return self._source.fileno()
+
+    def forward(self) -> bool:
+        """All that the pipe holds now; False: there will be no more."""
+        block = os.read(self.fileno(), PIPE_MAX)
+        text = block[1:] if self._returned and block.startswith(b"\n") else block
+        self._returned = block.endswith(b"\r")
+        lines = (self._rest + text).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._rest = lines.pop()
+        self._write(lines)
+        return bool(block)
+
+    def end(self) -> None:
+        self._write([self._rest] if self._rest else [])
+
+    def _write(self, lines: List[bytes]) -> None:
+        self._sink.writelines(self._prefix + line + b"\n" for line in lines)
+        self._sink.flush()
+
+
+def forward(ended: int, streams: List[_Stream]) -> None:
+    """Until `ended` can be read, and no longer: what the command leaves running may hold its pipes for ever."""
+    reading = list(streams)
+    over = False
+    while reading and not over:
+        over = ended in select.select([ended, *reading], [], [])[0]
+        ready = select.select(reading, [], [], 0)[0]  # once it is over, all that the command wrote
+        reading = [s for s in reading if s not in ready or s.forward()]
+    for s in streams:
+        s.end()
 
 
 def run(rank: int, command: List[str]) -> int:
@@ -43,12 +72,8 @@ def run(rank: int, command: List[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, lambda got, frame: process.send_signal(got))
     assert process.stdout is not None and process.stderr is not None
-    pairs = ((process.stdout, sys.stdout.buffer), (process.stderr, sys.stderr.buffer))
-    threads = [threading.Thread(target=_forward, args=(rank, source, sink)) for source, sink in pairs]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    streams = [_Stream(rank, process.stdout, sys.stdout.buffer), _Stream(rank, process.stderr, sys.stderr.buffer)]
+    forward(os.pidfd_open(process.pid), streams)
     code = process.wait()
     return code if code >= 0 else 128 - code
 
