@@ -315,6 +315,9 @@ assert [c.uuid for c in t.list_checkpoints(sort_by="error", max_results=1)] == [
 assert best.uuid not in [c.uuid for c in e.top_n_checkpoints(9)]
 e.add_label("seen"); e.set_name("renamed")
 assert client.get_experiment(e.id).labels == {"seen"} and [x.id for x in client.list_experiments(name="renamed")] == [e.id]
+facts = lambda x: {k: v for k, v in vars(x).items() if not k.startswith("_")}
+assert [facts(x) for x in client.list_experiments(name="renamed")] == [facts(client.get_experiment(e.id))]
+assert [facts(x) for x in e.list_trials()] == [facts(client.get_trial(t.id))], [facts(x) for x in e.list_trials()]
 try:
     client.get_experiment(99999)
 except client.NotFoundException as x:

@@ -13,6 +13,7 @@ import types
 import unittest
 from unittest import mock
 
+from determined.experimental import client
 from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._experiment import pack
 
@@ -103,6 +104,39 @@ class Download(unittest.TestCase):
                 checkpoint.download(target)
             checkpoint = self.checkpoint("/nowhere", lambda path, accept: io.BytesIO(whole.getvalue()))
             self.check(checkpoint.download(target))
+
+
+class Asked:
+    """A master that counts its calls and, to begin with, cannot be reached."""
+
+    def __init__(self, absent=0):
+        self.calls, self.absent = 0, absent
+
+    def get(self, path, **query):
+        self.calls += 1
+        if self.calls <= self.absent:
+            raise ConnectionError("the master cannot be reached")
+        one = {"id": 1, "state": "STATE_COMPLETED", "name": "n", "archived": False, "experimentId": 1}
+        many = [one, {**one, "id": 2}]
+        return {"experiments": many, "trials": many, "experiment": one, "pagination": {"total": 2}}
+
+
+class Experiments(unittest.TestCase):
+    def test_lists(self):
+        """One question, however many there are."""
+        determined = client.Determined.__new__(client.Determined)
+        determined._master = Asked()
+        first, second = determined.list_experiments()
+        self.assertEqual((first.id, second.id, second.state, determined._master.calls), (1, 2, client.ExperimentState.COMPLETED, 1))
+        self.assertEqual((second._path, [t.id for t in second.list_trials()]), ("/api/v1/experiments/2", [1, 2]))
+        self.assertEqual(determined._master.calls, 2)
+
+    def test_wait_for_a_master(self):
+        """That is being started anew; but not for ever."""
+        raw = {"id": 1, "state": "STATE_ACTIVE", "name": "n", "archived": False}
+        self.assertEqual(client.Experiment._of(Asked(absent=20), raw).wait(0), client.ExperimentState.COMPLETED)
+        with self.assertRaisesRegex(ConnectionError, "cannot be reached"):
+            client.Experiment._of(Asked(absent=21), raw).wait(0)
 
 
 if __name__ == "__main__":

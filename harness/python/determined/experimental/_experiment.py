@@ -14,6 +14,7 @@ from determined.experimental._ignore import Ignore
 from determined.experimental._master import Master
 
 CONTEXT_MAX = 95 << 20
+UNREACHED_MAX = 20  # times in a row that wait() asks a master which is not there
 
 
 class ExperimentState(enum.Enum):
@@ -81,8 +82,17 @@ class Trial:
         self.id = trial_id
         self.reload()
 
+    @classmethod
+    def _of(cls, master: Master, raw: Dict[str, Any]) -> "Trial":
+        self = cls.__new__(cls)
+        self._master, self.id = master, raw["id"]
+        self._take(raw)
+        return self
+
     def reload(self) -> None:
-        raw = self._master.get(f"/api/v1/trials/{self.id}")["trial"]
+        self._take(self._master.get(f"/api/v1/trials/{self.id}")["trial"])
+
+    def _take(self, raw: Dict[str, Any]) -> None:
         self.experiment_id: int = raw["experimentId"]
         self.hparams: Dict[str, Any] = raw.get("hparams") or {}
         self.state = TrialState(raw["state"])
@@ -190,11 +200,23 @@ class Experiment:
     def __init__(self, master: Master, experiment_id: int) -> None:
         self._master = master
         self.id = experiment_id
-        self._path = f"/api/v1/experiments/{experiment_id}"
         self.reload()
 
+    @classmethod
+    def _of(cls, master: Master, raw: Dict[str, Any]) -> "Experiment":
+        self = cls.__new__(cls)
+        self._master, self.id = master, raw["id"]
+        self._take(raw)
+        return self
+
+    @property
+    def _path(self) -> str:
+        return f"/api/v1/experiments/{self.id}"
+
     def reload(self) -> None:
-        raw = self._master.get(self._path)["experiment"]
+        self._take(self._master.get(self._path)["experiment"])
+
+    def _take(self, raw: Dict[str, Any]) -> None:
         self.config: Dict[str, Any] = raw.get("config") or {}
         self.state = ExperimentState(raw["state"])
         self.labels = set(raw.get("labels") or [])
@@ -248,7 +270,7 @@ class Experiment:
 
     def list_trials(self) -> List[Trial]:
         raw = pages(lambda offset: self._master.get(f"{self._path}/trials", offset=offset, limit=200), "trials")
-        return [Trial(self._master, t["id"]) for t in raw]
+        return [Trial._of(self._master, t) for t in raw]
 
     get_trials = list_trials
 
@@ -263,13 +285,25 @@ class Experiment:
         while True:
             found = self._master.get(f"{self._path}/trials", limit=1)["trials"]
             if found:
-                return Trial(self._master, min(t["id"] for t in found))
+                return Trial._of(self._master, min(found, key=lambda t: t["id"]))
             time.sleep(interval)
 
     def wait(self, interval: float = 5.0) -> ExperimentState:
-        """The state in which the experiment ended; a paused one is an error, since it would wait for ever."""
+        """The state in which the experiment ended; a paused one is an error, since it would wait for ever.
+
+        A master that is being started anew is waited for too.
+        """
+        unreached = 0
         while True:
-            self.reload()
+            try:
+                self.reload()
+                unreached = 0
+            except ConnectionError:
+                unreached += 1
+                if unreached > UNREACHED_MAX:
+                    raise
+                time.sleep(interval)
+                continue
             if self.state in TERMINAL:
                 return self.state
             if self.state == ExperimentState.PAUSED:

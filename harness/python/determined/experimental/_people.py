@@ -60,7 +60,7 @@ class Project:
 
     def list_experiments(self) -> List[Experiment]:
         raw = pages(lambda o: self._master.get("/api/v1/experiments", offset=o, limit=200, projectId=self.id), "experiments")
-        return [Experiment(self._master, e["id"]) for e in raw]
+        return [Experiment._of(self._master, e) for e in raw]
 
     def archive(self) -> None:
         self._master.post(f"/api/v1/projects/{self.id}/archive", None)

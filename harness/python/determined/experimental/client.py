@@ -92,7 +92,7 @@ class Determined:
             "experimentIdFilter.incl": experiment_ids,
         }
         raw = pages(lambda offset: self._master.get("/api/v1/experiments", offset=offset, limit=200, **wanted), "experiments")
-        return [Experiment(self._master, e["id"]) for e in raw]
+        return [Experiment._of(self._master, e) for e in raw]
 
     def get_trial(self, trial_id: int) -> Trial:
         return Trial(self._master, trial_id)
