@@ -28,9 +28,9 @@ int fsx_copy_rest(int in, int out, struct det_err *err);
 /* Calls fn for each file and directory below dirfd, depth first, sorted by name; path is relative,
  * directories end in '/' and come before what they hold. Links and special files are
  * passed over. */
-int fsx_walk(int dirfd,
-             int (*fn)(void *arg, const char *path, bool is_dir, uint64_t bytes,
-                       struct det_err *err),
-             void *arg, struct det_err *err);
+typedef int walk_fn(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err);
+int fsx_walk(int dirfd, walk_fn *fn, void *arg, struct det_err *err);
+/* Links and special files too, as files of no bytes; links are not followed. */
+int fsx_walk_all(int dirfd, walk_fn *fn, void *arg, struct det_err *err);
 
 #endif

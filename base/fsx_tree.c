@@ -198,12 +198,12 @@ int fsx_remove_tree(int dirfd, const char *path, struct det_err *err)
 
 /* ---- walking ---- */
 
-typedef int walk_fn(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err);
 typedef VEC(char *) names;
 
 struct walk {
     walk_fn *fn;
     void *arg;
+    bool all;        /* links and special files too */
     struct buf path; /* of the directory at hand, with its '/' */
 };
 
@@ -257,6 +257,8 @@ static int walk_entry(struct walk *w, int fd, const char *name, int depth, struc
             sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             rc = sub < 0 ? failed(err, "open directory", name) : walk_below(w, sub, depth + 1, err);
         }
+    } else if (w->all) {
+        rc = w->fn(w->arg, w->path.p, false, 0, err);
     }
     w->path.len = from;
     w->path.p[from] = '\0';
@@ -275,10 +277,19 @@ static int walk_below(struct walk *w, int fd, int depth, struct det_err *err)
     return rc;
 }
 
-int fsx_walk(int dirfd, walk_fn *fn, void *arg, struct det_err *err)
+static int walk(struct walk w, int dirfd, struct det_err *err)
 {
-    struct walk w = {.fn = fn, .arg = arg};
     int rc = walk_below(&w, dirfd, 0, err);
     buf_finish(&w.path);
     return rc;
+}
+
+int fsx_walk(int dirfd, walk_fn *fn, void *arg, struct det_err *err)
+{
+    return walk((struct walk){.fn = fn, .arg = arg}, dirfd, err);
+}
+
+int fsx_walk_all(int dirfd, walk_fn *fn, void *arg, struct det_err *err)
+{
+    return walk((struct walk){.fn = fn, .arg = arg, .all = true}, dirfd, err);
 }

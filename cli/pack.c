@@ -172,8 +172,11 @@ static int add_file(struct pack *p, const char *path, const struct stat *st, str
                         "%s holds more than %zu MiB (reached at %s): name what the model does not "
                         "need in %s/.detignore",
                         p->dir, PACK_BYTES_MAX >> 20, path, p->dir);
+    det_cleanup(det_closep) int fd = openat(p->dirfd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return det_fail(err, DET_EIO, "open %s/%s: %s", p->dir, path, strerror(errno));
     struct buf raw = BUF_INIT, b64 = BUF_INIT;
-    int rc = fsx_read_file(p->dirfd, path, PACK_BYTES_MAX, &raw, err);
+    int rc = fsx_read_rest(fd, path, PACK_BYTES_MAX, &raw, err);
     if (rc == 0) {
         b64_encode(&b64, raw.p, raw.len);
         json_array_append_new(p->files, entry(path, st, buf_str(&b64)));
@@ -183,28 +186,34 @@ static int add_file(struct pack *p, const char *path, const struct stat *st, str
     return rc;
 }
 
+static int strange(const struct pack *p, const char *path, const char *what, struct det_err *err)
+{
+    return det_fail(err, DET_EINVAL, "%s/%s is %s: remove it or name it in .detignore", p->dir,
+                    path, what);
+}
+
+/* A link to a file goes as that file; what a trial would miss for want of its code is refused. */
 static int on_path(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
     struct pack *p = arg;
-    struct stat st;
-    if (ignored(p, path, is_dir))
+    struct stat st = {0};
+    bool there = fstatat(p->dirfd, path, &st, 0) == 0;
+    if (ignored(p, path, S_ISDIR(st.st_mode)))
         return 0;
     if (!json_is_text(path))
         return det_fail(err, DET_EINVAL,
                         "%s/%s: a name that is not UTF-8: rename it or name it in .detignore",
                         p->dir, path);
-    if (fstatat(p->dirfd, path, &st, 0) < 0)
-        return det_fail(err, DET_EIO, "%s/%s: %s", p->dir, path, strerror(errno));
-    if (S_ISDIR(st.st_mode)) {
-        json_array_append_new(p->files, entry(path, &st, ""));
-        return 0;
-    }
-    if (!S_ISREG(st.st_mode))
-        return det_fail(
-            err, DET_EINVAL,
-            "%s/%s is neither a file nor a directory: remove it or name it in .detignore", p->dir,
-            path);
-    return add_file(p, path, &st, err);
+    if (!there)
+        return strange(p, path, "a link that leads nowhere", err);
+    if (S_ISDIR(st.st_mode) && !is_dir)
+        return strange(p, path, "a link to a directory, and these are not sent", err);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return strange(p, path, "neither a file nor a directory", err);
+    if (!is_dir)
+        return add_file(p, path, &st, err);
+    json_array_append_new(p->files, entry(path, &st, ""));
+    return 0;
 }
 
 int pack_dir(const char *dir, json_t **ret_files, struct det_err *err)
@@ -215,7 +224,7 @@ int pack_dir(const char *dir, json_t **ret_files, struct det_err *err)
     p.files = json_array();
     int rc = read_ignore(&p, err);
     if (rc == 0)
-        rc = fsx_walk(p.dirfd, on_path, &p, err);
+        rc = fsx_walk_all(p.dirfd, on_path, &p, err);
     for (size_t i = 0; i < p.ignore.n; i++)
         free(p.ignore.v[i]);
     vec_free(&p.ignore);

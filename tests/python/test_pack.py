@@ -2,6 +2,7 @@
 
 What is ignored: as git would (tests/unit/cli/detignore.json, which `det` is tested by too).
 """
+import base64
 import io
 import json
 import os
@@ -40,13 +41,19 @@ class Pack(unittest.TestCase):
     def test_strange(self):
         """What holds no code is refused before anything is sent; nothing waits for the other end of a pipe."""
         with tempfile.TemporaryDirectory() as top:
-            os.symlink("nowhere", os.path.join(top, "broken"))
-            os.mkdir(os.path.join(top, "model"))
-            os.mkfifo(os.path.join(top, "model", "pipe"))
-            strange = "is neither a file nor a directory: remove it or name it in .detignore"
-            for name, said in (("absent", "absent is no directory: model_dir must name the one"), ("", "broken " + strange), ("model", "pipe " + strange)):
+            for name in ("leads", "link", "pipes", "good"):
+                os.mkdir(os.path.join(top, name))
+            os.symlink("nowhere", os.path.join(top, "leads", "broken"))
+            os.symlink("../good", os.path.join(top, "link", "data"))
+            os.mkfifo(os.path.join(top, "pipes", "pipe"))
+            os.symlink(__file__, os.path.join(top, "good", "model_def.py"))
+            strange = ": remove it or name it in .detignore"
+            for name, said in (("absent", "absent is no directory: model_dir must name the one"), ("leads", "broken is a link that leads nowhere" + strange),
+                               ("link", "data is a link to a directory, and these are not sent" + strange), ("pipes", "pipe is neither a file nor a directory" + strange)):
                 with self.subTest(name), self.assertRaisesRegex(ValueError, said):
                     pack(os.path.join(top, name))
+            with open(__file__, "rb") as f:
+                self.assertEqual([(e["path"], e["type"], base64.b64decode(e["content"])) for e in pack(os.path.join(top, "good"))], [("model_def.py", 48, f.read())])
 
     def test_too_large(self):
         """Known before it is read: data beside a model may be more than there is memory."""

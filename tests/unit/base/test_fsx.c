@@ -120,6 +120,9 @@ static void test_walk(void **state)
     int fd = fsx_open_dir(top, "walk", &err);
     assert_int_equal(fsx_walk(fd, note, &b, &err), 0);
     assert_string_equal(b.p, "w/=0 w/a=0 w/b/=0 w/b/c/=0 w/b/f=3 ");
+    buf_clear(&b);
+    assert_int_equal(fsx_walk_all(fd, note, &b, &err), 0);
+    assert_string_equal(b.p, "w/=0 w/a=0 w/b/=0 w/b/c/=0 w/b/f=3 w/link=0 ");
     assert_int_equal(fsx_write_atomic(top, "walk/w/stop", "", 0, 0600, &err), 0);
     assert_int_equal(fsx_walk(fd, note, &b, &err), 7);
     close(fd);

@@ -131,6 +131,18 @@ static void names_a_missing_directory(void **state)
     assert_non_null(strstr(err.text, "/nonexistent/model"));
 }
 
+static void link_to(const char *target, const char *name)
+{
+    char *full det_cleanup(freep) = det_asprintf("%s/sub/%s", dir, name);
+    assert_int_equal(symlink(target, full), 0);
+}
+
+static void unlink_in_sub(const char *name)
+{
+    char *full det_cleanup(freep) = det_asprintf("%s/sub/%s", dir, name);
+    assert_int_equal(unlink(full), 0);
+}
+
 static void names_what_has_no_name(void **state)
 {
     json_t *files = NULL;
@@ -142,6 +154,48 @@ static void names_what_has_no_name(void **state)
     put(".detignore", "sub/caf*\n");
     assert_int_equal(pack_dir(dir, &files, &err), 0);
     json_decref(files);
+    unlink_in_sub("caf\xe9");
+}
+
+static void refuses(const char *name, const char *what)
+{
+    json_t *files = NULL;
+    struct det_err err;
+    char *said det_cleanup(freep) =
+        det_asprintf("%s/sub/%s is %s: remove it or name it in .detignore", dir, name, what);
+    put(".detignore", "");
+    assert_int_equal(pack_dir(dir, &files, &err), DET_EINVAL);
+    assert_string_equal(err.text, said);
+    put(".detignore", "sub/strange*\n");
+    assert_int_equal(pack_dir(dir, &files, &err), 0);
+    json_decref(files);
+    unlink_in_sub(name);
+}
+
+/* A link to a file, here or elsewhere, goes as the file; nothing else is left out unsaid. */
+static void takes_links_to_files(void **state)
+{
+    json_t *files = NULL;
+    struct det_err err;
+    put(".detignore", "");
+    link_to("/etc/passwd", "elsewhere.txt");
+    put("sub/deep/linked.txt", "hello");
+    link_to("deep/linked.txt", "here.txt");
+    assert_int_equal(pack_dir(dir, &files, &err), 0);
+    const json_t *here = find(files, "sub/here.txt"), *elsewhere = find(files, "sub/elsewhere.txt");
+    assert_string_equal(json_str(here, "content", ""), "aGVsbG8=");
+    assert_int_equal(json_integer_value(json_object_get(here, "type")), 48);
+    assert_true(strlen(json_str(elsewhere, "content", "")) > 0);
+    json_decref(files);
+    unlink_in_sub("elsewhere.txt");
+    unlink_in_sub("here.txt");
+    link_to("nowhere", "strange");
+    refuses("strange", "a link that leads nowhere");
+    link_to("deep", "strange");
+    refuses("strange", "a link to a directory, and these are not sent");
+    char *pipe det_cleanup(freep) = det_asprintf("%s/sub/strange", dir);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    refuses("strange", "neither a file nor a directory");
 }
 
 static void names_what_is_too_big(void **state)
@@ -167,6 +221,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ignores_as_gitignore_does),
         cmocka_unit_test(names_a_missing_directory),
         cmocka_unit_test(names_what_has_no_name),
+        cmocka_unit_test(takes_links_to_files),
         cmocka_unit_test(names_what_is_too_big),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -347,8 +347,9 @@ def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[
         listed += _listed(extra) if extra.is_dir() else [(extra, extra.name)]
     total = 0
     for file, _ in listed:  # before anything is read: it may be more than there is memory
-        if not file.is_file() and not file.is_dir():
-            raise ValueError(f"{file} is neither a file nor a directory: remove it or name it in .detignore")
+        strange = _strange(file)
+        if strange is not None:
+            raise ValueError(f"{file} is {strange}: remove it or name it in .detignore")
         total += file.stat().st_size if file.is_file() else 0
         if total > CONTEXT_MAX:
             raise ValueError(f"{directory} has more than {CONTEXT_MAX >> 20} MiB: name what is not needed in .detignore")
@@ -370,6 +371,15 @@ def _listed(root: pathlib.Path) -> List[Tuple[pathlib.Path, str]]:
             if not ignore.names(path, False):
                 found.append((root / path, path))
     return found
+
+
+def _strange(file: pathlib.Path) -> Optional[str]:
+    """What cannot be sent, and would be missed; a link to a file goes as that file."""
+    if file.is_symlink() and not file.exists():
+        return "a link that leads nowhere"
+    if file.is_symlink() and file.is_dir():
+        return "a link to a directory, and these are not sent"
+    return None if file.is_file() or file.is_dir() else "neither a file nor a directory"
 
 
 def _entry(file: pathlib.Path, path: str) -> Dict[str, Any]:
