@@ -136,13 +136,24 @@ static int chief_checkpoint(struct loop *l, const char *uuid, bool waits, struct
     return loop_save_start(s, err);
 }
 
+/* What ranks hand to the chief may be as large as their models, and goes through its disk. */
+static int before_save(struct loop *l, struct det_err *err)
+{
+    if (!l->t->before_save)
+        return 0;
+    loop_alive_disk(true);
+    int rc = l->t->before_save(l->self, l->comm, err);
+    loop_alive_disk(false);
+    return rc;
+}
+
 int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "checkpoint");
     struct loop_agreed a = {0};
     bool waits = alone || l->checkpoints_wait;
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);
-    int rc = !alone && l->t->before_save ? l->t->before_save(l->self, l->comm, err) : 0;
+    int rc = alone ? 0 : before_save(l, err);
     if (rc < 0)
         return det_wrap(err, rc, "checkpoint after %lld batches",
                         (long long)l->state.batches_trained);

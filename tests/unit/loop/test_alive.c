@@ -100,9 +100,32 @@ static void slow_restore(void **state)
     fsx_remove_tree(AT_FDCWD, store, NULL);
 }
 
+static int gathers_slowly(void *self, struct comm *comm, struct det_err *err)
+{
+    slowly();
+    return 0;
+}
+
+/* What ranks hand to the chief before a save. */
+static void slow_gather(void **state)
+{
+    char store[] = "/tmp/det-alive-XXXXXX";
+    struct det_loop_trial_type type = fake_type;
+    struct fake f;
+    type.before_save = gathers_slowly;
+    fake_init(&f);
+    assert_non_null(mkdtemp(store));
+    f.config.checkpoint_dir = det_strdup(store);
+    f.config.max_length = 1;
+    assert_int_equal(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, NULL), 0);
+    fake_finish(&f);
+    fsx_remove_tree(AT_FDCWD, store, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_that_move),
-                                       cmocka_unit_test(slow_restore)};
+                                       cmocka_unit_test(slow_restore),
+                                       cmocka_unit_test(slow_gather)};
     return cmocka_run_group_tests(tests, start, end);
 }
