@@ -9,10 +9,13 @@ def share(models: List[torch.nn.parallel.DistributedDataParallel]) -> None:
     """By all ranks at once, at the start of a validation. No forward pass of it then exchanges anything.
 
     DistributedDataParallel itself would do so in the first forward pass of each rank, and wait for the others for ever
-    where one of them has none: with fewer batches than ranks, or in evaluate_full_dataset().
+    where one of them has none: with fewer batches than ranks, or in evaluate_full_dataset(). What it was told to ignore
+    stays each rank's own here too.
     """
     for model in models:
-        for buffer in model.module.buffers() if model.broadcast_buffers else ():
+        for name, buffer in model.module.named_buffers() if model.broadcast_buffers else ():
+            if name in model.parameters_to_ignore:
+                continue
             whole = buffer.detach().contiguous()
             torch.distributed.broadcast(whole, 0)
             if whole.data_ptr() != buffer.data_ptr():
