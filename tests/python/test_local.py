@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,15 @@ class Local(unittest.TestCase):
             for out in [run.result() for run in runs]:
                 for rank in (0, 1):
                     self.assertIn(f"rank {rank} of 2 trained 2", out)
+
+    def test_ports_nobody_else_is_given(self):
+        """Found free, on every address, and below those that the kernel gives to whoever connects."""
+        with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+            end = int(f.read().split()[0])
+        self.assertLess(max(torchrun._free_ports(20)), end)
+        with mock.patch.object(torchrun.random.SystemRandom, "sample", lambda self, ports, n: [taken.getsockname()[1], *ports]), socket.socket() as taken:
+            taken.bind(("127.0.0.2", 0))
+            self.assertNotIn(taken.getsockname()[1], torchrun._free_ports(1))
 
     def test_ends_with_its_workers(self):
         """torchrun waits 5 s between two looks at its workers, in which their slots would stand idle; ours looks often."""

@@ -3,9 +3,11 @@
 usage: python3 -m determined.launch.torchrun [OPTIONS...] SCRIPT...        as torchrun takes them
 """
 
+import contextlib
 import importlib
 import itertools
 import os
+import random
 import socket
 import sys
 from typing import Any, List
@@ -66,6 +68,23 @@ def own_stores(argv: List[str]) -> List[str]:
 _DEFAULT_PORT = 29500
 
 
+def _free_ports(count: int) -> List[int]:
+    """Below those that the kernel gives to whoever connects: it could take one before rank 0 listens, minutes later."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        end = int(f.read().split()[0])
+    candidates = range(max(end - 10000, 1024), end)
+    found: List[int] = []
+    for port in random.SystemRandom().sample(candidates, len(candidates)):
+        if len(found) == count:
+            break
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("", port))
+            found.append(port)
+    if len(found) < count:
+        raise OSError(f"no {count} free ports in {candidates}: name one by --master_port, or raise net.ipv4.ip_local_port_range")
+    return found
+
+
 def own_ports(argv: List[str]) -> List[str]:
     """Two launches on one host must not meet: where no other host has to know a port, free ones for those that nobody named."""
     parser = torch.distributed.run.get_args_parser()
@@ -74,10 +93,7 @@ def own_ports(argv: List[str]) -> List[str]:
     args = parser.parse_args(argv)
     if args.nnodes not in ("1", "1:1"):
         return []
-    with socket.socket() as a, socket.socket() as b, socket.socket() as c:
-        for s in (a, b, c):
-            s.bind(("127.0.0.1", 0))
-        master, *ours = [str(s.getsockname()[1]) for s in (a, b, c)]
+    master, *ours = map(str, _free_ports(3))
     for name, port in zip(("INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2"), ours):
         os.environ.setdefault(name, port)
     named = args.master_port is not None or args.rdzv_endpoint or args.rdzv_backend != "static" or args.standalone
