@@ -66,6 +66,16 @@ class Pack(unittest.TestCase):
                 f.write("data")
             self.assertEqual(pack(top), [])
 
+    def test_name_that_is_not_utf8(self):
+        with tempfile.TemporaryDirectory() as top:
+            with open(os.path.join(os.fsencode(top), b"caf\xe9"), "w"):
+                pass
+            with self.assertRaisesRegex(ValueError, "caf.*not UTF-8: rename it or name it in .detignore"):
+                pack(top)
+            with open(os.path.join(top, ".detignore"), "w") as f:
+                f.write("caf*\n")
+            self.assertEqual(pack(top), [])
+
 
 class Download(unittest.TestCase):
     """What was cut short is not taken for whole the next time."""

@@ -383,6 +383,11 @@ def _strange(file: pathlib.Path) -> Optional[str]:
 
 
 def _entry(file: pathlib.Path, path: str) -> Dict[str, Any]:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        name = os.fsencode(file).decode(errors="replace")
+        raise ValueError(f"{name}: a name that is not UTF-8: rename it or name it in .detignore") from None
     about = file.stat()
     content = b"" if file.is_dir() else file.read_bytes()
     return {
