@@ -1,9 +1,13 @@
 """One rank of test_ranks.py. usage: rank.py WHAT    prints one line of JSON"""
 import glob
 import json
+import logging
 import os
 import random
+import resource
 import sys
+import tempfile
+import types
 
 import fake_horovod
 import numpy as np
@@ -197,6 +201,27 @@ def draws():
     return seen
 
 
+def no_room():
+    """Temporary files that cannot be made, or have no room, on either rank: how many files came, and what was said."""
+    d, out = core.DistributedContext.from_torch_distributed(), []
+    model = torch.nn.Linear(1000, 100)
+    model(torch.zeros(1000)).sum().backward()
+    unlimited, usual = resource.getrlimit(resource.RLIMIT_FSIZE), tempfile.gettempdir()
+    said = []
+    logging.getLogger("determined.pytorch").addHandler(types.SimpleNamespace(level=0, handle=lambda r: said.append(r.getMessage())))
+    for rank, way in ((0, "none"), (1, "none"), (0, "full"), (1, "full"), (2, "nobody")):
+        del said[:]
+        if d.rank == rank and way == "none":
+            tempfile.tempdir = "/proc/self/none"
+        if d.rank == rank and way == "full":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, unlimited[1]))
+        files = _open_grads.gather([model], 1, d)
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        tempfile.tempdir = usual
+        out.append([len(files), list(said)])
+    return out
+
+
 def buffers():
     """Validations of fewer batches than ranks and of the whole data set, by a model with running statistics of each rank."""
     dist.init_process_group("gloo")
@@ -204,8 +229,11 @@ def buffers():
     class Normed(RankTrial):
         def __init__(self, context):
             super().__init__(context)
-            self.normed = context.wrap_model(torch.nn.BatchNorm1d(1))
-            self.statistics = []
+            normed = torch.nn.BatchNorm1d(1)
+            normed.register_buffer("own", torch.tensor([float(context.distributed.rank)]))
+            normed._ddp_params_and_buffers_to_ignore = ["own"]
+            self.normed = context.wrap_model(normed)
+            self.statistics, self.own = [], []
 
         def loss(self, batch):
             return super().loss((self.normed(batch[0]), batch[1]))
@@ -217,6 +245,7 @@ def buffers():
             class Look(pytorch.PyTorchCallback):
                 def on_validation_start(self):
                     trial.statistics.append(trial.normed.running_mean.item())
+                    trial.own.append(trial.normed.own.item())
 
             return {"look": Look()}
 
@@ -232,6 +261,7 @@ def buffers():
         with pytorch.init(distributed=core.DistributedContext.from_torch_distributed(), aggregation_frequency=2) as context:
             t = trial_class(context)
             pytorch.Trainer(t, context).fit(max_length=pytorch.Batch(5), validation_period=pytorch.Batch(1), checkpoint_policy="none")
+        assert set(t.own) == {float(t.context.distributed.rank)}, t.own
         out.append(t.statistics)
     return out
 
@@ -301,6 +331,6 @@ def sharded():
 
 
 KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "own_seeds": own_seeds, "wide": wide, "mixture": mixture, "draws": draws, "buffers": buffers,
-         "sharded": sharded}
+         "no_room": no_room, "sharded": sharded}
 print(json.dumps(KINDS[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

@@ -80,6 +80,37 @@ class Loader(unittest.TestCase):
         self.assertTrue(before and before.keys() == after.keys(), (before, after))
         self.assertTrue(all(torch.equal(before[k], after[k]) for k in before))
 
+    def test_samples_without_end(self):
+        """A sampler that draws as it goes is not made a list of."""
+        endless = BatchSampler(RandomSampler(range(10), True, 10**12), 2, False)
+        with self.assertLogs("determined.pytorch", "WARNING") as logs:
+            batches, passes = resumable(endless)
+        self.assertEqual((batches, passes), (endless, None))
+        self.assertIn("Make num_samples at most", logs.output[0])
+        self.assertEqual(len(take(batches, 3)), 3)
+
+    def test_order_of_an_earlier_version(self):
+        """Seeds by pass, as checkpoints once had them, cannot be taken: this is said."""
+        feed = Feed(pytorch.DataLoader(Numbers(8), shuffle=True), lambda b: b)
+        for seed in (5, torch.get_rng_state()):
+            with self.assertLogs("determined.pytorch", "WARNING") as logs:
+                feed.load_state_dict({0: seed})
+            self.assertIn("of an earlier version", logs.output[0])
+        feed.start(True, 1, 0, 3)
+        self.assertEqual(feed.next()[0].shape, (1, 1))
+
+    def test_generator_of_a_validation(self):
+        """Given to a loader in order: its workers are seeded by it, so that it goes on where it was."""
+        def feed():
+            return Feed(pytorch.DataLoader(Numbers(8), generator=torch.Generator().manual_seed(3)), lambda b: b)
+
+        first, second = feed(), feed()
+        first.start(False, 1, 0, 0)
+        second.set_generators(first.generator_states())
+        first.start(False, 1, 0, 0)
+        second.start(False, 1, 0, 0)
+        self.assertTrue(torch.equal(first._loader.generator.get_state(), second._loader.generator.get_state()))
+
     def test_wrong_arguments(self):
         data = Numbers()
         batches = BatchSampler(SequentialSampler(data), 2, drop_last=False)

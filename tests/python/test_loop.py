@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+import resource
 import sys
 import traceback
 import types
@@ -302,6 +303,24 @@ class Resume(unittest.TestCase):
             with self.subTest(at=at):
                 whole, second = self.resumed(Augmenting, at, 7)
                 self.assertEqual(second.seen, whole.seen[at:])
+        for workers, more in ((0, {"shuffle": True}), (3, {"shuffle": True, "persistent_workers": True})):
+            class Otherwise(RecordingTrial):
+                def build_training_data_loader(self):
+                    return pytorch.DataLoader(Augmented(), batch_size=4, num_workers=workers, **more)
+
+                def build_validation_data_loader(self):
+                    return pytorch.DataLoader(Augmented(), batch_size=4, num_workers=workers, **more)
+
+                def evaluate_batch(self, batch, batch_idx):
+                    self.seen.append(batch[0].flatten().tolist())
+                    return super().evaluate_batch(batch)
+
+            for at in random.sample(range(1, 7), 1):
+                with self.subTest(workers=workers, at=at, **more):
+                    half, other = self.resumed(Otherwise, at, 7, validation_period=Batch([5]))
+                    self.assertEqual(other.seen, half.seen[-len(other.seen):])
+                    self.assertGreaterEqual(len(other.seen), 7 - at)
+                    self.assertTrue(torch.equal(other.model.weight, half.model.weight))
         drawn = [x % 1 for batch in whole.seen for x in batch]
         self.assertEqual(len(set(drawn)), len(drawn))
         FewerWorkers.data = TwoViews
@@ -315,6 +334,17 @@ class Resume(unittest.TestCase):
             with self.subTest(at=at):
                 whole, second = self.resumed(RecordingTrial, at, 6, aggregation_frequency=3)
                 self.assertTrue(torch.equal(second.model.weight, whole.model.weight))
+
+    def test_gradients_of_an_earlier_version(self):
+        """Kept in state_dict.pth, as trials in C do too: not taken, and said so; a warm start does not ask for them."""
+        from determined.pytorch import _open_grads
+
+        with self.assertLogs("determined.pytorch", "WARNING") as logs:
+            _open_grads.warn_of_others({"accumulated_gradients": {"trial_id": 3, "tensors": []}}, 3)
+        self.assertIn("the first update is of fewer batches", logs.output[0])
+        with self.assertNoLogs("determined.pytorch", "WARNING"):
+            _open_grads.warn_of_others({"accumulated_gradients": {"trial_id": 3, "tensors": []}}, 4)
+            _open_grads.warn_of_others({}, 3)
 
     def test_of_a_view(self):
         """Of a gradient that is a view only its own numbers are kept."""
@@ -360,6 +390,25 @@ class Resume(unittest.TestCase):
                     whole, second = self.resumed(Sampled, at, 7, validation_period=Batch([2, 5]))
                     self.assertEqual(second.seen, whole.seen[at:])
                     self.assertEqual(second.evaluated, whole.evaluated[-len(second.evaluated):])
+
+    def test_full_disk(self):
+        """While a checkpoint is written: an error that says so, not torch's abort()."""
+        unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+        class Full(LineTrial):
+            def build_callbacks(self):
+                class Large(pytorch.PyTorchCallback):
+                    def on_checkpoint_save_start(self, checkpoint):
+                        checkpoint["large"] = torch.zeros(1 << 20)
+                        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, unlimited[1]))
+
+                return {"large": Large()}
+
+        with store(), self.assertRaisesRegex(OSError, "File too large"):
+            try:
+                fit(Full, Batch(1))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
 
     def test_files(self):
         with store() as where:
@@ -523,7 +572,7 @@ class Whole(unittest.TestCase):
 
     def test_bytes(self):
         """Of a whole validation: left out, and said so."""
-        class Full(RecordingTrial):
+        class Full(LineTrial):
             evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
 
             def evaluate_full_dataset(self, data_loader):

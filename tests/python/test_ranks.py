@@ -56,6 +56,15 @@ class Ranks(unittest.TestCase):
         for out in run_ranks("resumed"):
             self.assertEqual(out["resumed"], out["whole"])
 
+    def test_no_room_for_gradients(self):
+        """A rank whose temporary files fail is heard of by all, at rank 0 by name, and the checkpoint goes without."""
+        a, b = run_ranks("no_room")
+        self.assertEqual(([n for n, _ in a], [n for n, _ in b]), ([0, 0, 0, 0, 2], [0] * 5))
+        for (_, said), rank, text in zip(a, (0, 1, 0, 1), ("No such file", "No such file", "", "")):
+            self.assertEqual(len(said), 1, a)
+            self.assertRegex(said[0], f"of rank {rank}: .*{text}.*temporary files in /.*set TMPDIR")
+        self.assertEqual([len(said) for _, said in b], [0, 1, 0, 1, 0])
+
     def test_ranks_seeded_apart(self):
         """Random numbers that differ between ranks go on on each of them, in its workers too."""
         a, b = run_ranks("own_seeds")

@@ -15,7 +15,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _buffers, _horovod, _mistakes, _open_grads, _reducer
+from determined.pytorch import _buffers, _horovod, _mistakes, _open_grads, _reducer, _torch_file
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
@@ -389,7 +389,8 @@ class Client:
         for cb in self._callbacks.values():
             cb.on_checkpoint_save_start(checkpoint)
         try:
-            torch.save(checkpoint, os.path.join(directory, STATE_FILES[0]), pickle_module=_pickle())
+            with open(os.path.join(directory, STATE_FILES[0]), "wb") as f:
+                _torch_file.save(checkpoint, f, pickle_module=_pickle())
         except (AttributeError, TypeError, pickle.PicklingError) as e:
             raise pickle.PicklingError(
                 f"{e}: what a callback's state_dict() and on_checkpoint_save_start() put into a checkpoint must be picklable; "
@@ -426,6 +427,7 @@ class Client:
         self._load_many(checkpoint, "lr_schedulers_state_dict", "lr_scheduler", self.context.lr_schedulers)
         self._load_scaler(checkpoint)
         self._load_rng(checkpoint.get("rng_state"))
+        _open_grads.warn_of_others(checkpoint, self._trial_id())
         _open_grads.restore(self.context.models, directory, self._trial_id(), self.context.distributed)
         self._load_callbacks(checkpoint.get("callbacks") or {})
 

@@ -237,10 +237,10 @@ class Feed:
         return self._move(next(self._iterator))  # type: ignore
 
     def _generators(self) -> List[torch.Generator]:
-        """Those that the trial gave; a sampler of its own draws again what it drew before a resume."""
-        if self._passes is None:
-            return []
-        return [g for g in (self._loader.generator, self._passes.generator) if g is not None]
+        """Those that the trial gave, to the loader, whose workers are seeded by it, or to torch's samplers."""
+        places = (self._loader, getattr(self._loader, "sampler", None), self._passes)
+        given = [getattr(place, "generator", None) for place in places]
+        return [g for g in given if isinstance(g, torch.Generator)]
 
     def generator_states(self) -> List[torch.Tensor]:
         return [g.get_state() for g in self._generators()]
@@ -252,10 +252,18 @@ class Feed:
     def state_dict(self) -> Dict[str, Any]:
         passes = self._passes.state_dict() if self._passes is not None else {}
         seeds = {"worker_seed": self._worker_seed, "order_seed": self.order_seed}
-        return {"passes": passes, "generators": self.generator_states(), **seeds}
+        # A sampler of the trial's own is run again from its start when resuming: it draws again what it drew.
+        generators = self.generator_states() if self._passes is not None else []
+        return {"passes": passes, "generators": generators, **seeds}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """For the next start(); empty: of a checkpoint that knows nothing of data."""
+        if any(isinstance(key, int) for key in state):
+            logger.warning(
+                "the checkpoint is of an earlier version, whose order of shuffled records is not known any more: of the epoch "
+                "that goes on now some records come twice and others not at all; resume at an epoch's end to avoid that"
+            )
+            state = {}
         self._restored = state
         self._worker_seed = state.get("worker_seed")
         self.order_seed = state.get("order_seed") or self.order_seed

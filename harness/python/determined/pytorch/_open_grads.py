@@ -5,13 +5,16 @@ make its next update of fewer batches than one that was never stopped. They may 
 hand them to the chief in pieces, through temporary files, and each rank's is a file of its own in the checkpoint.
 """
 
+import contextlib
 import logging
 import os
 import shutil
 import tempfile
-from typing import IO, Any, List, Optional
+from typing import IO, Any, Callable, Dict, List, Optional
 
 import torch
+
+from determined.pytorch import _torch_file
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -27,45 +30,67 @@ def of(models: List[torch.nn.Module]) -> List[List[Optional[torch.Tensor]]]:
 
 
 def _write(models: List[torch.nn.Module], trial_id: int, ranks: int) -> IO[bytes]:
-    """This rank's, in a temporary file; an empty one where there is no room."""
+    """This rank's, in a temporary file."""
     file: Any = tempfile.TemporaryFile()
     try:
-        torch.save({"trial_id": trial_id, "ranks": ranks, "tensors": of(models)}, file)
+        _torch_file.save({"trial_id": trial_id, "ranks": ranks, "tensors": of(models)}, file)
         file.seek(0)
-        return file  # type: ignore
-    except (OSError, RuntimeError) as e:
-        file.close()
-        logger.warning(f"gradients between two updates: {e}; give $TMPDIR more room. {_LOST}")
-        return open(os.devnull, "rb")
+    except BaseException:
+        _close([file])
+        raise
+    return file  # type: ignore
 
 
-class _Gathered:
-    """The files of all ranks, at the chief; there is none where one of them has failed."""
+def _close(files: List[IO[bytes]]) -> None:
+    """Of files that are given up: where there was no room, closing them says so once more."""
+    for file in files:
+        with contextlib.suppress(OSError):
+            file.close()
 
-    def __init__(self, ranks: int) -> None:
-        self.files: List[IO[bytes]] = [tempfile.TemporaryFile() for _ in range(ranks)]
 
-    def add(self, pieces: List[bytes]) -> None:
-        try:
-            for file, piece in zip(self.files, pieces):
-                file.write(piece)
-        except OSError as e:
-            logger.warning(f"gradients between two updates: {e}; give $TMPDIR more room. {_LOST}")
-            self.files = []
+class _Mine:
+    """What this rank does with files of its own; the others wait for it, so that a failure becomes a text that they get."""
 
-    def whole(self) -> List[IO[bytes]]:
-        return self.files if all(file.tell() for file in self.files) else []
+    def __init__(self) -> None:
+        self.problem: Optional[str] = None
+
+    def attempt(self, step: Callable[[], Any], otherwise: Any) -> Any:
+        if self.problem is None:
+            try:
+                return step()
+            except (OSError, RuntimeError) as e:
+                self.problem = f"{e}, with temporary files in {tempfile.tempdir or 'no directory at all'}"
+        return otherwise
+
+
+def _add(files: List[IO[bytes]], pieces: List[bytes]) -> None:
+    for file, piece in zip(files, pieces):
+        file.write(piece)
+        file.flush()  # whether there is room for it is known now
 
 
 def gather(models: List[torch.nn.Module], trial_id: int, ranks: Any) -> List[IO[bytes]]:
-    """At the chief, a file of each rank in the order of ranks; every rank must call it."""
-    own = _write(models, trial_id, ranks.size)
-    all_of_them = _Gathered(ranks.size if ranks.rank == 0 else 0)
+    """At the chief, a file of each rank in the order of ranks; none where a rank failed. Every rank must call it."""
+    mine, most = _Mine(), max(PIECES_BYTES // ranks.size, 1)
+    own = mine.attempt(lambda: _write(models, trial_id, ranks.size), None)
+    files = mine.attempt(lambda: [tempfile.TemporaryFile() for _ in range(ranks.size if ranks.rank == 0 else 0)], [])
     while True:
-        pieces = ranks.allgather(own.read(max(PIECES_BYTES // ranks.size, 1)))
-        if not any(pieces):
-            return all_of_them.whole()
-        all_of_them.add(pieces)
+        piece = mine.attempt(lambda: own.read(most), b"")
+        problems, pieces = zip(*ranks.allgather((mine.problem, piece)))
+        if any(problems) or not any(pieces):
+            break
+        mine.attempt(lambda: _add(files, pieces), None)
+    _close([own] if own else [])
+    if not any(problems):
+        return files  # type: ignore
+    _close(files)
+    for rank, problem in enumerate(problems):
+        if problem and ranks.rank in (0, rank):
+            logger.warning(
+                f"gradients between two updates, of rank {rank}: {problem}; make room there, or set TMPDIR to a directory "
+                f"with room for the gradients, on rank 0's host for those of all ranks. {_LOST}"
+            )
+    return []
 
 
 def save(files: List[IO[bytes]], directory: str) -> None:
@@ -79,6 +104,16 @@ def save(files: List[IO[bytes]], directory: str) -> None:
 
 def _path(directory: str, rank: int) -> str:
     return os.path.join(directory, FOLDER, f"rank_{rank}.pth")
+
+
+def warn_of_others(checkpoint: Dict[str, Any], trial_id: int) -> None:
+    """Gradients that are in state_dict.pth itself, where a trial in C and earlier versions keep them."""
+    kept = checkpoint.get(FOLDER)
+    if isinstance(kept, dict) and kept.get("trial_id") == trial_id:
+        logger.warning(
+            f'state_dict.pth has gradients between two updates ("{FOLDER}") of an earlier version or of a trial in C, which '
+            "are left out: the first update is of fewer batches"
+        )
 
 
 def restore(models: List[torch.nn.Module], directory: str, trial_id: int, ranks: Any) -> None:

@@ -8,11 +8,14 @@ Where several ranks deal out one order, each makes it for itself, at a time of i
 have drawn otherwise than the others': there the passes follow from a seed that all have.
 """
 
+import logging
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 import torch
 from torch.utils.data import BatchSampler, RandomSampler, Sampler, SubsetRandomSampler, WeightedRandomSampler
+
+logger = logging.getLogger("determined.pytorch")
 
 #: A sampler of the trial's own is left alone: who knows when it draws, and from what.
 _DRAWING = (RandomSampler.__iter__, SubsetRandomSampler.__iter__, WeightedRandomSampler.__iter__)
@@ -70,10 +73,26 @@ class Passes(Sampler):
         return order
 
 
+#: RandomSampler draws as it goes where it has no permutation to make, and may have no end that matters.
+LISTED_MAX = 1 << 24
+
+
+def _too_long(sampler: Any) -> bool:
+    if not isinstance(sampler, RandomSampler) or sampler.num_samples <= max(LISTED_MAX, len(sampler.data_source)):  # type: ignore
+        return False
+    logger.warning(
+        f"a RandomSampler of {sampler.num_samples} samples is too long to be kept in order: a resumed trial goes on with other "
+        f"records, and ranks draw each for itself. Make num_samples at most {LISTED_MAX} to have both right"
+    )
+    return True
+
+
 def resumable(batches: Any) -> Tuple[Any, Optional[Passes]]:
     """The batch sampler over Passes, and these, where it deals out what a sampler of torch's draws."""
     inner = getattr(batches, "sampler", None)
     if type(batches) is not BatchSampler or getattr(type(inner), "__iter__", None) not in _DRAWING:
+        return batches, None
+    if _too_long(inner):
         return batches, None
     passes = Passes(inner)
     return BatchSampler(passes, batches.batch_size, batches.drop_last), passes
