@@ -66,7 +66,8 @@ def train_until(context, sine, steps, op, length):
         steps += 1
         if steps % REPORT_EVERY == 0 or steps == length:
             context.train.report_training_metrics(steps, {"loss": sum(losses) / len(losses)})
-            op.report_progress(steps)
+            if length == op.length:  # without a cluster nobody asked for --batches
+                op.report_progress(steps)
             losses = []
             if context.preempt.should_preempt():
                 save(context, sine, steps)
