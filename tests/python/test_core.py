@@ -6,10 +6,11 @@ import socket
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 import torch
-from determined import core
+from determined import InvalidHP, core
 from determined.core._session import Session
 from determined.core._storage import DirectoryStorage
 
@@ -123,6 +124,17 @@ class Operations(unittest.TestCase):
             for op in context.operations():
                 self.assertEqual(op.length, 5)
                 op.report_completed(1.0)
+
+
+class Ends(unittest.TestCase):
+    def test_unheard(self):
+        """A context is closed also where the master did not take the word of its end."""
+        context = core.Context(None)
+        context.train.report_early_exit = mock.Mock(side_effect=ConnectionError("no master"))
+        context.distributed.close = mock.Mock()
+        with self.assertRaisesRegex(ConnectionError, "no master"), context:
+            raise InvalidHP("no")
+        context.distributed.close.assert_called_once_with()
 
 
 class Failures(unittest.TestCase):

@@ -243,6 +243,33 @@ class Lines(unittest.TestCase):
         self.assertEqual(lines._sink.getvalue().decode().split("\n"), [f"[rank=2] {x}" for x in ("10%", "", "20%", "30%", "40%", "50%")] + [""])
 
 
+LEAVE = """
+import atexit, sys, torch
+from determined import InvalidHP, core
+from determined.exec import harness
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+def main():
+    if sys.argv[1] == "invalid":
+        with core.init():
+            raise InvalidHP("no")
+    if sys.argv[1] == "fails":
+        raise ValueError("what went wrong")
+    return 4
+atexit.register(print, "the interpreter's shutdown")
+harness.leave(main)
+"""
+
+
+class Leaving(unittest.TestCase):
+    def test_without_shutdown(self):
+        """A rank that joined a process group, however it ends: gloo's threads may never let the interpreter go."""
+        for how, code, said in (("invalid", 0, ""), ("fails", 1, "ValueError: what went wrong\n"), ("returns", 4, "")):
+            with self.subTest(how):
+                done = subprocess.run([sys.executable, "-c", LEAVE, how], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout), (code, ""))
+                self.assertTrue(done.stderr.endswith(said), done.stderr)
+
+
 class Launchers(unittest.TestCase):
     """Of others: where they are installed they are given the ranks of this host, and each rank's lines its number."""
 

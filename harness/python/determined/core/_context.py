@@ -64,9 +64,11 @@ class Context:
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         reported = getattr(exc_val, "_reported", False)
         invalid = isinstance(exc_val, det.InvalidHP)
-        if invalid and not reported:
-            self.train.report_early_exit(EarlyExitReason.INVALID_HP)
-        self.close()
+        try:
+            if invalid and not reported:
+                self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+        finally:
+            self.close()
         if invalid:
             logger.info(f"invalid hyperparameters: {exc_val}")
             sys.exit(0)

@@ -7,7 +7,7 @@ import importlib
 import logging
 import os
 import sys
-from typing import Any, Dict, Type
+from typing import Any, Callable, Dict, NoReturn, Type
 
 import torch
 
@@ -84,8 +84,20 @@ def main(spec: str) -> int:
     return 0
 
 
-def leave(code: int) -> None:
+def _code(main: Callable[[], int]) -> int:
+    """What the process ends with, whatever ends it; InvalidHP ends a trial by SystemExit."""
+    try:
+        return main()
+    except SystemExit as e:
+        return e.code if isinstance(e.code, int) else int(e.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())  # type: ignore
+        return 1
+
+
+def leave(main: Callable[[], int]) -> NoReturn:
     """Without the interpreter's shutdown, in which gloo's threads can block for ever on the interpreter's lock."""
+    code = _code(main)
     sys.stdout.flush()
     sys.stderr.flush()
     logging.shutdown()
@@ -98,4 +110,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         sys.exit(2)
-    leave(main(sys.argv[1]))
+    leave(lambda: main(sys.argv[1]))

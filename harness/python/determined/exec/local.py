@@ -98,4 +98,4 @@ def main(argv: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    harness.leave(main(sys.argv[1:]))
+    harness.leave(lambda: main(sys.argv[1:]))

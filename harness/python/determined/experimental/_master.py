@@ -1,4 +1,4 @@
-"""HTTP to the master as a person speaks it: a user's token, refreshed by logging in."""
+"""HTTP to the master as a person speaks it: with a user's token."""
 
 import hashlib
 import json
