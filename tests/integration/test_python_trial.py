@@ -106,6 +106,15 @@ def test_between_updates():
             assert weights(c, trials[1])[1] == weights(c, trials[0])[1], name
 
 
+def test_agents():
+    """Two agents with two slots each, and data loaded by workers: after a crash the same bits as without one."""
+    with Cluster(agents=2, slots=2) as c:
+        whole, crashed = (run(c, config(slots=4, workers=2, **crash)) for crash in ({}, {"crash_at": 10, "data": {"dir": c.path("")}}))
+        logs = c.logs(crashed)
+        assert "hello from the trial 3 4" in logs and "the crash that the test asked for" in logs, logs
+        assert (weights(c, crashed)[1], rows(c, crashed)) == (weights(c, whole)[1], rows(c, whole))
+
+
 def test_warm_start():
     """From another trial, or a checkpoint: its weights, and batches counted from 0."""
     with Cluster() as c:

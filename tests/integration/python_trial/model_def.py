@@ -38,7 +38,8 @@ class LineTrial(pytorch.PyTorchTrial):
     def build_training_data_loader(self):
         if self.context.get_hparams().get("own_loader"):
             return self.own_loader()
-        return pytorch.DataLoader(Points(), batch_size=self.context.get_per_slot_batch_size(), shuffle=True)
+        workers = self.context.get_hparams().get("workers", 0)
+        return pytorch.DataLoader(Points(), batch_size=self.context.get_per_slot_batch_size(), shuffle=True, num_workers=workers)
 
     def own_loader(self):
         self.context.experimental.disable_dataset_reproducibility_checks()
