@@ -197,7 +197,7 @@ void det_tensorboard_add_text(struct det_tensorboard *w, const char *tag, const 
                               int64_t step)
 {
     struct tfevents_value v;
-    det_cleanup(freep) char *full = det_asprintf("%s/text_summary", tag ? tag : "");
+    det_cleanup(freep) char *full = tag && *tag ? det_asprintf("%s/text_summary", tag) : NULL;
     if (!w || !tb_wanted(w, "", full, step, &v))
         return;
     if (!text || strlen(text) > TEXT_MAX)

@@ -123,6 +123,11 @@ static void errors_stick(void **state)
     assert_int_equal(det_tensorboard_error(w, &err), DET_EINVAL);
     assert_non_null(strstr(err.text, "\"y\""));
     det_tensorboard_destroy(w);
+    w = det_tensorboard_create(dir, &err);
+    det_tensorboard_add_text(w, NULL, "words", 0);
+    assert_int_equal(det_tensorboard_error(w, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "needs a tag"));
+    det_tensorboard_destroy(w);
     assert_null(det_tensorboard_create("", &err));
     det_tensorboard_add_scalar(NULL, "x", 1, 0);
     det_tensorboard_flush(NULL);
