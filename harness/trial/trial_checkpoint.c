@@ -36,6 +36,12 @@ static struct pth_value *from_json(struct pth_doc *doc, const json_t *j)
 
 static json_t *to_json(const struct pth_value *v);
 
+/* Files of other programs may hold bytes that are no UTF-8. */
+static json_t *text_to_json(const char *s)
+{
+    return json_lossy(s, strlen(s));
+}
+
 static json_t *dict_to_json(const struct pth_value *v)
 {
     json_t *o = json_object();
@@ -43,7 +49,8 @@ static json_t *dict_to_json(const struct pth_value *v)
         const struct pth_value *key = NULL, *x = pth_item(v, i, &key);
         char number[24];
         snprintf(number, sizeof number, "%lld", (long long)pth_as_int(key, 0));
-        json_set(o, pth_as_str(key, number), to_json(x));
+        JSON_OWN name = text_to_json(pth_as_str(key, number));
+        json_set(o, json_string_value(name), to_json(x));
     }
     return o;
 }
@@ -62,7 +69,7 @@ static json_t *to_json(const struct pth_value *v)
     case PTH_BOOL: return json_boolean(pth_as_int(v, 0));
     case PTH_INT: return json_integer((json_int_t)pth_as_int(v, 0));
     case PTH_FLOAT: return json_double(pth_as_float(v, 0));
-    case PTH_STR: return json_string(pth_as_str(v, ""));
+    case PTH_STR: return text_to_json(pth_as_str(v, ""));
     case PTH_LIST:
     case PTH_TUPLE: return seq_to_json(v);
     case PTH_DICT: return dict_to_json(v);

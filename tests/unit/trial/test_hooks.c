@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "fsx.h"
+#include "trial_checkpoint.h"
 #include "trial_loop.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -170,6 +171,9 @@ static void save_start(void *self, struct det_checkpoint *c)
     det_checkpoint_put_json(c, "mine", "{\"list\": [1, 2.5, \"x\", null], \"yes\": true}");
     det_checkpoint_put_json(c, "gone", "1");
     det_checkpoint_remove(c, "gone");
+    struct pth_value *torn = pth_dict(c->doc);
+    pth_put(c->doc, torn, "k\xff", pth_str(c->doc, "v\xfe"));
+    pth_set(c->doc, c->root, "torn", torn);
     struct det_tensor *t = det_host_tensor_view(DET_F32, 1, &three, ones, &err);
     det_checkpoint_put_tensor(c, "tensor", t);
     det_tensor_unref(t);
@@ -184,6 +188,7 @@ static void load_start(void *self, struct det_checkpoint *c)
     assert_string_equal(det_checkpoint_get_json(c, "mine"),
                         "{\"list\":[1,2.5,\"x\",null],\"yes\":true}");
     assert_null(det_checkpoint_get_json(c, "gone"));
+    assert_string_equal(det_checkpoint_get_json(c, "torn"), "{\"k\uFFFD\":\"v\uFFFD\"}");
     assert_true(((float *)det_tensor_data(det_checkpoint_get_tensor(c, "tensor")))[2] == 3);
     assert_null(det_checkpoint_get_tensor(c, "mine"));
     assert_int_equal(det_tensor_numel(det_checkpoint_weight(c, 0, "old_name")), 1);
