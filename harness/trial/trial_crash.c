@@ -16,6 +16,8 @@
 /* A call may touch the stack so far below its end, more than a red zone and a page of probes. */
 #define BELOW_STACK (64 << 10)
 
+#define FLUSH_SECONDS 2
+
 /* Written by the one thread that runs hooks, read by a handler that may run in any. NULL: none of
  * the trial's code has to run any more. */
 static const char *volatile now_in = "start-up";
@@ -104,6 +106,30 @@ static void put_place(void)
     }
 }
 
+static volatile sig_atomic_t early_status;
+
+static void on_flush_stuck(int sig)
+{
+    (void)sig;
+    _exit(early_status);
+}
+
+/* A thread that waits for input in fgets() or getchar() holds its stream's lock, which the flush of
+ * all streams waits for: the process ends all the same. */
+static void flush_bounded(int status)
+{
+    struct sigaction sa = {.sa_handler = on_flush_stuck};
+    sigset_t alarms;
+    early_status = status;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    sigaction(SIGALRM, &sa, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    alarm(FLUSH_SECONDS);
+    fflush(stdout); /* first: what the trial said goes out whatever another stream waits for */
+    fflush(NULL);
+}
+
 /* Without a word the run would look as if it had failed for no reason, or as if it were done. And
  * the process ends here: what is destroyed after this may be in use by the thread that writes a
  * checkpoint. */
@@ -118,8 +144,9 @@ static void on_early_exit(int status, void *arg)
     put_place();
     put(": return from there instead; det_trial_fail() ends the run as an error, "
         "det_trial_set_stop_requested() with a checkpoint\n");
-    fflush(NULL);
-    _exit((status & 0xff) == 0 ? 1 : status); /* a parent sees the last byte only */
+    status = (status & 0xff) == 0 ? 1 : status; /* a parent sees the last byte only */
+    flush_bounded(status);
+    _exit(status);
 }
 
 static void put_failure(void)

@@ -15,6 +15,25 @@ TWO = {**CONFIG, "max_restarts": 1, "resources": {"slots_per_trial": 2},
        "environment": {"environment_variables": ["ASAN_OPTIONS=detect_leaks=0"]}}
 
 
+# A thread that waits for input holds its stream's lock, which exit()'s flush of all streams asks for.
+READER = """#include <pthread.h>
+#include <signal.h>
+static int ends[2];
+static FILE *asked;
+static void *reader(void *arg) { char line[8]; return fgets(line, sizeof line, asked); }
+static void exit_while_reading(void)
+{
+    pthread_t t;
+    if (pipe(ends) < 0 || !(asked = fdopen(ends[0], "r")) || pthread_create(&t, NULL, reader, NULL) != 0)
+        _exit(9);
+    while (ftrylockfile(asked) == 0)
+        funlockfile(asked);
+    printf("said before");
+    exit(4);
+}
+"""
+
+
 def in_batch_3(rank, what):
     return f"if (batch_idx == 3 && det_trial_rank(ctx) == {rank}) {{ {what} }}"
 
@@ -37,12 +56,13 @@ def check_failures(c):
         ("volatile int *p = NULL; *p = 1;", "SIGSEGV", "was killed by signal 11"),
         ("abort();", "SIGABRT", "was killed by signal 6"),
         ("exit(3);", "the trial called exit(3) in train_batch, batch 3", "exited with code"),
+        ("exit_while_reading();", "the trial called exit(4) in train_batch, batch 3", "said before", "exited with code 4"),
         ("_exit(0);", "train_batch, batch 3", "had ended before, with code 0"),
         ("kill(getpid(), SIGKILL);", "was killed by signal 9", "for want of memory"),
         ('det_trial_fail(ctx, "I give up");', "I give up", "exited with code 1"),
     ]
     for i, (hurt, *words) in enumerate(hurts):
-        trial, log, _ = ended(c, "STATE_ERROR", top="#include <signal.h>", train=in_batch_3(i % 2, hurt))
+        trial, log, _ = ended(c, "STATE_ERROR", top=READER, train=in_batch_3(i % 2, hurt))
         for w in words:
             assert w in log, f"{hurt}: {w!r} is not in {log}"
         assert trial["restarts"] == 1 and trial["totalBatchesProcessed"] < 20, (hurt, trial)
