@@ -50,6 +50,8 @@ const struct op_case cases_basic[] = {
     {"log_softmax", "5x10", {WIDE(3, 5, 10)}, log_softmax, "F.log_softmax(x0, -1)"},
     {"log_softmax", "3 dimensions", {WIDE(3, 2, 3, 4)}, log_softmax, "F.log_softmax(x0, -1)"},
     {"log_softmax", "large", {WIDE(9, 5, 1000)}, log_softmax, "F.log_softmax(x0, -1)"},
+    {"log_softmax", "large values", {FAR(5, 37)}, log_softmax, "F.log_softmax(x0, -1)"},
+    {"softmax", "large values", {FAR(5, 37)}, softmax, "F.softmax(x0, -1)"},
     {"softmax", "5x10", {WIDE(3, 5, 10)}, softmax, "F.softmax(x0, -1)"},
     {"dropout", "4x33", {IN(4, 33)}, dropout, NULL},
     {"dropout", "large", {IN(131, 301)}, dropout, NULL},

@@ -35,6 +35,7 @@ struct case_input {
 #define IN(...) {CASE_DIMS(__VA_ARGS__)}
 #define WIDE(most, ...) {CASE_DIMS(__VA_ARGS__), .range = most}
 #define POSITIVE(...) {CASE_DIMS(__VA_ARGS__), .range = 1, .shift = 1}
+#define FAR(...) {CASE_DIMS(__VA_ARGS__), .range = 3, .shift = 30000}
 #define FIXED(...) {CASE_DIMS(__VA_ARGS__), .constant = true}
 #define CLASSES(most, ...)                                                                         \
     {CASE_DIMS(__VA_ARGS__), .classes = true, .range = most, .dtype = DET_I64}

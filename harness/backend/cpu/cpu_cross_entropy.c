@@ -25,11 +25,12 @@ CPU_CLONES static real row_max(const real *x, int64_t n)
     return most;
 }
 
-/* log sum exp(x), the exponentials added up in LANES partial sums. */
-CPU_CLONES real CPU(row_log_sum)(const real *x, int64_t n)
+/* log sum exp(x - max), the exponentials added up in LANES partial sums. */
+CPU_CLONES real CPU(row_log_sum)(const real *x, int64_t n, real *ret_max)
 {
     real sum[LANES] = {0}, max = row_max(x, n), total = 0;
     int64_t j = 0;
+    *ret_max = max;
     for (; j + LANES <= n; j += LANES)
         for (int l = 0; l < LANES; l++)
             sum[l] += vm_exp(x[j + l] - max);
@@ -37,22 +38,24 @@ CPU_CLONES real CPU(row_log_sum)(const real *x, int64_t n)
         sum[l] += vm_exp(x[j] - max);
     for (int l = 0; l < LANES; l++)
         total += sum[l];
-    return max + log(total);
+    return log(total);
 }
 
 static void log_sums(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     int64_t n = c->in[0]->dims[1];
+    real max;
     for (int64_t i = from; i < to; i++)
-        out_real(c, 1)[i] = c->a.log_probs ? 0 : CPU(row_log_sum)(in_real(c, 0) + i * n, n);
+        out_real(c, 1)[i] = c->a.log_probs ? 0 : CPU(row_log_sum)(in_real(c, 0) + i * n, n, &max);
 }
 
 static double row_loss(const struct det_call *c, int64_t i)
 {
     int64_t n = c->in[0]->dims[1], t = in_i64(c, 1)[i];
     const real *x = in_real(c, 0) + i * n, *w = in_real(c, 2);
-    double lse = out_real(c, 1)[i], smooth = c->a.smoothing, all = 0;
+    double lse = (c->a.log_probs ? 0 : (double)row_max(x, n)) + out_real(c, 1)[i];
+    double smooth = c->a.smoothing, all = 0;
     double loss = (1 - smooth) * (w ? w[t] : 1) * (lse - x[t]);
     for (int64_t j = 0; smooth > 0 && j < n; j++)
         all += (w ? w[j] : 1) * (lse - x[j]);
@@ -83,10 +86,11 @@ int CPU(cross_entropy)(struct det_stream *s, const struct det_call *c, struct de
 }
 
 /* dx = dy (softmax(x) - onehot(t)): the case without weights and smoothing. */
-CPU_CLONES static void backward_row(const real *x, int64_t n, real lse, real dy, real *dx)
+CPU_CLONES static void backward_row(const real *x, int64_t n, real sum, real dy, real *dx)
 {
+    real max = row_max(x, n);
     for (int64_t j = 0; j < n; j++)
-        dx[j] = dy * vm_exp(x[j] - lse);
+        dx[j] = dy * vm_exp(x[j] - max - sum);
 }
 
 static void backward_rows(const void *arg, int64_t from, int64_t to)

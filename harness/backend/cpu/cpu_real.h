@@ -24,6 +24,6 @@ int CPU(column_sums)(int threads, const real *x, int64_t rows, int64_t n, real *
                      struct det_err *err);
 
 /* log(sum(exp(x))) of a row of at least one element. */
-real CPU(row_log_sum)(const real *x, int64_t n);
+real CPU(row_log_sum)(const real *x, int64_t n, real *ret_max);
 
 #endif

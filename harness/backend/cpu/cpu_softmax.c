@@ -4,25 +4,26 @@
 #define GRAIN_ELEMENTS 8192
 #define LANES          16
 
-CPU_CLONES static void forward_row(const real *x, int64_t n, real lse, bool logarithm, real *y)
+/* max and sum, the logarithm of what is above it, are taken away one after the other: their sum
+ * would lose the digits of the smaller one. */
+CPU_CLONES static void forward_row(const real *x, int64_t n, bool logarithm, real *y)
 {
+    real max, sum = CPU(row_log_sum)(x, n, &max);
     if (logarithm)
         for (int64_t j = 0; j < n; j++)
-            y[j] = x[j] - lse;
+            y[j] = x[j] - max - sum;
     else
         for (int64_t j = 0; j < n; j++)
-            y[j] = vm_exp(x[j] - lse);
+            y[j] = vm_exp(x[j] - max - sum);
 }
 
 static void forward_rows(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     int64_t n = c->in[0]->dims[1];
-    for (int64_t i = from; i < to; i++) {
-        const real *x = in_real(c, 0) + i * n;
-        forward_row(x, n, CPU(row_log_sum)(x, n), c->kernel == DET_KERNEL_LOG_SOFTMAX,
+    for (int64_t i = from; i < to; i++)
+        forward_row(in_real(c, 0) + i * n, n, c->kernel == DET_KERNEL_LOG_SOFTMAX,
                     out_real(c, 0) + i * n);
-    }
 }
 
 /* The sum of dy, or of dy * y, in LANES partial sums. */

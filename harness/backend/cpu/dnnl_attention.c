@@ -101,7 +101,8 @@ static void forward_block(const struct block *k, struct head q, struct head key,
     y = rows_from(y, k->first);
     scores(k, q, key);
     for (int64_t i = 0; i < k->rows; i++) {
-        real *row = k->weights + i * k->keys, lse = CPU(row_log_sum)(row, k->keys);
+        real *row = k->weights + i * k->keys, max, lse = CPU(row_log_sum)(row, k->keys, &max);
+        lse += max;
         out_real(c, 1)[row_index(k, i)] = lse;
         exponentials(row, k->keys, lse);
         if (k->keep) {

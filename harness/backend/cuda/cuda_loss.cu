@@ -117,12 +117,14 @@ static int row_losses(struct det_stream *s, const struct det_call *c, double *ro
 {
     cross<T> k = cross_of<T>(s, c, 0);
     int64_t m = c->in[0]->dims[0];
-    T *lse_of = out_real<T>(c, 1);
+    T *sums = out_real<T>(c, 1);
     return cuda_blocks(
         s, c, m,
         DEVICE(int64_t row) {
             const T *x = k.x + row * k.n;
-            double lse = k.log_probs ? 0 : cuda_row_log_sum(x, k.n), all = smoothed(k, x, lse);
+            T top = k.log_probs ? 0 : cuda_row_max(x, k.n);
+            double sum = k.log_probs ? 0 : cuda_row_log_sum(x, k.n, top);
+            double lse = top + sum, all = smoothed(k, x, lse);
             if (threadIdx.x != 0)
                 return;
             int64_t t = class_of(k, row);
@@ -130,7 +132,7 @@ static int row_losses(struct det_stream *s, const struct det_call *c, double *ro
             double loss = t < 0 ? 0 : (1 - k.smoothing) * w * (lse - x[t]);
             rows[row] = t < 0 ? 0 : loss + k.smoothing / (double)k.n * all;
             rows[m + row] = w;
-            lse_of[row] = (T)lse;
+            sums[row] = (T)sum;
         },
         err);
 }
@@ -175,7 +177,7 @@ template <typename T>
 static int cross_entropy_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     cross<T> k = cross_of<T>(s, c, 1);
-    const T *dys = in_real<T>(c, 0), *lses = in_real<T>(c, 4), *count = in_real<T>(c, 5);
+    const T *dys = in_real<T>(c, 0), *sums = in_real<T>(c, 4), *count = in_real<T>(c, 5);
     T *dx = out_real<T>(c, 0);
     int mode = c->a.mode;
     return cuda_blocks(
@@ -186,7 +188,8 @@ static int cross_entropy_bwd(struct det_stream *s, const struct det_call *c, str
             for (int64_t j = threadIdx.x; smooth > 0 && j < k.n; j += blockDim.x)
                 sum_w += weight(k, j);
             sum_w = cuda_combine(sum_w, cuda_plus());
-            double dy = dys[mode == DET_REDUCE_NONE ? row : 0], lse = lses[row];
+            double dy = dys[mode == DET_REDUCE_NONE ? row : 0];
+            double lse = cuda_row_max(k.x + row * k.n, k.n) + (double)sums[row];
             double hit = t < 0 ? 0 : (1 - k.smoothing) * weight(k, t);
             dy = mode == DET_REDUCE_MEAN ? dy / *count : dy;
             for (int64_t j = threadIdx.x; j < k.n; j += blockDim.x) {

@@ -11,7 +11,8 @@ static int rows(struct det_stream *s, const struct det_call *c, bool log, struct
         s, c, n > 0 ? m : 0,
         DEVICE(int64_t row) {
             const T *xr = x + row * n;
-            double lse = cuda_row_log_sum(xr, n);
+            T top = cuda_row_max(xr, n);
+            double lse = top + cuda_row_log_sum(xr, n, top);
             for (int64_t j = threadIdx.x; j < n; j += blockDim.x) {
                 T v = (T)(xr[j] - lse);
                 y[row * n + j] = log ? v : exp(v);

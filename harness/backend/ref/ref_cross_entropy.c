@@ -4,14 +4,20 @@
 
 #include <math.h>
 
-static double row_log_sum(const real *x, int64_t n)
+static double row_max(const real *x, int64_t n)
 {
-    double max = x[0], sum = 0;
+    double max = x[0];
     for (int64_t j = 1; j < n; j++)
         max = x[j] > max ? x[j] : max;
+    return max;
+}
+
+static double row_log_sum(const real *x, int64_t n, double max)
+{
+    double sum = 0;
     for (int64_t j = 0; j < n; j++)
         sum += exp(x[j] - max);
-    return max + log(sum);
+    return log(sum);
 }
 
 static double row_loss(const struct det_call *c, int64_t i, double lse)
@@ -35,11 +41,13 @@ REF_KERNEL(cross_entropy)
         return rc;
     for (int64_t i = 0; i < m; i++) {
         int64_t t = in_i64(c, 1)[i];
-        double lse = c->a.log_probs ? 0 : row_log_sum(in_real(c, 0) + i * n, n);
-        double loss = t == c->a.skip ? 0 : row_loss(c, i, lse);
+        const real *x = in_real(c, 0) + i * n;
+        double max = c->a.log_probs ? 0 : row_max(x, n);
+        double sum = c->a.log_probs ? 0 : row_log_sum(x, n, max);
+        double loss = t == c->a.skip ? 0 : row_loss(c, i, max + sum);
         count += t == c->a.skip ? 0 : w ? w[t] : 1;
         total += loss;
-        out_real(c, 1)[i] = (real)lse;
+        out_real(c, 1)[i] = (real)sum;
         if (c->a.mode == DET_REDUCE_NONE)
             out_real(c, 0)[i] = (real)loss;
     }
@@ -62,7 +70,8 @@ REF_KERNEL(cross_entropy_bwd)
         const real *x = in_real(c, 1) + i * n;
         int64_t t = ((const int64_t *)(const void *)c->in[2]->data)[i];
         bool skip = t == c->a.skip;
-        double dy = in_real(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0], lse = in_real(c, 4)[i];
+        double dy = in_real(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0];
+        double lse = row_max(x, n) + in_real(c, 4)[i];
         double hit = skip ? 0 : (1 - c->a.smoothing) * (w ? w[t] : 1);
         dy = c->a.mode == DET_REDUCE_MEAN ? dy / in_real(c, 5)[0] : dy;
         for (int64_t j = 0; j < n; j++) {
