@@ -242,7 +242,8 @@ struct det_loop_trial_type {
      * checkpoint that rank 0 makes alone (invalid hyperparameters). May be NULL. */
     int (*before_save)(void *self, struct comm *comm, struct det_err *err);
     /* Writes state_dict.pth (models, optimizers, LR schedulers, callbacks, random state, scaler)
-     * into dir. Rank 0 only. Required where there is no snapshot(). */
+     * into dir; what is left to do with the files goes on behind training. Rank 0 only. Required
+     * where there is no snapshot(). */
     int (*save)(void *self, const char *dir, struct det_err *err);
     /* The same in two: a copy of all that is to be saved, then its writing, in another thread,
      * while training goes on; then its end. At most one is there at a time. All three, or none.

@@ -1,9 +1,9 @@
 /*
  * A checkpoint at a boundary (pytorch-api.md 16): the chief takes a snapshot and has it written in
  * the background (loop_save.c), while all ranks train on. At most one is being written: the next
- * one waits for it, and so does the end of the run. Where the trial's callbacks want to be called
- * when a checkpoint is written, or the trial cannot take snapshots, it is written before training
- * goes on.
+ * one waits for it, and so does the end of the run. A trial that cannot take snapshots saves its
+ * state first. Where the trial's callbacks want to be called when a checkpoint is written, it is
+ * written before training goes on.
  */
 #include "log.h"
 #include "loop_alive.h"
@@ -24,7 +24,7 @@ static bool hooked(const struct loop *l)
 
 int loop_checkpoint_init(struct loop *l, struct det_err *err)
 {
-    float waits = !l->t->snapshot || hooked(l);
+    float waits = hooked(l);
     int rc = comm_allreduce_mean_f32(l->comm, &waits, 1, err);
     l->checkpoints_wait = waits > 0;
     return rc;

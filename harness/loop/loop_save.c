@@ -2,13 +2,15 @@
  * One checkpoint on its way: the trial's snapshot, written by a thread of its own straight into the
  * store's temporary directory; the store makes it appear whole (write, fsync, rename, directory
  * fsync). metadata.json comes last and holds the hash of every other file. Nothing of the run is
- * touched but what does not change.
+ * touched but what does not change. A trial without snapshots writes its state at the beginning;
+ * the rest, all that waits for the disk, is the thread's there too.
  */
 #include "loop_save.h"
 
 #include "failpoint.h"
 #include "fsx.h"
 #include "log.h"
+#include "loop_alive.h"
 #include "loop_report.h"
 #include "loop_state.h"
 #include "storage.h"
@@ -113,18 +115,26 @@ static int failed(const struct loop_save *s, int rc, const char *what, struct de
     return loop_storage_failed(s->l, rc, err);
 }
 
-int loop_save_write(struct loop_save *s, struct det_err *err)
+/* What the trial writes itself. */
+static int write_own(struct loop_save *s, struct det_err *err)
 {
     const struct det_loop_trial_type *t = s->l->t;
-    const char *code_dir = s->l->c->code_dir;
-    det_cleanup(freep) char *code = det_asprintf("%s/code", s->dir);
     int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, s->hashes, err)
                          : t->save(s->l->self, s->dir, err);
     if (rc < 0)
         return failed(s, rc, ": save", err);
     rc = write_state(s, err);
-    if (rc == 0)
-        rc = write_load_data(s->l, s->dir, err);
+    return rc < 0 ? failed(s, rc, "", err) : 0;
+}
+
+int loop_save_write(struct loop_save *s, struct det_err *err)
+{
+    const char *code_dir = s->l->c->code_dir;
+    det_cleanup(freep) char *code = det_asprintf("%s/code", s->dir);
+    int rc = s->l->t->snapshot ? write_own(s, err) : 0;
+    if (rc < 0)
+        return rc;
+    rc = write_load_data(s->l, s->dir, err);
     if (rc == 0 && code_dir && !s->l->code_is_too_big)
         rc = copy_code(s->l, code_dir, code, err);
     return rc < 0 ? failed(s, rc, "", err) : 0;
@@ -146,6 +156,20 @@ int loop_save_seal(struct loop_save *s, struct det_err *err)
 
 /* ---- life ---- */
 
+/* A snapshot, or the files that must be written before training goes on. */
+static int take_state(struct loop_save *s, struct det_err *err)
+{
+    struct loop *l = s->l;
+    if (l->t->snapshot) {
+        int rc = l->t->snapshot(l->self, &s->snapshot, err);
+        return rc < 0 ? det_wrap(err, rc, "save") : 0;
+    }
+    loop_alive_disk(true);
+    int rc = write_own(s, err);
+    loop_alive_disk(false);
+    return rc;
+}
+
 int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
                     struct loop_save **ret, struct det_err *err)
 {
@@ -159,13 +183,14 @@ int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
     int rc = storage_begin(l->storage, uuid, &s->dir, err);
     if (rc < 0)
         loop_storage_failed(l, rc, err);
-    if (rc == 0 && l->t->snapshot && (rc = l->t->snapshot(l->self, &s->snapshot, err)) < 0)
-        det_wrap(err, rc, "save");
+    if (rc == 0) {
+        FAILPOINT("checkpoint.before_write");
+        rc = take_state(s, err);
+    }
     if (rc < 0) {
         loop_save_destroy(s);
         return rc;
     }
-    FAILPOINT("checkpoint.before_write");
     *ret = s;
     return 0;
 }

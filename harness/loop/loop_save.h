@@ -1,6 +1,7 @@
 /*
- * One checkpoint on its way to the store, for loop_checkpoint.c: begin (the snapshot is taken),
- * then either write and seal here, or start a thread that does both, and wait for it.
+ * One checkpoint on its way to the store, for loop_checkpoint.c: begin (the snapshot is taken, or
+ * the trial's state written), then either write and seal here, or start a thread that does both,
+ * and wait for it.
  */
 #ifndef LOOP_SAVE_H
 #define LOOP_SAVE_H
@@ -15,10 +16,11 @@ struct loop_saved {
     json_t *metadata, *files; /* what the report says; files: once it is sealed */
 };
 
-/* Makes the store's directory and takes the trial's snapshot. `metadata` is copied. */
+/* Makes the store's directory and takes the trial's snapshot; a trial without snapshots saves its
+ * state there. `metadata` is copied. */
 int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
                     struct loop_save **ret, struct det_err *err);
-/* All files but metadata.json. */
+/* All files that are not there yet, but metadata.json. */
 int loop_save_write(struct loop_save *s, struct det_err *err);
 /* The hashes and metadata.json; published. */
 int loop_save_seal(struct loop_save *s, struct det_err *err);

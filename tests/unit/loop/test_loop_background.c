@@ -13,9 +13,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define DEADLINE_MS 60000
 
@@ -26,14 +30,66 @@ static struct background {
     atomic_long trained, writing, written;
     long wait_for; /* the first write ends when so many batches are trained */
     int fail_write;
+    char *gate;   /* without snapshots: the rest of a checkpoint waits until this pipe is read */
+    long gate_at; /* that of so many batches; 0: none has a gate */
+    bool killed;  /* two batches later, instead of reading it */
 } *bg;
+
+static int n_published(void)
+{
+    int n = 0;
+    DIR *d = opendir(bg->dir);
+    for (struct dirent *e; (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+/* Training is two batches further: the checkpoint was not waited for, and is not there yet. */
+static void open_gate(void)
+{
+    char chunk[4096];
+    assert_int_equal(n_published(), bg->gate_at / 2 - 1);
+    if (bg->killed)
+        raise(SIGKILL);
+    det_cleanup(det_closep) int fd = open(bg->gate, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(bg->gate), 0);
+    while (read(fd, chunk, sizeof chunk) > 0)
+        continue;
+}
 
 static int train_batch(void *self, const void *batch, int64_t e, int64_t b, struct loop_metrics *m,
                        struct det_err *err)
 {
     int rc = fake_type.train_batch(self, batch, e, b, m, err);
     atomic_store(&bg->trained, (long)bg->f.trained);
+    if (bg->gate && bg->f.trained == bg->gate_at + 2)
+        open_gate();
     return rc;
+}
+
+/* Of a trial without snapshots. */
+static int save(void *self, const char *dir, struct det_err *err)
+{
+    int rc = fake_type.save(self, dir, err);
+    if (rc == 0 && bg->f.trained == bg->gate_at) {
+        bg->gate = det_asprintf("%s/load_data.json", dir);
+        assert_int_equal(mkfifo(bg->gate, 0644), 0);
+    }
+    if (rc == 0 && bg->fail_write) {
+        det_cleanup(freep) char *path = det_asprintf("%s/\xff", dir); /* no name for JSON */
+        rc = fsx_write_atomic(AT_FDCWD, path, "", 0, 0644, err);
+    }
+    return rc;
+}
+
+static int run_saving(struct det_err *err)
+{
+    struct det_loop_trial_type t = fake_type;
+    t.train_batch = train_batch;
+    t.save = save;
+    return loop_run(&bg->f.config, &(struct det_loop_trial){&t, bg}, err);
 }
 
 static int snapshot(void *self, void **ret, struct det_err *err)
@@ -89,6 +145,7 @@ static int teardown(void **state)
 {
     fsx_remove_tree(AT_FDCWD, bg->dir, NULL);
     fake_finish(&bg->f);
+    free(bg->gate);
     free(bg);
     return 0;
 }
@@ -102,7 +159,7 @@ static unsigned stored(void)
         det_cleanup(buf_finish) struct buf b = BUF_INIT;
         det_cleanup(freep) char *path =
             det_asprintf("%s/%s/state_dict.pth", bg->dir, e->d_name);
-        if (strlen(e->d_name) < 3)
+        if (strlen(e->d_name) < 3 || (bg->killed && e->d_name[0] == '.'))
             continue;
         assert_true(e->d_name[0] != '.');
         assert_int_equal(fsx_read_file(AT_FDCWD, path, 100, &b, NULL), 0);
@@ -166,6 +223,48 @@ static void a_run_that_lost_its_right_publishes_nothing_more(void **state)
     assert_int_equal(stored() & ~(1u << 2), 0); /* that one may have been published just before */
 }
 
+static void without_snapshots_it_goes_on_too(void **state)
+{
+    struct det_err err = {0};
+    bg->gate_at = 2;
+    alarm(DEADLINE_MS / 1000); /* should training wait for what waits for it */
+    assert_int_equal(run_saving(&err), 0);
+    alarm(0);
+    assert_int_equal(stored(), 1u << 2 | 1u << 4 | 1u << 6 | 1u << 8);
+}
+
+static void what_fails_behind_training_ends_the_run(void **state)
+{
+    struct det_err err = {0};
+    bg->fail_write = 1;
+    assert_int_equal(run_saving(&err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "must be UTF-8"));
+    assert_int_equal(stored(), 0);
+}
+
+static void killed_meanwhile_it_goes_on_from_the_one_before(void **state)
+{
+    struct det_err err = {0};
+    int status = 0;
+    bg->gate_at = 4;
+    bg->killed = true;
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(DEADLINE_MS / 1000);
+        run_saving(&err);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(stored(), 1u << 2);
+    bg->gate_at = 0;
+    bg->f.config.latest_checkpoint = fake_checkpoint(bg->dir);
+    bg->f.config.steps_completed = 2;
+    assert_int_equal(run_saving(&err), 0);
+    assert_non_null(strstr(buf_str(&bg->f.trace), "load(2)"));
+    assert_int_equal(stored(), 1u << 2 | 1u << 4 | 1u << 6 | 1u << 8);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -175,6 +274,9 @@ int main(void)
         T(a_failed_write_ends_the_run),
         T(a_crash_keeps_what_is_being_written),
         T(a_run_that_lost_its_right_publishes_nothing_more),
+        T(without_snapshots_it_goes_on_too),
+        T(what_fails_behind_training_ends_the_run),
+        T(killed_meanwhile_it_goes_on_from_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
