@@ -26,8 +26,9 @@ int fsx_write_all(int fd, const void *p, size_t n, struct det_err *err);
  * shares blocks where the file system can, by hand where it cannot (between two of them). */
 int fsx_copy_rest(int in, int out, struct det_err *err);
 /* Calls fn for each file and directory below dirfd, depth first, sorted by name; path is relative,
- * directories end in '/' and come before what they hold. Links and special files are
- * passed over. */
+ * directories end in '/' and come before what they hold; for one fn may return FSX_SKIP: it is not
+ * entered. Links and special files are passed over. */
+#define FSX_SKIP 1
 typedef int walk_fn(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err);
 int fsx_walk(int dirfd, walk_fn *fn, void *arg, struct det_err *err);
 /* Links and special files too, as files of no bytes; links are not followed. */

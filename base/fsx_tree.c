@@ -256,6 +256,8 @@ static int walk_entry(struct walk *w, int fd, const char *name, int depth, struc
         if (rc == 0) {
             sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             rc = sub < 0 ? failed(err, "open directory", name) : walk_below(w, sub, depth + 1, err);
+        } else if (rc == FSX_SKIP) {
+            rc = 0;
         }
     } else if (w->all) {
         rc = w->fn(w->arg, w->path.p, false, 0, err);

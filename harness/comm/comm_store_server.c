@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define NO_DESCRIPTOR_MS 50
 #define STRANGER_MS 10000
 #define UNHEARD_MS 60000
 
@@ -309,9 +310,12 @@ static void forget_strangers(struct comm_store_server *s)
 static void on_connection(struct comm_store_server *s)
 {
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    int why = fd < 0 ? errno : 0;
+    forget_strangers(s);
+    if (why == EMFILE || why == ENFILE) /* it waits in the queue, and would wake us at once */
+        poll(&(struct pollfd){.fd = s->stop, .events = POLLIN}, 1, NO_DESCRIPTOR_MS);
     if (fd < 0)
         return;
-    forget_strangers(s);
     if (s->peers.n >= COMM_STORE_RANKS_MAX + 64) {
         close(fd);
         return;

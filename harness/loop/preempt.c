@@ -19,6 +19,7 @@ struct preempt {
     pthread_cond_t changed;
     bool asked, wanted, stopping, ended;
     int users; /* the loop and the thread; the last one frees */
+    pthread_t thread;
 };
 
 static void unref(struct preempt *p)
@@ -97,7 +98,6 @@ int preempt_start(const struct loop_http *http, const char *allocation_id, struc
 {
     struct preempt *p = det_zalloc(sizeof *p);
     pthread_condattr_t a;
-    pthread_t thread;
     p->http = *http;
     p->allocation_id = det_strdup(allocation_id);
     p->users = 2;
@@ -109,14 +109,13 @@ int preempt_start(const struct loop_http *http, const char *allocation_id, struc
     sigset_t all, old; /* signals belong to the main thread */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&thread, NULL, run, p);
+    int rc = pthread_create(&p->thread, NULL, run, p);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc) {
         p->users = 1;
         unref(p);
         return det_fail(err, DET_EIO, "preemption thread: %s", strerror(rc));
     }
-    pthread_detach(thread);
     *ret = p;
     return 0;
 }
@@ -148,6 +147,11 @@ void preempt_stop(struct preempt *p)
     while (p->http.cancel && !p->ended &&
            pthread_cond_timedwait(&p->changed, &p->lock, &until) != ETIMEDOUT)
         ;
+    bool ended = p->ended;
     pthread_mutex_unlock(&p->lock);
+    if (ended) /* what libraries keep of a thread is then freed before the process ends */
+        pthread_join(p->thread, NULL);
+    else
+        pthread_detach(p->thread);
     unref(p);
 }

@@ -10,7 +10,16 @@
 #include "mem.h"
 #include "module.h"
 
-bool module_add_uniform(struct det_module *m, const char *name, int ndim, const int64_t *dims,
+/* Behind the engine's error: whose parameter there was no making. */
+static void tell_parameter(struct det_module *m, const char *name, int ndim, const int64_t *dims)
+{
+    char shape[160];
+    struct det_err *err = &m->engine->err;
+    det_wrap(err, err->code, "parameter \"%s\" of a layer %s, %s", name, m->type->name,
+             det__shape_text(DET_F32, ndim, dims, shape, sizeof shape));
+}
+
+static bool add_uniform(struct det_module *m, const char *name, int ndim, const int64_t *dims,
                         double bound)
 {
     struct det_engine *e = m->engine;
@@ -26,6 +35,17 @@ bool module_add_uniform(struct det_module *m, const char *name, int ndim, const 
         return false;
     }
     return det_module_add_param(m, name, t) != NULL;
+}
+
+bool module_add_uniform(struct det_module *m, const char *name, int ndim, const int64_t *dims,
+                        double bound)
+{
+    bool failed_before = m->engine->err.code < 0;
+    if (add_uniform(m, name, ndim, dims, bound))
+        return true;
+    if (!failed_before && m->engine->err.code < 0)
+        tell_parameter(m, name, ndim, dims);
+    return false;
 }
 
 static struct det_tensor *linear_forward(struct det_module *m, struct det_tensor *x, bool relu)

@@ -39,7 +39,9 @@ static bool is_source(const char *path)
 static int add_file(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
     struct keying *k = arg;
-    if (is_dir || !is_source(path))
+    if (is_dir) /* what we may not read the compiler may not either */
+        return faccessat(k->dirfd, path, R_OK | X_OK, AT_EACCESS) < 0 ? FSX_SKIP : 0;
+    if (!is_source(path))
         return 0;
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
     int rc = fsx_read_file(k->dirfd, path, SOURCE_MAX, &text, err);

@@ -10,9 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster import Cluster, processes_with, wait_until  # noqa: E402
 from test_bad_input import CONFIG, write_trial  # noqa: E402
 
-# A leak check at a rank's end would at times find what OpenSSL keeps of a thread that still waits for the master then.
-TWO = {**CONFIG, "max_restarts": 1, "resources": {"slots_per_trial": 2},
-       "environment": {"environment_variables": ["ASAN_OPTIONS=detect_leaks=0"]}}
+TWO = {**CONFIG, "max_restarts": 1, "resources": {"slots_per_trial": 2}}
 
 
 # A thread that waits for input holds its stream's lock, which exit()'s flush of all streams asks for.

@@ -106,6 +106,8 @@ static void test_remove_deep(void **state)
 static int note(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
     buf_addf(arg, "%s=%d ", path, (int)bytes);
+    if (strcmp(path, "w/pass/") == 0)
+        return FSX_SKIP;
     return strcmp(path, "w/stop") == 0 ? 7 : 0;
 }
 
@@ -117,12 +119,13 @@ static void test_walk(void **state)
     assert_int_equal(fsx_write_atomic(top, "walk/w/b/f", "abc", 3, 0600, &err), 0);
     assert_int_equal(fsx_write_atomic(top, "walk/w/a", "", 0, 0600, &err), 0);
     assert_int_equal(symlinkat("a", top, "walk/w/link"), 0);
+    assert_int_equal(fsx_mkdirs(top, "walk/w/pass/by", 0755, &err), 0);
     int fd = fsx_open_dir(top, "walk", &err);
     assert_int_equal(fsx_walk(fd, note, &b, &err), 0);
-    assert_string_equal(b.p, "w/=0 w/a=0 w/b/=0 w/b/c/=0 w/b/f=3 ");
+    assert_string_equal(b.p, "w/=0 w/a=0 w/b/=0 w/b/c/=0 w/b/f=3 w/pass/=0 ");
     buf_clear(&b);
     assert_int_equal(fsx_walk_all(fd, note, &b, &err), 0);
-    assert_string_equal(b.p, "w/=0 w/a=0 w/b/=0 w/b/c/=0 w/b/f=3 w/link=0 ");
+    assert_string_equal(b.p, "w/=0 w/a=0 w/b/=0 w/b/c/=0 w/b/f=3 w/link=0 w/pass/=0 ");
     assert_int_equal(fsx_write_atomic(top, "walk/w/stop", "", 0, 0600, &err), 0);
     assert_int_equal(fsx_walk(fd, note, &b, &err), 7);
     close(fd);

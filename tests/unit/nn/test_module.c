@@ -316,6 +316,19 @@ static void test_same_seed_same_weights(void **state)
     assert_memory_not_equal(a, b, sizeof a);
 }
 
+static void test_no_memory_names_the_parameter(void **state)
+{
+    struct det_engine *e;
+    struct det_err err;
+    struct det_engine_options o = {.threads = 1, .mem_limit_bytes = 1 << 20};
+    assert_int_equal(det_engine_create(&o, &e, NULL), 0);
+    assert_null(det_nn_linear(e, 1000, 2000));
+    assert_int_equal(det_engine_error(e, &err), DET_ENOMEM);
+    assert_non_null(strstr(err.text, "parameter \"weight\" of a layer linear, float32[2000, 1000]"));
+    assert_non_null(strstr(err.text, "8000000 bytes"));
+    det_engine_destroy(e);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -332,6 +345,7 @@ int main(void)
         CASE(test_sequential_fuses_without_a_difference),
         CASE(test_own_forward),
         CASE(test_same_seed_same_weights),
+        cmocka_unit_test(test_no_memory_names_the_parameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
