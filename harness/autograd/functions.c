@@ -79,10 +79,10 @@ struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double 
     return affine(e, "scale", x, factor, 0);
 }
 
-/* The kernel that sums all at once is for floating dtypes. */
+/* The kernel that sums all at once is for floating dtypes and wants something to sum. */
 static bool summed_by_rows(const struct det_tensor *x)
 {
-    return x && !det__is_float(x->dtype);
+    return x && (!det__is_float(x->dtype) || x->numel == 0);
 }
 
 struct det_tensor *det_sum(struct det_engine *e, struct det_tensor *x)
@@ -96,7 +96,7 @@ struct det_tensor *det_mean(struct det_engine *e, struct det_tensor *x)
 {
     if (summed_by_rows(x))
         return det_mean_over(e, x, &(const struct det_dims){0});
-    double share = x && x->numel > 0 ? 1.0 / (double)x->numel : 0;
+    double share = x ? 1.0 / (double)x->numel : 0;
     return op_apply(e, &(struct op_call){.op = OP_SUM, .in = {x}, .a.scale = share});
 }
 

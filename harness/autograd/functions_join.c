@@ -103,7 +103,9 @@ static struct det_tensor *triangle(struct det_engine *e, struct det_tensor *x, i
 {
     if (function_dim(e, upper ? "triu" : "tril", x, -2) < 0)
         return NULL;
-    const int64_t dims[] = {-1, x->dims[x->ndim - 2], x->dims[x->ndim - 1]};
+    int64_t dims[] = {1, x->dims[x->ndim - 2], x->dims[x->ndim - 1]};
+    for (int i = 0; i < x->ndim - 2; i++)
+        dims[0] *= x->dims[i];
     struct op_call c = {.op = OP_TRIANGLE, .a = {.skip = diagonal, .upper = upper}};
     c.in[0] = det_reshape(e, x, 3, dims);
     struct det_tensor *y = op_apply(e, &c);

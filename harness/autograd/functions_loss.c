@@ -21,6 +21,22 @@ static struct det_tensor *as_rows(struct det_engine *e, struct det_tensor *x)
     return det_reshape(e, det_permute(e, x, order), 2, (int64_t[]){-1, x->dims[1]});
 }
 
+/* A batch of no rows has losses of no rows: PyTorch's sum of them is 0, their mean NaN. */
+static bool is_nothing(const struct det_tensor *x, const struct det_tensor *target)
+{
+    return x && target && x->numel == 0 && target->numel == 0 && x->ndim > 1 &&
+           target->ndim == x->ndim - 1 && target->dtype == DET_I64;
+}
+
+static struct det_tensor *loss_of_nothing(struct det_engine *e, struct det_tensor *x,
+                                          enum det_reduction reduction)
+{
+    struct det_tensor *y = det_sum_over(e, x, det_over(false, 1));
+    return reduction == DET_REDUCE_NONE  ? y
+           : reduction == DET_REDUCE_SUM ? det_sum(e, y)
+                                         : det_mean(e, y);
+}
+
 static struct det_tensor *cross_entropy(struct det_engine *e, struct det_tensor *x,
                                         struct det_tensor *target, bool log_probs,
                                         const struct det_cross_entropy_options *o)
@@ -50,6 +66,8 @@ struct det_tensor *det_nll_loss_opt(struct det_engine *e, struct det_tensor *x,
                         "nll_loss: label_smoothing is of logits: use det_cross_entropy()");
         return NULL;
     }
+    if (is_nothing(x, target))
+        return loss_of_nothing(e, x, o->reduction);
     if (in_two_steps(e, o))
         return op_apply(e, &(struct op_call){.op = OP_NLL_LOSS, .in = {x, target}});
     return cross_entropy(e, x, target, true, o);
@@ -60,6 +78,8 @@ struct det_tensor *det_cross_entropy_opt(struct det_engine *e, struct det_tensor
                                          const struct det_cross_entropy_options *options)
 {
     const struct det_cross_entropy_options *o = options ? options : &defaults;
+    if (is_nothing(x, target))
+        return loss_of_nothing(e, x, o->reduction);
     if (in_two_steps(e, o))
         return det_nll_loss(e, det_log_softmax(e, x), target);
     return cross_entropy(e, x, target, false, o);

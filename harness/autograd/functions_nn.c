@@ -24,21 +24,51 @@ static struct det_tensor *from_rows(struct det_engine *e, struct det_tensor *y,
     return det_reshape(e, y, keep_last ? x->ndim : x->ndim - 1, dims);
 }
 
+/* No rows: a product of matrices and a sum take that, and give the weight a gradient of zeros. */
+static struct det_tensor *linear_of_nothing(struct det_engine *e, struct det_tensor *x,
+                                            struct det_tensor *weight, struct det_tensor *bias)
+{
+    struct det_tensor *y = det_matmul(e, x, det_transpose(e, weight, 0, 1));
+    return bias ? det_add(e, y, bias) : y;
+}
+
 struct det_tensor *det_linear(struct det_engine *e, struct det_tensor *x, struct det_tensor *weight,
                               struct det_tensor *bias)
 {
     struct op_call c = {.op = OP_LINEAR, .in = {as_rows(e, x), weight, bias}};
+    if (x && weight && x->numel == 0 && x->ndim > 1 && weight->ndim == 2 &&
+        x->dims[x->ndim - 1] == weight->dims[1])
+        return linear_of_nothing(e, x, weight, bias);
     return from_rows(e, op_apply(e, &c), x, true);
+}
+
+static bool is_number(const struct det_tensor *x)
+{
+    return x && x->ndim == 0;
+}
+
+/* Nothing, as the result of a function of each row, which is nothing too. */
+static bool is_nothing(const struct det_tensor *x)
+{
+    return x && x->numel == 0 && det__is_float(x->dtype);
 }
 
 struct det_tensor *det_log_softmax(struct det_engine *e, struct det_tensor *x)
 {
+    if (is_nothing(x))
+        return det_scale(e, x, 1);
+    if (is_number(x))
+        return det_reshape(e, det_log_softmax(e, det_reshape(e, x, 1, (int64_t[]){1})), 0, NULL);
     struct op_call c = {.op = OP_LOG_SOFTMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, true);
 }
 
 struct det_tensor *det_softmax(struct det_engine *e, struct det_tensor *x)
 {
+    if (is_nothing(x))
+        return det_scale(e, x, 1);
+    if (is_number(x))
+        return det_reshape(e, det_softmax(e, det_reshape(e, x, 1, (int64_t[]){1})), 0, NULL);
     struct op_call c = {.op = OP_SOFTMAX, .in = {as_rows(e, x)}};
     return from_rows(e, op_apply(e, &c), x, true);
 }

@@ -32,9 +32,10 @@ struct det_tensor *det_mse_loss_opt(struct det_engine *e, struct det_tensor *x,
                                     const struct det_loss_options *options)
 {
     struct det_tensor *const in[] = {x, target};
-    if (!options || options->reduction == DET_REDUCE_MEAN)
+    enum det_reduction reduction = options ? options->reduction : DET_REDUCE_MEAN;
+    if (reduction == DET_REDUCE_MEAN && !(x && x->numel == 0))
         return op_apply(e, &(struct op_call){.op = OP_MSE_LOSS, .in = {x, target}});
-    return of_two(e, DET_POINT_SQUARE, 0, in, options->reduction);
+    return of_two(e, DET_POINT_SQUARE, 0, in, reduction);
 }
 
 struct det_tensor *det_l1_loss_opt(struct det_engine *e, struct det_tensor *x,
@@ -104,7 +105,8 @@ struct det_tensor *det_kl_div_loss_opt(struct det_engine *e, struct det_tensor *
     if (!o.batch_mean)
         return of_two(e, mode, 0, in, o.reduction);
     struct det_tensor *y = of_two(e, mode, 0, in, DET_REDUCE_SUM);
-    return y ? det_scale(e, y, 1 / fmax(1, (double)det_tensor_dim(x, 0))) : NULL;
+    double rows = x && x->ndim > 0 ? (double)x->dims[0] : 1;
+    return y ? det_scale(e, y, 1 / rows) : NULL;
 }
 
 struct det_tensor *det_cosine_similarity(struct det_engine *e, struct det_tensor *a,

@@ -283,6 +283,15 @@ struct det_tensor *det_cumsum(struct det_engine *e, struct det_tensor *x, int di
     return function_unfold(e, op_apply(e, &c), x, dim, x->dims[dim]);
 }
 
+/* How often dimension dim is there; of what has no elements a -1 could not be told. */
+static int64_t rows_of(const struct det_tensor *x, int dim)
+{
+    int64_t rows = 1;
+    for (int i = 0; i < x->ndim; i++)
+        rows *= i == dim ? 1 : x->dims[i];
+    return rows;
+}
+
 struct det_tensor *det_sort(struct det_engine *e, struct det_tensor *x, int dim, bool descending,
                             struct det_tensor **ret_index)
 {
@@ -290,7 +299,7 @@ struct det_tensor *det_sort(struct det_engine *e, struct det_tensor *x, int dim,
     if (dim < 0)
         return NULL;
     struct det_tensor *last = det_transpose(e, function_whole(e, x), dim, x->ndim - 1);
-    const int64_t dims[] = {-1, x->dims[dim], 1};
+    const int64_t dims[] = {rows_of(x, dim), x->dims[dim], 1};
     struct op_call c = {.op = OP_SORT, .in = {det_reshape(e, last, 3, dims)}};
     c.a.descending = descending;
     if (!c.in[0])
