@@ -572,7 +572,7 @@ class Whole(unittest.TestCase):
 
     def test_bytes(self):
         """Of a whole validation: left out, and said so."""
-        class Full(LineTrial):
+        class Full(RecordingTrial):
             evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
 
             def evaluate_full_dataset(self, data_loader):

@@ -11,9 +11,13 @@ __version__ = "0.stub"
 import torch.optim  # noqa: E402
 import torch.utils.data  # noqa: E402
 
-dtype = Generator = object
+dtype = object
 float16 = bfloat16 = int64 = None
 _grad = True
+
+
+class Generator:
+    """Nothing makes one."""
 
 
 class Tensor:
@@ -66,9 +70,8 @@ def set_grad_enabled(on):
     _grad = on
 
 
-def save(value, path, pickle_module=pickle):
-    with open(path, "wb") as f:
-        pickle_module.dump(value, f)
+def save(value, file, pickle_module=pickle):
+    file.write(pickle_module.dumps(value))
 
 
 def load(path, map_location=None, weights_only=False):
