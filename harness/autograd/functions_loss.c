@@ -24,8 +24,13 @@ static struct det_tensor *as_rows(struct det_engine *e, struct det_tensor *x)
 /* A batch of no rows has losses of no rows: PyTorch's sum of them is 0, their mean NaN. */
 static bool is_nothing(const struct det_tensor *x, const struct det_tensor *target)
 {
-    return x && target && x->numel == 0 && target->numel == 0 && x->ndim > 1 &&
-           target->ndim == x->ndim - 1 && target->dtype == DET_I64;
+    if (!x || !target || x->numel > 0 || target->numel > 0 || x->ndim != target->ndim + 1 ||
+        x->ndim < 2 || target->dtype != DET_I64)
+        return false;
+    for (int i = 0; i < target->ndim; i++)
+        if (target->dims[i] != x->dims[i + (i > 0)])
+            return false;
+    return true;
 }
 
 static struct det_tensor *loss_of_nothing(struct det_engine *e, struct det_tensor *x,

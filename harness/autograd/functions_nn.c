@@ -35,10 +35,10 @@ static struct det_tensor *linear_of_nothing(struct det_engine *e, struct det_ten
 struct det_tensor *det_linear(struct det_engine *e, struct det_tensor *x, struct det_tensor *weight,
                               struct det_tensor *bias)
 {
-    struct op_call c = {.op = OP_LINEAR, .in = {as_rows(e, x), weight, bias}};
     if (x && weight && x->numel == 0 && x->ndim > 1 && weight->ndim == 2 &&
         x->dims[x->ndim - 1] == weight->dims[1])
         return linear_of_nothing(e, x, weight, bias);
+    struct op_call c = {.op = OP_LINEAR, .in = {as_rows(e, x), weight, bias}};
     return from_rows(e, op_apply(e, &c), x, true);
 }
 

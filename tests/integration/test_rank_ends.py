@@ -87,10 +87,11 @@ def check_kill(c):
     with tempfile.TemporaryDirectory() as d:
         mark = os.path.join(d, "once")
         os.chmod(d, 0o777)
-        wait = f'if (batch_idx == 3 && det_trial_rank(ctx) == 1 && access("{mark}", F_OK) != 0) {{ fclose(fopen("{mark}", "w")); for (;;) sleep(1); }}'
+        wait = f'if (batch_idx == 3 && det_trial_rank(ctx) == 1 && access("{mark}", F_OK) != 0) {{ FILE *f = fopen("{mark}", "w"); if (f) for (fclose(f);;) sleep(1); det_trial_fail(ctx, "{mark}: %m"); }}'
         write_trial(d, train=wait)
         exp = c.create(json.dumps(TWO), d)
-        wait_until(lambda: os.path.exists(mark), 60, "rank 1 in batch 3")
+        wait_until(lambda: os.path.exists(mark) or any(t["state"] == "STATE_ERROR" for t in c.trials(exp)), 60, "rank 1 in batch 3")
+        assert os.path.exists(mark), c.logs(c.trials(exp)[0]["id"])
         for pid in processes_with(f"DET_EXPERIMENT_ID={exp}\0", f"DET_CACHE_DIR={c.path('cache')}\0", "\0RANK=1\0"):
             os.kill(pid, signal.SIGKILL)
         c.wait(exp, "STATE_COMPLETED", 60)

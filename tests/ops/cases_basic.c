@@ -47,6 +47,7 @@ const struct op_case cases_basic[] = {
     {"linear", "5x7 to 3", {IN(5, 7), IN(3, 7), IN(3)}, linear, "F.linear(x0, x1, x2)"},
     {"linear", "empty", {IN(0, 7), IN(3, 7), IN(3)}, linear, "F.linear(x0, x1, x2)"},
     {"linear", "empty, 3 dimensions", {IN(2, 0, 7), IN(3, 7)}, linear_no_bias, "F.linear(x0, x1)"},
+    {"linear", "no features", {IN(2, 3, 0), IN(4, 0), IN(4)}, linear, "F.linear(x0, x1, x2)"},
     {"linear", "no bias", {IN(5, 7), IN(3, 7)}, linear_no_bias, "F.linear(x0, x1)"},
     {"linear", "3 dimensions", {IN(2, 3, 7), IN(4, 7), IN(4)}, linear, "F.linear(x0, x1, x2)"},
     {"linear", "large", {IN(33, 700), IN(65, 700), IN(65)}, linear, "F.linear(x0, x1, x2)"},
