@@ -490,7 +490,7 @@ class Resume(unittest.TestCase):
         stand_in.__dict__.update({n: getattr(pickle, n) for n in ("dump", "dumps", "load", "loads", "Unpickler")}, Pickler=ByName)
         with store() as where, mock.patch.dict(sys.modules, {"cloudpickle": stand_in}):
             fit(Trial, Batch(1))
-            state = torch.load(os.path.join(where, os.listdir(where)[0], "state_dict.pth"))
+            state = torch.load(os.path.join(where, os.listdir(where)[0], "state_dict.pth"), weights_only=False)
             self.assertEqual(state["callbacks"], {"own": {"own": "a Local"}})
 
 

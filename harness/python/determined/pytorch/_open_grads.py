@@ -79,7 +79,7 @@ def gather(models: List[torch.nn.Module], trial_id: int, ranks: Any) -> List[IO[
         problems, pieces = zip(*ranks.allgather((mine.problem, piece)))
         if any(problems) or not any(pieces):
             break
-        mine.attempt(lambda: _add(files, pieces), None)
+        mine.attempt(lambda: _add(files, list(pieces)), None)
     _close([own] if own else [])
     if not any(problems):
         return files  # type: ignore
