@@ -48,12 +48,9 @@ static int write_device(struct det_tensor *t, const void *host, struct det_err *
     return rc < 0 ? rc : e->backend->stream_sync(e->stream, err);
 }
 
-int det__read(struct det_engine *e, const struct det_tensor *t, void *host, struct det_err *err)
+const void *det__host_bytes(const struct det_tensor *t)
 {
-    size_t bytes = det_tensor_bytes(t);
-    if (t->engine != e || !t->storage->host || t->layout != DET_LAYOUT_PLAIN || bytes == 0)
-        return det_tensor_read(t, host, bytes, err);
-    return e->backend->copy(e->stream, host, t->data, bytes, DET_COPY_TO_HOST, err);
+    return t->storage->host && t->layout == DET_LAYOUT_PLAIN ? t->data : NULL;
 }
 
 static const struct det_storage_ops pool_ops = {

@@ -47,8 +47,8 @@ struct det_tensor *det__keep(struct det_engine *e, struct det_tensor *t);
  * itself on the way to its result, which nobody else has seen. The tape keeps what it needs. */
 size_t det__step_mark(const struct det_engine *e);
 void det__step_drop(struct det_engine *e, size_t mark, const struct det_tensor *t);
-/* det_tensor_read() of the whole tensor, by all of e's threads where its memory is the host's. */
-int det__read(struct det_engine *e, const struct det_tensor *t, void *host, struct det_err *err);
+/* t's elements in C order, where the CPU can read them at any time; NULL: they lie otherwise. */
+const void *det__host_bytes(const struct det_tensor *t);
 /* t on the device: a new reference to t itself or a copy. */
 int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
                    struct det_err *err);

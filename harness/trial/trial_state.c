@@ -86,14 +86,24 @@ struct trial_snapshot {
     void *room; /* to write from: the next snapshot may have another */
 };
 
-static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, struct det_err *err)
+static int take_tensors(struct det_trial_context *ctx, struct trial_snapshot *s,
+                        struct det_err *err)
 {
+    det_cleanup(state_copies_finish) struct state_copies copies = {0};
     struct state_writer w = {
-        .doc = s->doc, .engine = ctx->engine, .staging = s->staging, .err = err};
-    s->root = pth_dict(s->doc);
+        .doc = s->doc, .copies = &copies, .staging = s->staging, .err = err};
     int rc = models_state(ctx, &w, s->root);
     if (rc == 0)
         rc = optims_state(ctx, &w, s->root);
+    if (rc == 0)
+        state_copies_run(&copies, det_engine_threads(ctx->engine));
+    return rc;
+}
+
+static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, struct det_err *err)
+{
+    s->root = pth_dict(s->doc);
+    int rc = take_tensors(ctx, s, err);
     if (rc == 0)
         rc = callbacks_state(ctx, s->doc, s->root, err);
     if (rc < 0)

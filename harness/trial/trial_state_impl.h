@@ -7,10 +7,22 @@
 #include "det/weights.h"
 #include "pth.h"
 #include "trial_context.h"
+#include "vec.h"
+
+/* Copies of host memory that are to be made (trial_state_copy.c). */
+struct state_copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+};
+struct state_copies {
+    VEC(struct state_copy) v;
+    size_t bytes; /* of all */
+};
 
 struct state_writer {
     struct pth_doc *doc;
-    struct det_engine *engine;     /* whose threads copy; NULL: this one does */
+    struct state_copies *copies;   /* where those of host memory are noted; NULL: made at once */
     struct state_staging *staging; /* where tensors are copied to while there is room; NULL */
     bool measures;                 /* nothing is copied: only what `staging` is asked for counts */
     struct det_err *err;
@@ -21,6 +33,12 @@ struct state_writer {
 struct pth_value *state_of_model(struct state_writer *w, struct det_module *m);
 struct pth_value *state_of_optim(struct state_writer *w, struct det_optim *o);
 struct pth_value *state_of_lr(struct state_writer *w, struct det_lr *lr);
+
+/* Notes a copy; both places stay as they are until it is made. */
+void state_copies_add(struct state_copies *s, void *to, const void *from, size_t bytes);
+/* Makes and forgets all, by at most so many threads (at least 1). */
+void state_copies_run(struct state_copies *s, int threads);
+void state_copies_finish(struct state_copies *s);
 
 /* trial_state_staging.c: forgets the last snapshot, and from now on has the room that it wanted;
  * room for `bytes`, 64-aligned, or NULL (also where s is). */

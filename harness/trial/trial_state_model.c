@@ -18,9 +18,10 @@ struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tenso
         det_fail(w->err, DET_ENOMEM, "a copy of %zu bytes of state", bytes);
         return NULL;
     }
-    int rc = w->engine ? det__read(w->engine, t, copy, w->err)
-                       : det_tensor_read(t, copy, bytes, w->err);
-    if (rc < 0)
+    const void *host = w->copies ? det__host_bytes(t) : NULL;
+    if (host)
+        state_copies_add(w->copies, copy, host, bytes);
+    else if (det_tensor_read(t, copy, bytes, w->err) < 0)
         return NULL;
     return pth_tensor(w->doc, pth_of_dtype(det_tensor_dtype(t)), det_tensor_ndim(t),
                       det_tensor_dims(t), copy);
