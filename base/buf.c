@@ -47,13 +47,6 @@ void buf_add_str(struct buf *b, const char *s)
     buf_add(b, s, strlen(s));
 }
 
-void buf_add_ch(struct buf *b, char c)
-{
-    buf_reserve(b, 1);
-    b->p[b->len++] = c;
-    b->p[b->len] = '\0';
-}
-
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
     va_list ap;

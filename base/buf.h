@@ -18,7 +18,13 @@ void buf_clear(struct buf *b);                       /* len = 0, memory kept */
 void buf_reserve(struct buf *b, size_t more);
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, const char *s);
-void buf_add_ch(struct buf *b, char c);
+static inline void buf_add_ch(struct buf *b, char c)
+{
+    if (b->cap - b->len < 2)
+        buf_reserve(b, 1);
+    b->p[b->len++] = c;
+    b->p[b->len] = '\0';
+}
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap);
 void buf_consume(struct buf *b, size_t n);           /* drops the first n bytes */

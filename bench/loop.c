@@ -4,7 +4,7 @@
  * every 100 batches, through the spool, to a master that answers at once; so all of the loop's work
  * is in it.
  *
- * usage: bench-loop [ROUNDS [BATCHES]]   (5, 100,000)   one line a round: "<loop us> <bare us>"
+ * usage: bench-loop [ROUNDS [BATCHES]]   (25, 20,000)   one line a round: "<loop us> <bare us>"
  */
 #include "clk.h"
 #include "fsx.h"
@@ -20,7 +20,7 @@
 #define RECORDS 256
 #define BATCH 4
 
-static int64_t batches = 100000;
+static int64_t batches = 20000;
 static int64_t started_us, ended_us;
 
 /* ---- The functions that both loops call ------------------------------------------------------ */
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 {
     char dir[] = "/tmp/det-bench-XXXXXX";
     struct det_err err = {0};
-    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 5;
+    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 25;
     if (argc > 2)
         batches = strtol(argv[2], NULL, 10);
     if (!mkdtemp(dir))

@@ -168,34 +168,34 @@ static int check_gradient(const struct det_tensor *loss, const struct det_tensor
                           struct det_err *err)
 {
     char x[160], y[160];
-    det__tensor_text(loss, x, sizeof x);
-    det__tensor_text(g, y, sizeof y);
     if (g->dtype == loss->dtype && det__same_shape(loss, g))
         return 0;
     return det_fail(err, DET_EINVAL, "backward(%s, gradient %s): they must have one shape and type",
-                    x, y);
+                    det__tensor_text(loss, x, sizeof x), det__tensor_text(g, y, sizeof y));
+}
+
+static int refuse_loss(const struct det_tensor *loss, int rc, const char *why, struct det_err *err)
+{
+    char text[160];
+    return det_fail(err, rc, "backward(%s): %s", det__tensor_text(loss, text, sizeof text), why);
 }
 
 static int check_loss(struct det_tensor *loss, const struct det_tensor *gradient,
                       struct det_err *err)
 {
-    char text[160];
-    det__tensor_text(loss, text, sizeof text);
     int rc = gradient ? check_gradient(loss, gradient, err) : 0;
     if (rc < 0)
         return rc;
     if (loss->numel != 1 && !gradient)
-        return det_fail(err, DET_EINVAL,
-                        "backward(%s): the loss must have one element: use det_mean()", text);
+        return refuse_loss(loss, DET_EINVAL, "the loss must have one element: use det_mean()", err);
     if (!loss->node)
-        return det_fail(err, DET_EINVAL,
-                        "backward(%s): the loss does not depend on any parameter, or was computed "
-                        "without gradients or in an earlier step",
-                        text);
+        return refuse_loss(loss, DET_EINVAL,
+                           "the loss does not depend on any parameter, or was computed without "
+                           "gradients or in an earlier step",
+                           err);
     if (loss->node->done)
-        return det_fail(err, DET_ESTATE,
-                        "backward(%s): this graph was gone through already; compute the loss again",
-                        text);
+        return refuse_loss(loss, DET_ESTATE,
+                           "this graph was gone through already; compute the loss again", err);
     return 0;
 }
 

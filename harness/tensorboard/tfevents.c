@@ -123,15 +123,25 @@ void tfevents_version(struct buf *out, double wall_s)
     end_record(out, data);
 }
 
-/* Event{wall_time, step, summary{value}}; takes `value`. */
-static void add_event(struct buf *out, const struct tfevents_value *v, struct buf *value)
+/* Event{wall_time, step, summary{value}}, whose `bytes` bytes are to follow. */
+static size_t begin_event(struct buf *out, const struct tfevents_value *v, size_t bytes)
 {
     size_t data = begin_record(out);
     add_double(out, 1, v->wall_s);
     add_int(out, 2, v->step);
     add_key(out, 5, BYTES);
-    add_varint(out, 1 + varint_bytes(value->len) + value->len);
-    add_message(out, 1, value);
+    add_varint(out, 1 + varint_bytes(bytes) + bytes);
+    add_key(out, 1, BYTES);
+    add_varint(out, bytes);
+    return data;
+}
+
+/* Takes `value`. */
+static void add_event(struct buf *out, const struct tfevents_value *v, struct buf *value)
+{
+    size_t data = begin_event(out, v, value->len);
+    buf_add(out, buf_str(value), value->len);
+    buf_finish(value);
     end_record(out, data);
 }
 
@@ -142,10 +152,11 @@ static void add_tag(struct buf *value, const char *tag)
 
 void tfevents_scalar(struct buf *out, const struct tfevents_value *v, double value)
 {
-    struct buf b = BUF_INIT;
-    add_tag(&b, v->tag);
-    add_float(&b, 2, (float)value);
-    add_event(out, v, &b);
+    size_t tag = strlen(v->tag);
+    size_t data = begin_event(out, v, 1 + varint_bytes(tag) + tag + 1 + sizeof(float));
+    add_bytes(out, 1, v->tag, tag);
+    add_float(out, 2, (float)value);
+    end_record(out, data);
 }
 
 void tfevents_histogram(struct buf *out, const struct tfevents_value *v,

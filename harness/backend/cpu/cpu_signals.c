@@ -8,14 +8,21 @@
 
 #include "cpu.h"
 
-void cpu_hold_signals(sigset_t *ret_before)
+static sigset_t held;
+static pthread_once_t choose_once = PTHREAD_ONCE_INIT;
+
+/* What a fault raises must come at once: held, it would end the process without a word. */
+static void choose_held(void)
 {
-    /* What a fault raises must come at once: held, it would end the process without a word. */
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t held;
     sigfillset(&held);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&held, faults[i]);
+}
+
+void cpu_hold_signals(sigset_t *ret_before)
+{
+    pthread_once(&choose_once, choose_held);
     pthread_sigmask(SIG_BLOCK, &held, ret_before);
 }
 
