@@ -8,6 +8,7 @@
 #include "dtype.h"
 #include "mem.h"
 #include "run_cast.h"
+#include "run_empty.h"
 #include "span.h"
 
 static void release_pool(struct det_storage *s)
@@ -93,6 +94,8 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
     det_kernel_fn *fn =
         f64 ? e->backend->kernels_f64[c->kernel] : e->backend->kernels[c->kernel];
     enum det_dtype dtype;
+    if (run_is_of_nothing(c))
+        return run_of_nothing(e, c, err);
     if (!fn)
         return det_fail(err, DET_EUNIMPL,
                         "the device %s has no kernel %s%s: use the device \"cpu\"", e->name,

@@ -48,16 +48,18 @@ struct det_tensor *det_rms_norm(struct det_engine *e, struct det_tensor *x, int 
 struct det_tensor *det_group_norm(struct det_engine *e, struct det_tensor *x, int64_t groups,
                                   struct det_tensor *weight, struct det_tensor *bias, double eps)
 {
-    int64_t dims[DET_DIMS_MAX];
+    int64_t dims[DET_DIMS_MAX], width = 1;
     if (function_dim(e, "group_norm", x, 1) < 0)
         return NULL;
-    if (groups < 1 || x->dims[1] % groups != 0 || x->numel == 0) {
+    for (int i = 1; i < x->ndim; i++)
+        width *= x->dims[i];
+    if (groups < 1 || x->dims[1] % groups != 0 || width == 0) {
         det_engine_fail(e, DET_EINVAL,
                         "group_norm: %lld channels cannot be %lld equal groups, none empty",
                         (long long)x->dims[1], (long long)groups);
         return NULL;
     }
-    const int64_t rows[] = {x->dims[0] * groups, -1};
+    const int64_t rows[] = {x->dims[0] * groups, width / groups};
     struct det_tensor *y = det_layer_norm(e, det_reshape(e, x, 2, rows), 1, NULL, NULL, eps);
     y = y ? det_reshape(e, y, x->ndim, x->dims) : NULL;
     for (int i = 0; i < x->ndim; i++)

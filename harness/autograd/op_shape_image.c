@@ -3,14 +3,18 @@
 
 #include <inttypes.h>
 
+/* A batch of no images is one. */
+static int check_image(const struct det_tensor *x, struct det_err *err)
+{
+    if (x->ndim == 4 && x->dims[1] > 0 && x->dims[2] > 0 && x->dims[3] > 0)
+        return 0;
+    return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], only N may be 0");
+}
+
 static int image(const struct op_call *c, struct det_err *err)
 {
     int rc = op_all_float(c, err);
-    if (rc < 0)
-        return rc;
-    if (c->in[0]->ndim != 4 || c->in[0]->numel == 0)
-        return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], none of them 0");
-    return 0;
+    return rc < 0 ? rc : check_image(c->in[0], err);
 }
 
 /* One direction of a window that slides. */
@@ -223,8 +227,8 @@ int shape_resample(struct op_call *c, struct det_err *err)
     int rc = op_need_float(c, 0, err);
     if (rc < 0)
         return rc;
-    if (op_table[c->op].order == OP_IMAGES && (c->in[0]->ndim != 4 || c->in[0]->numel == 0))
-        return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], none of them 0");
+    if (op_table[c->op].order == OP_IMAGES && (rc = check_image(c->in[0], err)) < 0)
+        return rc;
     c->spec[0].dtype = c->in[0]->dtype;
     c->spec[0].ndim = c->in[0]->ndim;
     c->outs = 1;

@@ -110,10 +110,10 @@ static bool check_input(struct det_module *m, const struct det_tensor *x,
     struct det_tensor *const given[] = {s->h, s->c};
     if (!x || m->engine->err.code < 0)
         return false;
-    if (x->ndim != 3 || x->dims[2] != m->layer.in || x->numel == 0) {
+    if (x->ndim != 3 || x->dims[2] != m->layer.in || x->dims[m->layer.rnn.batch_first] == 0) {
         char text[160];
         det_engine_fail(m->engine, DET_EINVAL,
-                        "%s(%s): the input must be [%s, %" PRId64 "], none of them 0",
+                        "%s(%s): the input must be [%s, %" PRId64 "], its time not 0",
                         m->type->name, det__tensor_text(x, text, sizeof text),
                         m->layer.rnn.batch_first ? "batch, time" : "time, batch", m->layer.in);
         return false;

@@ -61,5 +61,10 @@ const struct op_case cases_seq[] = {
     {"gru", "backwards", {IN(4, 3, 15), IN(15, 5), IN(3, 5), IN(15)}, gru_reverse,
      GRU("x0.flip(0)", "x1") ".flip(0)"},
     {"gru", "large", {IN(6, 9, 105), IN(105, 35), IN(9, 35), IN(105)}, gru, GRU("x0", "x1")},
+    {"layer_norm", "groups, no images", {IN(0, 6, 4, 5), IN(6), IN(6)}, group_norm,
+     "F.group_norm(x0, 2, x1, x2)"},
+    {"lstm", "no batch", {IN(4, 0, 20), IN(20, 5), IN(0, 5), IN(0, 5), IN(20)}, lstm,
+     "torch.zeros(5, 0, 5, dtype=x0.dtype) + 0 * (x0.sum() + x1.sum() + x2.sum() + x3.sum() + x4.sum())"},
+    {"gru", "no batch", {IN(4, 0, 15), IN(15, 5), IN(0, 5), IN(15)}, gru, GRU("x0", "x1")},
     {0},
 };

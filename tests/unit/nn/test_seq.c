@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "det/nn_seq.h"
+#include "det/vision.h"
 
 static int setup(void **state)
 {
@@ -108,6 +109,39 @@ static void refused(struct det_engine *e, const void *result, const char *text)
     det_engine_step_end(e);
 }
 
+/* Every gradient of the module is there, and 0. */
+static void check_no_gradients(struct det_engine *e, struct det_module *m, struct det_tensor *y)
+{
+    size_t n;
+    assert_non_null(y);
+    assert_int_equal(det_tensor_numel(y), 0);
+    assert_int_equal(det_backward(e, det_sum(e, y)), 0);
+    const struct det_named_tensor *params = det_module_params(m, &n);
+    assert_true(n > 0);
+    for (size_t i = 0; i < n; i++) {
+        struct det_tensor *g = det_tensor_grad(params[i].tensor);
+        assert_non_null(g);
+        assert_float_equal(det_item(e, det_sum(e, det_abs(e, g))), 0, 0);
+    }
+    det_engine_step_end(e);
+    det_module_destroy(m);
+}
+
+static void test_batches_of_nothing(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *x = det_zeros(e, DET_F32, 3, (int64_t[]){4, 0, 6});
+    struct det_module *m = det_nn_lstm(e, 6, 5, .layers = 2, .bidirectional = true);
+    check_no_gradients(e, m, det_forward(m, x));
+    m = det_nn_gru(e, 6, 5, .batch_first = true);
+    check_no_gradients(e, m, det_forward(m, det_zeros(e, DET_F32, 3, (int64_t[]){0, 4, 6})));
+    m = det_nn_multihead_attention(e, 6, 2);
+    check_no_gradients(e, m, det_forward(m, det_zeros(e, DET_F32, 3, (int64_t[]){0, 4, 6})));
+    m = det_nn_resnet(e, 18, .classes = 10);
+    x = det_zeros(e, DET_F32, 4, (int64_t[]){0, 3, 64, 64});
+    check_no_gradients(e, m, det_forward(m, x));
+}
+
 static void test_wrong_use_is_named(void **state)
 {
     struct det_engine *e = *state;
@@ -192,6 +226,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_gradients_of_both_uses_add_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_state_outlives_its_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_batches_of_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_use_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_calls_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_views_say_call_and_shapes, setup, teardown),
