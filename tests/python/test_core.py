@@ -165,8 +165,117 @@ class Failures(unittest.TestCase):
                 return core.DummyCheckpointContext(ranks, store).upload(where, {"steps_completed": 1}, shard=True, selector=mine.__eq__)
 
             for error in on_two_ranks(upload):
-                self.assertRegex(str(error), "rank 1 cannot store its files of checkpoint .*No space left on device")
+                self.assertRegex(str(error), "No space left on device")
             self.assertEqual(os.listdir(top), [])
+
+    def test_one_rank_fails(self):
+        """All of them hear why, whatever it was, and go on together."""
+
+        def fails(**what):
+            def of(ranks):
+                store = core.DummyCheckpointContext(ranks, DirectoryStorage(top))
+                given = {"ckpt_dir": where, "metadata": {"steps_completed": 1}, "selector": None}
+                try:
+                    store.upload(**{**given, **(what if ranks.rank == 1 else {})}, shard=True)
+                except Exception as e:
+                    return str(e), ranks.allgather(ranks.rank)
+
+            for error, ranks in on_two_ranks(of):
+                yield error
+                self.assertEqual(ranks, [0, 1])
+
+        def bad(path):
+            raise KeyError("bad selector")
+
+        with tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as work:
+            where = directory(work, "a", "b")
+            for what, said in (
+                ({"ckpt_dir": os.path.join(work, "none")}, "No such file or directory"),
+                ({"ckpt_dir": None, "selector": bad}, "a selector needs a directory"),
+                ({"selector": bad}, "bad selector"),
+                ({"metadata": {"steps_completed": 1, "model": object()}}, "object is not JSON"),
+            ):
+                first, second = fails(**what)
+                self.assertRegex(second, said)
+                self.assertRegex(first, f"cannot be stored: rank 1: .*{said}")
+            self.assertEqual(os.listdir(top), [])
+
+    def test_one_rank_fails_in_its_files(self):
+        """The others, which may be in a collective of their own, hear why."""
+
+        def store(ranks):
+            checkpoints = core.DummyCheckpointContext(ranks, DirectoryStorage(top))
+            with checkpoints.store_path({"steps_completed": 1}, shard=True):
+                if ranks.rank == 1:
+                    raise KeyError("no such layer")
+                ranks.broadcast(None)
+
+        with tempfile.TemporaryDirectory() as top:
+            first, second = on_two_ranks(store)
+            self.assertRegex(repr(second), "KeyError")
+            self.assertRegex(str(first), "^rank 1: store_path.. of checkpoint .*: KeyError: 'no such layer'$")
+            self.assertEqual(os.listdir(top), [])
+
+    def test_chief_cannot_report(self):
+        """The others do not wait for it, nor believe in the checkpoint."""
+
+        def store(ranks):
+            checkpoints = core.DummyCheckpointContext(ranks, DirectoryStorage(top))
+            checkpoints._report = mock.Mock(side_effect=ConnectionError("no master"))
+            with checkpoints.store_path({"steps_completed": 1}, shard=True):
+                pass
+
+        with tempfile.TemporaryDirectory() as top:
+            for error in on_two_ranks(store):
+                self.assertRegex(str(error), "no master")
+
+
+class Kept(unittest.TestCase):
+    """What the master is told of is on disk, with the names that lead to it."""
+
+    def check(self, top, how, place):
+        synced, sync = set(), os.fsync
+
+        def fsync(fd):
+            synced.add(os.readlink(f"/proc/self/fd/{fd}").replace(".part", "").replace("/.", "/"))
+            sync(fd)
+
+        def report(uuid, resources, metadata):
+            places = [top, os.path.join(top, uuid)] + [os.path.join(top, uuid, p.rstrip("/")) for p in resources]
+            self.assertEqual(sorted(p for p in places if p not in synced), [])
+            reported.append(sorted(resources))
+
+        reported = []
+        checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), DirectoryStorage(top))
+        with mock.patch("os.fsync", fsync), mock.patch.object(checkpoints, "_report", report):
+            how(checkpoints, place)
+        self.assertEqual(reported, [["a", "inner/", "inner/b", "metadata.json"]])
+
+    def test_all(self):
+        def write(place):
+            os.makedirs(os.path.join(place, "inner"))
+            for name in ("a", "inner/b"):
+                with open(os.path.join(place, name), "w") as f:
+                    f.write(name)
+
+        def store_path(shard):
+            def store(checkpoints, _):
+                with checkpoints.store_path({"steps_completed": 1}, shard=shard) as (place, _):
+                    write(place)
+
+            return store
+
+        def upload(shard):
+            def store(checkpoints, place):
+                write(place)
+                checkpoints.upload(place, {"steps_completed": 1}, shard=shard)
+
+            return store
+
+        for how in (store_path, upload):
+            for shard in (False, True):
+                with self.subTest(how=how.__name__, shard=shard), tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as work:
+                    self.check(os.path.realpath(top), how(shard), work)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,19 @@ static PyObject *blobs_list(const struct comm_blobs *b)
     return list;
 }
 
+/* A rank may have left with a reason: that is what went wrong. */
+static PyObject *failed(struct comm *c, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    bool left;
+    Py_BEGIN_ALLOW_THREADS
+    left = comm_left(c, &why);
+    Py_END_ALLOW_THREADS
+    if (left)
+        det_fail(err, err->code, "%s", buf_str(&why));
+    return ext_raise(err);
+}
+
 static PyObject *allgather(PyObject *self, PyObject *args)
 {
     const char *p;
@@ -60,7 +73,7 @@ static PyObject *allgather(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     rc = comm_allgather(c, p, (size_t)n, &all, &err);
     Py_END_ALLOW_THREADS
-    PyObject *list = rc < 0 ? ext_raise(&err) : blobs_list(&all);
+    PyObject *list = rc < 0 ? failed(c, &err) : blobs_list(&all);
     comm_blobs_finish(&all);
     return list;
 }
@@ -79,10 +92,23 @@ static PyObject *broadcast(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     rc = comm_broadcast_bytes(c, p, (size_t)n, &got, &got_n, &err);
     Py_END_ALLOW_THREADS
-    PyObject *bytes = rc < 0 ? ext_raise(&err)
+    PyObject *bytes = rc < 0 ? failed(c, &err)
                              : PyBytes_FromStringAndSize(got, (Py_ssize_t)got_n);
     free(got);
     return bytes;
+}
+
+static PyObject *leave(PyObject *self, PyObject *args)
+{
+    const char *why;
+    struct det_err err = {0};
+    struct comm *c = of(self);
+    if (!c || !PyArg_ParseTuple(args, "s", &why))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    comm_leave(c, why, &err); /* where rank 0 is gone or silent the others see that themselves */
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
 }
 
 static PyObject *close_comm(PyObject *self, PyObject *args)
@@ -104,6 +130,7 @@ static void dealloc(PyObject *self)
 static PyMethodDef methods[] = {
     {"allgather", allgather, METH_VARARGS, "allgather(bytes) -> [bytes of each rank]"},
     {"broadcast", broadcast, METH_VARARGS, "broadcast(bytes) -> rank 0's bytes"},
+    {"leave", leave, METH_VARARGS, "leave(text): the others' collectives fail with the text"},
     {"close", close_comm, METH_NOARGS, NULL},
     {0},
 };

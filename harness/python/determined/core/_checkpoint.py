@@ -10,15 +10,16 @@ import os
 import pathlib
 import shutil
 import uuid as uuid_module
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from determined.core._distributed import DistributedContext
 from determined.core._session import Session, as_json
-from determined.core._storage import METADATA, DirectoryStorage, Selector, list_directory, with_parents
+from determined.core._storage import METADATA, DirectoryStorage, Selector, list_directory, sync, sync_tree, with_parents
 
 logger = logging.getLogger("determined.core")
 
 Path = Union[str, "os.PathLike[str]"]
+T = TypeVar("T")
 
 
 class DownloadMode(enum.Enum):
@@ -83,6 +84,17 @@ def _need_steps(metadata: Optional[Dict[str, Any]]) -> None:
         raise ValueError('the metadata of a checkpoint must contain "steps_completed"')
 
 
+def _alone(work: Callable[[], T]) -> List[T]:
+    return [work()]
+
+
+def _offer(directory: Optional[str], selector: Optional[Selector]) -> Optional[Dict[str, Optional[str]]]:
+    if directory is None:
+        return None
+    paths = with_parents(p for p in list_directory(directory) if selector is None or selector(p))
+    return {p: None if p.endswith("/") else _md5(os.path.join(directory, p)) for p in paths}
+
+
 class CheckpointContext:
     """Stores checkpoints of the task, and reads any."""
 
@@ -122,7 +134,7 @@ class CheckpointContext:
         self._write_metadata(directory, metadata)
         paths = list_directory(directory)
         chosen = with_parents(p for p in paths if selector is None or p == METADATA or selector(p))
-        with self._removed_on_failure(uuid):
+        with self._removed_on_failure(self._storage.path_of(uuid)):
             self._storage.upload(directory, uuid, chosen)
         self._report(uuid, {p: paths.get(p, 0) for p in chosen}, metadata)
         return uuid
@@ -131,104 +143,128 @@ class CheckpointContext:
     def store_path(
         self, metadata: Optional[Dict[str, Any]] = None, *, shard: bool = False
     ) -> Iterator[Tuple[pathlib.Path, str]]:
-        """A directory to write the checkpoint to, and its UUID; stored and reported at the end."""
-        if not shard:
-            self._need_chief("store_path")
-            uuid = str(uuid_module.uuid4())
+        """A directory to write the checkpoint to, and its UUID; stored and reported at the end.
+
+        With shard=True a rank that raises in it leaves the group: what the others do together next fails and says why.
+        """
+        uuid = str(uuid_module.uuid4())
+        if shard:
+            uuid = self._distributed.broadcast(uuid)
         else:
-            uuid = self._distributed.broadcast(str(uuid_module.uuid4()))
+            self._need_chief("store_path")
         final = self._storage.path_of(uuid)
         hidden = final.with_name(f".{uuid}.part")
-        os.makedirs(hidden, exist_ok=True)
         try:
+            os.makedirs(hidden, exist_ok=True)
             yield hidden, uuid
+        except BaseException as e:
+            shutil.rmtree(hidden, ignore_errors=True)
+            if shard:
+                self._distributed._leave(f"store_path() of checkpoint {uuid}: {type(e).__name__}: {e}")
+            raise
+        self._publish(hidden, uuid, metadata, shard)
+
+    def _publish(self, hidden: pathlib.Path, uuid: str, metadata: Optional[Dict[str, Any]], shard: bool) -> None:
+        final = self._storage.path_of(uuid)
+        together = self._together if shard else _alone
+        with self._removed_on_failure(hidden, final):
+            together(lambda: sync_tree(hidden))
             merged = self._merged(metadata) if shard else dict(metadata or {})
             _need_steps(merged)
-            if self._distributed.rank == 0:
-                self._write_metadata(str(hidden), merged)
-                os.rename(hidden, final)
-        except BaseException:
-            shutil.rmtree(hidden, ignore_errors=True)
-            raise
-        if self._distributed.rank == 0:
-            self._report(uuid, list_directory(final), merged)
-        if shard:
-            self._distributed.allgather(None)
+            together(self._of_chief(lambda: self._show(hidden, final, merged)))
+        together(self._of_chief(lambda: self._report(uuid, list_directory(final), merged)))
+
+    def _show(self, hidden: pathlib.Path, final: pathlib.Path, metadata: Dict[str, Any]) -> None:
+        self._write_metadata(str(hidden), metadata)
+        os.rename(hidden, final)
+        sync(final.parent)
 
     @contextlib.contextmanager
-    def _removed_on_failure(self, uuid: str) -> Iterator[None]:
+    def _removed_on_failure(self, *directories: pathlib.Path) -> Iterator[None]:
         """Nobody knows of a part of a checkpoint: it would take its room in the store for ever."""
         try:
             yield
         except BaseException:
-            shutil.rmtree(self._storage.path_of(uuid), ignore_errors=True)
+            for directory in directories:
+                shutil.rmtree(directory, ignore_errors=True)
             raise
 
     def _need_chief(self, what: str) -> None:
         if self._distributed.rank != 0:
             raise RuntimeError(f"{what}(shard=False) was called from non-chief worker: only rank 0 may")
 
+    def _of_chief(self, work: Callable[[], None]) -> Callable[[], None]:
+        return work if self._distributed.rank == 0 else lambda: None
+
+    def _together(self, work: Callable[[], T]) -> List[T]:
+        """What it gives on each rank. Where it fails on one all raise: the others would wait for that one."""
+        mine: Optional[T] = None
+        failure: Optional[Exception] = None
+        try:
+            mine = work()
+        except Exception as e:
+            failure = e
+        said = f"rank {self._distributed.rank}: {type(failure).__name__}: {failure}"
+        everyone = self._distributed.allgather((mine, failure and said))
+        if failure is not None:
+            raise failure
+        failures = [said for _, said in everyone if said is not None]
+        if failures:
+            raise RuntimeError(f"the checkpoint cannot be stored: {'; '.join(failures)}")
+        return [each for each, _ in everyone]
+
     def _merged(self, metadata: Optional[Dict[str, Any]]) -> Dict[str, Any]:
-        merged, conflicts = merge_metadata(self._distributed.allgather(metadata or {}))
+        merged, conflicts = merge_metadata(self._together(lambda: json.loads(json.dumps(as_json(metadata or {})))))
         if conflicts:
             raise RuntimeError(f"refusing to upload with metadata conflicts: {', '.join(conflicts)}")
         return merged
 
-    def _offer(self, directory: Optional[str], selector: Optional[Selector]) -> Optional[Dict[str, Optional[str]]]:
-        """This rank's share; the lowest rank of a machine speaks for a directory that several name."""
-        identity = None
-        if directory is not None:
-            s = os.stat(directory)
-            identity = (self._distributed.cross_rank, s.st_dev, s.st_ino)
-        everyone = self._distributed.allgather((identity, selector is not None))
+    def _speaks(self, directory: Optional[str], selector: Optional[Selector]) -> bool:
+        """Whether this rank offers files; the lowest rank of a machine speaks for a directory that several name."""
+
+        def identity() -> Optional[Tuple[int, int, int]]:
+            if directory is None and selector is not None:
+                raise RuntimeError("a selector needs a directory to select from")
+            s = os.stat(directory) if directory is not None else None
+            return s and (self._distributed.cross_rank, s.st_dev, s.st_ino)
+
+        everyone = self._together(lambda: (identity(), selector is not None))
         if all(who is None for who, _ in everyone):
             raise RuntimeError("upload(shard=True) needs a directory from at least one rank")
-        if directory is None:
-            return None
-        first = next(rank for rank, (who, _) in enumerate(everyone) if who == identity)
-        shared = first != self._distributed.rank
-        if shared and not any(selects for who, selects in everyone if who == identity):
-            return None
-        paths = with_parents(p for p in list_directory(directory) if selector is None or selector(p))
-        return {p: None if p.endswith("/") else _md5(os.path.join(directory, p)) for p in paths}
+        mine = everyone[self._distributed.rank][0]
+        first = next(rank for rank, (who, _) in enumerate(everyone) if who == mine)
+        alike = [selects for who, selects in everyone if who == mine]
+        return mine is not None and (first == self._distributed.rank or any(alike))
 
     def _upload_sharded(
         self, directory: Optional[str], metadata: Optional[Dict[str, Any]], selector: Optional[Selector]
     ) -> str:
-        if selector is not None and directory is None:
-            raise RuntimeError("a selector needs a directory to select from")
         uuid = self._distributed.broadcast(str(uuid_module.uuid4()))
-        offers = self._distributed.allgather(self._offer(directory, selector))
-        uploads, conflicts = assign_uploads(offers)
+        place = self._storage.path_of(uuid)
+        source = directory if self._speaks(directory, selector) else None
+        uploads, conflicts = assign_uploads(self._together(lambda: _offer(source, selector)))
         if conflicts:
             listing = ", ".join(f"{path} (ranks {ranks})" for path, ranks in sorted(conflicts.items()))
             raise RuntimeError(f"refusing to upload with files conflicts: {listing}")
         merged = self._merged(metadata)
         _need_steps(merged)
-        everything = self._upload_shares(directory, uuid, uploads[self._distributed.rank])
-        if self._distributed.rank == 0:
-            self._write_metadata(str(self._storage.path_of(uuid)), merged)
-            everything[METADATA] = os.path.getsize(self._storage.path_of(uuid) / METADATA)
-            self._report(uuid, everything, merged)
-        self._distributed.allgather(None)
+        mine = uploads[self._distributed.rank]
+        with self._removed_on_failure(place):
+            shares = self._together(lambda: self._upload_share(source, uuid, mine))
+            resources = {path: size for share in shares for path, size in share.items()}
+            self._together(self._of_chief(lambda: self._write_metadata(str(place), merged)))
+
+        def report() -> None:
+            self._report(uuid, {**resources, METADATA: os.path.getsize(place / METADATA)}, merged)
+
+        self._together(self._of_chief(report))
         return uuid
 
-    def _upload_shares(self, directory: Optional[str], uuid: str, mine: List[str]) -> Dict[str, int]:
-        """The files of all ranks with their sizes. A rank that has no room for its own ends the upload of all."""
-        sizes: Dict[str, int] = {}
-        failure: Optional[str] = None
-        try:
-            if directory is not None and mine:
-                self._storage.upload(directory, uuid, mine)
-                sizes = {p: 0 if p.endswith("/") else os.path.getsize(os.path.join(directory, p)) for p in mine}
-        except OSError as e:
-            failure = f"rank {self._distributed.rank} cannot store its files of checkpoint {uuid}: {e}"
-        shares = self._distributed.allgather((sizes, failure))
-        failures = [said for _, said in shares if said is not None]
-        if failures:
-            shutil.rmtree(self._storage.path_of(uuid), ignore_errors=True)
-            raise RuntimeError("; ".join(failures))
-        return {path: size for share, _ in shares for path, size in share.items()}
+    def _upload_share(self, directory: Optional[str], uuid: str, mine: List[str]) -> Dict[str, int]:
+        if directory is None or not mine:
+            return {}
+        self._storage.upload(directory, uuid, mine)
+        return {p: 0 if p.endswith("/") else os.path.getsize(os.path.join(directory, p)) for p in mine}
 
     @staticmethod
     def _write_metadata(directory: str, metadata: Optional[Dict[str, Any]]) -> None:
@@ -236,6 +272,9 @@ class CheckpointContext:
             return
         with open(os.path.join(directory, METADATA), "w", encoding="utf-8") as f:
             json.dump(as_json(metadata), f, indent=2)
+            f.flush()
+            os.fsync(f.fileno())
+        sync(directory)
 
     def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
         assert self._session is not None

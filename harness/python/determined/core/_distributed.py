@@ -141,6 +141,11 @@ class DistributedContext:
         if self._all is not None:
             self._all.close()
 
+    def _leave(self, why: str) -> None:
+        """For ranks that would wait for this one: their collectives fail and say why. Afterwards this one has none."""
+        if self._all is not None:
+            self._all.leave(why)
+
     # ---- collectives ----
 
     @staticmethod

@@ -45,6 +45,24 @@ def copy_paths(src: str, dst: str, paths: Iterable[str]) -> None:
         shutil.copyfile(os.path.join(src, path), target)
 
 
+def sync(path: Union[str, "os.PathLike[str]"]) -> None:
+    """A file, or the names in a directory, to the disk."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_tree(root: Union[str, "os.PathLike[str]"]) -> None:
+    """What is below root, and that root is there: a checkpoint that the master knows of outlives a loss of power."""
+    for where, _, files in os.walk(root):
+        for name in files:
+            sync(os.path.join(where, name))
+        sync(where)
+    sync(os.path.dirname(os.path.abspath(root)))
+
+
 class DirectoryStorage:
     """One directory a checkpoint below a base path."""
 
@@ -58,6 +76,7 @@ class DirectoryStorage:
         chosen = list_directory(src) if paths is None else paths
         os.makedirs(self.path_of(uuid), exist_ok=True)
         copy_paths(src, str(self.path_of(uuid)), chosen)
+        sync_tree(self.path_of(uuid))
 
     def download(self, uuid: str, dst: str, selector: Optional[Selector] = None) -> None:
         src = self.path_of(uuid)
