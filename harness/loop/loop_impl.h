@@ -145,6 +145,8 @@ int loop_invalid_hp_unheard(void *loop, int unheard_ms);
 int loop_open_storage(struct loop *l, struct det_err *err);
 /* After a failure to write: what to do about it, where the system's words tell; returns rc. */
 int loop_storage_failed(const struct loop *l, int rc, struct det_err *err);
+/* True where only writing can have failed so: no room, a quota, a limit, the disk. */
+bool loop_storage_is_short(const struct det_err *err);
 /* On all ranks, at the start: can rank 0 write checkpoints? */
 int loop_check_storage(struct loop *l, struct det_err *err);
 /* loop_tensorboard.c: what a boundary left to keep. */

@@ -64,8 +64,9 @@ struct candidate {
     int64_t steps;
 };
 
-/* The newest of the list with fewer steps than `below` (and not refused already). */
-static struct candidate older(const json_t *list, int64_t below)
+/* The newest of the list with at most so many steps that is not refused already. A run that was
+ * repeated may have left several of the same step. */
+static struct candidate next(const json_t *list, int64_t most, const json_t *refused)
 {
     struct candidate best = {NULL, -1};
     size_t i;
@@ -75,7 +76,8 @@ static struct candidate older(const json_t *list, int64_t below)
         const char *uuid = json_str(c, "uuid", NULL);
         const char *state = json_str(c, "state", "");
         int64_t steps = json_int(json_obj(c, "metadata"), "steps_completed", -1);
-        if (!uuid || strstr(state, "COMPLETED") == NULL || steps < 0 || steps >= below)
+        if (!uuid || strstr(state, "COMPLETED") == NULL || steps < 0 || steps > most ||
+            json_object_get(refused, uuid))
             continue;
         if (steps > best.steps)
             best = (struct candidate){uuid, steps};
@@ -97,9 +99,9 @@ static int fall_back(struct loop *l, struct loop_agreed *a, const struct det_err
     const json_t *list = json_arr(j, "checkpoints");
     if (!list)
         return det_fail(err, DET_ECORRUPT, "%s", why->text);
-    int64_t below = l->c->steps_completed;
+    JSON_OWN refused = json_make("{s:b}", l->c->latest_checkpoint, true);
     for (;;) {
-        struct candidate c = older(list, below);
+        struct candidate c = next(list, l->c->steps_completed, refused);
         struct det_err e = {0};
         int64_t steps = 0;
         if (!c.uuid)
@@ -114,7 +116,7 @@ static int fall_back(struct loop *l, struct loop_agreed *a, const struct det_err
         if (!damaged(rc))
             return det_fail(err, rc, "checkpoint %s: %s", c.uuid, e.text);
         log_warning("checkpoint %s is damaged too (%s)", c.uuid, e.text);
-        below = c.steps;
+        json_set(refused, c.uuid, json_true());
     }
     log_warning("checkpoint %s is damaged (%s) and there is no older one; starting from the "
                 "beginning", l->c->latest_checkpoint, why->text);

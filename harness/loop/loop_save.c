@@ -109,10 +109,12 @@ static int copy_code(struct loop *l, const char *from, const char *to, struct de
     return fsx_remove_tree(AT_FDCWD, to, err);
 }
 
+/* A file of the user's own that cannot be opened is no matter of the store's. */
 static int failed(const struct loop_save *s, int rc, const char *what, struct det_err *err)
 {
+    bool stored = strstr(err->text, s->dir) || loop_storage_is_short(err);
     det_wrap(err, rc, "write %s%s", s->dir, what);
-    return loop_storage_failed(s->l, rc, err);
+    return stored ? loop_storage_failed(s->l, rc, err) : rc;
 }
 
 /* What the trial writes itself. */

@@ -46,28 +46,36 @@ int loop_open_storage(struct loop *l, struct det_err *err)
 }
 
 /* Errors of files end with the system's words, which say more than our codes do. */
-static const char *remedy(const struct det_err *err)
+static const struct remedy {
+    int number;
+    bool is_short; /* of what only writing uses up */
+    const char *words;
+} remedies[] = {
+    {EACCES, false, "it must be able to write there"},
+    {EPERM, false, "it must be able to write there"},
+    {EROFS, false, "that file system is mounted read-only"},
+    {ENOSPC, true, "make room there (df and df -i say what is short)"},
+    {EDQUOT, true, "its quota there is used up"},
+    {EFBIG, true, "its limit on the size of files is too low (ulimit -f)"},
+    {ENOENT, false, "that folder cannot be made"},
+    {ENOTDIR, false, "a part of that path is a file"},
+    {EEXIST, false, "a part of that path is a file"},
+    {ESTALE, false, "that mount is broken; mount it again"},
+    {EIO, true, "that disk fails; the kernel's log (dmesg) says how"},
+};
+
+static const struct remedy *remedy(const struct det_err *err)
 {
-    static const struct {
-        int number;
-        const char *words;
-    } known[] = {
-        {EACCES, "it must be able to write there"},
-        {EPERM, "it must be able to write there"},
-        {EROFS, "that file system is mounted read-only"},
-        {ENOSPC, "make room there (df and df -i say what is short)"},
-        {EDQUOT, "its quota there is used up"},
-        {EFBIG, "its limit on the size of files is too low (ulimit -f)"},
-        {ENOENT, "that folder cannot be made"},
-        {ENOTDIR, "a part of that path is a file"},
-        {EEXIST, "a part of that path is a file"},
-        {ESTALE, "that mount is broken; mount it again"},
-        {EIO, "that disk fails; the kernel's log (dmesg) says how"},
-    };
-    for (size_t i = 0; i < DET_ARRAY_LEN(known); i++)
-        if (strstr(err->text, strerror(known[i].number)))
-            return known[i].words;
+    for (size_t i = 0; i < DET_ARRAY_LEN(remedies); i++)
+        if (strstr(err->text, strerror(remedies[i].number)))
+            return &remedies[i];
     return NULL;
+}
+
+bool loop_storage_is_short(const struct det_err *err)
+{
+    const struct remedy *r = remedy(err);
+    return r && r->is_short;
 }
 
 int loop_storage_failed(const struct loop *l, int rc, struct det_err *err)
@@ -75,11 +83,11 @@ int loop_storage_failed(const struct loop *l, int rc, struct det_err *err)
     det_cleanup(freep) char *text = det_strdup(err->text);
     const char *other = l->c->managed ? "checkpoint_storage in the experiment's configuration"
                                       : "--checkpoint-dir, checkpoint_dir or XDG_DATA_HOME";
-    const char *what = remedy(err);
-    if (!what)
+    const struct remedy *r = remedy(err);
+    if (!r)
         return rc;
     return det_fail(err, rc, "%s (as user %u): %s; another place is named by %s", text,
-                    (unsigned)geteuid(), what, other);
+                    (unsigned)geteuid(), r->words, other);
 }
 
 int loop_check_storage(struct loop *l, struct det_err *err)

@@ -124,7 +124,8 @@ static int save(void *self, const char *dir, struct det_err *err)
     det_cleanup(freep) char *text = det_asprintf("%lld", (long long)f->trained);
     fake_note(f, "checkpoint@%lld", (long long)loop_batches_trained(f->loop));
     if (f->fail_save)
-        return det_fail(err, f->fail_save, "save was told to fail");
+        return det_fail(err, f->fail_save, "save was told to fail%s",
+                        f->fail_save_text ? f->fail_save_text : "");
     return fsx_write_atomic(AT_FDCWD, path, text, strlen(text), 0644, err);
 }
 

@@ -18,6 +18,7 @@ struct fake {
     int64_t stop_at, fail_at; /* batch indices; -1: never */
     int fail_code;
     int fail_create, fail_save;
+    const char *fail_save_text; /* after the words of that failure; NULL: none */
     void (*loading)(void);    /* called by a restore */
     bool trace_fetch;         /* also "f<epoch>.<index>" */
     double (*loss)(int64_t b);

@@ -303,6 +303,31 @@ static void falls_back_to_the_previous_checkpoint(void **state)
     assert_non_null(strstr(buf_str(&d->f.trace), "load(2) training_start b2"));
 }
 
+/* A run that was repeated left two checkpoints of each step. */
+static void falls_back_to_another_of_the_same_step(void **state)
+{
+    struct dir *d = *state;
+    char newest[64] = "";
+    d->f.config.policy = LOOP_POLICY_NONE;
+    d->m.lengths[0] = 4;
+    for (int i = 0; i < 2; i++) {
+        d->m.op = 0;
+        assert_int_equal(run(d), 0);
+    }
+    det_cleanup(freep) char *list = list_checkpoints(d, newest);
+    det_cleanup(freep) char *file = det_asprintf("%s/%s/state_dict.pth", d->path, newest);
+    assert_int_equal(fsx_write_atomic(AT_FDCWD, file, "x", 1, 0644, NULL), 0);
+    d->m.checkpoints = list;
+    d->m.lengths[0] = 5;
+    d->m.op = 0;
+    d->f.config.latest_checkpoint = det_strdup(newest);
+    d->f.config.steps_completed = 4;
+    d->f.n_callbacks = 1;
+    buf_clear(&d->f.trace);
+    assert_int_equal(run(d), 0);
+    assert_non_null(strstr(buf_str(&d->f.trace), "startup(4,uuid)"));
+}
+
 /* Trained, checkpointed and validated to the end, but the completion did not arrive. */
 static void completes_after_a_restart(void **state)
 {
@@ -376,6 +401,7 @@ int main(void)
         T(crash_before_a_silent_master),
         T(missing_searcher_metric),
         T(falls_back_to_the_previous_checkpoint),
+        T(falls_back_to_another_of_the_same_step),
         T(completes_after_a_restart),
         T(warm_start),
         T(spool_keeps_what_was_not_sent),
