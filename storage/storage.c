@@ -25,8 +25,10 @@ static int check_uuid(const char *uuid, struct det_err *err)
     static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     size_t n = uuid ? strnlen(uuid, STORAGE_UUID_MAX + 1) : 0;
     if (n == 0 || n > STORAGE_UUID_MAX || strspn(uuid, ok) != n)
-        return det_fail(err, DET_EINVAL, "checkpoint uuid \"%.80s\": letters, digits, '-' and '_' only",
-                        uuid ? uuid : "");
+        return det_fail(err, DET_EINVAL,
+                        "checkpoint uuid \"%.80s\": letters, digits, '-' and '_' only%s",
+                        uuid ? uuid : "",
+                        uuid && strchr(uuid, '/') ? ": the name of its folder, not a path" : "");
     return 0;
 }
 

@@ -102,6 +102,7 @@ static void hostile_names_are_refused(void **state)
         assert_int_equal(storage_begin(store, bad[i], &path, &err), DET_EINVAL);
         assert_int_equal(storage_delete(store, bad[i], &err), DET_EINVAL);
         assert_int_equal(storage_get(store, bad[i], &path, &err), DET_EINVAL);
+        assert_int_equal(strstr(err.text, "not a path") != NULL, strchr(bad[i], '/') != NULL);
         assert_null(storage_path(store, bad[i]));
     }
 }
