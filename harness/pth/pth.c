@@ -18,14 +18,6 @@
 
 /* ---- writing ---- */
 
-static int64_t numel(const struct pth_tensor_view *t)
-{
-    int64_t n = 1;
-    for (int i = 0; i < t->ndim; i++)
-        n *= t->dims[i];
-    return n;
-}
-
 /* In torch's order: the pickle, the storages, the version. */
 static int add_entries(struct zip_writer *w, const struct buf *pickle,
                        const struct pth_tensor_list *tensors, struct det_err *err)
@@ -37,7 +29,8 @@ static int add_entries(struct zip_writer *w, const struct buf *pickle,
     for (size_t i = 0; rc == 0 && i < tensors->n; i++) {
         const struct pth_tensor_view *t = tensors->v[i];
         snprintf(name, sizeof name, FOLDER "/data/%zu", i);
-        rc = zip_writer_add(w, name, t->data, (size_t)numel(t) * pth_dtype_size(t->dtype), err);
+        rc = zip_writer_add(w, name, t->data, (size_t)pth_view_numel(t) * pth_dtype_size(t->dtype),
+                            err);
     }
     return rc < 0 ? rc : zip_writer_add(w, FOLDER "/version", "3\n", 2, err);
 }

@@ -12,9 +12,9 @@
  * Tensors made by pth_tensor() borrow their memory, which must outlive the document. A value may be
  * put into several places.
  *
- * Limits: 64 MiB of pickle, 8 million values, depth 64, 16 million elements of an expanded tensor
- * (more: DET_ETOOBIG); a file is read into memory whole. Files of torch before 1.6 (no zip) are
- * refused with that explanation.
+ * Limits: 64 MiB of pickle, 8 million values (a shared one counts at each place), depth 64, 16
+ * million elements of an expanded tensor (more: DET_ETOOBIG); a file is read into memory whole.
+ * Files of torch before 1.6 (no zip) are refused with that explanation.
  */
 #ifndef PTH_H
 #define PTH_H

@@ -36,10 +36,12 @@ struct pth_tensor_view {
 };
 
 struct pth_value {
-    int kind;
-    bool ordered;  /* dict: OrderedDict */
-    bool counter;  /* dict: Counter; only when writing, it is read as a dict */
-    uint8_t color; /* of the search for cycles */
+    uint8_t kind;
+    bool ordered : 1; /* dict: OrderedDict */
+    bool counter : 1; /* dict: Counter; only when writing, it is read as a dict */
+    uint8_t color;    /* of the search for cycles */
+    uint8_t height;   /* levels of lists, tuples and dicts within it; of what was read */
+    uint32_t places;  /* itself and what is within it, the shared ones each time; likewise */
     union {
         int64_t i;
         double f;
@@ -70,6 +72,8 @@ void *pth_doc_alloc(struct pth_doc *doc, size_t bytes);
 struct pth_value *pth_new(struct pth_doc *doc, int kind);
 /* Appends to a list, tuple, or (twice) a dict. */
 void pth_seq_add(struct pth_doc *doc, struct pth_value *seq, struct pth_value *v);
+int64_t pth_view_numel(const struct pth_tensor_view *t);
+bool pth_view_contiguous(const struct pth_tensor_view *t);
 size_t pth_dtype_size(enum pth_dtype dtype);
 const char *pth_dtype_storage(enum pth_dtype dtype); /* "FloatStorage" */
 

@@ -318,30 +318,49 @@ static int step(struct pth_vm *vm, uint8_t op)
     }
 }
 
-/* ---- the result: no value may contain itself, none may be nested too deep ---- */
+/* ---- the result: no value may contain itself, none may be nested too deep, and none shared so
+ * often that a walk over all places would not end; each is looked at once ---- */
 
 enum { WHITE, GREY, BLACK };
+
+static int check_tree(struct pth_vm *vm, struct pth_value *v, int depth);
+
+static bool has_items(const struct pth_value *v)
+{
+    return v->kind == PTH_LIST || v->kind == PTH_TUPLE || v->kind == PTH_DICT;
+}
+
+static int check_items(struct pth_vm *vm, struct pth_value *v, int depth)
+{
+    v->color = GREY;
+    for (size_t i = 0; i < v->seq.n; i++) {
+        const struct pth_value *x = v->seq.v[i];
+        int rc = check_tree(vm, v->seq.v[i], depth + 1);
+        if (rc < 0)
+            return rc;
+        if (has_items(x) && v->height <= x->height)
+            v->height = (uint8_t)(x->height + 1);
+        v->places += x->places;
+        if (v->places > PTH_VALUES_MAX)
+            return det_fail(vm->err, DET_ETOOBIG,
+                            "pickle: more than %zu values, shared ones counted at each place",
+                            PTH_VALUES_MAX);
+    }
+    v->color = BLACK;
+    return 0;
+}
 
 static int check_tree(struct pth_vm *vm, struct pth_value *v, int depth)
 {
     if (v->kind == PTH_GLOBAL || v->kind == PTH_STORAGE)
         return det_fail(vm->err, DET_ECORRUPT, "pickle: a bare name or storage as a value");
-    if (v->kind != PTH_LIST && v->kind != PTH_TUPLE && v->kind != PTH_DICT)
-        return 0;
-    if (v->color == BLACK)
+    if (!has_items(v))
         return 0;
     if (v->color == GREY)
         return det_fail(vm->err, DET_ECORRUPT, "pickle: a value contains itself");
-    if (depth > PTH_DEPTH_MAX)
+    if (depth + v->height > PTH_DEPTH_MAX)
         return det_fail(vm->err, DET_ECORRUPT, "pickle: nested more than %d deep", PTH_DEPTH_MAX);
-    v->color = GREY;
-    for (size_t i = 0; i < v->seq.n; i++) {
-        int rc = check_tree(vm, v->seq.v[i], depth + 1);
-        if (rc < 0)
-            return rc;
-    }
-    v->color = BLACK;
-    return 0;
+    return v->color == BLACK ? 0 : check_items(vm, v, depth);
 }
 
 static int run(struct pth_vm *vm)

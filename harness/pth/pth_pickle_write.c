@@ -60,14 +60,6 @@ static void put_dims(struct buf *out, int n, const int64_t *v)
     buf_add_ch(out, 't');
 }
 
-static int64_t numel_of(const struct pth_tensor_view *t)
-{
-    int64_t n = 1;
-    for (int i = 0; i < t->ndim; i++)
-        n *= t->dims[i];
-    return n;
-}
-
 /* torch._utils._rebuild_tensor_v2(storage, 0, size, stride, False, OrderedDict()) */
 static int put_tensor(struct pickler *p, const struct pth_tensor_view *t)
 {
@@ -75,6 +67,9 @@ static int put_tensor(struct pickler *p, const struct pth_tensor_view *t)
     struct pth_tensor_list *list = p->tensors;
     if (!list)
         return det_fail(p->err, DET_EINVAL, "a tensor cannot be in a bare pickle");
+    if (!pth_view_contiguous(t))
+        return det_fail(p->err, DET_EINVAL, "a tensor with strides of its own cannot be saved: "
+                                            "save a copy of its elements");
     if (list->n == list->cap) {
         list->cap = list->cap ? 2 * list->cap : 64;
         list->v = det_reallocarray(list->v, list->cap, sizeof *list->v);
@@ -87,7 +82,7 @@ static int put_tensor(struct pickler *p, const struct pth_tensor_view *t)
     put_global(p->out, "torch", pth_dtype_storage(t->dtype));
     put_str(p->out, key, (size_t)n);
     put_str(p->out, "cpu", 3);
-    put_int(p->out, numel_of(t));
+    put_int(p->out, pth_view_numel(t));
     buf_add_str(p->out, "tQ"); /* TUPLE, BINPERSID */
     put_int(p->out, 0);
     put_dims(p->out, t->ndim, t->dims);

@@ -18,7 +18,7 @@ enum pth_dtype pth_tensor_dtype(const struct pth_value *v)
     return pth_kind(v) == PTH_TENSOR ? v->tensor->dtype : PTH_DTYPE_COUNT;
 }
 
-static int64_t numel(const struct pth_tensor_view *t)
+int64_t pth_view_numel(const struct pth_tensor_view *t)
 {
     int64_t n = 1;
     for (int i = 0; i < t->ndim; i++)
@@ -28,12 +28,14 @@ static int64_t numel(const struct pth_tensor_view *t)
 
 int64_t pth_tensor_numel(const struct pth_value *v)
 {
-    return pth_kind(v) == PTH_TENSOR ? numel(v->tensor) : 0;
+    return pth_kind(v) == PTH_TENSOR ? pth_view_numel(v->tensor) : 0;
 }
 
-static bool contiguous(const struct pth_tensor_view *t)
+bool pth_view_contiguous(const struct pth_tensor_view *t)
 {
     int64_t stride = 1;
+    if (pth_view_numel(t) == 0)
+        return true;
     for (int i = t->ndim - 1; i >= 0; i--) {
         if (t->dims[i] != 1 && t->strides[i] != stride)
             return false;
@@ -68,7 +70,7 @@ enum pth_dtype pth_of_dtype(enum det_dtype dtype)
 /* Row by row: the innermost dimension with its stride. */
 static void read_strided(const struct pth_tensor_view *t, enum det_dtype want, char *out)
 {
-    int64_t at[DET_DIMS_MAX] = {0}, offset = 0, all = numel(t);
+    int64_t at[DET_DIMS_MAX] = {0}, offset = 0, all = pth_view_numel(t);
     int64_t n = t->ndim > 0 ? t->dims[t->ndim - 1] : 1;
     int64_t stride = t->ndim > 0 ? t->strides[t->ndim - 1] : 1;
     size_t size = pth_dtype_size(t->dtype);
@@ -92,13 +94,13 @@ int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out, s
         return det_fail(err, DET_EINVAL, "a tensor is needed, not %s", pth_kind_name(pth_kind(v)));
     const struct pth_tensor_view *t = v->tensor;
     enum det_dtype have = dtypes[t->dtype];
-    if (bytes != (size_t)numel(t) * det_dtype_size(want))
+    if (bytes != (size_t)pth_view_numel(t) * det_dtype_size(want))
         return det_fail(err, DET_EINVAL, "a tensor of %lld elements does not fill %zu bytes",
-                        (long long)numel(t), bytes);
+                        (long long)pth_view_numel(t), bytes);
     if (det__is_float(have) && !det__is_float(want))
         return det_fail(err, DET_EINVAL, "a tensor in %s cannot be read as %s",
                         pth_dtype_storage(t->dtype), det_dtype_name(want));
-    if (have == want && contiguous(t)) {
+    if (have == want && pth_view_contiguous(t)) {
         if (bytes)
             memcpy(out, t->data, bytes);
     } else {

@@ -62,7 +62,7 @@ struct pth_value *pth_new(struct pth_doc *doc, int kind)
         return NULL;
     doc->values++;
     struct pth_value *v = pth_doc_alloc(doc, sizeof *v);
-    *v = (struct pth_value){.kind = kind};
+    *v = (struct pth_value){.kind = (uint8_t)kind, .places = 1};
     return v;
 }
 

@@ -1,6 +1,7 @@
 /* The names that a checkpoint may mention, and what "calling" them means here. */
 #include "mem.h"
 #include "pth_vm.h"
+#include "tensor_impl.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -150,17 +151,24 @@ static int read_dims(struct pth_vm *vm, const struct pth_value *v, int64_t *out,
     return 0;
 }
 
-/* The elements that the tensor reaches must lie in its storage: offset + sum((dim-1) * stride). */
-static int check_fits(struct pth_vm *vm, const struct pth_tensor_view *t, int64_t offset,
+/* The elements that the tensor reaches must lie in its storage: offset + sum((dim-1) * stride). A
+ * stride that is never stepped by may be any number: it becomes 0. */
+static int check_fits(struct pth_vm *vm, struct pth_tensor_view *t, int64_t offset,
                       size_t storage_bytes)
 {
-    int64_t last = offset, numel = 1, step;
+    int64_t last = offset, step;
+    int64_t numel = det__shape_numel(pth_to_dtype(t->dtype), t->ndim, t->dims);
     int64_t room = (int64_t)(storage_bytes / pth_dtype_size(t->dtype));
-    for (int i = 0; i < t->ndim; i++)
-        if (__builtin_mul_overflow(numel, t->dims[i], &numel) ||
-            (t->dims[i] > 0 && (__builtin_mul_overflow(t->dims[i] - 1, t->strides[i], &step) ||
-                                __builtin_add_overflow(last, step, &last))))
-            return pth_vm_bad(vm, "a tensor of more elements than can be counted");
+    bool counted = numel >= 0;
+    for (int i = 0; counted && i < t->ndim; i++) {
+        if (t->dims[i] <= 1)
+            t->strides[i] = 0;
+        else
+            counted = !__builtin_mul_overflow(t->dims[i] - 1, t->strides[i], &step) &&
+                      !__builtin_add_overflow(last, step, &last);
+    }
+    if (!counted)
+        return pth_vm_bad(vm, "a tensor of more elements than can be counted");
     if (numel > 0 && last >= room)
         return pth_vm_bad(vm, "a tensor that does not lie within its storage");
     if (numel <= room || numel <= REPEATED_MAX)

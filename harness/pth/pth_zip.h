@@ -30,6 +30,7 @@ struct zip_entry {
     const char *data;
     size_t size;
     uint32_t crc32;
+    bool verified; /* a large storage may be asked for by many tensors */
 };
 struct zip_reader {
     struct zip_entry *v; /* sorted by name */
@@ -37,7 +38,7 @@ struct zip_reader {
 };
 int zip_reader_init(struct zip_reader *z, const void *bytes, size_t n, struct det_err *err);
 void zip_reader_finish(struct zip_reader *z);
-/* The entry `<folder>/<name>`, its checksum verified; DET_ENOENT if absent. */
+/* The entry `<folder>/<name>`, its checksum verified the first time; DET_ENOENT if absent. */
 int zip_reader_get(const struct zip_reader *z, const char *folder, size_t folder_len,
                    const char *name, const struct zip_entry **ret, struct det_err *err);
 

@@ -174,11 +174,12 @@ int zip_reader_get(const struct zip_reader *z, const char *folder, size_t folder
 {
     det_cleanup(freep) char *full = det_asprintf("%.*s/%s", (int)folder_len, folder, name);
     struct zip_entry key = {.name = full, .name_len = strlen(full)};
-    const struct zip_entry *e =
+    struct zip_entry *e =
         z->n ? bsearch(&key, z->v, z->n, sizeof *z->v, by_name) : NULL;
     if (!e)
         return det_fail(err, DET_ENOENT, "zip: no entry %.200s", full);
-    if (libdeflate_crc32(0, e->data, e->size) != e->crc32)
+    e->verified = e->verified || libdeflate_crc32(0, e->data, e->size) == e->crc32;
+    if (!e->verified)
         return det_fail(err, DET_ECORRUPT, "zip: entry %.200s is damaged (its checksum differs)",
                         full);
     *ret = e;

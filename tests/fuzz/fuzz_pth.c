@@ -1,5 +1,6 @@
-/* Hostile state files: as a zip of torch.save, and the same bytes as a bare pickle. Whatever is
- * accepted is walked and its tensors are read. */
+/* Hostile state files: as a zip of torch.save, and the same bytes as a bare pickle, without storage
+ * and with it: a mutant of a zip fails at its checksums before its tensors. Whatever is accepted
+ * is walked and its tensors are read. */
 #include "pth_impl.h"
 #include "mem.h"
 #include <stdint.h>
@@ -9,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Of few elements: one that is expanded says no more by being long. */
 #define NUMEL_MAX (1 << 16)
+#define STORAGE_BYTES 4096
 
 static void read_tensor(const struct pth_value *v)
 {
@@ -33,14 +35,27 @@ static void walk(const struct pth_value *v, int *fuel)
         walk(pth_kind(v) == PTH_DICT ? pth_item(v, i, &key) : pth_at(v, i), fuel);
 }
 
+/* Every key has a storage; of its own memory, so that a read past its end is seen. */
+static int find_storage(void *arg, const char *key, const char **ret, size_t *ret_bytes,
+                        struct det_err *err)
+{
+    *ret = arg;
+    *ret_bytes = STORAGE_BYTES;
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int fuel = 1000;
     const struct pth_value *root = NULL;
+    det_cleanup(freep) char *memory = det_zalloc(STORAGE_BYTES);
+    const struct pth_storages storages = {.find = find_storage, .arg = memory};
     struct pth_doc *doc = pth_doc_create();
     if (pth_parse(data, size, doc, &root, NULL) == 0)
         walk(root, &fuel);
     if (pth_unpickle(data, size, NULL, doc, &root, NULL) == 0)
+        walk(root, &fuel);
+    if (pth_unpickle(data, size, &storages, doc, &root, NULL) == 0)
         walk(root, &fuel);
     pth_doc_destroy(doc);
     return 0;

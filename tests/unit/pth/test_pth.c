@@ -207,20 +207,38 @@ static void deep_nesting_is_refused(void **state)
     assert_non_null(strstr(err.text, "nested"));
 }
 
-/* 2^50 elements seen through shared lists are only 50 values here, and are checked once each. */
-static void shared_values_cost_nothing(void **state)
+/* A tuple of n + 1 lists, each of which holds the one before it `times` times. */
+static int unpickle_shared(int n, int times)
 {
     struct buf b = BUF_INIT;
     buf_add(&b, "\x80\x02(]", 4);
-    for (int i = 0; i < 50; i++) {
-        const char op[] = {'q', (char)i, ']', '(', 'h', (char)i, 'h', (char)i, 'e'};
-        buf_add(&b, op, sizeof op);
+    for (int i = 0; i < n; i++) {
+        buf_add(&b, (const char[]){'q', (char)i, ']', '('}, 4);
+        for (int k = 0; k < times; k++)
+            buf_add(&b, (const char[]){'h', (char)i}, 2);
+        buf_add_ch(&b, 'e');
     }
-    /* The lists beneath the last one are still on the stack: one tuple of them all. */
     buf_add_str(&b, "t.");
-    assert_int_equal(pth_unpickle(b.p, b.len, NULL, back, &got, &err), 0);
-    assert_int_equal(pth_len(got), 51);
+    int rc = pth_unpickle(b.p, b.len, NULL, back, &got, &err);
     buf_finish(&b);
+    return rc;
+}
+
+/* Who walks over all places walks over 2^20 here; 2^50 would never end. */
+static void shared_values_count_at_each_place(void **state)
+{
+    assert_int_equal(unpickle_shared(20, 2), 0);
+    assert_int_equal(pth_len(got), 21);
+    assert_int_equal(unpickle_shared(50, 2), DET_ETOOBIG);
+    assert_non_null(strstr(err.text, "shared ones counted at each place"));
+}
+
+/* The lists come in the order of their depth: each was looked at before the one that holds it. */
+static void nesting_by_shared_values_is_refused(void **state)
+{
+    assert_int_equal(unpickle_shared(63, 1), 0);
+    assert_int_equal(unpickle_shared(64, 1), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "nested"));
 }
 
 static int find_16(void *arg, const char *key, const char **ret, size_t *ret_bytes,
@@ -301,6 +319,29 @@ static void expanded_tensors_are_bounded(void **state)
                      DET_ECORRUPT);
 }
 
+/* Of what is never reached any number may stand in a file: none of them is calculated with. */
+static void numbers_of_no_element_are_harmless(void **state)
+{
+    float out[2];
+    assert_int_equal(tensor_of("K\4", "K\1", "K\2K\1",
+                               "K\2\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"), 0);
+    assert_int_equal(pth_tensor_read(got, DET_F32, out, sizeof out, &err), 0);
+    assert_memory_equal(out, ((float[]){2, 4}), sizeof out);
+    assert_int_equal(tensor_of("K\4", "K\1", "\x89\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f",
+                               "K\1K\1"), DET_ECORRUPT);
+    assert_non_null(strstr(err.text, "can be counted"));
+}
+
+/* A copy of a view of another storage would take what lies beside its elements, or beyond. */
+static void strided_tensors_are_not_saved(void **state)
+{
+    assert_int_equal(tensor_of("K\4", "K\1", "K\2K\3", "\x89K\1"), 0);
+    assert_int_equal(pth_save(path, got, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "save a copy"));
+    assert_int_equal(tensor_of("K\4", "K\1", "\x89K\3", "K\3K\1"), 0);
+    assert_int_equal(pth_save(path, got, &err), 0);
+}
+
 static void what_has_no_place_here_says_what_to_save(void **state)
 {
     assert_int_equal(tensor_with("K\4", "K\1", "K\3", "K\1", "}\x8c\3neg\x89s"), 0);
@@ -344,6 +385,24 @@ static uint32_t le32(const char *p)
 {
     const unsigned char *b = (const unsigned char *)p;
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+/* Thousands of tensors may be views of one large storage: it is read once, not for each. */
+static void content_is_verified_once(void **state)
+{
+    struct zip_reader zip;
+    struct buf file = BUF_INIT;
+    const struct zip_entry *entry;
+    assert_int_equal(pth_save(path, sample(), &err), 0);
+    assert_int_equal(fsx_read_file(AT_FDCWD, path, 1 << 20, &file, &err), 0);
+    assert_int_equal(zip_reader_init(&zip, file.p, file.len, &err), 0);
+    assert_int_equal(zip_reader_get(&zip, "archive", 7, "data/0", &entry, &err), 0);
+    char *w = memmem(file.p, file.len, weights, sizeof weights);
+    assert_non_null(w);
+    *w ^= 1; /* a second look would see it */
+    assert_int_equal(zip_reader_get(&zip, "archive", 7, "data/0", &entry, &err), 0);
+    zip_reader_finish(&zip);
+    buf_finish(&file);
 }
 
 /* What follows an entry's content says the same as the directory; the header says only that. */
@@ -433,9 +492,12 @@ int main(int argc, char **argv)
         T(plain_pickles_round_trip),     T(damage_is_survived),
         T(damaged_content_fails_its_checksum),
         T(nothing_is_executed),          T(broken_pickles_are_refused),
-        T(deep_nesting_is_refused),      T(shared_values_cost_nothing),
+        T(deep_nesting_is_refused),      T(shared_values_count_at_each_place),
+        T(nesting_by_shared_values_is_refused),
         T(tensors_stay_within_their_storage),
-        T(expanded_tensors_are_bounded), T(what_has_no_place_here_says_what_to_save),
+        T(expanded_tensors_are_bounded), T(numbers_of_no_element_are_harmless),
+        T(strided_tensors_are_not_saved), T(content_is_verified_once),
+        T(what_has_no_place_here_says_what_to_save),
         T(absent_and_foreign_files),     T(older_files_leave_no_error),
         T(zip64_reads_back),             T(damage_to_zip64_is_survived),
         T(checksums_follow_the_content), T(full_disk_is_told),
