@@ -53,14 +53,18 @@ static int list(const char *dir, names *dirs, names *files, struct det_err *err)
     if (!d)
         return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "image folder: open %s: %s",
                         dir, strerror(errno));
-    for (struct dirent *e; (e = readdir(d));) {
+    errno = 0;
+    for (struct dirent *e; (e = readdir(d)); errno = 0) {
         if (e->d_name[0] == '.')
             continue;
         char *path = det_asprintf("%s/%s", dir, e->d_name);
         names *to = is_dir(path) ? dirs : files;
         vec_push(to, path);
     }
+    int why = errno; /* of readdir: names are missing */
     closedir(d);
+    if (why)
+        return det_fail(err, DET_EIO, "image folder: read %s: %s", dir, strerror(why));
     if (dirs->n)
         qsort(dirs->v, dirs->n, sizeof *dirs->v, by_bytes);
     if (files->n)

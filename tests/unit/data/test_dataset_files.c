@@ -9,11 +9,17 @@
 #include "dataset.h"
 #include "image.h"
 #include "mem.h"
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static const char *images;
 static char dir[] = "/tmp/det-files-XXXXXX";
@@ -94,6 +100,55 @@ static void huge_images_are_refused(void **state)
     assert_int_equal(decode("text", "hello, world", 12), DET_ECORRUPT);
 }
 
+static void add_be32(struct buf *b, uLong v)
+{
+    buf_add(b, (const char[]){(char)(v >> 24), (char)(v >> 16), (char)(v >> 8), (char)v}, 4);
+}
+
+#define TEXT_BYTES ((uLong)7 << 20)
+
+/* A chunk of 7 MiB of text in 7 KiB. */
+static void add_packed_text(struct buf *b)
+{
+    static unsigned char text[TEXT_BYTES], chunk[1 << 15] = "zTXtkey";
+    uLong n = sizeof chunk - 9;
+    memset(text, 'a', TEXT_BYTES);
+    assert_int_equal(compress(chunk + 9, &n, text, TEXT_BYTES), Z_OK);
+    add_be32(b, n + 5);
+    buf_add(b, chunk, n + 9);
+    add_be32(b, crc32(0, chunk, (uInt)n + 9));
+}
+
+static long peak_kib(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;
+}
+
+/* A process of its own has a peak of its own. */
+static void packed_texts_take_no_memory(void **state)
+{
+    char path[256];
+    const size_t head = 33; /* signature and IHDR */
+    det_cleanup(buf_finish) struct buf b = BUF_INIT, bomb = BUF_INIT;
+    snprintf(path, sizeof path, "%s/rgb.png", images);
+    assert_int_equal(data_file_read(path, &b, &err), 0);
+    buf_add(&bomb, b.p, head);
+    for (int i = 0; i < 40; i++)
+        add_packed_text(&bomb);
+    buf_add(&bomb, b.p + head, b.len - head);
+    pid_t pid = fork();
+    if (pid == 0) {
+        long before = peak_kib();
+        int rc = decode("texts", bomb.p, bomb.len);
+        _exit(rc < 0 ? 2 : peak_kib() - before > 100 << 10);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 /* ---- steps ---- */
 
 static void wrong_steps_are_refused(void **state)
@@ -123,6 +178,31 @@ static void wrong_steps_are_refused(void **state)
 }
 
 /* ---- image folders ---- */
+
+static bool readdir_fails;
+
+/* In place of the C library's. */
+struct dirent *readdir(DIR *d)
+{
+    struct dirent *(*next)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+    struct dirent *e = next(d);
+    if (e || !readdir_fails)
+        return e;
+    errno = EIO;
+    return NULL;
+}
+
+/* Names that a directory did not give would be records that are missing in silence. */
+static void half_a_directory_is_refused(void **state)
+{
+    static const struct det_image_step steps[] = {{DET_CENTER_CROP, .size = 8}, {0}};
+    struct det_image_folder_options o = {.path = dir, .steps = steps};
+    readdir_fails = true;
+    assert_null(det_dataset_image_folder(&o, &err));
+    readdir_fails = false;
+    assert_int_equal(err.code, DET_EIO);
+    assert_non_null(strstr(err.text, "read /tmp/det-files-"));
+}
 
 static void wrong_folders_are_refused(void **state)
 {
@@ -367,7 +447,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_missing_files_are_made_up),
         cmocka_unit_test(cut_images_are_refused),
         cmocka_unit_test(huge_images_are_refused),
+        cmocka_unit_test(packed_texts_take_no_memory),
         cmocka_unit_test(wrong_steps_are_refused),
+        cmocka_unit_test(half_a_directory_is_refused),
         cmocka_unit_test(wrong_folders_are_refused),
         cmocka_unit_test(cifar_is_read),
         cmocka_unit_test(steps_on_a_dataset),
