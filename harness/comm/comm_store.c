@@ -117,9 +117,8 @@ static int dial_until(const struct comm_store_options *o, int64_t deadline_ms, s
         if (fd >= 0)
             return fd;
         if (clk_mono_ms() + 20 >= deadline_ms)
-            return det_fail(err, DET_ETIMEOUT,
-                            "rank 0 did not open %s:%d within %d ms", o->host, o->port,
-                            o->timeout_ms);
+            return det_wrap(err, DET_ETIMEOUT, "rank 0 did not open %s:%d within %d ms", o->host,
+                            o->port, o->timeout_ms);
         poll(NULL, 0, 10); /* refused: rank 0 is not there yet */
     }
 }

@@ -390,6 +390,7 @@ int comm_store_serve(const struct comm_store_options *o, struct comm_store_serve
     struct comm_store_server *s = det_zalloc(sizeof *s);
     s->listener = fd;
     s->stop = eventfd(0, EFD_CLOEXEC);
+    int rc = s->stop < 0 ? errno : 0;
     s->size = o->size;
     s->patience_ms = o->unheard_ms > 0 ? o->unheard_ms : UNHEARD_MS;
     s->on_unheard = o->on_unheard;
@@ -400,7 +401,8 @@ int comm_store_serve(const struct comm_store_options *o, struct comm_store_serve
     s->seen = det_zalloc((size_t)o->size);
     s->gone = det_zalloc((size_t)o->size);
     s->failed = det_zalloc((size_t)o->size);
-    int rc = pthread_create(&s->thread, NULL, serve, s);
+    if (rc == 0)
+        rc = pthread_create(&s->thread, NULL, serve, s);
     if (rc) {
         server_destroy(s);
         return det_fail(err, DET_EIO, "rendezvous thread: %s", strerror(rc));

@@ -1,5 +1,6 @@
 /* Collectives between real processes: values, uneven sizes, dead and hung peers, strangers. */
 #include "comm_device.h"
+#include "comm_store.h"
 #include "mem.h"
 #include "ranks.h"
 
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -457,8 +459,29 @@ static void nobody_there(void **state)
     o.join_timeout_ms = 100;
     assert_int_equal(comm_open(&o, &c, &err), DET_ETIMEOUT);
     assert_non_null(strstr(err.text, "rank 0 did not open"));
+    assert_non_null(strstr(err.text, "Connection refused")); /* it may be an unknown host as well */
     o.rank = 2;
     assert_int_equal(comm_open(&o, &c, &err), DET_EINVAL);
+}
+
+/* A store that could not be told to end would be served, and freed under its thread. */
+static void no_descriptor_to_end_by(void **state)
+{
+    struct det_err err;
+    struct rlimit before, few;
+    struct comm_store_server *server = NULL;
+    struct comm_store_options o = {.host = "127.0.0.1", .port = ranks_free_port(), .size = 2};
+    int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = (struct rlimit){(rlim_t)lowest + 1, before.rlim_max}; /* the listener's alone */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int rc = comm_store_serve(&o, &server, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(rc, DET_EIO);
+    assert_non_null(strstr(err.text, "thread: Too many open files"));
+    assert_int_equal(comm_store_serve(&o, &server, &err), 0); /* the port is free again */
+    comm_store_server_stop(server);
 }
 
 static void environment(void **state)
@@ -509,6 +532,7 @@ int main(void)
         cmocka_unit_test(a_forked_copy_ends_nothing),
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
+        cmocka_unit_test(no_descriptor_to_end_by),
         cmocka_unit_test(environment),
     };
     return cmocka_run_group_tests_name("comm", tests, NULL, NULL);
