@@ -182,7 +182,7 @@ static struct det_module *create(struct det_engine *e, const struct module_type 
     m->layer.in = sizes[0];
     m->layer.hidden = sizes[1];
     int n = directions(m), layers = m->layer.rnn.layers;
-    if (sizes[0] < 1 || sizes[1] < 1 || layers < 1 || layers * n > ROWS_MAX) {
+    if (sizes[0] < 1 || sizes[1] < 1 || layers < 1 || layers > ROWS_MAX / n) {
         det_engine_fail(e, DET_EINVAL,
                         "%s: %" PRId64 " in, %" PRId64
                         " hidden, %d layers: at least 1 of each, at most %d layers",

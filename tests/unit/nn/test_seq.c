@@ -157,6 +157,7 @@ static void test_wrong_use_is_named(void **state)
     refused(e, det_nn_group_norm(e, 4, 6), "6 channels cannot be 4 equal groups");
     refused(e, det_nn_embedding(e, 4, 2, .padding = true, .padding_idx = 4), "padding row 4");
     refused(e, det_nn_gru(e, 0, 5), "gru: 0 in");
+    refused(e, det_nn_gru(e, 3, 5, .layers = 1 << 30, .bidirectional = true), "at most 32 layers");
     refused(e, det_module_share_param(norm, "weight", lstm, "weight_hh_l0"),
             "share_param: \"weight\"");
     det_module_destroy(lstm);
