@@ -88,6 +88,7 @@ static int start(struct group *g, int rank, int port, struct det_err *err)
     pid_t parent = getpid(), pid = -1;
     if (pipe(pipes[OUT]) == 0 && pipe(pipes[ERR]) == 0)
         pid = fork();
+    int why = errno;
     if (pid == 0) {
         become_rank(rank, g->n, port, pipes, parent);
         return 1;
@@ -97,7 +98,7 @@ static int start(struct group *g, int rank, int port, struct det_err *err)
         g->v[rank].fd[s] = pipes[s][0];
     }
     if (pid < 0)
-        return det_fail(err, DET_EIO, "--ranks: start rank %d: %s", rank, strerror(errno));
+        return det_fail(err, DET_EIO, "--ranks: start rank %d: %s", rank, strerror(why));
     g->v[rank].pid = pid;
     g->running++;
     return 0;

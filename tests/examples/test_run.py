@@ -2,6 +2,7 @@
 """Training without a cluster: det-harness run, and a program of one's own. usage: test_run.py NAME   (a function test_NAME below)"""
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -76,6 +77,10 @@ def test_ranks():
                            env=s.env(), text=True, capture_output=True, timeout=280)
         assert p.returncode not in (0, 130) and "rank 1 was ended by signal" in p.stderr, (p.returncode, p.stderr)
         assert "train_batch, batch 3" in p.stderr and time.monotonic() - began < 240, p.stderr
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+        p = subprocess.run(s.command("model_def.c", "const.yaml", args=["--ranks", "30", "--max-length", "1 epochs"]), cwd=os.path.join(TOP, DIGITS),
+                           env=s.env(), text=True, capture_output=True, timeout=280, preexec_fn=few)
+        assert p.returncode == 1 and re.search(r"start rank \d+: Too many open files", p.stderr), (p.returncode, p.stderr)
 
 
 def test_exit():
