@@ -12,7 +12,6 @@
 
 struct det_trainer {
     struct det_loop_config config; /* each fit fills in its part */
-    bool own_hparams;              /* given by the caller: a cluster's do not replace them */
     struct trial_extra extra;
     char *kwargs, *chief_host, *checkpoint_dir, *checkpoint;
     struct trial_run *run;
