@@ -327,6 +327,25 @@ assert client.get_experiment(e.id).labels == {"seen"} and [x.id for x in client.
 facts = lambda x: {k: v for k, v in vars(x).items() if not k.startswith("_")}
 assert [facts(x) for x in client.list_experiments(name="renamed")] == [facts(client.get_experiment(e.id))]
 assert [facts(x) for x in e.list_trials()] == [facts(client.get_trial(t.id))], [facts(x) for x in e.list_trials()]
+pools = client.list_resource_pools()
+assert [(p.name, p.num_agents, p.slots_available) for p in pools] == [("default", 1, int(sys.argv[5]))], pools
+client.create_workspace("ours").create_project("best")
+e.move_to_project("ours", "best"); e.set_labels(["a", "b"])
+assert [x.id for x in client.get_workspace("ours").get_project("best").list_experiments()] == [e.id] and e.labels == {"a", "b"}
+try:
+    e.move_to_project("ours", "worst")
+except client.NotFoundException as x:
+    assert str(x) == 'workspace "ours" has no project "worst"', x
+grid = {"type": "categorical", "vals": [0.05, 1e-9]}
+g = client.create_experiment({**e.config, "name": "grid", "searcher": {**e.config["searcher"], "name": "grid"}, "hyperparameters": {**e.config["hyperparameters"], "lr": grid}}, sys.argv[3])
+assert g.wait(interval=0.2) == client.ExperimentState.COMPLETED
+rates = lambda trials: [t.hparams["lr"] for t in trials]
+assert rates(g.top_n_trials(9)) == rates(g.top_n_trials(2, "error", True)) == [0.05, 1e-9] and rates(g.top_n_trials(1, "error", False)) == [1e-9]
+assert g.top_n_trials(9, "nosuch", True) == []
+best_first = lambda order: rates(g.list_trials(client.TrialSortBy.BEST_VALIDATION_METRIC, order))
+assert best_first(client.OrderBy.ASC) == [0.05, 1e-9] and best_first(client.OrderBy.DESC) == [1e-9, 0.05]
+assert [x.id for x in client.list_experiments(sort_by=client.ExperimentSortBy.NAME)] == [g.id, e.id]
+assert [x.id for x in client.list_experiments(sort_by=client.ExperimentSortBy.NAME, order_by=client.OrderBy.DESC)] == [e.id, g.id]
 try:
     client.get_experiment(99999)
 except client.NotFoundException as x:
@@ -343,7 +362,7 @@ def test_sdk():
             json.dump({**json.loads(config(batches=8)), "min_validation_period": {"batches": 4}, "checkpoint_storage": keep}, f)
         env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config"),
                "PYTHONPATH": os.path.join(os.environ["DET_BIN"], "../lib/det/python")}
-        done = subprocess.run([PYTHON, "-c", SDK, c.path("admin.password"), path, os.path.join(TOP, HERE), c.path("downloaded")],
+        done = subprocess.run([PYTHON, "-c", SDK, c.path("admin.password"), path, os.path.join(TOP, HERE), c.path("downloaded"), str(c.slots)],
                               env=env, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0 and "ok experiment" in done.stdout, (done.stdout, done.stderr)
 

@@ -3,6 +3,8 @@ import http.server
 import json
 import os
 import socket
+import ssl
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -13,6 +15,7 @@ import torch
 from determined import InvalidHP, core
 from determined.core._session import Session
 from determined.core._storage import DirectoryStorage
+from determined.experimental import Determined
 
 
 class Full(DirectoryStorage):
@@ -115,6 +118,56 @@ class Sessions(unittest.TestCase):
             finally:
                 master.shutdown()
                 server.join()
+
+
+class Certificates(unittest.TestCase):
+    """Over HTTPS: whose certificate is believed, and under which name."""
+
+    def setUp(self):
+        top = tempfile.TemporaryDirectory()
+        self.addCleanup(top.cleanup)
+        self.cert, key = os.path.join(top.name, "crt"), os.path.join(top.name, "key")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=det",
+                        "-addext", "subjectAltName=DNS:the-master", "-keyout", key, "-out", self.cert], check=True, stderr=subprocess.DEVNULL)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.cert, key)
+        self.master = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cut)
+        self.master.asked = 1
+        self.master.socket = context.wrap_socket(self.master.socket, server_side=True)
+        server = threading.Thread(target=self.master.serve_forever, kwargs={"poll_interval": 0.01})
+        server.start()
+        for undo in (self.master.server_close, server.join, self.master.shutdown):
+            self.addCleanup(undo)
+
+    def check(self, ask):
+        url = f"https://127.0.0.1:{self.master.server_port}"
+        for cert, name in ((self.cert, "the-master"), ("noverify", None), ("noverify", "another")):
+            self.assertEqual(ask(url, cert, name), {"preempt": True})
+        for cert, name in ((self.cert, None), (self.cert, "another"), (None, "the-master")):
+            with self.assertRaisesRegex(ConnectionError, "certificate verify failed"):
+                ask(url, cert, name)
+        with self.assertRaisesRegex(ValueError, "/nowhere.pem .* cannot be read: No such file.* name a PEM file"):
+            ask(url, "/nowhere.pem", None)
+
+    def test_task(self):
+        with mock.patch.dict(os.environ, DET_RETRY_CONFIG='{"total": 0}'):
+            self.check(lambda url, cert, name: Session(url, "token", cert, name).get("/"))
+
+    def test_arguments(self):
+        def ask(url, cert, name):
+            client = Determined(url, cert_path=None if cert == "noverify" else cert, cert_name=name, noverify=cert == "noverify")
+            return client._master.get("/")
+
+        with mock.patch.dict(os.environ, DET_USER_TOKEN="token"):
+            self.check(ask)
+
+    def test_environment(self):
+        def ask(url, cert, name):
+            said = {"DET_MASTER": url, "DET_MASTER_CERT_FILE": cert, "DET_MASTER_CERT_NAME": name, "DET_USER_TOKEN": "token"}
+            with mock.patch.dict(os.environ, {k: v or "" for k, v in said.items()}):
+                return Determined()._master.get("/")
+
+        self.check(ask)
 
 
 class Operations(unittest.TestCase):

@@ -92,7 +92,7 @@ def _managed(
         if slots > 1:
             raise ValueError("this task has several slots: give core.init() a DistributedContext")
         distributed = DummyDistributedContext()
-    session = Session(info.master_url, info.session_token, info.master_cert_file)
+    session = Session(info.master_url, info.session_token, info.master_cert_file, info.master_cert_name)
     if info.task_type != "TRIAL":
         store = open_storage(checkpoint_storage)
         preempt = DummyPreemptContext(distributed, preempt_mode)

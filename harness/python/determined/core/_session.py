@@ -5,11 +5,12 @@ import json
 import logging
 import math
 import os
-import ssl
 import time
 import urllib.error
 import urllib.request
 from typing import Any, Dict, Optional
+
+from determined._tls import tls
 
 logger = logging.getLogger("determined.core")
 
@@ -42,12 +43,12 @@ class MasterError(Exception):
 class Session:
     """Calls with the task's token; what did not reach the master is tried again."""
 
-    def __init__(self, url: str, token: str, cert_file: Optional[str] = None) -> None:
+    def __init__(
+        self, url: str, token: str, cert_file: Optional[str] = None, cert_name: Optional[str] = None
+    ) -> None:
         self._url = url.rstrip("/")
         self._token = token
-        self._context = ssl.create_default_context(cafile=cert_file) if cert_file and cert_file != "noverify" else None
-        if cert_file == "noverify":
-            self._context = ssl._create_unverified_context()
+        self._context = tls(cert_file, cert_name) if url.startswith("https:") else None
         retry = json.loads(os.environ.get("DET_RETRY_CONFIG") or "{}")
         self._retries = int(retry.get("total", 20))
         self._backoff = float(retry.get("backoff_factor", 0.5))

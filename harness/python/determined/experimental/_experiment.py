@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 from determined.errors import CheckpointNotFound
 from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose
 from determined.experimental._ignore import Ignore
-from determined.experimental._master import Master
+from determined.experimental._master import Master, NotFoundException
 
 CONTEXT_MAX = 95 << 20
 UNREACHED_MAX = 20  # times in a row that wait() asks a master which is not there
@@ -35,6 +35,37 @@ class ExperimentState(enum.Enum):
     PULLING = "STATE_PULLING"
     STARTING = "STATE_STARTING"
     RUNNING = "STATE_RUNNING"
+
+
+class TrialSortBy(enum.Enum):
+    ID = "SORT_BY_ID"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    BEST_VALIDATION_METRIC = "SORT_BY_BEST_VALIDATION_METRIC"
+    LATEST_VALIDATION_METRIC = "SORT_BY_LATEST_VALIDATION_METRIC"
+    BATCHES_PROCESSED = "SORT_BY_BATCHES_PROCESSED"
+    DURATION = "SORT_BY_DURATION"
+    RESTARTS = "SORT_BY_RESTARTS"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
+
+
+class ExperimentSortBy(enum.Enum):
+    ID = "SORT_BY_ID"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    NUM_TRIALS = "SORT_BY_NUM_TRIALS"
+    PROGRESS = "SORT_BY_PROGRESS"
+    USER = "SORT_BY_USER"
+    NAME = "SORT_BY_NAME"
+    FORKED_FROM = "SORT_BY_FORKED_FROM"
+    RESOURCE_POOL = "SORT_BY_RESOURCE_POOL"
+    PROJECT_ID = "SORT_BY_PROJECT_ID"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
+    CHECKPOINT_COUNT = "SORT_BY_CHECKPOINT_COUNT"
+    SEARCHER_METRIC_VAL = "SORT_BY_SEARCHER_METRIC_VAL"
 
 
 TERMINAL = (ExperimentState.COMPLETED, ExperimentState.CANCELED, ExperimentState.ERROR, ExperimentState.DELETED)
@@ -65,6 +96,10 @@ def pages(fetch: Any, key: str) -> Iterator[Dict[str, Any]]:
         offset += len(answer[key])
         if not answer[key] or offset >= total:
             return
+
+
+def sorting(sort_by: Optional[enum.Enum], order_by: Optional[OrderBy]) -> Dict[str, Any]:
+    return {"sortBy": sort_by.value if sort_by else None, "orderBy": order_by.value if order_by else None}
 
 
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -177,6 +212,22 @@ class Trial:
         return experiment._best(found, sort_by, smaller_is_better, 1)[0]
 
 
+def workspaces(master: Master) -> Iterator[Dict[str, Any]]:
+    return pages(lambda offset: master.get("/api/v1/workspaces", offset=offset, limit=200), "workspaces")
+
+
+def projects(master: Master, workspace_id: int) -> Iterator[Dict[str, Any]]:
+    path = f"/api/v1/workspaces/{workspace_id}/projects"
+    return pages(lambda offset: master.get(path, offset=offset, limit=200), "projects")
+
+
+def by_name(found: Iterable[Dict[str, Any]], name: str, missing: str) -> Dict[str, Any]:
+    for raw in found:
+        if raw["name"] == name:
+            return raw
+    raise NotFoundException(404, f'{missing} "{name}"')
+
+
 def _one(found: List[Checkpoint], text: str) -> Checkpoint:
     if not found:
         raise CheckpointNotFound(text)
@@ -224,6 +275,7 @@ class Experiment:
         self.description: str = raw.get("description", "")
         self.archived: bool = raw["archived"]
         self.progress: Optional[float] = raw.get("progress")
+        self.project_id: Optional[int] = raw.get("projectId")
 
     def get_config(self) -> Dict[str, Any]:
         return self.config
@@ -268,11 +320,34 @@ class Experiment:
     def remove_label(self, label: str) -> None:
         self._patch(labels=sorted(self.labels - {label}))
 
-    def list_trials(self) -> List[Trial]:
-        raw = pages(lambda offset: self._master.get(f"{self._path}/trials", offset=offset, limit=200), "trials")
+    def set_labels(self, labels: Iterable[str]) -> None:
+        self._patch(labels=sorted(set(labels)))
+
+    def move_to_project(self, workspace_name: str, project_name: str) -> None:
+        workspace = by_name(workspaces(self._master), workspace_name, "there is no workspace")
+        missing = f'workspace "{workspace_name}" has no project'
+        project = by_name(projects(self._master, workspace["id"]), project_name, missing)
+        self._master.post(f"{self._path}/move", {"destinationProjectId": project["id"]})
+        self.reload()
+
+    def list_trials(self, sort_by: Optional[TrialSortBy] = None, order_by: Optional[OrderBy] = None) -> List[Trial]:
+        query = sorting(sort_by, order_by)
+        raw = pages(lambda offset: self._master.get(f"{self._path}/trials", offset=offset, limit=200, **query), "trials")
         return [Trial._of(self._master, t) for t in raw]
 
     get_trials = list_trials
+
+    def top_n_trials(
+        self, limit: int, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None
+    ) -> List[Trial]:
+        """The best by the best value of a validation metric (default: the searcher's); those without it are left out."""
+        metric, smaller = self._measure(sort_by, smaller_is_better)
+
+        def best(trial: Trial) -> Any:
+            return (trial.summary_metrics.get("validation_metrics") or {}).get(metric, {}).get("min" if smaller else "max")
+
+        found = [t for t in self.list_trials() if isinstance(best(t), (int, float))]
+        return sorted(found, key=best, reverse=not smaller)[:limit]
 
     def download_code(self, output_dir: Optional[str] = None) -> str:
         """The model definition as a .tar.gz below `output_dir` (default: here); its path."""
@@ -318,15 +393,20 @@ class Experiment:
     ) -> List[Checkpoint]:
         return _list_checkpoints(self._master, f"{self._path}/checkpoints", sort_by, order_by, max_results)
 
+    def _measure(self, sort_by: Optional[str], smaller_is_better: Optional[bool]) -> Tuple[Optional[str], bool]:
+        """A metric and whether less of it is better; none given: the searcher's."""
+        if (sort_by is None) != (smaller_is_better is None):
+            raise AssertionError("sort_by and smaller_is_better go together")
+        if sort_by is not None:
+            return sort_by, bool(smaller_is_better)
+        searcher = self.config.get("searcher") or {}
+        return searcher.get("metric"), searcher.get("smaller_is_better", True)
+
     def _best(
         self, found: List[Checkpoint], sort_by: Optional[str], smaller_is_better: Optional[bool], limit: int
     ) -> List[Checkpoint]:
-        if (sort_by is None) != (smaller_is_better is None):
-            raise AssertionError("sort_by and smaller_is_better go together")
-        searcher = self.config.get("searcher") or {}
-        if sort_by is None:
-            sort_by, smaller_is_better = searcher.get("metric"), searcher.get("smaller_is_better", True)
-        return choose(found, bool(smaller_is_better), sort_by, limit)
+        metric, smaller = self._measure(sort_by, smaller_is_better)
+        return choose(found, smaller, metric, limit)
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
         return self.top_n_checkpoints(1, sort_by, smaller_is_better)[0]

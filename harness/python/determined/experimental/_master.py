@@ -4,11 +4,12 @@ import hashlib
 import json
 import os
 import pathlib
-import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Dict, Iterator, Optional
+
+from determined._tls import NOVERIFY, tls
 
 _SALT = "GubPEmmotfiK9TMD6Zdw"  # what clients of the master put before a password, so that it is never sent bare
 
@@ -42,15 +43,18 @@ class Master:
     """One master and one user."""
 
     def __init__(
-        self, url: Optional[str], user: Optional[str], password: Optional[str], cert_path: Optional[str], noverify: bool
+        self,
+        url: Optional[str],
+        user: Optional[str],
+        password: Optional[str],
+        cert_path: Optional[str],
+        cert_name: Optional[str],
+        noverify: bool,
     ) -> None:
         self.url = default_master() if url is None else (url if "://" in url else f"http://{url}").rstrip("/")
-        cert = cert_path or os.environ.get("DET_MASTER_CERT_FILE")
-        self._context: Optional[ssl.SSLContext] = None
-        if noverify or cert == "noverify":
-            self._context = ssl._create_unverified_context()
-        elif cert:
-            self._context = ssl.create_default_context(cafile=cert)
+        cert_path = NOVERIFY if noverify else cert_path or os.environ.get("DET_MASTER_CERT_FILE")
+        cert_name = cert_name or os.environ.get("DET_MASTER_CERT_NAME")
+        self._context = tls(cert_path, cert_name) if self.url.startswith("https:") else None
         known = self._known()
         self.user: str = user or os.environ.get("DET_USER") or known.get("active_user") or "determined"
         self._password = password if password is not None else os.environ.get("DET_PASS")

@@ -2,8 +2,8 @@
 
 from typing import Any, Dict, List, Optional
 
-from determined.experimental._experiment import Experiment, pages
-from determined.experimental._master import Master, NotFoundException, hash_password
+from determined.experimental._experiment import Experiment, by_name, pages, projects
+from determined.experimental._master import Master, hash_password
 
 
 class User:
@@ -86,18 +86,28 @@ class Workspace:
         return Project(self._master, self._master.post(f"/api/v1/workspaces/{self.id}/projects", body)["project"])
 
     def list_projects(self) -> List[Project]:
-        path = f"/api/v1/workspaces/{self.id}/projects"
-        raw = pages(lambda offset: self._master.get(path, offset=offset, limit=200), "projects")
-        return [Project(self._master, p) for p in raw]
+        return [Project(self._master, p) for p in projects(self._master, self.id)]
 
     def get_project(self, project_name: str) -> Project:
-        found = [p for p in self.list_projects() if p.name == project_name]
-        if not found:
-            raise NotFoundException(404, f'workspace "{self.name}" has no project "{project_name}"')
-        return found[0]
+        found = projects(self._master, self.id)
+        return Project(self._master, by_name(found, project_name, f'workspace "{self.name}" has no project'))
 
     def archive(self) -> None:
         self._master.post(f"/api/v1/workspaces/{self.id}/archive", None)
 
     def unarchive(self) -> None:
         self._master.post(f"/api/v1/workspaces/{self.id}/unarchive", None)
+
+
+class ResourcePool:
+    """Agents that jobs may ask for by one name."""
+
+    def __init__(self, raw: Dict[str, Any]) -> None:
+        self.name: str = raw["name"]
+        self.description: str = raw.get("description") or ""
+        self.num_agents: int = raw["numAgents"]
+        self.slots_available: int = raw["slotsAvailable"]
+        self.slots_used: int = raw["slotsUsed"]
+
+    def __repr__(self) -> str:
+        return f"ResourcePool(name={self.name!r}, slots_used={self.slots_used}, slots_available={self.slots_available})"

@@ -20,7 +20,20 @@ from determined.experimental._checkpoint import (
     DownloadMode,
     OrderBy,
 )
-from determined.experimental._experiment import Experiment, ExperimentState, Trial, TrialMetrics, TrialState, pack, pages
+from determined.experimental._experiment import (
+    Experiment,
+    ExperimentSortBy,
+    ExperimentState,
+    Trial,
+    TrialMetrics,
+    TrialSortBy,
+    TrialState,
+    by_name,
+    pack,
+    pages,
+    sorting,
+    workspaces,
+)
 from determined.experimental._master import (
     APIException,
     Master,
@@ -28,7 +41,7 @@ from determined.experimental._master import (
     UnauthenticatedException,
     hash_password,
 )
-from determined.experimental._people import Project, User, Workspace
+from determined.experimental._people import Project, ResourcePool, User, Workspace
 
 ExperimentReference, TrialReference = Experiment, Trial
 
@@ -45,7 +58,7 @@ class Determined:
         cert_name: Optional[str] = None,
         noverify: bool = False,
     ) -> None:
-        self._master = Master(master, user, password, cert_path, noverify)
+        self._master = Master(master, user, password, cert_path, cert_name, noverify)
 
     def create_experiment(
         self,
@@ -82,8 +95,11 @@ class Determined:
         states: Optional[Sequence[ExperimentState]] = None,
         name: Optional[str] = None,
         project_id: Optional[int] = None,
+        sort_by: Optional[ExperimentSortBy] = None,
+        order_by: Optional[OrderBy] = None,
     ) -> List[Experiment]:
         wanted = {
+            **sorting(sort_by, order_by),
             "labels": labels,
             "users": users,
             "states": [s.value for s in states] if states else None,
@@ -145,14 +161,17 @@ class Determined:
         return Workspace(self._master, self._master.post("/api/v1/workspaces", {"name": name})["workspace"])
 
     def list_workspaces(self) -> List[Workspace]:
-        raw = pages(lambda offset: self._master.get("/api/v1/workspaces", offset=offset, limit=200), "workspaces")
-        return [Workspace(self._master, w) for w in raw]
+        return [Workspace(self._master, w) for w in workspaces(self._master)]
 
     def get_workspace(self, name: str) -> Workspace:
-        found = [w for w in self.list_workspaces() if w.name == name]
-        if not found:
-            raise NotFoundException(404, f'there is no workspace "{name}"')
-        return found[0]
+        return Workspace(self._master, by_name(workspaces(self._master), name, "there is no workspace"))
+
+    # ---- the cluster ----
+
+    def list_resource_pools(self) -> List[ResourcePool]:
+        path = "/api/v1/resource-pools"
+        raw = pages(lambda offset: self._master.get(path, offset=offset, limit=200), "resourcePools")
+        return [ResourcePool(p) for p in raw]
 
     def logout(self) -> None:
         self._master.log_out()
@@ -212,8 +231,10 @@ def list_experiments(
     states: Optional[Sequence[ExperimentState]] = None,
     name: Optional[str] = None,
     project_id: Optional[int] = None,
+    sort_by: Optional[ExperimentSortBy] = None,
+    order_by: Optional[OrderBy] = None,
 ) -> List[Experiment]:
-    return _current().list_experiments(experiment_ids, labels, users, states, name, project_id)
+    return _current().list_experiments(experiment_ids, labels, users, states, name, project_id, sort_by, order_by)
 
 
 def get_trial(trial_id: int) -> Trial:
@@ -276,6 +297,10 @@ def get_workspace(name: str) -> Workspace:
     return _current().get_workspace(name)
 
 
+def list_resource_pools() -> List[ResourcePool]:
+    return _current().list_resource_pools()
+
+
 def _no_models(name: str, what: str) -> AttributeError:
     if "model" in name.lower():
         return AttributeError(f"{name}: this master keeps no registry of models; keep names in a checkpoint's metadata")
@@ -296,13 +321,16 @@ __all__ = [
     "DownloadMode",
     "Experiment",
     "ExperimentReference",
+    "ExperimentSortBy",
     "ExperimentState",
     "NotFoundException",
     "OrderBy",
     "Project",
+    "ResourcePool",
     "Trial",
     "TrialMetrics",
     "TrialReference",
+    "TrialSortBy",
     "TrialState",
     "UnauthenticatedException",
     "User",
@@ -319,6 +347,7 @@ __all__ = [
     "get_workspace",
     "iter_trials_metrics",
     "list_experiments",
+    "list_resource_pools",
     "list_users",
     "list_workspaces",
     "login",
