@@ -120,6 +120,23 @@ class Sessions(unittest.TestCase):
                 server.join()
 
 
+    def test_another_leads(self):
+        """The first of two masters is gone."""
+        with http.server.HTTPServer(("127.0.0.1", 0), Cut) as master, socket.socket() as gone:
+            gone.bind(("127.0.0.1", 0))
+            master.asked = 1
+            server = threading.Thread(target=master.serve_forever, kwargs={"poll_interval": 0.01})
+            server.start()
+            first, second = f"http://127.0.0.1:{gone.getsockname()[1]}", f"http://127.0.0.1:{master.server_port}"
+            said = {"DET_MASTERS": f"{first},{second}", "DET_RETRY_CONFIG": '{"total": 1, "backoff_factor": 0}'}
+            try:
+                with mock.patch.dict(os.environ, said):
+                    self.assertEqual(Session(first, "token").get("/"), {"preempt": True})
+            finally:
+                master.shutdown()
+                server.join()
+
+
 class Certificates(unittest.TestCase):
     """Over HTTPS: whose certificate is believed, and under which name."""
 

@@ -46,7 +46,9 @@ class Session:
     def __init__(
         self, url: str, token: str, cert_file: Optional[str] = None, cert_name: Optional[str] = None
     ) -> None:
-        self._url = url.rstrip("/")
+        masters = [u.rstrip("/") for u in (os.environ.get("DET_MASTERS") or "").split(",")]
+        self._urls = masters if url.rstrip("/") in masters else [url.rstrip("/")]
+        self._at = 0  # which of them is asked
         self._token = token
         self._context = tls(cert_file, cert_name) if url.startswith("https:") else None
         retry = json.loads(os.environ.get("DET_RETRY_CONFIG") or "{}")
@@ -76,13 +78,14 @@ class Session:
                     raise self._refused(e) from None
             except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as e:
                 if attempt == self._retries:
-                    raise ConnectionError(f"{method} {self._url}{path}: {e}") from e
+                    raise ConnectionError(f"{method} {self._urls[self._at]}{path}: {e}") from e
+            self._at = (self._at + 1) % len(self._urls)  # one that stands by may lead now
             time.sleep(min(self._backoff * 2**attempt, 30.0))
         raise AssertionError("unreachable")
 
     def _once(self, method: str, path: str, body: Any, timeout: Optional[float], headers: Dict[str, str]) -> Any:
         data = json.dumps(as_json(body)).encode() if body is not None else None
-        request = urllib.request.Request(self._url + path, data=data, method=method)
+        request = urllib.request.Request(self._urls[self._at] + path, data=data, method=method)
         request.add_header("Grpc-Metadata-x-allocation-token", f"Bearer {self._token}")
         request.add_header("Content-Type", "application/json")
         for name, value in headers.items():
