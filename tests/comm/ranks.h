@@ -6,6 +6,7 @@
 #include "comm.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* A free TCP port of the loopback, kept until the next one: whoever says SO_REUSEADDR may listen
  * there, and nobody else is given it. */
@@ -19,5 +20,14 @@ void ranks_run(int size, int (*fn)(int rank, int size, int port, void *arg), voi
 /* The same where all must give 0: asserts it. */
 void ranks_pass(int size, int (*fn)(int rank, int size, int port, void *arg), void *arg,
                 int deadline_ms);
+
+/* In fn, which has `rank` and `err`: a check that fails is named, and ends the rank. */
+#define RANK_CHECK(x)                                                                              \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
 
 #endif

@@ -23,15 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In a rank: a failed check ends it with the line as its exit code. */
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
-
 static int check_reduce(struct comm *c, int rank, int size, size_t n)
 {
     struct det_err err = {0};
@@ -41,22 +32,22 @@ static int check_reduce(struct comm *c, int rank, int size, size_t n)
         float *w = round ? again : v;
         for (size_t i = 0; i < n; i++)
             w[i] = (float)(rank + 1) * 0.1f + (float)i;
-        CHECK(comm_allreduce_mean_f32(c, w, n, &err) == 0);
+        RANK_CHECK(comm_allreduce_mean_f32(c, w, n, &err) == 0);
     }
     for (size_t i = 0; i < n; i++)
-        CHECK(fabsf(v[i] - ((float)(size + 1) * 0.05f + (float)i)) <= 1e-6f * (float)(i + 1));
-    CHECK(memcmp(v, again, n * sizeof *v) == 0);
+        RANK_CHECK(fabsf(v[i] - ((float)(size + 1) * 0.05f + (float)i)) <= 1e-6f * (float)(i + 1));
+    RANK_CHECK(memcmp(v, again, n * sizeof *v) == 0);
     double *d = det_alloc((n + 1) * sizeof *d);
     for (size_t i = 0; i < n; i++)
         d[i] = (rank + 1) * 0.1 + (double)i;
-    CHECK(comm_allreduce_mean_f64(c, d, n, &err) == 0);
+    RANK_CHECK(comm_allreduce_mean_f64(c, d, n, &err) == 0);
     for (size_t i = 0; i < n; i++)
-        CHECK(fabs(d[i] - ((size + 1) * 0.05 + (double)i)) <= 1e-14 * (double)(i + 1));
+        RANK_CHECK(fabs(d[i] - ((size + 1) * 0.05 + (double)i)) <= 1e-14 * (double)(i + 1));
     free(d);
     struct comm_blobs all;
-    CHECK(comm_allgather(c, v, n * sizeof *v, &all, &err) == 0);
+    RANK_CHECK(comm_allgather(c, v, n * sizeof *v, &all, &err) == 0);
     for (int r = 0; r < size; r++)
-        CHECK(all.bytes[r] == n * sizeof *v && memcmp(all.v[r], v, all.bytes[r]) == 0);
+        RANK_CHECK(all.bytes[r] == n * sizeof *v && memcmp(all.v[r], v, all.bytes[r]) == 0);
     comm_blobs_finish(&all);
     free(v);
     free(again);
@@ -70,12 +61,12 @@ static int check_gather(struct comm *c, int rank, int size, size_t unit)
     size_t n = unit * (size_t)rank; /* rank 0 has nothing */
     char *mine = det_alloc(n + 1);
     memset(mine, 'a' + rank, n);
-    CHECK(comm_allgather(c, mine, n, &all, &err) == 0);
-    CHECK(all.n == size);
+    RANK_CHECK(comm_allgather(c, mine, n, &all, &err) == 0);
+    RANK_CHECK(all.n == size);
     for (int r = 0; r < size; r++) {
-        CHECK(all.bytes[r] == unit * (size_t)r);
+        RANK_CHECK(all.bytes[r] == unit * (size_t)r);
         for (size_t i = 0; i < all.bytes[r]; i++)
-            CHECK(((const char *)all.v[r])[i] == 'a' + r);
+            RANK_CHECK(((const char *)all.v[r])[i] == 'a' + r);
     }
     comm_blobs_finish(&all);
     free(mine);
@@ -87,15 +78,15 @@ static int check_broadcast(struct comm *c, int rank, int size)
     struct det_err err = {0};
     for (int root = 0; root < size; root++) {
         int v[3] = {rank, rank, rank};
-        CHECK(comm_broadcast(c, v, sizeof v, root, &err) == 0);
-        CHECK(v[0] == root && v[2] == root);
+        RANK_CHECK(comm_broadcast(c, v, sizeof v, root, &err) == 0);
+        RANK_CHECK(v[0] == root && v[2] == root);
     }
     void *p = NULL;
     size_t n = 9;
-    CHECK(comm_broadcast_bytes(c, rank ? NULL : "hello", rank ? 0 : 5, &p, &n, &err) == 0);
-    CHECK(n == 5 && strcmp(p, "hello") == 0);
+    RANK_CHECK(comm_broadcast_bytes(c, rank ? NULL : "hello", rank ? 0 : 5, &p, &n, &err) == 0);
+    RANK_CHECK(n == 5 && strcmp(p, "hello") == 0);
     free(p);
-    CHECK(comm_broadcast_bytes(c, "", 0, &p, &n, &err) == 0 && n == 0);
+    RANK_CHECK(comm_broadcast_bytes(c, "", 0, &p, &n, &err) == 0 && n == 0);
     free(p);
     return 0;
 }
@@ -105,8 +96,8 @@ static int all_ops(int rank, int size, int port, void *arg)
     struct det_err err = {0};
     struct comm *c = NULL;
     struct comm_options o = ranks_options(rank, size, port);
-    CHECK(comm_open(&o, &c, &err) == 0);
-    CHECK(comm_rank(c) == rank && comm_size(c) == size);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_rank(c) == rank && comm_size(c) == size);
     static const size_t lengths[] = {0, 1, 3, 7, 1000, 300001};
     for (size_t i = 0; i < DET_ARRAY_LEN(lengths); i++)
         if (check_reduce(c, rank, size, lengths[i]))
@@ -114,7 +105,7 @@ static int all_ops(int rank, int size, int port, void *arg)
     if (check_gather(c, rank, size, 0) || check_gather(c, rank, size, 1) ||
         check_gather(c, rank, size, 70001) || check_broadcast(c, rank, size))
         return 1;
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     comm_close(c);
     return 0;
 }
@@ -148,15 +139,15 @@ static int lose_rank_1(int rank, int size, int port, void *arg)
     int signal = *(int *)arg;
     float v = 1;
     o.timeout_ms = 3000;
-    CHECK(comm_open(&o, &c, &err) == 0);
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     if (rank == 1)
         raise(signal);
     int rc = comm_allreduce_mean_f32(c, &v, 1, &err);
-    CHECK(rc == DET_EPEER || rc == DET_ETIMEOUT);
-    CHECK(strstr(err.text, signal == SIGKILL ? "rank 1 is gone" : "rank 1 does not answer"));
-    CHECK(comm_barrier(c, &err) == rc); /* dead for good */
-    CHECK(strstr(err.text, "rank 1"));
+    RANK_CHECK(rc == DET_EPEER || rc == DET_ETIMEOUT);
+    RANK_CHECK(strstr(err.text, signal == SIGKILL ? "rank 1 is gone" : "rank 1 does not answer"));
+    RANK_CHECK(comm_barrier(c, &err) == rc); /* dead for good */
+    RANK_CHECK(strstr(err.text, "rank 1"));
     comm_close(c);
     return 0;
 }
@@ -186,14 +177,14 @@ static int leave(int rank, int size, int port, void *arg)
     struct comm *c = NULL;
     struct comm_options o = ranks_options(rank, size, port);
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
-    CHECK(comm_open(&o, &c, &err) == 0);
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     if (rank == 1)
-        CHECK(comm_leave(c, "too large", &err) == 0);
-    CHECK(comm_barrier(c, &err) == DET_EPEER);
-    CHECK(rank != 1 || strstr(err.text, "rank 1 has left"));
-    CHECK(comm_left(c, &why));
-    CHECK(strcmp(buf_str(&why), "rank 1: too large") == 0);
+        RANK_CHECK(comm_leave(c, "too large", &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == DET_EPEER);
+    RANK_CHECK(rank != 1 || strstr(err.text, "rank 1 has left"));
+    RANK_CHECK(comm_left(c, &why));
+    RANK_CHECK(strcmp(buf_str(&why), "rank 1: too large") == 0);
     comm_close(c);
     return 0;
 }
@@ -211,16 +202,16 @@ static int look(int rank, int size, int port, void *arg)
     struct comm *c = NULL;
     struct comm_options o = ranks_options(rank, size, port);
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
-    CHECK(comm_open(&o, &c, &err) == 0);
-    CHECK(comm_check(c, &err) == 0);
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_check(c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     if (rank == 1)
-        CHECK(comm_leave(c, "too large", &err) == 0);
+        RANK_CHECK(comm_leave(c, "too large", &err) == 0);
     while (comm_check(c, &err) == 0)
         poll(NULL, 0, 1);
-    CHECK(comm_check(c, &err) == DET_EPEER);
-    CHECK(comm_left(c, &why));
-    CHECK(strcmp(buf_str(&why), "rank 1: too large") == 0);
+    RANK_CHECK(comm_check(c, &err) == DET_EPEER);
+    RANK_CHECK(comm_left(c, &why));
+    RANK_CHECK(strcmp(buf_str(&why), "rank 1: too large") == 0);
     comm_close(c);
     return 0;
 }
@@ -246,12 +237,12 @@ static int unheard(int rank, int size, int port, void *arg)
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
     o.on_unheard = ask_thrice;
     o.unheard_ms = 1;
-    CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
     if (rank == 1)
-        CHECK(comm_leave(c, "too large", &err) == 0);
+        RANK_CHECK(comm_leave(c, "too large", &err) == 0);
     while (rank == 0 && asked < 3)
         poll(NULL, 0, 1);
-    CHECK(comm_left(c, &why));
+    RANK_CHECK(comm_left(c, &why));
     comm_close(c);
     return 0;
 }
@@ -268,11 +259,11 @@ static int leave_late(int rank, int size, int port, void *arg)
     struct comm *c = NULL;
     struct comm_options o = ranks_options(rank, size, port);
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
-    CHECK(comm_open(&o, &c, &err) == 0);
-    CHECK(rank == 1 || !comm_left(c, &why));
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(rank == 1 || !comm_left(c, &why));
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     if (rank == 1)
-        CHECK(comm_leave(c, "too large", &err) == DET_EPEER);
+        RANK_CHECK(comm_leave(c, "too large", &err) == DET_EPEER);
     comm_close(c);
     return 0;
 }
@@ -289,11 +280,11 @@ static int no_devices(int rank, int size, int port, void *arg)
     struct comm *c = NULL;
     struct comm_device *d = NULL;
     struct comm_options o = ranks_options(rank, size, port);
-    CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
     int rc = comm_device_open(c, 1000 + rank, &d, &err); /* no host has so many */
-    CHECK(rc == DET_EDEVICE || rc == DET_EUNAVAIL);
-    CHECK(err.text[0]);
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(rc == DET_EDEVICE || rc == DET_EUNAVAIL);
+    RANK_CHECK(err.text[0]);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     comm_close(c);
     return 0;
 }
@@ -313,7 +304,7 @@ static int stranger(int rank, int size, int port, void *arg)
     else
         o.secret = "another run's";
     int rc = comm_open(&o, &c, &err);
-    CHECK(rank == 1 ? rc == DET_EPERM : rc < 0); /* rank 0 waits in vain */
+    RANK_CHECK(rank == 1 ? rc == DET_EPERM : rc < 0); /* rank 0 waits in vain */
     return 0;
 }
 
@@ -329,8 +320,8 @@ static int groups(int rank, int size, int port, void *arg)
     for (int i = 0; i < 5; i++) {
         struct comm *c = NULL;
         struct comm_options o = ranks_options(rank, size, port);
-        CHECK(comm_open(&o, &c, &err) == 0);
-        CHECK(comm_barrier(c, &err) == 0);
+        RANK_CHECK(comm_open(&o, &c, &err) == 0);
+        RANK_CHECK(comm_barrier(c, &err) == 0);
         if (rank == 0)
             poll(NULL, 0, 30);
         comm_close(c);
@@ -354,19 +345,19 @@ static int groups_and_worker(int rank, int size, int port, void *arg)
     struct comm *c = NULL;
     int hold[2];
     char byte;
-    CHECK(pipe(hold) == 0 && comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(pipe(hold) == 0 && comm_open(&o, &c, &err) == 0);
     pid_t worker = fork();
     if (worker == 0) {
         close(hold[1]);
         _exit(read(hold[0], &byte, 1) != 0);
     }
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     if (rank == 0)
         poll(NULL, 0, 30);
     comm_close(c);
     o.join_timeout_ms = 20000;
-    CHECK(comm_open(&o, &c, &err) == 0);
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     comm_close(c);
     close(hold[1]);
     return waitpid(worker, NULL, 0) == worker ? 0 : 1;
@@ -378,15 +369,15 @@ static int group_and_copy(int rank, int size, int port, void *arg)
     struct det_err err = {0};
     struct comm_options o = ranks_options(rank, size, port);
     struct comm *c = NULL;
-    CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
     pid_t copy = fork();
     if (copy == 0) {
         comm_close(c);
         _exit(0);
     }
-    CHECK(waitpid(copy, NULL, 0) == copy);
-    CHECK(comm_barrier(c, &err) == 0 && comm_check(c, &err) == 0);
-    CHECK(comm_barrier(c, &err) == 0);
+    RANK_CHECK(waitpid(copy, NULL, 0) == copy);
+    RANK_CHECK(comm_barrier(c, &err) == 0 && comm_check(c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
     comm_close(c);
     return 0;
 }

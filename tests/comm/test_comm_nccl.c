@@ -12,13 +12,6 @@
 
 #define N       100003
 #define REFUSED 77
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 static int values(struct comm_device *d, int rank, int size, float *host, float *dev)
 {
@@ -26,12 +19,12 @@ static int values(struct comm_device *d, int rank, int size, float *host, float 
     const size_t bytes = N * sizeof *host;
     for (int i = 0; i < N; i++)
         host[i] = (float)rank + (float)(i % 7);
-    CHECK(cudaMemcpy(dev, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
-    CHECK(comm_device_allreduce_mean_f32(d, dev, N, NULL, &err) == 0);
-    CHECK(comm_device_wait(d, NULL, 20000, &err) == 0);
-    CHECK(cudaMemcpy(host, dev, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
+    RANK_CHECK(cudaMemcpy(dev, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
+    RANK_CHECK(comm_device_allreduce_mean_f32(d, dev, N, NULL, &err) == 0);
+    RANK_CHECK(comm_device_wait(d, NULL, 20000, &err) == 0);
+    RANK_CHECK(cudaMemcpy(host, dev, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
     for (int i = 0; i < N; i++)
-        CHECK(fabsf(host[i] - ((float)(size - 1) / 2 + (float)(i % 7))) < 1e-5f);
+        RANK_CHECK(fabsf(host[i] - ((float)(size - 1) / 2 + (float)(i % 7))) < 1e-5f);
     return 0;
 }
 
@@ -42,7 +35,7 @@ static int on_gpu(int rank, int size, int port, void *arg)
     struct comm_device *d = NULL;
     struct comm_options o = ranks_options(rank, size, port);
     float *host = malloc(N * sizeof *host), *dev = NULL;
-    CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_open(&o, &c, &err) == 0);
     bool shared = arg;
     int rc = comm_device_open(c, shared ? 0 : rank, &d, &err);
     if (rc < 0 && shared) {
@@ -52,8 +45,8 @@ static int on_gpu(int rank, int size, int port, void *arg)
         free(host);
         return REFUSED;
     }
-    CHECK(rc == 0);
-    CHECK(cudaMalloc((void **)&dev, N * sizeof *host) == cudaSuccess);
+    RANK_CHECK(rc == 0);
+    RANK_CHECK(cudaMalloc((void **)&dev, N * sizeof *host) == cudaSuccess);
     rc = values(d, rank, size, host, dev);
     comm_device_close(d);
     comm_close(c);

@@ -268,3 +268,13 @@ char *fake_checkpoint(const char *store)
     assert(found);
     return found;
 }
+
+int fake_checkpoints(const char *store)
+{
+    int n = 0;
+    DIR *d = opendir(store);
+    for (struct dirent *e; (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}

@@ -41,6 +41,7 @@ void fake_finish(struct fake *f);
 int fake_run(struct fake *f, struct det_err *err);
 /* The one checkpoint in a store, which must hold one; caller frees. */
 char *fake_checkpoint(const char *store);
+int fake_checkpoints(const char *store); /* how many it holds */
 /* Appends a word to the trace. */
 void fake_note(struct fake *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 extern const struct det_loop_trial_type fake_type;

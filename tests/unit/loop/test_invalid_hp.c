@@ -16,21 +16,12 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 static char dir[] = "/tmp/det-invalid-XXXXXX";
 static struct fake f; /* one rank is one process */
@@ -72,27 +63,17 @@ static bool reported(void)
 static int ended(int rank, int by)
 {
     char want[64];
-    CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
-    CHECK(err.code == DET_EINVALIDHP && strstr(err.text, "told to fail"));
+    RANK_CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
+    RANK_CHECK(err.code == DET_EINVALIDHP && strstr(err.text, "told to fail"));
     snprintf(want, sizeof want, "rank %d: ", by);
-    CHECK((strstr(err.text, want) != NULL) == (by >= 0 && rank != by));
-    CHECK(reported() == (rank == 0));
+    RANK_CHECK((strstr(err.text, want) != NULL) == (by >= 0 && rank != by));
+    RANK_CHECK(reported() == (rank == 0));
     snprintf(want, sizeof want, "checkpointing | checkpoint %lld | EXITED_REASON",
              (long long)f.trained);
-    CHECK(rank != 0 || strstr(buf_str(&master.calls), want));
+    RANK_CHECK(rank != 0 || strstr(buf_str(&master.calls), want));
     fake_finish(&f);
     fake_master_finish(&master);
     return 0;
-}
-
-static int checkpoints(void)
-{
-    int n = 0;
-    DIR *d = opendir(dir);
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
 }
 
 /* Rank 1 leaves in batch 3; the others train that one, and find it out where its metrics are
@@ -107,23 +88,23 @@ static int rank_1_refuses(int rank, int size, int port, void *arg)
 static void another_rank(void **state)
 {
     ranks_pass(3, rank_1_refuses, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 static int several_refuse(int rank, int size, int port, void *arg)
 {
     prepare(rank, size, port);
     f.fail_at = rank > 0 ? 3 : -1;
-    CHECK(fake_run(&f, &err) == 0);
-    CHECK(err.code == DET_EINVALIDHP);
-    CHECK(reported() == (rank == 0));
+    RANK_CHECK(fake_run(&f, &err) == 0);
+    RANK_CHECK(err.code == DET_EINVALIDHP);
+    RANK_CHECK(reported() == (rank == 0));
     return 0;
 }
 
 static void several_at_once(void **state)
 {
     ranks_pass(3, several_refuse, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 /* Rank 0 itself: the others end well too, they hear it from its last words. */
@@ -137,7 +118,7 @@ static int rank_0_refuses(int rank, int size, int port, void *arg)
 static void rank_0(void **state)
 {
     ranks_pass(3, rank_0_refuses, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 /* Rank 1 is about to leave, and the others are where they are to be: all meet. */
@@ -169,14 +150,14 @@ static int rank_0_trains_on(int rank, int size, int port, void *arg)
     f.config.reporting_period.n = 100;
     f.loss = meets;
     int rc = ended(rank, 1);
-    CHECK(rank == 1 || f.trained == 4);
+    RANK_CHECK(rank == 1 || f.trained == 4);
     return rc;
 }
 
 static void between_batches(void **state)
 {
     ranks_pass(3, rank_0_trains_on, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 static int evaluate_or_refuse(void *self, const void *batch, int64_t k, struct loop_metrics *m,
@@ -196,15 +177,15 @@ static int rank_0_validates(int rank, int size, int port, void *arg)
     type.evaluate_batch = evaluate_or_refuse;
     f.valid_batches = 100;
     f.config.validation_period.n = 2;
-    CHECK(ended(rank, 1) == 0);
-    CHECK(rank == 1 || f.valid_batches == 99);
+    RANK_CHECK(ended(rank, 1) == 0);
+    RANK_CHECK(rank == 1 || f.valid_batches == 99);
     return 0;
 }
 
 static void between_batches_of_a_validation(void **state)
 {
     ranks_pass(2, rank_0_validates, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 static bool asked, given_up;
@@ -233,15 +214,15 @@ static int rank_0_works_alone(int rank, int size, int port, void *arg)
     type.evaluate_all = evaluate_alone;
     type.set_training = refuse_to_validate;
     f.config.validation_period.n = 2;
-    CHECK(ended(rank, 1) == 0);
-    CHECK(!given_up);
+    RANK_CHECK(ended(rank, 1) == 0);
+    RANK_CHECK(!given_up);
     return 0;
 }
 
 static void rank_0_that_works_alone(void **state)
 {
     ranks_pass(2, rank_0_works_alone, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 /* A batch may take as long as one took before, and as long again. */
@@ -266,8 +247,8 @@ static int trains_slowly(int rank, int size, int port, void *arg)
     prepare(rank, size, port);
     master.lengths[0] = 3;
     f.loss = takes_long;
-    CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
-    CHECK(asked && !given_up);
+    RANK_CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
+    RANK_CHECK(asked && !given_up);
     return 0;
 }
 
@@ -294,7 +275,7 @@ static int save_that_breaks(int rank, int size, int port, void *arg)
 static void before_a_save(void **state)
 {
     ranks_pass(2, save_that_breaks, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 /* A framework's collective that broke: the rank's own failure is the echo of the other's. */
@@ -320,7 +301,7 @@ static int rank_0_fails_for_it(int rank, int size, int port, void *arg)
 static void failure_that_is_an_echo(void **state)
 {
     ranks_pass(2, rank_0_fails_for_it, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 /* Rank 0 is gone when rank 1 finds it: then that one reports. */
@@ -339,15 +320,15 @@ static int rank_0_is_gone(int rank, int size, int port, void *arg)
     prepare(rank, size, port);
     type.train_batch = until_rank_0_is_gone;
     int rc = loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err);
-    CHECK(rank == 0 ? rc == DET_EDEVICE : rc == 0 && err.code == DET_EINVALIDHP);
-    CHECK(reported() == (rank == 1));
+    RANK_CHECK(rank == 0 ? rc == DET_EDEVICE : rc == 0 && err.code == DET_EINVALIDHP);
+    RANK_CHECK(reported() == (rank == 1));
     return 0;
 }
 
 static void without_rank_0(void **state)
 {
     ranks_pass(2, rank_0_is_gone, NULL, 100000);
-    assert_int_equal(checkpoints(), 0);
+    assert_int_equal(fake_checkpoints(dir), 0);
 }
 
 /* Rank 0 is in something that does not end because rank 1 left: the master is told all the same. */
@@ -367,9 +348,9 @@ static int rank_0_hangs(int rank, int size, int port, void *arg)
     prepare(rank, size, port);
     f.config.ranks.unheard_ms = 1;
     type.train_batch = hangs_or_refuses;
-    CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
-    CHECK(reported() == (rank == 0));
-    CHECK(rank == 1 || strstr(buf_str(&master.calls), "training | EXITED_REASON_INVALID_HP"));
+    RANK_CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
+    RANK_CHECK(reported() == (rank == 0));
+    RANK_CHECK(rank == 1 || strstr(buf_str(&master.calls), "training | EXITED_REASON_INVALID_HP"));
     return 0;
 }
 
@@ -383,16 +364,16 @@ static int refuses_to_begin(int rank, int size, int port, void *arg)
 {
     prepare(rank, size, port);
     f.fail_create = rank == 1 ? DET_EINVALIDHP : 0;
-    CHECK(fake_run(&f, &err) == 0);
-    CHECK(err.code == DET_EINVALIDHP && strstr(err.text, "create was told to fail"));
-    CHECK(reported() == (rank == 0));
+    RANK_CHECK(fake_run(&f, &err) == 0);
+    RANK_CHECK(err.code == DET_EINVALIDHP && strstr(err.text, "create was told to fail"));
+    RANK_CHECK(reported() == (rank == 0));
     return 0;
 }
 
 static void in_create(void **state)
 {
     ranks_pass(2, refuses_to_begin, NULL, 100000);
-    assert_int_equal(checkpoints(), 0);
+    assert_int_equal(fake_checkpoints(dir), 0);
 }
 
 static int setup(void **state)

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -22,14 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "rank %d: line %d: %s: %s\n", rank, __LINE__, #x, err.text);           \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 static char dir[] = "/tmp/det-ranks-XXXXXX";
 static int this_rank;
@@ -103,36 +94,26 @@ static int two(int rank, int size, int port, void *arg)
     struct fake f;
     struct det_err err = {0};
     prepare(&f, rank, size, port);
-    CHECK(fake_run(&f, &err) == 0);
+    RANK_CHECK(fake_run(&f, &err) == 0);
     const char *want[] = {"init build_callbacks train_loader val_loader f0.0 b0 f0.2 b1 f0.4 b2 "
                           "f1.1 b3 validate@4 f0.0 f0.2 checkpoint@4 destroy",
                           "init build_callbacks train_loader val_loader f0.1 b0 f0.3 b1 f1.0 b2 "
                           "f1.2 b3 validate@4 f0.1 destroy"};
     snprintf(err.text, sizeof err.text, "%s", buf_str(&f.trace));
-    CHECK(strcmp(buf_str(&f.trace), want[rank]) == 0);
+    RANK_CHECK(strcmp(buf_str(&f.trace), want[rank]) == 0);
     if (rank == 0) {
-        CHECK(averaged == 3.0);
-        CHECK(validated == 4.0); /* (2 * 1 + 1 * 10) / 3 */
-        CHECK(sum == 3.0);
+        RANK_CHECK(averaged == 3.0);
+        RANK_CHECK(validated == 4.0); /* (2 * 1 + 1 * 10) / 3 */
+        RANK_CHECK(sum == 3.0);
     }
     fake_finish(&f);
     return 0;
 }
 
-static int checkpoints(void)
-{
-    int n = 0;
-    DIR *d = opendir(dir);
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
 static void shards_and_averages(void **state)
 {
     ranks_pass(2, two, NULL, 100000);
-    assert_int_equal(checkpoints(), 1);
+    assert_int_equal(fake_checkpoints(dir), 1);
 }
 
 /* One rank wants to stop: all do, at the same batch, with one checkpoint. */
@@ -143,8 +124,8 @@ static int one_stops(int rank, int size, int port, void *arg)
     prepare(&f, rank, size, port);
     f.config.max_length = 100;
     f.stop_at = rank == 1 ? 5 : -1;
-    CHECK(fake_run(&f, &err) == 0);
-    CHECK(f.trained == 6);
+    RANK_CHECK(fake_run(&f, &err) == 0);
+    RANK_CHECK(f.trained == 6);
     fake_finish(&f);
     return 0;
 }
@@ -163,9 +144,9 @@ static int one_crashes(int rank, int size, int port, void *arg)
     f.config.max_length = 100;
     f.fail_at = rank == 1 ? 3 : -1;
     int rc = fake_run(&f, &err);
-    CHECK(rank == 1 ? rc == DET_EDEVICE : rc == DET_EPEER);
+    RANK_CHECK(rank == 1 ? rc == DET_EDEVICE : rc == DET_EPEER);
     if (rank == 0)
-        CHECK(strstr(err.text, "rank 1 is gone"));
+        RANK_CHECK(strstr(err.text, "rank 1 is gone"));
     fake_finish(&f);
     return 0;
 }
@@ -184,9 +165,9 @@ static int bad_store(int rank, int size, int port, void *arg)
     prepare(&f, rank, size, port);
     free(f.config.checkpoint_dir);
     f.config.checkpoint_dir = det_strdup(arg);
-    CHECK(fake_run(&f, &err) < 0);
-    CHECK(strstr(err.text, arg) && strstr(err.text, "--checkpoint-dir"));
-    CHECK(f.trace.len == 0 || strcmp(buf_str(&f.trace), "destroy") == 0);
+    RANK_CHECK(fake_run(&f, &err) < 0);
+    RANK_CHECK(strstr(err.text, arg) && strstr(err.text, "--checkpoint-dir"));
+    RANK_CHECK(f.trace.len == 0 || strcmp(buf_str(&f.trace), "destroy") == 0);
     fake_finish(&f);
     return 0;
 }
@@ -230,7 +211,7 @@ static int slow_store(int rank, int size, int port, void *arg)
         setenv(PROGRESS_ENV, "/proc/self/fd/100", 1);
     f.n_callbacks = 1;
     f.callbacks[0] = (struct loop_callback){.on_checkpoint_write_end = until_rank_1_pulses};
-    CHECK(fake_run(&f, &err) == 0);
+    RANK_CHECK(fake_run(&f, &err) == 0);
     fake_finish(&f);
     return 0;
 }
