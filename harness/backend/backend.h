@@ -59,7 +59,7 @@ struct det_event;
  *                                               y may be x
  * CLAMP         in: x  out: y                   y = min(max(x, a.lo), a.hi); y may be x
  * RELU          in: x  out: y                   any floating dtype; y may be x
- * RELU_BWD      in: dy y  out: dx               dx = y > 0 ? dy : 0; dx may be dy
+ * RELU_BWD      in: dy y  out: dx               dx = y <= 0 ? 0 : dy; dx may be dy
  * NORMAL        out: y                          y = offset + scale * n; elements i and i + 1 (i
  *                    even) are the Box-Muller pair r cos, r sin of the uniforms u, v that words i %
  *                    4 and i % 4 + 1 give: r = sqrt(-2 ln(1 - u)), angle 2 pi v

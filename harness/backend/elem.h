@@ -22,7 +22,7 @@
 /* X(NAME, value, slope): y = value of x; dx = slope of dy, x and y. p and q are a.lo and a.hi. */
 #define DET_UNARY(X)                                                                               \
     X(AFFINE,      p * x + q,                        p * dy)                                       \
-    X(RELU,        x < 0 ? 0 : x,                    y > 0 ? dy : 0)                               \
+    X(RELU,        x < 0 ? 0 : x,                    y <= 0 ? 0 : dy)                              \
     X(NEG,         -x,                               -dy)                                          \
     X(ABS,         fabs(x),                          x > 0 ? dy : x < 0 ? -dy : 0)                 \
     X(EXP,         exp(x),                           dy * y)                                       \
@@ -76,7 +76,7 @@
     X(MINIMUM,  a < b || a != a ? a : b,        a < b ? dy : a == b ? ELEM_HALF * dy : 0,          \
                                                 b < a ? dy : a == b ? ELEM_HALF * dy : 0)          \
     X(PRELU,    a > 0 ? a : b * a,              a > 0 ? dy : b * dy, a > 0 ? 0 : a * dy)           \
-    X(RELU_BWD, b > 0 ? a : 0,                  0,                  0) /* a kernel only */
+    X(RELU_BWD, b <= 0 ? 0 : a,                 0,                  0) /* a kernel only */
 
 /* The ones of these that whole numbers have too; they wrap. */
 #define DET_BINARY_WHOLE(X)                                                                        \
@@ -99,8 +99,8 @@
     X(XOR, (a != 0) != (b != 0))
 
 #define ELEM_SIGN(x)  ((x) > 0 ? (ELEM_T)1 : (x) < 0 ? (ELEM_T)-1 : (ELEM_T)0)
-/* As PyTorch's: the loss of a certain error stays finite. */
-#define ELEM_LOG(x)   fmax(log(x), (ELEM_T)-100)
+/* As PyTorch's: the loss of a certain error stays finite; NaN stays. */
+#define ELEM_LOG(x)   (log(x) < -100 ? (ELEM_T)-100 : log(x))
 
 /* X(NAME, value, slope by x): the loss of x for the target t; d = x - t, far = |d|, p: a.scale
  * (beta or delta), w: the weight of a positive BCE_LOGITS target. Those up to HUBER are even in
@@ -116,7 +116,7 @@
                   d / fmax(x * (1 - x), (ELEM_T)1e-12))                                            \
     X(BCE_LOGITS, (1 - t) * x + (1 + (w - 1) * t) * ELEM_SOFTPLUS(-x),                             \
                   (1 - t) - (1 + (w - 1) * t) * (1 - ELEM_SIGMOID(x)))                             \
-    X(KL,         t > 0 ? t * (log(t) - x) : 0,              t > 0 ? -t : 0)                       \
+    X(KL,         t == 0 ? 0 : t * (log(t) - x),             -t)                                   \
     X(KL_LOG,     exp(t) * (t - x),                          -exp(t)) /* t is a logarithm */
 /* clang-format on */
 

@@ -27,6 +27,7 @@ BUILD(bce_logits, det_bce_with_logits_loss(e, in[0], in[1], .pos_weight = in[2])
 BUILD(bce_logits_sum, det_bce_with_logits_loss(e, in[0], in[1], .weight = in[2],
                                                .reduction = DET_REDUCE_SUM))
 BUILD(kl, det_kl_div_loss(e, det_log_softmax(e, in[0]), det_softmax(e, in[1])))
+BUILD(kl_sum, det_kl_div_loss(e, in[0], det_mul(e, in[1], in[1]), .reduction = DET_REDUCE_SUM))
 BUILD(kl_log, det_kl_div_loss(e, det_log_softmax(e, in[0]), det_log_softmax(e, in[1]),
                               .batch_mean = true, .log_target = true))
 BUILD(cosine, det_cosine_similarity(e, in[0], in[1], 1, 0))
@@ -97,5 +98,8 @@ const struct op_case cases_loss[] = {
      "log_target=True)"},
     {"reduce", "cosine similarity", {IN(3, 5, 2), IN(3, 5, 2)}, cosine,
      "F.cosine_similarity(x0, x1, dim=1)"},
+    {"point_loss", "bce, spoilt", {SPOILT(4, 6), FIXED(4, 6), FIXED(6)}, bce, NULL},
+    {"point_loss", "kl, spoilt target", {IN(4, 6), SPOILT(4, 6)}, kl_sum,
+     "F.kl_div(x0, x1 * x1, reduction='sum')"},
     {0},
 };

@@ -2,6 +2,7 @@
 #include "op_case.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,6 +90,13 @@ static double spread(int64_t i, int64_t n, int salt)
     return (2.0 * (double)((i * primes[salt % 3] + salt * 31) % n) + 1) / (double)n - 0.8613;
 }
 
+static double element(const struct case_input *s, int64_t i, int64_t n, int salt)
+{
+    if (s->spoilt && i == n / 2)
+        return NAN;
+    return s->shift + (s->range != 0 ? s->range : 1) * spread(i, n, salt);
+}
+
 static void fill_classes(struct det_tensor *t, int64_t most, int salt)
 {
     int64_t n = (int64_t)det_tensor_numel(t), *v = det_tensor_data(t);
@@ -109,8 +117,7 @@ static struct det_tensor *make_input(struct det_engine *e, const struct case_inp
         fill_classes(host, (int64_t)s->range, salt);
     for (int64_t i = 0; !s->classes && i < n; i++)
         det__store_f64(dtype, v + i * (int64_t)det_dtype_size(dtype),
-                       s->shift + (s->range != 0 ? s->range : 1) * spread(i, n, salt) +
-                           (i == at ? nudge : 0));
+                       element(s, i, n, salt) + (i == at ? nudge : 0));
     struct det_tensor *x = det_from_host(e, dtype, s->ndim, s->dims, det_tensor_data(host));
     det_tensor_unref(host);
     x = det_cast(e, x, s->classes ? DET_I64 : s->dtype);

@@ -21,6 +21,7 @@ struct case_input {
     int64_t dims[CASE_DIMS_MAX];
     bool constant;        /* no gradient is asked for */
     bool classes;         /* i64, each in 0..range */
+    bool spoilt;          /* the element in the middle is NaN */
     double range;         /* 0: 1 */
     double shift;         /* added to every value */
     enum det_dtype dtype; /* no gradient unless it is a floating one */
@@ -36,6 +37,7 @@ struct case_input {
 #define WIDE(most, ...) {CASE_DIMS(__VA_ARGS__), .range = most}
 #define POSITIVE(...) {CASE_DIMS(__VA_ARGS__), .range = 1, .shift = 1}
 #define FAR(...) {CASE_DIMS(__VA_ARGS__), .range = 3, .shift = 30000}
+#define SPOILT(...) {CASE_DIMS(__VA_ARGS__), .spoilt = true, .constant = true}
 #define FIXED(...) {CASE_DIMS(__VA_ARGS__), .constant = true}
 #define CLASSES(most, ...)                                                                         \
     {CASE_DIMS(__VA_ARGS__), .classes = true, .range = most, .dtype = DET_I64}

@@ -231,9 +231,9 @@ static inline __attribute__((always_inline)) real gated(const struct gate *g, in
                                                          int64_t i, int64_t k)
 {
     if (g->y)
-        return g->y[at + k] > 0 ? g->dy[at + k] : 0;
+        return g->y[at + k] <= 0 ? 0 : g->dy[at + k];
     if (g->scale)
-        return g->scale[i] * g->x[at + k] + g->shift[i] > 0 ? g->dy[at + k] : 0;
+        return g->scale[i] * g->x[at + k] + g->shift[i] <= 0 ? 0 : g->dy[at + k];
     return g->dy[at + k];
 }
 

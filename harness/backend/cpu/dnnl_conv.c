@@ -1,6 +1,6 @@
 /*
  * Convolution by oneDNN: activations NHWC, weights in the order it likes best (reordered around
- * it), bias and ReLU in the same primitive.
+ * it), the bias in the same primitive.
  *
  * 3x3 convolutions of stride 1 take Winograd's way where oneDNN has it (Lavin & Gray 2015: tiles of
  * 4x4 pixels, a quarter of the multiplications), images reordered around it too. It is chosen by
@@ -57,25 +57,11 @@ static struct conv conv_describe(const struct prim_key *k)
     return v;
 }
 
-static dnnl_status_t relu_attr(dnnl_primitive_attr_t attr)
-{
-    dnnl_post_ops_t ops = NULL;
-    dnnl_status_t st = dnnl_post_ops_create(&ops);
-    if (st == dnnl_success)
-        st = seam_append_relu(ops);
-    if (st == dnnl_success)
-        st = dnnl_primitive_attr_set_post_ops(attr, ops);
-    dnnl_post_ops_destroy(ops);
-    return st;
-}
-
-static dnnl_status_t forward_pd(struct prim_cache *cache, const struct seam_conv *v, bool relu,
+static dnnl_status_t forward_pd(struct prim_cache *cache, const struct seam_conv *v,
                                 dnnl_primitive_desc_t *ret)
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_status_t st = prim_attr(&attr);
-    if (st == dnnl_success && relu)
-        st = relu_attr(attr);
     if (st == dnnl_success)
         st = seam_conv_forward(ret, prim_cache_engine(cache), v, attr);
     dnnl_primitive_attr_destroy(attr);
@@ -91,11 +77,11 @@ static dnnl_status_t conv_pd(struct prim_cache *cache, const struct prim_key *k,
                              const struct seam_conv *v, dnnl_primitive_desc_t *ret)
 {
     if (k->kernel == DET_KERNEL_CONV2D)
-        return forward_pd(cache, v, k->relu, ret);
+        return forward_pd(cache, v, ret);
     det_cleanup(pd_destroy) dnnl_primitive_desc_t forward = NULL;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_engine_t engine = prim_cache_engine(cache);
-    dnnl_status_t st = forward_pd(cache, v, false, &forward);
+    dnnl_status_t st = forward_pd(cache, v, &forward);
     if (st == dnnl_success)
         st = prim_attr(&attr);
     if (st == dnnl_success)
@@ -185,11 +171,16 @@ static struct prim_key key_of(const struct det_call *c, const struct det_tensor 
                                     {a->end_h, a->end_w}};
     k.groups = a->groups;
     k.dtype = (int32_t)prim_dtype(x);
-    k.relu = c->kernel == DET_KERNEL_CONV2D && c->a.relu;
     k.bias = bias;
     memcpy(k.x, x->dims, sizeof k.x);
     memcpy(k.w, w->dims, sizeof k.w);
     return k;
+}
+
+/* oneDNN's own, in the same primitive, makes 0 of NaN: a network that has diverged would go on. */
+static int relu(struct det_stream *s, struct det_tensor *y, struct det_err *err)
+{
+    return cpu_relu(s, &(struct det_call){.in = {y}, .out = {y}}, err);
 }
 
 int cpu_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -202,7 +193,8 @@ int cpu_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *e
         return rc;
     void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data,
                     c->in[2] ? c->in[2]->data : NULL};
-    return prim_run(cache, p, data, err);
+    rc = prim_run(cache, p, data, err);
+    return rc == 0 && c->a.relu ? relu(s, c->out[0], err) : rc;
 }
 
 int cpu_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -22,7 +22,7 @@ struct prim_window {
  * as bytes. */
 struct prim_key {
     int32_t kernel; /* enum det_kernel */
-    int32_t relu, bias, groups;
+    int32_t bias, groups;
     int32_t dtype; /* dnnl_data_type_t of all tensors */
     struct prim_window window;
     int64_t x[4], w[4];

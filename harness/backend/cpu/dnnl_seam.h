@@ -36,7 +36,6 @@ struct seam_product {
 
 /* A tensor without bytes yet. */
 dnnl_status_t seam_memory(dnnl_memory_t *ret, dnnl_engine_t engine, const struct seam_tensor *t);
-dnnl_status_t seam_append_relu(dnnl_post_ops_t ops);
 
 dnnl_status_t seam_conv_forward(dnnl_primitive_desc_t *ret, dnnl_engine_t engine,
                                 const struct seam_conv *c, dnnl_primitive_attr_t attr);

@@ -17,11 +17,6 @@ dnnl_status_t seam_memory(dnnl_memory_t *ret, dnnl_engine_t engine, const struct
     return st;
 }
 
-dnnl_status_t seam_append_relu(dnnl_post_ops_t ops)
-{
-    return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
-}
-
 /* x and y: the tensors that are multiplied and summed up, whatever the caller calls them. */
 struct mds {
     dnnl_memory_desc_t x, w, b, y; /* b: NULL where there is no bias */

@@ -177,7 +177,7 @@ CUDA_REAL(batch_norm_eval)
 template <typename T>
 struct passed {
     const T *dy, *y; /* y: NULL, or what a ReLU left */
-    __device__ T operator()(int64_t i) const { return !y || y[i] > 0 ? dy[i] : 0; }
+    __device__ T operator()(int64_t i) const { return y && y[i] <= 0 ? 0 : dy[i]; }
 };
 
 template <typename T>
