@@ -260,7 +260,7 @@ class Failures(unittest.TestCase):
         with tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as work:
             where = directory(work, "a", "b")
             for what, said in (
-                ({"ckpt_dir": os.path.join(work, "none")}, "No such file or directory"),
+                ({"ckpt_dir": os.path.join(work, "none")}, "which is no directory"),
                 ({"ckpt_dir": None, "selector": bad}, "a selector needs a directory"),
                 ({"selector": bad}, "bad selector"),
                 ({"metadata": {"steps_completed": 1, "model": object()}}, "object is not JSON"),

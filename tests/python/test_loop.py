@@ -584,7 +584,7 @@ class Whole(unittest.TestCase):
 
     def test_length_of_none(self):
         """Nothing to train is a mistake; it was one batch."""
-        with store(), self.assertRaisesRegex(RuntimeError, "max_length of at least 1"):
+        with store(), self.assertRaisesRegex(ValueError, r"fit\(max_length=.*\): local training needs at least"):
             fit(LineTrial, Batch(0))
 
     def test_test_mode(self):

@@ -1,5 +1,6 @@
 """Wrong use of the package: each kind gets its error or warning, with the call that mends it."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -245,7 +246,7 @@ class NoLength(LineTrial):
     pass
 
 
-@kind(TypeError, "max_length must hold an int", length=Batch([1]))
+@kind(TypeError, r"fit\(max_length=Batch\(\[1\]\)\): local training needs one whole number, such as Batch\(100\)", length=Batch([1]))
 class LengthIsAList(LineTrial):
     pass
 
@@ -336,6 +337,58 @@ class OwnParallel(LineTrial):
         context.wrap_model(torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)))
 
 
+def overriding(**methods):
+    return type("Mine", (LineTrial,), methods)
+
+
+def in_init(call):
+    """A LineTrial whose __init__() ends with call(trial, context)."""
+    def init(self, context):
+        LineTrial.__init__(self, context)
+        call(self, context)
+
+    return overriding(__init__=init)
+
+
+class LateHook(pytorch.PyTorchCallback):
+    def on_validation_end(self):
+        pass
+
+
+class EarlyHook(pytorch.PyTorchCallback):
+    def on_training_epoch_start(self):
+        pass
+
+    def on_checkpoint_upload_end(self, uuid, more=None):
+        pass
+
+
+def clipped(self, batch, epoch_idx, batch_idx):
+    self.context.step_optimizer(self.optim, clip_grads=1.0)
+
+
+#: Trials as newcomers write them, and what each is told.
+MISTAKES = [
+    (overriding(train_batch=lambda self, batch: {}), TypeError, r"Mine.train_batch\(batch\) cannot be called.* write `def train_batch\(self, batch, epoch_idx, batch_idx\)`"),
+    (overriding(evaluate_batch=lambda self, x: {}), TypeError, r"write `def evaluate_batch\(self, batch\)`"),
+    (overriding(build_callbacks=lambda self, context: {}), TypeError, r"the loop calls it with nothing; write `def build_callbacks\(self\)`"),
+    (overriding(build_callbacks=lambda self: {"c": LateHook()}), TypeError, r"LateHook.on_validation_end\(\) .* write `def on_validation_end\(self, metrics\)`"),
+    (overriding(build_training_data_loader=lambda self: None), RuntimeError, r"build_training_data_loader\(\) returned a NoneType, not a determined.pytorch.DataLoader"),
+    (overriding(build_validation_data_loader=lambda self: Numbers()), RuntimeError, r"build_validation_data_loader\(\) returned a Numbers"),
+    (overriding(train_batch=clipped), TypeError, r"step_optimizer\(clip_grads=...\) takes a function .*clip_grad_norm_\(params, 1.0\), not a float"),
+    (in_init(lambda self, c: c.wrap_model(torch.nn.Linear)), TypeError, r"wrap_model\(\) takes a torch.nn.Module, not the class Linear: make one by Linear"),
+    (in_init(lambda self, c: c.wrap_model(abs)), TypeError, r"wrap_model\(\) takes a torch.nn.Module, not a builtin_function_or_method"),
+    (in_init(lambda self, c: c.wrap_optimizer(self.model.parameters())), TypeError, r"wrap_optimizer\(\) takes an optimizer, such as .*, not a generator"),
+    (in_init(lambda self, c: c.wrap_lr_scheduler(self.optim, MODE.STEP_EVERY_EPOCH)), TypeError, r"wrap_lr_scheduler\(\) takes a scheduler of the optimizer, .* not a SGD"),
+    (in_init(lambda self, c: c.wrap_lr_scheduler(StepLR(self.optim, 1), MODE.STEP_EVERY_EPOCH, 0)), ValueError, r"wrap_lr_scheduler\(frequency=...\) .* not 0"),
+    (in_init(lambda self, c: c.set_profiler(True)), TypeError, r"set_profiler\(\) takes the arguments of torch.profiler.profile\(\), by name"),
+    (in_init(lambda self, c: c.optimizer_step(self.optim)), AttributeError, "did you mean step_optimizer"),
+    (in_init(lambda self, c: c.get_hyperparameter("lr")), AttributeError, "did you mean get_hparam"),
+    (in_init(lambda self, c: c.get_trial_id()), AttributeError, r"context.get_trial_id\(\): local training has none"),
+    (in_init(lambda self, c: pytorch.DataLoader(Numbers)), TypeError, r"DataLoader takes a dataset, not the class Numbers: make one by Numbers"),
+]
+
+
 class WrongUse(unittest.TestCase):
     def test_table(self):
         for name, error, text, cls, length, options in KINDS:
@@ -407,7 +460,55 @@ class WrongUse(unittest.TestCase):
                 f.write("import torch\ntorch.distributed.init_process_group('gloo')\n")
             self.assertRaisesRegex(Invalid, "A trial does not call", harness.load_trial_class, "joins_at_import:T")
 
+    def test_mistakes(self):
+        for cls, error, text in MISTAKES:
+            with self.subTest(text), store(), self.assertRaisesRegex(error, text):
+                fit(cls, Batch(1))
+
+    def test_lengths(self):
+        for length, error in ((Batch(0), ValueError), (pytorch.Epoch(-1), ValueError), (Batch(2.5), TypeError), (pytorch.Epoch("3"), TypeError)):
+            with self.subTest(length), store(), self.assertRaisesRegex(error, re.escape(f"fit(max_length={length!r}): local training needs")):
+                fit(LineTrial, length)
+        with store(), self.assertRaisesRegex(TypeError, r"Batch\(\['1'\]\): the numbers of the steps must be ints"):
+            fit(LineTrial, Batch(1), validation_period=Batch(["1"]))
+        with store(), self.assertLogs("determined.pytorch", "WARNING") as logs:
+            fit(LineTrial, Batch(1), checkpoint_policy="latest")
+        self.assertIn("""fit(checkpoint_policy='latest') is none of "best", "all" and "none\"""", "".join(logs.output))
+
+    def test_hooks(self):
+        """One that is called as it was before, and one that takes more than it is given."""
+        with store():
+            fit(overriding(build_callbacks=lambda self: {"c": EarlyHook()}), Batch(1))
+
+    def test_init(self):
+        for given, error in (({"hparams": ["lr"]}, TypeError), ({"exp_conf": "const.yaml"}, TypeError), ({"distributed": True}, TypeError),
+                             ({"aggregation_frequency": 0}, ValueError), ({"aggregation_frequency": "2"}, ValueError)):
+            with self.subTest(given), self.assertRaisesRegex(error, rf"determined.pytorch.init\({next(iter(given))}=...\) takes a"), pytorch.init(**given):
+                pass
+        with self.assertRaisesRegex(AttributeError, "write `with determined.pytorch.init"):
+            LineTrial(pytorch.init())
+
+    def test_core(self):
+        with store(), core.init() as context:
+            open("file", "w").close()
+            upload, train = context.checkpoint.upload, context.train
+            steps = {"steps_completed": 1}
+            self.assertRaisesRegex(NotADirectoryError, r"upload\(\) was given file, which is no directory", upload, "file", steps)
+            for shard in (False, True):
+                self.assertRaisesRegex(FileNotFoundError, r"upload\(\) was given none, which is no directory", upload, "none", steps, shard=shard)
+            self.assertRaisesRegex(ValueError, "must be a number of batches, not 'five'", upload, ".", {"steps_completed": "five"})
+            for report in (train.report_training_metrics, train.report_validation_metrics, lambda *args: train.report_metrics("test", *args)):
+                self.assertRaisesRegex(TypeError, r"report_.*\(steps_completed=...\) takes a number of batches", report, {"loss": 1.0}, 3)
+                self.assertRaisesRegex(TypeError, r"report_.*\(metrics=...\) takes a dict", report, 3, 0.5)
+            self.assertRaisesRegex(TypeError, "such as EarlyExitReason.INVALID_HP, not 'bad'", train.report_early_exit, "bad")
+            self.assertRaisesRegex(TypeError, r"operations\(searcher_mode=...\) takes a", lambda: next(context.searcher.operations("chief")))
+        for given in ("preempt_mode", "tensorboard_mode"):
+            self.assertRaisesRegex(TypeError, rf"core.init\({given}=...\) takes a determined.core", core.init, **{given: "AUTO"})
+
     def test_trainer(self):
+        with store(), pytorch.init() as context:
+            self.assertRaisesRegex(TypeError, r"Trainer\(trial, context\) takes the context", pytorch.Trainer, context, LineTrial(context))
+            self.assertRaisesRegex(TypeError, "not the class LineTrial", pytorch.Trainer(LineTrial, context).fit, max_length=Batch(1))
         with store(), pytorch.init() as context, self.assertRaisesRegex(TypeError, "takes a PyTorchTrial"):
             pytorch.Trainer(object(), context).fit(max_length=Batch(1))
 

@@ -82,6 +82,15 @@ def _need_steps(metadata: Optional[Dict[str, Any]]) -> None:
     """Before anything is stored: what could not be reported would stay in the store for ever."""
     if "steps_completed" not in (metadata or {}):
         raise ValueError('the metadata of a checkpoint must contain "steps_completed"')
+    steps = (metadata or {})["steps_completed"]
+    if isinstance(steps, str) or not hasattr(steps, "__int__"):
+        raise ValueError(f'"steps_completed" in the metadata of a checkpoint must be a number of batches, not {steps!r}')
+
+
+def _need_directory(directory: str) -> None:
+    if not os.path.isdir(directory):
+        kind = NotADirectoryError if os.path.exists(directory) else FileNotFoundError
+        raise kind(f"upload() was given {directory}, which is no directory: it takes the one that holds the checkpoint's files")
 
 
 def _alone(work: Callable[[], T]) -> List[T]:
@@ -129,6 +138,7 @@ class CheckpointContext:
         self._need_chief("upload")
         if directory is None:
             raise RuntimeError("upload() needs a directory unless shard=True")
+        _need_directory(directory)
         _need_steps(metadata)
         uuid = str(uuid_module.uuid4())
         self._write_metadata(directory, metadata)
@@ -225,8 +235,11 @@ class CheckpointContext:
         def identity() -> Optional[Tuple[int, int, int]]:
             if directory is None and selector is not None:
                 raise RuntimeError("a selector needs a directory to select from")
-            s = os.stat(directory) if directory is not None else None
-            return s and (self._distributed.cross_rank, s.st_dev, s.st_ino)
+            if directory is None:
+                return None
+            _need_directory(directory)
+            s = os.stat(directory)
+            return (self._distributed.cross_rank, s.st_dev, s.st_ino)
 
         everyone = self._together(lambda: (identity(), selector is not None))
         if all(who is None for who, _ in everyone):

@@ -123,6 +123,9 @@ def init(
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
 ) -> Context:
     """The contexts of this task; outside of a cluster, ones that work locally and log what they would report."""
+    for name, given, kind in (("preempt_mode", preempt_mode, PreemptMode), ("tensorboard_mode", tensorboard_mode, TensorboardMode)):
+        if not isinstance(given, kind):
+            raise TypeError(f"core.init({name}=...) takes a determined.core.{kind.__name__}, not {given!r}")
     _print_stacks_on_signal()
     info = det.get_cluster_info()
     if info is not None:

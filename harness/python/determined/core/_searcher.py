@@ -105,6 +105,8 @@ class SearcherContext:
     ) -> Iterator[SearcherOperation]:
         """The operations of the searcher, until there are no more; complete each before the next."""
         chief = self._distributed.rank == 0
+        if not isinstance(searcher_mode, SearcherMode):
+            raise TypeError(f"operations(searcher_mode=...) takes a determined.core.SearcherMode, not {searcher_mode!r}")
         if searcher_mode == SearcherMode.ChiefOnly and not chief:
             raise RuntimeError("operations() was called from non-chief worker; SearcherMode.ChiefOnly forbids it")
         while True:

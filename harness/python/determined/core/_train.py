@@ -23,6 +23,18 @@ class EarlyExitReason(enum.Enum):
     USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
 
 
+def _check_reason(reason: Any) -> None:
+    if not isinstance(reason, EarlyExitReason):
+        raise TypeError(f"report_early_exit() takes a determined.core.EarlyExitReason, such as EarlyExitReason.INVALID_HP, not {reason!r}")
+
+
+def _check(call: str, steps_completed: Any, metrics: Any) -> None:
+    if isinstance(steps_completed, str) or not hasattr(steps_completed, "__int__"):
+        raise TypeError(f"{call}(steps_completed=...) takes a number of batches, not {steps_completed!r}")
+    if not isinstance(metrics, dict):
+        raise TypeError(f'{call}(metrics=...) takes a dict of numbers by name, such as {{"loss": 0.5}}, not {metrics!r}')
+
+
 class TrainContext:
     """What a trial of the cluster tells the master."""
 
@@ -50,9 +62,11 @@ class TrainContext:
     def report_training_metrics(
         self, steps_completed: int, metrics: Dict[str, Any], batch_metrics: Optional[List[Dict[str, Any]]] = None
     ) -> None:
+        _check("report_training_metrics", steps_completed, metrics)
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        _check("report_validation_metrics", steps_completed, metrics)
         usable = {}
         for name, value in metrics.items():
             if isinstance(value, bytes):
@@ -64,6 +78,7 @@ class TrainContext:
         self._report("validation", steps_completed, usable)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        _check("report_metrics", steps_completed, metrics)
         self._report(group, steps_completed, metrics)
 
     def _report(
@@ -109,6 +124,7 @@ class TrainContext:
         self._tensorboard_files.upload(selector, mangler)
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
+        _check_reason(reason)
         self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": reason.value})
 
     def get_experiment_best_validation(self) -> Optional[float]:
@@ -136,14 +152,17 @@ class DummyTrainContext(TrainContext):
     def report_training_metrics(
         self, steps_completed: int, metrics: Dict[str, Any], batch_metrics: Optional[List[Dict[str, Any]]] = None
     ) -> None:
+        _check("report_training_metrics", steps_completed, metrics)
         logger.info(f"report_training_metrics(steps_completed={steps_completed}, metrics={metrics})")
         if batch_metrics is not None and logger.isEnabledFor(logging.DEBUG):
             logger.debug(f"report_training_metrics(steps_completed={steps_completed}, batch_metrics={batch_metrics})")
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        _check("report_validation_metrics", steps_completed, metrics)
         logger.info(f"report_validation_metrics(steps_completed={steps_completed}, metrics={metrics})")
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        _check("report_metrics", steps_completed, metrics)
         logger.info(f"report_metrics(group={group}, steps_completed={steps_completed}, metrics={metrics})")
 
     def _report_checkpoint(self, steps_completed: int, uuid: str) -> None:
@@ -158,6 +177,7 @@ class DummyTrainContext(TrainContext):
         logger.info("upload_tensorboard_files()")
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
+        _check_reason(reason)
         logger.info(f"report_early_exit({reason})")
 
     def get_experiment_best_validation(self) -> Optional[float]:

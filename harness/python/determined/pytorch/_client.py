@@ -15,7 +15,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _buffers, _horovod, _mistakes, _open_grads, _reducer, _torch_file
+from determined.pytorch import _arguments, _buffers, _horovod, _mistakes, _open_grads, _reducer, _torch_file
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
@@ -123,6 +123,7 @@ class Client:
             raise _mistakes.no_model(type(self.trial))
         if not self.context.optimizers:
             raise _mistakes.no_optimizer(type(self.trial))
+        _arguments.check_methods(self.trial, None if self.evaluate_batch is None else self._with_index)
         _mistakes.check_scheduler(type(self.trial), len(self.context.lr_schedulers))
         _mistakes.check_process_group(self.context.distributed.size, self.context._had_group)
         _mistakes.check_pinned_gpus()
@@ -137,6 +138,8 @@ class Client:
 
     def callbacks(self) -> List[Dict[str, Callable[..., Any]]]:
         self._callbacks = _mistakes.check_callbacks(self.trial.build_callbacks(), PyTorchCallback)
+        for callback in self._callbacks.values():
+            _arguments.check_hooks(callback, PyTorchCallback)
         own: Dict[str, Callable[..., Any]] = {"on_trial_shutdown": self._end_trace}  # shutdown hooks run in reverse order
         if self.context._horovod is not None:
             own["on_training_start"] = self._broadcast
@@ -247,24 +250,25 @@ class Client:
     def _move(self) -> Callable[[Any], Any]:
         return self.context.to_device if self.context.experimental._auto_to_device else lambda batch: batch
 
-    def _build(self, loader: Any) -> Any:
+    def _build(self, method: str) -> Any:
+        loader = getattr(self.trial, method)()
         if not isinstance(loader, DataLoader) and self.context.experimental._dataset_checks:
             raise RuntimeError(
-                f"the loader is a {type(loader).__name__}, not a determined.pytorch.DataLoader, so it can be neither sharded "
-                "nor resumed. Use determined.pytorch.DataLoader; or, if the loader does both itself, you can disable this "
+                f"{method}() returned a {type(loader).__name__}, not a determined.pytorch.DataLoader, so it can be neither "
+                "sharded nor resumed. Use determined.pytorch.DataLoader; or, if the loader does both itself, you can disable this "
                 "check by calling context.experimental.disable_dataset_reproducibility_checks()"
             )
         return loader
 
     def build_training_loader(self) -> Feed:
-        loader = self._build(self.trial.build_training_data_loader())
+        loader = self._build("build_training_data_loader")
         self._training = Feed(loader, self._move(), self.context.get_initial_batch())
         if self.context.distributed.size > 1:
             self._training.order_seed = self.context.distributed.broadcast(torch.initial_seed())
         return self._training
 
     def build_validation_loader(self) -> Feed:
-        self._validation = self._build(self.trial.build_validation_data_loader())
+        self._validation = self._build("build_validation_data_loader")
         if self.evaluate_batch is not None:
             loader = self._validation
             torch_like = isinstance(loader, (DataLoader, torch.utils.data.DataLoader))

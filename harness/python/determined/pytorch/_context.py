@@ -9,14 +9,14 @@ import shutil
 import socket
 import types
 import warnings
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 from torch import nn
 
 import determined as det
 from determined import errors, tensorboard
-from determined.pytorch import _apex, _buckets, _horovod, _mistakes, _reducer
+from determined.pytorch import _apex, _arguments, _buckets, _horovod, _mistakes, _reducer
 from determined.pytorch._data import to_device
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr import LRScheduler
@@ -102,6 +102,13 @@ class PyTorchTrialContext(OlderContext):
         self._per_slot_batch_size, self._global_batch_size = self._batch_sizes()
         self.device = self._init_device()
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):  # a property that failed so
+                return object.__getattribute__(self, name)
+            raise _arguments.missing(self, name)
+
     def _batch_sizes(self) -> Tuple[Optional[int], Optional[int]]:
         wanted = (self._hparams or {}).get("global_batch_size")
         if not wanted:
@@ -162,10 +169,15 @@ class PyTorchTrialContext(OlderContext):
             raise ValueError('there is no hyperparameter "global_batch_size", from which batch sizes follow')
 
     def get_experiment_id(self) -> int:
-        return int(self._core.train._exp_id)
+        return self._of_cluster("get_experiment_id", "_exp_id")
 
     def get_trial_id(self) -> int:
-        return int(self._core.train._trial_id)
+        return self._of_cluster("get_trial_id", "_trial_id")
+
+    def _of_cluster(self, call: str, name: str) -> int:
+        if not hasattr(self._core.train, name):
+            raise AttributeError(f"context.{call}(): local training has none; ask determined.get_cluster_info() first, which is None then")
+        return int(getattr(self._core.train, name))
 
     def get_trial_seed(self) -> int:
         if self._trial_seed is None:
@@ -240,6 +252,7 @@ class PyTorchTrialContext(OlderContext):
 
     def wrap_model(self, model: nn.Module) -> nn.Module:
         """The model on its device, and data-parallel where there are several ranks."""
+        _arguments.check_model(model)
         self._refuse_after_apex("wrap_model")
         _mistakes.check_parallel(model)
         _mistakes.check_model_device(model, self.device)
@@ -291,6 +304,7 @@ class PyTorchTrialContext(OlderContext):
         fp16_compression: Optional[bool] = None,
         average_aggregated_gradients: Optional[bool] = None,
     ) -> torch.optim.Optimizer:
+        _arguments.check_optimizer(optimizer)
         self._refuse_after_apex("wrap_optimizer")
         if backward_passes_per_step < 1:
             raise errors.InvalidExperimentException(
@@ -308,6 +322,7 @@ class PyTorchTrialContext(OlderContext):
     def wrap_lr_scheduler(
         self, lr_scheduler: Any, step_mode: LRScheduler.StepMode, frequency: int = 1
     ) -> Any:
+        _arguments.check_scheduler(lr_scheduler, frequency)
         plateau = isinstance(lr_scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
         if plateau and step_mode != LRScheduler.StepMode.MANUAL_STEP:
             raise errors.InvalidExperimentException(
@@ -464,6 +479,7 @@ class PyTorchTrialContext(OlderContext):
         scaler: Optional[Any] = None,
     ) -> None:
         """Steps on update batches; between them gradients add up."""
+        _arguments.check_clip(clip_grads)
         average = self._average_aggregated_gradients.get(id(optimizer))
         if average is None:
             raise errors.InvalidExperimentException(
@@ -517,7 +533,10 @@ class PyTorchTrialContext(OlderContext):
         path = self.get_tensorboard_path()
         worker = f"{socket.gethostname()}#{self.distributed.get_rank()}"
         kwargs["on_trace_ready"] = torch.profiler.tensorboard_trace_handler(str(path or "runs"), worker)
-        self.profiler = torch.profiler.profile(*args, **kwargs)
+        try:
+            self.profiler = torch.profiler.profile(*args, **kwargs)
+        except TypeError as e:
+            raise TypeError(f"context.set_profiler() takes the arguments of torch.profiler.profile(), by name: {e}") from e
         self._profiler_scheduled = kwargs.get("schedule") is not None
         self._profiler_started = False
 

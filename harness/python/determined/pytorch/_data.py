@@ -97,6 +97,9 @@ class DataLoader:
 def _check_loader(
     dataset: Any, num_workers: int, timeout: float, prefetch_factor: Optional[int], persistent_workers: bool
 ) -> None:
+    if isinstance(dataset, type):
+        name = dataset.__name__
+        raise TypeError(f"determined.pytorch.DataLoader takes a dataset, not the class {name}: make one by {name}(...)")
     if isinstance(dataset, torch.utils.data.IterableDataset):
         raise ValueError(
             "determined.pytorch.DataLoader does not take an IterableDataset: its records have no numbers, so the loop "

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 import random
-from typing import Any, Dict, Iterator, Optional, Type
+from typing import Any, ContextManager, Dict, Iterator, Optional, Type
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ import torch
 import determined as det
 from determined import _libuv, core
 from determined.common.check import CheckFailedError
-from determined.pytorch import _mistakes
+from determined.pytorch import _arguments, _mistakes
 from determined.pytorch._client import Client
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._trial import PyTorchTrial
@@ -25,6 +25,10 @@ class Trainer:
     """Runs the training loop for a trial."""
 
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
+        if not isinstance(context, PyTorchTrialContext):
+            raise TypeError(
+                f"Trainer(trial, context) takes the context that determined.pytorch.init() gave, not a {type(context).__name__}"
+            )
         self._trial = trial
         self._context = context
         self._info = det.get_cluster_info()
@@ -67,7 +71,8 @@ class Trainer:
             max_length, test_mode, latest_checkpoint
         )
         if not isinstance(self._trial, PyTorchTrial):
-            raise TypeError(f"the Trainer takes a PyTorchTrial, not a {type(self._trial).__name__}")
+            what = f"the class {self._trial.__name__}" if isinstance(self._trial, type) else f"a {type(self._trial).__name__}"
+            raise TypeError(f"the Trainer takes a PyTorchTrial that was made with the context, not {what}")
         config.update(
             checkpoint_period=as_loop_unit(checkpoint_period),
             validation_period=as_loop_unit(validation_period),
@@ -112,14 +117,15 @@ class Trainer:
     def _local_config(self, max_length: Optional[TrainUnit], checkpoint_policy: str) -> Dict[str, Any]:
         if max_length is None:
             raise ValueError("fit() needs max_length in local training, e.g. Batch(100) or Epoch(2)")
-        if not isinstance(max_length.value, int):
-            raise TypeError(f"max_length must hold an int, not {max_length.value!r}")
+        _arguments.check_length(max_length)
+        if checkpoint_policy not in ("best", "all", "none"):
+            logger.warning(f'fit(checkpoint_policy={checkpoint_policy!r}) is none of "best", "all" and "none": taken as "none"')
         if checkpoint_policy == "best":
             logger.warning('checkpoint_policy "best" needs a searcher metric: local training keeps all checkpoints')
             checkpoint_policy = "all"
         return {
             "managed": False,
-            "max_length": (max_length._kind, max(max_length.value, 0)),
+            "max_length": (max_length._kind, max_length.value),
             "checkpoint_policy": checkpoint_policy,
             **self._ranks(),
         }
@@ -206,7 +212,6 @@ def _seed(seed: int) -> None:
     torch.random.manual_seed(seed)
 
 
-@contextlib.contextmanager
 def init(
     *,
     hparams: Optional[Dict[str, Any]] = None,
@@ -214,13 +219,26 @@ def init(
     distributed: Optional[core.DistributedContext] = None,
     aggregation_frequency: int = 1,
     enable_tensorboard_logging: bool = True,
-) -> Iterator[PyTorchTrialContext]:
+) -> ContextManager[PyTorchTrialContext]:
     """The context of a trial, for as long as it trains.
 
     `distributed` is for local training, where ranks were started by other means than torchrun.
     """
+    opened = _open(hparams, exp_conf, distributed, aggregation_frequency, enable_tensorboard_logging)
+    return _arguments.Entered(opened, "determined.pytorch.init")
+
+
+@contextlib.contextmanager
+def _open(
+    hparams: Optional[Dict[str, Any]],
+    exp_conf: Optional[Dict[str, Any]],
+    distributed: Optional[core.DistributedContext],
+    aggregation_frequency: int,
+    enable_tensorboard_logging: bool,
+) -> Iterator[PyTorchTrialContext]:
     info = det.get_cluster_info()
     managed = info is not None and info.task_type == "TRIAL"
+    _arguments.check_init(hparams, None if managed else exp_conf, None if managed else distributed, aggregation_frequency)
     trial = info.trial if managed and info is not None else None
     if trial is not None:
         _seed(trial.trial_seed)

@@ -88,4 +88,7 @@ def as_loop_unit(unit: Optional[TrainUnit]) -> Optional[Tuple[str, Any]]:
         return (unit._kind, max(unit.value, 1))
     if not isinstance(unit.value, collections.abc.Iterable):
         raise TypeError(f"{unit!r}: give an int, or a container that can be listed, such as a list or a range")
-    return (unit._kind, array.array("q", sorted(unit.value)).tobytes())
+    try:
+        return (unit._kind, array.array("q", sorted(unit.value)).tobytes())
+    except TypeError:
+        raise TypeError(f"{unit!r}: the numbers of the steps must be ints, such as {type(unit).__name__}([1, 10])") from None
