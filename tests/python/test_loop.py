@@ -278,6 +278,50 @@ class Resume(unittest.TestCase):
                 self.assertIn("load_start 1", second.trace)
                 self.assertIn("load_state_dict ['hooks']", second.trace)
 
+    def test_own_generators(self):
+        """Of a dataset and its transforms: they go on where they were, and in workers belong to the batch."""
+        class Shift:
+            def __init__(self, rng):
+                self.rng = rng
+
+            def __call__(self, x):
+                return x + self.rng.random()
+
+        class Augmented(Numbers):
+            def __init__(self):
+                super().__init__()
+                shared = random.Random(1)
+                self.torch, self.old = torch.Generator().manual_seed(2), np.random.RandomState(3)
+                self.transforms = [Shift(shared), Shift(np.random.default_rng(4)), Shift(shared)]
+
+            def __getitem__(self, i):
+                x, y = super().__getitem__(i)
+                for transform in self.transforms:
+                    x = transform(x)
+                return x + torch.rand((), generator=self.torch) + self.old.rand(), y
+
+        class Augmenting(RecordingTrial):
+            def build_training_data_loader(self):
+                data = torch.utils.data.Subset(Augmented(), list(range(12)))
+                return pytorch.DataLoader(data, batch_size=4, num_workers=self.workers)
+
+            def build_validation_data_loader(self):
+                return pytorch.DataLoader(Augmented(), batch_size=4, num_workers=self.workers)
+
+            def evaluate_batch(self, batch, batch_idx):
+                self.seen.append(batch[0].flatten().tolist())
+                return super().evaluate_batch(batch)
+
+        for workers in (0, 2):
+            Augmenting.workers = workers
+            with self.subTest(workers=workers):
+                whole, second = self.resumed(Augmenting, 4, 7, validation_period=Batch([2, 6]))
+                self.assertEqual(second.seen, whole.seen[-len(second.seen):])
+                self.assertGreater(len(second.seen), 3)
+                drawn = [x for batch in whole.seen[:2] for x in batch]
+                self.assertEqual(len({round(x % 1, 6) for x in drawn}), len(drawn))
+                self.assertTrue(torch.equal(second.model.weight, whole.model.weight))
+
     def test_drawn_in_workers(self):
         """What a dataset draws belongs to its batch: the same after a resume and with other workers, new in each pass."""
         class Augmented(Numbers):

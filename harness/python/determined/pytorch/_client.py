@@ -415,6 +415,7 @@ class Client:
             state["shuffle_state"] = self._training.state_dict()
         if self._validating is not None:
             state["validation_generators"] = self._validating.generator_states()
+            state["validation_dataset"] = self._validating.dataset_generators()
         return state
 
     def load(self, directory: str) -> None:
@@ -490,6 +491,7 @@ class Client:
             self._training.load_state_dict(state.get("shuffle_state") or {})
         if self._validating is not None:
             self._validating.set_generators(state.get("validation_generators", []))
+            self._validating.set_dataset_generators(state.get("validation_dataset", []))
             self._validating.order_seed = self._training.order_seed if self._training is not None else None
 
     def _load_callbacks(self, states: Dict[str, Any]) -> None:

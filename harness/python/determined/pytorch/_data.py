@@ -9,7 +9,7 @@ import torch
 import torch.utils.data
 from torch.utils.data import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-from determined.pytorch import _workers, samplers
+from determined.pytorch import _generators, _workers, samplers
 from determined.pytorch._passes import Passes, resumable
 
 logger = logging.getLogger("determined.pytorch")
@@ -218,6 +218,7 @@ class Feed:
         if restored is not None:  # what making the iterator drew was drawn already when the trial first started
             torch.set_rng_state(rng)
             self.set_generators(restored.get("generators", []))
+            self.set_dataset_generators(restored.get("dataset", []))
         self._restored = None
 
     def _batches(self, repeat: bool, size: int, rank: int, skip: int) -> Any:
@@ -252,12 +253,31 @@ class Feed:
         for generator, state in zip(self._generators(), states):
             generator.set_state(state)
 
+    def _of_dataset(self) -> List[Any]:
+        """Those that it draws from in this process; in workers every batch seeds them."""
+        here = isinstance(self._loader, DataLoader) and self._loader.num_workers == 0
+        return _generators.find(self._loader.dataset) if here else []
+
+    def dataset_generators(self) -> List[Any]:
+        return [_generators.state(g) for g in self._of_dataset()]
+
+    def set_dataset_generators(self, states: List[Any]) -> None:
+        there = self._of_dataset()
+        if states and len(states) != len(there):
+            logger.warning(
+                f"the dataset had {len(states)} random generators of its own when the checkpoint was made and has {len(there)} "
+                "now: they start anew, so what it draws differs from an uninterrupted training"
+            )
+            return
+        for generator, saved in zip(there, states):
+            _generators.restore(generator, saved)
+
     def state_dict(self) -> Dict[str, Any]:
         passes = self._passes.state_dict() if self._passes is not None else {}
         seeds = {"worker_seed": self._worker_seed, "order_seed": self.order_seed}
         # A sampler of the trial's own is run again from its start when resuming: it draws again what it drew.
         generators = self.generator_states() if self._passes is not None else []
-        return {"passes": passes, "generators": generators, **seeds}
+        return {"passes": passes, "generators": generators, "dataset": self.dataset_generators(), **seeds}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """For the next start(); empty: of a checkpoint that knows nothing of data."""

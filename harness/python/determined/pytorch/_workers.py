@@ -11,6 +11,8 @@ import numpy as np
 import torch
 import torch.utils.data
 
+from determined.pytorch import _generators
+
 
 class SeededBatch(List[Any]):
     """A batch's indices: a worker that begins to go through them first seeds what torch seeds at its start.
@@ -51,3 +53,6 @@ def _seed(key: Tuple[int, ...]) -> None:
     random.seed(int(words[0]))
     torch.manual_seed(int(words[1]))
     np.random.seed(words[2:])
+    worker = torch.utils.data.get_worker_info()
+    for n, generator in enumerate(_generators.find(worker.dataset) if worker is not None else []):
+        _generators.seed(generator, int(np.random.SeedSequence((*key, n)).generate_state(1)[0]))
