@@ -38,7 +38,7 @@ const char *profile_text(const struct profile *p, uint32_t id)
 
 static void add(struct profile *p, const struct profile_event *e)
 {
-    p->full = p->full || p->events.n >= PROFILE_EVENTS_MAX;
+    p->full = p->events.n >= PROFILE_EVENTS_MAX;
     if (!p->full)
         vec_push(&p->events, *e);
 }
@@ -46,8 +46,8 @@ static void add(struct profile *p, const struct profile_event *e)
 static void on_span(struct span_listener *self, const struct span *s)
 {
     struct profile *p = (struct profile *)self;
-    if (!p->recording || s->start_ns < p->start_ns)
-        return; /* began before the recording did */
+    if (!p->recording || p->full || s->start_ns < p->start_ns)
+        return; /* the last: it began before the recording did */
     const struct profile_event e = {.cat = s->cat, .tid = s->tid, .name = intern(p, s->name),
                                     .detail = intern(p, p->shapes ? s->detail : NULL),
                                     .start_ns = s->start_ns, .end_ns = s->end_ns};
@@ -57,7 +57,7 @@ static void on_span(struct span_listener *self, const struct span *s)
 static void on_count(struct span_listener *self, const char *name, int64_t value, int64_t at_ns)
 {
     struct profile *p = (struct profile *)self;
-    if (!p->recording || !p->memory || value == p->last_value)
+    if (!p->recording || p->full || !p->memory || value == p->last_value)
         return;
     p->last_value = value;
     const struct profile_event e = {.count = true, .name = intern(p, name), .start_ns = at_ns,
@@ -94,6 +94,13 @@ void profile_finish(struct profile *p)
     p->text_ids = NULL;
 }
 
+static void forget(struct profile *p)
+{
+    p->events.n = 0;
+    p->full = false;
+    p->last_value = -1;
+}
+
 /* Off the list while its own fields change: listeners are called from other threads too. */
 void profile_start(struct profile *p)
 {
@@ -102,7 +109,7 @@ void profile_start(struct profile *p)
     listen(p, false);
     p->recording = a >= PROFILE_RECORD;
     if (p->recording && !was_recording) {
-        p->events.n = 0; /* of a run before that was cut short */
+        forget(p); /* what a run before had, that was cut short */
         p->start_ns = p->step_start_ns = span_now_ns();
     }
     listen(p, a != PROFILE_NONE);
@@ -132,9 +139,8 @@ bool profile_step(struct profile *p)
 
 void profile_next(struct profile *p)
 {
-    p->events.n = 0;
-    p->last_value = -1;
-    p->recording = p->full = false;
+    forget(p);
+    p->recording = false;
     profile_start(p);
 }
 

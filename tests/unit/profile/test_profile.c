@@ -159,6 +159,28 @@ static void threads_have_rows_of_their_own(void **state)
     profile_finish(&p);
 }
 
+/* One run was more than a recording holds; the one after it is another. */
+static void a_full_recording_ends_with_its_run(void **state)
+{
+    static struct profile p; /* still on the list of listeners where a check fails */
+    struct profile_schedule s = {0, 0, 0, 9, 0};
+    profile_init(&p, &s, true, true, false);
+    profile_start(&p);
+    batch();
+    p.full = true;
+    size_t texts = p.texts.n, events = p.events.n;
+    span_tell(SPAN_OP, "more", NULL, span_now_ns());
+    assert_int_equal(p.events.n, events);
+    assert_int_equal(p.texts.n, texts); /* a name for each of its steps would gather for ever */
+    assert_true(profile_stop(&p));
+    profile_start(&p);
+    batch();
+    assert_int_equal(p.events.n, events);
+    JSON_OWN j = trace_of(&p);
+    assert_true(json_is_false(json_object_get(j, "truncated")));
+    profile_finish(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +188,7 @@ int main(void)
         cmocka_unit_test(only_active_batches_are_recorded),
         cmocka_unit_test(the_table_adds_up),
         cmocka_unit_test(a_round_cut_short_is_kept),
+        cmocka_unit_test(a_full_recording_ends_with_its_run),
         cmocka_unit_test(threads_have_rows_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
