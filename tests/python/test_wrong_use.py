@@ -12,7 +12,7 @@ import torch
 from determined import _python, core, errors, pytorch
 from determined.common.check import CheckFailedError
 from determined.exec import harness
-from determined.experimental import test_one_batch
+from determined.experimental import client, test_one_batch
 from determined.launch import deepspeed, horovod, torch_distributed
 from determined.pytorch import _mistakes
 from support import LineTrial, Numbers, fit, store
@@ -504,6 +504,21 @@ class WrongUse(unittest.TestCase):
             self.assertRaisesRegex(TypeError, r"operations\(searcher_mode=...\) takes a", lambda: next(context.searcher.operations("chief")))
         for given in ("preempt_mode", "tensorboard_mode"):
             self.assertRaisesRegex(TypeError, rf"core.init\({given}=...\) takes a determined.core", core.init, **{given: "AUTO"})
+
+    def test_client(self):
+        """Names in place of the enums: found before the master is asked."""
+        one = object.__new__(client.Determined)
+        one._master = mock.Mock(get=lambda path, **query: {"experiments": [], "trials": [], "checkpoints": []})
+        experiment = client.Experiment._of(one._master, {"id": 1, "state": "STATE_ACTIVE", "name": "", "archived": False})
+        for call, given, said in ((one.list_experiments, {"states": ["COMPLETED"]}, r"list_experiments\(states=\[...\]\) takes a .*ExperimentState, such as"),
+                                  (one.list_experiments, {"sort_by": "name"}, r"list_experiments\(sort_by=...\) .* such as ExperimentSortBy.ID, not 'name'"),
+                                  (experiment.list_trials, {"sort_by": client.ExperimentSortBy.ID}, r"list_trials\(sort_by=...\) takes a .*TrialSortBy"),
+                                  (experiment.list_trials, {"order_by": "desc"}, r"list_trials\(order_by=...\) takes a .*OrderBy, such as"),
+                                  (experiment.list_checkpoints, {"order_by": "desc"}, r"list_checkpoints\(order_by=...\) takes a .*OrderBy"),
+                                  (experiment.list_checkpoints, {"sort_by": 7}, r"list_checkpoints\(sort_by=...\) takes a .*CheckpointSortBy")):
+            with self.subTest(said):
+                self.assertRaisesRegex(TypeError, said, call, **given)
+        self.assertEqual((one.list_experiments(states=[client.ExperimentState.ACTIVE]), experiment.list_checkpoints("loss")), ([], []))
 
     def test_trainer(self):
         with store(), pytorch.init() as context:

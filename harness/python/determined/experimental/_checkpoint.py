@@ -7,7 +7,7 @@ import os
 import pathlib
 import shutil
 import tarfile
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Type
 
 from determined.core._storage import METADATA, open_storage
 from determined.errors import CheckpointNotFound, CheckpointStateException, NoDirectStorageAccess
@@ -37,6 +37,14 @@ class OrderBy(enum.Enum):
     ASC = "ORDER_BY_ASC"
     DESCENDING = "ORDER_BY_DESC"
     DESC = "ORDER_BY_DESC"
+
+
+def value_of(call: str, given: Optional[enum.Enum], kind: Type[enum.Enum]) -> Any:
+    """What the master calls it; None: nothing was given."""
+    if given is not None and not isinstance(given, kind):
+        example = f"{kind.__name__}.{list(kind.__members__)[0]}"
+        raise TypeError(f"{call} takes a determined.experimental.client.{kind.__name__}, such as {example}, not {given!r}")
+    return None if given is None else given.value
 
 
 class DownloadMode(enum.Enum):

@@ -6,10 +6,10 @@ import itertools
 import os
 import pathlib
 import time
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
 from determined.errors import CheckpointNotFound
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose, value_of
 from determined.experimental._ignore import Ignore
 from determined.experimental._master import Master, NotFoundException
 
@@ -98,8 +98,11 @@ def pages(fetch: Any, key: str) -> Iterator[Dict[str, Any]]:
             return
 
 
-def sorting(sort_by: Optional[enum.Enum], order_by: Optional[OrderBy]) -> Dict[str, Any]:
-    return {"sortBy": sort_by.value if sort_by else None, "orderBy": order_by.value if order_by else None}
+def sorting(call: str, sort_by: Optional[enum.Enum], order_by: Optional[OrderBy], kind: Type[enum.Enum]) -> Dict[str, Any]:
+    return {
+        "sortBy": value_of(f"{call}(sort_by=...)", sort_by, kind),
+        "orderBy": value_of(f"{call}(order_by=...)", order_by, OrderBy),
+    }
 
 
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -238,10 +241,11 @@ def _list_checkpoints(
     master: Master, path: str, sort_by: Any, order_by: Optional[OrderBy], max_results: Optional[int]
 ) -> List[Checkpoint]:
     """Whatever the order, all of them: deleted ones too, as their state says. Without the metric: last."""
+    metric = isinstance(sort_by, str)
     query = {
-        "sortByAttr": sort_by.value if isinstance(sort_by, CheckpointSortBy) else None,
-        "sortByMetric": sort_by if isinstance(sort_by, str) else None,
-        "orderBy": order_by.value if order_by else None,
+        "sortByAttr": None if metric else value_of("list_checkpoints(sort_by=...)", sort_by, CheckpointSortBy),
+        "sortByMetric": sort_by if metric else None,
+        "orderBy": value_of("list_checkpoints(order_by=...)", order_by, OrderBy),
     }
     raw = pages(lambda offset: master.get(path, offset=offset, limit=200, **query), "checkpoints")
     return [Checkpoint._of(master, c) for c in itertools.islice(raw, max_results)]
@@ -331,7 +335,7 @@ class Experiment:
         self.reload()
 
     def list_trials(self, sort_by: Optional[TrialSortBy] = None, order_by: Optional[OrderBy] = None) -> List[Trial]:
-        query = sorting(sort_by, order_by)
+        query = sorting("list_trials", sort_by, order_by, TrialSortBy)
         raw = pages(lambda offset: self._master.get(f"{self._path}/trials", offset=offset, limit=200, **query), "trials")
         return [Trial._of(self._master, t) for t in raw]
 

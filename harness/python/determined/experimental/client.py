@@ -19,6 +19,7 @@ from determined.experimental._checkpoint import (
     CheckpointTrainingMetadata,
     DownloadMode,
     OrderBy,
+    value_of,
 )
 from determined.experimental._experiment import (
     Experiment,
@@ -99,10 +100,10 @@ class Determined:
         order_by: Optional[OrderBy] = None,
     ) -> List[Experiment]:
         wanted = {
-            **sorting(sort_by, order_by),
+            **sorting("list_experiments", sort_by, order_by, ExperimentSortBy),
             "labels": labels,
             "users": users,
-            "states": [s.value for s in states] if states else None,
+            "states": [value_of("list_experiments(states=[...])", s, ExperimentState) for s in states or []] or None,
             "name": name,
             "projectId": project_id,
             "experimentIdFilter.incl": experiment_ids,
