@@ -16,6 +16,7 @@ from determined import InvalidHP, core
 from determined.core._session import Session
 from determined.core._storage import DirectoryStorage
 from determined.experimental import Determined
+from determined.experimental.client import APIException
 
 
 class Full(DirectoryStorage):
@@ -132,9 +133,49 @@ class Sessions(unittest.TestCase):
             try:
                 with mock.patch.dict(os.environ, said):
                     self.assertEqual(Session(first, "token").get("/"), {"preempt": True})
+                with mock.patch.dict(os.environ, DET_USER_TOKEN="token", DET_MASTER=f"{first},127.0.0.1:{master.server_port}"):
+                    self.assertEqual(Determined()._master.get("/"), {"preempt": True})
+                    self.assertEqual(Determined(f"{first},{second}")._master.get("/"), {"preempt": True})
             finally:
                 master.shutdown()
                 server.join()
+
+
+class Refusals(http.server.BaseHTTPRequestHandler):
+    """A master that stands by, and says so; or one that leads and cannot tell whether the write was done."""
+
+    def do_POST(self):
+        self.server.asked += 1
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.server.status)
+        for name, value in self.server.said:
+            self.send_header(name, value)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *args):
+        pass
+
+
+class Standby(unittest.TestCase):
+    def master(self, status, *said):
+        server = http.server.HTTPServer(("127.0.0.1", 0), Refusals)
+        server.status, server.said, server.asked = status, said, 0
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        for undo in (server.server_close, thread.join, server.shutdown):
+            self.addCleanup(undo)
+        return server
+
+    def test_writes(self):
+        """What may have been done is not asked of another master."""
+        standby, unsure, leader = self.master(503, ("Retry-After", "1")), self.master(503), self.master(200)
+        with mock.patch.dict(os.environ, DET_USER_TOKEN="token"):
+            ask = lambda *masters: Determined(",".join(f"http://127.0.0.1:{m.server_port}" for m in masters))._master.post("/", {})
+            self.assertEqual((ask(standby, leader), leader.asked), ({}, 1))
+            self.assertRaises(APIException, ask, unsure, leader)
+        self.assertEqual((standby.asked, unsure.asked, leader.asked), (1, 1, 1))
 
 
 class Certificates(unittest.TestCase):

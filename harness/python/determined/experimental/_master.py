@@ -4,10 +4,11 @@ import hashlib
 import json
 import os
 import pathlib
+import socket
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from determined._tls import NOVERIFY, tls
 
@@ -16,6 +17,8 @@ _SALT = "GubPEmmotfiK9TMD6Zdw"  # what clients of the master put before a passwo
 
 class APIException(Exception):
     """The master refused; `status` is HTTP's."""
+
+    undone = False  # and may be asked for again
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -34,9 +37,10 @@ def hash_password(password: str) -> str:
     return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
 
 
-def default_master() -> str:
-    url = os.environ.get("DET_MASTER") or os.environ.get("DET_MASTER_ADDR") or "localhost:8080"
-    return (url if "://" in url else f"http://{url}").rstrip("/")
+def masters(given: Optional[str]) -> List[str]:
+    """Several stand between commas: one leads, and the others stand by."""
+    urls = given or os.environ.get("DET_MASTER") or os.environ.get("DET_MASTER_ADDR") or "localhost:8080"
+    return [(url if "://" in url else f"http://{url}").rstrip("/") for url in urls.split(",")]
 
 
 class Master:
@@ -51,10 +55,11 @@ class Master:
         cert_name: Optional[str],
         noverify: bool,
     ) -> None:
-        self.url = default_master() if url is None else (url if "://" in url else f"http://{url}").rstrip("/")
+        self._urls = masters(url)
+        self.url = self._urls[0]  # by which `det user login` keeps tokens
         cert_path = NOVERIFY if noverify else cert_path or os.environ.get("DET_MASTER_CERT_FILE")
         cert_name = cert_name or os.environ.get("DET_MASTER_CERT_NAME")
-        self._context = tls(cert_path, cert_name) if self.url.startswith("https:") else None
+        self._context = tls(cert_path, cert_name) if any(u.startswith("https:") for u in self._urls) else None
         known = self._known()
         self.user: str = user or os.environ.get("DET_USER") or known.get("active_user") or "determined"
         self._password = password if password is not None else os.environ.get("DET_PASS")
@@ -127,8 +132,24 @@ class Master:
     def _open(
         self, method: str, path: str, body: Any, timeout: Optional[float], accept: str = "application/json"
     ) -> Any:
+        """The first master that takes it; the next one is asked only where this one cannot have done it."""
         data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(self.url + path, data=data, method=method)
+        for url in self._urls[:-1]:
+            try:
+                return self._ask(url, method, path, data, timeout, accept)
+            except APIException as e:
+                if e.status != 503 or not (method == "GET" or e.undone):
+                    raise
+            except ConnectionError as e:
+                reason = getattr(e.__cause__, "reason", None)
+                if method != "GET" and not isinstance(reason, (ConnectionRefusedError, socket.gaierror)):
+                    raise
+        return self._ask(self._urls[-1], method, path, data, timeout, accept)
+
+    def _ask(
+        self, url: str, method: str, path: str, data: Optional[bytes], timeout: Optional[float], accept: str
+    ) -> Any:
+        request = urllib.request.Request(url + path, data=data, method=method)
         request.add_header("Accept", accept)
         request.add_header("Content-Type", "application/json")
         if self._token:
@@ -139,7 +160,7 @@ class Master:
             raise self._refused(e) from None
         except urllib.error.URLError as e:
             raise ConnectionError(
-                f"{method} {path}: the master at {self.url} cannot be reached ({e.reason}); say where it is by "
+                f"{method} {path}: the master at {url} cannot be reached ({e.reason}); say where it is by "
                 "login(master=...) or the environment's DET_MASTER"
             ) from e
 
@@ -152,4 +173,6 @@ class Master:
         except (ValueError, AttributeError):
             pass
         kind = {401: UnauthenticatedException, 404: NotFoundException}.get(e.code, APIException)
-        return kind(e.code, text)
+        refused = kind(e.code, text)
+        refused.undone = "Retry-After" in e.headers  # a master that cannot tell leaves it out
+        return refused
