@@ -2,6 +2,7 @@
 
 #include "mem.h"
 #include "near.h"
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -173,7 +174,7 @@ int opt_parse(const struct opt *table, int argc, char **argv, int first, struct 
     while (a.at < argc) {
         const char *s = argv[a.at++];
         int rc = 0;
-        if (only_positional || s[0] != '-' || !s[1])
+        if (only_positional || s[0] != '-' || !s[1] || isdigit((unsigned char)s[1]))
             list_push(pos, s);
         else if (strcmp(s, "--") == 0)
             only_positional = true;

@@ -38,17 +38,18 @@ static void test_forms(void **state)
     struct opt_list pos = {0};
     struct det_err err;
     assert_int_equal(PARSE(&pos, &err, "a", "--config", "x=1", "-fmU", "--config=y=2", "--count=-3",
-                           "-", "--", "-z"),
+                           "-", "-1.5", "--", "-z"),
                      0);
     assert_true(follow);
     assert_string_equal(master, "U");
     assert_int_equal(count, -3);
     assert_int_equal(config.n, 2);
     assert_string_equal(config.v[1], "y=2");
-    assert_int_equal(pos.n, 3);
+    assert_int_equal(pos.n, 4);
     assert_string_equal(pos.v[0], "a");
     assert_string_equal(pos.v[1], "-");
-    assert_string_equal(pos.v[2], "-z");
+    assert_string_equal(pos.v[2], "-1.5");
+    assert_string_equal(pos.v[3], "-z");
     opt_list_free(&pos);
     assert_int_equal(PARSE(&pos, &err, "--fol"), 0);
     assert_true(follow);
