@@ -105,7 +105,12 @@ int experiment_label(struct cli *c, struct det_err *err)
     char *label det_cleanup(freep) = cli_escaped(cli_arg(c, 2));
     char *path det_cleanup(freep) =
         det_asprintf("/experiments/%" PRId64 "/labels/%s", id, label);
-    return cli_call(c, add ? "PUT" : "DELETE", path, NULL, NULL, err) < 0 ? CLI_FAILED : 0;
+    JSON_OWN answer = NULL;
+    if (cli_call(c, add ? "PUT" : "DELETE", path, NULL, &answer, err) < 0)
+        return CLI_FAILED;
+    char *labels det_cleanup(freep) = json_text(json_object_get(answer, "labels"));
+    fprintf(stderr, "experiment %" PRId64 ": labels %s\n", id, labels);
+    return 0;
 }
 
 int experiment_set(struct cli *c, struct det_err *err)

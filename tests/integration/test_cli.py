@@ -120,6 +120,8 @@ def test_edits():
     """Words and labels of an experiment, accounts."""
     with Cluster(agents=0) as c:
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 1")
+        for words, labels in ((("add", "1", "y"), '["y"]'), (("remove", "1", "y"), "[]"), (("remove", "1", "none"), "[]")):
+            says(c.det("e", "label", *words), 0, f"experiment 1: labels {labels}")
         for words in (("label", "add", "1", "ü b/c?&"), ("label", "add", "1", "x"), ("label", "remove", "1", "x"),
                       ("set", "name", "1", "new ü"), ("set", "description", "1", "what it is")):
             says(c.det("e", *words), 0)
