@@ -59,9 +59,10 @@ static int check_length(const struct core_continue *in, const struct conf *old,
     if (trained < 1 || new->search.max_length > trained)
         return 0;
     return det_fail(err, DET_EINVAL,
-                    "trial %lld is complete at %lld %s: give overrideConfig a larger "
-                    "searcher.max_length",
-                    (long long)t->id, (long long)trained, new->unit);
+                    "trial %lld is complete at %lld %s: give a larger searcher.max_length, in "
+                    "overrideConfig or by det's --config searcher.max_length.%s=%lld",
+                    (long long)t->id, (long long)trained, new->unit, new->unit,
+                    (long long)trained * 2);
 }
 
 static int no_log(int64_t exp_id, struct det_err *err)

@@ -45,6 +45,7 @@ def test_single(c):
     exp = c.create(digits(20), "examples/digits")
     c.wait(exp)
     refused(c, 400, "larger searcher.max_length", exp)
+    refused(c, 400, "--config searcher.max_length.batches=40", exp)
     refused(c, 400, "searcher.metric", exp, "searcher: {metric: loss, max_length: {batches: 40}}")
     refused(c, 400, "no_such_key", exp, "no_such_key: 1")
     before = c.trials(exp)[0]
