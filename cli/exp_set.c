@@ -108,8 +108,9 @@ int experiment_label(struct cli *c, struct det_err *err)
     JSON_OWN answer = NULL;
     if (cli_call(c, add ? "PUT" : "DELETE", path, NULL, &answer, err) < 0)
         return CLI_FAILED;
-    char *labels det_cleanup(freep) = json_text(json_object_get(answer, "labels"));
-    fprintf(stderr, "experiment %" PRId64 ": labels %s\n", id, labels);
+    const json_t *labels = json_arr(answer, "labels");
+    char *text det_cleanup(freep) = labels ? json_text(labels) : det_strdup("[]");
+    fprintf(stderr, "experiment %" PRId64 ": labels %s\n", id, text);
     return 0;
 }
 

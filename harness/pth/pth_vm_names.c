@@ -168,7 +168,8 @@ static int check_fits(struct pth_vm *vm, struct pth_tensor_view *t, int64_t offs
                       !__builtin_add_overflow(last, step, &last);
     }
     if (!counted)
-        return pth_vm_bad(vm, "a tensor of more elements than can be counted");
+        return pth_vm_bad(vm, "a tensor of more elements than can be counted: save the smaller "
+                              "one, or x.contiguous()");
     if (numel > 0 && last >= room)
         return pth_vm_bad(vm, "a tensor that does not lie within its storage");
     if (numel <= room || numel <= REPEATED_MAX)

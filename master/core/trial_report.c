@@ -104,8 +104,11 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
         return;
     }
     if (t->restarts >= max) {
-        fx_log(c, a, FX_ERROR, "Trial %lld failed; its %lld restarts are used up.",
-               (long long)t->id, (long long)max);
+        if (max > 0)
+            fx_log(c, a, FX_ERROR, "Trial %lld failed; its %lld restarts are used up.",
+                   (long long)t->id, (long long)max);
+        else
+            fx_log(c, a, FX_ERROR, "Trial %lld failed; max_restarts is 0.", (long long)t->id);
         trial_set(c, t, TRIAL_STOPPING_ERROR, "");
         return;
     }

@@ -96,7 +96,7 @@ def test_trials():
         ok, log = run_trial(c, "STATE_COMPLETED")
         assert ok["totalBatchesProcessed"] == 20, ok
         _, log = run_trial(c, top="int broken(void) { return not_declared; }")
-        assert "not_declared" in log and "model_def.c" in log, log
+        assert "not_declared" in log and "model_def.c" in log and "failed; max_restarts is 0." in log, log
         _, log = run_trial(c, train="if (batch_idx == 3) { volatile int *p = NULL; *p = 1; }")
         assert "train_batch" in log and "batch 3" in log, log
         _, log = run_trial(c, train="if (batch_idx == 4) for (;;) sleep(1);")
