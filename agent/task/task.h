@@ -22,6 +22,7 @@
 #include "proctree.h"
 #include "rank.h"
 #include "reports.h"
+#include "ports.h"
 #include "stall.h"
 #include "taskspec.h"
 #include "vec.h"
@@ -58,6 +59,7 @@ struct task {
     struct marks marks;
 
     json_t *env; /* of all ranks */
+    struct ports ports;
     struct prepare_plan plan;
     char *cgroup;
     struct rank *hook;

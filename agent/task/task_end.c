@@ -356,6 +356,7 @@ static void on_pipes_timer(uv_timer_t *timer)
 static void drain(struct task *t)
 {
     task_goto(t, TASK_DRAINING);
+    ports_give(&t->ports);
     pause_ranks(t, false);
     uv_timer_start(&t->timer, on_pipes_timer, pipes_are_silent(t) ? 0 : PIPES_MS, 0);
 }

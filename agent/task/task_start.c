@@ -193,12 +193,24 @@ static void retry(struct task *t, void (*again)(uv_timer_t *timer))
     uv_timer_start(&t->timer, again, t->retry_ms, 0);
 }
 
+/* Before the files that tell of them. */
+static void take_ports(struct task *t)
+{
+    det_cleanup(buf_finish) struct buf said = BUF_INIT;
+    if (t->spec.task.nodes > 1)
+        return;
+    ports_take(&t->ports, t->env, &said);
+    if (said.len)
+        logspool_say(t->spool, LOGLINE_INFO, "%s on this host.", buf_str(&said));
+}
+
 /* All is known: the plan, the info files, then hook or ranks. */
 static void go(struct task *t, const struct taskenv_nodes *n)
 {
     struct det_err err = {0};
     const char *chief = json_string_value(json_array_get(n->addrs, 0));
     t->env = taskenv_common(&t->spec, chief ? chief : t->spec.addr);
+    take_ports(t);
     int rc = taskenv_write_info(&t->spec, t->env, n, &err);
     if (rc == 0 && t->spec.task.gc_uuids)
         rc = gcrun_write(&t->spec, &err);

@@ -122,14 +122,23 @@ void alloc_free(struct alloc *a)
     free(a);
 }
 
-static int port_take(struct core *c)
+static bool port_is_taken(const struct core *c, size_t at)
 {
-    while (c->port_free < c->ports.n && c->ports.v[c->port_free])
+    return at < c->ports.n && c->ports.v[at];
+}
+
+/* The lowest free index but one; -1: any. */
+static int port_take(struct core *c, int but)
+{
+    while (port_is_taken(c, c->port_free))
         c->port_free++;
-    if (c->port_free == c->ports.n)
-        vec_push(&c->ports, true);
-    c->ports.v[c->port_free] = true;
-    return (int)c->port_free++;
+    size_t at = c->port_free;
+    while (port_is_taken(c, at) || (int)at == but)
+        at++;
+    while (c->ports.n <= at)
+        vec_push(&c->ports, false);
+    c->ports.v[at] = true;
+    return (int)at;
 }
 
 /* The container's id follows from the cluster, the allocation and its place in it. */
@@ -180,7 +189,7 @@ void alloc_resend(struct core *c, struct container *k)
 void alloc_place(struct core *c, struct alloc *a, const struct placement_node *nodes, size_t n)
 {
     struct buf where = BUF_INIT;
-    a->port = port_take(c);
+    a->port = port_take(c, a->trial ? a->trial->bad_port : -1);
     for (size_t i = 0; i < n; i++) {
         struct container *k = det_zalloc(sizeof *k);
         k->alloc = a;

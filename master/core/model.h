@@ -177,6 +177,7 @@ struct trial {
     bool has_op, op_complete, op_redo, closed;
     int64_t op_length, op_last;  /* of the operation, of the last one completed (0: none) */
     int exit_reason;             /* enum search_exit, -1: none */
+    int bad_port;                /* index of ports that its next run does not get, -1: none */
     int transients;              /* losses in a row without a checkpoint between */
     struct {                     /* of this run, as far as it was reported; not restored */
         int64_t run_id, from_ms, at_ms;

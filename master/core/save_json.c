@@ -57,6 +57,8 @@ void save_trial_core(struct buf *out, const struct trial *t)
     json_add_flag(out, "run_fresh", t->run_fresh);
     json_add_int(out, "exit_reason", t->exit_reason);
     json_add_int(out, "transients", t->transients);
+    if (t->bad_port >= 0)
+        json_add_int(out, "bad_port", t->bad_port);
     if (t->no_retry)
         add_lossy(out, "no_retry", t->no_retry);
     if (t->excluded.n > 0)
@@ -75,6 +77,7 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->run_fresh = json_flag(j, "run_fresh", false);
     t->exit_reason = (int)json_int(j, "exit_reason", -1);
     t->transients = (int)json_int(j, "transients", 0);
+    t->bad_port = (int)json_int(j, "bad_port", -1);
     t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
     const json_t *list = json_arr(j, "excluded");
     for (size_t i = 0; i < json_array_size(list); i++)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """One of two ranks of a C trial ends before its time: its log says who, where and what to do; the trial restarts, or is done."""
+import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import tempfile
 
@@ -101,12 +103,24 @@ def check_kill(c):
         assert "rank 1 was killed by signal 9" in log, log
 
 
+def check_port(c):
+    """Another program of the host listens where the ranks are told to meet: they meet elsewhere."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # whoever else has it will do
+            other.bind(("127.0.0.1", 29400))
+            other.listen()
+        trial, log, _ = ended(c, "STATE_COMPLETED")
+    assert trial["restarts"] == 0 and ", as 29400 is taken" in log, (trial, log)
+
+
 def main():
     with Cluster(agents=1, slots=2) as c:
         check_failures(c)
         check_invalid(c)
         check_storage(c)
         check_kill(c)
+        check_port(c)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,35 @@ static void test_restarts_are_counted(void **state)
     assert_int_equal(world_effect(&w, CORE_SAVE_TRIAL, 0)->trial.restarts, 2);
 }
 
+/* Of the order of the last step. */
+static const char *port(const char *name)
+{
+    assert_non_null(world_effect(&w, CORE_ORDER_START, 0));
+    return json_str(json_obj(world_effect(&w, CORE_ORDER_START, 0)->start.task, "env"), name, "");
+}
+
+/* Who holds the port may hold it for long; one host alone finds another by itself. */
+static void test_failed_hosts_get_other_ports(void **state)
+{
+    world_hello(&w, "b", 2, NULL, 0);
+    world_create(&w, "{\"resources\":{\"slots_per_trial\":4}}");
+    assert_string_equal(port("C10D_PORT"), "29400");
+    world_exit(&w, 1, 0, EXIT_CODE(1));
+    world_exit(&w, 1, 1, EXIT_CODE(1));
+    assert_string_equal(port("C10D_PORT"), "29401");
+    assert_string_equal(port("DTRAIN_SSH_PORT"), "12370");
+    world_exit(&w, 1, 0, EXIT_LOST);
+    world_exit(&w, 1, 1, EXIT_LOST);
+    assert_string_equal(port("C10D_PORT"), "29400");
+}
+
+static void test_one_host_keeps_its_ports(void **state)
+{
+    world_create(&w, "{}");
+    world_exit(&w, 1, 0, EXIT_CODE(1));
+    assert_string_equal(port("C10D_PORT"), "29400");
+}
+
 static void test_losses_are_not_counted(void **state)
 {
     world_create(&w, "{}");
@@ -400,6 +429,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_straight_through),
         TEST(test_restarts_are_counted),
+        TEST(test_failed_hosts_get_other_ports),
+        TEST(test_one_host_keeps_its_ports),
         TEST(test_losses_are_not_counted),
         TEST(test_start_failures_wait_longer),
         TEST(test_user_stop),

@@ -1,0 +1,90 @@
+#include "ports.h"
+
+#include "mem.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static const char *const names[PORTS_N] = {
+    "C10D_PORT",
+    "DTRAIN_SSH_PORT",
+    "INTER_TRAIN_PROCESS_COMM_PORT_1",
+    "INTER_TRAIN_PROCESS_COMM_PORT_2",
+};
+
+/* Listens for a moment on all addresses of a family. The port, also where it was 0; 0 where it is
+ * taken; -1 where the host does not let us, as without such a family. */
+static int listen_once(int family, int port)
+{
+    det_cleanup(det_closep) int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+    struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    struct sockaddr *a = family == AF_INET6 ? (struct sockaddr *)&a6 : (struct sockaddr *)&a4;
+    socklen_t n = family == AF_INET6 ? sizeof a6 : sizeof a4;
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, a, n) < 0 || listen(fd, 1) < 0 || getsockname(fd, a, &n) < 0)
+        return errno == EADDRINUSE ? 0 : -1;
+    return ntohs(family == AF_INET6 ? a6.sin6_port : a4.sin_port);
+}
+
+/* A socket of IPv6 takes the port for IPv4 as well, unless the host says otherwise. */
+static int listen_everywhere(int port)
+{
+    int v4 = listen_once(AF_INET, port);
+    int v6 = listen_once(AF_INET6, v4 > 0 ? v4 : port);
+    return v4 == 0 || v6 == 0 ? 0 : v4 > 0 ? v4 : v6;
+}
+
+/* An abstract name is bound once in a network namespace, which is where ports are taken, and free
+ * again when its holder is gone. -1: another run has it. */
+static int lease(int port)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "det-port/%d", port);
+    det_cleanup(det_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) < 0)
+        return -1;
+    int ret = fd;
+    fd = -1;
+    return ret;
+}
+
+/* port 0: any. The port; 0 where it cannot be had; -1 where nobody can tell. */
+static int take(int port, int *ret_lease)
+{
+    int other = listen_everywhere(port);
+    if (other <= 0)
+        return other;
+    *ret_lease = lease(other);
+    return *ret_lease < 0 ? 0 : other;
+}
+
+void ports_take(struct ports *ret, json_t *env, struct buf *said)
+{
+    *ret = (struct ports)PORTS_NONE;
+    for (size_t i = 0; i < PORTS_N; i++) {
+        long port = strtol(json_str(env, names[i], ""), NULL, 10);
+        if (port <= 0 || port > UINT16_MAX || take((int)port, &ret->lease[i]))
+            continue;
+        int other = take(0, &ret->lease[i]);
+        if (other <= 0)
+            continue; /* who needs the port will say so */
+        json_set(env, names[i], json_sprintf("%d", other));
+        buf_addf(said, "%s%s %d, as %ld is taken", said->len ? ", " : "", names[i], other, port);
+    }
+}
+
+void ports_give(struct ports *p)
+{
+    for (size_t i = 0; i < PORTS_N; i++)
+        det_closep(&p->lease[i]);
+}
