@@ -79,7 +79,7 @@ void ports_take(struct ports *ret, json_t *env, struct buf *said)
         if (other <= 0)
             continue; /* who needs the port will say so */
         json_set(env, names[i], json_sprintf("%d", other));
-        buf_addf(said, "%s%s %d, as %ld is taken", said->len ? ", " : "", names[i], other, port);
+        buf_addf(said, "%s%s %ld by %d", said->len ? ", " : "", names[i], port, other);
     }
 }
 

@@ -15,9 +15,9 @@ struct ports {
 };
 
 /* Takes the ports that env names; one that cannot be had is exchanged for one that the kernel says
- * is free, and "NAME 41003, as 29400 is taken" appended to said, separated by ", ". What is no run
- * of a cluster may still come in between. For a run on one host only: the hosts of a larger one
- * must agree. */
+ * is free, and "NAME 29400 by 41003" appended to said, separated by ", ". What is no run of a
+ * cluster may still come in between. For a run on one host only: the hosts of a larger one must
+ * agree. */
 void ports_take(struct ports *ret, json_t *env, struct buf *said);
 void ports_give(struct ports *p);
 

@@ -201,7 +201,8 @@ static void take_ports(struct task *t)
         return;
     ports_take(&t->ports, t->env, &said);
     if (said.len)
-        logspool_say(t->spool, LOGLINE_INFO, "%s on this host.", buf_str(&said));
+        logspool_say(t->spool, LOGLINE_INFO, "Ports that are taken on this host are exchanged: %s.",
+                     buf_str(&said));
 }
 
 /* All is known: the plan, the info files, then hook or ranks. */

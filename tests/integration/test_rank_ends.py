@@ -111,7 +111,7 @@ def check_port(c):
             other.bind(("127.0.0.1", 29400))
             other.listen()
         trial, log, _ = ended(c, "STATE_COMPLETED")
-    assert trial["restarts"] == 0 and ", as 29400 is taken" in log, (trial, log)
+    assert trial["restarts"] == 0 and "C10D_PORT 29400 by " in log, (trial, log)
 
 
 def main():
