@@ -170,9 +170,9 @@ class Libuv(unittest.TestCase):
 
         Api.RendezvousStoreInfo, Api.RendezvousInfo = Api, lambda *a: a
         two = ["--nnodes", "2", "--node_rank", "1", "--master_port", "29477"]
-        for argv, host, port in ((["--nproc_per_node", "2", "train.py"], "127.0.0.1", None),
-                                 ([*two, "--master_addr", "a", "train.py", "--nnodes", "3"], "a", 29477),
-                                 ([*two, "--rdzv_endpoint", "b", "train.py"], "b", 29477), ([*two, "--rdzv_endpoint", "b:7", "train.py"], "b", 7)):
+        for argv, host, port in ((["--nproc_per_node", "2", __file__], "127.0.0.1", None),
+                                 ([*two, "--master_addr", "a", __file__, "--nnodes", "3"], "a", 29477),
+                                 ([*two, "--rdzv_endpoint", "b", __file__], "b", 29477), ([*two, "--rdzv_endpoint", "b:7", __file__], "b", 7)):
             with mock.patch.dict(torchrun.rendezvous_handler_registry._registry):
                 got = self.run_without(argv)
                 self.assertEqual(got[-len(argv):], argv)
@@ -190,13 +190,13 @@ class Libuv(unittest.TestCase):
                     self.assertEqual(handler.next_rendezvous(), (None, args.node_rank, 2, (args.node_rank, f"own_stores-{n}", host)))
 
     def test_a_rendezvous_of_ones_own_is_left_alone(self):
-        argv = ["--rdzv_backend", "c10d", "train.py"]
+        argv = ["--rdzv_backend", "c10d", __file__]
         self.assertNotIn("own_stores", self.run_without(argv))
 
     def test_there(self):
         with mock.patch("torch.distributed.TCPStore"), mock.patch.dict(os.environ), mock.patch("torch.distributed.run.main") as run:
             os.environ.pop("USE_LIBUV", None)
-            torchrun.main(["train.py"])
+            torchrun.main([__file__])
             self.assertNotIn("USE_LIBUV", os.environ)
         self.assertNotIn("own_stores", run.call_args.args[0])
 

@@ -6,6 +6,7 @@ from typing import List, NoReturn, Tuple
 
 import determined as det
 from determined import _python
+from determined.launch import _command
 
 
 def parse(argv: List[str], usage: str) -> Tuple[List[str], List[str]]:
@@ -25,12 +26,24 @@ def parse(argv: List[str], usage: str) -> Tuple[List[str], List[str]]:
 
 def become(command: List[str]) -> NoReturn:
     """The launcher is what it starts: signals for the one reach the other, and there is one exit code."""
-    os.execvp(command[0], command)
+    check(command)
+    try:
+        os.execvp(command[0], command)
+    except OSError as e:
+        code, text = _command.explain(command, e)
+        fail(text, code)
 
 
-def fail(text: str) -> NoReturn:
+def fail(text: str, code: int = 1) -> NoReturn:
     print(text.strip(), file=sys.stderr)
-    sys.exit(1)
+    sys.exit(code)
+
+
+def check(command: List[str]) -> None:
+    """Before there are ranks, each of which would fail by it."""
+    problem = _command.problem(command)
+    if problem:
+        fail(problem[1], problem[0])
 
 
 def cluster() -> det.ClusterInfo:

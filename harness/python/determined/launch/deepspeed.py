@@ -29,6 +29,7 @@ def command_line(slots: int, overrides: List[str], script: List[str]) -> List[st
 def main(argv: List[str]) -> NoReturn:
     overrides, script = _common.parse(argv, USAGE)
     info = _common.cluster()
+    _common.check(script)
     if shutil.which("deepspeed") is None:
         _common.fail(
             "deepspeed is not installed on this host: install it, or start the ranks by "

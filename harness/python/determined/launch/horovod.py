@@ -17,6 +17,7 @@ def main(argv: List[str]) -> NoReturn:
     auto = "--autohorovod" in argv
     overrides, script = _common.parse([a for a in argv if a != "--autohorovod"], USAGE)
     info = _common.cluster()
+    _common.check(script)
     if auto and len(info.container_addrs) == 1 and len(info.slot_ids) <= 1:
         _common.become(script)
     if shutil.which("horovodrun") is None:

@@ -35,6 +35,7 @@ def command_line(info: det.ClusterInfo, overrides: List[str], script: List[str])
 def main(argv: List[str]) -> NoReturn:
     overrides, script = _common.parse(argv, USAGE)
     info = _common.cluster()
+    _common.check(script)
     os.environ["USE_TORCH_DISTRIBUTED"] = "True"
     _common.become(command_line(info, overrides, script))
 

@@ -18,6 +18,7 @@ from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import StaticTCP
 from torch.distributed.elastic.rendezvous.utils import parse_rendezvous_endpoint
 
 from determined import _libuv
+from determined.launch import _common
 
 _api: Any = importlib.import_module("torch.distributed.elastic.rendezvous.api")
 _BACKEND = "own_stores"
@@ -100,7 +101,14 @@ def own_ports(argv: List[str]) -> List[str]:
     return [] if named else ["--master_port", master]
 
 
+def check_script(argv: List[str]) -> None:
+    args = torch.distributed.run.parse_args(argv)
+    if not args.module:
+        _common.check([*([] if args.no_python else [sys.executable]), args.training_script])
+
+
 def main(argv: List[str]) -> None:
+    check_script(argv)
     argv = [*own_ports(argv), *argv]
     extra = own_stores(argv) if _libuv.spare() else []
     torch.distributed.run.main([*broken_redirects(), *_LOOKS_OFTEN, *extra, *argv])

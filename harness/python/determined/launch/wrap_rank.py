@@ -1,6 +1,6 @@
 """Runs a command and puts its rank before every line that it prints.
 
-usage: python3 -m determined.launch.wrap_rank RANK|VARIABLE,VARIABLE... [--no-redirect-stdio] COMMAND...
+usage: python3 -m determined.launch.wrap_rank RANK|VARIABLE,VARIABLE... [--no-redirect-stdio] [--] COMMAND...
 
 RANK is a number, or names of environment variables of which the first that is set holds it.
 """
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from typing import IO, List
 
+from determined.launch import _command, _common
 
 PIPE_MAX = 1 << 20  # more than a pipe holds
 
@@ -67,8 +68,19 @@ def forward(ended: int, streams: List[_Stream]) -> None:
         s.end()
 
 
+def start(rank: int, command: List[str]) -> "subprocess.Popen[bytes]":
+    problem = _command.problem(command)
+    if problem is None:
+        try:
+            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except OSError as e:
+            problem = _command.explain(command, e)
+    code, text = problem
+    _common.fail(f"[rank={rank}] {text}", code)
+
+
 def run(rank: int, command: List[str]) -> int:
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = start(rank, command)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, lambda got, frame: process.send_signal(got))
     assert process.stdout is not None and process.stderr is not None
@@ -79,12 +91,15 @@ def run(rank: int, command: List[str]) -> int:
 
 
 def main(argv: List[str]) -> int:
-    if len(argv) < 2:
+    redirect = argv[1:2] != ["--no-redirect-stdio"]
+    command = argv[1 if redirect else 2 :]
+    command = command[1:] if command[:1] == ["--"] else command
+    if not command:
         print((__doc__ or "").strip(), file=sys.stderr)
         return 1
-    rank, command = find_rank(argv[0]), argv[1:]
-    if command[0] == "--no-redirect-stdio":
-        os.execvp(command[1], command[1:])
+    rank = find_rank(argv[0])
+    if not redirect:
+        _common.become(command)
     return run(rank, command)
 
 
