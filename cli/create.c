@@ -113,7 +113,7 @@ static int first_trial(struct cli *c, int64_t id, int64_t *ret_trial, struct det
             return 0;
         if ((rc = experiment_get(c, id, &e, err)) < 0)
             return rc;
-        ended = experiment_has_ended(e);
+        ended = has_ended(e);
         usleep(ended ? 0 : 100 * 1000);
     }
 }

@@ -212,15 +212,30 @@ static int config(struct cli *c, struct det_err *err)
     return 0;
 }
 
+/* Says so; the master takes an end of what has ended for done. */
+static bool had_ended(struct cli *c, int64_t id)
+{
+    JSON_OWN e = NULL;
+    struct det_err err = {0};
+    if (experiment_get(c, id, &e, &err) < 0 || !has_ended(e))
+        return false;
+    fprintf(stderr, "experiment %" PRId64 " has ended before: %s\n", id,
+            show_state(json_str(e, "state", "")));
+    return true;
+}
+
 /* POST /experiments/ID/<verb> for every ID given; says each, goes on after a failure. */
 static int act(struct cli *c, const char *method, const char *verb, const char *done,
                struct det_err *err)
 {
+    bool ends = strcmp(verb, "/cancel") == 0 || strcmp(verb, "/kill") == 0;
     int status = 0;
     for (size_t i = 0; i < c->args.n; i++) {
         int64_t id;
         if (cli_arg_id(c, i, "experiment", &id, err) < 0)
             return CLI_USAGE;
+        if (ends && had_ended(c, id))
+            continue;
         char *path det_cleanup(freep) = det_asprintf("/experiments/%" PRId64 "%s", id, verb);
         struct det_err one = {0};
         if (cli_call(c, method, path, NULL, NULL, &one) == 0) {

@@ -32,7 +32,7 @@ int experiment_label(struct cli *c, struct det_err *err);
 
 /* The options of a log query, shared with `det trial logs`. */
 int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
-bool experiment_has_ended(const json_t *experiment);
+bool has_ended(const json_t *it); /* an experiment or a trial, as the master tells of it */
 /* Prints bars until the experiment ended; CLI exit code. */
 int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err);
 

@@ -77,6 +77,15 @@ static int kill_(struct cli *c, struct det_err *err)
     int64_t id;
     if (cli_arg_id(c, 0, "trial", &id, err) < 0)
         return CLI_USAGE;
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, err, "/trials/%" PRId64, id) < 0)
+        return CLI_FAILED;
+    const json_t *trial = json_obj(answer, "trial");
+    if (has_ended(trial)) {
+        fprintf(stderr, "trial %" PRId64 " has ended before: %s\n", id,
+                show_state(json_str(trial, "state", "")));
+        return 0;
+    }
     char *path det_cleanup(freep) = det_asprintf("/trials/%" PRId64 "/kill", id);
     if (cli_call(c, "POST", path, NULL, NULL, err) < 0)
         return CLI_FAILED;

@@ -24,9 +24,9 @@ const struct opt experiment_wait_opts[] = {
     {0},
 };
 
-bool experiment_has_ended(const json_t *experiment)
+bool has_ended(const json_t *it)
 {
-    const char *state = json_str(experiment, "state", "");
+    const char *state = json_str(it, "state", "");
     static const char *const ended[] = {"STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR",
                                         "STATE_DELETED", "STATE_DELETE_FAILED"};
     for (size_t i = 0; i < DET_ARRAY_LEN(ended); i++)
@@ -140,7 +140,7 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
             lines = draw(e, json_arr(trials, "trials"), lines);
         else
             tell(e, last, sizeof last);
-        if (experiment_has_ended(e) || strcmp(state, "STATE_PAUSED") == 0)
+        if (has_ended(e) || strcmp(state, "STATE_PAUSED") == 0)
             return verdict(id, state, err);
         usleep((useconds_t)(o.interval_ms < 10 ? 10 : o.interval_ms) * 1000);
     }

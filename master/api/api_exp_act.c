@@ -136,10 +136,11 @@ static void on_delete_checkpoints(void *arg, const struct db_result *r)
     if (!act_row(a, r))
         return;
     if (!db_is_null(r, 0, RM_HELD)) {
-        char text[200];
+        char text[256];
         snprintf(text, sizeof text,
                  "experiment %" PRId64 " cannot be deleted: its checkpoint %.40s is in use, by a "
-                 "live trial that started from it or by a download",
+                 "live trial that started from it, or by a download or a continuation asked for "
+                 "a moment ago",
                  a->id, db_text(r, 0, RM_HELD));
         act_end(a, DET_ESTATE, text);
         return;

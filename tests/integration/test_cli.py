@@ -100,6 +100,9 @@ def test_commands():
         says(c.det("e", "kill", "2"), 0)
         says(c.det("e", "kill", "77", check=False), 1, "77", "not found")
         wait_until(lambda: c.experiment(2)["state"] in ("STATE_CANCELED", "STATE_COMPLETED"), 30, "the end")
+        says(c.det("e", "kill", "1", "2"), 0, "experiment 1 has ended before: COMPLETED", "experiment 2 has ended before: C")
+        says(c.det("e", "cancel", "1"), 0, "has ended before: COMPLETED")
+        says(c.det("t", "kill", "1"), 0, "trial 1 has ended before: COMPLETED")
         says(c.det("e", "archive", "2"), 0)
         assert "2" not in [line.split()[0] for line in c.det("e", "list").stdout.splitlines()[1:]]
         says(c.det("e", "create", CONST, DIGITS, "--config", "searcher.name=nosuch", check=False), 1, "searcher.name")
