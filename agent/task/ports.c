@@ -17,9 +17,10 @@ static const char *const names[PORTS_N] = {
     "INTER_TRAIN_PROCESS_COMM_PORT_2",
 };
 
-/* Listens for a moment on all addresses of a family. The port, also where it was 0; 0 where it is
- * taken; -1 where the host does not let us, as without such a family. */
-static int listen_once(int family, int port)
+/* Binds all addresses of a family for a moment. The port, also where it was 0; 0 where it is taken;
+ * -1 where the host does not let us, as without such a family. It does not listen: a rank of
+ * another cluster that waits for its first one to do so would be connected to us, and fail. */
+static int bind_once(int family, int port)
 {
     det_cleanup(det_closep) int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -30,16 +31,16 @@ static int listen_once(int family, int port)
     socklen_t n = family == AF_INET6 ? sizeof a6 : sizeof a4;
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, a, n) < 0 || listen(fd, 1) < 0 || getsockname(fd, a, &n) < 0)
+    if (bind(fd, a, n) < 0 || getsockname(fd, a, &n) < 0)
         return errno == EADDRINUSE ? 0 : -1;
     return ntohs(family == AF_INET6 ? a6.sin6_port : a4.sin_port);
 }
 
 /* A socket of IPv6 takes the port for IPv4 as well, unless the host says otherwise. */
-static int listen_everywhere(int port)
+static int bind_everywhere(int port)
 {
-    int v4 = listen_once(AF_INET, port);
-    int v6 = listen_once(AF_INET6, v4 > 0 ? v4 : port);
+    int v4 = bind_once(AF_INET, port);
+    int v6 = bind_once(AF_INET6, v4 > 0 ? v4 : port);
     return v4 == 0 || v6 == 0 ? 0 : v4 > 0 ? v4 : v6;
 }
 
@@ -58,14 +59,22 @@ static int lease(int port)
     return ret;
 }
 
-/* port 0: any. The port; 0 where it cannot be had; -1 where nobody can tell. */
+/* port 0: any. The port; 0 where it cannot be had; -1 where nobody can tell. One that another run
+ * has leased is not even bound, since that could be in the way of its rank 0. */
 static int take(int port, int *ret_lease)
 {
-    int other = listen_everywhere(port);
-    if (other <= 0)
-        return other;
-    *ret_lease = lease(other);
-    return *ret_lease < 0 ? 0 : other;
+    int found = port ? port : bind_everywhere(0);
+    if (found <= 0)
+        return found;
+    det_cleanup(det_closep) int fd = lease(found);
+    if (fd < 0)
+        return 0;
+    int free_one = port ? bind_everywhere(port) : found;
+    if (free_one > 0) {
+        *ret_lease = fd;
+        fd = -1;
+    }
+    return free_one;
 }
 
 void ports_take(struct ports *ret, json_t *env, struct buf *said)

@@ -14,6 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* In place of the C library's. */
+static int listened;
+int listen(int fd, int backlog)
+{
+    listened++;
+    return (int)syscall(SYS_listen, fd, backlog);
+}
 
 /* Listens on a port of the kernel's choice, as another program may: here or everywhere. */
 static int listener(int family, bool local, int *port)
@@ -112,6 +122,20 @@ static void other_runs_are_seen(void **state)
     ports_give(&second);
 }
 
+/* A rank of another cluster's run may wait for this port to be listened on: by its rank 0. */
+static void nobody_can_connect_to_us(void **state)
+{
+    int port;
+    det_closep(&(int){listener(AF_INET, false, &port)});
+    det_cleanup(buf_finish) struct buf said = BUF_INIT;
+    det_cleanup(ports_give) struct ports ports;
+    JSON_OWN env = json_make("{s:o}", "C10D_PORT", json_sprintf("%d", port));
+    listened = 0;
+    ports_take(&ports, env, &said);
+    assert_int_equal(port_of(env, "C10D_PORT"), port);
+    assert_int_equal(listened, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +143,7 @@ int main(void)
         cmocka_unit_test(several_are_listed),
         cmocka_unit_test(others_are_left_alone),
         cmocka_unit_test(other_runs_are_seen),
+        cmocka_unit_test(nobody_can_connect_to_us),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
