@@ -309,6 +309,36 @@ def refuses():
         return {"code": e.code, "steps": steps if group.rank == 0 else None}
 
 
+class Freezes(LineTrial):
+    """Opens its first layer after wrap_model(), and later freezes its second; within a batch it may do as it likes."""
+
+    def __init__(self, context):
+        self.context, self.seen = context, []
+        first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+        first.requires_grad_(False)
+        self.first, self.second = first, second
+        self.model = context.wrap_model(torch.nn.Sequential(first, second))
+        self.optim = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=1e-3))
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        self.second.requires_grad_(False).requires_grad_(True)
+        out = super().train_batch(batch, epoch_idx, batch_idx)
+        self.first.requires_grad_(batch_idx >= 3)
+        self.second.requires_grad_(batch_idx < 5)
+        return out
+
+
+def freezes():
+    dist.init_process_group("gloo")
+    said = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("determined.pytorch").addHandler(handler)
+    with pytorch.init(distributed=core.DistributedContext.from_torch_distributed()) as context:
+        pytorch.Trainer(Freezes(context), context).fit(max_length=pytorch.Batch(8), reporting_period=pytorch.Batch(2), checkpoint_policy="none")
+    return [line for line in said if "context.wrap_model()" in line]
+
+
 def sharded():
     d = core.DistributedContext.from_torch_distributed()
     with core.init(distributed=d, checkpoint_storage=os.environ["XDG_DATA_HOME"]) as context:
@@ -331,6 +361,6 @@ def sharded():
 
 
 KINDS = {"collectives": collectives, "training": training, "horovod": horovod, "refuses": refuses, "resumed": resumed, "own_seeds": own_seeds, "wide": wide, "mixture": mixture, "draws": draws, "buffers": buffers,
-         "no_room": no_room, "sharded": sharded}
+         "no_room": no_room, "sharded": sharded, "freezes": freezes}
 print(json.dumps(KINDS[sys.argv[1]]()), flush=True)
 os._exit(0)  # not through the interpreter's shutdown, in which gloo's threads may block

@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import os
+import pathlib
 import pickle
 import random
 import resource
@@ -508,6 +509,30 @@ class Resume(unittest.TestCase):
         self.assertTrue(torch.equal(a.weight, b.weight))
         self.assertRaises(RuntimeError, load_model, b, {"other": torch.zeros(1)})
 
+    def test_schedulers_ways_back(self):
+        """Those of torch 1 to themselves cannot be pickled, or bring the model along; without them they go on as they were."""
+        rates = []
+
+        class Trial(RecordingTrial):
+            def __init__(self, context):
+                super().__init__(context)
+                each = pytorch.LRScheduler.StepMode.STEP_EVERY_BATCH
+                context.wrap_lr_scheduler(torch.optim.lr_scheduler.CyclicLR(self.optim, 1e-3, 1e-2, step_size_up=3), each)
+                context.wrap_lr_scheduler(torch.optim.lr_scheduler.OneCycleLR(self.optim, 1e-2, total_steps=9), each)
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                rates.append(self.optim.param_groups[0]["lr"])
+                return super().train_batch(batch, epoch_idx, batch_idx)
+
+        with store() as where:
+            fit(Trial, Batch(6))
+            whole, rates[:] = list(rates), []
+            fit(Trial, Batch(4))
+            uuid = next(u for u in os.listdir(where) if json.loads(pathlib.Path(where, u, "metadata.json").read_text())["steps_completed"] == 4)
+            fit(Trial, Batch(6), latest_checkpoint=uuid)
+            self.assertEqual(rates, whole)
+            state = torch.load(os.path.join(where, uuid, "state_dict.pth"), weights_only=False)
+            self.assertEqual([k for s in state["lr_schedulers_state_dict"] for k, v in s.items() if hasattr(v, "__self__")], [])
 
     def test_pickled_callbacks(self):
         """A state of local classes goes by cloudpickle; where that is not installed, the error names it."""
@@ -522,7 +547,8 @@ class Resume(unittest.TestCase):
             def build_callbacks(self):
                 return {"own": Own()}
 
-        with store(), mock.patch.dict(sys.modules, {"cloudpickle": None}), self.assertRaisesRegex(pickle.PicklingError, "cloudpickle is installed"):
+        with store(), mock.patch.dict(sys.modules, {"cloudpickle": None}), \
+                self.assertRaisesRegex(pickle.PicklingError, r"the checkpoint's \['callbacks'\]\['own'\]\['own'\] must .* cloudpickle is installed"):
             fit(Trial, Batch(1))
 
         class ByName(pickle._Pickler):

@@ -56,6 +56,14 @@ class Ranks(unittest.TestCase):
         for out in run_ranks("resumed"):
             self.assertEqual(out["resumed"], out["whole"])
 
+    def test_frozen_after_wrapping(self):
+        """Of which torch says nothing, or something else: rank 0 says it once for each change."""
+        said, silent = run_ranks("freezes")
+        self.assertEqual(len(said), 2, said)
+        self.assertIn("requires_grad was set for 0.bias and 1 other parameters after context.wrap_model()", said[0])
+        self.assertIn("1.bias and 1 other parameters were frozen after context.wrap_model()", said[1])
+        self.assertEqual(silent, [])
+
     def test_no_room_for_gradients(self):
         """A rank whose temporary files fail is heard of by all, at rank 0 by name, and the checkpoint goes without."""
         a, b = run_ranks("no_room")

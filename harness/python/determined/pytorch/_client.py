@@ -19,6 +19,7 @@ from determined.pytorch import _arguments, _buffers, _horovod, _mistakes, _open_
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, Feed
+from determined.pytorch._lr import saved_state
 from determined.pytorch._reducer import Reducer
 from determined.pytorch._trial import PyTorchTrial
 
@@ -347,6 +348,8 @@ class Client:
             model.train(training)
         if not training:
             _buffers.share(self._parallel)
+        elif self.context.distributed.rank == 0:
+            _mistakes.check_frozen(self._parallel)
 
     def scaler_update(self) -> None:
         if self.context._use_amp:
@@ -380,7 +383,7 @@ class Client:
         checkpoint: Dict[str, Any] = {
             "models_state_dict": [m.state_dict() for m in self.context.models],
             "optimizers_state_dict": [o.state_dict() for o in self.context.optimizers],
-            "lr_schedulers_state_dict": [lr.state_dict() for lr in self.context.lr_schedulers],
+            "lr_schedulers_state_dict": [saved_state(lr) for lr in self.context.lr_schedulers],
             "callbacks": {name: cb.state_dict() for name, cb in self._callbacks.items()},
             "rng_state": self._rng_state(),
         }
@@ -392,12 +395,13 @@ class Client:
             checkpoint["rng_state"]["of_ranks"] = self._rng_states
         for cb in self._callbacks.values():
             cb.on_checkpoint_save_start(checkpoint)
+        by = _pickle()
         try:
             with open(os.path.join(directory, STATE_FILES[0]), "wb") as f:
-                _torch_file.save(checkpoint, f, pickle_module=_pickle())
+                _torch_file.save(checkpoint, f, pickle_module=by)
         except (AttributeError, TypeError, pickle.PicklingError) as e:
             raise pickle.PicklingError(
-                f"{e}: what a callback's state_dict() and on_checkpoint_save_start() put into a checkpoint must be picklable; "
+                f"{e}: the checkpoint's {_torch_file.culprit(checkpoint, pickle_module=by)} must be picklable; "
                 "functions and classes that are defined within others are, where the package cloudpickle is installed"
             ) from e
         _open_grads.save(self._grads, directory)

@@ -9,7 +9,7 @@ import shutil
 import socket
 import types
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 from torch import nn
@@ -43,6 +43,8 @@ def _to_float32(value: Any) -> Any:
 
 class _TransparentDDP(nn.parallel.DistributedDataParallel):
     """DistributedDataParallel that gives the inner module's attributes as its own."""
+
+    _trained: FrozenSet[str]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -274,6 +276,7 @@ class PyTorchTrialContext(OlderContext):
         )
         ids = [self.device.index] if self.device.type == "cuda" else None
         parallel = _TransparentDDP(model, device_ids=ids)
+        parallel._trained = _mistakes.trained(model)
         if self.device.type == "cpu" and self.distributed.get_size() > 2:
             _buckets.settle(parallel)
         return parallel

@@ -1,6 +1,8 @@
 """A learning-rate scheduler and when the loop steps it."""
 
 import enum
+import inspect
+import weakref
 from typing import Any, Dict, List
 
 import torch.optim.lr_scheduler
@@ -40,3 +42,12 @@ class LRScheduler:
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         self._scheduler.load_state_dict(state_dict)
+
+
+def saved_state(lr: LRScheduler) -> Any:
+    """Without ways back to the scheduler, which its constructor makes: of torch 1's, CyclicLR's cannot be pickled, and
+    OneCycleLR's would bring the optimizer and the model, to stay in memory wherever the checkpoint is loaded."""
+    state = lr.state_dict()
+    if not isinstance(state, dict):
+        return state
+    return {k: v for k, v in state.items() if not isinstance(v, weakref.ref) and not (inspect.ismethod(v) and v.__self__ is lr._scheduler)}

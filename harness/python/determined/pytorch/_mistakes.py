@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import logging
 import os
-from typing import Any, Dict, Iterator, Optional, Type
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, Optional, Type
 
 import torch
 
@@ -153,6 +153,34 @@ def check_parallel(model: torch.nn.Module) -> None:
             f"context.wrap_model() was given a {type(model).__name__}: give it the model itself, which it makes data-parallel "
             "where the trial has several slots"
         )
+
+
+def trained(model: torch.nn.Module) -> FrozenSet[str]:
+    return frozenset(name for name, p in model.named_parameters() if p.requires_grad)
+
+
+def check_frozen(models: Iterable[Any]) -> None:
+    """DistributedDataParallel averages what was trained when it was made: torch says nothing of parameters that are
+    unfrozen later, although the ranks' models drift apart by them. Told once for each change."""
+    for model in models:
+        before, now = model._trained, trained(model.module)
+        model._trained = now
+        if now - before:
+            logger.warning(
+                f"requires_grad was set for {_few(now - before)} after context.wrap_model(): with several slots their gradients "
+                "are not averaged, and the slots' models drift apart. Leave it set from the start, and give these parameters' "
+                "group a learning rate of 0 until they are to be trained"
+            )
+        elif before - now:
+            logger.warning(
+                f"{_few(before - now)} were frozen after context.wrap_model(): with several slots it waits for their gradients. "
+                "Freeze them before wrapping the model"
+            )
+
+
+def _few(names: FrozenSet[str]) -> str:
+    first, *rest = sorted(names)
+    return f"{first} and {len(rest)} other parameters" if rest else f"the parameter {first}"
 
 
 def check_pinned_gpus() -> None:

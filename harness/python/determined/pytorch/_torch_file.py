@@ -4,6 +4,7 @@ Where a write fails, torch tries again as it cleans up, and ends the process by 
 told that all went well, and the error is raised once it is done.
 """
 
+import os
 from typing import IO, Any, Optional
 
 import torch
@@ -33,3 +34,15 @@ def save(value: Any, file: IO[bytes], **options: Any) -> None:
     if sink.error is not None:
         raise sink.error
     file.flush()
+
+
+def culprit(value: Any, **options: Any) -> str:
+    """Where in it lies what torch.save() cannot pickle: as ["callbacks"]["mine"]."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        try:
+            with open(os.devnull, "wb") as f:
+                torch.save(part, f, **options)
+        except Exception:
+            return f"[{key!r}]" + culprit(part, **options)
+    return ""
