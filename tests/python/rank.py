@@ -310,10 +310,11 @@ def refuses():
 
 
 class Freezes(LineTrial):
-    """Opens its first layer after wrap_model(), and later freezes its second; within a batch it may do as it likes."""
+    """Opens its first layer after wrap_model(), and later freezes its second, beside a model with nothing to train; within a batch it may do as it likes."""
 
     def __init__(self, context):
         self.context, self.seen = context, []
+        self.teacher = context.wrap_model(torch.nn.BatchNorm1d(1).requires_grad_(False))
         first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
         first.requires_grad_(False)
         self.first, self.second = first, second
@@ -322,8 +323,10 @@ class Freezes(LineTrial):
 
     def train_batch(self, batch, epoch_idx, batch_idx):
         self.second.requires_grad_(False).requires_grad_(True)
+        self.teacher(batch[0])
         out = super().train_batch(batch, epoch_idx, batch_idx)
         self.first.requires_grad_(batch_idx >= 3)
+        self.teacher.requires_grad_(batch_idx >= 5)
         self.second.requires_grad_(batch_idx < 5)
         return out
 

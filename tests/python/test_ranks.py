@@ -59,9 +59,10 @@ class Ranks(unittest.TestCase):
     def test_frozen_after_wrapping(self):
         """Of which torch says nothing, or something else: rank 0 says it once for each change."""
         said, silent = run_ranks("freezes")
-        self.assertEqual(len(said), 2, said)
+        self.assertEqual(len(said), 3, said)
         self.assertIn("requires_grad was set for 0.bias and 1 other parameters after context.wrap_model()", said[0])
-        self.assertIn("1.bias and 1 other parameters were frozen after context.wrap_model()", said[1])
+        self.assertIn("1.bias and 1 other parameters were frozen after context.wrap_model()", said[2])
+        self.assertIn("requires_grad was set for bias and 1 other parameters", said[1])
         self.assertEqual(silent, [])
 
     def test_no_room_for_gradients(self):

@@ -349,7 +349,7 @@ class Client:
         if not training:
             _buffers.share(self._parallel)
         elif self.context.distributed.rank == 0:
-            _mistakes.check_frozen(self._parallel)
+            _mistakes.check_frozen([m for m in self.context.models if hasattr(m, "_trained")])
 
     def scaler_update(self) -> None:
         if self.context._use_amp:

@@ -274,6 +274,9 @@ class PyTorchTrialContext(OlderContext):
             "torch.distributed.init_process_group() before determined.pytorch.init(), or start the script by "
             "determined.launch.torch_distributed"
         )
+        if not _mistakes.trained(model):  # a teacher: there is nothing to average, and torch refuses to try
+            model._trained = frozenset()  # type: ignore
+            return model
         ids = [self.device.index] if self.device.type == "cuda" else None
         parallel = _TransparentDDP(model, device_ids=ids)
         parallel._trained = _mistakes.trained(model)

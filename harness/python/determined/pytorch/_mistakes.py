@@ -163,7 +163,7 @@ def check_frozen(models: Iterable[Any]) -> None:
     """DistributedDataParallel averages what was trained when it was made: torch says nothing of parameters that are
     unfrozen later, although the ranks' models drift apart by them. Told once for each change."""
     for model in models:
-        before, now = model._trained, trained(model.module)
+        before, now = model._trained, trained(getattr(model, "module", model))
         model._trained = now
         if now - before:
             logger.warning(
