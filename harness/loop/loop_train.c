@@ -153,7 +153,10 @@ static int between_batches(struct loop *l, struct det_err *err)
     int rc = l->reporter ? reporter_failed(l->reporter, err) : 0;
     if (rc == 0 && l->saving && loop_save_ok(l->saving))
         rc = loop_checkpoint_poll(l, err);
-    return rc == 0 ? comm_check(l->comm, err) : rc;
+    if (rc < 0)
+        return rc;
+    rc = comm_check(l->comm, err);
+    return rc < 0 ? det_wrap(err, rc, "before batch %lld", (long long)l->state.batches_trained) : 0;
 }
 
 static int begin_workload(struct loop *l, struct det_err *err)

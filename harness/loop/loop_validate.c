@@ -33,7 +33,7 @@ static int evaluate_batches(struct loop *l, int64_t *records, struct det_err *er
     for (int64_t k = 0; rc == 0 && sampler_at(&p, k, &pos); k++) {
         const void *batch = NULL;
         if ((rc = comm_check(l->comm, err)) < 0)
-            return rc;
+            return det_wrap(err, rc, "before evaluate_batch, batch %lld", (long long)k);
         rc = l->valid.type->next(l->valid.self, pos, &batch, err);
         if (rc == DET_ENOENT)
             return 0; /* a loader of unknown length ends by itself */
