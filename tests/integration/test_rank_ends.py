@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """One of two ranks of a C trial ends before its time: its log says who, where and what to do; the trial restarts, or is done."""
-import contextlib
 import json
 import os
 import signal
@@ -57,7 +56,7 @@ def check_failures(c):
         ("abort();", "SIGABRT", "was killed by signal 6"),
         ("exit(3);", "the trial called exit(3) in train_batch, batch 3", "exited with code"),
         ("exit_while_reading();", "the trial called exit(4) in train_batch, batch 3", "said before", "exited with code 4"),
-        ("_exit(0);", "train_batch, batch 3", "had ended before, with code 0"),
+        ("_exit(0);", "batch 3", "had ended before, with code 0"),
         ("kill(getpid(), SIGKILL);", "was killed by signal 9", "for want of memory"),
         ('det_trial_fail(ctx, "I give up");', "I give up", "exited with code 1"),
     ]
@@ -106,12 +105,12 @@ def check_kill(c):
 def check_port(c):
     """Another program of the host listens where the ranks are told to meet: they meet elsewhere."""
     with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):  # whoever else has it will do
-            other.bind(("127.0.0.1", 29400))
-            other.listen()
-        trial, log, _ = ended(c, "STATE_COMPLETED")
-    assert trial["restarts"] == 0 and "C10D_PORT 29400 by " in log, (trial, log)
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = f"C10D_PORT={other.getsockname()[1]}"
+        config = {**TWO, "environment": {"environment_variables": [port]}}
+        trial, log, _ = ended(c, "STATE_COMPLETED", config=config)
+    assert trial["restarts"] == 0 and port.replace("=", " ") + " by " in log, (trial, log)
 
 
 def main():
