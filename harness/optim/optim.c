@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "log.h"
 #include "mem.h"
 #include "optim_impl.h"
 
@@ -132,6 +133,18 @@ static int step_one(struct det_optim *o, struct slot *s, struct det_err *err)
     return rc;
 }
 
+/* A rate that was forgotten and one of 0 look the same in C; a scheduler may begin at 0. */
+static void warn_without_rate(const struct det_optim *o)
+{
+    for (size_t i = 0; i < o->groups.n; i++) {
+        const struct group *g = &o->groups.v[i];
+        if (g->lr != 0 || (!isnan(g->initial_lr) && g->initial_lr != 0))
+            return;
+    }
+    log_warning("%s: the learning rate is 0, so its steps change nothing; give one, as in "
+                "det_sgd(net, .lr = 0.1)", o->type->name);
+}
+
 int det_optim_step(struct det_optim *o)
 {
     struct det_err err;
@@ -140,6 +153,8 @@ int det_optim_step(struct det_optim *o)
         return DET_EINVAL;
     if (o->engine->err.code < 0)
         return o->engine->err.code;
+    if (!o->stepped)
+        warn_without_rate(o);
     o->stepped = true;
     for (size_t i = 0; rc == 0 && i < o->slots.n; i++)
         if (o->slots.v[i].param->grad_set)

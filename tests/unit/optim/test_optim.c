@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "det/lr.h"
+#include "log.h"
 
 /* A small net with an optimizer and a scheduler; `kind` picks the optimizer. */
 struct rig {
@@ -56,6 +57,44 @@ static void train(struct rig *r, int from, int to)
         det_lr_step(r->lr);
         det_engine_step_end(r->e);
     }
+}
+
+static int warnings;
+
+static void count_warning(void *arg, const struct log_record *r)
+{
+    warnings += r->level == LOG_WARNING && strstr(r->text, "give one, as in det_sgd(net, .lr");
+}
+
+static int warnings_of(struct rig *r)
+{
+    warnings = 0;
+    log_set_sink(count_warning, NULL);
+    train(r, 0, 2);
+    log_set_sink(NULL, NULL);
+    return warnings;
+}
+
+static double from_nothing(int64_t epoch, void *arg)
+{
+    return (double)epoch / 5;
+}
+
+/* In C, a rate that was forgotten is one of 0. */
+static void test_a_forgotten_rate(void **state)
+{
+    struct rig r;
+    rig_init(&r, 0);
+    det_optim_set(r.optim, 0, "lr", 0);
+    det_optim_set(r.optim, 0, "initial_lr", 0);
+    assert_int_equal(warnings_of(&r), 1);
+    rig_finish(&r);
+    rig_init(&r, 0);
+    det_lr_destroy(r.lr);
+    r.lr = det_lambda_lr(r.optim, from_nothing, NULL);
+    assert_true(det_optim_lr(r.optim, 0) == 0);
+    assert_int_equal(warnings_of(&r), 0);
+    rig_finish(&r);
 }
 
 static void copy_optim(struct rig *from, struct rig *to)
@@ -321,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resumed_run_has_the_same_bits),
         cmocka_unit_test(test_names_are_those_of_pytorch),
+        cmocka_unit_test(test_a_forgotten_rate),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_bad_state_is_refused),
         cmocka_unit_test(test_bad_options),
