@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -48,15 +49,17 @@ static int read_all(gzFile f, const char *path, struct buf *out, struct det_err 
 
 int data_file_read(const char *path, struct buf *out, struct det_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    struct stat st;
+    det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
         return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "open data file %s: %s", path,
                         strerror(errno));
+    if (!S_ISREG(st.st_mode)) /* epochs read it again and again, which no pipe would bear */
+        return det_fail(err, DET_EINVAL, "data file %s: not a regular file", path);
     det_cleanup(gzclosep) gzFile f = gzdopen(fd, "rb");
-    if (!f) {
-        close(fd);
+    if (!f)
         return det_fail(err, DET_ENOMEM, "open data file %s", path);
-    }
+    fd = -1; /* f's */
     gzbuffer(f, BLOCK);
     return read_all(f, path, out, err);
 }

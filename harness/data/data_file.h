@@ -8,8 +8,9 @@
 
 #define DATA_FILE_MAX ((size_t)2 << 30)
 
-/* Appends the unpacked bytes of the file to out. DET_ENOENT, DET_EIO, DET_ECORRUPT (gzip cut short
- * or damaged), DET_ETOOBIG above DATA_FILE_MAX; the text names the path. */
+/* Appends the unpacked bytes of the file to out. DET_ENOENT, DET_EIO, DET_EINVAL (not a regular
+ * file), DET_ECORRUPT (gzip cut short or damaged), DET_ETOOBIG above DATA_FILE_MAX; the text names
+ * the path. */
 int data_file_read(const char *path, struct buf *out, struct det_err *err);
 
 #endif

@@ -156,7 +156,7 @@ static int take_classes(struct folder *f, const char *path, struct det_err *err)
 static int read_file(const char *path, struct buf *to, struct det_err *err)
 {
     struct stat st;
-    det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
         return det_fail(err, DET_EIO, "open %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)

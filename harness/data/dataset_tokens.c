@@ -75,7 +75,7 @@ static int map_file(struct tokens *t, struct det_err *err)
 {
     struct stat st;
     size_t size = sizes[t->o.type];
-    det_cleanup(det_closep) int fd = open(t->path, O_RDONLY | O_CLOEXEC);
+    det_cleanup(det_closep) int fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT && data_fake_wanted()) {
         t->o.stride = 1;
         t->n = t->o.sequence + DATASET_FAKE_RECORDS;

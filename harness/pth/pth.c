@@ -75,7 +75,11 @@ int pth_save_pickle(const char *path, const struct pth_value *root, struct det_e
     if (fd < 0)
         return det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno));
     rc = fsx_write_all(fd, pickle.p, pickle.len, err);
-    return rc < 0 ? det_wrap(err, rc, "write %s", path) : 0;
+    if (rc < 0)
+        return det_wrap(err, rc, "write %s", path);
+    rc = close(fd); /* where a quota of NFS is told */
+    fd = -1;
+    return rc < 0 ? det_fail(err, DET_EIO, "write %s: %s", path, strerror(errno)) : 0;
 }
 
 /* ---- reading ---- */
@@ -173,7 +177,7 @@ static int read_file(const char *path, size_t bytes_max, struct pth_doc *doc, ch
                      size_t *ret_n, struct det_err *err)
 {
     struct stat st;
-    det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "open %s: %s", path,
                         strerror(errno));

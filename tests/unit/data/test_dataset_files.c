@@ -237,6 +237,32 @@ static void wrong_folders_are_refused(void **state)
     assert_int_equal(err.code, DET_ENOENT);
 }
 
+/* Nobody writes to it: to open it would wait for ever. */
+static void pipes_are_refused(void **state)
+{
+    struct det_image_step steps[] = {{DET_CENTER_CROP, .size = 8}, {0}};
+    struct det_image_folder_options folder = {.path = dir, .steps = steps};
+    det_cleanup(freep) char *class = det_asprintf("%s/cats", dir);
+    det_cleanup(freep) char *pipe = det_asprintf("%s/1.jpg", class);
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    float x[3 * 8 * 8];
+    int64_t y;
+    assert_int_equal(mkdir(class, 0700), 0);
+    unlink(put("cats/1.jpg", "", 0));
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    alarm(20);
+    assert_int_equal(data_file_read(pipe, &out, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "1.jpg: not a regular file"));
+    struct det_token_options tokens = {.path = pipe, .sequence = 2};
+    assert_null(det_dataset_tokens(&tokens, &err));
+    struct det_dataset *ds = det_dataset_image_folder(&folder, &err);
+    assert_true(!ds || dataset_read(ds, 0, no_key, (void *[]){x, &y}, &err) < 0);
+    det_dataset_unref(ds);
+    alarm(0);
+    unlink(pipe);
+    rmdir(class);
+}
+
 /* ---- CIFAR ---- */
 
 static void cifar_is_read(void **state)
@@ -450,6 +476,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(packed_texts_take_no_memory),
         cmocka_unit_test(wrong_steps_are_refused),
         cmocka_unit_test(half_a_directory_is_refused),
+        cmocka_unit_test(pipes_are_refused),
         cmocka_unit_test(wrong_folders_are_refused),
         cmocka_unit_test(cifar_is_read),
         cmocka_unit_test(steps_on_a_dataset),

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *from_torch;
@@ -359,6 +360,11 @@ static void absent_and_foreign_files(void **state)
     assert_int_equal(pth_load(path, back, &got, &err), DET_ECORRUPT);
     assert_non_null(strstr(err.text, path));
     assert_int_equal(pth_load("/tmp", back, &got, &err), DET_ECORRUPT);
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20); /* nobody writes to it */
+    assert_int_equal(pth_load(path, back, &got, &err), DET_ECORRUPT);
+    alarm(0);
 }
 
 /* The same state with every size, place and count as zip64 has them, with the digest of its
