@@ -51,6 +51,7 @@ static void drop_tensors(struct det_batch *b)
 static int make_room(struct det_batch *b, int64_t capacity, struct det_err *err)
 {
     drop_tensors(b);
+    b->capacity = 0; /* should it fail half-way */
     for (size_t f = 0; f < b->base->n_fields; f++) {
         size_t bytes, record = b->base->fields[f].record_bytes;
         free(b->fields[f].data);
