@@ -54,7 +54,7 @@ int data_file_read(const char *path, struct buf *out, struct det_err *err)
     if (fd < 0 || fstat(fd, &st) < 0)
         return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "open data file %s: %s", path,
                         strerror(errno));
-    if (!S_ISREG(st.st_mode)) /* epochs read it again and again, which no pipe would bear */
+    if (!S_ISREG(st.st_mode)) /* a pipe is read once: not by another rank, nor on a resume */
         return det_fail(err, DET_EINVAL, "data file %s: not a regular file", path);
     det_cleanup(gzclosep) gzFile f = gzdopen(fd, "rb");
     if (!f)
