@@ -123,6 +123,8 @@ int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err
 int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
                    struct det_err *err)
 {
+    if (det__is_dead(t))
+        return det_fail(err, DET_EINVAL, "the tensor " DET__IS_DEAD);
     if (t->engine && t->engine != e)
         return det_fail(err, DET_EINVAL, "a tensor belongs to another engine (%s)",
                         t->engine->name);

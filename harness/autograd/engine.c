@@ -85,6 +85,13 @@ int det_engine_create(const struct det_engine_options *options, struct det_engin
     return 0;
 }
 
+static void bury(struct det_engine *e)
+{
+    for (size_t i = 0; i < e->dead.n; i++)
+        free(e->dead.v[i]);
+    e->dead.n = 0;
+}
+
 void det_engine_destroy(struct det_engine *e)
 {
     if (!e)
@@ -92,7 +99,9 @@ void det_engine_destroy(struct det_engine *e)
     if (e->stream)
         e->backend->stream_sync(e->stream, NULL);
     det_engine_step_end(e);
+    bury(e);
     vec_free(&e->step);
+    vec_free(&e->dead);
     vec_free(&e->casts);
     vec_free(&e->autocast);
     tape_destroy(e->tape);
@@ -107,8 +116,10 @@ void det_engine_step_end(struct det_engine *e)
 {
     autocast_clear(e);
     tape_clear(e->tape);
+    bury(e);
     for (size_t i = 0; i < e->step.n; i++)
-        det_tensor_unref(e->step.v[i]);
+        if (det__tensor_end(e->step.v[i]))
+            vec_push(&e->dead, e->step.v[i]);
     e->step.n = 0;
 }
 

@@ -27,7 +27,7 @@ struct det_engine {
     char *name; /* "cuda:1" */
     int threads;
     struct det_err err; /* code 0: none */
-    VEC(struct det_tensor *) step;
+    VEC(struct det_tensor *) step, dead; /* of the last step */
     struct tape *tape;
     int no_grad; /* depth */
     struct det_rng_state rng;

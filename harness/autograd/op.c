@@ -24,19 +24,25 @@ static void call_text(const struct op_call *c, char *buf, size_t n)
         snprintf(buf + at, n - (size_t)at, ")");
 }
 
-/* Everything that can be wrong before the shape rule: the engine, and missing inputs. */
+static bool refuse_input(struct det_engine *e, const struct op_call *c, int i, const char *why)
+{
+    char text[500];
+    call_text(c, text, sizeof text);
+    det_engine_fail(e, DET_EINVAL, "%s: input %d %s", text, i + 1, why);
+    return false;
+}
+
+/* Everything that can be wrong before the shape rule: the engine, missing inputs, dead ones. */
 static bool ready(struct det_engine *e, const struct op_call *c)
 {
     const struct op_def *d = &op_table[c->op];
     if (e->err.code < 0)
         return false;
-    for (int i = 0; i < d->inputs; i++)
-        if (!c->in[i]) {
-            char text[500];
-            call_text(c, text, sizeof text);
-            det_engine_fail(e, DET_EINVAL, "%s: input %d is NULL", text, i + 1);
-            return false;
-        }
+    for (int i = 0; i < d->inputs_max; i++)
+        if (!c->in[i] && i < d->inputs)
+            return refuse_input(e, c, i, "is NULL");
+        else if (c->in[i] && det__is_dead(c->in[i]))
+            return refuse_input(e, c, i, DET__IS_DEAD);
     return true;
 }
 

@@ -241,6 +241,8 @@ int det_backward_opt(struct det_engine *e, struct det_tensor *loss,
     if (e->err.code < 0 || !loss)
         return e->err.code < 0 ? e->err.code
                                : det_engine_fail(e, DET_EINVAL, "backward: the loss is NULL");
+    if (det__is_dead(loss))
+        return det_engine_fail(e, DET_EINVAL, "backward: the loss " DET__IS_DEAD);
     int rc = check_loss(loss, o->gradient, &err);
     if (rc == 0)
         rc = seed_loss(e, loss, o->gradient, &err);

@@ -57,18 +57,28 @@ struct det_tensor *det__tensor_window(struct det_tensor *t, int ndim, const int6
 
 struct det_tensor *det_tensor_ref(struct det_tensor *t)
 {
-    if (t)
+    if (t && !det__is_dead(t))
         t->refs++;
     return t;
 }
 
-void det_tensor_unref(struct det_tensor *t)
+bool det__tensor_end(struct det_tensor *t)
 {
-    if (!t || --t->refs > 0)
-        return;
+    if (!t || det__is_dead(t) || --t->refs > 0)
+        return false;
     det_tensor_unref(t->grad);
     storage_unref(t->storage);
-    free(t);
+    t->grad = NULL;
+    t->storage = NULL;
+    t->data = NULL;
+    t->node = NULL;
+    return true;
+}
+
+void det_tensor_unref(struct det_tensor *t)
+{
+    if (det__tensor_end(t))
+        free(t);
 }
 
 enum det_dtype det_tensor_dtype(const struct det_tensor *t)
@@ -105,7 +115,7 @@ size_t det_tensor_bytes(const struct det_tensor *t)
 
 bool det_tensor_is_host(const struct det_tensor *t)
 {
-    return t && t->storage->host;
+    return t && t->storage && t->storage->host;
 }
 
 void *det_tensor_data(struct det_tensor *t)
@@ -123,6 +133,8 @@ static int check_bytes(const struct det_tensor *t, size_t bytes, struct det_err 
     char text[160];
     if (!t)
         return det_fail(err, DET_EINVAL, "the tensor is NULL");
+    if (det__is_dead(t))
+        return det_fail(err, DET_EINVAL, "%s " DET__IS_DEAD, det__tensor_text(t, text, sizeof text));
     if (bytes != det_tensor_bytes(t))
         return det_fail(err, DET_EINVAL, "%s has %zu bytes, the caller's buffer %zu",
                         det__tensor_text(t, text, sizeof text), det_tensor_bytes(t), bytes);

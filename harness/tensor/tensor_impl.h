@@ -40,7 +40,7 @@ struct det_storage {
 struct det_node; /* autograd/tape.h: the call that made a tensor */
 
 struct det_tensor {
-    uint32_t refs;
+    uint32_t refs; /* 0: dead, see det__tensor_end() */
     enum det_dtype dtype;
     enum det_layout layout;
     int ndim;
@@ -55,6 +55,16 @@ struct det_tensor {
     struct det_tensor *grad;     /* one reference; NULL until the first backward */
     struct det_node *node;       /* on the tape; NULL for leaves and outside */
 };
+
+/* A step's tensors that died with it stay known, without their bytes, for the step after: who has
+ * kept a pointer and no reference is told so. */
+#define DET__IS_DEAD "is of an earlier batch: keep a tensor beyond its batch by det_tensor_ref()"
+static inline bool det__is_dead(const struct det_tensor *t)
+{
+    return t->refs == 0;
+}
+/* Gives back a reference. True: it was the last, t is dead, and the caller frees it. */
+bool det__tensor_end(struct det_tensor *t);
 
 /* Owned by the caller (one reference). `storage`'s reference is taken, also on failure. */
 struct det_tensor *det__tensor_over(struct det_storage *storage, char *data, enum det_dtype dtype,

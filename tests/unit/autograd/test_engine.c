@@ -250,6 +250,39 @@ static void test_unknown_device(void **state)
     assert_non_null(strstr(err.text, "cpu:7"));
 }
 
+#define REFUSED(e, call, words)                                                                    \
+    do {                                                                                           \
+        call;                                                                                      \
+        assert_non_null(strstr(text_of(e), words));                                                \
+        assert_non_null(strstr(text_of(e), "det_tensor_ref()"));                                   \
+        det_engine_clear_error(e);                                                                 \
+    } while (0)
+
+/* As who keeps the hidden state of the batch before, but no reference to it. */
+static void test_a_tensor_of_an_earlier_step_is_named(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_err err = {0};
+    struct det_tensor *leaf = det_requires_grad(e, vector(e, 1, 2)), *loss = det_sum(e, leaf);
+    struct det_tensor *old = det_relu(e, leaf), *kept = det_tensor_ref(vector(e, 3, 4));
+    float host[2];
+    det_engine_step_end(e);
+    struct det_tensor *now = vector(e, 3, 4);
+    REFUSED(e, assert_null(det_relu(e, old)), "relu(float32[2]): input 1 is of an earlier batch");
+    REFUSED(e, assert_null(det_add(e, now, old)), "add(float32[2], float32[2]): input 2 is of");
+    REFUSED(e, assert_null(det_reshape(e, old, 2, (int64_t[]){1, 2})), "is of");
+    REFUSED(e, assert_null(det_to_device(e, old)), "to_device");
+    REFUSED(e, assert_true(isnan(det_item(e, loss))), "item: float32[] is of an earlier batch");
+    REFUSED(e, assert_int_equal(det_backward(e, loss), DET_EINVAL), "backward: the loss is of");
+    assert_int_equal(det_tensor_read(old, host, sizeof host, &err), DET_EINVAL);
+    assert_null(det_tensor_data(old));
+    assert_false(det_tensor_is_host(old));
+    det_tensor_unref(det_tensor_ref(old)); /* too late */
+    det_tensor_unref(old);
+    assert_true(det_item(e, det_sum(e, det_add(e, kept, now))) == 14);
+    det_tensor_unref(kept);
+}
+
 /* y = x * x; dy = (10, 1); twice over the same graph the gradients add up. */
 static void test_backward_with_options(void **state)
 {
@@ -287,6 +320,7 @@ int main(void)
         CASE(test_no_grad_and_detach),
         CASE(test_backward_twice_is_refused),
         CASE(test_backward_with_options),
+        CASE(test_a_tensor_of_an_earlier_step_is_named),
         CASE(test_random_state_repeats),
         CASE(test_memory_outlives_the_engine),
         CASE(test_accuracy),
