@@ -436,6 +436,43 @@ class Resume(unittest.TestCase):
                     self.assertEqual(second.seen, whole.seen[at:])
                     self.assertEqual(second.evaluated, whole.evaluated[-len(second.evaluated):])
 
+    def test_samplers_of_the_trial(self):
+        """Which draw from the global generators, or from one of their own, as a pass begins; training draws beside them."""
+        class Buckets:
+            def __init__(self, own):
+                self.own = own and np.random.RandomState(1)
+
+            def __len__(self):
+                return 3
+
+            def __iter__(self):
+                order = self.own.permutation(12) if self.own else np.random.permutation(12)[torch.randperm(12).numpy()]
+                batches = [order[k : k + 4].tolist() for k in (0, 4, 8)]
+                if not self.own:
+                    random.shuffle(batches)
+                return iter(batches)
+
+        class Lazy(Buckets):
+            def __iter__(self):
+                yield from super().__iter__()
+
+        class Sampled(RecordingTrial):
+            def build_training_data_loader(self):
+                return pytorch.DataLoader(Numbers(), batch_sampler=self.kind(self.own), num_workers=self.workers)
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                self.drawn = np.random.rand() + random.random() + torch.rand(()).item()
+                return super().train_batch(batch, epoch_idx, batch_idx)
+
+        cases = [(0, Buckets, own, at) for own in (False, True) for at in (2, 3, 7)]
+        cases += [(0, Lazy, False, 7), (2, Buckets, False, 4), (2, Lazy, False, 3), (2, Buckets, True, 7)]
+        for Sampled.workers, Sampled.kind, Sampled.own, at in cases:
+            with self.subTest(workers=Sampled.workers, kind=Sampled.kind.__name__, own=Sampled.own, at=at):
+                whole, second = self.resumed(Sampled, at, 11)
+                self.assertEqual(second.seen, whole.seen[at:])
+                self.assertEqual(second.drawn, whole.drawn)
+                self.assertEqual(sorted(sum(whole.seen[3:6], [])), list(range(12)))
+
     def test_full_disk(self):
         """While a checkpoint is written: an error that says so, not torch's abort()."""
         unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)

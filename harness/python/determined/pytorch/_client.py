@@ -278,6 +278,11 @@ class Client:
         self._validating.order_seed = self._training.order_seed if self._training is not None else None
         return self._validating
 
+    def stop_loaders(self) -> None:
+        for feed in (self._training, self._validating):
+            if feed is not None:
+                feed.stop()
+
     def batch_records(self, batch: Any) -> int:
         return self.trial.get_batch_length(batch)
 

@@ -10,6 +10,7 @@ import torch.utils.data
 from torch.utils.data import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 from determined.pytorch import _generators, _workers, samplers
+from determined.pytorch._own_passes import OwnPasses
 from determined.pytorch._passes import Passes, resumable
 
 logger = logging.getLogger("determined.pytorch")
@@ -194,7 +195,7 @@ class Feed:
         self._restored: Optional[Dict[str, Any]] = None
         # Of this feed alone: a validation with the loader of training does not disturb its passes.
         self._batch_sampler: Any = None
-        self._passes: Optional[Passes] = None
+        self._passes: Union[Passes, OwnPasses, None] = None
         if isinstance(loader, DataLoader):
             self._batch_sampler, self._passes = resumable(loader.batch_sampler)
         self._worker_seed: Optional[int] = None  # of the whole training, resumed or not; None: torch's, when it starts
@@ -210,7 +211,11 @@ class Feed:
             first = skip * size // self.batches if repeat and self.batches else 0
             ahead = self._loader.num_workers * (self._loader.prefetch_factor or 2) * size
             kept = 4 + ahead // max(self.batches or 1, 1)
-            self._passes.start(first, kept, (restored or {}).get("passes", {}), self.order_seed)
+            states = (restored or {}).get("passes", {})
+            if isinstance(self._passes, Passes):
+                self._passes.start(first, kept, states, self.order_seed)
+            else:
+                self._passes.start(first, kept, states, skip * size)
         if isinstance(self._loader, DataLoader):
             self._iterator = iter(self._loader._over(self._batches(repeat, size, rank, skip)))
         else:
@@ -239,6 +244,10 @@ class Feed:
 
     def next(self) -> Any:
         return self._move(next(self._iterator))  # type: ignore
+
+    def stop(self) -> None:
+        """Ends the loader's workers, which otherwise live until the collector finds it."""
+        self._iterator = None
 
     def _generators(self) -> List[torch.Generator]:
         """Those that the trial gave, to the loader, whose workers are seeded by it, or to torch's samplers."""
@@ -276,7 +285,7 @@ class Feed:
         passes = self._passes.state_dict() if self._passes is not None else {}
         seeds = {"worker_seed": self._worker_seed, "order_seed": self.order_seed}
         # A sampler of the trial's own is run again from its start when resuming: it draws again what it drew.
-        generators = self.generator_states() if self._passes is not None else []
+        generators = self.generator_states() if isinstance(self._passes, Passes) else []
         return {"passes": passes, "generators": generators, "dataset": self.dataset_generators(), **seeds}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:

@@ -9,15 +9,16 @@ have drawn otherwise than the others': there the passes follow from a seed that 
 """
 
 import logging
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple, Union
 
 import numpy as np
 import torch
-from torch.utils.data import BatchSampler, RandomSampler, Sampler, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
+
+from determined.pytorch._own_passes import OwnPasses
 
 logger = logging.getLogger("determined.pytorch")
 
-#: A sampler of the trial's own is left alone: who knows when it draws, and from what.
 _DRAWING = (RandomSampler.__iter__, SubsetRandomSampler.__iter__, WeightedRandomSampler.__iter__)
 
 
@@ -87,11 +88,14 @@ def _too_long(sampler: Any) -> bool:
     return True
 
 
-def resumable(batches: Any) -> Tuple[Any, Optional[Passes]]:
-    """The batch sampler over Passes, and these, where it deals out what a sampler of torch's draws."""
+def resumable(batches: Any) -> Tuple[Any, Union[Passes, OwnPasses, None]]:
+    """The batch sampler over passes that can be resumed, and these, where random numbers may be drawn."""
     inner = getattr(batches, "sampler", None)
-    if type(batches) is not BatchSampler or getattr(type(inner), "__iter__", None) not in _DRAWING:
+    if type(batches) is BatchSampler and type(inner) is SequentialSampler:
         return batches, None
+    if type(batches) is not BatchSampler or getattr(type(inner), "__iter__", None) not in _DRAWING:
+        own = OwnPasses(batches)
+        return own, own
     if _too_long(inner):
         return batches, None
     passes = Passes(inner)

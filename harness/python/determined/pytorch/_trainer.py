@@ -91,14 +91,16 @@ class Trainer:
             config.update(hparams=self._context._hparams, experiment_config=self._context._exp_conf)
         if self._profiling is not None and not self._local:
             config["experiment_config"] = {**self._context.get_experiment_config(), "profiling": self._profiling}
+        client = Client(self._trial, self._context)
         try:
-            invalid = _loop.run(config, Client(self._trial, self._context))
+            invalid = _loop.run(config, client)
         except RuntimeError as e:
             kind = _kind(e)
             if kind is None:
                 raise
             raise kind(str(e)) from None
         finally:
+            client.stop_loaders()
             self._context._loop = None
             torch.set_grad_enabled(True)
         if invalid is not None:
