@@ -10,8 +10,8 @@ import unittest
 
 import torch
 from determined import pytorch
+from recorder import RecordingTrial
 from support import LineTrial, Numbers, fit, store
-from test_loop import RecordingTrial
 
 Batch = pytorch.Batch
 HERE = os.path.dirname(os.path.abspath(__file__))
