@@ -16,11 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dtype.h"
 #include "hash.h"
 #include "mem.h"
 #include "op.h"
 #include "op_case.h"
+#include "op_compare.h"
+#include "op_result.h"
 
 #define PROBES 12 /* elements of an input that are differentiated numerically */
 #define STEP   1e-6
@@ -53,99 +54,11 @@ static struct det_engine *engine(const char *device)
     return engine_of(device, 2);
 }
 
-/* What a case gave: the bytes of its output and of the gradients of its inputs. */
-struct result {
-    enum det_dtype dtype[CASE_INPUTS_MAX + 1];
-    size_t n[CASE_INPUTS_MAX + 1];
-    void *v[CASE_INPUTS_MAX + 1];
-};
-
-static void result_finish(struct result *r)
-{
-    for (int i = 0; i <= CASE_INPUTS_MAX; i++)
-        free(r->v[i]);
-}
-
-static size_t result_bytes(const struct result *r, int i)
-{
-    return r->n[i] * det_dtype_size(r->dtype[i]);
-}
-
-static void take(struct result *r, int i, struct det_tensor *t)
-{
-    struct det_err err;
-    r->n[i] = det_tensor_numel(t);
-    r->dtype[i] = det_tensor_dtype(t);
-    r->v[i] = det_alloc(det_tensor_bytes(t) + 1);
-    if (det_tensor_read(t, r->v[i], det_tensor_bytes(t), &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-/* As a number. */
-static double at(const struct result *r, int i, size_t k)
-{
-    return det__load_f64(r->dtype[i], (const char *)r->v[i] + k * det_dtype_size(r->dtype[i]));
-}
-
-static void check_engine(struct det_engine *e, const struct op_case *c)
-{
-    struct det_err err;
-    if (det_engine_error(e, &err) < 0)
-        fail_msg("%s (%s): %s", c->op, c->what, err.text);
-}
-
 static void run(struct det_engine *e, const struct op_case *c, struct result *r)
 {
-    struct case_run run;
-    case_run(e, c, &run);
-    check_engine(e, c);
-    take(r, 0, run.y);
-    for (int i = 0; i < run.inputs; i++)
-        if (det_tensor_grad(run.in[i]))
-            take(r, i + 1, det_tensor_grad(run.in[i]));
-    det_engine_step_end(e);
-}
-
-static double tolerance(const struct op_case *c, enum det_dtype dtype)
-{
-    if (dtype == DET_F64)
-        return 1e-11;
-    for (int i = 0; i < OP_COUNT; i++)
-        if (strcmp(op_table[i].name, c->op) == 0)
-            return op_table[i].tolerance;
-    fail_msg("%s is no operation", c->op);
-    return 0;
-}
-
-/* How far apart two roundings of one result may be. */
-static double unit(enum det_dtype dtype)
-{
-    return dtype == DET_BF16 ? 0.01 : dtype == DET_F16 ? 0.002 : dtype == DET_F64 ? 1e-11 : 1e-6;
-}
-
-/* What was computed in bf16 on the way is as rough as bf16, though it comes back in f32. */
-static double roughness(const struct op_case *c, const struct result *r, int k)
-{
-    double way = strstr(c->what, "bf16") ? unit(DET_BF16) : 0;
-    return fmax(way, unit(r->dtype[k]));
-}
-
-/* The largest difference, as a share of the largest value. */
-static double difference(const struct result *a, const struct result *b, int i)
-{
-    double most = 0, scale = 1e-3;
-    for (size_t k = 0; k < a->n[i]; k++)
-        if (isfinite(at(a, i, k)))
-            scale = fmax(scale, fabs(at(a, i, k)));
-    for (size_t k = 0; k < a->n[i]; k++) {
-        double x = at(a, i, k), y = at(b, i, k);
-        if (x == y || (isnan(x) && isnan(y)))
-            continue; /* infinities too */
-        if (!isfinite(x - y))
-            return INFINITY;
-        most = fmax(most, fabs(x - y));
-    }
-    return most / scale;
+    struct det_err err;
+    if (result_of(e, c, r, &err) < 0)
+        fail_msg("%s", err.text);
 }
 
 /* Nothing above the tables falls back on other kernels. */
@@ -197,30 +110,19 @@ static void test_memory_that_is_not_there(void **state)
     det_engine_destroy(next);
 }
 
+static void compare(enum op_compare how, const char *as)
+{
+    int compared = 0, failed = op_compare_all(how, device_under_test(), &compared);
+    if (failed != 0)
+        fail_msg("%d of %d cases are not %s", failed, compared, as);
+    print_message("%s%s%s: %d cases %s\n", device_under_test(), note() ? ", " : "",
+                  note() ? note() : "", compared, as);
+}
+
 static void test_device_equals_ref(void **state)
 {
     (void)state;
-    struct det_engine *ref = engine("ref"), *tested = engine(device_under_test());
-    const struct op_case *c;
-    int compared = 0;
-    for (int i = 0; (c = op_case_at(i)); i++) {
-        det_cleanup(result_finish) struct result a = {0}, b = {0};
-        compared++;
-        run(ref, c, &a);
-        run(tested, c, &b);
-        for (int k = 0; k <= CASE_INPUTS_MAX; k++) {
-            assert_int_equal(a.n[k], b.n[k]);
-            double d = difference(&a, &b, k);
-            double most = 10 * tolerance(c, a.dtype[k]) + roughness(c, &a, k);
-            if (!(d <= most))
-                fail_msg("%s (%s), %s %d: off by %g, allowed %g", c->op, c->what,
-                         k ? "gradient of input" : "value", k, d, most);
-        }
-    }
-    print_message("%s%s%s: %d cases as the reference\n", device_under_test(), note() ? ", " : "",
-                  note() ? note() : "", compared);
-    det_engine_destroy(ref);
-    det_engine_destroy(tested);
+    compare(OP_COMPARE_REF, "as the reference");
 }
 
 /* sum(weights * op(inputs)) with one element of one input moved, in f64. */
@@ -230,12 +132,13 @@ static double value_at(struct det_engine *e, const struct op_case *c, int which,
     struct case_run run;
     det_cleanup(result_finish) struct result r = {0};
     double total = 0;
+    struct det_err err;
     case_run_nudged(e, c, &run, which, where, nudge);
-    check_engine(e, c);
-    take(&r, 0, run.y);
-    take(&r, 1, run.weights);
+    if (det_engine_error(e, &err) < 0 || result_take(&r, 0, run.y, &err) < 0 ||
+        result_take(&r, 1, run.weights, &err) < 0)
+        fail_msg("%s (%s): %s", c->op, c->what, err.text);
     for (size_t i = 0; i < r.n[0]; i++)
-        total += at(&r, 0, i) * at(&r, 1, i);
+        total += result_at(&r, 0, i) * result_at(&r, 1, i);
     det_engine_step_end(e);
     return total;
 }
@@ -246,7 +149,7 @@ static void check_input(struct det_engine *e, const struct op_case *c, int which
     double scale = 0.05;
     size_t n = r->n[which + 1];
     for (size_t i = 0; i < n; i++)
-        scale = fmax(scale, fabs(at(r, which + 1, i)));
+        scale = fmax(scale, fabs(result_at(r, which + 1, i)));
     int compared = 0, tried = 0;
     for (size_t p = 0; p < PROBES && p < n; p++, tried++) {
         size_t where = (p * 7919 + 3) % n;
@@ -256,9 +159,9 @@ static void check_input(struct det_engine *e, const struct op_case *c, int which
         if (fabs(up - down) > 1e-2 * scale)
             continue; /* a kink of a ReLU or a maximum lies between: no gradient to compare with */
         compared++;
-        if (fabs((up + down) / 2 - at(r, which + 1, where)) > 1e-5 * scale)
+        if (fabs((up + down) / 2 - result_at(r, which + 1, where)) > 1e-5 * scale)
             fail_msg("%s (%s), input %d, element %zu: gradient %g, by differences %g", c->op,
-                     c->what, which + 1, where, at(r, which + 1, where), (up + down) / 2);
+                     c->what, which + 1, where, result_at(r, which + 1, where), (up + down) / 2);
     }
     if (tried >= 4 && 2 * compared < tried)
         fail_msg("%s (%s), input %d: only %d of %d elements are smooth", c->op, c->what, which + 1,
@@ -299,15 +202,7 @@ static void test_every_operation_has_a_case(void **state)
 static void test_same_bits_twice(void **state)
 {
     (void)state;
-    struct det_engine *tested = engine(device_under_test());
-    for (int i = 0; op_case_at(i); i++) {
-        det_cleanup(result_finish) struct result a = {0}, b = {0};
-        run(tested, op_case_at(i), &a);
-        run(tested, op_case_at(i), &b);
-        for (int k = 0; k <= CASE_INPUTS_MAX; k++)
-            assert_memory_equal(a.v[k] ? a.v[k] : "", b.v[k] ? b.v[k] : "", result_bytes(&a, k));
-    }
-    det_engine_destroy(tested);
+    compare(OP_COMPARE_TWICE, "the same twice");
 }
 
 /* All cases of doubles, with an engine of so many threads; the caller owns the results. */
@@ -394,6 +289,8 @@ static void test_same_bits_in_two_processes(void **state)
 
 int main(int argc, char **argv)
 {
+    if (op_compare_main(argc, argv))
+        return 0;
     if (argc == 2 && strcmp(argv[1], "--hash") == 0) {
         char hex[HASH_HEX_MAX];
         all_results(hex);

@@ -5,6 +5,7 @@ dtype, and the gradients of all inputs.
 usage: test_torch_ops.py LIBRARY [OPERATION]     exit status 77: PyTorch is absent, nothing was tested
 """
 import ctypes as C
+import os
 import sys
 import unittest
 
@@ -20,6 +21,7 @@ wants_grad = fn("case_wants_grad", B, P)
 end = fn("case_end", None, P, P)
 
 ALLOWED = {torch.float32: 2e-5, torch.float64: 1e-12, torch.bfloat16: 1e-2, torch.float16: 2e-3}
+HALF = torch.bfloat16 if os.environ.get("DET_OPS_DEVICE", "cpu") == "cpu" else torch.float16  # what a CPU takes f16 as
 ONLY = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
 
 
@@ -54,7 +56,7 @@ class Cases(unittest.TestCase):
         torch.set_default_dtype(torch.float64 if "(f64," in name else torch.float32)  # of what expressions make
         check()
         x = inputs(run)
-        y = eval(expression(i).decode(), {"torch": torch, "F": F, **{"x%d" % k: t for k, t in enumerate(x)}})
+        y = eval(expression(i).decode(), {"torch": torch, "F": F, "half": HALF, **{"x%d" % k: t for k, t in enumerate(x)}})
         self.close(theirs(value(run)), y.detach(), name)
         self.assertEqual(bool(wants_grad(value(run))), y.requires_grad, name + ": requires a gradient")
         if y.requires_grad and y.numel() > 0:
