@@ -98,15 +98,22 @@ __device__ static int64_t class_of(const cross<T> &k, int64_t row)
     return -1;
 }
 
-/* The sum over classes of w (lse - x), by the whole block; 0 where nothing is smoothed. */
+/* -log of the class's probability: log_sum is what the row's exponents sum to above its greatest. */
 template <typename T>
-__device__ static double smoothed(const cross<T> &k, const T *x, double lse)
+__device__ static double surprise(T x, T top, double log_sum)
+{
+    return log_sum - (double)(x - top); /* top + log_sum first would lose digits */
+}
+
+/* The sum over classes of w times their surprise, by the whole block; 0 where nothing is smoothed. */
+template <typename T>
+__device__ static double smoothed(const cross<T> &k, const T *x, T top, double log_sum)
 {
     double all = 0;
     if (k.smoothing == 0)
         return 0;
     for (int64_t j = threadIdx.x; j < k.n; j += blockDim.x)
-        all += weight(k, j) * (lse - x[j]);
+        all += weight(k, j) * surprise(x[j], top, log_sum);
     return cuda_combine(all, cuda_plus());
 }
 
@@ -124,12 +131,12 @@ static int row_losses(struct det_stream *s, const struct det_call *c, double *ro
             const T *x = k.x + row * k.n;
             T top = k.log_probs ? 0 : cuda_row_max(x, k.n);
             double sum = k.log_probs ? 0 : cuda_row_log_sum(x, k.n, top);
-            double lse = top + sum, all = smoothed(k, x, lse);
+            double all = smoothed(k, x, top, sum);
             if (threadIdx.x != 0)
                 return;
             int64_t t = class_of(k, row);
             double w = t < 0 ? 0 : weight(k, t);
-            double loss = t < 0 ? 0 : (1 - k.smoothing) * w * (lse - x[t]);
+            double loss = t < 0 ? 0 : (1 - k.smoothing) * w * surprise(x[t], top, sum);
             rows[row] = t < 0 ? 0 : loss + k.smoothing / (double)k.n * all;
             rows[m + row] = w;
             sums[row] = (T)sum;
@@ -189,11 +196,11 @@ static int cross_entropy_bwd(struct det_stream *s, const struct det_call *c, str
                 sum_w += weight(k, j);
             sum_w = cuda_combine(sum_w, cuda_plus());
             double dy = dys[mode == DET_REDUCE_NONE ? row : 0];
-            double lse = cuda_row_max(k.x + row * k.n, k.n) + (double)sums[row];
+            T top = cuda_row_max(k.x + row * k.n, k.n);
             double hit = t < 0 ? 0 : (1 - k.smoothing) * weight(k, t);
             dy = mode == DET_REDUCE_MEAN ? dy / *count : dy;
             for (int64_t j = threadIdx.x; j < k.n; j += blockDim.x) {
-                double p = k.log_probs ? 0 : exp((T)(k.x[row * k.n + j] - lse));
+                double p = k.log_probs ? 0 : exp((T)-surprise(k.x[row * k.n + j], top, sums[row]));
                 double g = p * (hit + smooth * sum_w) - smooth * weight(k, j) - (j == t ? hit : 0);
                 dx[row * k.n + j] = t < 0 ? 0 : (T)(dy * g);
             }

@@ -12,9 +12,9 @@ static int rows(struct det_stream *s, const struct det_call *c, bool log, struct
         DEVICE(int64_t row) {
             const T *xr = x + row * n;
             T top = cuda_row_max(xr, n);
-            double lse = top + cuda_row_log_sum(xr, n, top);
+            double log_sum = cuda_row_log_sum(xr, n, top);
             for (int64_t j = threadIdx.x; j < n; j += blockDim.x) {
-                T v = (T)(xr[j] - lse);
+                T v = (T)((double)(xr[j] - top) - log_sum); /* top + log_sum would lose digits */
                 y[row * n + j] = log ? v : exp(v);
             }
         },
