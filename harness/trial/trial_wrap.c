@@ -172,9 +172,12 @@ static int on_reduce(void *self, struct comm *comm, struct det_err *err)
     struct det_tensor *g = module_grads_marked(s->optim->module);
     if (!g)
         return det_engine_error(s->ctx->engine, err);
-    int rc = det_tensor_is_host(g) ? DET_EUNAVAIL : trial_device_mean(s->ctx, comm, g, err);
+    struct det_err e; /* not err: where another way is left, the trial has not failed */
+    int rc = det_tensor_is_host(g) ? DET_EUNAVAIL : trial_device_mean(s->ctx, comm, g, &e);
     if (rc == DET_EUNAVAIL)
         rc = reduce_on_host(comm, g, err);
+    else if (rc < 0)
+        det_fail(err, rc, "%s", e.text);
     return rc < 0 ? rc : module_grads_heard(s->optim->module, err);
 }
 
