@@ -164,6 +164,21 @@ int comm_check(struct comm *c, struct det_err *err)
     return lost(c, DET_EPEER, "rendezvous", err);
 }
 
+int comm_watch(struct comm *c, int timeout_ms, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf who = BUF_INIT;
+    struct det_err local;
+    err = err ? err : &local;
+    int rc = comm_check(c, err);
+    if (rc < 0 || !c->transport)
+        return rc;
+    rc = comm_store_gone(c->store, timeout_ms, &who, err);
+    if (rc == 0 && who.len == 0)
+        return 0;
+    det_fail(err, DET_EPEER, "noticed while the device waited");
+    return lost(c, DET_EPEER, "a collective of devices", err);
+}
+
 #define ALLREDUCE_MEAN(name, type)                                                                 \
     int comm_allreduce_mean_##name(struct comm *c, type *v, size_t n, struct det_err *err)         \
     {                                                                                              \

@@ -1,17 +1,23 @@
 #include "comm_device.h"
 
+#include "clk.h"
 #include "find.h"
 #include "mem.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS 60000
+#define OPEN_MS  60000
+#define WATCH_MS 200 /* between two looks at the peers */
 
 struct comm_device {
     const struct comm_device_type *type;
     void *self;
+    struct comm *control;
 };
 
 /* Caller frees; NULL: none. */
@@ -69,24 +75,58 @@ static int all_can(struct comm *control, int mine, struct det_err *err)
     return cannot > 0 ? det_fail(err, DET_EDEVICE, "another rank cannot open its device") : 0;
 }
 
+/* NCCL takes one rank a device. All ranks see the same uuids, and come to the same answer. */
+static int check_shared(const struct comm_blobs *uuids, struct det_err *err)
+{
+    for (int i = 0; i < uuids->n; i++)
+        for (int k = 0; k < i; k++)
+            if (memcmp(uuids->v[i], uuids->v[k], COMM_DEVICE_UUID) == 0)
+                return det_fail(err, DET_EUNAVAIL, "ranks %d and %d share a device, which NCCL "
+                                                   "does not take", k, i);
+    return 0;
+}
+
+static int check_devices(struct comm *control, const struct comm_device_type *t, int device,
+                         struct det_err *err)
+{
+    unsigned char uuid[COMM_DEVICE_UUID] = {0};
+    det_cleanup(comm_blobs_finish) struct comm_blobs all = {0};
+    int rc = all_can(control, t->device_uuid(device, uuid, err), err);
+    if (rc == 0)
+        rc = comm_allgather(control, uuid, sizeof uuid, &all, err);
+    return rc < 0 ? rc : check_shared(&all, err);
+}
+
+/* Rank 0's id, to all. */
+static int share_id(struct comm *control, const struct comm_device_type *t, struct id *id,
+                    struct det_err *err)
+{
+    size_t bytes = 0;
+    if (comm_rank(control) == 0) {
+        id->rc = t->make_id(id->v, &bytes, err);
+        id->bytes = (uint32_t)bytes;
+    }
+    int rc = comm_broadcast(control, id, sizeof *id, 0, err);
+    if (rc < 0 || id->rc == 0)
+        return rc;
+    return comm_rank(control) == 0
+               ? id->rc
+               : det_fail(err, id->rc, "rank 0 could not begin device communication");
+}
+
 int comm_device_open(struct comm *control, int device, struct comm_device **ret,
                      struct det_err *err)
 {
     struct id id = {0};
-    size_t bytes = 0;
+    void *self = NULL;
     const struct comm_device_type *t = find_module(err);
     int rc = all_can(control, t ? 0 : DET_EUNAVAIL, err);
+    if (rc == 0)
+        rc = check_devices(control, t, device, err);
+    if (rc == 0)
+        rc = share_id(control, t, &id, err);
     if (rc < 0)
         return rc;
-    if (comm_rank(control) == 0) {
-        id.rc = t->make_id(id.v, &bytes, err);
-        id.bytes = (uint32_t)bytes;
-    }
-    rc = comm_broadcast(control, &id, sizeof id, 0, err);
-    if (rc < 0 || id.rc < 0)
-        return rc < 0 ? rc : comm_rank(control) == 0 ? id.rc
-                           : det_fail(err, id.rc, "rank 0 could not begin device communication");
-    void *self = NULL;
     rc = t->open(id.v, comm_rank(control), comm_size(control), device, OPEN_MS, &self, err);
     rc = all_can(control, rc, err);
     if (rc < 0) {
@@ -95,7 +135,7 @@ int comm_device_open(struct comm *control, int device, struct comm_device **ret,
         return det_wrap(err, rc, "rank %d, device %d", comm_rank(control), device);
     }
     struct comm_device *d = det_zalloc(sizeof *d);
-    *d = (struct comm_device){t, self};
+    *d = (struct comm_device){t, self, control};
     *ret = d;
     return 0;
 }
@@ -111,10 +151,37 @@ void comm_device_close(struct comm_device *d)
 int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, void *stream,
                                    struct det_err *err)
 {
-    return n ? d->type->allreduce_mean_f32(d->self, v, n, stream, err) : 0;
+    int timeout_ms = comm_timeout_ms(d->control);
+    return n ? d->type->allreduce_mean_f32(d->self, v, n, stream, timeout_ms, err) : 0;
 }
 
-int comm_device_wait(struct comm_device *d, void *stream, int timeout_ms, struct det_err *err)
+/* A transport within a host sees nothing of a peer that died; the control connections do. */
+static int look_around(struct comm_device *d, int64_t deadline_ms, struct det_err *err)
 {
-    return d->type->wait(d->self, stream, timeout_ms, err);
+    int64_t left_ms = deadline_ms - clk_mono_ms();
+    if (left_ms <= 0)
+        return det_fail(err, DET_ETIMEOUT, "NCCL: nothing of a peer for %d ms",
+                        comm_timeout_ms(d->control));
+    return comm_watch(d->control, (int)left_ms, err);
+}
+
+/* Spins for a moment, since most waits are short, then looks once in 50 us. */
+int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err)
+{
+    struct det_err local;
+    err = err ? err : &local;
+    int64_t deadline_ms = clk_mono_ms() + comm_timeout_ms(d->control);
+    int64_t watch_ms = clk_mono_ms() + WATCH_MS;
+    int rc = 0;
+    for (int64_t turn = 0; (rc = d->type->poll(d->self, stream, err)) == 0; turn++) {
+        if (turn < 1000)
+            continue;
+        if (clk_mono_ms() >= watch_ms && (rc = look_around(d, deadline_ms, err)) < 0) {
+            d->type->abort(d->self, err);
+            break;
+        }
+        watch_ms = clk_mono_ms() >= watch_ms ? clk_mono_ms() + WATCH_MS : watch_ms;
+        ppoll(NULL, 0, &(const struct timespec){.tv_nsec = 50000}, NULL);
+    }
+    return rc < 0 ? rc : 0;
 }

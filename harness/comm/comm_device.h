@@ -13,26 +13,34 @@
 
 /* What the module exports under the name COMM_DEVICE_SYMBOL. */
 #define COMM_DEVICE_SYMBOL "det_comm_device"
-#define COMM_DEVICE_VERSION 2
+#define COMM_DEVICE_VERSION 3
 #define COMM_DEVICE_ID_MAX 256
+#define COMM_DEVICE_UUID 16
 
 struct comm_device_type {
     int version;
     const char *name; /* "nccl" */
+    /* What no other device has: COMM_DEVICE_UUID bytes. */
+    int (*device_uuid)(int device, void *uuid, struct det_err *err);
     /* Rank 0 makes an id that all use: id_bytes of it, at most COMM_DEVICE_ID_MAX. */
     int (*make_id)(void *id, size_t *ret_bytes, struct det_err *err);
+    /* Connects to all peers within timeout_ms. */
     int (*open)(const void *id, int rank, int size, int device, int timeout_ms, void **ret,
                 struct det_err *err);
-    int (*allreduce_mean_f32)(void *self, float *v, size_t n, void *stream, struct det_err *err);
-    int (*wait)(void *self, void *stream, int timeout_ms, struct det_err *err);
+    int (*allreduce_mean_f32)(void *self, float *v, size_t n, void *stream, int timeout_ms,
+                              struct det_err *err);
+    /* 1: all work of the stream is done; 0: not yet. */
+    int (*poll)(void *self, void *stream, struct det_err *err);
+    /* Ends what is under way; every later call fails with *why. */
+    void (*abort)(void *self, const struct det_err *why);
     void (*close)(void *self);
 };
 
 struct comm_device;
 
-/* Collective over `control`, which is borrowed for this call. `device` is the CUDA ordinal of
- * this rank. DET_EUNAVAIL: no module; DET_EDEVICE: NCCL's own words. All ranks succeed or all
- * fail. */
+/* Collective over `control`, which is borrowed until comm_device_close(). `device` is the CUDA
+ * ordinal of this rank. DET_EUNAVAIL: no module, or two ranks have one device, which NCCL refuses;
+ * DET_EDEVICE: NCCL's own words. All ranks succeed or all fail. */
 int comm_device_open(struct comm *control, int device, struct comm_device **ret,
                      struct det_err *err);
 void comm_device_close(struct comm_device *d); /* NULL ok */
@@ -40,7 +48,8 @@ void comm_device_close(struct comm_device *d); /* NULL ok */
 /* v: n floats on the device; in place. stream: cudaStream_t, NULL the default one. */
 int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, void *stream,
                                    struct det_err *err);
-/* Until all work on the stream is done. DET_EPEER, DET_ETIMEOUT, DET_EDEVICE. */
-int comm_device_wait(struct comm_device *d, void *stream, int timeout_ms, struct det_err *err);
+/* Until all work on the stream is done, for as long as `control` is patient; a peer whose process
+ * is gone is noticed within a second. DET_EPEER, DET_ETIMEOUT, DET_EDEVICE. */
+int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err);
 
 #endif

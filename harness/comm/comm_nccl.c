@@ -8,7 +8,10 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
+
+#define SETTLE_SPINS 500
 
 struct nccl {
     ncclComm_t comm;
@@ -26,6 +29,17 @@ static int nccl_fail(struct det_err *err, const char *what, ncclResult_t r)
 static int cuda_fail(struct det_err *err, const char *what, cudaError_t e)
 {
     return det_fail(err, DET_EDEVICE, "CUDA: %s: %s", what, cudaGetErrorString(e));
+}
+
+static int device_uuid(int device, void *uuid, struct det_err *err)
+{
+    struct cudaDeviceProp p;
+    _Static_assert(sizeof p.uuid == COMM_DEVICE_UUID, "a uuid fits");
+    cudaError_t e = cudaGetDeviceProperties(&p, device);
+    if (e != cudaSuccess)
+        return cuda_fail(err, "device properties", e);
+    memcpy(uuid, &p.uuid, sizeof p.uuid);
+    return 0;
 }
 
 static int make_id(void *id, size_t *ret_bytes, struct det_err *err)
@@ -51,11 +65,13 @@ static int kill_comm(struct nccl *n, int rc, const struct det_err *err)
     return rc;
 }
 
-/* A non-blocking communicator says "in progress" until what was asked is under way. */
+/* A non-blocking communicator says "in progress" until what was asked is under way, which is a
+ * thread of NCCL's own away at every collective: a sleep of 1 ms each would cost more than the sum. */
 static int settle(struct nccl *n, const char *what, ncclResult_t r, int timeout_ms,
                   struct det_err *err)
 {
     int64_t deadline_ms = clk_mono_ms() + timeout_ms;
+    int turns = 0;
     while (r == ncclSuccess || r == ncclInProgress) {
         ncclResult_t state = ncclSuccess;
         r = ncclCommGetAsyncError(n->comm, &state);
@@ -65,7 +81,10 @@ static int settle(struct nccl *n, const char *what, ncclResult_t r, int timeout_
         if (r == ncclInProgress && clk_mono_ms() > deadline_ms)
             return kill_comm(n, det_fail(err, DET_ETIMEOUT, "NCCL: %s: not done within %d ms", what,
                                          timeout_ms), err);
-        poll(NULL, 0, 1);
+        if (turns++ < SETTLE_SPINS)
+            sched_yield();
+        else
+            poll(NULL, 0, 1);
     }
     return kill_comm(n, nccl_fail(err, what, r), err);
 }
@@ -76,6 +95,70 @@ static void nccl_close(void *self)
     if (n->comm)
         ncclCommAbort(n->comm); /* all that mattered was waited for; a finalize could hang */
     free(n);
+}
+
+static int begin(struct nccl *n, struct det_err *err)
+{
+    if (!n->dead.code)
+        return 0;
+    if (err)
+        *err = n->dead;
+    return n->dead.code;
+}
+
+static int allreduce_mean_f32(void *self, float *v, size_t count, void *stream, int timeout_ms,
+                              struct det_err *err)
+{
+    struct nccl *n = self;
+    struct det_err local;
+    err = err ? err : &local;
+    int rc = begin(n, err);
+    if (rc < 0)
+        return rc;
+    ncclResult_t r = ncclAllReduce(v, v, count, ncclFloat, ncclAvg, n->comm, stream);
+    return settle(n, "all-reduce", r, timeout_ms, err);
+}
+
+static int poll_stream(void *self, void *stream, struct det_err *err)
+{
+    struct nccl *n = self;
+    struct det_err local;
+    ncclResult_t state = ncclSuccess;
+    err = err ? err : &local;
+    int rc = begin(n, err);
+    if (rc < 0)
+        return rc;
+    cudaError_t e = cudaStreamQuery(stream);
+    if (e == cudaSuccess)
+        return 1;
+    if (e != cudaErrorNotReady)
+        return kill_comm(n, cuda_fail(err, "stream", e), err);
+    ncclResult_t r = ncclCommGetAsyncError(n->comm, &state);
+    r = r == ncclSuccess ? state : r;
+    return r == ncclSuccess || r == ncclInProgress ? 0 : kill_comm(n, nccl_fail(err, "a peer", r), err);
+}
+
+/* NCCL connects at the first collective, and its launch waits for the slowest peer: now, while all
+ * are known to be here. */
+static int connect_peers(struct nccl *n, int timeout_ms, struct det_err *err)
+{
+    float *one = NULL;
+    cudaError_t e = cudaMalloc((void **)&one, sizeof *one);
+    if (e == cudaSuccess)
+        e = cudaMemset(one, 0, sizeof *one);
+    if (e != cudaSuccess)
+        return cuda_fail(err, "memory", e);
+    int64_t deadline_ms = clk_mono_ms() + timeout_ms;
+    int rc = allreduce_mean_f32(n, one, 1, NULL, timeout_ms, err);
+    while (rc == 0 && (rc = poll_stream(n, NULL, err)) == 0) {
+        if (clk_mono_ms() > deadline_ms)
+            rc = kill_comm(n, det_fail(err, DET_ETIMEOUT, "NCCL: peers do not connect within %d ms",
+                                       timeout_ms), err);
+        else
+            poll(NULL, 0, 1);
+    }
+    cudaFree(one);
+    return rc < 0 ? rc : 0;
 }
 
 static int nccl_open(const void *id, int rank, int size, int device, int timeout_ms, void **ret,
@@ -92,6 +175,8 @@ static int nccl_open(const void *id, int rank, int size, int device, int timeout
     n->device = device;
     ncclResult_t r = ncclCommInitRankConfig(&n->comm, size, u, rank, &config);
     int rc = settle(n, "init", r, timeout_ms, err);
+    if (rc == 0)
+        rc = connect_peers(n, timeout_ms, err);
     if (rc < 0) {
         nccl_close(n);
         return rc;
@@ -100,56 +185,13 @@ static int nccl_open(const void *id, int rank, int size, int device, int timeout
     return 0;
 }
 
-static int begin(struct nccl *n, struct det_err *err)
+static void abort_all(void *self, const struct det_err *why)
 {
-    if (!n->dead.code)
-        return 0;
-    if (err)
-        *err = n->dead;
-    return n->dead.code;
-}
-
-static int allreduce_mean_f32(void *self, float *v, size_t count, void *stream, struct det_err *err)
-{
-    struct nccl *n = self;
-    struct det_err local;
-    err = err ? err : &local;
-    int rc = begin(n, err);
-    if (rc < 0)
-        return rc;
-    ncclResult_t r = ncclAllReduce(v, v, count, ncclFloat, ncclAvg, n->comm, stream);
-    return settle(n, "all-reduce", r, 60000, err);
-}
-
-/* Spins for a moment, since most waits are short, then looks once in 50 us. */
-static int nccl_wait(void *self, void *stream, int timeout_ms, struct det_err *err)
-{
-    struct nccl *n = self;
-    struct det_err local;
-    err = err ? err : &local;
-    int64_t deadline_ms = clk_mono_ms() + timeout_ms;
-    int rc = begin(n, err);
-    for (int64_t turn = 0; rc == 0; turn++) {
-        ncclResult_t state = ncclSuccess;
-        cudaError_t e = cudaStreamQuery(stream);
-        if (e == cudaSuccess)
-            return 0;
-        if (e != cudaErrorNotReady)
-            return kill_comm(n, cuda_fail(err, "stream", e), err);
-        if (turn < 1000)
-            continue;
-        if (ncclCommGetAsyncError(n->comm, &state) != ncclSuccess ||
-            (state != ncclSuccess && state != ncclInProgress))
-            return kill_comm(n, nccl_fail(err, "a peer", state), err);
-        if (clk_mono_ms() > deadline_ms)
-            return kill_comm(n, det_fail(err, DET_ETIMEOUT, "NCCL: nothing of a peer for %d ms",
-                                         timeout_ms), err);
-        ppoll(NULL, 0, &(const struct timespec){.tv_nsec = 50000}, NULL);
-    }
-    return rc;
+    kill_comm(self, why->code, why);
 }
 
 extern const struct comm_device_type det_comm_device;
 __attribute__((visibility("default"))) const struct comm_device_type det_comm_device = {
     .version = COMM_DEVICE_VERSION, .name = "nccl", .make_id = make_id, .open = nccl_open,
-    .allreduce_mean_f32 = allreduce_mean_f32, .wait = nccl_wait, .close = nccl_close};
+    .device_uuid = device_uuid, .allreduce_mean_f32 = allreduce_mean_f32, .poll = poll_stream,
+    .abort = abort_all, .close = nccl_close};

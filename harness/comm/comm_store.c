@@ -214,6 +214,21 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
     free(text);
 }
 
+int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out, struct det_err *err)
+{
+    void *text = NULL;
+    size_t n = 0;
+    if (s->fd < 0)
+        return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
+    send_frame(s, COMM_STORE_GONE, "", NULL, 0, NULL); /* if this fails, so does the answer */
+    int rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, &text, &n, err);
+    if (rc < 0)
+        return broken(s, rc);
+    buf_add(out, text, n);
+    free(text);
+    return 0;
+}
+
 static int ask_reason(struct comm_store *s, enum comm_store_op op, const char *why,
                       struct det_err *err)
 {

@@ -33,6 +33,7 @@ enum comm_store_op {
     COMM_STORE_VERDICT,   /* value: u32 ms; answered by VALUE: a text that names the lost ranks */
     COMM_STORE_LEAVE,     /* value: why; answered by REASON */
     COMM_STORE_LEFT,      /* answered by REASON */
+    COMM_STORE_GONE,      /* answered by VALUE: "rank 2 is gone", or nothing */
     COMM_STORE_VALUE,     /* key empty */
     COMM_STORE_REASON     /* key empty; value: "rank 1: why" of the first that left, or nothing;
                              the others get it unasked, as it leaves */
@@ -72,6 +73,8 @@ int comm_store_local_address(const struct comm_store *s, char *out, size_t cap,
 /* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends
  * "rank 2 is gone", or nothing when all is well as far as known. */
 void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out);
+/* Which ranks are gone, added to *out, without a claim that a collective failed. DET_EPEER: rank 0. */
+int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out, struct det_err *err);
 /* Whether something came that was not asked for: a reason, rank 0's last words, or its end. */
 bool comm_store_stirs(const struct comm_store *s);
 /* As comm_leave() and comm_left(). */

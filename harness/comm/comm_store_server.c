@@ -235,6 +235,16 @@ static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *
     return true;
 }
 
+static bool on_gone(struct comm_store_server *s, struct peer *p)
+{
+    det_cleanup(buf_finish) struct buf who = BUF_INIT;
+    for (int r = 0; r < s->size; r++)
+        if (s->gone[r])
+            buf_addf(&who, "%srank %d is gone", who.len ? ", " : "", r);
+    reply(p, buf_str(&who), who.len);
+    return true;
+}
+
 static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, const char *key,
                      const void *v, size_t n)
 {
@@ -246,6 +256,7 @@ static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, c
     case COMM_STORE_PUT: on_put(s, key, v, n); return true;
     case COMM_STORE_GET: on_get(s, p, key); return true;
     case COMM_STORE_VERDICT: return on_verdict(s, p, v, n);
+    case COMM_STORE_GONE: return on_gone(s, p);
     case COMM_STORE_LEAVE: return on_leave(s, p, v, n);
     case COMM_STORE_LEFT: return on_left(s, p);
     default: return false;

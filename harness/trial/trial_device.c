@@ -2,6 +2,7 @@
 
 #include "comm_device.h"
 #include "engine.h"
+#include "log.h"
 
 #include <string.h>
 
@@ -16,6 +17,8 @@ static int open_once(struct det_trial_context *ctx, struct comm *control, struct
     int rc = comm_device_open(control, colon ? (int)strtol(colon + 1, NULL, 10) : 0,
                               &ctx->device_comm, err);
     ctx->no_device_comm = rc == DET_EUNAVAIL;
+    if (ctx->no_device_comm && comm_rank(control) == 0)
+        log_warning("gradients go through the host's memory, by gloo: %s", err->text);
     return rc;
 }
 
@@ -33,7 +36,7 @@ int trial_device_mean(struct det_trial_context *ctx, struct comm *control, struc
     void *stream = e->backend->stream_native(e->stream);
     rc = comm_device_allreduce_mean_f32(ctx->device_comm, (float *)(void *)g->data, g->numel,
                                         stream, err);
-    return rc < 0 ? rc : comm_device_wait(ctx->device_comm, stream, comm_timeout_ms(control), err);
+    return rc < 0 ? rc : comm_device_wait(ctx->device_comm, stream, err);
 }
 
 void trial_device_finish(struct det_trial_context *ctx)

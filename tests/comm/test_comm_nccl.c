@@ -21,7 +21,7 @@ static int values(struct comm_device *d, int rank, int size, float *host, float 
         host[i] = (float)rank + (float)(i % 7);
     RANK_CHECK(cudaMemcpy(dev, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
     RANK_CHECK(comm_device_allreduce_mean_f32(d, dev, N, NULL, &err) == 0);
-    RANK_CHECK(comm_device_wait(d, NULL, 20000, &err) == 0);
+    RANK_CHECK(comm_device_wait(d, NULL, &err) == 0);
     RANK_CHECK(cudaMemcpy(host, dev, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
     for (int i = 0; i < N; i++)
         RANK_CHECK(fabsf(host[i] - ((float)(size - 1) / 2 + (float)(i % 7))) < 1e-5f);
@@ -35,6 +35,7 @@ static int on_gpu(int rank, int size, int port, void *arg)
     struct comm_device *d = NULL;
     struct comm_options o = ranks_options(rank, size, port);
     float *host = malloc(N * sizeof *host), *dev = NULL;
+    o.timeout_ms = 20000;
     RANK_CHECK(comm_open(&o, &c, &err) == 0);
     bool shared = arg;
     int rc = comm_device_open(c, shared ? 0 : rank, &d, &err);

@@ -1,0 +1,130 @@
+/* The NCCL module over a fake NCCL (fake_nccl.c): what it does when peers are slow, share a device, fail or die. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm_device.h"
+#include "ranks.h"
+
+static void set_number(const char *name, int v)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", v);
+    setenv(name, text, 1);
+}
+
+static int open_device(int rank, int size, int port, struct comm **c, struct comm_device **d,
+                       struct det_err *err)
+{
+    struct comm_options o = ranks_options(rank, size, port);
+    o.timeout_ms = 20000;
+    int rc = comm_open(&o, c, err);
+    return rc < 0 ? rc : comm_device_open(*c, 0, d, err);
+}
+
+static int sum(struct comm_device *d, struct det_err *err)
+{
+    float v[3] = {0};
+    int rc = comm_device_allreduce_mean_f32(d, v, 3, NULL, err);
+    return rc < 0 ? rc : comm_device_wait(d, NULL, err);
+}
+
+static int slow_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank);
+    set_number("FAKE_POLLS", 700 * rank); /* more than are spun for */
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
+    RANK_CHECK(sum(d, &err) == 0);
+    RANK_CHECK(sum(d, &err) == 0);
+    comm_device_close(d);
+    comm_close(c);
+    return 0;
+}
+
+static void test_in_progress_is_waited_for(void **state)
+{
+    ranks_pass(2, slow_rank, NULL, 60000);
+}
+
+static int sharing_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank == 2 ? 1 : rank);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == DET_EUNAVAIL);
+    RANK_CHECK(strstr(err.text, "ranks 1 and 2 share a device") != NULL);
+    RANK_CHECK(comm_barrier(c, &err) == 0); /* gloo goes on */
+    comm_close(c);
+    return 0;
+}
+
+static void test_a_shared_device_is_left_to_gloo(void **state)
+{
+    ranks_pass(3, sharing_rank, NULL, 60000);
+}
+
+static int failing_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank);
+    set_number("FAKE_ASYNC_ERROR", 1);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
+    RANK_CHECK(sum(d, &err) == DET_EPEER);
+    RANK_CHECK(strstr(err.text, "remote error") != NULL);
+    RANK_CHECK(sum(d, &err) == DET_EPEER); /* it stays dead, and says the same */
+    RANK_CHECK(strstr(err.text, "remote error") != NULL);
+    comm_device_close(d);
+    comm_close(c);
+    return 0;
+}
+
+static void test_an_error_of_a_peer_ends_it(void **state)
+{
+    ranks_pass(2, failing_rank, NULL, 60000);
+}
+
+/* The communicator itself sees nothing, as with transports within a host: rank 2 just ends. */
+static int left_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank);
+    set_number("FAKE_STUCK", 1);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
+    if (rank == 2)
+        _exit(0);
+    RANK_CHECK(sum(d, &err) == DET_EPEER); /* DET_ETIMEOUT: it was the patience that ended */
+    RANK_CHECK(strstr(err.text, "rank 2 is gone") != NULL);
+    comm_device_close(d);
+    comm_close(c);
+    return 0;
+}
+
+static void test_a_dead_peer_is_noticed_and_named(void **state)
+{
+    ranks_pass(3, left_rank, NULL, 60000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_progress_is_waited_for),
+        cmocka_unit_test(test_a_shared_device_is_left_to_gloo),
+        cmocka_unit_test(test_an_error_of_a_peer_ends_it),
+        cmocka_unit_test(test_a_dead_peer_is_noticed_and_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
