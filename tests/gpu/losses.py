@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """The first ten losses of networks on a device against those of the CPU, from the same weights and batches.
 
-usage: losses.py BENCH-TRAIN DEVICE [FIGURE...]
+usage: losses.py BENCH-TRAIN DEVICE FIGURE...        the CPU's are those of losses.json beside this file, where it has them
+       losses.py BENCH-TRAIN --write FIGURE...       makes that file
 """
 import json
 import os
 import subprocess
 import sys
 
-FIGURES = ("mnist_cnn", "resnet18_32", "lstm", "gpt2_small")
+KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "losses.json")
 STEPS = "10"
 # Of the first losses, as a share; rounding grows with the steps.
 FIRST, LATER = 1e-4, 1e-2
@@ -22,14 +23,31 @@ def losses(program, figure, device):
     return json.loads(p.stdout.splitlines()[0])["losses"]
 
 
-def main(program, device, *figures):
-    for figure in figures or FIGURES:
-        here, there = losses(program, figure, device), losses(program, figure, "cpu")
-        assert len(here) == len(there) == int(STEPS), (here, there)
+def write(program, figures):
+    with open(KNOWN, "w") as f:
+        json.dump({figure: losses(program, figure, "cpu") for figure in figures}, f)
+
+
+def known_losses():
+    try:
+        with open(KNOWN) as f:
+            return json.load(f)
+    except FileNotFoundError:
+        return {}
+
+
+def compare(program, device, figures):
+    known, wrong = known_losses(), []
+    for figure in figures:
+        here, there = losses(program, figure, device), known.get(figure) or losses(program, figure, "cpu")
         print(figure, device, here, "cpu", there, flush=True)
+        assert len(here) == len(there) == int(STEPS)
         for i, (a, b) in enumerate(zip(here, there)):
             if not abs(a - b) <= (FIRST if i < 3 else LATER) * max(1, abs(b)):
-                sys.exit(f"{figure}: loss {i} is {a} on {device}, {b} on the CPU")
+                wrong.append(f"{figure}: loss {i} is {a} on {device}, {b} on the CPU")
+    if wrong:
+        sys.exit("\n".join(wrong))
 
 
-main(*sys.argv[1:])
+program, device, *figures = sys.argv[1:]
+write(program, figures) if device == "--write" else compare(program, device, figures)

@@ -14,6 +14,9 @@ from support import LineTrial, fit, store  # noqa: E402
 
 DEVICE = "cuda" if sys.argv.pop(1) == "cuda" else "cpu"
 Batch = pytorch.Batch
+# torch.cuda.amp's is deprecated since 2.4, and the other one is not there before 2.3.
+GradScaler = getattr(torch.amp, "GradScaler", None) if hasattr(torch, "amp") else None
+GradScaler = GradScaler or torch.cuda.amp.GradScaler
 
 
 class Kept(pytorch.PyTorchCallback):
@@ -43,7 +46,7 @@ class Placed(LineTrial):
 
 class Mixed(Placed):
     def __init__(self, context):
-        self.scaler, self.forward_types = context.wrap_scaler(torch.cuda.amp.GradScaler(enabled=DEVICE == "cuda")), set()
+        self.scaler, self.forward_types = context.wrap_scaler(GradScaler(enabled=DEVICE == "cuda")), set()
         super().__init__(context)
 
     def loss(self, batch):
