@@ -63,7 +63,8 @@ int comm_leave(struct comm *c, const char *why, struct det_err *err);
  * with a reason, or because rank 0 is gone. */
 int comm_check(struct comm *c, struct det_err *err);
 /* While this rank waits for something that its peers must do elsewhere, on their devices: DET_EPEER
- * names those that are gone or left with a reason. A round trip to rank 0, for timeout_ms at most. */
+ * names those that are gone or left with a reason. A round trip to rank 0, for timeout_ms at most.
+ */
 int comm_watch(struct comm *c, int timeout_ms, struct det_err *err);
 /* At the end, whatever it was: whether a rank had left with a reason, and "rank 1: WHY" added to
  * *out. Rank 0 asks once: after its "no" comm_leave() fails, so that no reason gets lost. */

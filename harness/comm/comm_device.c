@@ -81,8 +81,10 @@ static int check_shared(const struct comm_blobs *uuids, struct det_err *err)
     for (int i = 0; i < uuids->n; i++)
         for (int k = 0; k < i; k++)
             if (memcmp(uuids->v[i], uuids->v[k], COMM_DEVICE_UUID) == 0)
-                return det_fail(err, DET_EUNAVAIL, "ranks %d and %d share a device, which NCCL "
-                                                   "does not take", k, i);
+                return det_fail(err, DET_EUNAVAIL,
+                                "ranks %d and %d share a device, which NCCL "
+                                "does not take",
+                                k, i);
     return 0;
 }
 

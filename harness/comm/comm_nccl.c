@@ -66,7 +66,8 @@ static int kill_comm(struct nccl *n, int rc, const struct det_err *err)
 }
 
 /* A non-blocking communicator says "in progress" until what was asked is under way, which is a
- * thread of NCCL's own away at every collective: a sleep of 1 ms each would cost more than the sum. */
+ * thread of NCCL's own away at every collective: a sleep of 1 ms each would cost more than the sum.
+ */
 static int settle(struct nccl *n, const char *what, ncclResult_t r, int timeout_ms,
                   struct det_err *err)
 {
@@ -135,7 +136,8 @@ static int poll_stream(void *self, void *stream, struct det_err *err)
         return kill_comm(n, cuda_fail(err, "stream", e), err);
     ncclResult_t r = ncclCommGetAsyncError(n->comm, &state);
     r = r == ncclSuccess ? state : r;
-    return r == ncclSuccess || r == ncclInProgress ? 0 : kill_comm(n, nccl_fail(err, "a peer", r), err);
+    return r == ncclSuccess || r == ncclInProgress ? 0
+                                                   : kill_comm(n, nccl_fail(err, "a peer", r), err);
 }
 
 /* NCCL connects at the first collective, and its launch waits for the slowest peer: now, while all
@@ -152,8 +154,10 @@ static int connect_peers(struct nccl *n, int timeout_ms, struct det_err *err)
     int rc = allreduce_mean_f32(n, one, 1, NULL, timeout_ms, err);
     while (rc == 0 && (rc = poll_stream(n, NULL, err)) == 0) {
         if (clk_mono_ms() > deadline_ms)
-            rc = kill_comm(n, det_fail(err, DET_ETIMEOUT, "NCCL: peers do not connect within %d ms",
-                                       timeout_ms), err);
+            rc = kill_comm(
+                n,
+                det_fail(err, DET_ETIMEOUT, "NCCL: peers do not connect within %d ms", timeout_ms),
+                err);
         else
             poll(NULL, 0, 1);
     }
@@ -191,7 +195,13 @@ static void abort_all(void *self, const struct det_err *why)
 }
 
 extern const struct comm_device_type det_comm_device;
-__attribute__((visibility("default"))) const struct comm_device_type det_comm_device = {
-    .version = COMM_DEVICE_VERSION, .name = "nccl", .make_id = make_id, .open = nccl_open,
-    .device_uuid = device_uuid, .allreduce_mean_f32 = allreduce_mean_f32, .poll = poll_stream,
-    .abort = abort_all, .close = nccl_close};
+__attribute__((visibility("default")))
+const struct comm_device_type det_comm_device = {.version = COMM_DEVICE_VERSION,
+                                                 .name = "nccl",
+                                                 .make_id = make_id,
+                                                 .open = nccl_open,
+                                                 .device_uuid = device_uuid,
+                                                 .allreduce_mean_f32 = allreduce_mean_f32,
+                                                 .poll = poll_stream,
+                                                 .abort = abort_all,
+                                                 .close = nccl_close};

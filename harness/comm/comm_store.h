@@ -73,7 +73,8 @@ int comm_store_local_address(const struct comm_store *s, char *out, size_t cap,
 /* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends
  * "rank 2 is gone", or nothing when all is well as far as known. */
 void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out);
-/* Which ranks are gone, added to *out, without a claim that a collective failed. DET_EPEER: rank 0. */
+/* Which ranks are gone, added to *out, without a claim that a collective failed. DET_EPEER: rank 0.
+ */
 int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out, struct det_err *err);
 /* Whether something came that was not asked for: a reason, rank 0's last words, or its end. */
 bool comm_store_stirs(const struct comm_store *s);

@@ -256,7 +256,8 @@ static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, c
     case COMM_STORE_PUT: on_put(s, key, v, n); return true;
     case COMM_STORE_GET: on_get(s, p, key); return true;
     case COMM_STORE_VERDICT: return on_verdict(s, p, v, n);
-    case COMM_STORE_GONE: return on_gone(s, p);
+    case COMM_STORE_GONE:
+        return on_gone(s, p);
     case COMM_STORE_LEAVE: return on_leave(s, p, v, n);
     case COMM_STORE_LEFT: return on_left(s, p);
     default: return false;

@@ -1,7 +1,6 @@
 /*
- * The part of NCCL and of the CUDA runtime that comm_nccl.c calls, without a GPU: sums stay what they
- * are, and the environment says what goes wrong.
- *   FAKE_GPU=N            the device's uuid
+ * The part of NCCL and of the CUDA runtime that comm_nccl.c calls, without a GPU: sums stay what
+ * they are, and the environment says what goes wrong. FAKE_GPU=N            the device's uuid
  *   FAKE_POLLS=N          "in progress" so often after each call
  *   FAKE_ASYNC_ERROR=1    the second all-reduce ends in an error of a peer
  *   FAKE_STUCK=1          the stream never ends the second all-reduce
@@ -42,8 +41,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, in
     return config->blocking == 0 && rank < n && id.internal[0] == 7 ? begin() : ncclInvalidArgument;
 }
 
-ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type, ncclRedOp_t op,
-                           ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
     comm->collectives++;
     return begin();

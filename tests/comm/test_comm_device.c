@@ -1,4 +1,5 @@
-/* The NCCL module over a fake NCCL (fake_nccl.c): what it does when peers are slow, share a device, fail or die. */
+/* The NCCL module over a fake NCCL (fake_nccl.c): what it does when peers are slow, share a device,
+ * fail or die. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

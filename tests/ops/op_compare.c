@@ -11,8 +11,9 @@
 #include "mem.h"
 #include "op_result.h"
 
-#define CASE_SECONDS 60 /* of processor and device: the first case loads libraries from a cold disk */
-#define BROKEN       3  /* exit status of a process whose device can do no more */
+#define CASE_SECONDS                                                                               \
+    60           /* of processor and device: the first case loads libraries from a cold disk */
+#define BROKEN 3 /* exit status of a process whose device can do no more */
 
 static struct det_engine *open_engine(const char *device)
 {
@@ -61,7 +62,8 @@ bool op_compare_main(int argc, char **argv)
 {
     if (argc != 5 || strcmp(argv[1], "--compare") != 0)
         return false;
-    compare_from((enum op_compare)strtol(argv[2], NULL, 10), argv[3], (int)strtol(argv[4], NULL, 10));
+    compare_from((enum op_compare)strtol(argv[2], NULL, 10), argv[3],
+                 (int)strtol(argv[4], NULL, 10));
     return true;
 }
 
@@ -72,7 +74,8 @@ static FILE *start(enum op_compare how, const char *device, int first, pid_t *re
     posix_spawn_file_actions_t actions;
     snprintf(from, sizeof from, "%d", first);
     snprintf(mode, sizeof mode, "%d", (int)how);
-    char *argv[] = {(char[]){"test_ops"}, (char[]){"--compare"}, mode, det_strdup(device), from, NULL};
+    char *argv[] = {
+        (char[]){"test_ops"}, (char[]){"--compare"}, mode, det_strdup(device), from, NULL};
     if (pipe(pipe_fds) < 0)
         return NULL;
     posix_spawn_file_actions_init(&actions);
@@ -126,7 +129,8 @@ int op_compare_all(enum op_compare how, const char *device, int *ret_compared)
         int died = blame(status, first + done);
         failed += died;
         first += done + died;
-        if (!died && status != 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == BROKEN && done > 0))
+        if (!died && status != 0 &&
+            !(WIFEXITED(status) && WEXITSTATUS(status) == BROKEN && done > 0))
             return -1;
     }
     *ret_compared = first;

@@ -1,6 +1,7 @@
 /*
  * All cases on a device, each compared, in processes of their own: a case that is wrong, crashes,
- * hangs or leaves the device in an error costs itself, and the next ones are compared by a new process.
+ * hangs or leaves the device in an error costs itself, and the next ones are compared by a new
+ * process.
  */
 #ifndef OP_COMPARE_H
 #define OP_COMPARE_H

@@ -118,8 +118,7 @@ int result_same(const struct op_case *c, const struct result *a, const struct re
                 struct det_err *err)
 {
     for (int k = 0; k <= CASE_INPUTS_MAX; k++)
-        if (a->n[k] != b->n[k] ||
-            (a->v[k] && memcmp(a->v[k], b->v[k], result_bytes(a, k)) != 0))
+        if (a->n[k] != b->n[k] || (a->v[k] && memcmp(a->v[k], b->v[k], result_bytes(a, k)) != 0))
             return off(err, c, k, "other bits the second time");
     return 0;
 }

@@ -4,7 +4,8 @@
 
 #include "op_case.h"
 
-/* The bytes of a case's output ([0]) and of the gradients of its inputs, NULL where there is none. */
+/* The bytes of a case's output ([0]) and of the gradients of its inputs, NULL where there is none.
+ */
 struct result {
     enum det_dtype dtype[CASE_INPUTS_MAX + 1];
     size_t n[CASE_INPUTS_MAX + 1];

@@ -98,14 +98,14 @@ __device__ static int64_t class_of(const cross<T> &k, int64_t row)
     return -1;
 }
 
-/* -log of the class's probability: log_sum is what the row's exponents sum to above its greatest. */
+/* -log of the class's probability; log_sum is what the exponents sum to above the greatest. */
 template <typename T>
 __device__ static double surprise(T x, T top, double log_sum)
 {
     return log_sum - (double)(x - top); /* top + log_sum first would lose digits */
 }
 
-/* The sum over classes of w times their surprise, by the whole block; 0 where nothing is smoothed. */
+/* The sum of w times their surprise over classes, by the whole block; 0: nothing is smoothed. */
 template <typename T>
 __device__ static double smoothed(const cross<T> &k, const T *x, T top, double log_sum)
 {
