@@ -1,48 +1,76 @@
--- The rows of bench/api.py: :experiments experiments of :per trials, each with :rows training reports in chunks,
--- ten validations, an allocation and a checkpoint. Values differ from report to report.
+-- The rows of bench/api.py: :experiments experiments, of which the last has :big trials and each other one :per; each trial
+-- with :rows training reports of two metrics in chunks, ten validations, an allocation, a checkpoint or three, log lines and
+-- a timeline. Values differ from report to report. As the triggers would have made it (tests/integration/test_bench_rows.py).
 SET session_replication_role = replica; -- no triggers: row by row they take minutes
-INSERT INTO experiments (id, job_id, owner_id, state, start_time, end_time, progress, name, description, labels, config,
-                         original_config, searcher_metric, best_trial_id, best_metric)
-    SELECT e, 'job-' || e, 1, CASE WHEN e % 7 = 0 THEN 'ERROR' ELSE 'COMPLETED' END, now() - e * interval '1 minute',
-           now() - e * interval '30 seconds', 1, 'experiment-' || e, 'number ' || e, '["bench", "mnist"]', :'config', 'name: x',
-           'loss', (e - 1) * :per + 1, 0.1
-    FROM generate_series(1, :experiments) e;
+SET synchronous_commit = off;
+SET maintenance_work_mem = '512MB';
+INSERT INTO users (id, username, display_name, admin, active) SELECT 1000 + u, 'user-' || u, 'User ' || u, false, u % 9 <> 0 FROM generate_series(1, 20) u;
+INSERT INTO workspaces (id, name, user_id) SELECT 1000 + w, 'workspace-' || w, 1000 + w FROM generate_series(1, 4) w;
+INSERT INTO projects (id, workspace_id, name, user_id) SELECT 1000 + p, 1001 + p % 4, 'project-' || p, 1000 + p FROM generate_series(1, 12) p;
+INSERT INTO templates (name, config) SELECT 'template-' || t, '{"max_restarts": 3}' FROM generate_series(1, 20) t;
+INSERT INTO experiments (id, job_id, owner_id, project_id, parent_id, state, archived, start_time, end_time, progress, name, description,
+                         labels, config, original_config, searcher_metric, best_trial_id, best_metric, collected_at)
+    SELECT e, 'job-' || e, 1001 + e * 7 % 20, 1001 + e * 5 % 12, CASE WHEN e % 5 = 0 THEN e / 2 END,
+           CASE WHEN e % 7 = 0 THEN 'ERROR' WHEN e % 11 = 0 THEN 'CANCELED' ELSE 'COMPLETED' END, e % 50 = 0,
+           t.start, t.start + (e * 37 % 5000) * interval '7 seconds', (e % 101) / 100.0, 'net ' || e * 17 % 100 || ' of ' || e, 'number ' || e,
+           jsonb_build_array('label-' || e % 40, 'team-' || e % 3), :'config', 'name: x', 'loss', (e - 1) * :per + 1,
+           (hashint4(e) & 65535) / 65536::float8, '2026-01-01'
+    FROM generate_series(1, :experiments) e, LATERAL (SELECT timestamptz '2026-01-01' + (e * 7919 % 10007) * interval '1 minute' start) t;
 INSERT INTO experiment_counts SELECT project_id, owner_id, state, archived, count(*) FROM experiments GROUP BY 1, 2, 3, 4;
-INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time, end_time, runner_state, progress,
+CREATE TEMP TABLE made AS SELECT t, least((t - 1) / :per + 1, :experiments) e, least((t - 1) / :per + 1, :experiments) || '.r' || t task,
+    timestamptz '2026-01-01' + t * interval '6 seconds' AS start FROM generate_series(1, (:experiments - 1) * :per + :big) t;
+ANALYZE made;
+INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, restarts, hparams, start_time, end_time, runner_state, progress,
                     summary_metrics, latest_validation, best_validation, searcher_metric_value)
-    SELECT t, (t - 1) / :per + 1, 'r' || t, ((t - 1) / :per + 1) || '.r' || t, 'COMPLETED', 1,
-           '{"learning_rate": 0.001, "global_batch_size": 64, "dropout": 0.25}', now() - t * interval '6 seconds', now(), '', 1,
+    SELECT t, e, 'r' || t, task, CASE WHEN t % 13 = 0 THEN 'ERROR' WHEN t % 17 = 0 THEN 'CANCELED' ELSE 'COMPLETED' END, 1, t % 4,
+           '{"learning_rate": 0.001, "global_batch_size": 64, "dropout": 0.25}', start, start + (t % 977) * interval '1 minute', '', 1,
            '{"avg_metrics": {"loss": {"type": "number", "count": 100, "min": 0, "max": 1, "sum": 50, "mean": 0.5, "last": 0.4}, "accuracy": {"type": "number", "count": 100, "min": 0, "max": 1, "sum": 50, "mean": 0.5, "last": 0.4}}, "validation_metrics": {"loss": {"type": "number", "count": 10, "min": 0, "max": 1, "sum": 5, "mean": 0.5, "last": 0.4}}}',
-           v.doc, v.doc, 0.4
-    FROM generate_series(1, :experiments * :per) t, (SELECT '{"endTime": "2026-01-02T03:04:05.000000Z", "metrics": {"avgMetrics": {"loss": 0.4, "accuracy": 0.9}, "batchMetrics": []}, "numInputs": 0, "totalBatches": 10000}'::jsonb doc) v;
-SELECT metric_partitions(p) FROM generate_series(0, :experiments * :per, 10000) p;
+           v.doc, v.doc, v.x
+    FROM made, LATERAL (SELECT (hashint4(t + 10) & 65535) / 65536::float8 x) x, LATERAL (SELECT x, jsonb_build_object('endTime', '2026-01-02T03:04:05.000000Z',
+        'metrics', jsonb_build_object('avgMetrics', jsonb_build_object('loss', x), 'batchMetrics', '[]'::jsonb), 'numInputs', 0, 'totalBatches', 10000) doc) v;
 INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time, end_time)
-    SELECT task_id || '.1', task_id, experiment_id, id, 1, 'TERMINATED', 1, start_time, end_time FROM trials;
+    SELECT task || '.1', task, e, t, 1, 'TERMINATED', 1, start, start + interval '10 minutes' FROM made;
+INSERT INTO accelerators (allocation_id, container_id, task_id, node_name, accelerator_type, accelerator_uuids)
+    SELECT task || '.1', 'container-' || t, task, 'node-' || t % 9, 'cpu', '["cpu-0"]' FROM made;
 INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, run_id, state, steps, report_time, metadata, resources, bytes)
-    SELECT md5(id::text)::uuid, experiment_id, id, task_id, task_id || '.1', 1, 'COMPLETED', 10000, now(), '{"steps_completed": 10000}',
-           '{"state_dict.pth": 1000, "metadata.json": 10}', 1010 FROM trials;
+    SELECT CASE n WHEN 0 THEN '00000000-0000-4000-8000-' ELSE '00000000-0000-4000-800' || n || '-' END || lpad(t::text, 12, '0'), e, t, task, task || '.1', 1,
+           CASE WHEN n > 0 AND t % 2 = 0 THEN 'DELETED' ELSE 'COMPLETED' END, 10000 - n * 1000, start + (t * 7 % 991) * interval '1 second', '{"steps_completed": 10000}',
+           '{"state_dict.pth": 1000, "metadata.json": 10}', 1010 + t % 1000
+    FROM made, generate_series(0, CASE WHEN e % 10 = 0 THEN 2 ELSE 0 END) n;
+INSERT INTO experiment_sums SELECT e, t.n, coalesce(c.n, 0), coalesce(c.bytes, 0) FROM (SELECT e, count(*) n FROM made GROUP BY e) t
+    LEFT JOIN (SELECT experiment_id e, count(*) n, sum(bytes) bytes FROM checkpoints WHERE state = 'COMPLETED' GROUP BY 1) c USING (e);
+INSERT INTO trial_timeline (trial_id, at_us, run_id, node, kind, duration_us, detail)
+    SELECT t, 1767225600000000 + t * 6000000::bigint + k * 1000000, 1, -1, kind, 0, '' FROM made, unnest(ARRAY['queued', 'assigned', 'running', 'ended']) WITH ORDINALITY x(kind, k);
+INSERT INTO task_logs (task_id, allocation_id, agent_id, container_id, rank_id, level, stdtype, source, time, log, log_offset)
+    SELECT task, task || '.1', 'agent-' || l % 4, 'container-1', l % 4, 1 + l % 5, CASE l % 2 WHEN 0 THEN 'stdout' ELSE 'stderr' END, 'trial',
+           timestamptz '2026-01-01' + l * interval '60 seconds', 'batch ' || l || ' of trial ' || t || E': loss 0.5\n', l
+    FROM made, generate_series(1, CASE t WHEN (:experiments - 1) * :per + :big THEN :long / 10 ELSE 10 END) l;
+INSERT INTO profiler_metrics (trial_id, labels, batch)
+    SELECT t, jsonb_build_object('trialId', t, 'name', n, 'agentId', 'agent-0', 'gpuUuid', '', 'metricType', 'PROFILER_METRIC_TYPE_SYSTEM'),
+           '{"values": [1, 2, 3], "batches": [1, 2, 3], "timestamps": ["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"]}'
+    FROM made, unnest(ARRAY['gpu_util', 'cpu_util']) n WHERE t % 10 = 0;
+SELECT metric_partitions(p) FROM generate_series(0, (SELECT max(t) FROM made), 10000) p;
 INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
-    SELECT t, 'training', s * 100, 1, now(), jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(t + s * 7919) & 65535) / 65536::float8,
-           'accuracy', (hashint4(t * 31 + s) & 65535) / 65536::float8))
-    FROM generate_series(1, :experiments * :per) t, generate_series(1, :rows) s;
-INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
-    SELECT t, 'validation', s * 1000, 1, now(), jsonb_build_object('validation_metrics', jsonb_build_object('loss', (hashint4(t + s) & 65535) / 65536::float8))
-    FROM generate_series(1, :experiments * :per) t, generate_series(1, 10) s;
-INSERT INTO metric_heads (trial_id, grp, run_id, steps, tail)
-    SELECT t, g, 1, :rows * 100, 1 FROM generate_series(1, :experiments * :per) t, unnest(ARRAY['training', 'validation']) g;
+    SELECT t, 'training', s * 100, 1, start + s * interval '1 second', jsonb_build_object('avg_metrics', jsonb_build_object(
+           'loss', (hashint4(t + s * 7919) & 65535) / 65536::float8, 'accuracy', (hashint4(t * 31 + s) & 65535) / 65536::float8))
+    FROM made, generate_series(1, :rows) s
+    UNION ALL SELECT t, 'validation', s * 1000, 1, start + (t % 97 + s * 100) * interval '1 second',
+           jsonb_build_object('validation_metrics', jsonb_build_object('loss', (hashint4(t + s) & 65535) / 65536::float8))
+    FROM made, generate_series(1, 10) s;
+INSERT INTO metric_heads (trial_id, grp, run_id, steps, tail, closed, closed_steps)
+    SELECT t, 'training', 1, :rows * 100, 0, (:rows - 1) / 16 + 1, :rows * 100 FROM made
+    UNION ALL SELECT t, 'validation', 1, 10000, 0, 0, 10000 FROM made;
 INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
     SELECT t, 'training', 1, c, coalesce((c * 16) * 100, -1), least(c * 16 + 16, :rows) * 100, least(16, :rows - c * 16), d.doc
-    FROM generate_series(1, :experiments * :per) t, generate_series(0, (:rows - 1) / 16) c,
-         LATERAL (SELECT jsonb_object_agg(m, jsonb_build_array(16, 8, jsonb_build_array(0.01, c * 1600 + 300, 1767323045),
-                  jsonb_build_array(0.99, c * 1600 + 700, 1767323045), 0.5)) doc FROM unnest(ARRAY['loss', 'accuracy']) m) d;
-UPDATE metric_heads SET tail = 0, closed = (:rows - 1) / 16 + 1, closed_steps = steps WHERE grp = 'training';
-UPDATE metric_heads SET tail = 0, closed = 0, closed_steps = steps WHERE grp = 'validation';
+    FROM made, generate_series(0, (:rows - 1) / 16) c, LATERAL (SELECT jsonb_object_agg(m, jsonb_build_array(16, 8,
+         jsonb_build_array(0.01, c * 1600 + 300, 1767323045), jsonb_build_array(0.99, c * 1600 + 700, 1767323045), 0.5)) doc
+         FROM unnest(ARRAY['loss', 'accuracy']) m) d;
 -- One trial whose metric has :long reports: the last one.
 INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
-    SELECT :experiments * :per, 'long', s, 1, now(), jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(s) & 65535) / 65536::float8))
-    FROM generate_series(1, :long) s;
-INSERT INTO metric_heads (trial_id, grp, run_id, steps, closed, closed_steps) VALUES (:experiments * :per, 'long', 1, :long, :long / 16, :long / 16 * 16);
+    SELECT t, 'long', s, 1, start + s * interval '1 second', jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(s) & 65535) / 65536::float8))
+    FROM (SELECT * FROM made ORDER BY t DESC LIMIT 1) x, generate_series(1, :long) s;
+INSERT INTO metric_heads (trial_id, grp, run_id, steps, closed, closed_steps) SELECT max(t), 'long', 1, :long, :long / 16, :long / 16 * 16 FROM made;
 INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
-    SELECT :experiments * :per, 'long', l, s, s * w, s * w + w, w, jsonb_build_object('loss', jsonb_build_array(w, w / 2,
+    SELECT (SELECT max(t) FROM made), 'long', l, s, s * w, s * w + w, w, jsonb_build_object('loss', jsonb_build_array(w, w / 2,
            jsonb_build_array(0.01, s * w + 1, 1767323045), jsonb_build_array(0.99, s * w + w - 1, 1767323045), 0.5))
     FROM generate_series(1, 12) l, LATERAL (SELECT (16 * 4 ^ (l - 1))::integer w) x, generate_series(0, :long / w - 1) s;

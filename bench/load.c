@@ -2,16 +2,18 @@
  * bench-load: keeps N keep-alive HTTP/1.1 connections to 127.0.0.1 busy, one request at a time
  * each.
  *
- * usage: bench-load PORT SECONDS CONNECTIONS FILE < TOKEN
+ * usage: bench-load PORT SECONDS CONNECTIONS FILE [PER_S] < TOKEN
  * FILE: one request a line, "METHOD PATH [BODY-FILE]"; connection c sends lines c, c + N, c + 2N...
- * "@@@@@@@@" in a body becomes the connection's request number, right-aligned. Prints one JSON
- * object:
+ * "@@@@@@@@" in a body becomes the connection's request number, right-aligned; after a digit, with
+ * zeros in front. PER_S: all connections together send no more than so many requests a second.
+ * Prints one JSON object:
  * {"requests", "errors", "seconds", "per_s", "bytes_per_s", "p50_ms", "p95_ms", "p99_ms"}.
  */
 #include "buf.h"
 #include "mem.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <netinet/tcp.h>
@@ -36,7 +38,9 @@ struct conn {
         have; /* bytes of the request; of the answer, 0 until its head is whole */
     char head[65536];
     struct buf out;
-    double since;
+    double since, next; /* of the request under way; when the next may be sent, 0: sent */
+    char last[5];       /* bytes of the answer: chunks end with an empty one */
+    bool in_chunks;
 };
 static struct {
     struct line *lines;
@@ -46,7 +50,7 @@ static struct {
     size_t requests, errors, bytes;
     int epoll;
     struct sockaddr_in to;
-    double end;
+    double end, pause; /* pause: between a connection's requests */
 } g;
 
 static double now(void)
@@ -118,10 +122,13 @@ static void conn_next(struct conn *c)
     const struct line *l = &g.lines[c->line % g.lines_n];
     c->line += g.conns_n;
     c->sent = c->want = c->have = 0;
+    c->in_chunks = false;
+    c->next = 0;
     buf_clear(&c->out);
     buf_add(&c->out, l->text.p, l->text.len);
     if (l->mark) {
-        snprintf(number, sizeof number, "%8u", ++c->number);
+        bool follows_digit = isdigit((unsigned char)c->out.p[l->mark - 1]);
+        snprintf(number, sizeof number, follows_digit ? "%08u" : "%8u", ++c->number);
         memcpy(c->out.p + l->mark, number, strlen(MARK));
     }
     c->since = now();
@@ -136,10 +143,12 @@ static void conn_done(struct conn *c)
     g.bytes += c->have;
     if (strncmp(c->head, "HTTP/1.1 200", 12) != 0 && g.errors++ == 0)
         fprintf(stderr, "bench-load: %.400s\n", c->head);
-    if (now() < g.end)
-        conn_next(c);
-    else
+    if (now() >= g.end)
         close(c->fd);
+    else if (g.pause > 0)
+        c->next = c->since + g.pause;
+    else
+        conn_next(c);
 }
 
 /* Length of the answer once its head is here: Content-Length, or chunks up to the last. */
@@ -149,6 +158,22 @@ static void conn_head(struct conn *c)
                *len = strcasestr(c->head, "\r\nContent-Length:");
     if (end && len && len < end)
         c->want = (size_t)(end - c->head) + 4 + strtoul(len + 17, NULL, 10);
+    const char *chunked = strcasestr(c->head, "\r\nTransfer-Encoding: chunked");
+    if (end && chunked && chunked < end) {
+        c->in_chunks = true;
+        c->want = SIZE_MAX;
+    }
+}
+
+/* JSON holds no bare line ends, so only the empty chunk reads like this. */
+static bool conn_is_whole(struct conn *c, const char *got, size_t n)
+{
+    size_t kept = n < sizeof c->last ? sizeof c->last - n : 0;
+    memmove(c->last, c->last + sizeof c->last - kept, kept);
+    memcpy(c->last + kept, got + n - (sizeof c->last - kept), sizeof c->last - kept);
+    if (c->in_chunks)
+        return memcmp(c->last, "0\r\n\r\n", sizeof c->last) == 0;
+    return c->want && c->have >= c->want;
 }
 
 static void conn_read(struct conn *c)
@@ -168,11 +193,21 @@ static void conn_read(struct conn *c)
             c->head[c->have] = 0;
             conn_head(c);
         }
-        if (c->want && c->have >= c->want) {
+        if (conn_is_whole(c, to, (size_t)n)) {
+            c->want = c->have;
             conn_done(c);
             return;
         }
     }
+}
+
+/* Sends what had to wait for its turn. */
+static void send_due(void)
+{
+    double t = now();
+    for (size_t i = 0; i < g.conns_n; i++)
+        if (g.conns[i].next > 0 && g.conns[i].next <= t)
+            conn_next(&g.conns[i]);
 }
 
 static void conn_open(struct conn *c, size_t i)
@@ -211,7 +246,8 @@ static void run(void)
     struct epoll_event events[64];
     while (now() < g.end + 10) {
         size_t open = 0;
-        int n = epoll_wait(g.epoll, events, 64, 100);
+        int n = epoll_wait(g.epoll, events, 64, g.pause > 0 ? 1 : 100);
+        send_due();
         for (int i = 0; i < n; i++) {
             struct conn *c = events[i].data.ptr;
             if (events[i].events & EPOLLOUT)
@@ -222,7 +258,8 @@ static void run(void)
         if (now() < g.end)
             continue;
         for (size_t i = 0; i < g.conns_n; i++)
-            open += !(g.conns[i].want && g.conns[i].have >= g.conns[i].want);
+            open += g.conns[i].next <= 0 &&
+                    !(g.conns[i].want && g.conns[i].have >= g.conns[i].want);
         if (open == 0)
             return;
     }
@@ -231,8 +268,8 @@ static void run(void)
 int main(int argc, char **argv)
 {
     char token[4096] = "", text[8192];
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-load PORT SECONDS CONNECTIONS FILE < TOKEN\n");
+    if (argc != 5 && argc != 6) {
+        fprintf(stderr, "usage: bench-load PORT SECONDS CONNECTIONS FILE [PER_S] < TOKEN\n");
         return 2;
     }
     if (fgets(token, sizeof token, stdin))
@@ -246,6 +283,7 @@ int main(int argc, char **argv)
     }
     fclose(f);
     g.conns_n = strtoul(argv[3], NULL, 10);
+    g.pause = argc == 6 ? (double)g.conns_n / strtod(argv[5], NULL) : 0;
     g.conns = det_reallocarray(NULL, g.conns_n, sizeof *g.conns);
     memset(g.conns, 0, g.conns_n * sizeof *g.conns);
     g.ms = det_reallocarray(NULL, SAMPLE_MAX, sizeof *g.ms);

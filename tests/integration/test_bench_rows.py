@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The rows that bench/api.py measures are such as the master makes, and each of its cases is answered."""
+import os
+import subprocess
+import sys
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path[:0] = [os.path.join(TOP, "tests", "lib"), os.path.join(TOP, "bench")]
+import api  # noqa: E402
+import libapi  # noqa: E402
+from cluster import Cluster  # noqa: E402
+
+AS_MADE = {  # what triggers and functions keep: (kept, counted anew)
+    "experiment_counts": ("SELECT project_id, owner_id, state, archived, n FROM experiment_counts WHERE n > 0",
+                          "SELECT project_id, owner_id, state, archived, count(*) FROM experiments GROUP BY 1, 2, 3, 4"),
+    "experiment_sums": ("SELECT experiment_id, trials, checkpoints, bytes FROM experiment_sums",
+                        "SELECT e.id, (SELECT count(*) FROM trials WHERE experiment_id = e.id), count(k.uuid), coalesce(sum(k.bytes), 0) FROM experiments e "
+                        "LEFT JOIN checkpoints k ON k.experiment_id = e.id AND k.state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY 1"),
+    "metric_heads": ("SELECT trial_id, grp, steps FROM metric_heads", "SELECT trial_id, grp, max(steps) FROM metrics WHERE NOT archived GROUP BY 1, 2"),
+    "searcher_metric_value": ("SELECT id, searcher_metric_value FROM trials",
+                              "SELECT trial_id, (metrics->'validation_metrics'->>'loss')::float8 FROM metrics WHERE grp = 'validation' AND steps = 10000"),
+    "closed": ("SELECT trial_id, grp, closed FROM metric_heads WHERE closed > 0",
+               "SELECT trial_id, grp, count(*)::integer FROM metric_chunks WHERE level = 1 GROUP BY 1, 2"),
+}
+
+
+def main():
+    w = libapi.World(40, 4, 40)
+    with Cluster(agents=0) as c:
+        c.login()
+        api.load_rows(c, w, 40, 1600)
+        assert int(c.sql("SELECT count(*) FROM trials")) == w.trials == 196
+        assert c.sql(f"SELECT count(*) FROM trials WHERE experiment_id = {w.big_experiment}") == "40"
+        for what, (kept, counted) in AS_MADE.items():
+            differ = c.sql(f"({kept} EXCEPT {counted}) UNION ALL ({counted} EXCEPT {kept})")
+            assert not differ, f"{what} is not as the master makes it:\n{differ[:600]}"
+        reports = api.Reports(c, w)
+        try:
+            for case in libapi.cases(w):
+                api.ask(c, [case.make() for _ in range(4)], clients=2, seconds=0)
+        finally:
+            reports.stop()
+
+
+if __name__ == "__main__":
+    main()
