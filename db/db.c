@@ -194,6 +194,7 @@ static void on_watch(uv_timer_t *t)
     link_watch(&db->searcher, QUIET_READ_S);
     for (int i = 0; i < db->readers_n; i++)
         link_watch(&db->readers[i], QUIET_READ_S);
+    db_reads_send(db); /* what was held may go now */
     db_kept_send_all(db);
 }
 
@@ -302,7 +303,7 @@ static void db_init(struct db *db, uv_loop_t *loop, const struct db_options *o)
     db->read_conninfo = det_strdup(o->conninfo);
     db->readers_n = o->readers > 0 && o->readers <= DB_READERS_MAX ? o->readers : 2;
     db->deferred_end = &db->deferred;
-    db->reads_end = &db->reads;
+    db_reads_init(db);
     db->group = (struct db_group){.on_deposed = on_deposed, .on_idle = on_idle, .arg = db};
     db_group_init(&db->group, &db->writer.conn, &db->flusher.conn);
 }

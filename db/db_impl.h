@@ -18,6 +18,16 @@ struct db_link { /* a connection and its way back up */
     bool usable; /* up, and for the writer: leading */
 };
 
+/* Reads that share connections, and wait for them in one line (db_reads.c). */
+struct db_lane {
+    struct db *db;
+    struct db_link *links;
+    int links_n;
+    size_t ops_max; /* of one connection at a time: a read and its sync each are one */
+    struct db_read *waiting, **end, *flying;
+    size_t n; /* that wait */
+};
+
 struct db {
     uv_loop_t *loop;
     char *conninfo, *read_conninfo;
@@ -29,9 +39,8 @@ struct db {
     uv_timer_t watch;
     struct db_group group;
     struct deferred *deferred, **deferred_end;
-    struct db_read *reads, **reads_end; /* db_reads.c's, as the next two */
-    size_t reads_n;
-    struct db_kept *kept;
+    struct db_lane reads, searches;
+    struct db_kept *kept; /* db_reads.c's */
     uv_timer_t kick; /* 0 ms: runs in the next iteration, after everything of this one gathered */
     struct db_options o;
     bool closing, is_started;
@@ -44,6 +53,7 @@ struct db {
  * ok. */
 void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text);
 
+void db_reads_init(struct db *db);
 /* Sends what waits for a connection: one has come up, or has room again. */
 void db_reads_send(struct db *db);
 /* Sends what waits for PostgreSQL (db_query_kept), if that can be reached. */

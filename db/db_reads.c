@@ -1,19 +1,33 @@
-/* Reads: which connection takes them, and what waits for one. */
+/*
+ * Reads: which connection takes them, and what waits for one. Equal reads (one statement, equal
+ * arguments) that wait are one, and wait while such a one is under way: what many ask at once is
+ * looked up once. None is answered with what was read before it asked.
+ */
 #include "db_impl.h"
 
+#include "db_stmt.h"
 #include "mem.h"
+#include <string.h>
 
-enum { READS_MAX = 8192, SEARCHES_MAX = 16 }; /* that wait; beyond: DET_EUNAVAIL */
-/* Of one connection at a time: a read and its sync each are one. Enough that a server never waits
- * for the master; the others wait here, in order, for whichever connection is the first to have
- * room: none waits behind a slow one. */
-enum { READ_OPS_MAX = 2 * 4 };
+/* Different ones that wait; beyond: DET_EUNAVAIL. */
+enum { READS_MAX = 8192, SEARCHES_MAX = 64 };
+/* Enough that a server never waits for the master; the others wait here, in order, for whichever
+ * connection is the first to have room: none waits behind a slow one. Searches are slow. */
+enum { READ_OPS_MAX = 2 * 4, SEARCH_OPS_MAX = 2 * 1 };
+enum { LOOK_MAX = 64 }; /* equal ones are looked for among the first that wait */
+enum { HOLD_MS = 200 }; /* one that is under way for longer may wait behind a slow one itself */
 
-struct db_read { /* that waits for a connection to have room */
-    struct db_read *next;
-    struct db_stmt *s;
+struct db_asker {
     db_cb *cb;
     void *arg;
+};
+struct db_read { /* that waits for a connection to have room, or is under way */
+    struct db_read *next;
+    struct db_lane *lane;
+    struct db_stmt *s;
+    struct db_asker *askers;
+    size_t n;
+    uint64_t sent_ms; /* of the loop's clock */
 };
 
 struct db_kept { /* a read that waits for PostgreSQL */
@@ -30,42 +44,79 @@ static bool link_is_up(const struct db_link *l)
     return l->usable && l->conn.state == CONN_UP; /* its end may be under way */
 }
 
-static bool reads_possible(const struct db *db)
+static bool is_possible(const struct db_lane *lane)
 {
-    if (db->closing || db->stalled)
+    if (lane->db->closing || lane->db->stalled)
         return false;
-    for (int i = 0; i < db->readers_n; i++)
-        if (link_is_up(&db->readers[i]))
+    for (int i = 0; i < lane->links_n; i++)
+        if (link_is_up(&lane->links[i]))
             return true;
     return false;
 }
 
 /* The one with the most room; NULL: none has any. */
-static struct db_link *reader_pick(struct db *db)
+static struct db_link *link_pick(struct db_lane *lane)
 {
     struct db_link *best = NULL;
-    for (int i = 0; i < db->readers_n; i++) {
-        struct db_link *l = &db->readers[i];
-        if (link_is_up(l) && l->conn.ops < (best ? best->conn.ops : READ_OPS_MAX))
+    for (int i = 0; i < lane->links_n; i++) {
+        struct db_link *l = &lane->links[i];
+        if (link_is_up(l) && l->conn.ops < (best ? best->conn.ops : lane->ops_max))
             best = l;
     }
     return best;
 }
 
-static struct db_read *reads_take(struct db *db)
+static bool stmt_equal(const struct db_stmt *a, const struct db_stmt *b)
 {
-    struct db_read *r = db->reads;
-    db->reads = r->next;
-    if (!db->reads)
-        db->reads_end = &db->reads;
-    db->reads_n--;
-    return r;
+    if (a->sql != b->sql || a->n != b->n || a->bytes != b->bytes)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!a->v[i] != !b->v[i] || a->format[i] != b->format[i] || a->len[i] != b->len[i] ||
+            (a->v[i] && memcmp(a->v[i], b->v[i], (size_t)a->len[i]) != 0))
+            return false;
+    return true;
 }
 
-static void read_fail(struct db *db, struct db_read *r)
+static struct db_read *equal_one(struct db_read *list, const struct db_stmt *s)
+{
+    for (int i = 0; list && i < LOOK_MAX; list = list->next, i++)
+        if (stmt_equal(list->s, s))
+            return list;
+    return NULL;
+}
+
+static void read_unlink(struct db_lane *lane, struct db_read **at)
+{
+    struct db_read *r = *at;
+    *at = r->next;
+    if (lane->end == &r->next)
+        lane->end = at;
+    lane->n--;
+}
+
+static void read_free(struct db_read *r)
 {
     free(r->s);
-    db_fail_later(db, r->cb, r->arg, DET_EUNAVAIL, DB_UNREACHABLE);
+    free(r->askers);
+    free(r);
+}
+
+static void read_fail(struct db_read *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        db_fail_later(r->lane->db, r->askers[i].cb, r->askers[i].arg, DET_EUNAVAIL, DB_UNREACHABLE);
+    read_free(r);
+}
+
+static void on_read(void *arg, const struct db_result *result)
+{
+    struct db_read *r = arg, **at = &r->lane->flying;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next; /* first: who is answered may ask again */
+    for (size_t i = 0; i < r->n; i++)
+        r->askers[i].cb(r->askers[i].arg, result);
+    read_free(r);
 }
 
 static void on_read_done(void *arg, const struct db_result *r)
@@ -74,56 +125,107 @@ static void on_read_done(void *arg, const struct db_result *r)
     db_reads_send(l->db);
 }
 
-static void link_read(struct db_link *l, struct db_stmt *s, db_cb *cb, void *arg)
+static void read_send(struct db_link *l, struct db_read *r)
 {
-    db_conn_send(&l->conn, s, cb, arg);
+    r->sent_ms = uv_now(l->db->loop);
+    r->next = r->lane->flying;
+    r->lane->flying = r;
+    db_conn_lend(&l->conn, r->s, on_read, r);
     db_conn_sync(&l->conn, on_read_done, l);
 }
 
-/* What waits is waited for: some connection that is up has no room, and calls this once it has, as
- * one that comes up does. */
-void db_reads_send(struct db *db)
+/* Whether an equal one has just been sent: the newest is the first of the list. */
+static bool is_held(const struct db_lane *lane, const struct db_read *r)
 {
-    while (db->reads) {
-        bool possible = reads_possible(db);
-        struct db_link *l = possible ? reader_pick(db) : NULL;
+    const struct db_read *f = equal_one(lane->flying, r->s);
+    return f && uv_now(lane->db->loop) - f->sent_ms < HOLD_MS;
+}
+
+/* What waits is waited for: some connection that is up has no room, and calls this once it has, as
+ * one that comes up does; or it is held, and on_watch() looks again. */
+static void lane_send(struct db_lane *lane)
+{
+    for (struct db_read **at = &lane->waiting; *at;) {
+        struct db_read *r = *at;
+        bool possible = is_possible(lane);
+        if (possible && is_held(lane, r)) {
+            at = &r->next;
+            continue;
+        }
+        struct db_link *l = possible ? link_pick(lane) : NULL;
         if (possible && !l)
             return;
-        struct db_read *r = reads_take(db);
+        read_unlink(lane, at);
         if (l)
-            link_read(l, r->s, r->cb, r->arg);
+            read_send(l, r);
         else
-            read_fail(db, r);
-        free(r);
+            read_fail(r);
     }
+}
+
+void db_reads_send(struct db *db)
+{
+    lane_send(&db->reads);
+    lane_send(&db->searches);
+}
+
+static void lane_init(struct db_lane *lane, struct db *db, struct db_link *links, int n,
+                      size_t ops)
+{
+    *lane = (struct db_lane){.db = db, .links = links, .links_n = n, .ops_max = ops};
+    lane->end = &lane->waiting;
+}
+
+void db_reads_init(struct db *db)
+{
+    lane_init(&db->reads, db, db->readers, db->readers_n, READ_OPS_MAX);
+    lane_init(&db->searches, db, &db->searcher, 1, SEARCH_OPS_MAX);
+}
+
+static void read_add(struct db_read *r, db_cb *cb, void *arg)
+{
+    r->askers = det_reallocarray(r->askers, r->n + 1, sizeof *r->askers);
+    r->askers[r->n++] = (struct db_asker){cb, arg};
+}
+
+/* Takes s. */
+static struct db_read *read_wait(struct db_lane *lane, struct db_stmt *s)
+{
+    struct db_read *r = equal_one(lane->waiting, s);
+    if (r) {
+        free(s);
+        return r;
+    }
+    r = det_zalloc(sizeof *r);
+    *r = (struct db_read){.lane = lane, .s = s};
+    *lane->end = r;
+    lane->end = &r->next;
+    lane->n++;
+    return r;
+}
+
+static void lane_query(struct db_lane *lane, size_t max, const char *sql,
+                       const struct db_args *args, struct db_asker who)
+{
+    bool full = lane->n >= max;
+    if (full || !is_possible(lane)) {
+        db_fail_later(lane->db, who.cb, who.arg, DET_EUNAVAIL,
+                      full ? "too many such reads wait; try again" : DB_UNREACHABLE);
+        return;
+    }
+    read_add(read_wait(lane, db_stmt_create(sql, args)), who.cb, who.arg);
+    lane_send(lane);
 }
 
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
 {
-    bool full = db->reads_n == READS_MAX;
-    if (full || !reads_possible(db)) {
-        db_fail_later(db, cb, arg, DET_EUNAVAIL,
-                      full ? "too many reads wait; try again" : DB_UNREACHABLE);
-        return;
-    }
-    struct db_read *r = det_alloc(sizeof *r);
-    *r = (struct db_read){.s = db_stmt_create(sql, args), .cb = cb, .arg = arg};
-    *db->reads_end = r;
-    db->reads_end = &r->next;
-    db->reads_n++;
-    db_reads_send(db);
+    lane_query(&db->reads, READS_MAX, sql, args, (struct db_asker){cb, arg});
 }
 
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                      void *arg)
 {
-    struct db_link *l = &db->searcher;
-    bool is_up = l->usable && !db->closing && !db->stalled;
-    if (is_up && l->conn.ops < SEARCHES_MAX)
-        link_read(l, db_stmt_create(sql, args), cb, arg);
-    else
-        db_fail_later(db, cb, arg, DET_EUNAVAIL,
-                      is_up ? "too many searches wait for each other; try again" : DB_UNREACHABLE);
+    lane_query(&db->searches, SEARCHES_MAX, sql, args, (struct db_asker){cb, arg});
 }
 
 static void on_kept(void *arg, const struct db_result *r)
@@ -145,7 +247,7 @@ static void kept_send(struct db_kept *k)
 
 void db_kept_send_all(struct db *db)
 {
-    struct db_kept *k = reads_possible(db) ? db->kept : NULL;
+    struct db_kept *k = is_possible(&db->reads) ? db->kept : NULL;
     if (k)
         db->kept = NULL;
     for (struct db_kept *next; k; k = next) {

@@ -92,6 +92,7 @@ static int setup(void **state)
     assert_int_equal(
         db_query_now(db, "CREATE TABLE t (k text PRIMARY KEY, v bigint)", NULL, NULL, NULL, &err),
         0);
+    assert_int_equal(db_query_now(db, "CREATE SEQUENCE asked", NULL, NULL, NULL, &err), 0);
     assert_int_equal(db_start(db, &err), 0);
     return 0;
 }
@@ -146,12 +147,18 @@ static void test_slow_read(void **state)
     struct got slow = {0}, quick[QUICK] = {0};
     db_query(db, "SELECT pg_sleep(29)", NULL, on_got, &slow);
     for (int i = 0; i < QUICK; i++)
-        db_query(db, "SELECT 1", NULL, on_got, &quick[i]);
+        db_query(db, "SELECT $1::bigint", db_i64_arg(DB_ARGS, i), on_got, &quick[i]);
     assert_true(loop_until(&loop, &quick[QUICK - 1].done, 60000));
     int done = 0;
     for (int i = 0; i < QUICK; i++)
         done += quick[i].done;
     assert_in_range(done, QUICK - BEHIND, QUICK - 1);
+    assert_false(slow.done);
+    struct got again[QUICK] = {0}; /* equal to one that waits behind the slow one, or not */
+    for (int i = 0; i < QUICK; i++)
+        db_query(db, "SELECT $1::bigint", db_i64_arg(DB_ARGS, i), on_got, &again[i]);
+    for (int i = 0; i < QUICK; i++)
+        assert_true(again[i].done || loop_until(&loop, &again[i].done, 60000));
     assert_false(slow.done);
     sleeper_end();
     assert_true(loop_until(&loop, &slow.done, 60000));
@@ -599,6 +606,59 @@ static void test_deposed(void **state)
     assert_true(n.rc < 0);
 }
 
+/* Each run of the statement takes a number, so that an answer tells which run it is of. */
+#define NUMBERED "SELECT nextval('asked') FROM pg_sleep($1::float8)"
+
+static void ask_numbered(bool search, const char *seconds, struct got *g, int n)
+{
+    struct db_args *a = db_str_arg(DB_ARGS, seconds);
+    for (int i = 0; i < n; i++)
+        (search ? db_query_search : db_query)(db, NUMBERED, a, on_got, &g[i]);
+}
+
+static void wait_numbered(struct got *g, int n)
+{
+    for (int i = 0; i < n; i++) {
+        assert_true(g[i].done || loop_until(&loop, &g[i].done, 60000));
+        assert_int_equal(g[i].rc, 0);
+    }
+}
+
+/* What is asked while an equal one is under way is asked once, after it: nobody hears what was read
+ * before he asked, and what differs is none of its business. */
+static void equal_ones(bool search)
+{
+    struct got first[40] = {0}, other = {0}, later[3] = {0};
+    put("equal", 1, &other);
+    assert_true(loop_until(&loop, &other.done, 60000));
+    count("SELECT count(*) FROM t, LATERAL setval('asked', 1, false)");
+    other = (struct got){0};
+    ask_numbered(search, "0.1", first, 40);
+    ask_numbered(search, "0.11", &other, 1);
+    wait_numbered(first, 1);
+    assert_int_equal(first[0].i64, 1);
+    ask_numbered(search, "0.1", later, 3);
+    wait_numbered(first, 40);
+    wait_numbered(&other, 1);
+    wait_numbered(later, 3);
+    for (int i = 1; i < 40; i++)
+        assert_int_equal(first[i].i64, first[1].i64);
+    assert_true(first[1].i64 > 1 && other.i64 > 1 && other.i64 != first[1].i64);
+    for (int i = 0; i < 3; i++) /* it may join those that still waited */
+        assert_true(later[i].i64 >= first[1].i64);
+    assert_in_range(count("SELECT last_value FROM asked"), 3, 4);
+}
+
+static void test_equal_reads(void **state)
+{
+    equal_ones(false);
+}
+
+static void test_equal_searches(void **state)
+{
+    equal_ones(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -613,6 +673,8 @@ int main(void)
         cmocka_unit_test(test_done_is_on_disk),
         cmocka_unit_test(test_flusher_takes_the_writer_along),
         cmocka_unit_test(test_slow_read),
+        cmocka_unit_test(test_equal_reads),
+        cmocka_unit_test(test_equal_searches),
         cmocka_unit_test(test_writes_to_dead_sessions),
         cmocka_unit_test(test_deposed),
     };
