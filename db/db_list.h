@@ -35,9 +35,9 @@ static inline struct db_args *db_page_arg(struct db_args *a, const struct db_pag
 /* The same where the documents are joined: `joined` follows FROM n LEFT JOIN page. */
 #define DB_LIST_TAIL_FROM(order, offset, limit, all, doc, joined)                                  \
     ", n AS (SELECT count(*) total FROM f), "                                                      \
-    "page AS (SELECT f.*, row_number() OVER (ORDER BY " order ") rn FROM f ORDER BY rn "           \
+    "page AS (SELECT o.*, row_number() OVER () rn FROM (SELECT * FROM f ORDER BY " order " "       \
     "OFFSET (SELECT page_start(total, " offset "::bigint) FROM n) "                                \
-    "LIMIT page_size(" limit "::bigint, " all ")) "                                                \
+    "LIMIT page_size(" limit "::bigint, " all ")) o) "                                             \
     "SELECT n.total, page_start(n.total, " offset "::bigint), page.id, page.state, " doc           \
     " FROM n LEFT JOIN page ON true " joined " ORDER BY page.rn"
 

@@ -1,6 +1,7 @@
 #include "db_trial_read.h"
 
 #include "db_trial_cols.h"
+#include "mem.h"
 
 void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
@@ -10,37 +11,50 @@ void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
              db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
-/* Numbers of SORT_BY_* of GetExperimentTrials. A trial without a metric comes last. */
-#define SORT_NUM                                                                                   \
-    "CASE $3::integer WHEN 4 THEN extract(epoch FROM t.start_time) "                               \
-    "WHEN 5 THEN extract(epoch FROM t.end_time) WHEN 7 THEN t.searcher_metric_value "              \
-    "WHEN 8 THEN searcher_value(jsonb_build_object('validation_metrics', "                         \
-    "t.latest_validation#>'{metrics,avgMetrics}'), e.searcher_metric) "                            \
-    "WHEN 9 THEN trial_batches(t.id) "                                                             \
-    "WHEN 10 THEN seconds_between(t.start_time, coalesce(t.end_time, now())) "                     \
-    "WHEN 11 THEN t.restarts WHEN 12 THEN (SELECT sum(c.bytes) FROM checkpoints c "                \
-    "WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')) "                  \
-    "WHEN 6 THEN NULL ELSE t.id END::float8 num, "                                                 \
-    "CASE $3::integer WHEN 6 THEN t.state END txt "
-
 /* clang-format off */
-static const char trials_sql[] =
-    "WITH f AS (SELECT t.id, t.state, " SORT_NUM "FROM trials t "
-    "JOIN experiments e ON e.id = t.experiment_id WHERE t.experiment_id = $1::bigint "
-    "AND ($2::jsonb IS NULL "
-    "OR to_jsonb(t.state) IN (SELECT jsonb_array_elements($2::jsonb))))"
-    DB_LIST_TAIL_FROM(DB_LIST_ORDER("id", "$4"), "$5", "$6", "100",
-                      "NULL::text, EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint), "
-                      TRIAL_MEMBERS,
-                      "LEFT JOIN (" TRIALS_OF_IDS("ARRAY(SELECT id FROM page)") ") ON x.id = page.id");
+#define OF_EXPERIMENT                                                                              \
+    "t.experiment_id = $1::bigint AND ($2::jsonb IS NULL "                                         \
+    "OR to_jsonb(t.state) IN (SELECT jsonb_array_elements($2::jsonb))) "
+#define LISTED(key, from, order)                                                                   \
+    "WITH f AS MATERIALIZED (SELECT t.id, " key " AS k FROM trials t " from                        \
+    "WHERE " OF_EXPERIMENT "), n AS (SELECT count(*) total FROM f) "                               \
+    "SELECT n.total, page_start(n.total, $3::bigint), t.id, t.state, NULL::text, "                 \
+    "EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint), " TRIAL_MEMBERS "FROM n LEFT JOIN (" \
+    TRIALS_OF_IDS("ARRAY(SELECT f.id FROM f ORDER BY f.k " order ", f.id "                         \
+                  "OFFSET (SELECT page_start(total, $3::bigint) FROM n) "                          \
+                  "LIMIT page_size($4::bigint, 100))") ") ON true ORDER BY x.ord"
+/* Both directions: a trial without a value comes last, and ids break ties upwards. */
+#define BY_JOINED(key, from) {LISTED(key, from, "ASC"), LISTED(key, from, "DESC NULLS LAST")}
+#define BY(key) BY_JOINED(key, "")
+#define LATEST "t.latest_validation->'metrics'->'avgMetrics'->e.searcher_metric"
+
+/* By SORT_BY_* of GetExperimentTrials, upwards and downwards. */
+static const char *const sorted_trials_sql[][2] = {
+    [0] = BY("t.id"),
+    [4] = BY("t.start_time"),
+    [5] = BY("t.end_time"),
+    [6] = BY("t.state"),
+    [7] = BY("t.searcher_metric_value"),
+    [8] = BY_JOINED("CASE WHEN jsonb_typeof(" LATEST ") = 'number' THEN (" LATEST ")::float8 END",
+                    "JOIN experiments e ON e.id = t.experiment_id "),
+    [9] = BY_JOINED("greatest(h.steps, 0)", "CROSS JOIN LATERAL (SELECT max(steps) steps "
+                    "FROM metric_heads WHERE trial_id = t.id) h "),
+    [10] = BY("seconds_between(t.start_time, coalesce(t.end_time, now()))"),
+    [11] = BY("t.restarts"),
+    [12] = BY_JOINED("k.bytes", "LEFT JOIN (SELECT c.trial_id, sum(c.bytes) bytes FROM checkpoints c "
+                     "WHERE c.experiment_id = $1::bigint AND c.state IN ('COMPLETED', "
+                     "'PARTIALLY_DELETED') GROUP BY c.trial_id) k ON k.trial_id = t.id "),
+};
 /* clang-format on */
 
 void db_trial_list(struct db *db, int64_t exp_id, const char *states, const struct db_page *p,
                    db_cb *cb, void *arg)
 {
-    struct db_args *a = DB_ARGS;
-    db_page_arg(db_str_arg(db_i64_arg(a, exp_id), states), p);
-    db_query(db, trials_sql, a, cb, arg);
+    struct db_args *a = db_str_arg(db_i64_arg(DB_ARGS, exp_id), states);
+    size_t sort = (size_t)p->sort < DET_ARRAY_LEN(sorted_trials_sql) ? (size_t)p->sort : 0;
+    const char *sql = sorted_trials_sql[sort][p->desc];
+    db_query(db, sql ? sql : sorted_trials_sql[0][p->desc],
+             db_i64_arg(db_i64_arg(a, p->offset), p->limit), cb, arg);
 }
 
 /* Rows of all three kinds by their steps; kind orders those of equal steps. */

@@ -120,7 +120,7 @@ void api_get_experiment_trials(struct shell *sh, struct http_req *req)
     c->key = "trials";
     c->members = TRIAL_LIST_MEMBERS;
     if (api_id(req, "experimentId", &c->id) && api_page(req, wire_trial_sort, &c->page) &&
-        api_query_enums(req, "states", wire_trial_state, strlen(API_STATE), &states))
+        api_query_enums(req, "states", wire_exp_state, strlen(API_STATE), &states))
         db_trial_list(sh->db, c->id, states, &c->page, on_trials, c);
 }
 
