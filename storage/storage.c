@@ -4,7 +4,6 @@
 #include "fsx.h"
 #include "mem.h"
 #include "storage_impl.h"
-#include "uuid.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@ int storage_errno(const char *what, const char *root, const char *name, struct d
     return det_fail(err, code, "%s %s/%s: %s", what, root, name, strerror(errno));
 }
 
-static int check_uuid(const char *uuid, struct det_err *err)
+int storage_check_uuid(const char *uuid, struct det_err *err)
 {
     static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     size_t n = uuid ? strnlen(uuid, STORAGE_UUID_MAX + 1) : 0;
@@ -37,91 +36,11 @@ char *storage_hidden_name(const char *uuid, const char *suffix)
     return det_asprintf(".%s%s", uuid, suffix);
 }
 
-/* ---- opening ---- */
-
-static bool has_dotdot(const char *path)
-{
-    for (const char *p = path; (p = strstr(p, "..")) != NULL; p += 2)
-        if ((p == path || p[-1] == '/') && (p[2] == '\0' || p[2] == '/'))
-            return true;
-    return false;
-}
-
-/* host_path, or storage_path beneath it: relative, or absolute and below host_path. */
-static int shared_fs_root(const json_t *config, char **ret, struct det_err *err)
-{
-    const char *host = json_str(config, "host_path", "");
-    const char *sub = json_str(config, "storage_path", NULL);
-    size_t n = strlen(host);
-    if (*host != '/')
-        return det_fail(err, DET_EINVAL,
-                        "checkpoint_storage.host_path: an absolute path is needed, not \"%s\"",
-                        host);
-    while (n > 1 && host[n - 1] == '/')
-        n--;
-    if (sub && *sub == '/') {
-        bool below = n == 1 || (strncmp(sub, host, n) == 0 && (sub[n] == '/' || !sub[n]));
-        if (!below)
-            return det_fail(err, DET_EINVAL,
-                            "checkpoint_storage.storage_path: %s is not below host_path %s", sub,
-                            host);
-        *ret = det_strdup(sub);
-    } else {
-        *ret = sub && *sub ? det_asprintf("%.*s/%s", n == 1 ? 0 : (int)n, host, sub)
-                           : det_strndup(host, n);
-    }
-    if (has_dotdot(*ret))
-        return det_fail(err, DET_EINVAL, "checkpoint_storage: \"..\" is refused in %s", *ret);
-    return 0;
-}
-
-static int directory_root(const json_t *config, char **ret, struct det_err *err)
-{
-    const char *path = json_str(config, "container_path", "");
-    if (*path != '/' || has_dotdot(path))
-        return det_fail(err, DET_EINVAL,
-                        "checkpoint_storage.container_path: an absolute path without \"..\" is "
-                        "needed, not \"%s\"",
-                        path);
-    *ret = det_strdup(path);
-    return 0;
-}
-
-static int root_of(const json_t *config, char **ret, struct det_err *err)
-{
-    const char *type = json_str(config, "type", "");
-    if (strcmp(type, "shared_fs") == 0)
-        return shared_fs_root(config, ret, err);
-    if (strcmp(type, "directory") == 0)
-        return directory_root(config, ret, err);
-    return det_fail(err, DET_EUNIMPL,
-                    "checkpoint_storage.type: \"%s\" is not supported; use shared_fs or directory",
-                    type);
-}
-
-int storage_open(const json_t *config, struct storage **ret, struct det_err *err)
-{
-    det_cleanup(freep) char *root = NULL;
-    int rc = root_of(config, &root, err);
-    if (rc < 0)
-        return rc;
-    if ((rc = fsx_mkdirs(AT_FDCWD, root, 0755, err)) < 0)
-        return det_wrap(err, rc, "checkpoint_storage");
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return det_fail(err, DET_EIO, "checkpoint_storage: open %s: %s", root, strerror(errno));
-    struct storage *s = det_zalloc(sizeof *s);
-    s->root = det_take(root);
-    s->fd = fd;
-    *ret = s;
-    return 0;
-}
-
 void storage_close(struct storage *s)
 {
     if (!s)
         return;
-    close(s->fd);
+    det_closep(&s->fd);
     free(s->root);
     free(s);
 }
@@ -133,13 +52,15 @@ const char *storage_root(const struct storage *s)
 
 char *storage_path(const struct storage *s, const char *uuid)
 {
-    return check_uuid(uuid, NULL) < 0 ? NULL : det_asprintf("%s/%s", s->root, uuid);
+    return storage_check_uuid(uuid, NULL) < 0 ? NULL : det_asprintf("%s/%s", s->root, uuid);
 }
 
-int storage_exists(const struct storage *s, const char *uuid, struct det_err *err)
+int storage_exists(struct storage *s, const char *uuid, struct det_err *err)
 {
     struct stat st;
-    int rc = check_uuid(uuid, err);
+    int rc = storage_check_uuid(uuid, err);
+    if (rc == 0)
+        rc = storage_ready(s, err);
     if (rc < 0)
         return rc;
     if (fstatat(s->fd, uuid, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -188,7 +109,9 @@ static int rename_new(int dirfd, const char *from, const char *to)
 
 int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
 {
-    int rc = check_uuid(uuid, err);
+    int rc = storage_check_uuid(uuid, err);
+    if (rc == 0)
+        rc = storage_ready(s, err);
     if (rc < 0)
         return rc;
     det_cleanup(freep) char *name = storage_hidden_name(uuid, STORAGE_TMP_SUFFIX);
@@ -211,7 +134,9 @@ int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
 
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err)
 {
-    int rc = check_uuid(uuid, err);
+    int rc = storage_check_uuid(uuid, err);
+    if (rc == 0)
+        rc = storage_ready(s, err);
     if (rc < 0)
         return rc;
     det_cleanup(freep) char *name = storage_hidden_name(uuid, STORAGE_TMP_SUFFIX);

@@ -21,6 +21,7 @@
 
 #include "det/err.h"
 #include "json.h"
+#include "uuid.h"
 #include <stdbool.h>
 
 #define STORAGE_UUID_MAX 64 /* letters, digits, '-' and '_'; not empty */
@@ -30,6 +31,10 @@ struct storage;
 /* `config` is the experiment's checkpoint_storage; borrowed. Makes the root (0755) where it is
  * absent. DET_EUNIMPL names a kind that this build cannot serve, DET_EINVAL a wrong key. */
 int storage_open(const json_t *config, struct storage **ret, struct det_err *err);
+/* The store of this id (NULL or "": as above): nothing is made, and DET_EUNAVAIL says that another
+ * store, or none, is at its place now. So does every other function here that touches it later. */
+int storage_open_store(const json_t *config, const char *id, struct storage **ret,
+                       struct det_err *err);
 void storage_close(struct storage *s); /* NULL ok */
 
 /* The root's path, for messages; borrowed. */
@@ -38,7 +43,7 @@ const char *storage_root(const struct storage *s);
  * uuid. */
 char *storage_path(const struct storage *s, const char *uuid);
 /* 0 if the checkpoint is there, DET_ENOENT naming the path if not. */
-int storage_exists(const struct storage *s, const char *uuid, struct det_err *err);
+int storage_exists(struct storage *s, const char *uuid, struct det_err *err);
 
 /* The directory to write into; caller frees *ret_path. DET_EEXIST if the uuid is published. */
 int storage_begin(struct storage *s, const char *uuid, char **ret_path, struct det_err *err);
@@ -82,6 +87,43 @@ int storage_follow_dir(struct storage *s, const char *place, const char *local_d
 /* Removes <root>/<place> with all that is in it; absent is fine. DET_EINVAL as above. */
 int storage_remove_tree(struct storage *s, const char *place, struct det_err *err);
 
+/* ---- Identity --------------------------------------------------------------------------------
+ *
+ * A store that is known to a cluster has a file in its root with a random id. It is made once, on
+ * the master's word, and is on the disk before the master hears of it. Where it is missing the file
+ * system is not mounted, and nothing is made.
+ */
+#define STORAGE_MARKER ".det-store" /* {"version": 1, "id": "<uuid>"} */
+#define STORAGE_ID_ENV "DET_STORE_ID" /* of a task's store; absent: not known to have one */
+
+enum storage_sight {
+    STORAGE_ABSENT,  /* no directory, no marker, or the file system gives none */
+    STORAGE_PRESENT, /* its marker is there */
+    STORAGE_OTHER,   /* the marker of another store is */
+    STORAGE_KNOWN,   /* no marker, but a checkpoint that is known to lie in this store */
+    STORAGE_HIDDEN,  /* this account may not look */
+    STORAGE_SIGHT_COUNT
+};
+struct storage_seen {
+    enum storage_sight sight;
+    char id[UUID_STR_MAX]; /* of the marker that is there, "": none */
+    char text[512];        /* what is wrong and where; "" when present */
+};
+/* What is at this path now? `id`: of the store that should be there (NULL: any). `known`: array of
+ * uuids of checkpoints that lie in it, or NULL. */
+void storage_look(const char *place, const char *id, const json_t *known, struct storage_seen *ret);
+/* Makes the store: its root where it is absent and `known` empty, then the marker, unless one is
+ * there. `id` is the marker's then. DET_ENOENT: none of the known checkpoints is there. */
+int storage_make(const char *place, const json_t *known, char id[UUID_STR_MAX],
+                 struct det_err *err);
+/* Is the store still at its place? 0, or DET_EUNAVAIL with the path and what to do. Without an id
+ * it always is. */
+int storage_ready(struct storage *s, struct det_err *err);
+/* A process of a task says that it ends for want of its store: into a file in DET_RUN_DIR, which
+ * det-task reads when it has failed. */
+#define STORAGE_AWAY_FILE "store_away"
+void storage_note_away(const char *text);
+
 /* {path: XXH3-128 in hex} of every file of the directory but those whose path is in `skip` (NULL or
  * an object's keys), for metadata.json under STORAGE_HASHES. New reference, or NULL with *err. */
 #define STORAGE_HASHES "xxh128"
@@ -92,6 +134,6 @@ json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *er
 int storage_verify_dir(const char *dir, const json_t *metadata, struct det_err *err);
 /* {path: size} of every file and directory (which end in '/', size 0), relative: the `resources` of
  * a checkpoint report. New reference. */
-json_t *storage_list(const struct storage *s, const char *uuid, struct det_err *err);
+json_t *storage_list(struct storage *s, const char *uuid, struct det_err *err);
 
 #endif

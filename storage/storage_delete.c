@@ -99,6 +99,9 @@ static void closedirp(DIR **d)
 
 int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err)
 {
+    int rc = storage_ready(s, err);
+    if (rc < 0)
+        return rc;
     int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return storage_errno("open", s->root, "", err);
@@ -108,7 +111,7 @@ int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err)
         return storage_errno("open", s->root, "", err);
     }
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        int rc = left_over(s, e->d_name, age_s) ? fsx_remove_tree(s->fd, e->d_name, err) : 0;
+        rc = left_over(s, e->d_name, age_s) ? fsx_remove_tree(s->fd, e->d_name, err) : 0;
         if (rc < 0)
             return det_wrap(err, rc, "sweep %s", s->root);
     }

@@ -57,6 +57,8 @@ int storage_remove_tree(struct storage *s, const char *place, struct det_err *er
 {
     const char *slash = strrchr(place, '/');
     int rc = check_place(place, err);
+    if (rc == 0)
+        rc = storage_ready(s, err);
     if (rc < 0)
         return rc;
     if (!slash || !slash[1])
@@ -84,6 +86,8 @@ int storage_follow_dir(struct storage *s, const char *place, const char *local_d
                        struct det_err *err)
 {
     int checked = check_place(place, err);
+    if (checked == 0)
+        checked = storage_ready(s, err);
     if (checked < 0)
         return checked;
     det_cleanup(freep) char *path = det_asprintf("%s/%s", s->root, place);

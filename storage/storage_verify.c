@@ -112,7 +112,7 @@ static int list_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
     return put(arg, path, json_integer(is_dir ? 0 : (json_int_t)bytes), err);
 }
 
-json_t *storage_list(const struct storage *s, const char *uuid, struct det_err *err)
+json_t *storage_list(struct storage *s, const char *uuid, struct det_err *err)
 {
     if (storage_exists(s, uuid, err) < 0)
         return NULL;

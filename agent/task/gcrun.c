@@ -5,10 +5,13 @@
 #include "fsx.h"
 #include "log.h"
 #include "storage.h"
+#include "storeplace.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is older than this has no writer: no checkpoint takes a week. */
 #define CRASHED_AGE_S ((int64_t)7 * 24 * 3600)
@@ -138,7 +141,10 @@ static int collect(struct client *c, struct storage *st, const struct work *w, s
     for (size_t i = 0; i < json_array_size(w->uuids) && rc == 0; i++) {
         const char *uuid = json_string_value(json_array_get(w->uuids, i));
         FAILPOINT("gc.before_delete");
-        if (one(st, uuid, w, done, err) < 0) {
+        int did = one(st, uuid, w, done, err);
+        if (did == DET_EUNAVAIL)
+            return did; /* the store went away: nothing more can be known of any of them */
+        if (did < 0) {
             log_error("checkpoint %s: %s failed: %s", uuid, w->action, err->text);
             failed++;
         } else if (json_array_size(done) >= TOLD_AT_ONCE) {
@@ -161,6 +167,25 @@ static int remove_trees(struct storage *st, const json_t *trees, struct det_err 
     return rc;
 }
 
+/* Collection makes no store: where the root is not there, nothing is known to be gone. */
+static int open_store(const json_t *config, struct storage **ret, struct det_err *err)
+{
+    const char *id = getenv(STORAGE_ID_ENV);
+    det_cleanup(freep) char *place = NULL;
+    int rc = storeplace_of(config, &place, err);
+    if (rc < 0)
+        return rc;
+    if (!id && access(place, F_OK) < 0 && errno == ENOENT)
+        return det_fail(err, DET_EUNAVAIL, "checkpoint store %s is not there; mount it", place);
+    return storage_open_store(config, id, ret, err);
+}
+
+/* DET_EUNAVAIL may be the master's, too. */
+static bool is_away(int rc, struct storage *st)
+{
+    return rc == DET_EUNAVAIL && (!st || storage_ready(st, NULL) == DET_EUNAVAIL);
+}
+
 int gcrun_main(void)
 {
     struct det_err err = {0};
@@ -171,7 +196,7 @@ int gcrun_main(void)
     JSON_OWN order = read_order(&err);
     int rc = order ? make_client(&c, &err) : DET_EINVAL;
     if (rc == 0)
-        rc = storage_open(json_object_get(order, "storage"), &st, &err);
+        rc = open_store(json_object_get(order, "storage"), &st, &err);
     if (rc == 0)
         rc = collect(c, st,
                      &(struct work){.action = json_str(order, "action", ""),
@@ -184,6 +209,8 @@ int gcrun_main(void)
         log_warning("what crashed writers have left could not be removed");
     if (rc < 0)
         log_error("%s", err.text);
+    if (is_away(rc, st))
+        storage_note_away(err.text);
     storage_close(st);
     client_destroy(c);
     return rc < 0;

@@ -6,6 +6,7 @@
 #include "log.h"
 #include "mem.h"
 #include "oom.h"
+#include "storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,6 +68,14 @@ static void name_deserter(const struct task *t, struct buf *out)
     }
 }
 
+/* What a rank has left to say about its store (storage_note_away()). The file is the task's own: no
+ * link is followed out of its directory, and what it holds is text. */
+static bool is_store_away(const struct task *t, struct buf *ret)
+{
+    return fsx_read_file(t->spec.dirfd, "run/" STORAGE_AWAY_FILE, LINK_TEXT_MAX, ret, NULL) == 0 &&
+           ret->len > 0;
+}
+
 static void name_failure(struct task *t, const struct rank *r, const char *what)
 {
     int status = rank_status(r), rank = rank_number(r);
@@ -81,6 +90,12 @@ static void name_failure(struct task *t, const struct rank *r, const char *what)
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && t->phase == TASK_RUNNING)
         explain_kill(t, &why);
     name_deserter(t, &why);
+    det_cleanup(buf_finish) struct buf away = BUF_INIT;
+    if (is_store_away(t, &away)) {
+        task_decide(t, LINK_STORE_AWAY, WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0, rank,
+                    "agent %s: %s", t->spec.agent_id, buf_str(&away));
+        return;
+    }
     if (WIFSIGNALED(status))
         task_decide(t, LINK_EXITED, 128 + WTERMSIG(status), WTERMSIG(status), rank < 0 ? 0 : rank,
                     "%s was killed by signal %d (%s)%s", who, WTERMSIG(status),

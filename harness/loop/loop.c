@@ -66,7 +66,7 @@ void loop_config_finish(struct det_loop_config *c)
     char **strings[] = {&c->task_id, &c->allocation_id, &c->cluster_id, &c->latest_checkpoint,
                         &c->searcher_metric, &c->code_dir, &c->spool_path, &c->trial_cls_spec,
                         &c->trial_type, &c->framework, &c->checkpoint_dir,
-                        &c->tensorboard_dir};
+                        &c->tensorboard_dir, &c->store_id};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++) {
         free(*strings[i]);
         *strings[i] = NULL;
@@ -361,5 +361,6 @@ int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t, st
         if (t->type->destroy)
             t->type->destroy(t->self);
     }
+    loop_storage_note(&l, rc);
     return close_run(&l, rc, err);
 }

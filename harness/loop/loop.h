@@ -100,6 +100,8 @@ struct det_loop_config {
 
     json_t *experiment_config, *hparams, *checkpoint_storage; /* NULL: none */
     char *code_dir;           /* copied to <checkpoint>/code; NULL: no copy */
+    char *store_id;           /* managed: of the checkpoint store (STORAGE_ID_ENV); NULL: unknown */
+    int64_t store_hold_ms;    /* how long training waits for a store that is away; 0: 10 minutes */
     char *spool_path;         /* of the reports (DET_REPORT_SPOOL); NULL: kept in memory */
     char *trial_cls_spec;     /* "model_def:DigitsTrial" */
     char *trial_type;         /* load_data.json: "CTrial", "PyTorchTrial" */

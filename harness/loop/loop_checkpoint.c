@@ -127,6 +127,8 @@ static int chief_checkpoint(struct loop *l, const char *uuid, bool waits, struct
         return rc < 0 ? rc : DET_EINVAL;
     rc = loop_report_status(l, "checkpointing", err);
     if (rc == 0)
+        rc = loop_storage_await(l, err);
+    if (rc == 0)
         rc = loop_save_begin(l, uuid, metadata, &s, err);
     if (rc < 0)
         return rc;

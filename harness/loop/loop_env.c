@@ -2,6 +2,7 @@
 
 #include "length.h"
 #include "spool.h"
+#include "storage.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -178,6 +179,7 @@ static int ids(struct det_loop_config *c, struct det_err *err)
     c->cluster_id = dup_or_null(getenv("DET_CLUSTER_ID"));
     c->latest_checkpoint = dup_or_null(getenv("DET_LATEST_CHECKPOINT"));
     c->spool_path = dup_or_null(getenv(SPOOL_ENV));
+    c->store_id = dup_or_null(getenv(STORAGE_ID_ENV));
     const char *code = getenv("DET_MODEL_DIR");
     c->code_dir = det_strdup(code && *code ? code : ".");
     return rc;

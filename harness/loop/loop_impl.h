@@ -77,6 +77,7 @@ struct loop {
     struct loop_save *saving;  /* chief: the checkpoint that is being written; NULL: none */
     struct storage *storage; /* the chief's from the start; others open it when they restore */
     struct loop_profile *profile; /* NULL: not wanted */
+    bool store_was_away;       /* and training did not go on since */
     bool tensorboard_failed;   /* and was logged */
     struct reporter *reporter; /* chief of a managed trial */
     struct preempt *preempt;   /* likewise */
@@ -149,6 +150,10 @@ int loop_storage_failed(const struct loop *l, int rc, struct det_err *err);
 bool loop_storage_is_short(const struct det_err *err);
 /* On all ranks, at the start: can rank 0 write checkpoints? */
 int loop_check_storage(struct loop *l, struct det_err *err);
+/* Chief, before a checkpoint: waits a while for a store that is away; DET_EUNAVAIL: it stays so. */
+int loop_storage_await(struct loop *l, struct det_err *err);
+/* The end of a run that failed with rc: where it is for want of its store, det-task is told. */
+void loop_storage_note(struct loop *l, int rc);
 /* loop_tensorboard.c: what a boundary left to keep. */
 void loop_tensorboard_keep(struct loop *l);
 /* loop_code.c: copies a directory tree; what lies in skip_dir is left out. */

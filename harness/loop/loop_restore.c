@@ -33,7 +33,7 @@ static json_t *read_json(const char *dir, const char *name, struct det_err *err)
 
 /* Is it there, whole, as it was written? *ret_steps from its metadata. A checkpoint of another
  * program has no hashes and is taken as it is. */
-static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct det_err *err)
+static int verify_files(struct loop *l, const char *uuid, int64_t *ret_steps, struct det_err *err)
 {
     det_cleanup(freep) char *dir = NULL;
     int rc = loop_open_storage(l, err);
@@ -52,11 +52,19 @@ static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct d
     return storage_verify_dir(dir, m, err);
 }
 
-/* A store that is out of reach is not a damaged checkpoint: the trial must fail and be tried
- * again. */
 static bool damaged(int rc)
 {
     return rc == DET_ECORRUPT || rc == DET_ENOENT;
+}
+
+/* A store that is away, or went away meanwhile, is no damaged checkpoint: the run ends, and the
+ * next one waits for the store. */
+static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct det_err *err)
+{
+    struct det_err e = {0};
+    int rc = verify_files(l, uuid, ret_steps, &e);
+    int ready = damaged(rc) && l->storage ? storage_ready(l->storage, err) : 0;
+    return ready < 0 ? ready : rc < 0 ? det_fail(err, rc, "%s", e.text) : 0;
 }
 
 struct candidate {

@@ -1,5 +1,7 @@
 /* Where checkpoints are: opened once, and tried before anything is built that could be lost. */
+#include "clk.h"
 #include "fsx.h"
+#include "log.h"
 #include "loop_alive.h"
 #include "loop_impl.h"
 #include "storage.h"
@@ -39,7 +41,7 @@ int loop_open_storage(struct loop *l, struct det_err *err)
     if (l->storage)
         return 0;
     if (l->c->managed)
-        return storage_open(l->c->checkpoint_storage, &l->storage, err);
+        return storage_open_store(l->c->checkpoint_storage, l->c->store_id, &l->storage, err);
     det_cleanup(freep) char *root = loop_local_root(l->c);
     JSON_OWN j = json_make("{s:s, s:s}", "type", "directory", "container_path", root);
     return storage_open(j, &l->storage, err);
@@ -84,7 +86,7 @@ int loop_storage_failed(const struct loop *l, int rc, struct det_err *err)
     const char *other = l->c->managed ? "checkpoint_storage in the experiment's configuration"
                                       : "--checkpoint-dir, checkpoint_dir or XDG_DATA_HOME";
     const struct remedy *r = remedy(err);
-    if (!r)
+    if (!r || rc == DET_EUNAVAIL)
         return rc;
     return det_fail(err, rc, "%s (as user %u): %s; another place is named by %s", text,
                     (unsigned)geteuid(), r->words, other);
@@ -105,4 +107,49 @@ int loop_check_storage(struct loop *l, struct det_err *err)
         loop_agreed_fail(&a, rc, &e);
     }
     return loop_agree(l, &a, err);
+}
+
+/* ---- A store that is away -------------------------------------------------------------------- */
+
+#define HOLD_MS      (10 * 60 * 1000)
+#define HOLD_TICK_MS 200
+
+static int find_store(struct loop *l, struct det_err *err)
+{
+    int rc = loop_open_storage(l, err);
+    return rc < 0 ? rc : storage_ready(l->storage, err);
+}
+
+/* Waiting for a mount is not being stuck, and what was trained is not thrown away for it. */
+int loop_storage_await(struct loop *l, struct det_err *err)
+{
+    int64_t hold_ms = l->c->store_hold_ms ? l->c->store_hold_ms : HOLD_MS;
+    int64_t until_ms = clk_mono_ms() + hold_ms;
+    int rc = find_store(l, err);
+    if (rc != DET_EUNAVAIL)
+        return rc;
+    l->store_was_away = true;
+    log_warning("%s; training holds until it is back, for %lld s at most", err->text,
+                (long long)((hold_ms + 999) / 1000));
+    while (rc == DET_EUNAVAIL && clk_mono_ms() < until_ms) {
+        usleep(HOLD_TICK_MS * 1000);
+        loop_alive_again();
+        rc = find_store(l, err);
+    }
+    if (rc == 0) {
+        l->store_was_away = false;
+        log_info("checkpoint store %s is back; training goes on", storage_root(l->storage));
+    }
+    return rc;
+}
+
+void loop_storage_note(struct loop *l, int rc)
+{
+    struct det_err err = {0};
+    if (rc >= 0 || rc == DET_ESTALE || rc == DET_EINVALIDHP || !l->c->store_id)
+        return;
+    if (find_store(l, &err) == DET_EUNAVAIL)
+        storage_note_away(err.text);
+    else if (l->store_was_away)
+        storage_note_away("the checkpoint store was away for too long");
 }

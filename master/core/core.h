@@ -180,7 +180,8 @@ struct core_slot_in {
 };
 /* What ended a container (agent.md). */
 enum core_exit_reason {
-    CORE_EXITED, CORE_KILLED, CORE_STALLED, CORE_START_FAILED, CORE_LOST, CORE_EXIT_REASON_COUNT
+    CORE_EXITED, CORE_KILLED, CORE_STALLED, CORE_START_FAILED, CORE_LOST, CORE_STORE_AWAY,
+    CORE_EXIT_REASON_COUNT
 };
 struct core_exit {
     enum core_exit_reason reason;

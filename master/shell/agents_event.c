@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static_assert((int)LINK_ROCM == (int)CORE_ROCM && (int)LINK_CPU == (int)CORE_CPU, "same order");
-static_assert((int)LINK_EXITED == (int)CORE_EXITED && (int)LINK_LOST == (int)CORE_LOST,
+static_assert((int)LINK_EXITED == (int)CORE_EXITED && (int)LINK_STORE_AWAY == (int)CORE_STORE_AWAY,
               "same order");
 static_assert((int)LINK_STARTING == (int)CORE_TASK_STARTING &&
                   (int)LINK_ENDED == (int)CORE_TASK_ENDED,

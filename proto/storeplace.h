@@ -1,0 +1,20 @@
+/*
+ * Where the checkpoints of a configuration lie: one directory, which names a store on every host.
+ *
+ * shared_fs: host_path, or storage_path beneath it (relative, or absolute and below host_path).
+ * directory: container_path. Two sections that name one directory have one store, whatever their
+ * kinds are.
+ */
+#ifndef PROTO_STOREPLACE_H
+#define PROTO_STOREPLACE_H
+
+#include "det/err.h"
+#include "json.h"
+
+#define STOREPLACE_MAX 4096 /* bytes of a place; PATH_MAX */
+
+/* `storage`: a checkpoint_storage section. *ret: an absolute path without "//", "/./" or a slash at
+ * its end; caller frees. DET_EUNIMPL names a kind that has no directory, DET_EINVAL a wrong key. */
+int storeplace_of(const json_t *storage, char **ret, struct det_err *err);
+
+#endif
