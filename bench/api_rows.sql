@@ -17,6 +17,7 @@ INSERT INTO experiments (id, job_id, owner_id, project_id, parent_id, state, arc
            (hashint4(e) & 65535) / 65536::float8, '2026-01-01'
     FROM generate_series(1, :experiments) e, LATERAL (SELECT timestamptz '2026-01-01' + (e * 7919 % 10007) * interval '1 minute' start) t;
 INSERT INTO experiment_counts SELECT project_id, owner_id, state, archived, count(*) FROM experiments GROUP BY 1, 2, 3, 4;
+INSERT INTO label_counts SELECT project_id, l.label, count(*) FROM experiments, jsonb_array_elements_text(labels) l(label) GROUP BY 1, 2;
 CREATE TEMP TABLE made AS SELECT t, least((t - 1) / :per + 1, :experiments) e, least((t - 1) / :per + 1, :experiments) || '.r' || t task,
     timestamptz '2026-01-01' + t * interval '6 seconds' AS start FROM generate_series(1, (:experiments - 1) * :per + :big) t;
 ANALYZE made;
@@ -57,6 +58,9 @@ INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
     UNION ALL SELECT t, 'validation', s * 1000, 1, start + (t % 97 + s * 100) * interval '1 second',
            jsonb_build_object('validation_metrics', jsonb_build_object('loss', (hashint4(t + s) & 65535) / 65536::float8))
     FROM made, generate_series(1, 10) s;
+UPDATE checkpoints c SET validation = m.metrics->'validation_metrics' FROM metrics m
+    WHERE m.trial_id = c.trial_id AND m.grp = 'validation' AND m.steps = c.steps;
+SELECT rebuild_bests(e, 'loss', true, '-infinity') FROM generate_series(1, :experiments) e;
 INSERT INTO metric_heads (trial_id, grp, run_id, steps, tail, closed, closed_steps)
     SELECT t, 'training', 1, :rows * 100, 0, (:rows - 1) / 16 + 1, :rows * 100 FROM made
     UNION ALL SELECT t, 'validation', 1, 10000, 0, 0, 10000 FROM made;

@@ -10,39 +10,46 @@ void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
         db_str_arg(DB_ARGS, uuid), cb, arg);
 }
 
-/* Numbers of SORT_BY_* of checkpoint.v1; state by its number. */
-#define STATES "ARRAY['ACTIVE', 'COMPLETED', 'ERROR', 'DELETED', 'PARTIALLY_DELETED']"
-#define METRIC_AT                                                                                  \
-    "(SELECT CASE WHEN jsonb_typeof(m.metrics->'validation_metrics'->$4::text) = 'number' "        \
-    "THEN (m.metrics->'validation_metrics'->>$4::text)::float8 END FROM metrics m "                \
-    "WHERE m.trial_id = c.trial_id AND m.steps = c.steps AND m.grp = 'validation' "                \
-    "AND NOT m.archived ORDER BY m.id DESC LIMIT 1)"
-#define SORT                                                                                       \
-    "CASE WHEN $4::text IS NOT NULL THEN " METRIC_AT " ELSE CASE $5::integer "                     \
-    "WHEN 2 THEN c.trial_id WHEN 3 THEN c.steps WHEN 4 THEN extract(epoch FROM c.report_time) "    \
-    "WHEN 5 THEN array_position(" STATES ", c.state) WHEN 6 THEN value_at(c.trial_id, c.steps) "   \
-    "WHEN 1 THEN NULL ELSE extract(epoch FROM c.report_time) END END::float8 num, "                \
-    "CASE $5::integer WHEN 1 THEN c.uuid END txt "
-
 /* clang-format off */
-#define LIST(owner, table, id)                                                                     \
-    "WITH f AS (SELECT c.uuid AS id, '' AS state, " SORT "FROM checkpoints c WHERE " owner " "     \
-    "AND ($3::jsonb IS NULL OR to_jsonb(c.state) IN (SELECT jsonb_array_elements($3::jsonb))))"    \
-    DB_LIST_TAIL(DB_LIST_ORDER("id", "$6"), "$7", "$8", "NULL",                                    \
-                 "checkpoint_doc(page.id), EXISTS (SELECT 1 FROM " table " WHERE id = " id ")")
+#define LIST(key, owner, table)                                                                    \
+    "WITH f AS MATERIALIZED (SELECT c.uuid, " key " AS k FROM checkpoints c WHERE c." owner        \
+    " = $1::bigint AND ($2::jsonb IS NULL OR to_jsonb(c.state) IN "                                \
+    "(SELECT jsonb_array_elements($2::jsonb)))), n AS (SELECT count(*) total FROM f) "             \
+    "SELECT n.total, page_start(n.total, $3::bigint), x.uuid, '', checkpoint_doc(x.uuid), "        \
+    "EXISTS (SELECT 1 FROM " table " WHERE id = $1::bigint), $5::text FROM n LEFT JOIN "           \
+    "unnest(ARRAY(SELECT f.uuid FROM f ORDER BY "
+#define PAGE                                                                                       \
+    ", f.uuid OFFSET (SELECT page_start(total, $3::bigint) FROM n) "                               \
+    "LIMIT page_size($4::bigint, NULL))) WITH ORDINALITY x(uuid, rn) ON true ORDER BY x.rn"
+#define BOTH(key, owner, table)                                                                    \
+    {LIST(key, owner, table) "f.k" PAGE, LIST(key, owner, table) "f.k DESC NULLS LAST" PAGE}
+#define BY(key)                                                                                    \
+    {BOTH(key, "trial_id", "trials"), BOTH(key, "experiment_id", "experiments")}
+#define SEARCHER_METRIC                                                                            \
+    "c.validation->(SELECT searcher_metric FROM experiments WHERE id = c.experiment_id)"
+
+/* By SORT_BY_* of checkpoint.v1, of a trial or an experiment, upwards and downwards; last: by the
+ * metric $5. What has no value comes last, and uuids break ties upwards. */
+enum { BY_REPORT_TIME = 4, BY_METRIC = 7 };
+static const char *const sorted_sql[][2][2] = {
+    [1] = BY("c.uuid"),
+    [2] = BY("c.trial_id"),
+    [3] = BY("c.steps"),
+    [BY_REPORT_TIME] = BY("c.report_time"),
+    [5] = BY("array_position(ARRAY['ACTIVE', 'COMPLETED', 'ERROR', 'DELETED', 'PARTIALLY_DELETED'], c.state)"),
+    [6] = BY("number_of(" SEARCHER_METRIC ")"),
+    [BY_METRIC] = BY("number_of(c.validation->$5::text)"),
+};
 /* clang-format on */
 
 void db_ckpt_list(struct db *db, const struct db_ckpt_filter *f, const struct db_page *p, db_cb *cb,
                   void *arg)
 {
-    struct db_args *a = DB_ARGS;
-    db_str_arg(db_i64_arg(db_i64_arg(a, f->exp_id), f->trial_id), f->states);
-    db_page_arg(db_str_arg(a, f->metric), p);
-    db_query(db,
-             f->exp_id ? LIST("c.experiment_id = $1::bigint AND $2::bigint = 0", "experiments",
-                              "$1::bigint")
-                       : LIST("c.trial_id = $2::bigint AND $1::bigint = 0", "trials", "$2::bigint"),
-             a, cb, arg);
+    bool is_known = p->sort > 0 && p->sort < BY_METRIC;
+    int sort = f->metric ? BY_METRIC : is_known ? p->sort : BY_REPORT_TIME;
+    struct db_args *a = db_i64_arg(DB_ARGS, f->exp_id ? f->exp_id : f->trial_id);
+    db_i64_arg(db_i64_arg(db_str_arg(a, f->states), p->offset), p->limit);
+    db_query(db, sorted_sql[sort][f->exp_id != 0][p->desc], db_str_arg(a, f->metric), cb, arg);
 }
 
 void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata, db_cb *cb,
@@ -51,7 +58,7 @@ void db_ckpt_set_metadata(struct db *db, const char *uuid, const char *metadata,
     db_write(db,
              "WITH up AS (UPDATE checkpoints SET metadata = $2::jsonb WHERE uuid = $1 RETURNING "
              "uuid, metadata) "
-             "SELECT jsonb_build_object('checkpoint', checkpoint_doc(uuid) || "
+             "SELECT jsonb_build_object('checkpoint', checkpoint_doc(uuid)::jsonb || "
              "jsonb_build_object('metadata', metadata)) FROM up",
              db_str_arg(db_str_arg(DB_ARGS, uuid), metadata), cb, arg);
 }

@@ -33,24 +33,15 @@ void db_exp_model_def_b64(struct db *db, int64_t id, db_cb *cb, void *arg)
         db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
-/* Each validation that was the best of its experiment when it came. */
+/* Each validation that was the best of its experiment when it came: kept by a trigger. */
 void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
     db_query(db,
-             "WITH v AS (SELECT m.id, m.trial_id, m.end_time, searcher_value(m.metrics, "
-             "e.searcher_metric) x, "
-             "CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END AS sign "
-             "FROM metrics m JOIN trials t ON t.id = m.trial_id JOIN experiments e ON e.id = "
-             "t.experiment_id "
-             "WHERE e.id = $1::bigint AND m.grp = 'validation' AND NOT m.archived), "
-             "r AS (SELECT *, min(sign * x) OVER (ORDER BY end_time, id ROWS BETWEEN UNBOUNDED "
-             "PRECEDING "
-             "AND 1 PRECEDING) before FROM v WHERE x IS NOT NULL) "
-             "SELECT jsonb_build_object('validationHistory', (SELECT "
-             "coalesce(jsonb_agg(jsonb_build_object("
-             "'trialId', trial_id, 'endTime', api_time(end_time), 'searcherMetric', x) "
-             "ORDER BY end_time, id), '[]') FROM r WHERE before IS NULL OR sign * x < before)) "
-             "FROM experiments WHERE id = $1::bigint",
+             "SELECT json_build_object('validationHistory', (SELECT "
+             "coalesce(json_agg(json_build_object('trialId', b.trial_id, 'endTime', "
+             "api_time(b.end_time), 'searcherMetric', b.value) ORDER BY b.end_time, b.id), '[]') "
+             "FROM experiment_bests b WHERE b.experiment_id = e.id)) "
+             "FROM experiments e WHERE e.id = $1::bigint",
              db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
@@ -71,9 +62,8 @@ void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg)
     db_query(db,
              "SELECT jsonb_build_object('labels', coalesce(jsonb_agg(label ORDER BY n DESC, "
              "label), '[]')) "
-             "FROM (SELECT l.label, count(*) n FROM experiments e, "
-             "jsonb_array_elements_text(e.labels) l(label) "
-             "WHERE $1::bigint = 0 OR e.project_id = $1::bigint GROUP BY l.label) x",
+             "FROM (SELECT label, sum(n) n FROM label_counts WHERE n > 0 "
+             "AND ($1::bigint = 0 OR project_id = $1::bigint) GROUP BY label) x",
              db_i64_arg(DB_ARGS, project_id), cb, arg);
 }
 

@@ -19,6 +19,11 @@ AS_MADE = {  # what triggers and functions keep: (kept, counted anew)
     "metric_heads": ("SELECT trial_id, grp, steps FROM metric_heads", "SELECT trial_id, grp, max(steps) FROM metrics WHERE NOT archived GROUP BY 1, 2"),
     "searcher_metric_value": ("SELECT id, searcher_metric_value FROM trials",
                               "SELECT trial_id, (metrics->'validation_metrics'->>'loss')::float8 FROM metrics WHERE grp = 'validation' AND steps = 10000"),
+    "validation": ("SELECT uuid, validation FROM checkpoints", "SELECT uuid, validation_at(trial_id, steps) FROM checkpoints"),
+    "best": ("SELECT experiment_id, min(value) FROM experiment_bests GROUP BY 1",
+             "SELECT experiment_id, min((metrics->'validation_metrics'->>'loss')::float8) FROM metrics JOIN trials t ON t.id = trial_id WHERE grp = 'validation' GROUP BY 1"),
+    "label_counts": ("SELECT label, sum(n) FROM label_counts GROUP BY 1",
+                     "SELECT label, count(*)::numeric FROM experiments, jsonb_array_elements_text(labels) l(label) GROUP BY 1"),
     "closed": ("SELECT trial_id, grp, closed FROM metric_heads WHERE closed > 0",
                "SELECT trial_id, grp, count(*)::integer FROM metric_chunks WHERE level = 1 GROUP BY 1, 2"),
 }

@@ -194,12 +194,66 @@ def change(c, rows, trials, ckpts):
         c.sql(f"UPDATE checkpoints SET state = '{k['state']}', bytes = {k['bytes']} WHERE uuid = '{k['uuid']}'")
     for r in random.sample(rows, 10):
         r["owner_id"], r["archived"], r["name"] = 11, not r["archived"], "Net renamed"
-        c.sql(f"UPDATE experiments SET owner_id = 11, archived = NOT archived, name = 'Net renamed' WHERE id = {r['id']}")
+        r["labels"] = labels_text(random.sample(["a", "b", "e"], 2))
+        c.sql(f"UPDATE experiments SET owner_id = 11, archived = NOT archived, name = 'Net renamed', labels = '{r['labels']}' WHERE id = {r['id']}")
     for r in random.sample(rows[5:], 3):
         c.sql(f"DELETE FROM experiments WHERE id = {r['id']}")
         rows.remove(r)
         trials[:] = [t for t in trials if t["experiment_id"] != r["id"]]
         ckpts[:] = [k for k in ckpts if k["experiment_id"] != r["id"]]
+
+
+# What the kept rows must be: the running best of all live validations, each checkpoint's own, the labels of all experiments.
+BESTS = """WITH v AS (SELECT e.id exp, m.id, m.trial_id, m.end_time, number_of(m.metrics->'validation_metrics'->e.searcher_metric) x,
+    CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END AS sign FROM metrics m JOIN trials t ON t.id = m.trial_id JOIN experiments e ON e.id = t.experiment_id
+    WHERE m.grp = 'validation' AND NOT m.archived),
+  r AS (SELECT *, min(sign * x) OVER (PARTITION BY exp ORDER BY end_time, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) past FROM v WHERE x IS NOT NULL)
+  SELECT exp, end_time, id, trial_id, x FROM r WHERE past IS NULL OR sign * x < past"""
+KEPT = {
+    "experiment_bests": ("SELECT experiment_id, end_time, id, trial_id, value FROM experiment_bests", BESTS),
+    "validation": ("SELECT uuid, validation FROM checkpoints", """SELECT uuid, (SELECT m.metrics->'validation_metrics' FROM metrics m WHERE m.trial_id = c.trial_id
+        AND m.steps = c.steps AND m.grp = 'validation' AND NOT m.archived ORDER BY m.id DESC LIMIT 1) FROM checkpoints c"""),
+    "label_counts": ("SELECT project_id, label, n FROM label_counts WHERE n > 0",
+                     "SELECT project_id, label, count(*) FROM experiments, jsonb_array_elements_text(labels) l(label) GROUP BY 1, 2"),
+}
+
+
+def kept(c, when):
+    for what, (rows, anew) in KEPT.items():
+        differ = c.sql(f"({rows} EXCEPT SELECT * FROM ({anew}) x) UNION ALL (SELECT * FROM ({anew}) x EXCEPT {rows})")
+        assert not differ, f"seed {SEED}: {what} {when}:\n{differ[:1000]}"
+
+
+def validations(c, trials):
+    """Reports that follow, come late, fill up what was there, and roll back what an earlier run had reported."""
+    some = [t for t in trials if t["experiment_id"] == 2][:6]
+    run = dict.fromkeys((t["id"] for t in some), 1)
+    for i in range(60):
+        lines = []
+        for _ in range(4):
+            t = random.choice(some)["id"]
+            if random.random() < 0.15:
+                run[t] += 1
+                lines.append(f"UPDATE trials SET run_id = {run[t]} WHERE id = {t}")
+            metrics = ", ".join(f'"{k}": {random.choice(["0.5", "1", "1.5", "2", "3", chr(34) + "NaN" + chr(34)])}' for k in random.sample(["loss", "accuracy"], random.randint(1, 2)))
+            at = START + datetime.timedelta(seconds=random.choice([i, i, i, random.randint(0, 60)]))
+            lines.append(f"SELECT report_metrics({t}, {run[t]}, 'validation', {random.randint(1, 9) * 100}, '{{\"validation_metrics\": {{{metrics}}}}}', '{at.isoformat()}')")
+        c.sql("; ".join(lines))
+        kept(c, f"after {i} rounds of reports: {lines}")
+    want = c.sql("SELECT string_agg(trial_id || ' ' || x, ',' ORDER BY end_time, id) FROM (" + BESTS + ") b WHERE exp = 2")
+    got = c.api("GET", "/experiments/2/validation-history")["validationHistory"]
+    assert ",".join(f"{v['trialId']} {v['searcherMetric']:g}" for v in got) == want and len(got) > 1, (got, want)
+    assert int(c.sql("SELECT count(*) FROM metrics WHERE archived")) > 0
+
+
+def labels(c, rows):
+    for project in (0, 1, 21):
+        counts = {}
+        for r in rows:
+            for x in r["labels"].strip("[]").replace('"', "").split(", ") if r["labels"] != "[]" and project in (0, r["project_id"]) else []:
+                counts[x] = counts.get(x, 0) + 1
+        got = c.api("GET", f"/experiment/labels?projectId={project}")["labels"]
+        assert got == sorted(counts, key=lambda x: (-counts[x], x)), (got, counts)
 
 
 def main():
@@ -215,7 +269,11 @@ def main():
                 checkpoints_of(c, f"/experiments/{exp}/checkpoints", [k for k in ckpts if k["experiment_id"] == exp], values)
             busiest = max(trials, key=lambda t: sum(k["trial_id"] == t["id"] for k in ckpts))["id"]
             checkpoints_of(c, f"/trials/{busiest}/checkpoints", [k for k in ckpts if k["trial_id"] == busiest], values)
+            labels(c, rows)
+            kept(c, "after the lists")
             change(c, rows, trials, ckpts)
+        kept(c, "after changes")
+        validations(c, trials)
 
 
 if __name__ == "__main__":

@@ -242,7 +242,7 @@ static void test_experiment_parts(void **state)
     g.done = false;
     db_exp_history(db, 7, on_row, &g);
     ok(&g);
-    assert_non_null(strstr(g.doc, "\"searcherMetric\": 0.5"));
+    assert_non_null(strstr(g.doc, "\"searcherMetric\" : 0.5"));
     g.done = false;
     db_exp_best_metric(db, 7, on_row, &g);
     ok(&g);
@@ -433,7 +433,7 @@ static void test_checkpoints(void **state)
     db_ckpt_read(db, "c", on_row, &g);
     ok(&g);
     must_parse(g.doc);
-    assert_non_null(strstr(g.doc, "\"searcherMetric\": 0.5"));
+    assert_non_null(strstr(g.doc, "\"searcherMetric\" : 0.5"));
     for (int sort = 0; sort <= 6; sort++) {
         g.done = false;
         db_ckpt_list(db, &(struct db_ckpt_filter){.exp_id = 7, .states = "[\"COMPLETED\"]"},
