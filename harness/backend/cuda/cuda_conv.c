@@ -5,120 +5,18 @@
  * wants them in the order of the activations, so each call reorders them. cuDNN pads both sides
  * alike: what one side has more is padded (or cut off) apart.
  */
-#include "cuda_impl.h"
+#include "cuda_plan.h"
 
-#include "cuda_status.h"
-#include "mem.h"
+static const float one = 1, zero = 0;
 
-/* As many algorithms as a list may have. */
-#define FWD_MAX    CUDNN_CONVOLUTION_FWD_ALGO_COUNT
-#define DATA_MAX   CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT
-#define FILTER_MAX CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT
-
+/* A call on its way. */
 struct conv {
-    cudnnTensorDescriptor_t x, y;
-    cudnnFilterDescriptor_t w;
-    cudnnConvolutionDescriptor_t op;
-    /* x with its uneven padding; `uneven` says whether that is another tensor than the caller's. */
-    struct det_tensor wide;
-    bool uneven;
-    struct det_call pad; /* from x to wide */
-    /* The workspace: cuDNN's part, the weights in NHWC order, wide. */
-    void *work, *weights;
+    struct cuda_plan *plan;
+    struct det_tensor wide; /* x with its uneven padding */
+    bool copied;            /* wide lies in the workspace, and is not the caller's tensor */
+    struct det_call pad;    /* from x to wide */
+    void *work, *weights;   /* the workspace: cuDNN's part, the weights in NHWC order, wide */
 };
-
-static void conv_finish(struct conv *k)
-{
-    if (k->x)
-        cudnnDestroyTensorDescriptor(k->x);
-    if (k->y)
-        cudnnDestroyTensorDescriptor(k->y);
-    if (k->w)
-        cudnnDestroyFilterDescriptor(k->w);
-    if (k->op)
-        cudnnDestroyConvolutionDescriptor(k->op);
-}
-
-static cudnnDataType_t type_of(const struct det_tensor *t)
-{
-    return t->dtype == DET_BF16  ? CUDNN_DATA_BFLOAT16
-           : t->dtype == DET_F16 ? CUDNN_DATA_HALF
-                                 : CUDNN_DATA_FLOAT;
-}
-
-static cudnnStatus_t describe(cudnnTensorDescriptor_t *ret, const struct det_tensor *t)
-{
-    const int64_t *d = t->dims;
-    cudnnStatus_t rc = cudnnCreateTensorDescriptor(ret);
-    if (rc != CUDNN_STATUS_SUCCESS)
-        return rc;
-    return cudnnSetTensor4dDescriptor(*ret, CUDNN_TENSOR_NHWC, type_of(t), (int)d[0], (int)d[1],
-                                      (int)d[2], (int)d[3]);
-}
-
-static cudnnStatus_t describe_weights(cudnnFilterDescriptor_t *ret, const struct det_tensor *w)
-{
-    const int64_t *d = w->dims;
-    cudnnStatus_t rc = cudnnCreateFilterDescriptor(ret);
-    if (rc != CUDNN_STATUS_SUCCESS)
-        return rc;
-    return cudnnSetFilter4dDescriptor(*ret, type_of(w), CUDNN_TENSOR_NHWC, (int)d[0], (int)d[1],
-                                      (int)d[2], (int)d[3]);
-}
-
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static cudnnStatus_t describe_window(struct conv *k, const struct det_attrs *a, bool narrow)
-{
-    cudnnStatus_t rc = cudnnCreateConvolutionDescriptor(&k->op);
-    if (rc != CUDNN_STATUS_SUCCESS)
-        return rc;
-    rc = cudnnSetConvolution2dDescriptor(
-        k->op, least(a->pad_h, a->end_h), least(a->pad_w, a->end_w), a->stride_h, a->stride_w,
-        a->dilation_h, a->dilation_w, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
-    if (rc != CUDNN_STATUS_SUCCESS)
-        return rc;
-    rc = cudnnSetConvolutionGroupCount(k->op, a->groups);
-    if (rc != CUDNN_STATUS_SUCCESS)
-        return rc;
-    /* f32 means f32: TF32 would make losses differ from the other backends' in the third digit. */
-    return cudnnSetConvolutionMathType(k->op, narrow ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH);
-}
-
-static void widen(struct conv *k, const struct det_tensor *x, const struct det_attrs *a)
-{
-    int h = least(a->pad_h, a->end_h), w = least(a->pad_w, a->end_w);
-    k->wide = *x;
-    k->uneven = a->pad_h != a->end_h || a->pad_w != a->end_w;
-    k->wide.dims[2] += a->pad_h + a->end_h - 2 * h;
-    k->wide.dims[3] += a->pad_w + a->end_w - 2 * w;
-    det__set_layout(&k->wide, DET_LAYOUT_NHWC);
-    const int64_t *d = k->wide.dims;
-    k->wide.numel = (size_t)(d[0] * d[1] * d[2] * d[3]);
-    k->pad = (struct det_call){.kernel = DET_KERNEL_PAD};
-    k->pad.a.before[2] = a->pad_h - h;
-    k->pad.a.before[3] = a->pad_w - w;
-}
-
-static int conv_init(struct conv *k, struct det_stream *s, const struct det_call *c,
-                     const struct det_tensor *x, const struct det_tensor *w,
-                     const struct det_tensor *y, struct det_err *err)
-{
-    widen(k, x, &c->a);
-    cudnnStatus_t rc = cudnnSetStream(s->device->dnn, s->native);
-    if (rc == CUDNN_STATUS_SUCCESS)
-        rc = describe(&k->x, &k->wide);
-    if (rc == CUDNN_STATUS_SUCCESS)
-        rc = describe(&k->y, y);
-    if (rc == CUDNN_STATUS_SUCCESS)
-        rc = describe_weights(&k->w, w);
-    if (rc == CUDNN_STATUS_SUCCESS)
-        rc = describe_window(k, &c->a, x->dtype != DET_F32);
-    return cuda_check_dnn(rc, "describe a convolution", err);
-}
 
 static size_t aligned(size_t bytes)
 {
@@ -130,84 +28,82 @@ static size_t bytes_of(const struct det_tensor *t)
     return t->numel * det_dtype_size(t->dtype);
 }
 
-static int scratch_get(struct conv *k, struct det_device *d, size_t work_bytes,
-                       const struct det_tensor *w, struct det_err *err)
+/* cuDNN chooses its algorithms for tensors that begin at 16 bytes; a view may not. */
+static bool is_odd(const struct det_tensor *t)
 {
-    size_t head = aligned(work_bytes), weights = aligned(bytes_of(w));
-    size_t wide = k->uneven ? bytes_of(&k->wide) : 0;
+    return (uintptr_t)t->data % 16 != 0;
+}
+
+static int conv_init(struct conv *k, struct det_stream *s, enum cuda_plan_way way,
+                     const struct det_call *c, const struct det_tensor *x,
+                     const struct det_tensor *w, const struct det_tensor *y, struct det_err *err)
+{
+    const struct det_attrs *a = &c->a;
+    cuda_plan_widen(x, a, &k->wide);
+    k->copied = k->wide.numel != x->numel || is_odd(x);
+    k->pad = (struct det_call){.kernel = DET_KERNEL_PAD};
+    k->pad.a.before[2] = a->pad_h > a->end_h ? a->pad_h - a->end_h : 0;
+    k->pad.a.before[3] = a->pad_w > a->end_w ? a->pad_w - a->end_w : 0;
+    cudnnStatus_t rc = cudnnSetStream(s->device->dnn, s->native);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return cuda_check_dnn(rc, "cudnnSetStream", err);
+    return cuda_plan_get(s, way, a, &k->wide, w, y, &k->plan, err);
+}
+
+static int scratch_get(struct conv *k, struct det_device *d, const struct det_tensor *w,
+                       struct det_err *err)
+{
+    size_t head = aligned(k->plan->work_bytes), weights = aligned(bytes_of(w));
+    size_t wide = k->copied ? bytes_of(&k->wide) : 0;
     int rc = cuda_workspace(d, head + weights + wide, &k->work, err);
     if (rc < 0)
         return rc;
     k->weights = (char *)k->work + head;
-    if (k->uneven)
+    if (k->copied)
         k->wide.data = (char *)k->weights + weights;
     return 0;
 }
 
-/* The three lists of algorithms, ranked by speed, have equal members. *ret: the first deterministic
- * one, or NULL. Its memory is what it needs with the arithmetic that stands in its line. */
-#define PICK(list, n, ret)                                                                         \
-    for (int i_ = 0; i_ < (n) && !(ret); i_++)                                                     \
-        if ((list)[i_].status == CUDNN_STATUS_SUCCESS &&                                           \
-            (list)[i_].determinism == CUDNN_DETERMINISTIC)                                         \
-    (ret) = &(list)[i_]
-
-/* f32 keeps its own arithmetic: "default" would allow TF32. */
-static int use_math(struct conv *k, const struct det_tensor *w, cudnnMathType_t type,
-                    struct det_err *err)
-{
-    if (w->dtype == DET_F32)
-        return 0;
-    return cuda_check_dnn(cudnnSetConvolutionMathType(k->op, type),
-                          "set a convolution's arithmetic", err);
-}
-
-static bool refused(cudnnStatus_t rc)
-{
-    return cuda_status_refused((int)rc, CUDNN_STATUS_NOT_SUPPORTED);
-}
-
-static const float one = 1, zero = 0;
-
-/* Weights and, where it is uneven, x into the workspace. */
+/* Weights and, where it is copied, x into the workspace. */
 static int load(struct conv *k, struct det_stream *s, const struct det_call *c,
                 const struct det_tensor *w, const struct det_tensor *x, struct det_err *err)
 {
     int rc = w ? cuda_reorder(s, c, w, k->weights, false, err) : 0;
-    if (rc < 0 || !x || !k->uneven)
+    if (rc < 0 || !x || !k->copied)
         return rc;
     k->pad.in[0] = x;
     k->pad.out[0] = &k->wide;
     return cuda_pad(s, &k->pad, err);
 }
 
-static int dnn_forward(struct det_stream *s, const struct det_call *c, struct det_err *err)
+/* What cuDNN refuses only when it is run is not asked of it again. */
+static bool give_up(struct conv *k, cudnnStatus_t done)
 {
-    det_cleanup(conv_finish) struct conv k = {0};
-    cudnnHandle_t dnn = s->device->dnn;
-    cudnnConvolutionFwdAlgoPerf_t list[FWD_MAX], *algo = NULL;
-    int n = 0, rc = conv_init(&k, s, c, c->in[0], c->in[1], c->out[0], err);
-    if (rc < 0)
-        return rc;
-    if (cudnnGetConvolutionForwardAlgorithm_v7(dnn, k.x, k.w, k.op, k.y, FWD_MAX, &n, list) !=
-        CUDNN_STATUS_SUCCESS)
-        n = 0;
-    PICK(list, n, algo);
-    if (!algo)
-        return cuda_rows_conv2d(s, c, err);
-    if ((rc = use_math(&k, c->in[1], algo->mathType, err)) < 0 ||
-        (rc = scratch_get(&k, s->device, algo->memory, c->in[1], err)) < 0 ||
-        (rc = load(&k, s, c, c->in[1], c->in[0], err)) < 0)
-        return rc;
-    cudnnStatus_t done =
-        cudnnConvolutionForward(dnn, &one, k.x, k.wide.data, k.w, k.weights, k.op, algo->algo,
-                                k.work, algo->memory, &zero, k.y, c->out[0]->data);
-    return refused(done) ? cuda_rows_conv2d(s, c, err) : cuda_check_dnn(done, "conv2d", err);
+    k->plan->rows = cuda_plan_refused(done);
+    return k->plan->rows;
 }
 
-/* x's gradient of what was padded unevenly. */
-static int unpad(struct conv *k, struct det_stream *s, const struct det_call *c,
-                 struct det_err *err)
+static int dnn_forward(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    struct conv k;
+    const struct det_tensor *x = c->in[0], *w = c->in[1], *y = c->out[0];
+    int rc = conv_init(&k, s, CUDA_PLAN_FORWARD, c, x, w, y, err);
+    if (rc < 0)
+        return rc;
+    const struct cuda_plan *p = k.plan;
+    if (p->rows || is_odd(y))
+        return cuda_rows_conv2d(s, c, err);
+    if ((rc = scratch_get(&k, s->device, w, err)) < 0 || (rc = load(&k, s, c, w, x, err)) < 0)
+        return rc;
+    cudnnStatus_t done = cudnnConvolutionForward(
+        s->device->dnn, &one, p->x, k.wide.data, p->w, k.weights, p->op,
+        (cudnnConvolutionFwdAlgo_t)p->algo, k.work, p->work_bytes, &zero, p->y, y->data);
+    return give_up(&k, done) ? cuda_rows_conv2d(s, c, err) : cuda_check_dnn(done, "conv2d", err);
+}
+
+/* x's gradient of what was copied: without its uneven padding. */
+static int unload(struct conv *k, struct det_stream *s, const struct det_call *c,
+                  struct det_err *err)
 {
     k->pad.in[0] = &k->wide;
     k->pad.out[0] = c->out[0];
@@ -216,56 +112,44 @@ static int unpad(struct conv *k, struct det_stream *s, const struct det_call *c,
 
 static int dnn_backward_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    det_cleanup(conv_finish) struct conv k = {0};
-    cudnnHandle_t dnn = s->device->dnn;
-    cudnnConvolutionBwdDataAlgoPerf_t list[DATA_MAX], *algo = NULL;
-    int n = 0, rc = conv_init(&k, s, c, c->out[0], c->in[1], c->in[0], err);
+    struct conv k;
+    const struct det_tensor *dy = c->in[0], *w = c->in[1];
+    int rc = conv_init(&k, s, CUDA_PLAN_BACKWARD_DATA, c, c->out[0], w, dy, err);
     if (rc < 0)
         return rc;
-    if (cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, k.w, k.y, k.op, k.x, DATA_MAX, &n, list) !=
-        CUDNN_STATUS_SUCCESS)
-        n = 0;
-    PICK(list, n, algo);
-    if (!algo)
+    const struct cuda_plan *p = k.plan;
+    if (p->rows || is_odd(dy))
         return cuda_rows_conv2d_bwd_data(s, c, err);
-    if ((rc = use_math(&k, c->in[1], algo->mathType, err)) < 0 ||
-        (rc = scratch_get(&k, s->device, algo->memory, c->in[1], err)) < 0 ||
-        (rc = load(&k, s, c, c->in[1], NULL, err)) < 0)
+    if ((rc = scratch_get(&k, s->device, w, err)) < 0 || (rc = load(&k, s, c, w, NULL, err)) < 0)
         return rc;
-    cudnnStatus_t done =
-        cudnnConvolutionBackwardData(dnn, &one, k.w, k.weights, k.y, c->in[0]->data, k.op,
-                                     algo->algo, k.work, algo->memory, &zero, k.x, k.wide.data);
-    if (refused(done))
+    cudnnStatus_t done = cudnnConvolutionBackwardData(
+        s->device->dnn, &one, p->w, k.weights, p->y, dy->data, p->op,
+        (cudnnConvolutionBwdDataAlgo_t)p->algo, k.work, p->work_bytes, &zero, p->x, k.wide.data);
+    if (give_up(&k, done))
         return cuda_rows_conv2d_bwd_data(s, c, err);
     rc = cuda_check_dnn(done, "conv2d_bwd_data", err);
-    return rc < 0 || !k.uneven ? rc : unpad(&k, s, c, err);
+    return rc < 0 || !k.copied ? rc : unload(&k, s, c, err);
 }
 
 static int dnn_backward_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    det_cleanup(conv_finish) struct conv k = {0};
-    cudnnHandle_t dnn = s->device->dnn;
-    cudnnConvolutionBwdFilterAlgoPerf_t list[FILTER_MAX], *algo = NULL;
-    int n = 0, rc = conv_init(&k, s, c, c->in[0], c->out[0], c->in[1], err);
+    struct conv k;
+    const struct det_tensor *x = c->in[0], *dy = c->in[1], *dw = c->out[0];
+    int rc = conv_init(&k, s, CUDA_PLAN_BACKWARD_WEIGHT, c, x, dw, dy, err);
     if (rc < 0)
         return rc;
-    if (cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, k.x, k.y, k.op, k.w, FILTER_MAX, &n,
-                                                      list) != CUDNN_STATUS_SUCCESS)
-        n = 0;
-    PICK(list, n, algo);
-    if (!algo)
+    const struct cuda_plan *p = k.plan;
+    if (p->rows || is_odd(dy))
         return cuda_rows_conv2d_bwd_weight(s, c, err);
-    if ((rc = use_math(&k, c->out[0], algo->mathType, err)) < 0 ||
-        (rc = scratch_get(&k, s->device, algo->memory, c->out[0], err)) < 0 ||
-        (rc = load(&k, s, c, NULL, c->in[0], err)) < 0)
+    if ((rc = scratch_get(&k, s->device, dw, err)) < 0 || (rc = load(&k, s, c, NULL, x, err)) < 0)
         return rc;
-    cudnnStatus_t done =
-        cudnnConvolutionBackwardFilter(dnn, &one, k.x, k.wide.data, k.y, c->in[1]->data, k.op,
-                                       algo->algo, k.work, algo->memory, &zero, k.w, k.weights);
-    if (refused(done))
+    cudnnStatus_t done = cudnnConvolutionBackwardFilter(
+        s->device->dnn, &one, p->x, k.wide.data, p->y, dy->data, p->op,
+        (cudnnConvolutionBwdFilterAlgo_t)p->algo, k.work, p->work_bytes, &zero, p->w, k.weights);
+    if (give_up(&k, done))
         return cuda_rows_conv2d_bwd_weight(s, c, err);
     rc = cuda_check_dnn(done, "conv2d_bwd_weight", err);
-    return rc < 0 ? rc : cuda_reorder(s, c, c->out[0], k.weights, true, err);
+    return rc < 0 ? rc : cuda_reorder(s, c, dw, k.weights, true, err);
 }
 
 /* ---- what both ways have alike: nothing to do, biases ---- */

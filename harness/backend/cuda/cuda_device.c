@@ -1,5 +1,6 @@
 /* Devices, streams, events and memory of the CUDA runtime, and the module's table. */
 #include "cuda_impl.h"
+#include "cuda_plan.h"
 
 #include "mem.h"
 
@@ -52,6 +53,7 @@ static void device_close(struct det_device *d)
     if (!d)
         return;
     cudaSetDevice(d->index);
+    cuda_plan_finish(d);
     if (d->dnn)
         cudnnDestroy(d->dnn);
     if (d->blas)

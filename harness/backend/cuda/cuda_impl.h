@@ -21,6 +21,7 @@ struct det_device {
     cudnnHandle_t dnn;
     void *work; /* grows */
     size_t work_bytes;
+    struct imap *plans; /* of convolutions, by the hash of their keys; NULL: none yet */
 };
 
 struct det_stream {
