@@ -88,6 +88,12 @@ int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct de
     return det__tensor_new(e, t->dtype, layout, t->ndim, t->dims, ret, err);
 }
 
+static int run_kernel(struct det_engine *e, det_kernel_fn *fn, const struct det_call *c,
+                      struct det_err *err)
+{
+    return span_on() ? det__run_told(e, fn, c, err) : fn(e->stream, c, err);
+}
+
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err)
 {
     bool f64 = c->kernel < DET_KERNEL_REAL_COUNT && run_is_f64(c);
@@ -102,7 +108,10 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
                         det_kernel_name(c->kernel), f64 ? " for float64" : "");
     if (run_needs_cast(e, c, &dtype))
         return run_cast(e, c, dtype, err);
-    return span_on() ? det__run_told(e, fn, c, err) : fn(e->stream, c, err);
+    int rc = run_kernel(e, fn, c, err);
+    if (rc == DET_ENOMEM && mem_pool_trim(e->pool) > 0)
+        rc = run_kernel(e, fn, c, err); /* it wanted scratch memory, before it did anything */
+    return rc;
 }
 
 int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err)

@@ -61,20 +61,21 @@ static void list_trim(struct mem_pool *p, struct list *l, size_t goal)
     }
 }
 
-/* Gives everything unused back to the system. */
-static void trim(struct mem_pool *p)
+size_t mem_pool_trim(struct mem_pool *p)
 {
     uint64_t key;
     void *value;
+    size_t unused = p->unused;
     for (size_t it = 0; imap_next(p->lists, &it, &key, &value);)
         list_trim(p, value, 0);
+    return unused;
 }
 
 static void end(struct mem_pool *p)
 {
     uint64_t key;
     void *value;
-    trim(p);
+    mem_pool_trim(p);
     for (size_t it = 0; imap_next(p->lists, &it, &key, &value);)
         free(value);
     imap_destroy(p->lists);
@@ -123,7 +124,7 @@ static int fresh(struct mem_pool *p, size_t bytes, void **ret, struct det_err *e
     make_room(p, bytes);
     if (p->backend->mem_alloc(p->device, bytes, ret, NULL) == 0)
         return 0;
-    trim(p);
+    mem_pool_trim(p);
     return p->backend->mem_alloc(p->device, bytes, ret, err);
 }
 

@@ -71,10 +71,12 @@ static void run_block(unsigned threads)
     }
 }
 
-void emulated_launch(unsigned blocks, unsigned threads, bool meet,
+void emulated_launch(unsigned blocks, unsigned threads, bool meet, cudaStream_t stream,
                      const std::function<void()> &kernel)
 {
     assert(blocks > 0 && blocks <= INT_MAX && threads <= FIBERS_MAX);
+    if (!emulated_takes(stream))
+        return;
     unsigned launch = rounds++;
     gridDim.x = blocks;
     blockDim.x = threads;

@@ -26,7 +26,36 @@ struct copy {
     size_t pitch, width, height;
 };
 static struct copy *copies;
+
+/* A copy to the device that has not begun: `from` is read when it does. */
+struct upload {
+    struct upload *next;
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+static struct upload *uploads;
+
+/* What is allocated, for EMULATED_MEMORY. */
+struct block {
+    struct block *next;
+    const void *at;
+    size_t bytes;
+};
+static struct block *blocks;
+static size_t allocated;
+
+struct emulated_stream {
+    int device;
+};
+static _Thread_local int current_device;
 static cudaError_t last_error;
+
+static size_t setting(const char *name, size_t otherwise)
+{
+    const char *v = getenv(name);
+    return v ? strtoull(v, NULL, 10) : otherwise;
+}
 
 static cudaError_t failed(cudaError_t e)
 {
@@ -63,7 +92,11 @@ void emulated_close(void)
 
 const char *cudaGetErrorString(cudaError_t e)
 {
-    return e == cudaSuccess ? "no error" : "out of memory";
+    return e == cudaSuccess                      ? "no error"
+           : e == cudaErrorInsufficientDriver    ? "CUDA driver version is insufficient"
+           : e == cudaErrorInvalidResourceHandle ? "invalid resource handle"
+           : e == cudaErrorInvalidValue          ? "invalid argument"
+                                                 : "out of memory";
 }
 
 cudaError_t cudaGetLastError(void)
@@ -75,14 +108,37 @@ cudaError_t cudaGetLastError(void)
 
 cudaError_t cudaGetDeviceCount(int *ret)
 {
-    *ret = 1;
+    if (getenv("EMULATED_DRIVER"))
+        return failed(cudaErrorInsufficientDriver);
+    *ret = (int)setting("EMULATED_DEVICES", 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *ret)
+{
+    *ret = 12040;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *ret)
+{
+    *ret = 13000;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    (void)device;
+    current_device = device;
     return cudaSuccess;
+}
+
+static void account(const void *p, size_t bytes)
+{
+    struct block *b = malloc(sizeof *b);
+    assert(b);
+    *b = (struct block){blocks, p, bytes};
+    blocks = b;
+    allocated += bytes;
 }
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
@@ -95,9 +151,11 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
             return failed(cudaErrorMemoryAllocation);
         region.base = p;
     }
-    if (bytes > REGION_BYTES || rounded > REGION_BYTES - region.used)
+    size_t most = setting("EMULATED_MEMORY", REGION_BYTES);
+    if (bytes > REGION_BYTES || rounded > REGION_BYTES - region.used || allocated + rounded > most)
         return failed(cudaErrorMemoryAllocation);
     *ret = region.base + region.used;
+    account(*ret, rounded);
     region.used += rounded;
     emulated_open();
     memset(*ret, 0xff, rounded); /* NaN: what is not written is seen */
@@ -107,7 +165,14 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
 
 cudaError_t cudaFree(void *p)
 {
-    (void)p;
+    for (struct block **b = &blocks; p && *b; b = &(*b)->next)
+        if ((*b)->at == p) {
+            struct block *gone = *b;
+            allocated -= gone->bytes;
+            *b = gone->next;
+            free(gone);
+            break;
+        }
     return cudaSuccess;
 }
 
@@ -123,9 +188,41 @@ cudaError_t cudaFreeHost(void *p)
     return cudaSuccess;
 }
 
+static void do_uploads(void)
+{
+    for (struct upload *u = uploads, *next; u; u = next) {
+        next = u->next;
+        emulated_open();
+        memcpy(u->to, u->from, u->bytes);
+        emulated_close();
+        free(u);
+    }
+    uploads = NULL;
+}
+
+static void upload_later(void *to, const void *from, size_t bytes)
+{
+    struct upload *u = malloc(sizeof *u), **end = &uploads;
+    assert(u);
+    while (*end)
+        end = &(*end)->next;
+    *u = (struct upload){NULL, to, from, bytes};
+    *end = u;
+}
+
+int emulated_takes(cudaStream_t s)
+{
+    do_uploads();
+    if (s->device == current_device)
+        return 1;
+    failed(cudaErrorInvalidResourceHandle);
+    return 0;
+}
+
 cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s)
 {
     (void)s;
+    do_uploads();
     assert(emulated_is_array(p, 1, (long long)bytes));
     emulated_open();
     memset(p, v, bytes);
@@ -165,7 +262,9 @@ static void copy_later(void *dst, size_t dst_pitch, const void *src, size_t src_
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s)
 {
-    return cudaMemcpy2DAsync(dst, bytes, src, bytes, bytes, 1, kind, s);
+    size_t pitch =
+        bytes < EMULATED_PITCH_MAX ? bytes : EMULATED_PITCH_MAX; /* of one row: no matter */
+    return cudaMemcpy2DAsync(dst, pitch, src, pitch, bytes, 1, kind, s);
 }
 
 cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
@@ -174,8 +273,15 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
     (void)s;
     if (width * height == 0)
         return cudaSuccess;
+    if (dst_pitch > EMULATED_PITCH_MAX || src_pitch > EMULATED_PITCH_MAX)
+        return failed(cudaErrorInvalidValue);
     assert(on_device(dst) == (kind != cudaMemcpyDeviceToHost));
     assert(on_device(src) == (kind != cudaMemcpyHostToDevice));
+    if (kind == cudaMemcpyHostToDevice && height == 1) {
+        upload_later(dst, src, width);
+        return cudaSuccess;
+    }
+    do_uploads();
     if (kind == cudaMemcpyDeviceToHost) {
         copy_later(dst, dst_pitch, src, src_pitch, width, height);
         return cudaSuccess;
@@ -190,19 +296,23 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
 {
     (void)flags;
-    *ret = NULL;
+    *ret = malloc(sizeof **ret);
+    assert(*ret);
+    (*ret)->device = current_device;
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
-    (void)s;
+    do_uploads();
+    free(s);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     (void)s;
+    do_uploads();
     for (struct copy *c = copies, *next; c; c = next) {
         next = c->next;
         for (size_t i = 0; i < c->height; i++)
@@ -236,5 +346,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t ev)
 cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s)
 {
     (void)ev, (void)s;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t ev)
+{
+    (void)ev;
+    do_uploads();
     return cudaSuccess;
 }

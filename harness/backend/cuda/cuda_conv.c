@@ -44,10 +44,10 @@ static int conv_init(struct conv *k, struct det_stream *s, enum cuda_plan_way wa
     k->pad = (struct det_call){.kernel = DET_KERNEL_PAD};
     k->pad.a.before[2] = a->pad_h > a->end_h ? a->pad_h - a->end_h : 0;
     k->pad.a.before[3] = a->pad_w > a->end_w ? a->pad_w - a->end_w : 0;
-    cudnnStatus_t rc = cudnnSetStream(s->device->dnn, s->native);
-    if (rc != CUDNN_STATUS_SUCCESS)
-        return cuda_check_dnn(rc, "cudnnSetStream", err);
-    return cuda_plan_get(s, way, a, &k->wide, w, y, &k->plan, err);
+    int rc = cuda_use(s->device, err);
+    if (rc == 0)
+        rc = cuda_check_dnn(cudnnSetStream(s->device->dnn, s->native), "cudnnSetStream", err);
+    return rc < 0 ? rc : cuda_plan_get(s, way, a, &k->wide, w, y, &k->plan, err);
 }
 
 static int scratch_get(struct conv *k, struct det_device *d, const struct det_tensor *w,

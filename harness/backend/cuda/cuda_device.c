@@ -1,8 +1,26 @@
 /* Devices, streams, events and memory of the CUDA runtime, and the module's table. */
 #include "cuda_impl.h"
 #include "cuda_plan.h"
+#include "cuda_upload.h"
+
+#include <string.h>
 
 #include "mem.h"
+
+/* Kernels run later than they are asked for, and an error stays: whoever looks next is told of it.
+ */
+static const char *blame(cudaError_t rc)
+{
+    switch (rc) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+        return " (by this call or one before it: DET_CUDA_SYNC=1 finds which)";
+    default:
+        return "";
+    }
+}
 
 int cuda_check(cudaError_t rc, const char *what, struct det_err *err)
 {
@@ -10,49 +28,97 @@ int cuda_check(cudaError_t rc, const char *what, struct det_err *err)
         return 0;
     (void)cudaGetLastError(); /* else the next launch, which may be fine, would report it */
     int code = rc == cudaErrorMemoryAllocation ? DET_ENOMEM : DET_EDEVICE;
-    return det_fail(err, code, "CUDA: %s: %s", what, cudaGetErrorString(rc));
+    return det_fail(err, code, "CUDA: %s: %s%s", what, cudaGetErrorString(rc), blame(rc));
 }
 
 int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
 {
-    return rc == CUDNN_STATUS_SUCCESS
-               ? 0
-               : det_fail(err, DET_EDEVICE, "cuDNN: %s: %s", what, cudnnGetErrorString(rc));
+    if (rc == CUDNN_STATUS_SUCCESS)
+        return 0;
+    int code = cuda_status_no_memory((int)rc, CUDNN_STATUS_ALLOC_FAILED) ? DET_ENOMEM : DET_EDEVICE;
+    return det_fail(err, code, "cuDNN: %s: %s", what, cudnnGetErrorString(rc));
 }
 
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
 {
-    return rc == CUBLAS_STATUS_SUCCESS
-               ? 0
-               : det_fail(err, DET_EDEVICE, "cuBLAS: %s: %s", what, cublasGetStatusString(rc));
+    if (rc == CUBLAS_STATUS_SUCCESS)
+        return 0;
+    int code = rc == CUBLAS_STATUS_ALLOC_FAILED ? DET_ENOMEM : DET_EDEVICE;
+    return det_fail(err, code, "cuBLAS: %s: %s", what, cublasGetStatusString(rc));
 }
 
-int cuda_launched(const struct det_call *c, struct det_err *err)
+/* Each kernel is waited for, so that its own faults are reported as its own. */
+static bool is_sync(void)
+{
+    static int sync = -1;
+    if (sync < 0)
+        sync = getenv("DET_CUDA_SYNC") && strcmp(getenv("DET_CUDA_SYNC"), "1") == 0;
+    return sync == 1;
+}
+
+int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     static const char *const names[DET_KERNEL_COUNT] = {
 #define X(NAME, name) #name,
         DET_KERNELS(X)
 #undef X
     };
-    return cuda_check(cudaGetLastError(), names[c->kernel], err);
+    cudaError_t rc = cudaGetLastError();
+    if (rc == cudaSuccess && is_sync())
+        rc = cudaStreamSynchronize(s->native);
+    return cuda_check(rc, names[c->kernel], err);
 }
 
-/* No driver, or one too old, means no devices; the runtime then leaves the count untouched. */
+/* The runtime leaves the count untouched where it fails. */
+static cudaError_t count_devices(int *ret)
+{
+    *ret = 0;
+    cudaError_t rc = cudaGetDeviceCount(ret);
+    if (rc != cudaSuccess)
+        *ret = 0;
+    (void)cudaGetLastError();
+    return rc;
+}
+
+/* No driver, or one too old, means no devices. */
 static int device_count(int *ret, struct det_err *err)
 {
     (void)err;
-    *ret = 0;
-    if (cudaGetDeviceCount(ret) != cudaSuccess)
-        *ret = 0;
-    (void)cudaGetLastError();
+    count_devices(ret);
     return 0;
+}
+
+/* Why there is no such device: most often the driver does not go with the runtime. */
+static int no_device(int index, int n, cudaError_t why, struct det_err *err)
+{
+    int driver = 0, runtime = 0;
+    if (why == cudaSuccess)
+        return det_fail(err, DET_ENOENT, "cuda:%d: this host has %d CUDA devices", index, n);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    return det_fail(
+        err, DET_ENOENT,
+        "cuda:%d: no CUDA devices: %s (the driver is for CUDA %d.%d, 0.0 where there is "
+        "none; this program's is %d.%d)",
+        index, cudaGetErrorString(why), driver / 1000, driver % 1000 / 10, runtime / 1000,
+        runtime % 1000 / 10);
+}
+
+int cuda_use(struct det_device *d, struct det_err *err)
+{
+    static _Thread_local int current = -1; /* cudaSetDevice() costs more than most launches */
+    if (current == d->index)
+        return 0;
+    int rc = cuda_check(cudaSetDevice(d->index), "cudaSetDevice", err);
+    current = rc == 0 ? d->index : -1;
+    return rc;
 }
 
 static void device_close(struct det_device *d)
 {
     if (!d)
         return;
-    cudaSetDevice(d->index);
+    cuda_use(d, NULL);
     cuda_plan_finish(d);
     if (d->dnn)
         cudnnDestroy(d->dnn);
@@ -76,12 +142,12 @@ static int device_open(int index, const struct det_device_options *o, struct det
 {
     (void)o;
     int n = 0, rc;
-    device_count(&n, err);
+    cudaError_t why = count_devices(&n);
     if (index >= n)
-        return det_fail(err, DET_ENOENT, "cuda:%d: this host has %d CUDA devices", index, n);
+        return no_device(index, n, why, err);
     det_cleanup(device_closep) struct det_device *d = det_zalloc(sizeof *d);
     d->index = index;
-    if ((rc = cuda_check(cudaSetDevice(index), "cudaSetDevice", err)) < 0 ||
+    if ((rc = cuda_use(d, err)) < 0 ||
         (rc = cuda_check_blas(cublasCreate(&d->blas), "cublasCreate", err)) < 0 ||
         (rc = sum_in_f32(d->blas, err)) < 0 ||
         (rc = cuda_check_dnn(cudnnCreate(&d->dnn), "cudnnCreate", err)) < 0)
@@ -92,30 +158,31 @@ static int device_open(int index, const struct det_device_options *o, struct det
 
 static int mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
 {
-    int rc = cuda_check(cudaSetDevice(d->index), "cudaSetDevice", err);
+    int rc = cuda_use(d, err);
     return rc < 0 ? rc : cuda_check(cudaMalloc(ret, bytes ? bytes : 64), "cudaMalloc", err);
 }
 
 static void mem_free(struct det_device *d, void *p, size_t bytes)
 {
-    (void)d;
     (void)bytes;
+    cuda_use(d, NULL);
     cudaFree(p);
 }
 
 int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
 {
-    if (bytes > d->work_bytes) {
-        cudaFree(d->work); /* waits for the device, so nobody still uses it */
-        d->work = NULL;
-        d->work_bytes = 0;
-        int rc = cuda_check(cudaMalloc(&d->work, bytes), "cudaMalloc of a workspace", err);
+    int rc = cuda_use(d, err);
+    if (rc == 0 && bytes > d->work_bytes) {
+        void *larger = NULL; /* the old one stays until it is there: a smaller call may come next */
+        rc = cuda_check(cudaMalloc(&larger, bytes), "cudaMalloc of a workspace", err);
         if (rc < 0)
             return rc;
+        cudaFree(d->work); /* waits for the device, so nobody still uses it */
+        d->work = larger;
         d->work_bytes = bytes;
     }
     *ret = d->work;
-    return 0;
+    return rc;
 }
 
 static void stream_destroy(struct det_stream *s)
@@ -124,6 +191,7 @@ static void stream_destroy(struct det_stream *s)
         return;
     if (s->native)
         cudaStreamDestroy(s->native);
+    cuda_upload_destroy(s->upload);
     cudaFree(s->bad);
     cudaFreeHost(s->bad_host);
     free(s);
@@ -135,7 +203,7 @@ static int stream_create(struct det_device *d, struct det_stream **ret, struct d
     det_cleanup(stream_destroyp) struct det_stream *s = det_zalloc(sizeof *s);
     int rc;
     s->device = d;
-    if ((rc = cuda_check(cudaSetDevice(d->index), "cudaSetDevice", err)) < 0 ||
+    if ((rc = cuda_use(d, err)) < 0 ||
         (rc = cuda_check(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking),
                          "cudaStreamCreate", err)) < 0 ||
         (rc = cuda_check(cudaMalloc((void **)&s->bad, sizeof(int)), "cudaMalloc", err)) < 0 ||
@@ -170,14 +238,14 @@ static int stream_sync(struct det_stream *s, struct det_err *err)
 static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
                       enum det_copy_kind kind, struct det_err *err)
 {
-    static const enum cudaMemcpyKind kinds[] = {
-        [DET_COPY_TO_DEVICE] = cudaMemcpyHostToDevice,
-        [DET_COPY_TO_HOST] = cudaMemcpyDeviceToHost,
-        [DET_COPY_ON_DEVICE] = cudaMemcpyDeviceToDevice,
-    };
-    return bytes ? cuda_check(cudaMemcpyAsync(dst, src, bytes, kinds[kind], s->native),
-                              "cudaMemcpyAsync", err)
-                 : 0;
+    enum cudaMemcpyKind how =
+        kind == DET_COPY_TO_HOST ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+    int rc = cuda_use(s->device, err);
+    if (rc < 0 || bytes == 0)
+        return rc;
+    if (kind == DET_COPY_TO_DEVICE)
+        return cuda_upload(s, dst, src, bytes, err);
+    return cuda_check(cudaMemcpyAsync(dst, src, bytes, how, s->native), "cudaMemcpyAsync", err);
 }
 
 static int event_create(struct det_device *d, struct det_event **ret, struct det_err *err)

@@ -56,7 +56,9 @@ int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *e
         return 0;
     if (!fits(g))
         return det_fail(err, DET_EINVAL, "a matrix has more than %d rows or columns", INT_MAX);
-    int rc = cuda_check_blas(cublasSetStream(blas, s->native), "cublasSetStream", err);
+    int rc = cuda_use(s->device, err);
+    if (rc == 0)
+        rc = cuda_check_blas(cublasSetStream(blas, s->native), "cublasSetStream", err);
     if (rc < 0)
         return rc;
     return cuda_check_blas(

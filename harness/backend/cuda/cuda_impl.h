@@ -24,19 +24,24 @@ struct det_device {
     struct imap *plans; /* of convolutions, by the hash of their keys; NULL: none yet */
 };
 
+struct cuda_upload;
+
 struct det_stream {
     struct det_device *device;
+    struct cuda_upload *upload; /* NULL: nothing was copied to the device yet */
     cudaStream_t native;
     int *bad;      /* device memory: 1 where a kernel met an index out of range */
     int *bad_host; /* pinned */
 };
 
+/* Makes d the device of this thread: what works on memory, streams and kernels of another fails. */
+int cuda_use(struct det_device *d, struct det_err *err);
 /* The vendor's text in err; 0 on success. `what` names the call. */
 int cuda_check(cudaError_t rc, const char *what, struct det_err *err);
 int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err);
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err);
 /* What went wrong with the launch just made for this call. */
-int cuda_launched(const struct det_call *c, struct det_err *err);
+int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err);
 /* At least `bytes` of scratch memory, valid until the next call on the device. */
 int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
 

@@ -60,9 +60,12 @@ int cuda_each(struct det_stream *s, const struct det_call *c, int64_t n, F f, st
     int64_t blocks = (n + CUDA_BLOCK - 1) / CUDA_BLOCK;
     if (n <= 0)
         return 0;
+    int rc = cuda_use(s->device, err);
+    if (rc < 0)
+        return rc;
     CUDA_LAUNCH_APART(cuda_each_kernel, (unsigned)(blocks < CUDA_GRID_MAX ? blocks : CUDA_GRID_MAX),
                       s->native, n, f);
-    return cuda_launched(c, err);
+    return cuda_launched(s, c, err);
 }
 
 /* f(i) for i in 0..n-1 by all threads of a block together. */
@@ -71,9 +74,12 @@ int cuda_blocks(struct det_stream *s, const struct det_call *c, int64_t n, F f, 
 {
     if (n <= 0)
         return 0;
+    int rc = cuda_use(s->device, err);
+    if (rc < 0)
+        return rc;
     CUDA_LAUNCH(cuda_blocks_kernel, (unsigned)(n < CUDA_GRID_MAX ? n : CUDA_GRID_MAX), s->native, n,
                 f);
-    return cuda_launched(c, err);
+    return cuda_launched(s, c, err);
 }
 
 /* The values of all threads of a block, combined by a tree of fixed shape; every thread gets the

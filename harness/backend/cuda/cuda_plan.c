@@ -165,7 +165,8 @@ static void pick_backward_weight(cudnnHandle_t dnn, struct cuda_plan *p, cudnnMa
         PICK(p, list, n, math);
 }
 
-/* rows stays where there is no algorithm. f32 keeps its own arithmetic: "default" would allow TF32. */
+/* rows stays where there is no algorithm. f32 keeps its own arithmetic: "default" would allow TF32.
+ */
 static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err)
 {
     static void (*const pick[])(cudnnHandle_t, struct cuda_plan *, cudnnMathType_t *) = {
@@ -183,8 +184,8 @@ static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err
     pick[p->key.way](d->dnn, p, &math);
     if (p->rows || p->key.dtype == DET_F32)
         return 0;
-    return cuda_check_dnn(cudnnSetConvolutionMathType(p->op, math), "set a convolution's arithmetic",
-                          err);
+    return cuda_check_dnn(cudnnSetConvolutionMathType(p->op, math),
+                          "set a convolution's arithmetic", err);
 }
 
 static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attrs *a,
@@ -227,8 +228,8 @@ static int make(struct det_device *d, const struct cuda_plan_key *key, struct cu
 }
 
 int cuda_plan_get(struct det_stream *s, enum cuda_plan_way way, const struct det_attrs *a,
-                  const struct det_tensor *x, const struct det_tensor *w, const struct det_tensor *y,
-                  struct cuda_plan **ret, struct det_err *err)
+                  const struct det_tensor *x, const struct det_tensor *w,
+                  const struct det_tensor *y, struct cuda_plan **ret, struct det_err *err)
 {
     const struct cuda_plan_key key = key_of(way, a, x, w, y);
     struct cuda_plan *known = s->device->plans ? imap_get(s->device->plans, hash_key(&key)) : NULL;

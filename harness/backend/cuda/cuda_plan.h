@@ -1,8 +1,8 @@
 /*
  * How a convolution of some shape is done: cuDNN's descriptors and the algorithm chosen, or that
  * cuDNN has none. Choosing costs about a millisecond of the host's time, so a plan is made once a
- * shape and kept with the device. The choice depends on the shape alone, never on what memory is free:
- * a resumed run computes the same bits.
+ * shape and kept with the device. The choice depends on the shape alone, never on what memory is
+ * free: a resumed run computes the same bits.
  */
 #ifndef CUDA_PLAN_H
 #define CUDA_PLAN_H
@@ -35,8 +35,8 @@ struct cuda_plan {
 void cuda_plan_widen(const struct det_tensor *x, const struct det_attrs *a, struct det_tensor *ret);
 /* x: widened. *ret belongs to the device, until its next call. */
 int cuda_plan_get(struct det_stream *s, enum cuda_plan_way way, const struct det_attrs *a,
-                  const struct det_tensor *x, const struct det_tensor *w, const struct det_tensor *y,
-                  struct cuda_plan **ret, struct det_err *err);
+                  const struct det_tensor *x, const struct det_tensor *w,
+                  const struct det_tensor *y, struct cuda_plan **ret, struct det_err *err);
 /* All of a device's; it is about to close. */
 void cuda_plan_finish(struct det_device *d);
 

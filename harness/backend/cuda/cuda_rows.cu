@@ -1,5 +1,35 @@
 /* Joining, cutting, ordering and marking: what moves elements and computes nothing. */
+#include <limits.h>
+
 #include "cuda_kernel.cuh"
+
+#ifndef CUDA_PITCH_MAX
+#define CUDA_PITCH_MAX ((size_t)INT_MAX) /* of CUDA's copies of rectangles */
+#endif
+
+struct rect {
+    char *p;
+    size_t pitch; /* bytes from one row to the next */
+};
+
+static int copy_rect(struct det_stream *s, struct rect to, struct rect from, size_t width,
+                     size_t rows, struct det_err *err)
+{
+    return cuda_check(cudaMemcpy2DAsync(to.p, to.pitch, from.p, from.pitch, width, rows,
+                                        cudaMemcpyDeviceToDevice, s->native),
+                      "cudaMemcpy2DAsync", err);
+}
+
+/* Rows of gigabytes: there are few of them. */
+static int copy_rows(struct det_stream *s, struct rect to, struct rect from, size_t width,
+                     size_t rows, struct det_err *err)
+{
+    cudaError_t rc = cudaSuccess;
+    for (size_t i = 0; i < rows && rc == cudaSuccess; i++)
+        rc = cudaMemcpyAsync(to.p + i * to.pitch, from.p + i * from.pitch, width,
+                             cudaMemcpyDeviceToDevice, s->native);
+    return cuda_check(rc, "cudaMemcpyAsync", err);
+}
 
 /* The part of the rows of `whole` that t stands for, from row `at`. */
 static int copy_part(struct det_stream *s, const struct det_tensor *whole,
@@ -10,12 +40,13 @@ static int copy_part(struct det_stream *s, const struct det_tensor *whole,
     char *w = whole->data + (size_t)at * row;
     if (t->numel == 0)
         return 0;
-    cudaError_t rc =
-        join ? cudaMemcpy2DAsync(w, pitch, t->data, width, width, (size_t)t->dims[0],
-                                 cudaMemcpyDeviceToDevice, s->native)
-             : cudaMemcpy2DAsync(t->data, width, w, pitch, width, (size_t)t->dims[0],
-                                 cudaMemcpyDeviceToDevice, s->native);
-    return cuda_check(rc, "cudaMemcpy2DAsync", err);
+    struct rect to = {w, pitch}, from = {t->data, width};
+    if (!join) {
+        to = {t->data, width};
+        from = {w, pitch};
+    }
+    return pitch <= CUDA_PITCH_MAX ? copy_rect(s, to, from, width, (size_t)t->dims[0], err)
+                              : copy_rows(s, to, from, width, (size_t)t->dims[0], err);
 }
 
 int cuda_cat(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -13,4 +13,10 @@ static inline bool cuda_status_refused(int status, int not_supported)
            (not_supported >= 1000 && status / 1000 * 1000 == not_supported);
 }
 
+/* "No memory", as cuDNN 8 has it and 9 (4003 of the host, 4004 of the device). */
+static inline bool cuda_status_no_memory(int status, int alloc_failed)
+{
+    return status == alloc_failed || (alloc_failed >= 1000 && status == alloc_failed + 1);
+}
+
 #endif

@@ -2,19 +2,35 @@
  * The part of the CUDA runtime that the backend uses, on the host: for tests only. "Device" memory
  * is one region that is closed (no access) but while a kernel or a copy runs, so that host code
  * that touches a device pointer ends with SIGSEGV, as it would on a GPU. Work is done at once, but
- * what is copied to the host comes when somebody waits for it. What works on the default stream
- * (cudaMemset, say) is missing: our streams do not wait for that one.
+ * what is copied to the host comes when somebody waits for it, and what is copied to the device is
+ * read when the next work begins. What works on the default stream (cudaMemset, say) is missing:
+ * our streams do not wait for that one. The environment says what is wrong with the device:
+ *   EMULATED_DRIVER=none       the driver is too old
+ *   EMULATED_MEMORY=BYTES      so much can be allocated
+ *   EMULATED_DEVICES=N         instead of 1
  */
 #ifndef EMULATED_CUDA_RUNTIME_API_H
 #define EMULATED_CUDA_RUNTIME_API_H
 
 #include <stddef.h>
 
+#define EMULATED_PITCH_MAX 65536 /* for 2^31 - 1 */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum { cudaSuccess, cudaErrorMemoryAllocation = 2 } cudaError_t;
+typedef enum {
+    cudaSuccess,
+    cudaErrorInvalidValue,
+    cudaErrorMemoryAllocation,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorAssert = 710,
+    cudaErrorMisalignedAddress = 716,
+    cudaErrorLaunchFailure = 719
+} cudaError_t;
 typedef struct emulated_stream *cudaStream_t;
 typedef struct emulated_event *cudaEvent_t;
 enum cudaMemcpyKind {
@@ -29,6 +45,8 @@ const char *cudaGetErrorString(cudaError_t e);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *ret);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDriverGetVersion(int *ret);
+cudaError_t cudaRuntimeGetVersion(int *ret);
 cudaError_t cudaMalloc(void **ret, size_t bytes);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMallocHost(void **ret, size_t bytes);
@@ -46,9 +64,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t ev, unsigned flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t ev);
 cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s);
+cudaError_t cudaEventSynchronize(cudaEvent_t ev);
 
 /* Whether n elements of `size` bytes lie on the device, at a place where it can read them. */
 int emulated_is_array(const void *p, size_t size, long long n);
+/* Whether a kernel may be launched there now: not on a stream of another device than the thread's,
+ * which is an error of the launch. Does what the stream had been asked for before. */
+int emulated_takes(cudaStream_t s);
 /* Opens the device's memory, and closes it again; calls nest. */
 void emulated_open(void);
 void emulated_close(void);

@@ -16,7 +16,8 @@ extern "C" {
 typedef enum {
     CUDNN_STATUS_SUCCESS,
     CUDNN_STATUS_BAD_PARAM = 2000,
-    CUDNN_STATUS_NOT_SUPPORTED = 3000
+    CUDNN_STATUS_NOT_SUPPORTED = 3000,
+    CUDNN_STATUS_ALLOC_FAILED = 4003
 } cudnnStatus_t;
 typedef enum { CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC } cudnnTensorFormat_t;
 typedef enum { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_HALF = 2, CUDNN_DATA_BFLOAT16 = 9 } cudnnDataType_t;
@@ -64,6 +65,8 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t v, in
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t v, int groups);
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnMathType_t type);
 
+/* How often algorithms were asked for. */
+extern __attribute__((visibility("default"))) long emulated_dnn_queries;
 /* One algorithm that is deterministic, after one that is not, and with plain arithmetic. */
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTensorDescriptor_t x,
                                                      cudnnFilterDescriptor_t w,
