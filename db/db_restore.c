@@ -30,6 +30,22 @@ static void on_agents(void *arg, const struct db_result *r)
     }
 }
 
+static void on_stores(void *arg, const struct db_result *r)
+{
+    struct reading *g = arg;
+    for (int i = 0; i < db_rows(r) && g->rc == 0; i++) {
+        struct row_store row = {
+            .place = db_text(r, i, 0),
+            .id = text_or_null(r, i, 1),
+            .known = text_or_null(r, i, 2),
+            .made_on = text_or_null(r, i, 3),
+            .owner_id = db_i64(r, i, 4),
+            .used_us = db_i64(r, i, 5),
+        };
+        g->rc = g->to->store(g->to->arg, &row, g->err);
+    }
+}
+
 static void on_experiments(void *arg, const struct db_result *r)
 {
     struct reading *g = arg;
@@ -161,6 +177,9 @@ static const struct {
 } reads[] = {
     {"SELECT agent_id, enabled, draining, slots_disabled FROM agent_settings ORDER BY agent_id",
      on_agents},
+    {"SELECT place, id, known, made_on, coalesce(owner_id, 0), " MICROS("first_used") " FROM stores "
+     "ORDER BY first_used, place",
+     on_stores},
     {"SELECT id, job_id, owner_id, project_id, coalesce(parent_id, 0), config, " MICROS(
          "start_time") ", state, "
                        "coalesce(" MICROS("end_time") ", 0), progress, resource_pool, "

@@ -136,6 +136,19 @@ void db_save_agent(struct db_tx *tx, const struct row_agent *r)
         db_str_arg(a, r->slots_disabled));
 }
 
+void db_save_store(struct db_tx *tx, const struct row_store *r)
+{
+    struct db_args *a = DB_ARGS;
+    db_str_arg(db_str_arg(db_str_arg(a, r->place), r->id), r->known);
+    db_i64_arg(db_str_arg(a, r->made_on), r->owner_id);
+    db_tx_add(tx,
+              "INSERT INTO stores (place, id, known, made_on, owner_id, first_used) VALUES ($1, "
+              "$2::uuid, $3::jsonb, $4, nullif($5::bigint, 0)::integer, "
+              "to_timestamp($6::float8 / 1000000)) ON CONFLICT (place) DO UPDATE SET id = "
+              "excluded.id, known = excluded.known, made_on = excluded.made_on",
+              db_i64_arg(a, r->used_us));
+}
+
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id)
 {
     struct db_args *a = db_i64_arg(DB_ARGS, exp_id);

@@ -26,6 +26,7 @@ void db_delete_search_snapshot(struct db_tx *tx, int64_t exp_id);
 void db_save_trials(struct db_tx *tx, const struct row_trial *r, size_t n);
 void db_save_allocations(struct db_tx *tx, const struct row_allocation *r, size_t n);
 void db_save_agent(struct db_tx *tx, const struct row_agent *r);
+void db_save_store(struct db_tx *tx, const struct row_store *r);
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id);
 
 /* Blocking, before db_start. A callback's failure ends the read and is returned. */
@@ -33,6 +34,7 @@ int db_restore_ids(struct db *db, int64_t *ret_exp, int64_t *ret_trial, struct d
 struct db_restore {
     void *arg;
     int (*agent)(void *arg, const struct row_agent *r, struct det_err *err);
+    int (*store)(void *arg, const struct row_store *r, struct det_err *err);
     int (*experiment)(void *arg, const struct row_experiment *r, struct det_err *err);
     int (*snapshot)(void *arg, const struct row_search_snapshot *r, struct det_err *err);
     int (*event)(void *arg, const struct row_search_event *r, struct det_err *err);

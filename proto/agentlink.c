@@ -10,7 +10,8 @@ static const char *const device_names[] = {"cpu", "cuda", "rocm"};
 static const char *const exit_names[] = {"exited", "killed", "stalled", "start_failed", "lost",
                                          "store_away"};
 static const char *const state_names[] = {"starting", "running", "ended"};
-static const char *const event_names[] = {"hello", "state", "exit"};
+static const char *const event_names[] = {"hello", "state", "exit", "store"};
+static const char *const store_names[] = {"present", "other", "absent", "known", "hidden", "failed"};
 
 const char *link_device_name(enum link_device d)
 {
@@ -193,6 +194,7 @@ static int hello_decode(const json_t *j, struct link_hello *h, struct det_err *e
     h->version = a.version;
     h->pool = a.pool;
     h->addr = a.addr;
+    h->looks = json_flag(j, "looks", false);
     rc = slots_decode(a.slots, h, err);
     return rc < 0 ? rc : tasks_decode(a.tasks, h, err);
 }
@@ -216,6 +218,36 @@ static void hello_encode(json_t *j, const struct link_hello *h)
     json_set(j, "addr", json_string(h->addr));
     json_set(j, "slots", slots);
     json_set(j, "tasks", tasks);
+    json_set(j, "looks", json_boolean(h->looks));
+}
+
+static const struct link_field store_fields[] = {
+    {"place", LINK_F_STR, AT(link_store, place), true, 0, LINK_PLACE_MAX, NULL},
+    {"id", LINK_F_ID, AT(link_store, id), false, 0, 0, NULL},
+    {"state", LINK_F_NAME, AT(link_store, state), true, 0, LINK_STORE_STATE_COUNT, store_names},
+    {"text", LINK_F_STR, AT(link_store, text), false, 0, 4 * LINK_TEXT_MAX, NULL},
+    {0},
+};
+
+static int store_decode(const json_t *j, struct link_store *ret, struct det_err *err)
+{
+    *ret = (struct link_store){.text = ""};
+    int rc = link_fields(j, store_fields, ret, err);
+    if (rc == 0 && ret->place[0] != '/')
+        return det_fail(err, DET_EINVAL, "place: an absolute path is wanted");
+    if (rc == 0 && ret->state == LINK_STORE_PRESENT && !ret->id)
+        return det_fail(err, DET_EINVAL, "id: missing");
+    return rc;
+}
+
+static void store_encode(json_t *j, const struct link_store *s)
+{
+    const char *text = s->text ? s->text : "";
+    json_set(j, "place", json_lossy(s->place, strlen(s->place)));
+    json_set(j, "state", json_string(store_names[s->state]));
+    json_set(j, "text", json_lossy(text, strnlen(text, LINK_TEXT_MAX)));
+    if (s->id)
+        json_set(j, "id", json_string(s->id));
 }
 
 static const struct link_field event_fields[] = {
@@ -231,6 +263,8 @@ static int event_decode(const json_t *j, struct link_event *e, struct det_err *e
         return rc;
     if (e->kind == LINK_EV_HELLO)
         return hello_decode(j, &e->hello, err);
+    if (e->kind == LINK_EV_STORE)
+        return store_decode(j, &e->store, err);
     rc = task_decode(j, &e->task, err);
     if (rc == 0)
         rc = link_marks_decode(json_object_get(j, "marks"), &e->task.marks, &e->task.marks_n, err);
@@ -247,6 +281,10 @@ json_t *link_event_json(const struct link_event *e)
     json_set(j, "type", json_string(event_names[e->kind]));
     if (e->kind == LINK_EV_HELLO) {
         hello_encode(j, &e->hello);
+        return j;
+    }
+    if (e->kind == LINK_EV_STORE) {
+        store_encode(j, &e->store);
         return j;
     }
     JSON_OWN t = task_json(&e->task);

@@ -31,6 +31,8 @@
 #define LINK_MARKS_MAX    32   /* of a task */
 #define LINK_DETAIL_MAX   400  /* bytes of a mark's detail; longer ones are cut when encoded */
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
+#define LINK_PLACE_MAX    2048 /* bytes of a store's place */
+#define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
 #define LINK_HEARTBEAT_MS 2000
 #define LINK_SILENCE_MS   10000
 #define LINK_BEAT_MS      4000 /* an agent that has nothing to tell says so this often */
@@ -78,19 +80,44 @@ struct link_task {
     size_t marks_n;
 };
 
-enum link_event_kind { LINK_EV_HELLO, LINK_EV_STATE, LINK_EV_EXIT, LINK_EVENT_KIND_COUNT };
+/* What an agent sees at the place of a checkpoint store. */
+enum link_store_state {
+    LINK_STORE_PRESENT, /* a marker: its id */
+    LINK_STORE_OTHER,   /* the marker of another store */
+    LINK_STORE_ABSENT,  /* none */
+    LINK_STORE_KNOWN,   /* none, but a checkpoint that the order names */
+    LINK_STORE_HIDDEN,  /* it may not look */
+    LINK_STORE_FAILED,  /* it was to make the store and could not */
+    LINK_STORE_STATE_COUNT
+};
+struct link_store {
+    const char *place;
+    const char *id; /* of the marker that is there; NULL: none */
+    enum link_store_state state;
+    const char *text; /* what is wrong there; never NULL when decoded */
+};
+
+enum link_event_kind {
+    LINK_EV_HELLO,
+    LINK_EV_STATE,
+    LINK_EV_EXIT,
+    LINK_EV_STORE,
+    LINK_EVENT_KIND_COUNT
+};
 struct link_hello {
     const char *version, *pool, *addr; /* pool "": the default */
     struct link_slot *slots;
     size_t slots_n;
     struct link_task *tasks;
     size_t tasks_n;
+    bool looks; /* it takes orders about stores */
 };
 struct link_event {
     int64_t seq; /* from 1 */
     enum link_event_kind kind;
     struct link_hello hello; /* LINK_EV_HELLO */
     struct link_task task;   /* LINK_EV_STATE: state; LINK_EV_EXIT: state is LINK_ENDED, exit */
+    struct link_store store; /* LINK_EV_STORE */
 };
 
 /* The body of POST /agent/v1/{agent}/events. */
@@ -116,7 +143,15 @@ json_t *link_events_json(const char *boot, json_t *events_array);
 /* The answer's body: {"ack": n}. */
 int link_ack_decode(const char *text, size_t len, int64_t *ret_ack, struct det_err *err);
 
-enum link_order_kind { LINK_HEARTBEAT, LINK_START, LINK_SIGNAL, LINK_ORDER_UNKNOWN };
+enum link_order_kind { LINK_HEARTBEAT, LINK_START, LINK_SIGNAL, LINK_STORE, LINK_ORDER_UNKNOWN };
+/* Look at this place now and then; what is seen there is told at once, and when it changes. */
+struct link_watch {
+    const char *place; /* absolute */
+    const char *id;    /* that should be there; NULL: none is known */
+    const json_t *known; /* array of strings: checkpoints that lie there; NULL: none */
+    bool make;           /* make the store, once */
+    const json_t *user;  /* as whom: as in a task; NULL: as the agent's tasks in general */
+};
 struct link_order {
     json_t *json;
     enum link_order_kind kind;
@@ -125,6 +160,7 @@ struct link_order {
     const char *container; /* LINK_START */
     json_t *task;          /* LINK_START: checked by link_spec_decode(); borrowed from json */
     int signal;            /* LINK_SIGNAL: SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 */
+    struct link_watch watch; /* LINK_STORE; borrowed from json */
 };
 /* A line of the orders' stream. An order of another name is LINK_ORDER_UNKNOWN, to be passed over.
  */

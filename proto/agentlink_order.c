@@ -8,7 +8,7 @@
 
 #define AT(type, member) offsetof(struct type, member)
 
-static const char *const order_names[] = {"heartbeat", "start", "signal"};
+static const char *const order_names[] = {"heartbeat", "start", "signal", "store"};
 static const char *const signal_names[] = {"KILL", "TERM", "INT", "USR1", "USR2"};
 static const int signal_numbers[] = {SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
 
@@ -49,6 +49,42 @@ static int signal_decode(struct link_order *o, struct det_err *err)
     return 0;
 }
 
+static const struct link_field user_fields[] = {
+    {"name", LINK_F_STR, AT(link_spec, user_name), true, 0, 256, NULL},
+    {"uid", LINK_F_I64, AT(link_spec, uid), true, 0, UINT32_MAX - 1, NULL},
+    {"gid", LINK_F_I64, AT(link_spec, gid), true, 0, UINT32_MAX - 1, NULL},
+    {0},
+};
+
+static bool all_strings(const json_t *arr)
+{
+    for (size_t i = 0; i < json_array_size(arr); i++)
+        if (!json_is_string(json_array_get(arr, i)))
+            return false;
+    return true;
+}
+
+static const struct link_field store_fields[] = {
+    {"seq", LINK_F_I64, AT(link_order, seq), true, 1, INT64_MAX / 2, NULL},
+    {"place", LINK_F_STR, AT(link_order, watch.place), true, 0, LINK_PLACE_MAX, NULL},
+    {"id", LINK_F_ID, AT(link_order, watch.id), false, 0, 0, NULL},
+    {"known", LINK_F_ARR, AT(link_order, watch.known), false, 0, LINK_KNOWN_MAX, NULL},
+    {"user", LINK_F_OBJ, AT(link_order, watch.user), false, 0, 0, NULL},
+    {0},
+};
+
+static int store_decode(struct link_order *o, struct det_err *err)
+{
+    struct link_spec account;
+    int rc = link_fields(o->json, store_fields, o, err);
+    if (rc == 0 && o->watch.user)
+        rc = link_fields(o->watch.user, user_fields, &account, err);
+    if (rc == 0 && (o->watch.place[0] != '/' || !all_strings(o->watch.known)))
+        rc = det_fail(err, DET_EINVAL, "place is an absolute path, known a list of strings");
+    o->watch.make = json_flag(o->json, "make", false);
+    return rc < 0 ? det_wrap(err, rc, "store") : 0;
+}
+
 static int order_decode(struct link_order *o, struct det_err *err)
 {
     const char *name = json_str(o->json, "order", NULL);
@@ -61,6 +97,10 @@ static int order_decode(struct link_order *o, struct det_err *err)
     if (strcmp(name, order_names[LINK_SIGNAL]) == 0) {
         o->kind = LINK_SIGNAL;
         return signal_decode(o, err);
+    }
+    if (strcmp(name, order_names[LINK_STORE]) == 0) {
+        o->kind = LINK_STORE;
+        return store_decode(o, err);
     }
     o->kind = strcmp(name, order_names[LINK_HEARTBEAT]) == 0 ? LINK_HEARTBEAT : LINK_ORDER_UNKNOWN;
     o->seq = json_int(o->json, "seq", 0);
@@ -96,12 +136,25 @@ static const char *signal_name(int number)
     return signal_names[0];
 }
 
+static void watch_encode(json_t *j, const struct link_watch *w)
+{
+    json_set(j, "place", json_string_nocheck(w->place));
+    if (w->id)
+        json_set(j, "id", json_string(w->id));
+    if (w->known)
+        json_set(j, "known", json_incref((json_t *)w->known));
+    if (w->user)
+        json_set(j, "user", json_incref((json_t *)w->user));
+    if (w->make)
+        json_set(j, "make", json_true());
+}
+
 json_t *link_order_json(const struct link_order *o)
 {
     json_t *j = json_object();
     if (o->seq > 0)
         json_set(j, "seq", json_integer(o->seq));
-    json_set(j, "order", json_string(order_names[o->kind <= LINK_SIGNAL ? o->kind : 0]));
+    json_set(j, "order", json_string(order_names[o->kind <= LINK_STORE ? o->kind : 0]));
     if (o->kind == LINK_START || o->kind == LINK_SIGNAL)
         json_set(j, "alloc", json_string(o->alloc));
     if (o->container)
@@ -110,6 +163,8 @@ json_t *link_order_json(const struct link_order *o)
         json_set(j, "task", json_incref(o->task));
     if (o->kind == LINK_SIGNAL)
         json_set(j, "signal", json_string(signal_name(o->signal)));
+    if (o->kind == LINK_STORE)
+        watch_encode(j, &o->watch);
     return j;
 }
 
@@ -141,12 +196,6 @@ static const struct link_field spec_fields[] = {
     {"gc", LINK_F_OBJ, AT(spec_parts, gc), false, 0, 0, NULL},
     {0},
 };
-static const struct link_field user_fields[] = {
-    {"name", LINK_F_STR, AT(link_spec, user_name), true, 0, 256, NULL},
-    {"uid", LINK_F_I64, AT(link_spec, uid), true, 0, UINT32_MAX - 1, NULL},
-    {"gid", LINK_F_I64, AT(link_spec, gid), true, 0, UINT32_MAX - 1, NULL},
-    {0},
-};
 const char *const link_gc_names[4] = {"purge", "quarantine", "restore", "cut"};
 static const struct link_field gc_fields[] = {
     {"uuids", LINK_F_ARR, AT(link_spec, gc_uuids), true, 0, 1000000, NULL},
@@ -156,14 +205,6 @@ static const struct link_field gc_fields[] = {
     {"trees", LINK_F_ARR, AT(link_spec, gc_trees), false, 0, 1000, NULL},
     {0},
 };
-
-static bool all_strings(const json_t *arr)
-{
-    for (size_t i = 0; i < json_array_size(arr); i++)
-        if (!json_is_string(json_array_get(arr, i)))
-            return false;
-    return true;
-}
 
 static int check_env(const json_t *env, struct det_err *err)
 {

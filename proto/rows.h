@@ -153,6 +153,16 @@ struct row_timeline {
     const char *detail;         /* "": none */
 };
 
+/* Which directory is which checkpoint store; upsert, all columns. */
+struct row_store {
+    const char *place;          /* its root (storeplace.h) */
+    const char *id;             /* of its marker; null: not made, or not adopted yet */
+    const char *known;          /* JSON array of uuids of checkpoints that lie in it; null: none */
+    const char *made_on;        /* the agent that saw or made the marker first; null: none yet */
+    int64_t owner_id;           /* whose experiment used it first; 0: null */
+    int64_t used_us;
+};
+
 /* What an administrator switched off; upsert, all columns. */
 struct row_agent {
     const char *agent_id;

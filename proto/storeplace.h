@@ -11,7 +11,7 @@
 #include "det/err.h"
 #include "json.h"
 
-#define STOREPLACE_MAX 4096 /* bytes of a place; PATH_MAX */
+#define STOREPLACE_MAX 2048 /* bytes of a place: a key of the database holds no more */
 
 /* `storage`: a checkpoint_storage section. *ret: an absolute path without "//", "/./" or a slash at
  * its end; caller frees. DET_EUNIMPL names a kind that has no directory, DET_EINVAL a wrong key. */

@@ -259,12 +259,21 @@ static void on_signal(struct host *h, const struct link_order *o)
     }
 }
 
+static void on_store(struct host *h, const struct link_order *o)
+{
+    struct host_effect e = {.kind = HOST_LOOK, .task = json_incref(o->json)};
+    vec_push(&h->effects, e);
+    h->is_looking = true;
+}
+
 void host_on_order(struct host *h, const struct link_order *o)
 {
     if (o->kind == LINK_START)
         on_start(h, o);
     else if (o->kind == LINK_SIGNAL)
         on_signal(h, o);
+    else if (o->kind == LINK_STORE)
+        on_store(h, o);
 }
 
 void host_refuse(struct host *h, const char *alloc, const char *container, const char *why)

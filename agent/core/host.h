@@ -34,14 +34,16 @@ enum host_effect_kind {
     HOST_RECOVER, /* det-task is gone: start one that ends what is left of the task */
     HOST_SIGNAL,  /* tell det-task: alloc, signal */
     HOST_ACKED,   /* tell det-task that the master knows its exit: alloc */
-    HOST_FORGET   /* nothing is left to do: remove the directory: alloc */
+    HOST_FORGET,  /* nothing is left to do: remove the directory: alloc */
+    HOST_LOOK,    /* look at the place of a store, now and then: task is the order */
+    HOST_UNLOOK   /* at none any more: the master says anew where */
 };
 struct host_effect {
     enum host_effect_kind kind;
     char alloc[LINK_ID_MAX + 1];
     char container[LINK_ID_MAX + 1];
     int signal;
-    json_t *task; /* HOST_START: a reference that the taker releases */
+    json_t *task; /* HOST_START, HOST_LOOK: a reference that the taker releases */
 };
 /* The oldest effect not yet taken; false when there is none. */
 bool host_take(struct host *h, struct host_effect *ret);
@@ -74,6 +76,9 @@ void host_on_marks(struct host *h, const char *alloc, const json_t *marks);
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e);
 /* The connection to its det-task ended. */
 void host_on_gone(struct host *h, const char *alloc);
+
+/* What is at a store's place: told to the master. */
+void host_on_store(struct host *h, const struct link_store *s);
 
 struct host_counts {
     size_t slots, slots_used, tasks; /* tasks that have not ended */

@@ -40,6 +40,7 @@ struct host {
     int64_t next_seq;
     int64_t hello_seq; /* of the newest hello; 0: none */
     bool is_greeted;
+    bool is_looking; /* at some store */
 };
 
 /* Puts an event about t into the outbox; its number. */

@@ -40,6 +40,14 @@ int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t
     return post(h, j, false);
 }
 
+/* What it was told to look at before counts no more: the master says it anew. */
+void host_on_store(struct host *h, const struct link_store *s)
+{
+    struct link_event e = {.kind = LINK_EV_STORE, .store = *s};
+    if (h->is_greeted)
+        post(h, link_event_json(&e), false);
+}
+
 static void outbox_cut(struct host *h, size_t n)
 {
     while (h->outbox.n > n)
@@ -68,7 +76,8 @@ static void post_hello(struct host *h)
                                      .pool = h->pool,
                                      .addr = h->addr,
                                      .slots = h->slots.v,
-                                     .slots_n = h->slots.n}};
+                                     .slots_n = h->slots.n,
+                                     .looks = true}};
     VEC(struct link_task) tasks = {0};
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct host_task *t = h->tasks.v[i];
@@ -91,6 +100,9 @@ void host_hello(struct host *h, const char *boot)
     }
     drop_unsent(h);
     h->is_greeted = false;
+    if (h->is_looking)
+        vec_push(&h->effects, ((struct host_effect){.kind = HOST_UNLOOK}));
+    h->is_looking = false;
     post_hello(h);
     for (size_t i = 0; i < h->tasks.n; i++) {
         struct host_task *t = h->tasks.v[i];

@@ -11,6 +11,7 @@
 #include "taskdir.h"
 #include "taskserver.h"
 #include "uuid.h"
+#include "watch.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -35,6 +36,7 @@ struct agent {
     uv_signal_t term, intr, child;
     uv_timer_t patience; /* runs while a kill is unanswered */
     struct sweeper sweeper;
+    struct watches *watches;
     bool is_performing;
 };
 
@@ -164,6 +166,12 @@ static void perform_one(struct agent *a, const struct host_effect *e)
         taskdir_drop(&a->dirs, e->alloc);
         sweeper_kick(&a->sweeper);
         break;
+    case HOST_LOOK:
+        watches_add(a->watches, e->task);
+        break;
+    case HOST_UNLOOK:
+        watches_clear(a->watches);
+        break;
     }
 }
 
@@ -182,6 +190,13 @@ static void perform(struct agent *a)
         host_check(a->host);
     if (a->dial)
         dial_kick(a->dial);
+}
+
+static void on_store(void *arg, const struct link_store *s)
+{
+    struct agent *a = arg;
+    host_on_store(a->host, s);
+    perform(a);
 }
 
 static void on_change(void *arg)
@@ -288,6 +303,7 @@ static void agent_close(struct agent *a)
     uv_close((uv_handle_t *)&a->child, NULL);
     uv_close((uv_handle_t *)&a->patience, NULL);
     sweeper_close(&a->sweeper);
+    watches_close(a->watches);
 }
 
 static void on_stop(uv_signal_t *s, int signum)
@@ -346,6 +362,7 @@ int agent_run(const struct agentopts *o, struct det_err *err)
     a.host = host_create(boot, o->pool, o->addr, a.slots.v.v, a.slots.v.n);
     watch_signals(&a);
     sweeper_init(&a.sweeper, a.loop, a.dirs.fd);
+    a.watches = watches_create(a.loop, o->task_user, on_store, &a);
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
     adopt_all(&a);
     notify_manager("READY=1");

@@ -4,6 +4,7 @@
 #include "fit.h"
 #include "names.h"
 #include "pool.h"
+#include "store.h"
 #include <assert.h>
 #include <string.h>
 
@@ -97,6 +98,7 @@ void agent_free(struct agent *a)
     slots_free(a);
     vec_free(&a->slots_off);
     vec_free(&a->containers);
+    store_forget_agent(a);
     free(a->id);
     free(a->addr);
     free(a->version);
@@ -133,6 +135,8 @@ void agent_goto(struct core *c, struct agent *a, enum agent_state to)
 {
     assert(agent_edges[a->state] & BIT(to));
     a->state = to;
+    if (to != AGENT_UP)
+        store_on_agent_gone(c, a);
     if (to == AGENT_ABSENT) {
         pool_leave(a);
         slots_free(a);
@@ -279,6 +283,7 @@ void agent_update(struct core *c, struct agent *a, const struct core_hello *h)
         a->registered_us = c->now_us;
     replace(&a->addr, h->addr);
     replace(&a->version, h->version);
+    a->looks = h->looks;
     pool_join(a, pool_get(c, h->pool));
     update_slots(c, a, h);
     if (a->state != AGENT_UP)

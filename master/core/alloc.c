@@ -4,6 +4,7 @@
 #include "effects.h"
 #include "names.h"
 #include "queue.h"
+#include "store.h"
 #include "task_spec.h"
 #include "trial.h"
 #include <assert.h>
@@ -88,6 +89,7 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
     a->pool = r->pool;
     a->gc_config = json_incref(r->gc_config);
     a->gc_work = json_incref(r->gc_work);
+    a->store = r->gc_config ? store_of(c, r->gc_config, r->owner_id) : NULL;
     a->port = -1;
     a->is_new = true;
     a->start_us = c->now_us;

@@ -4,6 +4,7 @@
 #include "agent.h"
 #include "effects.h"
 #include "queue.h"
+#include "store.h"
 #include "trial.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -201,6 +202,8 @@ void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *
         return;
     k->state = ALLOC_TERMINATED;
     a->live--;
+    if (e->reason == CORE_STORE_AWAY)
+        store_on_away(c, k->agent, a, e->text);
     agent_detach(c, k);
     a->pool->dirty = true;
     alloc_mark(c, a);

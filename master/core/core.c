@@ -8,6 +8,7 @@
 #include "reconcile.h"
 #include "save.h"
 #include "scheduler.h"
+#include "store.h"
 #include "trial.h"
 #include "why_eta.h"
 #include <assert.h>
@@ -44,6 +45,7 @@ struct core *core_create(const struct core_options *o)
     c->revisions = imap_create();
     c->edits = imap_create();
     c->alloc_by_id = map_create();
+    c->store_by_place = map_create();
     c->agent_by_id = map_create();
     c->settled.kind = TIMER_SETTLED;
     c->waits.kind = TIMER_WAITS;
@@ -70,6 +72,8 @@ static void free_lists(struct core *c)
     vec_free(&c->dirty_trials);
     vec_free(&c->dirty_allocs);
     vec_free(&c->dirty_agents);
+    vec_free(&c->dirty_stores);
+    vec_free(&c->stores);
     vec_free(&c->search_rows);
 }
 
@@ -85,6 +89,8 @@ void core_destroy(struct core *c)
         agent_free(c->agents.v[i]);
     for (size_t i = 0; i < c->pools.n; i++)
         pool_free(c->pools.v[i]);
+    for (size_t i = 0; i < c->stores.n; i++)
+        store_free(c->stores.v[i]);
     quota_finish(c);
     imap_destroy(c->exp_by_id);
     imap_destroy(c->trial_by_id);
@@ -92,6 +98,7 @@ void core_destroy(struct core *c)
     imap_destroy(c->revisions);
     imap_destroy(c->edits);
     map_destroy(c->alloc_by_id);
+    map_destroy(c->store_by_place);
     map_destroy(c->agent_by_id);
     free_lists(c);
     free(c->default_pool);
@@ -152,6 +159,8 @@ static void on_timers(struct core *c)
             exp_make_more(c, container_of(t, struct exp, more));
         else if (t->kind == TIMER_SETTLED)
             trial_on_settled(c);
+        else if (t->kind == TIMER_STORE)
+            store_on_timer(c, container_of(t, struct store, timer));
         else if (t->kind == TIMER_WAITS)
             queue_save_waits(c);
         else
@@ -265,9 +274,12 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
         return gc_collect(c, &ev->gc, err);
     case CORE_EV_AGENT_SET:
         return agent_set(c, &ev->agent_set, err);
+    case CORE_EV_STORE_ADOPT:
+        return store_adopt(c, &ev->adopt, err);
     case CORE_EV_AGENT_HELLO:
     case CORE_EV_AGENT_STATE:
     case CORE_EV_AGENT_EXIT:
+    case CORE_EV_AGENT_STORE:
     case CORE_EV_AGENT_LOST:
         return reconcile_event(c, ev, err);
     case CORE_EV_EXP_ACTIVATE:

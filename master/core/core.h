@@ -111,10 +111,12 @@ enum core_event_kind {
     CORE_EV_EXP_GC,          /* .gc: deletes some checkpoints of an experiment, which stays */
     CORE_EV_TRIAL_KILL,      /* .trial_id */
     CORE_EV_AGENT_SET,       /* .agent_set: enable, disable, drain an agent or one slot */
+    CORE_EV_STORE_ADOPT,     /* .adopt: what is at a store's place now is the store */
     /* from agents: .agent_id and */
     CORE_EV_AGENT_HELLO,     /* .hello */
     CORE_EV_AGENT_STATE,     /* .task: alloc, container, state */
     CORE_EV_AGENT_EXIT,      /* .task: alloc, container, exit */
+    CORE_EV_AGENT_STORE,     /* .store: what it sees at a place where it was told to look */
     CORE_EV_AGENT_LOST,      /* the link is gone (10 s of silence or closed) */
     /* from harnesses: .trial_id, .run_id of the token (0: not checked) and */
     CORE_EV_OP_COMPLETED,    /* .op: length, metric */
@@ -201,6 +203,29 @@ struct core_task_in {
     const struct core_mark *marks;
     size_t marks_n;
 };
+/* What is at the place of a checkpoint store on an agent. */
+enum core_store_kind {
+    CORE_STORE_UNSEEN,       /* it has not looked yet */
+    CORE_STORE_PRESENT,      /* its marker */
+    CORE_STORE_OTHER,        /* the marker of another store */
+    CORE_STORE_ABSENT,       /* no marker */
+    CORE_STORE_KNOWN,        /* no marker, but a checkpoint that is known to lie in it */
+    CORE_STORE_HIDDEN,       /* the agent's account may not look */
+    CORE_STORE_FAILED,       /* it was to make the store and could not */
+    CORE_STORE_KIND_COUNT
+};
+const char *core_store_kind_text(enum core_store_kind k); /* "PRESENT" */
+struct core_store_in {
+    const char *place;
+    const char *id;          /* of the marker that is there; PRESENT */
+    enum core_store_kind kind;
+    const char *text;        /* what is wrong there, for people; may be NULL */
+};
+struct core_adopt {
+    const char *place;
+    json_t *known;           /* array of uuids, one of which has to be there; a reference is taken;
+                              * NULL: an empty directory will do */
+};
 struct core_hello {
     const char *version, *pool; /* pool "": default */
     const char *addr;        /* what other hosts reach its tasks at */
@@ -208,6 +233,7 @@ struct core_hello {
     size_t slots_n;
     const struct core_task_in *tasks;
     size_t tasks_n;
+    bool looks;              /* it can be told to look at stores */
 };
 enum core_policy_action { CORE_CANCEL_RETRIES, CORE_EXCLUDE_NODE };
 struct core_policy {
@@ -230,6 +256,8 @@ struct core_event {
         struct core_gc gc;
         const struct core_continue *cont;
         struct core_agent_set agent_set;
+        struct core_store_in store;
+        struct core_adopt adopt;
         struct core_hello hello;
         struct core_task_in task;
         struct { int64_t length; const json_t *metric; } op;
@@ -255,6 +283,7 @@ enum core_effect_kind {
     CORE_SAVE_TRIAL,           /* .trial */
     CORE_SAVE_ALLOCATION,      /* .allocation */
     CORE_SAVE_AGENT,           /* .agent */
+    CORE_SAVE_STORE,           /* .store */
     CORE_SAVE_TIMELINE,        /* .timeline; of a host, or queued placed running ready preempted
                                   checkpoint validation restart kill end */
     CORE_DELETE_SEARCH_SNAPSHOT, /* .exp_id: its log is read from the start until the next one */
@@ -263,6 +292,7 @@ enum core_effect_kind {
     CORE_REPLY,       /* .reply */
     CORE_ORDER_START, /* .start */
     CORE_ORDER_KILL,  /* .kill: signal KILL */
+    CORE_ORDER_STORE, /* .store_order: look there, now and from now on */
     CORE_PREEMPT,     /* .alloc_id: wake its long polls with true */
     CORE_RENDEZVOUS,  /* .rendezvous: answer all who wait; may come again for one who asks again */
     CORE_ALLOC_END,   /* .alloc_id ended: end its long polls, forget its token */
@@ -294,6 +324,13 @@ struct core_start {
 struct core_kill {
     const char *agent_id, *alloc_id, *container;
 };
+struct core_store_order {
+    const char *agent_id, *place;
+    const char *id;            /* that has to be there; NULL: none is known */
+    const char *known;         /* JSON array of uuids; NULL: none */
+    int64_t owner_id;          /* as whom it is made */
+    bool make;                 /* make its marker, unless there is one */
+};
 struct core_rendezvous {       /* parallel arrays in order of rank */
     const char *alloc_id;
     size_t n;
@@ -316,12 +353,14 @@ struct core_effect {
         struct row_trial trial;
         struct row_allocation allocation;
         struct row_agent agent;
+        struct row_store store;
         struct row_timeline timeline;
         int64_t exp_id;
         const char *alloc_id;
         struct core_reply reply;
         struct core_start start;
         struct core_kill kill;
+        struct core_store_order store_order;
         struct core_rendezvous rendezvous;
         struct core_log log;
     };
@@ -356,6 +395,7 @@ void core_set_epoch(struct core *c, int64_t epoch);
 /* The highest ids ever given out. */
 void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id);
 int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err);
+int core_restore_store(struct core *c, const struct row_store *r, struct det_err *err);
 /* Experiments whose state is none of COMPLETED, CANCELED, ERROR, DELETED, DELETE_FAILED, by id. */
 int core_restore_experiment(struct core *c, const struct row_experiment *r, struct det_err *err);
 /* Their snapshot if there is one, then their events of later seq, in order. */
@@ -383,6 +423,7 @@ enum core_wait {
     CORE_WAIT_SHARE,     /* its experiment holds its fair share */
     CORE_WAIT_ORDER,     /* others come first */
     CORE_WAIT_AGENTS,    /* the agents there are could not take it, were they idle */
+    CORE_WAIT_STORE,     /* they could, but too few of them have its checkpoint store */
     CORE_WAIT_ROOM,      /* it does not fit what is free */
 };
 enum core_job_state { CORE_JOB_QUEUED, CORE_JOB_SCHEDULED, CORE_JOB_BACKFILLED };
@@ -482,6 +523,22 @@ bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct c
 /* Container i of an agent. */
 bool core_agent_container(const struct core *c, const char *agent_id, size_t i,
                           struct core_container_view *ret);
+
+/* The i-th store that the agent looks at, as it is there. */
+struct core_sight_view {
+    const char *place, *text;
+    enum core_store_kind kind;
+};
+bool core_agent_sight(const struct core *c, const char *agent_id, size_t i,
+                      struct core_sight_view *ret);
+
+struct core_store_view {
+    const char *place, *id, *made_on; /* id, made_on NULL: not made yet */
+    int64_t owner_id, used_us;
+    bool is_used;              /* agents look at it */
+};
+/* As they were first used, i from 0 until false. */
+bool core_store_at(const struct core *c, size_t i, struct core_store_view *ret);
 
 struct core_pool_view {
     const char *name;

@@ -6,6 +6,7 @@
 #include "fit.h"
 #include "pool.h"
 #include "quota.h"
+#include "store.h"
 #include "trial.h"
 #include <assert.h>
 #include <string.h>
@@ -48,6 +49,7 @@ void exp_enlist(struct core *c, struct exp *e)
 {
     e->by_request = map_create();
     e->user = quota_user(c, e->owner_id, e->owner);
+    e->store = store_of(c, e->config, e->owner_id);
     e->more.kind = TIMER_EXP;
     imap_put(c->exp_by_id, (uint64_t)e->id, e);
     vec_push(&c->exps, e);

@@ -2,6 +2,7 @@
 
 #include "agent.h"
 #include "fit_index.h"
+#include "store.h"
 #include "trial.h"
 #include <assert.h>
 
@@ -107,7 +108,7 @@ void fit_refresh(struct agent *a)
 
 static bool is_excluded(const struct alloc *al, const struct agent *a)
 {
-    return al->trial && trial_excludes(al->trial, a->id);
+    return (al->trial && trial_excludes(al->trial, a->id)) || !store_is_on(store_of_alloc(al), a);
 }
 
 /* Entries in the order of a walk. */
@@ -166,7 +167,7 @@ static int64_t idle_count(const struct fit_bucket *b, const struct alloc *al)
     if (b->free == 0 || b->free != b->whole)
         return 0;
     int64_t n = (int64_t)b->entries.n;
-    if (!al->trial || al->trial->excluded.n == 0)
+    if (!store_of_alloc(al) && (!al->trial || al->trial->excluded.n == 0))
         return n;
     for (size_t i = 0; i < b->entries.n; i++)
         n -= is_excluded(al, b->entries.v[i].agent);
@@ -244,22 +245,33 @@ static bool is_counted(const struct fit *f, const struct fit_tally *t, const str
     return t == &f->all ? a->total == size : a->listed && a->whole == size;
 }
 
-/* How many agents of t's i-th size a run of the trial (NULL: any) may have. */
+/* Whom a request may have: not what the trial excludes, nor where its store is not (NULL: any). */
+struct wish {
+    const struct trial *trial;
+    const struct store *store;
+};
+
+/* How many agents of t's i-th size a run may have. */
 static int64_t count_of(const struct fit *f, const struct fit_tally *t, size_t i,
-                        const struct trial *trial)
+                        const struct wish *w)
 {
+    const struct pool *p = container_of((struct fit *)f, struct pool, fit);
     int64_t n = t->sizes.v[i].n;
-    for (size_t k = 0; trial && k < trial->excluded.n; k++)
-        n -= is_counted(f, t, agent_find(f->c, trial->excluded.v[k]), t->sizes.v[i].size);
+    for (size_t k = 0; w->trial && k < w->trial->excluded.n; k++)
+        n -= is_counted(f, t, agent_find(f->c, w->trial->excluded.v[k]), t->sizes.v[i].size);
+    for (size_t k = 0; w->store && k < p->agents.n; k++)
+        n -= !store_is_on(w->store, p->agents.v[k]) &&
+             !(w->trial && trial_excludes(w->trial, p->agents.v[k]->id)) &&
+             is_counted(f, t, p->agents.v[k], t->sizes.v[i].size);
     return n;
 }
 
 static bool sizes_fit(const struct fit *f, const struct fit_tally *t, int64_t slots,
-                      const struct trial *trial)
+                      const struct wish *w)
 {
     int64_t rest = slots;
     for (size_t i = t->sizes.n; i-- > 0;) {
-        int64_t m = t->sizes.v[i].size, n = count_of(f, t, i, trial);
+        int64_t m = t->sizes.v[i].size, n = count_of(f, t, i, w);
         if (n > 0 && (m >= slots || (m > 0 && n * m >= slots && slots % m == 0)))
             return true;
         if (m > 0)
@@ -270,22 +282,22 @@ static bool sizes_fit(const struct fit *f, const struct fit_tally *t, int64_t sl
 
 bool fit_could(const struct fit *f, const struct alloc *a)
 {
-    return sizes_fit(f, &f->usable, a->slots, a->trial);
+    return sizes_fit(f, &f->usable, a->slots, &(struct wish){a->trial, store_of_alloc(a)});
 }
 
-bool fit_could_size(const struct fit *f, int64_t slots)
+bool fit_could_size(const struct fit *f, int64_t slots, const struct store *s)
 {
-    return sizes_fit(f, &f->usable, slots, NULL);
+    return sizes_fit(f, &f->usable, slots, &(struct wish){.store = s});
 }
 
 bool fit_ever(const struct fit *f, int64_t slots)
 {
-    return sizes_fit(f, &f->all, slots, NULL);
+    return sizes_fit(f, &f->all, slots, &(struct wish){0});
 }
 
 bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t)
 {
-    return sizes_fit(f, &f->all, slots, t);
+    return sizes_fit(f, &f->all, slots, &(struct wish){.trial = t});
 }
 
 /* ---- Trying ---- */

@@ -29,6 +29,26 @@ struct conf {
 
 struct container;
 struct pool;
+struct agent;
+
+struct store {
+    char *place;
+    char id[UUID_STR_MAX];       /* "": none yet */
+    json_t *known;               /* uuids of checkpoints that lie in it, while it has no id */
+    char *made_on;
+    int64_t owner_id, used_us;
+    VEC(struct pool *) pools;    /* whose agents look at it */
+    struct agent *asked;         /* has the word to make it */
+    struct timer timer;          /* runs while one has it */
+    bool is_loose;               /* none could: runs start without */
+    bool dirty;
+};
+/* A store as an agent sees it. */
+struct sight {
+    struct store *store;
+    enum core_store_kind kind;
+    char *text;
+};
 
 enum agent_state { AGENT_ABSENT, AGENT_UP, AGENT_LOST, AGENT_STATE_COUNT };
 
@@ -50,6 +70,8 @@ struct agent {
     VEC(struct slot) slots;
     VEC(int) slots_off;          /* ids switched off: also while absent */
     VEC(struct container *) containers; /* those not terminated */
+    VEC(struct sight) sights;    /* of the stores that it was told to look at */
+    bool looks;                  /* it can be told to */
     struct timer lease;          /* runs while LOST */
     bool dirty;
     /* as the index of its pool has it (fit.c); free counts move while a scheduler tries things */
@@ -110,6 +132,8 @@ struct alloc {
     int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms, ready_ms, done_ms;
     struct timer timer;          /* the earliest of them */
     json_t *gc_config, *gc_work; /* collection: task.gc of agent.md */
+    struct store *store;         /* collection: what it works on; else its experiment's */
+    bool said_store;             /* its log says that it waits for its store */
     bool deletes;                /* read back: exp is to be deleted after it */
     /* the queue (queue.c) */
     enum queue_as queued_as;
@@ -202,6 +226,7 @@ struct exp {
     double progress;
     int64_t waited_ms;           /* for room, as its row has it */
     struct pool *pool;
+    struct store *store;         /* of its checkpoints; NULL: of a kind without */
     int priority;                /* 0: the default */
     double weight, position;
     int64_t max_slots;
@@ -293,6 +318,8 @@ struct core {
     struct map *alloc_by_id, *agent_by_id;
     VEC(struct agent *) agents;  /* by id */
     VEC(struct pool *) pools;    /* the default first, then by name */
+    VEC(struct store *) stores;  /* as they were first used */
+    struct map *store_by_place;
     VEC(bool) ports;             /* indices in use */
     size_t port_free;            /* none below is free */
     struct timers timers;
@@ -302,6 +329,7 @@ struct core {
     VEC(struct trial *) dirty_trials;
     VEC(struct alloc *) dirty_allocs;
     VEC(struct agent *) dirty_agents;
+    VEC(struct store *) dirty_stores;
     VEC(struct search_row) search_rows;
 };
 

@@ -3,6 +3,7 @@
 #include "alloc.h"
 #include "exp.h"
 #include "quota.h"
+#include "store.h"
 
 static enum queue_as class_of(const struct alloc *a)
 {
@@ -132,6 +133,8 @@ static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_a
     list_add(list_of(g, as), a);
     count(c, g, a, 1);
     a->pool->dirty = true;
+    if (c->out) /* else it is put back after a question */
+        store_want(c, a);
 }
 
 void queue_leave(struct core *c, struct alloc *a)

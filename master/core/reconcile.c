@@ -3,6 +3,7 @@
 #include "agent.h"
 #include "alloc.h"
 #include "effects.h"
+#include "store.h"
 #include <string.h>
 
 /* The timer fires late when the master itself did not run: that time does not count. */
@@ -69,6 +70,7 @@ static void on_hello(struct core *c, struct agent *a, const struct core_hello *h
 {
     VEC(struct container *) mine = {0};
     agent_update(c, a, h);
+    store_greet(c, a);
     for (size_t i = 0; i < a->containers.n; i++)
         vec_push(&mine, a->containers.v[i]);
     for (size_t i = 0; i < h->tasks_n; i++)
@@ -77,6 +79,17 @@ static void on_hello(struct core *c, struct agent *a, const struct core_hello *h
         if (mine.v[i]->state != ALLOC_TERMINATED && !says(h, mine.v[i]))
             on_missing(c, mine.v[i]);
     vec_free(&mine);
+}
+
+static int on_store(struct core *c, struct agent *a, const struct core_store_in *in,
+                    struct det_err *err)
+{
+    bool has_id = in->kind != CORE_STORE_PRESENT || (in->id && uuid_is_valid(in->id));
+    if (!in->place || !has_id || in->kind == CORE_STORE_UNSEEN || in->kind >= CORE_STORE_KIND_COUNT)
+        return det_fail(err, DET_EINVAL, "store: agent %s says of %s neither what it is nor that "
+                        "it is not there", a->id, in->place ? in->place : "no place");
+    store_on_seen(c, a, in);
+    return 0;
 }
 
 static int check_hello(const struct core_event *ev, struct det_err *err)
@@ -112,6 +125,8 @@ int reconcile_event(struct core *c, const struct core_event *ev, struct det_err 
             agent_goto(c, a, AGENT_LOST);
         return 0;
     }
+    if (ev->kind == CORE_EV_AGENT_STORE)
+        return on_store(c, a, &ev->store, err);
     struct container *k = find(c, a, &ev->task);
     if (k)
         on_marks(c, k, &ev->task);

@@ -7,6 +7,7 @@
 #include "queue.h"
 #include "reconcile.h"
 #include "save.h"
+#include "store.h"
 #include "trial.h"
 #include <string.h>
 
@@ -31,6 +32,27 @@ int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err
     a->draining = r->draining;
     for (size_t i = 0; i < json_array_size(off); i++)
         vec_push(&a->slots_off, (int)json_integer_value(json_array_get(off, i)));
+    return 0;
+}
+
+int core_restore_store(struct core *c, const struct row_store *r, struct det_err *err)
+{
+    JSON_OWN known = r->known ? json_parse(r->known, strlen(r->known), err) : NULL;
+    if (!r->place || store_find(c, r->place) || (r->id && !uuid_is_valid(r->id)) ||
+        (r->known && !json_is_array(known)))
+        return det_fail(err, DET_ECORRUPT, "checkpoint store %s, id %s",
+                        r->place ? r->place : "(no place)", r->id ? r->id : "(none)");
+    struct store *s = det_zalloc(sizeof *s);
+    s->place = det_strdup(r->place);
+    if (r->id)
+        memcpy(s->id, r->id, sizeof s->id);
+    s->known = det_take(known);
+    s->made_on = det_strdup(r->made_on);
+    s->owner_id = r->owner_id;
+    s->used_us = r->used_us;
+    s->timer.kind = TIMER_STORE;
+    map_put(c->store_by_place, s->place, s);
+    vec_push(&c->stores, s);
     return 0;
 }
 
@@ -235,6 +257,8 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     alloc_enlist(c, a);
     if (rc == 0)
         rc = link_alloc(c, a, r->trial_id, err);
+    if (a->gc_config)
+        a->store = store_of(c, a->gc_config, a->owner_id);
     if (rc == 0)
         queue_update(c, a);
     take_port(c, a->port);
@@ -278,6 +302,8 @@ void restore_finish(struct core *c)
     for (size_t i = 0; i < c->allocs.n; i++)
         restart_deadlines(c, c->allocs.v[i]);
     queue_restart_waits(c);
+    for (size_t i = 0; i < c->allocs.n; i++)
+        store_want(c, c->allocs.v[i]);
     for (size_t i = 0; i < c->agents.n; i++)
         if (c->agents.v[i]->containers.n)
             agent_goto(c, c->agents.v[i], AGENT_LOST);

@@ -113,6 +113,18 @@ static void save_agent(struct core *c, struct agent *a)
     a->dirty = false;
 }
 
+static void save_store(struct core *c, struct store *s)
+{
+    struct row_store r = {.place = fx_str(c->out, s->place),
+                          .id = s->id[0] ? fx_str(c->out, s->id) : NULL,
+                          .known = s->known ? fx_json(c->out, s->known) : NULL,
+                          .made_on = fx_str(c->out, s->made_on),
+                          .owner_id = s->owner_id,
+                          .used_us = s->used_us};
+    fx_add(c->out, CORE_SAVE_STORE)->store = r;
+    s->dirty = false;
+}
+
 static void save_snapshot(struct core *c, struct exp *e)
 {
     JSON_OWN snap = search_snapshot(e->search);
@@ -176,11 +188,14 @@ void save_flush(struct core *c)
         save_alloc(c, c->dirty_allocs.v[i]);
     for (size_t i = 0; i < c->dirty_agents.n; i++)
         save_agent(c, c->dirty_agents.v[i]);
+    for (size_t i = 0; i < c->dirty_stores.n; i++)
+        save_store(c, c->dirty_stores.v[i]);
     for (size_t i = 0; i < c->dirty_allocs.n; i++)
         if (c->dirty_allocs.v[i]->state == ALLOC_TERMINATED)
             drop_alloc(c, c->dirty_allocs.v[i]);
     for (size_t i = 0; i < c->dirty_exps.n; i++)
         if (c->dirty_exps.v[i]->ended)
             drop_exp(c, c->dirty_exps.v[i]);
-    c->dirty_exps.n = c->dirty_trials.n = c->dirty_allocs.n = c->dirty_agents.n = 0;
+    c->dirty_exps.n = c->dirty_trials.n = c->dirty_allocs.n = c->dirty_agents.n =
+        c->dirty_stores.n = 0;
 }

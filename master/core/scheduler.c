@@ -18,7 +18,7 @@ bool sched_start(struct sched *s, struct alloc *a)
 
 bool sched_is_choosy(const struct alloc *a)
 {
-    return a->trial && a->trial->excluded.n;
+    return (a->trial && a->trial->excluded.n) || (a->kind == KIND_GC && a->store);
 }
 
 bool sched_may(const struct sched *s, struct group *g)
@@ -120,28 +120,34 @@ static void start_zero_slot(struct sched *s)
     vec_free(&t.heap);
 }
 
-static void clear(struct group *g, bool fits)
+/* Whose store too few agents have is passed over: no room is made or kept for it. */
+static void clear(struct group *g, bool fits, bool has_store)
 {
-    g->next = g->pending.first;
+    g->next = has_store ? g->pending.first : NULL;
     g->taking = g->demand = g->offer = 0;
     g->cap = INT64_MAX;
     g->could = g->next && fits;
-    g->wait = g->could ? CORE_WAIT_ROOM : CORE_WAIT_AGENTS;
+    g->wait = g->could ? CORE_WAIT_ROOM : has_store ? CORE_WAIT_AGENTS : CORE_WAIT_STORE;
     if (g->exp)
         g->exp->user->taking = 0;
 }
 
-/* Neighbours mostly are of one size: its sums are made once. */
+/* Neighbours mostly are of one size and store: their sums are made once. */
 static void clear_all(const struct pool *p)
 {
     int64_t size = -1;
-    bool fits = false;
+    bool fits = false, has_store = false;
+    const struct store *store = NULL;
     for (size_t i = 0; i < p->groups.n; i++) {
         struct group *g = p->groups.v[i];
-        if (g->size != size)
-            fits = fit_could_size(&p->fit, g->size);
+        const struct store *own = g->exp ? g->exp->store : NULL;
+        if (g->size != size || own != store) {
+            fits = fit_could_size(&p->fit, g->size, NULL);
+            has_store = !own || !fits || fit_could_size(&p->fit, g->size, own);
+        }
         size = g->size;
-        clear(g, fits);
+        store = own;
+        clear(g, fits, has_store);
     }
 }
 

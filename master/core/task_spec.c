@@ -1,5 +1,6 @@
 #include "task_spec.h"
 
+#include "store.h"
 #include <string.h>
 
 static void set_str(json_t *env, const char *name, const char *value)
@@ -79,6 +80,9 @@ static json_t *environment(const struct container *k, const json_t *config)
     JSON_OWN meta = json_make("{s:s, s:s}", "allocation_id", a->id, "task_id", a->task_id);
     det_cleanup(freep) char *meta_text = json_text(meta);
     set_str(env, "DET_TASK_LOGGING_METADATA", meta_text);
+    const struct store *store = store_of_alloc(a);
+    if (store && store->id[0])
+        set_str(env, "DET_STORE_ID", store->id);
     if (a->trial) {
         set_trial(env, a);
         set_ports(env, a->port);

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum timer_kind { TIMER_ALLOC, TIMER_EXP, TIMER_LEASE, TIMER_POOL, TIMER_SETTLED, TIMER_WAITS };
+enum timer_kind { TIMER_ALLOC, TIMER_EXP, TIMER_LEASE, TIMER_POOL, TIMER_SETTLED, TIMER_WAITS,
+                  TIMER_STORE };
 struct timer {
     int64_t at_ms;
     size_t pos; /* in the heap plus one; 0: not armed */

@@ -4,6 +4,7 @@
 #include "exp.h"
 #include "fit.h"
 #include "pool.h"
+#include "store.h"
 #include <string.h>
 
 static void agent_view(const struct agent *a, struct core_agent_view *ret)
@@ -157,4 +158,38 @@ int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_e
     if (p->agents.n == 0 || !c->o.launch_error || inventory_is_partial(c))
         return 0;
     return never_fits(p, slots, err);
+}
+
+/* ---- Stores ---- */
+
+const char *core_store_kind_text(enum core_store_kind k)
+{
+    static const char *const texts[CORE_STORE_KIND_COUNT] = {
+        "UNSEEN", "PRESENT", "OTHER", "ABSENT", "KNOWN", "HIDDEN", "FAILED"};
+    return texts[k < CORE_STORE_KIND_COUNT ? k : 0];
+}
+
+bool core_agent_sight(const struct core *c, const char *agent_id, size_t i,
+                      struct core_sight_view *ret)
+{
+    const struct agent *a = present(c, agent_id);
+    if (!a || i >= a->sights.n)
+        return false;
+    const struct sight *x = &a->sights.v[i];
+    *ret = (struct core_sight_view){x->store->place, x->text, x->kind};
+    return true;
+}
+
+bool core_store_at(const struct core *c, size_t i, struct core_store_view *ret)
+{
+    if (i >= c->stores.n)
+        return false;
+    const struct store *s = c->stores.v[i];
+    *ret = (struct core_store_view){.place = s->place,
+                                    .id = s->id[0] ? s->id : NULL,
+                                    .made_on = s->made_on,
+                                    .owner_id = s->owner_id,
+                                    .used_us = s->used_us,
+                                    .is_used = s->pools.n > 0};
+    return true;
 }

@@ -6,6 +6,7 @@
 #include "queue.h"
 #include "quota.h"
 #include "scheduler.h"
+#include "store.h"
 #include "trial.h"
 #include "why_eta.h"
 #include "why_try.h"
@@ -155,7 +156,7 @@ static void why_order(const struct answer *w, const struct group *g)
 static const char *const wait_names[] = {
     [CORE_WAIT_NONE] = "NONE",       [CORE_WAIT_HOLD] = "HOLD",   [CORE_WAIT_QUOTA] = "QUOTA",
     [CORE_WAIT_MAX_SLOTS] = "MAX_SLOTS", [CORE_WAIT_SHARE] = "SHARE", [CORE_WAIT_ORDER] = "ORDER",
-    [CORE_WAIT_AGENTS] = "AGENTS",   [CORE_WAIT_ROOM] = "ROOM",
+    [CORE_WAIT_AGENTS] = "AGENTS",   [CORE_WAIT_ROOM] = "ROOM",   [CORE_WAIT_STORE] = "STORE",
 };
 
 /* It fits what is free: then only its place in line holds it back. */
@@ -165,6 +166,14 @@ static bool is_held_back(const struct group *g)
     bool fits = g->wait == CORE_WAIT_ROOM && fit_place(&g->pool->fit, g->pending.first, &p);
     vec_free(&p.nodes);
     return fits;
+}
+
+static void why_store(const struct answer *w, const struct group *g)
+{
+    struct buf text = BUF_INIT;
+    store_explain(g->exp->store, g->pool, &text);
+    say(w->j, "text", "%s", buf_str(&text));
+    buf_finish(&text);
 }
 
 static void why_group(const struct answer *w, struct group *g)
@@ -191,6 +200,9 @@ static void why_group(const struct answer *w, struct group *g)
         break;
     case CORE_WAIT_AGENTS:
         why_agents(w, g);
+        break;
+    case CORE_WAIT_STORE:
+        why_store(w, g);
         break;
     default:
         why_room(w, g);
@@ -262,6 +274,19 @@ static void waiting(const struct answer *w, const struct alloc *a)
     why_try(w->c, g); /* what the groups wait for is as it was before things were tried */
 }
 
+/* Its store went away meanwhile: the next checkpoint waits for it. */
+static void why_holds(const struct answer *w, const struct alloc *a)
+{
+    const struct store *s = store_of_alloc(a);
+    const struct agent *host = a->containers.n ? a->containers.v[0]->agent : NULL;
+    const struct sight *x = s && host ? store_sight(s, host) : NULL;
+    if (!x || x->kind == CORE_STORE_UNSEEN || store_is_on(s, host) || alloc_is_ending(a))
+        return;
+    say(w->j, "text", "it runs on agent %s, where its checkpoint store %s is away (%s): it holds "
+        "at its next checkpoint until the store is mounted there again", host->id, s->place,
+        x->text);
+}
+
 static void placed(const struct answer *w, const struct alloc *a)
 {
     int64_t left = eta_of(a, w->now.ms);
@@ -278,6 +303,7 @@ static void placed(const struct answer *w, const struct alloc *a)
             agent, (left + 999) / 1000);
     else
         say(w->j, "text", "it runs on agent %s", agent);
+    why_holds(w, a);
 }
 
 static void without_allocation(const struct answer *w, const struct exp *e, const struct trial *t)

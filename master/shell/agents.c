@@ -142,6 +142,47 @@ void agents_kill(struct agents *a, const struct core_kill *k)
     order_ready(o, j);
 }
 
+static void order_send_store(struct order *o, json_t *user)
+{
+    JSON_OWN store = det_take(o->task);
+    struct link_watch w = {.place = json_str(store, "place", ""),
+                           .id = json_str(store, "id", NULL),
+                           .known = json_arr(store, "known"),
+                           .make = json_flag(store, "make", false),
+                           .user = user};
+    JSON_OWN j =
+        link_order_json(&(struct link_order){.kind = LINK_STORE, .seq = o->seq, .watch = w});
+    order_ready(o, j);
+}
+
+/* Who it is made as; without the row as the agent's tasks in general. */
+static void on_store_row(void *arg, const struct db_result *r)
+{
+    JSON_OWN user = NULL;
+    if (db_rc(r) == 0 && db_rows(r) == 1 && !db_is_null(r, 0, TASK_UID))
+        user = json_make("{s:s, s:I, s:I}", "name", db_text(r, 0, TASK_USER), "uid",
+                         (json_int_t)db_i64(r, 0, TASK_UID), "gid",
+                         (json_int_t)db_i64(r, 0, TASK_GID));
+    order_send_store(arg, user);
+}
+
+void agents_store(struct agents *a, const struct core_store_order *s)
+{
+    struct link *l = map_get(a->links, s->agent_id);
+    if (!l || a->stopped)
+        return;
+    struct order *o = order_add(l);
+    o->task = json_make("{s:s, s:b}", "place", s->place, "make", s->make);
+    if (s->id)
+        json_set(o->task, "id", json_string(s->id));
+    if (s->known)
+        json_set(o->task, "known", json_parse(s->known, strlen(s->known), NULL));
+    if (s->make)
+        db_task_start_row(a->sh->db, 0, s->owner_id, on_store_row, o);
+    else
+        order_send_store(o, NULL);
+}
+
 static void order_send_start(struct order *o)
 {
     JSON_OWN task = det_take(o->task);

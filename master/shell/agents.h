@@ -22,6 +22,7 @@ void agents_destroy(struct agents *a); /* after db_close was called */
 void agents_start(struct agents *a, const struct core_start *s);
 void agents_read_rows(struct agents *a);
 void agents_kill(struct agents *a, const struct core_kill *k);
+void agents_store(struct agents *a, const struct core_store_order *s);
 
 /* POST .../events and GET .../orders. */
 extern const struct http_route agents_routes[];

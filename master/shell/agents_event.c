@@ -12,6 +12,10 @@ static_assert((int)LINK_STARTING == (int)CORE_TASK_STARTING &&
                   (int)LINK_ENDED == (int)CORE_TASK_ENDED,
               "same order");
 
+static_assert((int)LINK_STORE_PRESENT + 1 == (int)CORE_STORE_PRESENT &&
+                  (int)LINK_STORE_FAILED + 1 == (int)CORE_STORE_FAILED,
+              "same order");
+
 static struct core_task_in task_in(const struct link_task *t)
 {
     return (struct core_task_in){
@@ -44,7 +48,8 @@ static struct core_hello hello_in(const struct link_hello *h)
     }
     for (size_t i = 0; i < h->tasks_n; i++)
         tasks[i] = task_in(&h->tasks[i]);
-    return (struct core_hello){h->version, h->pool, h->addr, slots, h->slots_n, tasks, h->tasks_n};
+    return (struct core_hello){h->version, h->pool, h->addr, slots, h->slots_n, tasks, h->tasks_n,
+                               h->looks};
 }
 
 void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e)
@@ -53,6 +58,13 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
     if (e->kind == LINK_EV_HELLO) {
         ev->kind = CORE_EV_AGENT_HELLO;
         ev->hello = hello_in(&e->hello);
+        return;
+    }
+    if (e->kind == LINK_EV_STORE) {
+        ev->kind = CORE_EV_AGENT_STORE;
+        ev->store = (struct core_store_in){e->store.place, e->store.id,
+                                           (enum core_store_kind)(e->store.state + 1),
+                                           e->store.text};
         return;
     }
     ev->kind = e->kind == LINK_EV_EXIT ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE;
@@ -64,6 +76,8 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
 
 void agents_event_finish(struct core_event *ev)
 {
+    if (ev->kind == CORE_EV_AGENT_STORE)
+        return;
     if (ev->kind != CORE_EV_AGENT_HELLO) {
         free((void *)ev->task.marks);
         return;

@@ -172,6 +172,9 @@ static void perform(struct driver *d, const struct core_effect *f)
     case CORE_ORDER_KILL:
         agents_kill(d->sh->agents, &f->kill);
         break;
+    case CORE_ORDER_STORE:
+        agents_store(d->sh->agents, &f->store_order);
+        break;
     case CORE_PREEMPT:
         waits_on_preempt(d->sh->waits, f->alloc_id);
         break;

@@ -95,6 +95,15 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     case CORE_EV_AGENT_SET:
         e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id);
         break;
+    case CORE_EV_AGENT_STORE:
+        e->ev.store.place = own(e, ev->store.place);
+        e->ev.store.id = own(e, ev->store.id);
+        e->ev.store.text = own(e, ev->store.text);
+        break;
+    case CORE_EV_STORE_ADOPT:
+        e->ev.adopt.place = own(e, ev->adopt.place);
+        e->json[0] = json_incref(ev->adopt.known);
+        break;
     case CORE_EV_AGENT_HELLO:
         own_hello(e, &e->ev.hello);
         break;

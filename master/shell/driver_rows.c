@@ -176,6 +176,9 @@ static void save(struct rows *r, const struct core_effect *f)
     case CORE_SAVE_AGENT:
         db_save_agent(r->tx, &f->agent);
         break;
+    case CORE_SAVE_STORE:
+        db_save_store(r->tx, &f->store);
+        break;
     case CORE_SAVE_TIMELINE:
         vec_push(&r->timeline, f->timeline);
         break;

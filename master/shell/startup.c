@@ -65,6 +65,11 @@ static int on_agent(void *arg, const struct row_agent *r, struct det_err *err)
     return core_restore_agent(arg, r, err);
 }
 
+static int on_store(void *arg, const struct row_store *r, struct det_err *err)
+{
+    return core_restore_store(arg, r, err);
+}
+
 static int on_experiment(void *arg, const struct row_experiment *r, struct det_err *err)
 {
     return core_restore_experiment(arg, r, err);
@@ -96,8 +101,8 @@ int startup_restore(struct shell *sh, struct core **ret, struct core_effects *ow
     struct core_options o = sh->conf->core;
     o.cluster_id = sh->cluster_id;
     struct core *core = core_create(&o);
-    struct db_restore to = {core,     on_agent, on_experiment, on_snapshot,
-                            on_event, on_trial, on_allocation};
+    struct db_restore to = {core,        on_agent, on_store, on_experiment,
+                            on_snapshot, on_event, on_trial, on_allocation};
     int64_t last_exp, last_trial;
     core_set_epoch(core, db_epoch(sh->db));
     int rc = db_restore_ids(sh->db, &last_exp, &last_trial, err);

@@ -23,7 +23,7 @@ LAYERS = {
     "master/api": ["master/shell", "master/core", "db", "proto", "base"],
     "master": ["master/api", "master/shell", "master/core", "db", "proto", "base"],
     "agent/core": ["proto", "base"],
-    "agent/shell": ["agent/core", "client", "proto", "base"],
+    "agent/shell": ["agent/core", "client", "storage", "proto", "base"],
     "agent/task": ["client", "storage", "proto", "base"],
     "agent": ["agent/shell", "agent/core", "client", "proto", "base"],
     "harness/include": ["base"],

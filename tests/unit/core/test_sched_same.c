@@ -65,7 +65,7 @@ static void one(uint64_t seed, const struct core_options *o)
     same(&first, &ref, seed);
     same(&again, &ref, seed);
     for (int64_t k = 1; k <= 20; k++) {
-        assert_int_equal(fit_could_size(&pool->fit, k), ref_could(s.w.core, pool, k, false));
+        assert_int_equal(fit_could_size(&pool->fit, k, NULL), ref_could(s.w.core, pool, k, false));
         assert_int_equal(fit_ever(&pool->fit, k), ref_could(s.w.core, pool, k, true));
     }
     ref_finish(&ref);

@@ -45,6 +45,8 @@ static const char *row_id(const struct core_effect *e, char out[64])
         return e->allocation.id;
     if (e->kind == CORE_SAVE_AGENT)
         return e->agent.agent_id;
+    if (e->kind == CORE_SAVE_STORE)
+        return e->store.place;
     int64_t id = e->kind == CORE_SAVE_EXPERIMENT  ? e->experiment.id
                  : e->kind == CORE_SAVE_TRIAL     ? e->trial.id
                  : e->kind == CORE_SAVE_SEARCH_SNAPSHOT ? e->search_snapshot.experiment_id
@@ -85,6 +87,8 @@ static void restore(struct core *c, const struct core_effect *e)
         return;
     if (e->kind == CORE_SAVE_AGENT)
         rc = core_restore_agent(c, &e->agent, &err);
+    else if (e->kind == CORE_SAVE_STORE)
+        rc = core_restore_store(c, &e->store, &err);
     else if (e->kind == CORE_SAVE_EXPERIMENT)
         rc = core_restore_experiment(c, &e->experiment, &err);
     else if (e->kind == CORE_SAVE_SEARCH_SNAPSHOT)
@@ -184,8 +188,9 @@ int world_continue(struct world *w, int64_t exp, const char *over)
 void world_restart(struct world *w)
 {
     static const enum core_effect_kind order[] = {
-        CORE_SAVE_AGENT,        CORE_SAVE_EXPERIMENT, CORE_SAVE_SEARCH_SNAPSHOT,
-        CORE_SAVE_SEARCH_EVENT, CORE_SAVE_TRIAL,      CORE_SAVE_ALLOCATION};
+        CORE_SAVE_AGENT,           CORE_SAVE_STORE,        CORE_SAVE_EXPERIMENT,
+        CORE_SAVE_SEARCH_SNAPSHOT, CORE_SAVE_SEARCH_EVENT, CORE_SAVE_TRIAL,
+        CORE_SAVE_ALLOCATION};
     assert_true(w->keeps);
     begin_step(w);
     core_destroy(w->core);

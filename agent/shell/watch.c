@@ -1,0 +1,256 @@
+#include "watch.h"
+
+#include "log.h"
+#include "mem.h"
+#include "storage.h"
+#include "vec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define GROUPS_MAX 64
+
+struct watch {
+    struct watches *all; /* NULL: nobody wants to know any more */
+    char *place, *id;
+    json_t *known;
+    bool make, has_user, owed, again, is_looking;
+    uid_t uid;
+    gid_t gid, groups[GROUPS_MAX];
+    int groups_n;
+    uv_async_t done;
+    /* of the thread, until it is done */
+    struct link_store now;
+    struct storage_seen seen;
+    /* what was told last */
+    enum link_store_state told_state;
+    char told_id[UUID_STR_MAX], told_text[sizeof((struct storage_seen){0}.text)];
+    bool told;
+};
+
+struct watches {
+    uv_loop_t *loop;
+    uv_timer_t timer;
+    char *task_user;
+    VEC(struct watch *) v;
+    void (*on_seen)(void *arg, const struct link_store *s);
+    void *arg;
+};
+
+static_assert((int)STORAGE_SIGHT_COUNT == (int)LINK_STORE_FAILED, "one state for each sight");
+static const enum link_store_state states[STORAGE_SIGHT_COUNT] = {
+    [STORAGE_ABSENT] = LINK_STORE_ABSENT, [STORAGE_PRESENT] = LINK_STORE_PRESENT,
+    [STORAGE_OTHER] = LINK_STORE_OTHER,   [STORAGE_KNOWN] = LINK_STORE_KNOWN,
+    [STORAGE_HIDDEN] = LINK_STORE_HIDDEN,
+};
+
+/* ---- in the thread ---- */
+
+/* The C library would change all threads; the kernel changes the one that asks, which ends soon. */
+static int become(const struct watch *w, struct det_err *err)
+{
+    if (!w->has_user || geteuid() != 0 || w->uid == 0)
+        return 0;
+    if (syscall(SYS_setgroups, (size_t)w->groups_n, w->groups) < 0 ||
+        syscall(SYS_setresgid, -1, w->gid, -1) < 0 || syscall(SYS_setresuid, -1, w->uid, -1) < 0)
+        return det_fail(err, DET_EPERM, "become user %u: %s", (unsigned)w->uid, strerror(errno));
+    return 0;
+}
+
+/* The store is made as the account of those who will write there. */
+static void make(struct watch *w)
+{
+    struct det_err err = {0};
+    int rc = become(w, &err);
+    if (rc == 0)
+        rc = storage_make(w->place, w->known, w->seen.id, &err);
+    w->now.state = rc < 0 ? LINK_STORE_FAILED : LINK_STORE_PRESENT;
+    snprintf(w->seen.text, sizeof w->seen.text, "%.500s", rc < 0 ? err.text : "");
+}
+
+static void *look(void *arg)
+{
+    struct watch *w = arg;
+    if (w->make) {
+        make(w);
+    } else {
+        storage_look(w->place, w->id, w->known, &w->seen);
+        w->now.state = states[w->seen.sight];
+    }
+    uv_async_send(&w->done);
+    return NULL;
+}
+
+/* ---- outside ---- */
+
+static void on_closed(uv_handle_t *h)
+{
+    struct watch *w = h->data;
+    free(w->place);
+    free(w->id);
+    json_decref(w->known);
+    free(w);
+}
+
+static void begin(struct watch *w)
+{
+    pthread_t t;
+    pthread_attr_t attr;
+    sigset_t all, old; /* signals belong to the loop */
+    if (w->is_looking) {
+        w->again = w->again || w->owed;
+        return;
+    }
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    w->is_looking = pthread_create(&t, &attr, look, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+}
+
+static bool is_news(const struct watch *w)
+{
+    return w->owed || !w->told || w->told_state != w->now.state ||
+           strcmp(w->told_id, w->seen.id) != 0 || strcmp(w->told_text, w->seen.text) != 0;
+}
+
+static void tell(struct watch *w)
+{
+    if (!is_news(w))
+        return;
+    w->told = true;
+    w->owed = false;
+    w->told_state = w->now.state;
+    snprintf(w->told_id, sizeof w->told_id, "%s", w->seen.id);
+    snprintf(w->told_text, sizeof w->told_text, "%s", w->seen.text);
+    w->now.place = w->place;
+    w->now.id = w->seen.id[0] ? w->seen.id : NULL;
+    w->now.text = w->seen.text;
+    if (w->now.state != LINK_STORE_PRESENT)
+        log_info("checkpoint store %s: %s", w->place, w->seen.text);
+    w->all->on_seen(w->all->arg, &w->now);
+}
+
+static void on_done(uv_async_t *a)
+{
+    struct watch *w = a->data;
+    w->is_looking = false;
+    if (!w->all) {
+        uv_close((uv_handle_t *)a, on_closed);
+        return;
+    }
+    w->make = false; /* once */
+    if (!w->again)
+        tell(w);
+    else
+        begin(w);
+    w->again = false;
+}
+
+static void drop(struct watch *w)
+{
+    w->all = NULL;
+    if (!w->is_looking)
+        uv_close((uv_handle_t *)&w->done, on_closed);
+}
+
+static void set_account(struct watch *w, const char *name, uid_t uid, gid_t gid)
+{
+    w->has_user = true;
+    w->uid = uid;
+    w->gid = gid;
+    w->groups_n = GROUPS_MAX;
+    if (!name || getgrouplist(name, gid, w->groups, &w->groups_n) < 0)
+        w->groups_n = 0;
+}
+
+/* As a task would have it: the user's agent user, else the agent's task user. */
+static void choose_account(struct watch *w, const json_t *user, const char *task_user)
+{
+    const struct passwd *pw = !user && *task_user ? getpwnam(task_user) : NULL;
+    if (user)
+        set_account(w, json_str(user, "name", NULL), (uid_t)json_int(user, "uid", 0),
+                    (gid_t)json_int(user, "gid", 0));
+    else if (pw)
+        set_account(w, task_user, pw->pw_uid, pw->pw_gid);
+}
+
+static void remove_place(struct watches *all, const char *place)
+{
+    for (size_t i = 0; i < all->v.n; i++)
+        if (strcmp(all->v.v[i]->place, place) == 0) {
+            drop(all->v.v[i]);
+            vec_remove(&all->v, i);
+            return;
+        }
+}
+
+void watches_add(struct watches *all, const json_t *order)
+{
+    struct watch *w = det_zalloc(sizeof *w);
+    remove_place(all, json_str(order, "place", ""));
+    w->all = all;
+    w->place = det_strdup(json_str(order, "place", "/"));
+    w->id = det_strdup(json_str(order, "id", NULL));
+    w->known = json_arr(order, "known") ? json_deep_copy(json_arr(order, "known")) : NULL;
+    w->make = json_flag(order, "make", false);
+    w->owed = true;
+    choose_account(w, json_obj(order, "user"), all->task_user);
+    uv_async_init(all->loop, &w->done, on_done);
+    uv_unref((uv_handle_t *)&w->done); /* a look that hangs holds nobody up at the end */
+    w->done.data = w;
+    vec_push(&all->v, w);
+    begin(w);
+}
+
+void watches_clear(struct watches *all)
+{
+    for (size_t i = 0; i < all->v.n; i++)
+        drop(all->v.v[i]);
+    all->v.n = 0;
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    struct watches *all = t->data;
+    for (size_t i = 0; i < all->v.n; i++)
+        begin(all->v.v[i]);
+}
+
+struct watches *watches_create(uv_loop_t *loop, const char *task_user,
+                               void (*on_seen)(void *arg, const struct link_store *s), void *arg)
+{
+    struct watches *w = det_zalloc(sizeof *w);
+    *w = (struct watches){.loop = loop, .on_seen = on_seen, .arg = arg};
+    w->task_user = det_strdup(task_user ? task_user : "");
+    uv_timer_init(loop, &w->timer);
+    w->timer.data = w;
+    uv_timer_start(&w->timer, on_timer, WATCH_EVERY_MS, WATCH_EVERY_MS);
+    return w;
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    struct watches *w = h->data;
+    vec_free(&w->v);
+    free(w->task_user);
+    free(w);
+}
+
+void watches_close(struct watches *w)
+{
+    if (!w)
+        return;
+    watches_clear(w);
+    uv_close((uv_handle_t *)&w->timer, on_timer_closed);
+}
