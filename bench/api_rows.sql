@@ -14,7 +14,7 @@ INSERT INTO experiments (id, job_id, owner_id, project_id, parent_id, state, arc
            CASE WHEN e % 7 = 0 THEN 'ERROR' WHEN e % 11 = 0 THEN 'CANCELED' ELSE 'COMPLETED' END, e % 50 = 0,
            t.start, t.start + (e * 37 % 5000) * interval '7 seconds', (e % 101) / 100.0, 'net ' || e * 17 % 100 || ' of ' || e, 'number ' || e,
            jsonb_build_array('label-' || e % 40, 'team-' || e % 3), :'config', 'name: x', 'loss', (e - 1) * :per + 1,
-           (hashint4(e) & 65535) / 65536::float8, '2026-01-01'
+           (hashint4(e) & 65535) / 65536::float8, t.start + interval '1 day'
     FROM generate_series(1, :experiments) e, LATERAL (SELECT timestamptz '2026-01-01' + (e * 7919 % 10007) * interval '1 minute' start) t;
 INSERT INTO experiment_counts SELECT project_id, owner_id, state, archived, count(*) FROM experiments GROUP BY 1, 2, 3, 4;
 INSERT INTO label_counts SELECT project_id, l.label, count(*) FROM experiments, jsonb_array_elements_text(labels) l(label) GROUP BY 1, 2;

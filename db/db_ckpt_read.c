@@ -15,12 +15,25 @@ void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
     "WITH f AS MATERIALIZED (SELECT c.uuid, " key " AS k FROM checkpoints c WHERE c." owner        \
     " = $1::bigint AND ($2::jsonb IS NULL OR to_jsonb(c.state) IN "                                \
     "(SELECT jsonb_array_elements($2::jsonb)))), n AS (SELECT count(*) total FROM f) "             \
-    "SELECT n.total, page_start(n.total, $3::bigint), x.uuid, '', checkpoint_doc(x.uuid), "        \
-    "EXISTS (SELECT 1 FROM " table " WHERE id = $1::bigint), $5::text FROM n LEFT JOIN "           \
+    "SELECT n.total, page_start(n.total, $3::bigint), c.uuid, c.state, $5::text, "                 \
+    "EXISTS (SELECT 1 FROM " table " WHERE id = $1::bigint), " MEMBERS "FROM n LEFT JOIN ("        \
     "unnest(ARRAY(SELECT f.uuid FROM f ORDER BY "
 #define PAGE                                                                                       \
     ", f.uuid OFFSET (SELECT page_start(total, $3::bigint) FROM n) "                               \
-    "LIMIT page_size($4::bigint, NULL))) WITH ORDINALITY x(uuid, rn) ON true ORDER BY x.rn"
+    "LIMIT page_size($4::bigint, NULL))) WITH ORDINALITY x(uuid, rn) "                             \
+    "JOIN checkpoints c ON c.uuid = x.uuid LEFT JOIN trials t ON t.id = c.trial_id "               \
+    "LEFT JOIN experiments e ON e.id = c.experiment_id "                                           \
+    "CROSS JOIN LATERAL (SELECT training_at(c.trial_id, c.steps) v OFFSET 0) m) ON true ORDER BY x.rn"
+/* checkpoint.v1.Checkpoint without its state, as columns (db_doc.h). */
+#define MEMBERS                                                                                    \
+    "c.task_id \"taskId\", c.uuid, c.report_time \"reportTime\", c.sizes resources, c.metadata, "  \
+    "c.allocation_id \"allocationId?\", json_build_object('trialId', c.trial_id, "                 \
+    "'experimentId', c.experiment_id, 'experimentConfig', e.config, 'hparams', t.hparams, "        \
+    "'trainingMetrics', " AVERAGES("m.v") ", 'validationMetrics', " AVERAGES("c.validation") ", "  \
+    "'searcherMetric', number_of(c.validation->e.searcher_metric)) training "
+#define AVERAGES(v)                                                                                \
+    "CASE WHEN " v " IS NOT NULL THEN json_build_object('avgMetrics', " v ", "                     \
+    "'batchMetrics', '[]'::json) END"
 #define BOTH(key, owner, table)                                                                    \
     {LIST(key, owner, table) "f.k" PAGE, LIST(key, owner, table) "f.k DESC NULLS LAST" PAGE}
 #define BY(key)                                                                                    \

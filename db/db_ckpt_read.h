@@ -14,8 +14,9 @@ struct db_ckpt_filter {
     const char *states;       /* JSON array or NULL */
     const char *metric;       /* sort by this validation metric; NULL: by p->sort */
 };
-/* enum db_list_col (state empty), and whether the experiment or trial is there. */
-enum { CKPT_LIST_PARENT = LIST_COLS };
+/* enum db_list_col, whether the experiment or trial is there, then checkpoint.v1.Checkpoint without
+ * its state as members (db_doc.h), LIST_DOC meaning nothing. */
+enum { CKPT_LIST_PARENT = LIST_COLS, CKPT_LIST_MEMBERS };
 void db_ckpt_list(struct db *db, const struct db_ckpt_filter *f, const struct db_page *p, db_cb *cb,
                   void *arg);
 

@@ -98,10 +98,8 @@ static const char sorted_sql[] =
     "OR h.grp = 'validation' AND $2::integer IN (2, 3))), "                                        \
     "c AS (SELECT c.uuid, c.steps FROM checkpoints c WHERE c.trial_id = $1::bigint "               \
     "AND $2::integer IN (0, 1, 3) AND NOT ($4::boolean AND c.state = 'DELETED')), "                \
-    "n AS (SELECT (SELECT count(*) FROM c) + (SELECT coalesce(sum(r.n), 0)::bigint FROM g, "       \
-    "LATERAL (SELECT (SELECT count(*) FROM metrics WHERE trial_id = $1::bigint AND grp = g.grp) "  \
-    "- (SELECT count(*) FROM metrics WHERE trial_id = $1::bigint AND grp = g.grp AND archived) n) " \
-    "r) total), "                                                                                  \
+    "n AS (SELECT (SELECT count(*) FROM c) + (SELECT coalesce(sum(live_reports(h)), 0)::bigint "   \
+    "FROM metric_heads h JOIN g ON g.grp = h.grp WHERE h.trial_id = $1::bigint) total), "          \
     "page AS (SELECT w.*, row_number() OVER () rn FROM (SELECT * FROM ("                           \
     "SELECT m.*, (m.grp = 'validation')::integer kind, NULL::text uuid FROM g, LATERAL ("          \
     "SELECT id::text AS key, steps, grp, end_time, metrics, batch_metrics FROM metrics "           \

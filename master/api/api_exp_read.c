@@ -171,6 +171,7 @@ static void checkpoints(struct shell *sh, struct http_req *req, bool of_trial)
     struct api_call *c = api_call(sh, req);
     struct db_ckpt_filter f = {.metric = query_text(req, "sortByMetric")};
     c->key = "checkpoints";
+    c->members = CKPT_LIST_MEMBERS;
     if (!api_id(req, "id", &c->id) || (of_trial && !api_own_trial(req, c->id)) ||
         !api_page(req, NULL, &c->page) ||
         !api_query_enum(req, "sortByAttr", wire_checkpoint_sort, &c->page.sort) ||
