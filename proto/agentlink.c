@@ -296,13 +296,43 @@ json_t *link_event_json(const struct link_event *e)
     return j;
 }
 
-json_t *link_events_json(const char *boot, json_t *events_array)
+static const struct link_field life_fields[] = {
+    {"cluster", LINK_F_ID, AT(link_life, cluster), true, 0, 0, NULL},
+    {"nonce", LINK_F_ID, AT(link_life, nonce), true, 0, 0, NULL},
+    {"epoch", LINK_F_I64, AT(link_life, epoch), true, 1, INT64_MAX / 2, NULL},
+    {"batch", LINK_F_I64, AT(link_life, batch), true, 0, INT64_MAX / 2, NULL},
+    {"exp", LINK_F_I64, AT(link_life, exp), true, 0, LINK_IDS_MAX, NULL},
+    {"trial", LINK_F_I64, AT(link_life, trial), true, 0, LINK_IDS_MAX, NULL},
+    {0},
+};
+
+int link_life_decode(const json_t *j, struct link_life *ret, struct det_err *err)
+{
+    *ret = (struct link_life){0};
+    return link_fields(j, life_fields, ret, err);
+}
+
+json_t *link_life_json(const struct link_life *l)
+{
+    json_t *j = json_object();
+    json_set(j, "cluster", json_string(l->cluster));
+    json_set(j, "nonce", json_string(l->nonce));
+    json_set(j, "epoch", json_integer(l->epoch));
+    json_set(j, "batch", json_integer(l->batch));
+    json_set(j, "exp", json_integer(l->exp));
+    json_set(j, "trial", json_integer(l->trial));
+    return j;
+}
+
+json_t *link_events_json(const char *boot, json_t *events_array, json_t *seen)
 {
     json_t *j = json_object();
     json_set(j, "boot", json_string(boot));
     json_set(j, "protocol", json_integer(LINK_PROTOCOL));
     json_set(j, "beats", json_true());
     json_set(j, "events", events_array);
+    if (seen)
+        json_set(j, "seen", json_incref(seen));
     return j;
 }
 
@@ -344,6 +374,9 @@ static int events_decode(struct link_events *e, struct det_err *err)
     rc = link_protocol_check(e->protocol, err);
     if (rc < 0)
         return rc;
+    e->has_seen = json_object_get(e->json, "seen") != NULL;
+    if (e->has_seen && link_life_decode(json_object_get(e->json, "seen"), &e->seen, err) < 0)
+        return det_wrap(err, DET_EINVAL, "seen");
     e->n = json_array_size(h.events);
     e->v = det_zalloc((e->n + 1) * sizeof *e->v);
     for (size_t i = 0; i < e->n; i++) {
@@ -384,10 +417,23 @@ void link_events_finish(struct link_events *e)
     *e = (struct link_events){0};
 }
 
-int link_ack_decode(const char *text, size_t len, int64_t *ret_ack, struct det_err *err)
+int link_ack_decode(const char *text, size_t len, struct link_ack *ret, struct det_err *err)
 {
-    static const struct link_field fields[] = {{"ack", LINK_F_I64, 0, true, 0, INT64_MAX / 2, NULL},
-                                               {0}};
+    static const struct link_field fields[] = {
+        {"ack", LINK_F_I64, AT(link_ack, ack), true, 0, INT64_MAX / 2, NULL}, {0}};
+    *ret = (struct link_ack){0};
     JSON_OWN j = len <= LINK_BODY_MAX ? json_parse(text, len, err) : NULL;
-    return j ? link_fields(j, fields, ret_ack, err) : DET_EINVAL;
+    int rc = j ? link_fields(j, fields, ret, err) : DET_EINVAL;
+    ret->has_life = rc == 0 && json_object_get(j, "life");
+    if (ret->has_life)
+        rc = link_life_decode(json_object_get(j, "life"), &ret->life, err);
+    if (rc == 0)
+        ret->json = det_take(j);
+    return rc;
+}
+
+void link_ack_finish(struct link_ack *a)
+{
+    json_decref(a->json);
+    *a = (struct link_ack){0};
 }

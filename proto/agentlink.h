@@ -30,6 +30,7 @@
 #define LINK_ID_MAX       128  /* letters, digits, '.', '_' and '-'; not "." or ".." */
 #define LINK_MARKS_MAX    32   /* of a task */
 #define LINK_DETAIL_MAX   400  /* bytes of a mark's detail; longer ones are cut when encoded */
+#define LINK_IDS_MAX      (INT64_C(1) << 30) /* of experiments and trials */
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
 #define LINK_PLACE_MAX    2048 /* bytes of a store's place */
 #define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
@@ -120,9 +121,21 @@ struct link_event {
     struct link_store store; /* LINK_EV_STORE */
 };
 
+/* A life of the master, as it says at each answer and as the agent has heard of it last: the
+ * leadership's number and nonce, its newest batch of rows, the highest ids given out. */
+struct link_life {
+    const char *cluster, *nonce;
+    int64_t epoch, batch, exp, trial;
+};
+/* DET_EINVAL names the key. Strings are borrowed from j. */
+int link_life_decode(const json_t *j, struct link_life *ret, struct det_err *err);
+json_t *link_life_json(const struct link_life *l); /* new reference */
+
 /* The body of POST /agent/v1/{agent}/events. */
 struct link_events {
     json_t *json;
+    bool has_seen;
+    struct link_life seen; /* "seen": the life that the agent served last */
     const char *boot;
     int protocol;
     bool beats; /* its silence means something */
@@ -137,11 +150,18 @@ int link_events_decode(const char *text, size_t len, struct link_events *ret, st
 void link_events_finish(struct link_events *e);
 /* One event as it stands in "events". New reference. */
 json_t *link_event_json(const struct link_event *e);
-/* The whole body; takes the references of events_array (an array of link_event_json()). New
- * reference. */
-json_t *link_events_json(const char *boot, json_t *events_array);
-/* The answer's body: {"ack": n}. */
-int link_ack_decode(const char *text, size_t len, int64_t *ret_ack, struct det_err *err);
+/* The whole body; takes the references of events_array (an array of link_event_json()). seen
+ * (borrowed): a link_life_json(), or NULL. New reference. */
+json_t *link_events_json(const char *boot, json_t *events_array, json_t *seen);
+/* The answer's body: {"ack": n, "life": {...}}; masters of before have no life. */
+struct link_ack {
+    json_t *json;
+    int64_t ack;
+    bool has_life;
+    struct link_life life;
+};
+int link_ack_decode(const char *text, size_t len, struct link_ack *ret, struct det_err *err);
+void link_ack_finish(struct link_ack *a);
 
 enum link_order_kind { LINK_HEARTBEAT, LINK_START, LINK_SIGNAL, LINK_STORE, LINK_ORDER_UNKNOWN };
 /* Look at this place now and then; what is seen there is told at once, and when it changes. */

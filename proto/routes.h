@@ -37,6 +37,9 @@
     X(get_master, GET, "/api/v1/master", NONE, DEFAULT)                                            \
     X(get_telemetry, GET, "/api/v1/master/telemetry", NONE, DEFAULT)                               \
     X(get_master_config, GET, "/api/v1/master/config", ADMIN, DEFAULT)                             \
+    X(get_lives, GET, "/api/v1/master/lives", ADMIN, DEFAULT)                                      \
+    X(get_strays, GET, "/api/v1/master/strays", ADMIN, DEFAULT)                                    \
+    X(delete_strays, DELETE, "/api/v1/master/strays", ADMIN, DEFAULT)                              \
     X(master_logs, GET, "/api/v1/master/logs", USER, DEFAULT)                                      \
     X(cleanup_logs, POST, "/api/v1/master/cleanup_logs", ADMIN, DEFAULT)
 

@@ -59,6 +59,7 @@ void host_destroy(struct host *h)
     vec_free(&h->effects);
     for (size_t i = 0; i < HOST_DROPPED_MAX; i++)
         free(h->dropped[i]);
+    json_decref(h->seen);
     free(h->boot);
     free(h->pool);
     free(h->addr);
@@ -386,7 +387,7 @@ void host_acked_exits(struct host *h, int64_t seq)
 
 struct host_counts host_count(const struct host *h)
 {
-    struct host_counts c = {.slots = h->slots.n};
+    struct host_counts c = {.slots = h->slots.n, .known = h->tasks.n};
     for (size_t i = 0; i < h->slots.n; i++)
         c.slots_used += holder_of(h, h->slots.v[i].id) != NULL;
     for (size_t i = 0; i < h->tasks.n; i++)

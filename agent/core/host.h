@@ -64,6 +64,8 @@ void host_on_ack(struct host *h, int64_t seq);
 /* True once the newest hello was acknowledged: orders may be asked for. */
 bool host_is_greeted(const struct host *h);
 const char *host_boot(const struct host *h);
+/* What each request says of the life that was served last; takes the reference, NULL: none. */
+void host_set_seen(struct host *h, json_t *seen);
 
 /* ---- det-task ---- */
 /* A task that was found when the agent started. slots: those it holds, as far as they are known. */
@@ -82,6 +84,7 @@ void host_on_store(struct host *h, const struct link_store *s);
 
 struct host_counts {
     size_t slots, slots_used, tasks; /* tasks that have not ended */
+    size_t known;                    /* all tasks, those too whose exit the master has to hear */
 };
 struct host_counts host_count(const struct host *h);
 /* Aborts when an invariant is broken. */

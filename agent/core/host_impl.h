@@ -29,6 +29,7 @@ struct host_mail {
 #define HOST_DROPPED_MAX 64
 struct host {
     char *boot, *pool, *addr;
+    json_t *seen; /* of the master's life, or NULL */
     VEC(struct link_slot) slots;
     VEC(struct host_task *) tasks;
     /* Containers dropped last, a ring: the acknowledgement of an exit comes on another connection

@@ -130,7 +130,7 @@ char *host_batch(struct host *h)
         json_array_append(array, h->outbox.v[i].event);
         h->outbox.v[i].is_sent = true;
     }
-    JSON_OWN body = link_events_json(h->boot, array);
+    JSON_OWN body = link_events_json(h->boot, array, h->seen);
     return json_text(body);
 }
 
@@ -149,6 +149,12 @@ void host_on_ack(struct host *h, int64_t seq)
         host_acked_marks(h, seq);
     if (seq < h->next_seq)
         host_acked_exits(h, seq);
+}
+
+void host_set_seen(struct host *h, json_t *seen)
+{
+    json_decref(h->seen);
+    h->seen = seen;
 }
 
 bool host_is_greeted(const struct host *h)

@@ -2,6 +2,7 @@
 
 #include "dial.h"
 #include "fsx.h"
+#include "life.h"
 #include "log.h"
 #include "map.h"
 #include "notify.h"
@@ -32,6 +33,7 @@ struct agent {
     struct host *host;
     struct client_uv *http;
     struct dial *dial;
+    struct life *life;
     struct map *conns; /* alloc -> struct taskconn * */
     uv_signal_t term, intr, child;
     uv_timer_t patience; /* runs while a kill is unanswered */
@@ -339,6 +341,7 @@ static void release(struct agent *a)
     host_destroy(a->host);
     map_destroy(a->conns);
     slots_finish(&a->slots);
+    life_close(a->life);
     taskdirs_close(&a->dirs);
 }
 
@@ -353,6 +356,8 @@ int agent_run(const struct agentopts *o, struct det_err *err)
         rc = make_http(&a, o, err);
     if (rc == 0)
         rc = taskdirs_open(&a.dirs, o->work_dir, true, describe(o, &a.slots), err);
+    if (rc == 0)
+        rc = life_open(o->work_dir, &a.life, err);
     if (rc < 0) {
         release(&a);
         return rc;
@@ -366,7 +371,7 @@ int agent_run(const struct agentopts *o, struct det_err *err)
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
     adopt_all(&a);
     notify_manager("READY=1");
-    a.dial = dial_create(a.loop, a.http, a.host, o->id, on_change, &a);
+    a.dial = dial_create(a.loop, a.http, a.host, a.life, o->id, on_change, &a);
     perform(&a);
     uv_run(a.loop, UV_RUN_DEFAULT);
     uv_loop_close(a.loop);

@@ -20,7 +20,8 @@ struct dial {
     int closing;      /* timers not yet closed */
     uint64_t pause_ms;
     bool was_greeted; /* a hello was acknowledged since the link was last down */
-    bool said_down;   /* the log has it */
+    char *said_down;  /* the reason that the log has; NULL: it is up */
+    struct life *life;
     void (*on_change)(void *arg);
     void *arg;
 };
@@ -51,9 +52,10 @@ static void down(struct dial *d, const struct det_err *err, bool new_boot)
     client_uv_cancel(d->post);
     client_uv_cancel(d->stream);
     d->post = d->stream = NULL;
-    if (!d->said_down)
+    if (!d->said_down || strcmp(d->said_down, err->text) != 0)
         log_warning("the link to the master is down: %s", err->text);
-    d->said_down = true;
+    free(d->said_down);
+    d->said_down = det_strdup(err->text);
     uuid_random(boot);
     if (new_boot)
         host_hello(d->host, boot);
@@ -110,7 +112,7 @@ static void greeted(struct dial *d)
         return;
     d->was_greeted = true;
     log_info("connected to the master");
-    d->said_down = false;
+    free(det_take(d->said_down));
     open_stream(d);
 }
 
@@ -120,6 +122,20 @@ static bool wants_new_boot(int rc)
     return rc == DET_ESTALE || rc == DET_EINVAL || rc == DET_EEXIST || rc == DET_ESTATE;
 }
 
+static int on_answer(struct dial *d, const struct client_resp *resp, int64_t *ret_ack,
+                     struct det_err *err)
+{
+    struct link_ack a;
+    int rc = link_ack_decode(buf_str(&resp->body), resp->body.len, &a, err);
+    if (rc == 0)
+        rc = life_take(d->life, &a, host_count(d->host).known > 0, err);
+    if (rc == 0)
+        host_set_seen(d->host, life_seen(d->life));
+    *ret_ack = a.ack;
+    link_ack_finish(&a);
+    return rc;
+}
+
 static void on_posted(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
 {
     struct dial *d = arg;
@@ -127,7 +143,7 @@ static void on_posted(void *arg, int rc, const struct client_resp *resp, const s
     int64_t ack = 0;
     d->post = NULL;
     if (rc == 0)
-        rc = link_ack_decode(buf_str(&resp->body), resp->body.len, &ack, &err);
+        rc = on_answer(d, resp, &ack, &err);
     if (rc < 0) {
         down(d, &err, wants_new_boot(rc));
         return;
@@ -160,20 +176,24 @@ static void step(struct dial *d)
 static void on_beat(uv_timer_t *t)
 {
     struct dial *d = container_of(t, struct dial, beat);
+    life_sync(d->life);
     if (d->stream && may_post(d))
         post(d);
 }
 
 struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *host,
-                         const char *agent_id, void (*on_change)(void *arg), void *arg)
+                         struct life *life, const char *agent_id, void (*on_change)(void *arg),
+                         void *arg)
 {
     struct dial *d = det_zalloc(sizeof *d);
-    *d = (struct dial){.http = http, .host = host, .on_change = on_change, .arg = arg};
+    *d = (struct dial){
+        .http = http, .host = host, .life = life, .on_change = on_change, .arg = arg};
     d->events_path = det_asprintf("/agent/v1/%s/events", agent_id);
     d->orders_path = det_asprintf("/agent/v1/%s/orders", agent_id);
     uv_timer_init(loop, &d->timer);
     uv_timer_init(loop, &d->beat);
     uv_timer_start(&d->beat, on_beat, LINK_BEAT_MS, LINK_BEAT_MS);
+    host_set_seen(host, life_seen(life));
     host_hello(host, NULL);
     step(d);
     return d;
@@ -186,6 +206,7 @@ static void on_closed(uv_handle_t *h)
         return;
     free(d->events_path);
     free(d->orders_path);
+    free(d->said_down);
     free(d);
 }
 

@@ -8,12 +8,14 @@
 
 #include "client_uv.h"
 #include "host.h"
+#include "life.h"
 
 struct dial;
 /* http and host are borrowed. on_change is called after orders or acknowledgements reached the
  * host: effects may wait. */
 struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *host,
-                         const char *agent_id, void (*on_change)(void *arg), void *arg);
+                         struct life *life, const char *agent_id, void (*on_change)(void *arg),
+                         void *arg);
 void dial_close(struct dial *d); /* NULL ok */
 /* The outbox has something new. */
 void dial_kick(struct dial *d);

@@ -15,7 +15,7 @@ static void events(const char *text, size_t len)
     json_t *array = json_array();
     for (size_t i = 0; i < e.n; i++)
         json_array_append_new(array, link_event_json(&e.v[i]));
-    JSON_OWN j = link_events_json(e.boot, array);
+    JSON_OWN j = link_events_json(e.boot, array, NULL);
     det_cleanup(freep) char *out = json_text(j);
     if (link_events_decode(out, strlen(out), &again, NULL) == 0) {
         if (again.n != e.n)
@@ -44,9 +44,10 @@ static void order(const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int64_t ack;
+    struct link_ack ack;
     events((const char *)data, size);
     order((const char *)data, size);
-    link_ack_decode((const char *)data, size, &ack, NULL);
+    if (link_ack_decode((const char *)data, size, &ack, NULL) == 0)
+        link_ack_finish(&ack);
     return 0;
 }

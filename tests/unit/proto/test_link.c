@@ -17,7 +17,7 @@ static json_t *round_trip_event(const struct link_event *ev, struct link_events 
 {
     json_t *arr = json_array();
     json_array_append_new(arr, link_event_json(ev));
-    JSON_OWN body = link_events_json("boot-1", arr);
+    JSON_OWN body = link_events_json("boot-1", arr, NULL);
     det_cleanup(freep) char *text = json_text(body);
     struct det_err err = {0};
     if (decode_events(text, back, &err) < 0)
@@ -205,9 +205,20 @@ static void test_signal_and_unknown(void **state)
     assert_int_equal(link_order_decode(later, strlen(later), &back, NULL), 0);
     assert_int_equal(back.kind, LINK_ORDER_UNKNOWN);
     link_order_finish(&back);
-    int64_t ack = 0;
+    struct link_ack ack;
     assert_int_equal(link_ack_decode("{\"ack\":7}", 9, &ack, NULL), 0);
-    assert_int_equal(ack, 7);
+    assert_int_equal(ack.ack, 7);
+    assert_false(ack.has_life);
+    link_ack_finish(&ack);
+    struct link_life life = {"c1", "n1", 3, 40, 5, 6};
+    JSON_OWN answer = json_make("{s:i, s:o}", "ack", 8, "life", link_life_json(&life));
+    det_cleanup(freep) char *said = json_text(answer);
+    assert_int_equal(link_ack_decode(said, strlen(said), &ack, NULL), 0);
+    assert_true(ack.has_life && ack.life.epoch == 3 && ack.life.batch == 40 && ack.life.trial == 6);
+    link_ack_finish(&ack);
+    json_set(json_obj(answer, "life"), "exp", json_integer(LINK_IDS_MAX + 1));
+    det_cleanup(freep) char *wild = json_text(answer);
+    assert_int_equal(link_ack_decode(wild, strlen(wild), &ack, NULL), DET_EINVAL);
 }
 
 int main(void)
