@@ -77,7 +77,8 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
 {
     struct alloc *a = det_zalloc(sizeof *a);
     a->seq = ++c->last_alloc;
-    a->id = det_asprintf("%s.%lld", r->task_id, (long long)r->run_id);
+    a->id = det_asprintf("%s.%lld%s%.*s", r->task_id, (long long)r->run_id, *c->nonce ? "." : "",
+                         CORE_LIFE_MARK, c->nonce);
     a->task_id = det_strdup(r->task_id);
     a->kind = r->kind;
     a->exp = r->exp;
@@ -143,12 +144,12 @@ static int port_take(struct core *c, int but)
     return (int)at;
 }
 
-/* The container's id follows from the cluster, the allocation and its place in it. */
+/* The container's id follows from the cluster, the leadership, the allocation and its place. */
 static void container_id(const struct core *c, const struct alloc *a, int node,
                          char out[UUID_STR_MAX])
 {
     char text[256];
-    snprintf(text, sizeof text, "container %s %s %d", c->cluster_id, a->id, node);
+    snprintf(text, sizeof text, "container %s %s %s %d", c->cluster_id, c->nonce, a->id, node);
     name_uuid(text, out);
 }
 

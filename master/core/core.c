@@ -254,6 +254,12 @@ static int on_alloc(struct core *c, const struct core_event *ev, struct det_err 
     return 0;
 }
 
+static void skip_ids(struct core *c, int64_t exp_id, int64_t trial_id)
+{
+    c->last_exp = exp_id > c->last_exp ? exp_id : c->last_exp;
+    c->last_trial = trial_id > c->last_trial ? trial_id : c->last_trial;
+}
+
 static int dispatch(struct core *c, const struct core_event *ev, struct core_reply *reply,
                     struct det_err *err)
 {
@@ -276,6 +282,9 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
         return agent_set(c, &ev->agent_set, err);
     case CORE_EV_STORE_ADOPT:
         return store_adopt(c, &ev->adopt, err);
+    case CORE_EV_IDS_SEEN:
+        skip_ids(c, ev->exp_id, ev->trial_id);
+        return 0;
     case CORE_EV_AGENT_HELLO:
     case CORE_EV_AGENT_STATE:
     case CORE_EV_AGENT_EXIT:

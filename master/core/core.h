@@ -112,6 +112,7 @@ enum core_event_kind {
     CORE_EV_TRIAL_KILL,      /* .trial_id */
     CORE_EV_AGENT_SET,       /* .agent_set: enable, disable, drain an agent or one slot */
     CORE_EV_STORE_ADOPT,     /* .adopt: what is at a store's place now is the store */
+    CORE_EV_IDS_SEEN,        /* .exp_id, .trial_id: given out in another life; skipped in this */
     /* from agents: .agent_id and */
     CORE_EV_AGENT_HELLO,     /* .hello */
     CORE_EV_AGENT_STATE,     /* .task: alloc, container, state */
@@ -390,8 +391,11 @@ void core_check_exp(const struct core *c, int64_t exp_id);
 
 /* ---- Rebuilding; in this order, on a fresh core ---- */
 
-/* The leader's term: what this life names by counting is unlike what any other has named. */
-void core_set_epoch(struct core *c, int64_t epoch);
+/* Whose leadership this is: a number, and a nonce that no other leadership has drawn, of this
+ * database or of a copy of it. What is named from here on holds the nonce: tasks, allocations
+ * (whose ids end with its first CORE_LIFE_MARK characters), containers. */
+enum { CORE_LIFE_MARK = 8 };
+void core_set_life(struct core *c, int64_t epoch, const char *nonce);
 /* The highest ids ever given out. */
 void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id);
 int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err);
@@ -559,6 +563,9 @@ struct core_counts {
     size_t agents_connected, agents_lost, slots_free, slots_used, slots_disabled;
 };
 void core_count(const struct core *c, struct core_counts *ret);
+
+/* The highest ids given out or skipped. */
+void core_last_ids(const struct core *c, int64_t *ret_exp, int64_t *ret_trial);
 
 /* Rises whenever the experiment is continued, begins to be deleted, or its row was changed beside
  * the core: by it CORE_EV_EXP_CONTINUE tells whether rows that were read are those of now. */

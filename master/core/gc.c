@@ -14,7 +14,7 @@
 static void task_id(struct core *c, const struct core_gc *in, char *out, size_t size)
 {
     char text[200], uuid[UUID_STR_MAX];
-    snprintf(text, sizeof text, "collect %s %lld %llu", in->job_id ? in->job_id : "",
+    snprintf(text, sizeof text, "collect %s %s %lld %llu", c->nonce, in->job_id ? in->job_id : "",
              (long long)c->epoch, (unsigned long long)++c->last_gc);
     name_uuid(text, uuid);
     snprintf(out, size, "%lld.%s", (long long)in->exp_id, uuid);

@@ -306,6 +306,7 @@ struct core {
     struct timer waits;          /* runs while something waits for room: queue_save_waits() */
     int64_t last_exp, last_trial;
     int64_t epoch;
+    char nonce[UUID_STR_MAX];    /* of the leadership: in all names that are made */
     uint64_t last_alloc, last_gc;
     int made;                    /* trials, in this step */
     VEC(struct exp *) exps;      /* by id */

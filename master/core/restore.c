@@ -9,11 +9,13 @@
 #include "save.h"
 #include "store.h"
 #include "trial.h"
+#include <stdio.h>
 #include <string.h>
 
-void core_set_epoch(struct core *c, int64_t epoch)
+void core_set_life(struct core *c, int64_t epoch, const char *nonce)
 {
     c->epoch = epoch;
+    snprintf(c->nonce, sizeof c->nonce, "%s", nonce);
 }
 
 void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id)

@@ -2,7 +2,9 @@
 
 #include "alloc.h"
 #include "exp.h"
+#include "names.h"
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #define STOPS                                                                                      \
@@ -52,13 +54,22 @@ void trial_enlist(struct core *c, struct trial *t)
     t->exp->open += !trial_state_is_terminal(t->state);
 }
 
+/* The request id follows from the search's seed, the task's must not: it names logs and tokens. */
+static char *make_task_id(const struct core *c, const struct exp *e, const char *request_id)
+{
+    char text[160], uuid[UUID_STR_MAX];
+    snprintf(text, sizeof text, "task %s %lld %s", c->nonce, (long long)e->id, request_id);
+    name_uuid(text, uuid);
+    return det_asprintf("%lld.%s", (long long)e->id, uuid);
+}
+
 struct trial *trial_create(struct core *c, struct exp *e, const struct search_op *op)
 {
     struct trial *t = det_zalloc(sizeof *t);
     t->id = ++c->last_trial;
     t->exp = e;
     memcpy(t->request_id, op->request_id, UUID_STR_MAX);
-    t->task_id = det_asprintf("%lld.%s", (long long)e->id, op->request_id);
+    t->task_id = make_task_id(c, e, op->request_id);
     t->state = e->state == EXP_PAUSED ? TRIAL_PAUSED : TRIAL_ACTIVE;
     t->seed = op->trial_seed;
     t->hparams = json_incref(op->hparams);

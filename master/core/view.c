@@ -174,6 +174,12 @@ static void alloc_view(const struct core *c, const struct alloc *a, struct core_
     };
 }
 
+void core_last_ids(const struct core *c, int64_t *ret_exp, int64_t *ret_trial)
+{
+    *ret_exp = c->last_exp;
+    *ret_trial = c->last_trial;
+}
+
 bool core_alloc_get(const struct core *c, const char *alloc_id, struct core_alloc_view *ret)
 {
     const struct alloc *a = alloc_find(c, alloc_id);

@@ -73,10 +73,12 @@ struct stored_exp {
     bool deleted, is_custom;
     bool continued;                      /* it ended, and went on */
 };
+struct stored_alloc;
 struct stored_trial {
     struct row_trial r;
     int64_t crashes;       /* of its own that were made to happen */
     int64_t last_write_run, started_run;
+    const struct stored_alloc *alloc; /* of its newest run */
     bool gave_up;          /* it exited early, and as if all were well */
 };
 struct stored_alloc {

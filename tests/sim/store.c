@@ -97,12 +97,9 @@ bool store_noticed(const struct sim *m)
 /* The run's token dies with its allocation; the statement itself checks the run. */
 static bool is_refused(struct sim *m, const struct stored_trial *t, int64_t run)
 {
-    char alloc[160];
     if (!t || t->r.run_id != run || store_exp(&m->store, t->r.experiment_id)->deleted)
         return true;
-    snprintf(alloc, sizeof alloc, "%s.%lld", t->r.task_id, (long long)run);
-    const struct stored_alloc *a = map_get(m->store.alloc_by_id, alloc);
-    return !a || a->r.state == ALLOC_TERMINATED;
+    return !t->alloc || t->alloc->r.run_id != run || t->alloc->r.state == ALLOC_TERMINATED;
 }
 
 bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint)
@@ -185,7 +182,9 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t 
     struct store *s = &m->store;
     struct core *c = core_create(o);
     int rc = 0;
-    core_set_epoch(c, s->epoch + 1);
+    char nonce[UUID_STR_MAX];
+    snprintf(nonce, sizeof nonce, "%08llx-of-a-leadership", (long long)s->epoch + 1);
+    core_set_life(c, s->epoch + 1, nonce);
     core_restore_ids(c, (int64_t)s->exps.n, (int64_t)s->trials.n);
     for (size_t i = 0; rc == 0 && i < s->agents.n; i++)
         rc = core_restore_agent(c, &s->agents.v[i], &err);

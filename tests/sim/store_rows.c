@@ -110,6 +110,8 @@ static void apply_alloc(struct sim *m, const struct row_allocation *r)
         set(&a->r.kind, r->kind);
         set(&a->r.resource_pool, r->resource_pool);
         map_put(m->store.alloc_by_id, r->id, a);
+        if (store_trial(&m->store, r->trial_id))
+            store_trial(&m->store, r->trial_id)->alloc = a;
     }
     if (!a || a->r.state > r->state)
         sim_fail(m, "allocation %s goes back or never was", r->id);

@@ -25,6 +25,7 @@ static const char *const event_names[CORE_EVENT_KIND_COUNT] = {
     [CORE_EV_EXP_GC] = "gc",
     [CORE_EV_TRIAL_KILL] = "kill trial",
     [CORE_EV_AGENT_SET] = "set agent",
+    [CORE_EV_IDS_SEEN] = "ids seen",
     [CORE_EV_AGENT_HELLO] = "hello",
     [CORE_EV_AGENT_STATE] = "state",
     [CORE_EV_AGENT_EXIT] = "exit",

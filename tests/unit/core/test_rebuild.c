@@ -99,7 +99,7 @@ static void collect(int64_t epoch, int64_t now_us, char name[128])
     JSON_OWN config = world_config("{}");
     JSON_OWN uuids = json_make("[s]", "u1");
     struct core_event ev = {.kind = CORE_EV_EXP_GC, .now_ms = 1, .now_us = now_us};
-    core_set_epoch(c, epoch);
+    core_set_life(c, epoch, "nonce");
     ev.gc = (struct core_gc){.exp_id = 9, .job_id = "j", .config = config, .uuids = uuids};
     core_step(c, &ev, &fx);
     for (size_t i = 0; i < fx.n; i++)
