@@ -1,5 +1,6 @@
 /* det master */
 #include "cli.h"
+#include "master_lives.h"
 #include "master_logs.h"
 #include "master_retention.h"
 
@@ -35,6 +36,11 @@ static const struct verb master_verbs[] = {
     {"info", NULL, "", "version and cluster", NULL, info},
     {"config", NULL, "", "the master's settings as JSON", NULL, config},
     {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
+    {"lives", NULL, "", "where the database comes from, and which agents are refused since it was "
+                        "restored",
+     NULL, master_lives},
+    {"strays", NULL, "[ALLOCATION]", "what tasks of another life of the cluster sent: kept aside",
+     master_strays_opts, master_strays},
     {"retention", NULL, "", "delete old logs and metrics now", master_retention_opts,
      master_retention},
     {0},

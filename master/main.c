@@ -1,4 +1,6 @@
 /* det-master: options and what they ask for. */
+#include "db.h"
+#include "db_lives.h"
 #include "doctor.h"
 #include "log.h"
 #include "logring.h"
@@ -23,6 +25,24 @@ static int print_and_end(struct masterconf *conf)
     return 0;
 }
 
+static int choose_life(struct masterconf *conf)
+{
+    struct det_err err;
+    bool is_led = false;
+    int rc = db_migrate(conf->db, &err);
+    if (rc == 0)
+        rc = db_new_life(conf->db, &is_led, &err);
+    masterconf_finish(conf);
+    if (rc < 0) {
+        fprintf(stderr, "det-master: %s\n", err.text);
+        return 1;
+    }
+    printf("the next master that leads begins a new life: it takes agents that served another copy of "
+           "this database,\nand starts again what ran%s\n",
+           is_led ? ". One leads now: end it and start it again" : "");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct masterconf conf;
@@ -38,6 +58,8 @@ int main(int argc, char **argv)
         masterconf_finish(&conf);
         return status;
     }
+    if (conf.verb == MASTERCONF_NEW_LIFE)
+        return choose_life(&conf);
     if (conf.verb != MASTERCONF_SERVE)
         return print_and_end(&conf);
     log_init("master", conf.log_level);

@@ -10,6 +10,7 @@
 #include "gc.h"
 #include "hub.h"
 #include "http.h"
+#include "lives.h"
 #include "log.h"
 #include "logpolicy.h"
 #include "mem.h"
@@ -44,6 +45,7 @@ static void on_db_closed(void *arg)
     logpolicies_destroy(m->sh.policies);
     origins_destroy(m->sh.origins);
     auth_destroy(m->sh.auth);
+    lives_destroy(m->sh.lives);
 }
 
 static void on_http_closed(void *arg)
@@ -117,6 +119,8 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
     struct db_cluster secrets;
     struct core *core = NULL;
     int rc = startup_identity(&m->sh, &secrets, err);
+    if (rc == 0)
+        rc = startup_lives(&m->sh, err);
     if (rc == 0)
         rc = startup_restore(&m->sh, &core, owed, err);
     if (rc < 0)

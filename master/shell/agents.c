@@ -7,11 +7,13 @@
 #include "db.h"
 #include "db_tasks.h"
 #include "driver.h"
+#include "lives.h"
 #include "log.h"
 #include "map.h"
 #include "masterconf.h"
 #include "mem.h"
 #include "shell.h"
+#include "strays.h"
 #include "uuid.h"
 #include "vec.h"
 
@@ -378,19 +380,25 @@ static void link_hello(struct link *l)
 }
 
 struct ack {
+    struct shell *sh;
     struct http_req *req;
     int64_t seq;
 };
 
+static void reply_ack(struct shell *sh, struct http_req *req, int64_t seq)
+{
+    JSON_OWN j = json_make("{s:I, s:o}", "ack", (json_int_t)seq, "life", lives_json(sh->lives));
+    det_cleanup(freep) char *text = json_text(j);
+    http_reply(req, 200, text);
+}
+
 static void on_acked(void *arg, const struct core_reply *r)
 {
     struct ack *k = arg;
-    char text[48];
-    snprintf(text, sizeof text, "{\"ack\":%" PRId64 "}", k->seq);
     if (r->code)
         http_fail(k->req, r->code, "%s", r->text ? r->text : det_strerror(r->code));
     else
-        http_reply(k->req, 200, text);
+        reply_ack(k->sh, k->req, k->seq);
 }
 
 static int event_take(struct link *l, const struct link_event *e, struct det_err *err)
@@ -403,6 +411,8 @@ static int event_take(struct link *l, const struct link_event *e, struct det_err
     l->seen = e->seq;
     if (e->kind == LINK_EV_HELLO)
         link_hello(l);
+    else if (e->kind == LINK_EV_EXIT)
+        strays_on_exit(l->agents->sh, l->id, &e->task);
     struct core_event ev;
     agents_event_init(&ev, l->id, e);
     driver_post(l->agents->sh->driver, &ev, NULL, NULL);
@@ -442,12 +452,20 @@ static bool take_beat(struct agents *a, const char *id, const struct link_events
     struct link *l = map_get(a->links, id);
     if (in->n > 0 || !l || !l->here || strcmp(l->boot, in->boot) != 0)
         return false;
-    char text[48];
     l->heard_ms = clk_mono_ms();
     l->beats = in->beats;
-    snprintf(text, sizeof text, "{\"ack\":%" PRId64 "}", l->seen < 0 ? 0 : l->seen);
-    http_reply(req, 200, text);
+    reply_ack(a->sh, req, l->seen < 0 ? 0 : l->seen);
     return true;
+}
+
+/* Only a hello begins anything; what follows one is of the same life. */
+static int judge_life(struct shell *sh, const char *id, const struct link_events *in,
+                      struct det_err *err)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if (in->has_seen && in->v[i].kind == LINK_EV_HELLO)
+            return lives_judge(sh->lives, id, &in->seen, in->v[i].hello.tasks_n > 0, err);
+    return 0;
 }
 
 static int take(struct shell *sh, const char *id, const struct link_events *in,
@@ -458,11 +476,13 @@ static int take(struct shell *sh, const char *id, const struct link_events *in,
         return 0;
     if (!db_is_up(sh->db))
         return det_fail(err, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
-    int rc = events_take(sh->agents, id, in, &l, err);
+    int rc = judge_life(sh, id, in, err);
+    if (rc == 0)
+        rc = events_take(sh->agents, id, in, &l, err);
     if (rc < 0)
         return rc;
     struct ack *k = http_mem(req, sizeof *k);
-    *k = (struct ack){req, l->seen < 0 ? 0 : l->seen};
+    *k = (struct ack){sh, req, l->seen < 0 ? 0 : l->seen};
     driver_barrier(sh->driver, on_acked, k);
     return 0;
 }

@@ -5,9 +5,11 @@
 #include "db_cluster.h"
 #include "db_users.h"
 #include "hash.h"
+#include "lives.h"
 #include "map.h"
 #include "mem.h"
 #include "shell.h"
+#include "strays.h"
 
 #include <inttypes.h>
 #include <openssl/evp.h>
@@ -16,7 +18,9 @@
 #include <string.h>
 
 enum { REMEMBER_MS = 60000, REMEMBER_MAX = 20000 };
-#define ALLOC_PREFIX "A1:"
+/* "A2:" and the leadership; "A1:" of before leaderships had nonces. */
+#define ALLOC_OLD    "A1:"
+#define ALLOC_NEW    "A2:"
 
 struct session { /* remembered */
     int64_t until_ms;
@@ -86,7 +90,8 @@ static const char *token_find(const struct http_req *req, bool *ret_alloc)
     if (!t || !*t)
         t = http_header(req, "Cookie:auth");
     t = bearer(t);
-    *ret_alloc = t && !strncmp(t, ALLOC_PREFIX, strlen(ALLOC_PREFIX));
+    *ret_alloc = t && (!strncmp(t, ALLOC_NEW, strlen(ALLOC_NEW)) ||
+                       !strncmp(t, ALLOC_OLD, strlen(ALLOC_OLD)));
     return t && *t ? t : NULL;
 }
 
@@ -107,17 +112,39 @@ static void sign(const struct auth *a, const char *text, size_t n, char hex[65])
 
 void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out[AUTH_TOKEN_MAX])
 {
-    char hex[65] = "";
+    char hex[65] = "", mark[LIVES_MARK_MAX];
+    int64_t epoch, batch;
+    lives_now(a->sh->lives, &epoch, mark, &batch);
     int n = snprintf(out, AUTH_TOKEN_MAX - 66,
-                     ALLOC_PREFIX "%" PRId64 ":%" PRId64 ":%" PRId64 ":%" PRId64 ":%s:%s",
-                     c->experiment_id, c->trial_id, c->run_id, c->user_id, c->alloc_id, c->task_id);
+                     ALLOC_NEW "%" PRId64 ":%s:%" PRId64 ":%" PRId64 ":%" PRId64 ":%" PRId64
+                               ":%" PRId64 ":%s:%s",
+                     epoch, mark, batch, c->experiment_id, c->trial_id, c->run_id, c->user_id,
+                     c->alloc_id, c->task_id);
     if (n < 0 || n >= AUTH_TOKEN_MAX - 66)
         abort(); /* ids are ours and short */
     sign(a, out, (size_t)n, hex);
     snprintf(out + n, 66, ":%s", hex);
 }
 
-static bool alloc_parse(const struct auth *a, const char *token, struct http_who *who)
+/* What the mac covers; *ret_ours: of this database's past. */
+static bool claim_parse(const struct auth *a, const char *token, struct http_who *who,
+                        bool *ret_ours)
+{
+    int64_t epoch = 0, batch = 0;
+    char mark[LIVES_MARK_MAX] = "";
+    int at = 0;
+    if (!strncmp(token, ALLOC_NEW, strlen(ALLOC_NEW)) &&
+        sscanf(token, ALLOC_NEW "%" SCNd64 ":%8[^:]:%" SCNd64 "%n", &epoch, mark, &batch, &at) != 3)
+        return false;
+    const char *claim = token + (at ? at + 1 : (int)strlen(ALLOC_OLD));
+    *ret_ours = lives_has(a->sh->lives, epoch, mark, batch);
+    return sscanf(claim, "%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%95[^:]:%79[^:]:",
+                  &who->experiment_id, &who->trial_id, &who->run_id, &who->user_id, who->alloc_id,
+                  who->task_id) == 6;
+}
+
+static bool alloc_parse(const struct auth *a, const char *token, struct http_who *who,
+                        bool *ret_ours)
 {
     const char *mac = strrchr(token, ':');
     char hex[65] = "";
@@ -127,10 +154,7 @@ static bool alloc_parse(const struct auth *a, const char *token, struct http_who
     if (!hash_equal(hex, mac + 1))
         return false;
     who->kind = WHO_ALLOC;
-    return sscanf(token,
-                  ALLOC_PREFIX "%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%95[^:]:%79[^:]:",
-                  &who->experiment_id, &who->trial_id, &who->run_id, &who->user_id, who->alloc_id,
-                  who->task_id) == 6;
+    return claim_parse(a, token, who, ret_ours);
 }
 
 /* May this caller use the route? */
@@ -220,6 +244,48 @@ static bool is_live(struct shell *sh, const char *alloc_id)
     return core_alloc_get(driver_core(sh->driver), alloc_id, &v);
 }
 
+struct stray {
+    struct http_req *req;
+    void (*done)(struct http_req *, const struct det_err *);
+};
+
+static void on_kept(void *arg, const struct db_result *r)
+{
+    struct stray *s = arg;
+    if (db_rc(r) == DET_EUNAVAIL)
+        s->done(s->req, db_error(r));
+    else
+        deny(s->req, s->done, DET_ESTALE,
+             "this allocation is of another life of the cluster: its database was restored from an "
+             "older copy, or there are two of it; what was sent is kept aside (det master strays)");
+    free(s);
+}
+
+/* A genuine token, of another life: what it says is kept before it is refused. */
+static void refuse_stray(struct shell *sh, struct http_req *req,
+                         void (*done)(struct http_req *, const struct det_err *))
+{
+    struct stray *s = det_alloc(sizeof *s);
+    *s = (struct stray){req, done};
+    strays_keep_request(sh, req, on_kept, s);
+}
+
+static void check_alloc(struct auth *a, struct http_req *req, const char *token,
+                        void (*done)(struct http_req *, const struct det_err *))
+{
+    bool ours;
+    if (!alloc_parse(a, token, &req->who, &ours))
+        deny(req, done, DET_EAUTH, "invalid credentials");
+    else if (!ours && req->method != HTTP_GET)
+        refuse_stray(a->sh, req, done);
+    else if (!ours)
+        deny(req, done, DET_ESTALE, "this allocation is of another life of the cluster");
+    else if (req->method == HTTP_GET && !is_live(a->sh, req->who.alloc_id))
+        deny(req, done, DET_ESTALE, "the allocation of this token has ended");
+    else
+        admit(req, done);
+}
+
 void auth_check(struct shell *sh, struct http_req *req,
                 void (*done)(struct http_req *req, const struct det_err *err))
 {
@@ -230,12 +296,7 @@ void auth_check(struct shell *sh, struct http_req *req,
     if (!token) {
         deny(req, done, DET_EAUTH, "token missing");
     } else if (alloc) {
-        if (!alloc_parse(a, token, &req->who))
-            deny(req, done, DET_EAUTH, "invalid credentials");
-        else if (req->method == HTTP_GET && !is_live(sh, req->who.alloc_id))
-            deny(req, done, DET_ESTALE, "the allocation of this token has ended");
-        else
-            admit(req, done);
+        check_alloc(a, req, token, done);
     } else if (hash_equal(token, a->agent_token)) {
         req->who.kind = WHO_AGENT;
         admit(req, done);

@@ -288,6 +288,11 @@ static void payload_keep(struct driver *d, struct driver_payload *p)
     d->payloads[d->payloads_n++] = p;
 }
 
+int64_t driver_batch(const struct driver *d)
+{
+    return d->batch;
+}
+
 static void step(struct driver *d, struct driver_event *e)
 {
     e->ev.now_ms = clk_mono_ms();

@@ -31,6 +31,9 @@ struct driver_stats {
 };
 void driver_stats(const struct driver *d, struct driver_stats *ret);
 
+/* The number of the last batch of rows that is durable. */
+int64_t driver_batch(const struct driver *d);
+
 /* For reading (core_*_get and so on); pointers live until the loop's next turn. */
 const struct core *driver_core(const struct driver *d);
 

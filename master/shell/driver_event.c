@@ -92,6 +92,8 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     case CORE_EV_EXP_GC:
         own_gc(e, &e->ev.gc);
         break;
+    case CORE_EV_IDS_SEEN:
+        break;
     case CORE_EV_AGENT_SET:
         e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id);
         break;

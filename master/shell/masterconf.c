@@ -20,7 +20,7 @@ enum { CONFIG_BYTES_MAX = 1 << 20, OPTIONS_MAX = 64 };
 struct flags {
     const char *setting[OPTIONS_MAX]; /* of entry i; NULL: not given */
     const char *config, *checkpoint_dir;
-    bool print_config, print_example, help, version, doctor;
+    bool print_config, print_example, help, version, doctor, new_life;
     struct opt table[OPTIONS_MAX];
 };
 
@@ -53,7 +53,8 @@ static int flags_parse(struct flags *f, int argc, char **argv, struct det_err *e
     struct opt_list pos = {0};
     int rc = opt_parse(f->table, argc, argv, 1, &pos, err);
     f->doctor = rc == 0 && pos.n == 1 && strcmp(pos.v[0], "doctor") == 0;
-    if (rc == 0 && pos.n > 0 && !f->doctor)
+    f->new_life = rc == 0 && pos.n == 1 && strcmp(pos.v[0], "new-life") == 0;
+    if (rc == 0 && pos.n > 0 && !f->doctor && !f->new_life)
         rc = det_fail(err, DET_EINVAL, "unexpected argument \"%.80s\"; see --help", pos.v[0]);
     opt_list_free(&pos);
     return rc;
@@ -142,6 +143,8 @@ static enum masterconf_verb verb_of(const struct flags *f)
         return MASTERCONF_PRINT_EXAMPLE;
     if (f->doctor)
         return MASTERCONF_DOCTOR;
+    if (f->new_life)
+        return MASTERCONF_NEW_LIFE;
     return f->print_config ? MASTERCONF_PRINT_CONFIG : MASTERCONF_SERVE;
 }
 
@@ -185,7 +188,10 @@ static void add_help(struct buf *out)
     buf_add_str(out, "det-master: the master of a training cluster.\n\n"
                      "usage: det-master [OPTION]...            serve\n"
                      "       det-master doctor [OPTION]...     look whether it could, and say "
-                     "what to do\n\n");
+                     "what to do\n"
+                     "       det-master new-life [OPTION]...   this database is the one to go on "
+                     "with: it was restored,\n"
+                     "                                         or there were two of it\n\n");
     opt_help(f.table, out);
 }
 

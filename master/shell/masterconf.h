@@ -20,6 +20,7 @@ enum masterconf_verb {
     MASTERCONF_HELP,
     MASTERCONF_VERSION,
     MASTERCONF_DOCTOR,
+    MASTERCONF_NEW_LIFE,
 };
 
 struct masterconf {

@@ -2,10 +2,12 @@
 
 #include "auth.h"
 #include "clk.h"
+#include "db_lives.h"
 #include "db_rows.h"
 #include "failpoint.h"
 #include "fsx.h"
 #include "http.h"
+#include "lives.h"
 #include "log.h"
 #include "masterconf.h"
 #include "mem.h"
@@ -14,6 +16,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,6 +63,18 @@ int startup_identity(struct shell *sh, struct db_cluster *ret, struct det_err *e
     return rc == 0 ? admin_first(sh, err) : rc;
 }
 
+int startup_lives(struct shell *sh, struct det_err *err)
+{
+    struct db_life *lives;
+    size_t n;
+    int rc = db_lives_read(sh->db, &lives, &n, err);
+    if (rc < 0)
+        free(lives);
+    else
+        sh->lives = lives_create(sh, lives, n);
+    return rc;
+}
+
 static int on_agent(void *arg, const struct row_agent *r, struct det_err *err)
 {
     return core_restore_agent(arg, r, err);
@@ -104,7 +119,7 @@ int startup_restore(struct shell *sh, struct core **ret, struct core_effects *ow
     struct db_restore to = {core,        on_agent, on_store, on_experiment,
                             on_snapshot, on_event, on_trial, on_allocation};
     int64_t last_exp, last_trial;
-    core_set_epoch(core, db_epoch(sh->db));
+    core_set_life(core, db_epoch(sh->db), lives_nonce(sh->lives));
     int rc = db_restore_ids(sh->db, &last_exp, &last_trial, err);
     if (rc == 0) {
         core_restore_ids(core, last_exp, last_trial);

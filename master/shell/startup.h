@@ -10,6 +10,8 @@
 /* Blocking. Reads the secrets, sets sh->cluster_id and master_id, gives admin its first password,
  * writes the agents' token. */
 int startup_identity(struct shell *sh, struct db_cluster *ret, struct det_err *err);
+/* Blocking. Reads which life of the cluster this is. */
+int startup_lives(struct shell *sh, struct det_err *err);
 /* Blocking. *owed is what the restart repeats, for driver_start(). */
 int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed,
                     struct det_err *err);

@@ -75,6 +75,15 @@ def users(c, admin):
     admin.refused(404, "", "patch_user", {"active": False}, userId=999)
 
 
+def lives(admin, anyone):
+    got = admin.call("get_lives")
+    assert got["lives"][-1]["lastBatch"] is None and not got["lives"][-1]["isNew"] and got["refused"] == [], got
+    assert admin.call("get_strays", limit=5) == {"strays": [], "total": 0}
+    admin.refused(400, "1 to 1000", "get_strays", limit=0)
+    assert admin.call("delete_strays", allocationId="1.x.1")["removed"] == 0
+    anyone.refused(401, "", "get_lives")
+
+
 def bad_configurations(admin):
     admin.refused(400, "config is required", "create_experiment", {})
     text = admin.refused(400, "mistakes", "create_experiment", {"config": "name: 7\nsearcher: {name: single, metricc: x}\nfoo: 1"})
@@ -269,6 +278,7 @@ def main():
         admin = Api(c.port, c.token)
         agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
         users(c, admin)
+        lives(admin, Api(c.port))
         bad_configurations(admin)
         bad_requests(c, admin)
         agents(admin, "agent-x")

@@ -114,3 +114,24 @@ def leader_of(port):
 def ended(c, name):
     """The exit status of a daemon of c that has ended, else None."""
     return c.procs[name].poll()
+
+
+def dump(c):
+    """The path of a dump of the cluster's database as it is now."""
+    path = c.path("dump.sql")
+    subprocess.run(["pg_dump", "-h", c.path("pg-socket"), "-U", "det", "-f", path, "det"], check=True)
+    return path
+
+
+def restore(c, path, db="det"):
+    """Puts a dump in the place of the database, which nobody may use meanwhile."""
+    c.sql(f"DROP DATABASE IF EXISTS {db} WITH (FORCE)", "postgres")
+    c.sql(f"CREATE DATABASE {db}", "postgres")
+    subprocess.run(["psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-h", c.path("pg-socket"), "-U", "det", "-d", db, "-f", path],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def new_life(c, db="det"):
+    """The administrator's word that this database is the one."""
+    subprocess.run([BIN + "/det-master", "new-life", "--db", f"host={c.path('pg-socket')} user=det dbname={db}"], check=True,
+                   stdout=subprocess.DEVNULL)

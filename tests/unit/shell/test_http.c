@@ -3,7 +3,9 @@
 #include "http.h"
 
 #include "auth.h"
+#include "db_lives.h"
 #include "driver.h"
+#include "lives.h"
 #include "db_cluster.h"
 #include "mem.h"
 #include "shell.h"
@@ -232,7 +234,7 @@ static void client_auth(void)
              "Bearer %s\r\nContent-Length: 0\r\n\r\n",
              token);
     EXPECT(strstr(talk(fd, text, "}"), "{\"kind\":2,\"alloc\":\"1.a.3\",\"run\":3}"));
-    token[4] ^= 1; /* another trial's */
+    token[strlen("A2:1:01234567:0:")] ^= 1; /* another experiment's */
     snprintf(text, sizeof text,
              "GET /api/v1/alloc-only HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: "
              "Bearer %s\r\n\r\n",
@@ -309,6 +311,9 @@ static int setup(void **state)
     sh.loop = &loop;
     sh.auth = auth_create(&sh, &secrets);
     sh.driver = driver_create(&sh, core_create(&core_options_default), NULL, NULL);
+    struct db_life *life = det_zalloc(sizeof *life);
+    *life = (struct db_life){.epoch = 1, .last_batch = INT64_MAX, .nonce = "0123456789"};
+    sh.lives = lives_create(&sh, life, 1);
     struct http_options o = {.host = "127.0.0.1", .sh = &sh};
     if (http_create(&loop, &o, &sh.http, &err) < 0)
         return -1;
@@ -334,6 +339,7 @@ static int teardown(void **state)
     uv_close((uv_handle_t *)&woken, NULL);
     uv_close((uv_handle_t *)&tick, NULL);
     driver_destroy(sh.driver);
+    lives_destroy(sh.lives);
     uv_run(&loop, UV_RUN_DEFAULT);
     auth_destroy(sh.auth);
     return uv_loop_close(&loop);
