@@ -22,8 +22,8 @@ from determined.experimental.client import APIException
 class Full(DirectoryStorage):
     """Takes one file, and has no room for the next."""
 
-    def upload(self, src, uuid, paths=None):
-        super().upload(src, uuid, ["a"])
+    def add(self, src, uuid, paths):
+        super().add(src, uuid, ["a"])
         raise OSError(28, "No space left on device")
 
 
@@ -341,26 +341,76 @@ class Failures(unittest.TestCase):
                 self.assertRegex(str(error), "no master")
 
 
-class Kept(unittest.TestCase):
-    """What the master is told of is on disk, with the names that lead to it."""
+class Published(unittest.TestCase):
+    """A checkpoint is there whole, with the hashes that C's have, or not at all."""
+
+    FILES = ["a", "inner/", "inner/b", "metadata.json"]
 
     def check(self, top, how, place):
-        synced, sync = set(), os.fsync
-
-        def fsync(fd):
-            synced.add(os.readlink(f"/proc/self/fd/{fd}").replace(".part", "").replace("/.", "/"))
-            sync(fd)
+        seen = []
 
         def report(uuid, resources, metadata):
-            places = [top, os.path.join(top, uuid)] + [os.path.join(top, uuid, p.rstrip("/")) for p in resources]
-            self.assertEqual(sorted(p for p in places if p not in synced), [])
-            reported.append(sorted(resources))
+            self.assertEqual(metadata, {"steps_completed": 1})
+            self.assertEqual(os.listdir(top), [uuid])
+            seen.append((uuid, resources))
 
-        reported = []
         checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), DirectoryStorage(top))
-        with mock.patch("os.fsync", fsync), mock.patch.object(checkpoints, "_report", report):
+        with mock.patch.object(checkpoints, "_report", report):
             how(checkpoints, place)
-        self.assertEqual(reported, [["a", "inner/", "inner/b", "metadata.json"]])
+        [(uuid, resources)] = seen
+        self.assertEqual(sorted(resources), self.FILES)
+        with open(os.path.join(top, uuid, "metadata.json")) as f:
+            metadata = json.load(f)
+        self.assertEqual((metadata["uuid"], metadata["steps_completed"]), (uuid, 1))
+        self.assertEqual(sorted(metadata["xxh128"]), ["a", "inner/b"])
+        self.refuses_damage(top, uuid, checkpoints, os.path.join(place, "copy"))
+
+    def refuses_damage(self, top, uuid, checkpoints, copy):
+        def restore():
+            with checkpoints.restore_path(uuid) as path:
+                return sorted(os.listdir(path))
+
+        self.assertEqual(restore(), ["a", "inner", "metadata.json"])
+        with open(os.path.join(top, uuid, "inner/b"), "r+") as f:
+            f.write("X")
+        checkpoints.download(uuid, copy, selector=lambda path: path == "a")
+        self.assertEqual(os.listdir(copy), ["a"])
+        for read in (restore, lambda: checkpoints.download(uuid, copy)):
+            with self.assertRaisesRegex(RuntimeError, f"checkpoint {top}/{uuid}: inner/b: its xxh128 is .*, recorded was"):
+                read()
+        os.unlink(os.path.join(top, uuid, "a"))
+        with self.assertRaisesRegex(RuntimeError, "a is missing"):
+            restore()
+        os.rename(os.path.join(top, uuid), os.path.join(top, "another"))
+        with self.assertRaisesRegex(RuntimeError, f"another holds the files of checkpoint {uuid}"), checkpoints.restore_path("another"):
+            pass
+        with open(os.path.join(top, "another", "metadata.json"), "w") as f:
+            f.write('{"steps_')
+        with self.assertRaisesRegex(RuntimeError, "another is damaged: metadata.json"):
+            checkpoints.download("another", copy)
+
+    def test_damage_seen_by_one(self):
+        """The rank that looks for its machine finds it, and every one says so."""
+
+        def restore(ranks):
+            with core.DummyCheckpointContext(ranks, DirectoryStorage(top)).restore_path("c") as path:
+                return path
+
+        with tempfile.TemporaryDirectory() as top:
+            os.mkdir(os.path.join(top, "c"))
+            with open(os.path.join(top, "c", "metadata.json"), "w") as f:
+                json.dump({"xxh128": {"weights": "00"}}, f)
+            for error in on_two_ranks(restore):
+                self.assertRegex(str(error), "weights is missing")
+
+    def test_store_away(self):
+        """Nothing is made at the place of a store that is not mounted."""
+        with tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as work:
+            store = DirectoryStorage(top, "b3c2a1f0-0000-4000-8000-000000000001")
+            checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), store)
+            with self.assertRaisesRegex(RuntimeError, f"checkpoint store {top} is away"):
+                checkpoints.upload(directory(work, "a"), {"steps_completed": 1})
+            self.assertEqual(os.listdir(top), [])
 
     def test_all(self):
         def write(place):

@@ -38,7 +38,7 @@ LAYERS = {
     "harness/pth": ["harness/tensor", "harness/include", "base"],
     "harness/tensorboard": ["harness/tensor", "harness/include", "base"],
     "harness/profile": ["harness/tensor", "harness/include", "base"],
-    "harness/python": ["harness/loop", "harness/comm", "harness/tensorboard", "base"],
+    "harness/python": ["harness/loop", "harness/comm", "harness/tensorboard", "storage", "base"],
     "harness/trial": ["harness", "client", "storage", "proto", "base"],
     "cli": ["client", "proto", "base"],
 }

@@ -92,6 +92,13 @@ PyObject *ext_run(PyObject *module, PyObject *args);
 /* experiment(path or None, overrides, entrypoint, point) -> (config, hparams) */
 PyObject *ext_experiment(PyObject *module, PyObject *args);
 
+/* ---- ext_store.c: checkpoints of the Core API ---- */
+
+PyObject *ext_store_begin(PyObject *module, PyObject *args);
+PyObject *ext_store_publish(PyObject *module, PyObject *args);
+PyObject *ext_store_hash(PyObject *module, PyObject *args);
+PyObject *ext_store_verify(PyObject *module, PyObject *args);
+
 /* ---- ext_loop.c, ext_comm.c, ext_events.c: the types Loop, Comm and EventWriter ---- */
 
 PyObject *ext_loop_type(void);

@@ -24,6 +24,12 @@ static PyMethodDef functions[] = {
      "run(config, client): trains to the end; None, or the text of an InvalidHP"},
     {"experiment", ext_experiment, METH_VARARGS,
      "experiment(path or None, overrides, entrypoint, point): (config, hparams) of a local run"},
+    {"store_begin", ext_store_begin, METH_VARARGS,
+     "store_begin(root, id or None, uuid) -> the directory to write to"},
+    {"store_publish", ext_store_publish, METH_VARARGS, "store_publish(root, id or None, uuid)"},
+    {"store_hash", ext_store_hash, METH_VARARGS, "store_hash(path of a file) -> hex"},
+    {"store_verify", ext_store_verify, METH_VARARGS,
+     "store_verify(directory, metadata): a damaged file is a RuntimeError that names it"},
     {0},
 };
 

@@ -8,13 +8,12 @@ import json
 import logging
 import os
 import pathlib
-import shutil
 import uuid as uuid_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from determined.core._distributed import DistributedContext
 from determined.core._session import Session, as_json
-from determined.core._storage import METADATA, DirectoryStorage, Selector, list_directory, sync, sync_tree, with_parents
+from determined.core._storage import METADATA, DirectoryStorage, Selector, hash_paths, list_directory, sync_tree, with_parents
 
 logger = logging.getLogger("determined.core")
 
@@ -141,12 +140,12 @@ class CheckpointContext:
         _need_directory(directory)
         _need_steps(metadata)
         uuid = str(uuid_module.uuid4())
-        self._write_metadata(directory, metadata)
-        paths = list_directory(directory)
-        chosen = with_parents(p for p in paths if selector is None or p == METADATA or selector(p))
-        with self._removed_on_failure(self._storage.path_of(uuid)):
-            self._storage.upload(directory, uuid, chosen)
-        self._report(uuid, {p: paths.get(p, 0) for p in chosen}, metadata)
+        chosen = with_parents(p for p in list_directory(directory) if selector is None or selector(p))
+        with self._removed_on_failure(uuid):
+            self._storage.begin(uuid)
+            self._storage.add(directory, uuid, chosen)
+            self._seal(uuid, dict(metadata or {}), hash_paths(self._storage.begun(uuid), chosen))
+        self._report(uuid, list_directory(self._storage.path_of(uuid)), metadata)
         return uuid
 
     @contextlib.contextmanager
@@ -162,41 +161,45 @@ class CheckpointContext:
             uuid = self._distributed.broadcast(uuid)
         else:
             self._need_chief("store_path")
-        final = self._storage.path_of(uuid)
-        hidden = final.with_name(f".{uuid}.part")
+        (self._together if shard else _alone)(self._of_chief(lambda: self._storage.begin(uuid)))
         try:
-            os.makedirs(hidden, exist_ok=True)
-            yield hidden, uuid
+            yield self._storage.begun(uuid), uuid
         except BaseException as e:
-            shutil.rmtree(hidden, ignore_errors=True)
+            self._storage.abort(uuid)
             if shard:
                 self._distributed._leave(f"store_path() of checkpoint {uuid}: {type(e).__name__}: {e}")
             raise
-        self._publish(hidden, uuid, metadata, shard)
+        self._publish(uuid, metadata, shard)
 
-    def _publish(self, hidden: pathlib.Path, uuid: str, metadata: Optional[Dict[str, Any]], shard: bool) -> None:
-        final = self._storage.path_of(uuid)
+    def _publish(self, uuid: str, metadata: Optional[Dict[str, Any]], shard: bool) -> None:
         together = self._together if shard else _alone
-        with self._removed_on_failure(hidden, final):
-            together(lambda: sync_tree(hidden))
+        with self._removed_on_failure(uuid):
             merged = self._merged(metadata) if shard else dict(metadata or {})
             _need_steps(merged)
-            together(self._of_chief(lambda: self._show(hidden, final, merged)))
-        together(self._of_chief(lambda: self._report(uuid, list_directory(final), merged)))
+            hashes = self._hash_together(uuid) if shard else self._hash_all(uuid, 0, 1)
+            together(self._of_chief(lambda: self._seal(uuid, merged, hashes)))
+        together(self._of_chief(lambda: self._report(uuid, list_directory(self._storage.path_of(uuid)), merged)))
 
-    def _show(self, hidden: pathlib.Path, final: pathlib.Path, metadata: Dict[str, Any]) -> None:
-        self._write_metadata(str(hidden), metadata)
-        os.rename(hidden, final)
-        sync(final.parent)
+    def _hash_all(self, uuid: str, first: int, step: int) -> Dict[str, str]:
+        begun = self._storage.begun(uuid)
+        return hash_paths(begun, sorted(list_directory(begun))[first::step])
+
+    def _hash_together(self, uuid: str) -> Dict[str, str]:
+        """Once all that the ranks wrote is on the disk, each of them reads its part of the files."""
+        self._together(lambda: sync_tree(self._storage.begun(uuid)))
+        d = self._distributed
+        shares = self._together(lambda: self._hash_all(uuid, d.rank, d.size))
+        return {path: digest for share in shares for path, digest in share.items()}
+
+    def _seal(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
+        self._storage.publish(uuid, as_json(metadata), hashes)
 
     @contextlib.contextmanager
-    def _removed_on_failure(self, *directories: pathlib.Path) -> Iterator[None]:
-        """Nobody knows of a part of a checkpoint: it would take its room in the store for ever."""
+    def _removed_on_failure(self, uuid: str) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            for directory in directories:
-                shutil.rmtree(directory, ignore_errors=True)
+            self._storage.abort(uuid)
             raise
 
     def _need_chief(self, what: str) -> None:
@@ -253,7 +256,6 @@ class CheckpointContext:
         self, directory: Optional[str], metadata: Optional[Dict[str, Any]], selector: Optional[Selector]
     ) -> str:
         uuid = self._distributed.broadcast(str(uuid_module.uuid4()))
-        place = self._storage.path_of(uuid)
         source = directory if self._speaks(directory, selector) else None
         uploads, conflicts = assign_uploads(self._together(lambda: _offer(source, selector)))
         if conflicts:
@@ -262,32 +264,21 @@ class CheckpointContext:
         merged = self._merged(metadata)
         _need_steps(merged)
         mine = uploads[self._distributed.rank]
-        with self._removed_on_failure(place):
+        with self._removed_on_failure(uuid):
+            self._together(self._of_chief(lambda: self._storage.begin(uuid)))
             shares = self._together(lambda: self._upload_share(source, uuid, mine))
-            resources = {path: size for share in shares for path, size in share.items()}
-            self._together(self._of_chief(lambda: self._write_metadata(str(place), merged)))
-
-        def report() -> None:
-            self._report(uuid, {**resources, METADATA: os.path.getsize(place / METADATA)}, merged)
-
-        self._together(self._of_chief(report))
+            hashes = {path: digest for share in shares for path, digest in share.items()}
+            self._together(self._of_chief(lambda: self._seal(uuid, merged, hashes)))
+        self._together(self._of_chief(lambda: self._report(uuid, list_directory(self._storage.path_of(uuid)), merged)))
         return uuid
 
-    def _upload_share(self, directory: Optional[str], uuid: str, mine: List[str]) -> Dict[str, int]:
+    def _upload_share(self, directory: Optional[str], uuid: str, mine: List[str]) -> Dict[str, str]:
         if directory is None or not mine:
             return {}
-        self._storage.upload(directory, uuid, mine)
-        return {p: 0 if p.endswith("/") else os.path.getsize(os.path.join(directory, p)) for p in mine}
-
-    @staticmethod
-    def _write_metadata(directory: str, metadata: Optional[Dict[str, Any]]) -> None:
-        if metadata is None:
-            return
-        with open(os.path.join(directory, METADATA), "w", encoding="utf-8") as f:
-            json.dump(as_json(metadata), f, indent=2)
-            f.flush()
-            os.fsync(f.fileno())
-        sync(directory)
+        self._storage.add(directory, uuid, mine)
+        begun = self._storage.begun(uuid)
+        sync_tree(begun)
+        return hash_paths(begun, mine)
 
     def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
         assert self._session is not None
@@ -314,11 +305,23 @@ class CheckpointContext:
         selector: Optional[Selector] = None,
     ) -> None:
         """Copies a checkpoint's files to a directory."""
-        alone = download_mode == DownloadMode.NoSharedDownload
-        if alone or self._distributed.local_rank == 0:
-            self._storage.download(storage_id, os.fspath(ckpt_dir), selector)
-        if not alone:
-            self._distributed.allgather_local(None)
+        self._once_a_machine(download_mode, lambda: self._storage.download(storage_id, os.fspath(ckpt_dir), selector))
+
+    def _once_a_machine(self, mode: DownloadMode, work: Callable[[], None]) -> None:
+        """The lowest rank of a machine works for all of it; where it fails the others say so too."""
+        if mode == DownloadMode.NoSharedDownload:
+            return work()
+        failure: Optional[Exception] = None
+        if self._distributed.local_rank == 0:
+            try:
+                work()
+            except Exception as e:
+                failure = e
+        absent, said = self._distributed.allgather_local((isinstance(failure, FileNotFoundError), failure and str(failure)))[0]
+        if failure is not None:
+            raise failure
+        if said is not None:
+            raise FileNotFoundError(said) if absent else RuntimeError(said)
 
     @contextlib.contextmanager
     def restore_path(
@@ -328,12 +331,11 @@ class CheckpointContext:
         *,
         selector: Optional[Selector] = None,
     ) -> Iterator[pathlib.Path]:
-        """The checkpoint's files, readable within the context; a store on a file system is read in place."""
+        """The checkpoint's files as they were stored, readable within the context; a store on a file system is read in place."""
         if selector is not None:
             logger.warning("restore_path(): a selector has no effect where the store is a directory")
+        self._once_a_machine(download_mode, lambda: self._storage.verify(storage_id))
         path = self._storage.path_of(storage_id)
-        if not path.is_dir():
-            raise FileNotFoundError(f"there is no checkpoint {storage_id} in {path.parent}")
         yield path
         if download_mode == DownloadMode.LocalWorkersShareDownload:
             self._distributed.allgather_local(None)
@@ -361,5 +363,4 @@ class DummyCheckpointContext(CheckpointContext):
         logger.info(f"saved checkpoint {uuid}")
 
     def get_metadata(self, storage_id: str) -> Dict[str, Any]:
-        with open(self._storage.path_of(storage_id) / METADATA, encoding="utf-8") as f:
-            return dict(json.load(f))
+        return self._storage.metadata_of(storage_id)

@@ -2,6 +2,7 @@
 
 import faulthandler
 import logging
+import os
 import signal
 import sys
 import threading
@@ -111,7 +112,9 @@ def _managed(
     searcher = SearcherContext(
         session, distributed, trial.trial_id, trial._config, preempt_context.acknowledge_preemption_signal
     )
-    checkpoint = CheckpointContext(distributed, open_storage(checkpoint_storage or configured), session, info.task_id, info.allocation_id)
+    known = os.environ.get("DET_STORE_ID")
+    store = open_storage(checkpoint_storage) if checkpoint_storage else open_storage(configured, known)
+    checkpoint = CheckpointContext(distributed, store, session, info.task_id, info.allocation_id)
     return Context(checkpoint, distributed, preempt_context, train, searcher, info, ExperimentalCoreContext())
 
 

@@ -1,13 +1,17 @@
 """Checkpoint stores: a directory that every rank of the trial can reach."""
 
+import json
 import os
 import pathlib
 import shutil
-from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 from urllib.parse import urlparse
+
+from determined import _loop
 
 Selector = Callable[[str], bool]
 METADATA = "metadata.json"
+HASHES = "xxh128"
 
 
 def list_directory(root: Union[str, "os.PathLike[str]"]) -> Dict[str, int]:
@@ -45,43 +49,84 @@ def copy_paths(src: str, dst: str, paths: Iterable[str]) -> None:
         shutil.copyfile(os.path.join(src, path), target)
 
 
-def sync(path: Union[str, "os.PathLike[str]"]) -> None:
-    """A file, or the names in a directory, to the disk."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def sync_tree(root: Union[str, "os.PathLike[str]"]) -> None:
-    """What is below root, and that root is there: a checkpoint that the master knows of outlives a loss of power."""
+    """What this host wrote below root, to the disk: another host's publishing does not reach it."""
     for where, _, files in os.walk(root):
-        for name in files:
-            sync(os.path.join(where, name))
-        sync(where)
-    sync(os.path.dirname(os.path.abspath(root)))
+        for name in [*files, "."]:
+            path = os.path.join(where, name)
+            if os.path.islink(path) or not (os.path.isdir(path) or os.path.isfile(path)):
+                continue
+            fd = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+
+def hash_paths(root: Union[str, "os.PathLike[str]"], paths: Iterable[str]) -> Dict[str, str]:
+    """Of the plain files among the paths."""
+    whole = {p: os.path.join(root, p) for p in paths if not p.endswith("/") and p != METADATA}
+    return {p: _loop.store_hash(where) for p, where in whole.items() if os.path.isfile(where) and not os.path.islink(where)}
 
 
 class DirectoryStorage:
-    """One directory a checkpoint below a base path."""
+    """One directory a checkpoint below a base path; there whole, with the hash of each file, or not at all.
 
-    def __init__(self, base: str) -> None:
+    `store_id`: of a store that the master knows. Where it is not at its place, nothing is made there.
+    """
+
+    def __init__(self, base: str, store_id: Optional[str] = None) -> None:
         self.root = pathlib.Path(base)
+        self._id = store_id
 
     def path_of(self, uuid: str) -> pathlib.Path:
         return self.root / uuid
 
-    def upload(self, src: str, uuid: str, paths: Optional[Iterable[str]] = None) -> None:
-        chosen = list_directory(src) if paths is None else paths
-        os.makedirs(self.path_of(uuid), exist_ok=True)
-        copy_paths(src, str(self.path_of(uuid)), chosen)
-        sync_tree(self.path_of(uuid))
+    def _place(self, uuid: str) -> Tuple[str, Optional[str], str]:
+        """A store's root is absolute."""
+        return os.path.realpath(self.root), self._id, uuid
+
+    def begun(self, uuid: str) -> pathlib.Path:
+        """Where a begun checkpoint is written, by every rank."""
+        return self.root / f".{uuid}.tmp"
+
+    def begin(self, uuid: str) -> None:
+        _loop.store_begin(*self._place(uuid))
+
+    def add(self, src: str, uuid: str, paths: Iterable[str]) -> None:
+        """Copies files of a directory into a begun checkpoint."""
+        copy_paths(src, str(self.begun(uuid)), paths)
+
+    def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
+        """metadata.json holds the hashes of all other files, and whose they are."""
+        whole = {**metadata, "uuid": uuid, HASHES: hashes}
+        with open(self.begun(uuid) / METADATA, "w", encoding="utf-8") as f:
+            json.dump(whole, f, indent=2)
+        _loop.store_publish(*self._place(uuid))
+
+    def abort(self, uuid: str) -> None:
+        """Nobody knows of a part of a checkpoint: it would take its room in the store for ever."""
+        for directory in (self.begun(uuid), self.path_of(uuid)):
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def verify(self, uuid: str, selector: Optional[Selector] = None) -> None:
+        """RuntimeError names the first file that is not as it was written; those without hashes are taken as they are."""
+        path = self.path_of(uuid)
+        if not path.is_dir():
+            raise FileNotFoundError(f"there is no checkpoint {uuid} in {self.root}")
+        metadata = _read_metadata(path)
+        if metadata.get("uuid", uuid) != uuid and HASHES in metadata:
+            raise RuntimeError(f"{path} holds the files of checkpoint {metadata['uuid']}")
+        _loop.store_verify(path, {kind: _selected(metadata, kind, selector) for kind in (HASHES, "sha256")})
+
+    def metadata_of(self, uuid: str) -> Dict[str, Any]:
+        """What was given when it was stored."""
+        metadata = _read_metadata(self.path_of(uuid))
+        return {k: v for k, v in metadata.items() if HASHES not in metadata or k not in ("uuid", HASHES)}
 
     def download(self, uuid: str, dst: str, selector: Optional[Selector] = None) -> None:
+        self.verify(uuid, selector)
         src = self.path_of(uuid)
-        if not src.is_dir():
-            raise FileNotFoundError(f"there is no checkpoint {uuid} in {self.root}")
         paths = [p for p in list_directory(src) if selector is None or selector(p)]
         os.makedirs(dst, exist_ok=True)
         copy_paths(str(src), dst, with_parents(paths))
@@ -90,12 +135,32 @@ class DirectoryStorage:
         shutil.rmtree(self.path_of(uuid))
 
 
+def _read_metadata(path: pathlib.Path) -> Dict[str, Any]:
+    """Of a checkpoint from elsewhere that has none: nothing."""
+    try:
+        metadata = json.loads((path / METADATA).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as e:
+        raise RuntimeError(f"checkpoint {path} is damaged: {METADATA}: {e}") from e
+    if not isinstance(metadata, dict):
+        raise RuntimeError(f"checkpoint {path} is damaged: {METADATA} holds no object")
+    return metadata
+
+
+def _selected(metadata: Dict[str, Any], kind: str, selector: Optional[Selector]) -> Dict[str, Any]:
+    hashes = metadata.get(kind)
+    if not isinstance(hashes, dict):  # a key of the user's own
+        return {}
+    return {p: h for p, h in hashes.items() if selector is None or selector(p)}
+
+
 def default_directory() -> str:
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     return os.path.join(home, "determined")
 
 
-def open_storage(where: Union[None, str, "os.PathLike[str]", Dict[str, Any]]) -> DirectoryStorage:
+def open_storage(where: Union[None, str, "os.PathLike[str]", Dict[str, Any]], store_id: Optional[str] = None) -> DirectoryStorage:
     """From a path, a file: URI or a checkpoint_storage section; None: the user's data directory."""
     if where is None:
         return DirectoryStorage(default_directory())
@@ -108,9 +173,9 @@ def open_storage(where: Union[None, str, "os.PathLike[str]", Dict[str, Any]]) ->
         raise TypeError(f"checkpoint_storage must be a path, a URI or a dict, not a {type(where).__name__}")
     kind = where.get("type")
     if kind == "directory":
-        return DirectoryStorage(where["container_path"])
+        return DirectoryStorage(where["container_path"], store_id)
     if kind == "shared_fs":
         root = where.get("host_path") or ""
         path = where.get("storage_path")
-        return DirectoryStorage(os.path.join(root, path) if path else root)
+        return DirectoryStorage(os.path.join(root, path) if path else root, store_id)
     raise ValueError(f'checkpoint storage of type "{kind}" is not supported: use directory or shared_fs')
