@@ -24,6 +24,26 @@ static const char *switched(const json_t *agent_or_slot)
     return json_flag(agent_or_slot, "draining", false) ? "draining" : "no";
 }
 
+/* What is not there of the stores of its pool; else how many are. */
+static void stores_cell(struct table *t, const json_t *a)
+{
+    const json_t *stores = json_arr(a, "stores");
+    struct buf away = BUF_INIT;
+    size_t i;
+    json_t *s;
+    json_array_foreach((json_t *)stores, i, s)
+    {
+        if (strcmp(json_str(s, "state", ""), "PRESENT") != 0)
+            buf_addf(&away, "%s%s %s", away.len ? ", " : "", json_str(s, "state", ""),
+                     json_str(s, "place", ""));
+    }
+    if (away.len)
+        table_cell(t, "%s", buf_str(&away));
+    else
+        table_cell(t, "%zu there", json_array_size(stores));
+    buf_finish(&away);
+}
+
 static void agent_row(struct table *t, const json_t *a)
 {
     const json_t *slots = json_obj(a, "slots");
@@ -43,12 +63,13 @@ static void agent_row(struct table *t, const json_t *a)
     table_cell(t, "%s", json_string_value(json_array_get(json_arr(a, "resourcePools"), 0)));
     table_cell(t, "%s", switched(a));
     table_cell(t, "%s", json_string_value(json_array_get(json_arr(a, "addresses"), 0)));
+    stores_cell(t, a);
 }
 
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT",  "VERSION", "SINCE",   ">SLOTS", ">USED",
-                                        ">TASKS", "POOL",    "ENABLED", "ADDRESS"};
+                                        ">TASKS", "POOL",    "ENABLED", "ADDRESS", "STORES"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/agents") < 0)
         return CLI_FAILED;

@@ -117,3 +117,8 @@ void db_ckpt_unpin(struct db *db, const char *uuid, const char *until, db_cb *cb
              "AND pinned_until = $2::timestamptz",
              db_str_arg(db_str_arg(DB_ARGS, uuid), until), cb, arg);
 }
+
+void db_store_known(struct db *db, const char *place, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT store_known($1)", db_str_arg(DB_ARGS, place), cb, arg);
+}

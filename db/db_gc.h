@@ -44,6 +44,9 @@ void db_gc_expire(struct db *db, db_cb *cb, void *arg);
 /* An ended experiment was looked through. */
 void db_gc_collected(struct db *db, int64_t exp_id, db_cb *cb, void *arg);
 
+/* One row: a JSON array of checkpoints that lie in the store of this place; null: none. */
+void db_store_known(struct db *db, const char *place, db_cb *cb, void *arg);
+
 /* Keeps a COMPLETED checkpoint from being removed for a while. One row (enum db_ckpt_pin_col) or
  * none: it is not there, or on its way out. */
 enum db_ckpt_pin_col { PIN_UNTIL, PIN_STORAGE };

@@ -181,6 +181,8 @@
     X(disable_agent, POST, "/api/v1/agents/{agentId}/disable", ADMIN, DEFAULT)                     \
     X(enable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/enable", ADMIN, DEFAULT)         \
     X(disable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/disable", ADMIN, DEFAULT)       \
+    X(get_stores, GET, "/api/v1/checkpoint-stores", USER, DEFAULT)                                 \
+    X(adopt_store, POST, "/api/v1/checkpoint-stores/adopt", ADMIN, DEFAULT)                        \
     X(get_resource_pools, GET, "/api/v1/resource-pools", USER, DEFAULT)                            \
     X(get_jobs, GET, "/api/v1/job-queues", USER, DEFAULT)                                          \
     X(get_jobs_v2, GET, "/api/v1/job-queues-v2", USER, DEFAULT)                                    \

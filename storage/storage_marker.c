@@ -197,7 +197,7 @@ static int fail_away(const char *place, const char *why, struct det_err *err)
 {
     return det_fail(err, DET_EUNAVAIL,
                     "checkpoint store %s is away: %s; mount it there, or, where it was moved or "
-                    "made anew on purpose: det checkpoint store adopt %s", place, why, place);
+                    "made anew on purpose: det store adopt %s", place, why, place);
 }
 
 /* Opened by its path each time: what was mounted since is found there, what was put in its place

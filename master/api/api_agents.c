@@ -70,6 +70,16 @@ static json_t *slots_json(const struct core *core, const char *agent_id)
     return map;
 }
 
+static json_t *stores_json(const struct core *core, const char *agent_id)
+{
+    json_t *list = json_array();
+    struct core_sight_view v;
+    for (size_t i = 0; core_agent_sight(core, agent_id, i, &v); i++)
+        json_array_append_new(list, json_make("{s:s,s:s,s:s}", "place", v.place, "state",
+                                              core_store_kind_text(v.kind), "text", v.text));
+    return list;
+}
+
 static json_t *agent_json(const struct core *core, const struct core_agent_view *a)
 {
     char time[CLK_RFC3339_MAX];
@@ -78,11 +88,11 @@ static json_t *agent_json(const struct core *core, const struct core_agent_view 
     for (size_t i = 0; core_agent_container(core, a->id, i, &v); i++)
         json_set(containers, v.id, container_json(core, a->id, v.id, v.state, v.alloc_id));
     clk_format(a->registered_us, time);
-    return json_make("{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s]}", "id", a->id, "registeredTime",
+    return json_make("{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s],s:o}", "id", a->id, "registeredTime",
                      time, "slots", slots_json(core, a->id), "containers", containers, "label", "",
                      "addresses", a->addr ? a->addr : "", "enabled", a->enabled && a->connected,
                      "draining", a->draining, "version", a->version ? a->version : "",
-                     "resourcePools", a->pool);
+                     "resourcePools", a->pool, "stores", stores_json(core, a->id));
 }
 
 struct seen_agent {

@@ -159,7 +159,7 @@ static void a_run_goes_where_its_store_is(void **state)
     world_create(&w, "{\"resources\":{\"slots_per_trial\":4}}"); /* b would have room */
     assert_int_equal(starts(), 0);
     why_says(2, "STORE", "agent b: no marker");
-    why_says(2, "STORE", "det checkpoint store adopt " PLACE);
+    why_says(2, "STORE", "det store adopt " PLACE);
     assert_int_equal(world_count(&w, CORE_PREEMPT), 0); /* nobody is asked to make room for it */
     sees("b", CORE_STORE_PRESENT, ID, "");
     assert_int_equal(starts(), 1);
