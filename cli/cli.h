@@ -41,9 +41,9 @@ struct noun {
                                * command */
 };
 
-extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_agent, noun_slot,
-    noun_store, noun_user, noun_master, noun_job, noun_task, noun_pool, noun_preview_search, noun_why,
-    noun_template, noun_workspace, noun_project;
+extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_store, noun_agent,
+    noun_slot, noun_user, noun_master, noun_job, noun_task, noun_pool, noun_preview_search,
+    noun_why, noun_template, noun_workspace, noun_project;
 
 /* Argument i, or NULL. */
 const char *cli_arg(const struct cli *c, size_t i);

@@ -61,3 +61,30 @@ int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
     snprintf(ret->commit, sizeof ret->commit, "%s", PQgetvalue(r, 0, 5));
     return schema_read(pg, ret, err);
 }
+
+/* One answer, "" without rows. */
+static int ask(PGconn *pg, const char *sql, const char *arg, char *ret, size_t max,
+               struct det_err *err)
+{
+    const char *const args[] = {arg};
+    det_cleanup(PQclearp) PGresult *r = PQexecParams(pg, sql, 1, NULL, args, NULL, NULL, 0);
+    if (PQresultStatus(r) != PGRES_TUPLES_OK)
+        return det_fail(err, DET_EIO, "%s", PQerrorMessage(pg));
+    snprintf(ret, max, "%s", PQntuples(r) ? PQgetvalue(r, 0, 0) : "");
+    return 0;
+}
+
+int db_health_store(const char *conninfo, const char *place, char id[DB_STORE_ID_MAX],
+                    struct det_err *err)
+{
+    char table[8];
+    det_cleanup(PQfinishp) PGconn *pg = dial(conninfo);
+    id[0] = '\0';
+    if (PQstatus(pg) != CONNECTION_OK)
+        return det_fail(err, DET_EUNAVAIL, "%s", PQerrorMessage(pg));
+    int rc = ask(pg, "SELECT to_regclass($1)", "stores", table, sizeof table, err);
+    if (rc < 0 || !table[0])
+        return rc; /* of before there were stores */
+    return ask(pg, "SELECT coalesce(id::text, '') FROM stores WHERE place = $1", place, id,
+               DB_STORE_ID_MAX, err);
+}

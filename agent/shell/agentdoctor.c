@@ -6,6 +6,7 @@
 #include "fsx.h"
 #include "mem.h"
 #include "slots.h"
+#include "storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,26 @@ static void master_token(struct findings *f, struct client *c)
     client_resp_finish(&r);
 }
 
+/* Those that work of now needs; a master of before there were stores names none. */
+static void stores(struct findings *f, struct client *c)
+{
+    JSON_OWN answer = NULL;
+    size_t i;
+    json_t *s;
+    if (client_json(c, "GET", "/agent/v1/stores", NULL, &answer, NULL) < 0)
+        return;
+    json_array_foreach(json_arr(answer, "stores"), i, s)
+    {
+        struct storage_seen seen;
+        const char *place = json_str(s, "place", "/");
+        storage_look(place, json_str(s, "id", NULL), NULL, &seen);
+        bool there = seen.sight == STORAGE_PRESENT;
+        findings_add(f, there ? FINDING_OK : FINDING_WARN, "checkpoint store",
+                     there ? NULL : "mount it at this place; until then no trial that uses it "
+                                    "starts here", "%s%s%s", place, there ? "" : ": ", seen.text);
+    }
+}
+
 static void master(struct findings *f, const struct agentopts *o)
 {
     det_cleanup(freep) char *secret = token(f, o);
@@ -80,6 +101,8 @@ static void master(struct findings *f, const struct agentopts *o)
                  json_str(info, "version", "?"));
     if (secret)
         master_token(f, c);
+    if (secret)
+        stores(f, c);
 }
 
 /* ---- programs ---- */

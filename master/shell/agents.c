@@ -524,9 +524,23 @@ static void on_orders(struct shell *sh, struct http_req *req)
     orders_flush(l);
 }
 
+/* GET stores: where a host is to have which, for its doctor. */
+static void on_stores(struct shell *sh, struct http_req *req)
+{
+    JSON_OWN list = json_array();
+    struct core_store_view v;
+    for (size_t i = 0; core_store_at(driver_core(sh->driver), i, &v); i++)
+        if (v.id && v.is_used)
+            json_array_append_new(list, json_make("{s:s,s:s}", "place", v.place, "id", v.id));
+    JSON_OWN j = json_make("{s:O}", "stores", list);
+    det_cleanup(freep) char *text = json_text(j);
+    http_reply(req, 200, text);
+}
+
 const struct http_route agents_routes[] = {
     {HTTP_POST, "/agent/v1/{agent}/events", HTTP_AUTH_AGENT, on_events, LINK_BODY_MAX},
     {HTTP_GET, "/agent/v1/{agent}/orders", HTTP_AUTH_AGENT, on_orders, 0},
+    {HTTP_GET, "/agent/v1/stores", HTTP_AUTH_AGENT, on_stores, 0},
 };
 const size_t agents_routes_n = DET_ARRAY_LEN(agents_routes);
 

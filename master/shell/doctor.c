@@ -1,17 +1,20 @@
 #include "doctor.h"
 
 #include "db_health.h"
+#include "fsx.h"
 #include "http.h"
 #include "mem.h"
+#include "storeplace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SERVER_MIN = 130000, FILES_MIN = 4096 };
+enum { SERVER_MIN = 130000, FILES_MIN = 4096, MARKER_BYTES_MAX = 4096 };
 #define CLOCK_DIFF_MAX_US 2000000
 
 static void schema(struct findings *f, const struct db_health *h)
@@ -102,10 +105,40 @@ static void port(struct findings *f, const struct masterconf *c)
                  c->host, service, rc ? strerror(rc) : "free");
 }
 
+/* Whether the marker in a store's root (storage.h) is the one that the database knows. */
+static bool is_marked(const char *place, const char *id)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    det_cleanup(freep) char *path = det_asprintf("%s/.det-store", place);
+    if (fsx_read_file(AT_FDCWD, path, MARKER_BYTES_MAX, &b, NULL) < 0)
+        return false;
+    JSON_OWN j = json_parse(buf_str(&b), b.len, NULL);
+    return strcmp(json_str(j, "id", ""), id) == 0;
+}
+
+/* What the master does not need itself; but an unmounted store has made many a checkpoint
+ * "lost". */
+static void store(struct findings *f, const struct masterconf *c, const char *place)
+{
+    char id[DB_STORE_ID_MAX];
+    if (db_health_store(c->db, place, id, NULL) < 0)
+        return; /* told already */
+    if (!id[0])
+        findings_add(f, FINDING_OK, "checkpoint store", NULL, "%s: not used yet", place);
+    else if (is_marked(place, id))
+        findings_add(f, FINDING_OK, "checkpoint store", NULL, "%s: %s", place, id);
+    else
+        findings_add(f, FINDING_WARN, "checkpoint store",
+                     "mount it here too if checkpoints are to be downloaded through the master; "
+                     "det store list says which agents have it",
+                     "%s is not store %s on this host", place, id);
+}
+
 static void storage(struct findings *f, const struct masterconf *c)
 {
     const json_t *s = json_obj(c->checkpoint_storage, "checkpoint_storage");
     const char *path = json_str(s, "host_path", json_str(s, "container_path", NULL));
+    det_cleanup(freep) char *place = NULL;
     if (!s)
         findings_add(f, FINDING_WARN, "checkpoint storage",
                      "set checkpoint_storage (or --checkpoint-dir): a directory all agents share",
@@ -116,6 +149,8 @@ static void storage(struct findings *f, const struct masterconf *c)
                      "%s cannot be read on this host: %s", path, strerror(errno));
     else
         findings_add(f, FINDING_OK, "checkpoint storage", NULL, "%s", path ? path : "set");
+    if (s && storeplace_of(s, &place, NULL) == 0)
+        store(f, c, place);
 }
 
 static void tls(struct findings *f, const struct masterconf *c)

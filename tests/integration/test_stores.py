@@ -56,6 +56,18 @@ def untouched(c, exp, trial, before):
     assert c.sql(f"SELECT count(*) FROM metrics WHERE trial_id = {trial} AND archived") == "0"
 
 
+def doctors_say(c, words):
+    """Of the store, on this host."""
+    agent = ["det-agent", "doctor", "--master", f"http://127.0.0.1:{c.port}", "--token-file", c.path("agent.token"), "--work-dir", c.path("agent-0")]
+    master = ["det-master", "doctor", "--db", f"host={c.path('pg-socket')} user=det dbname=det", "--port", "0", "--checkpoint-dir",
+              c.path("checkpoints")]
+    for program, *args in (agent, master):
+        r = subprocess.run([f"{BIN}/{program}", *args], text=True, capture_output=True, timeout=120)
+        lines = [x for x in r.stdout.splitlines() if "checkpoint store" in x]
+        at = r.stdout.index(lines[0]) if lines else 0
+        assert lines and c.path("checkpoints") in lines[0] and words in r.stdout[at:], (program, words, r.stdout, r.stderr)
+
+
 def marker(c):
     with open(c.path("checkpoints", MARKER)) as f:
         return json.load(f)["id"]
@@ -114,6 +126,7 @@ def test_paused():
             assert "agent-0" in text and store.root in text and "Mount it there" in text, text
         listed = c.det("agent", "list").stdout
         assert "ABSENT" in listed and store.root in listed, listed
+        doctors_say(c, "mount it")
         assert c.sql(f"SELECT run_id FROM trials WHERE id = {trial}") == "2" and c.slots_free()
         c.stop("master")  # a new life of the master knows it too
         c.start_master()
@@ -122,6 +135,7 @@ def test_paused():
         store.mount()
         c.wait(exp)
         untouched(c, exp, trial, before)
+        doctors_say(c, "ok    checkpoint store")
 
 
 def test_collection():
