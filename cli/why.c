@@ -63,6 +63,23 @@ static void print_blockers(const json_t *j)
         printf("and %" PRId64 " more\n", more);
 }
 
+static void print_avoids(const json_t *list)
+{
+    size_t i;
+    json_t *v;
+    if (json_array_size(list))
+        puts("\nAgents that failed it:");
+    json_array_foreach((json_t *)list, i, v)
+    {
+        int64_t n = json_int(v, "failures", 0);
+        printf("  - %s%s: %s", json_str(v, "agent", ""),
+               json_flag(v, "out", false) ? " (left out)" : "", json_str(v, "text", ""));
+        if (n > 0)
+            printf(" (%" PRId64 " time%s)", n, n == 1 ? "" : "s");
+        puts("");
+    }
+}
+
 static void print_start(const json_t *e)
 {
     double s = json_num(e, "seconds", -1);
@@ -109,6 +126,7 @@ static void print_why(const json_t *j)
         puts("");
         print_blockers(j);
     }
+    print_avoids(json_arr(j, "avoids"));
     print_start(json_object_get(j, "expectedStart"));
     print_suggestions(json_arr(j, "suggestions"));
 }

@@ -148,7 +148,7 @@ static char *exit_text(const struct core_exit *e)
     return buf_steal(&b);
 }
 
-static void set_failure(struct alloc *a, const struct core_exit *e)
+static void set_failure(struct alloc *a, int node, const struct core_exit *e)
 {
     struct failure *f = &a->failure;
     bool transient = e->reason != CORE_EXITED && e->reason != CORE_STALLED;
@@ -159,10 +159,20 @@ static void set_failure(struct alloc *a, const struct core_exit *e)
     *f = (struct failure){.is_set = true,
                           .transient = transient,
                           .reason = e->reason,
+                          .node = node,
                           .code = e->code,
                           .signal = e->signal,
                           .rank = e->rank};
     f->text = exit_text(e);
+}
+
+/* The host that the others wait for. */
+static int first_missing(const struct alloc *a)
+{
+    for (size_t i = 0; i < a->containers.n; i++)
+        if (!a->containers.v[i]->arrived)
+            return (int)i;
+    return 0;
 }
 
 void alloc_never_ready(struct core *c, struct alloc *a)
@@ -170,7 +180,8 @@ void alloc_never_ready(struct core *c, struct alloc *a)
     char text[160];
     snprintf(text, sizeof text, "not all of its containers were ready within %lld s",
              (long long)(c->o.ready_timeout_ms / 1000));
-    set_failure(a, &(struct core_exit){.reason = CORE_START_FAILED, .rank = -1, .text = text});
+    set_failure(a, first_missing(a),
+                &(struct core_exit){.reason = CORE_START_FAILED, .rank = -1, .text = text});
     alloc_kill(c, a, KILL_FAILED, "%s", text);
 }
 
@@ -184,7 +195,7 @@ static void judge(struct alloc *a, const struct container *k, const struct core_
     if (a->acked && (e->reason == CORE_EXITED || e->reason == CORE_STALLED))
         return; /* it was done with what counts */
     a->unclean = true;
-    set_failure(a, e);
+    set_failure(a, k->node, e);
 }
 
 static bool only_daemons_live(const struct alloc *a)

@@ -1,5 +1,6 @@
 #include "agent.h"
 #include "alloc.h"
+#include "avoid.h"
 #include "effects.h"
 #include "exp.h"
 #include "pool.h"
@@ -49,6 +50,7 @@ struct core *core_create(const struct core_options *o)
     c->agent_by_id = map_create();
     c->settled.kind = TIMER_SETTLED;
     c->waits.kind = TIMER_WAITS;
+    c->lifts.kind = TIMER_LIFTS;
     pool_get(c, c->default_pool);
     for (size_t i = 0; i < o->pools_n; i++)
         pool_get(c, o->pools[i].name);
@@ -163,6 +165,8 @@ static void on_timers(struct core *c)
             store_on_timer(c, container_of(t, struct store, timer));
         else if (t->kind == TIMER_WAITS)
             queue_save_waits(c);
+        else if (t->kind == TIMER_LIFTS)
+            avoid_on_timer(c);
         else
             alloc_on_timer(c, container_of(t, struct alloc, timer));
     }
@@ -214,6 +218,7 @@ static int on_trial(struct core *c, const struct core_event *ev, struct core_rep
     case CORE_EV_PROGRESS:
         exp_on_progress(c, t->exp, t, ev->units);
         eta_on_progress(t, ev->units, c->now_ms);
+        avoid_on_progress(c, t);
         reply->progress = t->exp->progress;
         break;
     case CORE_EV_EARLY_EXIT:

@@ -489,6 +489,7 @@ struct core_alloc_view {
     int priority;
     bool is_backfill;          /* it was started before others that come first */
     enum core_wait wait;
+    size_t avoids;             /* agents that its trial stays away from */
 };
 bool core_alloc_get(const struct core *c, const char *alloc_id, struct core_alloc_view *ret);
 /* All live allocations, oldest first: i from 0 until false. */

@@ -1,9 +1,9 @@
 #include "fit.h"
 
 #include "agent.h"
+#include "avoid.h"
 #include "fit_index.h"
 #include "store.h"
-#include "trial.h"
 #include <assert.h>
 
 void fit_init(struct fit *f, const struct core *c, const struct core_pool_options *o)
@@ -108,7 +108,8 @@ void fit_refresh(struct agent *a)
 
 static bool is_excluded(const struct alloc *al, const struct agent *a)
 {
-    return (al->trial && trial_excludes(al->trial, a->id)) || !store_is_on(store_of_alloc(al), a);
+    return (al->trial && avoid_is(al->trial, a->id, AVOID_ANY)) ||
+           !store_is_on(store_of_alloc(al), a);
 }
 
 /* Entries in the order of a walk. */
@@ -167,7 +168,7 @@ static int64_t idle_count(const struct fit_bucket *b, const struct alloc *al)
     if (b->free == 0 || b->free != b->whole)
         return 0;
     int64_t n = (int64_t)b->entries.n;
-    if (!store_of_alloc(al) && (!al->trial || al->trial->excluded.n == 0))
+    if (!store_of_alloc(al) && (!al->trial || !avoid_any(al->trial, AVOID_ANY)))
         return n;
     for (size_t i = 0; i < b->entries.n; i++)
         n -= is_excluded(al, b->entries.v[i].agent);
@@ -245,11 +246,23 @@ static bool is_counted(const struct fit *f, const struct fit_tally *t, const str
     return t == &f->all ? a->total == size : a->listed && a->whole == size;
 }
 
-/* Whom a request may have: not what the trial excludes, nor where its store is not (NULL: any). */
+/* Whom a request may have: not what the trial avoids because of these sources, nor where its store
+ * is not (NULL: any). */
 struct wish {
     const struct trial *trial;
+    unsigned sources;
     const struct store *store;
 };
+
+/* An agent that is avoided for two reasons is avoided once. */
+static bool is_first_of(const struct trial *t, size_t k, unsigned sources)
+{
+    const struct avoid *v = t->avoids.v;
+    for (size_t i = 0; i < k; i++)
+        if (v[i].is_out && (BIT(v[i].source) & sources) && strcmp(v[i].agent, v[k].agent) == 0)
+            return false;
+    return v[k].is_out && (BIT(v[k].source) & sources);
+}
 
 /* How many agents of t's i-th size a run may have. */
 static int64_t count_of(const struct fit *f, const struct fit_tally *t, size_t i,
@@ -257,11 +270,12 @@ static int64_t count_of(const struct fit *f, const struct fit_tally *t, size_t i
 {
     const struct pool *p = container_of((struct fit *)f, struct pool, fit);
     int64_t n = t->sizes.v[i].n;
-    for (size_t k = 0; w->trial && k < w->trial->excluded.n; k++)
-        n -= is_counted(f, t, agent_find(f->c, w->trial->excluded.v[k]), t->sizes.v[i].size);
+    for (size_t k = 0; w->trial && k < w->trial->avoids.n; k++)
+        n -= is_counted(f, t, agent_find(f->c, w->trial->avoids.v[k].agent), t->sizes.v[i].size) &&
+             is_first_of(w->trial, k, w->sources);
     for (size_t k = 0; w->store && k < p->agents.n; k++)
         n -= !store_is_on(w->store, p->agents.v[k]) &&
-             !(w->trial && trial_excludes(w->trial, p->agents.v[k]->id)) &&
+             !(w->trial && avoid_is(w->trial, p->agents.v[k]->id, w->sources)) &&
              is_counted(f, t, p->agents.v[k], t->sizes.v[i].size);
     return n;
 }
@@ -282,7 +296,8 @@ static bool sizes_fit(const struct fit *f, const struct fit_tally *t, int64_t sl
 
 bool fit_could(const struct fit *f, const struct alloc *a)
 {
-    return sizes_fit(f, &f->usable, a->slots, &(struct wish){a->trial, store_of_alloc(a)});
+    return sizes_fit(f, &f->usable, a->slots,
+                     &(struct wish){a->trial, AVOID_ANY, store_of_alloc(a)});
 }
 
 bool fit_could_size(const struct fit *f, int64_t slots, const struct store *s)
@@ -295,9 +310,9 @@ bool fit_ever(const struct fit *f, int64_t slots)
     return sizes_fit(f, &f->all, slots, &(struct wish){0});
 }
 
-bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t)
+bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t, unsigned sources)
 {
-    return sizes_fit(f, &f->all, slots, &(struct wish){.trial = t});
+    return sizes_fit(f, &f->all, slots, &(struct wish){.trial = t, .sources = sources});
 }
 
 /* ---- Trying ---- */

@@ -34,12 +34,12 @@ bool fit_place(const struct fit *f, const struct alloc *a, struct placement *ret
 /* Could it be placed, were nothing placed that may be asked to stop? Agents that are off or away
  * do not count. */
 bool fit_could(const struct fit *f, const struct alloc *a);
-/* The same for all requests of a size, with this store (NULL: any), that exclude no agent. */
+/* The same for all requests of a size, with this store (NULL: any), that avoid no agent. */
 bool fit_could_size(const struct fit *f, int64_t slots, const struct store *s);
 /* Whether k slots could ever be placed; agents that are off or away count. */
 bool fit_ever(const struct fit *f, int64_t slots);
-/* The same without the agents that the trial's log policies exclude. */
-bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t);
+/* The same without the agents that the trial avoids because of these sources (avoid.h). */
+bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t, unsigned sources);
 int64_t fit_free(const struct fit *f);
 
 /* Whether a has a container on one of the placement's agents. */

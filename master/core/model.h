@@ -104,6 +104,7 @@ enum kill_why {
 struct failure {
     bool is_set, transient;
     enum core_exit_reason reason;
+    int node;                    /* whose container it was */
     int code, signal, rank;
     char *text;
 };
@@ -186,6 +187,17 @@ struct quota {
     int64_t slots;
 };
 
+/* A host that a trial's next run stays away from (avoid.h). */
+enum avoid_source { AVOID_POLICY, AVOID_START, AVOID_SOURCE_COUNT };
+struct avoid {
+    char *agent;
+    enum avoid_source source;
+    char *text;                  /* why */
+    int failures;                /* to start it there, since it last got somewhere */
+    bool is_out;                 /* else it is known, but may be tried again */
+    int64_t until_ms;            /* INT64_MAX: no time lifts it */
+};
+
 struct trial {
     int64_t id;
     struct exp *exp;
@@ -207,7 +219,9 @@ struct trial {
         int64_t run_id, from_ms, at_ms;
         double from_units, units;
     } speed;
-    VEC(char *) excluded;        /* ids of agents its log policies keep it away from */
+    VEC(struct avoid) avoids;
+    int start_rounds;            /* times that no host could start it, since it got somewhere */
+    bool is_paused;              /* its next run is held for the last of these */
     char *no_retry;              /* the pattern of a log policy: its next failure is the last */
     struct alloc *alloc;
     bool dirty, is_new;
@@ -304,6 +318,7 @@ struct core {
     int64_t settled_ms;          /* agents of before a start have had time to come back */
     struct timer settled;        /* runs when something waits for that */
     struct timer waits;          /* runs while something waits for room: queue_save_waits() */
+    struct timer lifts;          /* runs while a trial avoids a host for a time: avoid_on_timer() */
     int64_t last_exp, last_trial;
     int64_t epoch;
     char nonce[UUID_STR_MAX];    /* of the leadership: in all names that are made */

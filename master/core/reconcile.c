@@ -2,6 +2,7 @@
 
 #include "agent.h"
 #include "alloc.h"
+#include "avoid.h"
 #include "effects.h"
 #include "store.h"
 #include <string.h>
@@ -71,6 +72,7 @@ static void on_hello(struct core *c, struct agent *a, const struct core_hello *h
     VEC(struct container *) mine = {0};
     agent_update(c, a, h);
     store_greet(c, a);
+    avoid_on_hello(c, a->id);
     for (size_t i = 0; i < a->containers.n; i++)
         vec_push(&mine, a->containers.v[i]);
     for (size_t i = 0; i < h->tasks_n; i++)

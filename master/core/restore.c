@@ -1,6 +1,7 @@
 /* Rebuilding the core from its rows. */
 #include "agent.h"
 #include "alloc.h"
+#include "avoid.h"
 #include "conf.h"
 #include "exp.h"
 #include "pool.h"
@@ -315,8 +316,9 @@ void restore_finish(struct core *c)
         if (e->todo_owed)
             exp_resume_todo(c, e);
         for (size_t k = 0; k < e->trials.n; k++) {
-            if (e->trials.v[k]->excluded.n > 0) /* too early to judge it; not to be forgotten */
+            if (avoid_any(e->trials.v[k], AVOID_ANY)) /* too early to judge it */
                 timers_set(&c->timers, &c->settled, c->settled_ms);
+            avoid_restored(c, e->trials.v[k]);
             trial_reconsider(c, e->trials.v[k]);
         }
         exp_maybe_finish(c, e);

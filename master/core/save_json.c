@@ -1,6 +1,7 @@
 /* The `core` columns: JSON that only the core reads. */
 #include "save.h"
 
+#include "avoid.h"
 #include "exp.h"
 #include "queue.h"
 
@@ -36,14 +37,6 @@ static void add_lossy(struct buf *out, const char *key, const char *text)
     json_add(out, key, j);
 }
 
-static void add_excluded(struct buf *out, const struct trial *t)
-{
-    JSON_OWN list = json_array();
-    for (size_t i = 0; i < t->excluded.n; i++)
-        json_array_append_new(list, json_string(t->excluded.v[i]));
-    json_add(out, "excluded", list);
-}
-
 void save_trial_core(struct buf *out, const struct trial *t)
 {
     buf_add_ch(out, '{');
@@ -61,9 +54,25 @@ void save_trial_core(struct buf *out, const struct trial *t)
         json_add_int(out, "bad_port", t->bad_port);
     if (t->no_retry)
         add_lossy(out, "no_retry", t->no_retry);
-    if (t->excluded.n > 0)
-        add_excluded(out, t);
+    if (t->start_rounds > 0)
+        json_add_int(out, "start_rounds", t->start_rounds);
+    JSON_OWN avoids = t->avoids.n > 0 ? avoid_json(t) : NULL;
+    if (avoids)
+        json_add(out, "avoids", avoids);
     buf_add_ch(out, '}');
+}
+
+/* Rows of before there were reasons. */
+static void load_excluded(struct trial *t, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_string(json_array_get(list, i)))
+            vec_push(&t->avoids,
+                     (struct avoid){.agent = det_strdup(json_string_value(json_array_get(list, i))),
+                                    .source = AVOID_POLICY,
+                                    .text = det_strdup("excluded by a log policy"),
+                                    .is_out = true,
+                                    .until_ms = INT64_MAX});
 }
 
 void load_trial_core(struct trial *t, const json_t *j)
@@ -79,10 +88,9 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->transients = (int)json_int(j, "transients", 0);
     t->bad_port = (int)json_int(j, "bad_port", -1);
     t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
-    const json_t *list = json_arr(j, "excluded");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_is_string(json_array_get(list, i)))
-            vec_push(&t->excluded, det_strdup(json_string_value(json_array_get(list, i))));
+    t->start_rounds = (int)json_int(j, "start_rounds", 0);
+    avoid_load(t, json_arr(j, "avoids"));
+    load_excluded(t, json_arr(j, "excluded"));
 }
 
 static void add_container(struct buf *out, const struct container *k)
@@ -108,6 +116,7 @@ static void add_failure(struct buf *out, const struct failure *f)
     json_add_int(out, "code", f->code);
     json_add_int(out, "signal", f->signal);
     json_add_int(out, "rank", f->rank);
+    json_add_int(out, "node", f->node);
     add_lossy(out, "text", f->text);
     buf_add_ch(out, '}');
 }
@@ -186,6 +195,7 @@ static void load_failure(struct failure *f, const json_t *j)
                           .code = (int)json_int(j, "code", 0),
                           .signal = (int)json_int(j, "signal", 0),
                           .rank = (int)json_int(j, "rank", -1),
+                          .node = (int)json_int(j, "node", 0),
                           .text = det_strdup(json_str(j, "text", ""))};
 }
 
@@ -228,5 +238,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
         if (rc < 0)
             return rc;
     }
+    if (a->failure.node < 0 || (size_t)a->failure.node >= a->containers.n)
+        a->failure.node = 0;
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "scheduler.h"
 
 #include "alloc.h"
+#include "avoid.h"
 #include "quota.h"
 
 bool sched_start(struct sched *s, struct alloc *a)
@@ -18,7 +19,7 @@ bool sched_start(struct sched *s, struct alloc *a)
 
 bool sched_is_choosy(const struct alloc *a)
 {
-    return (a->trial && a->trial->excluded.n) || (a->kind == KIND_GC && a->store);
+    return (a->trial && avoid_any(a->trial, AVOID_ANY)) || (a->kind == KIND_GC && a->store);
 }
 
 bool sched_may(const struct sched *s, struct group *g)

@@ -72,7 +72,7 @@ void sched_count(struct group *g); /* one more of it starts */
 /* Decides to start a if it fits. */
 bool sched_start(struct sched *s, struct alloc *a);
 void sched_release(struct sched *s, struct alloc *a, const char *why);
-/* It excludes agents: may not fit where its like do. */
+/* It avoids agents: may not fit where its like do. */
 bool sched_is_choosy(const struct alloc *a);
 /* Starts the group's next pending request; choosy ones that do not fit are passed over. False:
  * nothing more of this group fits. */

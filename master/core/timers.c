@@ -6,10 +6,15 @@ static void put(struct timers *h, size_t i, struct timer *t)
     t->pos = i + 1;
 }
 
+static bool is_before(const struct timer *a, const struct timer *b)
+{
+    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->turn < b->turn;
+}
+
 static void sift_up(struct timers *h, size_t i)
 {
     struct timer *t = h->heap.v[i];
-    while (i > 0 && h->heap.v[(i - 1) / 2]->at_ms > t->at_ms) {
+    while (i > 0 && is_before(t, h->heap.v[(i - 1) / 2])) {
         put(h, i, h->heap.v[(i - 1) / 2]);
         i = (i - 1) / 2;
     }
@@ -20,9 +25,9 @@ static void sift_down(struct timers *h, size_t i)
 {
     struct timer *t = h->heap.v[i];
     for (size_t k; (k = 2 * i + 1) < h->heap.n; i = k) {
-        if (k + 1 < h->heap.n && h->heap.v[k + 1]->at_ms < h->heap.v[k]->at_ms)
+        if (k + 1 < h->heap.n && is_before(h->heap.v[k + 1], h->heap.v[k]))
             k++;
-        if (h->heap.v[k]->at_ms >= t->at_ms)
+        if (is_before(t, h->heap.v[k]))
             break;
         put(h, i, h->heap.v[k]);
     }
@@ -50,6 +55,7 @@ void timers_set(struct timers *h, struct timer *t, int64_t at_ms)
     t->at_ms = at_ms;
     if (at_ms == INT64_MAX)
         return;
+    t->turn = ++h->turns;
     vec_push(&h->heap, t);
     sift_up(h, h->heap.n - 1);
 }

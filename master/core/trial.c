@@ -1,6 +1,7 @@
 #include "trial.h"
 
 #include "alloc.h"
+#include "avoid.h"
 #include "exp.h"
 #include "names.h"
 #include <assert.h>
@@ -84,9 +85,8 @@ struct trial *trial_create(struct core *c, struct exp *e, const struct search_op
 
 static void forget_policies(struct trial *t)
 {
-    for (size_t i = 0; i < t->excluded.n; i++)
-        free(t->excluded.v[i]);
-    vec_free(&t->excluded);
+    avoid_forget(t, AVOID_ANY);
+    t->start_rounds = 0;
     free(t->no_retry);
     t->no_retry = NULL;
 }
@@ -145,6 +145,8 @@ static enum trial_state end_of(enum trial_state stopping)
  * hammered. */
 static int64_t hold_until(const struct core *c, const struct trial *t)
 {
+    if (t->is_paused)
+        return c->now_ms + avoid_pause_ms(t);
     if (t->transients < 2)
         return 0;
     int64_t s = t->transients < 7 ? INT64_C(1) << (t->transients - 2) : 30;

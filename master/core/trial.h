@@ -44,8 +44,6 @@ void trial_on_log_policy(struct core *c, struct trial *t, const struct core_poli
 void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a);
 bool trial_op_done(const struct trial *t); /* nothing to do now */
 
-/* Whether its log policies keep it away from the agent. */
-bool trial_excludes(const struct trial *t, const char *agent_id);
 /* Ends it, with the reason in its log, when they keep it away from too many for it ever to run
  * again; else false. */
 bool trial_give_up(struct core *c, struct trial *t);

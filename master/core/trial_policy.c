@@ -3,6 +3,7 @@
 #include "trial.h"
 
 #include "agent.h"
+#include "avoid.h"
 #include "effects.h"
 #include "fit.h"
 #include <string.h>
@@ -23,14 +24,6 @@ static void cancel_retries(struct core *c, struct trial *t, const char *pattern)
         pattern, (long long)t->id);
 }
 
-bool trial_excludes(const struct trial *t, const char *agent_id)
-{
-    for (size_t i = 0; i < t->excluded.n; i++)
-        if (strcmp(t->excluded.v[i], agent_id) == 0)
-            return true;
-    return false;
-}
-
 static bool is_waiting(const struct trial *t)
 {
     return t->alloc && t->alloc->state == ALLOC_PENDING;
@@ -39,10 +32,10 @@ static bool is_waiting(const struct trial *t)
 /* Only agents that are known, so that what a trial prints cannot make the list longer than that. */
 static void exclude(struct core *c, struct trial *t, const char *agent_id, const char *pattern)
 {
-    if (!agent_id || trial_excludes(t, agent_id) || !agent_find(c, agent_id))
+    if (!agent_id || avoid_is(t, agent_id, BIT(AVOID_POLICY)) || !agent_find(c, agent_id))
         return;
-    vec_push(&t->excluded, det_strdup(agent_id));
-    trial_mark(c, t);
+    det_cleanup(freep) char *why = det_asprintf("a line of the log matched \"%s\"", pattern);
+    avoid_add(c, t, agent_id, AVOID_POLICY, why, 0);
     SAY(c, t, FX_WARNING,
         "A line of this log matches \"%s\" (log policy exclude_node): trial %lld is not placed on "
         "agent %s again.",
@@ -67,21 +60,23 @@ static bool lacks_agents(const struct trial *t)
 {
     const struct fit *f = &t->exp->pool->fit;
     int64_t slots = t->exp->conf.slots;
-    return t->excluded.n > 0 && fit_ever(f, slots) && !fit_ever_for(f, slots, t);
+    return avoid_any(t, BIT(AVOID_POLICY)) && fit_ever(f, slots) &&
+           !fit_ever_for(f, slots, t, BIT(AVOID_POLICY));
 }
 
 /* Soon after a start of the master some agents may not have said hello yet: what cannot be taken
  * back is not decided by their absence, but when their time is over. */
 bool trial_give_up(struct core *c, struct trial *t)
 {
-    if (t->excluded.n > 0 && c->now_ms < c->settled_ms)
+    if (avoid_any(t, BIT(AVOID_POLICY)) && c->now_ms < c->settled_ms)
         timers_set(&c->timers, &c->settled, c->settled_ms);
     if (c->now_ms < c->settled_ms || !lacks_agents(t))
         return false;
     SAY(c, t, FX_ERROR,
         "Trial %lld cannot run again: without the %zu agents that its log policies exclude, "
         "resource pool %s has no room for its %lld slots.",
-        (long long)t->id, t->excluded.n, t->exp->pool->name, (long long)t->exp->conf.slots);
+        (long long)t->id, avoid_count(t, BIT(AVOID_POLICY)), t->exp->pool->name,
+        (long long)t->exp->conf.slots);
     trial_set(c, t, TRIAL_STOPPING_ERROR, "its log policies leave too few agents");
     return true;
 }

@@ -2,6 +2,7 @@
 #include "trial.h"
 
 #include "alloc.h"
+#include "avoid.h"
 #include "effects.h"
 #include "exp.h"
 #include <string.h>
@@ -76,6 +77,7 @@ void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int6
     free(t->latest);
     t->latest = copy;
     t->latest_steps = steps;
+    avoid_on_progress(c, t);
     if (t->transients == 0)
         return;
     t->transients = 0;
@@ -149,7 +151,11 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
         trial_reconsider(c, t);
     } else if (t->exit_reason >= 0) {
         complete(c, t, t->exit_reason);
+    } else if (transient && a->failure.reason == CORE_START_FAILED) {
+        if (!avoid_on_failed_start(c, t, a))
+            trial_reconsider(c, t);
     } else if (transient) {
+        t->is_paused = false;
         t->transients++;
         trial_mark(c, t);
         trial_reconsider(c, t);

@@ -1,6 +1,7 @@
 /* What the API reads of the core. */
 #include "agent.h"
 #include "alloc.h"
+#include "avoid.h"
 #include "exp.h"
 #include "fit.h"
 #include "queue.h"
@@ -170,6 +171,7 @@ static void alloc_view(const struct core *c, const struct alloc *a, struct core_
         .containers = a->containers.n,
         .is_backfill = a->is_backfill,
         .wait = wait_of(a),
+        .avoids = a->trial ? avoid_count(a->trial, AVOID_ANY) : 0,
         .priority = a->exp ? queue_priority(a->exp) : a->pool->o.default_priority,
     };
 }

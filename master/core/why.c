@@ -2,6 +2,7 @@
 
 #include "agent.h"
 #include "alloc.h"
+#include "avoid.h"
 #include "exp.h"
 #include "queue.h"
 #include "quota.h"
@@ -256,8 +257,12 @@ static void waiting(const struct answer *w, const struct alloc *a)
     if (a->queued_as != QUEUE_PENDING || !g) {
         int64_t s = a->hold_ms == INT64_MAX ? 0 : (a->hold_ms - w->now.ms + 999) / 1000;
         json_set(w->j, "reason", json_string("HOLD"));
-        say(w->j, "text", "its last runs were lost one after the other: the next is tried in %"
-            PRId64 " s", s < 0 ? 0 : s);
+        if (a->trial && a->trial->start_rounds > 0)
+            say(w->j, "text", "no agent could start it: the next try is in %" PRId64 " s",
+                s < 0 ? 0 : s);
+        else
+            say(w->j, "text", "its last runs were lost one after the other: the next is tried in %"
+                PRId64 " s", s < 0 ? 0 : s);
         return;
     }
     int64_t waited = w->now.us - a->start_us;
@@ -333,6 +338,7 @@ json_t *core_why_trial(const struct core *c, int64_t trial_id, struct core_now n
     struct answer w = begin(c, now);
     json_set(w.j, "trialId", json_integer(t->id));
     json_set(w.j, "experimentId", json_integer(t->exp->id));
+    json_set(w.j, "avoids", avoid_json(t));
     if (!t->alloc)
         without_allocation(&w, t->exp, t);
     else if (t->alloc->state == ALLOC_PENDING)

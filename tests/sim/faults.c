@@ -47,6 +47,15 @@ static void store_hangs(struct sim *m)
     sim_trace(m, "store     hangs until %.3f s", (double)m->store.hung_until / 1000);
 }
 
+/* Disk, user, compiler: what runs goes on, nothing starts. */
+static void host_breaks(struct sim *m, int i)
+{
+    m->got.faults++;
+    m->hosts[i].broken_until = m->now_ms + (int64_t)sim_random(m, sim_random(m, 4) ? 5000 : 900000);
+    sim_trace(m, "host      %s starts nothing until %.3f s", m->hosts[i].id,
+              (double)m->hosts[i].broken_until / 1000);
+}
+
 void fault_strike(struct sim *m)
 {
     int host = (int)sim_random(m, (uint64_t)m->hosts_n);
@@ -68,6 +77,8 @@ void fault_strike(struct sim *m)
         master_freeze(m, s, 500 + (int64_t)sim_random(m, sim_random(m, 2) ? 5000 : 40000));
     } else if (dice < 18 && s->core) {
         master_crash(m, s);
+    } else if (dice == 19) {
+        host_breaks(m, host);
     } else if (dice >= 20) {
         store_hangs(m);
     }

@@ -271,6 +271,10 @@ static void start(struct sim *m, int host, const struct order *o)
         vec_push(&t->slots, (int)json_integer_value(json_array_get(slots, i)));
     const char *steps = json_str(json_obj(o->task, "env"), "DET_STEPS_COMPLETED", "0");
     t->progress = (double)strtoll(steps, NULL, 10);
+    if (m->now_ms < m->hosts[host].broken_until) {
+        task_end(m, t, CORE_START_FAILED, 0);
+        return;
+    }
     sim_later(m, 5, (struct msg){.kind = M_TASK, .task = t->uid});
 }
 

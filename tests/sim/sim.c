@@ -139,6 +139,8 @@ static void calm_begin(struct sim *m)
     for (int i = 0; i < MASTERS; i++)
         if (m->masters[i].frozen_until > m->now_ms + TAKEOVER_MS)
             m->masters[i].frozen_until = m->now_ms + TAKEOVER_MS;
+    for (int i = 0; i < m->hosts_n; i++)
+        m->hosts[i].broken_until = 0;
     sim_trace(m, "calm      the faults end");
 }
 

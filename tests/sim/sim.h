@@ -16,8 +16,8 @@
  * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs:
  * it answers nobody, and what it has in its hands it does afterwards, also for a master that died.
  * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
- * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die. The wall clock
- * jumps.
+ * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; a host
+ * starts nothing for a while. The wall clock jumps.
  *
  * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is
  * called as well: after each step for what it touched and a fourth of the rest, in whole now and
@@ -187,6 +187,7 @@ struct host {
     int heard_by;
     int64_t lost_ms;          /* when the master last counted it as lost */
     int64_t order_ms;         /* when the last order on its way arrives */
+    int64_t broken_until;     /* it can start nothing */
     int64_t up_cut, down_cut; /* nothing passes to the master, from it, until then */
     VEC(struct task *) tasks; /* those the master has not acknowledged the end of */
     struct map *dropped;      /* containers of this agent's process whose end it has */

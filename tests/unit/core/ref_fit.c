@@ -26,8 +26,8 @@ void ref_fit_free(struct ref_fit *f)
 
 static bool is_excluded(const struct alloc *al, const struct agent *a)
 {
-    for (size_t i = 0; al->trial && i < al->trial->excluded.n; i++)
-        if (strcmp(al->trial->excluded.v[i], a->id) == 0)
+    for (size_t i = 0; al->trial && i < al->trial->avoids.n; i++)
+        if (strcmp(al->trial->avoids.v[i].agent, a->id) == 0)
             return true;
     return false;
 }

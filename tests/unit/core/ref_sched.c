@@ -19,7 +19,7 @@ struct ref {
 
 static bool is_choosy(const struct alloc *a)
 {
-    return a->trial && a->trial->excluded.n;
+    return a->trial && a->trial->avoids.n;
 }
 
 static bool is_stuck(const struct ref *r, const struct alloc *a)

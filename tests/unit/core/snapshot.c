@@ -2,6 +2,7 @@
 
 #include "agent.h"
 #include "alloc.h"
+#include "avoid.h"
 #include "fit.h"
 #include "pool.h"
 #include <stdio.h>
@@ -103,7 +104,7 @@ static void exclude_some(struct snapshot *s)
     for (size_t i = 0; i < c->allocs.n; i++) {
         struct trial *t = c->allocs.v[i]->trial;
         if (t && c->allocs.v[i]->state == ALLOC_PENDING && chance(s, 5))
-            vec_push(&t->excluded, det_strdup(c->agents.v[snapshot_random(s, c->agents.n)]->id));
+            avoid_add(c, t, c->agents.v[snapshot_random(s, c->agents.n)]->id, AVOID_POLICY, "no", 0);
     }
 }
 

@@ -40,8 +40,8 @@ static void check_starts(const struct sched *s)
         assert_int_equal(st->alloc->queued_as, QUEUE_PENDING);
         for (size_t k = 0; k < st->n; k++) {
             slots += s->nodes.v[st->first + k].slots;
-            for (size_t x = 0; st->alloc->trial && x < st->alloc->trial->excluded.n; x++)
-                assert_string_not_equal(st->alloc->trial->excluded.v[x],
+            for (size_t x = 0; st->alloc->trial && x < st->alloc->trial->avoids.n; x++)
+                assert_string_not_equal(st->alloc->trial->avoids.v[x].agent,
                                         s->nodes.v[st->first + k].agent->id);
         }
         assert_int_equal(slots, st->alloc->slots);
