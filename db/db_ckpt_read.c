@@ -12,7 +12,8 @@ void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
 
 /* clang-format off */
 #define LIST(key, owner, table)                                                                    \
-    "WITH f AS MATERIALIZED (SELECT c.uuid, " key " AS k FROM checkpoints c WHERE c." owner        \
+    "WITH f AS MATERIALIZED (SELECT c.uuid, " key " AS k FROM checkpoints c "                      \
+    "LEFT JOIN experiments e ON e.id = c.experiment_id WHERE c." owner                             \
     " = $1::bigint AND ($2::jsonb IS NULL OR to_jsonb(c.state) IN "                                \
     "(SELECT jsonb_array_elements($2::jsonb)))), n AS (SELECT count(*) total FROM f) "             \
     "SELECT n.total, page_start(n.total, $3::bigint), c.uuid, c.state, $5::text, "                 \
@@ -28,7 +29,7 @@ void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
 #define MEMBERS                                                                                    \
     "c.task_id \"taskId\", c.uuid, c.report_time \"reportTime\", c.sizes resources, c.metadata, "  \
     "c.allocation_id \"allocationId?\", json_build_object('trialId', c.trial_id, "                 \
-    "'experimentId', c.experiment_id, 'experimentConfig', e.config, 'hparams', t.hparams, "        \
+    "'experimentId', c.experiment_id, 'experimentConfig', e.config_json, 'hparams', t.hparams, "        \
     "'trainingMetrics', " AVERAGES("m.v") ", 'validationMetrics', " AVERAGES("c.validation") ", "  \
     "'searcherMetric', number_of(c.validation->e.searcher_metric)) training "
 #define AVERAGES(v)                                                                                \
@@ -38,8 +39,6 @@ void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
     {LIST(key, owner, table) "f.k" PAGE, LIST(key, owner, table) "f.k DESC NULLS LAST" PAGE}
 #define BY(key)                                                                                    \
     {BOTH(key, "trial_id", "trials"), BOTH(key, "experiment_id", "experiments")}
-#define SEARCHER_METRIC                                                                            \
-    "c.validation->(SELECT searcher_metric FROM experiments WHERE id = c.experiment_id)"
 
 /* By SORT_BY_* of checkpoint.v1, of a trial or an experiment, upwards and downwards; last: by the
  * metric $5. What has no value comes last, and uuids break ties upwards. */
@@ -50,7 +49,7 @@ static const char *const sorted_sql[][2][2] = {
     [3] = BY("c.steps"),
     [BY_REPORT_TIME] = BY("c.report_time"),
     [5] = BY("array_position(ARRAY['ACTIVE', 'COMPLETED', 'ERROR', 'DELETED', 'PARTIALLY_DELETED'], c.state)"),
-    [6] = BY("number_of(" SEARCHER_METRIC ")"),
+    [6] = BY("number_of(c.validation->e.searcher_metric)"),
     [BY_METRIC] = BY("number_of(c.validation->$5::text)"),
 };
 /* clang-format on */

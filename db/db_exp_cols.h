@@ -6,7 +6,7 @@
 /* clang-format off */
 /* Of experiment e, joined WITH_MEMBERS. */
 #define MEMBERS(trial_ids, notes)                                                                  \
-    "e.config, e.job_id \"jobId\", e.archived, u.id \"userId\", e.id, e.description, e.labels, "   \
+    "e.config_json config, e.job_id \"jobId\", e.archived, u.id \"userId\", e.id, e.description, e.labels, "   \
     "e.start_time \"startTime\", e.end_time \"endTime\", " SUM_OF("trials") " \"numTrials\", "         \
     trial_ids " \"trialIds\", u.display_name \"displayName\", u.username, "                        \
     "e.resource_pool \"resourcePool\", coalesce(e.config#>>'{searcher,name}', '') "                \

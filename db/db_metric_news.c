@@ -1,5 +1,9 @@
 #include "db_metric_news.h"
 
+/* Most trials have ended, and all that they reported is in their summary. */
+#define SUMMARY                                                                                    \
+    "CASE WHEN EXISTS (SELECT 1 FROM metric_heads h WHERE h.trial_id = t.id AND h.tail > 0) "      \
+    "THEN trial_summary(t.id, t.summary_metrics) ELSE t.summary_metrics END"
 #define ENDED "bool_and(state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED'))"
 
 void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg)
@@ -9,7 +13,7 @@ void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg)
         "WITH e AS (SELECT id, state, searcher_metric FROM experiments WHERE id IN "
         "(SELECT x::integer FROM jsonb_array_elements_text($1::jsonb) x)), "
         "n AS (SELECT DISTINCT g.key AS grp, k.name FROM e JOIN trials t ON t.experiment_id = e.id, "
-        "jsonb_each(trial_summary(t.id, t.summary_metrics)) g, jsonb_object_keys(g.value) k(name)) "
+        "jsonb_each(" SUMMARY ") g, jsonb_object_keys(g.value) k(name)) "
         "SELECT CASE WHEN (SELECT count(*) FROM e) = "
         "(SELECT count(DISTINCT x) FROM jsonb_array_elements($1::jsonb) x) THEN "
         "jsonb_build_object('searcherMetrics', (SELECT coalesce(jsonb_agg(DISTINCT searcher_metric), "
@@ -81,7 +85,7 @@ void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, 
         db,
         "WITH best AS MATERIALIZED (SELECT t.id, t.hparams, NOT $9::jsonb @> to_jsonb(t.id) AS is_new "
         "FROM trials t JOIN experiments e ON e.id = t.experiment_id CROSS JOIN LATERAL (SELECT "
-        "trial_summary(t.id, t.summary_metrics)->summary_key($2)->$3::text AS s) y "
+        "(" SUMMARY ")->summary_key($2)->$3::text AS s) y "
         "WHERE t.experiment_id = $1::bigint AND y.s->>'type' = 'number' ORDER BY CASE "
         "WHEN e.config#>>'{searcher,name}' IN ('async_halving', 'adaptive_asha', 'sync_halving', "
         "'adaptive', 'adaptive_simple') THEN -trial_batches(t.id) "
