@@ -27,6 +27,8 @@ enum {
     /* A connection's own memory, all of it touched when a second request comes on it: bounds the
      * request's line and headers together. */
     HEAD_BYTES_MAX = 6 << 10,
+    /* Of all bodies together: a few of the largest at a time. */
+    BODIES_BYTES_MAX = 384 << 20,
     CLOSE_GRACE_MS = 3000,
     CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000,
@@ -54,6 +56,12 @@ static void conn_unlink(struct http_conn *c)
         c->next->prev = c->prev;
 }
 
+static void body_drop(struct http_conn *c)
+{
+    c->http->body_bytes -= c->req.body.len;
+    buf_finish(&c->req.body);
+}
+
 static void conn_free(struct http_conn *c)
 {
     while (c->chunks) {
@@ -64,7 +72,7 @@ static void conn_free(struct http_conn *c)
     if (c->response)
         MHD_destroy_response(c->response);
     http_match_finish(&c->match);
-    buf_finish(&c->req.body);
+    body_drop(c);
     free(c->uri);
     free(c->path);
     free(c->early);
@@ -85,7 +93,7 @@ void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
     origins_on_request(h->sh->origins, &c->req);
     c->response = r;
     c->status = status;
-    bool suspended = c->state == CONN_PENDING;
+    bool suspended = c->state == CONN_PENDING || c->state == CONN_WAITING;
     c->state = CONN_ANSWERED;
     h->pending--;
     if (suspended) {
@@ -182,19 +190,64 @@ static void conn_begin(struct http_conn *c, const char *method)
         refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
 }
 
+static bool has_body(const struct http_conn *c)
+{
+    const char *length = http_header(&c->req, "Content-Length");
+    return http_header(&c->req, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
+static void on_identity(struct http_req *req, const struct det_err *err)
+{
+    struct http_conn *c = req->conn;
+    bool suspended = c->state == CONN_WAITING;
+    if (c->forced) { /* the server answered meanwhile */
+        c->forced = false;
+        if (!c->mhd)
+            conn_free(c);
+        return;
+    }
+    c->http->pending--;
+    c->state = CONN_READING;
+    c->resumed = suspended;
+    if (err)
+        refuse(c, http_status_of(err->code, NULL, NULL), err->code, err->text);
+    if (suspended) {
+        MHD_resume_connection(c->mhd);
+        http_kick(c->http);
+    }
+}
+
+/* Nobody's body is read, let alone kept, before it is known that they may send one. */
+static void identify(struct http_conn *c)
+{
+    c->state = CONN_ASKING;
+    c->begun_ms = uv_now(c->http->loop);
+    c->http->pending++;
+    auth_check(c->http->sh, &c->req, on_identity);
+    if (c->state == CONN_ASKING) {
+        c->state = CONN_WAITING;
+        MHD_suspend_connection(c->mhd);
+    }
+}
+
 /* A refused body is read and dropped: an answer in the middle of it would be lost by many clients.
  */
 static void conn_body(struct http_conn *c, const char *p, size_t n)
 {
+    struct http *h = c->http;
     if (c->early_status)
         return;
-    if (c->req.body.len + n > c->body_max) {
+    if (c->req.body.len + n > c->body_max)
         refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
-        buf_finish(&c->req.body);
+    else if (h->body_bytes + n > BODIES_BYTES_MAX)
+        refuse(c, 503, DET_EUNAVAIL, "the master has its hands full of large requests; try again");
+    if (c->early_status) {
+        body_drop(c);
         return;
     }
     buf_add(&c->req.body, p, n);
-    c->http->stats.bytes_in += n;
+    h->body_bytes += n;
+    h->stats.bytes_in += n;
 }
 
 static void on_auth(struct http_req *req, const struct det_err *err)
@@ -258,12 +311,20 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
                                  size_t *upload_n, void **con_cls)
 {
     struct http_conn *c = *con_cls;
+    struct http *h = c->http;
     if (!c->started) {
         inactivity(mhd, READ_TIMEOUT_S);
         /* An answer queued in this first call would close the connection after it. */
         conn_begin(c, method);
+        if (!c->early_status && c->req.route->auth && !h->closing && has_body(c))
+            identify(c);
         return MHD_YES;
     }
+    if (c->resumed && !*upload_n) {
+        c->resumed = false;
+        return MHD_YES;
+    }
+    c->resumed = false;
     if (*upload_n) {
         http_peer_sent(c->peer, *upload_n);
         conn_body(c, upload, *upload_n);
@@ -529,7 +590,7 @@ static void on_handle_closed(uv_handle_t *u)
 static void force_answers(struct http *h)
 {
     for (struct http_conn *c = h->conns; c; c = c->next) {
-        if (c->state != CONN_PENDING)
+        if (c->state != CONN_PENDING && c->state != CONN_WAITING)
             continue;
         http_fail(&c->req, DET_EUNAVAIL, "the master is stopping");
         c->forced = true;

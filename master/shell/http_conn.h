@@ -10,6 +10,8 @@
 
 enum http_conn_state {
     CONN_READING,  /* headers seen, body coming */
+    CONN_ASKING,   /* auth_check() runs inside the access callback, before the body */
+    CONN_WAITING,  /* suspended until it is known who sends the body */
     CONN_PENDING,  /* suspended; the handler owns the answer */
     CONN_INLINE,   /* the handler runs inside the access callback */
     CONN_ANSWERED, /* response is set: to be queued */
@@ -36,6 +38,7 @@ struct http_conn {
     struct http_pair *query;
     size_t query_n, body_max;
     bool query_parsed, started, api;
+    bool resumed;         /* after CONN_WAITING: libmicrohttpd shows the headers once more */
     bool forced;          /* answered in the handler's place; the handler has yet to answer */
     bool is_poll;         /* waits for something else than the database */
     uint64_t begun_ms;    /* handed to its handler: the loop's time */
@@ -59,7 +62,8 @@ struct http {
     struct http_conn *conns;
     struct http_peers peers;
     uv_timer_t sweep;
-    size_t pending; /* requests in handlers' hands */
+    size_t pending; /* requests in handlers' hands, or waiting to be identified */
+    size_t body_bytes; /* of all requests' bodies */
     struct http_stream *streams;
     struct http_stats stats;
     bool closing, kicked;

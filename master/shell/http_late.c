@@ -16,7 +16,7 @@ void http_is_poll(struct http_req *req)
 
 static void answer_late(struct http_conn *c)
 {
-    if (c->req.method == HTTP_GET)
+    if (c->req.method == HTTP_GET || c->state == CONN_WAITING) /* nothing of it was done */
         http_fail(&c->req, DET_EUNAVAIL, "PostgreSQL does not answer; try again");
     else
         http_fail_unknown(&c->req, "PostgreSQL does not answer: whether this was done is not known "
@@ -28,6 +28,6 @@ void http_answer_late(struct http *h)
 {
     uint64_t now = uv_now(h->loop);
     for (struct http_conn *c = h->conns; c; c = c->next)
-        if (c->state == CONN_PENDING && !c->is_poll && now - c->begun_ms >= LATE_MS)
+        if ((c->state == CONN_PENDING || c->state == CONN_WAITING) && !c->is_poll && now - c->begun_ms >= LATE_MS)
             answer_late(c);
 }

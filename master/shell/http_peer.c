@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { FIRST_MS = 20000, NEXT_MS = 150000, REQUEST_MS = 30000, KEPT_FDS = 256 };
+enum { FIRST_MS = 20000, NEXT_MS = 150000, REQUEST_MS = 30000, KEPT_FDS = 256, FLOOR_BYTES_S = 32 << 10 };
 
 struct http_peer *http_peer_add(struct http_peers *all, int fd)
 {
@@ -64,7 +64,7 @@ void http_peer_idle(struct http_peers *all, struct http_peer *p)
 static uint64_t limit_ms(const struct http_peer *p)
 {
     if (p->is_reading)
-        return REQUEST_MS + p->bytes / 1024 * 1000;
+        return REQUEST_MS + p->bytes / FLOOR_BYTES_S * 1000;
     return p->is_new ? FIRST_MS : NEXT_MS;
 }
 

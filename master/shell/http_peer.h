@@ -4,7 +4,7 @@
  * its descriptor for as long as it likes. Private to http*.c.
  *
  * A new connection has 20 s to begin a request, an idle one 150 s for the next; a request that has
- * begun has 30 s, and a second more for each KiB that came. Then its socket is shut down, which
+ * begun has 30 s, and a second more for each 32 KiB that came. Then its socket is shut down, which
  * libmicrohttpd sees as the peer's end.
  */
 #ifndef SHELL_HTTP_PEER_H

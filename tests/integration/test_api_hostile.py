@@ -106,6 +106,38 @@ def collect_after_crash(c, user, run, agent):
     agent.close()
 
 
+def resident_kb(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+def strangers(c, user):
+    """The bodies of those who may not send any are read, so that their answer reaches them, but not kept."""
+    before, half = resident_kb(c.procs["master"].pid), b"x" * (20 << 20)
+    socks = []
+    for auth in ("Bearer " + "0" * 64, "Bearer A1:1:1:1:1:a:b:" + "0" * 64, "Bearer v2.public.made-up"):
+        s = socket.create_connection(("127.0.0.1", c.port))
+        s.settimeout(60 * SLOWER)
+        head = f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: {auth}\r\nContent-Length: {2 * len(half)}\r\n\r\n"
+        s.sendall(head.encode() + half)
+        socks.append(s)
+    user.call("get_me")
+    grown = resident_kb(c.procs["master"].pid) - before
+    assert grown < 20 << 10, f"the master keeps {grown} kB for three strangers"
+    for s in socks:
+        s.sendall(half)
+        assert s.recv(12) == b"HTTP/1.1 401", "of somebody unknown"
+        s.close()
+    s = socket.create_connection(("127.0.0.1", c.port))  # and one whose body comes in pieces, on a kept connection
+    s.settimeout(60 * SLOWER)
+    for token, status in (("0" * 64, b"401"), (c.token, b"400"), (c.token, b"400")):
+        s.sendall(f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n".encode())
+        s.sendall(b"0\r\n\r\n")
+        answer = s.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 " + status), answer
+    s.close()
+
+
 def unfinished(c, user):
     """A request that stops in the middle is given up after a while, whether its sender hung up half or says nothing."""
     head = b"POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
@@ -144,6 +176,7 @@ def main():
         one.api.refused(400, "length", "post_completed_operation", {"op": {"length": 7}, "searcherMetric": 1}, trialId=one.trial)
         assert "malformed" not in open(c.path("master.log")).read()
         too_long(c, user)
+        strangers(c, user)
         unfinished(c, user)
         collect_after_crash(c, user, one, agent)
     print("test_api_hostile: passed")
