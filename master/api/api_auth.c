@@ -46,10 +46,13 @@ static void log_in(struct shell *sh, struct http_req *req, const char *user_key)
         return;
     struct api_call *c = api_call(sh, req);
     c->key = user_key;
-    if (*b.username)
-        auth_login(sh, b.username, b.password, b.is_hashed, on_login, c);
-    else
+    char address[HTTP_ADDRESS_MAX];
+    const struct auth_attempt a = {b.username, b.password, b.is_hashed, http_address(req, address)};
+    int64_t wait_ms = *b.username ? auth_login(sh, &a, on_login, c) : 0;
+    if (!*b.username)
         http_fail(req, DET_EINVAL, "username is required");
+    else if (wait_ms > 0)
+        http_fail_later(req, (int)(wait_ms / 1000 + 1), "too many failed log-ins");
     json_decref(body);
 }
 

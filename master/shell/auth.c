@@ -1,11 +1,14 @@
 #include "auth.h"
+#include "auth_private.h"
 
 #include "clk.h"
 #include "driver.h"
 #include "db_cluster.h"
 #include "db_users.h"
+#include "guard.h"
 #include "hash.h"
 #include "lives.h"
+#include "log.h"
 #include "map.h"
 #include "mem.h"
 #include "shell.h"
@@ -30,7 +33,32 @@ struct auth {
     struct shell *sh;
     char key[65], agent_token[65];
     struct map *sessions; /* token's sha256 -> struct session */
+    uint64_t turn;        /* raised whenever something is forgotten */
+    struct auth_queue queue;
+    struct guard *guard;
+    struct notes notes;
 };
+
+struct auth_queue *auth_queue_of(struct auth *a)
+{
+    return &a->queue;
+}
+
+struct guard *auth_guard(struct auth *a)
+{
+    return a->guard;
+}
+
+void auth_note(struct auth *a, const char *what, const char *name, const char *address)
+{
+    int64_t more;
+    if (!notes_may(&a->notes, clk_mono_ms(), &more))
+        return;
+    char left_out[64] = "";
+    if (more > 0)
+        snprintf(left_out, sizeof left_out, " (and %" PRId64 " more refusals before)", more);
+    log_warning("refused %s '%.64s' from %s%s", what, name, address, left_out);
+}
 
 struct auth *auth_create(struct shell *sh, const struct db_cluster *secrets)
 {
@@ -39,6 +67,8 @@ struct auth *auth_create(struct shell *sh, const struct db_cluster *secrets)
     snprintf(a->key, sizeof a->key, "%s", secrets->token_key);
     snprintf(a->agent_token, sizeof a->agent_token, "%s", secrets->agent_token);
     a->sessions = map_create();
+    a->queue.loop = sh->loop;
+    a->guard = guard_create();
     return a;
 }
 
@@ -56,17 +86,20 @@ void auth_destroy(struct auth *a)
     if (!a)
         return;
     sessions_drop(a);
+    guard_destroy(a->guard);
     free(a);
 }
 
 void auth_forget_session(struct auth *a, const char *token_sha256)
 {
+    a->turn++;
     free(map_del(a->sessions, token_sha256));
 }
 
 /* Rare, so everybody is forgotten: the next request of each costs one query. */
 void auth_forget_user(struct auth *a, int64_t user_id)
 {
+    a->turn++;
     sessions_drop(a);
     a->sessions = map_create();
 }
@@ -179,6 +212,9 @@ static void deny(struct http_req *req, void (*done)(struct http_req *, const str
                  int code, const char *text)
 {
     struct det_err err;
+    char address[HTTP_ADDRESS_MAX];
+    if (code == DET_EAUTH)
+        auth_note(req->sh->auth, "an unknown token at", req->path, http_address(req, address));
     det_fail(&err, code, "%s", text);
     done(req, &err);
 }
@@ -186,6 +222,7 @@ static void deny(struct http_req *req, void (*done)(struct http_req *, const str
 struct lookup {
     struct auth *auth;
     struct http_req *req;
+    uint64_t turn;
     void (*done)(struct http_req *, const struct det_err *);
 };
 
@@ -202,6 +239,11 @@ static void on_session(void *arg, const struct db_result *r)
 {
     struct lookup *l = arg;
     struct http_who *w = &l->req->who;
+    if (db_rc(r) == 0 && l->turn != l->auth->turn) { /* it may have been ended after it was read */
+        l->turn = l->auth->turn;
+        db_user_by_session(l->auth->sh->db, w->session, on_session, l);
+        return;
+    }
     if (db_rc(r) < 0) {
         l->done(l->req, db_error(r));
     } else if (db_rows(r) != 1) {
@@ -232,7 +274,7 @@ static void check_user(struct auth *a, struct http_req *req, const char *token,
     }
     snprintf(req->who.session, sizeof req->who.session, "%.64s", hex);
     struct lookup *l = det_alloc(sizeof *l);
-    *l = (struct lookup){a, req, done};
+    *l = (struct lookup){a, req, a->turn, done};
     db_user_by_session(a->sh->db, hex, on_session, l);
 }
 

@@ -5,7 +5,7 @@
  * seen are remembered for a minute, so that a request costs no query and PostgreSQL's absence locks
  * nobody out. An allocation's token is a claim signed with the cluster's key (HMAC-SHA256): checked
  * without the database. Passwords are stored as argon2id over what the client sends
- * (rest-api.md, 1.2); hashing runs on libuv's thread pool.
+ * (rest-api.md, 1.2); hashing runs on libuv's thread pool, one at a time.
  */
 #ifndef SHELL_AUTH_H
 #define SHELL_AUTH_H
@@ -31,17 +31,22 @@ struct auth_claim { /* what an allocation's token is bound to */
 #define AUTH_TOKEN_MAX 384
 void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out[AUTH_TOKEN_MAX]);
 
-/* Log in. password as sent; is_hashed false: the client's transformation is done here first. On
- * success token is the new session's and user_json the user.v1.User; a code otherwise: DET_EAUTH
- * (unknown user, wrong password), DET_EPERM (inactive), DET_EUNAVAIL. Strings live until cb
- * returns. */
+/* Log in: cb once, later, or (not 0) so many ms are to pass before this name or address may try
+ * again, and cb is not called. password as sent; is_hashed false: the client's transformation is
+ * done here first. On success token is the new session's and user_json the user.v1.User; a code
+ * otherwise: DET_EAUTH (unknown user, wrong password), DET_EPERM (inactive), DET_EUNAVAIL. Strings
+ * live until cb returns. */
 struct auth_login {
     const char *token, *user_json;
     int64_t user_id;
 };
 typedef void auth_login_cb(void *arg, const struct auth_login *ok, const struct det_err *err);
-void auth_login(struct shell *sh, const char *username, const char *password, bool is_hashed,
-                auth_login_cb *cb, void *arg);
+struct auth_attempt {
+    const char *username, *password;
+    bool is_hashed;
+    const char *address; /* the client's */
+};
+int64_t auth_login(struct shell *sh, const struct auth_attempt *a, auth_login_cb *cb, void *arg);
 #define AUTH_COOKIE_MAX 256
 /* The Set-Cookie value of a session; an empty token clears it. */
 void auth_cookie(const char *token, char out[AUTH_COOKIE_MAX]);

@@ -1,7 +1,9 @@
 /* Log-in: look the user up, verify off the loop, write the session, answer. */
 #include "auth.h"
 #include "auth_private.h"
+#include "clk.h"
 #include "db_users.h"
+#include "guard.h"
 #include "hash.h"
 #include "mem.h"
 #include "shell.h"
@@ -13,9 +15,9 @@
 enum { SESSION_DAYS = 7, SESSION_BYTES = 32 };
 
 struct login {
-    uv_work_t work;
+    struct auth_job job;
     struct shell *sh;
-    char *password, *stored, *user_json;
+    char *username, *address, *password, *stored, *user_json;
     char token[2 * SESSION_BYTES + 1];
     int64_t user_id;
     bool is_hashed, active, good;
@@ -29,7 +31,13 @@ static void login_end(struct login *l, int code, const char *text)
     struct auth_login ok = {l->token, l->user_json, l->user_id};
     if (code)
         det_fail(&err, code, "%s", text);
+    if (code == DET_EAUTH)
+        auth_note(l->sh->auth, "a log-in as", l->username, l->address);
+    else
+        guard_forgive(auth_guard(l->sh->auth), l->username, l->address);
     l->cb(l->arg, code ? NULL : &ok, code ? &err : NULL);
+    free(l->username);
+    free(l->address);
     free(l->password);
     free(l->stored);
     free(l->user_json);
@@ -41,15 +49,15 @@ static void on_session(void *arg, int rc, const struct det_err *err)
     login_end(arg, rc, err->text);
 }
 
-static void verify_work(uv_work_t *w)
+static void verify_work(struct auth_job *job)
 {
-    struct login *l = container_of(w, struct login, work);
+    struct login *l = container_of(job, struct login, job);
     l->good = auth_verify_now(l->password, l->is_hashed, l->stored);
 }
 
-static void verify_done(uv_work_t *w, int status)
+static void verify_done(struct auth_job *job, int status)
 {
-    struct login *l = container_of(w, struct login, work);
+    struct login *l = container_of(job, struct login, job);
     if (status < 0 || (!l->good && !(l->user_id && !l->active && !l->stored))) {
         login_end(l, DET_EAUTH, "invalid credentials");
         return;
@@ -78,19 +86,27 @@ static void on_user(void *arg, const struct db_result *r)
             db_is_null(r, 0, USER_PASSWORD) ? NULL : det_strdup(db_text(r, 0, USER_PASSWORD));
         l->user_json = det_strdup(db_text(r, 0, USER_JSON));
     }
-    uv_queue_work(l->sh->loop, &l->work, verify_work, verify_done);
+    struct det_err err;
+    l->job = (struct auth_job){.work = verify_work, .done = verify_done};
+    if (auth_work(auth_queue_of(l->sh->auth), &l->job, &err) < 0)
+        login_end(l, err.code, err.text);
 }
 
-void auth_login(struct shell *sh, const char *username, const char *password, bool is_hashed,
-                auth_login_cb *cb, void *arg)
+int64_t auth_login(struct shell *sh, const struct auth_attempt *a, auth_login_cb *cb, void *arg)
 {
+    int64_t wait_ms = guard_begin(auth_guard(sh->auth), a->username, a->address, clk_mono_ms());
+    if (wait_ms > 0)
+        return wait_ms;
     struct login *l = det_zalloc(sizeof *l);
     l->sh = sh;
-    l->password = det_strdup(password);
-    l->is_hashed = is_hashed;
+    l->username = det_strdup(a->username);
+    l->address = det_strdup(a->address);
+    l->password = det_strdup(a->password);
+    l->is_hashed = a->is_hashed;
     l->cb = cb;
     l->arg = arg;
-    db_user_by_name(sh->db, username, on_user, l);
+    db_user_by_name(sh->db, a->username, on_user, l);
+    return 0;
 }
 
 void auth_cookie(const char *token, char out[AUTH_COOKIE_MAX])

@@ -83,6 +83,9 @@ int http_query_i64(const struct http_req *req, const char *name, int64_t fallbac
 int http_query_bool(const struct http_req *req, const char *name, bool fallback, bool *ret,
                     struct det_err *err);
 const char *http_header(const struct http_req *req, const char *name); /* NULL if absent */
+/* The client's, without its port; of IPv6 its network (64 bits), since a host has all of that. */
+#define HTTP_ADDRESS_MAX 64
+const char *http_address(const struct http_req *req, char out[HTTP_ADDRESS_MAX]);
 /* Cleared memory that is freed with the request: a handler's own state. */
 void *http_mem(struct http_req *req, size_t bytes);
 char *http_strdup(struct http_req *req, const char *s);
@@ -99,6 +102,8 @@ void http_reply_buf(struct http_req *req, int status, struct buf *json); /* take
 void http_fail(struct http_req *req, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void http_fail_err(struct http_req *req, const struct det_err *err); /* err->code, err->text */
+/* 429: not before so many seconds have passed; the answer says when. */
+void http_fail_later(struct http_req *req, int seconds, const char *why);
 void http_fail_upgrade(struct http_req *req, const char *text); /* 426: another protocol */
 struct http_answer {
     int status;

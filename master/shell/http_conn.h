@@ -62,7 +62,7 @@ struct http {
     struct http_conn *conns;
     struct http_peers peers;
     uv_timer_t sweep;
-    size_t pending; /* requests in handlers' hands, or waiting to be identified */
+    size_t pending;    /* requests in handlers' hands, or waiting to be identified */
     size_t body_bytes; /* of all requests' bodies */
     struct http_stream *streams;
     struct http_stats stats;

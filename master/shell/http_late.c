@@ -28,6 +28,7 @@ void http_answer_late(struct http *h)
 {
     uint64_t now = uv_now(h->loop);
     for (struct http_conn *c = h->conns; c; c = c->next)
-        if ((c->state == CONN_PENDING || c->state == CONN_WAITING) && !c->is_poll && now - c->begun_ms >= LATE_MS)
+        if ((c->state == CONN_PENDING || c->state == CONN_WAITING) && !c->is_poll &&
+            now - c->begun_ms >= LATE_MS)
             answer_late(c);
 }

@@ -5,7 +5,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { FIRST_MS = 20000, NEXT_MS = 150000, REQUEST_MS = 30000, KEPT_FDS = 256, FLOOR_BYTES_S = 32 << 10 };
+enum {
+    FIRST_MS = 20000,
+    NEXT_MS = 150000,
+    REQUEST_MS = 30000,
+    KEPT_FDS = 256,
+    FLOOR_BYTES_S = 32 << 10
+};
 
 struct http_peer *http_peer_add(struct http_peers *all, int fd)
 {

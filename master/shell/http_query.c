@@ -2,8 +2,11 @@
 #include "http_conn.h"
 #include "mem.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 static int hex(char c)
@@ -136,6 +139,25 @@ const char *http_header(const struct http_req *req, const char *name)
     if (!strcmp(name, "Cookie:auth"))
         return MHD_lookup_connection_value(req->conn->mhd, MHD_COOKIE_KIND, "auth");
     return MHD_lookup_connection_value(req->conn->mhd, MHD_HEADER_KIND, name);
+}
+
+const char *http_address(const struct http_req *req, char out[HTTP_ADDRESS_MAX])
+{
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(req->conn->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *a = i ? i->client_addr : NULL;
+    snprintf(out, HTTP_ADDRESS_MAX, "?");
+    if (a && a->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, out,
+                  HTTP_ADDRESS_MAX);
+    if (!a || a->sa_family != AF_INET6)
+        return out;
+    struct in6_addr net = ((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&net))
+        inet_ntop(AF_INET, &net.s6_addr[12], out, HTTP_ADDRESS_MAX);
+    else if (memset(&net.s6_addr[8], 0, 8))
+        inet_ntop(AF_INET6, &net, out, HTTP_ADDRESS_MAX);
+    return out;
 }
 
 void *http_mem(struct http_req *req, size_t bytes)

@@ -133,6 +133,13 @@ void http_fail_upgrade(struct http_req *req, const char *text)
     fail_text(req, 426, DET_EUNIMPL, text, 0);
 }
 
+void http_fail_later(struct http_req *req, int seconds, const char *why)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s; try again in %d s", why, seconds);
+    fail_text(req, 429, DET_ETOOBIG, text, seconds);
+}
+
 void http_fail_unknown(struct http_req *req, const char *text)
 {
     fail_text(req, 503, DET_EUNAVAIL, text, 0);

@@ -1,5 +1,7 @@
 """What a hostile or broken client may send: refused with a reason, and nobody else's work is held up or lost."""
+import json
 import os
+import re
 import socket
 import sys
 import time
@@ -136,6 +138,30 @@ def strangers(c, user):
         answer = s.recv(65536)
         assert answer.startswith(b"HTTP/1.1 " + status), answer
     s.close()
+    assert "refused an unknown token at '/api/v1/experiments' from 127.0.0.1" in open(c.path("master.log")).read()
+
+
+def log_in(c, name, password):
+    """The status of one attempt, and after how many seconds the next one may come."""
+    with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+        body = json.dumps({"username": name, "password": password})
+        s.sendall(f"POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        head = b"".join(iter(lambda: s.recv(65536), b"")).decode()
+    after = re.search(r"Retry-After: (\d+)", head)
+    return int(head.split()[1]), int(after[1]) if after else None
+
+
+def guessers(c, user):
+    """Who guesses is told when to come back, known name or not; others of the same address log in, and the log names both."""
+    for name in ("admin", "nobody"):
+        answers = [log_in(c, name, f"guess {i}") for i in range(12)]
+        assert answers[:10] == [(401, None)] * 10, answers
+        assert all(status == 429 and 1 <= after <= 6 for status, after in answers[10:]), answers
+    user.call("post_user", {"user": {"username": "ada", "active": True}, "password": "ada's own", "isHashed": False})
+    for _ in range(15):  # to be right is not counted
+        assert log_in(c, "ada", "ada's own")[0] == 200
+    log = open(c.path("master.log")).read()
+    assert log.count("refused a log-in as 'nobody' from 127.0.0.1") == 10, log[-3000:]
 
 
 def unfinished(c, user):
@@ -177,6 +203,7 @@ def main():
         assert "malformed" not in open(c.path("master.log")).read()
         too_long(c, user)
         strangers(c, user)
+        guessers(c, user)
         unfinished(c, user)
         collect_after_crash(c, user, one, agent)
     print("test_api_hostile: passed")
