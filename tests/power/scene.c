@@ -1,0 +1,264 @@
+/*
+ * What runs above record.so, and what looks at what a loss of power left of it.
+ *
+ *   scene store DIR            makes DIR/a/store and three checkpoints in it
+ *   scene spool DIR            a queue of reports: appended, sent, shrunk
+ *   scene task DIR             the agent's files of three tasks
+ *   scene check-NAME DIR MARK...   what was promised must hold: exit status 0, else 1 and a line
+ */
+#include "fsx.h"
+#include "mem.h"
+#include "spool.h"
+#include "storage.h"
+#include "taskdir.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void must(int rc, const char *what, const struct det_err *err)
+{
+    if (rc >= 0)
+        return;
+    printf("%s: %s\n", what, err->text);
+    exit(1);
+}
+
+static void broken(const char *what, const char *of)
+{
+    printf("broken: %s (%s)\n", what, of);
+    exit(1);
+}
+
+static void promise(const char *what, const char *of)
+{
+    det_cleanup(freep) char *path = det_asprintf("/.power-mark/%s %s", what, of);
+    if (access(path, F_OK) < 0)
+        must(-1, "no recorder", &(struct det_err){0});
+}
+
+static const char *has_mark(char **marks, const char *what)
+{
+    for (size_t n = strlen(what); *marks; marks++)
+        if (strncmp(*marks, what, n) == 0 && (*marks)[n] == ' ')
+            return *marks + n + 1;
+    return NULL;
+}
+
+/* ---- a store ---- */
+
+static const char *const uuids[] = {"11111111-0000-4000-8000-000000000001",
+                                    "22222222-0000-4000-8000-000000000002",
+                                    "33333333-0000-4000-8000-000000000003"};
+
+static void put_file(const char *dir, const char *name, const char *text)
+{
+    struct det_err err = {0};
+    det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, name);
+    det_cleanup(det_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    must(fd < 0 ? -1 : fsx_write_all(fd, text, strlen(text), &err), path, &err);
+}
+
+static void put_checkpoint(struct storage *s, const char *uuid)
+{
+    struct det_err err = {0};
+    det_cleanup(freep) char *dir = NULL;
+    must(storage_begin(s, uuid, &dir, &err), "begin", &err);
+    det_cleanup(freep) char *code = det_asprintf("%s/code", dir);
+    if (mkdir(code, 0755) < 0)
+        broken("mkdir", code);
+    put_file(dir, "weights", uuid);
+    put_file(dir, "code/model.c", "int model;\n");
+    JSON_OWN m =
+        json_make("{s:s, s:o}", "uuid", uuid, STORAGE_HASHES, storage_hash_dir(dir, NULL, &err));
+    det_cleanup(freep) char *text = json_text(m);
+    put_file(dir, "metadata.json", text);
+    must(storage_publish(s, uuid, &err), "publish", &err);
+    promise("row", uuid);
+}
+
+static struct storage *open_store(const char *dir, const char *id, struct det_err *err)
+{
+    struct storage *s = NULL;
+    det_cleanup(freep) char *root = det_asprintf("%s/a/store", dir);
+    JSON_OWN config = json_make("{s:s, s:s}", "type", "directory", "container_path", root);
+    return storage_open_store(config, id, &s, err) < 0 ? NULL : s;
+}
+
+static void run_store(const char *dir)
+{
+    struct det_err err = {0};
+    char id[UUID_STR_MAX];
+    det_cleanup(freep) char *root = det_asprintf("%s/a/store", dir);
+    must(storage_make(root, NULL, id, &err), "marker", &err);
+    promise("store", id);
+    struct storage *s = open_store(dir, id, &err);
+    must(s ? 0 : -1, "open", &err);
+    for (size_t i = 0; i < DET_ARRAY_LEN(uuids); i++)
+        put_checkpoint(s, uuids[i]);
+    promise("gone", uuids[0]);
+    must(storage_delete(s, uuids[0], &err), "delete", &err);
+    storage_close(s);
+}
+
+/* Under its name it is whole, whether anybody was told of it or not. */
+static void check_checkpoint(struct storage *s, const char *uuid)
+{
+    struct det_err err = {0};
+    struct buf b = BUF_INIT;
+    det_cleanup(freep) char *dir = storage_path(s, uuid);
+    det_cleanup(freep) char *path = det_asprintf("%s/metadata.json", dir);
+    int rc = fsx_read_file(AT_FDCWD, path, 1 << 20, &b, &err);
+    JSON_OWN m = rc < 0 ? NULL : json_parse(buf_str(&b), b.len, &err);
+    buf_finish(&b);
+    if (!m || json_object_size(json_obj(m, STORAGE_HASHES)) == 0 ||
+        storage_verify_dir(dir, m, &err) < 0)
+        broken("a published checkpoint is not whole", err.text);
+}
+
+static void check_store(const char *dir, char **marks)
+{
+    struct det_err err = {0};
+    const char *id = has_mark(marks, "store"), *gone = has_mark(marks, "gone");
+    struct storage *s = open_store(dir, id, &err);
+    if (!s)
+        broken("the store is away", err.text);
+    for (; *marks; marks++)
+        if (strncmp(*marks, "row ", 4) == 0 && !(gone && strcmp(*marks + 4, gone) == 0) &&
+            storage_exists(s, *marks + 4, &err) < 0)
+            broken("a checkpoint whose row is durable is not there", err.text);
+    for (size_t i = 0; i < DET_ARRAY_LEN(uuids); i++)
+        if (!(gone && strcmp(uuids[i], gone) == 0) && storage_exists(s, uuids[i], &err) == 0)
+            check_checkpoint(s, uuids[i]);
+    must(storage_sweep(s, 0, &err), "sweep", &err);
+    must(storage_check(s, &err), "a checkpoint cannot be begun", &err);
+    storage_close(s);
+}
+
+/* ---- a spool of reports ---- */
+
+#define RECORDS 24
+
+static struct spool *open_spool(const char *dir, struct det_err *err)
+{
+    struct spool *s = NULL;
+    det_cleanup(freep) char *path = det_asprintf("%s/reports", dir);
+    return spool_open(path, &s, err) < 0 ? NULL : s;
+}
+
+/* The text of record n: some large ones, so that the file shrinks. */
+static char *body_of(int n)
+{
+    size_t bytes = n % 8 == 7 ? 300000 : (size_t)(20 + n);
+    char *text = det_zalloc(bytes + 1);
+    memset(text, 'a' + n, bytes);
+    return text;
+}
+
+static void run_spool(const char *dir)
+{
+    struct det_err err = {0};
+    struct spool *s = open_spool(dir, &err);
+    must(s ? 0 : -1, "open", &err);
+    for (int n = 0; n < RECORDS; n++) {
+        struct spool_record got;
+        det_cleanup(freep) char *seq = det_asprintf("%d", n);
+        det_cleanup(freep) char *body = body_of(n);
+        must(spool_append(s, &(struct spool_record){seq, "POST", "/m", body}, &err), "put", &err);
+        while (n % 3 == 2 && spool_next(s, &got, NULL) == 0) {
+            must(spool_sent(s, &err), "sent", &err);
+            if (n % 8 != 7 && n % 2)
+                break;
+        }
+    }
+    spool_close(s);
+}
+
+/* Whole records, in order, none left out between two: or the words that this is no spool. */
+static void check_spool(const char *dir, char **marks)
+{
+    struct det_err err = {0};
+    struct spool *s = open_spool(dir, &err);
+    struct spool_record got;
+    int last = -1;
+    if (!s && err.code == DET_ECORRUPT)
+        return;
+    must(s ? 0 : -1, "open", &err);
+    while (spool_next(s, &got, &err) == 0) {
+        int n = (int)strtol(got.seq, NULL, 10);
+        det_cleanup(freep) char *body = body_of(n);
+        if (n < 0 || n >= RECORDS || strcmp(got.body, body) != 0 || strcmp(got.path, "/m") != 0)
+            broken("a report is not what was put", got.seq);
+        if (last >= 0 && n != last + 1)
+            broken("a report is left out, or twice", got.seq);
+        last = n;
+        must(spool_sent(s, &err), "sent", &err);
+    }
+    if (err.code != DET_ENOENT)
+        broken("the spool cannot be read to its end", err.text);
+    spool_close(s);
+}
+
+/* ---- the agent's files ---- */
+
+static const char *const allocs[] = {"exp-1.1.1", "exp-1.2.1", "exp-2.3.1"};
+
+static json_t *task_of(const char *alloc)
+{
+    return json_make("{s:s, s:s}", "alloc", alloc, "is", "whole");
+}
+
+static void run_task(const char *dir)
+{
+    struct det_err err = {0};
+    struct taskdirs d = {.fd = -1, .server = -1};
+    must(taskdirs_open(&d, dir, false, json_object(), &err), "open", &err);
+    for (size_t i = 0; i < DET_ARRAY_LEN(allocs); i++) {
+        JSON_OWN task = task_of(allocs[i]);
+        must(taskdir_make(&d, allocs[i], "c1", task, &err), "make", &err);
+    }
+    taskdir_drop(&d, allocs[0]);
+    taskdirs_close(&d);
+}
+
+/* Of each that is listed: the whole task, or an error for which the agent drops it and says so. */
+static void check_task(const char *dir, char **marks)
+{
+    struct det_err err = {0};
+    struct taskdirs d = {.fd = -1, .server = -1};
+    must(taskdirs_open(&d, dir, false, json_object(), &err), "open", &err);
+    char **names = taskdir_list(&d);
+    for (size_t i = 0; names[i]; i++) {
+        JSON_OWN j = taskdir_spec(&d, names[i], &err);
+        JSON_OWN want = task_of(names[i]);
+        if (j && !json_equal(json_object_get(j, "task"), want))
+            broken("half a task is taken for a whole one", names[i]);
+        if (!j && !err.text[0])
+            broken("a task is dropped without a word", names[i]);
+        free(names[i]);
+    }
+    free(names);
+    taskdirs_close(&d);
+}
+
+static const struct scene {
+    const char *name;
+    void (*run)(const char *dir);
+    void (*check)(const char *dir, char **marks);
+} scenes[] = {{"store", run_store, check_store},
+              {"spool", run_spool, check_spool},
+              {"task", run_task, check_task}};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 2 && i < DET_ARRAY_LEN(scenes); i++) {
+        if (strcmp(argv[1], scenes[i].name) == 0)
+            return scenes[i].run(argv[2]), 0;
+        if (strncmp(argv[1], "check-", 6) == 0 && strcmp(argv[1] + 6, scenes[i].name) == 0)
+            return scenes[i].check(argv[2], argv + 3), 0;
+    }
+    fprintf(stderr, "usage: scene store|spool|task DIR, scene check-NAME DIR MARK...\n");
+    return 2;
+}
