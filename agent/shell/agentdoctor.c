@@ -179,14 +179,27 @@ static bool ended_well(pid_t pid)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Whether that user may pass through dir and all above it: the kernel knows, asked as that user. */
-static bool reaches(const struct passwd *pw, const char *dir)
+/* Whether that user may use the path, past all folders above it: the kernel knows, asked as that
+ * user. */
+static bool may(const struct passwd *pw, const char *path, int mode)
 {
     pid_t pid = fork();
     if (pid == 0)
         _exit(initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
-              setuid(pw->pw_uid) < 0 || access(dir, X_OK) < 0);
+              setuid(pw->pw_uid) < 0 || access(path, mode) < 0);
     return pid < 0 || ended_well(pid);
+}
+
+/* Tasks speak to the master themselves. */
+static void task_certificate(struct findings *f, const struct agentopts *o, const struct passwd *pw)
+{
+    if (!o->ca_file || strcmp(o->ca_file, "noverify") == 0)
+        return;
+    bool good = may(pw, o->ca_file, R_OK);
+    findings_add(f, good ? FINDING_OK : FINDING_FAIL, "certificate",
+                 good ? NULL : "chmod o+r it and o+x the folders above it, or keep it elsewhere",
+                 "%s %s read %s%s", pw->pw_name, good ? "can" : "cannot", o->ca_file,
+                 good ? "" : ", and so its tasks cannot speak to the master");
 }
 
 static void task_user(struct findings *f, const struct agentopts *o)
@@ -200,12 +213,14 @@ static void task_user(struct findings *f, const struct agentopts *o)
         findings_add(f, FINDING_FAIL, "task user",
                      "useradd --system it, or name another with --task-user",
                      "%s: no such user on this host", o->task_user);
-    else if (pw && access(o->work_dir, X_OK) == 0 && !reaches(pw, o->work_dir))
+    else if (pw && access(o->work_dir, X_OK) == 0 && !may(pw, o->work_dir, X_OK))
         findings_add(f, FINDING_FAIL, "task user",
                      "chmod o+x the work directory and those above it, or name another --work-dir",
                      "%s may not pass through %s, and so run no task", o->task_user, o->work_dir);
     else
         findings_add(f, FINDING_OK, "task user", NULL, "%s", pw ? o->task_user : "as the agent");
+    if (pw)
+        task_certificate(f, o, pw);
 }
 
 static void cgroup(struct findings *f)

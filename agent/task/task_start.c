@@ -10,6 +10,7 @@
 #include "taskenv.h"
 #include "taskns.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -336,6 +337,27 @@ static void ask_context(struct task *t)
                               on_context, t);
 }
 
+/* The ranks speak to the master themselves: a certificate that their account cannot read would
+ * leave them training without a word. */
+static int check_certificate(const struct task *t, struct det_err *err)
+{
+    const char *ca = t->spec.ca_file;
+    if (!ca || strcmp(ca, "noverify") == 0)
+        return 0;
+    if (taskspec_user_enter(&t->spec, err) < 0)
+        return DET_EPERM;
+    int fd = open(ca, O_RDONLY | O_CLOEXEC), e = errno;
+    taskspec_user_leave(&t->spec);
+    if (fd < 0)
+        return det_fail(err, DET_EPERM,
+                        "user %s, whom the task runs as, cannot read the master's certificate %s "
+                        "(%s) and so not speak to the master: chmod o+r it and o+x the folders "
+                        "above it",
+                        t->spec.user_name, ca, strerror(e));
+    close(fd);
+    return 0;
+}
+
 void task_begin(struct task *t)
 {
     struct det_err err = {0};
@@ -343,6 +365,8 @@ void task_begin(struct task *t)
     int rc = prepare_dirs(&t->spec, &err);
     if (rc == 0 && geteuid() == 0 && taskns_enter(&t->spec, &err) < 0)
         log_info("no /run/determined for this task, DET_INFO_DIR names its files: %s", err.text);
+    if (rc == 0)
+        rc = check_certificate(t, &err);
     if (rc == 0)
         ctl_state(t->ctl, LINK_RUNNING, NULL, NULL);
     if (rc == 0 && b64)

@@ -180,10 +180,11 @@ static void on_arrived(void *arg, const struct core_reply *r)
 void waits_rendezvous(struct waits *o, struct http_req *req, const char *alloc_id,
                       const char *container_id)
 {
-    if (wait_find(o, WAIT_RENDEZVOUS, alloc_id, container_id)) {
-        http_fail(req, DET_ESTATE, "container %s waits at the rendezvous already", container_id);
-        return;
-    }
+    struct wait *old = wait_find(o, WAIT_RENDEZVOUS, alloc_id, container_id);
+    if (old) /* who asks again has lost the connection on which it asked first */
+        http_fail(wait_end(old), DET_ESTATE,
+                  "container %s has asked again at the rendezvous: the later question is answered",
+                  container_id);
     struct arrival *a = det_alloc(sizeof *a);
     *a = (struct arrival){o, det_strdup(alloc_id), det_strdup(container_id)};
     wait_add(o, WAIT_RENDEZVOUS, req, alloc_id, container_id, 0);

@@ -103,6 +103,28 @@ def test_where_the_master_is(m, a):
     wait_until(lambda: "agent a1 at ::1:" in open(a.path("agent.log")).read(), 10, "the address towards such a master")
 
 
+def test_a_certificate_that_the_account_cannot_read(m, a):
+    """Its ranks could say nothing to the master: the start fails with the reason, which the agent's log has too."""
+    if os.geteuid() != 0:
+        return
+    a.kill(15)
+    pem = a.path("master.pem")
+    open(pem, "w").close()
+    os.chmod(a.dir, 0o755)
+    a.args = ["--cert-file", pem, "--task-user", "nobody"]
+    os.chmod(pem, 0o600)
+    a.run()
+    m.wait_connected(2)
+    m.start("1.closed.1", ["sh", "-c", "echo began"])
+    e = m.wait_exit("1.closed.1")
+    assert e["reason"] == "start_failed" and f"nobody, whom the task runs as, cannot read the master's certificate {pem}" in e["text"], e
+    assert "cannot read the master's certificate" in open(a.path("agent.log")).read() and "began" not in m.text()
+    os.chmod(pem, 0o644)
+    m.start("1.open.1", ["sh", "-c", "echo began"])
+    e = m.wait_exit("1.open.1")
+    assert e["reason"] == "exited" and e["code"] == 0, e
+
+
 def test_start_is_quick(m, a):
     times = []
     for i in range(5):

@@ -122,6 +122,15 @@ def agent(c, db):
     says(found, "token file", "FAIL", "/nonexistent/token", "copy the file")
     found = doctor("det-agent", *args, "--work-dir", "/nonexistent/work", status=1)
     says(found, "work directory", "FAIL", "/nonexistent/work", "make the directory")
+    if os.getuid() == 0:  # the file of /etc/det that tasks need, closed to their account
+        pem, open_work = c.path("doctor.pem"), ["--task-user", "nobody", "--cert-file", c.path("doctor.pem")]
+        open(pem, "w").close()
+        os.chmod(pem, 0o600)
+        found = doctor("det-agent", *args, *open_work, status=1)
+        says(found, "certificate", "FAIL", "nobody cannot read", "chmod o+r")
+        readable = "/etc/passwd"
+        found = doctor("det-agent", *args, "--task-user", "nobody", "--cert-file", readable, status=None)
+        says(found, "certificate", "ok", "nobody can read")
     found = doctor("det-agent", *args, "--slots", "many", status=1)
     says(found, "slots", "FAIL", "many", "correct --slots")
     programs = c.path("programs")

@@ -206,8 +206,15 @@ def stopping_at_a_commit(c, task, order):
     """A rank waits at the rendezvous, what it told the core waits for its commit: both are answered, then it ends."""
     place = f"/api/v1/allocations/{order['alloc']}/resources/{order['container']}/rendezvous"
     with Frozen(c):
-        threading.Thread(target=abandoned, args=(task, place), daemon=True).start()
+        older = []
+        first = threading.Thread(target=lambda: older.append(task.raw("GET", place)), daemon=True)
+        first.start()
         wait_until(lambda: promtext.value(scrape(c), "det_http_polls") == 1, 20, "a rank at the rendezvous")
+        # its connection breaks, and it asks again: the older question is replaced, the newer one waits
+        threading.Thread(target=abandoned, args=(task, place), daemon=True).start()
+        first.join(20 * SLOWER)
+        assert older and older[0][0] == 400 and b"asked again" in json.dumps(older[0][1], default=str).encode(), older
+        assert promtext.value(scrape(c), "det_http_polls") == 1
         master = c.procs["master"]
         master.terminate()
         assert master.wait(30 * SLOWER) == 0
