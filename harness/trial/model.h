@@ -4,8 +4,9 @@
  * The module is looked for in the working directory as .py (a Python trial: refused here with what
  * to do), then .so, then .c. A .c file is compiled, as the task's own user, into a cache of that
  * user: DET_CACHE_DIR, else $XDG_CACHE_HOME/det, else ~/.cache/det, else /tmp/det-cache-<uid>; the
- * key is the hash of all C sources and headers of the directory, the API's headers, its version,
- * the compiler's identity and the flags. Ranks of one host meet at a lock: one compiles, all load.
+ * key is the hash of what the compiler reads, its identity and the flags (model_cc.h); what the
+ * assembler reads by .incbin is not in it. Ranks of one host meet at a lock: one compiles, all
+ * load.
  */
 #ifndef MODEL_H
 #define MODEL_H

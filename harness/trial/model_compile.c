@@ -1,23 +1,17 @@
 /* Compiles a model definition in C, once for each content. */
-#include "find.h"
 #include "fsx.h"
 #include "mem.h"
 #include "model.h"
-#include "model_key.h"
-#include "vec.h"
+#include "model_cc.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* ---- where things are ---- */
 
@@ -52,18 +46,6 @@ char *model_include_dirs(struct det_err *err)
                  "the headers of the trial API (det/trial.h) are not in ../include beside "
                  "det-harness: install them, or set DET_INCLUDE_DIR");
     return dir;
-}
-
-static char *find_compiler(struct det_err *err)
-{
-    const char *wish = getenv("DET_CC");
-    char *compiler = find_on_path(getenv("PATH"), wish ? wish : "cc");
-    if (!compiler)
-        det_fail(err, DET_ENOENT,
-                 "no C compiler: a trial in C needs %s on PATH on this host (apt-get install gcc "
-                 "libc6-dev)",
-                 wish ? wish : "cc");
-    return compiler;
 }
 
 /* A cache must be ours alone: what lies in it is loaded into the process. */
@@ -101,67 +83,6 @@ static char *cache_dir(struct det_err *err)
     return found;
 }
 
-/* ---- the compiler ---- */
-
-static int wait_for(pid_t pid, const char *compiler, const char *c_path, struct det_err *err)
-{
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return det_fail(err, DET_EIO, "wait for %s: %s", compiler, strerror(errno));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return 0;
-    if (WIFSIGNALED(status))
-        return det_fail(err, DET_EIO, "%s was ended by signal %d while it compiled %s", compiler,
-                        WTERMSIG(status), c_path);
-    return det_fail(err, DET_EINVAL, "%s does not compile; the messages of %s are above", c_path,
-                    compiler);
-}
-
-static int run_compiler(char *const *argv, bool quiet, const char *c_path, struct det_err *err)
-{
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    posix_spawn_file_actions_init(&actions);
-    if (quiet)
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int rc = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (rc != 0)
-        return det_fail(err, DET_EIO, "start %s: %s", argv[0], strerror(rc));
-    return wait_for(pid, argv[0], c_path, err);
-}
-
-typedef VEC(char *) args_vec;
-
-static void args_finish(args_vec *a)
-{
-    for (size_t i = 0; i < a->n; i++)
-        free(a->v[i]);
-    vec_free(a);
-}
-
-static int compile(const char *compiler, const char *include, const char *c_path, const char *out,
-                   bool quiet, struct det_err *err)
-{
-    det_cleanup(args_finish) args_vec a = {0};
-    vec_push(&a, det_strdup(compiler));
-    for (size_t i = 0; model_flags[i]; i++)
-        vec_push(&a, det_strdup(model_flags[i]));
-    for (const char *p = include; *p; p += strspn(p, ":")) {
-        size_t n = strcspn(p, ":");
-        vec_push(&a, det_asprintf("-I%.*s", (int)n, p));
-        p += n;
-    }
-    vec_push(&a, det_strdup("-I."));
-    vec_push(&a, det_strdup("-o"));
-    vec_push(&a, det_strdup(out));
-    vec_push(&a, det_strdup(c_path));
-    vec_push(&a, det_strdup("-lm"));
-    vec_push(&a, NULL);
-    return run_compiler(a.v, quiet, c_path, err);
-}
-
 /* ---- the cache ---- */
 
 /* Held by its descriptor: a crash releases it. */
@@ -179,8 +100,8 @@ static int take_lock(const char *path, struct det_err *err)
     return fd;
 }
 
-static int compile_into(const char *so, const char *compiler, const char *include,
-                        const char *c_path, bool quiet, struct det_err *err)
+static int compile_into(struct model_cc *cc, const char *so, const char *c_path,
+                        struct det_err *err)
 {
     det_cleanup(freep) char *lock_path = det_asprintf("%s.lock", so);
     det_cleanup(det_closep) int lock = take_lock(lock_path, err);
@@ -189,7 +110,7 @@ static int compile_into(const char *so, const char *compiler, const char *includ
     if (access(so, R_OK) == 0)
         return 0; /* another rank was first */
     det_cleanup(freep) char *tmp = det_asprintf("%s.%ld.tmp", so, (long)getpid());
-    int rc = compile(compiler, include, c_path, tmp, quiet, err);
+    int rc = model_cc_make(cc, c_path, tmp, err);
     if (rc == 0 && rename(tmp, so) < 0)
         rc = det_fail(err, DET_EIO, "rename %s: %s", tmp, strerror(errno));
     if (rc < 0)
@@ -203,17 +124,15 @@ static int compile_into(const char *so, const char *compiler, const char *includ
 int model_compile(const char *c_path, bool quiet, char **ret_so, struct det_err *err)
 {
     char key[HASH_HEX_MAX];
-    det_cleanup(freep) char *include = model_include_dirs(err);
-    det_cleanup(freep) char *compiler = include ? find_compiler(err) : NULL;
-    det_cleanup(freep) char *cache = compiler ? cache_dir(err) : NULL;
+    det_cleanup(model_cc_finish) struct model_cc cc;
+    int rc = model_cc_init(&cc, quiet, err);
+    det_cleanup(freep) char *cache = rc == 0 ? cache_dir(err) : NULL;
     if (!cache)
         return DET_ENOENT;
-    int rc = model_key(c_path, compiler, include, key, err);
-    if (rc < 0)
+    if ((rc = model_cc_read(&cc, c_path, key, err)) < 0)
         return rc;
     det_cleanup(freep) char *so = det_asprintf("%s/%s.so", cache, key);
-    if (access(so, R_OK) != 0 &&
-        (rc = compile_into(so, compiler, include, c_path, quiet, err)) < 0)
+    if (access(so, R_OK) != 0 && (rc = compile_into(&cc, so, c_path, err)) < 0)
         return rc;
     *ret_so = det_take(so);
     return 0;
