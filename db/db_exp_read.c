@@ -53,7 +53,7 @@ void db_exp_best_metric(struct db *db, int64_t id, db_cb *cb, void *arg)
 
 void db_exp_searcher(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_query(db, "SELECT config#>>'{searcher,name}' FROM experiments WHERE id = $1::bigint",
+    db_query(db, "SELECT config#>>'{searcher,name}', state FROM experiments WHERE id = $1::bigint",
              db_i64_arg(DB_ARGS, id), cb, arg);
 }
 

@@ -45,7 +45,7 @@ void db_exp_model_def_b64(struct db *db, int64_t id, db_cb *cb, void *arg);
 void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg);
 /* Columns: best searcher metric so far (null: none). */
 void db_exp_best_metric(struct db *db, int64_t id, db_cb *cb, void *arg);
-/* Columns: the searcher's name. */
+/* Columns: the searcher's name, the experiment's state. */
 void db_exp_searcher(struct db *db, int64_t id, db_cb *cb, void *arg);
 /* {"labels"}, the most used first; project_id 0: all. */
 void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg);

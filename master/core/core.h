@@ -572,6 +572,10 @@ void core_last_ids(const struct core *c, int64_t *ret_exp, int64_t *ret_trial);
  * the core: by it CORE_EV_EXP_CONTINUE tells whether rows that were read are those of now. */
 uint64_t core_exp_revision(const struct core *c, int64_t exp_id);
 
+/* What the client of a custom search hears while the experiment is in that state ("PAUSED"), or has
+ * ended in it: the JSON text of CORE_EV_SEARCH_EVENTS. Caller frees. */
+char *core_inactive_event(const char *state);
+
 /* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says
  * that it does not fit the agents there are now, but is let through); DET_EINVAL: no, with reason
  * and numbers; DET_ENOENT: no such pool. What CORE_EV_EXP_CREATE checks, for validateOnly. */

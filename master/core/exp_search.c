@@ -168,6 +168,18 @@ static int check_custom(const struct exp *e, struct det_err *err)
                     (long long)e->id);
 }
 
+static json_t *inactive_event(const char *state)
+{
+    det_cleanup(freep) char *name = det_asprintf("STATE_%s", state);
+    return json_make("[{s:i, s:{s:s}}]", "id", -1, "experimentInactive", "experimentState", name);
+}
+
+char *core_inactive_event(const char *state)
+{
+    JSON_OWN events = inactive_event(state);
+    return json_text(events);
+}
+
 int exp_search_events(struct core *c, struct exp *e, const char **ret_events, struct det_err *err)
 {
     int rc = check_custom(e, err);
@@ -177,9 +189,7 @@ int exp_search_events(struct core *c, struct exp *e, const char **ret_events, st
         *ret_events = fx_json(c->out, search_undelivered(e->search));
         return 0;
     }
-    det_cleanup(freep) char *state = det_asprintf("STATE_%s", exp_state_text(e->state));
-    JSON_OWN inactive =
-        json_make("[{s:i, s:{s:s}}]", "id", -1, "experimentInactive", "experimentState", state);
+    JSON_OWN inactive = inactive_event(exp_state_text(e->state));
     *ret_events = fx_json(c->out, inactive);
     return 0;
 }

@@ -176,8 +176,13 @@ def test_events():
         assert e == [{"id": -1, "experimentInactive": {"experimentState": "STATE_PAUSED"}}], e
         c.api("POST", path + "/kill")
         c.wait(exp, "STATE_CANCELED")
-        refused(lambda: c.api("GET", path + "/searcher_events"), 404)
+        ended = [{"id": -1, "experimentInactive": {"experimentState": "STATE_CANCELED"}}]
+        assert c.api("GET", path + "/searcher_events")["searcherEvents"] == ended
+        refused(lambda: c.api("GET", "/experiments/999/searcher_events"), 404)
         other = c.create(config({"name": "single", "max_length": {"batches": 1}}), "examples/digits")
+        refused(lambda: c.api("GET", f"/experiments/{other}/searcher_events"), 400)
+        c.api("POST", f"/experiments/{other}/kill")
+        c.wait(other, "STATE_CANCELED")
         refused(lambda: c.api("GET", f"/experiments/{other}/searcher_events"), 400)
         replay(c, exp)
         refused(lambda: c.api("GET", "/experiments/999/searcher/replay"), 404)
