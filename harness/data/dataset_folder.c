@@ -24,6 +24,7 @@ struct folder {
     struct image_steps steps;
     struct image_pool *pool;
     int64_t pixels_max;
+    int first_height, first_width; /* of the first file where it sets the size; else 0 */
 };
 
 typedef VEC(char *) names;
@@ -174,6 +175,21 @@ static int read_file(const char *path, struct buf *to, struct det_err *err)
     return 0;
 }
 
+/* Where no step fixes a size, the first file's is that of all. */
+static int check_size(const struct folder *f, const struct image_source *source,
+                      struct det_err *err)
+{
+    int h = source->height, w = source->width;
+    image_steps_follow(&f->steps, &h, &w);
+    if (!f->first_height || (h == f->steps.height && w == f->steps.width))
+        return 0;
+    return det_fail(err, DET_EINVAL,
+                    "%s: %d x %d pixels, but %s has %d x %d: the images differ in size, so a crop, "
+                    "or a resize with .height and .width, must make them equal",
+                    source->name, source->width, source->height, f->files.v[0].path, f->first_width,
+                    f->first_height);
+}
+
 static int read_image(struct folder *f, const struct file *file, struct det_draws *draws,
                       struct image_work *w, float *out, struct det_err *err)
 {
@@ -181,6 +197,8 @@ static int read_image(struct folder *f, const struct file *file, struct det_draw
     int rc = read_file(file->path, &w->file, err);
     if (rc == 0)
         rc = image_open(&source, file->path, w->file.p, w->file.len, f->pixels_max, err);
+    if (rc == 0)
+        rc = check_size(f, &source, err);
     return rc < 0 ? rc : image_steps_run(&f->steps, &source, draws, w, out, err);
 }
 
@@ -213,6 +231,20 @@ static void destroy(void *self)
 
 static const struct det_dataset_type folder_type = {.get_random = get_random, .destroy = destroy};
 
+static int settle_size(struct folder *f, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf bytes = BUF_INIT;
+    struct image_source first;
+    const char *path = f->files.v[0].path;
+    int rc = read_file(path, &bytes, err);
+    if (rc < 0 || (rc = image_open(&first, path, bytes.p, bytes.len, f->pixels_max, err)) < 0)
+        return rc;
+    f->first_height = f->steps.height = first.height;
+    f->first_width = f->steps.width = first.width;
+    image_steps_follow(&f->steps, &f->steps.height, &f->steps.width);
+    return 0;
+}
+
 struct det_dataset *det_dataset_image_folder(const struct det_image_folder_options *o,
                                              struct det_err *err)
 {
@@ -222,7 +254,9 @@ struct det_dataset *det_dataset_image_folder(const struct det_image_folder_optio
     int rc = image_steps_init(&f->steps, o->steps, 0, 0, err);
     if (rc == 0)
         rc = take_classes(f, o->path, err);
-    bool fake = rc == DET_ENOENT && data_fake_wanted() && f->classes.n == 0;
+    if (rc == 0 && !f->steps.height)
+        rc = settle_size(f, err);
+    bool fake = rc == DET_ENOENT && data_fake_wanted() && f->classes.n == 0 && f->steps.height;
     if (fake && err)
         *err = (struct det_err){0};
     for (int i = 0; fake && i < FAKE_CLASSES; i++)

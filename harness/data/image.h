@@ -78,10 +78,12 @@ struct image_steps {
     float table[3][256];      /* pixel -> normalised value */
 };
 
-/* Checks and copies; height and width are those of every image, 0 where they differ: the steps must
- * then fix a size. */
+/* Checks and copies; height and width are those of every image, 0 where they are not known. The
+ * result's are 0 then, too, unless the steps fix a size. */
 int image_steps_init(struct image_steps *s, const struct det_image_step *steps, int height,
                      int width, struct det_err *err);
+/* From the size of an image to the size of its result. */
+void image_steps_follow(const struct image_steps *s, int *height, int *width);
 void image_steps_finish(struct image_steps *s);
 /* Takes the source through the steps to out, f32 (3, s->height, s->width). */
 int image_steps_run(const struct image_steps *s, const struct image_source *source,

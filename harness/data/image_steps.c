@@ -120,13 +120,15 @@ int image_steps_init(struct image_steps *s, const struct det_image_step *steps, 
             return rc;
         follow_size(&steps[n], &s->height, &s->width);
     }
-    if (!s->height)
-        return det_fail(err, DET_EINVAL,
-                        "image steps: the images differ in size, so a crop, or a resize with "
-                        ".height and .width, must make them equal");
     s->v = det_memdup(steps, sizeof *steps * (n + 1));
     fill_table(s, n ? &steps[n - 1] : steps);
     return 0;
+}
+
+void image_steps_follow(const struct image_steps *s, int *height, int *width)
+{
+    for (const struct det_image_step *step = s->v; step->op != DET_IMAGE_END; step++)
+        follow_size(step, height, width);
 }
 
 void image_steps_finish(struct image_steps *s)

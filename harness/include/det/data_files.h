@@ -53,7 +53,7 @@ struct det_dataset *det_dataset_cifar(const struct det_cifar_options *options, s
  * classes, then of directories, then of file names. What a file is, its content says. */
 struct det_image_folder_options {
     const char *path;
-    const struct det_image_step *steps; /* must make all images equal in size */
+    const struct det_image_step *steps; /* must make images that differ in size equal */
     int64_t pixels_max; /* a larger image is refused; 0: 89,478,485, Pillow's limit */
 };
 /* Fields image f32 (3, height, width) and label i64 (). Files are listed now and read when their

@@ -157,8 +157,6 @@ static void wrong_steps_are_refused(void **state)
         struct det_image_step steps[3];
         const char *says;
     } wrong[] = {
-        {{{.op = DET_RANDOM_HORIZONTAL_FLIP}}, "differ in size"},
-        {{{DET_RESIZE, .size = 32}}, "differ in size"},
         {{{.op = DET_CENTER_CROP}}, "step 1 needs .size"},
         {{{DET_CENTER_CROP, .size = -1}}, "step 1 needs .size"},
         {{{DET_CENTER_CROP, .size = 9}, {DET_RANDOM_CROP, .size = 9, .padding = -1}}, "step 2"},
@@ -235,6 +233,48 @@ static void wrong_folders_are_refused(void **state)
     o.path = "/nonexistent";
     assert_null(det_dataset_image_folder(&o, &err));
     assert_int_equal(err.code, DET_ENOENT);
+}
+
+/* A PNG of 21 pixels by `height`, by its header. */
+static void put_image(const char *to, char height)
+{
+    det_cleanup(freep) char *path = det_asprintf("%s/rgb.png", images);
+    det_cleanup(buf_finish) struct buf b = BUF_INIT, crc = BUF_INIT;
+    assert_int_equal(data_file_read(path, &b, &err), 0);
+    b.p[23] = height;
+    add_be32(&crc, crc32(0, (unsigned char *)b.p + 12, 17));
+    memcpy(b.p + 29, crc.p, 4);
+    put(to, b.p, b.len);
+}
+
+/* A flip fixes no size, nor does the shorter side; a folder of images of one size needs none. */
+static void images_of_one_size_need_no_crop(void **state)
+{
+    static const struct det_image_step flip[] = {{.op = DET_RANDOM_HORIZONTAL_FLIP}, {0}};
+    static const struct det_image_step shorter[] = {{DET_RESIZE, .size = 7}, {0}};
+    const struct det_image_step *const steps[] = {NULL, flip, shorter};
+    det_cleanup(freep) char *class = det_asprintf("%s/cats", dir);
+    float x[3 * 14 * 21];
+    int64_t y;
+    assert_int_equal(mkdir(class, 0700), 0);
+    put_image("cats/1.png", 14);
+    put_image("cats/2.png", 14);
+    put_image("cats/3.png", 13);
+    for (size_t i = 0; i < DET_ARRAY_LEN(steps); i++) {
+        struct det_image_folder_options o = {.path = dir, .steps = steps[i]};
+        struct det_dataset *ds = det_dataset_image_folder(&o, &err);
+        if (!ds)
+            fail_msg("%s", err.text);
+        assert_int_equal(dataset_read(ds, 1, no_key, (void *[]){x, &y}, &err), 0);
+        assert_int_equal(dataset_read(ds, 2, no_key, (void *[]){x, &y}, &err), DET_EINVAL);
+        assert_non_null(strstr(err.text, "cats/3.png"));
+        assert_non_null(strstr(err.text, "differ in size"));
+        det_dataset_unref(ds);
+    }
+    unlink(put("cats/1.png", "", 0));
+    unlink(put("cats/2.png", "", 0));
+    unlink(put("cats/3.png", "", 0));
+    rmdir(class);
 }
 
 /* Nobody writes to it: to open it would wait for ever. */
@@ -476,6 +516,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(packed_texts_take_no_memory),
         cmocka_unit_test(wrong_steps_are_refused),
         cmocka_unit_test(half_a_directory_is_refused),
+        cmocka_unit_test(images_of_one_size_need_no_crop),
         cmocka_unit_test(pipes_are_refused),
         cmocka_unit_test(wrong_folders_are_refused),
         cmocka_unit_test(cifar_is_read),
