@@ -571,7 +571,7 @@ class WrongUse(unittest.TestCase):
     def test_unmovable_batch(self):
         with self.assertLogs("determined.pytorch", "WARNING") as logs:
             pytorch.to_device({"a": "text"}, "cpu", set())
-        self.assertIn("data of type str cannot be moved", "".join(logs.output))
+        self.assertIn("not able to move data of type str to cpu", "".join(logs.output))
 
     def test_python_that_cannot_train(self):
         """PATH may name a python3 that lacks torch: the error says which, and which other has it."""

@@ -178,7 +178,7 @@ def to_device(data: Any, device: Any, warned_types: Optional[Set[type]] = None) 
     if callable(getattr(data, "to", None)):
         return data.to(device)
     if warned_types is None or type(data) not in warned_types:
-        logger.warning(f"data of type {type(data).__name__} cannot be moved to {device}: it stays where it is")
+        logger.warning(f"not able to move data of type {type(data).__name__} to {device}: it stays where it is")
         if warned_types is not None:
             warned_types.add(type(data))
     return data
