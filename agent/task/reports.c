@@ -20,8 +20,8 @@ struct reports {
     int64_t until_ms;                 /* of all */
     struct client_uv_call *call;
     uv_timer_t timer;
-    size_t sent, left;
-    void (*done)(void *arg, size_t sent, size_t left);
+    struct reports_tally n;
+    void (*done)(void *arg, const struct reports_tally *n);
     void *arg;
 };
 
@@ -48,14 +48,14 @@ static void open_next(struct reports *r)
 static void finish(struct reports *r)
 {
     for (;;) {
-        r->left += r->spool && spool_pending(r->spool) > 0;
+        r->n.left += r->spool && spool_pending(r->spool) > 0;
         spool_close(r->spool);
         r->spool = NULL;
         if (r->local >= taskspec_local_size(r->spec))
             break;
         open_next(r);
     }
-    r->done(r->arg, r->sent, r->left);
+    r->done(r->arg, &r->n);
     uv_close((uv_handle_t *)&r->timer, on_closed);
 }
 
@@ -71,6 +71,17 @@ static void on_timer(uv_timer_t *t)
     send_next(container_of(t, struct reports, timer));
 }
 
+static void count(struct reports *r, int rc, const struct det_err *err)
+{
+    if (rc == 0) {
+        r->n.sent++;
+        return;
+    }
+    if (r->n.refused++ == 0)
+        r->n.refusal = *err;
+    log_warning("a report that a rank left is refused: %s", err->text);
+}
+
 static void on_answer(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
 {
     struct reports *r = arg;
@@ -84,9 +95,7 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
         finish(r);
         return;
     }
-    if (rc < 0)
-        log_warning("a report that a rank left is refused: %s", err->text);
-    r->sent++;
+    count(r, rc, err);
     r->retry_until_ms = clk_mono_ms() + r->retry_ms;
     if (spool_sent(r->spool, NULL) < 0 || clk_mono_ms() >= r->until_ms)
         finish(r);
@@ -130,7 +139,7 @@ static void send_next(struct reports *r)
 
 struct reports *reports_start(uv_loop_t *loop, struct client_uv *http, const struct taskspec *spec,
                               struct reports_limits limits,
-                              void (*done)(void *arg, size_t sent, size_t left), void *arg)
+                              void (*done)(void *arg, const struct reports_tally *n), void *arg)
 {
     struct reports *r = det_zalloc(sizeof *r);
     int64_t now = clk_mono_ms();

@@ -309,15 +309,19 @@ static void on_log_empty(void *arg)
     tell_exit(arg);
 }
 
-static void on_reports(void *arg, size_t sent, size_t left)
+static void on_reports(void *arg, const struct reports_tally *n)
 {
     struct task *t = arg;
     bool killed = t->exit.reason == LINK_KILLED;
     t->reports = NULL;
-    if (sent > 0)
-        logspool_say(t->spool, LOGLINE_INFO, "%zu reports that ranks had left were sent", sent);
-    if (left > 0)
-        logspool_say(t->spool, LOGLINE_WARNING, "reports of %zu ranks could not be sent", left);
+    if (n->sent > 0)
+        logspool_say(t->spool, LOGLINE_INFO, "%zu reports that ranks had left were sent", n->sent);
+    if (n->refused > 0)
+        logspool_say(t->spool, LOGLINE_WARNING,
+                     "%zu reports that ranks had left are lost, the master refused them: %s",
+                     n->refused, n->refusal.text);
+    if (n->left > 0)
+        logspool_say(t->spool, LOGLINE_WARNING, "reports of %zu ranks could not be sent", n->left);
     if (t->in_hurry) {
         tell_exit(t);
         return;
@@ -336,7 +340,7 @@ static void pipes_done(struct task *t)
     uv_timer_stop(&t->timer);
     logspool_end(t->spool);
     if (!reports_are_left(&t->spec)) {
-        on_reports(t, 0, 0);
+        on_reports(t, &(struct reports_tally){0});
         return;
     }
     task_connect(t);

@@ -29,16 +29,15 @@ struct left {
     struct client_uv *http;
     struct taskspec spec;
     bool is_done;
-    size_t sent, ranks;
+    struct reports_tally n;
 };
 
-static void on_done(void *arg, size_t sent, size_t ranks)
+static void on_done(void *arg, const struct reports_tally *n)
 {
     struct left *l = arg;
     assert_false(l->is_done);
     l->is_done = true;
-    l->sent = sent;
-    l->ranks = ranks;
+    l->n = *n;
 }
 
 /* One rank's spool with n reports, and a master. */
@@ -88,8 +87,26 @@ static void all_of_it_goes(void **state)
     const struct reports_limits limits = {.retry_ms = 60000};
     reports_start(&l.loop, l.http, &l.spec, limits, on_done, &l);
     wait_done(&l);
-    assert_int_equal(l.sent, 20);
-    assert_int_equal(l.ranks, 0);
+    assert_int_equal(l.n.sent, 20);
+    assert_int_equal(l.n.left, 0);
+    end(&l);
+}
+
+/* What the master refuses will never be taken: it is neither sent nor left, and said to be lost. */
+static void what_is_refused_is_not_sent(void **state)
+{
+    static const char stale[] =
+        "HTTP/1.1 409 Conflict\r\nConnection: close\r\n\r\n{\"message\":\"stale run\"}";
+    static const char *const answers[] = {ok, stale, stale, ok, NULL};
+    struct left l;
+    begin(&l, 6, answers);
+    const struct reports_limits limits = {.retry_ms = 60000};
+    reports_start(&l.loop, l.http, &l.spec, limits, on_done, &l);
+    wait_done(&l);
+    assert_int_equal(l.n.sent, 4);
+    assert_int_equal(l.n.refused, 2);
+    assert_int_equal(l.n.left, 0);
+    assert_non_null(strstr(l.n.refusal.text, "stale run"));
     end(&l);
 }
 
@@ -102,8 +119,8 @@ static void a_kill_leaves_the_rest(void **state)
     begin(&l, MANY, answers);
     reports_start(&l.loop, l.http, &l.spec, killed, on_done, &l);
     wait_done(&l);
-    assert_true(l.sent < MANY);
-    assert_int_equal(l.ranks, 1);
+    assert_true(l.n.sent < MANY);
+    assert_int_equal(l.n.left, 1);
     end(&l);
 }
 
@@ -118,8 +135,8 @@ static void a_kill_meanwhile_leaves_the_rest(void **state)
     assert_false(l.is_done);
     reports_hurry(r, 100);
     wait_done(&l);
-    assert_true(l.sent < MANY);
-    assert_int_equal(l.ranks, 1);
+    assert_true(l.n.sent < MANY);
+    assert_int_equal(l.n.left, 1);
     end(&l);
 }
 
@@ -132,8 +149,8 @@ static void a_kill_does_not_wait_for_an_answer(void **state)
                                       (struct reports_limits){.retry_ms = 600000}, on_done, &l);
     reports_hurry(r, 100);
     wait_done(&l);
-    assert_int_equal(l.sent, 0);
-    assert_int_equal(l.ranks, 1);
+    assert_int_equal(l.n.sent, 0);
+    assert_int_equal(l.n.left, 1);
     end(&l);
 }
 
@@ -141,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_of_it_goes),
+        cmocka_unit_test(what_is_refused_is_not_sent),
         cmocka_unit_test(a_kill_leaves_the_rest),
         cmocka_unit_test(a_kill_meanwhile_leaves_the_rest),
         cmocka_unit_test(a_kill_does_not_wait_for_an_answer),
