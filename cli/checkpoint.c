@@ -48,7 +48,7 @@ static int describe(struct cli *c, struct det_err *err)
         return 0;
     char *dir det_cleanup(freep) = show_checkpoint_place(cp);
     char *metrics det_cleanup(freep) =
-        show_hparams(json_path(cp, "training.validationMetrics.avgMetrics"));
+        show_metrics(json_path(cp, "training.validationMetrics.avgMetrics"));
     printf("checkpoint %s\n", json_str(cp, "uuid", ""));
     printf("  state    %s\n", show_state(json_str(cp, "state", "")));
     printf("  trial    %" PRId64 " of experiment %" PRId64 "\n",

@@ -59,9 +59,10 @@ static int list(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static void trial_row(struct table *t, const json_t *trial, const char *metric)
+static void trial_row(struct table *t, const json_t *trial, const json_t *common,
+                      const char *metric)
 {
-    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"));
+    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"), common);
     json_t *best = json_path(trial, "bestValidation.metrics.avgMetrics");
     table_cell(t, "%" PRId64, json_int(trial, "id", 0));
     table_cell(t, "%s", show_state(json_str(trial, "state", "")));
@@ -81,7 +82,8 @@ static void print_trials(const json_t *trials, const char *metric)
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     size_t i;
     json_t *trial;
-    json_array_foreach(trials, i, trial) trial_row(t, trial, metric);
+    JSON_OWN common = show_common_hparams(trials);
+    json_array_foreach(trials, i, trial) trial_row(t, trial, common, metric);
     table_print(t, "no trials yet");
 }
 

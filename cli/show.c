@@ -52,28 +52,86 @@ const char *show_progress(const json_t *value)
     return s;
 }
 
-static void hparam_words(struct buf *out, const char *prefix, const json_t *v)
+struct words {
+    struct buf out;
+    const char *real; /* how a number with a fraction reads */
+};
+
+static void add_word(struct words *w, const char *name, const json_t *v)
+{
+    buf_addf(&w->out, "%s%s=", w->out.len ? " " : "", name);
+    if (json_is_real(v)) {
+        char text[32];
+        snprintf(text, sizeof text, w->real, json_real_value(v));
+        buf_add_str(&w->out, text);
+    } else if (json_is_string(v)) {
+        buf_add_str(&w->out, json_string_value(v));
+    } else {
+        char *text det_cleanup(freep) = json_text(v);
+        buf_add_str(&w->out, text);
+    }
+}
+
+static void add_words(struct words *w, const char *prefix, const json_t *v, const json_t *common)
 {
     if (!json_is_object(v)) {
-        char *text det_cleanup(freep) =
-            json_is_string(v) ? det_strdup(json_string_value(v)) : json_text(v);
-        buf_addf(out, "%s%s=%s", out->len ? " " : "", prefix, text);
+        if (!common || !json_equal(v, common))
+            add_word(w, prefix, v);
         return;
     }
     size_t n;
     const char **keys det_cleanup(freep) = json_sorted_keys(v, &n);
     for (size_t i = 0; i < n; i++) {
         char *name det_cleanup(freep) = det_asprintf("%s%s%s", prefix, *prefix ? "." : "", keys[i]);
-        hparam_words(out, name, json_object_get(v, keys[i]));
+        add_words(w, name, json_object_get(v, keys[i]), json_object_get(common, keys[i]));
     }
 }
 
-char *show_hparams(const json_t *hparams)
+char *show_hparams(const json_t *hparams, const json_t *common)
 {
-    struct buf out = BUF_INIT;
+    struct words w = {.out = BUF_INIT, .real = "%.5g"};
     if (json_is_object(hparams))
-        hparam_words(&out, "", hparams);
-    return buf_steal(&out);
+        add_words(&w, "", hparams, common);
+    return buf_steal(&w.out);
+}
+
+char *show_metrics(const json_t *metrics)
+{
+    struct words w = {.out = BUF_INIT, .real = "%.6g"};
+    if (json_is_object(metrics))
+        add_words(&w, "", metrics, NULL);
+    return buf_steal(&w.out);
+}
+
+/* What both have the same, a new reference; NULL: nothing. */
+static json_t *intersect(json_t *a, const json_t *b)
+{
+    if (!json_is_object(a) || !json_is_object(b))
+        return json_equal(a, b) ? json_incref(a) : NULL;
+    json_t *both = json_object(), *v;
+    const char *key;
+    json_object_foreach(a, key, v)
+    {
+        json_t *same = intersect(v, json_object_get(b, key));
+        if (same)
+            json_object_set_new(both, key, same);
+    }
+    return both;
+}
+
+json_t *show_common_hparams(const json_t *trials)
+{
+    json_t *first = json_object_get(json_array_get(trials, 0), "hparams");
+    json_t *common = json_incref(first);
+    for (size_t i = 1; common && i < json_array_size(trials); i++) {
+        json_t *less = intersect(common, json_object_get(json_array_get(trials, i), "hparams"));
+        json_decref(common);
+        common = less;
+    }
+    if (!json_equal(common, first))
+        return common;
+    json_decref(common);
+    return NULL;
 }
 
 const char *show_bytes(double bytes)

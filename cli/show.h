@@ -12,8 +12,14 @@ const char *show_time(const char *rfc3339);
 const char *show_duration(const char *from, const char *to);
 /* "93%" or "". */
 const char *show_progress(const json_t *value);
-/* "lr=0.1 layers=2": hyperparameters, nested ones dotted, in name order. Caller frees. */
-char *show_hparams(const json_t *hparams);
+/* "lr=0.1 layers=2": hyperparameters in 5 digits, nested ones dotted, in name order, without those
+ * that `common` (NULL: none) has the same. Caller frees. */
+char *show_hparams(const json_t *hparams, const json_t *common);
+/* What all of several trials have the same, nested as they are: a search's tables leave it out.
+ * NULL where that would leave nothing. A new reference. */
+json_t *show_common_hparams(const json_t *trials);
+/* The same of metrics, in 6 digits. Caller frees. */
+char *show_metrics(const json_t *metrics);
 /* "1.2 MB" */
 const char *show_bytes(double bytes);
 /* A metric as %.6g, "" when null. */

@@ -17,7 +17,7 @@ static void workload_row(struct table *t, const json_t *w)
         if (!x)
             continue;
         char *what det_cleanup(freep) = k == 2 ? det_strdup(json_str(x, "uuid", ""))
-                                               : show_hparams(json_path(x, "metrics.avgMetrics"));
+                                               : show_metrics(json_path(x, "metrics.avgMetrics"));
         table_cell(t, "%" PRId64, json_int(x, "totalBatches", 0));
         table_cell(t, "%s", json_str(x, "group", kinds[k]));
         table_cell(t, "%s", show_time(json_str(x, "endTime", NULL)));
@@ -27,7 +27,7 @@ static void workload_row(struct table *t, const json_t *w)
 
 static void print_trial(const json_t *trial)
 {
-    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"));
+    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"), NULL);
     printf("trial %" PRId64 " of experiment %" PRId64 "\n", json_int(trial, "id", 0),
            json_int(trial, "experimentId", 0));
     printf("  state            %s\n", show_state(json_str(trial, "state", "")));

@@ -10,17 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BAR      24
 #define ROWS_MAX 16
 
 static struct {
-    int64_t interval_ms;
-} o = {.interval_ms = 200};
+    int64_t interval_s; /* 0: not given */
+} o;
 
 const struct opt experiment_wait_opts[] = {
-    {"polling-interval", 0, OPT_INT, &o.interval_ms, "MS", "how often to ask (default 200 ms)"},
+    {"polling-interval", 0, OPT_COUNT, &o.interval_s, "SECONDS",
+     "how often to ask (default: five times a second)"},
     {0},
 };
 
@@ -60,11 +62,12 @@ static double fraction(const json_t *trial, const json_t *experiment)
     return all <= 0 ? 0 : done < all ? done / all : 1;
 }
 
-static void print_bar(const json_t *trial, const json_t *experiment, int width)
+static void print_bar(const json_t *trial, const json_t *experiment, const json_t *common,
+                      int width)
 {
     const char *metric = json_str(json_path(experiment, "config.searcher"), "metric", "");
     const json_t *latest = json_path(trial, "latestValidation.metrics.avgMetrics");
-    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"));
+    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"), common);
     int full = (int)(fraction(trial, experiment) * BAR + 0.5);
     char line[512];
     int used = snprintf(line, sizeof line, "trial %4" PRId64 " ", json_int(trial, "id", 0));
@@ -88,8 +91,9 @@ static int draw(const json_t *experiment, const json_t *trials, int lines_before
             json_int(experiment, "id", 0), show_state(json_str(experiment, "state", "")),
             show_progress(json_object_get(experiment, "progress")), n,
             n > shown ? " (the last ones:)" : "");
+    JSON_OWN common = show_common_hparams(trials);
     for (size_t i = n - shown; i < n; i++)
-        print_bar(json_array_get(trials, i), experiment, width);
+        print_bar(json_array_get(trials, i), experiment, common, width);
     return (int)shown + 1;
 }
 
@@ -128,6 +132,8 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
     bool bars = isatty(STDERR_FILENO) && !c->json;
     int lines = 0;
     char last[128] = "";
+    const struct timespec pause = {.tv_sec = o.interval_s,
+                                   .tv_nsec = o.interval_s ? 0 : 200 * 1000000};
     for (;;) {
         JSON_OWN e = NULL;
         JSON_OWN trials = NULL;
@@ -142,7 +148,7 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
             tell(e, last, sizeof last);
         if (has_ended(e) || strcmp(state, "STATE_PAUSED") == 0)
             return verdict(id, state, err);
-        usleep((useconds_t)(o.interval_ms < 10 ? 10 : o.interval_ms) * 1000);
+        nanosleep(&pause, NULL);
     }
 }
 
