@@ -87,13 +87,37 @@ static void on_created(void *arg, const struct db_result *r)
         api_reply_doc(arg, r);
 }
 
+/* What Determined's workspaces hold and these do not: to take it would be to lose it. Empty is as
+ * good as not given. */
+static bool kept(struct http_req *req, const json_t *body)
+{
+    static const char *const lost[] = {"agentUserGroup",     "checkpointStorageConfig",
+                                       "defaultComputePool", "defaultComputeResourcePool",
+                                       "defaultAuxPool",     "defaultAuxResourcePool"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(lost); i++) {
+        const json_t *v = wire_get(body, lost[i]);
+        bool empty = (json_is_string(v) && json_string_length(v) == 0) ||
+                     (json_is_object(v) && json_object_size(v) == 0);
+        if (!v || empty)
+            continue;
+        http_fail(req, DET_EUNIMPL,
+                  "%s: not kept for a workspace in this version; leave it out, and name it in each "
+                  "experiment's configuration, in a template, or for the whole cluster in "
+                  "master.yaml",
+                  lost[i]);
+        return false;
+    }
+    return true;
+}
+
 void api_post_workspace(struct shell *sh, struct http_req *req)
 {
     struct place_body b;
     json_t *body;
     if (!place_read(req, &b, &body))
         return;
-    db_workspace_create(sh->db, b.name, req->who.user_id, on_created, req);
+    if (kept(req, body))
+        db_workspace_create(sh->db, b.name, req->who.user_id, on_created, req);
     json_decref(body);
 }
 
