@@ -289,12 +289,15 @@ static int handle_boundaries(struct loop *l, const bool marks[B_COUNT], struct d
 /* ---- Operations ------------------------------------------------------------------------------ */
 
 /* An operation that a restart found trained and validated but not completed is validated again: the
- * master may not have the metric, and the same report twice is one report. */
+ * master may not have the metric, and the same report twice is one report. Without a master there
+ * is nobody who could lack it. */
 static int finish_op(struct loop *l, struct det_err *err)
 {
     int rc = 0;
-    if (!loop_val_current(l) || !l->op.completed)
+    if (!loop_val_current(l) || (l->c->managed && !l->op.completed))
         rc = loop_validate(l, err);
+    else
+        l->op.completed = true;
     if (rc == 0 && !loop_ckpt_current(l))
         rc = loop_checkpoint(l, false, err);
     return rc;

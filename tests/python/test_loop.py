@@ -147,6 +147,43 @@ class Metrics(unittest.TestCase):
             fit(Reduced, Batch(4), reporting_period=Batch(2))
         self.assertEqual(results, [8, 8, (0, -1)])
 
+    def test_callbacks_see_what_reducers_gave(self):
+        """Arrays stay arrays of their type and shape, lists lists; only reports have lists of numbers."""
+        seen = []
+
+        class Arrays(LineTrial):
+            def __init__(self, context):
+                super().__init__(context)
+                self.counts = context.wrap_reducer(lambda values: np.array([[1, 2], [3, 4]], dtype=np.int32), name="confusion")
+                context.wrap_reducer(lambda values: [1, 2], name="listed")
+                context.wrap_reducer(lambda values: torch.tensor([5]), name="tensor")
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                return {**super().train_batch(batch, epoch_idx, batch_idx), "per_class": np.array([0.5, 0.25])}
+
+            def evaluate_batch(self, batch):
+                return {"per_class": np.array([1.0, 3.0])}
+
+            def build_callbacks(self):
+                class Take(pytorch.PyTorchCallback):
+                    def on_training_workload_end(self, avg_metrics, batch_metrics):
+                        seen.append(avg_metrics)
+
+                    def on_validation_end(self, metrics):
+                        seen.append(metrics)
+
+                return {"take": Take()}
+
+        with store():
+            fit(Arrays, Batch(2), reporting_period=Batch(2))
+        trained, validated = seen
+        for metrics in seen:
+            self.assertEqual((metrics["confusion"].dtype, metrics["confusion"].tolist()), (np.int32, [[1, 2], [3, 4]]))
+            self.assertEqual(metrics["listed"], [1, 2])
+            self.assertIsInstance(metrics["listed"], list)
+            self.assertIsInstance(metrics["tensor"], np.ndarray)
+        self.assertEqual((trained["per_class"], validated["per_class"]), (0.375, 2.0), "averages are numbers")
+
     def test_interleaved(self):
         from determined.pytorch._reducer import _SimpleReducer
 

@@ -341,6 +341,15 @@ class Resume(unittest.TestCase):
             state = torch.load(os.path.join(where, uuid, "state_dict.pth"), weights_only=False)
             self.assertEqual([k for s in state["lr_schedulers_state_dict"] for k, v in s.items() if hasattr(v, "__self__")], [])
 
+    def test_nothing_left(self):
+        """A script that is run again after its end: nothing is trained, validated or saved a second time."""
+        with store() as where:
+            fit(RecordingTrial, Batch(4))
+            uuid, = os.listdir(where)
+            again = fit(RecordingTrial, Batch(4), latest_checkpoint=uuid)
+            self.assertEqual([t for t in again.trace if "validation" in t or "train" in t and "training_start" not in t], [])
+            self.assertEqual(os.listdir(where), [uuid])
+
     def test_pickled_callbacks(self):
         """A state of local classes goes by cloudpickle; where that is not installed, the error names it."""
         class Local:

@@ -106,6 +106,7 @@ class Client:
         self._loop: Any = None
         self._names: List[str] = []  # of the validation metrics
         self._outputs: Optional[List[Dict[str, Any]]] = None  # of a validation's batches, where a callback asks for them
+        self._reduced: Dict[str, Any] = {}  # of this workload or validation, as the trial's reducers gave it
         self._grads: List[IO[bytes]] = []  # of every rank, for the next save(); and so:
         self._rng_states: List[Dict[str, Any]] = []
         self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
@@ -157,8 +158,10 @@ class Client:
             hooks["on_training_epoch_start"] = lambda epoch_idx: cb.on_training_epoch_start()  # type: ignore
         if "on_training_workload_end" in hooks:
             hooks["on_training_workload_end"] = lambda avg, batches: cb.on_training_workload_end(
-                avg_metrics=avg, batch_metrics=[{k: _as_numpy(v) for k, v in b.items()} for b in batches]
+                avg_metrics=self._as_given(avg), batch_metrics=[{k: _as_numpy(v) for k, v in b.items()} for b in batches]
             )
+        if "on_validation_end" in hooks:
+            hooks["on_validation_end"] = lambda metrics: cb.on_validation_end(self._as_given(metrics))
         if "on_validation_epoch_end" in hooks:
             self._outputs = []
             hooks["on_validation_epoch_end"] = lambda outputs: cb.on_validation_epoch_end(self._outputs)  # type: ignore
@@ -175,6 +178,19 @@ class Client:
             hooks["on_checkpoint_write_end"] = lambda directory: [hook(directory) for hook in written]
         return hooks
 
+    def _as_given(self, metrics: Dict[str, Any]) -> Dict[str, Any]:
+        """For callbacks: what the loop made ready for reports, with arrays again, and the reducers' own results."""
+        own = {k: _reducer.to_numpy(v) for k, v in self._reduced.items() if k in metrics}
+        return {**{k: _as_array(v) if isinstance(v, list) else v for k, v in metrics.items()}, **own}
+
+    def _keep_reduced(self, reduce: Callable[..., Dict[str, Any]]) -> Callable[..., Dict[str, Any]]:
+        def run(blobs: Any) -> Dict[str, Any]:
+            result = reduce(blobs)
+            self._reduced.update(result)
+            return result
+
+        return run
+
     def reducers(self) -> List[Dict[str, Any]]:
         return [
             {
@@ -183,7 +199,7 @@ class Client:
                 "for_validation": int(r.for_validation),
                 "reset": r.reset,
                 "per_slot_reduce": r.per_slot_reduce,
-                "cross_slot_reduce": r.cross_slot_reduce,
+                "cross_slot_reduce": self._keep_reduced(r.cross_slot_reduce),
             }
             for r in self.context._reducers
         ]
@@ -325,6 +341,7 @@ class Client:
         for name in [name for name, value in metrics.items() if isinstance(value, bytes)]:
             logger.warning(f'the validation metric "{name}" is bytes, which no report can hold: it is left out')
             metrics = {k: v for k, v in metrics.items() if k != name}
+        self._reduced.update(metrics)
         return metrics
 
     def reduction(self, metric: str) -> int:
@@ -348,6 +365,7 @@ class Client:
 
     def set_training(self, training: bool) -> None:
         torch.set_grad_enabled(training)
+        self._reduced = {}
         self._outputs = None if self._outputs is None else []
         for model in self.context.models:
             model.train(training)
