@@ -3,6 +3,7 @@
 #include "agentdoctor.h"
 #include "log.h"
 #include "mem.h"
+#include "openfiles.h"
 
 #include <stdio.h>
 
@@ -29,6 +30,7 @@ int main(int argc, char **argv)
     if (o.doctor)
         return agentdoctor_run(&o);
     log_init("det-agent", level);
+    openfiles_raise();
     rc = o.end_tasks ? agent_end_tasks(&o, &err) : agent_run(&o, &err);
     if (rc < 0)
         log_error("%s", err.text);

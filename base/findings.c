@@ -95,11 +95,11 @@ void findings_clock(struct findings *f)
 void findings_files(struct findings *f, long wanted)
 {
     struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < (rlim_t)wanted)
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_max < (rlim_t)wanted)
         findings_add(
-            f, FINDING_FAIL, "open files", "raise it: LimitNOFILE= in the unit, or ulimit -n",
-            "at most %llu; at least %ld are wanted", (unsigned long long)l.rlim_cur, wanted);
+            f, FINDING_FAIL, "open files", "raise it: LimitNOFILE= in the unit, or ulimit -Hn",
+            "at most %llu; at least %ld are wanted", (unsigned long long)l.rlim_max, wanted);
     else
         findings_add(f, FINDING_OK, "open files", NULL, "at most %llu",
-                     (unsigned long long)l.rlim_cur);
+                     (unsigned long long)l.rlim_max);
 }

@@ -24,7 +24,8 @@ void findings_dir(struct findings *f, const char *what, const char *path);
 void findings_dir_of(struct findings *f, const char *what, const char *file);
 /* The clock ticks, and whether it is synchronised. */
 void findings_clock(struct findings *f);
-/* At least `wanted` open files are allowed. */
+/* At least `wanted` open files are allowed, once openfiles_raise() has been called: what a shell
+ * has as its soft limit says nothing of the daemon. */
 void findings_files(struct findings *f, long wanted);
 
 #endif

@@ -6,6 +6,7 @@
 #include "logring.h"
 #include "masterconf.h"
 #include "mem.h"
+#include "openfiles.h"
 #include "serve.h"
 
 #include <malloc.h>
@@ -64,6 +65,7 @@ int main(int argc, char **argv)
         return print_and_end(&conf);
     log_init("master", conf.log_level);
     log_set_format(conf.log_format);
+    openfiles_raise();
     struct logring *ring = logring_create();
     log_set_sink(logring_add, ring);
     int status = serve(&conf, ring, &err);

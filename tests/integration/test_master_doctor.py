@@ -15,7 +15,7 @@ from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
 
 def doctor(program, *args, env=None, limit=None, status=None):
     """(lines by what was checked, exit status)"""
-    pre = ["prlimit", f"--nofile={limit}:{limit}"] if limit else []
+    pre = ["prlimit", f"--nofile={limit}"] if limit else []
     r = subprocess.run([*pre, f"{BIN}/{program}", "doctor", *args], text=True, capture_output=True, timeout=120,
                        env={**os.environ, **(env or {})})
     lines = dict(re.findall(r"^((?:ok|warn|FAIL) +.{22}) (.*(?:\n      -> .*)?)$", r.stdout, re.M))
@@ -88,6 +88,8 @@ def host(c, db):
     assert found["ready_file"][0] == "FAIL" or os.getuid() == 0
     found = doctor("det-master", "--db", db, "--port", "0", limit=256, status=1)
     says(found, "open files", "FAIL", "256", "LimitNOFILE")
+    found = doctor("det-master", "--db", db, "--port", "0", limit="256:8192", status=0)
+    says(found, "open files", "ok", "8192")  # a login's soft limit: the daemon raises it
     found = doctor("det-master", "--db", db, "--port", "0", "--checkpoint-dir", "/nonexistent/ckpt", status=0)
     says(found, "checkpoint storage", "warn", "/nonexistent/ckpt", "mount it")
     says(doctor("det-master", "--db", db, "--port", "0", status=0), "checkpoint storage", "warn", "none", "--checkpoint-dir")
