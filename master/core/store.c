@@ -304,6 +304,14 @@ void store_on_seen(struct core *c, struct agent *a, const struct core_store_in *
     say_all(c, s);
 }
 
+/* det-task says on which host; so does whoever tells of a sight. */
+static const char *without_host(const char *text, const struct agent *a)
+{
+    det_cleanup(freep) char *host = det_asprintf("agent %s: ", a->id);
+    bool said = text && strncmp(text, host, strlen(host)) == 0;
+    return said ? text + strlen(host) : text;
+}
+
 /* It looks again at once: until then the run's word counts. */
 void store_on_away(struct core *c, struct agent *a, const struct alloc *al, const char *text)
 {
@@ -311,7 +319,7 @@ void store_on_away(struct core *c, struct agent *a, const struct alloc *al, cons
     struct sight *x = s && a ? sight_of(s, a) : NULL;
     if (!x)
         return;
-    set_sight(x, CORE_STORE_ABSENT, text);
+    set_sight(x, CORE_STORE_ABSENT, without_host(text, a));
     order(c, a, s, false);
     wake_pools(s);
 }

@@ -169,10 +169,11 @@ static bool is_held_back(const struct group *g)
     return fits;
 }
 
-static void why_store(const struct answer *w, const struct group *g)
+static void why_store(const struct answer *w, const struct store *s, const struct pool *p)
 {
     struct buf text = BUF_INIT;
-    store_explain(g->exp->store, g->pool, &text);
+    store_explain(s, p, &text);
+    json_set(w->j, "reason", json_string(wait_names[CORE_WAIT_STORE]));
     say(w->j, "text", "%s", buf_str(&text));
     buf_finish(&text);
 }
@@ -203,7 +204,7 @@ static void why_group(const struct answer *w, struct group *g)
         why_agents(w, g);
         break;
     case CORE_WAIT_STORE:
-        why_store(w, g);
+        why_store(w, g->exp->store, g->pool);
         break;
     default:
         why_room(w, g);
@@ -251,11 +252,16 @@ static void blockers(const struct answer *w, const struct group *g)
 static void waiting(const struct answer *w, const struct alloc *a)
 {
     struct group *g = a->exp ? &a->exp->group : NULL;
+    const struct store *store = store_of_alloc(a);
     json_set(w->j, "waiting", json_true());
     json_set(w->j, "pool", pool_json(a->pool));
     json_set(w->j, "slots", json_integer(a->slots));
     if (a->queued_as != QUEUE_PENDING || !g) {
         int64_t s = a->hold_ms == INT64_MAX ? 0 : (a->hold_ms - w->now.ms + 999) / 1000;
+        if (store && store_is_nowhere(store, a->pool)) {
+            why_store(w, store, a->pool);
+            return;
+        }
         json_set(w->j, "reason", json_string("HOLD"));
         if (a->trial && a->trial->start_rounds > 0)
             say(w->j, "text", "no agent could start it: the next try is in %" PRId64 " s",

@@ -2,6 +2,7 @@
 import http.server
 import json
 import os
+import pathlib
 import socket
 import ssl
 import subprocess
@@ -15,6 +16,7 @@ import torch
 from determined import InvalidHP, core
 from determined.core._session import Session
 from determined.core._storage import DirectoryStorage
+from determined.core._tensorboard import TensorboardFiles
 from determined.experimental import Determined
 from determined.experimental.client import APIException
 
@@ -74,6 +76,64 @@ class Heard(Session):
     @staticmethod
     def refuse(name):
         raise ValueError(f"{name} is no JSON")
+
+
+class Away(unittest.TestCase):
+    """A store whose marker is not at its place: nothing is made there, and no checkpoint is called lost."""
+
+    ID = "0b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f"
+
+    def setUp(self):
+        self.top = tempfile.TemporaryDirectory()
+        self.addCleanup(self.top.cleanup)
+        self.root, self.run = (os.path.join(self.top.name, name) for name in ("store", "run"))
+        os.mkdir(self.root)
+        os.mkdir(self.run)
+        patch = mock.patch.dict(os.environ, DET_RUN_DIR=self.run)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.store = DirectoryStorage(self.root, self.ID)
+
+    def mount(self, store_id):
+        with open(os.path.join(self.root, ".det-store"), "w") as f:
+            json.dump({"version": 1, "id": store_id}, f)
+
+    def uses(self):
+        return (lambda: self.store.begin("u"), lambda: self.store.verify("u"), lambda: self.store.metadata_of("u"),
+                lambda: self.store.delete("u"), lambda: self.store.download("u", os.path.join(self.top.name, "down")))
+
+    def test_it_is_not_used(self):
+        for other in (None, "1b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f"):
+            if other:
+                self.mount(other)
+            before = os.listdir(self.root)
+            for use in self.uses():
+                with self.assertRaisesRegex(RuntimeError, "is away"):
+                    use()
+            self.assertEqual(os.listdir(self.root), before)
+            self.assertFalse(self.store.is_there())
+        with open(os.path.join(self.run, "store_away")) as f:  # for det-task: no fault of the trial's
+            self.assertIn(self.root, f.read())
+
+    def test_it_is_used_once_it_is_back(self):
+        self.mount(self.ID)
+        self.store.begin("u")
+        self.store.publish("u", {}, {})
+        self.store.verify("u")
+        with self.assertRaises(FileNotFoundError):
+            self.store.verify("other")
+        self.assertFalse(os.path.exists(os.path.join(self.run, "store_away")))
+
+    def test_tensorboard_waits(self):
+        here = pathlib.Path(self.top.name, "events")
+        here.mkdir()
+        (here / "a").write_text("1")
+        files = TensorboardFiles(here, self.store, "cluster/tensorboard", 0)
+        files.upload_all()
+        self.assertEqual(os.listdir(self.root), [])
+        self.mount(self.ID)
+        files.upload_all()
+        self.assertTrue(os.path.exists(os.path.join(self.root, "cluster/tensorboard/a")))
 
 
 class Numbers(unittest.TestCase):

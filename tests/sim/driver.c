@@ -139,6 +139,9 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
         if (host_order_kill(m, s, &e->kill))
             check_kill(m, &e->kill);
         break;
+    case CORE_ORDER_STORE:
+        host_order_store(m, s, &e->store_order);
+        break;
     case CORE_REPLY:
         perform_reply(m, s, &e->reply);
         break;

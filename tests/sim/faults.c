@@ -56,11 +56,21 @@ static void host_breaks(struct sim *m, int i)
               (double)m->hosts[i].broken_until / 1000);
 }
 
+/* On a host, or the file server's own end; only of a store that is known by its marker. */
+static void unmount(struct sim *m, int host)
+{
+    bool all = sim_random(m, 3) == 0;
+    m->got.faults++;
+    for (int i = 0; m->marker[0] && i < m->hosts_n; i++)
+        if ((all || i == host) && m->hosts[i].looks)
+            host_mount(m, i, false);
+}
+
 void fault_strike(struct sim *m)
 {
     int host = (int)sim_random(m, (uint64_t)m->hosts_n);
     struct master *s = master_leader(m);
-    uint64_t dice = sim_random(m, 22);
+    uint64_t dice = sim_random(m, 25);
     if (dice < 5) {
         host_break(m, host); /* a link, or the agent's process: tasks live on */
     } else if (dice < 8) {
@@ -79,6 +89,8 @@ void fault_strike(struct sim *m)
         master_crash(m, s);
     } else if (dice == 19) {
         host_breaks(m, host);
+    } else if (dice >= 22) {
+        unmount(m, host);
     } else if (dice >= 20) {
         store_hangs(m);
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct order {
-    bool kill;
+    bool kill, store, make;
     char *alloc, container[UUID_STR_MAX];
     json_t *task;
     int64_t trial, run;
@@ -126,7 +126,8 @@ static bool say_hello(struct sim *m, struct host *h, struct master *s)
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = h->id};
     ev.hello = (struct core_hello){.version = "1", .pool = h->pool, .addr = h->id,
                                    .slots = slots.v, .slots_n = slots.n,
-                                   .tasks = tasks.v, .tasks_n = tasks.n};
+                                   .tasks = tasks.v, .tasks_n = tasks.n, .looks = h->looks};
+    h->watches = false;
     struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn, .hello = true};
     bool heard = master_post(m, s, &ev, w);
     vec_free(&slots);
@@ -204,6 +205,25 @@ static void on_event(struct sim *m, const struct msg *msg)
         host_connect(m, h->index, 500);
 }
 
+/* ---- The checkpoint store ---- */
+
+static void report_store(struct sim *m, struct host *h, enum core_store_kind kind)
+{
+    struct core_event ev = {.kind = CORE_EV_AGENT_STORE, .agent_id = h->id};
+    ev.store = (struct core_store_in){SIM_STORE, m->marker, kind, ""};
+    if (!h->connected) /* the hello begins anew */
+        return;
+    if (host_cut_up(m, h->index))
+        host_break(m, h->index);
+    else if (!master_post(m, &m->masters[h->master], &ev, (struct waiter){.host = -1}))
+        host_connect(m, h->index, 500);
+}
+
+static enum core_store_kind look(const struct sim *m, const struct host *h)
+{
+    return h->mounted && m->marker[0] ? CORE_STORE_PRESENT : CORE_STORE_ABSENT;
+}
+
 /* What the master has committed: an exit is forgotten, a hello opens the link. */
 void host_acked(struct sim *m, const struct waiter *w)
 {
@@ -218,6 +238,8 @@ void host_acked(struct sim *m, const struct waiter *w)
     if (!w->hello)
         return;
     h->connected = true;
+    if (h->watches)
+        report_store(m, h, look(m, h));
     for (size_t i = 0; i < h->tasks.n; i++) /* what changed since the hello was written */
         host_report(m, h->tasks.v[i], h->tasks.v[i]->stopped,
                     h->tasks.v[i]->phase > P_STARTING ? CORE_TASK_RUNNING : CORE_TASK_STARTING);
@@ -254,6 +276,36 @@ bool host_order_kill(struct sim *m, const struct master *s, const struct core_ki
     return send_order(m, s, host_find(m, in->agent_id), o);
 }
 
+void host_order_store(struct sim *m, const struct master *s, const struct core_store_order *in)
+{
+    struct order o = {.store = true, .make = in->make};
+    send_order(m, s, host_find(m, in->agent_id), o);
+}
+
+/* Where the file system is not mounted nothing can be made: the mount point is read-only. */
+static void on_store_order(struct sim *m, struct host *h, bool make)
+{
+    h->watches = true;
+    if (make && h->mounted && !m->marker[0])
+        snprintf(m->marker, sizeof m->marker, "00000000-0000-4000-8000-%012llx",
+                 (unsigned long long)m->in.seed & 0xffffffffffff);
+    report_store(m, h, make && !h->mounted ? CORE_STORE_FAILED : look(m, h));
+}
+
+void host_mount(struct sim *m, int index, bool mounted)
+{
+    struct host *h = &m->hosts[index];
+    if (h->mounted == mounted)
+        return;
+    h->mounted = mounted;
+    sim_trace(m, "%s   has %s checkpoint store", h->id, mounted ? "its" : "no");
+    if (h->alive && h->watches)
+        report_store(m, h, look(m, h));
+    if (!mounted)
+        sim_later(m, (int64_t)sim_random(m, sim_random(m, 2) ? 20000 : 400000),
+                  (struct msg){.kind = M_MOUNT, .index = index});
+}
+
 static void start(struct sim *m, int host, const struct order *o)
 {
     if (task_of(m, host, o->alloc) || map_get(m->hosts[host].dropped, o->container))
@@ -264,6 +316,7 @@ static void start(struct sim *m, int host, const struct order *o)
     t->trial = o->trial;
     t->run = o->run;
     t->gc = strcmp(json_str(o->task, "kind", ""), "TRIAL") != 0;
+    t->has_store = json_str(json_obj(o->task, "env"), "DET_STORE_ID", NULL) != NULL;
     t->node = (int)json_int(o->task, "node", 0);
     t->nodes = (int)json_int(o->task, "nodes", 1);
     const json_t *slots = json_arr(o->task, "slots");
@@ -296,9 +349,11 @@ static void on_order(struct sim *m, const struct msg *msg)
     struct order *o = msg->data;
     struct host *h = &m->hosts[msg->index];
     if (h->alive && msg->conn == h->conn && !host_cut_down(m, h->index)) {
-        struct task *t = task_of(m, msg->index, o->alloc);
+        struct task *t = o->store ? NULL : task_of(m, msg->index, o->alloc);
         if (sim_chance(m, 10))
             host_break(m, msg->index);
+        else if (o->store)
+            on_store_order(m, h, o->make);
         else if (!o->kill)
             start(m, msg->index, o);
         else if (!t)
@@ -319,6 +374,8 @@ void host_on(struct sim *m, const struct msg *msg)
         on_event(m, msg);
     else if (msg->kind == M_ORDER)
         on_order(m, msg);
+    else if (msg->kind == M_MOUNT)
+        host_mount(m, msg->index, true);
     else
         host_back(m, msg->index);
 }

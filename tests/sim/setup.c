@@ -22,7 +22,8 @@ void setup_hosts(struct sim *m)
         snprintf(h->id, sizeof h->id, "agent-%d", i);
         h->pool = pool_names[i % m->pools_n];
         h->slots = m->in.slots ? m->in.slots : sizes[sim_random(m, DET_ARRAY_LEN(sizes))];
-        h->alive = true;
+        h->alive = h->mounted = true;
+        h->looks = sim_random(m, 5) > 0; /* the others are of an older version */
         h->dropped = map_create();
         host_connect(m, i, (int64_t)sim_random(m, 1000));
     }

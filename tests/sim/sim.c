@@ -74,7 +74,7 @@ static void handle(struct sim *m, struct msg *msg)
         client_poll(m);
     else if (msg->kind <= M_TAKEOVER)
         master_on(m, msg);
-    else if (msg->kind <= M_HOST_BACK)
+    else if (msg->kind <= M_MOUNT)
         host_on(m, msg);
     else if (msg->kind == M_REQUEST)
         request_arrive(m, msg);
@@ -130,6 +130,8 @@ static void step(struct sim *m)
 static void calm_begin(struct sim *m)
 {
     m->calm = true;
+    for (int i = 0; i < m->hosts_n; i++)
+        host_mount(m, i, true);
     m->calm_at = m->now_ms;
     m->store.down_until = m->store.slow_until = m->store.hung_until = 0;
     for (int i = 0; i < m->hosts_n; i++) {

@@ -17,7 +17,8 @@
  * it answers nobody, and what it has in its hands it does afterwards, also for a master that died.
  * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
  * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; a host
- * starts nothing for a while. The wall clock jumps.
+ * starts nothing for a while. The file system with the checkpoints is unmounted on a host, or on
+ * all, and mounted again. The wall clock jumps.
  *
  * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is
  * called as well: after each step for what it touched and a fourth of the rest, in whole now and
@@ -91,6 +92,7 @@ struct store {
     size_t allocs_live;                /* those before are all terminated */
     struct map *alloc_by_id;
     VEC(struct row_agent) agents;
+    char ckpt_id[UUID_STR_MAX];        /* what the masters know the checkpoint store by; "": not */
     int64_t epoch, searched;           /* the experiment whose search heard of something last */
     int64_t down_until, slow_until; /* PostgreSQL is away; commits take long */
     int64_t hung_from, hung_until;  /* it is there and does nothing */
@@ -121,7 +123,7 @@ enum msg_kind {
     /* masters: .index; void when .conn is not its life */
     M_COMMIT, M_APPLY, M_ORPHAN, M_PERFORM, M_TICK, M_WAKE, M_TAKEOVER,
     /* hosts: .index, .conn */
-    M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK,
+    M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK, M_MOUNT,
     /* tasks: .task */
     M_TASK, M_REQUEST,
     M_KIND_COUNT
@@ -191,7 +193,10 @@ struct host {
     int64_t up_cut, down_cut; /* nothing passes to the master, from it, until then */
     VEC(struct task *) tasks; /* those the master has not acknowledged the end of */
     struct map *dropped;      /* containers of this agent's process whose end it has */
+    bool looks;               /* at the checkpoint store, when it is told to */
+    bool watches, mounted;
 };
+#define SIM_STORE "/ckpt"     /* the one checkpoint store, on a file system that hosts mount */
 void host_connect(struct sim *m, int index, int64_t in_ms);
 void host_break(struct sim *m, int index);
 void host_die(struct sim *m, int index);
@@ -202,6 +207,9 @@ void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state 
 /* False: it has no link to that master. */
 bool host_order_start(struct sim *m, const struct master *s, const struct core_start *o);
 bool host_order_kill(struct sim *m, const struct master *s, const struct core_kill *o);
+void host_order_store(struct sim *m, const struct master *s, const struct core_store_order *o);
+/* The checkpoints' file system comes or goes. */
+void host_mount(struct sim *m, int index, bool mounted);
 int host_find(const struct sim *m, const char *id);
 bool host_cut_up(const struct sim *m, int index);
 bool host_cut_down(const struct sim *m, int index);
@@ -218,6 +226,7 @@ struct task {
     int host, node, nodes;
     VEC(int) slots;
     int64_t trial, run, length;
+    bool has_store;           /* it knows its checkpoint store by an id */
     bool gc, met, preempt, stopped; /* stopped: nothing of it runs, its exit is known */
     enum phase phase;
     double progress, metric;
@@ -297,6 +306,7 @@ struct sim {
     struct store store;
     struct host *hosts;
     int hosts_n;
+    char marker[UUID_STR_MAX]; /* in the checkpoints' file system; "": none yet */
     VEC(struct msg) heap;
     struct imap *tasks;       /* uid -> task */
     struct map *by_alloc;     /* allocation -> its first task */

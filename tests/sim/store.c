@@ -188,6 +188,9 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t 
     core_restore_ids(c, (int64_t)s->exps.n, (int64_t)s->trials.n);
     for (size_t i = 0; rc == 0 && i < s->agents.n; i++)
         rc = core_restore_agent(c, &s->agents.v[i], &err);
+    struct row_store ckpt = {.place = SIM_STORE, .id = s->ckpt_id};
+    if (rc == 0 && s->ckpt_id[0])
+        rc = core_restore_store(c, &ckpt, &err);
     for (size_t i = 0; rc == 0 && i < s->exps.n; i++)
         if (store_is_live(s->exps.v[i]))
             rc = restore_exp(c, s->exps.v[i], !search_of || search_of == (int64_t)i + 1, &err);

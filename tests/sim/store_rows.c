@@ -1,6 +1,7 @@
 /* The rows of the core, as the statements of db/ apply them. */
 #include "sim.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void set(const char **field, const char *value)
@@ -185,6 +186,16 @@ static void delete_exp(struct sim *m, int64_t id)
             m->store.allocs.v[i]->r.state = ALLOC_TERMINATED;
 }
 
+/* Once known it is known for good: nobody adopts another here. */
+static void apply_ckpt_store(struct sim *m, const struct row_store *r)
+{
+    if (strcmp(r->place, SIM_STORE) != 0 || (m->store.ckpt_id[0] && !r->id))
+        sim_fail(m, "store %s is forgotten or made up", r->place);
+    if (m->store.ckpt_id[0] && strcmp(m->store.ckpt_id, r->id) != 0)
+        sim_fail(m, "store %s was %s and is taken for %s", r->place, m->store.ckpt_id, r->id);
+    snprintf(m->store.ckpt_id, sizeof m->store.ckpt_id, "%s", r->id ? r->id : "");
+}
+
 void store_apply(struct sim *m, const struct core_effect *e)
 {
     switch (e->kind) {
@@ -205,6 +216,9 @@ void store_apply(struct sim *m, const struct core_effect *e)
         break;
     case CORE_SAVE_ALLOCATION:
         apply_alloc(m, &e->allocation);
+        break;
+    case CORE_SAVE_STORE:
+        apply_ckpt_store(m, &e->store);
         break;
     case CORE_SAVE_AGENT:
         apply_agent(m, &e->agent);

@@ -76,6 +76,15 @@ void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int c
             wake(m, m->hosts[t->host].tasks.v[i], 1);
 }
 
+/* Nothing can be read or kept: a task that knows its store sees that it is not there. */
+static bool is_store_away(struct sim *m, struct task *t)
+{
+    if (!t->has_store || m->hosts[t->host].mounted)
+        return false;
+    task_end(m, t, CORE_STORE_AWAY, 1);
+    return true;
+}
+
 /* By its own fault: what restarts are counted for. */
 static void crash(struct sim *m, struct task *t)
 {
@@ -143,6 +152,8 @@ static void run_rendezvous(struct sim *m, struct task *t)
 {
     if (t->met) {
         map_put(m->started, t->container, m);
+        if (t->node == 0 && is_store_away(m, t))
+            return;
         enter(m, t, t->node ? P_PASSIVE : P_OPERATION, 1 + (int64_t)sim_random(m, 50));
     } else if (ask(m, t, (struct core_event){.kind = CORE_EV_RENDEZVOUS}) &&
                t->answer == DET_ENOENT) {
@@ -234,8 +245,11 @@ static void run_train(struct sim *m, struct task *t)
     struct core_event ev = {.kind = CORE_EV_PROGRESS, .trial_id = t->trial, .run_id = t->run,
                             .units = t->progress};
     request_send(m, t, ev, 0);
-    if (sim_random(m, 4) == 0)
+    if (sim_random(m, 4) == 0) {
+        if (is_store_away(m, t))
+            return;
         send_checkpoint(m, t);
+    }
     if (s && core_alloc_get(s->core, t->alloc, &a))
         t->preempt |= a.preempt;
     if (t->progress >= (double)t->length)
@@ -265,6 +279,8 @@ static void run_final(struct sim *m, struct task *t)
 {
     struct core_event ev = {.kind = CORE_EV_CHECKPOINT, .run_id = t->run};
     ev.checkpoint.steps = (int64_t)t->progress;
+    if (!t->waiting && is_store_away(m, t))
+        return;
     if (!t->waiting && sim_chance(m, 20)) { /* between the operation and its checkpoint */
         task_end(m, t, CORE_LOST, 0);
         return;
@@ -280,6 +296,8 @@ static void run_final(struct sim *m, struct task *t)
 static void run_ack(struct sim *m, struct task *t)
 {
     if (!ask(m, t, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION}))
+        return;
+    if (t->phase == P_PREEMPTED && is_store_away(m, t))
         return;
     if (t->phase == P_PREEMPTED)
         send_checkpoint(m, t);
@@ -307,7 +325,8 @@ void task_run(struct sim *m, struct task *t)
         enter(m, t, P_RENDEZVOUS, 5);
         host_report(m, t, false, CORE_TASK_RUNNING);
     } else if (t->phase != P_QUEUED && t->gc) {
-        task_end(m, t, CORE_EXITED, 0);
+        if (!is_store_away(m, t))
+            task_end(m, t, CORE_EXITED, 0);
     } else if (t->phase != P_QUEUED && run[t->phase]) {
         run[t->phase](m, t);
     }

@@ -30,6 +30,8 @@ static const char *const event_names[CORE_EVENT_KIND_COUNT] = {
     [CORE_EV_AGENT_STATE] = "state",
     [CORE_EV_AGENT_EXIT] = "exit",
     [CORE_EV_AGENT_LOST] = "link lost",
+    [CORE_EV_AGENT_STORE] = "store",
+    [CORE_EV_STORE_ADOPT] = "adopt",
     [CORE_EV_OP_COMPLETED] = "op completed",
     [CORE_EV_PROGRESS] = "progress",
     [CORE_EV_EARLY_EXIT] = "early exit",
@@ -120,6 +122,9 @@ void sim_trace_effect(struct sim *m, const struct core_effect *e)
         sim_trace(m, "order     -> %s: start %s", e->start.agent_id, e->start.alloc_id);
     else if (e->kind == CORE_ORDER_KILL)
         sim_trace(m, "order     -> %s: kill %s", e->kill.agent_id, e->kill.alloc_id);
+    else if (e->kind == CORE_ORDER_STORE)
+        sim_trace(m, "order     -> %s: %s %s", e->store_order.agent_id,
+                  e->store_order.make ? "make" : "look at", e->store_order.place);
     else if (e->kind == CORE_PREEMPT)
         sim_trace(m, "order     -> %s: preempt", e->alloc_id);
     else if (e->kind == CORE_REPLY && e->reply.code)
@@ -166,6 +171,9 @@ void sim_mix_effect(struct sim *m, const struct core_effect *e)
         break;
     case CORE_ORDER_KILL:
         mix_str(m, e->kill.container);
+        break;
+    case CORE_ORDER_STORE:
+        mix_str(m, e->store_order.agent_id);
         break;
     case CORE_REPLY:
         sim_mix(m, (uint64_t)(-e->reply.code));

@@ -76,6 +76,8 @@ static void create(struct sim *m)
         "vals", 1, 2, "resources", "slots_per_trial", sizes[sim_random(m, DET_ARRAY_LEN(sizes))],
         "weight", 1.0 + (double)sim_random(m, 3));
     json_set(config, "searcher", searcher(m));
+    json_set(config, "checkpoint_storage",
+             json_make("{s:s, s:s}", "type", "directory", "container_path", SIM_STORE));
     json_set(json_obj(config, "resources"), "resource_pool", json_string(setup_pool(m)));
     if (sim_random(m, 8) == 0)
         json_set(json_obj(config, "resources"), "max_slots",

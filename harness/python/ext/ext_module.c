@@ -26,6 +26,8 @@ static PyMethodDef functions[] = {
      "experiment(path or None, overrides, entrypoint, point): (config, hparams) of a local run"},
     {"store_begin", ext_store_begin, METH_VARARGS,
      "store_begin(root, id or None, uuid) -> the directory to write to"},
+    {"store_ready", ext_store_ready, METH_VARARGS,
+     "store_ready(root, id): RuntimeError says that another store, or none, is there"},
     {"store_publish", ext_store_publish, METH_VARARGS, "store_publish(root, id or None, uuid)"},
     {"store_hash", ext_store_hash, METH_VARARGS, "store_hash(path of a file) -> hex"},
     {"store_verify", ext_store_verify, METH_VARARGS,

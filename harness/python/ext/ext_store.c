@@ -30,6 +30,19 @@ static int open_store(const char *root, const char *id, struct storage **ret, st
     return rc;
 }
 
+PyObject *ext_store_ready(PyObject *module, PyObject *args)
+{
+    const char *root, *id;
+    struct det_err err = {0};
+    struct storage *s = NULL;
+    if (!PyArg_ParseTuple(args, "ss", &root, &id))
+        return NULL;
+    if (open_store(root, id, &s, &err) < 0)
+        return raise_file(&err);
+    storage_close(s);
+    Py_RETURN_NONE;
+}
+
 PyObject *ext_store_begin(PyObject *module, PyObject *args)
 {
     const char *root, *id, *uuid;

@@ -183,8 +183,10 @@ static void a_store_that_goes_away_costs_no_restart(void **state)
         int said = logs("Waits: checkpoint store /tmp is on no agent");
         assert_int_equal(world_trial(&w, 1).state, TRIAL_ACTIVE);
         assert_int_equal(world_trial(&w, 1).restarts, 0);
+        why_says(1, "STORE", ": agent a: checkpoint store /tmp is away"); /* held or not */
         world_wait(&w, 31000); /* held at most so long */
         said += logs("Waits: checkpoint store /tmp is on no agent");
+        why_says(1, "STORE", "agent a: ");
         assert_int_equal(starts(), 0);
         sees("a", CORE_STORE_ABSENT, NULL, "/tmp has no .det-store");
         assert_int_equal(starts(), 0);

@@ -105,14 +105,14 @@ def _managed(
     preempt_context = PreemptContext(session, info.allocation_id, distributed, preempt_mode)
     directory = tensorboard_path(configured)
     place = f"{info.cluster_id}/tensorboard/experiment/{trial.experiment_id}/trial/{trial.trial_id}"
-    files = TensorboardFiles(directory, open_storage(configured).root / place, distributed.rank)
+    known = os.environ.get("DET_STORE_ID")
+    files = TensorboardFiles(directory, open_storage(configured, known), place, distributed.rank)
     train = TrainContext(
         session, trial.trial_id, trial._trial_run_id, trial.experiment_id, tensorboard_mode, directory, files
     )
     searcher = SearcherContext(
         session, distributed, trial.trial_id, trial._config, preempt_context.acknowledge_preemption_signal
     )
-    known = os.environ.get("DET_STORE_ID")
     store = open_storage(checkpoint_storage) if checkpoint_storage else open_storage(configured, known)
     checkpoint = CheckpointContext(distributed, store, session, info.task_id, info.allocation_id)
     return Context(checkpoint, distributed, preempt_context, train, searcher, info, ExperimentalCoreContext())

@@ -11,6 +11,7 @@ from determined import _loop
 
 Selector = Callable[[str], bool]
 METADATA = "metadata.json"
+MARKER = ".det-store"
 HASHES = "xxh128"
 
 
@@ -82,6 +83,20 @@ class DirectoryStorage:
     def path_of(self, uuid: str) -> pathlib.Path:
         return self.root / uuid
 
+    def is_there(self) -> bool:
+        """Whether the store is at its place; one that nobody knows by an id is where its directory is."""
+        if not self._id:
+            return True
+        try:
+            return bool(json.loads((self.root / MARKER).read_text(encoding="utf-8"))["id"] == self._id)
+        except (OSError, ValueError, TypeError, KeyError):
+            return False
+
+    def _need(self) -> None:
+        """A store that is away is not one whose checkpoints are lost: the run ends, and the next one waits for the store."""
+        if not self.is_there():
+            _loop.store_ready(os.path.realpath(self.root), self._id)
+
     def _place(self, uuid: str) -> Tuple[str, Optional[str], str]:
         """A store's root is absolute."""
         return os.path.realpath(self.root), self._id, uuid
@@ -111,6 +126,7 @@ class DirectoryStorage:
 
     def verify(self, uuid: str, selector: Optional[Selector] = None) -> None:
         """RuntimeError names the first file that is not as it was written; those without hashes are taken as they are."""
+        self._need()
         path = self.path_of(uuid)
         if not path.is_dir():
             raise FileNotFoundError(f"there is no checkpoint {uuid} in {self.root}")
@@ -121,6 +137,7 @@ class DirectoryStorage:
 
     def metadata_of(self, uuid: str) -> Dict[str, Any]:
         """What was given when it was stored."""
+        self._need()
         metadata = _read_metadata(self.path_of(uuid))
         return {k: v for k, v in metadata.items() if HASHES not in metadata or k not in ("uuid", HASHES)}
 
@@ -132,6 +149,7 @@ class DirectoryStorage:
         copy_paths(str(src), dst, with_parents(paths))
 
     def delete(self, uuid: str) -> None:
+        self._need()
         shutil.rmtree(self.path_of(uuid))
 
 

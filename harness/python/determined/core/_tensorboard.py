@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any, Callable, Dict, Optional, Tuple
 
+from determined.core._storage import DirectoryStorage
+
 Selector = Callable[[pathlib.Path], bool]
 Mangler = Callable[[pathlib.Path, int], pathlib.Path]
 
@@ -28,9 +30,10 @@ class TensorboardFiles:
 
     PERIOD_S = 10.0
 
-    def __init__(self, directory: pathlib.Path, place: pathlib.Path, rank: int) -> None:
+    def __init__(self, directory: pathlib.Path, store: DirectoryStorage, place: str, rank: int) -> None:
         self._directory = directory
-        self._place = place
+        self._store = store
+        self._place = store.root / place
         self._rank = rank
         self._seen: Dict[pathlib.Path, Tuple[int, int]] = {}
         self._last = -self.PERIOD_S
@@ -40,6 +43,8 @@ class TensorboardFiles:
         """Copies the selected files that changed since they were copied last."""
         with self._lock:
             self._last = time.monotonic()
+            if not self._store.is_there():  # a view of the training, not a part of it: later, when it is back
+                return
             for path in sorted(self._directory.rglob("*")):
                 if path.is_file() and selector(path):
                     self._copy(path, self._place / mangler(path.relative_to(self._directory), self._rank))
