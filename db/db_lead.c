@@ -87,6 +87,7 @@ static void on_take(void *arg, const struct db_result *r)
         return;
     answered(l);
     l->epoch = db_rows(r) == 1 ? db_i64(r, 0, 0) : 0;
+    lead_probe_reset(&l->probe);
     if (!l->epoch)
         lead_watch_reset(&l->watch);
 }
@@ -100,6 +101,18 @@ static void leader_seen(struct db_lead *l, const char *url)
         l->on_wait(l->wait_arg, l->leader_url);
 }
 
+/* Asked anew at each look while no session of the leader is left. Nobody else serves at our own
+ * address; and without one, nobody served yet. */
+static bool is_refused(struct db_lead *l, bool is_vacant, const char *url)
+{
+    if (!is_vacant)
+        lead_probe_reset(&l->probe);
+    if (!is_vacant || !url[0] || strcmp(url, l->url) == 0)
+        return is_vacant;
+    lead_probe_look(&l->probe, url);
+    return l->probe.is_refused;
+}
+
 static void on_look(void *arg, const struct db_result *r)
 {
     struct db_lead *l = arg;
@@ -110,7 +123,10 @@ static void on_look(void *arg, const struct db_result *r)
         lead_watch_reset(&l->watch);
         return;
     }
-    struct lead_seen seen = {db_i64(r, 0, 0), db_i64(r, 0, 1), db_bool(r, 0, 3)};
+    struct lead_seen seen = {.epoch = db_i64(r, 0, 0),
+                             .beat = db_i64(r, 0, 1),
+                             .vacant = db_bool(r, 0, 3),
+                             .refused = is_refused(l, db_bool(r, 0, 3), db_text(r, 0, 2))};
     if (lead_watch_look(&l->watch, (int64_t)(uv_hrtime() / 1000000), &seen))
         ask(l, TAKE, db_str_arg(db_i64_arg(DB_ARGS, seen.epoch), l->url), on_take);
     else
@@ -185,6 +201,7 @@ void db_lead_begin(struct db_lead *l, uv_loop_t *loop)
         .loop = loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
     uv_timer_init(loop, &l->timer);
     l->timer.data = l;
+    l->probe.loop = loop;
     arm(l, 0);
 }
 
@@ -192,5 +209,6 @@ void db_lead_end(struct db_lead *l)
 {
     l->is_closing = true;
     uv_timer_stop(&l->timer);
+    lead_probe_reset(&l->probe);
     db_conn_close(&l->conn);
 }

@@ -10,6 +10,7 @@
 
 #include "db_conn.h"
 #include "lead.h"
+#include "lead_probe.h"
 
 /* Every session of a leader begins with it: it shares the lock that says "a leader lives". */
 #define LEAD_JOIN "SELECT pg_advisory_lock_shared(4919001), (SELECT epoch FROM cluster)"
@@ -21,6 +22,7 @@ struct db_lead {
     const char *url;   /* borrowed: ours, for others to see */
     int64_t epoch;     /* 0: standing by */
     struct lead_watch watch;
+    struct lead_probe probe; /* of the leader's address */
     char leader_url[256];
     int backoff_ms, unanswered; /* beats due since one was answered */
     bool is_asking, is_closing, is_refused;

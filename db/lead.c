@@ -17,12 +17,11 @@ bool lead_watch_look(struct lead_watch *w, int64_t now_ms, const struct lead_see
     int64_t step = step_ms(w, now_ms);
     bool still = w->has_last && w->last.epoch == seen->epoch && w->last.beat == seen->beat;
     w->silent_ms = still ? w->silent_ms + step : 0;
-    w->vacant_ms = seen->vacant && w->has_last && w->last.vacant ? w->vacant_ms + step : 0;
-    w->was_held = w->was_held || !seen->vacant;
+    w->gone_ms = seen->vacant && w->has_last && w->last.vacant ? w->gone_ms + step : 0;
     w->is_used = w->has_last = true;
     w->last = *seen;
     w->at_ms = now_ms;
-    if (seen->vacant && (first || (w->was_held && w->vacant_ms >= LEAD_GONE_MS)))
+    if (seen->vacant && seen->refused && (first || w->gone_ms >= LEAD_GONE_MS))
         return true;
     return w->silent_ms >= LEAD_SILENT_MS;
 }

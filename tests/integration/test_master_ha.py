@@ -10,6 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from clerk import CONFIG  # noqa: E402
 from cluster import ApiError, Cluster, wait_until  # noqa: E402
+from faults import hold  # noqa: E402
 from masters import Frozen, Session, ended, epoch, get, leader_of, serves, start_standby, wait_serving  # noqa: E402
 
 LEADER_SESSIONS = "SELECT pid FROM pg_locks WHERE locktype='advisory' AND objid=4919001 AND mode='ShareLock'"
@@ -24,12 +25,25 @@ def standby_says(c, port):
     assert get(port, "/agent/v1/a/orders?boot=x&after=0")[0] == 503
 
 
+def ended_while_busy(c):
+    """The leader's sessions are ended while it gets no processor: not for as long as a leader may be silent."""
+    os.kill(c.pid("master"), signal.SIGSTOP)
+    try:
+        c.sql(f"SELECT pg_terminate_backend(pid) FROM ({LEADER_SESSIONS}) s")
+        wait_until(lambda: not c.sql(LEADER_SESSIONS), 20, "the end of the sessions")
+        hold(1.5)  # the outage itself
+    finally:
+        os.kill(c.pid("master"), signal.SIGCONT)
+    wait_until(lambda: serves(c, c.port), 20, "the leader to serve again")
+
+
 def leader_keeps(c, port):
     """Sessions ended at random, a restart of PostgreSQL, and one that hangs, cost nobody the leadership."""
     before = epoch(c)
     for _ in range(5):
         c.sql(f"SELECT pg_terminate_backend(pid) FROM ({LEADER_SESSIONS}) s")
         wait_until(lambda: serves(c, c.port), 20, "the leader to serve again")
+    ended_while_busy(c)
     c.stop("pg", signal.SIGINT)
     c.start_pg()
     wait_until(lambda: serves(c, c.port), 20, "the leader after the restart")
@@ -175,6 +189,11 @@ def main():
     with Cluster(agents=0) as c:
         c.login()
         port = start_standby(c)
+        if sys.argv[1:2] == ["--leader-keeps"]:  # alone and many times, beside other work
+            for n in range(int(sys.argv[2])):
+                leader_keeps(c, port)
+                print(f"ok leader_keeps {n + 1}", flush=True)
+            return
         for test in (standby_says, leader_keeps, pg_hangs, table_is_locked):
             test(c, port)
             print(f"ok {test.__name__}", flush=True)

@@ -20,7 +20,8 @@ static int64_t look_for(struct lead_watch *w, struct lead_seen seen, int64_t ms,
 }
 
 static const struct lead_seen held = {.epoch = 3, .beat = 7};
-static const struct lead_seen vacant = {.epoch = 3, .beat = 7, .vacant = true};
+static const struct lead_seen vacant = {.epoch = 3, .beat = 7, .vacant = true, .refused = true};
+static const struct lead_seen listens = {.epoch = 3, .beat = 7, .vacant = true};
 
 static void test_first_look(void **state)
 {
@@ -28,6 +29,8 @@ static void test_first_look(void **state)
     assert_true(lead_watch_look(&w, 5, &vacant));
     w = (struct lead_watch){0};
     assert_false(lead_watch_look(&w, 5, &held));
+    w = (struct lead_watch){0};
+    assert_false(lead_watch_look(&w, 5, &listens));
 }
 
 static void test_dead(void **state)
@@ -53,14 +56,23 @@ static void test_blink(void **state)
     }
 }
 
-/* After a restart of PostgreSQL nobody's session is there: silence alone decides. */
+/* Its sessions are gone and its process is there: silence alone decides. */
+static void test_listens(void **state)
+{
+    struct lead_watch w = {0};
+    assert_false(lead_watch_look(&w, now, &held));
+    int64_t t = look_for(&w, listens, 60000, LEAD_POLL_MS);
+    assert_in_range(t, LEAD_SILENT_MS, LEAD_SILENT_MS + 2 * LEAD_POLL_MS);
+}
+
+/* After a restart of PostgreSQL nobody's session is there, and the first look is no proof. */
 static void test_new_session(void **state)
 {
     struct lead_watch w = {0};
     assert_false(lead_watch_look(&w, now, &held));
     lead_watch_reset(&w);
     int64_t t = look_for(&w, vacant, 60000, LEAD_POLL_MS);
-    assert_in_range(t, LEAD_SILENT_MS, LEAD_SILENT_MS + 2 * LEAD_POLL_MS);
+    assert_in_range(t, LEAD_GONE_MS, LEAD_GONE_MS + 2 * LEAD_POLL_MS);
 }
 
 static void test_stopped(void **state)
@@ -94,7 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_look), cmocka_unit_test(test_dead),
-        cmocka_unit_test(test_blink),      cmocka_unit_test(test_new_session),
+        cmocka_unit_test(test_blink),      cmocka_unit_test(test_listens), cmocka_unit_test(test_new_session),
         cmocka_unit_test(test_stopped),    cmocka_unit_test(test_beats),
         cmocka_unit_test(test_gap),
     };
