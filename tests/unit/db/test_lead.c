@@ -105,10 +105,10 @@ static void test_gap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_look), cmocka_unit_test(test_dead),
-        cmocka_unit_test(test_blink),      cmocka_unit_test(test_listens), cmocka_unit_test(test_new_session),
-        cmocka_unit_test(test_stopped),    cmocka_unit_test(test_beats),
-        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_first_look),  cmocka_unit_test(test_dead),
+        cmocka_unit_test(test_blink),       cmocka_unit_test(test_listens),
+        cmocka_unit_test(test_new_session), cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_beats),       cmocka_unit_test(test_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
