@@ -151,23 +151,26 @@ struct alloc_list {
 };
 
 /* What shares are dealt to: an experiment, or all collections of a pool (exp NULL). All its
- * allocations are of one size. */
+ * allocations are of one size. A pass reads every group, so what it reads stands together. */
 struct group {
     struct exp *exp;
-    struct pool *pool;           /* NULL: not listed, it has no allocation */
     int64_t size;
-    struct alloc_list pending, running, ending; /* those placed run, or were asked to stop */
-    int64_t held, releasing;     /* slots of the running, of the ending */
-    size_t backfilled;           /* of the running */
+    struct alloc_list pending;
     int64_t waits_ms;            /* since when nothing of it is placed, while something is
                                   * pending */
+    struct alloc_list running, ending; /* those placed run, or were asked to stop */
+    int64_t held;                /* slots of the running */
+    size_t backfilled;           /* of the running */
     /* scratch of a pass */
     struct alloc *next;          /* the first pending one not considered yet */
-    int64_t taking, demand, offer, cap;
+    int64_t taking, demand, offer;
     int64_t excess;              /* held beyond the offer */
-    bool could;
-    enum core_wait wait;         /* of those still pending */
+    bool could;                  /* something of it could start, were the agents idle */
+    bool has_store;              /* enough agents have its store */
     struct alloc *victim;        /* the next that may be released */
+
+    int64_t releasing;           /* slots of the ending */
+    struct pool *pool;           /* NULL: not listed, it has no allocation */
 };
 
 /* Who owns experiments: what of his quotas is used. */
@@ -228,9 +231,17 @@ struct trial {
 };
 
 struct exp {
-    int64_t id, owner_id, project_id, parent_id;
-    char *job_id, *warm_start, *owner;
+    double weight;               /* a pass reads the first lines of every experiment */
+    int64_t max_slots;
+    struct store *store;         /* of its checkpoints; NULL: of a kind without */
+    struct group group;
+    int64_t id;
+    double position;
+    int priority;                /* 0: the default */
     struct user *user;
+    struct pool *pool;
+    int64_t owner_id, project_id, parent_id;
+    char *job_id, *warm_start, *owner;
     enum exp_state state;
     json_t *config;
     char *config_text;
@@ -239,11 +250,6 @@ struct exp {
     int64_t start_us, end_us;
     double progress;
     int64_t waited_ms;           /* for room, as its row has it */
-    struct pool *pool;
-    struct store *store;         /* of its checkpoints; NULL: of a kind without */
-    int priority;                /* 0: the default */
-    double weight, position;
-    int64_t max_slots;
     struct search *search;
     int64_t search_seq, snap_seq;
     struct search_ops todo;      /* for trials to be made; from todo_at on (exp_search.c) */
@@ -256,7 +262,6 @@ struct exp {
     struct alloc *gc;            /* DELETING */
     bool dirty, is_new, ended, deleted, state_only;
     bool config_changed;         /* to be written once more */
-    struct group group;
 };
 
 struct fit_entry {

@@ -66,6 +66,14 @@ void quota_count(struct core *c, struct user *u, struct pool *pool, int64_t slot
         u->pools.v[i].pool->dirty = true;
 }
 
+void quota_taken_back(const struct core *c)
+{
+    uint64_t id;
+    void *value;
+    for (size_t it = 0; c->quotas.n && imap_next(c->users, &it, &id, &value);)
+        ((struct user *)value)->taking = 0;
+}
+
 /* The entry that counts for the user in that pool (NULL: all together), -1: none. */
 static int64_t entry(const struct core *c, const char *user, const char *pool)
 {

@@ -15,6 +15,8 @@ struct user *quota_user(struct core *c, int64_t id, const char *name);
 void quota_count(struct core *c, struct user *u, struct pool *pool, int64_t slots);
 /* What the user may still take in the pool, beside what this pass took; INT64_MAX: no quota. */
 int64_t quota_left(const struct core *c, const struct user *u, const struct pool *pool);
+/* What passes took is taken back. */
+void quota_taken_back(const struct core *c);
 /* The most that `name` may ever hold in the pool; INT64_MAX: no quota. */
 int64_t quota_max(const struct core *c, const char *name, const struct pool *pool);
 /* 0, or DET_EINVAL when a request of so many slots could never start. */

@@ -48,20 +48,21 @@ static int64_t demand(const struct group *g)
     return capped(g->held + returning(g) + pending, g->exp->max_slots);
 }
 
-/* The groups with slots that hold or want some; returns the capacity. */
-static int64_t collect(struct sched *s, struct share_groups *ret)
+void sched_want(struct sched *s, struct group *g, size_t at)
 {
-    int64_t capacity = s->free;
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
-        if (g->size == 0)
-            continue;
-        capacity += g->held + freeing(g);
-        g->demand = demand(g);
-        if (g->running.n || g->ending.n || g->could)
-            vec_push(&ret->list, g);
-    }
-    return capacity;
+    g->demand = demand(g);
+    if (g->running.n || g->ending.n || g->could)
+        share_add(&s->shares, g, at);
+    else
+        g->offer = g->excess = 0;
+}
+
+static int64_t capacity_of(const struct sched *s)
+{
+    int64_t slots = s->free + s->held;
+    for (size_t i = 0; i < s->ending.n; i++)
+        slots += freeing(s->ending.v[i]);
+    return slots;
 }
 
 /* ---- Quotas ---- */
@@ -69,41 +70,42 @@ static int64_t collect(struct sched *s, struct share_groups *ret)
 /* Those with a quota, by user. */
 static int by_user(const void *x, const void *y)
 {
-    const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
-    if (a->exp->user != b->exp->user)
-        return a->exp->user->id < b->exp->user->id ? -1 : 1;
-    return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
+    const struct share *a = *(struct share *const *)x, *b = *(struct share *const *)y;
+    if (a->g->exp->user != b->g->exp->user)
+        return a->g->exp->user->id < b->g->exp->user->id ? -1 : 1;
+    return (a->at > b->at) - (a->at < b->at);
 }
 
 /* What a user may hold is dealt among his experiments as the pool is among all. */
 static void limit_user(struct share_groups *own, int64_t left)
 {
     for (size_t i = 0; i < own->list.n; i++)
-        left += own->list.v[i]->held + own->list.v[i]->releasing;
+        left += own->list.v[i].g->held + own->list.v[i].g->releasing;
     share_deal(own, left > 0 ? left : 0);
-    for (size_t i = 0; i < own->list.n; i++) {
-        own->list.v[i]->demand = own->list.v[i]->offer;
-        own->list.v[i]->cap = INT64_MAX;
-    }
+    for (size_t i = 0; i < own->list.n; i++)
+        own->list.v[i].g->demand = own->list.v[i].offer;
 }
 
-static void limit_users(const struct sched *s, const struct share_groups *all)
+static void limit_users(struct sched *s)
 {
-    struct share_groups some = {0}, own = {0};
+    VEC(struct share *) some = {0};
+    struct share_groups own = {0}, *all = &s->shares;
     for (size_t i = 0; s->c->quotas.n && i < all->list.n; i++)
-        if (quota_left(s->c, all->list.v[i]->exp->user, s->pool) != INT64_MAX)
-            vec_push(&some.list, all->list.v[i]);
-    if (some.list.n)
-        qsort(some.list.v, some.list.n, sizeof *some.list.v, by_user);
-    for (size_t i = 0; i < some.list.n; i++) {
-        const struct user *u = some.list.v[i]->exp->user;
-        vec_push(&own.list, some.list.v[i]);
-        if (i + 1 < some.list.n && some.list.v[i + 1]->exp->user == u)
+        if (quota_left(s->c, all->list.v[i].g->exp->user, s->pool) != INT64_MAX)
+            vec_push(&some, &all->list.v[i]);
+    if (some.n)
+        qsort(some.v, some.n, sizeof *some.v, by_user);
+    for (size_t i = 0; i < some.n; i++) {
+        const struct user *u = some.v[i]->g->exp->user;
+        vec_push(&own.list, *some.v[i]);
+        if (i + 1 < some.n && some.v[i + 1]->g->exp->user == u)
             continue;
         limit_user(&own, quota_left(s->c, u, s->pool));
         own.list.n = 0;
     }
-    vec_free(&some.list);
+    for (size_t i = 0; i < some.n; i++)
+        some.v[i]->demand = some.v[i]->g->demand;
+    vec_free(&some);
     vec_free(&own.list);
 }
 
@@ -113,7 +115,7 @@ static void limit_users(const struct sched *s, const struct share_groups *all)
 static void keep_to_cap(struct sched *s, struct group *g)
 {
     int64_t held = g->held;
-    for (struct alloc *a = g->running.first; a && g->exp->max_slots >= 0; a = a->next) {
+    for (struct alloc *a = g->running.first; a; a = a->next) {
         if (held <= g->exp->max_slots)
             return;
         if (a->shield_ms != INT64_MAX)
@@ -169,20 +171,22 @@ static void promise_due(struct room *r, struct turns *t)
     room_close(r);
 }
 
-static void serve_due(struct sched *s, const struct share_groups *groups)
+static void serve_due(struct sched *s, int64_t excess)
 {
-    struct share_groups due = {0};
+    VEC(struct group *) due = {0};
     struct turns t = {0};
     struct room r;
-    room_init(&r, s);
-    for (size_t i = 0; i < groups->list.n; i++)
-        if (is_due(groups->list.v[i]))
-            vec_push(&due.list, groups->list.v[i]);
-    if (due.list.n)
-        qsort(due.list.v, due.list.n, sizeof *due.list.v, largest_first);
-    for (size_t i = 0; i < due.list.n; i++) {
-        turns_push(&t, (int64_t)due.list.v[i]->next->seq, due.list.v[i]);
-        if (i + 1 < due.list.n && due.list.v[i + 1]->size == due.list.v[i]->size)
+    room_init(&r, s, excess);
+    for (size_t i = 0; i < s->shares.list.n; i++) {
+        const struct share *e = &s->shares.list.v[i];
+        if (e->waits && e->offer >= e->size && is_due(e->g))
+            vec_push(&due, e->g);
+    }
+    if (due.n)
+        qsort(due.v, due.n, sizeof *due.v, largest_first);
+    for (size_t i = 0; i < due.n; i++) {
+        turns_push(&t, (int64_t)due.v[i]->next->seq, due.v[i]);
+        if (i + 1 < due.n && due.v[i + 1]->size == due.v[i]->size)
             continue;
         start_due(s, &t);
         if (t.heap.n)
@@ -191,7 +195,7 @@ static void serve_due(struct sched *s, const struct share_groups *groups)
     }
     room_finish(&r);
     vec_free(&t.heap);
-    vec_free(&due.list);
+    vec_free(&due);
 }
 
 /* ---- Beyond them ---- */
@@ -204,38 +208,41 @@ static int64_t part(const struct group *g)
 }
 
 /* What still is idle, nobody within his share can use now: others borrow it. */
-static void lend(struct sched *s, const struct share_groups *groups)
+static void lend(struct sched *s)
 {
     struct turns t = {0};
-    for (size_t i = 0; fit_free(&s->pool->fit) > 0 && i < groups->list.n; i++)
-        if (groups->list.v[i]->next && groups->list.v[i]->could)
-            turns_push(&t, part(groups->list.v[i]), groups->list.v[i]);
+    for (size_t i = 0; fit_free(&s->pool->fit) > 0 && i < s->waiting.n; i++)
+        if (s->waiting.v[i].g->next && s->waiting.v[i].g->could)
+            turns_push(&t, part(s->waiting.v[i].g), s->waiting.v[i].g);
     for (struct group *g; fit_free(&s->pool->fit) > 0 && (g = turns_pop(&t));)
         if (sched_start_next(s, g) && g->next)
             turns_push(&t, part(g), g);
     vec_free(&t.heap);
 }
 
-/* Why the groups that still wait do. */
-static void explain(struct sched *s, const struct share_groups *groups)
+/* The offers reach the groups, of which most have the same as before; and their caps are kept.
+ * Returns what all hold beyond. */
+static int64_t apply(struct sched *s)
 {
-    for (size_t i = 0; i < groups->list.n; i++) {
-        struct group *g = groups->list.v[i];
-        if (g->next && g->could && sched_may(s, g) && !is_due(g))
-            g->wait = CORE_WAIT_SHARE;
+    int64_t all = 0;
+    for (size_t i = 0; i < s->shares.list.n; i++) {
+        const struct share *e = &s->shares.list.v[i];
+        int64_t excess = e->held - e->offer;
+        if (e->offer != e->was_offer || excess != e->was_excess) {
+            e->g->offer = e->offer;
+            e->g->excess = excess;
+        }
+        all += excess > 0 ? excess : 0;
+        if (e->is_capped)
+            keep_to_cap(s, e->g);
     }
+    return all;
 }
 
 void sched_fair(struct sched *s)
 {
-    struct share_groups groups = {0};
-    int64_t capacity = collect(s, &groups);
-    limit_users(s, &groups);
-    share_deal(&groups, capacity);
-    for (size_t i = 0; i < groups.list.n; i++)
-        keep_to_cap(s, groups.list.v[i]);
-    serve_due(s, &groups);
-    lend(s, &groups);
-    explain(s, &groups);
-    vec_free(&groups.list);
+    limit_users(s);
+    share_deal(&s->shares, capacity_of(s));
+    serve_due(s, apply(s));
+    lend(s);
 }

@@ -7,10 +7,10 @@
 
 void sched_fifo(struct sched *s)
 {
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
-        if (g->size == 0)
-            continue;
+    for (size_t i = 0; i < s->waiting.n; i++) {
+        struct group *g = s->waiting.v[i].g;
+        if (s->is_backfill && fit_free(&s->pool->fit) == 0)
+            return;
         while (sched_start_next(s, g))
             ;
         if (!g->next || s->is_backfill)

@@ -38,7 +38,8 @@ static bool releases(const struct sched *s)
 
 static void victims_init(const struct sched *s, struct turns *t)
 {
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
+    bool some = s->pool->o.scheduler != CORE_FIFO || s->backfilled;
+    for (size_t i = 0; some && i < s->pool->groups.n; i++) {
         struct group *g = s->pool->groups.v[i];
         bool none = g->size == 0 || (s->pool->o.scheduler == CORE_FIFO && g->backfilled == 0);
         g->victim = none ? NULL : g->running.last;
@@ -63,8 +64,8 @@ static struct alloc *next_victim(const struct sched *s, struct turns *t, const s
 
 static void give_ending(struct sched *s)
 {
-    for (size_t i = 0; i < s->pool->groups.n; i++)
-        for (struct alloc *a = s->pool->groups.v[i]->ending.first; a; a = a->next)
+    for (size_t i = 0; i < s->ending.n; i++)
+        for (struct alloc *a = s->ending.v[i]->ending.first; a; a = a->next)
             fit_give(&s->pool->fit, a);
 }
 
@@ -136,19 +137,11 @@ bool sched_keep_room(struct sched *s, struct alloc *a)
     return true;
 }
 
-/* Below 0: a comes first. */
-static int by_wait(const struct group *a, const struct group *b)
-{
-    if (a->waits_ms != b->waits_ms)
-        return a->waits_ms < b->waits_ms ? -1 : 1;
-    return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
-}
-
 /* Something of it could start, had it the room. */
-static bool wants_room(const struct sched *s, struct group *g)
+static bool wants_room(const struct sched *s, const struct group *g)
 {
     const struct alloc *a = g->pending.first;
-    return g->size > 0 && g->could && (!sched_is_choosy(a) || fit_could(&s->pool->fit, a)) &&
+    return g->could && (!sched_is_choosy(a) || fit_could(&s->pool->fit, a)) &&
            sched_may(s, g);
 }
 
@@ -156,23 +149,26 @@ static bool wants_room(const struct sched *s, struct group *g)
 static int level_served(const struct sched *s)
 {
     int level = INT_MAX;
-    for (size_t i = 0; s->pool->o.scheduler == CORE_PRIORITY && i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
+    for (size_t i = 0; s->pool->o.scheduler == CORE_PRIORITY && i < s->waiting.n; i++) {
+        const struct group *g = s->waiting.v[i].g;
         if (queue_group_level(g) < level && wants_room(s, g))
             level = queue_group_level(g);
     }
     return level;
 }
 
+/* The oldest of those that have waited as long. */
 static struct group *longest_waiting(const struct sched *s)
 {
     struct group *first = NULL;
+    int64_t since = INT64_MAX;
     int level = level_served(s);
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
-        if (wants_room(s, g) && !g->running.n && !g->ending.n && queue_group_level(g) <= level &&
-            (!first || by_wait(g, first) < 0))
-            first = g;
+    for (size_t i = 0; i < s->waiting.n; i++) {
+        struct group *g = s->waiting.v[i].g;
+        if (s->waiting.v[i].since_ms >= since || queue_group_level(g) > level || !wants_room(s, g))
+            continue;
+        first = g;
+        since = s->waiting.v[i].since_ms;
     }
     return first;
 }

@@ -11,16 +11,103 @@
 #include "scheduler.h"
 
 #include "queue.h"
+#include "quota.h"
 
+/* A group and its place in line, side by side with the others'. */
+struct rank {
+    struct group *g;
+    int64_t id;
+    double position;
+    int level;
+};
+struct line { /* the first to be served first */
+    VEC(struct rank) list;
+};
 struct prio {
     struct sched *s;
     struct fit *fit;
-    VEC(struct group *) groups; /* of this pass, most important first */
+    bool aux;            /* this pass is for requests without slots */
+    struct line waiting; /* those with something pending */
+    struct line running; /* those with something that could be released */
 };
+
+/* ---- The line ---- */
+
+enum { LEVELS = 100 }; /* collections, then 1 to 99 */
 
 static int by_rank(const void *x, const void *y)
 {
-    return queue_group_cmp(*(struct group *const *)x, *(struct group *const *)y);
+    const struct rank *a = x, *b = y;
+    if (a->level != b->level)
+        return a->level < b->level ? -1 : 1;
+    if (a->position != b->position)
+        return a->position < b->position ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static void line_add(struct line *l, struct group *g)
+{
+    struct rank in = {.g = g, .level = queue_group_level(g)};
+    if (g->exp) {
+        in.id = g->exp->id;
+        in.position = g->exp->position;
+    }
+    vec_push(&l->list, in);
+}
+
+/* No level is another than those. */
+static bool has_levels(const struct line *l)
+{
+    for (size_t i = 0; i < l->list.n; i++)
+        if (l->list.v[i].level < 0 || l->list.v[i].level >= LEVELS)
+            return false;
+    return true;
+}
+
+static bool is_sorted(const struct line *l)
+{
+    for (size_t i = 1; i < l->list.n; i++)
+        if (by_rank(&l->list.v[i - 1], &l->list.v[i]) > 0)
+            return false;
+    return true;
+}
+
+/* By counting: within its level a job mostly stands where it came in. */
+static void sort_levels(struct line *l)
+{
+    size_t at[LEVELS + 1] = {0};
+    struct line other = {0};
+    vec_reserve(&other.list, l->list.n);
+    for (size_t i = 0; i < l->list.n; i++)
+        at[l->list.v[i].level + 1]++;
+    for (size_t i = 1; i <= LEVELS; i++)
+        at[i] += at[i - 1];
+    for (size_t i = 0; i < l->list.n; i++)
+        other.list.v[at[l->list.v[i].level]++] = l->list.v[i];
+    other.list.n = l->list.n;
+    vec_free(&l->list);
+    *l = other;
+}
+
+static void line_sort(struct line *l)
+{
+    if (!is_sorted(l) && has_levels(l))
+        sort_levels(l);
+    if (!is_sorted(l))
+        qsort(l->list.v, l->list.n, sizeof *l->list.v, by_rank);
+}
+
+/* Without preemption nothing is released. */
+static void lines_init(struct prio *p)
+{
+    const struct sched *s = p->s;
+    for (size_t i = 0; i < (p->aux ? s->aux.n : s->waiting.n); i++)
+        line_add(&p->waiting, p->aux ? s->aux.v[i] : s->waiting.v[i].g);
+    for (size_t i = 0; s->pool->o.preemption && i < s->pool->groups.n; i++)
+        if (s->pool->groups.v[i]->running.n && (s->pool->groups.v[i]->size == 0) == p->aux)
+            line_add(&p->running, s->pool->groups.v[i]);
+    line_sort(&p->waiting);
+    line_sort(&p->running);
 }
 
 static bool is_behind(const struct group *run, const struct group *wait)
@@ -37,11 +124,11 @@ struct victims {
 static struct alloc *next_victim(const struct prio *p, struct victims *v, const struct group *wait)
 {
     while (!v->at) {
-        if (v->group == 0 || !is_behind(p->groups.v[v->group - 1], wait))
+        if (v->group == 0 || !is_behind(p->running.list.v[v->group - 1].g, wait))
             return NULL;
-        v->at = p->groups.v[--v->group]->running.last;
+        v->at = p->running.list.v[--v->group].g->running.last;
     }
-    if (!is_behind(p->groups.v[v->group], wait))
+    if (!is_behind(p->running.list.v[v->group].g, wait))
         return NULL;
     struct alloc *a = v->at;
     v->at = a->prev;
@@ -52,8 +139,11 @@ static struct alloc *next_victim(const struct prio *p, struct victims *v, const 
 static bool is_enough(const struct prio *p, const struct group *wait)
 {
     int64_t slots = fit_free(p->fit);
-    for (size_t i = p->groups.n; i-- > 0 && is_behind(p->groups.v[i], wait);)
-        slots += p->groups.v[i]->held;
+    for (size_t i = p->running.list.n; slots < wait->size && i-- > 0;) {
+        if (!is_behind(p->running.list.v[i].g, wait))
+            return false;
+        slots += p->running.list.v[i].g->held;
+    }
     return slots >= wait->size;
 }
 
@@ -90,8 +180,8 @@ static bool make_room(struct prio *p, struct victims *v, const struct group *g, 
  * nothing yet: else it would be counted as room taken, start, and be released at once, for ever. */
 static void take_fitting(struct prio *p)
 {
-    for (size_t i = 0; i < p->groups.n; i++) {
-        struct group *g = p->groups.v[i];
+    for (size_t i = 0; i < p->waiting.list.n; i++) {
+        struct group *g = p->waiting.list.v[i].g;
         for (; g->next && sched_may(p->s, g); g->next = g->next->next)
             if (!take(p, g->next) && !sched_is_choosy(g->next))
                 return;
@@ -100,9 +190,10 @@ static void take_fitting(struct prio *p)
 
 static void give_ending(struct prio *p)
 {
-    for (size_t i = 0; i < p->groups.n; i++)
-        for (struct alloc *a = p->groups.v[i]->ending.first; a; a = a->next)
-            fit_give(p->fit, a);
+    for (size_t i = 0; i < p->s->ending.n; i++)
+        for (struct alloc *a = p->s->ending.v[i]->ending.first; a; a = a->next)
+            if ((a->slots == 0) == p->aux)
+                fit_give(p->fit, a);
 }
 
 enum outlook { NOTHING, ROOM_IS_COMING, RELEASED };
@@ -110,8 +201,8 @@ enum outlook { NOTHING, ROOM_IS_COMING, RELEASED };
 static enum outlook serve(struct prio *p, struct victims *v)
 {
     enum outlook out = NOTHING;
-    for (size_t i = 0; i < p->groups.n; i++) {
-        struct group *g = p->groups.v[i];
+    for (size_t i = 0; i < p->waiting.list.n; i++) {
+        struct group *g = p->waiting.list.v[i].g;
         for (; g->next; g->next = g->next->next) {
             if (!sched_may(p->s, g))
                 break;
@@ -133,18 +224,16 @@ static enum outlook serve(struct prio *p, struct victims *v)
 static enum outlook release(struct prio *p)
 {
     size_t mark = fit_mark(p->fit);
-    struct victims v = {.group = p->groups.n};
+    struct victims v = {.group = p->running.list.n};
     take_fitting(p);
     give_ending(p);
     enum outlook out = serve(p, &v);
     fit_undo(p->fit, mark);
-    for (size_t i = 0; i < p->groups.n; i++) {
-        struct group *g = p->groups.v[i];
-        g->next = g->pending.first;
-        g->taking = 0;
-        if (g->exp)
-            g->exp->user->taking = 0;
+    for (size_t i = 0; i < p->waiting.list.n; i++) {
+        p->waiting.list.v[i].g->next = p->waiting.list.v[i].g->pending.first;
+        p->waiting.list.v[i].g->taking = 0;
     }
+    quota_taken_back(p->s->c);
     return out;
 }
 
@@ -153,9 +242,11 @@ static void start(struct prio *p, enum outlook outlook)
 {
     bool is_blocked = false;
     int held_back = 0; /* the level with a waiting request */
-    for (size_t i = 0; i < p->groups.n; i++) {
-        struct group *g = p->groups.v[i];
-        int level = queue_group_level(g);
+    for (size_t i = 0; i < p->waiting.list.n; i++) {
+        struct group *g = p->waiting.list.v[i].g;
+        int level = p->waiting.list.v[i].level;
+        if (is_blocked && !p->aux && fit_free(p->fit) == 0)
+            return;
         if (is_blocked && level > held_back && !(p->s->pool->o.preemption && g->exp))
             return;
         p->s->is_backfill = is_blocked && level > held_back;
@@ -173,23 +264,18 @@ static void start(struct prio *p, enum outlook outlook)
 
 static void pass(struct sched *s, bool aux)
 {
-    struct prio p = {.s = s, .fit = &s->pool->fit};
-    size_t waiting = 0;
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
-        if ((g->size == 0) == aux)
-            vec_push(&p.groups, g);
-        if ((g->size == 0) == aux)
-            waiting += g->pending.n;
-    }
-    if (p.groups.n)
-        qsort(p.groups.v, p.groups.n, sizeof *p.groups.v, by_rank);
-    if (!aux && !s->pool->o.preemption)
+    struct prio p = {.s = s, .fit = &s->pool->fit, .aux = aux};
+    bool preemption = s->pool->o.preemption;
+    if ((aux ? s->aux.n : s->waiting.n) == 0)
+        return;
+    lines_init(&p);
+    if (!aux && !preemption)
         sched_guard(s);
-    enum outlook outlook = waiting && s->pool->o.preemption ? release(&p) : NOTHING;
+    enum outlook outlook = preemption ? release(&p) : NOTHING;
     if (outlook != RELEASED)
         start(&p, outlook);
-    vec_free(&p.groups);
+    vec_free(&p.waiting.list);
+    vec_free(&p.running.list);
 }
 
 void sched_priority(struct sched *s)

@@ -29,24 +29,25 @@ static void add_coming(struct room *r, const struct alloc *al)
     }
 }
 
-void room_init(struct room *r, struct sched *s)
+/* What is released already is beyond nobody's offer. */
+static void release_excess(struct room *r, struct alloc *a)
 {
-    *r = (struct room){.s = s};
-    for (size_t i = 0; i < s->releases.n; i++) {
-        s->releases.v[i].alloc->is_asked = true;
-        add_coming(r, s->releases.v[i].alloc);
-    }
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
-        for (struct alloc *a = g->ending.first; a && g->size; a = a->next)
-            add_coming(r, a);
-        g->excess = g->size ? g->held - g->offer : 0;
-    }
+    struct group *g = &a->exp->group;
+    int64_t was = g->excess > 0 ? g->excess : 0;
+    a->is_asked = true;
+    g->excess -= a->slots;
+    r->excess += (g->excess > 0 ? g->excess : 0) - was;
+    add_coming(r, a);
+}
+
+void room_init(struct room *r, struct sched *s, int64_t excess)
+{
+    *r = (struct room){.s = s, .excess = excess};
     for (size_t i = 0; i < s->releases.n; i++)
-        s->releases.v[i].alloc->exp->group.excess -= s->releases.v[i].alloc->slots;
-    for (size_t i = 0; i < s->pool->groups.n; i++)
-        if (s->pool->groups.v[i]->excess > 0)
-            r->excess += s->pool->groups.v[i]->excess;
+        release_excess(r, s->releases.v[i].alloc);
+    for (size_t i = 0; i < s->ending.n; i++)
+        for (struct alloc *a = s->ending.v[i]->ending.first; a && a->slots; a = a->next)
+            add_coming(r, a);
 }
 
 void room_finish(struct room *r)

@@ -26,8 +26,9 @@ struct room {
     size_t mark;
 };
 
-/* With the groups' offers set, and after releases for other reasons. */
-void room_init(struct room *r, struct sched *s);
+/* With the groups' offers and excess set (`excess`: of all that have any), and after releases for
+ * other reasons. */
+void room_init(struct room *r, struct sched *s, int64_t excess);
 void room_finish(struct room *r);
 
 /* Between opening and closing the index has what is being freed, and nothing may be started. */

@@ -10,11 +10,9 @@ static int64_t placed(const struct group *g)
 void sched_round_robin(struct sched *s)
 {
     struct turns t = {0};
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
-        if (g->size > 0 && g->next)
-            turns_push(&t, placed(g), g);
-    }
+    for (size_t i = 0; fit_free(&s->pool->fit) > 0 && i < s->waiting.n; i++)
+        if (s->waiting.v[i].g->next)
+            turns_push(&t, placed(s->waiting.v[i].g), s->waiting.v[i].g);
     for (struct group *g; fit_free(&s->pool->fit) > 0 && (g = turns_pop(&t));)
         if (sched_start_next(s, g) && g->next)
             turns_push(&t, placed(g), g);

@@ -3,13 +3,11 @@
 #ifndef CORE_SCHED_SHARE_H
 #define CORE_SCHED_SHARE_H
 
-#include "model.h"
+#include "scheduler.h"
 
-struct share_groups {
-    VEC(struct group *) list;
-};
-/* Deals `capacity` to the groups, whose demand is set: fills their offers. Sorts the list by
- * demand.
+/* With its demand set; those of a list come in order of id. */
+void share_add(struct share_groups *list, struct group *g, size_t at);
+/* Deals `capacity` to the groups: fills the offers of the list, and sorts it by demand.
  *
  * Progressive filling: in each round every group that wants more gets its weight's part of what the
  * round began with, at least one slot. A group that cannot use its whole offer (it is no multiple

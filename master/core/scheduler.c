@@ -22,18 +22,31 @@ bool sched_is_choosy(const struct alloc *a)
     return (a->trial && avoid_any(a->trial, AVOID_ANY)) || (a->kind == KIND_GC && a->store);
 }
 
-bool sched_may(const struct sched *s, struct group *g)
+static bool has_room_in_cap(const struct group *g, int64_t taking)
+{
+    int64_t max = g->exp->max_slots;
+    return max < 0 || g->held + g->releasing + taking + g->size <= max;
+}
+
+bool sched_may(const struct sched *s, const struct group *g)
 {
     if (!g->exp || g->size == 0)
         return true;
-    int64_t max = g->exp->max_slots;
-    if (max >= 0 && g->held + g->releasing + g->taking + g->size > max)
-        g->wait = CORE_WAIT_MAX_SLOTS;
-    else if (quota_left(s->c, g->exp->user, g->pool) < g->size)
-        g->wait = CORE_WAIT_QUOTA;
-    else
-        return true;
-    return false;
+    return has_room_in_cap(g, g->taking) && quota_left(s->c, g->exp->user, g->pool) >= g->size;
+}
+
+enum core_wait sched_wait(const struct core *c, const struct group *g)
+{
+    bool is_dealt = g->exp && g->size > 0;
+    if (!g->could)
+        return g->has_store ? CORE_WAIT_AGENTS : CORE_WAIT_STORE;
+    if (is_dealt && !has_room_in_cap(g, 0))
+        return CORE_WAIT_MAX_SLOTS;
+    if (is_dealt && quota_left(c, g->exp->user, g->pool) < g->size)
+        return CORE_WAIT_QUOTA;
+    if (is_dealt && g->pool->o.scheduler == CORE_FAIR_SHARE && g->held + g->size > g->offer)
+        return CORE_WAIT_SHARE;
+    return CORE_WAIT_ROOM;
 }
 
 void sched_count(struct group *g)
@@ -72,14 +85,12 @@ void sched_release(struct sched *s, struct alloc *a, const char *why)
 
 static bool is_first(const struct turn *a, const struct turn *b)
 {
-    if (a->key != b->key)
-        return a->key < b->key;
-    return (a->g->exp ? a->g->exp->id : 0) < (b->g->exp ? b->g->exp->id : 0);
+    return a->key != b->key ? a->key < b->key : a->id < b->id;
 }
 
 void turns_push(struct turns *t, int64_t key, struct group *g)
 {
-    struct turn in = {key, g};
+    struct turn in = {key, g->exp ? g->exp->id : 0, g};
     vec_push(&t->heap, in);
     size_t i = t->heap.n - 1;
     for (; i > 0 && is_first(&in, &t->heap.v[(i - 1) / 2]); i = (i - 1) / 2)
@@ -110,45 +121,66 @@ struct group *turns_pop(struct turns *t)
 static void start_zero_slot(struct sched *s)
 {
     struct turns t = {0};
-    for (size_t i = 0; i < s->pool->groups.n; i++) {
-        struct group *g = s->pool->groups.v[i];
-        if (g->size == 0 && g->next)
-            turns_push(&t, (int64_t)g->next->seq, g);
-    }
+    for (size_t i = 0; i < s->aux.n; i++)
+        turns_push(&t, (int64_t)s->aux.v[i]->next->seq, s->aux.v[i]);
     for (struct group *g; (g = turns_pop(&t));)
         if (sched_start_next(s, g) && g->next)
             turns_push(&t, (int64_t)g->next->seq, g);
     vec_free(&t.heap);
 }
 
-/* Whose store too few agents have is passed over: no room is made or kept for it. */
-static void clear(struct group *g, bool fits, bool has_store)
+static void list_group(struct sched *s, struct group *g)
 {
-    g->next = has_store ? g->pending.first : NULL;
-    g->taking = g->demand = g->offer = 0;
-    g->cap = INT64_MAX;
-    g->could = g->next && fits;
-    g->wait = g->could ? CORE_WAIT_ROOM : has_store ? CORE_WAIT_AGENTS : CORE_WAIT_STORE;
-    if (g->exp)
-        g->exp->user->taking = 0;
+    if (g->next && g->size > 0)
+        vec_push(&s->waiting,
+                 (struct waiting){g, g->running.n || g->ending.n ? INT64_MAX : g->waits_ms});
+    else if (g->next)
+        vec_push(&s->aux, g);
+    if (g->ending.n)
+        vec_push(&s->ending, g);
 }
 
-/* Neighbours mostly are of one size and store: their sums are made once. */
-static void clear_all(const struct pool *p)
+enum { AHEAD = 8, LINE_BYTES = 64, LINES = 4 }; /* of groups; of the processor's cache */
+
+/* They lie wherever their experiments do: the memory is asked for before they are looked at. */
+static void prefetch(const struct pool *p, size_t i)
 {
-    int64_t size = -1;
-    bool fits = false, has_store = false;
+    const struct group *g = i < p->groups.n ? p->groups.v[i] : NULL;
+    const char *at = g ? (const char *)container_of(g, struct exp, group) : NULL;
+    for (int k = 0; at && k < LINES; k++)
+        __builtin_prefetch(at + k * LINE_BYTES);
+}
+
+/* The one look at all groups that every pass takes: what it needs of few of them is listed.
+ * Neighbours mostly are of one size and store: their sums are made once. Whose store too few agents
+ * have is passed over: no room is made or kept for it. */
+static void look_at_all(struct sched *s)
+{
+    const struct pool *p = s->pool;
+    bool is_fair = p->o.scheduler == CORE_FAIR_SHARE, fits = false, has_store = false;
     const struct store *store = NULL;
+    int64_t size = -1;
+    vec_reserve(&s->waiting, p->groups.n);
+    vec_reserve(&s->shares.list, is_fair ? p->groups.n : 0);
     for (size_t i = 0; i < p->groups.n; i++) {
         struct group *g = p->groups.v[i];
         const struct store *own = g->exp ? g->exp->store : NULL;
+        prefetch(p, i + AHEAD);
         if (g->size != size || own != store) {
             fits = fit_could_size(&p->fit, g->size, NULL);
             has_store = !own || !fits || fit_could_size(&p->fit, g->size, own);
         }
         size = g->size;
         store = own;
-        clear(g, fits, has_store);
+        g->has_store = has_store;
+        g->next = has_store ? g->pending.first : NULL;
+        g->taking = 0;
+        g->could = g->next && fits;
+        s->held += g->held;
+        s->backfilled += g->backfilled;
+        list_group(s, g);
+        if (is_fair && g->size > 0)
+            sched_want(s, g, i);
     }
 }
 
@@ -173,7 +205,7 @@ void sched_decide(struct sched *s, const struct core *c, struct pool *pool)
                         .now_ms = c->now_ms,
                         .free = fit_free(&pool->fit),
                         .wake_ms = INT64_MAX};
-    clear_all(pool);
+    look_at_all(s);
     if (pool->o.scheduler == CORE_PRIORITY)
         sched_priority(s);
     else
@@ -184,6 +216,11 @@ void sched_decide(struct sched *s, const struct core *c, struct pool *pool)
 
 void sched_finish(struct sched *s)
 {
+    quota_taken_back(s->c);
+    vec_free(&s->waiting);
+    vec_free(&s->aux);
+    vec_free(&s->ending);
+    vec_free(&s->shares.list);
     vec_free(&s->starts);
     vec_free(&s->nodes);
     vec_free(&s->releases);

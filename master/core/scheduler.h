@@ -26,16 +26,36 @@ struct sched_release {
     struct alloc *alloc;
     const char *why;
 };
+struct waiting {
+    struct group *g;
+    int64_t since_ms; /* while nothing of it is placed; INT64_MAX: something is */
+};
+/* A group's part, side by side with the others': dealing looks at all of them many times. */
+struct share {
+    struct group *g;
+    int64_t at, size, demand, cap, offer; /* at: its place in the pool */
+    int64_t held, was_offer, was_excess;
+    double weight;
+    bool waits, is_capped; /* something of it is pending; its experiment has max_slots */
+};
+struct share_groups {
+    VEC(struct share) list;
+};
 struct sched {
     const struct core *c;
     struct pool *pool;
     int64_t now_ms;
     int64_t free;          /* slots, before the pass took any */
+    int64_t held;          /* slots of what runs */
+    size_t backfilled;     /* of what runs */
+    VEC(struct waiting) waiting;     /* with something pending, of slots; in the pool's order */
+    VEC(struct group *) aux, ending; /* with something pending, of none; with something ending */
     bool is_backfill;      /* what is started from here on */
     struct alloc *guarded; /* room is kept for it: */
     VEC(struct agent *) reserved;
     size_t releases_guard; /* of the releases these are for it */
     VEC(struct sched_block) blocks;
+    struct share_groups shares; /* fair share: those that hold or want slots */
     int64_t wake_ms; /* the next pass because of time alone; INT64_MAX: none */
     VEC(struct sched_start) starts;
     VEC(struct placement_node) nodes;
@@ -45,10 +65,16 @@ struct sched {
 
 void sched_run(struct core *c, struct pool *pool);
 
+/* Between passes: what those of a group that are pending wait for. */
+enum core_wait sched_wait(const struct core *c, const struct group *g);
+
 /* The decisions for the pool as it is. fit_undo(&pool->fit, 0) takes them back; sched_finish frees
  * them. */
 void sched_decide(struct sched *s, const struct core *c, struct pool *pool);
 void sched_finish(struct sched *s);
+
+/* Fair share: lists the group in s->shares. */
+void sched_want(struct sched *s, struct group *g, size_t at);
 
 /* The policies. Groups' scratch is cleared before. */
 void sched_fair(struct sched *s);
@@ -64,9 +90,8 @@ bool sched_keep_room(struct sched *s, struct alloc *a);
 
 /* For policies. */
 
-/* Whether its experiment's cap and its owner's quota let one more of the group start; else says so
- * in g->wait. */
-bool sched_may(const struct sched *s, struct group *g);
+/* Whether its experiment's cap and its owner's quota let one more of the group start. */
+bool sched_may(const struct sched *s, const struct group *g);
 void sched_count(struct group *g); /* one more of it starts */
 
 /* Decides to start a if it fits. */
@@ -82,6 +107,7 @@ bool sched_start_next(struct sched *s, struct group *g);
 struct turns {
     VEC(struct turn {
         int64_t key;
+        int64_t id;
         struct group *g;
     })
     heap;

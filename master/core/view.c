@@ -5,6 +5,7 @@
 #include "exp.h"
 #include "fit.h"
 #include "queue.h"
+#include "scheduler.h"
 #include "trial.h"
 #include <string.h>
 
@@ -142,13 +143,13 @@ bool core_trial_get(const struct core *c, int64_t id, struct core_trial_view *re
     return true;
 }
 
-static enum core_wait wait_of(const struct alloc *a)
+static enum core_wait wait_of(const struct core *c, const struct alloc *a)
 {
     if (a->state != ALLOC_PENDING)
         return CORE_WAIT_NONE;
     if (a->queued_as != QUEUE_PENDING)
         return CORE_WAIT_HOLD;
-    return a->kind == KIND_TRIAL ? a->exp->group.wait : a->pool->collections.wait;
+    return sched_wait(c, a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections);
 }
 
 static void alloc_view(const struct core *c, const struct alloc *a, struct core_alloc_view *ret)
@@ -170,7 +171,7 @@ static void alloc_view(const struct core *c, const struct alloc *a, struct core_
         .requested_us = a->start_us,
         .containers = a->containers.n,
         .is_backfill = a->is_backfill,
-        .wait = wait_of(a),
+        .wait = wait_of(c, a),
         .avoids = a->trial ? avoid_count(a->trial, AVOID_ANY) : 0,
         .priority = a->exp ? queue_priority(a->exp) : a->pool->o.default_priority,
     };

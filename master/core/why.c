@@ -161,10 +161,10 @@ static const char *const wait_names[] = {
 };
 
 /* It fits what is free: then only its place in line holds it back. */
-static bool is_held_back(const struct group *g)
+static bool is_held_back(const struct group *g, enum core_wait wait)
 {
     struct placement p = {0};
-    bool fits = g->wait == CORE_WAIT_ROOM && fit_place(&g->pool->fit, g->pending.first, &p);
+    bool fits = wait == CORE_WAIT_ROOM && fit_place(&g->pool->fit, g->pending.first, &p);
     vec_free(&p.nodes);
     return fits;
 }
@@ -180,10 +180,11 @@ static void why_store(const struct answer *w, const struct store *s, const struc
 
 static void why_group(const struct answer *w, struct group *g)
 {
-    if (is_held_back(g))
-        g->wait = CORE_WAIT_ORDER;
-    json_set(w->j, "reason", json_string(wait_names[g->wait]));
-    switch (g->wait) {
+    enum core_wait wait = sched_wait(w->c, g);
+    if (is_held_back(g, wait))
+        wait = CORE_WAIT_ORDER;
+    json_set(w->j, "reason", json_string(wait_names[wait]));
+    switch (wait) {
     case CORE_WAIT_QUOTA:
         why_quota(w, g);
         break;
