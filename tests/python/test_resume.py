@@ -308,6 +308,54 @@ class Resume(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "give trial_class"):
                 pytorch.load_trial_from_checkpoint_path(".")
 
+    OLD = """
+import os, torch
+from determined.pytorch import PyTorchTrial
+import shapes
+class Old(PyTorchTrial):
+    def __init__(self, context):
+        import late
+        self.late, self.text = late.NUMBER, open("data.txt").read()
+    def build_model(self):
+        import late
+        return torch.nn.Linear(1, shapes.WIDTH + late.NUMBER)
+    train_batch = build_training_data_loader = build_validation_data_loader = None
+class New(Old):
+    def __init__(self, context):
+        super().__init__(context)
+        self.model = context.wrap_model(self.build_model())
+"""
+
+    def put_old(self, name, width, entrypoint, key):
+        """A checkpoint whose code has the module names that the other's has."""
+        os.makedirs(os.path.join(name, "code"))
+        model = torch.nn.Linear(1, 2 * width)
+        torch.save({key: model.state_dict() if key == "model_state_dict" else [model.state_dict()]}, os.path.join(name, "state_dict.pth"))
+        for file, text in (("model_def.py", self.OLD), ("shapes.py", f"WIDTH = {width}"), ("late.py", f"NUMBER = {width}"), ("data.txt", name)):
+            with open(os.path.join(name, "code", file), "w") as f:
+                f.write(text)
+        with open(os.path.join(name, "metadata.json"), "w") as f:
+            json.dump({"experiment_config": {"entrypoint": entrypoint}, "hparams": {}}, f)
+        return model
+
+    def test_equal_module_names(self):
+        """Each checkpoint has its own code, by relative paths too; the directory and the path of imports stay what they were."""
+        with store():
+            where, path = os.getcwd(), list(sys.path)
+            with mock.patch.dict(sys.modules, {"shapes": types.ModuleType("shapes")}):
+                mine = sys.modules["shapes"]
+                for name, width in (("dl", 1), ("other", 2), ("third", 3)):
+                    old = self.put_old(name, width, "model_def:Old", "model_state_dict")
+                    model = pytorch.load_trial_from_checkpoint_path(name)
+                    self.assertIs(type(model), torch.nn.Linear)
+                    self.assertTrue(torch.equal(model.weight, old.weight))
+                    new = self.put_old(name + "-new", width, "model_def:New", "models_state_dict")
+                    trial = pytorch.load_trial_from_checkpoint_path(name + "-new")
+                    self.assertTrue(torch.equal(trial.model.weight, new.weight))
+                    self.assertEqual((trial.late, trial.text), (width, name + "-new"))
+                    self.assertEqual((os.getcwd(), sys.path), (where, path))
+                    self.assertIs(sys.modules["shapes"], mine)
+
     def test_data_parallel_names(self):
         from determined.pytorch._client import load_model
 

@@ -1,17 +1,16 @@
 """A trial from a checkpoint, outside of training."""
 
+import contextlib
 import importlib
 import json
-import os
 import pathlib
-import sys
 import warnings
-from typing import Any, Dict, Optional, Type, Union
+from typing import Any, Dict, Iterator, Optional, Type, Union
 
 import torch
 
-import determined as det
 from determined import core
+from determined._import import importing
 from determined.pytorch._client import STATE_FILES, load_model
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._trial import PyTorchTrial
@@ -56,15 +55,18 @@ def load_trial_from_checkpoint_path(
         if torch_load_kwargs is not None:
             raise ValueError(f"torch_load_kwargs excludes further arguments: {', '.join(kwargs)}")
         torch_load_kwargs = kwargs
-    directory = pathlib.Path(path)
+    directory = pathlib.Path(path).resolve()
     about = _load_data(directory)
-    config, hparams = about.get("experiment_config"), about.get("hparams")
-    if not trial_class and about.get("is_trainer"):
-        trial_class = _class_from_code(directory, about.get("trial_cls_spec"), bool(about.get("trial_in_main")))
-    cls = trial_class or _legacy_class(directory, about.get("trial_cls_spec") or (config or {}).get("entrypoint"))
-    context = CheckpointLoadContext(hparams, config)
-    trial = cls(context, **(trial_kwargs or {}))
-    checkpoint = _load_checkpoint(directory, torch_load_kwargs or {})
+    with _own_code(directory, about) if trial_class is None else contextlib.nullcontext():
+        return _build(directory, about, trial_class or _class_of(directory, about), trial_kwargs or {}, torch_load_kwargs or {})
+
+
+def _build(
+    directory: pathlib.Path, about: Dict[str, Any], cls: Type[PyTorchTrial], arguments: Dict[str, Any], options: Dict[str, Any]
+) -> Union[PyTorchTrial, torch.nn.Module]:
+    context = CheckpointLoadContext(about.get("hparams"), about.get("experiment_config"))
+    trial = cls(context, **arguments)
+    checkpoint = _load_checkpoint(directory, options)
     if "model_state_dict" in checkpoint and hasattr(trial, "build_model"):
         model = trial.build_model()
         load_model(model, checkpoint["model_state_dict"])
@@ -89,27 +91,31 @@ def _find(module: str, qualname: str) -> Type[PyTorchTrial]:
     return found  # type: ignore
 
 
-def _class_from_code(directory: pathlib.Path, spec: Optional[str], in_main: bool) -> Type[PyTorchTrial]:
+@contextlib.contextmanager
+def _own_code(directory: pathlib.Path, about: Dict[str, Any]) -> Iterator[None]:
+    """The checkpoint's code comes first, whatever other code has modules of the same names. That of a trial which no
+    Trainer ran also finds its files in the working directory, and its modules stay, where their names are free."""
+    code = directory / "code"
+    if about.get("is_trainer"):
+        with importing(code):
+            yield
+    else:
+        with importing(code, keep=True), contextlib.chdir(code):
+            yield
+
+
+def _class_of(directory: pathlib.Path, about: Dict[str, Any]) -> Type[PyTorchTrial]:
+    is_trainer = about.get("is_trainer")
+    spec = about.get("trial_cls_spec") or (None if is_trainer else (about.get("experiment_config") or {}).get("entrypoint"))
     module, _, qualname = (spec or "").partition(":")
-    if not qualname or module == "__main__" or in_main:
-        raise ValueError(
-            f'the checkpoint names its trial as "{spec}", which cannot be imported: give trial_class'
-        )
+    if not qualname or (is_trainer and (module == "__main__" or about.get("trial_in_main"))):
+        raise ValueError(f'the checkpoint names its trial as "{spec}", which cannot be imported: give trial_class')
     try:
-        with det.import_from_path(directory / "code"):
-            return _find(module, qualname)
+        return _find(module, qualname)
     except (ImportError, AttributeError) as e:
+        if not is_trainer:
+            raise
         raise ValueError(f'the trial "{spec}" cannot be imported from {directory / "code"} ({e}): give trial_class') from e
-
-
-def _legacy_class(directory: pathlib.Path, spec: Optional[str]) -> Type[PyTorchTrial]:
-    module, _, qualname = (spec or "").partition(":")
-    if not qualname:
-        raise ValueError(f'the checkpoint names its trial as "{spec}", not as module:Class: give trial_class')
-    code = str(directory / "code")
-    os.chdir(code)
-    sys.path[0] = code
-    return _find(module, qualname)
 
 
 def _load_checkpoint(directory: pathlib.Path, options: Dict[str, Any]) -> Dict[str, Any]:
