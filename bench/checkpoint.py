@@ -38,5 +38,5 @@ def tell(figure, value, unit, peer, peer_value, ratio):
 
 
 stall, write, copy, dd = rounds(100, 9)
-tell("stall", stall * 1e3, "ms", "memcpy", copy * 1e3, stall / copy)
+tell("stall", stall * 1e3, "ms", "memcpy", copy * 1e3, copy / stall)
 tell("write", 104.9 / write, "MB/s", "dd conv=fsync", 104.9 / dd, dd / write)

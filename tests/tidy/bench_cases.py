@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Benchmarks: `api` knows every reading route and parameter of the contract; each bench says which packages it needs, and
 does not begin without them."""
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
@@ -66,6 +68,18 @@ def packages():
         assert "get_experiments" not in r.stderr, "it began"
 
 
+def ratios():
+    loader = importlib.machinery.SourceFileLoader("bench_run", os.path.join(TOP, "bench", "run"))
+    run = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_run", loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(run)
+    row = lambda unit, value, peer, ratio: {"unit": unit, "value": value, "peer_value": peer, "ratio": ratio}
+    assert run.turned_around(row("ms", 5.0, 10.0, 0.5)) and not run.turned_around(row("ms", 5.0, 10.0, 2.0))
+    assert run.turned_around(row("images/s", 5.0, 10.0, 2.0)) and not run.turned_around(row("images/s", 5.0, 10.0, 0.5))
+    assert not run.turned_around(row("ms", 5.0, None, None)) and not run.turned_around(row("ms", 10.0, 10.1, 0.98))
+
+
 contract()
 new_ones()
 packages()
+ratios()
