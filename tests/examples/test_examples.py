@@ -306,7 +306,13 @@ def test_cache():
         s.run(ENTRY, d, "const.yaml", length(5), env={"DET_CC": "/bin/false"}, ok=False)
         s.run(ENTRY, d, "const.yaml", length(5))
         assert objects() == first
-        open(d + "/extra.h", "w").write("#define EXTRA 1\n")
+        with open(d + "/extra.h", "w") as f:
+            f.write("static const int extra = 1; int extra_of_model(void); int extra_of_model(void) { return extra; }\n")
+        s.run(ENTRY, d, "const.yaml", length(5), env={"DET_CC": "/bin/false"}, ok=False)
+        s.run(ENTRY, d, "const.yaml", length(5))
+        assert objects() == first, "what no source reads is not compiled anew"
+        with open(d + "/model_def.c", "a") as f:
+            f.write('#include "extra.h"\n')
         out = s.run(ENTRY, d, "const.yaml", length(5))
         assert len(objects()) == 2
         with open(s.path(out.checkpoints[-1], "state_dict.pth"), "r+b") as f:

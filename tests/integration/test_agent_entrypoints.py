@@ -68,7 +68,7 @@ def test_user(c):
             "touch x && echo can work; echo here $(/bin/pwd) $(python3 -c 'import os; print(os.getcwd())'); kill -0 $PPID 2>/dev/null && echo CAN SIGNAL; true")
     _, log = run(c, look)
     assert USER in log and "can work" in log and "CAN" not in log and "spec.json" not in log, log
-    here = next(line for line in log.splitlines() if "here " in line).split("here ")[1].split()
+    here = next(line for line in log.splitlines() if "|| here " in line).split("|| here ")[1].split()
     assert len(here) == 2 and here[0] == here[1] and here[0].startswith(c.path("agent-0")), log
     digits = {"name": "user", "entrypoint": "model_def:DigitsTrial", "max_restarts": 0,
               "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},

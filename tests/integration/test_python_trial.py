@@ -249,11 +249,12 @@ def test_cluster_info():
         agent = c.api("GET", "/agents")["agents"][0]
         master = c.api("GET", "/master")
         for run, info in ((1, first), (2, second)):
-            url, token, whole = (info.pop(k) for k in ("master_url", "session_token", "config"))
+            url, token, whole, alloc = (info.pop(k) for k in ("master_url", "session_token", "config", "allocation_id"))
+            assert alloc.startswith(f"{trial['taskId']}.{run}."), alloc
             assert url.startswith("http") and token and whole["searcher"] == c.experiment(exp)["config"]["searcher"], info
             assert info == {
                 "cluster_id": master["clusterId"], "agent_id": agent["id"], "slot_ids": [0, 1], "gpu_uuids": [], "task_id": trial["taskId"],
-                "allocation_id": f"{trial['taskId']}.{run}", "task_type": "TRIAL", "master_cert_name": None, "master_cert_file": None,
+                "task_type": "TRIAL", "master_cert_name": None, "master_cert_file": None,
                 "latest_checkpoint": info["uuid"] if run == 2 else None, "container_addrs": ["127.0.0.1"], "container_rank": 0,
                 "container_slot_counts": [2], "user_data": {"a": {"b": 1}}, "trial_id": trial["id"], "experiment_id": exp,
                 "hparams": trial["hparams"], "steps_completed": 3 if run == 2 else 0, "trial_run_id": run, "debug": False, "interface": None,
