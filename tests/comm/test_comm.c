@@ -238,6 +238,7 @@ static int unheard(int rank, int size, int port, void *arg)
     o.on_unheard = ask_thrice;
     o.unheard_ms = 1;
     RANK_CHECK(comm_open(&o, &c, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0); /* else rank 1 may be gone while rank 0 still joins */
     if (rank == 1)
         RANK_CHECK(comm_leave(c, "too large", &err) == 0);
     while (rank == 0 && asked < 3)
