@@ -4,12 +4,16 @@
  *
  *     fuzz_x CORPUS_DIR [MUTANTS [SEED]]      a failure leaves the input in ./crash-input
  *     fuzz_x FILE                             replays one input
+ *
+ * Without a seed, here or in FUZZ_SEED, each run takes another one and prints it first.
  */
+#include "clk.h"
 #include "rng.h"
 #include "vec.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -123,23 +127,29 @@ static void run(const struct input *in)
     free(copy);
 }
 
-int main(int argc, char **argv)
+/* The argument, else the environment, else the time: each run tries other mutants. */
+static uint32_t choose_seed(const char *argument)
 {
-    struct stat st;
-    if (argc < 2 || stat(argv[1], &st) < 0) {
-        fprintf(stderr, "usage: %s CORPUS_DIR|FILE [MUTANTS [SEED]]\n", argv[0]);
-        return 2;
+    const char *text = argument ? argument : getenv("FUZZ_SEED");
+    if (!text)
+        return (uint32_t)clk_wall_us();
+    char *end;
+    errno = 0;
+    unsigned long seed = strtoul(text, &end, 10);
+    if (!*text || *end || errno || seed > UINT32_MAX) {
+        fprintf(stderr, "seed \"%s\": expected a number from 0 to %" PRIu32 "\n", text, UINT32_MAX);
+        exit(2);
     }
-    S_ISDIR(st.st_mode) ? load_dir(argv[1]) : load(argv[1]);
-    long mutants = argc > 2 && S_ISDIR(st.st_mode) ? strtol(argv[2], NULL, 10) : 0;
+    return (uint32_t)seed;
+}
+
+/* The corpus is read by now, so it is not empty. */
+static void run_mutants(long n, uint32_t seed)
+{
     struct mt19937 r;
-    mt19937_seed(&r, argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1);
-    signal(SIGSEGV, on_crash);
-    signal(SIGABRT, on_crash);
-    for (size_t i = 0; i < corpus.n; i++)
-        run(&corpus.v[i]);
+    mt19937_seed(&r, seed);
     struct input work = {det_alloc(INPUT_MAX), 0};
-    for (long k = 0; k < mutants && corpus.n; k++) {
+    for (long k = 0; k < n; k++) {
         const struct input *base = &corpus.v[mt19937_bounded(&r, corpus.n - 1)];
         memcpy(work.p, base->p, base->n);
         work.n = base->n;
@@ -147,8 +157,31 @@ int main(int argc, char **argv)
             mutate(&work, &r);
         run(&work);
     }
-    printf("%zu inputs, %ld mutants\n", corpus.n, mutants);
     free(work.p);
+}
+
+int main(int argc, char **argv)
+{
+    struct stat st;
+    if (argc < 2 || stat(argv[1], &st) < 0) {
+        fprintf(stderr, "usage: [FUZZ_SEED=N] %s CORPUS_DIR|FILE [MUTANTS [SEED]]\n", argv[0]);
+        return 2;
+    }
+    S_ISDIR(st.st_mode) ? load_dir(argv[1]) : load(argv[1]);
+    long mutants = argc > 2 && S_ISDIR(st.st_mode) ? strtol(argv[2], NULL, 10) : 0;
+    if (!corpus.n) {
+        fprintf(stderr, "%s: holds no input to begin with\n", argv[1]);
+        return 2;
+    }
+    uint32_t seed = mutants ? choose_seed(argc > 3 ? argv[3] : NULL) : 0;
+    if (mutants) /* before anything can crash */
+        fprintf(stderr, "%s: again with FUZZ_SEED=%" PRIu32 "\n", argv[0], seed);
+    signal(SIGSEGV, on_crash);
+    signal(SIGABRT, on_crash);
+    for (size_t i = 0; i < corpus.n; i++)
+        run(&corpus.v[i]);
+    run_mutants(mutants, seed);
+    printf("%zu inputs, %ld mutants\n", corpus.n, mutants);
     for (size_t i = 0; i < corpus.n; i++)
         free(corpus.v[i].p);
     vec_free(&corpus);
