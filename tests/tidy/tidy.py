@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 
+from purity import check_core
+
 # folder -> folders whose headers it may include, besides its own (design: the arrows of ARCHITECTURE.md)
 LAYERS = {
     "base": [],
@@ -47,12 +49,6 @@ BANNED = r"strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca|atoi|strtok|p
     r"|time(?=\(NULL)"  # lags what files are stamped with by a tick: clk_wall_us
 HELD_IN = "harness/backend/cpu/dnnl_prim.c"
 HELD = r"dnnl_sgemm|dnnl_primitive_execute"  # run with signals held, by prim_sgemm() and prim_run() there
-# What the pure core may need from outside: memory, strings, mathematics, and assert's abort.
-CORE_MAY_USE = re.compile(
-    r"^(mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp|chr|rchr|dup|ndup|str|cspn|spn|tol|toll|toul|toull|tod)|malloc|calloc|realloc|free|qsort|bsearch"
-    r"|abort|__assert_fail|__stack_chk_fail|__v?sn?printf_chk|v?snprintf|__mem\w+_chk|__isoc\w*|__ctype_b_loc"
-    r"|f?l?(abs|floor|ceil|round|lround|llround|pow|log|log2|exp|sqrt|fmod|isnan|isinf|min|max)f?l?|__(asan|ubsan)\w*|_GLOBAL_OFFSET_TABLE_|_ITM\w+|__cxa_finalize|__gmon_start__"
-    r"|json_\w+|jsonp?_\w+)$")
 
 
 def sources(top):
@@ -164,21 +160,6 @@ def check_words(top):
             m = re.search(r"\b(TODO|FIXME|XXX|HACK|pkill|killall)\b", line)
             if m:
                 yield f, n, f"word: {m.group(1)}"
-
-
-def check_core(build):
-    lib = os.path.join(build, "master/core/libcore.a")
-    if not os.path.exists(lib):
-        return
-    own = set()
-    for folder in ("base", "proto", "master/core"):
-        for path in glob.glob(os.path.join(build, folder, "*.a")):
-            out = subprocess.run(["nm", "-g", "--defined-only", path], text=True, capture_output=True).stdout
-            own |= {p[2] for p in (x.split() for x in out.splitlines()) if len(p) == 3}
-    out = subprocess.run(["nm", "-u", lib], text=True, capture_output=True).stdout
-    for name in sorted({x.split()[1] for x in out.splitlines() if x.strip().startswith("U ")}):
-        if name not in own and not CORE_MAY_USE.match(name):
-            yield "master/core", 0, f"needs {name} from outside: the core has no I/O, clock, threads or randomness"
 
 
 def check_one_loop(top):
