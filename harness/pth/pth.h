@@ -111,7 +111,7 @@ int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out, s
 /* torch.save(root, path): created or replaced; not fsynced (the publisher does). DET_EIO names the
  * path ("No space left on device"). */
 int pth_save(const char *path, const struct pth_value *root, struct det_err *err);
-/* The same, with the file's XXH3-128 in hex (HASH_HEX_MAX of base/hash.h), made while it is
+/* The same, with the file's XXH3-128 in hex (HASH_HEX_MAX of base/text/hash.h), made while it is
  * written. room: PTH_ROOM bytes, aligned to 4096, to write from; NULL: its own. */
 #define PTH_ROOM ((size_t)16 << 20)
 int pth_save_hashed(const char *path, const struct pth_value *root, void *room, char *ret_hash,

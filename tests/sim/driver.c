@@ -1,4 +1,5 @@
-/* What master/shell/driver.c does: one transaction in flight, then its other effects, in order. */
+/* What master/shell/drive/driver.c does: one transaction in flight, then its other effects, in
+ * order. */
 #include "sim.h"
 
 static void later(struct sim *m, struct master *s, enum msg_kind kind, int64_t in_ms)

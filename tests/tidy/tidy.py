@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 from purity import check_core
+from rooms import check_rooms
 
 # folder -> folders whose headers it may include, besides its own (design: the arrows of ARCHITECTURE.md)
 LAYERS = {
@@ -47,7 +48,7 @@ LAYERS = {
 ANYTHING = ("tests", "bench")
 BANNED = r"strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca|atoi|strtok|pkill|killall" \
     r"|time(?=\(NULL)"  # lags what files are stamped with by a tick: clk_wall_us
-HELD_IN = "harness/backend/cpu/dnnl_prim.c"
+HELD_IN = "harness/backend/cpu/dnnl/dnnl_prim.c"
 HELD = r"dnnl_sgemm|dnnl_primitive_execute"  # run with signals held, by prim_sgemm() and prim_run() there
 
 
@@ -179,7 +180,7 @@ def check_one_loop(top):
 def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
-    bad = [*check_layers(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files),
+    bad = [*check_layers(top, files), *check_rooms(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files),
            *check_banned(top, files), *check_one_loop(top), *check_words(top), *check_core(build)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")

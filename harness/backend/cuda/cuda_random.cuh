@@ -1,4 +1,4 @@
-/* Philox4x32-10 as base/rng.h has it: the draws equal those of the other backends bit for bit. */
+/* Philox4x32-10 of base/text/rng.h: the draws equal those of the other backends bit for bit. */
 #ifndef CUDA_RANDOM_CUH
 #define CUDA_RANDOM_CUH
 

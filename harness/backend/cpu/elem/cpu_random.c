@@ -1,5 +1,5 @@
 /*
- * Dropout. Philox4x32-10 (base/rng.h) is computed for LANES counters side by side, which the
+ * Dropout. Philox4x32-10 (base/text/rng.h) is computed for LANES counters side by side, which the
  * compiler turns into vector code; the bits are those of ref_dropout().
  */
 #include "cpu_real.h"

@@ -3,8 +3,8 @@
  * end_after_batch and five minutes at most, rank 0 sends how long the parts of the loop took, and
  * one rank of each host how busy the host was, to the master's profiler routes.
  *
- * Timings are the loop's spans (base/span.h) under the original's names; a host is sampled ten
- * times a second by a thread; what has gathered is posted every ten seconds, and at the end. A
+ * Timings are the loop's spans (base/process/span.h) under the original's names; a host is sampled
+ * ten times a second by a thread; what has gathered is posted every ten seconds, and at the end. A
  * trial that has measurements already (of an earlier run) makes no more.
  */
 #ifndef LOOP_PROFILE_H

@@ -1,5 +1,5 @@
 /* Directories of tasks below <work-dir>/tasks, and the start of det-task in them
- * (agent/task/taskspec.h tells what lies in one). Nothing here waits for anything. */
+ * (agent/task/run/taskspec.h tells what lies in one). Nothing here waits for anything. */
 #ifndef TASKDIR_H
 #define TASKDIR_H
 

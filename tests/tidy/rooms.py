@@ -1,0 +1,80 @@
+"""The rooms of a floor: which folder inside a layer may see which, and how many files one may hold.
+
+A layer's libraries have all of its rooms among their include directories, so that the compiler sees no difference: this does.
+"." is the layer's own folder. A room sees itself, and what its line names; ARCHITECTURE.md says what each is for.
+"""
+import os
+import re
+
+MOST = 24  # files of C in one folder
+ROOMS = {
+    "base": {".": "text", "det": "", "text": ".", "json": ". text", "files": ". text", "process": ". json"},
+    "proto": {".": "", "config": ".", "agent": "."},
+    "db": {".": "wire", "wire": ". lead", "lead": ". wire", "read": ". wire", "write": ". wire", "people": ". wire read"},
+    "master/core": {
+        ".": "life place sched search answer keep",
+        "life": ". place sched keep",
+        "place": ". life keep",
+        "sched": ". life place",
+        "search": ".",
+        "answer": ". life place sched",
+        "keep": ". life place sched",
+    },
+    "master/shell": {
+        ".": "http people settings hosts",
+        "http": ". people drive",
+        "people": ". http drive hosts",
+        "settings": ". http",
+        "drive": ". http hosts chores",
+        "hosts": ". http people settings drive",
+        "chores": ". drive settings",
+    },
+    "master/api": {".": "", **dict.fromkeys(("experiments", "trials", "checkpoints", "cluster", "people", "logs"), ".")},
+    "agent/shell": {".": "tasks host", "tasks": "", "host": "."},
+    "agent/task": {".": "run log report", "run": "log", "log": "", "report": "run"},
+    "harness/loop": {".": "checkpoint report", "checkpoint": ". report", "report": "."},
+    "harness/autograd": {".": "ops", "ops": ".", "functions": ". ops"},
+    "harness/backend/cpu": {".": "dnnl elem", "dnnl": ".", "elem": "."},
+    "harness/data": {".": "sets", "sets": "images", "images": "sets"},
+    "harness/trial": {".": "model state run", "model": "run", "state": ". model run", "run": ". state"},
+    "cli": {".": "experiment", "experiment": ". people", "cluster": ". experiment", "people": ". experiment"},
+}
+LARGER = {  # a folder of more files, and why it is one room all the same
+    "harness/backend/ref": "one file an operation, flat on purpose: the plain C that all else is compared with",
+    "harness/backend/cuda": "one file a family of kernels, as in ref",
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def room_of(floor, path):
+    rest = os.path.dirname(os.path.relpath(path, floor))
+    return rest or "."
+
+
+def check_sees(top, floor, rooms, files):
+    mine = [f for f in files if f.startswith(floor + "/") and (room_of(floor, f) in rooms)]
+    home = {os.path.basename(f): room_of(floor, f) for f in mine if f.endswith(".h")}
+    for f in mine:
+        room = room_of(floor, f)
+        allowed = {room, *rooms[room].split()}
+        text = open(os.path.join(top, f), errors="replace").read()
+        for m in INCLUDE.finditer(text):
+            there = home.get(m[1])
+            if there and there not in allowed:
+                yield f, text.count("\n", 0, m.start()) + 1, f"includes {m[1]} of {floor}/{there}, which {floor}/{room} may not see"
+
+
+def check_rooms(top, files):
+    bad = [b for floor, rooms in ROOMS.items() for b in check_sees(top, floor, rooms, files)]
+    count = {}
+    for f in files:
+        folder = os.path.dirname(f)
+        if f.startswith(("tests/", "bench/", "examples/")) or folder in LARGER:
+            continue
+        count[folder] = count.get(folder, 0) + 1
+        inside = [floor for floor in ROOMS if folder == floor or folder.startswith(floor + "/")]
+        if inside and room_of(max(inside, key=len), f) not in ROOMS[max(inside, key=len)]:
+            bad.append((f, 1, "stands in a folder that tests/tidy/rooms.py does not know: say there what it may see"))
+    bad += [(folder, 1, f"holds {n} files of C; {MOST} is the most: a room more, or a word in tests/tidy/rooms.py why not")
+            for folder, n in count.items() if n > MOST]
+    return bad
