@@ -18,34 +18,6 @@ static struct {
     const char *output;
 } o = {.limit = 200};
 
-static void experiment_row(struct table *t, const json_t *e)
-{
-    table_cell(t, "%" PRId64, json_int(e, "id", 0));
-    table_cell(t, "%s", json_str(e, "username", ""));
-    table_cell(t, "%s", json_str(e, "name", ""));
-    table_cell(t, "%s", show_state(json_str(e, "state", "")));
-    table_cell(t, "%s", show_progress(json_object_get(e, "progress")));
-    table_cell(t, "%s", show_time(json_str(e, "startTime", NULL)));
-    table_cell(t, "%s",
-               show_duration(json_str(e, "startTime", NULL), json_str(e, "endTime", NULL)));
-    table_cell(t, "%" PRId64, json_int(e, "numTrials", 0));
-    table_cell(t, "%s", json_str(e, "resourcePool", ""));
-    table_cell(t, "%s", json_flag(e, "archived", false) ? "yes" : "");
-}
-
-void experiment_print_list(const struct cli *c, const json_t *experiments)
-{
-    static const char *const heads[] = {"ID",      "OWNER",     "NAME",    "STATE", ">PROGRESS",
-                                        "STARTED", ">DURATION", ">TRIALS", "POOL",  "ARCHIVED"};
-    if (cli_print_json(c, experiments))
-        return;
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *e;
-    json_array_foreach(experiments, i, e) experiment_row(t, e);
-    table_print(t, "no experiments; det experiment create CONFIG DIR makes one");
-}
-
 static int list(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
@@ -85,15 +57,6 @@ static void print_trials(const json_t *trials, const char *metric)
     JSON_OWN common = show_common_hparams(trials);
     json_array_foreach(trials, i, trial) trial_row(t, trial, common, metric);
     table_print(t, "no trials yet");
-}
-
-int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct det_err *err)
-{
-    JSON_OWN answer = NULL;
-    int rc = cli_get(c, &answer, err, "/experiments/%" PRId64, id);
-    if (rc == 0)
-        *ret_experiment = json_incref(json_obj(answer, "experiment"));
-    return rc;
 }
 
 static int list_trials(struct cli *c, struct det_err *err)
