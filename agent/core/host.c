@@ -332,7 +332,8 @@ void host_on_marks(struct host *h, const char *alloc, const json_t *marks)
             vec_push(&t->marks, json_incref(json_array_get(marks, i)));
 }
 
-void host_acked_marks(struct host *h, int64_t seq)
+/* Marks that events up to seq carried are known to the master. */
+static void take_acked_marks(struct host *h, int64_t seq)
 {
     for (size_t i = 0; i < h->tasks.n; i++) {
         struct host_task *t = h->tasks.v[i];
@@ -368,7 +369,8 @@ void host_on_gone(struct host *h, const char *alloc)
     }
 }
 
-void host_acked_exits(struct host *h, int64_t seq)
+/* Exits up to seq are known to the master. */
+static void take_acked_exits(struct host *h, int64_t seq)
 {
     for (size_t i = 0; i < h->tasks.n;) {
         struct host_task *t = h->tasks.v[i];
@@ -383,6 +385,15 @@ void host_acked_exits(struct host *h, int64_t seq)
         else
             i++;
     }
+}
+
+void host_on_ack(struct host *h, int64_t seq)
+{
+    host_outbox_ack(h, seq);
+    if (seq >= h->next_seq)
+        return; /* a number that was never given out */
+    take_acked_marks(h, seq);
+    take_acked_exits(h, seq);
 }
 
 struct host_counts host_count(const struct host *h)

@@ -47,9 +47,7 @@ struct host {
 /* Puts an event about t into the outbox; its number. */
 int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t);
 void host_outbox_clear(struct host *h);
-/* Marks that events up to seq carried are known to the master. */
-void host_acked_marks(struct host *h, int64_t seq);
-/* Exits up to seq are known to the master. */
-void host_acked_exits(struct host *h, int64_t seq);
+/* Drops what the master has heard; the first such word after a hello is its greeting. */
+void host_outbox_ack(struct host *h, int64_t seq);
 
 #endif

@@ -134,7 +134,7 @@ char *host_batch(struct host *h)
     return json_text(body);
 }
 
-void host_on_ack(struct host *h, int64_t seq)
+void host_outbox_ack(struct host *h, int64_t seq)
 {
     size_t n = 0;
     while (n < h->outbox.n && h->outbox.v[n].seq <= seq)
@@ -145,10 +145,6 @@ void host_on_ack(struct host *h, int64_t seq)
     }
     if (h->hello_seq > 0 && seq >= h->hello_seq && seq < h->next_seq)
         h->is_greeted = true;
-    if (seq < h->next_seq)
-        host_acked_marks(h, seq);
-    if (seq < h->next_seq)
-        host_acked_exits(h, seq);
 }
 
 void host_set_seen(struct host *h, json_t *seen)
