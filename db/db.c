@@ -27,54 +27,7 @@ enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10
 #define SETTINGS_READ  SETTINGS("30000", "force_generic_plan")
 #define SETTINGS_SEARCH SETTINGS("10000", "auto") /* db_query_search() tells of it */
 
-struct deferred {
-    struct deferred *next;
-    db_cb *cb;
-    void *arg;
-    struct db_result result;
-};
-
 static void link_dial(struct db_link *l);
-
-static void group_kick(struct db *db)
-{
-    if (!db->closing && db->writer.usable && db->flusher.usable)
-        db_group_kick(&db->group);
-}
-
-static void on_kick(uv_timer_t *t)
-{
-    struct db *db = t->data;
-    struct deferred *d = db->deferred;
-    db->deferred = NULL;
-    db->deferred_end = &db->deferred;
-    while (d) {
-        struct deferred *next = d->next;
-        d->cb(d->arg, &d->result);
-        free(d);
-        d = next;
-    }
-    group_kick(db);
-}
-
-static void kick(struct db *db)
-{
-    if (!uv_is_active((uv_handle_t *)&db->kick))
-        uv_timer_start(&db->kick, on_kick, 0, 0);
-}
-
-void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text)
-{
-    if (!cb)
-        return;
-    struct deferred *d = det_zalloc(sizeof *d);
-    d->cb = cb;
-    d->arg = arg;
-    db_result_fail(&d->result, code, text);
-    *db->deferred_end = d;
-    db->deferred_end = &d->next;
-    kick(db);
-}
 
 /* Connections. */
 
@@ -113,7 +66,7 @@ static void link_usable(struct db_link *l)
     l->usable = true;
     l->backoff_ms = BACKOFF_MIN_MS;
     tell_state(l->db);
-    kick(l->db);
+    db_kick(l->db);
     db_reads_send(l->db);
     db_kept_send_all(l->db);
 }
@@ -223,7 +176,7 @@ static void on_stalled(void *arg, bool is_stalled)
         reads_give_up(db);
         return;
     }
-    kick(db);
+    db_kick(db);
     db_kept_send_all(db);
 }
 
@@ -247,7 +200,7 @@ static void on_deposed(void *arg)
 
 static void on_idle(void *arg)
 {
-    group_kick(arg);
+    db_kick_group(arg);
 }
 
 /* The start. */
@@ -428,7 +381,7 @@ void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg)
     tx->cb = cb;
     tx->arg = arg;
     db_group_push(&db->group, tx);
-    kick(db);
+    db_kick(db);
 }
 
 void db_write(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
@@ -504,7 +457,7 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
     link_close(&db->writer);
     link_close(&db->flusher);
     db_kept_fail(db);
-    on_kick(&db->kick);
+    db_run_deferred(db);
     timer_close(db, &db->kick);
     timer_close(db, &db->watch);
 }

@@ -52,6 +52,9 @@ struct db {
 /* Answers in the next iteration of the loop: nobody is answered from within his own call. cb: NULL
  * ok. */
 void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text);
+void db_run_deferred(struct db *db); /* all such answers, now; and the next group */
+void db_kick(struct db *db);         /* the same in the next iteration */
+void db_kick_group(struct db *db);   /* the next group alone, where it can be sent */
 
 void db_reads_init(struct db *db);
 /* Sends what waits for a connection: one has come up, or has room again. */

@@ -1,0 +1,55 @@
+/* What is done in the loop's next turn: answers that are refusals already, and the next group. */
+#include "db_impl.h"
+
+#include "mem.h"
+
+struct deferred {
+    struct deferred *next;
+    db_cb *cb;
+    void *arg;
+    struct db_result result;
+};
+
+void db_kick_group(struct db *db)
+{
+    if (!db->closing && db->writer.usable && db->flusher.usable)
+        db_group_kick(&db->group);
+}
+
+void db_run_deferred(struct db *db)
+{
+    struct deferred *d = db->deferred;
+    db->deferred = NULL;
+    db->deferred_end = &db->deferred;
+    while (d) {
+        struct deferred *next = d->next;
+        d->cb(d->arg, &d->result);
+        free(d);
+        d = next;
+    }
+    db_kick_group(db);
+}
+
+static void on_kick(uv_timer_t *t)
+{
+    db_run_deferred(t->data);
+}
+
+void db_kick(struct db *db)
+{
+    if (!uv_is_active((uv_handle_t *)&db->kick))
+        uv_timer_start(&db->kick, on_kick, 0, 0);
+}
+
+void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text)
+{
+    if (!cb)
+        return;
+    struct deferred *d = det_zalloc(sizeof *d);
+    d->cb = cb;
+    d->arg = arg;
+    db_result_fail(&d->result, code, text);
+    *db->deferred_end = d;
+    db->deferred_end = &d->next;
+    db_kick(db);
+}
