@@ -15,21 +15,6 @@ void image_work_finish(struct image_work *w)
     *w = (struct image_work){0};
 }
 
-void *image_room(struct image_room *r, size_t bytes, struct det_err *err)
-{
-    if (bytes > r->cap) {
-        free(r->p);
-        r->cap = 0;
-        r->p = det_try_alloc(bytes);
-        if (!r->p) {
-            det_fail(err, DET_ENOMEM, "image: %zu bytes of pixels", bytes);
-            return NULL;
-        }
-        r->cap = bytes;
-    }
-    return r->p;
-}
-
 int image_new(struct image_work *w, int width, int height, struct image *ret, struct det_err *err)
 {
     struct image_room *room = &w->steps[w->turn];
