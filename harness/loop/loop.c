@@ -77,47 +77,6 @@ void loop_config_finish(struct det_loop_config *c)
     c->experiment_config = c->hparams = c->checkpoint_storage = NULL;
 }
 
-/* ---- Shared by the files of the loop --------------------------------------------------------- */
-
-struct loop_metrics *loop_rows_next(struct loop_rows *r)
-{
-    if (r->n == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 16;
-        r->v = det_reallocarray(r->v, cap, sizeof *r->v);
-        memset(r->v + r->cap, 0, (cap - r->cap) * sizeof *r->v);
-        r->cap = cap;
-    }
-    struct loop_metrics *m = &r->v[r->n++];
-    loop_metrics_clear(m);
-    return m;
-}
-
-void loop_rows_finish(struct loop_rows *r)
-{
-    for (size_t i = 0; i < r->cap; i++)
-        loop_metrics_finish(&r->v[i]);
-    free(r->v);
-    *r = (struct loop_rows){0};
-}
-
-void loop_agreed_fail(struct loop_agreed *a, int rc, const struct det_err *err)
-{
-    a->rc = rc;
-    if (rc < 0)
-        snprintf(a->text, sizeof a->text, "%.500s", err->text);
-}
-
-int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err)
-{
-    loop_alive_wait(!l->chief);
-    int rc = comm_broadcast(l->comm, a, sizeof *a, 0, err);
-    loop_alive_wait(false);
-    if (rc < 0)
-        return rc;
-    a->uuid[sizeof a->uuid - 1] = a->text[sizeof a->text - 1] = 0;
-    return a->rc < 0 ? det_fail(err, a->rc, "%s%s", l->chief ? "" : "rank 0: ", a->text) : 0;
-}
-
 /* ---- Before the trial ------------------------------------------------------------------------ */
 
 static int check_config(const struct det_loop_config *c, struct det_err *err)
