@@ -16,11 +16,6 @@
 /* Python numbers the memo densely; tools that thin it out leave small gaps. */
 #define MEMO_GAP_MAX 16
 
-int pth_vm_bad(struct pth_vm *vm, const char *what)
-{
-    return det_fail(vm->err, DET_ECORRUPT, "pickle: byte %zu: %s", vm->op_at, what);
-}
-
 /* ---- input ---- */
 
 static int take(struct pth_vm *vm, size_t n, const uint8_t **ret)
@@ -47,27 +42,9 @@ static int take_uint(struct pth_vm *vm, size_t n, uint64_t *ret)
 
 /* ---- stack ---- */
 
-int pth_vm_push(struct pth_vm *vm, struct pth_value *v)
-{
-    if (!v)
-        return det_fail(vm->err, DET_ETOOBIG, "pickle: more than %zu values", PTH_VALUES_MAX);
-    vec_push(&vm->stack, v);
-    return 0;
-}
-
-static size_t floor_of(const struct pth_vm *vm)
-{
-    return vm->marks.n ? vm->marks.v[vm->marks.n - 1] : 0;
-}
-
-struct pth_value *pth_vm_pop(struct pth_vm *vm)
-{
-    return vm->stack.n > floor_of(vm) ? vm->stack.v[--vm->stack.n] : NULL;
-}
-
 static struct pth_value *top(const struct pth_vm *vm)
 {
-    return vm->stack.n > floor_of(vm) ? vm->stack.v[vm->stack.n - 1] : NULL;
+    return vm->stack.n > pth_vm_floor(vm) ? vm->stack.v[vm->stack.n - 1] : NULL;
 }
 
 /* Takes the topmost mark: the values above it are stack.v[*ret_from .. n). */
@@ -164,7 +141,7 @@ static int tuple_from(struct pth_vm *vm, size_t from)
 
 static int tuple_of(struct pth_vm *vm, size_t n)
 {
-    if (vm->stack.n - floor_of(vm) < n)
+    if (vm->stack.n - pth_vm_floor(vm) < n)
         return pth_vm_bad(vm, "the stack is empty");
     return tuple_from(vm, vm->stack.n - n);
 }
@@ -180,7 +157,7 @@ static int tuple_mark(struct pth_vm *vm)
 static int add_items(struct pth_vm *vm, size_t from, int kind)
 {
     size_t n = vm->stack.n - from;
-    if (from <= floor_of(vm) || vm->stack.v[from - 1]->kind != kind)
+    if (from <= pth_vm_floor(vm) || vm->stack.v[from - 1]->kind != kind)
         return pth_vm_bad(vm, "items for something that is not a list or a dict");
     if (kind == PTH_DICT && n % 2)
         return pth_vm_bad(vm, "a dict with a key without a value");
@@ -203,7 +180,7 @@ static int add_marked(struct pth_vm *vm, int kind)
 
 static int add_last(struct pth_vm *vm, size_t n, int kind)
 {
-    if (vm->stack.n - floor_of(vm) < n + 1)
+    if (vm->stack.n - pth_vm_floor(vm) < n + 1)
         return pth_vm_bad(vm, "the stack is empty");
     return add_items(vm, vm->stack.n - n, kind);
 }

@@ -17,6 +17,12 @@ struct pth_vm {
 };
 
 int pth_vm_bad(struct pth_vm *vm, const char *what); /* DET_ECORRUPT */
+/* The height below which the topmost mark forbids to pop. */
+static inline size_t pth_vm_floor(const struct pth_vm *vm)
+{
+    return vm->marks.n ? vm->marks.v[vm->marks.n - 1] : 0;
+}
+
 int pth_vm_push(struct pth_vm *vm, struct pth_value *v); /* NULL: too many values */
 struct pth_value *pth_vm_pop(struct pth_vm *vm); /* NULL when empty, down to the mark */
 
