@@ -2,23 +2,6 @@
 
 #include "log.h"
 
-static PyObject *exception_of(int code)
-{
-    switch (code) {
-    case DET_ENOENT: return PyExc_FileNotFoundError;
-    case DET_ENOMEM: return PyExc_MemoryError;
-    case DET_ETIMEOUT: return PyExc_TimeoutError;
-    case DET_EPEER: return PyExc_ConnectionError;
-    default: return PyExc_RuntimeError;
-    }
-}
-
-PyObject *ext_raise(const struct det_err *err)
-{
-    PyErr_SetString(exception_of(err->code), err->text);
-    return NULL;
-}
-
 static PyMethodDef functions[] = {
     {"run", ext_run, METH_VARARGS,
      "run(config, client): trains to the end; None, or the text of an InvalidHP"},
