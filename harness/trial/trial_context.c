@@ -1,4 +1,4 @@
-/* Errors and facts of the context. */
+/* Facts of the context. */
 #include "trial_context.h"
 
 #include "fsx.h"
@@ -9,64 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- errors ---- */
-
-static void vfail(struct det_trial_context *ctx, int code, const char *fmt, va_list ap)
-{
-    char text[DET_ERR_TEXT_MAX];
-    if (det_trial_failed(ctx))
-        return;
-    vsnprintf(text, sizeof text, fmt, ap);
-    det_fail(&ctx->err, code, "%s", text);
-}
-
-void trial_fail(struct det_trial_context *ctx, int code, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vfail(ctx, code, fmt, ap);
-    va_end(ap);
-}
-
-void det_trial_fail(struct det_trial_context *ctx, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vfail(ctx, DET_EINVAL, fmt, ap);
-    va_end(ap);
-}
-
-void det_trial_invalid_hp(struct det_trial_context *ctx, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vfail(ctx, DET_EINVALIDHP, fmt, ap);
-    va_end(ap);
-}
-
-bool det_trial_failed(const struct det_trial_context *ctx)
-{
-    return ctx->err.code != 0 || (ctx->engine && det_engine_error(ctx->engine, NULL) != 0);
-}
-
-struct det_err *det_trial_err(struct det_trial_context *ctx)
-{
-    return det_trial_failed(ctx) ? &ctx->scratch : &ctx->err;
-}
-
-int trial_check(struct det_trial_context *ctx, struct det_err *err)
-{
-    if (ctx->err.code != 0)
-        return det_fail(err, ctx->err.code, "%s", ctx->err.text);
-    return det_engine_error(ctx->engine, err);
-}
-
 struct det_engine *det_trial_engine(struct det_trial_context *ctx)
 {
     return ctx->engine;
 }
-
-/* ---- facts ---- */
 
 int64_t det_trial_global_batch_size(struct det_trial_context *ctx)
 {

@@ -3,7 +3,6 @@
 #include "mem.h"
 #include "model.h"
 #include "model_cc.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,39 +13,6 @@
 #include <unistd.h>
 
 /* ---- where things are ---- */
-
-/* The include folder beside that of `file`, or one above (lib/<machine>). */
-static char *headers_beside(const char *file)
-{
-    char whole[PATH_MAX];
-    if (!realpath(file, whole))
-        return NULL;
-    for (int up = 0; up < 3; up++) {
-        char *slash = strrchr(whole, '/');
-        if (!slash)
-            return NULL;
-        *slash = '\0';
-        det_cleanup(freep) char *dir = det_asprintf("%s/include", whole);
-        det_cleanup(freep) char *header = det_asprintf("%s/det/trial.h", dir);
-        if (access(header, R_OK) == 0)
-            return det_take(dir);
-    }
-    return NULL;
-}
-
-char *model_include_dirs(struct det_err *err)
-{
-    const char *env = getenv("DET_INCLUDE_DIR");
-    Dl_info self; /* of libdet.so, where this is a part of it */
-    char *dir = env && *env ? det_strdup(env) : headers_beside("/proc/self/exe");
-    if (!dir && dladdr((void *)(uintptr_t)model_include_dirs, &self))
-        dir = headers_beside(self.dli_fname);
-    if (!dir)
-        det_fail(err, DET_ENOENT,
-                 "the headers of the trial API (det/trial.h) are not in ../include beside "
-                 "det-harness: install them, or set DET_INCLUDE_DIR");
-    return dir;
-}
 
 /* A cache must be ours alone: what lies in it is loaded into the process. */
 static bool usable_cache(const char *dir)
