@@ -80,7 +80,7 @@ static void share_concurrency(const struct search_conf *c, struct brackets *b)
             b->concurrent[i] = all / n + (i < all % n);
 }
 
-int adaptive_init(struct search *s, struct det_err *err)
+static int adaptive_init(struct search *s, struct det_err *err)
 {
     struct brackets b = {.n = 0};
     const json_t *rungs = s->conf.bracket_rungs;
@@ -97,3 +97,6 @@ int adaptive_init(struct search *s, struct det_err *err)
         rc = asha_add(s, b.rungs[i], b.trials[i], b.concurrent[i], err);
     return rc;
 }
+
+const struct search_method search_adaptive_asha = {
+    .name = "adaptive_asha", .init = adaptive_init, ASHA_METHOD};

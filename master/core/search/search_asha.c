@@ -66,7 +66,7 @@ static void make(struct search *s, int bracket, struct search_ops *out)
     search_validate_after(s, out, k, a->rungs.v[0].length);
 }
 
-static void on_initial(struct search *s, struct search_ops *out)
+void asha_initial(struct search *s, struct search_ops *out)
 {
     for (size_t b = 0; b < s->brackets.n; b++)
         for (int64_t i = 0; i < s->brackets.v[b].concurrent; i++)
@@ -202,8 +202,8 @@ static void take(struct search *s, size_t k, double metric, struct search_ops *o
     close_out(s, a, out);
 }
 
-static void on_validated(struct search *s, size_t k, const struct search_event *ev,
-                         struct search_ops *out)
+void asha_validated(struct search *s, size_t k, const struct search_event *ev,
+                    struct search_ops *out)
 {
     const struct search_trial *t = &s->trials.v[k];
     if (!t->pending || t->exited || t->closed)
@@ -220,7 +220,7 @@ static void drop_entries(struct asha *a, size_t k)
                 vec_remove(&a->rungs.v[i].entries, n);
 }
 
-static void on_exited(struct search *s, size_t k, enum search_exit why, struct search_ops *out)
+void asha_exited(struct search *s, size_t k, enum search_exit why, struct search_ops *out)
 {
     struct search_trial *t = &s->trials.v[k];
     struct asha *a = &s->brackets.v[t->bracket];
@@ -242,7 +242,7 @@ static void on_exited(struct search *s, size_t k, enum search_exit why, struct s
         close_out(s, a, out);
 }
 
-static void on_closed(struct search *s, size_t k, struct search_ops *out)
+void asha_closed(struct search *s, size_t k, struct search_ops *out)
 {
     (void)out;
     s->brackets.v[s->trials.v[k].bracket].closed++;
@@ -255,7 +255,7 @@ static double bracket_progress(const struct asha *a)
     return first >= n && ended > p ? ended : p;
 }
 
-static double progress(const struct search *s)
+double asha_progress(const struct search *s)
 {
     double sum = 0;
     for (size_t i = 0; i < s->brackets.n; i++)
@@ -268,10 +268,5 @@ static int one_bracket(struct search *s, struct det_err *err)
     return asha_add(s, s->conf.num_rungs, s->conf.max_trials, s->conf.max_concurrent, err);
 }
 
-#define HALVING                                                                                    \
-    .initial = on_initial, .validated = on_validated, .exited = on_exited, .closed = on_closed,    \
-    .progress = progress, .save = asha_save, .load = asha_load
 const struct search_method search_async_halving = {
-    .name = "async_halving", .init = one_bracket, HALVING};
-const struct search_method search_adaptive_asha = {
-    .name = "adaptive_asha", .init = adaptive_init, HALVING};
+    .name = "async_halving", .init = one_bracket, ASHA_METHOD};

@@ -96,8 +96,17 @@ static inline bool search_is_invalid(enum search_exit why)
 int asha_add(struct search *s, int64_t rungs, int64_t max_trials, int64_t concurrent,
              struct det_err *err);
 void asha_finish(struct asha *a);
-int adaptive_init(struct search *s, struct det_err *err); /* search_adaptive.c */
-json_t *asha_save(const struct search *s);
+void asha_initial(struct search *s, struct search_ops *out);
+void asha_validated(struct search *s, size_t k, const struct search_event *ev,
+                    struct search_ops *out);
+void asha_exited(struct search *s, size_t k, enum search_exit why, struct search_ops *out);
+void asha_closed(struct search *s, size_t k, struct search_ops *out);
+double asha_progress(const struct search *s);
+json_t *asha_save(const struct search *s); /* search_asha_snap.c */
 int asha_load(struct search *s, const json_t *j, struct det_err *err);
+/* A method that is brackets and a way to make them. */
+#define ASHA_METHOD                                                                                \
+    .initial = asha_initial, .validated = asha_validated, .exited = asha_exited,                   \
+    .closed = asha_closed, .progress = asha_progress, .save = asha_save, .load = asha_load
 
 #endif
