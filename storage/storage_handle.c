@@ -1,0 +1,41 @@
+/* What every file of a store needs: its handle, names and errors. */
+#include "storage_impl.h"
+
+#include "fsx.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+int storage_errno(const char *what, const char *root, const char *name, struct det_err *err)
+{
+    int code = errno == ENOENT                     ? DET_ENOENT
+               : errno == EACCES || errno == EPERM ? DET_EPERM
+                                                   : DET_EIO;
+    return det_fail(err, code, "%s %s/%s: %s", what, root, name, strerror(errno));
+}
+
+int storage_check_uuid(const char *uuid, struct det_err *err)
+{
+    static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    size_t n = uuid ? strnlen(uuid, STORAGE_UUID_MAX + 1) : 0;
+    if (n == 0 || n > STORAGE_UUID_MAX || strspn(uuid, ok) != n)
+        return det_fail(err, DET_EINVAL,
+                        "checkpoint uuid \"%.80s\": letters, digits, '-' and '_' only%s",
+                        uuid ? uuid : "",
+                        uuid && strchr(uuid, '/') ? ": the name of its folder, not a path" : "");
+    return 0;
+}
+
+char *storage_hidden_name(const char *uuid, const char *suffix)
+{
+    return det_asprintf(".%s%s", uuid, suffix);
+}
+
+void storage_close(struct storage *s)
+{
+    if (!s)
+        return;
+    det_closep(&s->fd);
+    free(s->root);
+    free(s);
+}
