@@ -72,13 +72,43 @@ int storage_remove_tree(struct storage *s, const char *place, struct det_err *er
     return rc < 0 ? det_wrap(err, rc, "%s/%s", s->root, place) : 0;
 }
 
+/* A folder of the place that is not the writer's alone: others add theirs beneath it, as in the
+ * root. */
+static int make_shared(struct storage *s, const char *folder, mode_t mode, struct det_err *err)
+{
+    int rc = fsx_mkdirs(s->fd, folder, 0755, err);
+    det_cleanup(det_closep) int fd =
+        rc < 0 ? -1 : fsx_open_beneath(s->fd, folder, O_RDONLY | O_DIRECTORY, 0, err);
+    if (rc < 0 || fd < 0)
+        return rc < 0 ? rc : fd;
+    return fchmod(fd, mode) < 0 && errno != EPERM ? storage_errno("chmod", s->root, folder, err) : 0;
+}
+
+/* Several accounts write to a root whose mode says so: sticky, for others or for a group. */
+static int share_parents(struct storage *s, const char *place, struct det_err *err)
+{
+    struct stat root;
+    int rc = 0;
+    if (fstat(s->fd, &root) < 0 || !(root.st_mode & S_ISVTX))
+        return 0;
+    for (const char *slash = strchr(place, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
+        det_cleanup(freep) char *folder = det_strndup(place, (size_t)(slash - place));
+        det_cleanup(det_closep) int fd =
+            fsx_open_beneath(s->fd, folder, O_PATH | O_DIRECTORY, 0, NULL);
+        rc = fd == DET_ENOENT ? make_shared(s, folder, root.st_mode & 03777, err) : 0;
+    }
+    return rc;
+}
+
 /* Made when it is not there, which is the first time only. */
 static int open_place(struct storage *s, const char *place, struct det_err *err)
 {
     int fd = fsx_open_beneath(s->fd, place, O_RDONLY | O_DIRECTORY, 0, err);
     if (fd != DET_ENOENT)
         return fd;
-    int rc = fsx_mkdirs(s->fd, place, 0755, err);
+    int rc = share_parents(s, place, err);
+    if (rc == 0)
+        rc = fsx_mkdirs(s->fd, place, 0755, err);
     return rc < 0 ? rc : fsx_open_beneath(s->fd, place, O_RDONLY | O_DIRECTORY, 0, err);
 }
 

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import stat
 import threading
 import time
 from typing import Any, Callable, Dict, Optional, Tuple
@@ -60,11 +61,24 @@ class TensorboardFiles:
         else:
             self.upload(all_but_events, lambda path, rank: path.with_name(f"{path.stem}#{rank}{path.suffix}"))
 
+    def _make_shared(self) -> None:
+        """The folders above the place are not this account's alone, where several write to the root: sticky, as that is."""
+        mode = stat.S_IMODE(self._store.root.stat().st_mode)
+        if not mode & stat.S_ISVTX or self._place.exists():
+            return
+        for folder in reversed(self._place.relative_to(self._store.root).parents[:-1]):
+            try:
+                (self._store.root / folder).mkdir()
+            except FileExistsError:
+                continue
+            (self._store.root / folder).chmod(mode & 0o3777)
+
     def _copy(self, source: pathlib.Path, target: pathlib.Path) -> None:
         found = source.stat()
         version = (found.st_mtime_ns, found.st_size)
         if self._seen.get(source) == version:
             return
+        self._make_shared()
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{target.name}.part")
         shutil.copyfile(source, part)
