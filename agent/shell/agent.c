@@ -11,6 +11,7 @@
 #include "taskconn.h"
 #include "taskdir.h"
 #include "taskserver.h"
+#include "taskuids.h"
 #include "uuid.h"
 #include "watch.h"
 
@@ -270,7 +271,9 @@ static json_t *describe(const struct agentopts *o, const struct slots *s)
         json_set(j, "ca_file", json_string(o->ca_file));
     if (o->cert_name)
         json_set(j, "cert_name", json_string(o->cert_name));
-    json_set(j, "task_user", json_string(o->task_user));
+    if (o->accounts.task_user)
+        json_set(j, "task_user", json_string(o->accounts.task_user));
+    json_set(j, "task_uids", json_string(o->task_uids));
     json_set(j, "threads_per_slot", json_integer(threads > 0 ? threads : 1));
     json_set(j, "log_mib", json_integer(o->log_mib));
     json_set(j, "slots", slots);
@@ -345,13 +348,28 @@ static void release(struct agent *a)
     taskdirs_close(&a->dirs);
 }
 
+/* Whose tasks are kept from whose: a weaker way than the usual one is said. */
+static int check_accounts(const struct agentopts *o, struct det_err *err)
+{
+    if (geteuid() != 0)
+        return 0;
+    if (!o->accounts.task_user)
+        return taskuids_check(&o->accounts, &taskuids_of_host, err);
+    log_warning("--task-user '%s': the tasks of all users run as one account and are not kept "
+                "apart: they can read and end each other",
+                o->accounts.task_user);
+    return 0;
+}
+
 int agent_run(const struct agentopts *o, struct det_err *err)
 {
     struct agent a = {.loop = uv_default_loop(),
                       .conns = map_create(),
                       .dirs = {.fd = -1, .server = -1}};
     char boot[UUID_STR_MAX];
-    int rc = slots_find(o->slots, &a.slots, err);
+    int rc = check_accounts(o, err);
+    if (rc == 0)
+        rc = slots_find(o->slots, &a.slots, err);
     if (rc == 0)
         rc = make_http(&a, o, err);
     if (rc == 0)
@@ -367,7 +385,7 @@ int agent_run(const struct agentopts *o, struct det_err *err)
     a.host = host_create(boot, o->pool, o->addr, a.slots.v.v, a.slots.v.n);
     watch_signals(&a);
     sweeper_init(&a.sweeper, a.loop, a.dirs.fd);
-    a.watches = watches_create(a.loop, o->task_user, on_store, &a);
+    a.watches = watches_create(a.loop, &o->accounts, on_store, &a);
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
     adopt_all(&a);
     notify_manager("READY=1");

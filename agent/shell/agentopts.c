@@ -34,8 +34,10 @@ static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
          "tasks live here (DET_AGENT_WORK_DIR); " DEFAULT_WORK_DIR},
         {"addr", 0, OPT_STR, &o->addr, "ADDRESS",
          "how other hosts reach this one (DET_AGENT_ADDR); the address towards the master"},
-        {"task-user", 0, OPT_STR, &o->task_user, "USER",
-         "tasks of a root agent run as this user (DET_AGENT_TASK_USER); det; '': as the agent"},
+        {"task-uids", 0, OPT_STR, &o->task_uids, "FIRST-LAST",
+         "a root agent's tasks: each user has a uid of these (DET_AGENT_TASK_UIDS); " ACCOUNT_RANGE_TEXT},
+        {"task-user", 0, OPT_STR, &o->accounts.task_user, "USER",
+         "instead one account for the tasks of all (DET_AGENT_TASK_USER); '': the agent's own"},
         {"cert-file", 0, OPT_STR, &o->ca_file, "PATH",
          "the master's certificate (DET_MASTER_CERT_FILE)"},
         {"cert-name", 0, OPT_STR, &o->cert_name, "NAME",
@@ -78,8 +80,8 @@ static void set_defaults(struct agentopts *o)
     o->slots = env_or("DET_AGENT_SLOTS", "auto");
     o->work_dir = env_or("DET_AGENT_WORK_DIR", DEFAULT_WORK_DIR);
     o->addr = env_or("DET_AGENT_ADDR", NULL);
-    const char *user = getenv("DET_AGENT_TASK_USER"); /* "" has a meaning */
-    o->task_user = user ? user : "det";
+    o->task_uids = env_or("DET_AGENT_TASK_UIDS", ACCOUNT_RANGE_TEXT);
+    o->accounts.task_user = getenv("DET_AGENT_TASK_USER"); /* "" has a meaning */
     o->ca_file = env_or("DET_MASTER_CERT_FILE", NULL);
     o->cert_name = env_or("DET_MASTER_CERT_NAME", NULL);
     o->log_mib = number(env_or("DET_AGENT_LOG_MIB", DEFAULT_LOG_MIB));
@@ -151,6 +153,8 @@ static int check(struct agentopts *o, struct det_err *err)
         return det_fail(err, DET_EINVAL,
                         "--log-mib (DET_AGENT_LOG_MIB): a number of MiB, at most 1048576; "
                         "0: no limit");
+    if (account_range_parse(o->task_uids, &o->accounts.first, &o->accounts.last, err) < 0)
+        return det_wrap(err, DET_EINVAL, "--task-uids (DET_AGENT_TASK_UIDS)");
     return fill_in(o, err);
 }
 

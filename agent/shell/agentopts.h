@@ -2,6 +2,7 @@
 #ifndef AGENTOPTS_H
 #define AGENTOPTS_H
 
+#include "account.h"
 #include "det/err.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@ struct agentopts {
     const char *slots; /* "auto", or a number of CPU slots */
     const char *work_dir;
     const char *addr; /* how other hosts reach this one; default: the address towards the master */
-    const char *task_user; /* of a root agent: whom tasks run as; "": the agent's own user */
+    const char *task_uids;     /* FIRST-LAST */
+    struct account_rule accounts; /* of a root agent: whom tasks run as */
     const char *ca_file, *cert_name;
     const char *log_level;
     int64_t log_mib; /* how much of a task's output is kept on each host, MiB; 0: all */

@@ -362,7 +362,11 @@ void task_begin(struct task *t)
 {
     struct det_err err = {0};
     const char *b64 = t->spec.task.context;
-    int rc = prepare_dirs(&t->spec, &err);
+    int rc = t->spec.refusal.code;
+    if (rc < 0)
+        err = t->spec.refusal;
+    else
+        rc = prepare_dirs(&t->spec, &err);
     if (rc == 0 && geteuid() == 0 && taskns_enter(&t->spec, &err) < 0)
         log_info("no /run/determined for this task, DET_INFO_DIR names its files: %s", err.text);
     if (rc == 0)

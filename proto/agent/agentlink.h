@@ -170,7 +170,8 @@ struct link_watch {
     const char *id;    /* that should be there; NULL: none is known */
     const json_t *known; /* array of strings: checkpoints that lie there; NULL: none */
     bool make;           /* make the store, once */
-    const json_t *user;  /* as whom: as in a task; NULL: as the agent's tasks in general */
+    const json_t *user;  /* as whom: as in a task; NULL: as tasks of `owner` without an account */
+    int64_t owner;       /* 0: not said */
 };
 struct link_order {
     json_t *json;
@@ -213,6 +214,7 @@ struct link_spec {
     bool has_user;
     const char *user_name;
     int64_t uid, gid;
+    int64_t owner; /* the master's number of whose task it is; 0: not said */
     int64_t stall_timeout_ms;         /* 0: never */
     const char *context;              /* base64 of a tar.gz, or NULL: fetch it */
     const json_t *checkpoint_storage; /* object or NULL */

@@ -70,6 +70,7 @@ static const struct link_field store_fields[] = {
     {"id", LINK_F_ID, AT(link_order, watch.id), false, 0, 0, NULL},
     {"known", LINK_F_ARR, AT(link_order, watch.known), false, 0, LINK_KNOWN_MAX, NULL},
     {"user", LINK_F_OBJ, AT(link_order, watch.user), false, 0, 0, NULL},
+    {"owner", LINK_F_I64, AT(link_order, watch.owner), false, 0, INT32_MAX, NULL},
     {0},
 };
 
@@ -145,6 +146,8 @@ static void watch_encode(json_t *j, const struct link_watch *w)
         json_set(j, "known", json_incref((json_t *)w->known));
     if (w->user)
         json_set(j, "user", json_incref((json_t *)w->user));
+    if (w->owner > 0)
+        json_set(j, "owner", json_integer(w->owner));
     if (w->make)
         json_set(j, "make", json_true());
 }
@@ -189,6 +192,7 @@ static const struct link_field spec_fields[] = {
     {"env", LINK_F_OBJ, AT(spec_parts, s.env), true, 0, 0, NULL},
     {"token", LINK_F_STR, AT(spec_parts, s.token), true, 0, 4096, NULL},
     {"user", LINK_F_OBJ, AT(spec_parts, user), false, 0, 0, NULL},
+    {"owner", LINK_F_I64, AT(spec_parts, s.owner), false, 0, INT32_MAX, NULL},
     {"stall_timeout_ms", LINK_F_I64, AT(spec_parts, s.stall_timeout_ms), false, 0, INT64_MAX / 2,
      NULL},
     {"context", LINK_F_STR, AT(spec_parts, s.context), false, 0, (int64_t)LINK_LINE_MAX, NULL},

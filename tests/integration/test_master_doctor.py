@@ -158,6 +158,15 @@ def agent(c, db):
         os.chmod(c.path("closed"), 0o750)
         found = doctor("det-agent", *args[:-1], "nobody", "--work-dir", closed, status=1)
         says(found, "task user", "FAIL", "nobody may not pass through " + closed, "chmod o+x")
+        says(found, "kept apart", "warn", "run as nobody", "--task-user")
+        each = args[:-2]
+        found = doctor("det-agent", *each, status=0)
+        says(found, "task uids", "ok", "1900000000-1999999999")
+        says(found, "task user", "ok", "uid of its own")
+        found = doctor("det-agent", *each, "--work-dir", closed, status=1)
+        says(found, "task user", "FAIL", "may not pass through " + closed, "chmod o+x")
+        found = doctor("det-agent", *each, "--task-uids", "60000-70000", status=1)
+        says(found, "task uids", "FAIL", "nobody:", "--task-uids")
 
 
 def alone(c, db):

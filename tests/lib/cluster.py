@@ -73,8 +73,9 @@ def processes_with(*needles):
 
 
 class Cluster:
-    def __init__(self, agents=1, slots=2, master_args=(), agent_args=(), env=None, keep=None, pg_args=()):
-        """keep: a directory of its own for it, which stays and is begun with the next time. pg_args: settings "name=value"."""
+    def __init__(self, agents=1, slots=2, master_args=(), agent_args=(), env=None, keep=None, pg_args=(), apart=False):
+        """keep: a directory of its own for it, which stays and is begun with the next time. pg_args: settings "name=value".
+        apart: each user's tasks run as a uid of their own, as without any option; else as the agent does."""
         self.keep = keep or os.environ.get("DET_TEST_KEEP")
         if keep:
             os.makedirs(keep, exist_ok=True)
@@ -83,7 +84,7 @@ class Cluster:
         self.master_args, self.agent_args, self.slots = list(master_args), list(agent_args), slots
         self.env = dict(os.environ, DET_THREADS_PER_SLOT="1", DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
         self.procs, self.port, self.token = {}, 0, None
-        self.n_agents, self.pg_args = agents, list(pg_args)
+        self.n_agents, self.pg_args, self.apart = agents, list(pg_args), apart
         self.more_masters = []  # URLs beside the first, for agents
 
     # -- life ------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ class Cluster:
     def start_agent(self, i=0):
         name = f"agent-{i}"
         self.spawn(name, [BIN + "/det-agent", "--master", ",".join([f"http://127.0.0.1:{self.port}", *self.more_masters]), "--token-file", self.path("agent.token"),
-                          "--id", name, "--slots", str(self.slots), "--work-dir", self.path(name), "--task-user", "", *self.agent_args])
+                          "--id", name, "--slots", str(self.slots), "--work-dir", self.path(name), *([] if self.apart else ["--task-user", ""]), *self.agent_args])
 
     def wait_agents(self, n):
         wait_until(lambda: len([a for a in self.api("GET", "/agents")["agents"] if a["enabled"]]) >= n, 30, f"{n} agents")

@@ -7,6 +7,7 @@
 #include "mem.h"
 #include "slots.h"
 #include "storage.h"
+#include "taskuids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,48 +180,86 @@ static bool ended_well(pid_t pid)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Whether that user may use the path, past all folders above it: the kernel knows, asked as that
- * user. */
-static bool may(const struct passwd *pw, const char *path, int mode)
+/* Whether that account may use the path, past all folders above it: the kernel knows, asked as it.
+ */
+static bool may(const struct account *who, const char *path, int mode)
 {
     pid_t pid = fork();
-    if (pid == 0)
-        _exit(initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
-              setuid(pw->pw_uid) < 0 || access(path, mode) < 0);
+    if (pid == 0) {
+        const struct passwd *pw = getpwuid((uid_t)who->uid);
+        int rc = pw ? initgroups(pw->pw_name, pw->pw_gid) : setgroups(0, NULL);
+        _exit(rc < 0 || setgid((gid_t)who->gid) < 0 || setuid((uid_t)who->uid) < 0 ||
+              access(path, mode) < 0);
+    }
     return pid < 0 || ended_well(pid);
 }
 
 /* Tasks speak to the master themselves. */
-static void task_certificate(struct findings *f, const struct agentopts *o, const struct passwd *pw)
+static void task_certificate(struct findings *f, const struct agentopts *o,
+                             const struct account *who, const char *name)
 {
     if (!o->ca_file || strcmp(o->ca_file, "noverify") == 0)
         return;
-    bool good = may(pw, o->ca_file, R_OK);
+    bool good = may(who, o->ca_file, R_OK);
     findings_add(f, good ? FINDING_OK : FINDING_FAIL, "certificate",
                  good ? NULL : "chmod o+r it and o+x the folders above it, or keep it elsewhere",
-                 "%s %s read %s%s", pw->pw_name, good ? "can" : "cannot", o->ca_file,
+                 "%s %s read %s%s", name, good ? "can" : "cannot", o->ca_file,
                  good ? "" : ", and so its tasks cannot speak to the master");
+}
+
+/* Whether whoever is to run tasks gets to them. */
+static void task_paths(struct findings *f, const struct agentopts *o, const struct account *who,
+                       const char *name)
+{
+    bool passes = access(o->work_dir, X_OK) != 0 || may(who, o->work_dir, X_OK);
+    findings_add(f, passes ? FINDING_OK : FINDING_FAIL, "task user",
+                 passes ? NULL
+                        : "chmod o+x the work directory and those above it, or name another "
+                          "--work-dir",
+                 "%s%s%s%s", name, passes ? "" : " may not pass through ",
+                 passes ? "" : o->work_dir, passes ? "" : ", and so run no task");
+    task_certificate(f, o, who, name);
+}
+
+static void one_task_user(struct findings *f, const struct agentopts *o)
+{
+    const char *name = o->accounts.task_user;
+    const struct passwd *pw = *name ? getpwnam(name) : NULL;
+    if (pw)
+        task_paths(f, o, &(struct account){.uid = pw->pw_uid, .gid = pw->pw_gid}, name);
+    else if (*name)
+        findings_add(f, FINDING_FAIL, "task user",
+                     "useradd --system it, or start without --task-user: each user has a uid then",
+                     "%s: no such user on this host", name);
+    else
+        findings_add(f, FINDING_OK, "task user", NULL, "as the agent");
+    findings_add(f, FINDING_WARN, "kept apart",
+                 "start without --task-user: each user's tasks have a uid of their own then",
+                 "no: the tasks of all run as %s, and can read and end each other",
+                 *name ? name : "the agent");
+}
+
+static void own_uids(struct findings *f, const struct agentopts *o)
+{
+    struct det_err err = {0};
+    struct account first = {.uid = o->accounts.first + 1, .gid = o->accounts.first};
+    if (taskuids_check(&o->accounts, &taskuids_of_host, &err) < 0) {
+        findings_add(f, FINDING_FAIL, "task uids", "name another range with --task-uids", "%s",
+                     err.text);
+        return;
+    }
+    findings_add(f, FINDING_OK, "task uids", NULL, "%s: one for each user", o->task_uids);
+    task_paths(f, o, &first, "each as a uid of its own");
 }
 
 static void task_user(struct findings *f, const struct agentopts *o)
 {
-    if (geteuid() != 0) {
+    if (geteuid() != 0)
         findings_add(f, FINDING_OK, "task user", NULL, "tasks run as this user: not root");
-        return;
-    }
-    const struct passwd *pw = *o->task_user ? getpwnam(o->task_user) : NULL;
-    if (*o->task_user && !pw)
-        findings_add(f, FINDING_FAIL, "task user",
-                     "useradd --system it, or name another with --task-user",
-                     "%s: no such user on this host", o->task_user);
-    else if (pw && access(o->work_dir, X_OK) == 0 && !may(pw, o->work_dir, X_OK))
-        findings_add(f, FINDING_FAIL, "task user",
-                     "chmod o+x the work directory and those above it, or name another --work-dir",
-                     "%s may not pass through %s, and so run no task", o->task_user, o->work_dir);
+    else if (o->accounts.task_user)
+        one_task_user(f, o);
     else
-        findings_add(f, FINDING_OK, "task user", NULL, "%s", pw ? o->task_user : "as the agent");
-    if (pw)
-        task_certificate(f, o, pw);
+        own_uids(f, o);
 }
 
 static void cgroup(struct findings *f)

@@ -7,12 +7,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,7 +24,8 @@ struct watch {
     struct watches *all; /* NULL: nobody wants to know any more */
     char *place, *id;
     json_t *known;
-    bool make, has_user, owed, again, is_looking;
+    bool make, has_user, is_own, owed, again, is_looking;
+    struct det_err refusal; /* no account can be chosen: code 0 is none */
     uid_t uid;
     gid_t gid, groups[GROUPS_MAX];
     int groups_n;
@@ -39,7 +42,7 @@ struct watch {
 struct watches {
     uv_loop_t *loop;
     uv_timer_t timer;
-    char *task_user;
+    const struct account_rule *accounts;
     VEC(struct watch *) v;
     void (*on_seen)(void *arg, const struct link_store *s);
     void *arg;
@@ -57,21 +60,55 @@ static const enum link_store_state states[STORAGE_SIGHT_COUNT] = {
 /* The C library would change all threads; the kernel changes the one that asks, which ends soon. */
 static int become(const struct watch *w, struct det_err *err)
 {
-    if (!w->has_user || geteuid() != 0 || w->uid == 0)
-        return 0;
     if (syscall(SYS_setgroups, (size_t)w->groups_n, w->groups) < 0 ||
         syscall(SYS_setresgid, -1, w->gid, -1) < 0 || syscall(SYS_setresuid, -1, w->uid, -1) < 0)
         return det_fail(err, DET_EPERM, "become user %u: %s", (unsigned)w->uid, strerror(errno));
     return 0;
 }
 
+/* The agent again: what was changed is the effective ids only. */
+static void come_back(void)
+{
+    if (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0 ||
+        syscall(SYS_setgroups, (size_t)0, NULL) < 0)
+        abort();
+}
+
+static bool is_of(int fd, uid_t uid, mode_t type)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_uid == uid && (st.st_mode & S_IFMT) == type &&
+           (type == S_IFDIR || st.st_nlink == 1);
+}
+
+/* A store that a user of the range has made is everybody's: the group may add to it, only the owner
+ * of what is in it may take that away, and nobody's is the place and the marker. Nothing is given
+ * away but what this uid owned, wherever the path leads by now. A file server that does not take
+ * root's word leaves them with their maker. */
+static void share(const struct watch *w)
+{
+    det_cleanup(det_closep) int fd = open(w->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    det_cleanup(det_closep) int marker =
+        fd < 0 ? -1 : openat(fd, STORAGE_MARKER, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (marker >= 0 && is_of(marker, w->uid, S_IFREG) && fchown(marker, 0, w->gid) < 0)
+        log_info("%s/%s stays its maker's: %s", w->place, STORAGE_MARKER, strerror(errno));
+    if (fd >= 0 && is_of(fd, w->uid, S_IFDIR) &&
+        (fchown(fd, 0, w->gid) < 0 || fchmod(fd, 03775) < 0))
+        log_info("%s stays its maker's: %s", w->place, strerror(errno));
+}
+
 /* The store is made as the account of those who will write there. */
 static void make(struct watch *w)
 {
-    struct det_err err = {0};
-    int rc = become(w, &err);
+    struct det_err err = w->refusal;
+    bool is_other = w->has_user && w->uid != 0 && geteuid() == 0;
+    int rc = err.code < 0 ? err.code : is_other ? become(w, &err) : 0;
     if (rc == 0)
         rc = storage_make(w->place, w->known, w->seen.id, &err);
+    if (is_other)
+        come_back();
+    if (rc == 0 && w->is_own)
+        share(w);
     w->now.state = rc < 0 ? LINK_STORE_FAILED : LINK_STORE_PRESENT;
     snprintf(w->seen.text, sizeof w->seen.text, "%.500s", rc < 0 ? err.text : "");
 }
@@ -174,15 +211,28 @@ static void set_account(struct watch *w, const char *name, uid_t uid, gid_t gid)
         w->groups_n = 0;
 }
 
-/* As a task would have it: the user's agent user, else the agent's task user. */
-static void choose_account(struct watch *w, const json_t *user, const char *task_user)
+/* As a task of the same owner would have it. */
+static void choose_account(struct watch *w, const json_t *order)
 {
-    const struct passwd *pw = !user && *task_user ? getpwnam(task_user) : NULL;
-    if (user)
-        set_account(w, json_str(user, "name", NULL), (uid_t)json_int(user, "uid", 0),
-                    (gid_t)json_int(user, "gid", 0));
-    else if (pw)
-        set_account(w, task_user, pw->pw_uid, pw->pw_gid);
+    const struct account_rule *rule = w->all->accounts;
+    const json_t *user = json_obj(order, "user");
+    struct account_wish wish = {.owner = json_int(order, "owner", 0),
+                                .is_bound = user != NULL,
+                                .uid = json_int(user, "uid", 0),
+                                .gid = json_int(user, "gid", 0)};
+    struct account a;
+    if (!w->make || geteuid() != 0 || account_choose(rule, &wish, &a, &w->refusal) < 0)
+        return;
+    const struct passwd *pw = a.kind == ACCOUNT_NAMED ? getpwnam(rule->task_user) : NULL;
+    if (pw)
+        set_account(w, rule->task_user, pw->pw_uid, pw->pw_gid);
+    else if (a.kind == ACCOUNT_BOUND)
+        set_account(w, json_str(user, "name", NULL), (uid_t)a.uid, (gid_t)a.gid);
+    else if (a.kind == ACCOUNT_OWN)
+        set_account(w, NULL, (uid_t)a.uid, (gid_t)a.gid);
+    w->is_own = a.kind == ACCOUNT_OWN;
+    if (a.kind != ACCOUNT_AGENT && !rule->task_user && w->groups_n < GROUPS_MAX)
+        w->groups[w->groups_n++] = (gid_t)rule->first;
 }
 
 static void remove_place(struct watches *all, const char *place)
@@ -205,7 +255,7 @@ void watches_add(struct watches *all, const json_t *order)
     w->known = json_arr(order, "known") ? json_deep_copy(json_arr(order, "known")) : NULL;
     w->make = json_flag(order, "make", false);
     w->owed = true;
-    choose_account(w, json_obj(order, "user"), all->task_user);
+    choose_account(w, order);
     uv_async_init(all->loop, &w->done, on_done);
     uv_unref((uv_handle_t *)&w->done); /* a look that hangs holds nobody up at the end */
     w->done.data = w;
@@ -227,12 +277,11 @@ static void on_timer(uv_timer_t *t)
         begin(all->v.v[i]);
 }
 
-struct watches *watches_create(uv_loop_t *loop, const char *task_user,
+struct watches *watches_create(uv_loop_t *loop, const struct account_rule *accounts,
                                void (*on_seen)(void *arg, const struct link_store *s), void *arg)
 {
     struct watches *w = det_zalloc(sizeof *w);
-    *w = (struct watches){.loop = loop, .on_seen = on_seen, .arg = arg};
-    w->task_user = det_strdup(task_user ? task_user : "");
+    *w = (struct watches){.loop = loop, .accounts = accounts, .on_seen = on_seen, .arg = arg};
     uv_timer_init(loop, &w->timer);
     w->timer.data = w;
     uv_timer_start(&w->timer, on_timer, WATCH_EVERY_MS, WATCH_EVERY_MS);
@@ -243,7 +292,6 @@ static void on_timer_closed(uv_handle_t *h)
 {
     struct watches *w = h->data;
     vec_free(&w->v);
-    free(w->task_user);
     free(w);
 }
 

@@ -32,26 +32,34 @@ static int read_spec(struct taskspec *s, struct det_err *err)
     s->master = json_str(agent, "master", NULL);
     s->ca_file = json_str(agent, "ca_file", NULL);
     s->cert_name = json_str(agent, "cert_name", NULL);
-    s->task_user = json_str(agent, "task_user", "");
+    s->accounts.task_user = json_str(agent, "task_user", NULL);
     s->threads_per_slot = (int)json_int(agent, "threads_per_slot", 1);
     int64_t log_mib = json_int(agent, "log_mib", 0);
     s->log_bytes_max = log_mib > 0 ? (uint64_t)log_mib << 20 : 0;
     s->slots = json_arr(agent, "slots");
+    rc = account_range_parse(json_str(agent, "task_uids", ACCOUNT_RANGE_TEXT), &s->accounts.first,
+                             &s->accounts.last, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "%s/spec.json", s->dir);
     if (!link_id_is_valid(s->alloc) || !link_id_is_valid(s->container) || !s->master)
         return det_fail(err, DET_ECORRUPT, "%s/spec.json: alloc, container or master is missing",
                         s->dir);
     return link_spec_decode(json_object_get(s->json, "task"), &s->task, err);
 }
 
+/* Those of its name, and the one that all share. One of the range has no name to be looked up,
+ * which may take long where a directory service is asked. */
 static void set_groups(struct taskspec *s)
 {
     int room = 0;
-    s->groups_n = 64;
+    s->groups_n = s->account == ACCOUNT_OWN ? 0 : 64;
     do { /* with too little room it says how much it needs */
         room = s->groups_n;
-        s->groups = det_reallocarray(s->groups, (size_t)room, sizeof *s->groups);
-    } while (getgrouplist(s->user_name, s->gid, s->groups, &s->groups_n) < 0 &&
-             s->groups_n > room);
+        s->groups = det_reallocarray(s->groups, (size_t)room + 1, sizeof *s->groups);
+    } while (room > 0 &&
+             getgrouplist(s->user_name, s->gid, s->groups, &s->groups_n) < 0 && s->groups_n > room);
+    if (!s->accounts.task_user)
+        s->groups[s->groups_n++] = (gid_t)s->accounts.first;
 }
 
 static void set_home(struct taskspec *s, const struct passwd *pw)
@@ -62,30 +70,46 @@ static void set_home(struct taskspec *s, const struct passwd *pw)
     s->home = usable ? det_strdup(pw->pw_dir) : det_asprintf("%s/work", s->dir);
 }
 
-/* The submitting user's agent user, else the agent's task_user; never root by request of the
- * master. */
-static int choose_user(struct taskspec *s, struct det_err *err)
+static int set_ids(struct taskspec *s, const struct account *a, struct det_err *err)
 {
     const struct passwd *pw = NULL;
-    s->uid = geteuid();
-    s->gid = getegid();
-    if (s->uid == 0 && s->task.has_user && s->task.uid > 0) {
-        s->uid = (uid_t)s->task.uid;
-        s->gid = (gid_t)s->task.gid;
-    } else if (s->uid == 0 && s->task_user[0]) {
+    s->account = a->kind;
+    if (a->kind == ACCOUNT_BOUND || a->kind == ACCOUNT_OWN) {
+        s->uid = (uid_t)a->uid;
+        s->gid = (gid_t)a->gid;
+    } else if (a->kind == ACCOUNT_NAMED) {
+        const char *name = s->accounts.task_user;
         errno = 0;
-        pw = getpwnam(s->task_user);
+        pw = getpwnam(name);
         if (!pw)
             return det_fail(err, DET_ENOENT,
                             "the agent's task user '%s' does not exist: make it with "
-                            "useradd --system %s, or start the agent with another --task-user",
-                            s->task_user, s->task_user);
+                            "useradd --system %s, or start the agent with another --task-user, or "
+                            "without, so that each user has a uid of its own",
+                            name, name);
         s->uid = pw->pw_uid;
         s->gid = pw->pw_gid;
     }
+    return 0;
+}
+
+static int choose_user(struct taskspec *s, struct det_err *err)
+{
+    struct account a = {.kind = ACCOUNT_AGENT};
+    const struct account_wish wish = {s->task.owner, s->task.has_user, s->task.uid, s->task.gid};
+    s->uid = geteuid();
+    s->gid = getegid();
+    int rc = s->uid == 0 ? account_choose(&s->accounts, &wish, &a, err) : 0;
+    if (rc == 0)
+        rc = set_ids(s, &a, err);
+    if (rc < 0)
+        return rc;
     s->switch_user = geteuid() == 0 && s->uid != 0;
-    pw = getpwuid(s->uid);
-    s->user_name = det_strdup(pw ? pw->pw_name : s->task.has_user ? s->task.user_name : "det");
+    const struct passwd *pw = s->account == ACCOUNT_OWN ? NULL : getpwuid(s->uid);
+    s->user_name = pw                            ? det_strdup(pw->pw_name)
+                   : s->account == ACCOUNT_BOUND ? det_strdup(s->task.user_name)
+                   : s->account == ACCOUNT_OWN   ? det_asprintf("det%lld", (long long)s->task.owner)
+                                                 : det_strdup("det");
     set_home(s, pw);
     if (s->switch_user)
         set_groups(s);
@@ -113,7 +137,9 @@ int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err)
     if (ret->dirfd < 0)
         return det_fail(err, DET_EIO, "open %s: %s", real, strerror(errno));
     int rc = read_spec(ret, err);
-    return rc < 0 ? rc : choose_user(ret, err);
+    if (rc == 0 && choose_user(ret, &ret->refusal) == 0)
+        ret->refusal.code = 0;
+    return rc;
 }
 
 void taskspec_finish(struct taskspec *s)

@@ -11,6 +11,7 @@
 #ifndef TASKSPEC_H
 #define TASKSPEC_H
 
+#include "account.h"
 #include "agentlink.h"
 #include <sys/types.h>
 
@@ -23,7 +24,7 @@ struct taskspec {
     const char *agent_id, *addr;     /* of this host */
     const char *master;              /* URL */
     const char *ca_file, *cert_name; /* NULL: none */
-    const char *task_user;           /* "": the agent's own */
+    struct account_rule accounts;
     int threads_per_slot;
     uint64_t log_bytes_max; /* of the ranks' output; 0: no limit */
     const json_t *slots; /* all of the agent: [{id, type, brand, uuid}] */
@@ -32,7 +33,10 @@ struct taskspec {
                           * others' */
     char *cgroup_name;
     int dirfd;
-    /* whom the ranks run as */
+    /* whom the ranks run as; where no account can be chosen nothing may run, and refusal.code says
+     * so */
+    struct det_err refusal;
+    enum account_kind account;
     bool switch_user; /* we are root and they are not */
     uid_t uid;
     gid_t gid;

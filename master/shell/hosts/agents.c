@@ -151,7 +151,8 @@ static void order_send_store(struct order *o, json_t *user)
                            .id = json_str(store, "id", NULL),
                            .known = json_arr(store, "known"),
                            .make = json_flag(store, "make", false),
-                           .user = user};
+                           .user = user,
+                           .owner = o->owner_id};
     JSON_OWN j =
         link_order_json(&(struct link_order){.kind = LINK_STORE, .seq = o->seq, .watch = w});
     order_ready(o, j);
@@ -174,6 +175,7 @@ void agents_store(struct agents *a, const struct core_store_order *s)
     if (!l || a->stopped)
         return;
     struct order *o = order_add(l);
+    o->owner_id = s->make ? s->owner_id : 0;
     o->task = json_make("{s:s, s:b}", "place", s->place, "make", s->make);
     if (s->id)
         json_set(o->task, "id", json_string(s->id));
@@ -240,6 +242,7 @@ static json_t *task_complete(struct agents *a, const struct core_start *s)
     json_set(task, "env", env);
     json_set(task, "token", json_string(token));
     json_set(task, "user", json_null());
+    json_set(task, "owner", json_integer(s->owner_id));
     json_set(task, "stall_timeout_ms", json_integer(a->sh->conf->stall_timeout_ms));
     return task;
 }

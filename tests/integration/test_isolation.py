@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""People's tasks on one host are kept apart. usage: test_isolation.py NAME   (a function test_NAME below)"""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import people  # noqa: E402
+from cluster import Cluster, wait_until  # noqa: E402
+from gc_exp import config, settled  # noqa: E402
+
+FIRST = 1900000000  # of the agents' default range, and the group that all share
+
+
+def command(c, entrypoint, state="STATE_COMPLETED", files=None, **over):
+    """What a command of no slots prints: {name: text} of its lines "name=text", and its whole log."""
+    text = json.dumps({"name": "command", "entrypoint": entrypoint, "max_restarts": 0, "resources": {"slots_per_trial": 0},
+                       "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}}, **over})
+    exp = c.create(text, files)
+    c.wait(exp, state, 60)
+    log = c.logs(c.trials(exp)[0]["id"])
+    said = [line.split("|| ", 1)[-1] for line in log.splitlines()]
+    return dict(line.split("=", 1) for line in said if "=" in line), log
+
+
+def digits(c, **over):
+    exp = c.create(config(batches=40, **over), "examples/digits")
+    c.wait(exp)
+    return exp, [uuid for uuid, state in settled(c, exp).values() if state == "COMPLETED"]
+
+
+def store(c):
+    """As an administrator makes it: whoever runs tasks may add to it, and take away what is their own."""
+    os.chown(c.path("checkpoints"), 0, FIRST)
+    os.chmod(c.path("checkpoints"), 0o3775)
+
+
+def test_uids():
+    """Each user's tasks have a uid of their own, made of the user's number; all share a group."""
+    with Cluster(slots=1, apart=True) as c:
+        ids = people.add(c, "ann", "bob")
+        look = "echo uid=$(id -u); echo gid=$(id -g); echo groups=$(id -G); echo name=$USER; touch x; echo mine=$(stat -c %u x); touch $HOME/y && echo home=good"
+        for name, number in ids.items():
+            with people.acting(c, name):
+                said, log = command(c, look)
+            uid = str(FIRST + number)
+            assert said["uid"] == said["mine"] == uid and said["gid"] == said["groups"] == str(FIRST), log
+            assert said["name"] == f"det{number}" and said["home"] == "good", log
+        c.api("PATCH", f"/users/{ids['bob']}", {"agentUserGroup": {"agentUid": 65534, "agentUser": "nobody", "agentGid": 65534, "agentGroup": "nogroup"}})
+        with people.acting(c, "bob"):
+            said, log = command(c, look)
+        assert said["uid"] == "65534" and said["gid"] == "65534" and said["groups"] == f"65534 {FIRST}" and said["name"] == "nobody", log
+        c.api("PATCH", f"/users/{ids['bob']}", {"agentUserGroup": {"agentUid": FIRST + ids["ann"], "agentUser": "x", "agentGid": 1, "agentGroup": "x"}})
+        with people.acting(c, "bob"):
+            exp = c.create(json.dumps({"name": "command", "entrypoint": "true", "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}}}), None)
+        wait_until(lambda: c.trials(exp) and "another user's" in c.logs(c.trials(exp)[0]["id"]), 30, "the agent to refuse another user's uid")
+        c.api("POST", f"/experiments/{exp}/kill", {})
+
+
+def test_shared():
+    """Checkpoints are their owner's; others read and continue them, each one's are collected, and TensorBoard's files have room."""
+    with Cluster(slots=1, apart=True) as c:
+        store(c)
+        ids = people.add(c, "ann", "bob")
+        with people.acting(c, "ann"):
+            of_ann, kept = digits(c)
+            _, to_go_on = digits(c)
+        assert kept and all(os.stat(c.path("checkpoints", k)).st_uid == FIRST + ids["ann"] for k in kept)
+        assert os.stat(c.path("checkpoints", kept[0])).st_gid == FIRST
+        marker = os.stat(c.path("checkpoints", ".det-store"))
+        assert marker.st_uid == 0, "who came first could take the marker away, and with it the store of all"
+        with people.acting(c, "bob"):
+            of_bob, more = digits(c, searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 80},
+                                               "source_checkpoint_uuid": to_go_on[-1]})
+        assert more and all(os.stat(c.path("checkpoints", k)).st_uid == FIRST + ids["bob"] for k in more)
+        place = c.path("checkpoints", c.api("GET", "/master")["clusterId"], "tensorboard", "experiment")
+        for exp, name in ((of_ann, "ann"), (of_bob, "bob")):
+            files = [os.path.join(d, f) for d, _, names in os.walk(os.path.join(place, str(exp))) for f in names]
+            assert files and all(os.stat(f).st_uid == FIRST + ids[name] for f in files), (name, files)
+        for exp, name, keys in ((of_bob, "bob", more), (of_ann, "ann", kept)):
+            with people.acting(c, name):
+                c.api("DELETE", f"/experiments/{exp}")
+            wait_until(lambda: not any(os.path.exists(c.path("checkpoints", k)) for k in keys), 30, f"{name}'s checkpoints to be deleted")
+            wait_until(lambda: not os.path.exists(os.path.join(place, str(exp))), 30, f"{name}'s TensorBoard files to be deleted")
+
+
+def test_new_store():
+    """A store that a user's first trial makes is for all: nobody of them can take it away from the others."""
+    with Cluster(slots=1, apart=True) as c:
+        ids = people.add(c, "ann", "bob")
+        os.makedirs(c.path("scratch"))
+        os.chmod(c.path("scratch"), 0o1777)
+        where = {"checkpoint_storage": {"type": "shared_fs", "host_path": c.path("scratch"), "storage_path": "store"}}
+        for name in ids:
+            with people.acting(c, name):
+                _, keys = digits(c, **where)
+            assert keys and all(os.stat(c.path("scratch", "store", k)).st_uid == FIRST + ids[name] for k in keys)
+        made = os.stat(c.path("scratch", "store"))
+        assert (made.st_uid, made.st_gid, made.st_mode & 0o7777) == (0, FIRST, 0o3775), made
+        assert os.stat(c.path("scratch", "store", ".det-store")).st_uid == 0
+
+
+if __name__ == "__main__":
+    if os.getuid() != 0:
+        print("skip: it takes root")
+    for test in sys.argv[1:] if os.getuid() == 0 else []:
+        globals()["test_" + test]()
+        print(f"ok   {test}", flush=True)
