@@ -387,6 +387,35 @@ class Failures(unittest.TestCase):
             self.assertRegex(str(first), "^rank 1: store_path.. of checkpoint .*: KeyError: 'no such layer'$")
             self.assertEqual(os.listdir(top), [])
 
+    def test_one_rank_is_elsewhere(self):
+        """Another directory is at the store's place on its host: its files are not left out of a checkpoint that counts as whole."""
+
+        def write(place):
+            os.makedirs(place, exist_ok=True)
+            with open(os.path.join(place, f"shard_{os.path.basename(os.path.dirname(place))}"), "w") as f:
+                f.write("x")
+
+        def store(ranks):
+            checkpoints = core.DummyCheckpointContext(ranks, DirectoryStorage(tops[ranks.rank]))
+            with checkpoints.store_path({"steps_completed": 1}, shard=True) as (place, _):
+                if ranks.rank == 0:
+                    write(place)
+
+        def upload(ranks):
+            checkpoints = core.DummyCheckpointContext(ranks, DirectoryStorage(tops[ranks.rank]))
+            checkpoints.upload(work[ranks.rank], {"steps_completed": 1}, shard=True)
+
+        for how in (store, upload):
+            with self.subTest(how=how.__name__), tempfile.TemporaryDirectory() as top:
+                tops, work = [os.path.join(top, str(n)) for n in (0, 1)], [os.path.join(top, f"from{n}") for n in (0, 1)]
+                for place in [*tops, *work]:
+                    os.mkdir(place)
+                for n in (0, 1):
+                    write(os.path.join(work[n], f"{n}"))
+                for error in on_two_ranks(how):
+                    self.assertRegex(str(error), "which rank 0 has made, is not on this host")
+                self.assertEqual([os.listdir(place) for place in tops], [[], []])
+
     def test_chief_cannot_report(self):
         """The others do not wait for it, nor believe in the checkpoint."""
 
@@ -470,6 +499,20 @@ class Published(unittest.TestCase):
             checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), store)
             with self.assertRaisesRegex(RuntimeError, f"checkpoint store {top} is away"):
                 checkpoints.upload(directory(work, "a"), {"steps_completed": 1})
+            self.assertEqual(os.listdir(top), [])
+
+    def test_delete(self):
+        """Only what is a checkpoint's name; out of sight before its first file goes."""
+        with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory() as work:
+            top = os.path.join(base, "store")
+            checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), DirectoryStorage(top))
+            uuid = checkpoints.upload(directory(work, "a"), {"steps_completed": 1})
+            for name in ("", ".", "..", f"../store/{uuid}", f"{uuid}/", "/etc", "x" * 65):
+                for work_on in (checkpoints.delete, checkpoints.get_metadata, lambda n: checkpoints.download(n, os.path.join(work, "b"))):
+                    self.assertRaisesRegex(ValueError, "the name of its folder", work_on, name)
+            self.assertRaises(FileNotFoundError, checkpoints.delete, "none")
+            self.assertEqual(os.listdir(top), [uuid])
+            checkpoints.delete(uuid)
             self.assertEqual(os.listdir(top), [])
 
     def test_all(self):

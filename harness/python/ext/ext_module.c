@@ -12,6 +12,7 @@ static PyMethodDef functions[] = {
     {"store_ready", ext_store_ready, METH_VARARGS,
      "store_ready(root, id): RuntimeError says that another store, or none, is there"},
     {"store_publish", ext_store_publish, METH_VARARGS, "store_publish(root, id or None, uuid)"},
+    {"store_delete", ext_store_delete, METH_VARARGS, "store_delete(root, id or None, uuid)"},
     {"store_hash", ext_store_hash, METH_VARARGS, "store_hash(path of a file) -> hex"},
     {"store_verify", ext_store_verify, METH_VARARGS,
      "store_verify(directory, metadata): a damaged file is a RuntimeError that names it"},

@@ -58,7 +58,9 @@ PyObject *ext_store_begin(PyObject *module, PyObject *args)
     return rc < 0 ? raise_file(&err) : PyUnicode_DecodeFSDefault(path);
 }
 
-PyObject *ext_store_publish(PyObject *module, PyObject *args)
+typedef int step_fn(struct storage *s, const char *uuid, struct det_err *err);
+
+static PyObject *do_step(PyObject *args, step_fn *step)
 {
     const char *root, *id, *uuid;
     struct det_err err = {0};
@@ -69,12 +71,29 @@ PyObject *ext_store_publish(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     rc = open_store(root, id, &s, &err);
     if (rc == 0)
-        rc = storage_publish(s, uuid, &err);
+        rc = step(s, uuid, &err);
     storage_close(s);
     Py_END_ALLOW_THREADS
     if (rc < 0)
         return raise_file(&err);
     Py_RETURN_NONE;
+}
+
+PyObject *ext_store_publish(PyObject *module, PyObject *args)
+{
+    return do_step(args, storage_publish);
+}
+
+/* Whoever names one by hand may have mistyped it. */
+static int delete_existing(struct storage *s, const char *uuid, struct det_err *err)
+{
+    int rc = storage_exists(s, uuid, err);
+    return rc < 0 ? rc : storage_delete(s, uuid, err);
+}
+
+PyObject *ext_store_delete(PyObject *module, PyObject *args)
+{
+    return do_step(args, delete_existing);
 }
 
 static int hash_path(const char *path, char hex[HASH_HEX_MAX], struct det_err *err)

@@ -186,10 +186,14 @@ class CheckpointContext:
 
     def _hash_together(self, uuid: str) -> Dict[str, str]:
         """Once all that the ranks wrote is on the disk, each of them reads its part of the files."""
-        self._together(lambda: sync_tree(self._storage.begun(uuid)))
+        self._together(lambda: self._sync_begun(uuid))
         d = self._distributed
         shares = self._together(lambda: self._hash_all(uuid, d.rank, d.size))
         return {path: digest for share in shares for path, digest in share.items()}
+
+    def _sync_begun(self, uuid: str) -> None:
+        self._storage.need_begun(uuid)
+        sync_tree(self._storage.begun(uuid))
 
     def _seal(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
         self._storage.publish(uuid, as_json(metadata), hashes)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 from urllib.parse import urlparse
@@ -81,6 +82,9 @@ class DirectoryStorage:
         self._id = store_id
 
     def path_of(self, uuid: str) -> pathlib.Path:
+        """Of a name, not of a path: "" would be the whole store, and ".." what is beside it."""
+        if not re.fullmatch("[A-Za-z0-9_-]{1,64}", uuid):
+            raise ValueError(f"checkpoint uuid {uuid!r}: letters, digits, '-' and '_' only: the name of its folder, not a path")
         return self.root / uuid
 
     def is_there(self) -> bool:
@@ -105,11 +109,18 @@ class DirectoryStorage:
         """Where a begun checkpoint is written, by every rank."""
         return self.root / f".{uuid}.tmp"
 
+    def need_begun(self, uuid: str) -> None:
+        """On each host that writes: where another directory is at the store's place, its files would be left out."""
+        self._need()
+        if not self.begun(uuid).is_dir():
+            raise FileNotFoundError(f"{self.begun(uuid)}, which rank 0 has made, is not on this host: another file system is mounted there")
+
     def begin(self, uuid: str) -> None:
         _loop.store_begin(*self._place(uuid))
 
     def add(self, src: str, uuid: str, paths: Iterable[str]) -> None:
         """Copies files of a directory into a begun checkpoint."""
+        self.need_begun(uuid)
         copy_paths(src, str(self.begun(uuid)), paths)
 
     def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
@@ -149,8 +160,9 @@ class DirectoryStorage:
         copy_paths(str(src), dst, with_parents(paths))
 
     def delete(self, uuid: str) -> None:
-        self._need()
-        shutil.rmtree(self.path_of(uuid))
+        """Out of sight first: a half-deleted one is never under its name."""
+        self.path_of(uuid)
+        _loop.store_delete(*self._place(uuid))
 
 
 def _read_metadata(path: pathlib.Path) -> Dict[str, Any]:
