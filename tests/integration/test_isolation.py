@@ -57,6 +57,16 @@ def test_uids():
         c.api("POST", f"/experiments/{exp}/kill", {})
 
 
+def test_privileges():
+    """A task has no capability and no way to one."""
+    with Cluster(slots=1, apart=True) as c:
+        people.add(c, "ann")
+        with people.acting(c, "ann"):
+            said, log = command(c, "sed -n 's/:[[:space:]]*/=/p' /proc/self/status")
+        assert said["NoNewPrivs"] == "1", log
+        assert all(int(said["Cap" + kind], 16) == 0 for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")), log
+
+
 def test_shared():
     """Checkpoints are their owner's; others read and continue them, each one's are collected, and TensorBoard's files have room."""
     with Cluster(slots=1, apart=True) as c:

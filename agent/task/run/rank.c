@@ -1,15 +1,13 @@
 #include "rank.h"
 
 #include "mem.h"
+#include "rank_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,76 +29,6 @@ struct rank {
     int status;
     bool has_exited, is_paused, is_closing;
 };
-
-/* ---- the child: between vfork and exec only system calls, in the parent's memory ---- */
-
-struct child {
-    const struct rank_options *o;
-    int out[2], status_fd, cgroup_fd, work_fd, null_fd;
-    pid_t parent;
-};
-
-static void __attribute__((noreturn)) child_fail(const struct child *c)
-{
-    int e = errno;
-    if (write(c->status_fd, &e, sizeof e) < 0)
-        _exit(126);
-    _exit(127);
-}
-
-/* Not by the C library's functions: those change the user of every thread they know of, and the
- * threads they know of here are the parent's. */
-static int child_become_user(const struct taskspec *s)
-{
-    if (!s->switch_user)
-        return 0;
-    if (syscall(SYS_setgroups, (size_t)s->groups_n, s->groups) < 0 ||
-        syscall(SYS_setresgid, s->gid, s->gid, s->gid) < 0)
-        return -1;
-    return (int)syscall(SYS_setresuid, s->uid, s->uid, s->uid);
-}
-
-static void child_reset_signals(void)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    for (int i = 1; i < NSIG; i++)
-        if (i != SIGKILL && i != SIGSTOP)
-            signal(i, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Libraries open descriptors without CLOEXEC: a connection to the master, inherited by the user's
- * processes, could be read by them and would seem alive after its owner's death. */
-static void child_close_others(int first)
-{
-    if (close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-        return;
-    for (int fd = first; fd < 4096; fd++) /* kernels before 5.11 */
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-static void __attribute__((noreturn)) child_run(const struct child *c)
-{
-    child_reset_signals();
-    setpgid(0, 0);
-    if (c->cgroup_fd >= 0 && write(c->cgroup_fd, "0", 1) < 0)
-        errno = 0; /* without the cgroup the tree is found in other ways */
-    if (fchdir(c->work_fd) < 0 || child_become_user(c->o->spec) < 0)
-        child_fail(c);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
-    prctl(PR_SET_PTRACER, c->parent); /* whom det-task starts may read its stacks if it hangs */
-    if (getppid() != c->parent)
-        _exit(127);
-    umask(022);
-    if (dup2(c->null_fd, 0) < 0 || dup2(c->out[0], 1) < 0 || dup2(c->out[1], 2) < 0)
-        child_fail(c);
-    if (c->o->pass_fd >= 0 && dup2(c->o->pass_fd, 3) < 0)
-        child_fail(c);
-    child_close_others(c->o->pass_fd >= 0 ? 4 : 3);
-    execve(c->o->file, c->o->argv, c->o->env);
-    child_fail(c);
-}
 
 /* ---- the parent ---- */
 
@@ -153,14 +81,14 @@ static int make_pipe(int fd[2], struct det_err *err)
 
 /* The parent stands still until exec, with no signal in either: a handler must not run twice in one
  * memory. Copying what the libraries have mapped would cost more than all the rest of a start. */
-static int fork_child(struct rank *r, struct child *c, int status_read, struct det_err *err)
+static int fork_child(struct rank *r, struct rank_child *c, int status_read, struct det_err *err)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     r->pid = vfork();
     if (r->pid == 0)
-        child_run(c);
+        rank_child_run(c);
     int e = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r->pid < 0)
@@ -185,7 +113,7 @@ static int run(struct rank *r, int out_read[2], struct det_err *err)
     if (rc == 0)
         rc = make_pipe(status, err);
     if (rc == 0) {
-        struct child c = {.o = &r->o,
+        struct rank_child c = {.o = &r->o,
                           .out = {out[1], errs[1]},
                           .status_fd = status[1],
                           .cgroup_fd = cgroup,
