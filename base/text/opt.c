@@ -17,7 +17,8 @@ static bool is_end(const struct opt *o)
     return !o->name;
 }
 
-/* An option's name, or the only one that starts with it; a table ends at a NULL name. */
+/* An option's name, or the only one that starts with it; a table ends at a NULL name. What is not
+ * there is known by its whole name only. */
 static const struct opt *find_long(const struct opt *table, const char *name, size_t n, bool *many)
 {
     const struct opt *found = NULL;
@@ -29,6 +30,8 @@ static const struct opt *find_long(const struct opt *table, const char *name, si
             *many = false;
             return o;
         }
+        if (o->kind == OPT_ABSENT)
+            continue;
         *many = found != NULL;
         found = o;
     }
@@ -48,7 +51,8 @@ static int fail_unknown(const struct opt *table, const char *name, struct det_er
     const char *best = NULL;
     size_t best_distance = SIZE_MAX;
     for (const struct opt *o = table; !is_end(o); o++) {
-        size_t d = *o->name ? near_distance(name, o->name) : SIZE_MAX;
+        bool is_there = *o->name && o->kind != OPT_ABSENT;
+        size_t d = is_there ? near_distance(name, o->name) : SIZE_MAX;
         if (d < best_distance) {
             best_distance = d;
             best = o->name;
@@ -63,7 +67,7 @@ static int fail_ambiguous(const struct opt *table, const char *name, struct det_
 {
     struct buf list = BUF_INIT;
     for (const struct opt *o = table; !is_end(o); o++)
-        if (strncmp(o->name, name, strlen(name)) == 0)
+        if (o->kind != OPT_ABSENT && strncmp(o->name, name, strlen(name)) == 0)
             buf_addf(&list, "%s--%s", list.len ? ", " : "", o->name);
     int rc = det_fail(err, DET_EINVAL, "option --%s is ambiguous: %s", name, buf_str(&list));
     buf_finish(&list);
@@ -88,8 +92,7 @@ static int set_int(const struct opt *o, const char *value, struct det_err *err)
         return det_fail(err, DET_EINVAL, "option --%s: \"%s\" is not a whole number", o->name,
                         value);
     if (o->kind == OPT_COUNT && v < 1)
-        return det_fail(err, DET_EINVAL, "option --%s: expected 1 or more, got %s", o->name,
-                        value);
+        return det_fail(err, DET_EINVAL, "option --%s: expected 1 or more, got %s", o->name, value);
     *(int64_t *)o->target = v;
     return 0;
 }
@@ -119,6 +122,11 @@ static int set_value(const struct opt *o, const char *value, struct det_err *err
     }
 }
 
+static int fail_absent(const struct opt *o, struct det_err *err)
+{
+    return det_fail(err, DET_EINVAL, "there is no --%s here: %s", o->name, o->help);
+}
+
 /* The value of an option that needs one: what is attached to it, else the next argument. */
 static int take_value(struct args *a, const struct opt *o, const char *attached, const char **ret,
                       struct det_err *err)
@@ -143,6 +151,8 @@ static int parse_long(const struct opt *table, struct args *a, const char *text,
         det_cleanup(freep) char *name = det_strndup(text, n);
         return many ? fail_ambiguous(table, name, err) : fail_unknown(table, name, err);
     }
+    if (o->kind == OPT_ABSENT)
+        return fail_absent(o, err);
     const char *value;
     int rc = take_value(a, o, text[n] == '=' ? text + n + 1 : NULL, &value, err);
     return rc < 0 ? rc : set_value(o, value, err);
@@ -156,6 +166,8 @@ static int parse_short(const struct opt *table, struct args *a, const char *text
         const struct opt *o = find_short(table, *text);
         if (!o)
             return det_fail(err, DET_EINVAL, "unknown option -%c; --help lists the options", *text);
+        if (o->kind == OPT_ABSENT)
+            return fail_absent(o, err);
         if (o->kind != OPT_FLAG) {
             const char *value;
             int rc = take_value(a, o, text[1] ? text + 1 : NULL, &value, err);
@@ -192,6 +204,8 @@ void opt_help(const struct opt *table, struct buf *out)
 {
     for (const struct opt *o = table; !is_end(o); o++) {
         struct buf left = BUF_INIT;
+        if (o->kind == OPT_ABSENT)
+            continue;
         if (o->short_name)
             buf_addf(&left, "  -%c%s", o->short_name, *o->name ? ", " : "");
         else

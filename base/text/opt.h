@@ -12,14 +12,15 @@ enum opt_kind {
     OPT_STR,
     OPT_INT,
     OPT_COUNT, /* an OPT_INT of 1 or more */
-    OPT_STR_LIST
+    OPT_STR_LIST,
+    OPT_ABSENT /* recognised, but not there: `help` says what to do instead */
 };
 struct opt {
-    const char *name;    /* "max-length"; "" and NULL end the table */
-    char short_name;     /* 0: none */
+    const char *name; /* "max-length"; "" and NULL end the table */
+    char short_name;  /* 0: none */
     enum opt_kind kind;
-    void *target;        /* bool * | const char ** | int64_t * | struct opt_list * */
-    const char *arg;     /* placeholder in the help: "PATH" */
+    void *target;    /* bool * | const char ** | int64_t * | struct opt_list * */
+    const char *arg; /* placeholder in the help: "PATH" */
     const char *help;
 };
 struct opt_list {

@@ -18,6 +18,7 @@ static const struct opt table[] = {
     {"count", 0, OPT_INT, &count, NULL, "how many"},
     {"tail", 0, OPT_COUNT, &tail, "N", "the last ones"},
     {"config", 0, OPT_STR_LIST, &config, "KEY=VALUE", "override"},
+    {"local", 'l', OPT_ABSENT, NULL, NULL, "run the file itself"},
     {NULL, 0, OPT_FLAG, NULL, NULL, NULL},
 };
 
@@ -56,6 +57,24 @@ static void test_forms(void **state)
     opt_list_free(&config);
 }
 
+/* Known by its whole name alone: prefixes, guesses and the help are of what is there. */
+static void test_absent(void **state)
+{
+    struct opt_list pos = {0};
+    struct det_err err;
+    assert_int_equal(PARSE(&pos, &err, "--local"), DET_EINVAL);
+    assert_string_equal(err.text, "there is no --local here: run the file itself");
+    assert_int_equal(PARSE(&pos, &err, "--local=x"), DET_EINVAL);
+    assert_int_equal(PARSE(&pos, &err, "-fl"), DET_EINVAL);
+    assert_non_null(strstr(err.text, "run the file itself"));
+    assert_int_equal(PARSE(&pos, &err, "--loca"), DET_EINVAL);
+    assert_string_equal(err.text, "unknown option --loca; --help lists the options");
+    struct buf b = BUF_INIT;
+    opt_help(table, &b);
+    assert_null(strstr(buf_str(&b), "local"));
+    buf_finish(&b);
+}
+
 static void test_errors(void **state)
 {
     struct opt_list pos = {0};
@@ -90,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_absent),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_help),
     };
