@@ -1,20 +1,22 @@
 /* det: finds the noun and the verb, parses their options, runs them, prints the error. */
+#include "absent.h"
 #include "cli.h"
 #include "near.h"
+#include "table.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct noun *const nouns[] = {
-    &noun_experiment, &noun_trial,  &noun_checkpoint, &noun_store,    &noun_agent,
-    &noun_slot,       &noun_user,   &noun_master,     &noun_job,      &noun_task,
-    &noun_pool,       &noun_preview_search,           &noun_why,      &noun_template,
-    &noun_workspace,  &noun_project};
+    &noun_experiment, &noun_trial,    &noun_checkpoint, &noun_store,
+    &noun_agent,      &noun_slot,     &noun_user,       &noun_master,
+    &noun_job,        &noun_task,     &noun_pool,       &noun_preview_search,
+    &noun_why,        &noun_template, &noun_workspace,  &noun_project};
 
 static struct {
     const char *master, *user;
-    bool json, help, version;
+    bool json, csv, help, version;
 } g;
 
 static const struct opt global_opts[] = {
@@ -22,6 +24,7 @@ static const struct opt global_opts[] = {
      "the master, or several with commas (default $DET_MASTER, else localhost:8080)"},
     {"user", 'u', OPT_STR, &g.user, "NAME", "run as this user (default $DET_USER)"},
     {"json", 0, OPT_FLAG, &g.json, NULL, "print the answer as JSON"},
+    {"csv", 0, OPT_FLAG, &g.csv, NULL, "print tables as CSV"},
     {"help", 'h', OPT_FLAG, &g.help, NULL, "this help"},
     {"version", 0, OPT_FLAG, &g.version, NULL, "the version of det"},
     {0},
@@ -88,6 +91,24 @@ static const struct verb *find_verb(const struct noun *n, const char *word)
     return NULL;
 }
 
+static int fail_absent(const struct absent *a, const char *noun, const char *verb,
+                       struct det_err *err)
+{
+    return det_fail(err, DET_EINVAL, "there is no 'det %s%s%s' here: %s", noun, *verb ? " " : "",
+                    verb, a->answer);
+}
+
+/* A verb may be there without one of its words: `master config set`. */
+static int check_absent(const struct noun *n, const struct verb *v, const struct opt_list *args,
+                        struct det_err *err)
+{
+    if (args->n == 0)
+        return 0;
+    char *words det_cleanup(freep) = det_asprintf("%s %s", v->name, args->v[0]);
+    const struct absent *a = absent_find(n->name, words);
+    return a ? fail_absent(a, n->name, words, err) : 0;
+}
+
 /* "ID [NAME]" and "ID..." say how many arguments there are. */
 static int check_count(const struct noun *n, const struct verb *v, size_t given,
                        struct det_err *err)
@@ -108,15 +129,20 @@ static int check_count(const struct noun *n, const struct verb *v, size_t given,
                     v->name, v->args);
 }
 
-static const struct opt *merge_options(const struct opt *own)
+/* Its own, those of all, and those that only Determined's det has; the first of a name counts. */
+static const struct opt *merge_options(const struct noun *noun, const struct verb *v)
 {
-    size_t n = 0, m = DET_ARRAY_LEN(global_opts);
+    const struct opt *own = v->opts;
+    size_t n = 0, m = DET_ARRAY_LEN(global_opts) - 1;
     while (own && own[n].name)
         n++;
-    struct opt *all = det_reallocarray(NULL, n + m, sizeof *all);
+    struct opt *all = det_reallocarray(NULL, n + m + ABSENT_MAX + 1, sizeof *all);
     if (n)
         memcpy(all, own, n * sizeof *all);
     memcpy(all + n, global_opts, m * sizeof *all);
+    n += m;
+    n += absent_options(noun->name, v->name, all + n);
+    all[n] = (struct opt){0};
     return all;
 }
 
@@ -129,7 +155,9 @@ static int run_verb(const struct noun *n, const struct verb *v, struct cli *c, s
     c->master = g.master;
     c->user = g.user ? g.user : getenv("DET_USER");
     c->json = g.json;
-    if (check_count(n, v, c->args.n, err) < 0)
+    if (g.csv)
+        table_as_csv();
+    if (check_absent(n, v, &c->args, err) < 0 || check_count(n, v, c->args.n, err) < 0)
         return CLI_USAGE;
     int status = v->run(c, err);
     session_destroy(c->s);
@@ -193,6 +221,30 @@ static int check_text(int argc, char **argv, struct det_err *err)
     return 0;
 }
 
+static int unknown_noun(const char *noun, const char *verb, struct det_err *err)
+{
+    const struct absent *a = absent_find(noun, verb);
+    if (!a)
+        return unknown("noun", "det", noun, nearest_noun(noun), err);
+    fail_absent(a, noun, verb && strcmp(a->verb, "*") != 0 ? verb : "", err);
+    return CLI_USAGE;
+}
+
+static int unknown_verb(const struct noun *n, const char *verb, struct det_err *err)
+{
+    const struct absent *a = absent_find(n->name, verb);
+    char *where det_cleanup(freep) = det_asprintf("det %s", n->name);
+    if (!a)
+        return unknown("verb", where, verb, nearest_verb(n, verb), err);
+    fail_absent(a, n->name, verb, err);
+    return CLI_USAGE;
+}
+
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
 static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
 {
     int at = check_text(argc, argv, err);
@@ -210,8 +262,8 @@ static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
     }
     const struct noun *n = find_noun(argv[at]);
     if (!n)
-        return unknown("noun", "det", argv[at], nearest_noun(argv[at]), err);
-    if (at + 1 >= argc || strcmp(argv[at + 1], "--help") == 0 || strcmp(argv[at + 1], "-h") == 0) {
+        return unknown_noun(argv[at], at + 1 < argc ? argv[at + 1] : NULL, err);
+    if (at + 1 >= argc || asks_for_help(argv[at + 1])) {
         if (only_verb(n))
             help_verb(n, only_verb(n));
         else
@@ -221,11 +273,9 @@ static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
     const struct verb *v = only_verb(n);
     if (!v)
         v = find_verb(n, argv[++at]);
-    if (!v) {
-        det_cleanup(freep) char *where = det_asprintf("det %s", n->name);
-        return unknown("verb", where, argv[at], nearest_verb(n, argv[at]), err);
-    }
-    const struct opt *opts = merge_options(v->opts);
+    if (!v)
+        return unknown_verb(n, argv[at], err);
+    const struct opt *opts = merge_options(n, v);
     int rc = opt_parse(opts, argc, argv, at + 1, &c->args, err);
     int status = rc < 0 ? CLI_USAGE : run_verb(n, v, c, err);
     free((void *)opts);

@@ -3,13 +3,22 @@
 #include "buf.h"
 #include "vec.h"
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 struct table {
     const char *const *heads;
     size_t columns;
     VEC(char *) cells;
 };
+
+static bool as_csv;
+
+void table_as_csv(void)
+{
+    as_csv = true;
+}
 
 struct table *table_create(const char *const *heads, size_t n)
 {
@@ -68,20 +77,49 @@ static void print_cell(const struct table *t, size_t col, const char *text, size
     fputs(col + 1 < t->columns ? "  " : "\n", stdout);
 }
 
+static void print_columns(const struct table *t)
+{
+    size_t *width = det_reallocarray(NULL, t->columns, sizeof *width);
+    for (size_t c = 0; c < t->columns; c++)
+        width[c] = column_width(t, c);
+    for (size_t c = 0; c < t->columns; c++)
+        print_cell(t, c, head_text(t, c), width[c]);
+    for (size_t i = 0; i < t->cells.n; i++)
+        print_cell(t, i % t->columns, t->cells.v[i], width[i % t->columns]);
+    free(width);
+}
+
+static void print_csv_field(const struct table *t, size_t col, const char *text)
+{
+    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+    if (quoted)
+        putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    if (quoted)
+        putchar('"');
+    fputs(col + 1 < t->columns ? "," : "\r\n", stdout);
+}
+
+static void print_csv(const struct table *t)
+{
+    for (size_t c = 0; c < t->columns; c++)
+        print_csv_field(t, c, head_text(t, c));
+    for (size_t i = 0; i < t->cells.n; i++)
+        print_csv_field(t, i % t->columns, t->cells.v[i]);
+}
+
 void table_print(struct table *t, const char *empty)
 {
-    if (t->cells.n == 0) {
+    if (as_csv)
+        print_csv(t);
+    else if (t->cells.n == 0)
         puts(empty);
-    } else {
-        size_t *width = det_reallocarray(NULL, t->columns, sizeof *width);
-        for (size_t c = 0; c < t->columns; c++)
-            width[c] = column_width(t, c);
-        for (size_t c = 0; c < t->columns; c++)
-            print_cell(t, c, head_text(t, c), width[c]);
-        for (size_t i = 0; i < t->cells.n; i++)
-            print_cell(t, i % t->columns, t->cells.v[i], width[i % t->columns]);
-        free(width);
-    }
+    else
+        print_columns(t);
     for (size_t i = 0; i < t->cells.n; i++)
         free(t->cells.v[i]);
     vec_free(&t->cells);

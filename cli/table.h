@@ -9,6 +9,8 @@ struct table;
 struct table *table_create(const char *const *heads, size_t n);
 /* The next cell, row after row; the text is copied. */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* From here on tables are printed as CSV (RFC 4180), with their heads also when empty. */
+void table_as_csv(void);
 /* Prints to standard output and destroys. With no rows prints `empty` instead. */
 void table_print(struct table *t, const char *empty);
 

@@ -203,7 +203,7 @@ static int job_update_batch(struct cli *c, struct det_err *err)
 }
 
 static const struct opt list_opts[] = {
-    {"resource-pool", 0, OPT_STR, &o.pool, "POOL", "of this pool only"},
+    {"resource-pool", 'p', OPT_STR, &o.pool, "POOL", "of this pool only"},
     {0},
 };
 static const struct opt update_opts[] = {
@@ -216,7 +216,7 @@ static const struct opt update_opts[] = {
 };
 static const struct verb job_verbs[] = {
     {"list", "ls", "", "the queue of each pool", list_opts, job_list},
-    {"update", NULL, "JOB", "change its priority, weight, place or pool", update_opts, job_update},
+    {"update", "u", "JOB", "change its priority, weight, place or pool", update_opts, job_update},
     {"update-batch", NULL, "JOB.KEY=VALUE...", "several changes, all or none", NULL,
      job_update_batch},
     {0},

@@ -34,7 +34,7 @@ static int config(struct cli *c, struct det_err *err)
 
 static const struct verb master_verbs[] = {
     {"info", NULL, "", "version and cluster", NULL, info},
-    {"config", NULL, "", "the master's settings as JSON", NULL, config},
+    {"config", NULL, "[show]", "the master's settings as JSON", NULL, config},
     {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
     {"lives", NULL, "", "where the database comes from, and which agents are refused since it was "
                         "restored",
@@ -45,5 +45,5 @@ static const struct verb master_verbs[] = {
      master_retention},
     {0},
 };
-const struct noun noun_master = {"master", "m", NULL, "the master: information, settings, log",
+const struct noun noun_master = {"master", "", NULL, "the master: information, settings, log",
                                  master_verbs};

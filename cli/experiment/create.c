@@ -29,6 +29,7 @@ const struct opt experiment_create_opts[] = {
      "replace a value: searcher.max_length.batches=10"},
     {"paused", 0, OPT_FLAG, &o.paused, NULL, "do not start it"},
     {"test", 't', OPT_FLAG, &o.test, NULL, "one batch of one trial, to see that it runs"},
+    {"test-mode", 0, OPT_FLAG, &o.test, NULL, "the same"},
     {"template", 0, OPT_STR, &o.template, "NAME", "a template of the master"},
     {"project_id", 0, OPT_COUNT, &o.project_id, "ID", "the project it belongs to"},
     {0},

@@ -15,7 +15,7 @@
 static struct {
     bool all, yes, metrics;
     int64_t limit, offset, best;
-    const char *output;
+    const char *output, *dir;
 } o = {.limit = 200};
 
 static int list(struct cli *c, struct det_err *err)
@@ -23,9 +23,8 @@ static int list(struct cli *c, struct det_err *err)
     JSON_OWN answer = NULL;
     bool mine = !o.all && c->user;
     char *user det_cleanup(freep) = cli_escaped(mine ? c->user : "");
-    if (cli_get(c, &answer, err, "/experiments?limit=%" PRId64 "&offset=%" PRId64 "%s%s%s",
-                o.limit, o.offset, o.all ? "" : "&archived=false", mine ? "&users=" : "",
-                user) < 0)
+    if (cli_get(c, &answer, err, "/experiments?limit=%" PRId64 "&offset=%" PRId64 "%s%s%s", o.limit,
+                o.offset, o.all ? "" : "&archived=false", mine ? "&users=" : "", user) < 0)
         return CLI_FAILED;
     experiment_print_list(c, json_object_get(answer, "experiments"));
     return 0;
@@ -266,8 +265,10 @@ static int download_model_def(struct cli *c, struct det_err *err)
         return CLI_FAILED;
     const char *b64 = json_str(answer, "b64Tgz", "");
     struct buf tgz = BUF_INIT;
-    char *name det_cleanup(freep) =
-        o.output ? det_strdup(o.output) : det_asprintf("experiment_%" PRId64 "_model_def.tgz", id);
+    char *name det_cleanup(freep) = o.output
+                                        ? det_strdup(o.output)
+                                        : det_asprintf("%s%sexperiment_%" PRId64 "_model_def.tgz",
+                                                       o.dir ? o.dir : "", o.dir ? "/" : "", id);
     int rc = b64_decode(&tgz, b64, strlen(b64), err);
     if (rc == 0)
         rc = fsx_write_atomic(AT_FDCWD, name, tgz.p, tgz.len, 0644, err);
@@ -332,6 +333,7 @@ static const struct opt delete_opts[] = {
 };
 static const struct opt download_opts[] = {
     {"output", 'o', OPT_STR, &o.output, "FILE", "where to (default experiment_ID_model_def.tgz)"},
+    {"output-dir", 0, OPT_STR, &o.dir, "DIR", "the same name in that directory"},
     {0},
 };
 
@@ -344,11 +346,10 @@ static const struct verb verbs[] = {
      experiment_wait},
     {"logs", NULL, "ID", "the log of its first trial", experiment_logs_opts, experiment_logs},
     {"pause", NULL, "ID...", "checkpoint and leave the slots", NULL, pause_},
-    {"activate", NULL, "ID...", "go on after a pause", NULL, activate},
+    {"activate", "unpause", "ID...", "go on after a pause", NULL, activate},
     {"cancel", NULL, "ID...", "checkpoint and end", NULL, cancel},
     {"kill", NULL, "ID...", "end at once", NULL, kill_},
-    {"continue", NULL, "ID", "go on after the end", experiment_continue_opts,
-     experiment_continue},
+    {"continue", NULL, "ID", "go on after the end", experiment_continue_opts, experiment_continue},
     {"archive", NULL, "ID...", "hide a finished one from lists", NULL, archive},
     {"unarchive", NULL, "ID...", "show it again", NULL, unarchive},
     {"move", NULL, "ID WORKSPACE PROJECT", "into another project", NULL, move},

@@ -1,0 +1,162 @@
+#include "absent.h"
+
+#include "mem.h"
+#include <string.h>
+
+#define ALL    "all that there are come in one answer; --json and --csv are for programs"
+#define NOROLE "there are administrators, and everybody else: det user create NAME --admin"
+#define NODEV                                                                                      \
+    "det NOUN VERB --json prints the API's own answer; docs/compatibility.md says what differs"
+#define AGENTU "tasks run as the submitting user's agent user: det user link-with-agent-user"
+#define STORE                                                                                      \
+    "say it in each experiment's checkpoint_storage, or in a template: det template create"
+#define POOLS  "say it in each experiment's resources.resource_pool, or in a template"
+#define UPHELP "deploy/quickstart sets up one machine, docs/install.md several"
+
+const struct absent absent_table[] = {
+    /* tasks that are no trials */
+    {"command|cmd", "*", NULL, 0,
+     "submit it as an experiment, whose entrypoint may be any command: "
+     "entrypoint: sh run.sh, then  det experiment create CONFIG DIR -f"},
+    {"notebook", "*", NULL, 0,
+     "run Jupyter on a machine of your own that has the package determined (pip install . in this "
+     "project's directory) and submit from it: determined.experimental.client"},
+    {"shell", "*", NULL, 0,
+     "det task list names the host of each trial, which ssh reaches; "
+     "det trial logs ID -f shows what one prints"},
+    {"tensorboard", "*", NULL, 0,
+     "each trial's event files are kept in its checkpoint storage; on a host that sees it run  "
+     "tensorboard --logdir STORE/CLUSTER_ID/tensorboard/experiment/ID  (det master info has the "
+     "cluster's id)"},
+    /* people and rights */
+    {"user-group", "*", NULL, 0, NOROLE},
+    {"rbac", "*", NULL, 0, NOROLE},
+    {"auth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
+    {"oauth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
+    {"user", "edit", NULL, 0,
+     "det user activate, deactivate and link-with-agent-user change what can be changed"},
+    {"user", "rename", NULL, 0, "make another and deactivate this one: det user create NAME"},
+    {"user", "create", "remote", 0, "people log in with a password: det user change-password NAME"},
+    {"user", "list", "all", 'a', "those that are not active are listed too"},
+    {"user", "logout", "all", 'a', "log each out by itself: det -u NAME user logout"},
+    /* the cluster */
+    {"master", "config set", NULL, 0, "write log.level in master.yaml and start the master again"},
+    {"master", "config", "log.level", 0, "write it in master.yaml and start the master again"},
+    {"master", "config", "log.color", 0, "the log is plain text"},
+    {"resources|res", "*", NULL, 0,
+     "det job list shows who holds how many slots now, GET /metrics counts them for Prometheus"},
+    {"resource-pool", "bindings", NULL, 0, "every workspace may use every pool; " POOLS},
+    {"deploy|d", "*", NULL, 0, UPHELP},
+    {"deploy|d", "local", NULL, 0,
+     "deploy/quickstart starts a master and an agent on this machine, deploy/quickstart down ends "
+     "them"},
+    {"dev", "*", NULL, 0, NODEV},
+    {"dev", "auth-token", NULL, 0,
+     "POST /api/v1/auth/login answers with a token; that of det itself is kept in "
+     "~/.config/determined/auth.json"},
+    {"dev", "curl", NULL, 0,
+     "curl -H \"Authorization: Bearer $TOKEN\" MASTER/api/v1/... with the token that POST "
+     "/api/v1/auth/login answers with; or det NOUN VERB --json"},
+    /* the model registry */
+    {"model|m", "*", NULL, 0,
+     "keep the UUID of a checkpoint with a label of its experiment (det experiment label add ID "
+     "LABEL), and save_experiment_best in its configuration so that it stays"},
+    /* experiments, trials and checkpoints */
+    {"experiment", "create", "include", 'i',
+     "put the file into the model's directory, as a link if it lies elsewhere"},
+    {"experiment", "create", "git", 'g',
+     "check the commit out and give its directory: it is sent as it is, whatever .git says"},
+    {"experiment", "create", "local", 0,
+     "without a cluster:  det-harness run model_def.c --config CONFIG,  or  python3 -m "
+     "determined.exec.local model_def:Trial --config CONFIG; --test trains one batch on the "
+     "cluster"},
+    {"experiment", "create", "publish", 'p',
+     "ports of a task are not forwarded: ssh -L to the agent that det task list names"},
+    {"experiment", "describe", "outdir", 0,
+     "det experiment list-trials ID --csv > FILE, det trial describe ID --json > FILE"},
+    {"experiment", "describe", "metrics", 0, "det trial describe ID lists them"},
+    {"experiment", "download", NULL, 0,
+     "det experiment list-checkpoints ID --best 1, then  det checkpoint download UUID"},
+    {"experiment", "delete-tb-files", NULL, 0,
+     "det experiment delete removes them with all else; before that they are files in the "
+     "checkpoint storage"},
+    {"experiment", "list", "show_project", 0, "det project list-experiments WORKSPACE NAME"},
+    {"trial", "describe", "metrics-summary", 0, "det trial describe ID --json has summaryMetrics"},
+    {"trial", "describe", "metrics", 0, "they are shown without it"},
+    {"trial", "download", NULL, 0,
+     "det trial describe ID lists its checkpoints, then  det checkpoint download UUID"},
+    {"trial", "support-bundle", NULL, 0,
+     "det trial logs ID, det trial timeline ID, det trial describe ID --json and det master logs "
+     "have what it would hold"},
+    {"checkpoint", "download", "quiet", 'q', "only the place is printed anyway"},
+    {"checkpoint", "download", "mode", 0,
+     "the files are copied from the store, which this host must see"},
+    /* places */
+    {"workspace", "edit", NULL, 0, "make another: det workspace create NAME, det experiment move"},
+    {"workspace", "delete", NULL, 0, "det workspace archive NAME hides it and closes it"},
+    {"workspace", "list-pools", NULL, 0, "every workspace may use every pool: det rp list"},
+    {"workspace", "create", "agent-uid", 0, AGENTU},
+    {"workspace", "create", "agent-user", 0, AGENTU},
+    {"workspace", "create", "agent-gid", 0, AGENTU},
+    {"workspace", "create", "agent-group", 0, AGENTU},
+    {"workspace", "create", "checkpoint-storage-config", 0, STORE},
+    {"workspace", "create", "checkpoint-storage-config-file", 0, STORE},
+    {"workspace", "create", "default-compute-pool", 0, POOLS},
+    {"workspace", "create", "default-aux-pool", 0, POOLS},
+    {"project", "list|ls", NULL, 0, "det workspace list-projects WORKSPACE"},
+    {"project", "edit", NULL, 0, "make another: det project create, det experiment move"},
+    {"project", "delete", NULL, 0, "det project archive WORKSPACE NAME hides it and closes it"},
+    {"project", "describe", "all", 'a', "det project list-experiments WORKSPACE NAME --all"},
+    {"template", "set-value", NULL, 0, "det template set NAME FILE replaces its configuration"},
+    {"template", "create", "workspace-name", 'w', "a template is for all workspaces"},
+    /* how much is listed, and how it reads */
+    {"job", "list", "reverse", 0, "turn the list round:  det job list | tac"},
+    {"job", "list", "table", 0, "a table is what is printed without --json and --csv"},
+    {"*", "*", "pages", 0, "--limit N and --offset N, where the verb has them, cut the list"},
+    {"*", "*", "limit", 0, ALL},
+    {"*", "*", "offset", 0, ALL},
+    {"*", "*", "sort-by", 0, "it is sorted by id; --json and --csv are for programs that sort it"},
+    {"*", "*", "order-by", 0, "it is sorted by id; --json and --csv are for programs that sort it"},
+    {"*", "*", "yaml", 0, "--json prints it, and every YAML reader takes JSON"},
+    {0},
+};
+_Static_assert(DET_ARRAY_LEN(absent_table) <= ABSENT_MAX, "ABSENT_MAX is too small");
+
+/* Whether word is one of "a|b|c"; "*" holds for all. */
+static bool is_among(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    if (strcmp(list, "*") == 0)
+        return true;
+    for (const char *p = list; *p; p += *p == '|') {
+        size_t m = strcspn(p, "|");
+        if (m == n && strncmp(p, word, n) == 0)
+            return true;
+        p += m;
+    }
+    return false;
+}
+
+/* A row that names the verb goes before one for all of the noun's. */
+const struct absent *absent_find(const char *noun, const char *verb)
+{
+    const struct absent *found = NULL;
+    for (const struct absent *a = absent_table; a->noun; a++) {
+        bool every = strcmp(a->verb, "*") == 0;
+        if (a->opt || !is_among(a->noun, noun))
+            continue;
+        if (every ? !found : verb && is_among(a->verb, verb))
+            found = a;
+    }
+    return found;
+}
+
+size_t absent_options(const char *noun, const char *verb, struct opt *opts)
+{
+    size_t n = 0;
+    for (const struct absent *a = absent_table; a->noun; a++)
+        if (a->opt && is_among(a->noun, noun) && is_among(a->verb, verb))
+            opts[n++] = (struct opt){
+                .name = a->opt, .short_name = a->letter, .kind = OPT_ABSENT, .help = a->answer};
+    return n;
+}
