@@ -21,23 +21,26 @@ void db_template_read(struct db *db, const char *name, db_cb *cb, void *arg)
 }
 
 void db_template_write(struct db *db, enum db_template_how how, const char *name,
-                       const char *config, int64_t workspace_id, db_cb *cb, void *arg)
+                       const char *config, const struct db_template_origin *o, db_cb *cb,
+                       void *arg)
 {
     static const char *const sql[] = {
-        [TEMPLATE_NEW] = "INSERT INTO templates AS t (name, config, workspace_id) VALUES ($1, "
-                         "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END) "
+        [TEMPLATE_NEW] = "INSERT INTO templates AS t (name, config, workspace_id, user_id) VALUES ($1, "
+                         "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END, "
+                         "$4::integer) "
                          "ON CONFLICT DO NOTHING "
                          "RETURNING jsonb_build_object('template', template_doc(t))",
-        [TEMPLATE_PUT] = "INSERT INTO templates AS t (name, config, workspace_id) VALUES ($1, "
-                         "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END) "
+        [TEMPLATE_PUT] = "INSERT INTO templates AS t (name, config, workspace_id, user_id) VALUES ($1, "
+                         "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END, "
+                         "$4::integer) "
                          "ON CONFLICT (name) DO UPDATE SET config = excluded.config "
                          "RETURNING jsonb_build_object('template', template_doc(t))",
         [TEMPLATE_CHANGE] = "UPDATE templates t SET config = $2::jsonb WHERE name = $1 AND "
-                            "$3::integer >= 0 "
+                            "$3::integer >= 0 AND $4::integer > 0 "
                             "RETURNING jsonb_build_object('template', template_doc(t))",
     };
     struct db_args *a = DB_ARGS;
-    db_i64_arg(db_str_arg(db_str_arg(a, name), config), workspace_id);
+    db_i64_arg(db_i64_arg(db_str_arg(db_str_arg(a, name), config), o->workspace_id), o->user_id);
     db_write(db, sql[how], a, cb, arg);
 }
 

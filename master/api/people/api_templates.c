@@ -83,7 +83,8 @@ static void template_write(struct shell *sh, struct write_call *c, const json_t 
         return;
     }
     det_cleanup(freep) char *text = json_text(part);
-    db_template_write(sh->db, c->how, c->name, text, c->workspace_id, on_written, c);
+    const struct db_template_origin o = {c->workspace_id, c->req->who.user_id};
+    db_template_write(sh->db, c->how, c->name, text, &o, on_written, c);
 }
 
 /* The body is the template itself; its name may only repeat the path's. */
