@@ -1,0 +1,25 @@
+/* What rules about people ask: of each subject who owns it and where it is. */
+#ifndef DB_DB_ACCESS_H
+#define DB_DB_ACCESS_H
+
+#include "db.h"
+
+enum db_access_kind {
+    ACCESS_EXP,
+    ACCESS_TRIAL,
+    ACCESS_CKPT,
+    ACCESS_JOB,
+    ACCESS_TASK,
+    ACCESS_ALLOC,
+    ACCESS_WORKSPACE,
+    ACCESS_PROJECT,
+    ACCESS_TEMPLATE,
+    ACCESS_USER,
+    ACCESS_KINDS
+};
+/* One row for each of ids (a JSON array of strings) that is there, as often as it is named. Null is
+ * no owner, no workspace. */
+enum db_access_col { ACCESS_ID, ACCESS_OWNER, ACCESS_OWNER_NAME, ACCESS_HOST, ACCESS_PLACE };
+void db_access(struct db *db, enum db_access_kind kind, const char *ids, db_cb *cb, void *arg);
+
+#endif
