@@ -1,4 +1,5 @@
 /* The retention policy by hand: what it would let go, and why the others stay. */
+#include "access.h"
 #include "api_handlers.h"
 #include "api_util.h"
 #include "gc.h"
@@ -60,6 +61,12 @@ static void on_judged(void *arg, const struct db_result *r)
                                      c->dry_run));
 }
 
+static void collect(void *arg)
+{
+    struct collection *c = arg;
+    db_gc_list(c->sh->db, &(struct db_gc_scope){.exp_id = c->exp_id}, on_judged, c);
+}
+
 struct collect_body {
     int64_t exp_id;
     int dry_run;
@@ -90,7 +97,13 @@ void api_collect_checkpoints(struct shell *sh, struct http_req *req)
     *c = (struct collection){
         .sh = sh, .req = req, .exp_id = b.exp_id > 0 ? b.exp_id : 0, .dry_run = b.dry_run == 1,
         .keep = b.keep};
-    db_gc_list(sh->db, &(struct db_gc_scope){.exp_id = c->exp_id}, on_judged, c);
+    if (c->dry_run)
+        collect(c);
+    else
+        access_ask_one(req,
+                       &(struct access_one){&rules_all[ROUTE_collect_checkpoints], SUBJECT_EXP,
+                                            collect, c},
+                       c->exp_id);
 }
 
 /* ---- GET /experiments/{id}/preview_gc ---- */

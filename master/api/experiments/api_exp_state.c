@@ -1,8 +1,11 @@
 /* Changes of experiments' states: one by its path, or many by ids or filters. */
+#include "access.h"
 #include "api_exp_act.h"
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_exp_read.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BULK_MAX 10000
@@ -26,6 +29,7 @@ static void one(struct shell *sh, struct http_req *req, enum exp_act act, const 
 struct bulk {
     struct shell *sh;
     struct http_req *req;
+    const struct rule *rule;
     enum exp_act act;
     int64_t project_id; /* EXP_ACT_MOVE */
     json_t *results; /* in the order asked */
@@ -35,6 +39,12 @@ struct bulk_one {
     struct bulk *bulk;
     size_t i;
 };
+
+static void bulk_drop(struct bulk *b)
+{
+    json_decref(b->results);
+    free(b);
+}
 
 static void bulk_end(struct bulk *b)
 {
@@ -51,21 +61,44 @@ static void on_bulk_one(void *arg, int code, const char *text)
         bulk_end(b);
 }
 
+static void bulk_one(struct bulk *b, size_t i, const json_t *refused)
+{
+    struct bulk_one *o = det_alloc(sizeof *o);
+    *o = (struct bulk_one){b, i};
+    int64_t id = json_int(json_array_get(b->results, i), "id", 0);
+    if (refused)
+        on_bulk_one(o, (int)json_int(refused, "code", 0), json_str(refused, "text", ""));
+    else
+        exp_act(b->sh, b->act, id, b->project_id, on_bulk_one, o);
+}
+
+static void on_bulk_asked(void *arg, const json_t *refused)
+{
+    struct bulk *b = arg;
+    size_t n = b->left = json_array_size(b->results);
+    if (!refused) {
+        bulk_drop(b);
+        return;
+    }
+    if (n == 0)
+        bulk_end(b);
+    for (size_t i = 0; i < n; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "%" PRId64, json_int(json_array_get(b->results, i), "id", 0));
+        bulk_one(b, i, json_object_get(refused, id));
+    }
+}
+
 /* Every id is in results already. */
 static void bulk_run(struct bulk *b)
 {
-    size_t n = json_array_size(b->results);
-    if (n == 0) {
-        bulk_end(b);
-        return;
+    JSON_OWN ids = json_array();
+    for (size_t i = 0; i < json_array_size(b->results); i++) {
+        char id[24];
+        snprintf(id, sizeof id, "%" PRId64, json_int(json_array_get(b->results, i), "id", 0));
+        json_array_append_new(ids, json_string(id));
     }
-    b->left = n;
-    for (size_t i = 0; i < n; i++) {
-        struct bulk_one *o = det_alloc(sizeof *o);
-        *o = (struct bulk_one){b, i};
-        exp_act(b->sh, b->act, json_int(json_array_get(b->results, i), "id", 0), b->project_id,
-                on_bulk_one, o);
-    }
+    access_ask(b->req, &(struct access_ask){b->rule, SUBJECT_EXP, on_bulk_asked, b}, ids);
 }
 
 static void bulk_add(struct bulk *b, int64_t id)
@@ -78,8 +111,7 @@ static void on_found(void *arg, const struct db_result *r)
     struct bulk *b = arg;
     if (db_rc(r) < 0) {
         http_fail_err(b->req, db_error(r));
-        json_decref(b->results);
-        free(b);
+        bulk_drop(b);
         return;
     }
     for (int i = 0; i < db_rows(r); i++)
@@ -191,7 +223,7 @@ static bool destination(struct http_req *req, const json_t *body, int64_t *ret)
     return true;
 }
 
-static void many(struct shell *sh, struct http_req *req, enum exp_act act)
+static void many(struct shell *sh, struct http_req *req, enum exp_act act, enum route_id route)
 {
     struct det_err err;
     int64_t project_id = 0;
@@ -202,15 +234,18 @@ static void many(struct shell *sh, struct http_req *req, enum exp_act act)
     if (!ids)
         return;
     struct bulk *b = det_zalloc(sizeof *b);
-    *b = (struct bulk){
-        .sh = sh, .req = req, .act = act, .project_id = project_id, .results = json_array()};
+    *b = (struct bulk){.sh = sh,
+                       .req = req,
+                       .rule = &rules_all[route],
+                       .act = act,
+                       .project_id = project_id,
+                       .results = json_array()};
     const json_t *filters = wire_get(body, "filters");
     int rc =
         filters ? bulk_find(b, filters, &err) : bulk_ids(b, ids, &err);
     if (rc < 0) {
         http_fail_err(req, &err);
-        json_decref(b->results);
-        free(b);
+        bulk_drop(b);
     }
 }
 
@@ -221,7 +256,7 @@ static void many(struct shell *sh, struct http_req *req, enum exp_act act)
     }                                                                                              \
     void api_##names(struct shell *sh, struct http_req *req)                                       \
     {                                                                                              \
-        many(sh, req, act);                                                                        \
+        many(sh, req, act, ROUTE_##names);                                                         \
     }
 ACT(activate_experiment, activate_experiments, EXP_ACT_ACTIVATE, "id")
 ACT(pause_experiment, pause_experiments, EXP_ACT_PAUSE, "id")
@@ -243,5 +278,5 @@ void api_move_experiment(struct shell *sh, struct http_req *req)
 
 void api_move_experiments(struct shell *sh, struct http_req *req)
 {
-    many(sh, req, EXP_ACT_MOVE);
+    many(sh, req, EXP_ACT_MOVE, ROUTE_move_experiments);
 }

@@ -10,6 +10,7 @@
 #include "det/err.h"
 #include "json.h"
 #include "log.h"
+#include "may.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct masterconf {
     int64_t log_retention_days, metric_retention_days; /* below 0: for ever */
     char *tls_cert, *tls_key; /* both or neither */
     char *agent_token_file, *admin_password_file, *port_file, *ready_file;
+    enum may_mode authz;
     enum log_level log_level;
     enum log_format log_format;
     struct core_options core; /* its default_pool and pools are borrowed from here */

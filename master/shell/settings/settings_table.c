@@ -136,6 +136,14 @@ static const struct setting table[] = {
      .arg = "PATH",
      .example = "/etc/det/master.key",
      KEPT(tls_key)},
+    {.path = "security.authz.type",
+     .type = SETTING_ENUM,
+     .fallback = "owner",
+     .choices = "owner basic",
+     .help = "Who may pause, kill and edit an experiment: its owner and administrators (owner), or "
+             "everybody (basic, as in Determined without roles); deleting and moving it stay with "
+             "the former",
+     KEPT(authz)},
     {.path = "log.level",
      .type = SETTING_ENUM,
      .fallback = "info",

@@ -1,0 +1,216 @@
+#include "access.h"
+
+#include "api_util.h"
+#include "db_access.h"
+#include "masterconf.h"
+#include "shell.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    enum db_access_kind kind;
+    const char *noun;
+} subjects[SUBJECT_COUNT] = {
+    [SUBJECT_EXP] = {ACCESS_EXP, "experiment"},
+    [SUBJECT_TRIAL] = {ACCESS_TRIAL, "trial"},
+    [SUBJECT_CKPT] = {ACCESS_CKPT, "checkpoint"},
+    [SUBJECT_JOB] = {ACCESS_JOB, "job"},
+    [SUBJECT_TASK] = {ACCESS_TASK, "task"},
+    [SUBJECT_ALLOC] = {ACCESS_ALLOC, "allocation"},
+    [SUBJECT_WORKSPACE] = {ACCESS_WORKSPACE, "workspace"},
+    [SUBJECT_PROJECT] = {ACCESS_PROJECT, "project"},
+    [SUBJECT_TEMPLATE] = {ACCESS_TEMPLATE, "template"},
+    [SUBJECT_USER] = {ACCESS_USER, "user"},
+};
+
+static int judge(const struct http_req *req, unsigned right, const struct may_what *what,
+                 struct det_err *err)
+{
+    const struct may_who who = {req->who.user_id, req->who.is_admin};
+    return may(req->sh->conf->authz, &who, right, what, err);
+}
+
+/* Whatever the request is about. */
+static bool may_anyhow(const struct http_req *req, const struct rule *rule)
+{
+    struct det_err err;
+    return judge(req, rule->right, &(struct may_what){0}, &err) == 0;
+}
+
+struct ask {
+    struct http_req *req;
+    struct access_ask in;
+    json_t *ids;
+};
+
+static void refuse(json_t *refused, const char *id, const struct det_err *err)
+{
+    json_set(refused, id, json_make("{s:i,s:s}", "code", err->code, "text", err->text));
+}
+
+static void judge_row(const struct ask *a, const struct db_result *r, int i, json_t *refused)
+{
+    struct det_err err;
+    char name[120];
+    const char *id = db_text(r, i, ACCESS_ID);
+    snprintf(name, sizeof name, "%s %.80s", subjects[a->in.subject].noun, id);
+    const struct may_what what = {
+        .owner_id = db_i64(r, i, ACCESS_OWNER),
+        .host_id = db_i64(r, i, ACCESS_HOST),
+        .name = name,
+        .owner = db_is_null(r, i, ACCESS_OWNER_NAME) ? NULL : db_text(r, i, ACCESS_OWNER_NAME),
+    };
+    if (judge(a->req, a->in.rule->right, &what, &err) < 0)
+        refuse(refused, id, &err);
+}
+
+static void judge_missing(const struct ask *a, const json_t *found, json_t *refused)
+{
+    struct det_err err;
+    for (size_t i = 0; i < json_array_size(a->ids); i++) {
+        const char *id = json_string_value(json_array_get(a->ids, i));
+        if (json_object_get(found, id))
+            continue;
+        det_fail(&err, DET_ENOENT, "%s %.80s not found", subjects[a->in.subject].noun, id);
+        refuse(refused, id, &err);
+    }
+}
+
+static void on_facts(void *arg, const struct db_result *r)
+{
+    struct ask *a = arg;
+    if (api_failed(a->req, r)) {
+        a->in.cb(a->in.arg, NULL);
+    } else {
+        JSON_OWN refused = json_object();
+        JSON_OWN found = json_object();
+        for (int i = 0; i < db_rows(r); i++) {
+            json_set(found, db_text(r, i, ACCESS_ID), json_true());
+            judge_row(a, r, i, refused);
+        }
+        judge_missing(a, found, refused);
+        a->in.cb(a->in.arg, refused);
+    }
+    json_decref(a->ids);
+    free(a);
+}
+
+void access_ask(struct http_req *req, const struct access_ask *in, const json_t *ids)
+{
+    if (json_array_size(ids) == 0 || req->who.kind != WHO_USER || may_anyhow(req, in->rule)) {
+        JSON_OWN none = json_object();
+        in->cb(in->arg, none);
+        return;
+    }
+    struct ask *a = det_zalloc(sizeof *a);
+    *a = (struct ask){req, *in, json_deep_copy(ids)};
+    det_cleanup(freep) char *text = json_text(ids);
+    db_access(req->sh->db, subjects[in->subject].kind, text, on_facts, a);
+}
+
+/* Answers with the first refusal; false: there is none. */
+static bool refused_by(struct http_req *req, const json_t *refused)
+{
+    const json_t *first = json_object_iter_value(json_object_iter((json_t *)refused));
+    if (first)
+        http_fail(req, (int)json_int(first, "code", 0), "%s", json_str(first, "text", ""));
+    return first != NULL;
+}
+
+struct one {
+    struct http_req *req;
+    struct access_one in;
+};
+
+static void on_one(void *arg, const json_t *refused)
+{
+    struct one *o = arg;
+    if (refused && !refused_by(o->req, refused))
+        o->in.go_on(o->in.arg);
+}
+
+void access_ask_one(struct http_req *req, const struct access_one *in, int64_t id)
+{
+    struct det_err err;
+    if (id == 0 && judge(req, in->rule->right, &(struct may_what){0}, &err) < 0) {
+        http_fail_err(req, &err);
+        return;
+    }
+    struct one *o = http_mem(req, sizeof *o);
+    *o = (struct one){req, *in};
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, id);
+    JSON_OWN ids = id ? json_make("[s]", text) : json_array();
+    access_ask(req, &(struct access_ask){in->rule, in->subject, on_one, o}, ids);
+}
+
+/* ---- the door ---- */
+
+/* What the rule names, as strings; NULL: answered. New reference. */
+static json_t *ids_of(struct http_req *req, const struct rule *rule)
+{
+    struct det_err err;
+    int64_t id;
+    if (rule->where[0] != '.') {
+        if (subject_is_number(rule->subject) && !api_id(req, rule->where, &id))
+            return NULL;
+        JSON_OWN name = json_string(http_param(req, rule->where));
+        if (!name)
+            http_fail(req, DET_EINVAL, "%s: expected UTF-8", rule->where);
+        return name ? json_make("[O]", name) : NULL;
+    }
+    bool empty;
+    JSON_OWN body = api_body_any(req, &empty);
+    if (!body && !empty)
+        return NULL;
+    json_t *ids = json_array();
+    if (rule_ids(rule, body, ids, &err) == 0)
+        return ids;
+    http_fail_err(req, &err);
+    json_decref(ids);
+    return NULL;
+}
+
+struct door {
+    struct http_req *req;
+    const struct rule *rule;
+    http_handler *fn;
+};
+
+static void on_judged(void *arg, const json_t *refused)
+{
+    struct door *d = arg;
+    const json_t *first = json_object_iter_value(json_object_iter((json_t *)refused));
+    bool is_new = d->rule == &rules_all[ROUTE_put_template] && /* which makes what is not there */
+                  json_int(first, "code", 0) == DET_ENOENT;
+    if (refused && (is_new || !refused_by(d->req, refused)))
+        d->fn(d->req->sh, d->req);
+}
+
+static void enter_about(struct http_req *req, const struct rule *rule, http_handler *fn)
+{
+    JSON_OWN ids = ids_of(req, rule);
+    if (!ids)
+        return;
+    struct door *d = http_mem(req, sizeof *d);
+    *d = (struct door){req, rule, fn};
+    access_ask(req, &(struct access_ask){rule, rule->subject, on_judged, d}, ids);
+}
+
+void access_enter(struct http_req *req, const struct rule *rule, http_handler *fn)
+{
+    struct det_err err;
+    if (rule->right == 0) {
+        http_fail(req, DET_EPERM, "nobody may do this: it has no rule");
+    } else if (req->who.kind == WHO_ALLOC || rule->subject == SUBJECT_ASKS ||
+               may_anyhow(req, rule)) {
+        fn(req->sh, req);
+    } else if (rule->subject == SUBJECT_NONE) {
+        judge(req, rule->right, &(struct may_what){0}, &err);
+        http_fail_err(req, &err);
+    } else {
+        enter_about(req, rule, fn);
+    }
+}

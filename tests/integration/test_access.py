@@ -1,0 +1,181 @@
+"""Who may do what: every route as every kind of person, and as a task; by which setting; what the refused are told."""
+import json
+import os
+import sys
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import people  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from fake_agent import FakeAgent  # noqa: E402
+from openapi import Api  # noqa: E402
+
+CONFIG = """
+name: access
+entrypoint: model_def:T
+searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 100}}
+resources: {slots_per_trial: 1}
+"""
+# Asked by everybody without a token, by administrators only, and what everybody may do though it is no GET.
+OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "get_master", "get_telemetry"}
+ADMIN = {"post_user", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent",
+         "enable_slot", "disable_slot", "adopt_store"}
+EVERYBODY = {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
+             "create_experiment", "post_template", "post_workspace", "post_project"}
+# GETs in which a person would speak for the trial.
+SPOKEN = {"rendezvous", "preemption_signal"}
+# Answered one by one: 200, with an error in each that is refused.
+MANY = {"activate_experiments", "pause_experiments", "cancel_experiments", "kill_experiments", "archive_experiments",
+        "unarchive_experiments", "delete_experiments", "move_experiments"}
+# By the setting `basic` everybody may do these too.
+SHARED = {"activate_experiment", "pause_experiment", "cancel_experiment", "kill_experiment", "archive_experiment", "unarchive_experiment",
+          "continue_experiment", "patch_experiment", "put_experiment_label", "delete_experiment_label", "post_searcher_operations",
+          "kill_trial", "patch_checkpoints", "undelete_checkpoints", "post_checkpoint_metadata", "update_job_queue", "put_template",
+          "patch_template"} | MANY - {"delete_experiments", "move_experiments"}
+LAST = ["cancel_experiment", "kill_experiment", "kill_trial", "kill_experiments", "cancel_experiments", "delete_experiment", "logout",
+        "set_user_password", "delete_checkpoints", "remove_checkpoint_files", "delete_template"]
+
+
+class Walk:
+    """One experiment of ann's that runs, with all that hangs on it."""
+
+    def __init__(self, c):
+        self.c = c
+        c.login()
+        self.admin = Api(c.port, c.token)
+        self.ids = people.add(c, "ann", "bob")
+        self.ann, self.bob, self.nobody = self.person("ann"), self.person("bob"), Api(c.port)
+        self.agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
+        self.exp, self.order = self.start(self.ann)
+        self.bobs, order = self.start(self.bob)
+        self.task = Api(c.port, alloc=order["task"]["token"])
+        self.trial = int(self.order["task"]["env"]["DET_TRIAL_ID"])
+        self.checkpoint = str(uuid.uuid4())
+        owner = Api(c.port, alloc=self.order["task"]["token"])
+        owner.call("post_checkpoint", {"uuid": self.checkpoint, "metadata": {"steps_completed": 1}, "resources": {"a": 1}})
+        self.job = self.ann.call("get_experiment", experimentId=self.exp)["experiment"]["jobId"]
+        self.workspace = self.ann.call("post_workspace", {"name": "anns"})["workspace"]["id"]
+        self.project = self.ann.call("post_project", {"name": "p"}, workspaceId=self.workspace)["project"]["id"]
+        self.ann.call("post_template", {"name": "anns", "config": {"description": "d"}}, template__name="anns")
+
+    def person(self, name):
+        return Api(self.c.port, Api(self.c.port).call("login", {"username": name, "password": name + "'s own"})["token"])
+
+    def start(self, who):
+        exp = who.call("create_experiment", {"config": CONFIG, "modelDefinition": [], "activate": True})["experiment"]["id"]
+        order = self.agent.next("start")
+        self.agent.run(order)
+        return exp, order
+
+    def variable(self, path, name):
+        below = path.split("{" + name + "}")[0].rstrip("/").rsplit("/", 1)[1]
+        return {"experiments": self.exp, "trials": self.trial, "checkpoints": self.checkpoint, "allocations": self.order["alloc"],
+                "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
+                "templates": "anns", "agents": "agent-x", "slots": 0, "labels": "l", "resources": self.order["container"],
+                "users": "ann" if name == "username" else self.ids["ann"]}[below]
+
+    def body(self, op):
+        exps = {"experimentIds": [self.exp], "destinationProjectId": self.project}
+        ckpts = {"checkpointUuids": [self.checkpoint], "checkpointGlobs": ["x"]}
+        log = {"taskId": self.order["task"]["task_id"], "timestamp": "2026-01-01T00:00:00Z", "log": "x"}
+        return {"move_experiment": exps, "continue_experiment": {"id": self.exp}, "delete_checkpoints": ckpts, "remove_checkpoint_files": ckpts,
+                "undelete_checkpoints": ckpts, "patch_checkpoints": {"checkpoints": [{"uuid": self.checkpoint}]},
+                "collect_checkpoints": {"experimentId": self.exp}, "update_job_queue": {"updates": [{"jobId": self.job, "weight": 2}]},
+                "post_task_logs": {"logs": [log]}, "post_task_logs_plain": [log],
+                "post_profiler_metrics": {"batches": [{"labels": {"trialId": self.trial, "name": "x", "metricType": 1}}]},
+                "post_checkpoint": {"taskId": log["taskId"], "uuid": self.checkpoint, "metadata": {"steps_completed": 1}},
+                "post_workspace": {"name": "w"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
+                "post_checkpoint_metadata": {"checkpoint": {"metadata": {"k": 1}}},
+                "all_gather": {"requestUuid": "u", "numPeers": 1, "data": {}},
+                "patch_user": {"displayName": "x"}, "set_user_password": json.dumps("ann's own"),
+                }.get(op, exps if op in MANY else {})
+
+    def ask(self, who, op):
+        """The status; of one of many, that of its error: 403 where it says so."""
+        method, path, spec = who.contract.ops[op]
+        for name in [p["name"] for p in spec.get("parameters", []) if p["in"] == "path"]:
+            path = path.replace("{%s}" % name, str(self.variable(path, name)))
+        if op == "preemption_signal":
+            path += "?timeoutSeconds=0"
+        if op in ("get_metrics", "get_training_metrics", "get_validation_metrics", "compare_trials"):
+            path += f"?trialIds={self.trial}"
+        status, data, _ = who.raw(method, path, self.body(op) if method != "GET" else None)
+        if op in MANY and status == 200:
+            error = json.loads(data)["results"][0]["error"]
+            return (403 if "you may not" in error else 200), data
+        return status, data
+
+    def each(self, who, expected, leave=()):
+        """Every route; expected(op, method) is "in", or the status of who is kept out."""
+        ops = sorted(who.contract.ops, key=lambda op: (LAST.index(op) + 1 if op in LAST else 0, op))
+        for op in ops:
+            if op in leave:
+                continue
+            status, data = self.ask(who, op)
+            want = expected(op, who.contract.ops[op][0])
+            good = status not in (401, 403) if want == "in" else status == want
+            assert good, f"{op}: {status} {data[:200]}, not {want}"
+            if want == 403 and op not in MANY | {"post_checkpoint"} and who is not self.task:
+                error = json.loads(data)
+                text = error["error"]["error"] if "error" in error else error["message"]
+                assert "ann" in text and "may" in text or "administrator may" in text, (op, text)
+
+
+def is_write(op, method):
+    return method != "GET" and op not in OPEN | EVERYBODY or op in SPOKEN
+
+
+def walk(w):
+    w.each(w.nobody, lambda op, m: "in" if op in OPEN else 401, leave={"login", "legacy_login"})
+    w.each(w.bob, lambda op, m: 403 if op in ADMIN or is_write(op, m) else "in", leave={"logout"})
+    # A task of bob's: only what tasks ask, and that of its own trial.
+    w.each(w.task, lambda op, m: "in" if op in OPEN | {"get_me", "logout", "patch_checkpoints"} else 403, leave={"login", "legacy_login", "logout"})
+    fine = w.ann.call("get_experiment", experimentId=w.exp)["experiment"]
+    assert fine["state"] == "STATE_RUNNING" and fine["labels"] == [] and fine["notes"] == "", fine
+    w.each(w.ann, lambda op, m: 403 if op in ADMIN or op == "post_checkpoint" else "in", leave={"rendezvous", "logout"})
+    w.each(w.admin, lambda op, m: 403 if op == "post_checkpoint" else "in", leave={"rendezvous", "logout", "patch_user", "set_user_password"})
+
+
+def told(w):
+    """What, where, and what to do; of what is not there, that it is not."""
+    text = w.bob.refused(403, "experiment", "kill_experiment", id=w.exp)
+    assert text == f"you may not start, pause, stop or queue experiment {w.exp}: it belongs to ann; its owner or an administrator may", text
+    w.bob.refused(404, "experiment 999 not found", "kill_experiment", id=999)
+    w.bob.refused(404, "not found", "delete_checkpoints", {"checkpointUuids": [str(uuid.uuid4())]})
+    w.bob.refused(400, "", "kill_experiment", id="x")
+    got = w.bob.call("kill_experiments", {"experimentIds": [w.exp, w.bobs, 999]})["results"]
+    assert "ann" in got[0]["error"] and got[1]["error"] == "" and "not found" in got[2]["error"], got
+    w.bob.refused(403, "only an administrator", "collect_checkpoints", {})
+    w.bob.call("collect_checkpoints", {"dryRun": True})
+    w.bob.call("put_template", {"config": {"description": "mine"}}, template__name="bobs")
+    w.bob.call("put_template", {"config": {"description": "mine too"}}, template__name="bobs")
+    w.ann.refused(403, "belongs to bob", "put_template", {"config": {}}, template__name="bobs")
+    env = {"DET_USER": "bob", "DET_PASS": "bob's own", "DET_PASS_FILE": ""}
+    r = w.c.det("experiment", "kill", str(w.exp), check=False, env=env)
+    assert r.returncode == 1 and "belongs to ann" in r.stderr, (r.returncode, r.stderr)
+
+
+def by_owner():
+    with Cluster(agents=0) as c:
+        w = Walk(c)
+        told(w)
+        walk(w)
+        w.agent.close()
+
+
+def basic():
+    """One setting opens pause, kill and edit to everybody; deletion, moves and speaking for a trial stay."""
+    with Cluster(agents=0, env={"DET_SECURITY_AUTHZ_TYPE": "basic"}) as c:
+        w = Walk(c)
+        w.each(w.bob, lambda op, m: 403 if op in ADMIN or is_write(op, m) and op not in SHARED else "in", leave={"logout"})
+        w.agent.close()
+
+
+def main():
+    by_owner()
+    basic()
+    print("test_access: passed")
+
+
+main()
