@@ -65,6 +65,10 @@ int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char 
 /* Streams NDJSON answers: fn gets each "result". fn's non-zero result ends the stream. */
 int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *result), void *arg,
                struct det_err *err);
+/* GET of a path below the master's root: an answer of the type `accept` and max bytes at most; what
+ * out holds is freed. */
+int cli_download(struct cli *c, const char *path, const char *accept, size_t max, struct buf *out,
+                 struct det_err *err);
 /* GET of a path below the master's root, without a token: /info. */
 int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct det_err *err);
 

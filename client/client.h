@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CLIENT_BODY_MAX ((size_t)128 << 20) /* a larger answer is DET_ETOOBIG */
+#define CLIENT_BODY_MAX ((size_t)128 << 20) /* a larger answer is DET_ETOOBIG: see answer_max */
 #define CLIENT_LINE_MAX ((size_t)16 << 20)  /* a longer NDJSON line is DET_ETOOBIG */
 
 enum client_token {
@@ -65,6 +65,7 @@ struct client_req {
     size_t body_len;            /* 0 with a body: its strlen */
     const char *content_type;   /* NULL: application/json */
     int64_t timeout_ms;         /* of one attempt; 0: the client's */
+    size_t answer_max;          /* 0: CLIENT_BODY_MAX */
     bool once;                  /* never send it twice */
 };
 

@@ -37,6 +37,7 @@ struct client_xfer {
     struct client_resp *resp; /* borrowed */
     size_t addr;              /* which one is dialled */
     struct curl_slist *headers, *connect_to;
+    size_t answer_max;
     client_line_fn *on_line;
     void *line_arg;
     struct buf partial; /* of a line */

@@ -39,9 +39,9 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
     if (x->on_line && status >= 200 && status < 300) {
         feed_lines(x, p, n);
-    } else if (x->resp->body.len + n > CLIENT_BODY_MAX) {
+    } else if (x->resp->body.len + n > x->answer_max) {
         x->stop =
-            det_fail(&x->err, DET_ETOOBIG, "the answer has more than %zu bytes", CLIENT_BODY_MAX);
+            det_fail(&x->err, DET_ETOOBIG, "the answer has more than %zu bytes", x->answer_max);
     } else {
         buf_add(&x->resp->body, p, n);
     }
@@ -159,6 +159,7 @@ void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_co
 {
     *x = (struct client_xfer){
         .easy = easy, .resp = resp, .addr = conf->at, .last_byte_ms = clk_mono_ms()};
+    x->answer_max = req->answer_max ? req->answer_max : CLIENT_BODY_MAX;
     resp->status = 0;
     buf_clear(&resp->body);
     curl_easy_reset(easy); /* keeps the connections */

@@ -4,12 +4,16 @@
 
 #include "cli.h"
 
-extern const struct opt checkpoint_rm_opts[], checkpoint_delete_opts[], checkpoint_gc_opts[];
+extern const struct opt checkpoint_rm_opts[], checkpoint_delete_opts[], checkpoint_gc_opts[],
+    checkpoint_download_opts[];
+int checkpoint_download(struct cli *c, struct det_err *err);
 int checkpoint_rm(struct cli *c, struct det_err *err);
 int checkpoint_delete(struct cli *c, struct det_err *err);
 int checkpoint_undelete(struct cli *c, struct det_err *err);
 int checkpoint_gc(struct cli *c, struct det_err *err);
 
+/* The checkpoint that the first argument names; the caller's. */
+int checkpoint_get(struct cli *c, json_t **ret, struct det_err *err);
 /* Prints the answer of POST /checkpoints/gc; all: those that stay, too. */
 void checkpoint_show_collection(const json_t *answer, bool all);
 

@@ -264,6 +264,26 @@ int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *res
     return rc;
 }
 
+int cli_download(struct cli *c, const char *path, const char *accept, size_t max, struct buf *out,
+                 struct det_err *err)
+{
+    char *header det_cleanup(freep) = det_asprintf("Accept: %s", accept);
+    const struct client_req q = {
+        .path = path, .headers = (const char *const[]){header, NULL}, .answer_max = max};
+    struct client_resp r = CLIENT_RESP_INIT;
+    int rc = authenticate(c, err);
+    for (int again = 1; rc >= 0 && again == 1;) {
+        rc = client_call(c->s->client, &q, &r, err);
+        if (rc == 0)
+            break;
+        again = renew(c, rc, err);
+        rc = again;
+    }
+    buf_finish(out);
+    *out = r.body;
+    return rc;
+}
+
 int session_logout(struct cli *c, struct det_err *err)
 {
     int rc = cli_call(c, "POST", "/auth/logout", NULL, NULL, err);

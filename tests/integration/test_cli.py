@@ -49,6 +49,23 @@ def test_usage():
     says(det("e", "list"), 1, "127.0.0.1:9")
 
 
+def download_elsewhere(c, uuid):
+    """On a host that has no such store: through the master, where nobody says --mode direct."""
+    def files(where):
+        return {f: open(os.path.join(d, f), "rb").read() for d, _, names in os.walk(where) for f in names}
+
+    away = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {c.path("checkpoints")} && exec "$@"', "sh") if os.geteuid() == 0 else ()
+    whole = files(c.path("checkpoints", uuid))
+    for n, (mode, within) in enumerate(((("--mode", "master"), ()), ((), away), (("--mode", "master"), away))):
+        out = c.path(f"elsewhere-{n}")
+        says(c.det("checkpoint", "download", uuid, "-o", out, *mode, within=within), 0, out)
+        assert files(out) == whole and "state_dict.pth" in whole
+    if away:
+        refused = c.det("checkpoint", "download", uuid, "-o", c.path("none"), "--mode", "direct", check=False, within=away)
+        says(refused, 1, uuid, c.path("checkpoints"), "this host cannot read")
+    says(c.det("checkpoint", "download", uuid, "--mode", "both", check=False), 2, "--mode both: say auto, direct or master")
+
+
 def test_commands():
     with Cluster(agents=1, slots=2) as c:
         c.det("user", "whoami")
@@ -80,6 +97,7 @@ def test_commands():
             c.det("checkpoint", "download", uuid, "-o", out)
             assert open(out + "/state_dict.pth", "rb").read(2) == b"PK"
         shutil.rmtree(out)
+        download_elsewhere(c, uuid)
         for words in (("agent", "enable", "no such?"), ("slot", "enable", "no such?", "1")):
             says(c.det(*words, check=False), 1, '"no such?" not found')
         says(c.det("checkpoint", "describe", "no such?", check=False), 1, '"no such?" is not a UUID')

@@ -245,10 +245,11 @@ class Cluster:
                 raise
         return wait_until(attempt, seconds, f"{method} {path}")[0]
 
-    def det(self, *args, check=True, env=None, **kw):
+    def det(self, *args, check=True, env=None, within=(), **kw):
+        """`within`: the beginning of a command that runs another, such as unshare --mount."""
         e = {**self.env, "DET_MASTER": f"http://127.0.0.1:{self.port}", "DET_USER": "admin",
              "DET_PASS_FILE": self.path("admin.password"), "XDG_CONFIG_HOME": self.path("config"), **(env or {})}
-        r = subprocess.run([BIN + "/det", *args], text=True, capture_output=True, env=e, timeout=300 * SLOWER, **kw)
+        r = subprocess.run([*within, BIN + "/det", *args], text=True, capture_output=True, env=e, timeout=300 * SLOWER, **kw)
         if check and r.returncode != 0:
             raise AssertionError(f"det {' '.join(args)}: exit {r.returncode}\n{r.stdout}{r.stderr}")
         return r
