@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 enum {
-    IDLE_TIMEOUT_S = 120, /* between requests, and for a client that does not read */
-    READ_TIMEOUT_S = 15,  /* without a byte of a request that is not whole */
+    IDLE_TIMEOUT_S = 150, /* for a client that does not read; else http_peer.h has shorter ones */
     CONNECTIONS_MAX = 20000,
+    SPARE = 64, /* of those: several are accepted at a time, and who is cut ends a moment later */
     /* A connection's own memory, all of it touched when a second request comes on it: bounds the
      * request's line and headers together. */
     HEAD_BYTES_MAX = 6 << 10,
@@ -111,7 +111,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
     const union MHD_ConnectionInfo *i =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     c->peer = i ? i->socket_context : NULL;
-    http_peer_begins(&h->peers, c->peer);
+    http_peer_begins(&h->peers, c->peer, uv_now(h->loop));
     c->uri = det_strdup(uri);
     c->req.conn = c;
     c->req.sh = h->sh;
@@ -207,6 +207,7 @@ static void on_identity(struct http_req *req, const struct det_err *err)
         return;
     }
     c->http->pending--;
+    http_peer_goes_on(&c->http->peers, c->peer, uv_now(c->http->loop));
     c->state = CONN_READING;
     c->resumed = suspended;
     if (err)
@@ -223,6 +224,7 @@ static void identify(struct http_conn *c)
     c->state = CONN_ASKING;
     c->begun_ms = uv_now(c->http->loop);
     c->http->pending++;
+    http_peer_in_hand(&c->http->peers, c->peer, c->begun_ms);
     auth_check(c->http->sh, &c->req, on_identity);
     if (c->state == CONN_ASKING) {
         c->state = CONN_WAITING;
@@ -285,7 +287,7 @@ static void conn_dispatch(struct http_conn *c)
     c->begun_ms = uv_now(h->loop);
     h->pending++;
     origins_on_request(h->sh->origins, &c->req);
-    http_peer_in_hand(c->peer);
+    http_peer_in_hand(&h->peers, c->peer, c->begun_ms);
     if (c->early_status)
         early_reply(c);
     else if (h->closing)
@@ -300,12 +302,6 @@ static void conn_dispatch(struct http_conn *c)
     }
 }
 
-/* A client that stops in mid-request holds a connection and a buffer: not for long. */
-static void inactivity(struct MHD_Connection *mhd, unsigned seconds)
-{
-    MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
-}
-
 static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *upload,
                                  size_t *upload_n, void **con_cls)
@@ -313,7 +309,6 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     struct http_conn *c = *con_cls;
     struct http *h = c->http;
     if (!c->started) {
-        inactivity(mhd, READ_TIMEOUT_S);
         /* An answer queued in this first call would close the connection after it. */
         conn_begin(c, method);
         if (!c->early_status && c->req.route->auth && !h->closing && has_body(c))
@@ -326,15 +321,13 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     }
     c->resumed = false;
     if (*upload_n) {
-        http_peer_sent(c->peer, *upload_n);
+        http_peer_sent(&h->peers, c->peer, *upload_n, uv_now(h->loop));
         conn_body(c, upload, *upload_n);
         *upload_n = 0;
         return MHD_YES;
     }
-    if (c->state == CONN_READING) {
-        inactivity(mhd, IDLE_TIMEOUT_S);
+    if (c->state == CONN_READING)
         conn_dispatch(c);
-    }
     if (c->state != CONN_ANSWERED)
         return MHD_YES;
     c->state = CONN_QUEUED;
@@ -352,7 +345,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
     if (!c)
         return;
     conn_unlink(c);
-    http_peer_idle(&c->http->peers, c->peer);
+    http_peer_idle(&c->http->peers, c->peer, uv_now(c->http->loop));
     c->mhd = NULL;
     if (!c->forced) /* else its handler still holds the request, and frees it by answering */
         conn_free(c);
@@ -368,21 +361,19 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     bool began = what == MHD_CONNECTION_NOTIFY_STARTED;
     struct http *h = cls;
     h->stats.connections += began ? 1 : (uint64_t)-1;
-    if (began)
-        inactivity(mhd, READ_TIMEOUT_S); /* until there is a whole request */
     if (!began) {
-        http_peer_remove(*socket_cls);
+        http_peer_remove(&h->peers, *socket_cls);
         *socket_cls = NULL;
     } else if (i) {
         setsockopt(i->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
-        *socket_cls = http_peer_add(&h->peers, i->connect_fd);
+        *socket_cls = http_peer_add(&h->peers, i->connect_fd, uv_now(h->loop));
     }
 }
 
 static void on_sweep(uv_timer_t *t)
 {
     struct http *h = t->data;
-    http_peers_sweep(&h->peers);
+    http_peers_sweep(&h->peers, uv_now(h->loop));
     http_streams_sweep(h);
     if (h->sh && h->sh->driver && driver_not_ready(h->sh->driver))
         http_answer_late(h);
@@ -491,6 +482,8 @@ static int tls_read(struct http *h, const struct http_options *o, struct det_err
 static int daemon_start(struct http *h, int fd, struct det_err *err)
 {
     bool tls = h->tls_cert.len > 0;
+    unsigned most = http_peers_max(CONNECTIONS_MAX);
+    h->peers.room = most > 4 * SPARE ? most - SPARE : most;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem pem[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls_key.p},
                                    {MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls_cert.p},
@@ -501,7 +494,7 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, http_peers_max(CONNECTIONS_MAX),
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, most,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
@@ -519,7 +512,7 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     if (rc < 0)
         return rc;
     struct http *h = det_zalloc(sizeof *h);
-    h->loop = h->peers.loop = loop;
+    h->loop = loop;
     h->sh = o->sh;
     h->port = port_of(fd);
     rc = tls_read(h, o, err);
