@@ -37,7 +37,7 @@ void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out
  * otherwise: DET_EAUTH (unknown user, wrong password), DET_EPERM (inactive), DET_EUNAVAIL. Strings
  * live until cb returns. */
 struct auth_login {
-    const char *token, *user_json;
+    const char *token, *username, *user_json;
     int64_t user_id;
 };
 typedef void auth_login_cb(void *arg, const struct auth_login *ok, const struct det_err *err);
