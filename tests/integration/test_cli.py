@@ -80,9 +80,9 @@ def test_commands():
         says(c.det("agent", "disable", "--all"), 0, "agent-0 disabled")
         says(c.det("agent", "enable", "--all"), 0, "agent-0 enabled")
         says(c.det("e", "replay", "77", check=False), 1, "experiment 77 not found")
-        small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20"]
+        small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20", "--config", "resources.shm_size=4g"]
         r = c.det("e", "create", CONST, DIGITS, *small, "-f")
-        says(r, 0, "Created experiment 1")
+        says(r, 0, "Created experiment 1", "warning: resources.shm_size: has no effect: ")
         says(c.det("e", "list"), 0, "COMPLETED")
         says(c.det("e", "describe", "1"), 0, "COMPLETED", "learning_rate")
         listed = json.loads(c.det("e", "list", "--json").stdout)
