@@ -151,6 +151,15 @@ struct row_timeline {
     const char *kind;           /* agent.md lists those of hosts, core.h those of the core */
     int64_t at_us, duration_us; /* duration of what ended then; 0: a moment */
     const char *detail;         /* "": none */
+    int64_t experiment_id;      /* whose trial it is; not written */
+};
+
+/* What the database refused a row of, in place of all its rows: it, or with trial 0 the experiment
+ * with its trials, is STOPPING_ERROR, and ERROR when it has ended; its allocations are over. What
+ * is terminal already stays so. */
+struct row_parked {
+    int64_t experiment_id, trial_id;
+    bool has_ended;
 };
 
 /* Which directory is which checkpoint store; upsert, all columns. */

@@ -3,6 +3,7 @@
 #include "avoid.h"
 #include "effects.h"
 #include "exp.h"
+#include "park.h"
 #include "pool.h"
 #include "queue.h"
 #include "quota.h"
@@ -180,6 +181,10 @@ static int on_experiment(struct core *c, const struct core_event *ev, struct cor
         return det_fail(err, DET_ENOENT,
                         "experiment %lld not found among those that are not finished",
                         (long long)ev->exp_id);
+    if (e->parked)
+        return det_fail(err, DET_ESTATE,
+                        "experiment %lld is ending in ERROR: the database refused a row of it",
+                        (long long)e->id);
     switch (ev->kind) {
     case CORE_EV_EXP_ACTIVATE:
         return exp_activate(c, e, err);
@@ -209,6 +214,10 @@ static int on_trial(struct core *c, const struct core_event *ev, struct core_rep
     if (ev->run_id && ev->run_id != t->run_id && !is_judged)
         return det_fail(err, DET_ESTALE, "run %lld of trial %lld was replaced by run %lld",
                         (long long)ev->run_id, (long long)t->id, (long long)t->run_id);
+    if (t->parked && ev->kind == CORE_EV_OP_COMPLETED) /* it could not be kept */
+        return det_fail(err, DET_ESTATE,
+                        "trial %lld is ending in ERROR: the database refused a row of it",
+                        (long long)t->id);
     switch (ev->kind) {
     case CORE_EV_TRIAL_KILL:
         trial_set(c, t, TRIAL_STOPPING_KILLED, "the trial was killed");
@@ -323,6 +332,19 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
     return det_fail(err, DET_EINVAL, "event of unknown kind %d", (int)ev->kind);
 }
 
+/* Before what has ended is dropped. */
+static void reply_about(const struct core *c, const struct core_event *ev, struct core_reply *r)
+{
+    const struct alloc *a = ev->alloc_id ? alloc_find(c, ev->alloc_id) : NULL;
+    bool made = ev->kind == CORE_EV_EXP_CREATE || ev->kind == CORE_EV_EXP_CONTINUE;
+    bool gc = ev->kind == CORE_EV_EXP_DELETE || ev->kind == CORE_EV_EXP_GC;
+    r->exp_id = a ? a->exp_id : made ? r->id : gc ? ev->gc.exp_id : ev->exp_id;
+    r->trial_id = a && a->trial ? a->trial->id : ev->trial_id;
+    const struct trial *t = trial_find(c, r->trial_id);
+    r->exp_id = t ? t->exp->id : r->exp_id;
+    r->is_setting = ev->kind == CORE_EV_AGENT_SET || ev->kind == CORE_EV_STORE_ADOPT;
+}
+
 int core_step(struct core *c, const struct core_event *ev, struct core_effects *out)
 {
     struct core_reply reply = {0};
@@ -337,9 +359,27 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
         r->slots_exceeded = reply.slots_exceeded;
         r->progress = reply.progress;
         r->data = reply.data;
+        reply_about(c, ev, r);
     }
     finish(c, ev->more);
     return rc == DET_EINVAL ? rc : 0;
+}
+
+bool core_refused(struct core *c, struct core_effects *batch, size_t i, const char *words,
+                  int64_t now_ms, int64_t now_us)
+{
+    int64_t exp_id = 0, trial_id = 0;
+    if (batch->v[i].kind == CORE_SAVE_PARKED)
+        return false;
+    bool owned = park_owner(&batch->v[i], &exp_id, &trial_id);
+    if (!owned) {
+        park_leave_out(batch, i, words);
+        return true;
+    }
+    begin(c, now_ms, now_us, batch);
+    park(c, exp_id, trial_id, words);
+    finish(c, false);
+    return true;
 }
 
 static int64_t settled_ms(const struct core *c)

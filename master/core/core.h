@@ -287,6 +287,7 @@ enum core_effect_kind {
     CORE_SAVE_STORE,           /* .store */
     CORE_SAVE_TIMELINE,        /* .timeline; of a host, or queued placed running ready preempted
                                   checkpoint validation restart kill end */
+    CORE_SAVE_PARKED,          /* .parked */
     CORE_DELETE_SEARCH_SNAPSHOT, /* .exp_id: its log is read from the start until the next one */
     CORE_DELETE_EXPERIMENT,    /* .exp_id: with everything that hangs on it */
     /* after the commit */
@@ -300,6 +301,7 @@ enum core_effect_kind {
     CORE_TASK_LOG,    /* .log: a line of source "master" */
     CORE_SEARCH_WAKE, /* .exp_id: events wait for the client of its custom search */
     CORE_GC_WANTED,   /* .exp_id ended: find what the policy deletes, then CORE_EV_EXP_GC */
+    CORE_NOTHING,     /* was one of those before it, which core_refused() took out */
     CORE_EFFECT_KIND_COUNT
 };
 
@@ -311,6 +313,8 @@ struct core_reply {
     bool slots_exceeded;       /* LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED */
     double progress;
     const char *data;          /* SEARCH_EVENTS: a JSON array of SearcherEvent */
+    int64_t exp_id, trial_id;  /* whom it was about; 0: neither */
+    bool is_setting;           /* of an agent or a store */
 };
 struct core_start {
     const char *agent_id, *alloc_id, *container;
@@ -356,6 +360,7 @@ struct core_effect {
         struct row_agent agent;
         struct row_store store;
         struct row_timeline timeline;
+        struct row_parked parked;
         int64_t exp_id;
         const char *alloc_id;
         struct core_reply reply;
@@ -380,6 +385,15 @@ void core_effects_finish(struct core_effects *e); /* frees; e is CORE_EFFECTS_IN
 /* Applies ev and appends to out. 0, or DET_EINVAL for an event that is malformed (state unchanged;
  * a request is answered all the same). After an event with more set, nothing but the next event. */
 int core_step(struct core *c, const struct core_event *ev, struct core_effects *out);
+/* The database refused row i of these effects, of which none was committed, performed or answered;
+ * they are all there are since the last commit. Whose row it is is parked: the trial, or the
+ * experiment with its trials when it is a row of the experiment or a trial's first, ends in ERROR
+ * with the words in its log. None of its rows is written any more, now or later, but the one that
+ * says so (CORE_SAVE_PARKED); its requests in `batch` are refused with the words. A row of neither
+ * (a log line, a mark of the timeline, an agent's or store's setting) is left out. False: the row
+ * cannot be missed, parked ones' own. */
+bool core_refused(struct core *c, struct core_effects *batch, size_t i, const char *words,
+                  int64_t now_ms, int64_t now_us);
 /* When the next CORE_EV_TICK is wanted, INT64_MAX if not at all. */
 int64_t core_deadline_ms(const struct core *c);
 /* Aborts when an invariant is broken. Slow: for tests and debug builds. */

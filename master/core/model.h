@@ -136,6 +136,7 @@ struct alloc {
     struct store *store;         /* collection: what it works on; else its experiment's */
     bool said_store;             /* its log says that it waits for its store */
     bool deletes;                /* read back: exp is to be deleted after it */
+    bool parked;                 /* the database refused a row: none is written (park.h) */
     /* the queue (queue.c) */
     enum queue_as queued_as;
     int64_t shield_ms;           /* until then no scheduler asks it to stop */
@@ -228,6 +229,7 @@ struct trial {
     char *no_retry;              /* the pattern of a log policy: its next failure is the last */
     struct alloc *alloc;
     bool dirty, is_new;
+    bool parked;
 };
 
 struct exp {
@@ -262,6 +264,7 @@ struct exp {
     struct alloc *gc;            /* DELETING */
     bool dirty, is_new, ended, deleted, state_only;
     bool config_changed;         /* to be written once more */
+    bool parked;
 };
 
 struct fit_entry {

@@ -86,6 +86,8 @@ void check_end(struct sim *m)
         if (store_is_live(e))
             sim_fail(m, "experiment %lld is left in state %s", (long long)e->r.id,
                      exp_state_text(e->r.state));
+        if (!e->r.config)
+            continue; /* refused as it was made */
         check_search(m, e);
         if (!e->is_custom) /* hears of progress too, and its client may repeat itself */
             check_log(m, e);

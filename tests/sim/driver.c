@@ -15,6 +15,25 @@ void driver_gather(struct sim *m, struct master *s)
     later(m, s, M_COMMIT, (int64_t)sim_random(m, 4));
 }
 
+/* One of the rows of what is to be committed, and all that core_refused() lets follow from it. */
+static void refuse_row(struct sim *m, struct master *s)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < s->flight.n; i++)
+        rows += CORE_EFFECT_IS_ROW(s->flight.v[i].kind);
+    size_t nth = rows ? sim_random(m, rows) : 0;
+    for (size_t i = 0; rows && i < s->flight.n; i++) {
+        if (!CORE_EFFECT_IS_ROW(s->flight.v[i].kind) || nth-- > 0)
+            continue;
+        sim_trace(m, "store     refuses row %zu of master %d, of kind %d", i, s->index,
+                  (int)s->flight.v[i].kind);
+        m->got.parked += core_refused(s->core, &s->flight, i, "no such rows here",
+                                      m->now_ms + s->offset_ms, master_wall_us(m));
+        return;
+    }
+}
+
+enum { REFUSED_PER_MILLE = 2 };
 
 void driver_commit(struct sim *m, struct master *s)
 {
@@ -29,6 +48,8 @@ void driver_commit(struct sim *m, struct master *s)
         later(m, s, M_PERFORM, 0);
         return;
     }
+    if (sim_chance(m, REFUSED_PER_MILLE))
+        refuse_row(m, s);
     bool slow = m->now_ms < m->store.slow_until;
     s->stage = STAGE_IN_FLIGHT;
     later(m, s, M_APPLY, (int64_t)sim_random(m, slow ? 3000 : 3));

@@ -12,7 +12,7 @@ bool master_serves(const struct sim *m, const struct master *s)
 }
 
 /* What it knows of the time: its own monotonic clock, and a wall clock that may be anything. */
-static int64_t wall_us(struct sim *m)
+int64_t master_wall_us(struct sim *m)
 {
     uint64_t at = (uint64_t)m->now_ms;
     if (m->in.jumps) /* not from the seed's numbers: those must stay the same */
@@ -57,7 +57,7 @@ bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct 
     size_t from = s->batch.n;
     bool stale = is_stale(s, ev);
     ev->now_ms = m->now_ms + s->offset_ms;
-    ev->now_us = wall_us(m);
+    ev->now_us = master_wall_us(m);
     ev->request = w.token;
     w.kind = ev->kind;
     w.id = ev->trial_id ? ev->trial_id : ev->exp_id;
@@ -144,7 +144,7 @@ static void boot(struct sim *m, struct master *s)
     m->leader = s->index;
     m->got.takeovers++;
     sim_trace(m, "master %d  leads, epoch %lld", s->index, (long long)s->epoch);
-    core_restored(s->core, m->now_ms + s->offset_ms, wall_us(m), &s->batch);
+    core_restored(s->core, m->now_ms + s->offset_ms, master_wall_us(m), &s->batch);
     core_check(s->core);
     driver_gather(m, s);
     arm_tick(m, s);

@@ -15,6 +15,7 @@
  * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
  * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs:
  * it answers nobody, and what it has in its hands it does afterwards, also for a master that died.
+ * It refuses a row: what that belongs to is parked (core_refused), and no row of it may come again.
  * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
  * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; a host
  * starts nothing for a while. The file system with the checkpoints is unmounted on a host, or on
@@ -57,7 +58,7 @@ struct sim_options {
     bool trace_all;            /* and printed as they come */
 };
 struct sim_result {
-    int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused;
+    int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused, parked;
     uint64_t trace;
 };
 
@@ -73,6 +74,7 @@ struct stored_exp {
     VEC(int64_t) trials;                 /* in order */
     bool deleted, is_custom;
     bool continued;                      /* it ended, and went on */
+    int64_t parked;                      /* the epoch whose master writes it no more; 0: none */
 };
 struct stored_alloc;
 struct stored_trial {
@@ -81,6 +83,7 @@ struct stored_trial {
     int64_t last_write_run, started_run;
     const struct stored_alloc *alloc; /* of its newest run */
     bool gave_up;          /* it exited early, and as if all were well */
+    int64_t parked;        /* the epoch whose master writes it no more; 0: none */
 };
 struct stored_alloc {
     struct row_allocation r;
@@ -157,6 +160,7 @@ struct master {
     struct imap *waiters;     /* token -> struct waiter */
 };
 struct master *master_leader(struct sim *m);
+int64_t master_wall_us(struct sim *m);
 bool master_serves(const struct sim *m, const struct master *s);
 /* Steps the event; false: nobody listens, or PostgreSQL is away. The answer comes to w after the
  * commit. */

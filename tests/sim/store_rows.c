@@ -10,10 +10,40 @@ static void set(const char **field, const char *value)
     *field = det_strdup(value);
 }
 
+/* Ids of what was refused as it was made are given out no more. */
+static void skip_exps(struct sim *m, int64_t id)
+{
+    while ((size_t)id > m->store.exps.n + 1) {
+        struct stored_exp *e = det_zalloc(sizeof *e);
+        vec_push(&m->store.exps, e);
+        e->r.id = (int64_t)m->store.exps.n;
+        e->r.state = EXP_DELETED;
+        e->deleted = true;
+    }
+}
+
+static void skip_trials(struct sim *m, int64_t id, int64_t exp_id)
+{
+    while ((size_t)id > m->store.trials.n + 1) {
+        struct stored_trial *t = det_zalloc(sizeof *t);
+        vec_push(&m->store.trials, t);
+        t->r.id = (int64_t)m->store.trials.n;
+        t->r.experiment_id = exp_id;
+        t->r.state = TRIAL_ERROR;
+    }
+}
+
+static void check_parked(struct sim *m, int64_t parked, const char *what, int64_t id)
+{
+    if (parked == m->store.epoch)
+        sim_fail(m, "a row of %s %lld, which is parked", what, (long long)id);
+}
+
 static void apply_exp(struct sim *m, const struct row_experiment *r)
 {
     struct stored_exp *e = store_exp(&m->store, r->id);
     if (r->is_new) {
+        skip_exps(m, r->id);
         if (e || (size_t)r->id != m->store.exps.n + 1)
             sim_fail(m, "experiment %lld is inserted twice or out of order", (long long)r->id);
         e = det_zalloc(sizeof *e);
@@ -28,6 +58,9 @@ static void apply_exp(struct sim *m, const struct row_experiment *r)
     }
     if (!e)
         sim_fail(m, "experiment %lld is updated before it exists", (long long)r->id);
+    if (r->state == EXP_ACTIVE && exp_state_is_terminal(e->r.state))
+        e->parked = 0;
+    check_parked(m, e->parked, "experiment", r->id);
     e->continued |= exp_state_is_terminal(e->r.state) && r->state == EXP_ACTIVE;
     if (r->config)
         set(&e->r.config, r->config);
@@ -55,6 +88,7 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
 {
     struct stored_trial *t = store_trial(&m->store, r->id);
     if (r->is_new) {
+        skip_trials(m, r->id, r->experiment_id);
         if (t || (size_t)r->id != m->store.trials.n + 1 ||
             !store_exp(&m->store, r->experiment_id))
             sim_fail(m, "trial %lld: insert out of order", (long long)r->id);
@@ -71,6 +105,10 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
     }
     if (!t)
         sim_fail(m, "trial %lld is updated before it exists", (long long)r->id);
+    if (r->state == TRIAL_ACTIVE && trial_state_is_terminal(t->r.state))
+        t->parked = 0;
+    check_parked(m, t->parked, "trial", r->id);
+    check_parked(m, store_exp(&m->store, t->r.experiment_id)->parked, "trial", r->id);
     if (r->run_id < t->r.run_id)
         sim_fail(m, "trial %lld: its run falls from %lld to %lld", (long long)r->id,
                  (long long)t->r.run_id, (long long)r->run_id);
@@ -196,6 +234,47 @@ static void apply_ckpt_store(struct sim *m, const struct row_store *r)
     snprintf(m->store.ckpt_id, sizeof m->store.ckpt_id, "%s", r->id ? r->id : "");
 }
 
+static void park_allocs(struct sim *m, const struct row_parked *r)
+{
+    for (size_t i = 0; i < m->store.allocs.n; i++) {
+        struct row_allocation *a = &m->store.allocs.v[i]->r;
+        if (r->trial_id ? a->trial_id == r->trial_id : a->experiment_id == r->experiment_id)
+            a->state = ALLOC_TERMINATED;
+    }
+}
+
+static void park_trial(struct stored_trial *t, bool has_ended)
+{
+    if (!trial_state_is_terminal(t->r.state))
+        t->r.state = has_ended ? TRIAL_ERROR : TRIAL_STOPPING_ERROR;
+}
+
+static enum exp_state parked_state(const struct stored_exp *e, bool has_ended)
+{
+    if (e->r.state == EXP_DELETING)
+        return has_ended ? EXP_DELETE_FAILED : EXP_DELETING;
+    if (exp_state_is_terminal(e->r.state))
+        return e->r.state;
+    return has_ended ? EXP_ERROR : EXP_STOPPING_ERROR;
+}
+
+static void apply_parked(struct sim *m, const struct row_parked *r)
+{
+    struct stored_trial *t = store_trial(&m->store, r->trial_id);
+    struct stored_exp *e = r->trial_id ? NULL : store_exp(&m->store, r->experiment_id);
+    park_allocs(m, r);
+    if (t) {
+        park_trial(t, r->has_ended);
+        t->parked = m->store.epoch;
+    }
+    for (size_t i = 0; e && i < e->trials.n; i++)
+        park_trial(store_trial(&m->store, e->trials.v[i]), r->has_ended);
+    if (e) {
+        e->r.state = parked_state(e, r->has_ended);
+        e->parked = m->store.epoch;
+    }
+}
+
 void store_apply(struct sim *m, const struct core_effect *e)
 {
     switch (e->kind) {
@@ -222,6 +301,9 @@ void store_apply(struct sim *m, const struct core_effect *e)
         break;
     case CORE_SAVE_AGENT:
         apply_agent(m, &e->agent);
+        break;
+    case CORE_SAVE_PARKED:
+        apply_parked(m, &e->parked);
         break;
     case CORE_DELETE_SEARCH_SNAPSHOT:
         delete_snapshot(m, e->exp_id);

@@ -112,7 +112,7 @@ void fx_log(struct core *c, const struct alloc *a, int level, const char *fmt, .
 
 void fx_timeline(struct core *c, const struct alloc *a, const char *kind, const char *fmt, ...)
 {
-    if (!a->trial)
+    if (!a->trial || a->parked)
         return;
     va_list ap;
     va_start(ap, fmt);
@@ -120,6 +120,7 @@ void fx_timeline(struct core *c, const struct alloc *a, const char *kind, const 
     va_end(ap);
     fx_add(c->out, CORE_SAVE_TIMELINE)->timeline = (struct row_timeline){.trial_id = a->trial->id,
                                                                          .run_id = a->run_id,
+                                                                         .experiment_id = a->exp_id,
                                                                          .node = -1,
                                                                          .kind = kind,
                                                                          .at_us = c->now_us,
@@ -128,10 +129,11 @@ void fx_timeline(struct core *c, const struct alloc *a, const char *kind, const 
 
 void fx_mark(struct core *c, const struct alloc *a, int node, const struct core_mark *m)
 {
-    if (!a->trial)
+    if (!a->trial || a->parked)
         return;
     struct row_timeline r = {.trial_id = a->trial->id,
                              .run_id = a->run_id,
+                             .experiment_id = a->exp_id,
                              .node = node,
                              .kind = fx_str(c->out, m->kind),
                              .at_us = m->at_us,

@@ -180,7 +180,7 @@ static void retry(struct core *c, const struct alloc *a)
 void gc_on_alloc_end(struct core *c, struct alloc *a)
 {
     bool undone = a->was_ours || (a->failure.is_set && a->failure.transient);
-    if (undone && (a->exp || !is_gone(c, a->exp_id))) {
+    if (undone && !a->parked && (a->exp || !is_gone(c, a->exp_id))) {
         retry(c, a);
         return;
     }
@@ -189,7 +189,7 @@ void gc_on_alloc_end(struct core *c, struct alloc *a)
         return;
     if (a->exp)
         e->gc = NULL;
-    if (a->exp && a->failure.is_set) {
+    if (a->exp && (a->failure.is_set || a->parked)) {
         e->ended = true;
         e->state = EXP_DELETE_FAILED;
         exp_mark(c, e);

@@ -8,10 +8,17 @@
 /* The more trials, the rarer a snapshot: the cost stays linear. */
 enum { SNAPSHOT_MIN = 64 };
 
+void save_parked(struct core *c, int64_t exp_id, int64_t trial_id, bool has_ended)
+{
+    fx_add(c->out, CORE_SAVE_PARKED)->parked = (struct row_parked){exp_id, trial_id, has_ended};
+}
+
 static void save_exp(struct core *c, struct exp *e)
 {
     e->dirty = false;
-    if (e->deleted)
+    if (e->parked)
+        save_parked(c, e->id, 0, e->ended);
+    if (e->deleted || e->parked)
         return;
     if (e->state_only) {
         struct core_effect *fx = fx_add(c->out, CORE_SAVE_EXP_STATE);
@@ -48,6 +55,12 @@ static void save_exp(struct core *c, struct exp *e)
 
 static void save_trial(struct core *c, struct trial *t)
 {
+    if (t->parked || t->exp->parked) {
+        t->dirty = false;
+        if (!t->exp->parked)
+            save_parked(c, t->exp->id, t->id, trial_state_is_terminal(t->state));
+        return;
+    }
     det_cleanup(buf_finish) struct buf core = BUF_INIT;
     save_trial_core(&core, t);
     struct row_trial r = {.is_new = t->is_new,
@@ -72,6 +85,10 @@ static void save_trial(struct core *c, struct trial *t)
 
 static void save_alloc(struct core *c, struct alloc *a)
 {
+    if (a->parked) {
+        a->dirty = false;
+        return;
+    }
     det_cleanup(buf_finish) struct buf core = BUF_INIT;
     save_alloc_core(&core, a);
     bool ended = a->state == ALLOC_TERMINATED;
@@ -140,23 +157,24 @@ static void save_search(struct core *c)
     for (size_t i = 0; i < c->search_rows.n; i++) {
         struct search_row *r = &c->search_rows.v[i];
         struct exp *e = exp_find(c, r->exp_id);
-        fx_add(c->out, CORE_SAVE_SEARCH_EVENT)->search_event =
-            (struct row_search_event){r->exp_id, r->seq, fx_str(c->out, r->text)};
+        if (!e->parked)
+            fx_add(c->out, CORE_SAVE_SEARCH_EVENT)->search_event =
+                (struct row_search_event){r->exp_id, r->seq, fx_str(c->out, r->text)};
         free(r->text);
-        if (e->ended || e->todo_at < e->todo.ops.n || r->seq != e->search_seq)
+        if (e->parked || e->ended || e->todo_at < e->todo.ops.n || r->seq != e->search_seq)
             continue;
         if (e->search_seq - e->snap_seq >= SNAPSHOT_MIN + (int64_t)e->trials.n)
             save_snapshot(c, e);
     }
     c->search_rows.n = 0;
     for (size_t i = 0; i < c->dirty_exps.n; i++)
-        if (c->dirty_exps.v[i]->ended && c->dirty_exps.v[i]->search)
+        if (c->dirty_exps.v[i]->ended && c->dirty_exps.v[i]->search && !c->dirty_exps.v[i]->parked)
             save_snapshot(c, c->dirty_exps.v[i]);
 }
 
 static void drop_exp(struct core *c, struct exp *e)
 {
-    if (e->deleted) {
+    if (e->deleted && !e->parked) {
         fx_add(c->out, CORE_DELETE_EXPERIMENT)->exp_id = e->id;
         imap_put(c->deleted, (uint64_t)e->id, c);
     }

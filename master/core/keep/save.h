@@ -8,6 +8,9 @@
  * ended. */
 void save_flush(struct core *c);
 
+/* The only row of what is parked; trial 0: an experiment. */
+void save_parked(struct core *c, int64_t exp_id, int64_t trial_id, bool has_ended);
+
 /* JSON objects, appended. */
 void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms);
 void save_trial_core(struct buf *out, const struct trial *t);

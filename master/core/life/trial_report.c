@@ -1,5 +1,4 @@
-/* What harnesses report about a trial, and what the end of a run means for it
- * (docs/contract/trial.md 1). */
+/* What harnesses report about a trial, and what the end of a run means for it (rest-api.md 5.5). */
 #include "trial.h"
 
 #include "alloc.h"

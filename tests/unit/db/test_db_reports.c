@@ -397,8 +397,8 @@ static void on_committed(void *arg, const struct db_result *r)
 
 static void test_timeline(void **state)
 {
-    const struct row_timeline rows[] = {{1, 1, -1, "queued", 1700000000000001, 0, "1 slot"},
-                                        {1, 1, 0, "prepared", 1700000000000002, 5000, ""}};
+    const struct row_timeline rows[] = {{1, 1, -1, "queued", 1700000000000001, 0, "1 slot", 7},
+                                        {1, 1, 0, "prepared", 1700000000000002, 5000, "", 7}};
     for (size_t n = 1; n <= 2; n++) { /* the second time repeats the first row */
         struct did d = {0};
         struct db_tx *tx = db_tx_begin(db);
