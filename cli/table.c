@@ -3,6 +3,7 @@
 #include "buf.h"
 #include "vec.h"
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,11 +18,6 @@ static bool as_csv;
 void table_as_csv(void)
 {
     as_csv = true;
-}
-
-bool table_is_csv(void)
-{
-    return as_csv;
 }
 
 struct table *table_create(const char *const *heads, size_t n)

@@ -62,6 +62,11 @@ const char *db_sqlstate(const struct db_result *r); /* "23505"; "" unless the se
 bool db_timed_out(const struct db_result *r);       /* the statement took longer than it may */
 int db_rows(const struct db_result *r);             /* rows returned */
 int64_t db_affected(const struct db_result *r);     /* rows written */
+/* The database will never take it, however often it is asked: its data, not the time, is why. */
+bool db_is_refused(const struct db_result *r);
+/* Of a unit: which statement this is the result of, from 0; of a failure, which failed. SIZE_MAX:
+ * none of them. */
+size_t db_stmt_index(const struct db_result *r);
 bool db_is_null(const struct db_result *r, int row, int col);
 const char *db_text(const struct db_result *r, int row, int col); /* "" for null; borrowed */
 size_t db_text_len(const struct db_result *r, int row, int col);

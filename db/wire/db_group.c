@@ -35,6 +35,7 @@ static void tx_keep(struct db_tx *tx, const struct db_result *r)
         return;
     db_result_finish(&tx->result);
     tx->result = *r;
+    tx->result.index = tx->answered++;
     ((struct db_result *)r)->pg = NULL; /* ours now; the connection finishes a NULL */
 }
 
@@ -146,6 +147,7 @@ static void retry_alone(struct db_group *g)
     for (struct db_tx *tx = g->flight; tx; tx = tx->next) {
         db_result_finish(&tx->result);
         tx->result = (struct db_result){0};
+        tx->answered = 0;
     }
     for (struct db_tx *tx = g->flight; tx && g->conn->state == CONN_UP; tx = tx->next) {
         send_epoch(g);

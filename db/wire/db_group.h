@@ -27,7 +27,7 @@ struct db_tx {
     db_cb *cb;
     void *arg;
     struct db_result result; /* of the last statement, or of the first that failed */
-    size_t answered;
+    size_t answered;         /* statements so far */
     int64_t sent_us; /* of the first of a group; monotonic */
 };
 void db_tx_free(struct db_tx *tx);

@@ -127,7 +127,7 @@ static int code_of(const char *sqlstate)
 
 void db_result_fail(struct db_result *r, int code, const char *text)
 {
-    *r = (struct db_result){0};
+    *r = (struct db_result){.index = SIZE_MAX};
     r->rc = det_fail(&r->err, code, "%s", text);
 }
 
@@ -168,6 +168,21 @@ const struct det_err *db_error(const struct db_result *r)
 const char *db_sqlstate(const struct db_result *r)
 {
     return r->sqlstate;
+}
+
+bool db_is_refused(const struct db_result *r)
+{
+    /* cardinality, data, integrity, functions, views, limits, RAISE */
+    static const char *const classes[] = {"21", "22", "23", "38", "39", "44", "54", "P0"};
+    for (size_t i = 0; r->rc < 0 && i < DET_ARRAY_LEN(classes); i++)
+        if (!strncmp(r->sqlstate, classes[i], 2))
+            return true;
+    return false;
+}
+
+size_t db_stmt_index(const struct db_result *r)
+{
+    return r->index;
 }
 
 bool db_timed_out(const struct db_result *r)

@@ -149,6 +149,13 @@ void db_save_store(struct db_tx *tx, const struct row_store *r)
               db_i64_arg(a, r->used_us));
 }
 
+void db_save_parked(struct db_tx *tx, const struct row_parked *r)
+{
+    struct db_args *a = db_i64_arg(db_i64_arg(DB_ARGS, r->experiment_id), r->trial_id);
+    db_tx_add(tx, "SELECT park($1::integer, $2::integer, $3::boolean)",
+              db_bool_arg(a, r->has_ended));
+}
+
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id)
 {
     struct db_args *a = db_i64_arg(DB_ARGS, exp_id);

@@ -26,6 +26,7 @@ void db_delete_search_snapshot(struct db_tx *tx, int64_t exp_id);
 void db_save_trials(struct db_tx *tx, const struct row_trial *r, size_t n);
 void db_save_allocations(struct db_tx *tx, const struct row_allocation *r, size_t n);
 void db_save_agent(struct db_tx *tx, const struct row_agent *r);
+void db_save_parked(struct db_tx *tx, const struct row_parked *r);
 void db_save_store(struct db_tx *tx, const struct row_store *r);
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id);
 

@@ -1,5 +1,4 @@
-/* Validation (docs/contract/loop.md 6): batches of this rank, reduction over ranks, report,
- * policy. */
+/* Validation (pytorch-api.md 14): batches of this rank, reduction over ranks, report, policy. */
 #include "clk.h"
 #include "log.h"
 #include "loop_alive.h"

@@ -1,12 +1,16 @@
-"""No report of a trial ends the master: names past the bound are refused to the report that brings them, whatever the
-number and order of reports, and the trial then ends as any other. So does one whose rows hold more already."""
+"""Nothing that a trial, a person or a row can make the database refuse ends the master.
+
+Names of metrics past the bound are refused to the report that brings them, whatever the number and order of reports, and
+the trial then ends as any other. So does one whose rows hold more already. A row of the core that is refused all the same
+ends its own trial or experiment in ERROR, with the database's words in the log; the others and the master go on."""
 import os
+import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import paced  # noqa: E402
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import ApiError, Cluster, wait_until  # noqa: E402
 from openapi import Api  # noqa: E402
 
 GROUP = "wide"
@@ -53,6 +57,86 @@ def ended(c, exp, trial):
     return Api(c.port, c.token).call("get_trial", trialId=trial)["trial"]["summaryMetrics"]
 
 
+REFUSE = """CREATE FUNCTION refuse_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF {when} THEN RAISE EXCEPTION 'no {name} like this'; END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER refuse_{name} BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION refuse_{name}()"""
+
+
+def refuse(c, name, table, when):
+    c.sql(REFUSE.format(name=name, table=table, when=when))
+
+
+def stays(c, exp, trial, pid):
+    """The other one trains on, under the same master, and every slot that was given up is free."""
+    assert c.experiment(exp)["state"] == "STATE_RUNNING", "what was not refused has ended"
+    assert c.procs["master"].poll() is None and c.pid("master") == pid
+    since = c.sql(f"SELECT count(*) FROM metrics WHERE trial_id = {trial}")
+    wait_until(lambda: c.sql(f"SELECT count(*) FROM metrics WHERE trial_id = {trial}") != since, 60, "more metrics")
+    wait_until(lambda: c.sql("SELECT count(*) FROM allocations WHERE state <> 'TERMINATED'") == "1", 60, "the end of runs")
+
+
+def row_of_a_trial(c, user, pid, other):
+    exp, trial, run = running(c)
+    refuse(c, "trial", "trials", f"NEW.id = {trial}")  # also what would only end it
+    user.call("pause_experiment", id=exp)  # the experiment's own row is taken
+    c.wait(exp, "STATE_ERROR", 60)
+    assert "no trial like this" in c.logs(trial)
+    assert [t["state"] for t in c.trials(exp)] == ["STATE_ERROR"]
+    assert c.sql("SELECT tgenabled FROM pg_trigger WHERE tgname = 'refuse_trial'") == "O"
+    stays(c, *other, pid)
+
+
+def row_of_an_experiment(c, user, pid, other):
+    exp, trial, run = running(c)
+    refuse(c, "experiment", "experiments", f"NEW.id = {exp}")
+    user.refused(400, "no experiment like this", "pause_experiment", id=exp)
+    wait_until(lambda: c.experiment(exp)["state"] == "STATE_ERROR", 60, "its end")
+    assert "no experiment like this" in c.logs(trial)
+    stays(c, *other, pid)
+
+
+def first_row(c, pid, other):
+    """A creation is refused with the words, and leaves nothing."""
+    refuse(c, "beginner", "trials", "NEW.hparams->>'dropout' = '0.125'")
+    try:
+        paced.create(c, os.path.join("examples", "digits", "const.yaml"), 200, **{"dropout: 0.25": "dropout: 0.125"})
+        raise AssertionError("it was created")
+    except ApiError as e:
+        assert e.status == 400 and "no beginner like this" in e.text, e.text
+    assert c.sql("SELECT count(*) FROM experiments WHERE config->'hyperparameters'->'dropout'->>'val' = '0.125'") == "0"
+    stays(c, *other, pid)
+
+
+def at_a_start(c, other):
+    """What the next master has to write first is refused: no restart meets it again."""
+    exp, trial, run = running(c)
+    c.stop("master", signal.SIGKILL)
+    refuse(c, "return", "allocations", f"NEW.trial_id = {trial}")
+    c.stop("agent-0", signal.SIGKILL)
+    c.end_tasks()
+    c.start_master()
+    c.login()
+    pid = c.pid("master")
+    c.start_agent(0)
+    c.wait(exp, "STATE_ERROR", 60)
+    wait_until(lambda: c.experiment(other[0])["state"] == "STATE_RUNNING", 60, "the other's next run")
+    assert "no return like this" in c.logs(trial)
+    stays(c, *other, pid)
+
+
+def core_rows():
+    with Cluster(agents=1, slots=4) as c:
+        c.login()
+        user, pid = Api(c.port, c.token), c.pid("master")
+        other = running(c)[:2]
+        row_of_a_trial(c, user, pid, other)
+        row_of_an_experiment(c, user, pid, other)
+        first_row(c, pid, other)
+        at_a_start(c, other)
+
+
 def main():
     with Cluster(agents=1) as c:
         c.login()
@@ -68,6 +152,7 @@ def main():
         user = Api(c.port, c.token)
         user.refused(400, "different metrics", "post_metrics", body(trial, 10, ["one-more"], run), trialId=trial)
         assert len(ended(c, exp, trial)[GROUP]) == 21000
+    core_rows()
     print("test_refused_rows: passed")
 
 

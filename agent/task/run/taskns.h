@@ -1,7 +1,7 @@
 /*
  * The private mount namespace of a root agent's tasks: /run/determined is each task's own there,
- * with info/ and workdir/ where existing clients look for them (docs/contract/task.md 2).
- * DET_INFO_DIR names the same files by a path that holds everywhere.
+ * with info/ and workdir/ where existing clients look for them (rest-api.md 2.4). DET_INFO_DIR
+ * names the same files by a path that holds everywhere.
  */
 #ifndef TASKNS_H
 #define TASKNS_H

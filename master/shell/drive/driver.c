@@ -40,6 +40,8 @@ struct driver {
     bool started, committing, held; /* held: the commit waits for PostgreSQL */
     bool stopping;
     bool overdue; /* a commit failed and is tried again: held, or in flight once more */
+    bool singly;  /* a row of the batch was refused: which is found out */
+    struct driver_rows rows; /* singly: the statements in flight */
     struct driver_stats stats;
     uv_timer_t kick, deadline, trim;
     int timers; /* not yet closed */
@@ -214,7 +216,8 @@ static void batch_end(struct driver *d)
     for (size_t i = 0; i < d->payloads_n; i++)
         driver_payload_free(d->payloads[i]);
     d->payloads_n = 0;
-    d->committing = d->held = false;
+    d->committing = d->held = d->singly = false;
+    driver_rows_finish(&d->rows);
     if (was_large)
         uv_timer_start(&d->trim, on_trim, TRIM_MS, 0);
 }
@@ -230,7 +233,51 @@ static void batch_perform(struct driver *d)
     kick(d);
 }
 
+/* Deadlines. */
+
+static void on_deadline(uv_timer_t *t)
+{
+    driver_post(t->data, &(struct core_event){.kind = CORE_EV_TICK}, NULL, NULL);
+}
+
+static void deadline_arm(struct driver *d)
+{
+    int64_t at = core_deadline_ms(d->core), now = clk_mono_ms();
+    if (at == INT64_MAX)
+        uv_timer_stop(&d->deadline);
+    else
+        uv_timer_start(&d->deadline, on_deadline, at > now ? (uint64_t)(at - now) : 0, 0);
+}
+
 /* Rows. */
+
+static void commit(struct driver *d);
+
+static void end_by(struct driver *d, const char *why)
+{
+    log_error("the database refused a row of the core: %s", why);
+    d->stopping = true;
+    d->on_fatal(d->arg);
+}
+
+/* Once more, each row by itself, to learn which it is; then without it, until all is taken. */
+static void on_refused(struct driver *d, const struct db_result *r)
+{
+    char words[sizeof db_error(r)->text];
+    snprintf(words, sizeof words, "%s", db_error(r)->text);
+    size_t i = driver_rows_find(&d->rows, db_stmt_index(r));
+    bool is_known = d->singly && i < d->rows.n;
+    if (d->singly && (!is_known || !core_refused(d->core, &d->effects, i, words, clk_mono_ms(),
+                                                 clk_wall_us()))) {
+        end_by(d, words);
+        return;
+    }
+    if (d->singly)
+        log_error("the database refused a row, without which the others are written: %s", words);
+    d->singly = true;
+    deadline_arm(d);
+    commit(d);
+}
 
 static void on_commit(void *arg, const struct db_result *r)
 {
@@ -249,10 +296,10 @@ static void on_commit(void *arg, const struct db_result *r)
             log_warning("a batch waits to be written: %s", db_error(r)->text);
         d->overdue = true;
         uv_timer_start(&d->kick, on_kick, RETRY_MS, 0);
+    } else if (db_is_refused(r)) {
+        on_refused(d, r);
     } else {
-        log_error("the database refused a row of the core: %s", db_error(r)->text);
-        d->stopping = true;
-        d->on_fatal(d->arg);
+        end_by(d, db_error(r)->text);
     }
 }
 
@@ -264,7 +311,8 @@ static void commit(struct driver *d)
     }
     struct db_tx *tx = db_tx_begin(d->sh->db);
     db_begin_batch(tx, db_epoch(d->sh->db), d->batch + 1);
-    driver_rows_save(tx, &d->effects);
+    driver_rows_finish(&d->rows);
+    driver_rows_save(tx, &d->effects, d->singly ? &d->rows : NULL);
     d->numbered = db_tx_size(tx) > 1;
     if (!d->numbered) {
         db_tx_drop(tx);
@@ -321,20 +369,6 @@ static struct driver_event *pop(struct driver *d)
         d->tail = &d->head;
     d->queued--;
     return e;
-}
-
-static void on_deadline(uv_timer_t *t)
-{
-    driver_post(t->data, &(struct core_event){.kind = CORE_EV_TICK}, NULL, NULL);
-}
-
-static void deadline_arm(struct driver *d)
-{
-    int64_t at = core_deadline_ms(d->core), now = clk_mono_ms();
-    if (at == INT64_MAX)
-        uv_timer_stop(&d->deadline);
-    else
-        uv_timer_start(&d->deadline, on_deadline, at > now ? (uint64_t)(at - now) : 0, 0);
 }
 
 /* One decision about what starts for all that came together: it looks at everything that waits. */

@@ -13,7 +13,8 @@
 #include "shell.h"
 
 struct driver;
-/* Takes core. on_fatal: a row was refused, so memory and database differ: end the process, a
+/* Takes core. A row that the database refuses costs its own trial or experiment (core_refused).
+ * on_fatal: it refuses what no data explains, so memory and database differ: end the process, a
  * restart rebuilds the core from the rows. */
 struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg),
                              void *arg);

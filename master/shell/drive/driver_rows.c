@@ -179,6 +179,9 @@ static void save(struct rows *r, const struct core_effect *f)
     case CORE_SAVE_STORE:
         db_save_store(r->tx, &f->store);
         break;
+    case CORE_SAVE_PARKED: /* what it replaces is not there any more */
+        db_save_parked(r->tx, &f->parked);
+        break;
     case CORE_SAVE_TIMELINE:
         vec_push(&r->timeline, f->timeline);
         break;
@@ -192,12 +195,40 @@ static void save(struct rows *r, const struct core_effect *f)
     }
 }
 
-void driver_rows_save(struct db_tx *tx, const struct core_effects *f)
+/* Each kept back as little as can be: what is written after effect i, before the next, is its. */
+static void save_singly(struct rows *r, const struct core_effects *f, struct driver_rows *ret)
+{
+    ret->effects = det_reallocarray(NULL, f->n, sizeof *ret->effects);
+    for (size_t i = 0; i < f->n; i++) {
+        save(r, &f->v[i]);
+        flush(r);
+        ret->effects[i] = db_tx_size(r->tx);
+    }
+    ret->n = f->n;
+}
+
+void driver_rows_save(struct db_tx *tx, const struct core_effects *f, struct driver_rows *singly)
 {
     struct rows r = {.tx = tx};
     rows_begin(&r);
-    for (size_t i = 0; i < f->n; i++)
+    for (size_t i = 0; !singly && i < f->n; i++)
         save(&r, &f->v[i]);
+    if (singly)
+        save_singly(&r, f, singly);
     flush(&r);
     rows_empty(&r);
+}
+
+size_t driver_rows_find(const struct driver_rows *r, size_t stmt)
+{
+    size_t i = 0;
+    while (i < r->n && r->effects[i] <= stmt)
+        i++;
+    return i;
+}
+
+void driver_rows_finish(struct driver_rows *r)
+{
+    free(r->effects);
+    *r = (struct driver_rows){0};
 }

@@ -9,7 +9,16 @@
 #include "core.h"
 
 struct db_tx;
-/* Log lines too: who reads "killed because" finds the state it tells of. */
-void driver_rows_save(struct db_tx *tx, const struct core_effects *f);
+/* Which statements belong to which effect. */
+struct driver_rows {
+    size_t *effects; /* [i]: how many there are after effect i */
+    size_t n;
+};
+/* Log lines too: who reads "killed because" finds the state it tells of. singly, zeroed: every row
+ * in a statement of its own, each state of it, in order; NULL: as few as may be. */
+void driver_rows_save(struct db_tx *tx, const struct core_effects *f, struct driver_rows *singly);
+/* The effect that the unit's statement is of; n: none. */
+size_t driver_rows_find(const struct driver_rows *r, size_t stmt);
+void driver_rows_finish(struct driver_rows *r);
 
 #endif

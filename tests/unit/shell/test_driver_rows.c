@@ -65,7 +65,7 @@ static void save(struct core_effect *v, size_t n)
     struct got g = {0};
     struct core_effects f = {.v = v, .n = n};
     struct db_tx *tx = db_tx_begin(db);
-    driver_rows_save(tx, &f);
+    driver_rows_save(tx, &f, NULL);
     db_tx_commit(tx, on_got, &g);
     assert_true(loop_until(&loop, &g.done, 60000));
     assert_string_equal(g.rc ? g.text : "", "");
