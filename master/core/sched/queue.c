@@ -137,11 +137,9 @@ static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_a
         store_want(c, a);
 }
 
-void queue_leave(struct core *c, struct alloc *a)
+/* The group stays listed. */
+static void leave(struct core *c, struct group *g, struct alloc *a)
 {
-    struct group *g = group_of(a);
-    if (a->queued_as == QUEUE_NONE)
-        return;
     a->pool->dirty = true;
     count(c, g, a, -1);
     list_del(list_of(g, a->queued_as), a);
@@ -150,6 +148,14 @@ void queue_leave(struct core *c, struct alloc *a)
     a->queued_as = QUEUE_NONE;
     if (g->pool->guarded == a)
         g->pool->guarded = NULL;
+}
+
+void queue_leave(struct core *c, struct alloc *a)
+{
+    struct group *g = group_of(a);
+    if (a->queued_as == QUEUE_NONE)
+        return;
+    leave(c, g, a);
     if (g->pending.n || g->running.n || g->ending.n)
         return;
     vec_remove(&g->pool->groups, group_at(g->pool, group_key(g)));
@@ -161,9 +167,13 @@ void queue_update(struct core *c, struct alloc *a)
     enum queue_as as = class_of(a);
     if (as == a->queued_as)
         return;
-    queue_leave(c, a);
-    if (as != QUEUE_NONE)
-        enter(c, group_of(a), a, as);
+    if (as == QUEUE_NONE) {
+        queue_leave(c, a);
+        return;
+    }
+    if (a->queued_as != QUEUE_NONE)
+        leave(c, group_of(a), a);
+    enter(c, group_of(a), a, as);
 }
 
 int queue_priority(const struct exp *e)
