@@ -47,6 +47,18 @@ void buf_add_str(struct buf *b, const char *s)
     buf_add(b, s, strlen(s));
 }
 
+void buf_add_i64(struct buf *b, int64_t v)
+{
+    char text[24], *at = text + sizeof text;
+    uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (v < 0)
+        *--at = '-';
+    buf_add(b, at, (size_t)(text + sizeof text - at));
+}
+
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
     va_list ap;

@@ -25,6 +25,7 @@ static inline void buf_add_ch(struct buf *b, char c)
     b->p[b->len++] = c;
     b->p[b->len] = '\0';
 }
+void buf_add_i64(struct buf *b, int64_t v); /* in decimal */
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap);
 void buf_consume(struct buf *b, size_t n);           /* drops the first n bytes */

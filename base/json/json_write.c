@@ -19,24 +19,46 @@ void json_write_finite(struct buf *out, double v)
         buf_add_str(out, ".0"); /* so that it is read back as a real */
 }
 
+#define BYTES(c) (UINT64_C(0x0101010101010101) * (c))
+
+/* A bit in each byte that is 0; above the lowest such byte there may be others. */
+static uint64_t zeros(uint64_t x)
+{
+    return (x - BYTES(1)) & ~x & BYTES(0x80);
+}
+
+/* How many bytes stand as they are: up to a quote, a backslash or a control character. */
+static size_t plain_span(const char *s, size_t n)
+{
+    size_t i = 0;
+    for (uint64_t x; i + sizeof x <= n; i += sizeof x) {
+        memcpy(&x, s + i, sizeof x);
+        if (zeros(x ^ BYTES('"')) | zeros(x ^ BYTES('\\')) | zeros(x & BYTES(0xe0)))
+            break;
+    }
+    while (i < n && (unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\')
+        i++;
+    return i;
+}
+
 void json_write_string(struct buf *out, const char *s, size_t n)
 {
+    buf_reserve(out, n + 2);
     buf_add_ch(out, '"');
-    size_t from = 0;
     for (size_t i = 0; i < n; i++) {
+        size_t plain = plain_span(s + i, n - i);
+        buf_add(out, s + i, plain);
+        i += plain;
+        if (i == n)
+            break;
         unsigned char c = (unsigned char)s[i];
-        if (c >= 0x20 && c != '"' && c != '\\')
-            continue;
-        buf_add(out, s + from, i - from);
-        from = i + 1;
         if (c == '"' || c == '\\')
-            buf_addf(out, "\\%c", c);
+            buf_add(out, (char[]){'\\', (char)c}, 2);
         else if (c == '\n')
             buf_add_str(out, "\\n");
         else
             buf_addf(out, "\\u%04x", c);
     }
-    buf_add(out, s + from, n - from);
     buf_add_ch(out, '"');
 }
 
@@ -87,18 +109,6 @@ static void write_object(struct buf *out, const json_t *j, bool pretty, int dept
     buf_add_ch(out, '}');
 }
 
-static void write_integer(struct buf *out, json_int_t v)
-{
-    char text[24], *at = text + sizeof text;
-    uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
-    do
-        *--at = (char)('0' + left % 10);
-    while (left /= 10);
-    if (v < 0)
-        *--at = '-';
-    buf_add(out, at, (size_t)(text + sizeof text - at));
-}
-
 static void write_value(struct buf *out, const json_t *j, bool pretty, int depth)
 {
     switch (j ? json_typeof(j) : JSON_NULL) {
@@ -112,7 +122,7 @@ static void write_value(struct buf *out, const json_t *j, bool pretty, int depth
         json_write_string(out, json_string_value(j), json_string_length(j));
         break;
     case JSON_INTEGER:
-        write_integer(out, json_integer_value(j));
+        buf_add_i64(out, json_integer_value(j));
         break;
     case JSON_REAL:
         json_write_finite(out, json_real_value(j));
@@ -158,7 +168,7 @@ void json_add_str(struct buf *out, const char *key, const char *s)
 void json_add_int(struct buf *out, const char *key, int64_t v)
 {
     json_add_key(out, key);
-    write_integer(out, v);
+    buf_add_i64(out, v);
 }
 
 void json_add_flag(struct buf *out, const char *key, bool v)

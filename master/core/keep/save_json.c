@@ -102,8 +102,10 @@ static void add_container(struct buf *out, const struct container *k)
     json_add_str(out, "state", alloc_state_text(k->state));
     json_add_flag(out, "daemon", k->daemon);
     json_add_key(out, "slots");
-    for (size_t i = 0; i < k->slots.n; i++)
-        buf_addf(out, "%c%d", i ? ',' : '[', k->slots.v[i]);
+    for (size_t i = 0; i < k->slots.n; i++) {
+        buf_add_ch(out, i ? ',' : '[');
+        buf_add_i64(out, k->slots.v[i]);
+    }
     buf_add_str(out, k->slots.n ? "]}" : "[]}");
 }
 
