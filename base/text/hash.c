@@ -46,13 +46,19 @@ void hash_add(struct hash *h, const void *p, size_t n)
         abort();
 }
 
-static unsigned end_xxh(XXH3_state_t *xxh, unsigned char *sum)
+static unsigned sum_xxh(XXH128_hash_t hash, unsigned char *sum)
 {
     XXH128_canonical_t c;
-    XXH128_canonicalFromHash(&c, XXH3_128bits_digest(xxh));
-    XXH3_freeState(xxh);
+    XXH128_canonicalFromHash(&c, hash);
     memcpy(sum, c.digest, sizeof c.digest);
     return sizeof c.digest;
+}
+
+static unsigned end_xxh(XXH3_state_t *xxh, unsigned char *sum)
+{
+    unsigned n = sum_xxh(XXH3_128bits_digest(xxh), sum);
+    XXH3_freeState(xxh);
+    return n;
 }
 
 static unsigned end_evp(EVP_MD_CTX *evp, unsigned char *sum)
@@ -64,11 +70,8 @@ static unsigned end_evp(EVP_MD_CTX *evp, unsigned char *sum)
     return n;
 }
 
-void hash_end(struct hash *h, char hex[HASH_HEX_MAX])
+static void to_hex(const unsigned char *sum, unsigned n, char hex[HASH_HEX_MAX])
 {
-    unsigned char sum[EVP_MAX_MD_SIZE];
-    unsigned n = h->xxh ? end_xxh(h->xxh, sum) : end_evp(h->evp, sum);
-    free(h);
     for (unsigned i = 0; i < n; i++) {
         hex[2 * i] = "0123456789abcdef"[sum[i] >> 4];
         hex[2 * i + 1] = "0123456789abcdef"[sum[i] & 15];
@@ -76,8 +79,21 @@ void hash_end(struct hash *h, char hex[HASH_HEX_MAX])
     hex[2 * n] = '\0';
 }
 
+void hash_end(struct hash *h, char hex[HASH_HEX_MAX])
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned n = h->xxh ? end_xxh(h->xxh, sum) : end_evp(h->evp, sum);
+    free(h);
+    to_hex(sum, n, hex);
+}
+
 void hash_bytes(enum hash_kind kind, const void *p, size_t n, char hex[HASH_HEX_MAX])
 {
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    if (kind == HASH_XXH128) { /* no state to be made */
+        to_hex(sum, sum_xxh(XXH3_128bits(p, n), sum), hex);
+        return;
+    }
     struct hash *h = hash_create(kind);
     hash_add(h, p, n);
     hash_end(h, hex);

@@ -11,14 +11,27 @@ uint64_t name_hash(const char *name)
     return strtoull(hex + 16, NULL, 16);
 }
 
-void name_uuid(const char *name, char out[UUID_STR_MAX])
+static int digit(char hex)
+{
+    return hex <= '9' ? hex - '0' : hex - 'a' + 10;
+}
+
+static void uuid_of(enum hash_kind kind, const char *name, char out[UUID_STR_MAX])
 {
     char hex[HASH_HEX_MAX];
     uint8_t bytes[16];
-    hash_bytes(HASH_SHA256, name, strlen(name), hex);
-    for (int i = 0; i < 16; i++) {
-        char two[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-        bytes[i] = (uint8_t)strtoul(two, NULL, 16);
-    }
+    hash_bytes(kind, name, strlen(name), hex);
+    for (int i = 0; i < 16; i++)
+        bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
     uuid_from_bytes(bytes, out);
+}
+
+void name_uuid(const char *name, char out[UUID_STR_MAX])
+{
+    uuid_of(HASH_SHA256, name, out);
+}
+
+void name_uuid_quick(const char *name, char out[UUID_STR_MAX])
+{
+    uuid_of(HASH_XXH128, name, out);
 }
