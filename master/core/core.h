@@ -321,10 +321,10 @@ struct core_start {
     int64_t exp_id, trial_id, run_id; /* trial 0: none */
     int64_t owner_id;
     const char *task_id, *kind;
-    /* The `task` object of agent.md, whole but for: token, user, stall_timeout_ms, context, and in
-     * env DET_SESSION_TOKEN, DET_CLUSTER_ID, DET_MASTER_ID, which the shell adds to its own copy
-     * (json_copy of task and of env; never change this one). A reference held by the effects. */
-    json_t *task;
+    /* The `task` object of agent.md and, apart, its env: texts of JSON objects, whole but for
+     * token, user, owner, stall_timeout_ms, context, and in env DET_SESSION_TOKEN, DET_CLUSTER_ID,
+     * DET_MASTER_ID, which the shell adds. */
+    const char *task, *env;
 };
 struct core_kill {
     const char *agent_id, *alloc_id, *container;

@@ -10,6 +10,7 @@
 #ifndef AGENTLINK_H
 #define AGENTLINK_H
 
+#include "buf.h"
 #include "det/err.h"
 #include "json.h"
 #include <stdbool.h>
@@ -187,9 +188,10 @@ struct link_order {
  */
 int link_order_decode(const char *line, size_t len, struct link_order *ret, struct det_err *err);
 void link_order_finish(struct link_order *o);
-/* The line of an order, without its newline; for LINK_START with o->task (borrowed). New reference.
- */
+/* The line of an order but LINK_START, without its newline. New reference. */
 json_t *link_order_json(const struct link_order *o);
+/* The line of a LINK_START, without its newline; task: the text of a JSON object. */
+void link_start_write(struct buf *out, const struct link_order *o, const char *task);
 
 /* What a CHECKPOINT_GC task does with each of its checkpoints. */
 enum link_gc_action {

@@ -158,17 +158,25 @@ json_t *link_order_json(const struct link_order *o)
     if (o->seq > 0)
         json_set(j, "seq", json_integer(o->seq));
     json_set(j, "order", json_string(order_names[o->kind <= LINK_STORE ? o->kind : 0]));
-    if (o->kind == LINK_START || o->kind == LINK_SIGNAL)
+    if (o->kind == LINK_SIGNAL) {
         json_set(j, "alloc", json_string(o->alloc));
-    if (o->container)
-        json_set(j, "container", json_string(o->container));
-    if (o->kind == LINK_START)
-        json_set(j, "task", json_incref(o->task));
-    if (o->kind == LINK_SIGNAL)
         json_set(j, "signal", json_string(signal_name(o->signal)));
+    }
     if (o->kind == LINK_STORE)
         watch_encode(j, &o->watch);
     return j;
+}
+
+void link_start_write(struct buf *out, const struct link_order *o, const char *task)
+{
+    buf_add_ch(out, '{');
+    json_add_int(out, "seq", o->seq);
+    json_add_str(out, "order", order_names[LINK_START]);
+    json_add_str(out, "alloc", o->alloc);
+    json_add_str(out, "container", o->container);
+    json_add_key(out, "task");
+    buf_add_str(out, task);
+    buf_add_ch(out, '}');
 }
 
 /* ---- task ---- */

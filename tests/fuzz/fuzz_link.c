@@ -27,15 +27,26 @@ static void events(const char *text, size_t len)
     link_events_finish(&e);
 }
 
+static void write_order(struct buf *out, const struct link_order *o)
+{
+    if (o->kind == LINK_START) {
+        det_cleanup(freep) char *task = json_text(o->task);
+        link_start_write(out, o, task);
+        return;
+    }
+    JSON_OWN j = link_order_json(o);
+    json_write(out, j);
+}
+
 static void order(const char *text, size_t len)
 {
     struct link_order o, again;
     if (link_order_decode(text, len, &o, NULL) < 0)
         return;
     if (o.kind != LINK_ORDER_UNKNOWN) {
-        JSON_OWN j = link_order_json(&o);
-        det_cleanup(freep) char *out = json_text(j);
-        if (link_order_decode(out, strlen(out), &again, NULL) < 0 || again.kind != o.kind)
+        det_cleanup(buf_finish) struct buf out = BUF_INIT;
+        write_order(&out, &o);
+        if (link_order_decode(buf_str(&out), out.len, &again, NULL) < 0 || again.kind != o.kind)
             abort();
         link_order_finish(&again);
     }

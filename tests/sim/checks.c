@@ -32,7 +32,8 @@ static void check_reply(struct sim *m, struct master *s, const struct core_event
 static void check_resume(struct sim *m, const struct core_start *o)
 {
     const struct stored_trial *t = store_trial(&m->store, o->trial_id);
-    const char *text = json_str(json_obj(o->task, "env"), "DET_STEPS_COMPLETED", "0");
+    JSON_OWN env = json_parse(o->env, strlen(o->env), NULL);
+    const char *text = json_str(env, "DET_STEPS_COMPLETED", "0");
     int64_t steps = strtoll(text, NULL, 10);
     int64_t newest = t && t->r.latest_checkpoint ? t->r.latest_steps : 0;
     bool first = t && t->started_run < o->run_id; /* not sent again */

@@ -7,7 +7,7 @@
 struct order {
     bool kill, store, make;
     char *alloc, container[UUID_STR_MAX];
-    json_t *task;
+    json_t *task, *env;
     int64_t trial, run;
 };
 struct agent_event {
@@ -20,6 +20,7 @@ static void order_free(struct order *o)
 {
     free(o->alloc);
     json_decref(o->task);
+    json_decref(o->env);
     free(o);
 }
 
@@ -263,7 +264,9 @@ static bool send_order(struct sim *m, const struct master *s, int host, struct o
 
 bool host_order_start(struct sim *m, const struct master *s, const struct core_start *in)
 {
-    struct order o = {.alloc = det_strdup(in->alloc_id), .task = json_incref(in->task),
+    struct order o = {.alloc = det_strdup(in->alloc_id),
+                      .task = json_parse(in->task, strlen(in->task), NULL),
+                      .env = json_parse(in->env, strlen(in->env), NULL),
                       .trial = in->trial_id, .run = in->run_id};
     memcpy(o.container, in->container, UUID_STR_MAX);
     return send_order(m, s, host_find(m, in->agent_id), o);
@@ -316,13 +319,13 @@ static void start(struct sim *m, int host, const struct order *o)
     t->trial = o->trial;
     t->run = o->run;
     t->gc = strcmp(json_str(o->task, "kind", ""), "TRIAL") != 0;
-    t->has_store = json_str(json_obj(o->task, "env"), "DET_STORE_ID", NULL) != NULL;
+    t->has_store = json_str(o->env, "DET_STORE_ID", NULL) != NULL;
     t->node = (int)json_int(o->task, "node", 0);
     t->nodes = (int)json_int(o->task, "nodes", 1);
     const json_t *slots = json_arr(o->task, "slots");
     for (size_t i = 0; i < json_array_size(slots); i++)
         vec_push(&t->slots, (int)json_integer_value(json_array_get(slots, i)));
-    const char *steps = json_str(json_obj(o->task, "env"), "DET_STEPS_COMPLETED", "0");
+    const char *steps = json_str(o->env, "DET_STEPS_COMPLETED", "0");
     t->progress = (double)strtoll(steps, NULL, 10);
     if (m->now_ms < m->hosts[host].broken_until) {
         task_end(m, t, CORE_START_FAILED, 0);

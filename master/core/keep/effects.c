@@ -41,9 +41,6 @@ void *fx_mem(struct core_effects *out, size_t bytes)
 
 void core_effects_finish(struct core_effects *e)
 {
-    for (size_t i = 0; i < e->n; i++)
-        if (e->v[i].kind == CORE_ORDER_START)
-            json_decref(e->v[i].start.task);
     for (struct core_chunk *k = e->chunks, *next; k; k = next) {
         next = k->next;
         free(k);

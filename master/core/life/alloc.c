@@ -150,7 +150,7 @@ static void container_id(const struct core *c, const struct alloc *a, int node,
 {
     char text[256];
     snprintf(text, sizeof text, "container %s %s %s %d", c->cluster_id, c->nonce, a->id, node);
-    name_uuid(text, out);
+    name_uuid_quick(text, out);
 }
 
 static void send_start(struct core *c, struct container *k)
@@ -158,6 +158,9 @@ static void send_start(struct core *c, struct container *k)
     const struct alloc *a = k->alloc;
     if (k->agent->state != AGENT_UP)
         return;
+    det_cleanup(buf_finish) struct buf task = BUF_INIT, env = BUF_INIT;
+    task_spec(k, &task);
+    task_env(k, &env);
     struct core_start s = {.agent_id = fx_str(c->out, k->agent->id),
                            .alloc_id = fx_str(c->out, a->id),
                            .container = fx_str(c->out, k->id),
@@ -167,7 +170,8 @@ static void send_start(struct core *c, struct container *k)
                            .owner_id = a->owner_id,
                            .task_id = fx_str(c->out, a->task_id),
                            .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
-                           .task = task_spec(k)};
+                           .task = fx_str(c->out, buf_str(&task)),
+                           .env = fx_str(c->out, buf_str(&env))};
     fx_add(c->out, CORE_ORDER_START)->start = s;
 }
 

@@ -2,8 +2,11 @@
 #ifndef CORE_TASK_SPEC_H
 #define CORE_TASK_SPEC_H
 
+#include "buf.h"
 #include "model.h"
 
-json_t *task_spec(const struct container *k); /* new reference */
+/* Both append the text of a JSON object. */
+void task_spec(const struct container *k, struct buf *out); /* without its env */
+void task_env(const struct container *k, struct buf *out);
 
 #endif

@@ -33,8 +33,8 @@ struct order {
     int64_t seq;
     bool ready;
     struct buf line;
-    /* of a start, until ready */
-    json_t *task;
+    json_t *store;   /* of a look at a store, until ready */
+    struct buf task; /* of a start, until ready: JSON without its last brace */
     char *alloc_id, *container;
     int64_t exp_id, owner_id;
     struct order *shares; /* the next that waits for the same row */
@@ -81,7 +81,8 @@ struct agents *agents_create(struct shell *sh)
 static void order_free(struct order *o)
 {
     buf_finish(&o->line);
-    json_decref(o->task);
+    buf_finish(&o->task);
+    json_decref(o->store);
     free(o->alloc_id);
     free(o->container);
     free(o);
@@ -122,9 +123,8 @@ static struct order *order_add(struct link *l)
     return o;
 }
 
-static void order_ready(struct order *o, json_t *j)
+static void order_ready(struct order *o)
 {
-    json_write(&o->line, j);
     buf_add_ch(&o->line, '\n');
     o->ready = true;
     if (o->link)
@@ -141,12 +141,13 @@ void agents_kill(struct agents *a, const struct core_kill *k)
     struct order *o = order_add(l);
     JSON_OWN j = link_order_json(&(struct link_order){
         .kind = LINK_SIGNAL, .seq = o->seq, .alloc = k->alloc_id, .signal = SIGKILL});
-    order_ready(o, j);
+    json_write(&o->line, j);
+    order_ready(o);
 }
 
 static void order_send_store(struct order *o, json_t *user)
 {
-    JSON_OWN store = det_take(o->task);
+    JSON_OWN store = det_take(o->store);
     struct link_watch w = {.place = json_str(store, "place", ""),
                            .id = json_str(store, "id", NULL),
                            .known = json_arr(store, "known"),
@@ -155,7 +156,8 @@ static void order_send_store(struct order *o, json_t *user)
                            .owner = o->owner_id};
     JSON_OWN j =
         link_order_json(&(struct link_order){.kind = LINK_STORE, .seq = o->seq, .watch = w});
-    order_ready(o, j);
+    json_write(&o->line, j);
+    order_ready(o);
 }
 
 /* Who it is made as; without the row as the agent's tasks in general. */
@@ -176,11 +178,11 @@ void agents_store(struct agents *a, const struct core_store_order *s)
         return;
     struct order *o = order_add(l);
     o->owner_id = s->make ? s->owner_id : 0;
-    o->task = json_make("{s:s, s:b}", "place", s->place, "make", s->make);
+    o->store = json_make("{s:s, s:b}", "place", s->place, "make", s->make);
     if (s->id)
-        json_set(o->task, "id", json_string(s->id));
+        json_set(o->store, "id", json_string(s->id));
     if (s->known)
-        json_set(o->task, "known", json_parse(s->known, strlen(s->known), NULL));
+        json_set(o->store, "known", json_parse(s->known, strlen(s->known), NULL));
     if (s->make)
         db_task_start_row(a->sh->db, 0, s->owner_id, on_store_row, o);
     else
@@ -189,26 +191,26 @@ void agents_store(struct agents *a, const struct core_store_order *s)
 
 static void order_send_start(struct order *o)
 {
-    JSON_OWN task = det_take(o->task);
-    JSON_OWN j = link_order_json(&(struct link_order){.kind = LINK_START,
-                                                      .seq = o->seq,
-                                                      .alloc = o->alloc_id,
-                                                      .container = o->container,
-                                                      .task = task});
-    order_ready(o, j);
+    const struct link_order head = {
+        .seq = o->seq, .alloc = o->alloc_id, .container = o->container};
+    buf_add_ch(&o->task, '}');
+    link_start_write(&o->line, &head, buf_str(&o->task));
+    buf_finish(&o->task);
+    order_ready(o);
 }
 
-static void task_add_row(json_t *task, const struct db_result *r)
+static void task_add_row(struct buf *task, const struct db_result *r)
 {
     if (!db_is_null(r, 0, TASK_UID)) {
-        json_t *user = json_object();
-        json_set(user, "name", json_string(db_text(r, 0, TASK_USER)));
-        json_set(user, "uid", json_integer(db_i64(r, 0, TASK_UID)));
-        json_set(user, "gid", json_integer(db_i64(r, 0, TASK_GID)));
-        json_set(task, "user", user);
+        json_add_key(task, "user");
+        buf_add_ch(task, '{');
+        json_add_str(task, "name", db_text(r, 0, TASK_USER));
+        json_add_int(task, "uid", db_i64(r, 0, TASK_UID));
+        json_add_int(task, "gid", db_i64(r, 0, TASK_GID));
+        buf_add_ch(task, '}');
     }
     if (!db_is_null(r, 0, TASK_CONTEXT))
-        json_set(task, "context", json_string(db_text(r, 0, TASK_CONTEXT)));
+        json_add_str(task, "context", db_text(r, 0, TASK_CONTEXT));
 }
 
 /* Without the row (the experiment is gone, PostgreSQL away) the task starts all the same: the agent
@@ -219,12 +221,17 @@ static void on_task_row(void *arg, const struct db_result *r)
     for (struct order *o = arg; o; o = next) {
         next = o->shares;
         if (db_rc(r) == 0 && db_rows(r) == 1)
-            task_add_row(o->task, r);
+            task_add_row(&o->task, r);
         order_send_start(o);
     }
 }
 
-static json_t *task_complete(struct agents *a, const struct core_start *s)
+static void add_open(struct buf *out, const char *object)
+{
+    buf_add(out, object, strlen(object) - strlen("}"));
+}
+
+static void task_begin(struct agents *a, const struct core_start *s, struct buf *out)
 {
     struct auth_claim claim = {.experiment_id = s->exp_id,
                                .trial_id = s->trial_id,
@@ -234,17 +241,16 @@ static json_t *task_complete(struct agents *a, const struct core_start *s)
                                .task_id = s->task_id};
     char token[AUTH_TOKEN_MAX];
     auth_alloc_token(a->sh->auth, &claim, token);
-    json_t *task = json_copy(s->task);
-    json_t *env = json_obj(s->task, "env") ? json_copy(json_obj(s->task, "env")) : json_object();
-    json_set(env, "DET_SESSION_TOKEN", json_string(token));
-    json_set(env, "DET_CLUSTER_ID", json_string(a->sh->cluster_id));
-    json_set(env, "DET_MASTER_ID", json_string(a->sh->master_id));
-    json_set(task, "env", env);
-    json_set(task, "token", json_string(token));
-    json_set(task, "user", json_null());
-    json_set(task, "owner", json_integer(s->owner_id));
-    json_set(task, "stall_timeout_ms", json_integer(a->sh->conf->stall_timeout_ms));
-    return task;
+    add_open(out, s->task);
+    json_add_key(out, "env");
+    add_open(out, s->env);
+    json_add_str(out, "DET_SESSION_TOKEN", token);
+    json_add_str(out, "DET_CLUSTER_ID", a->sh->cluster_id);
+    json_add_str(out, "DET_MASTER_ID", a->sh->master_id);
+    buf_add_ch(out, '}');
+    json_add_str(out, "token", token);
+    json_add_int(out, "owner", s->owner_id);
+    json_add_int(out, "stall_timeout_ms", a->sh->conf->stall_timeout_ms);
 }
 
 void agents_start(struct agents *a, const struct core_start *s)
@@ -253,7 +259,7 @@ void agents_start(struct agents *a, const struct core_start *s)
     if (!l || a->stopped)
         return;
     struct order *o = order_add(l);
-    o->task = task_complete(a, s);
+    task_begin(a, s, &o->task);
     o->alloc_id = det_strdup(s->alloc_id);
     o->container = det_strdup(s->container);
     o->exp_id = s->exp_id;

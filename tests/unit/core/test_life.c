@@ -47,10 +47,11 @@ static void test_straight_through(void **state)
     assert_int_equal(world_count(&w, CORE_ORDER_START), 1); /* in the same step */
     const struct core_start *s = &world_effect(&w, CORE_ORDER_START, 0)->start;
     assert_int_equal(s->run_id, 1);
-    json_t *env = json_obj(s->task, "env");
-    assert_string_equal(json_str(env, "A", ""), "b=c");
-    assert_string_equal(json_str(env, "DET_HPARAMS", ""), "{\"lr\":0.1}");
-    assert_null(json_object_get(env, "DET_LATEST_CHECKPOINT"));
+    assert_string_equal(world_env(&w, "A"), "b=c");
+    assert_string_equal(world_env(&w, "DET_HPARAMS"), "{\"lr\":0.1}");
+    assert_null(world_env(&w, "DET_LATEST_CHECKPOINT"));
+    JSON_OWN task = json_parse(s->task, strlen(s->task), NULL);
+    assert_string_equal(json_str(task, "entrypoint", ""), "model_def:T");
     world_run(&w, 1);
     assert_int_equal(world_trial(&w, 1).run_state, CORE_RUN_RUNNING);
     world_complete(&w, 1, 0.5);
@@ -79,11 +80,15 @@ static void test_restarts_are_counted(void **state)
     assert_int_equal(world_effect(&w, CORE_SAVE_TRIAL, 0)->trial.restarts, 2);
 }
 
-/* Of the order of the last step. */
-static const char *port(const char *name)
+/* What the user sets goes before ours, but for what the shell will add. */
+static void test_users_variables(void **state)
 {
-    assert_non_null(world_effect(&w, CORE_ORDER_START, 0));
-    return json_str(json_obj(world_effect(&w, CORE_ORDER_START, 0)->start.task, "env"), name, "");
+    world_create(&w, "{\"environment\":{\"environment_variables\":{\"cpu\":[\"C10D_PORT=7\","
+                     "\"Q=say \\\"x\\\"\",\"DET_MASTER_ID=me\",\"none\"]}}}");
+    assert_string_equal(world_env(&w, "C10D_PORT"), "7");
+    assert_string_equal(world_env(&w, "Q"), "say \"x\"");
+    assert_null(world_env(&w, "DET_MASTER_ID"));
+    assert_string_equal(world_env(&w, "DTRAIN_SSH_PORT"), "12350");
 }
 
 /* Who holds the port may hold it for long; one host alone finds another by itself. */
@@ -91,21 +96,21 @@ static void test_failed_hosts_get_other_ports(void **state)
 {
     world_hello(&w, "b", 2, NULL, 0);
     world_create(&w, "{\"resources\":{\"slots_per_trial\":4}}");
-    assert_string_equal(port("C10D_PORT"), "29400");
+    assert_string_equal(world_env(&w, "C10D_PORT"), "29400");
     world_exit(&w, 1, 0, EXIT_CODE(1));
     world_exit(&w, 1, 1, EXIT_CODE(1));
-    assert_string_equal(port("C10D_PORT"), "29401");
-    assert_string_equal(port("DTRAIN_SSH_PORT"), "12370");
+    assert_string_equal(world_env(&w, "C10D_PORT"), "29401");
+    assert_string_equal(world_env(&w, "DTRAIN_SSH_PORT"), "12370");
     world_exit(&w, 1, 0, EXIT_LOST);
     world_exit(&w, 1, 1, EXIT_LOST);
-    assert_string_equal(port("C10D_PORT"), "29400");
+    assert_string_equal(world_env(&w, "C10D_PORT"), "29400");
 }
 
 static void test_one_host_keeps_its_ports(void **state)
 {
     world_create(&w, "{}");
     world_exit(&w, 1, 0, EXIT_CODE(1));
-    assert_string_equal(port("C10D_PORT"), "29400");
+    assert_string_equal(world_env(&w, "C10D_PORT"), "29400");
 }
 
 static void test_losses_are_not_counted(void **state)
@@ -222,8 +227,8 @@ static void test_pause_and_activate(void **state)
     assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_ACTIVATE, id)), 0);
     const struct core_start *s = &world_effect(&w, CORE_ORDER_START, 0)->start;
     assert_int_equal(s->run_id, 2);
-    assert_string_equal(json_str(json_obj(s->task, "env"), "DET_LATEST_CHECKPOINT", ""), "u1");
-    assert_string_equal(json_str(json_obj(s->task, "env"), "DET_STEPS_COMPLETED", ""), "40");
+    assert_string_equal(world_env(&w, "DET_LATEST_CHECKPOINT"), "u1");
+    assert_string_equal(world_env(&w, "DET_STEPS_COMPLETED"), "40");
 }
 
 static void test_pause_before_ready_kills(void **state)
@@ -316,7 +321,8 @@ static void test_delete(void **state)
     assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETING);
     const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
     assert_string_equal(s.kind, "CHECKPOINT_GC");
-    assert_int_equal(json_array_size(json_path(s.task, "gc.uuids")), 1);
+    JSON_OWN task = json_parse(s.task, strlen(s.task), NULL);
+    assert_int_equal(json_array_size(json_path(task, "gc.uuids")), 1);
     struct core_event ex = {.kind = CORE_EV_AGENT_EXIT, .agent_id = "a"};
     det_cleanup(freep) char *alloc = det_strdup(s.alloc_id), *container = det_strdup(s.container);
     ex.task = (struct core_task_in){.alloc = alloc, .container = container,
@@ -389,7 +395,8 @@ static void test_delete_of_files(void **state)
                              .uuids = uuids, .has_files = true};
     assert_int_equal(world_step(&w, ev), 0);
     const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
-    const json_t *trees = json_path(s.task, "gc.trees");
+    JSON_OWN task = json_parse(s.task, strlen(s.task), NULL);
+    const json_t *trees = json_path(task, "gc.trees");
     assert_string_equal(json_string_value(json_array_get(trees, 0)),
                         "cid/tensorboard/experiment/9");
 }
@@ -428,6 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_straight_through),
+        TEST(test_users_variables),
         TEST(test_restarts_are_counted),
         TEST(test_failed_hosts_get_other_ports),
         TEST(test_one_host_keeps_its_ports),

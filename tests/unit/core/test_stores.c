@@ -88,12 +88,6 @@ static int logs(const char *text)
     return n;
 }
 
-static const char *env(const char *name)
-{
-    const json_t *task = world_effect(&w, CORE_ORDER_START, 0)->start.task;
-    return json_str(json_obj(task, "env"), name, NULL);
-}
-
 static void one_agent_makes_it(void **state)
 {
     hello("a", 1);
@@ -118,7 +112,7 @@ static void one_agent_makes_it(void **state)
     sees("b", CORE_STORE_PRESENT, ID, "");
     assert_int_equal(starts(), 1);
     assert_string_equal(world_effect(&w, CORE_ORDER_START, 0)->start.agent_id, "b");
-    assert_string_equal(env("DET_STORE_ID"), ID);
+    assert_string_equal(world_env(&w, "DET_STORE_ID"), ID);
 }
 
 static void the_word_goes_on(void **state)
@@ -148,7 +142,7 @@ static void what_cannot_be_made_is_the_trials_matter(void **state)
     sees("a", CORE_STORE_ABSENT, NULL, "nothing there");
     sees("a", CORE_STORE_FAILED, NULL, "mkdir /tmp: Read-only file system");
     assert_int_equal(starts(), 1);
-    assert_null(env("DET_STORE_ID"));
+    assert_null(world_env(&w, "DET_STORE_ID"));
 }
 
 static void a_run_goes_where_its_store_is(void **state)
@@ -225,10 +219,10 @@ static void collection_waits_too(void **state)
     world_step(&w, at_x);
     world_step(&w, at_x);
     assert_int_equal(starts(), 1);
-    assert_string_equal(env("DET_STORE_ID"), OTHER);
+    assert_string_equal(world_env(&w, "DET_STORE_ID"), OTHER);
     sees("a", CORE_STORE_PRESENT, ID, "");
     assert_int_equal(starts(), 1);
-    assert_string_equal(env("DET_STORE_ID"), ID);
+    assert_string_equal(world_env(&w, "DET_STORE_ID"), ID);
 }
 
 /* Checkpoints of before: only a directory that holds one of them becomes the store. */

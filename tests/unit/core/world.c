@@ -14,6 +14,7 @@ void world_finish(struct world *w)
     for (size_t i = 0; i < w->kept.n; i++)
         core_effects_finish(&w->kept.v[i]);
     vec_free(&w->kept);
+    json_decref(w->env);
     core_destroy(w->core);
 }
 
@@ -338,4 +339,14 @@ const struct core_effect *world_effect(const struct world *w, enum core_effect_k
         if (w->fx.v[k].kind == kind && i-- == 0)
             return &w->fx.v[k];
     return NULL;
+}
+
+const char *world_env(struct world *w, const char *name)
+{
+    const struct core_effect *e = world_effect(w, CORE_ORDER_START, 0);
+    assert_non_null(e);
+    json_decref(w->env);
+    w->env = json_parse(e->start.env, strlen(e->start.env), NULL);
+    assert_non_null(w->env);
+    return json_str(w->env, name, NULL);
 }

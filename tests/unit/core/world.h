@@ -22,6 +22,7 @@ struct world {
     uint64_t request;
     bool keeps; /* set after world_init: the effects of all steps are kept, for world_restart */
     VEC(struct core_effects) kept;
+    json_t *env;          /* world_env() read it last */
     bool revision_is_old; /* world_continue() says one less than it is */
 };
 
@@ -59,6 +60,8 @@ int world_op(struct world *w, int64_t trial, int64_t length, double metric);
 /* Effects of a kind in the last step. */
 size_t world_count(const struct world *w, enum core_effect_kind kind);
 const struct core_effect *world_effect(const struct world *w, enum core_effect_kind kind, size_t i);
+/* A variable of the last step's first start; NULL: not set. Dies at the next call. */
+const char *world_env(struct world *w, const char *name);
 
 #define EXIT_CODE(n) ((struct core_exit){.reason = CORE_EXITED, .code = (n), .rank = (n) ? 0 : -1})
 #define EXIT_LOST ((struct core_exit){.reason = CORE_LOST, .rank = -1})

@@ -163,6 +163,10 @@ static void test_start(void **state)
     assert_int_equal(s.uid, 7);
     assert_int_equal(s.stall_timeout_ms, 5000);
     assert_null(s.context);
+    det_cleanup(freep) char *task = json_text(o.task);
+    det_cleanup(buf_finish) struct buf line = BUF_INIT;
+    link_start_write(&line, &o, task);
+    assert_string_equal(buf_str(&line), text);
     link_spec_finish(&s);
     link_order_finish(&o);
 }
