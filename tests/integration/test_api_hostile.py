@@ -141,6 +141,34 @@ def strangers(c, user):
     assert "refused an unknown token at '/api/v1/experiments' from 127.0.0.1" in open(c.path("master.log")).read()
 
 
+def send_until_cut(s, piece, most):
+    """How many bytes went before the peer ended it."""
+    for sent in range(0, most, len(piece)):
+        try:
+            s.sendall(piece)
+        except OSError:
+            return sent
+    return most
+
+
+def endless(c, user):
+    """Who asks first whether to send, or announces more than anybody may, is refused at once; an endless body is cut."""
+    made_up = "POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + "0" * 64 + "\r\n"
+    unknown = "POST /api/v1/nowhere HTTP/1.1\r\nHost: x\r\n"
+    for head, length, more, status in ((made_up, 1000, "Expect: 100-continue\r\n", b"401"), (made_up, 10 << 30, "", b"413"),
+                                       (unknown, 1000, "Expect: 100-continue\r\n", b"404"), (unknown, 10 << 30, "", b"404")):
+        with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+            s.sendall(f"{head}{more}Content-Length: {length}\r\n\r\n".encode())
+            answer = s.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 " + status), answer
+            assert s.recv(10) == b"", "the connection stays, though its body never came"
+    with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+        s.sendall(f"{made_up}Transfer-Encoding: chunked\r\n\r\n".encode())
+        sent = send_until_cut(s, b"100000\r\n" + b"x" * (1 << 20) + b"\r\n", 1 << 30)
+        assert 90 << 20 < sent < 200 << 20, sent
+    user.call("get_me")
+
+
 def log_in(c, name, password):
     """The status of one attempt, and after how many seconds the next one may come."""
     with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
@@ -203,6 +231,7 @@ def main():
         assert "malformed" not in open(c.path("master.log")).read()
         too_long(c, user)
         strangers(c, user)
+        endless(c, user)
         guessers(c, user)
         unfinished(c, user)
         collect_after_crash(c, user, one, agent)

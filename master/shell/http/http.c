@@ -33,7 +33,8 @@ enum {
     CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000,
     SWEEP_MS = 5000,
-    PEM_BYTES_MAX = 1 << 20
+    PEM_BYTES_MAX = 1 << 20,
+    HANDLES = 4 /* of libuv, in struct http */
 };
 
 /* One request. */
@@ -232,13 +233,14 @@ static void identify(struct http_conn *c)
     }
 }
 
-/* A refused body is read and dropped: an answer in the middle of it would be lost by many clients.
- */
 static void conn_body(struct http_conn *c, const char *p, size_t n)
 {
     struct http *h = c->http;
-    if (c->early_status)
+    if (c->early_status) {
+        if (!http_drain_take(&h->drain, &c->drained, c->mhd, n))
+            http_peer_cut(&h->peers, c->peer, uv_now(h->loop));
         return;
+    }
     if (c->req.body.len + n > c->body_max)
         refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
     else if (h->body_bytes + n > BODIES_BYTES_MAX)
@@ -302,6 +304,16 @@ static void conn_dispatch(struct http_conn *c)
     }
 }
 
+/* Whether it is refused and better answered before its body, with which its connection ends: who
+ * asked whether to send it, and whose is longer than anybody's. */
+static bool is_answered_early(const struct http_conn *c)
+{
+    const char *length = http_header(&c->req, "Content-Length");
+    return c->state == CONN_READING && c->early_status &&
+           (http_header(&c->req, "Expect") ||
+            (length && strtoull(length, NULL, 10) > HTTP_DRAIN_MAX));
+}
+
 static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *upload,
                                  size_t *upload_n, void **con_cls)
@@ -309,13 +321,13 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     struct http_conn *c = *con_cls;
     struct http *h = c->http;
     if (!c->started) {
-        /* An answer queued in this first call would close the connection after it. */
         conn_begin(c, method);
         if (!c->early_status && c->req.route->auth && !h->closing && has_body(c))
             identify(c);
-        return MHD_YES;
+        if (!is_answered_early(c))
+            return MHD_YES;
     }
-    if (c->resumed && !*upload_n) {
+    if (c->resumed && !*upload_n && !is_answered_early(c)) {
         c->resumed = false;
         return MHD_YES;
     }
@@ -424,6 +436,11 @@ void http_kick(struct http *h)
     uv_timer_start(&h->timer, on_timer, 0, 0);
 }
 
+static void on_drained(void *arg)
+{
+    http_kick(arg);
+}
+
 /* The server. */
 
 static int listen_on(const char *host, uint16_t port, int *ret, struct det_err *err)
@@ -529,7 +546,8 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     uv_timer_init(loop, &h->timer);
     uv_poll_init(loop, &h->poll, epoll_fd);
     h->timer.data = h->poll.data = h;
-    h->handles = 3;
+    h->handles = HANDLES;
+    http_drain_init(&h->drain, loop, on_drained, h);
     uv_timer_init(loop, &h->sweep);
     h->sweep.data = h;
     uv_timer_start(&h->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
@@ -589,11 +607,12 @@ static void force_answers(struct http *h)
         c->forced = true;
     }
     http_streams_abort(h);
+    http_drain_stop(&h->drain);
 }
 
 static void finish_close(struct http *h)
 {
-    if (h->handles < 3 || uv_is_closing((uv_handle_t *)&h->poll))
+    if (h->handles < HANDLES || uv_is_closing((uv_handle_t *)&h->poll))
         return;
     bool late = uv_now(h->loop) >= h->close_deadline_ms;
     if ((h->pending || h->streams) && !late) {
@@ -608,6 +627,8 @@ static void finish_close(struct http *h)
     uv_close((uv_handle_t *)&h->poll, on_handle_closed);
     uv_close((uv_handle_t *)&h->timer, on_handle_closed);
     uv_close((uv_handle_t *)&h->sweep, on_handle_closed);
+    h->drain.timer.data = h;
+    uv_close((uv_handle_t *)&h->drain.timer, on_handle_closed);
     MHD_stop_daemon(h->daemon);
     h->daemon = NULL;
 }

@@ -3,6 +3,7 @@
 #define SHELL_HTTP_CONN_H
 
 #include "http.h"
+#include "http_drain.h"
 #include "http_peer.h"
 #include "http_route.h"
 #include "http_stats.h"
@@ -44,6 +45,7 @@ struct http_conn {
     uint64_t begun_ms;    /* handed to its handler: the loop's time */
     char *early;          /* why it was refused before the body was read; NULL: it was not */
     int early_code, early_status;
+    struct http_drained drained; /* if it is refused: its body */
     struct MHD_Response *response;
     int status;
     struct http_chunk *chunks;
@@ -61,6 +63,7 @@ struct http {
     uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;
     struct http_peers peers;
+    struct http_drain drain;
     uv_timer_t sweep;
     size_t pending;    /* requests in handlers' hands, or waiting to be identified */
     size_t body_bytes; /* of all requests' bodies */
