@@ -173,13 +173,14 @@ static void release(struct task *t)
     ports_give(&t->ports);
     det_closep(&t->hook_fd);
     free(t->cgroup);
+    taskbox_close(&t->box);
     taskspec_finish(&t->spec);
 }
 
 int task_main(const char *dir, enum task_mode mode)
 {
-    struct task t = {.hook_fd = -1, .ports = PORTS_NONE, .loop = uv_default_loop(),
-                     .marks = {.fd = -1}, .begun_ms = clk_mono_ms()};
+    struct task t = {.hook_fd = -1, .box = TASKBOX_NONE, .ports = PORTS_NONE,
+                     .loop = uv_default_loop(), .marks = {.fd = -1}, .begun_ms = clk_mono_ms()};
     struct det_err err = {0};
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     int rc = taskspec_load(dir, &t.spec, &err);

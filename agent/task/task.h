@@ -24,6 +24,7 @@
 #include "reports.h"
 #include "ports.h"
 #include "stall.h"
+#include "taskbox.h"
 #include "taskspec.h"
 #include "vec.h"
 
@@ -62,6 +63,7 @@ struct task {
     struct ports ports;
     struct prepare_plan plan;
     char *cgroup;
+    struct taskbox box;
     struct rank *hook;
     int hook_fd; /* where the hook leaves its environment; -1 */
     VEC(struct rank *) ranks;

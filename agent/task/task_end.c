@@ -260,11 +260,16 @@ static bool has_exited(const struct rank *r)
     return !r || rank_has_exited(r);
 }
 
-/* After a task that ended by itself the search of /proc is saved where nothing can be found. A kill
+/* A box ends at one stroke, and is empty when det-task has no child any more: its init leaves last.
+ * After a task that ended by itself the search of /proc is saved where nothing can be found. A kill
  * searches in any case. */
 static size_t kill_rest(const struct task *t)
 {
     const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
+    if (taskbox_is_open(&t->box) && t->kills < KILLS_MANY) {
+        taskbox_kill(&t->box);
+        return proctree_has_child();
+    }
     bool is_clear = t->owns_all && t->exit.reason == LINK_EXITED && !proctree_has_child();
     size_t left = is_clear ? 0 : proctree_kill(&tree);
     return left == 0 && t->kills < KILLS_MANY ? proctree_has_child() : left;

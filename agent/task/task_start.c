@@ -8,7 +8,6 @@
 #include "log.h"
 #include "oom.h"
 #include "taskenv.h"
-#include "taskns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,10 +37,22 @@ static void fail_trial(struct task *t, int code, const struct det_err *err)
 
 /* ---- processes ---- */
 
+/* It runs all the same: where users have uids of their own, these keep them apart. */
+static void say_no_box(struct task *t, const struct det_err *err)
+{
+    log_warning("no namespaces for this task: %s", err->text);
+    logspool_say(t->spool, LOGLINE_WARNING,
+                 "This task has no namespaces of its own: other tasks' processes and temporary "
+                 "files can be seen from it, and its own from others. %s.",
+                 err->text);
+}
+
 static struct rank *start_process(struct task *t, struct rank_options *o, const json_t *env,
                                   struct det_err *err)
 {
     struct rank *r = NULL;
+    if (taskbox_finish(&t->box, err) < 0)
+        say_no_box(t, err);
     if (taskspec_user_enter(&t->spec, err) < 0) /* what root finds may be closed to the user */
         return NULL;
     det_cleanup(freep) char *file = find_on_path(json_str(env, "PATH", NULL), o->argv[0]);
@@ -55,6 +66,7 @@ static struct rank *start_process(struct task *t, struct rank_options *o, const 
     o->file = file;
     o->env = vector;
     o->cgroup = t->cgroup;
+    o->box = &t->box;
     o->loop = t->loop;
     o->on_line = task_on_line;
     o->on_silent = task_on_silent;
@@ -367,8 +379,8 @@ void task_begin(struct task *t)
         err = t->spec.refusal;
     else
         rc = prepare_dirs(&t->spec, &err);
-    if (rc == 0 && geteuid() == 0 && taskns_enter(&t->spec, &err) < 0)
-        log_info("no /run/determined for this task, DET_INFO_DIR names its files: %s", err.text);
+    if (rc == 0 && geteuid() == 0 && taskbox_begin(&t->spec, &t->box, &err) < 0)
+        say_no_box(t, &err);
     if (rc == 0)
         rc = check_certificate(t, &err);
     if (rc == 0)

@@ -84,7 +84,7 @@ static void on_silent(void *arg, struct rank *r)
 static int start_tracer(struct task *t, const struct rank *r, struct det_err *err)
 {
     char pid[16];
-    snprintf(pid, sizeof pid, "%d", rank_pid(r));
+    snprintf(pid, sizeof pid, "%d", taskbox_inner_pid(rank_pid(r)));
     JSON_OWN env = tracer_env();
     char *const gdb[] = {"gdb", "-nx", "-batch", "-iex", "set auto-load off",
                          "-ex", "thread apply all bt 40", "-p", pid, NULL};
@@ -99,7 +99,7 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     char **vector = taskenv_vector(env);
     struct rank_options o = {.spec = &t->spec, .file = file, .argv = is_gdb ? gdb : eu,
                              .env = vector, .number = rank_number(r), .local = rank_local(r),
-                             .pass_fd = -1, .cgroup = t->cgroup, .loop = t->loop,
+                             .pass_fd = -1, .cgroup = t->cgroup, .box = &t->box, .loop = t->loop,
                              .on_line = on_line, .on_silent = on_silent, .arg = t};
     int rc = rank_start(&o, &t->tracer, err);
     taskenv_free(vector);

@@ -343,7 +343,8 @@ def test_stopped_rank(m, a):
             "f = open(os.environ['DET_PROGRESS_FILE'], 'r+b')\nn = 0\nprint('pid', os.getpid(), flush=True)\n"
             "while True:\n    f.seek(0); f.write(struct.pack('<QQqI', 0x31474f5250544544, n, time.monotonic_ns() // 10**6, 1)); f.flush()\n"
             "    n += 1; time.sleep(.01)\n"], stall_timeout_ms=3000)
-    pid = int(m.wait_log("pid ")["log"].split()[1])
+    m.wait_log("pid ")
+    [pid] = processes_with("DET_ALLOCATION_ID=1.stop.1\0", a.dir)
     os.kill(pid, signal.SIGSTOP)
     e = m.wait_exit("1.stop.1", 40)
     assert e["reason"] == "stalled" and f"process {pid} is stopped by a signal" in e["text"], e

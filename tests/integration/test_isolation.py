@@ -2,11 +2,12 @@
 """People's tasks on one host are kept apart. usage: test_isolation.py NAME   (a function test_NAME below)"""
 import json
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import people  # noqa: E402
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import Cluster, alive, wait_until  # noqa: E402
 from gc_exp import config, settled  # noqa: E402
 
 FIRST = 1900000000  # of the agents' default range, and the group that all share
@@ -27,6 +28,14 @@ def digits(c, **over):
     exp = c.create(config(batches=40, **over), "examples/digits")
     c.wait(exp)
     return exp, [uuid for uuid, state in settled(c, exp).values() if state == "COMPLETED"]
+
+
+def command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
 
 
 def store(c):
@@ -65,6 +74,42 @@ def test_privileges():
             said, log = command(c, "sed -n 's/:[[:space:]]*/=/p' /proc/self/status")
         assert said["NoNewPrivs"] == "1", log
         assert all(int(said["Cap" + kind], 16) == 0 for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")), log
+
+
+SLEEPER = {"name": "sleeper", "entrypoint": "echo asleep; exec sleep 1001", "max_restarts": 0, "resources": {"slots_per_trial": 0},
+           "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}}}
+
+
+def sleeper(c, name):
+    """A task of somebody's that runs; its experiment and the host's ids of its processes."""
+    with people.acting(c, name):
+        exp = c.create(json.dumps(SLEEPER), None)
+        wait_until(lambda: c.trials(exp) and "asleep" in c.logs(c.trials(exp)[0]["id"]), 30, "the sleeper")
+    return exp, c.processes(exp)
+
+
+def test_namespaces():
+    """A task sees its own processes and temporary files only, and what it leaves there goes with it; det-task's death ends it."""
+    with Cluster(slots=1, apart=True) as c:
+        people.add(c, "ann", "bob")
+        exp, victims = sleeper(c, "bob")
+        look = ("for p in /proc/[0-9]*; do echo process=$(tr '\\0' ' ' <$p/cmdline); done | sort -u; echo first=$(cat /proc/1/comm);"
+                "touch /tmp/left /var/tmp/left /dev/shm/left; echo shm=$(ls /dev/shm); echo tmp=$(ls /tmp | grep -v ^det-test); echo tasks=$(ls ../..);"
+                "echo info=$(ls /run/determined/info | head -1); echo here=$(pwd -P)")
+        with people.acting(c, "ann"):
+            said, log = command(c, look)
+        assert "sleep 1001" not in log and said["first"] == "det-init", log
+        assert said["shm"] == said["tmp"] == "left" and said["info"], log
+        assert said["here"].startswith(c.path("agent-0", "tasks")) and said["tasks"] in said["here"], log
+        assert not any(os.path.exists(d + "/left") for d in ("/tmp", "/var/tmp", "/dev/shm"))
+        assert all(alive(p) for p in victims)
+        spaces = {os.readlink(f"/proc/{p}/ns/{kind}") for p in victims for kind in ("pid", "mnt", "ipc")}
+        assert not spaces & {os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "mnt", "ipc")}
+        task = next(int(p) for p in os.listdir("/proc") if p.isdigit() and command_line(p).startswith(b"det-task\0" + c.path("agent-0").encode()))
+        os.kill(task, signal.SIGKILL)
+        wait_until(lambda: not any(alive(p) for p in victims), 10, "the end of the task's processes with their det-task")
+        c.api("POST", f"/experiments/{exp}/kill", {})
+        c.wait(exp, "STATE_CANCELED", 60)
 
 
 def test_shared():

@@ -38,7 +38,7 @@ static int make_progress(const struct taskspec *s, int local, struct det_err *er
 
 int prepare_dirs(const struct taskspec *s, struct det_err *err)
 {
-    static const char *const names[] = {"work", "model", "info", "run"};
+    static const char *const names[] = {"work", "model", "info", "run", "tmp"};
     int rc = 0;
     for (size_t i = 0; i < DET_ARRAY_LEN(names) && rc == 0; i++)
         rc = make_dir(s, names[i], err);

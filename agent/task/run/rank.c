@@ -54,9 +54,10 @@ static int await_exec(struct rank *r, int status_fd, struct det_err *err)
     do
         n = read(status_fd, &e, sizeof e);
     while (n < 0 && errno == EINTR);
-    if (n <= 0)
+    if (n <= 0 && r->pid > 0)
         return 0;
-    while (waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
+    e = n > 0 ? e : ECHILD; /* who was to make it was killed */
+    while (r->pid > 0 && waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
         ;
     return start_failed(r, e, err);
 }
@@ -79,6 +80,14 @@ static int make_pipe(int fd[2], struct det_err *err)
     return 0;
 }
 
+/* The rank that `pid` has made; it has ended by now. */
+static pid_t born_in_box(const struct rank_child *c, pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return c->pid > 0 ? c->pid : -1;
+}
+
 /* The parent stands still until exec, with no signal in either: a handler must not run twice in one
  * memory. Copying what the libraries have mapped would cost more than all the rest of a start. */
 static int fork_child(struct rank *r, struct rank_child *c, int status_read, struct det_err *err)
@@ -86,14 +95,16 @@ static int fork_child(struct rank *r, struct rank_child *c, int status_read, str
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    r->pid = vfork();
-    if (r->pid == 0)
-        rank_child_run(c);
+    pid_t pid = vfork();
+    if (pid == 0)
+        rank_child_begin(c);
     int e = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (r->pid < 0)
+    if (pid < 0)
         return det_fail(err, DET_EIO, "fork: %s", strerror(e));
-    setpgid(r->pid, r->pid); /* both sides do it, so that it is done for whoever comes first */
+    r->pid = taskbox_is_open(r->o.box) ? born_in_box(c, pid) : pid;
+    if (r->pid > 0)
+        setpgid(r->pid, r->pid); /* both sides do it, so that it is done for whoever comes first */
     det_closep(&c->status_fd);
     return await_exec(r, status_read, err);
 }
@@ -102,6 +113,7 @@ static int run(struct rank *r, int out_read[2], struct det_err *err)
 {
     det_cleanup(det_closep) int work =
         openat(r->o.spec->dirfd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    det_cleanup(freep) char *path = det_asprintf("%s/work", r->o.spec->dir);
     det_cleanup(det_closep) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     det_cleanup(det_closep) int cgroup = open_cgroup(r->o.cgroup);
     int out[2] = {-1, -1}, errs[2] = {-1, -1}, status[2] = {-1, -1};
@@ -118,6 +130,7 @@ static int run(struct rank *r, int out_read[2], struct det_err *err)
                           .status_fd = status[1],
                           .cgroup_fd = cgroup,
                           .work_fd = work,
+                          .work = path,
                           .null_fd = null,
                           .parent = getpid()};
         rc = fork_child(r, &c, status[0], err);

@@ -7,6 +7,7 @@
 #define RANK_H
 
 #include "logline.h"
+#include "taskbox.h"
 #include "taskspec.h"
 #include <uv.h>
 
@@ -22,6 +23,7 @@ struct rank_options {
     int local;          /* 0..: names the progress file */
     int pass_fd;        /* becomes fd 3 of the process; -1: none */
     const char *cgroup; /* or NULL */
+    const struct taskbox *box; /* where it is born, if that is open; borrowed */
     uv_loop_t *loop;
     /* A line of standard output ("stdout") or error ("stderr"). */
     void (*on_line)(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);

@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define STACK_BYTES 65536
 
 static void __attribute__((noreturn)) child_fail(const struct rank_child *c)
 {
@@ -71,19 +74,37 @@ static void child_close_others(int first)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-void rank_child_run(const struct rank_child *c)
+static bool has_box(const struct rank_child *c)
+{
+    return taskbox_is_open(c->o->box);
+}
+
+/* The descriptor leads through the mounts of outside: getcwd() would find no way up. */
+static int child_goto_work(const struct rank_child *c)
+{
+    return has_box(c) ? chdir(c->work) : fchdir(c->work_fd);
+}
+
+/* Whoever is in a box sees no parent, and dies with the box's init if that parent has died. */
+static void child_die_with_parent(const struct rank_child *c)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
+    if (getppid() != (has_box(c) ? 0 : c->parent))
+        _exit(127);
+    /* Whom det-task starts may read its stacks if it hangs. */
+    prctl(PR_SET_PTRACER, has_box(c) ? PR_SET_PTRACER_ANY : (unsigned long)c->parent);
+}
+
+static void __attribute__((noreturn)) child_run(const struct rank_child *c)
 {
     child_reset_signals();
     setpgid(0, 0);
     if (c->cgroup_fd >= 0 && write(c->cgroup_fd, "0", 1) < 0)
         errno = 0; /* without the cgroup the tree is found in other ways */
-    if (fchdir(c->work_fd) < 0 || child_become_user(c->o->spec) < 0)
+    if (child_goto_work(c) < 0 || child_become_user(c->o->spec) < 0)
         child_fail(c);
     child_drop_privileges(c->o->spec);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
-    prctl(PR_SET_PTRACER, c->parent); /* whom det-task starts may read its stacks if it hangs */
-    if (getppid() != c->parent)
-        _exit(127);
+    child_die_with_parent(c);
     umask(022);
     if (dup2(c->null_fd, 0) < 0 || dup2(c->out[0], 1) < 0 || dup2(c->out[1], 2) < 0)
         child_fail(c);
@@ -92,4 +113,24 @@ void rank_child_run(const struct rank_child *c)
     child_close_others(c->o->pass_fd >= 0 ? 4 : 3);
     execve(c->o->file, c->o->argv, c->o->env);
     child_fail(c);
+}
+
+static int run_in_box(void *arg)
+{
+    child_run(arg);
+}
+
+/* Nobody can go into a namespace of processes, only be born there. */
+void rank_child_begin(struct rank_child *c)
+{
+    _Alignas(16) char stack[STACK_BYTES];
+    if (!has_box(c))
+        child_run(c);
+    if (taskbox_join(c->o->box) < 0)
+        child_fail(c);
+    c->pid = clone(run_in_box, stack + sizeof stack,
+                   CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, c);
+    if (c->pid < 0)
+        child_fail(c);
+    _exit(0);
 }

@@ -1,0 +1,191 @@
+/*
+ * What the processes of a task see: the host's files, but for
+ *     /tmp, /var/tmp    DIR/tmp, which goes with the task
+ *     DIR/..            no other task's directory
+ *     /dev/shm          empty
+ *     /run/determined   info/, workdir/, where existing clients look (docs/contract/task.md 2)
+ *     /proc             of the task's own processes
+ * What the task needs is shown again where one of these would cover it.
+ */
+#include "taskbox.h"
+
+#include "find.h"
+#include "fsx.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PLACE "/run/determined"
+#define KEPT_MAX 8
+#define OWN 0 /* the task's directory; s->dirfd is of the mounts outside, which cannot be bound */
+
+struct kept {
+    char path[PATH_MAX];
+    int fd;
+};
+struct view {
+    const struct taskspec *s;
+    struct kept kept[KEPT_MAX];
+    size_t kept_n;
+};
+
+static int refused(const char *what, struct det_err *err)
+{
+    return det_fail(err, DET_EPERM, "mount %s: %s", what, strerror(errno));
+}
+
+/* By descriptor: its path may be covered by now. */
+static int bind(int fd, const char *target, struct det_err *err)
+{
+    char source[64];
+    snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
+    return mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0 ? refused(target, err) : 0;
+}
+
+static int tmpfs(const char *target, unsigned long flags, const char *options, struct det_err *err)
+{
+    int rc = mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | flags, options);
+    return rc < 0 ? refused(target, err) : 0;
+}
+
+/* ---- what stays ---- */
+
+static bool is_beneath(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    return strncmp(path, dir, n) == 0 && path[n] == '/';
+}
+
+static void keep(struct view *v, const char *path)
+{
+    struct kept *k = &v->kept[v->kept_n];
+    if (!path || v->kept_n == KEPT_MAX || !realpath(path, k->path))
+        return;
+    k->fd = open(k->path, O_PATH | O_CLOEXEC);
+    v->kept_n += k->fd >= 0;
+}
+
+/* The task itself, what it shares with other tasks, and our own programs. */
+static void keep_all(struct view *v)
+{
+    const json_t *storage = v->s->task.checkpoint_storage;
+    det_cleanup(freep) char *programs = find_beside("..", X_OK);
+    keep(v, v->s->dir);
+    keep(v, getenv("DET_CACHE_DIR"));
+    keep(v, json_str(storage, "host_path", NULL));
+    keep(v, v->s->ca_file);
+    keep(v, programs);
+    keep(v, getenv("DET_HARNESS"));
+}
+
+static int show_again(const struct kept *k, struct det_err *err)
+{
+    struct stat st;
+    bool is_dir = fstat(k->fd, &st) == 0 && S_ISDIR(st.st_mode);
+    det_cleanup(freep) char *above =
+        is_dir ? NULL : det_strndup(k->path, (size_t)(strrchr(k->path, '/') - k->path));
+    int rc = fsx_mkdirs(AT_FDCWD, is_dir ? k->path : above, 0755, err);
+    det_cleanup(det_closep) int file =
+        rc < 0 || is_dir ? -1 : open(k->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    return rc < 0 ? rc : bind(k->fd, k->path, err);
+}
+
+static int show_what_is_covered(const struct view *v, const char *dir, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < v->kept_n && rc == 0; i++)
+        if (is_beneath(v->kept[i].path, dir))
+            rc = show_again(&v->kept[i], err);
+    return rc;
+}
+
+/* ---- what is the task's own ---- */
+
+static int own_tmp(const struct view *v, const char *dir, struct det_err *err)
+{
+    char real[PATH_MAX];
+    if (!realpath(dir, real))
+        return 0;
+    det_cleanup(det_closep) int fd =
+        openat(v->kept[OWN].fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? refused(dir, err) : bind(fd, real, err);
+    return rc < 0 ? rc : show_what_is_covered(v, real, err);
+}
+
+/* Others' directories are closed to another uid; to the same one they are not there. */
+static int hide_others(const struct view *v, struct det_err *err)
+{
+    det_cleanup(freep) char *tasks =
+        det_strndup(v->s->dir, (size_t)(strrchr(v->s->dir, '/') - v->s->dir));
+    if (is_beneath(tasks, "/tmp") || is_beneath(tasks, "/var/tmp"))
+        return 0; /* covered already */
+    int rc = tmpfs(tasks, 0, "size=64k,mode=0711", err);
+    return rc < 0 ? rc : show_what_is_covered(v, tasks, err);
+}
+
+static int own_shm(struct det_err *err)
+{
+    return access("/dev/shm", F_OK) < 0 ? 0 : tmpfs("/dev/shm", 0, "mode=1777", err);
+}
+
+/* DIR/from as PLACE/to. */
+static int show(const struct taskspec *s, const char *from, const char *to, struct det_err *err)
+{
+    det_cleanup(freep) char *source = det_asprintf("%s/%s", s->dir, from);
+    if (mkdir(to, 0700) < 0 || mount(source, to, NULL, MS_BIND, NULL) < 0)
+        return refused(to, err);
+    return 0;
+}
+
+static int own_place(const struct taskspec *s, struct det_err *err)
+{
+    det_cleanup(freep) char *options = det_asprintf("size=16m,mode=0700,uid=%u,gid=%u",
+                                                    (unsigned)s->uid, (unsigned)s->gid);
+    const char *users = PLACE "/pythonuserbase";
+    if (mkdir(PLACE, 0755) < 0 && errno != EEXIST)
+        return refused(PLACE, err);
+    int rc = tmpfs(PLACE, 0, options, err);
+    if (rc == 0)
+        rc = show(s, "info", PLACE "/info", err);
+    if (rc == 0)
+        rc = show(s, "work", PLACE "/workdir", err);
+    if (rc == 0 && (mkdir(users, 0700) < 0 || chown(users, s->uid, s->gid) < 0))
+        rc = refused(users, err);
+    return rc;
+}
+
+/* Its descriptors live until the init closes all. */
+int taskbox_mounts(const struct taskspec *s, struct det_err *err)
+{
+    struct view v = {.s = s};
+    const bool kept_apart = !s->accounts.task_user || *s->accounts.task_user;
+    int rc = 0;
+    keep_all(&v);
+    if (v.kept_n <= OWN)
+        return refused(s->dir, err);
+    /* What the host mounts later is seen here too; what is mounted here is seen nowhere else. */
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        return refused("--make-rslave /", err);
+    if (kept_apart) {
+        rc = hide_others(&v, err);
+        if (rc == 0)
+            rc = own_tmp(&v, "/tmp", err);
+        if (rc == 0)
+            rc = own_tmp(&v, "/var/tmp", err);
+        if (rc == 0)
+            rc = own_shm(err);
+    }
+    if (rc == 0)
+        rc = own_place(s, err);
+    if (rc == 0 && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        rc = refused("/proc", err);
+    return rc;
+}
