@@ -41,8 +41,6 @@ bool park_owner(const struct core_effect *f, int64_t *ret_exp, int64_t *ret_tria
 
 static void drop(struct core_effects *fx, size_t i)
 {
-    if (fx->v[i].kind == CORE_ORDER_START)
-        json_decref(fx->v[i].start.task);
     fx->v[i].kind = CORE_NOTHING;
 }
 
