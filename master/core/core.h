@@ -431,7 +431,13 @@ int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_ef
 /* ---- Reading; cheap, const; strings and pointers live until the next step ---- */
 
 /* What an ACTIVE experiment or trial is shown as: the furthest of its allocations. */
-enum core_run_state { CORE_RUN_QUEUED, CORE_RUN_PULLING, CORE_RUN_STARTING, CORE_RUN_RUNNING };
+enum core_run_state {
+    CORE_RUN_IDLE, /* a trial that waits for its searcher, and for no slot */
+    CORE_RUN_QUEUED,
+    CORE_RUN_PULLING,
+    CORE_RUN_STARTING,
+    CORE_RUN_RUNNING
+};
 /* Why a pending allocation has not started, as the last pass saw it. */
 enum core_wait {
     CORE_WAIT_NONE,      /* it is not pending */

@@ -13,11 +13,11 @@ ROOMS = {
     "db": {".": "wire", "wire": ". lead", "lead": ". wire", "read": ". wire", "write": ". wire", "people": ". wire read"},
     "master/core": {
         ".": "life place sched search answer keep",
-        "life": ". place sched keep",
+        "life": ". place sched search keep",
         "place": ". life keep",
         "sched": ". life place",
         "search": ".",
-        "answer": ". life place sched",
+        "answer": ". life place sched search",
         "keep": ". life place sched",
     },
     "master/shell": {

@@ -53,6 +53,7 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
                                   .name = e->conf.name,
                                   .config = e->config_text,
                                   .state = e->state,
+                                  .run_state = CORE_RUN_QUEUED,
                                   .progress = e->progress,
                                   .priority = queue_priority(e),
                                   .weight = e->weight,
@@ -134,7 +135,9 @@ bool core_trial_get(const struct core *c, int64_t id, struct core_trial_view *re
                                     .task_id = t->task_id,
                                     .alloc_id = t->alloc ? t->alloc->id : NULL,
                                     .state = t->state,
-                                    .run_state = run_state(t->alloc),
+                                    .run_state = !t->alloc && trial_op_done(t)
+                                                     ? CORE_RUN_IDLE
+                                                     : run_state(t->alloc),
                                     .has_op = t->has_op,
                                     .op_length = t->op_length,
                                     .op_completed = trial_op_done(t),

@@ -9,11 +9,12 @@
 #include "scheduler.h"
 #include "store.h"
 #include "trial.h"
+#include "trial_said.h"
 #include "why_eta.h"
 #include "why_try.h"
 #include <inttypes.h>
 
-enum { BLOCKERS_MAX = 20 };
+enum { BLOCKERS_MAX = 20, AWAITED_MAX = 20 };
 
 struct answer {
     struct core *c;
@@ -318,6 +319,42 @@ static void placed(const struct answer *w, const struct alloc *a)
     why_holds(w, a);
 }
 
+/* Trials of its rung whose metric it waits for. */
+static json_t *awaited(const struct exp *e, const struct search_place *mine)
+{
+    json_t *ids = json_array();
+    for (size_t i = 0; i < e->trials.n && json_array_size(ids) < AWAITED_MAX; i++) {
+        struct search_place p;
+        const struct trial *t = e->trials.v[i];
+        if (!trial_state_is_terminal(t->state) &&
+            search_place_of(e->search, t->request_id, &p) && p.stand == SEARCH_TRAINS &&
+            p.bracket == mine->bracket && p.rung == mine->rung)
+            json_array_append_new(ids, json_integer(t->id));
+    }
+    return ids;
+}
+
+/* It waits, but for no slot. */
+static void why_searcher(const struct answer *w, const struct trial *t)
+{
+    struct search_place p;
+    struct buf text = BUF_INIT;
+    struct search_names names = exp_search_names(t->exp);
+    trial_said(t, &text);
+    json_set(w->j, "reason", json_string("SEARCHER"));
+    if (search_place_of(t->exp->search, t->request_id, &p)) {
+        json_t *ids = awaited(t->exp, &p);
+        for (size_t i = 0; i < json_array_size(ids); i++)
+            buf_addf(&text, "%s%" JSON_INTEGER_FORMAT, i ? ", " : "; it waits for trial ",
+                     json_integer_value(json_array_get(ids, i)));
+        json_t *place = search_place_json(&p, &names);
+        json_set(place, "awaited", ids);
+        json_set(w->j, "search", place);
+    }
+    say(w->j, "text", "%s", buf_str(&text));
+    buf_finish(&text);
+}
+
 static void without_allocation(const struct answer *w, const struct exp *e, const struct trial *t)
 {
     if (e->state == EXP_PAUSED) {
@@ -328,9 +365,7 @@ static void without_allocation(const struct answer *w, const struct exp *e, cons
                               json_make("{s:s,s:s}", "text", "activate the experiment", "command",
                                         cmd));
     } else if (trial_op_done(t)) {
-        json_set(w->j, "reason", json_string("NO_WORK"));
-        say(w->j, "text", "it has done what was asked of it; the searcher%s decides what comes next",
-            e->conf.search.kind == SEARCH_CUSTOM ? "'s client" : "");
+        why_searcher(w, t);
     } else {
         json_set(w->j, "reason", json_string("STOPPING"));
         say(w->j, "text", "it is %s", trial_state_text(t->state));

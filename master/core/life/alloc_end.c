@@ -6,9 +6,20 @@
 #include "queue.h"
 #include "store.h"
 #include "trial.h"
+#include "trial_said.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What comes next is the searcher's to say; of a trial that ends by it the trial's end tells. */
+static void log_done(struct core *c, const struct alloc *a)
+{
+    struct buf text = BUF_INIT;
+    trial_said(a->trial, &text);
+    if (!a->trial->closed)
+        fx_log(c, a, FX_INFO, "Run %lld ended: %s.", (long long)a->run_id, buf_str(&text));
+    buf_finish(&text);
+}
 
 static void log_end(struct core *c, const struct alloc *a)
 {
@@ -18,6 +29,8 @@ static void log_end(struct core *c, const struct alloc *a)
                f->transient ? " (not the trial's fault)" : "");
     else if (a->was_ours)
         fx_log(c, a, FX_INFO, "Run %lld ended: killed.", (long long)a->run_id);
+    else if (a->acked && a->trial && trial_op_done(a->trial))
+        log_done(c, a);
     else if (a->acked)
         fx_log(c, a, FX_INFO, "Run %lld ended as asked.", (long long)a->run_id);
     else

@@ -2,8 +2,10 @@
 
 #include "alloc.h"
 #include "avoid.h"
+#include "effects.h"
 #include "exp.h"
 #include "names.h"
+#include "trial_said.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,8 +123,20 @@ bool trial_op_done(const struct trial *t)
     return !t->has_op || (t->op_complete && !t->op_redo);
 }
 
+/* The last line of its log: why it ended here. */
+static void log_closed(struct core *c, const struct trial *t)
+{
+    struct buf text = BUF_INIT;
+    trial_said(t, &text);
+    fx_log(c, &(struct alloc){.task_id = t->task_id}, FX_INFO, "Trial %lld ended: %s.",
+           (long long)t->id, buf_str(&text));
+    buf_finish(&text);
+}
+
 static void finish(struct core *c, struct trial *t, enum trial_state to, int exit_reason)
 {
+    if (to == TRIAL_COMPLETED && t->closed && exit_reason < 0)
+        log_closed(c, t);
     trial_goto(c, t, to);
     t->end_us = c->now_us;
     if (to == TRIAL_ERROR)

@@ -73,8 +73,7 @@ void asha_initial(struct search *s, struct search_ops *out)
             make(s, (int)b, out);
 }
 
-/* The first position whose metric is greater, or (before) not less. */
-static size_t position(const struct asha_rung *r, double metric, bool before)
+size_t asha_position(const struct asha_rung *r, double metric, bool before)
 {
     size_t lo = 0, hi = r->entries.n;
     while (lo < hi) {
@@ -102,7 +101,7 @@ static size_t enter(struct search *s, struct asha_rung *r, double metric, size_t
 {
     size_t was = (size_t)((double)r->entries.n / s->conf.divisor);
     size_t now = (size_t)((double)(r->entries.n + 1) / s->conf.divisor);
-    size_t at = position(r, metric, false);
+    size_t at = asha_position(r, metric, false);
     insert(r, at, metric, trial);
     if (at >= now) {
         if (now == was)
@@ -117,6 +116,13 @@ static size_t enter(struct search *s, struct asha_rung *r, double metric, size_t
     return e->trial;
 }
 
+static void has_now(struct search_trial *t, double metric)
+{
+    t->pending = false;
+    t->has_metric = true;
+    t->metric = metric;
+}
+
 /* Trial k has this metric in its rung. A trial that has ended and is promoted all the same fails
  * in the next rung at once, and so on: as deep as there are rungs. True when work was given out. */
 static bool completed(struct search *s, struct asha *a, size_t k, double metric,
@@ -126,7 +132,7 @@ static bool completed(struct search *s, struct asha *a, size_t k, double metric,
         struct search_trial *t = &s->trials.v[k];
         struct asha_rung *r = &a->rungs.v[t->rung];
         r->outstanding--;
-        t->pending = false;
+        has_now(t, metric);
         if ((size_t)t->rung + 1 == a->rungs.n) {
             insert(r, r->entries.n, metric, k);
             if (!t->exited)
@@ -155,10 +161,10 @@ static bool completed_once(struct search *s, struct asha *a, size_t k, double me
     struct search_trial *t = &s->trials.v[k];
     struct asha_rung *r = &a->rungs.v[t->rung];
     size_t keep = (size_t)((double)(r->entries.n + 1) / s->conf.divisor);
-    size_t at = position(r, metric, true);
+    size_t at = asha_position(r, metric, true);
     bool top = (size_t)t->rung + 1 == a->rungs.n;
     r->outstanding--;
-    t->pending = false;
+    has_now(t, metric);
     insert(r, top ? r->entries.n : at, metric, k);
     if (t->exited)
         return false;

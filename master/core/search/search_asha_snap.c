@@ -38,7 +38,7 @@ static double metric_of(const json_t *j)
     return s && strcmp(s, "-Infinity") == 0 ? -INFINITY : INFINITY;
 }
 
-static int rung_from_json(const struct search *s, struct asha_rung *r, const json_t *j,
+static int rung_from_json(struct search *s, struct asha_rung *r, const json_t *j,
                           struct det_err *err)
 {
     r->outstanding = json_integer_value(json_array_get(j, 0));
@@ -52,6 +52,8 @@ static int rung_from_json(const struct search *s, struct asha_rung *r, const jso
                                 .trial = (uint32_t)trial,
                                 .promoted = json_integer_value(json_array_get(e, 2))};
         vec_push(&r->entries, at);
+        s->trials.v[trial].has_metric = true; /* the highest rung is the last to come */
+        s->trials.v[trial].metric = at.metric;
     }
     return 0;
 }

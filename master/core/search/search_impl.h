@@ -15,6 +15,8 @@ struct search_trial {
     /* halving */
     bool pending; /* an operation of its rung is not complete */
     int bracket, rung;
+    bool has_metric;
+    double metric; /* of the highest rung in which it has one; less is better */
 };
 
 /* One bracket of asynchronous halving. */
@@ -96,6 +98,8 @@ static inline bool search_is_invalid(enum search_exit why)
 int asha_add(struct search *s, int64_t rungs, int64_t max_trials, int64_t concurrent,
              struct det_err *err);
 void asha_finish(struct asha *a);
+/* The first position whose metric is greater, or (before) not less. */
+size_t asha_position(const struct asha_rung *r, double metric, bool before);
 void asha_initial(struct search *s, struct search_ops *out);
 void asha_validated(struct search *s, size_t k, const struct search_event *ev,
                     struct search_ops *out);
