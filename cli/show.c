@@ -54,22 +54,37 @@ const char *show_progress(const json_t *value)
 
 struct words {
     struct buf out;
-    const char *real; /* how a number with a fraction reads */
+    bool whole; /* lists with all they have, and numbers with a fraction in 5 digits */
 };
 
-static void add_word(struct words *w, const char *name, const json_t *v)
+/* 4 digits, but of a thousand and more no fraction. */
+static void add_short(struct buf *out, double v)
 {
-    buf_addf(&w->out, "%s%s=", w->out.len ? " " : "", name);
+    bool large = fabs(v) >= 1000 && fabs(v) < 1e15;
+    buf_addf(out, large ? "%.0f" : "%.4g", v);
+}
+
+static void add_value(struct words *w, const json_t *v)
+{
     if (json_is_real(v)) {
-        char text[32];
-        snprintf(text, sizeof text, w->real, json_real_value(v));
-        buf_add_str(&w->out, text);
+        if (w->whole)
+            buf_addf(&w->out, "%.5g", json_real_value(v));
+        else
+            add_short(&w->out, json_real_value(v));
     } else if (json_is_string(v)) {
         buf_add_str(&w->out, json_string_value(v));
+    } else if (json_is_array(v) && !w->whole) {
+        buf_addf(&w->out, "[%zu value%s]", json_array_size(v), json_array_size(v) == 1 ? "" : "s");
     } else {
         char *text det_cleanup(freep) = json_text(v);
         buf_add_str(&w->out, text);
     }
+}
+
+static void add_word(struct words *w, const char *name, const json_t *v)
+{
+    buf_addf(&w->out, "%s%s=", w->out.len ? " " : "", name);
+    add_value(w, v);
 }
 
 static void add_words(struct words *w, const char *prefix, const json_t *v, const json_t *common)
@@ -89,7 +104,7 @@ static void add_words(struct words *w, const char *prefix, const json_t *v, cons
 
 char *show_hparams(const json_t *hparams, const json_t *common)
 {
-    struct words w = {.out = BUF_INIT, .real = "%.5g"};
+    struct words w = {.out = BUF_INIT, .whole = true};
     if (json_is_object(hparams))
         add_words(&w, "", hparams, common);
     return buf_steal(&w.out);
@@ -97,7 +112,7 @@ char *show_hparams(const json_t *hparams, const json_t *common)
 
 char *show_metrics(const json_t *metrics)
 {
-    struct words w = {.out = BUF_INIT, .real = "%.6g"};
+    struct words w = {.out = BUF_INIT};
     if (json_is_object(metrics))
         add_words(&w, "", metrics, NULL);
     return buf_steal(&w.out);
@@ -145,6 +160,14 @@ const char *show_bytes(double bytes)
     return s;
 }
 
+char *show_value(const json_t *value)
+{
+    struct words w = {.out = BUF_INIT};
+    if (value && !json_is_null(value))
+        add_value(&w, value);
+    return buf_steal(&w.out);
+}
+
 const char *show_metric(const json_t *value)
 {
     if (json_is_string(value))
@@ -152,7 +175,10 @@ const char *show_metric(const json_t *value)
     if (!json_is_number(value))
         return "";
     char *s = slot();
-    snprintf(s, 64, "%.6g", json_number_value(value));
+    struct buf b = BUF_INIT;
+    add_short(&b, json_number_value(value));
+    snprintf(s, 64, "%s", buf_str(&b));
+    buf_finish(&b);
     return s;
 }
 

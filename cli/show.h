@@ -18,11 +18,14 @@ char *show_hparams(const json_t *hparams, const json_t *common);
 /* What all of several trials have the same, nested as they are: a search's tables leave it out.
  * NULL where that would leave nothing. A new reference. */
 json_t *show_common_hparams(const json_t *trials);
-/* The same of metrics, in 6 digits. Caller frees. */
+/* The same of metrics, in 4 digits; of a list only how many it has. Caller frees. */
 char *show_metrics(const json_t *metrics);
 /* "1.2 MB" */
 const char *show_bytes(double bytes);
-/* A metric as %.6g, "" when null. */
+/* Any value in one cell: numbers in 4 digits, a list as "[12 values]", "" when null. Caller frees.
+ */
+char *show_value(const json_t *value);
+/* A metric in 4 digits, "" when null. */
 const char *show_metric(const json_t *value);
 /* The directory of a checkpoint in a store that is a directory; NULL for others. Caller frees. */
 char *show_checkpoint_place(const json_t *checkpoint);

@@ -3,7 +3,6 @@
 #include "buf.h"
 #include "vec.h"
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +17,11 @@ static bool as_csv;
 void table_as_csv(void)
 {
     as_csv = true;
+}
+
+bool table_is_csv(void)
+{
+    return as_csv;
 }
 
 struct table *table_create(const char *const *heads, size_t n)

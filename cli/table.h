@@ -2,6 +2,7 @@
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct table;
@@ -11,6 +12,7 @@ struct table *table_create(const char *const *heads, size_t n);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* From here on tables are printed as CSV (RFC 4180), with their heads also when empty. */
 void table_as_csv(void);
+bool table_is_csv(void);
 /* Prints to standard output and destroys. With no rows prints `empty` instead. */
 void table_print(struct table *t, const char *empty);
 

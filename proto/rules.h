@@ -87,6 +87,7 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(get_lives, CLUSTER, NONE, "")                                                                \
     X(get_strays, CLUSTER, NONE, "")                                                               \
     X(delete_strays, CLUSTER, NONE, "")                                                            \
+    X(get_audit, CLUSTER, NONE, "")                                                                \
     X(master_logs, SEE, NONE, "")                                                                  \
     X(cleanup_logs, CLUSTER, NONE, "")
 

@@ -1,5 +1,6 @@
 /* det master */
 #include "cli.h"
+#include "master_audit.h"
 #include "master_lives.h"
 #include "master_logs.h"
 #include "master_retention.h"
@@ -36,6 +37,7 @@ static const struct verb master_verbs[] = {
     {"info", NULL, "", "version and cluster", NULL, info},
     {"config", NULL, "[show]", "the master's settings as JSON", NULL, config},
     {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
+    {"audit", NULL, "", "who changed what, from where", master_audit_opts, master_audit},
     {"lives", NULL, "", "where the database comes from, and which agents are refused since it was "
                         "restored",
      NULL, master_lives},

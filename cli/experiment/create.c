@@ -142,7 +142,13 @@ void experiment_warn(const json_t *answer)
         const char *name = json_is_string(w) ? json_string_value(w) : "";
         if (strcmp(name, "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") == 0)
             fputs("warning: no agent that is connected now has the slots for it; it waits for "
-                  "one\n", stderr);
+                  "one\n",
+                  stderr);
+    }
+    json_array_foreach(json_arr(answer, "advice"), i, w)
+    {
+        if (json_is_string(w))
+            fprintf(stderr, "warning: %s\n", json_string_value(w));
     }
 }
 

@@ -1,5 +1,6 @@
 /* det experiment: reading and changing. Creating is create.c, waiting is wait.c. */
 #include "cli.h"
+#include "exp_trials.h"
 #include "experiment.h"
 #include "place.h"
 #include "show.h"
@@ -30,50 +31,6 @@ static int list(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static void trial_row(struct table *t, const json_t *trial, const json_t *common,
-                      const char *metric)
-{
-    char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"), common);
-    json_t *best = json_path(trial, "bestValidation.metrics.avgMetrics");
-    table_cell(t, "%" PRId64, json_int(trial, "id", 0));
-    table_cell(t, "%s", show_state(json_str(trial, "state", "")));
-    table_cell(t, "%s", hp);
-    table_cell(t, "%" PRId64, json_int(trial, "totalBatchesProcessed", 0));
-    table_cell(t, "%s", metric ? show_metric(json_object_get(best, metric)) : "");
-    table_cell(t, "%" PRId64, json_int(trial, "restarts", 0));
-    table_cell(t, "%s",
-               show_duration(json_str(trial, "startTime", NULL), json_str(trial, "endTime", NULL)));
-}
-
-static void print_trials(const json_t *trials, const char *metric)
-{
-    char *head det_cleanup(freep) = det_asprintf(">BEST %s", metric ? metric : "");
-    const char *const heads[] = {"TRIAL", "STATE",     "HYPERPARAMETERS", ">BATCHES",
-                                 head,    ">RESTARTS", ">DURATION"};
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *trial;
-    JSON_OWN common = show_common_hparams(trials);
-    json_array_foreach(trials, i, trial) trial_row(t, trial, common, metric);
-    table_print(t, "no trials yet");
-}
-
-static int list_trials(struct cli *c, struct det_err *err)
-{
-    int64_t id;
-    JSON_OWN answer = NULL;
-    JSON_OWN e = NULL;
-    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
-        return CLI_USAGE;
-    if (experiment_get(c, id, &e, err) < 0 ||
-        cli_get(c, &answer, err, "/experiments/%" PRId64 "/trials?limit=-1", id) < 0)
-        return CLI_FAILED;
-    if (!cli_print_json(c, json_object_get(answer, "trials")))
-        print_trials(json_object_get(answer, "trials"),
-                     json_str(json_path(e, "config.searcher"), "metric", NULL));
-    return 0;
-}
-
 static void print_experiment(const json_t *e)
 {
     char *labels det_cleanup(freep) = json_text(json_object_get(e, "labels"));
@@ -101,7 +58,7 @@ static int describe(struct cli *c, struct det_err *err)
     if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
         return CLI_USAGE;
     if (experiment_get(c, id, &e, err) < 0 ||
-        cli_get(c, &trials, err, "/experiments/%" PRId64 "/trials?limit=1000", id) < 0)
+        cli_get(c, &trials, err, "/experiments/%" PRId64 "/trials?limit=-1", id) < 0)
         return CLI_FAILED;
     if (c->json) {
         json_set(e, "trials", json_incref(json_object_get(trials, "trials")));
@@ -110,8 +67,11 @@ static int describe(struct cli *c, struct det_err *err)
     }
     print_experiment(e);
     putchar('\n');
-    print_trials(json_object_get(trials, "trials"),
-                 json_str(json_path(e, "config.searcher"), "metric", NULL));
+    experiment_print_trials(json_object_get(trials, "trials"), e);
+    if (o.metrics) {
+        putchar('\n');
+        trials_print_metrics(json_object_get(trials, "trials"));
+    }
     return 0;
 }
 
@@ -323,6 +283,10 @@ static const struct opt list_opts[] = {
     {"offset", 0, OPT_INT, &o.offset, "N", "skip the first N"},
     {0},
 };
+static const struct opt describe_opts[] = {
+    {"metrics", 0, OPT_FLAG, &o.metrics, NULL, "the summary of each metric of each trial too"},
+    {0},
+};
 static const struct opt best_opts[] = {
     {"best", 0, OPT_COUNT, &o.best, "N", "only the N best by the searcher's metric"},
     {0},
@@ -341,7 +305,7 @@ static const struct verb verbs[] = {
     {"create", "c", "CONFIG [DIR]", "submit an experiment", experiment_create_opts,
      experiment_create},
     {"list", "ls", "", "list experiments", list_opts, list},
-    {"describe", "d", "ID", "one experiment and its trials", NULL, describe},
+    {"describe", "d", "ID", "one experiment and its trials", describe_opts, describe},
     {"wait", "w", "ID", "wait until it ended; exit 0 only if it completed", experiment_wait_opts,
      experiment_wait},
     {"logs", NULL, "ID", "the log of its first trial", experiment_logs_opts, experiment_logs},
@@ -354,7 +318,8 @@ static const struct verb verbs[] = {
     {"unarchive", NULL, "ID...", "show it again", NULL, unarchive},
     {"move", NULL, "ID WORKSPACE PROJECT", "into another project", NULL, move},
     {"delete", NULL, "ID...", "remove it with all its data", delete_opts, delete_},
-    {"list-trials", "lt", "ID", "its trials", NULL, list_trials},
+    {"list-trials", "lt", "ID", "its trials, the best first", experiment_trials_opts,
+     experiment_trials},
     {"list-checkpoints", "lc", "ID", "its checkpoints", best_opts, list_checkpoints},
     {"config", NULL, "ID", "its whole configuration as JSON", NULL, config},
     {"download-model-def", NULL, "ID", "its model definition as tar.gz", download_opts,

@@ -1,5 +1,6 @@
 /* det trial */
 #include "cli.h"
+#include "exp_trials.h"
 #include "experiment.h"
 #include "logs.h"
 #include "show.h"
@@ -8,6 +9,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+static struct {
+    bool metrics;
+    int64_t limit, offset;
+} o = {.limit = 1000};
 
 static void workload_row(struct table *t, const json_t *w)
 {
@@ -38,16 +44,30 @@ static void print_trial(const json_t *trial)
     printf("  ended            %s\n\n", show_time(json_str(trial, "endTime", NULL)));
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static void print_workloads(const json_t *work)
 {
     static const char *const heads[] = {">BATCHES", "WHAT", "TIME", "VALUES"};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *w;
+    json_array_foreach(json_arr(work, "workloads"), i, w) workload_row(t, w);
+    table_print(t, "nothing reported yet");
+    int64_t all = json_int(json_object_get(work, "pagination"), "total", 0);
+    int64_t end = o.offset + (int64_t)json_array_size(json_arr(work, "workloads"));
+    if (all > end)
+        fprintf(stderr, "%" PRId64 " more reports follow: --offset %" PRId64 "\n", all - end, end);
+}
+
+static int describe(struct cli *c, struct det_err *err)
+{
     int64_t id;
     JSON_OWN answer = NULL;
     JSON_OWN work = NULL;
     if (cli_arg_id(c, 0, "trial", &id, err) < 0)
         return CLI_USAGE;
     if (cli_get(c, &answer, err, "/trials/%" PRId64, id) < 0 ||
-        cli_get(c, &work, err, "/trials/%" PRId64 "/workloads?limit=500", id) < 0)
+        cli_get(c, &work, err, "/trials/%" PRId64 "/workloads?limit=%" PRId64 "&offset=%" PRId64,
+                id, o.limit, o.offset) < 0)
         return CLI_FAILED;
     json_t *trial = json_obj(answer, "trial");
     if (c->json) {
@@ -56,11 +76,12 @@ static int describe(struct cli *c, struct det_err *err)
         return 0;
     }
     print_trial(trial);
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *w;
-    json_array_foreach(json_arr(work, "workloads"), i, w) workload_row(t, w);
-    table_print(t, "nothing reported yet");
+    if (o.metrics) {
+        JSON_OWN one = json_make("[O]", trial);
+        trials_print_metrics(one);
+        putchar('\n');
+    }
+    print_workloads(work);
     return 0;
 }
 
@@ -146,8 +167,15 @@ static int timeline(struct cli *c, struct det_err *err)
     return 0;
 }
 
+static const struct opt describe_opts[] = {
+    {"metrics", 0, OPT_FLAG, &o.metrics, NULL, "the summary of each metric too"},
+    {"metrics-summary", 0, OPT_FLAG, &o.metrics, NULL, "the same"},
+    {"limit", 0, OPT_COUNT, &o.limit, "N", "at most N reports (default 1000)"},
+    {"offset", 0, OPT_INT, &o.offset, "N", "skip the first N"},
+    {0},
+};
 static const struct verb verbs[] = {
-    {"describe", "d", "ID", "one trial, its metrics and checkpoints", NULL, describe},
+    {"describe", "d", "ID", "one trial, its metrics and checkpoints", describe_opts, describe},
     {"logs", NULL, "ID", "its log", experiment_logs_opts, logs},
     {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL, timeline},
     {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},

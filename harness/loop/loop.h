@@ -6,8 +6,8 @@
  * Python trials are two clients of the same loop; it links no engine, no CUDA, no Python.
  *
  * Life: the client fills a det_loop_config (loop_env.h does so from a task's environment) and calls
- * loop_run(), which calls the hooks, all in the calling thread, in the order of pytorch-api.md 10
- * to 17:
+ * loop_run(), which calls the hooks, all in the calling thread, in the order of
+ * docs/contract/loop.md 4 and 5:
  *     create, callbacks, on_trial_startup, build loaders, load, broadcast, on_training_start, ... ,
  *     on_trial_shutdown, destroy.
  *
@@ -257,8 +257,8 @@ struct det_loop_trial_type {
     /* Adds what the trial wants to tell in metadata.json, and to the master; the loop's own keys
      * win. Before save(), on rank 0. May be NULL. */
     int (*metadata)(void *self, json_t *object, struct det_err *err);
-    /* Restores all of it on every rank, in the order of pytorch-api.md 16. DET_ENOENT: no state
-     * file. A damaged file does not get here: its hash was checked before. Required. */
+    /* Restores all of it on every rank, in the order of docs/contract/loop.md 10. DET_ENOENT: no
+     * state file. A damaged file does not get here: its hash was checked before. Required. */
     int (*load)(void *self, const char *dir, struct det_err *err);
     /* trial_state.pkl; both or neither. NULL: the loop keeps trial_state.json instead. load gives
      * DET_ENOENT where there is no such file. */
@@ -268,7 +268,7 @@ struct det_loop_trial_type {
     /* Before every training batch, even its fetching, and after the last (`ended`): the place of a
      * profiler's step. May be NULL. */
     void (*between_batches)(void *self, bool ended);
-    /* ---- TensorBoard (pytorch-api.md 18); each may be NULL ---- */
+    /* ---- TensorBoard (docs/contract/loop.md 11); each may be NULL ---- */
     /* Rank 0: what is being reported after `steps` batches, to be written as scalars. rows: the
      * metrics of each of a workload's n batches; NULL for a validation. */
     void (*write_metrics)(void *self, int64_t steps, const struct loop_metrics *metrics,
@@ -313,7 +313,8 @@ bool loop_get_stop_requested(const struct loop *l);
  * frees. NULL in local mode, or without a store (which is logged). */
 char *loop_tensorboard_kept(struct loop *l);
 
-/* The one place where gradients meet ranks and aggregation (step_optimizer, pytorch-api.md 6.3). */
+/* step_optimizer (docs/contract/loop.md 1): the one place where gradients meet ranks and
+ * aggregation. */
 struct loop_step_hooks {
     void *self;
     int (*reduce)(void *self, struct comm *comm, struct det_err *err); /* mean over ranks */

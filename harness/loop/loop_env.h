@@ -1,6 +1,6 @@
 /*
  * A loop's configuration from where it really comes: the environment of a managed trial (DET_* of
- * rest-api.md 2.3), or an experiment's configuration in local mode.
+ * docs/contract/task.md 1), or an experiment's configuration in local mode.
  */
 #ifndef LOOP_ENV_H
 #define LOOP_ENV_H

@@ -1,10 +1,11 @@
 /*
  * Hyperparameters that cannot work are an answer, not a failure: state saved, reported, done
- * (pytorch-api.md 17). Any rank may find it, at any place. It leaves the group with the reason; the
- * others look for that between batches, and their next collective fails: they take it for their own
- * outcome. Rank 0 saves and reports, the rest just end. Where rank 0 is gone, who found it reports;
- * where it hangs in a collective that is not ours (a framework's), its other thread does, and the
- * master ends the run: that is for a rank 0 without a sign of life, and for no slow one.
+ * (docs/contract/loop.md 9). Any rank may find it, at any place. It leaves the group with the
+ * reason; the others look for that between batches, and their next collective fails: they take it
+ * for their own outcome. Rank 0 saves and reports, the rest just end. Where rank 0 is gone, who
+ * found it reports; where it hangs in a collective that is not ours (a framework's), its other
+ * thread does, and the master ends the run: that is for a rank 0 without a sign of life, and for no
+ * slow one.
  */
 #include "log.h"
 #include "loop_alive.h"

@@ -1,4 +1,4 @@
-/* MetricReducers (pytorch-api.md 9): one exchange carries the values of all reducers of all
+/* MetricReducers (docs/contract/loop.md 3): one exchange carries the values of all reducers of all
  * ranks. */
 #include "loop_impl.h"
 #include "span.h"

@@ -1,4 +1,5 @@
-/* step_optimizer (pytorch-api.md 6.3): the one place where gradients meet ranks and aggregation. */
+/* step_optimizer (docs/contract/loop.md 1): the one place where gradients meet ranks and
+ * aggregation. */
 #include "loop_impl.h"
 
 bool loop_is_update_batch(const struct loop *l)

@@ -1,5 +1,5 @@
 /*
- * Training (pytorch-api.md 13): operations, workloads, batches, boundaries.
+ * Training (docs/contract/loop.md 5): operations, workloads, batches, boundaries.
  *
  *   operation -> workload: batches until any boundary is due -> report -> handle the boundaries
  */

@@ -1,4 +1,5 @@
-/* Validation (pytorch-api.md 14): batches of this rank, reduction over ranks, report, policy. */
+/* Validation (docs/contract/loop.md 6): batches of this rank, reduction over ranks, report,
+ * policy. */
 #include "clk.h"
 #include "log.h"
 #include "loop_alive.h"

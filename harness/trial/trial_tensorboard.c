@@ -1,5 +1,5 @@
-/* The trial's TensorBoard writer (pytorch-api.md 18): its directory, and the metrics that the loop
- * reports, written as the original does. */
+/* The trial's TensorBoard writer (docs/contract/loop.md 11): its directory, and the metrics that
+ * the loop reports, written as the original does. */
 #include "trial_tensorboard.h"
 
 #include "clk.h"

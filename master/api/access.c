@@ -1,6 +1,7 @@
 #include "access.h"
 
 #include "api_util.h"
+#include "audit.h"
 #include "db_access.h"
 #include "masterconf.h"
 #include "shell.h"
@@ -199,9 +200,18 @@ static void enter_about(struct http_req *req, const struct rule *rule, http_hand
     access_ask(req, &(struct access_ask){rule, rule->subject, on_judged, d}, ids);
 }
 
+/* Settings of one's own page and searches that only read are not worth a line. */
+static bool is_change(const struct http_req *req, const struct rule *rule)
+{
+    return req->who.kind == WHO_USER && req->method != HTTP_GET &&
+           (rule->right != RIGHT_SEE || rule == &rules_all[ROUTE_logout]);
+}
+
 void access_enter(struct http_req *req, const struct rule *rule, http_handler *fn)
 {
     struct det_err err;
+    if (is_change(req, rule))
+        audit_begin(req, routes_all[rule - rules_all].name);
     if (rule->right == 0) {
         http_fail(req, DET_EPERM, "nobody may do this: it has no rule");
     } else if (req->who.kind == WHO_ALLOC || rule->subject == SUBJECT_ASKS ||

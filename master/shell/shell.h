@@ -7,6 +7,7 @@
 
 struct shell_counts { /* since the start, for /metrics */
     uint64_t metric_reports, log_lines; /* durably taken */
+    uint64_t audited; /* lines of the audit log, begun by this leader */
     uint64_t retention_rounds, retention_logs, retention_metrics; /* rows deleted */
 };
 

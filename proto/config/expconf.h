@@ -39,6 +39,10 @@ int expconf_parse(const char *yaml, size_t len, const struct expconf_defaults *d
 int expconf_complete(const json_t *raw, const struct expconf_defaults *d, json_t **ret_config,
                      struct mistakes *errs, struct det_err *err);
 
+/* Appends a line for each key of a complete configuration whose value is not the default and that
+ * nothing acts on: "bind_mounts[0].container_path: has no effect: ...". */
+void expconf_idle(const json_t *config, struct mistakes *ret);
+
 /* A part of a configuration (a template, the master's checkpoint_storage): checked and normalised,
  * nothing required, no defaults. *ret is a new reference. */
 int expconf_partial(const json_t *raw, json_t **ret, struct det_err *err);

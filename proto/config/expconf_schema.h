@@ -27,7 +27,7 @@ enum expconf_type {
     EXPCONF_SIZE,       /* bytes, or text such as 4g */
     EXPCONF_PORTS,      /* map of whole numbers */
     EXPCONF_HPARAMS,
-    EXPCONF_PATTERN,    /* text: a regular expression (pattern.h) */
+    EXPCONF_PATTERN, /* text: a regular expression (pattern.h) */
     EXPCONF_TYPE_COUNT
 };
 
@@ -41,6 +41,7 @@ struct expconf_key {
     const char *example;         /* a value to write */
     bool (*ok)(const json_t *v); /* a further condition on a value of the right type */
     const char *rule;            /* what ok demands, after "expected" */
+    const char *idle;            /* why nothing acts on it, and what to do instead; NULL: it acts */
     bool required;               /* once its parent is there, and of one of the kinds */
 };
 

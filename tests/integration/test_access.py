@@ -7,7 +7,7 @@ import uuid
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import people  # noqa: E402
-from cluster import Cluster  # noqa: E402
+from cluster import Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
 
@@ -19,7 +19,7 @@ resources: {slots_per_trial: 1}
 """
 # Asked by everybody without a token, by administrators only, and what everybody may do though it is no GET.
 OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "get_master", "get_telemetry"}
-ADMIN = {"post_user", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent",
+ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent",
          "enable_slot", "disable_slot", "adopt_store"}
 EVERYBODY = {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
              "create_experiment", "post_template", "post_workspace", "post_project"}
@@ -156,11 +156,47 @@ def told(w):
     assert r.returncode == 1 and "belongs to ann" in r.stderr, (r.returncode, r.stderr)
 
 
+def audited(w):
+    """After the walk: each change that somebody asked for is there, with who, from where and how it was answered; no secret is."""
+    def entries(**which):
+        return w.admin.call("get_audit", limit=10000, **which)["entries"]
+    wait_until(lambda: all(e["status"] for e in entries()), 10, "the last status")
+    quiet = OPEN | {"preview_search", "preview_hp_search", "get_model_def_file", "post_user_setting", "reset_user_setting"}
+    for who in ("ann", "bob"):
+        done = {e["operation"]: e for e in entries(username=who)}
+        missing = {op for op, (m, _, _) in w.admin.contract.ops.items() if m != "GET" and op not in quiet | ADMIN | {"logout"}} - set(done)
+        assert not missing, (who, missing)
+        assert done["login"]["status"] == 200 and done["kill_experiment"]["status"] == (200 if who == "ann" else 403), done
+        assert {e["address"] for e in done.values()} == {"127.0.0.1"}
+    (kill,) = [e for e in entries(username="bob", operation="kill_experiments") if len(e["detail"]["experimentIds"]) == 3]
+    assert kill["detail"]["experimentIds"] == [w.exp, w.bobs, 999] and kill["path"] == "/api/v1/experiments/kill", kill
+    made = entries(operation="post_user")
+    assert {"active": True, "username": "ann"} in [e["detail"].get("user") for e in made if e["detail"]], made
+    assert "own" not in w.c.sql("SELECT string_agg(detail::text, ' ') FROM audit"), "a password is in the audit log"
+    assert entries(before=entries()[1]["id"])[0] == entries()[2]
+    assert entries(since="2999-01-01T00:00:00Z") == []
+    w.bob.refused(403, "administrator", "get_audit")
+    w.admin.refused(400, "before", "get_audit", before="x")
+    out = w.c.det("master", "audit", "--user", "bob", "--operation", "kill_experiments").stdout
+    assert "bob" in out and "127.0.0.1" in out and "POST /api/v1/experiments/kill" in out and f"[{w.exp}" in out, out
+    forgotten(w.c)
+
+
+def forgotten(c):
+    """What is older than the setting says goes, soon after a start."""
+    c.sql("UPDATE audit SET at = at - interval '400 days' WHERE username = 'bob'")
+    c.stop("master")
+    c.start_master()
+    wait_until(lambda: c.sql("SELECT count(*) FROM audit WHERE username = 'bob'") == "0", 20, "old lines of the audit log to go")
+    assert int(c.sql("SELECT count(*) FROM audit")) > 100
+
+
 def by_owner():
     with Cluster(agents=0) as c:
         w = Walk(c)
         told(w)
         walk(w)
+        audited(w)
         w.agent.close()
 
 

@@ -80,15 +80,20 @@ def test_commands():
         says(c.det("agent", "disable", "--all"), 0, "agent-0 disabled")
         says(c.det("agent", "enable", "--all"), 0, "agent-0 enabled")
         says(c.det("e", "replay", "77", check=False), 1, "experiment 77 not found")
-        small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20"]
+        small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20", "--config", "resources.shm_size=4g"]
         r = c.det("e", "create", CONST, DIGITS, *small, "-f")
-        says(r, 0, "Created experiment 1")
+        says(r, 0, "Created experiment 1", "warning: resources.shm_size: has no effect: ")
         says(c.det("e", "list"), 0, "COMPLETED")
         says(c.det("e", "describe", "1"), 0, "COMPLETED", "learning_rate")
         listed = json.loads(c.det("e", "list", "--json").stdout)
         assert [e["id"] for e in listed] == [1]
         says(c.det("e", "wait", "1"), 0)
-        says(c.det("e", "list-trials", "1"), 0, "COMPLETED")
+        says(c.det("e", "list-trials", "1"), 0, "COMPLETED", "* best")
+        assert c.det("e", "lt", "1", "--columns", "trial,hparams,accuracy", "--csv").stdout.startswith("TRIAL,HYPERPARAMETERS,accuracy\n1,\"{\"\"")
+        says(c.det("e", "lt", "1", "--columns", "lerning_rate", check=False), 2, "'lerning_rate'", "best-at")
+        for words in (("e", "describe", "1", "--metrics"), ("t", "describe", "1", "--metrics")):
+            says(c.det(*words), 0, "REPORTS", "training", "validation", "accuracy")
+        says(c.det("t", "describe", "1", "--limit", "1"), 0, "more reports follow: --offset 1")
         cps = json.loads(c.det("e", "list-checkpoints", "1", "--json").stdout)
         uuid = cps[0]["uuid"]
         says(c.det("e", "lc", "1", "--best", "1"), 0, c.path("checkpoints", ""))

@@ -1,5 +1,5 @@
 /*
- * Lines out of a rank's output, as rest-api.md 2.7 has them: split at '\n' or '\r', cut at
+ * Lines out of a rank's output, as docs/contract/task.md 4 has them: split at '\n' or '\r', cut at
  * LOGLINE_MAX bytes (its end included), always ended by '\n'; an optional "[rank=N] " and then
  * "LEVEL:" in front are taken off and told apart. Pure.
  */

@@ -86,7 +86,7 @@ bool prepare_has_hook(const struct taskspec *s)
 
 /* ---- the entrypoint ---- */
 
-/* "pkg.module:Class", by rest-api.md 2.5. */
+/* "pkg.module:Class", by docs/contract/task.md 3. */
 static bool is_class(const char *e)
 {
     const char *colon = strchr(e, ':');

@@ -1,4 +1,4 @@
-/* The environment of the ranks (rest-api.md 2.3) and the info files (2.4). */
+/* The environment of the ranks (docs/contract/task.md 1) and the info files (2). */
 #ifndef TASKENV_H
 #define TASKENV_H
 

@@ -1,9 +1,9 @@
 /*
- * A checkpoint at a boundary (pytorch-api.md 16): the chief takes a snapshot and has it written in
- * the background (loop_save.c), while all ranks train on. At most one is being written: the next
- * one waits for it, and so does the end of the run. A trial that cannot take snapshots saves its
- * state first. Where the trial's callbacks want to be called when a checkpoint is written, it is
- * written before training goes on.
+ * A checkpoint at a boundary (docs/contract/loop.md 10): the chief takes a snapshot and has it
+ * written in the background (loop_save.c), while all ranks train on. At most one is being written:
+ * the next one waits for it, and so does the end of the run. A trial that cannot take snapshots
+ * saves its state first. Where the trial's callbacks want to be called when a checkpoint is
+ * written, it is written before training goes on.
  */
 #include "log.h"
 #include "loop_alive.h"

@@ -1,5 +1,5 @@
 /*
- * Starting from a checkpoint (pytorch-api.md 16, Restore).
+ * Starting from a checkpoint (docs/contract/loop.md 10).
  *
  * The chief chooses before anything is built: the checkpoint that the master named, if its files
  * have the hashes that its metadata.json tells, and are its own; else, of this trial's older ones,

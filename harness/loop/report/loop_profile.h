@@ -1,7 +1,7 @@
 /*
- * The experiment's `profiling` (pytorch-api.md 18): while it is enabled, from begin_on_batch to
- * end_after_batch and five minutes at most, rank 0 sends how long the parts of the loop took, and
- * one rank of each host how busy the host was, to the master's profiler routes.
+ * The experiment's `profiling` (docs/contract/loop.md 11): while it is enabled, from begin_on_batch
+ * to end_after_batch and five minutes at most, rank 0 sends how long the parts of the loop took,
+ * and one rank of each host how busy the host was, to the master's profiler routes.
  *
  * Timings are the loop's spans (base/process/span.h) under the original's names; a host is sampled
  * ten times a second by a thread; what has gathered is posted every ten seconds, and at the end. A

@@ -1,6 +1,6 @@
 /*
- * What the loop says to the master and asks of it (pytorch-api.md 21). The chief calls these; in
- * local mode they inform the observer and answer what a master without memory would.
+ * What the loop says to the master and asks of it (docs/contract/loop.md 12). The chief calls
+ * these; in local mode they inform the observer and answer what a master without memory would.
  */
 #ifndef LOOP_REPORT_H
 #define LOOP_REPORT_H

@@ -1,6 +1,6 @@
 /*
- * TensorBoard's files (pytorch-api.md 18): a rank writes them to a directory of this host, and
- * after every boundary the checkpoint store gets what is new, beneath
+ * TensorBoard's files (docs/contract/loop.md 11): a rank writes them to a directory of this host,
+ * and after every boundary the checkpoint store gets what is new, beneath
  * <cluster>/tensorboard/experiment/<id>/trial/<id>. Only the chief's event files are kept. They are
  * a view of the training, not a part of it: what goes wrong is said once, and training goes on.
  */

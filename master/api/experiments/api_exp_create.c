@@ -131,10 +131,38 @@ static json_t *warnings(const struct create *c)
     return c->exceeded ? json_make("[s]", "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") : json_array();
 }
 
+/* What of the configuration has no effect, a line each. */
+static json_t *advice(const struct create *c)
+{
+    struct mistakes idle = MISTAKES_INIT;
+    json_t *lines = json_array();
+    expconf_idle(c->config, &idle);
+    for (const char *p = buf_str(&idle.text); *p;) {
+        size_t n = strcspn(p, "\n");
+        json_array_append_new(lines, json_stringn(p, n));
+        p += n + (p[n] == '\n');
+    }
+    mistakes_finish(&idle);
+    return lines;
+}
+
+/* The members of an answer after `config`, and its end. */
+static void put_advice(const struct create *c, struct buf *out)
+{
+    JSON_OWN w = warnings(c);
+    JSON_OWN a = advice(c);
+    buf_add_str(out, ",\"warnings\":");
+    json_write(out, w);
+    buf_add_str(out, ",\"advice\":");
+    json_write(out, a);
+    buf_add_ch(out, '}');
+}
+
 static void create_validated(struct create *c)
 {
-    api_reply_json(c->req, json_make("{s:o,s:o,s:o}", "experiment", exp_made_zero(c->config),
-                                     "config", json_incref(c->config), "warnings", warnings(c)));
+    api_reply_json(c->req,
+                   json_make("{s:o,s:o,s:o,s:o}", "experiment", exp_made_zero(c->config), "config",
+                             json_incref(c->config), "warnings", warnings(c), "advice", advice(c)));
     create_free(c);
 }
 
@@ -147,12 +175,10 @@ static void on_stored(void *arg, const struct db_result *r)
         return;
     }
     struct buf out = BUF_INIT;
-    JSON_OWN w = warnings(c);
     buf_add_str(&out, "{\"experiment\":");
     api_put_row(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
-    buf_addf(&out, ",\"config\":%s,\"warnings\":", db_text(r, 0, EXP_CONFIG));
-    json_write(&out, w);
-    buf_add_ch(&out, '}');
+    buf_addf(&out, ",\"config\":%s", db_text(r, 0, EXP_CONFIG));
+    put_advice(c, &out);
     http_reply_buf(c->req, 200, &out);
     buf_finish(&out);
     create_free(c);
@@ -172,12 +198,9 @@ static bool create_reply(struct create *c)
         buf_finish(&out);
         return false;
     }
-    JSON_OWN w = warnings(c);
     buf_add_str(&out, ",\"config\":");
     json_write(&out, c->config);
-    buf_add_str(&out, ",\"warnings\":");
-    json_write(&out, w);
-    buf_add_ch(&out, '}');
+    put_advice(c, &out);
     http_reply_buf(c->req, 200, &out);
     buf_finish(&out);
     create_free(c);

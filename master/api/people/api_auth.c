@@ -1,6 +1,7 @@
 /* Log in, log out, who am I. */
 #include "api_handlers.h"
 #include "api_util.h"
+#include "audit.h"
 #include "auth.h"
 #include "db_users.h"
 #include "shell.h"
@@ -24,6 +25,7 @@ static void on_login(void *arg, const struct auth_login *ok, const struct det_er
         http_fail_err(c->req, err);
         return;
     }
+    audit_login(c->req, ok->user_id, ok->username);
     struct buf out = BUF_INIT; /* the token is hex */
     buf_addf(&out, "{\"token\":\"%s\"", ok->token);
     if (c->key)

@@ -1,5 +1,5 @@
 /*
- * Which checkpoints of an experiment its policy lets go (rest-api.md 3.8). Pure.
+ * Which checkpoints of an experiment its policy lets go (docs/contract/trial.md 3). Pure.
  *
  * Over the COMPLETED checkpoints, with the searcher metric of the validation at the same step: one
  * stays that is among the experiment's best, its trial's best (a checkpoint without a metric is

@@ -1,6 +1,6 @@
 /*
- * An experiment that ended goes on (rest-api.md 1.4.4): it is rebuilt from its rows as after a
- * restart, and its trials that are not complete are opened again. Its search was not told of what
+ * An experiment that ended goes on (docs/contract/trial.md 4): it is rebuilt from its rows as after
+ * a restart, and its trials that are not complete are opened again. Its search was not told of what
  * ended because it was stopped; of the other ends that are taken back it hears now. What the search
  * asked for and was not made before the stop comes from its whole log played again.
  */

@@ -1,5 +1,5 @@
-/* What a trial's log policies do to it (rest-api.md 3.7). Which line matched which pattern is found
- * where logs come in; it may be told again after a crash, so a repeat changes nothing. */
+/* What a trial's log policies do to it (docs/contract/trial.md 2). Which line matched which pattern
+ * is found where logs come in; it may be told again after a crash, so a repeat changes nothing. */
 #include "trial.h"
 
 #include "agent.h"

@@ -1,4 +1,5 @@
-/* What harnesses report about a trial, and what the end of a run means for it (rest-api.md 5.5). */
+/* What harnesses report about a trial, and what the end of a run means for it
+ * (docs/contract/trial.md 1). */
 #include "trial.h"
 
 #include "alloc.h"

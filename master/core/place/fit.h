@@ -1,6 +1,6 @@
 /*
- * Placement: which agents a request of k slots goes to (rest-api.md 5.3), on an index of a pool's
- * agents.
+ * Placement: which agents a request of k slots goes to (docs/contract/placement.md 1), on an index
+ * of a pool's agents.
  *
  * Agents that take work stand in buckets by (free slots, slots in all), inside a bucket by the hash
  * of their id; so the best agent of a bucket for a request, the one whose hash is the nearest below

@@ -1,7 +1,8 @@
 /*
- * Fair share (rest-api.md 5.4): slots are dealt to the groups (experiments) by progressive filling
- * in proportion to their weights. Who holds less than its offer starts; who holds more has borrowed
- * it, and gives back what, and only what, a request within its own group's offer then can use.
+ * Fair share (docs/contract/placement.md 2): slots are dealt to the groups (experiments) by
+ * progressive filling in proportion to their weights. Who holds less than its offer starts; who
+ * holds more has borrowed it, and gives back what, and only what, a request within its own group's
+ * offer then can use.
  *
  * Demand counts what is pending too, also in a full pool, as long as it would fit with the
  * preemptible work gone, and what was asked to stop but is going to run again. So the offers do not

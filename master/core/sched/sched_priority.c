@@ -1,8 +1,8 @@
 /*
- * Priority (rest-api.md 5.4): level by level, most important first; inside a level by queue
- * position. A request that does not fit lets others of its level pass, but holds back the less
- * important levels, unless preemption is on: then they may back-fill, and are released again when a
- * waiting request would fit without them. In a step that releases nothing further starts.
+ * Priority (docs/contract/placement.md 3): level by level, most important first; inside a level by
+ * queue position. A request that does not fit lets others of its level pass, but holds back the
+ * less important levels, unless preemption is on: then they may back-fill, and are released again
+ * when a waiting request would fit without them. In a step that releases nothing further starts.
  *
  * The requests of a group are alike: where one does not fit, none of the group does; but for those
  * that exclude agents: they hold nobody back, and nobody is released for them. So it is

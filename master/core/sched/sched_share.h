@@ -1,5 +1,5 @@
-/* Dealing slots to groups: max-min fairness by weight, in whole requests (rest-api.md 5.4).
- * Private to master/core. */
+/* Dealing slots to groups: max-min fairness by weight, in whole requests
+ * (docs/contract/placement.md 2). Private to master/core. */
 #ifndef CORE_SCHED_SHARE_H
 #define CORE_SCHED_SHARE_H
 

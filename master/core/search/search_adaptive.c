@@ -1,5 +1,5 @@
-/* adaptive_asha (rest-api.md 4.6): which brackets of asynchronous halving run side by side, and how
- * trials and concurrency are shared out among them. */
+/* adaptive_asha (docs/contract/search.md 6): which brackets of asynchronous halving run side by
+ * side, and how trials and concurrency are shared out among them. */
 #include "search_impl.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
- * Asynchronous successive halving (rest-api.md 4.5; Li et al. 2020, "A System for Massively
- * Parallel Hyperparameter Tuning"). One bracket of it is the async_halving searcher; adaptive_asha
- * runs several side by side.
+ * Asynchronous successive halving (docs/contract/search.md 5; Li et al. 2020, "A System for
+ * Massively Parallel Hyperparameter Tuning"). One bracket of it is the async_halving searcher;
+ * adaptive_asha runs several side by side.
  *
  * A trial stands in one rung at a time and is `pending` until it validated there. Lengths are
  * absolute, and metrics are kept so that less is better.

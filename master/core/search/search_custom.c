@@ -1,7 +1,7 @@
 /*
- * custom search (rest-api.md 4.7): no decisions of its own. What happens is queued as events with
- * ids from 1, in the form the client sees; the client posts operations and acknowledges events with
- * them. The queue is part of the state and of its snapshots.
+ * custom search (docs/contract/search.md 7): no decisions of its own. What happens is queued as
+ * events with ids from 1, in the form the client sees; the client posts operations and acknowledges
+ * events with them. The queue is part of the state and of its snapshots.
  */
 #include "search_impl.h"
 

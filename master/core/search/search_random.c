@@ -1,4 +1,5 @@
-/* single, random and grid search (rest-api.md 4.3, 4.4): every trial trains to max_length. */
+/* single, random and grid search (docs/contract/search.md 3, 4): every trial trains to
+ * max_length. */
 #include "search_impl.h"
 
 #include "hparam.h"

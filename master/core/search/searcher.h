@@ -1,7 +1,7 @@
 /*
  * Searchers: which trials an experiment has and how long each trains. A search is a pure function
  * of its configuration, its seed and the ordered events it was told; it replays exactly.
- * rest-api.md 4 has the rules. The master draws all randomness of an experiment here:
+ * docs/contract/search.md has the rules. The master draws all randomness of an experiment here:
  * hyperparameters, request ids, seeds.
  *
  *   search_create -> search_step(INITIAL) -> search_step(...)*

@@ -1,6 +1,6 @@
 /*
- * Log policies (rest-api.md 3.7): which lines of a log match the patterns of its experiment.
- * Patterns are compiled once per experiment, for the 256 experiments seen last.
+ * Log policies (docs/contract/trial.md 2): which lines of a log match the patterns of its
+ * experiment. Patterns are compiled once per experiment, for the 256 experiments seen last.
  *
  * Bounds: of a line the first 8 KiB count; one batch may cost LOGPOLICY_STEPS, about 50 ms: lines
  * beyond that are not looked at, and the master's log says so. The configuration itself is bounded

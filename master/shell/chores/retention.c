@@ -1,5 +1,6 @@
 #include "retention.h"
 
+#include "db_audit.h"
 #include "log.h"
 #include "masterconf.h"
 #include "mem.h"
@@ -19,6 +20,7 @@ struct retention {
     uv_timer_t timer;           /* fires for the next step of a round, or the next round */
     bool in_round, asked, over; /* asked: a statement is out; over: destroyed */
     bool was_last;              /* no trials after those in v */
+    bool was_audit;             /* the audit log is done */
     int64_t beyond;             /* looked at up to this trial */
     struct due *v;
     size_t n, at;
@@ -126,6 +128,15 @@ static void delete_due(struct retention *t, const struct db_retention *keep)
     db_retention_delete(t->sh->db, &p, on_deleted, t);
 }
 
+static void on_forgotten(void *arg, const struct db_result *r)
+{
+    struct retention *t = arg;
+    if (!came(t, r))
+        return;
+    t->was_audit = db_affected(r) == 0;
+    in_ms(t, t->was_audit ? 0 : REST_MS);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct retention *t = timer->data;
@@ -133,17 +144,20 @@ static void on_timer(uv_timer_t *timer)
     if (!t->in_round) {
         t->in_round = true;
         t->was_last = false;
+        t->was_audit = t->sh->conf->audit_retention_days < 0;
         t->beyond = t->rows = t->trials = 0;
         t->n = t->at = 0;
     }
     bool is_due = find_due(t);
-    if (!is_due && t->was_last) {
+    if (!is_due && t->was_last && t->was_audit) {
         round_end(t);
         return;
     }
     t->asked = true;
     if (is_due)
         delete_due(t, &keep);
+    else if (t->was_last)
+        db_audit_forget(t->sh->db, t->sh->conf->audit_retention_days, on_forgotten, t);
     else
         db_retention_due(t->sh->db, &keep, t->beyond, on_due, t);
 }

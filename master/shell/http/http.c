@@ -92,6 +92,8 @@ void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
     }
     http_stats_count(&h->stats, c->req.route ? c->req.route->pattern : NULL, status);
     origins_on_request(h->sh->origins, &c->req);
+    if (c->on_answer)
+        c->on_answer(&c->req, c->on_answer_arg, status);
     c->response = r;
     c->status = status;
     bool suspended = c->state == CONN_PENDING || c->state == CONN_WAITING;

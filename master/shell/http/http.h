@@ -95,6 +95,10 @@ char *http_strdup(struct http_req *req, const char *s);
  * write says that the outcome is not known. */
 void http_is_poll(struct http_req *req);
 
+/* fn runs once, when the request is answered, whoever does it: with what status. */
+typedef void http_answer_fn(struct http_req *req, void *arg, int status);
+void http_on_answer(struct http_req *req, http_answer_fn *fn, void *arg);
+
 /* Answers. status 200 unless the contract says otherwise; json is copied. */
 void http_reply(struct http_req *req, int status, const char *json);
 void http_reply_buf(struct http_req *req, int status, struct buf *json); /* takes json's bytes */

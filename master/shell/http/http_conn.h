@@ -49,6 +49,8 @@ struct http_conn {
     struct MHD_Response *response;
     int status;
     struct http_chunk *chunks;
+    http_answer_fn *on_answer; /* NULL: nobody asks */
+    void *on_answer_arg;
     struct http_req req;
 };
 

@@ -160,6 +160,12 @@ const char *http_address(const struct http_req *req, char out[HTTP_ADDRESS_MAX])
     return out;
 }
 
+void http_on_answer(struct http_req *req, http_answer_fn *fn, void *arg)
+{
+    req->conn->on_answer = fn;
+    req->conn->on_answer_arg = arg;
+}
+
 void *http_mem(struct http_req *req, size_t bytes)
 {
     struct http_chunk *k = det_zalloc(sizeof *k + bytes);

@@ -5,7 +5,7 @@
  * seen are remembered for a minute, so that a request costs no query and PostgreSQL's absence locks
  * nobody out. An allocation's token is a claim signed with the cluster's key (HMAC-SHA256): checked
  * without the database. Passwords are stored as argon2id over what the client sends
- * (rest-api.md, 1.2); hashing runs on libuv's thread pool, one at a time.
+ * (docs/contract/trial.md 5); hashing runs on libuv's thread pool, one at a time.
  */
 #ifndef SHELL_AUTH_H
 #define SHELL_AUTH_H
@@ -37,7 +37,7 @@ void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out
  * otherwise: DET_EAUTH (unknown user, wrong password), DET_EPERM (inactive), DET_EUNAVAIL. Strings
  * live until cb returns. */
 struct auth_login {
-    const char *token, *user_json;
+    const char *token, *username, *user_json;
     int64_t user_id;
 };
 typedef void auth_login_cb(void *arg, const struct auth_login *ok, const struct det_err *err);

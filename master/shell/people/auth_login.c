@@ -28,7 +28,7 @@ struct login {
 static void login_end(struct login *l, int code, const char *text)
 {
     struct det_err err;
-    struct auth_login ok = {l->token, l->user_json, l->user_id};
+    struct auth_login ok = {l->token, l->username, l->user_json, l->user_id};
     if (code)
         det_fail(&err, code, "%s", text);
     if (code == DET_EAUTH)

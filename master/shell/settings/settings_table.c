@@ -76,6 +76,13 @@ static const struct setting table[] = {
      .help = "Delete a trial's reports of batches so many days after its end; its validations and "
              "summaries stay; -1 is never",
      KEPT(metric_retention_days)},
+    {.path = "retention_policy.audit_retention_days",
+     .type = SETTING_INT,
+     .fallback = "365",
+     .min = -1,
+     .max = 32767,
+     .help = "Forget lines of the audit log that are so many days old; -1 is never",
+     KEPT(audit_retention_days)},
     {.path = "agent_reconnect_wait",
      .type = SETTING_SECONDS,
      .fallback = "25",

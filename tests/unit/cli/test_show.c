@@ -23,14 +23,15 @@ static void assert_shows(const char *hparams, const json_t *common, const char *
     assert_string_equal(text, words);
 }
 
-static void numbers_have_five_digits(void **state)
+static void numbers_have_few_digits(void **state)
 {
     assert_shows(
         "{\"b\": {\"lr\": 0.00012345678}, \"a\": 123456789, \"s\": \"x\", \"z\": [1, null]}", NULL,
         "a=123456789 b.lr=0.00012346 s=x z=[1,null]");
-    JSON_OWN metrics = parsed("{\"loss\": 0.123456789}");
+    JSON_OWN metrics = parsed("{\"loss\": 0.123456789, \"n\": 12345.678, \"per_class\": [1, 2, 3]}");
     char *text det_cleanup(freep) = show_metrics(metrics);
-    assert_string_equal(text, "loss=0.123457");
+    assert_string_equal(text, "loss=0.1235 n=12346 per_class=[3 values]");
+    assert_string_equal(show_metric(json_object_get(metrics, "n")), "12346");
 }
 
 /* A trial that lacks a name, or has it as an object, differs in it. */
@@ -61,7 +62,7 @@ static void where_nothing_varies_all_is_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_have_five_digits),
+        cmocka_unit_test(numbers_have_few_digits),
         cmocka_unit_test(a_search_shows_what_varies),
         cmocka_unit_test(where_nothing_varies_all_is_shown),
     };

@@ -1,6 +1,6 @@
 /*
- * The schedulers and placement once more, as slowly and plainly as rest-api.md 5.3 and 5.4 read:
- * every agent and every request is looked at every time, and nothing is kept between passes. What
+ * The schedulers and placement once more, as slowly and plainly as docs/contract/placement.md
+ * reads: every agent and every request is looked at every time, and nothing is kept between passes.
  * master/core decides on its indices has to be the same, node by node.
  */
 #ifndef SCHED_REF_H

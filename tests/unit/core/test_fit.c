@@ -1,4 +1,4 @@
-/* Placement: the table of rest-api.md 5.3, and what can never be placed. */
+/* Placement: the table of docs/contract/placement.md 1, and what can never be placed. */
 #include "world.h"
 
 #include <stdio.h>

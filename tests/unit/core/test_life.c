@@ -1,5 +1,5 @@
-/* The lives of trials, allocations and experiments: the table of rest-api.md 5.5, row by row,
- * and 5.6. */
+/* The lives of trials, allocations and experiments: the table of docs/contract/trial.md 1, row by
+ * row, and the edges of 6. */
 #include "world.h"
 
 static struct world w;

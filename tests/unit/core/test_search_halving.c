@@ -1,5 +1,5 @@
-/* Asynchronous halving and its brackets, by examples worked out by hand from rest-api.md 4.5 and
- * 4.6; the custom searcher's queue. */
+/* Asynchronous halving and its brackets, by examples worked out by hand from
+ * docs/contract/search.md 5 and 6; the custom searcher's queue. */
 #include "world.h"
 
 #include "searcher.h"

@@ -1,6 +1,6 @@
 /*
- * A master behind the loop's HTTP table: answers as the routes of pytorch-api.md 21 do, writes
- * every call down, and fails as it is told. Any thread may call it.
+ * A master behind the loop's HTTP table: answers as the routes of docs/contract/loop.md 12 do,
+ * writes every call down, and fails as it is told. Any thread may call it.
  */
 #ifndef FAKE_MASTER_H
 #define FAKE_MASTER_H

@@ -51,8 +51,8 @@ static int run(struct fake *f)
     return rc;
 }
 
-/* pytorch-api.md 10: 2 epochs of 3 batches, validation every 4, checkpoint every epoch, report
- * every 2, policy none, step-zero validation. */
+/* docs/contract/loop.md 4: 2 epochs of 3 batches, validation every 4, checkpoint every epoch,
+ * report every 2, policy none, step-zero validation. */
 static void golden_trace(void **state)
 {
     struct fake *f = &((struct dir *)*state)->f;
@@ -72,8 +72,8 @@ static void golden_trace(void **state)
         "report@6 workload_end checkpoint@6 validate@6 shutdown1 shutdown0 destroy");
 }
 
-/* pytorch-api.md 13: length 6, epochs of 3, validate every 2, checkpoint every 4, report every
- * 3. */
+/* docs/contract/loop.md 5: length 6, epochs of 3, validate every 2, checkpoint every 4, report
+ * every 3. */
 static void boundaries(void **state)
 {
     struct fake *f = &((struct dir *)*state)->f;

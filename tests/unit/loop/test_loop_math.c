@@ -1,4 +1,4 @@
-/* The loop's arithmetic against the tables of pytorch-api.md 8, 12, 13, 15. */
+/* The loop's arithmetic against the tables of docs/contract/loop.md 2, 5, 7, 8. */
 #include "loop_math.h"
 #include "mem.h"
 

@@ -76,8 +76,8 @@ static int run(struct dir *d)
     return rc;
 }
 
-/* pytorch-api.md 13: length 6, epochs of 3, validate every 2, checkpoint every 4, report every
- * 3, policy best with equal metrics: checkpoints at 2 (the first is the best), 4 (period), 6
+/* docs/contract/loop.md 5: length 6, epochs of 3, validate every 2, checkpoint every 4, report
+ * every 3, policy best with equal metrics: checkpoints at 2 (the first is the best), 4 (period), 6
  * (the end). */
 static double equal(int64_t trained, int64_t k)
 {

@@ -1,4 +1,4 @@
-/* The sampler chain against the check values of pytorch-api.md 11 and 12. */
+/* The sampler chain against the check values of docs/contract/loop.md 8. */
 #include "mem.h"
 #include "sampler.h"
 

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "mem.h"
 #include "yamljson.h"
+#include <stdio.h>
 #include <string.h>
 
 static const char smallest[] =
@@ -380,7 +382,10 @@ static void test_override(void **state)
 /* The halving searchers and custom, as they are stored and seen. */
 static void test_view_searchers(void **state)
 {
-    static const struct { const char *searcher; enum expconf_searcher kind; } cases[] = {
+    static const struct {
+        const char *searcher;
+        enum expconf_searcher kind;
+    } cases[] = {
         {"{name: adaptive_asha, metric: m, max_length: {epochs: 7}, max_trials: 2}",
          EXPCONF_ADAPTIVE_ASHA},
         {"{name: async_halving, metric: m, max_length: {epochs: 7}, max_trials: 2, num_rungs: 3}",
@@ -390,7 +395,8 @@ static void test_view_searchers(void **state)
     for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
         det_cleanup(freep) char *yaml = det_asprintf(
             "{name: n, entrypoint: a:B, searcher: %s, checkpoint_storage: {type: shared_fs, "
-            "host_path: /tmp}}", cases[i].searcher);
+            "host_path: /tmp}}",
+            cases[i].searcher);
         JSON_OWN c = complete(yaml);
         struct expconf v;
         assert_int_equal(expconf_view(c, &v, NULL), 0);
@@ -447,6 +453,52 @@ static void test_not_a_map(void **state)
     }
 }
 
+static char *idle(const char *more)
+{
+    char text[512];
+    json_t *config = NULL;
+    struct det_err err;
+    struct mistakes m = MISTAKES_INIT;
+    snprintf(text, sizeof text,
+             "{entrypoint: 'm:T', searcher: {name: single, metric: l, max_length: {batches: 5}}, "
+             "checkpoint_storage: {type: shared_fs, host_path: /c}%s}",
+             more);
+    struct expconf_defaults none = {0};
+    if (expconf_parse(text, strlen(text), &none, &config, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    expconf_idle(config, &m);
+    json_decref(config);
+    return buf_steal(&m.text);
+}
+
+static void assert_idle(const char *more, const char *first, size_t lines)
+{
+    det_cleanup(freep) char *text = idle(more);
+    size_t n = 0;
+    for (const char *p = text; (p = strchr(p, '\n')); p++)
+        n++;
+    assert_int_equal(n, lines);
+    if (strncmp(text, first, strlen(first)) != 0)
+        fail_msg("%s", text);
+}
+
+/* A complete configuration is silent; what nothing acts on is named where it was written. */
+static void test_idle(void **state)
+{
+    assert_idle("", "", 0);
+    assert_idle(", debug: true, environment: {environment_variables: [A=b]}", "", 0);
+    assert_idle(", bind_mounts: [{host_path: /d, container_path: /d}]", "", 0);
+    assert_idle(", bind_mounts: [{host_path: /d, container_path: /d}, "
+                "{host_path: /e, container_path: data, read_only: true}]",
+                "bind_mounts[1].container_path: has no effect: there are no containers", 2);
+    assert_idle(", resources: {devices: ['/dev/a:/dev/a', '/dev/a:/dev/b']}",
+                "resources.devices[1].container_path: has no effect", 1);
+    assert_idle(", environment: {image: mine}", "environment.image: has no effect", 1);
+    assert_idle(", optimizations: {mixed_precision: O0}, slurm: {}", "", 0);
+    assert_idle(", optimizations: {mixed_precision: O1}, slurm: {gpu_type: a}",
+                "optimizations.mixed_precision: has no effect", 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_view),
         cmocka_unit_test(test_view_searchers),
         cmocka_unit_test(test_not_a_map),
+        cmocka_unit_test(test_idle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,332 @@
+/* det experiment list-trials */
+#include "exp_trials.h"
+
+#include "experiment.h"
+#include "show.h"
+#include "table.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define USUAL "trial,state,hparams,batches,best,restarts,duration"
+
+static struct {
+    const char *sort, *columns;
+    int64_t limit, offset;
+} o = {.sort = "best"};
+
+/* ---- columns ---- */
+
+struct column {
+    const char *name, *head, *path;
+};
+static const struct column known[] = {
+    {"trial", "TRIAL", "id"},
+    {"state", "STATE", "state"},
+    {"hparams", "HYPERPARAMETERS", "hparams"},
+    {"batches", ">BATCHES", "totalBatchesProcessed"},
+    {"best", ">BEST %s", NULL},
+    {"latest", ">LATEST %s", NULL},
+    {"best-at", ">BEST AT", "bestValidation.totalBatches"},
+    {"checkpoint", "BEST CHECKPOINT", "bestCheckpoint.uuid"},
+    {"restarts", ">RESTARTS", "restarts"},
+    {"duration", ">DURATION", NULL},
+    {"started", "STARTED", "startTime"},
+    {"ended", "ENDED", "endTime"},
+    {"task", "TASK", "taskId"},
+};
+
+static const struct column *find_column(const char *name)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(known); i++)
+        if (strcmp(known[i].name, name) == 0)
+            return &known[i];
+    return NULL;
+}
+
+static const json_t *metric_of(const json_t *trial, const char *where, const char *metric)
+{
+    return metric ? json_object_get(json_path(json_obj(trial, where), "metrics.avgMetrics"), metric)
+                  : NULL;
+}
+
+const json_t *trials_value(const json_t *trial, const char *name, const struct trials_judge *by)
+{
+    const struct column *column = find_column(name);
+    const json_t *v = NULL;
+    if (strcmp(name, "best") == 0)
+        v = metric_of(trial, "bestValidation", by->metric);
+    else if (strcmp(name, "latest") == 0)
+        v = metric_of(trial, "latestValidation", by->metric);
+    else if (column && column->path)
+        v = json_path(trial, column->path);
+    else if (!column && !(v = json_path(json_obj(trial, "hparams"), name)))
+        v = metric_of(trial, "bestValidation", name);
+    return json_is_null(v) ? NULL : v;
+}
+
+/* ---- order ---- */
+
+struct ranked {
+    json_t *trial;
+    const json_t *value;
+    bool down;
+};
+
+static int cmp_values(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b)) {
+        double x = json_number_value(a), y = json_number_value(b);
+        return (x > y) - (x < y);
+    }
+    if (json_is_string(a) && json_is_string(b))
+        return strcmp(json_string_value(a), json_string_value(b));
+    return json_is_number(b) - json_is_number(a); /* "NaN" and its like after numbers */
+}
+
+static int cmp_ranked(const void *x, const void *y)
+{
+    const struct ranked *a = x, *b = y;
+    int d = !a->value - !b->value;
+    if (d == 0 && a->value && json_is_number(a->value) != json_is_number(b->value))
+        d = cmp_values(a->value, b->value);
+    else if (d == 0 && a->value)
+        d = a->down ? cmp_values(b->value, a->value) : cmp_values(a->value, b->value);
+    if (d != 0)
+        return d;
+    int64_t i = json_int(a->trial, "id", 0), k = json_int(b->trial, "id", 0);
+    return (i > k) - (i < k);
+}
+
+void trials_sort(json_t *trials, const char *key, const struct trials_judge *by)
+{
+    size_t n = json_array_size(trials);
+    struct ranked *r det_cleanup(freep) = det_reallocarray(NULL, n + 1, sizeof *r);
+    bool turned = *key == '-', judged;
+    key += turned;
+    judged = strcmp(key, "best") == 0 || strcmp(key, "latest") == 0;
+    for (size_t i = 0; i < n; i++) {
+        json_t *t = json_incref(json_array_get(trials, i));
+        r[i] = (struct ranked){t, trials_value(t, key, by),
+                               turned != (judged && by->larger_is_better)};
+    }
+    qsort(r, n, sizeof *r, cmp_ranked);
+    for (size_t i = 0; i < n; i++)
+        json_array_set_new(trials, i, r[i].trial);
+}
+
+/* ---- the table ---- */
+
+static const json_t *best_of(const json_t *trials, const struct trials_judge *by)
+{
+    JSON_OWN copy = json_copy((json_t *)trials);
+    trials_sort(copy, "best", by);
+    json_t *first = json_array_get(copy, 0);
+    return first && json_is_number(trials_value(first, "best", by)) ? first : NULL;
+}
+
+static void cell_of(struct table *t, const json_t *trial, const char *name,
+                    const struct trials_judge *by, const json_t *common)
+{
+    const json_t *v = trials_value(trial, name, by);
+    char *text det_cleanup(freep) = NULL;
+    if (strcmp(name, "duration") == 0)
+        text = det_strdup(
+            show_duration(json_str(trial, "startTime", NULL), json_str(trial, "endTime", NULL)));
+    else if (strcmp(name, "state") == 0)
+        text = det_strdup(show_state(json_string_value(v)));
+    else if (table_is_csv() && v && !json_is_string(v))
+        text = json_text(v);
+    else if (strcmp(name, "hparams") == 0)
+        text = show_hparams(v, common);
+    else if (strcmp(name, "started") == 0 || strcmp(name, "ended") == 0)
+        text = det_strdup(show_time(json_string_value(v)));
+    else
+        text = show_value(v);
+    table_cell(t, "%s", text);
+}
+
+struct columns {
+    char *text;
+    const char *name[64];
+    char *head[64];
+    size_t n;
+};
+
+static void columns_read(struct columns *k, const char *list, const struct trials_judge *by)
+{
+    char *save = NULL;
+    k->text = det_strdup(list ? list : USUAL);
+    for (char *p = strtok_r(k->text, ",", &save); p && k->n < DET_ARRAY_LEN(k->name);
+         p = strtok_r(NULL, ",", &save)) {
+        const struct column *column = find_column(p);
+        const char *head = column ? column->head : p, *hole = strstr(head, "%s");
+        k->name[k->n] = p;
+        k->head[k->n++] =
+            !column ? det_asprintf(">%s", p)
+            : hole  ? det_asprintf("%.*s%s", (int)(hole - head), head, by->metric ? by->metric : "")
+                    : det_strdup(head);
+    }
+}
+
+static void columns_finish(struct columns *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        free(k->head[i]);
+    free(k->text);
+}
+
+/* The best has a star behind its number; programs read CSV, where nothing stands beside it. */
+void trials_print(const json_t *trials, const char *list, const struct trials_judge *by)
+{
+    struct columns k = {0};
+    columns_read(&k, list, by);
+    const char *heads[DET_ARRAY_LEN(k.name) + 1];
+    for (size_t i = 0; i < k.n; i++)
+        heads[i] = k.head[i];
+    const json_t *best = table_is_csv() ? NULL : best_of(trials, by);
+    heads[k.n] = "";
+    struct table *t = table_create(heads, k.n + (best != NULL));
+    JSON_OWN common = show_common_hparams(trials);
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)trials, i, trial)
+    {
+        for (size_t n = 0; n < k.n; n++)
+            cell_of(t, trial, k.name[n], by, common);
+        if (best)
+            table_cell(t, "%s", trial == best ? "* best" : "");
+    }
+    table_print(t, "no trials yet");
+    columns_finish(&k);
+}
+
+/* ---- --metrics ---- */
+
+static const char *group_name(const char *key)
+{
+    return strcmp(key, "avg_metrics") == 0          ? "training"
+           : strcmp(key, "validation_metrics") == 0 ? "validation"
+                                                    : key;
+}
+
+static void metric_row(struct table *t, const json_t *trial, const char *group, const char *name,
+                       const json_t *m)
+{
+    static const char *const parts[] = {"last", "min", "max"};
+    double n = json_num(m, "count", 0), sum = json_num(m, "sum", NAN);
+    table_cell(t, "%" PRId64, json_int(trial, "id", 0));
+    table_cell(t, "%s", group_name(group));
+    table_cell(t, "%s", name);
+    table_cell(t, "%.0f", n);
+    for (size_t i = 0; i < DET_ARRAY_LEN(parts); i++) {
+        char *text det_cleanup(freep) = show_value(json_object_get(m, parts[i]));
+        table_cell(t, "%s", text);
+    }
+    JSON_OWN mean = n > 0 && isfinite(sum) ? json_double(sum / n) : NULL;
+    table_cell(t, "%s", show_metric(mean));
+}
+
+void trials_print_metrics(const json_t *trials)
+{
+    static const char *const heads[] = {"TRIAL", "GROUP", "METRIC", ">REPORTS",
+                                        ">LAST", ">MIN",  ">MAX",   ">MEAN"};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    size_t i;
+    json_t *trial, *group, *m;
+    const char *key, *name;
+    json_array_foreach((json_t *)trials, i, trial)
+        json_object_foreach(json_object_get(trial, "summaryMetrics"), key, group)
+            json_object_foreach(group, name, m) metric_row(t, trial, key, name, m);
+    table_print(t, "no metrics yet");
+}
+
+/* ---- the verb ---- */
+
+static struct trials_judge judge_of(const json_t *experiment)
+{
+    const json_t *s = json_path(experiment, "config.searcher");
+    return (struct trials_judge){json_str(s, "metric", NULL),
+                                 !json_flag(s, "smaller_is_better", true)};
+}
+
+void experiment_print_trials(json_t *trials, const json_t *experiment)
+{
+    struct trials_judge by = judge_of(experiment);
+    trials_sort(trials, "best", &by);
+    trials_print(trials, NULL, &by);
+}
+
+static void cut(json_t *trials)
+{
+    size_t n = json_array_size(trials), from = o.offset > 0 ? (size_t)o.offset : 0;
+    size_t most = o.limit > 0 ? (size_t)o.limit : n;
+    if (from + most < n) /* the end first: what is before stays where it is */
+        for (size_t i = n; i-- > from + most;)
+            json_array_remove(trials, i);
+    for (size_t i = 0; i < from && i < n; i++)
+        json_array_remove(trials, 0);
+}
+
+/* A name that no trial has a value of: most likely mistyped. */
+static int check_name(const json_t *trials, const char *name, const struct trials_judge *by,
+                      struct det_err *err)
+{
+    size_t i;
+    json_t *t;
+    if (find_column(name) || json_array_size(trials) == 0)
+        return 0;
+    json_array_foreach((json_t *)trials, i, t) if (trials_value(t, name, by)) return 0;
+    struct buf names = BUF_INIT;
+    for (i = 0; i < DET_ARRAY_LEN(known); i++)
+        buf_addf(&names, "%s%s", i ? ", " : "", known[i].name);
+    det_fail(err, DET_EINVAL,
+             "no trial has a column, hyperparameter or metric '%s'; columns are %s", name,
+             buf_str(&names));
+    buf_finish(&names);
+    return DET_EINVAL;
+}
+
+static int check_names(const json_t *trials, const struct trials_judge *by, struct det_err *err)
+{
+    struct columns k = {0};
+    columns_read(&k, o.columns, by);
+    int rc = check_name(trials, o.sort + (*o.sort == '-'), by, err);
+    for (size_t i = 0; rc == 0 && i < k.n; i++)
+        rc = check_name(trials, k.name[i], by, err);
+    columns_finish(&k);
+    return rc;
+}
+
+int experiment_trials(struct cli *c, struct det_err *err)
+{
+    int64_t id;
+    JSON_OWN answer = NULL;
+    JSON_OWN e = NULL;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+        return CLI_USAGE;
+    if (experiment_get(c, id, &e, err) < 0 ||
+        cli_get(c, &answer, err, "/experiments/%" PRId64 "/trials?limit=-1", id) < 0)
+        return CLI_FAILED;
+    json_t *trials = json_object_get(answer, "trials");
+    struct trials_judge by = judge_of(e);
+    if (check_names(trials, &by, err) < 0)
+        return CLI_USAGE;
+    trials_sort(trials, o.sort, &by);
+    cut(trials);
+    if (!cli_print_json(c, trials))
+        trials_print(trials, o.columns, &by);
+    return 0;
+}
+
+const struct opt experiment_trials_opts[] = {
+    {"sort", 's', OPT_STR, &o.sort, "KEY",
+     "best (default), trial, or any other column, hyperparameter or metric; -KEY the other way"},
+    {"columns", 0, OPT_STR, &o.columns, "A,B",
+     "of trial, state, hparams, batches, best, latest, best-at, checkpoint, restarts, duration, "
+     "started, ended, task, a hyperparameter or a metric (default " USUAL ")"},
+    {"limit", 0, OPT_COUNT, &o.limit, "N", "only the first N"},
+    {"offset", 0, OPT_INT, &o.offset, "N", "without the first N"},
+    {0},
+};

@@ -1,0 +1,29 @@
+/* The trials of an experiment as a table: which, in which order, with which columns. */
+#ifndef CLI_EXP_TRIALS_H
+#define CLI_EXP_TRIALS_H
+
+#include "cli.h"
+
+/* How the searcher judges them. */
+struct trials_judge {
+    const char *metric; /* NULL: by nothing */
+    bool larger_is_better;
+};
+/* key: "best", or a column, with '-' before it the other way round. A trial without a value comes
+ * last, and equal ones by id. */
+void trials_sort(json_t *trials, const char *key, const struct trials_judge *by);
+/* By a column's name, else a hyperparameter ("net.lr"), else a metric of the best validation.
+ * Borrowed; NULL: it has none. */
+const json_t *trials_value(const json_t *trial, const char *column, const struct trials_judge *by);
+/* columns: names with commas; NULL: the usual ones. */
+void trials_print(const json_t *trials, const char *columns, const struct trials_judge *by);
+
+/* The summary of each metric that these trials (an array) reported. */
+void trials_print_metrics(const json_t *trials);
+
+extern const struct opt experiment_trials_opts[];
+int experiment_trials(struct cli *c, struct det_err *err);
+/* As `det experiment describe` has them. */
+void experiment_print_trials(json_t *trials, const json_t *experiment);
+
+#endif

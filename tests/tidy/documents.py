@@ -1,0 +1,51 @@
+"""Documents that are cited exist: pages, sections of docs/contract, links between pages."""
+import os
+import re
+import subprocess
+
+PAGE = re.compile(r"[\w./-]*\w\.md\b")
+SECTION = re.compile(r"docs/contract/(\w+)\.md[\s*#]+(\d+(?:(?:,| and)[\s*#]+\d+)*)")
+HEADING = re.compile(r"^## (\d+)\.", re.M)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+COLUMNS = 120
+CODE = (".c", ".h", ".cc", ".cu", ".cuh", ".py", ".sql", ".yaml", ".build")
+
+
+def tracked(top):
+    out = subprocess.run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"], text=True, capture_output=True, check=True)
+    return [f for f in out.stdout.splitlines() if os.path.isfile(os.path.join(top, f))]
+
+
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
+
+
+def check_cited(f, text, names, sections):
+    for m in PAGE.finditer(text):
+        if os.path.basename(m.group(0)) not in names and not m.group(0).startswith("//"):  # an address
+            yield f, line_of(text, m.start()), f"cites {m.group(0)}, which is not in the tree"
+    for m in SECTION.finditer(text):
+        for n in re.findall(r"\d+", m.group(2)):
+            if n not in sections.get(m.group(1), ()):
+                yield f, line_of(text, m.start()), f"docs/contract/{m.group(1)}.md has no section {n}"
+
+
+def check_page(top, f, text):
+    for m in LINK.finditer(text):
+        if "://" not in m.group(1) and not os.path.exists(os.path.join(top, os.path.dirname(f), m.group(1))):
+            yield f, line_of(text, m.start()), f"links to {m.group(1)}, which is not there"
+    for n, line in enumerate(text.splitlines(), 1):
+        if len(line) > COLUMNS and f.startswith("docs/contract/"):
+            yield f, n, f"a line has {len(line)} columns; {COLUMNS} is the most"
+
+
+def check_documents(top):
+    files = tracked(top)
+    texts = {f: open(os.path.join(top, f), errors="replace").read() for f in files if f.endswith((".md",) + CODE)}
+    names = {os.path.basename(f) for f in files if f.endswith(".md")}
+    sections = {os.path.basename(f)[:-3]: HEADING.findall(t) for f, t in texts.items() if f.startswith("docs/contract/")}
+    for f, text in texts.items():
+        if f.endswith(".md"):
+            yield from check_page(top, f, text)
+        elif os.path.basename(f) not in ("documents.py", "test_documents.py"):
+            yield from check_cited(f, text, names, sections)

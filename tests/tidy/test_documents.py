@@ -1,0 +1,37 @@
+"""Does the check of documents see what it is for?  test_documents.py"""
+import os
+import subprocess
+import tempfile
+import unittest
+
+import documents
+
+
+class Trees(unittest.TestCase):
+    def found(self, **files):
+        with tempfile.TemporaryDirectory(prefix="det-documents-") as top:
+            subprocess.run(["git", "-C", top, "init", "-q"], check=True)
+            os.makedirs(f"{top}/docs/contract")
+            for name, text in {"docs/contract/loop.md": "## 1. Steps\n\n## 2. Ends\n", **files}.items():
+                with open(f"{top}/{name}", "w") as f:
+                    f.write(text)
+            return [(f, n) for f, n, _ in documents.check_documents(top)]
+
+    def test_sound(self):
+        self.assertEqual(self.found(**{"a.c": "/* docs/contract/loop.md 1 and\n * 2, loop.md */", "b.md": "[l](docs/contract/loop.md#ends)"}), [])
+
+    def test_section_that_is_not_there(self):
+        self.assertEqual(self.found(**{"a.c": "\n/* docs/contract/loop.md 1,\n * 3. */"}), [("a.c", 2)])
+
+    def test_page_that_is_not_there(self):
+        self.assertEqual(self.found(**{"a.py": "# see contract.md 4"}), [("a.py", 1)])
+
+    def test_link_to_nothing(self):
+        self.assertEqual(self.found(**{"b.md": "one\n[two](docs/three.md)"}), [("b.md", 2)])
+
+    def test_long_line(self):
+        self.assertEqual(self.found(**{"docs/contract/x.md": "x" * 121}), [("docs/contract/x.md", 1)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,80 @@
+/* The order of an experiment's trials, and what their columns hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "exp_trials.h"
+#include "experiment.h"
+#include <string.h>
+
+/* What the verb itself needs, and this test does not. */
+int experiment_get(struct cli *c, int64_t id, json_t **ret, struct det_err *err)
+{
+    return -1;
+}
+int cli_get(struct cli *c, json_t **ret, struct det_err *err, const char *fmt, ...)
+{
+    return -1;
+}
+int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, struct det_err *err)
+{
+    return -1;
+}
+bool cli_print_json(const struct cli *c, const json_t *answer)
+{
+    return false;
+}
+
+static const char TRIALS[] =
+    "[{\"id\": 1, \"hparams\": {\"net\": {\"lr\": 0.1}}, \"bestValidation\": null},"
+    " {\"id\": 2, \"hparams\": {\"net\": {\"lr\": 0.3}},"
+    "  \"bestValidation\": {\"totalBatches\": 7, \"metrics\": {\"avgMetrics\": {\"loss\": 0.5, \"f1\": 0.2}}}},"
+    " {\"id\": 3, \"hparams\": {\"net\": {\"lr\": 0.2}},"
+    "  \"bestValidation\": {\"metrics\": {\"avgMetrics\": {\"loss\": \"NaN\"}}}},"
+    " {\"id\": 5, \"bestValidation\": {\"metrics\": {\"avgMetrics\": {\"loss\": 0.25}}}},"
+    " {\"id\": 4, \"bestValidation\": {\"metrics\": {\"avgMetrics\": {\"loss\": 0.25}}}}]";
+
+static void assert_order(const char *key, bool larger, const char *order)
+{
+    struct trials_judge by = {"loss", larger};
+    JSON_OWN trials = json_parse(TRIALS, strlen(TRIALS), NULL);
+    struct buf got = BUF_INIT;
+    size_t i;
+    json_t *t;
+    trials_sort(trials, key, &by);
+    json_array_foreach(trials, i, t) buf_addf(&got, "%d", (int)json_int(t, "id", 0));
+    assert_string_equal(buf_str(&got), order);
+    buf_finish(&got);
+}
+
+/* What has no value is last both ways, and a value that is no number just before that. */
+static void the_best_is_first(void **state)
+{
+    assert_order("best", false, "45231");
+    assert_order("best", true, "24531");
+    assert_order("-best", false, "24531");
+    assert_order("trial", false, "12345");
+    assert_order("-trial", true, "54321");
+    assert_order("net.lr", false, "13245");
+    assert_order("f1", false, "21345");
+}
+
+static void columns_have_values(void **state)
+{
+    struct trials_judge by = {"loss", false};
+    JSON_OWN trials = json_parse(TRIALS, strlen(TRIALS), NULL);
+    const json_t *t = json_array_get(trials, 1);
+    assert_int_equal(json_integer_value(trials_value(t, "best-at", &by)), 7);
+    assert_true(json_number_value(trials_value(t, "best", &by)) == 0.5);
+    assert_true(json_number_value(trials_value(t, "net.lr", &by)) == 0.3);
+    assert_null(trials_value(json_array_get(trials, 0), "best", &by));
+    assert_null(trials_value(t, "nosuch", &by));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_best_is_first),
+                                       cmocka_unit_test(columns_have_values)};
+    return cmocka_run_group_tests_name("trials", tests, NULL, NULL);
+}
