@@ -2,8 +2,10 @@
 """People's tasks on one host are kept apart. usage: test_isolation.py NAME   (a function test_NAME below)"""
 import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import people  # noqa: E402
@@ -108,6 +110,39 @@ def test_namespaces():
         task = next(int(p) for p in os.listdir("/proc") if p.isdigit() and command_line(p).startswith(b"det-task\0" + c.path("agent-0").encode()))
         os.kill(task, signal.SIGKILL)
         wait_until(lambda: not any(alive(p) for p in victims), 10, "the end of the task's processes with their det-task")
+        c.api("POST", f"/experiments/{exp}/kill", {})
+        c.wait(exp, "STATE_CANCELED", 60)
+
+
+def attack(c, exp, victims, kept):
+    """What attack.py is told: who does not run on this cluster finds out less."""
+    trial = c.trials(exp)[0]["id"]
+    alloc = c.api("GET", f"/trials/{trial}")["trial"]["taskId"] + ".1"
+    found = next(d for d in os.listdir(c.path("agent-0", "tasks")) if d.startswith(alloc))
+    with open(f"/proc/{victims[0]}/environ", "rb") as f:
+        uid = os.fstat(f.fileno()).st_uid
+    return {"exp": exp, "trial": trial, "alloc": found, "pids": victims, "word": "sleep 1001".replace(" ", chr(0)),
+            "dir": c.path("agent-0", "tasks", found), "cache": c.path("cache", f"models-{uid}"), "checkpoint": c.path("checkpoints", kept),
+            "secrets": [c.path("admin.password"), c.path("agent.token"), c.path("pg-data", "PG_VERSION"), c.path("master.log")],
+            "postgres": c.path("pg-socket", ".s.PGSQL.5432")}
+
+
+def test_attack():
+    """One person's trial gets at nothing of another's, nor at the cluster's own secrets: attack.py tries."""
+    with Cluster(slots=1, apart=True) as c, tempfile.TemporaryDirectory() as d:
+        store(c)
+        os.chmod(c.path("cache"), 0o1777)  # as an agent makes its own
+        people.add(c, "ann", "bob")
+        with people.acting(c, "bob"):
+            _, kept = digits(c)
+        exp, victims = sleeper(c, "bob")
+        shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attack.py"), d)
+        with people.acting(c, "ann"):
+            said, log = command(c, ["python3", "attack.py"], files=d,
+                                environment={"environment_variables": ["VICTIM=" + json.dumps(attack(c, exp, victims, kept[0]))]})
+        assert said.get("tried") == "all" and len(said) > 50, log
+        assert not [line for line in log.splitlines() if "LOST" in line], "\n".join(line for line in log.splitlines() if "LOST" in line)
+        assert all(alive(p) for p in victims)
         c.api("POST", f"/experiments/{exp}/kill", {})
         c.wait(exp, "STATE_CANCELED", 60)
 
