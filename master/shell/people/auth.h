@@ -5,7 +5,7 @@
  * seen are remembered for a minute, so that a request costs no query and PostgreSQL's absence locks
  * nobody out. An allocation's token is a claim signed with the cluster's key (HMAC-SHA256): checked
  * without the database. Passwords are stored as argon2id over what the client sends
- * (docs/contract/trial.md 5); hashing runs on libuv's thread pool, one at a time.
+ * (docs/contract/trial.md 5); hashing runs in threads of its own, one at a time.
  */
 #ifndef SHELL_AUTH_H
 #define SHELL_AUTH_H

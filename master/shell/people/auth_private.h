@@ -13,7 +13,9 @@ bool auth_verify_now(const char *password, bool is_hashed, const char *stored);
 struct auth_job {
     struct auth_job *next;
     struct auth_queue *queue;
-    uv_work_t uv;
+    uv_thread_t thread;
+    uv_async_t async;
+    int status;
     void (*work)(struct auth_job *j);             /* in another thread */
     void (*done)(struct auth_job *j, int status); /* on the loop; status < 0: not done */
 };
