@@ -135,7 +135,7 @@ def packages():
         sh("python3 -m venv --system-site-packages /tmp/venv; . /tmp/venv/bin/activate"),
         run(INSTALL, "pip install . --no-build-isolation --no-index"),
         sh('cd /tmp; python3 -c "import determined; print(determined.__file__)"; deactivate'),
-        sh("apt-get install openssl"),
+        sh("apt-get install curl openssl"),
     ]
 
 
