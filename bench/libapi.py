@@ -76,7 +76,7 @@ VALUES = {
     "resourcePool": lambda w: "default", "resourcePools": lambda w: "default", "labels.name": lambda w: "gpu_util", "labels.agentId": lambda w: "agent-0",
     "labels.gpuUuid": lambda w: "", "trialIds": lambda w: [w.trial() for _ in range(10)], "ids": lambda w: [w.experiment() for _ in range(10)],
     "get_audit.username": lambda w: f"user-{random.randint(1, 20)}", "operation": lambda w: "delete_experiment", "since": lambda w: "2026-01-01T00:05:00Z",
-    "before": lambda w: "1.5",
+    "before": lambda w: "1.5", "get_tokens.username": lambda w: "admin", "showInactive": lambda w: "true",
 }
 PATH = {
     "experimentId": lambda w: w.experiment(), "trialId": lambda w: w.trial(), "labels.trialId": lambda w: w.trial(), "userId": lambda w: random.randint(1001, 1020),

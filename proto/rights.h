@@ -14,7 +14,7 @@ enum {
     RIGHT_DELETE = 1 << 5,  /* experiments, checkpoints, templates */
     RIGHT_MOVE = 1 << 6,    /* to another project */
     RIGHT_REPORT = 1 << 7,  /* speak for a running trial: metrics, checkpoints, log lines */
-    RIGHT_ACCOUNT = 1 << 8, /* a user's own name and password */
+    RIGHT_ACCOUNT = 1 << 8, /* a user's own name, password and tokens */
     RIGHT_FOUND = 1 << 9,   /* new workspaces */
     RIGHT_PLACE = 1 << 10,  /* change and archive a workspace or a project */
     RIGHT_CLUSTER = 1 << 11, /* users, agents, stores, settings, what the master keeps */

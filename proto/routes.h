@@ -34,6 +34,9 @@
     X(post_user, POST, "/api/v1/users", ADMIN, DEFAULT)                                            \
     X(patch_user, PATCH, "/api/v1/users/{userId}", USER, DEFAULT)                                  \
     X(set_user_password, POST, "/api/v1/users/{userId}/password", USER, DEFAULT)                   \
+    X(post_token, POST, "/api/v1/tokens", USER, DEFAULT)                                           \
+    X(get_tokens, GET, "/api/v1/tokens", USER, DEFAULT)                                            \
+    X(patch_token, PATCH, "/api/v1/tokens/{tokenId}", USER, DEFAULT)                               \
     X(get_master, GET, "/api/v1/master", NONE, DEFAULT)                                            \
     X(get_telemetry, GET, "/api/v1/master/telemetry", NONE, DEFAULT)                               \
     X(get_master_config, GET, "/api/v1/master/config", ADMIN, DEFAULT)                             \

@@ -32,6 +32,7 @@ enum subject {
     SUBJECT_PROJECT,
     SUBJECT_TEMPLATE,
     SUBJECT_USER,
+    SUBJECT_TOKEN, /* seen by its owner and administrators only */
     SUBJECT_COUNT
 };
 
@@ -81,6 +82,9 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(post_user, CLUSTER, NONE, "")                                                                \
     X(patch_user, ACCOUNT, USER, "userId")                                                         \
     X(set_user_password, ACCOUNT, USER, "userId")                                                  \
+    X(post_token, ACCOUNT, ASKS, "")                                                               \
+    X(get_tokens, SEE, NONE, "")                                                                   \
+    X(patch_token, ACCOUNT, TOKEN, "tokenId")                                                      \
     X(get_master, OPEN, NONE, "")                                                                  \
     X(get_telemetry, OPEN, NONE, "")                                                               \
     X(get_master_config, CLUSTER, NONE, "")                                                        \

@@ -30,6 +30,8 @@ static const char *const statements[ACCESS_KINDS] = {
                                "JOIN templates t ON t.name = k"),
     [ACCESS_USER] = ACCESS("SELECT k, u.id owner_id, NULL::integer workspace_id " IDS
                            "JOIN users u ON u.id = k::bigint"),
+    [ACCESS_TOKEN] = ACCESS("SELECT k, t.user_id owner_id, NULL::integer workspace_id " IDS
+                            "JOIN access_tokens t ON t.id = k::bigint"),
 };
 
 void db_access(struct db *db, enum db_access_kind kind, const char *ids, db_cb *cb, void *arg)

@@ -15,6 +15,7 @@ enum db_access_kind {
     ACCESS_PROJECT,
     ACCESS_TEMPLATE,
     ACCESS_USER,
+    ACCESS_TOKEN,
     ACCESS_KINDS
 };
 /* One row for each of ids (a JSON array of strings) that is there, as often as it is named. Null is

@@ -13,9 +13,9 @@ void db_audit_write(struct db *db, const struct db_audit_row *row, db_cb *cb, vo
     db_str_arg(db_str_arg(db_str_arg(a, row->method), row->path), row->detail);
     db_write(db,
              "INSERT INTO audit (epoch, n, user_id, username, address, operation, method, path, "
-             "detail, status) VALUES ($1::bigint, $2::bigint, $3::integer, $4, $5, $6, $7, $8, "
-             "$9::jsonb, $10::integer)",
-             optional(a, row->status), cb, arg);
+             "detail, status, token_id) VALUES ($1::bigint, $2::bigint, $3::integer, $4, $5, $6, $7, "
+             "$8, $9::jsonb, $10::integer, $11::integer)",
+             optional(optional(a, row->status), row->token_id), cb, arg);
 }
 
 void db_audit_answered(struct db *db, int64_t n, int status, db_cb *cb, void *arg)
@@ -33,7 +33,8 @@ void db_audit_list(struct db *db, const struct db_audit_filter *f, db_cb *cb, vo
     db_query(db,
              "SELECT jsonb_build_object('entries', coalesce(jsonb_agg(x.doc ORDER BY x.epoch DESC, "
              "x.n DESC), '[]')) FROM (SELECT epoch, n, jsonb_build_object('id', epoch || '.' || n, "
-             "'time', api_time(at), 'userId', user_id, 'username', username, 'address', address, "
+             "'time', api_time(at), 'userId', user_id, 'username', username, 'tokenId', token_id, 'address', "
+             "address, "
              "'operation', operation, 'method', method, 'path', path, 'detail', detail, 'status', "
              "status) doc FROM audit WHERE ($1::text IS NULL OR username = $1) "
              "AND ($2::text IS NULL OR operation = $2) "

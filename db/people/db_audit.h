@@ -10,6 +10,7 @@ struct db_audit_row {
     int64_t user_id;
     const char *username, *address, *operation, *method, *path;
     const char *detail; /* JSON; NULL: none */
+    int64_t token_id;   /* 0: by a session */
     int status;         /* of the answer; 0: to come */
 };
 /* It is committed no later than what is written after it. */

@@ -24,12 +24,13 @@ static const struct {
     [SUBJECT_PROJECT] = {ACCESS_PROJECT, "project"},
     [SUBJECT_TEMPLATE] = {ACCESS_TEMPLATE, "template"},
     [SUBJECT_USER] = {ACCESS_USER, "user"},
+    [SUBJECT_TOKEN] = {ACCESS_TOKEN, "token"},
 };
 
 static int judge(const struct http_req *req, unsigned right, const struct may_what *what,
                  struct det_err *err)
 {
-    const struct may_who who = {req->who.user_id, req->who.is_admin};
+    const struct may_who who = {req->who.user_id, req->who.is_admin, req->who.token_id != 0};
     return may(req->sh->conf->authz, &who, right, what, err);
 }
 
@@ -39,6 +40,8 @@ static bool may_anyhow(const struct http_req *req, const struct rule *rule)
     struct det_err err;
     return judge(req, rule->right, &(struct may_what){0}, &err) == 0;
 }
+
+#define NOT_FOUND "%s %.80s not found"
 
 struct ask {
     struct http_req *req;
@@ -63,8 +66,12 @@ static void judge_row(const struct ask *a, const struct db_result *r, int i, jso
         .name = name,
         .owner = db_is_null(r, i, ACCESS_OWNER_NAME) ? NULL : db_text(r, i, ACCESS_OWNER_NAME),
     };
-    if (judge(a->req, a->in.rule->right, &what, &err) < 0)
-        refuse(refused, id, &err);
+    if (judge(a->req, a->in.rule->right, &what, &err) == 0)
+        return;
+    bool unseen = a->in.subject == SUBJECT_TOKEN && !a->req->who.is_admin;
+    if (unseen && what.owner_id != a->req->who.user_id)
+        det_fail(&err, DET_ENOENT, NOT_FOUND, subjects[a->in.subject].noun, id);
+    refuse(refused, id, &err);
 }
 
 static void judge_missing(const struct ask *a, const json_t *found, json_t *refused)
@@ -74,7 +81,7 @@ static void judge_missing(const struct ask *a, const json_t *found, json_t *refu
         const char *id = json_string_value(json_array_get(a->ids, i));
         if (json_object_get(found, id))
             continue;
-        det_fail(&err, DET_ENOENT, "%s %.80s not found", subjects[a->in.subject].noun, id);
+        det_fail(&err, DET_ENOENT, NOT_FOUND, subjects[a->in.subject].noun, id);
         refuse(refused, id, &err);
     }
 }

@@ -56,6 +56,9 @@ static const char *const members[] = {
     "states",
     "storeId",
     "template",
+    "setRevoked",
+    "lifespan",
+    "userId",
     "updates",
     "user",
     "userIds",
@@ -164,6 +167,7 @@ void audit_begin(struct http_req *req, const char *operation)
     det_cleanup(freep) char *detail = detail_of(req);
     struct db_audit_row row = {.user_id = req->who.user_id,
                                .username = req->who.username,
+                               .token_id = req->who.token_id,
                                .operation = operation,
                                .detail = detail};
     int64_t *n = http_mem(req, sizeof *n);

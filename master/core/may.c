@@ -14,14 +14,12 @@ static const unsigned everybody[] = {
 
 unsigned may_rights(enum may_mode mode, const struct may_who *who, const struct may_what *what)
 {
-    if (who->is_admin)
-        return RIGHT_ALL;
-    unsigned rights = everybody[mode];
+    unsigned rights = who->is_admin ? RIGHT_ALL : everybody[mode];
     if (what->owner_id && what->owner_id == who->user_id)
         rights |= OWNS;
     if (what->host_id && what->host_id == who->user_id)
         rights |= HOSTS;
-    return rights;
+    return who->by_token ? rights & ~(unsigned)RIGHT_ACCOUNT : rights;
 }
 
 static const char *verb_of(unsigned right)
@@ -49,6 +47,10 @@ int may(enum may_mode mode, const struct may_who *who, unsigned right, const str
 {
     if (right && (may_rights(mode, who, what) & right) == right)
         return 0;
+    if (right == RIGHT_ACCOUNT && who->by_token)
+        return det_fail(err, DET_EPERM,
+                        "an access token may not change accounts and tokens: log in with the "
+                        "password (det user login)");
     if (!what->name)
         return det_fail(err, DET_EPERM, "only an administrator may do this; ask one");
     const char *verb = verb_of(right);

@@ -18,6 +18,7 @@ enum may_mode { MAY_OWNER, MAY_BASIC }; /* the order of security.authz.type's ch
 struct may_who {
     int64_t user_id;
     bool is_admin;
+    bool by_token; /* an access token: it may not change accounts, nor make more of its kind */
 };
 /* A subject; texts are borrowed, and only for people. All zero: the cluster. */
 struct may_what {

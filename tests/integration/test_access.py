@@ -23,6 +23,8 @@ ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays
          "enable_slot", "disable_slot", "adopt_store"}
 EVERYBODY = {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
              "create_experiment", "post_template", "post_workspace", "post_project"}
+# Of these nobody else is told that they are there.
+HIDDEN = {"patch_token"}
 # GETs in which a person would speak for the trial.
 SPOKEN = {"rendezvous", "preemption_signal"}
 # Answered one by one: 200, with an error in each that is refused.
@@ -57,6 +59,7 @@ class Walk:
         self.job = self.ann.call("get_experiment", experimentId=self.exp)["experiment"]["jobId"]
         self.workspace = self.ann.call("post_workspace", {"name": "anns"})["workspace"]["id"]
         self.project = self.ann.call("post_project", {"name": "p"}, workspaceId=self.workspace)["project"]["id"]
+        self.token = self.ann.call("post_token", {"description": "for the walk"})["tokenInfo"]["id"]
         self.ann.call("post_template", {"name": "anns", "config": {"description": "d"}}, template__name="anns")
 
     def person(self, name):
@@ -72,7 +75,7 @@ class Walk:
         below = path.split("{" + name + "}")[0].rstrip("/").rsplit("/", 1)[1]
         return {"experiments": self.exp, "trials": self.trial, "checkpoints": self.checkpoint, "allocations": self.order["alloc"],
                 "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
-                "templates": "anns", "agents": "agent-x", "slots": 0, "labels": "l", "resources": self.order["container"],
+                "templates": "anns", "agents": "agent-x", "tokens": self.token, "slots": 0, "labels": "l", "resources": self.order["container"],
                 "users": "ann" if name == "username" else self.ids["ann"]}[below]
 
     def body(self, op):
@@ -88,7 +91,7 @@ class Walk:
                 "post_workspace": {"name": "w"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
                 "post_checkpoint_metadata": {"checkpoint": {"metadata": {"k": 1}}},
                 "all_gather": {"requestUuid": "u", "numPeers": 1, "data": {}},
-                "patch_user": {"displayName": "x"}, "set_user_password": json.dumps("ann's own"),
+                "post_token": {"userId": self.ids["ann"]}, "patch_user": {"displayName": "x"}, "set_user_password": json.dumps("ann's own"),
                 }.get(op, exps if op in MANY else {})
 
     def ask(self, who, op):
@@ -128,7 +131,7 @@ def is_write(op, method):
 
 def walk(w):
     w.each(w.nobody, lambda op, m: "in" if op in OPEN else 401, leave={"login", "legacy_login"})
-    w.each(w.bob, lambda op, m: 403 if op in ADMIN or is_write(op, m) else "in", leave={"logout"})
+    w.each(w.bob, lambda op, m: 404 if op in HIDDEN else 403 if op in ADMIN or is_write(op, m) else "in", leave={"logout"})
     # A task of bob's: only what tasks ask, and that of its own trial.
     w.each(w.task, lambda op, m: "in" if op in OPEN | {"get_me", "logout", "patch_checkpoints"} else 403, leave={"login", "legacy_login", "logout"})
     fine = w.ann.call("get_experiment", experimentId=w.exp)["experiment"]
@@ -154,6 +157,53 @@ def told(w):
     env = {"DET_USER": "bob", "DET_PASS": "bob's own", "DET_PASS_FILE": ""}
     r = w.c.det("experiment", "kill", str(w.exp), check=False, env=env)
     assert r.returncode == 1 and "belongs to ann" in r.stderr, (r.returncode, r.stderr)
+
+
+def tokens(w):
+    """A token acts as its owner, but makes no other; it ends when it is told to, when its time is over, and with its owner."""
+    made = w.ann.call("post_token", {"description": "ci", "lifespan": "48h"})
+    key, info = made["token"], made["tokenInfo"]
+    assert key.startswith("det_") and info["active"] and info["userId"] == w.ids["ann"] and info["description"] == "ci", made
+    ci = Api(w.c.port, key)
+    assert ci.call("get_me")["user"]["username"] == "ann"
+    ci.call("put_experiment_label", experimentId=w.exp, label="l")
+    ci.call("delete_experiment_label", experimentId=w.exp, label="l")
+    (row,) = w.admin.call("get_audit", operation="put_experiment_label")["entries"]
+    assert row["tokenId"] == info["id"] and row["username"] == "ann", row
+    ci.refused(403, "access token", "post_token", {})
+    ci.refused(403, "access token", "set_user_password", json.dumps("another one"), userId=w.ids["ann"])
+    ci.refused(403, "access token", "patch_token", {"setRevoked": False}, tokenId=info["id"])
+    ci.refused(400, "revoke", "logout")
+    w.bob.refused(404, f"token {info['id']} not found", "patch_token", {"setRevoked": True}, tokenId=info["id"])
+    w.bob.refused(404, "token 999 not found", "patch_token", {"setRevoked": True}, tokenId=999)
+    assert w.bob.call("get_tokens")["tokenInfo"] == [] and w.bob.call("get_tokens", username="ann")["tokenInfo"] == []
+    (mine,) = [t for t in w.admin.call("get_tokens", username="ann")["tokenInfo"] if t["id"] == info["id"]]
+    assert mine["lastUsedAt"], mine
+    for lifespan in ("1d", "0h", "-5h", "48", "9000h"):
+        w.ann.refused(400, "lifespan", "post_token", {"lifespan": lifespan})
+    assert w.ann.call("patch_token", {"setRevoked": True}, tokenId=info["id"])["tokenInfo"]["revokedAt"]
+    ci.refused(401, "invalid credentials", "get_me")
+    assert info["id"] not in [t["id"] for t in w.ann.call("get_tokens")["tokenInfo"]]
+    assert info["id"] in [t["id"] for t in w.ann.call("get_tokens", showInactive=True)["tokenInfo"]]
+    made = w.ann.call("post_token")
+    w.c.sql(f"UPDATE access_tokens SET expires_at = now() + interval '1.5 s' WHERE id = {made['tokenInfo']['id']}")
+    short = Api(w.c.port, made["token"])
+    short.call("get_me")
+    wait_until(lambda: short.raw("GET", "/api/v1/me")[0] == 401, 20, "the token to end although it was remembered")
+    by_hand(w)
+
+
+def by_hand(w):
+    env = {"DET_USER": "bob", "DET_PASS": "bob's own", "DET_PASS_FILE": ""}
+    key = w.c.det("token", "create", "--expiration-days", "2", "--description", "by hand", env=env).stdout.strip()
+    assert w.c.det("user", "whoami", env={"DET_USER_TOKEN": key}).stdout.split() == ["bob"]
+    listed = json.loads(w.c.det("token", "list", "--json", env=env).stdout)
+    assert [t["description"] for t in listed] == ["by hand"] and "by hand" in w.c.det("token", "list", "bob").stdout
+    w.c.det("token", "revoke", str(listed[0]["id"]), env=env)
+    r = w.c.det("user", "whoami", env={"DET_USER_TOKEN": key}, check=False)
+    assert r.returncode == 1 and "invalid credentials" in r.stderr, r.stderr
+    assert "no tokens" in w.c.det("token", "list", env=env).stdout
+    assert "revoked" in w.c.det("token", "list", "--show-inactive", env=env).stdout
 
 
 def audited(w):
@@ -195,6 +245,7 @@ def by_owner():
     with Cluster(agents=0) as c:
         w = Walk(c)
         told(w)
+        tokens(w)
         walk(w)
         audited(w)
         w.agent.close()
@@ -204,7 +255,7 @@ def basic():
     """One setting opens pause, kill and edit to everybody; deletion, moves and speaking for a trial stay."""
     with Cluster(agents=0, env={"DET_SECURITY_AUTHZ_TYPE": "basic"}) as c:
         w = Walk(c)
-        w.each(w.bob, lambda op, m: 403 if op in ADMIN or is_write(op, m) and op not in SHARED else "in", leave={"logout"})
+        w.each(w.bob, lambda op, m: 404 if op in HIDDEN else 403 if op in ADMIN or is_write(op, m) and op not in SHARED else "in", leave={"logout"})
         w.agent.close()
 
 

@@ -5,6 +5,7 @@
 #include "auth.h"
 #include "db_users.h"
 #include "shell.h"
+#include <inttypes.h>
 #include <string.h>
 
 struct login_body {
@@ -85,6 +86,11 @@ void api_logout(struct shell *sh, struct http_req *req)
 {
     if (req->who.kind != WHO_USER) {
         http_fail(req, DET_EINVAL, "a task's token cannot be logged out");
+        return;
+    }
+    if (req->who.token_id) {
+        http_fail(req, DET_EINVAL, "an access token is not logged out but revoked: det token revoke "
+                                   "%" PRId64, req->who.token_id);
         return;
     }
     db_session_delete(sh->db, req->who.session, on_logout, api_call(sh, req));

@@ -4,6 +4,7 @@
 #include "clk.h"
 #include "driver.h"
 #include "db_cluster.h"
+#include "db_tokens.h"
 #include "db_users.h"
 #include "guard.h"
 #include "hash.h"
@@ -226,12 +227,12 @@ struct lookup {
     void (*done)(struct http_req *, const struct det_err *);
 };
 
-static void remember(struct auth *a, const struct http_who *who)
+static void remember(struct auth *a, const struct http_who *who, int64_t left_ms)
 {
     if (map_size(a->sessions) >= REMEMBER_MAX)
         auth_forget_user(a, 0);
     struct session *s = det_alloc(sizeof *s);
-    *s = (struct session){clk_mono_ms() + REMEMBER_MS, *who};
+    *s = (struct session){clk_mono_ms() + (left_ms < REMEMBER_MS ? left_ms : REMEMBER_MS), *who};
     free(map_put(a->sessions, who->session, s));
 }
 
@@ -255,7 +256,10 @@ static void on_session(void *arg, const struct db_result *r)
         w->user_id = db_i64(r, 0, USER_ID);
         w->is_admin = db_bool(r, 0, USER_ADMIN);
         snprintf(w->username, sizeof w->username, "%s", db_text(r, 0, USER_NAME));
-        remember(l->auth, w);
+        w->token_id = db_i64(r, 0, SESSION_TOKEN);
+        if (w->token_id)
+            db_token_used(l->auth->sh->db, w->token_id);
+        remember(l->auth, w, db_i64(r, 0, SESSION_LEFT_MS));
         admit(l->req, l->done);
     }
     free(l);

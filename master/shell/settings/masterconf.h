@@ -33,7 +33,7 @@ struct masterconf {
     char *host, *db, *cluster_name, *task_user, *default_pool;
     int64_t port, stall_timeout_ms, checkpoint_quarantine_ms;
     int64_t log_retention_days, metric_retention_days; /* below 0: for ever */
-    int64_t audit_retention_days;
+    int64_t audit_retention_days, token_default_days, token_max_days;
     char *tls_cert, *tls_key; /* both or neither */
     char *agent_token_file, *admin_password_file, *port_file, *ready_file;
     enum may_mode authz;

@@ -7,8 +7,10 @@
 #include <string.h>
 
 enum { ANN = 2, BOB = 3, CLARA = 4 };
-static const struct may_who admin = {1, true}, ann = {ANN, false}, bob = {BOB, false},
-                            clara = {CLARA, false}, no_user = {0, false};
+static const struct may_who admin = {1, true, false}, ann = {ANN, false, false},
+                            bob = {BOB, false, false}, clara = {CLARA, false, false},
+                            no_user = {0, false, false}, anns_token = {ANN, false, true},
+                            admins_token = {1, true, true};
 /* Ann's experiment in Clara's workspace, Ann's workspace, nobody's template, the cluster. */
 static const struct may_what exp = {
     .owner_id = ANN, .host_id = CLARA, .name = "experiment 7", .owner = "ann"};
@@ -44,6 +46,9 @@ static void test_table(void **state)
         {"another, on a workspace", MAY_BASIC, &bob, &place, ANYBODY | RIGHT_OPERATE | RIGHT_EDIT},
         {"anybody, on nobody's", MAY_OWNER, &ann, &orphan, ANYBODY},
         {"anybody, on the cluster", MAY_OWNER, &ann, &cluster, ANYBODY},
+        {"the owner, by a token", MAY_OWNER, &anns_token, &exp, (ANYBODY | OWN) & ~RIGHT_ACCOUNT},
+        {"an administrator, by a token", MAY_OWNER, &admins_token, &exp,
+         RIGHT_ALL & ~RIGHT_ACCOUNT},
         {"nobody (user 0), on nobody's", MAY_OWNER, &no_user, &orphan, ANYBODY},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
