@@ -64,6 +64,7 @@
     X(post_searcher_operations, POST, "/api/v1/experiments/{experimentId}/searcher_operations",    \
       USER, MAX)                                                                                   \
     X(replay_search, GET, "/api/v1/experiments/{experimentId}/searcher/replay", USER, DEFAULT)     \
+    X(get_rungs, GET, "/api/v1/experiments/{experimentId}/rungs", USER, DEFAULT)                   \
     X(preview_hp_search, POST, "/api/v1/preview-hp-search", USER, DEFAULT)                         \
     X(get_experiment_checkpoints, GET, "/api/v1/experiments/{id}/checkpoints", USER, DEFAULT)      \
     X(get_experiment_labels, GET, "/api/v1/experiment/labels", USER, DEFAULT)                      \

@@ -108,6 +108,7 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(get_searcher_events, SEE, EXP, "experimentId")                                               \
     X(post_searcher_operations, OPERATE, EXP, "experimentId")                                      \
     X(replay_search, SEE, EXP, "experimentId")                                                     \
+    X(get_rungs, SEE, EXP, "experimentId")                                                         \
     X(preview_hp_search, SEE, NONE, "")                                                            \
     X(get_experiment_checkpoints, SEE, EXP, "id")                                                  \
     X(get_experiment_labels, SEE, NONE, "")                                                        \

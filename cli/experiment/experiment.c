@@ -328,6 +328,8 @@ static const struct verb verbs[] = {
      experiment_set_opts, experiment_set},
     {"label", "l", "add|remove ID LABEL", "give it a label, or take one away", NULL,
      experiment_label},
+    {"rungs", NULL, "ID", "the brackets of its search: who stands where, who went on",
+     experiment_rungs_opts, experiment_rungs},
     {"replay", NULL, "ID", "play its search again from the log: the same?", NULL,
      experiment_replay},
     {"set-name", NULL, "ID NAME", "rename it", NULL, set_name},

@@ -26,6 +26,8 @@ int experiment_replay(struct cli *c, struct det_err *err);
 int experiment_wait(struct cli *c, struct det_err *err);
 int experiment_logs(struct cli *c, struct det_err *err);
 
+extern const struct opt experiment_rungs_opts[];
+int experiment_rungs(struct cli *c, struct det_err *err);
 extern const struct opt experiment_set_opts[];
 int experiment_set(struct cli *c, struct det_err *err);
 int experiment_label(struct cli *c, struct det_err *err);

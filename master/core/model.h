@@ -226,6 +226,7 @@ struct trial {
     VEC(struct avoid) avoids;
     int start_rounds;            /* times that no host could start it, since it got somewhere */
     bool is_paused;              /* its next run is held for the last of these */
+    char *said;                  /* the searcher's reason to close it; not restored */
     char *no_retry;              /* the pattern of a log policy: its next failure is the last */
     struct alloc *alloc;
     bool dirty, is_new;

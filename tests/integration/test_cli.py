@@ -110,6 +110,7 @@ def test_commands():
         assert any(" Queued: " in line for line in log), log
         queued = c.det("e", "logs", "1", "--search-text", "Queued: 1[.]", "--regex", "--source", "master").stdout.splitlines()
         assert len(queued) == 1 and not c.det("e", "logs", "1", "--search-text", "Queued: 1[.]").stdout
+        assert log[-1].endswith("Trial 1 ended: it trained the 60 batches that its search gives every trial."), log[-1]
         at = log[0][1:].split("]")[0]
         both = [c.det("t", "logs", "1", which, at).stdout.splitlines() for which in ("--timestamp-before", "--timestamp-after")]
         assert sorted(both[0] + both[1]) == sorted(log) and both[0] and both[1]

@@ -33,6 +33,31 @@ def replay(c, exp):
     return r
 
 
+def tells_why(c, exp, trials):
+    """Each trial has a sentence, the last of its log too; the rungs hold all of them."""
+    rungs = c.api("GET", f"/experiments/{exp}/rungs")
+    in_first = [t["trialId"] for b in rungs["brackets"] for t in b["rungs"][0]["trials"]]
+    assert sorted(in_first) == sorted(t["id"] for t in trials), rungs
+    for b in rungs["brackets"]:
+        for low, high in zip(b["rungs"], b["rungs"][1:]):
+            went = {t["trialId"] for t in low["trials"] if t["state"] == "WENT_ON"}
+            assert went == {t["trialId"] for t in high["trials"]} and len(went) == low["wentOn"], b
+        metrics = [t["metric"] for t in b["rungs"][0]["trials"]]
+        assert metrics == sorted(metrics, reverse=True), b
+    ended = {"STOPPED": "the searcher ended it: ", "TOP": "it reached the end of its search: "}
+    for t in trials:
+        why = c.api("GET", f"/trials/{t['id']}/why")
+        assert why["reason"] == "SEARCHER" and why["text"].startswith(ended[why["search"]["state"]]), why
+        assert f"rung {why['search']['rung']} of " in why["text"] and not why["waiting"], why
+        last = c.det("trial", "logs", str(t["id"]), "--source", "master", "--tail", "1").stdout
+        rung = why["text"].partition(")")[0]  # a master that was started again meanwhile says where it stands by then
+        assert f"Trial {t['id']} ended: {rung}" in last and "its accuracy of" in last, (last, why)
+        assert why["text"] in c.det("why", str(t["id"])).stdout
+    assert "WENT ON" in c.det("e", "rungs", str(exp)).stdout
+    listed = c.det("e", "rungs", str(exp), "--trials", "--csv").stdout.splitlines()
+    assert len(listed) == 1 + sum(r["validated"] for b in rungs["brackets"] for r in b["rungs"]), listed
+
+
 def halving(searcher, lengths):
     with Cluster(slots=4) as c:
         exp = c.create(config(searcher), "examples/digits")
@@ -44,6 +69,7 @@ def halving(searcher, lengths):
         assert len(trials) == searcher["max_trials"] and {t["state"] for t in trials} == {"STATE_COMPLETED"}, trials
         done = sorted(t["totalBatchesProcessed"] for t in trials)
         assert set(done) <= set(lengths) and done[-1] == lengths[-1] or searcher.get("stop_once") is None, done
+        tells_why(c, exp, trials)
         after = replay(c, exp)
         assert after["trials"] == len(trials) and after["events"] >= max(during["events"], 2 * len(trials)), (during, after)
         kill_master(c)

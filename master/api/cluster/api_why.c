@@ -1,5 +1,6 @@
 /* GET /trials/{id}/why, /experiments/{id}/why, /jobs/{jobId}/why */
 #include "api_handlers.h"
+#include "api_rungs.h"
 #include "api_util.h"
 #include "clk.h"
 #include "db_exp_read.h"
@@ -22,6 +23,20 @@ static void reply_ended(struct http_req *req, const char *what, int64_t id, cons
     api_reply_json(req, j);
 }
 
+/* A trial that completed was ended by its search, which may have had a reason. */
+static void reply_trial(const struct api_call *c, const struct db_result *r)
+{
+    const char *state = db_text(r, 0, TRIAL_COL_STATE);
+    int64_t exp_id = db_i64(r, 0, TRIAL_COL_EXP);
+    json_t *j = core_why_ended(state);
+    json_set(j, "trialId", json_integer(c->id));
+    json_set(j, "experimentId", json_integer(exp_id));
+    if (strcmp(state, "COMPLETED") == 0)
+        rungs_tell_trial(c->sh, c->req, exp_id, c->id, j);
+    else
+        api_reply_json(c->req, j);
+}
+
 static void on_trial(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
@@ -30,7 +45,7 @@ static void on_trial(void *arg, const struct db_result *r)
     if (db_rows(r) == 0)
         http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
     else
-        reply_ended(c->req, "trialId", c->id, db_text(r, 0, TRIAL_COL_STATE));
+        reply_trial(c, r);
 }
 
 void api_get_trial_why(struct shell *sh, struct http_req *req)

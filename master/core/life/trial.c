@@ -93,6 +93,12 @@ static void forget_policies(struct trial *t)
     t->no_retry = NULL;
 }
 
+static void forget_said(struct trial *t)
+{
+    free(t->said);
+    t->said = NULL;
+}
+
 void trial_reopen(struct core *c, struct trial *t)
 {
     assert(trial_state_is_terminal(t->state) && !t->alloc && t->hparams);
@@ -102,6 +108,7 @@ void trial_reopen(struct core *c, struct trial *t)
     t->transients = 0;
     t->has_op = t->op_complete = t->op_redo = t->closed = false;
     forget_policies(t);
+    forget_said(t);
     t->exp->open++;
     trial_mark(c, t);
 }
@@ -112,6 +119,7 @@ void trial_free(struct trial *t)
         return;
     json_decref(t->hparams);
     forget_policies(t);
+    forget_said(t);
     free(t->task_id);
     free(t->warm_start);
     free(t->latest);
@@ -123,20 +131,30 @@ bool trial_op_done(const struct trial *t)
     return !t->has_op || (t->op_complete && !t->op_redo);
 }
 
-/* The last line of its log: why it ended here. */
-static void log_closed(struct core *c, const struct trial *t)
+/* In the moment in which it is closed: others validate until it has ended. */
+static void keep_said(struct trial *t)
 {
     struct buf text = BUF_INIT;
     trial_said(t, &text);
+    free(t->said);
+    t->said = buf_steal(&text);
+}
+
+/* The last line of its log: why it ended here. */
+static void log_closed(struct core *c, struct trial *t)
+{
+    if (!t->said)
+        keep_said(t);
     fx_log(c, &(struct alloc){.task_id = t->task_id}, FX_INFO, "Trial %lld ended: %s.",
-           (long long)t->id, buf_str(&text));
-    buf_finish(&text);
+           (long long)t->id, t->said);
+    forget_said(t);
 }
 
 static void finish(struct core *c, struct trial *t, enum trial_state to, int exit_reason)
 {
     if (to == TRIAL_COMPLETED && t->closed && exit_reason < 0)
         log_closed(c, t);
+    forget_said(t);
     trial_goto(c, t, to);
     t->end_us = c->now_us;
     if (to == TRIAL_ERROR)
@@ -209,6 +227,8 @@ void trial_validate_after(struct core *c, struct trial *t, int64_t length)
 void trial_close(struct core *c, struct trial *t)
 {
     t->closed = true;
+    if (trial_op_done(t)) /* most searches close a trial as they make it */
+        keep_said(t);
     trial_mark(c, t);
 }
 
