@@ -75,6 +75,13 @@ int storage_delete_glob(struct storage *s, const char *uuid, const char *glob, s
 /* Removes what crashed writers left: begun or half-deleted ones older than age_s seconds. */
 int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);
 
+/* [{"uuid", "aside", "modified", "uid"}]: every checkpoint that lies in the root, those in
+ * quarantine too (aside); modified in seconds, and the account it is of. New reference, or NULL. */
+json_t *storage_names(struct storage *s, struct det_err *err);
+/* {"resources": {path: bytes}, "metadata": its metadata.json or null} of one of them. New
+ * reference, or NULL. */
+json_t *storage_describe(struct storage *s, const char *uuid, bool is_aside, struct det_err *err);
+
 /* ---- Files that grow (TensorBoard's) --------------------------------------------------------- */
 
 /* Brings <root>/<place>, a relative path of plain names that is made where it is absent, up to
@@ -127,6 +134,8 @@ void storage_note_away(const char *text);
 /* {path: XXH3-128 in hex} of every file of the directory but those whose path is in `skip` (NULL or
  * an object's keys), for metadata.json under STORAGE_HASHES. New reference, or NULL with *err. */
 #define STORAGE_HASHES "xxh128"
+/* Of the task that wrote it: no two ever have the same, not even after a database was restored. */
+#define STORAGE_TASK "det_task"
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err);
 /* Checks the files of `dir` against the hashes of its metadata, STORAGE_HASHES or, of a checkpoint
  * from before these, "sha256": DET_ECORRUPT names the first file that is missing or differs. Files

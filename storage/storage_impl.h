@@ -26,5 +26,7 @@ char *storage_hidden_name(const char *uuid, const char *suffix);
 int storage_errno(const char *what, const char *root, const char *name, struct det_err *err);
 /* fsyncs every file and directory beneath fd, then fd. `path` is for messages. */
 int storage_sync_tree(int fd, const char *path, struct det_err *err);
+/* {path: size} of all beneath fd, as storage_list(). New reference, or NULL. */
+json_t *storage_files(int fd, struct det_err *err);
 
 #endif

@@ -112,13 +112,16 @@ static int list_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
     return put(arg, path, json_integer(is_dir ? 0 : (json_int_t)bytes), err);
 }
 
+json_t *storage_files(int fd, struct det_err *err)
+{
+    JSON_OWN out = json_object();
+    return fsx_walk(fd, list_entry, out, err) < 0 ? NULL : det_take(out);
+}
+
 json_t *storage_list(struct storage *s, const char *uuid, struct det_err *err)
 {
     if (storage_exists(s, uuid, err) < 0)
         return NULL;
     det_cleanup(det_closep) int fd = fsx_open_beneath(s->fd, uuid, O_RDONLY | O_DIRECTORY, 0, err);
-    if (fd < 0)
-        return NULL;
-    JSON_OWN out = json_object();
-    return fsx_walk(fd, list_entry, out, err) < 0 ? NULL : det_take(out);
+    return fd < 0 ? NULL : storage_files(fd, err);
 }

@@ -335,6 +335,38 @@ static void a_name_must_be_text(void **state)
     assert_null(storage_list(store, UUID, &err));
 }
 
+/* What is no checkpoint is not listed; what was put aside is, and what is being written is not. */
+static void names_are_listed(void **state)
+{
+    static const char *const others[] = {"tensorboard", ".x.gone", "0b0e6a3c", ".det-store.d",
+                                         "2b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f",
+                                         "2b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f/tensorboard"};
+    det_cleanup(freep) char *dir = det_asprintf("%s/ckpts", root);
+    det_cleanup(freep) char *tmp = begun();
+    for (size_t i = 0; i < DET_ARRAY_LEN(others); i++) {
+        det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, others[i]);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    put(dir, "1b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f", "a file");
+    JSON_OWN none = storage_names(store, &err);
+    assert_int_equal(json_array_size(none), 0);
+    for (int aside = 0; aside < 2; aside++) {
+        assert_int_equal(aside ? storage_quarantine(store, UUID, &err)
+                               : storage_publish(store, UUID, &err), 0);
+        JSON_OWN names = storage_names(store, &err);
+        const json_t *one = json_array_get(names, 0);
+        assert_int_equal(json_array_size(names), 1);
+        assert_string_equal(json_str(one, "uuid", ""), UUID);
+        assert_int_equal(json_flag(one, "aside", !aside), aside);
+        assert_int_equal(json_int(one, "uid", -1), geteuid());
+        assert_true(clk_wall_us() / 1000000 - json_int(one, "modified", 0) < 60);
+        JSON_OWN all = storage_describe(store, UUID, aside, &err);
+        assert_int_equal(json_int(json_obj(all, "resources"), "code/model_def.c", -1), 7);
+        assert_true(json_is_object(json_object_get(all, "metadata")));
+        assert_null(storage_describe(store, UUID, !aside, &err));
+    }
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -356,6 +388,7 @@ int main(void)
         T(failed_write_names_the_path),
         T(an_error_of_the_disk_counts),
         T(a_name_must_be_text),
+        T(names_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
