@@ -196,7 +196,7 @@ class CheckpointContext:
         sync_tree(self._storage.begun(uuid))
 
     def _seal(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
-        self._storage.publish(uuid, as_json(metadata), hashes)
+        self._storage.publish(uuid, as_json(metadata), hashes, self._task_id)
 
     @contextlib.contextmanager
     def _removed_on_failure(self, uuid: str) -> Iterator[None]:

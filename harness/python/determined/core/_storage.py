@@ -14,6 +14,7 @@ Selector = Callable[[str], bool]
 METADATA = "metadata.json"
 MARKER = ".det-store"
 HASHES = "xxh128"
+TASK = "det_task"
 
 
 def list_directory(root: Union[str, "os.PathLike[str]"]) -> Dict[str, int]:
@@ -123,9 +124,9 @@ class DirectoryStorage:
         self.need_begun(uuid)
         copy_paths(src, str(self.begun(uuid)), paths)
 
-    def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
-        """metadata.json holds the hashes of all other files, and whose they are."""
-        whole = {**metadata, "uuid": uuid, HASHES: hashes}
+    def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str], task_id: str = "") -> None:
+        """metadata.json holds the hashes of all other files, whose they are, and which task wrote them."""
+        whole = {**metadata, "uuid": uuid, HASHES: hashes, **({TASK: task_id} if task_id else {})}
         with open(self.begun(uuid) / METADATA, "w", encoding="utf-8") as f:
             json.dump(whole, f, indent=2)
         _loop.store_publish(*self._place(uuid))
@@ -150,7 +151,7 @@ class DirectoryStorage:
         """What was given when it was stored."""
         self._need()
         metadata = _read_metadata(self.path_of(uuid))
-        return {k: v for k, v in metadata.items() if HASHES not in metadata or k not in ("uuid", HASHES)}
+        return {k: v for k, v in metadata.items() if HASHES not in metadata or k not in ("uuid", HASHES, TASK)}
 
     def download(self, uuid: str, dst: str, selector: Optional[Selector] = None) -> None:
         self.verify(uuid, selector)
