@@ -198,9 +198,11 @@ enum link_gc_action {
     LINK_GC_PURGE,      /* deletes it for good, wherever it is */
     LINK_GC_QUARANTINE, /* puts it aside */
     LINK_GC_RESTORE,    /* takes it back */
-    LINK_GC_CUT         /* deletes the files that match */
+    LINK_GC_CUT,        /* deletes the files that match */
+    LINK_GC_LIST,       /* of none: tells what lies in the store and the master does not know */
+    LINK_GC_COUNT
 };
-extern const char *const link_gc_names[4];
+extern const char *const link_gc_names[LINK_GC_COUNT];
 
 /* What a start order says of its task. */
 struct link_spec {

@@ -208,7 +208,8 @@ static const struct link_field spec_fields[] = {
     {"gc", LINK_F_OBJ, AT(spec_parts, gc), false, 0, 0, NULL},
     {0},
 };
-const char *const link_gc_names[4] = {"purge", "quarantine", "restore", "cut"};
+const char *const link_gc_names[LINK_GC_COUNT] = {"purge", "quarantine", "restore", "cut",
+                                                    "list"};
 static const struct link_field gc_fields[] = {
     {"uuids", LINK_F_ARR, AT(link_spec, gc_uuids), true, 0, 1000000, NULL},
     {"action", LINK_F_NAME, AT(link_spec, gc_action), false, 0, DET_ARRAY_LEN(link_gc_names),

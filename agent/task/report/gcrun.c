@@ -3,6 +3,7 @@
 #include "client.h"
 #include "failpoint.h"
 #include "fsx.h"
+#include "gclist.h"
 #include "log.h"
 #include "storage.h"
 #include "storeplace.h"
@@ -159,6 +160,16 @@ static int collect(struct client *c, struct storage *st, const struct work *w, s
     return rc;
 }
 
+static int carry_out(struct client *c, struct storage *st, const json_t *order, struct det_err *err)
+{
+    struct work w = {.action = json_str(order, "action", ""),
+                     .uuids = json_arr(order, "uuids"),
+                     .globs = json_arr(order, "globs")};
+    if (strcmp(w.action, link_gc_names[LINK_GC_LIST]) == 0)
+        return gclist_run(c, st, err);
+    return collect(c, st, &w, err);
+}
+
 static int remove_trees(struct storage *st, const json_t *trees, struct det_err *err)
 {
     int rc = 0;
@@ -198,11 +209,7 @@ int gcrun_main(void)
     if (rc == 0)
         rc = open_store(json_object_get(order, "storage"), &st, &err);
     if (rc == 0)
-        rc = collect(c, st,
-                     &(struct work){.action = json_str(order, "action", ""),
-                                    .uuids = json_arr(order, "uuids"),
-                                    .globs = json_arr(order, "globs")},
-                     &err);
+        rc = carry_out(c, st, order, &err);
     if (rc == 0)
         rc = remove_trees(st, json_arr(order, "trees"), &err);
     if (rc == 0 && storage_sweep(st, CRASHED_AGE_S, NULL) < 0)

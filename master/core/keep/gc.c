@@ -154,7 +154,8 @@ int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err)
     if (rc == 0 && is_gone(c, in->exp_id))
         rc = det_fail(err, DET_ENOENT, "experiment %lld not found; it was deleted",
                       (long long)in->exp_id);
-    if (rc == 0 && json_array_size(in->uuids) > 0)
+    bool looks = in->action && strcmp(in->action, "list") == 0; /* of no checkpoint in particular */
+    if (rc == 0 && (looks || json_array_size(in->uuids) > 0))
         request(c, in, NULL);
     return rc;
 }

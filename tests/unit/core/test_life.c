@@ -359,6 +359,24 @@ static void test_delete_waits_for_collections(void **state)
     assert_int_equal(world_count(&w, CORE_ORDER_START), 0); /* it is not made up for */
 }
 
+/* Without checkpoints there is nothing to do, but to look which ones there are. */
+static void test_collection_that_lists(void **state)
+{
+    JSON_OWN config = world_config("{}");
+    JSON_OWN none = json_array();
+    struct core_event ev = {.kind = CORE_EV_EXP_GC};
+    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config,
+                             .uuids = none, .action = "restore"};
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 0);
+    ev.gc.action = "list";
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 1);
+    const char *text = world_effect(&w, CORE_ORDER_START, 0)->start.task;
+    JSON_OWN task = json_parse(text, strlen(text), NULL);
+    assert_string_equal(json_str(json_obj(task, "gc"), "action", ""), "list");
+}
+
 static void test_delete_withdraws_collections(void **state)
 {
     struct core_alloc_view a;
@@ -456,6 +474,7 @@ int main(void)
         TEST(test_delete),
         TEST(test_delete_waits_for_collections),
         TEST(test_delete_withdraws_collections),
+        TEST(test_collection_that_lists),
         TEST(test_delete_of_files),
         TEST(test_delete_without_checkpoints),
         TEST(test_trial_kill_goes_on),
