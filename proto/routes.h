@@ -144,6 +144,7 @@
     X(get_profiler_series, GET, "/api/v1/trials/{trialId}/profiler/available_series", ANY, DEFAULT)\
     X(get_profiler_metrics, GET, "/api/v1/trials/{labels.trialId}/profiler/metrics", ANY, DEFAULT) \
     X(post_checkpoint, POST, "/api/v1/checkpoints", ANY, MAX)                                      \
+    X(adopt_checkpoint, POST, "/api/v1/checkpoints/adopt", ADMIN, DEFAULT)                         \
     X(patch_checkpoints, PATCH, "/api/v1/checkpoints", ANY, MAX)                                   \
     X(delete_checkpoints, DELETE, "/api/v1/checkpoints", USER, DEFAULT)                            \
     X(remove_checkpoint_files, POST, "/api/v1/checkpoints/rm", USER, DEFAULT)                      \
@@ -188,6 +189,9 @@
     X(disable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/disable", ADMIN, DEFAULT)       \
     X(get_stores, GET, "/api/v1/checkpoint-stores", USER, DEFAULT)                                 \
     X(adopt_store, POST, "/api/v1/checkpoint-stores/adopt", ADMIN, DEFAULT)                        \
+    X(look_through_store, POST, "/api/v1/checkpoint-stores/look", ADMIN, DEFAULT)                  \
+    X(get_unknown_checkpoints, GET, "/api/v1/checkpoint-stores/unknown", ADMIN, DEFAULT)           \
+    X(note_unknown_checkpoints, POST, "/api/v1/checkpoint-stores/found", ANY, MAX)                 \
     X(get_resource_pools, GET, "/api/v1/resource-pools", USER, DEFAULT)                            \
     X(get_jobs, GET, "/api/v1/job-queues", USER, DEFAULT)                                          \
     X(get_jobs_v2, GET, "/api/v1/job-queues-v2", USER, DEFAULT)                                    \

@@ -182,6 +182,7 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(get_profiler_series, SEE, TRIAL, "trialId")                                                  \
     X(get_profiler_metrics, SEE, TRIAL, "labels.trialId")                                          \
     X(post_checkpoint, REPORT, TASK, ".taskId")                                                    \
+    X(adopt_checkpoint, CLUSTER, NONE, "")                                                         \
     X(patch_checkpoints, EDIT, CKPT, ".checkpoints[].uuid")                                        \
     X(delete_checkpoints, DELETE, CKPT, ".checkpointUuids[]")                                      \
     X(remove_checkpoint_files, DELETE, CKPT, ".checkpointUuids[]")                                 \
@@ -221,6 +222,9 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(disable_slot, CLUSTER, NONE, "")                                                             \
     X(get_stores, SEE, NONE, "")                                                                   \
     X(adopt_store, CLUSTER, NONE, "")                                                              \
+    X(look_through_store, CLUSTER, NONE, "")                                                       \
+    X(get_unknown_checkpoints, CLUSTER, NONE, "")                                                  \
+    X(note_unknown_checkpoints, CLUSTER, NONE, "")                                                 \
     X(get_resource_pools, SEE, NONE, "")                                                           \
     X(get_jobs, SEE, NONE, "")                                                                     \
     X(get_jobs_v2, SEE, NONE, "")                                                                  \

@@ -56,6 +56,25 @@ bool api_decode(struct http_req *req, const struct wire_field *fields, size_t n,
     return false;
 }
 
+json_t *api_sizes(const json_t *j, struct det_err *err)
+{
+    json_t *out = json_object(), *v;
+    const char *path;
+    json_object_foreach((json_t *)j, path, v)
+    {
+        int64_t bytes;
+        int rc = wire_i64(v, "resources", &bytes, err);
+        if (rc == 0 && bytes < 0)
+            rc = det_fail(err, DET_EINVAL, "resources: the size of \"%.200s\" is negative", path);
+        if (rc < 0) {
+            json_decref(out);
+            return NULL;
+        }
+        json_set(out, path, json_integer(bytes));
+    }
+    return out;
+}
+
 const json_t *api_list(struct http_req *req, json_t *body, const char *name)
 {
     const json_t *list = wire_get(body, name);

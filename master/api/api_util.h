@@ -35,6 +35,9 @@ bool api_decode(struct http_req *req, const struct wire_field *fields, size_t n,
  */
 const json_t *api_list(struct http_req *req, json_t *body, const char *name);
 
+/* path -> size of files, as numbers; on the wire they may be strings. New reference, or NULL. */
+json_t *api_sizes(const json_t *j, struct det_err *err);
+
 bool api_id(struct http_req *req, const char *name, int64_t *ret);
 /* offset, limit, sortBy (sorts NULL: none), orderBy. */
 bool api_page(struct http_req *req, const struct wire_name *sorts, struct db_page *ret);

@@ -17,10 +17,12 @@ entrypoint: model_def:T
 searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 100}}
 resources: {slots_per_trial: 1}
 """
+# Refused to people by the handler: what only a trial, and what only a collecting task reports.
+TRIAL, COLLECTS = {"post_checkpoint"}, {"note_unknown_checkpoints"}
 # Asked by everybody without a token, by administrators only, and what everybody may do though it is no GET.
 OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "get_master", "get_telemetry"}
 ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent",
-         "enable_slot", "disable_slot", "adopt_store"}
+         "enable_slot", "disable_slot", "adopt_store", "look_through_store", "get_unknown_checkpoints", "adopt_checkpoint"} | COLLECTS
 EVERYBODY = {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
              "create_experiment", "post_template", "post_workspace", "post_project"}
 # Of these nobody else is told that they are there.
@@ -119,7 +121,7 @@ class Walk:
             want = expected(op, who.contract.ops[op][0])
             good = status not in (401, 403) if want == "in" else status == want
             assert good, f"{op}: {status} {data[:200]}, not {want}"
-            if want == 403 and op not in MANY | {"post_checkpoint"} and who is not self.task:
+            if want == 403 and op not in MANY | TRIAL | COLLECTS and who is not self.task:
                 error = json.loads(data)
                 text = error["error"]["error"] if "error" in error else error["message"]
                 assert "ann" in text and "may" in text or "administrator may" in text, (op, text)
@@ -136,8 +138,8 @@ def walk(w):
     w.each(w.task, lambda op, m: "in" if op in OPEN | {"get_me", "logout", "patch_checkpoints"} else 403, leave={"login", "legacy_login", "logout"})
     fine = w.ann.call("get_experiment", experimentId=w.exp)["experiment"]
     assert fine["state"] == "STATE_RUNNING" and fine["labels"] == [] and fine["notes"] == "", fine
-    w.each(w.ann, lambda op, m: 403 if op in ADMIN or op == "post_checkpoint" else "in", leave={"rendezvous", "logout"})
-    w.each(w.admin, lambda op, m: 403 if op == "post_checkpoint" else "in", leave={"rendezvous", "logout", "patch_user", "set_user_password"})
+    w.each(w.ann, lambda op, m: 403 if op in ADMIN | TRIAL else "in", leave={"rendezvous", "logout"})
+    w.each(w.admin, lambda op, m: 403 if op in TRIAL | COLLECTS else "in", leave={"rendezvous", "logout", "patch_user", "set_user_password"})
 
 
 def told(w):

@@ -249,6 +249,10 @@ def task_side(c, admin, agent, order):
     a.refused(400, "UUID", "post_checkpoint", {"uuid": "../x", "metadata": {"steps_completed": 1}})
     a.refused(400, "state", "post_checkpoint", {"uuid": key, "metadata": {"steps_completed": 1}, "state": "STATE_ERROR"})
     admin.refused(403, "", "post_checkpoint", {"uuid": key, "metadata": {"steps_completed": 1}})
+    for other in (a, admin):  # a trial's own word about a store is not asked for
+        other.refused(403, "collecting task", "note_unknown_checkpoints", {"place": "/ckpt", "done": True})
+    a.refused(403, "", "adopt_checkpoint", {"uuid": key})
+    unknown(admin, key)
     a.refused(400, "at least one", "post_task_logs", {"logs": []})
     for odd in ([], 5, "x", [5]):
         a.refused(400, "", "post_task_logs", odd)
@@ -260,6 +264,18 @@ def task_side(c, admin, agent, order):
     a.call("mark_daemon", allocationId=alloc, resourcesId=container)
     a.call("post_early_exit", {"reason": "EXITED_REASON_INVALID_HP"}, trialId=trial)
     agent.exit(order)
+
+
+def unknown(admin, key):
+    """What lies in a store and is not known: nobody has looked yet."""
+    admin.refused(404, "det store list", "look_through_store", {"place": "/no/such"})
+    admin.refused(400, "place", "look_through_store", {"place": 7})
+    admin.refused(400, "place", "get_unknown_checkpoints")
+    admin.refused(404, "nobody has had", "get_unknown_checkpoints", place="/no/such")
+    admin.refused(400, "UUID", "adopt_checkpoint", {"uuid": "../x"})
+    admin.refused(400, "trialId", "adopt_checkpoint", {"uuid": key, "trialId": "one"})
+    for more in ({}, {"trialId": 1}, {"trialId": 999, "remove": True}):
+        admin.refused(400, "nothing was changed", "adopt_checkpoint", {"uuid": key, **more})
 
 
 def covered(clients):

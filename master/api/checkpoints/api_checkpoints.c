@@ -42,26 +42,6 @@ void api_get_checkpoint(struct shell *sh, struct http_req *req)
         db_ckpt_read(sh->db, uuid, on_checkpoint, req);
 }
 
-/* path -> size, as numbers; sizes come as strings. New reference, or NULL. */
-static json_t *resources_read(const json_t *j, struct det_err *err)
-{
-    json_t *out = json_object(), *v;
-    const char *path;
-    json_object_foreach((json_t *)j, path, v)
-    {
-        int64_t bytes;
-        int rc = wire_i64(v, "resources", &bytes, err);
-        if (rc == 0 && bytes < 0)
-            rc = det_fail(err, DET_EINVAL, "resources: the size of \"%.200s\" is negative", path);
-        if (rc < 0) {
-            json_decref(out);
-            return NULL;
-        }
-        json_set(out, path, json_integer(bytes));
-    }
-    return out;
-}
-
 /* ---- POST /checkpoints ---- */
 
 struct report_body {
@@ -140,7 +120,7 @@ static int report(struct report_call *c, const json_t *body, struct det_err *err
         rc = report_check(c->req, &b, &c->steps, err);
     if (rc < 0)
         return rc;
-    JSON_OWN sizes = resources_read(b.resources, err);
+    JSON_OWN sizes = api_sizes(b.resources, err);
     if (!sizes)
         return DET_EINVAL;
     det_cleanup(freep) char *resources = json_text(sizes), *metadata = json_text(b.metadata);
@@ -194,7 +174,7 @@ static int patch_one(const json_t *j, json_t *out, struct det_err *err)
     if (map && !json_is_object(map))
         return det_fail(err, DET_EINVAL, "checkpoints: resources.resources: expected an object");
     JSON_OWN empty = json_object();
-    json_t *sizes = resources_read(map ? map : empty, err);
+    json_t *sizes = api_sizes(map ? map : empty, err);
     if (!sizes)
         return DET_EINVAL;
     json_array_append_new(out, json_make("{s:s,s:o}", "uuid", b.uuid, "resources", sizes));
