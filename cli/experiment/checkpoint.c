@@ -54,6 +54,12 @@ static const struct verb verbs[] = {
     {"undelete", NULL, "UUID...", "take deleted ones back", NULL, checkpoint_undelete},
     {"gc", NULL, "", "delete what the retention policies do not keep", checkpoint_gc_opts,
      checkpoint_gc},
+    {"unknown", NULL, "PLACE", "look through a store for those that the database does not know",
+     checkpoint_unknown_opts, checkpoint_unknown},
+    {"adopt", NULL, "UUID [TRIAL]", "give an unknown one to a trial that has ended", NULL,
+     checkpoint_adopt},
+    {"discard", NULL, "UUID [TRIAL]", "delete an unknown one", checkpoint_discard_opts,
+     checkpoint_discard},
     {0},
 };
 

@@ -5,12 +5,15 @@
 #include "cli.h"
 
 extern const struct opt checkpoint_rm_opts[], checkpoint_delete_opts[], checkpoint_gc_opts[],
-    checkpoint_download_opts[];
+    checkpoint_download_opts[], checkpoint_unknown_opts[], checkpoint_discard_opts[];
 int checkpoint_download(struct cli *c, struct det_err *err);
 int checkpoint_rm(struct cli *c, struct det_err *err);
 int checkpoint_delete(struct cli *c, struct det_err *err);
 int checkpoint_undelete(struct cli *c, struct det_err *err);
 int checkpoint_gc(struct cli *c, struct det_err *err);
+int checkpoint_unknown(struct cli *c, struct det_err *err);
+int checkpoint_adopt(struct cli *c, struct det_err *err);
+int checkpoint_discard(struct cli *c, struct det_err *err);
 
 /* The checkpoint that the first argument names; the caller's. */
 int checkpoint_get(struct cli *c, json_t **ret, struct det_err *err);

@@ -5,6 +5,7 @@ usage: test_stores.py NAME   (a function test_NAME below)
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -234,6 +235,54 @@ def test_adopt():
             raise AssertionError("a place that is no text was taken")
         except ApiError as e:
             assert e.status == 400, e
+
+
+def test_unknown():
+    """Checkpoints whose rows a restored database has forgotten: listed, adopted, discarded; what was in quarantine too."""
+    with Cluster() as c:
+        root = c.path("checkpoints")
+        exp = c.create(config(**keep(exp=9, best=9, latest=9)), "examples/digits")
+        c.wait(exp)
+        now = settled(c, exp)
+        trial, (deleted, mine, gone, *_) = c.trials(exp)[0]["id"], [now[s][0] for s in sorted(now)]
+        sizes = c.sql(f"SELECT resources FROM checkpoints WHERE uuid = '{mine}'")
+        c.det("checkpoint", "delete", "--yes", deleted)
+        wait_until(lambda: aside(c, deleted), 60, "the quarantine")
+        wait_until(lambda: checkpoints(c, exp)[min(now)][1] == "DELETED", 60, "its row")
+        foreign = "0b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f"
+        shutil.copytree(os.path.join(root, mine), os.path.join(root, foreign))
+        with open(os.path.join(root, foreign, "metadata.json"), "w") as f:
+            f.write("{}")
+        c.sql(f"DELETE FROM checkpoints WHERE uuid IN ('{deleted}', '{mine}', '{gone}')")
+        left = unknown(c, root)
+        assert {u: (k["trialId"], k["aside"]) for u, k in left.items()} == {
+            deleted: (trial, True), mine: (trial, False), gone: (trial, False), foreign: (None, False)}, left
+        assert left[mine]["metadata"]["steps_completed"] == sorted(now)[1] and int(left[mine]["bytes"]) > 0, left
+        for args, said in (((foreign,), "say whose it shall be"), ((foreign, "77"), "trial 77 not found"),
+                           (("1b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f",), "not among those that were left behind"), (("x",), "is not a UUID")):
+            r = c.det("checkpoint", "adopt", *args, check=False)
+            assert r.returncode == 1 and said in r.stderr, (args, r.stderr)
+        c.det("checkpoint", "adopt", mine)
+        assert c.sql(f"SELECT resources FROM checkpoints WHERE uuid = '{mine}' AND state = 'COMPLETED' AND trial_id = {trial} AND kept") == sizes
+        c.det("checkpoint", "adopt", foreign, str(trial))
+        c.det("checkpoint", "discard", "--yes", gone)
+        wait_until(lambda: aside(c, gone), 60, "the discarded one to be put aside")
+        c.det("checkpoint", "adopt", deleted)
+        for uuid in (gone, deleted):
+            wait_until(lambda u=uuid: c.sql(f"SELECT gc_step FROM checkpoints WHERE uuid = '{u}'") == "rest", 60, "the quarantine's row")
+            c.det("checkpoint", "undelete", uuid)
+            assert there(c, uuid)
+        assert unknown(c, root) == {}
+        c.api("POST", "/checkpoints/gc", {"experimentId": exp})
+        assert there(c, mine) and there(c, foreign)
+        r = c.det("checkpoint", "unknown", "/no/such", check=False)
+        assert r.returncode == 1 and "det store list" in r.stderr, r.stderr
+
+
+def unknown(c, root):
+    listed = json.loads(c.det("--json", "checkpoint", "unknown", root).stdout)
+    assert listed["doneAt"] and listed["place"] == root, listed
+    return {k["uuid"]: k for k in listed["checkpoints"]}
 
 
 if __name__ == "__main__":
