@@ -8,6 +8,9 @@ SECTION = re.compile(r"docs/contract/(\w+)\.md[\s*#]+(\d+(?:(?:,| and)[\s*#]+\d+
 HEADING = re.compile(r"^## (\d+)\.", re.M)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 COLUMNS = 120
+QUOTES = ("docs/adding-an-op.md",)  # each indented block is a piece of a file that the page names
+NAMED = re.compile(r"`([\w./-]+\.(?:cuh|cu|c|h))`")
+BLOCK = re.compile(r"(?:^    +\S.*\n)+", re.M)
 CODE = (".c", ".h", ".cc", ".cu", ".cuh", ".py", ".sql", ".yaml", ".build")
 
 
@@ -39,6 +42,18 @@ def check_page(top, f, text):
             yield f, n, f"a line has {len(line)} columns; {COLUMNS} is the most"
 
 
+def flat(text):
+    return " ".join(text.replace("\\\n", "\n").split())
+
+
+def check_quotes(f, text, texts):
+    named = NAMED.findall(text)
+    sources = [flat(t) for name, t in texts.items() if any(name == n or name.endswith("/" + n) for n in named)]
+    for m in BLOCK.finditer(text):
+        if not m.group(0).lstrip().startswith("meson ") and not any(flat(m.group(0)) in s for s in sources):
+            yield f, line_of(text, m.start()), "shows code that stands in none of the files that the page names"
+
+
 def check_documents(top):
     files = tracked(top)
     texts = {f: open(os.path.join(top, f), errors="replace").read() for f in files if f.endswith((".md",) + CODE)}
@@ -47,5 +62,7 @@ def check_documents(top):
     for f, text in texts.items():
         if f.endswith(".md"):
             yield from check_page(top, f, text)
+            if f in QUOTES:
+                yield from check_quotes(f, text, texts)
         elif os.path.basename(f) not in ("documents.py", "test_documents.py"):
             yield from check_cited(f, text, names, sections)

@@ -32,6 +32,12 @@ class Trees(unittest.TestCase):
     def test_long_line(self):
         self.assertEqual(self.found(**{"docs/contract/x.md": "x" * 121}), [("docs/contract/x.md", 1)])
 
+    def test_code_that_is_not_the_code(self):
+        page = "# `a.c`\n\n    int a(void)\n    {\n        return %d;\n    }\n"
+        code = "int b;\n\nint a(void)\n{\n    return 1;\n}\n"
+        self.assertEqual(self.found(**{"a.c": code, "docs/adding-an-op.md": page % 1}), [])
+        self.assertEqual(self.found(**{"a.c": code, "docs/adding-an-op.md": page % 2}), [("docs/adding-an-op.md", 3)])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -43,8 +43,7 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
         return det_fail(err, DET_ESTALE, "run %lld of trial %lld has ended", (long long)t->run_id,
                         (long long)t->id);
     bool again = t->op_complete;
-    if (t->alloc)
-        fx_timeline(c, t->alloc, "validation", "length %lld, metric %g", (long long)length, value);
+    fx_timeline(c, t->alloc, "validation", "length %lld, metric %g", (long long)length, value);
     t->op_complete = true;
     t->op_last = length;
     t->op_redo = false;
