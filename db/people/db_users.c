@@ -57,7 +57,7 @@ static void flag_arg(struct db_args *a, int flag)
 }
 
 /* $1 username, $2 display name, $3 password, $4 admin, $5 active, $6 remote, $7 set agent user,
- * $8 uid, $9 gid, $10 user, $11 group, $12 session to keep; where a user is edited, $13 is its id. */
+ * $8 uid, $9 gid, $10 user, $11 group, $12 session to keep; $13, of an edit, the id. */
 static struct db_args *edit_args(struct db_args *a, const struct db_user_edit *u, const char *keep)
 {
     db_str_arg(db_str_arg(db_str_arg(a, u->username), u->display_name), u->password);

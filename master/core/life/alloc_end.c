@@ -198,15 +198,30 @@ void alloc_never_ready(struct core *c, struct alloc *a)
     alloc_kill(c, a, KILL_FAILED, "%s", text);
 }
 
+/* A run says that it heard its pause before it saves: who fails after that has followed it, and
+ * what it did not save is trained again from its last checkpoint, with no restart used. */
+static void log_late_failure(struct core *c, const struct alloc *a, const struct core_exit *e)
+{
+    det_cleanup(freep) char *text = exit_text(e);
+    if (a->trial && !trial_op_done(a->trial))
+        fx_log(c, a, FX_WARNING,
+               "Run %lld: %s after it was asked to stop. What it trained since its last checkpoint "
+               "is trained again.",
+               (long long)a->run_id, text);
+}
+
 /* What this exit says about the run as a whole. */
-static void judge(struct alloc *a, const struct container *k, const struct core_exit *e)
+static void judge(struct core *c, struct alloc *a, const struct container *k,
+                  const struct core_exit *e)
 {
     bool clean = e->reason == CORE_EXITED && e->code == 0 && e->signal == 0;
     bool after_end = k->daemon && a->kill == KILL_DAEMONS;
     if (clean || after_end || a->was_ours)
         return;
-    if (a->acked && (e->reason == CORE_EXITED || e->reason == CORE_STALLED))
-        return; /* it was done with what counts */
+    if (a->acked && (e->reason == CORE_EXITED || e->reason == CORE_STALLED)) {
+        log_late_failure(c, a, e);
+        return;
+    }
     a->unclean = true;
     set_failure(a, k->node, e);
 }
@@ -231,7 +246,7 @@ void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *
     agent_detach(c, k);
     a->pool->dirty = true;
     alloc_mark(c, a);
-    judge(a, k, e);
+    judge(c, a, k, e);
     if (a->live == 0) {
         log_end(c, a);
         finish(c, a);

@@ -231,6 +231,24 @@ static void test_pause_and_activate(void **state)
     assert_string_equal(world_env(&w, "DET_STEPS_COMPLETED"), "40");
 }
 
+/* A pause is acknowledged before its checkpoint is taken: a crash in between uses no restart, goes
+ * on from the checkpoint before, and the log says what is trained again. */
+static void test_crash_before_the_checkpoint_of_a_pause(void **state)
+{
+    int64_t id = world_create(&w, "{\"max_restarts\": 0}");
+    world_run(&w, 1);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_PAUSE, id)), 0);
+    struct core_event ack = {.kind = CORE_EV_ACK_PREEMPTION,
+                             .alloc_id = world_trial(&w, 1).alloc_id};
+    assert_int_equal(world_step(&w, ack), 0);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_EXITED, .signal = 9, .rank = 0});
+    assert_true(world_logged(&w, "by signal 9 after it was asked to stop"));
+    assert_int_equal(world_trial(&w, 1).state, TRIAL_PAUSED);
+    assert_int_equal(world_trial(&w, 1).restarts, 0);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_ACTIVATE, id)), 0);
+    assert_string_equal(world_env(&w, "DET_STEPS_COMPLETED"), "0");
+}
+
 static void test_pause_before_ready_kills(void **state)
 {
     int64_t id = world_create(&w, "{}");
@@ -463,6 +481,7 @@ int main(void)
         TEST(test_invalid_hp),
         TEST(test_report_after_the_end),
         TEST(test_crash_after_ack),
+        TEST(test_crash_before_the_checkpoint_of_a_pause),
         TEST(test_completed_but_not_in_order),
         TEST(test_pause_and_activate),
         TEST(test_pause_before_ready_kills),

@@ -42,14 +42,6 @@ static const struct row_parked *parked(void)
     return &world_effect(&w, CORE_SAVE_PARKED, 0)->parked;
 }
 
-static bool is_logged(const char *text)
-{
-    for (size_t i = 0; world_effect(&w, CORE_TASK_LOG, i); i++)
-        if (strstr(world_effect(&w, CORE_TASK_LOG, i)->log.text, text))
-            return true;
-    return false;
-}
-
 /* Its run is killed, what it asked is refused, the words are in its log; the other one goes on. */
 static void test_trial(void **state)
 {
@@ -61,7 +53,7 @@ static void test_trial(void **state)
     assert_int_equal(world_reply(&w)->code, DET_EINVAL);
     assert_non_null(strstr(world_reply(&w)->text, "trial 1"));
     assert_non_null(strstr(world_reply(&w)->text, "value too odd"));
-    assert_true(is_logged("value too odd"));
+    assert_true(world_logged(&w, "value too odd"));
     assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
     assert_int_equal(world_count(&w, CORE_SAVE_TRIAL), 0);
     assert_int_equal(world_count(&w, CORE_SAVE_ALLOCATION), 0);

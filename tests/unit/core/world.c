@@ -350,3 +350,11 @@ const char *world_env(struct world *w, const char *name)
     assert_non_null(w->env);
     return json_str(w->env, name, NULL);
 }
+
+bool world_logged(struct world *w, const char *text)
+{
+    for (size_t i = 0; world_effect(w, CORE_TASK_LOG, i); i++)
+        if (strstr(world_effect(w, CORE_TASK_LOG, i)->log.text, text))
+            return true;
+    return false;
+}

@@ -60,6 +60,8 @@ int world_op(struct world *w, int64_t trial, int64_t length, double metric);
 /* Effects of a kind in the last step. */
 size_t world_count(const struct world *w, enum core_effect_kind kind);
 const struct core_effect *world_effect(const struct world *w, enum core_effect_kind kind, size_t i);
+/* Does a line of a task's log, of the last step, hold this? */
+bool world_logged(struct world *w, const char *text);
 /* A variable of the last step's first start; NULL: not set. Dies at the next call. */
 const char *world_env(struct world *w, const char *name);
 
