@@ -4,9 +4,10 @@
 usage: bench/run jobs [--peer] [--slots N]
 From the POST of the experiment to its COMPLETED, every trial COMPLETED, on one agent of 8 (trials_per_s) and of 64
 artificial slots (trials_per_s_64; --slots asks for one of them). PostgreSQL keeps its fsync. Medians of
-DET_BENCH_ROUNDS (5). --peer runs as many jobs of `true` through Slurm in the same run, by sbatch and by srun from 8
-shells, slots as CPUs, and compares with the better; it installs Slurm's packages (bench/packages.slurm), starts a
-private Slurm on loopback (bench/lib_slurm.sh) and ends it.
+DET_BENCH_ROUNDS (5). --peer runs as many jobs of `true` through Slurm in the same run, slots as CPUs: as one array
+(`sbatch --array`, one call) and by as many `srun` at a time as there are slots; each from an idle Slurm until it is idle
+again, and the better counts. It installs Slurm's packages, starts a private Slurm on loopback (bench/lib_slurm.sh) and
+ends it.
 """
 import json
 import os
@@ -23,7 +24,6 @@ from libslurm import Slurm  # noqa: E402
 
 ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", "5"))
 TRIALS = int(os.environ.get("DET_BENCH_TRIALS", "500"))
-SHELLS = 8
 CONFIG = {"name": "jobs", "entrypoint": ["true"], "max_restarts": 0, "hyperparameters": {"x": {"type": "double", "minval": 0, "maxval": 1}},
           "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 1}, "max_trials": TRIALS, "max_concurrent_trials": TRIALS}}
 
@@ -42,22 +42,22 @@ def ours(c):
 
 def sbatch(s, job):
     t0 = time.monotonic()
-    loop = f"for i in $(seq {TRIALS}); do sbatch -Q -o /dev/null {job}; done"
+    subprocess.run(["sbatch", "-Q", f"--array=1-{TRIALS}", "-o", "/dev/null", job], check=True, env=s.env, stdout=subprocess.DEVNULL)
+    wait_until(s.idle, 300, "an idle Slurm")
+    return TRIALS / (time.monotonic() - t0)
+
+
+def srun(s, job, slots):
+    t0 = time.monotonic()
+    loop = f"seq {TRIALS} | xargs -P {slots} -I@ srun -Q -n1 {job}"
     subprocess.run(["bash", "-c", loop], check=True, env=s.env, stdout=subprocess.DEVNULL)
     wait_until(s.idle, 300, "an idle Slurm")
     return TRIALS / (time.monotonic() - t0)
 
 
-def srun(s, job):
-    t0 = time.monotonic()
-    loop = f"seq {TRIALS} | xargs -P {SHELLS} -I@ srun -Q -n1 {job}"
-    subprocess.run(["bash", "-c", loop], check=True, env=s.env, stdout=subprocess.DEVNULL)
-    return TRIALS / (time.monotonic() - t0)
-
-
 def measure(slots, peer):
     """{who: [trials per second]}, all in turn."""
-    found = {"ours": [], "sbatch": [], "srun": []}
+    found = {"ours": [], "sbatch --array": [], "srun": []}
     with Cluster(agents=1, slots=slots) as c:
         ours(c)
         for n in range(ROUNDS):
@@ -65,8 +65,8 @@ def measure(slots, peer):
             if peer:
                 with Slurm(slots) as s:
                     job = s.script("job.sh", "#!/bin/sh\nexec true\n")
-                    found["sbatch"].append(sbatch(s, job))
-                    found["srun"].append(srun(s, job))
+                    found["sbatch --array"].append(sbatch(s, job))
+                    found["srun"].append(srun(s, job, slots))
             print(f"{slots} slots, round {n + 1}: " + ", ".join(f"{who} {v[-1]:.1f}" for who, v in found.items() if v) + " trials/s", file=sys.stderr)
     return {who: statistics.median(v) for who, v in found.items() if v}
 
