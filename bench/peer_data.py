@@ -1,7 +1,8 @@
-"""torch.utils.data.DataLoader with 2 workers, batch 64, shuffled; turns as bench/data.c has them.
+"""torch.utils.data.DataLoader, batch 64, shuffled; turns as bench/data.c has them.
 
-usage: peer_data.py mnist|mnist_tensors|jpeg DIRECTORY
-mnist goes through the usual transforms, image by image; mnist_tensors has them behind it (TensorDataset).
+usage: peer_data.py mnist|mnist_tensors|mnist_batches|jpeg WORKERS THREADS DIRECTORY
+mnist goes through the usual transforms, image by image; mnist_tensors has them behind it (TensorDataset), and
+mnist_batches picks all of a batch at once there.
 """
 import gzip
 import sys
@@ -10,7 +11,7 @@ import time
 import numpy as np
 import torch
 from PIL import Image
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
+from torch.utils.data import BatchSampler, ConcatDataset, DataLoader, Dataset, Sampler, TensorDataset
 from torchvision import datasets, transforms
 
 
@@ -36,7 +37,7 @@ class Mnist(Dataset):
 def dataset(kind, where):
     if kind == "mnist":
         return Mnist(where)
-    if kind == "mnist_tensors":
+    if kind != "jpeg":
         m = Mnist(where)
         return TensorDataset((m.images.float()[:, None] / 255 - 0.1307) / 0.3081, m.labels.long())
     return datasets.ImageFolder(where, transforms.Compose([
@@ -44,15 +45,36 @@ def dataset(kind, where):
         transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]))
 
 
-def batches(kind, where):
+def batches(kind, workers, where):
     # an epoch that does not end: its workers would stand still between two
-    loader = DataLoader(ConcatDataset([dataset(kind, where)] * 100), batch_size=64, shuffle=True, num_workers=2, persistent_workers=True)
+    data = dataset(kind, where)
+    options = dict(num_workers=workers, persistent_workers=workers > 0)
+    if kind == "mnist_batches":
+        loader = DataLoader(data, batch_size=None, sampler=BatchSampler(Shuffled(len(data), 100), 64, False), **options)
+    else:
+        loader = DataLoader(ConcatDataset([data] * 100), batch_size=64, shuffle=True, **options)
     while True:
         yield from loader
 
 
+class Shuffled(Sampler):
+    """Epoch after epoch, each in an order of its own."""
+
+    def __init__(self, n, epochs):
+        self.n, self.epochs = n, epochs
+
+    def __len__(self):
+        return self.n * self.epochs
+
+    def __iter__(self):
+        for _ in range(self.epochs):
+            yield from torch.randperm(self.n).tolist()
+
+
 def main():
-    each = batches(*sys.argv[1:3])
+    kind, workers, threads, where = sys.argv[1:5]
+    torch.set_num_threads(int(threads))
+    each = batches(kind, int(workers), where)
     next(each)
     for line in sys.stdin:
         seconds, samples, start = float(line), 0, time.monotonic()
