@@ -70,10 +70,15 @@ INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n
     FROM made, generate_series(0, (:rows - 1) / 16) c, LATERAL (SELECT jsonb_object_agg(m, jsonb_build_array(16, 8,
          jsonb_build_array(0.01, c * 1600 + 300, 1767323045), jsonb_build_array(0.99, c * 1600 + 700, 1767323045), 0.5)) doc
          FROM unnest(ARRAY['loss', 'accuracy']) m) d;
+INSERT INTO metric_steps (experiment_id, grp, steps, names, trial_id, id)
+    SELECT e, grp, s * every, names, (e - 1) * :per + 1, (e - 1) * :rows + s
+    FROM generate_series(1, :experiments) e, (VALUES ('training', 100, :rows, '{accuracy,loss}'::text[]), ('validation', 1000, 10, '{loss}')) x(grp, every, n, names),
+         generate_series(1, n) s;
 -- One trial whose metric has :long reports: the last one.
 INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
     SELECT t, 'long', s, 1, start + s * interval '1 second', jsonb_build_object('avg_metrics', jsonb_build_object('loss', (hashint4(s) & 65535) / 65536::float8))
     FROM (SELECT * FROM made ORDER BY t DESC LIMIT 1) x, generate_series(1, :long) s;
+INSERT INTO metric_steps (experiment_id, grp, steps, names, trial_id, id) SELECT experiment_id, grp, steps, '{loss}', trial_id, m.id FROM metrics m JOIN trials t ON t.id = trial_id WHERE grp = 'long';
 INSERT INTO metric_heads (trial_id, grp, run_id, steps, closed, closed_steps) SELECT max(t), 'long', 1, :long, :long / 16, :long / 16 * 16 FROM made;
 INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
     SELECT (SELECT max(t) FROM made), 'long', l, s, s * w, s * w + w, w, jsonb_build_object('loss', jsonb_build_array(w, w / 2,

@@ -50,6 +50,11 @@ static const char count_sql[] =
     "keep AS (UPDATE metric_heads h SET kept = t.summary_metrics->summary_key(h.grp), "            \
     "kept_steps = h.closed_steps FROM trials t WHERE " OF_TRIAL " "                                \
     "AND " BATCHES("h") " AND h.kept_steps IS DISTINCT FROM h.closed_steps)"
+/* Who else has reported at these steps is looked up. */
+#define DOUBT                                                                                      \
+    "doubt AS (UPDATE metric_steps k SET doubtful = true FROM trials t WHERE " OF_TRIAL " "        \
+    "AND k.experiment_id = t.experiment_id AND k.grp <> 'validation' AND NOT k.doubtful "          \
+    "AND (k.trial_id = t.id OR k.trial_id IS NULL))"
 /* A portion of a partitioned table is picked by key: ctid names a row of one partition only. */
 static const char *const delete_sql[RETENTION_KINDS] = {
     [RETENTION_LOGS] =
@@ -57,7 +62,7 @@ static const char *const delete_sql[RETENTION_KINDS] = {
         "(SELECT t.task_id FROM trials t JOIN experiments e ON e.id = t.experiment_id "
         "WHERE t.id = $1::bigint AND " OVER(LOG_DAYS("$3::bigint")) ") ORDER BY x.id " PORTION ")",
     [RETENTION_METRICS] =
-        "WITH " KEEP ", k AS (SELECT x.grp, x.steps, x.run_id FROM trials t, metrics x "
+        "WITH " KEEP ", " DOUBT ", k AS (SELECT x.grp, x.steps, x.run_id FROM trials t, metrics x "
         "WHERE " OF_TRIAL " AND " BATCHES("x") " " PORTION ") "
         "DELETE FROM metrics d USING k WHERE d.trial_id = $1::bigint AND d.grp = k.grp "
         "AND d.steps = k.steps AND d.run_id = k.run_id",

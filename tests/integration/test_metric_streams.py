@@ -53,6 +53,19 @@ def refused(user):
     user.refused(400, "single", "exp_trials_sample", **dict(LOSS, experimentId=3))
 
 
+def rolled_back(c, user):
+    """Steps at which no trial has a report any more are not told of."""
+    whole = [10 * s for s in range(1, 41)]
+    for trial in (3, 1, 2):
+        c.sql(f"UPDATE trials SET run_id = 2 WHERE id = {trial}; "
+              f"SELECT report_metrics({trial}, 2, 'training', 205, '{{\"avg_metrics\": {{\"loss\": 1}}}}', now())")
+        steps, = user.call("exp_metric_batches", **LOSS)
+        assert steps["batches"] == ([s for s in whole if s < 205] + [205] if trial == 2 else sorted(whole + [205])), (trial, steps)
+    c.sql("SELECT report_metrics(2, 2, 'training', s * 10, '{\"avg_metrics\": {\"loss\": 1}}', now()) FROM generate_series(21, 60) s")
+    steps, = user.call("exp_metric_batches", **LOSS)
+    assert steps["batches"] == sorted([10 * s for s in range(1, 61)] + [205]), steps
+
+
 def followed(c):
     """While the experiment lives only what is new comes; the stream ends with it."""
     conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
@@ -80,6 +93,7 @@ def main():
         once(user)
         refused(user)
         followed(c)
+        rolled_back(c, user)
     print("test_metric_streams: passed")
 
 
