@@ -59,7 +59,7 @@ class Reports:
     """Reports of trials of the large experiment, so many a second, until stop()."""
     def __init__(self, c, w):
         first = w.trials - w.big + 1
-        c.sql(f"UPDATE trials SET run_id = run_id + 1 WHERE id BETWEEN {first} AND {first + CLIENTS - 1}")
+        c.sql(f"UPDATE trials SET run_id = run_id + 1, state = 'ACTIVE' WHERE id BETWEEN {first} AND {first + CLIENTS - 1}")
         run = c.sql(f"SELECT run_id FROM trials WHERE id = {first}")
         lines = c.path("reports.txt")
         with open(lines, "w") as f:
