@@ -7,6 +7,7 @@
 
 struct reading {
     const struct db_restore *to;
+    int64_t exp_id; /* of the row in hand; 0: none */
     int rc;
     struct det_err *err;
 };
@@ -67,6 +68,7 @@ static void on_experiments(void *arg, const struct db_result *r)
             .queue_position = db_f64(r, i, 14),
             .core = db_text(r, i, 15),
         };
+        g->exp_id = row.id;
         if (!exp_state_parse(db_text(r, i, 7), &row.state))
             g->rc = det_fail(g->err, DET_ECORRUPT, "experiment %lld has the unknown state %s",
                              (long long)row.id, db_text(r, i, 7));
@@ -80,6 +82,7 @@ static void on_snapshots(void *arg, const struct db_result *r)
     struct reading *g = arg;
     for (int i = 0; i < db_rows(r) && g->rc == 0; i++) {
         struct row_search_snapshot row = {db_i64(r, i, 0), db_i64(r, i, 1), db_text(r, i, 2)};
+        g->exp_id = row.experiment_id;
         g->rc = g->to->snapshot(g->to->arg, &row, g->err);
     }
 }
@@ -89,6 +92,7 @@ static void on_events(void *arg, const struct db_result *r)
     struct reading *g = arg;
     for (int i = 0; i < db_rows(r) && g->rc == 0; i++) {
         struct row_search_event row = {db_i64(r, i, 0), db_i64(r, i, 1), db_text(r, i, 2)};
+        g->exp_id = row.experiment_id;
         g->rc = g->to->event(g->to->arg, &row, g->err);
     }
 }
@@ -113,6 +117,7 @@ static void on_trials(void *arg, const struct db_result *r)
             .latest_checkpoint = text_or_null(r, i, 13),
             .latest_steps = db_i64(r, i, 14),
         };
+        g->exp_id = row.experiment_id;
         if (!trial_state_parse(db_text(r, i, 8), &row.state))
             g->rc = det_fail(g->err, DET_ECORRUPT, "trial %lld has the unknown state %s",
                              (long long)row.id, db_text(r, i, 8));
@@ -141,6 +146,7 @@ static void on_allocations(void *arg, const struct db_result *r)
             .status_code = db_is_null(r, i, 13) ? -1 : db_i64(r, i, 13),
             .core = db_text(r, i, 14),
         };
+        g->exp_id = row.experiment_id;
         if (!alloc_state_parse(db_text(r, i, 9), &row.state))
             g->rc = det_fail(g->err, DET_ECORRUPT, "allocation %s has the unknown state %s", row.id,
                              db_text(r, i, 9));
@@ -215,13 +221,21 @@ static const struct {
      on_allocations},
 };
 
-int db_restore(struct db *db, const struct db_restore *to, struct det_err *err)
+int db_restore(struct db *db, const struct db_restore *to, int64_t *ret_exp, struct det_err *err)
 {
     struct reading g = {.to = to, .err = err};
+    *ret_exp = 0;
     for (size_t i = 0; i < sizeof reads / sizeof reads[0] && g.rc == 0; i++) {
         int rc = db_query_now(db, reads[i].sql, NULL, reads[i].cb, &g, err);
         if (rc < 0)
             return rc;
     }
+    *ret_exp = g.rc < 0 ? g.exp_id : 0;
     return g.rc;
+}
+
+int db_park_now(struct db *db, int64_t exp_id, struct det_err *err)
+{
+    return db_query_now(db, "SELECT park($1::integer, 0, true)", db_i64_arg(DB_ARGS, exp_id), NULL,
+                        NULL, err);
 }

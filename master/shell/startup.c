@@ -75,14 +75,19 @@ int startup_lives(struct shell *sh, struct det_err *err)
     return rc;
 }
 
+/* Settings that cannot be read are as if nobody had made them. */
 static int on_agent(void *arg, const struct row_agent *r, struct det_err *err)
 {
-    return core_restore_agent(arg, r, err);
+    if (core_restore_agent(arg, r, err) < 0)
+        log_error("the settings of agent %s are left out: %s", r->agent_id, err->text);
+    return 0;
 }
 
 static int on_store(void *arg, const struct row_store *r, struct det_err *err)
 {
-    return core_restore_store(arg, r, err);
+    if (core_restore_store(arg, r, err) < 0)
+        log_error("what is known of a checkpoint store is left out: %s", err->text);
+    return 0;
 }
 
 static int on_experiment(void *arg, const struct row_experiment *r, struct det_err *err)
@@ -110,27 +115,56 @@ static int on_allocation(void *arg, const struct row_allocation *r, struct det_e
     return core_restore_allocation(arg, r, err);
 }
 
+/* One look at all rows. ret_exp: whose row could not be taken. */
+static int restore_once(struct shell *sh, struct core *core, int64_t *ret_exp, struct det_err *err)
+{
+    struct db_restore to = {core,        on_agent, on_store, on_experiment,
+                            on_snapshot, on_event, on_trial, on_allocation};
+    int64_t last_exp, last_trial;
+    *ret_exp = 0;
+    core_set_life(core, db_epoch(sh->db), lives_nonce(sh->lives));
+    int rc = db_restore_ids(sh->db, &last_exp, &last_trial, err);
+    if (rc < 0)
+        return rc;
+    core_restore_ids(core, last_exp, last_trial);
+    return db_restore(sh->db, &to, ret_exp, err);
+}
+
+/* An experiment that cannot be rebuilt costs nobody else his: it ends in ERROR, which its rows then
+ * say, and the rest is looked at again. */
+static int restore_rows(struct shell *sh, const struct core_options *o, struct core **ret,
+                        struct det_err *err)
+{
+    int64_t exp_id, last = 0;
+    for (;;) {
+        struct core *core = core_create(o);
+        int rc = restore_once(sh, core, &exp_id, err);
+        if (rc == 0) {
+            *ret = core;
+            return 0;
+        }
+        core_destroy(core);
+        if (exp_id == 0 || exp_id == last)
+            return rc;
+        log_error("experiment %lld ends in ERROR, since its rows cannot be read back: %s",
+                  (long long)exp_id, err->text);
+        rc = db_park_now(sh->db, exp_id, err);
+        if (rc < 0)
+            return rc;
+        last = exp_id;
+    }
+}
+
 int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed,
                     struct det_err *err)
 {
     struct core_options o = sh->conf->core;
     o.cluster_id = sh->cluster_id;
-    struct core *core = core_create(&o);
-    struct db_restore to = {core,        on_agent, on_store, on_experiment,
-                            on_snapshot, on_event, on_trial, on_allocation};
-    int64_t last_exp, last_trial;
-    core_set_life(core, db_epoch(sh->db), lives_nonce(sh->lives));
-    int rc = db_restore_ids(sh->db, &last_exp, &last_trial, err);
-    if (rc == 0) {
-        core_restore_ids(core, last_exp, last_trial);
-        rc = db_restore(sh->db, &to, err);
-    }
-    if (rc == 0)
-        rc = core_restored(core, clk_mono_ms(), clk_wall_us(), owed);
-    if (rc < 0) {
-        core_destroy(core);
+    struct core *core = NULL;
+    int rc = restore_rows(sh, &o, &core, err);
+    if (rc < 0)
         return det_wrap(err, rc, "rebuild the state from the database");
-    }
+    core_restored(core, clk_mono_ms(), clk_wall_us(), owed);
     FAILPOINT("startup.restored");
     *ret = core;
     return 0;

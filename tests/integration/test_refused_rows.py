@@ -126,6 +126,25 @@ def at_a_start(c, other):
     stays(c, *other, pid)
 
 
+def unreadable(c, other):
+    """Rows that a start cannot make sense of: their experiment ends, and the start goes on."""
+    exps = [running(c)[0] for _ in range(2)]
+    c.stop("master", signal.SIGKILL)
+    c.sql(f"UPDATE experiments SET core = '[]' WHERE id = {exps[0]}; "
+          f"UPDATE trials SET hparams = '[]' WHERE experiment_id = {exps[1]}; "
+          "INSERT INTO agent_settings VALUES ('nobody', true, false, '7')")
+    c.start_master()
+    c.login()
+    for exp in exps:
+        assert c.experiment(exp)["state"] == "STATE_ERROR"
+        assert [t["state"] for t in c.trials(exp)] == ["STATE_ERROR"]
+    log = open(c.path("master.log")).read()
+    assert f"experiment {exps[0]} ends in ERROR" in log and "agent nobody are left out" in log
+    c.wait_agents(1)
+    wait_until(lambda: c.experiment(other[0])["state"] == "STATE_RUNNING", 60, "the other's run")
+    stays(c, *other, c.pid("master"))
+
+
 def core_rows():
     with Cluster(agents=1, slots=4) as c:
         c.login()
@@ -135,6 +154,7 @@ def core_rows():
         row_of_an_experiment(c, user, pid, other)
         first_row(c, pid, other)
         at_a_start(c, other)
+        unreadable(c, other)
 
 
 def main():
