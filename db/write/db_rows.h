@@ -42,8 +42,8 @@ struct db_restore {
     int (*trial)(void *arg, const struct row_trial *r, struct det_err *err);
     int (*allocation)(void *arg, const struct row_allocation *r, struct det_err *err);
 };
-/* Everything live, in the order core.h states. ret_exp: the experiment whose row, or whose search's,
- * trial's or allocation's row, a callback did not take; 0: none did that, or it is of none. */
+/* Everything live, in the order core.h states. ret_exp: whose row a callback did not take, be it of
+ * the experiment, its search, a trial or an allocation; 0: no such, or of no experiment. */
 int db_restore(struct db *db, const struct db_restore *to, int64_t *ret_exp, struct det_err *err);
 /* It and its trials are in ERROR, its allocations over. */
 int db_park_now(struct db *db, int64_t exp_id, struct det_err *err);

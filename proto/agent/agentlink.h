@@ -179,7 +179,7 @@ struct link_order {
     enum link_order_kind kind;
     int64_t seq; /* 0 for a heartbeat */
     const char *alloc;
-    const char *container; /* LINK_START */
+    const char *container; /* LINK_START; LINK_SIGNAL, NULL from older masters */
     json_t *task;          /* LINK_START: checked by link_spec_decode(); borrowed from json */
     int signal;            /* LINK_SIGNAL: SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 */
     struct link_watch watch; /* LINK_STORE; borrowed from json */

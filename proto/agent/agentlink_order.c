@@ -160,6 +160,8 @@ json_t *link_order_json(const struct link_order *o)
     json_set(j, "order", json_string(order_names[o->kind <= LINK_STORE ? o->kind : 0]));
     if (o->kind == LINK_SIGNAL) {
         json_set(j, "alloc", json_string(o->alloc));
+        if (o->container)
+            json_set(j, "container", json_string(o->container));
         json_set(j, "signal", json_string(signal_name(o->signal)));
     }
     if (o->kind == LINK_STORE)

@@ -140,7 +140,11 @@ void agents_kill(struct agents *a, const struct core_kill *k)
         return;
     struct order *o = order_add(l);
     JSON_OWN j = link_order_json(&(struct link_order){
-        .kind = LINK_SIGNAL, .seq = o->seq, .alloc = k->alloc_id, .signal = SIGKILL});
+        .kind = LINK_SIGNAL,
+        .seq = o->seq,
+        .alloc = k->alloc_id,
+        .container = k->container, /* an agent that never had it has to name it in its answer */
+        .signal = SIGKILL});
     json_write(&o->line, j);
     order_ready(o);
 }
