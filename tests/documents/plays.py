@@ -16,6 +16,10 @@ NOT_RUN = {
     ("docs/adding-an-op.md", "meson test -C build --suite ops"): "tests/run ops is that",
     ("docs/benchmarks.md", "python3 tests/search_regret/regret.py build/tests/search_regret/libsearch-drive.so --rates"): "tests/run regret is that",
     ("docs/porting-python.md", "torchrun --nproc_per_node=2 train.py"): "Debian 12's torch cannot, as the same sentence says; what it advises runs",
+    ("README.md", "det why 7"): "needs a search that ended trials; tests/integration/test_search.py asks",
+    ("docs/install.md", "det checkpoint adopt UUID [TRIAL]"): "needs a checkpoint that no row knows; tests/integration/test_stores.py has one",
+    ("docs/install.md", "det checkpoint discard UUID [TRIAL]"): "the same",
+    **{("docs/working.md", c.text): "builds and tests this tree once more" for c in commands("docs/working.md") if c.is_block},
     ("docs/porting.md", "det experiment create const.yaml . --follow"): "needs photographs; docs/trial-api.md's runs",
 }
 
