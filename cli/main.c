@@ -2,6 +2,7 @@
 #include "absent.h"
 #include "cli.h"
 #include "near.h"
+#include "plain.h"
 #include "table.h"
 
 #include <signal.h>
@@ -9,11 +10,10 @@
 #include <string.h>
 
 static const struct noun *const nouns[] = {
-    &noun_experiment, &noun_trial,    &noun_checkpoint, &noun_store,
-    &noun_agent,      &noun_slot,     &noun_user,       &noun_master,
-    &noun_job,        &noun_task,     &noun_pool,       &noun_preview_search,
-    &noun_why,        &noun_template, &noun_workspace,  &noun_project,
-    &noun_token};
+    &noun_experiment, &noun_trial,          &noun_checkpoint, &noun_store,    &noun_agent,
+    &noun_slot,       &noun_user,           &noun_master,     &noun_job,      &noun_task,
+    &noun_pool,       &noun_preview_search, &noun_why,        &noun_template, &noun_workspace,
+    &noun_project,    &noun_token};
 
 static struct {
     const char *master, *user;
@@ -284,6 +284,13 @@ static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
     return status;
 }
 
+/* The text may quote what somebody else made a name of. */
+static void print_error(const char *text)
+{
+    char *plain det_cleanup(freep) = plain_text(text);
+    fprintf(stderr, "det: %s\n", plain ? plain : text);
+}
+
 int main(int argc, char **argv)
 {
     struct cli c = {0};
@@ -291,6 +298,6 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_DFL); /* `det ... | head` ends quietly */
     int status = dispatch(argc, argv, &c, &err);
     if (status != 0 && err.text[0])
-        fprintf(stderr, "det: %s\n", err.text);
+        print_error(err.text);
     return status;
 }

@@ -4,6 +4,7 @@
  * mode 0600, in the form Determined's own client keeps them.
  */
 #include "cli.h"
+#include "plain.h"
 
 #include "authfile.h"
 #include "client.h"
@@ -184,6 +185,13 @@ static int renew(struct cli *c, int rc, struct det_err *err)
     return rc < 0 ? rc : 1;
 }
 
+/* A terminal obeys what it is sent; a file or a program gets every byte. */
+static json_t *for_people(json_t *answer)
+{
+    bool shown = isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+    return answer && shown ? plain_json(answer) : answer;
+}
+
 int cli_call(struct cli *c, const char *method, const char *path, const json_t *body,
              json_t **ret_answer, struct det_err *err)
 {
@@ -191,8 +199,11 @@ int cli_call(struct cli *c, const char *method, const char *path, const json_t *
     int rc = authenticate(c, err);
     for (int again = 1; rc >= 0 && again == 1;) {
         rc = client_json(c->s->client, method, full, body, ret_answer, err);
-        if (rc == 0)
+        if (rc == 0) {
+            if (ret_answer)
+                *ret_answer = for_people(*ret_answer);
             return 0;
+        }
         again = renew(c, rc, err);
         rc = again;
     }
@@ -238,7 +249,7 @@ static int on_line(void *arg, const char *line, size_t len, struct det_err *err)
     struct lines *l = arg;
     if (len == 0)
         return 0;
-    JSON_OWN j = json_parse(line, len, err);
+    JSON_OWN j = for_people(json_parse(line, len, err));
     if (!j)
         return DET_ECORRUPT;
     const json_t *failed = json_obj(j, "error");

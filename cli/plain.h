@@ -1,0 +1,14 @@
+/* What a terminal would obey, taken out of what others wrote: names, metrics and log lines come
+ * from anybody who may report to the master. Colours stay. */
+#ifndef CLI_PLAIN_H
+#define CLI_PLAIN_H
+
+#include "json.h"
+
+/* text (UTF-8) without control characters but tab, newline, carriage return and the sequences that
+ * set colours (ESC [ digits and ; m). Caller frees; NULL: it has none, and stays as it is. */
+char *plain_text(const char *text);
+/* The same for every string and key of j. j is taken; a reference is returned. */
+json_t *plain_json(json_t *j);
+
+#endif
