@@ -1,5 +1,6 @@
 /* det trial */
 #include "cli.h"
+#include "curves.h"
 #include "exp_trials.h"
 #include "experiment.h"
 #include "logs.h"
@@ -178,6 +179,8 @@ static const struct verb verbs[] = {
     {"describe", "d", "ID", "one trial, its metrics and checkpoints", describe_opts, describe},
     {"logs", NULL, "ID", "its log", experiment_logs_opts, logs},
     {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL, timeline},
+    {"plot", NULL, "ID...", "curves of a metric, in characters or as a picture", trial_plot_opts,
+     trial_plot},
     {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},
     {0},
 };

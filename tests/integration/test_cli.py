@@ -117,6 +117,10 @@ def test_commands():
         assert not c.det("t", "logs", "1", "--agent-id", "agent-9").stdout
         says(c.det("t", "logs", "1", "--timestamp-after", "yesterday", check=False), 1, "yesterday")
         says(c.det("t", "describe", "1"), 0, "validation", "checkpoint")
+        says(c.det("t", "plot", "1", "--metric", "loss", "--height", "4"), 0, "loss of trial 1, training", "|", "*")
+        says(c.det("t", "plot", "1", "--svg", c.path("curve.svg")), 0)
+        assert open(c.path("curve.svg")).read().endswith("</svg>\n")
+        says(c.det("t", "plot", "1", "--metric", "no such", check=False), 1, "'no such'", "--metrics")
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")
         says(c.det("e", "wait", "2", check=False), 1, "paused")
         says(c.det("e", "activate", "2"), 0)

@@ -1,0 +1,170 @@
+/* det trial plot */
+#include "curves.h"
+
+#include "experiment.h"
+#include "fsx.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static struct {
+    const char *metric, *group, *svg;
+    int64_t width, height;
+} o = {.group = ""};
+
+static void add_line(struct curves *k, const json_t *trial, const json_t *m, const char *metric)
+{
+    const json_t *data = json_arr(m, "data");
+    size_t n = json_array_size(data), have = 0;
+    struct plot_point *v = det_reallocarray(NULL, n + 1, sizeof *v);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *p = json_array_get(data, i);
+        const json_t *y = json_object_get(json_obj(p, "values"), metric);
+        if (y && !json_is_null(y))
+            v[have++] = (struct plot_point){json_num(p, "batches", 0),
+                                            json_is_number(y) ? json_number_value(y) : NAN};
+    }
+    if (have == 0) {
+        free(v);
+        return;
+    }
+    k->lines = det_reallocarray(k->lines, k->n + 1, sizeof *k->lines);
+    k->lines[k->n++] = (struct plot_line){
+        .name = det_asprintf("trial %" PRId64 ", %s", json_int(json_obj(trial, "trial"), "id", 0),
+                             json_str(m, "group", "")),
+        .v = v,
+        .n = have};
+}
+
+int curves_get(struct cli *c, const int64_t *trials, size_t n, const char *metric,
+               const char *group, int most, struct curves *ret, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    struct buf url = BUF_INIT;
+    char *name det_cleanup(freep) = cli_escaped(metric),
+               *of det_cleanup(freep) = cli_escaped(group);
+    size_t i, k;
+    json_t *trial, *m;
+    buf_addf(&url, "/trials/time-series?maxDatapoints=%d", most);
+    if (*group)
+        buf_addf(&url, "&metricIds=%s.%s", of, name);
+    else
+        buf_addf(&url, "&metricIds=training.%s&metricIds=validation.%s", name, name);
+    for (i = 0; i < n; i++)
+        buf_addf(&url, "&trialIds=%" PRId64, trials[i]);
+    int rc = cli_get(c, &answer, err, "%s", buf_str(&url));
+    buf_finish(&url);
+    *ret = (struct curves){0};
+    if (rc < 0)
+        return rc;
+    json_array_foreach((json_t *)json_arr(answer, "trials"), i, trial)
+        json_array_foreach((json_t *)json_arr(trial, "metrics"), k, m)
+            add_line(ret, trial, m, metric);
+    return 0;
+}
+
+void curves_finish(struct curves *k)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        free((void *)k->lines[i].name);
+        free((void *)k->lines[i].v);
+    }
+    free(k->lines);
+    *k = (struct curves){0};
+}
+
+bool curves_are_plain(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *term = getenv("TERM"), *locale = NULL;
+    for (size_t i = 0; i < DET_ARRAY_LEN(names) && !(locale && *locale); i++)
+        locale = getenv(names[i]);
+    bool utf8 = locale && (strcasestr(locale, "UTF-8") || strcasestr(locale, "UTF8"));
+    return !isatty(STDOUT_FILENO) || !term || strcmp(term, "dumb") == 0 || !utf8;
+}
+
+char *curves_metric(struct cli *c, int64_t trial, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN e = NULL;
+    if (cli_get(c, &answer, err, "/trials/%" PRId64, trial) < 0 ||
+        experiment_get(c, json_int(json_obj(answer, "trial"), "experimentId", 0), &e, err) < 0)
+        return NULL;
+    return det_strdup(json_str(json_path(e, "config.searcher"), "metric", ""));
+}
+
+static struct plot_size size_of_screen(void)
+{
+    struct winsize w = {0};
+    struct plot_size s = {.columns = 66, .rows = 16, .plain = curves_are_plain()};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 30 && w.ws_row > 8) {
+        s.columns = w.ws_col - 14;
+        s.rows = w.ws_row > 40 ? 24 : w.ws_row - 6;
+    }
+    s.columns = o.width > 3 ? (int)o.width : s.columns;
+    s.rows = o.height > 1 ? (int)o.height : s.rows;
+    return s;
+}
+
+static int write_svg(const struct curves *k, const char *metric, struct det_err *err)
+{
+    struct buf out = BUF_INIT;
+    plot_svg(k->lines, k->n, metric, &out);
+    int rc = fsx_write_atomic(AT_FDCWD, o.svg, out.p, out.len, 0644, err);
+    buf_finish(&out);
+    return rc;
+}
+
+static int show(const struct curves *k, const char *metric, struct det_err *err)
+{
+    struct buf out = BUF_INIT;
+    if (k->n == 0)
+        return det_fail(err, DET_ENOENT,
+                        "no report of these trials has a metric '%s'; det trial "
+                        "describe ID --metrics lists those there are",
+                        metric);
+    if (o.svg)
+        return write_svg(k, metric, err);
+    plot_text(k->lines, k->n, size_of_screen(), &out);
+    printf("%s of", metric);
+    for (size_t i = 0; i < k->n; i++)
+        printf("%s %s", i ? ";" : "", k->lines[i].name);
+    printf("\n%s", buf_str(&out));
+    buf_finish(&out);
+    return 0;
+}
+
+int trial_plot(struct cli *c, struct det_err *err)
+{
+    struct curves k = {0};
+    int64_t *ids det_cleanup(freep) = det_reallocarray(NULL, c->args.n, sizeof *ids);
+    for (size_t i = 0; i < c->args.n; i++)
+        if (cli_arg_id(c, i, "trial", &ids[i], err) < 0)
+            return CLI_USAGE;
+    if (o.width > 1000 || o.height > 1000) {
+        det_fail(err, DET_EINVAL, "--width and --height are 1000 at most");
+        return CLI_USAGE;
+    }
+    char *metric det_cleanup(freep) =
+        o.metric ? det_strdup(o.metric) : curves_metric(c, ids[0], err);
+    int rc = metric ? curves_get(c, ids, c->args.n, metric, o.group, 1000, &k, err) : -1;
+    if (rc == 0)
+        rc = show(&k, metric, err);
+    curves_finish(&k);
+    return rc < 0 ? CLI_FAILED : 0;
+}
+
+const struct opt trial_plot_opts[] = {
+    {"metric", 0, OPT_STR, &o.metric, "NAME", "which (default the searcher's)"},
+    {"group", 0, OPT_STR, &o.group, "GROUP",
+     "of training, validation or a group of one's own only"},
+    {"svg", 0, OPT_STR, &o.svg, "FILE", "write a picture instead"},
+    {"width", 0, OPT_COUNT, &o.width, "N", "columns (default the terminal's)"},
+    {"height", 0, OPT_COUNT, &o.height, "N", "rows"},
+    {0},
+};

@@ -1,0 +1,32 @@
+/*
+ * Curves in characters, and as SVG. Pure.
+ *
+ * Each character of the picture is a Braille pattern of 2 by 4 dots (Unicode 28xx: the bit of a dot
+ * is its number), so that 60 columns show 120 points; where a terminal has no such characters it is
+ * `*`, one dot a character.
+ */
+#ifndef CLI_PLOT_H
+#define CLI_PLOT_H
+
+#include "buf.h"
+#include <stdbool.h>
+
+struct plot_point {
+    double x, y;
+};
+struct plot_line {
+    const char *name;           /* borrowed */
+    const struct plot_point *v; /* by x; a y that is not finite is a gap */
+    size_t n;
+};
+struct plot_size {
+    int columns, rows; /* of the picture without its margins; 4 and 2 at least */
+    bool plain;        /* no characters beyond ASCII */
+};
+/* All lines into one picture: what is highest and lowest stands at its left, the first and the last
+ * x beneath. Nothing to show: "no points". */
+void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out);
+/* A whole SVG file with axes and the lines' names; title is shown above. */
+void plot_svg(const struct plot_line *lines, size_t n, const char *title, struct buf *out);
+
+#endif
