@@ -104,7 +104,7 @@ int storage_remove_tree(struct storage *s, const char *place, struct det_err *er
 #define STORAGE_ID_ENV "DET_STORE_ID" /* of a task's store; absent: not known to have one */
 
 enum storage_sight {
-    STORAGE_ABSENT,  /* no directory, no marker, or the file system gives none */
+    STORAGE_ABSENT,  /* no directory, no marker, the file system gives none or is read-only */
     STORAGE_PRESENT, /* its marker is there */
     STORAGE_OTHER,   /* the marker of another store is */
     STORAGE_KNOWN,   /* no marker, but a checkpoint that is known to lie in this store */
@@ -126,6 +126,8 @@ int storage_make(const char *place, const json_t *known, char id[UUID_STR_MAX],
 /* Is the store still at its place? 0, or DET_EUNAVAIL with the path and what to do. Without an id
  * it always is. */
 int storage_ready(struct storage *s, struct det_err *err);
+/* The same, and may anything be written there? DET_EUNAVAIL also where it is mounted read-only. */
+int storage_writable(struct storage *s, struct det_err *err);
 /* A process of a task says that it ends for want of its store: into a file in DET_RUN_DIR, which
  * det-task reads when it has failed. */
 #define STORAGE_AWAY_FILE "store_away"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define MARKER_BYTES_MAX 4096
@@ -92,6 +93,13 @@ static void look_at(int fd, const char *place, const char *id, const json_t *kno
         on_error(ret, rc, err.text);
 }
 
+/* A disk that failed is often mounted so by the kernel; nobody can train where nothing is kept. */
+static bool is_read_only(int fd)
+{
+    struct statvfs v;
+    return fstatvfs(fd, &v) == 0 && (v.f_flag & ST_RDONLY) != 0;
+}
+
 static int open_root(const char *place, struct det_err *err)
 {
     int fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -112,6 +120,8 @@ void storage_look(const char *place, const char *id, const json_t *known, struct
         on_error(ret, fd, err.text);
     else
         look_at(fd, place, id, known, ret);
+    if (ret->sight == STORAGE_PRESENT && is_read_only(fd))
+        say(ret, STORAGE_ABSENT, "%s is mounted read-only there", place);
 }
 
 /* ---- making ---- */
@@ -227,6 +237,15 @@ int storage_ready(struct storage *s, struct det_err *err)
         return storage_errno("open", s->root, "", err);
     }
     return 0;
+}
+
+int storage_writable(struct storage *s, struct det_err *err)
+{
+    int rc = storage_ready(s, err);
+    if (rc < 0 || !s->id[0] || !is_read_only(s->fd))
+        return rc;
+    return det_fail(err, DET_EUNAVAIL, "checkpoint store %s is mounted read-only: the kernel's log "
+                    "(dmesg) says whether its disk has failed; mount it writable", s->root);
 }
 
 void storage_note_away(const char *text)

@@ -188,6 +188,35 @@ def test_two_agents():
         c.wait(large)
 
 
+def test_read_only():
+    """Mounted read-only, as the kernel does with a disk that fails: a trial that trains holds, one that is to start waits."""
+    with Cluster(agents=0) as c:
+        root = c.path("checkpoints")
+        c.n_agents = 1
+        c.spawn("agent-0", ["unshare", "--mount", "--propagation", "private", "sh", "-c", f'mount -t tmpfs -o mode=777,size=64m det {root} && exec "$@"', "sh",
+                            BIN + "/det-agent", "--master", f"http://127.0.0.1:{c.port}", "--token-file", c.path("agent.token"), "--id", "agent-0",
+                            "--slots", "2", "--work-dir", c.path("agent-0"), "--task-user", ""])
+        c.wait_agents(1)
+
+        def remount(how):  # busy while somebody writes there
+            return subprocess.run(["nsenter", "-t", str(c.pid("agent-0")), "-m", "mount", "-o", f"remount,{how}", root], capture_output=True).returncode == 0
+
+        exp, trial = start(c)
+        wait_until(lambda: completed(c, exp), 60, "a checkpoint")
+        wait_until(lambda: remount("ro"), 30, "the disk to fail")
+        before = completed(c, exp)
+        wait_until(lambda: "training holds until it is back" in c.logs(trial), 60, "the trial to hold")
+        assert "mounted read-only" in c.logs(trial)
+        other, waits = start(c, batches=20)
+        wait_until(lambda: why(c, waits)["reason"] == "STORE", 30, "the reason")
+        assert "agent-0" in why(c, waits)["text"] and "read-only" in why(c, waits)["text"], why(c, waits)
+        assert "ABSENT" in c.det("agent", "list").stdout and "read-only" in c.det("store", "list").stdout
+        assert remount("rw")
+        c.wait(exp)
+        untouched(c, exp, trial, before)
+        c.wait(other)
+
+
 def test_upgrade():
     """Checkpoints of before there were markers: only the directory that holds them is adopted."""
     with Cluster() as c:

@@ -117,7 +117,7 @@ int loop_check_storage(struct loop *l, struct det_err *err)
 static int find_store(struct loop *l, struct det_err *err)
 {
     int rc = loop_open_storage(l, err);
-    return rc < 0 ? rc : storage_ready(l->storage, err);
+    return rc < 0 ? rc : storage_writable(l->storage, err);
 }
 
 /* Waiting for a mount is not being stuck, and what was trained is not thrown away for it. */

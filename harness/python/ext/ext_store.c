@@ -52,6 +52,8 @@ PyObject *ext_store_begin(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "szs", &root, &id, &uuid))
         return NULL;
     int rc = open_store(root, id, &s, &err);
+    if (rc == 0 && (rc = storage_writable(s, &err)) == DET_EUNAVAIL)
+        storage_note_away(err.text);
     if (rc == 0)
         rc = storage_begin(s, uuid, &path, &err);
     storage_close(s);
