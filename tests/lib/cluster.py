@@ -24,6 +24,7 @@ import urllib.parse
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BIN = os.environ.get("DET_BIN") or os.path.join(os.environ.get("DET_BUILD", os.path.join(TOP, "build")), "prefix", "bin")
 # Times here are those of an idle machine; whoever waits for something waits for that many times as long.
+KILL_MAX_S = 10  # I3: every kill ends within that, however slow the machine or the build
 SLOWER = 8 if os.environ.get("DET_SANITIZED") else 3
 # A runner's time limit arrives as SIGTERM: an exception, so that clusters end what they started.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

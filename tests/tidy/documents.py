@@ -7,6 +7,7 @@ PAGE = re.compile(r"[\w./-]*\w\.md\b")
 SECTION = re.compile(r"docs/contract/(\w+)\.md[\s*#]+(\d+(?:(?:,| and)[\s*#]+\d+)*)")
 HEADING = re.compile(r"^## (\d+)\.", re.M)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+PLACEHOLDER = re.compile(r"@[A-Z][A-Z0-9_]*@|\b(?:TODO|FIXME|TBD|XXX)\b")  # to be filled in before it was sent
 COLUMNS = 120
 QUOTES = ("docs/adding-an-op.md",)  # each indented block is a piece of a file that the page names
 NAMED = re.compile(r"`([\w./-]+\.(?:cuh|cu|c|h))`")
@@ -37,6 +38,8 @@ def check_page(top, f, text):
     for m in LINK.finditer(text):
         if "://" not in m.group(1) and not os.path.exists(os.path.join(top, os.path.dirname(f), m.group(1))):
             yield f, line_of(text, m.start()), f"links to {m.group(1)}, which is not there"
+    for m in PLACEHOLDER.finditer(text):
+        yield f, line_of(text, m.start()), f"{m.group(0)}: nobody filled it in"
     for n, line in enumerate(text.splitlines(), 1):
         if len(line) > COLUMNS and f.startswith("docs/contract/"):
             yield f, n, f"a line has {len(line)} columns; {COLUMNS} is the most"

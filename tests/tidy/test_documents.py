@@ -29,6 +29,9 @@ class Trees(unittest.TestCase):
     def test_link_to_nothing(self):
         self.assertEqual(self.found(**{"b.md": "one\n[two](docs/three.md)"}), [("b.md", 2)])
 
+    def test_placeholder(self):
+        self.assertEqual(self.found(**{"b.md": "one\n| p95 | @P95@ |\nTODO\n`a@B@c.D`"}), [("b.md", 2), ("b.md", 3)])
+
     def test_long_line(self):
         self.assertEqual(self.found(**{"docs/contract/x.md": "x" * 121}), [("docs/contract/x.md", 1)])
 
