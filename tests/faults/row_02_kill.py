@@ -2,8 +2,8 @@
 """Row 2: kill -9 of master, agent, det-task or a rank, PostgreSQL stopped for 20 s, pause and activate, in random order.
 
 Runs tests/faults/grid.yaml once undisturbed, then N times with faults from the seed, and compares by
-hyperparameters: sha256 of the final model state and every metric row must be equal. After each round no process of a
-task may be left and every slot must be free. A round counts only if a fault struck while a trial was running.
+hyperparameters: sha256 of the final model state and every metric row must be equal. No allocation's program may have begun
+twice, and there may be no more runs than trials and faults that end one. After each round no process of a task may be left and every slot must be free. A round counts only if a fault struck while a trial was running.
 """
 import hashlib
 import json
@@ -54,7 +54,8 @@ def processes_of(c, kind, exp):
     """Ids of this experiment's det-task processes or ranks."""
     if kind == "rank":
         return [p for p in c.processes(exp) if name_of(p) == "det-harness"]
-    return [p for p in map(int, filter(str.isdigit, os.listdir("/proc"))) if name_of(p) == "det-task" and f"{c.dir}/agent-0/tasks/{exp}." in command_of(p)]
+    tasks = [p for p in map(int, filter(str.isdigit, os.listdir("/proc"))) if name_of(p) == "det-task" and f"{c.dir}/agent-0/tasks/{exp}." in command_of(p)]
+    return [p for p in tasks if parent_of(p) not in tasks]  # not the first process of the ranks' namespace, which is of the ranks
 
 
 def name_of(pid):
@@ -72,9 +73,18 @@ def command_of(pid):
         return ""
 
 
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 class Faults:
     def __init__(self, cluster, rng):
         self.c, self.rng, self.rank_kills, self.log = cluster, rng, 0, []
+        self.ended_runs = 0  # at most
 
     def strike(self, kind, exp):
         """True if the fault struck."""
@@ -103,11 +113,14 @@ class Faults:
         return True
 
     def do_task(self, exp):
-        return self.kill_one("task", exp)
+        struck = self.kill_one("task", exp)
+        self.ended_runs += struck
+        return struck
 
     def do_rank(self, exp):
         struck = self.kill_one("rank", exp)
         self.rank_kills += struck
+        self.ended_runs += struck
         return struck
 
     def do_pg(self, exp):
@@ -117,6 +130,7 @@ class Faults:
         return True
 
     def do_pause(self, exp):
+        self.ended_runs += self.c.slots
         try:
             self.c.api_patiently("POST", f"/experiments/{exp}/pause")
             wait_until(self.c.slots_free, 60, "paused trials to leave their slots")
@@ -129,27 +143,38 @@ class Faults:
 
 
 def strike_all(row, c, exp, kinds):
-    """The faults of one round, each at a random moment of a running trial; how many ranks were killed."""
+    """The faults of one round, each at a random moment of a running trial."""
     f = Faults(c, row.rng)
     for kind in kinds:
         wait_until(lambda: running(c, exp) or c.experiment(exp)["state"] == "STATE_COMPLETED", 60, "a running trial")
         hold(row.rng.uniform(0, 3))
         if running(c, exp) and f.strike(kind, exp):
             row.fault(kind)
-    return f.rank_kills
+    return f
+
+
+def check_runs(row, c, exp, faults):
+    """A trial that ran twice leaves equal rows, so the programs themselves say that they began."""
+    begun = paced.starts(c)
+    runs = {a: begun[a] for a in c.sql(f"SELECT id FROM allocations WHERE experiment_id={exp} AND trial_id IS NOT NULL").split()}
+    twice = [a for a, n in runs.items() if n > 1]
+    row.check(not twice, f"begun more than once: {', '.join(twice)}")
+    most = len(c.trials(exp)) + faults.ended_runs
+    row.check(sum(runs.values()) <= most, f"{sum(runs.values())} programs began in {len(runs)} runs; {most} is the most")
 
 
 def run_round(row, c, kinds, reference):
     before = row.faults
     exp = create_grid(c, pace(row))
-    rank_kills = strike_all(row, c, exp, kinds)
+    faults = strike_all(row, c, exp, kinds)
     c.wait(exp, seconds=1200)
     got = outcome(c, exp)
     for hp in reference:
         for key in reference[hp]:
             row.check(got.get(hp, {}).get(key) == reference[hp][key], f"{hp}: {key} differs")
     restarts = sum(t["restarts"] for t in c.trials(exp))
-    row.check(restarts == rank_kills, f"{restarts} restarts counted for {rank_kills} killed ranks")
+    row.check(restarts == faults.rank_kills, f"{restarts} restarts counted for {faults.rank_kills} killed ranks")
+    check_runs(row, c, exp, faults)
     row.check(row.faults > before, "no fault struck a running trial")
     wait_until(lambda: not c.processes(exp), 15, f"the processes of experiment {exp} to be gone")
     wait_until(c.slots_free, 15, "free slots")
