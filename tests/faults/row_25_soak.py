@@ -3,7 +3,7 @@
 another.
 
 Every experiment must end as the undisturbed one did: same final state, same metric rows. In the last third no daemon is
-restarted: their resident memory and open files must stay flat.
+restarted: their resident memory and open files must stay flat: a tenth and 1 MiB more, which is what a short run still warms up, and 6 files.
 """
 import os
 import sys
@@ -15,7 +15,7 @@ from faults import Row, hold  # noqa: E402
 from row_02_kill import KINDS, Faults, create_grid, outcome, pace, running  # noqa: E402
 
 MILD = ("task", "rank", "pause", "pg")
-GROWTH_KB, GROWTH_FDS = 8192, 12
+GROWTH, GROWTH_KB, GROWTH_FDS = 1.1, 1024, 6
 
 
 def size_of(c, name):
@@ -75,7 +75,7 @@ def main():
         for name in before:
             (kb0, fd0), (kb1, fd1) = before[name], after[name]
             print(f"row 25: {name}: {kb0} -> {kb1} KB, {fd0} -> {fd1} open files", flush=True)
-            row.check(kb1 <= kb0 * 1.25 + GROWTH_KB and fd1 <= fd0 + GROWTH_FDS, f"{name} grows: {before[name]} -> {after[name]}")
+            row.check(kb1 <= kb0 * GROWTH + GROWTH_KB and fd1 <= fd0 + GROWTH_FDS, f"{name} grows: {before[name]} -> {after[name]}")
         c.api("POST", f"/experiments/{soak.exp}/kill", {})
     return row.finish()
 
