@@ -180,7 +180,7 @@ def cluster():
         run(INSTALL, "det-master --print-config"),
         *[steps[t] for t in rest[at_agent:]],
         sh(AS_ADMIN + "http://master:8080"),
-        sh("until_ sh -c 'det agent list | grep 8'"),
+        sh("until_ det agent list"),
         sh(TRIES),
         run(INSTALL, "det user list"),
         run(INSTALL, "det master lives"),
@@ -207,7 +207,7 @@ def tls():
         sh("stop_unit det-agent; stop_unit det-master; start_unit det-master; until_ curl -fsS --cacert master.crt https://master:8080/readyz"),
         sh("(set -a; . /etc/det/agent.env; det-agent doctor); start_unit det-agent"),
         sh(AS_ADMIN + "https://master:8080 DET_MASTER_CERT_FILE=/etc/det/master.crt"),
-        sh("until_ sh -c 'det agent list | grep 8'"),
+        sh("until_ det agent list"),
         sh(TRIES),
         sh("stop_unit det-agent"),
     ]
