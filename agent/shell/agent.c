@@ -1,5 +1,6 @@
 #include "agent.h"
 
+#include "apart.h"
 #include "dial.h"
 #include "fsx.h"
 #include "life.h"
@@ -255,6 +256,31 @@ static int read_token(const char *path, struct buf *out, struct det_err *err)
     return 0;
 }
 
+/* Absolute, since tasks look from elsewhere; what is not there yet is passed over by them. */
+static void add_hidden(json_t *list, const char *path, size_t n)
+{
+    det_cleanup(freep) char *given = det_strndup(path, n);
+    char real[PATH_MAX];
+    if (n > 0 && (realpath(given, real) || *given == '/'))
+        json_array_append_new(list, json_string(realpath(given, real) ? real : given));
+}
+
+/* What is the agent's own, and what it was told of. */
+static json_t *hidden(const struct agentopts *o)
+{
+    const char *home = getenv("HOME");
+    json_t *list = json_array();
+    add_hidden(list, o->token_file, o->token_file ? strlen(o->token_file) : 0);
+    det_cleanup(freep) char *logins = det_asprintf("%s/.config/determined", home ? home : "");
+    add_hidden(list, logins, strlen(logins));
+    for (const char *p = o->hide; *p; p += strspn(p, ":")) {
+        size_t n = strcspn(p, ":");
+        add_hidden(list, p, n);
+        p += n;
+    }
+    return list;
+}
+
 /* The "agent" object of every spec.json. */
 static json_t *describe(const struct agentopts *o, const struct slots *s)
 {
@@ -277,6 +303,7 @@ static json_t *describe(const struct agentopts *o, const struct slots *s)
     json_set(j, "threads_per_slot", json_integer(threads > 0 ? threads : 1));
     json_set(j, "log_mib", json_integer(o->log_mib));
     json_set(j, "slots", slots);
+    json_set(j, "hide", hidden(o));
     return j;
 }
 
@@ -351,13 +378,16 @@ static void release(struct agent *a)
 /* Whose tasks are kept from whose: a weaker way than the usual one is said. */
 static int check_accounts(const struct agentopts *o, struct det_err *err)
 {
-    if (geteuid() != 0)
-        return 0;
-    if (!o->accounts.task_user)
-        return taskuids_check(&o->accounts, &taskuids_of_host, err);
-    log_warning("--task-user '%s': the tasks of all users run as one account and are not kept "
-                "apart: they can read and end each other",
-                o->accounts.task_user);
+    struct det_err why = {0};
+    char gap[512];
+    if (geteuid() == 0 && !o->accounts.task_user) {
+        int rc = taskuids_check(&o->accounts, &taskuids_of_host, err);
+        if (rc < 0)
+            return rc;
+    }
+    const struct apart a = {geteuid() == 0, o->accounts.task_user, apart_probe(&why), why.text};
+    if (*apart_gap(&a, gap, sizeof gap))
+        log_warning("%s", gap);
     return 0;
 }
 

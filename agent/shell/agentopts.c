@@ -38,6 +38,8 @@ static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
          "a root agent's tasks: each user has a uid of these (DET_AGENT_TASK_UIDS); " ACCOUNT_RANGE_TEXT},
         {"task-user", 0, OPT_STR, &o->accounts.task_user, "USER",
          "instead one account for the tasks of all (DET_AGENT_TASK_USER); '': the agent's own"},
+        {"hide", 0, OPT_STR, &o->hide, "PATHS",
+         "files and directories that tasks do not see, with colons (DET_AGENT_HIDE)"},
         {"cert-file", 0, OPT_STR, &o->ca_file, "PATH",
          "the master's certificate (DET_MASTER_CERT_FILE)"},
         {"cert-name", 0, OPT_STR, &o->cert_name, "NAME",
@@ -82,6 +84,7 @@ static void set_defaults(struct agentopts *o)
     o->addr = env_or("DET_AGENT_ADDR", NULL);
     o->task_uids = env_or("DET_AGENT_TASK_UIDS", ACCOUNT_RANGE_TEXT);
     o->accounts.task_user = getenv("DET_AGENT_TASK_USER"); /* "" has a meaning */
+    o->hide = env_or("DET_AGENT_HIDE", "");
     o->ca_file = env_or("DET_MASTER_CERT_FILE", NULL);
     o->cert_name = env_or("DET_MASTER_CERT_NAME", NULL);
     o->log_mib = number(env_or("DET_AGENT_LOG_MIB", DEFAULT_LOG_MIB));

@@ -17,6 +17,7 @@ struct agentopts {
     const char *addr; /* how other hosts reach this one; default: the address towards the master */
     const char *task_uids;     /* FIRST-LAST */
     struct account_rule accounts; /* of a root agent: whom tasks run as */
+    const char *hide; /* paths that no task may see, with colons; "" none */
     const char *ca_file, *cert_name;
     const char *log_level;
     int64_t log_mib; /* how much of a task's output is kept on each host, MiB; 0: all */

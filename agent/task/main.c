@@ -13,7 +13,8 @@ static int usage(FILE *to)
     fputs("usage: det-task DIR            runs the task described in DIR (started by det-agent)\n"
           "       det-task --recover DIR  ends what a killed det-task has left\n"
           "       det-task --end DIR      ends the task and its processes\n"
-          "       det-task --serve        forks a det-task for each order of det-agent\n",
+          "       det-task --serve        forks a det-task for each order of det-agent\n"
+          "       det-task --probe        says what of namespaces the kernel refuses\n",
           to);
     return to == stdout ? 0 : 2;
 }
@@ -27,11 +28,22 @@ static int end(const char *dir)
     return 1;
 }
 
+static int probe(void)
+{
+    struct det_err err = {0};
+    if (taskbox_probe(&err) == 0)
+        return 0;
+    fprintf(stderr, "%s\n", err.text);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     log_init("det-task", LOG_INFO);
     if (argc == 2 && strcmp(argv[1], "--gc") == 0)
         return gcrun_main();
+    if (argc == 2 && strcmp(argv[1], "--probe") == 0)
+        return probe();
     if (argc >= 2 && strcmp(argv[1], "--serve") == 0)
         return serve_main(argc, argv);
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))

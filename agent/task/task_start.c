@@ -379,7 +379,7 @@ void task_begin(struct task *t)
         err = t->spec.refusal;
     else
         rc = prepare_dirs(&t->spec, &err);
-    if (rc == 0 && geteuid() == 0 && taskbox_begin(&t->spec, &t->box, &err) < 0)
+    if (rc == 0 && taskbox_begin(&t->spec, &t->box, &err) < 0)
         say_no_box(t, &err);
     if (rc == 0)
         rc = check_certificate(t, &err);

@@ -27,7 +27,7 @@ def attempt(name, what, *args):
 
 def read(path):
     with open(path, "rb") as f:
-        return f.read(4096) or b"an empty file"
+        return f.read(4096)
 
 
 def write(path):
@@ -79,7 +79,7 @@ for i, pid in enumerate(victim["pids"]):
     attempt(f"signal{i}", lambda pid: os.kill(pid, 0) or "found", pid)
     attempt(f"attach{i}", ptrace, PTRACE_ATTACH, pid)
     attempt(f"memory{i}", read, f"/proc/{pid}/mem")
-attempt("init_signal", lambda: os.kill(1, signal.SIGTERM) or "sent")
+attempt("init_signal", lambda: os.kill(1, signal.SIGKILL))  # where it may be sent it does nothing, or all would end here
 attempt("init_seize", ptrace, PTRACE_SEIZE, 1)
 attempt("init_environ", read, "/proc/1/environ")
 attempt("init_root", os.listdir, "/proc/1/root/")

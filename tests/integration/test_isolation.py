@@ -9,7 +9,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import people  # noqa: E402
-from cluster import Cluster, alive, wait_until  # noqa: E402
+from cluster import Cluster, alive, processes_with, wait_until  # noqa: E402
 from gc_exp import config, settled  # noqa: E402
 
 FIRST = 1900000000  # of the agents' default range, and the group that all share
@@ -87,7 +87,7 @@ def sleeper(c, name):
     with people.acting(c, name):
         exp = c.create(json.dumps(SLEEPER), None)
         wait_until(lambda: c.trials(exp) and "asleep" in c.logs(c.trials(exp)[0]["id"]), 30, "the sleeper")
-    return exp, c.processes(exp)
+    return exp, processes_with(f"DET_EXPERIMENT_ID={exp}\0", c.path("agent-0"))
 
 
 def test_namespaces():
@@ -114,7 +114,7 @@ def test_namespaces():
         c.wait(exp, "STATE_CANCELED", 60)
 
 
-def attack(c, exp, victims, kept):
+def attack(c, exp, victims, kept, owner=None):
     """What attack.py is told: who does not run on this cluster finds out less."""
     trial = c.trials(exp)[0]["id"]
     alloc = c.api("GET", f"/trials/{trial}")["trial"]["taskId"] + ".1"
@@ -122,8 +122,8 @@ def attack(c, exp, victims, kept):
     with open(f"/proc/{victims[0]}/environ", "rb") as f:
         uid = os.fstat(f.fileno()).st_uid
     return {"exp": exp, "trial": trial, "alloc": found, "pids": victims, "word": "sleep 1001".replace(" ", chr(0)),
-            "dir": c.path("agent-0", "tasks", found), "cache": c.path("cache", f"models-{uid}"), "checkpoint": c.path("checkpoints", kept),
-            "secrets": [c.path("admin.password"), c.path("agent.token"), c.path("pg-data", "PG_VERSION"), c.path("master.log")],
+            "dir": c.path("agent-0", "tasks", found), "cache": c.path("cache", f"user-{owner}" if owner else "", f"models-{uid}"), "checkpoint": c.path("checkpoints", kept),
+            "secrets": [c.path("admin.password"), c.path("agent.token"), c.path("agent-0.token"), c.path("pg-data", "PG_VERSION")],
             "postgres": c.path("pg-socket", ".s.PGSQL.5432")}
 
 
@@ -145,6 +145,30 @@ def test_attack():
         assert all(alive(p) for p in victims)
         c.api("POST", f"/experiments/{exp}/kill", {})
         c.wait(exp, "STATE_CANCELED", 60)
+
+
+def test_not_root():
+    """The same where the agent is not root: namespaces keep tasks apart, but what the account may do to the store all may."""
+    shared = {"checkpoint_write", "checkpoint_remove", "checkpoint_move", "store_marker"}
+    with tempfile.TemporaryDirectory(dir="/var/lib", prefix="det-test-") as d, tempfile.TemporaryDirectory() as context:
+        hide = ":".join(os.path.join(d, name) for name in ("pg-socket", "pg-data", "admin.password"))
+        with Cluster(slots=1, apart=True, agent_uid=FIRST + 1, keep=d, agent_args=["--hide", hide]) as c:
+            ids = people.add(c, "ann", "bob")
+            with people.acting(c, "bob"):
+                _, kept = digits(c)
+            exp, victims = sleeper(c, "bob")
+            told = attack(c, exp, victims, kept[0], ids["bob"])
+            assert os.path.isdir(told["cache"]) and os.path.isdir(told["dir"]), told
+            shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attack.py"), context)
+            with people.acting(c, "ann"):
+                said, log = command(c, ["python3", "attack.py"], files=context, environment={"environment_variables": ["VICTIM=" + json.dumps(told)]})
+            lost = {line.split("|| ")[1] for line in log.splitlines() if "=LOST" in line}
+            assert said.get("tried") == "all" and {line.split("=")[0] for line in lost} <= shared, lost
+            assert all(alive(p) for p in victims)
+            with open(c.path("agent-0.log")) as f:
+                assert "not root: tasks do not see each other, but all can" in f.read()
+            c.api("POST", f"/experiments/{exp}/kill", {})
+            c.wait(exp, "STATE_CANCELED", 60)
 
 
 def test_shared():

@@ -158,7 +158,7 @@ def agent(c, db):
         os.chmod(c.path("closed"), 0o750)
         found = doctor("det-agent", *args[:-1], "nobody", "--work-dir", closed, status=1)
         says(found, "task user", "FAIL", "nobody may not pass through " + closed, "chmod o+x")
-        says(found, "kept apart", "warn", "run as nobody", "--task-user")
+        says(found, "kept apart", "warn", "--task-user 'nobody'", "one account")
         each = args[:-2]
         found = doctor("det-agent", *each, status=0)
         says(found, "task uids", "ok", "1900000000-1999999999")

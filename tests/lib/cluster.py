@@ -74,9 +74,10 @@ def processes_with(*needles):
 
 
 class Cluster:
-    def __init__(self, agents=1, slots=2, master_args=(), agent_args=(), env=None, keep=None, pg_args=(), apart=False):
+    def __init__(self, agents=1, slots=2, master_args=(), agent_args=(), env=None, keep=None, pg_args=(), apart=False, agent_uid=0):
         """keep: a directory of its own for it, which stays and is begun with the next time. pg_args: settings "name=value".
-        apart: each user's tasks run as a uid of their own, as without any option; else as the agent does."""
+        apart: each user's tasks run as a uid of their own, as without any option; else as the agent does.
+        agent_uid: agents are not root."""
         self.keep = keep or os.environ.get("DET_TEST_KEEP")
         if keep:
             os.makedirs(keep, exist_ok=True)
@@ -85,7 +86,7 @@ class Cluster:
         self.master_args, self.agent_args, self.slots = list(master_args), list(agent_args), slots
         self.env = dict(os.environ, DET_THREADS_PER_SLOT="1", DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
         self.procs, self.port, self.token = {}, 0, None
-        self.n_agents, self.pg_args, self.apart = agents, list(pg_args), apart
+        self.n_agents, self.pg_args, self.apart, self.agent_uid = agents, list(pg_args), apart, agent_uid
         self.more_masters = []  # URLs beside the first, for agents
 
     # -- life ------------------------------------------------------------------------------------
@@ -196,9 +197,15 @@ class Cluster:
         self.port = int(open(port_file).read())
 
     def start_agent(self, i=0):
-        name = f"agent-{i}"
-        self.spawn(name, [BIN + "/det-agent", "--master", ",".join([f"http://127.0.0.1:{self.port}", *self.more_masters]), "--token-file", self.path("agent.token"),
-                          "--id", name, "--slots", str(self.slots), "--work-dir", self.path(name), *([] if self.apart else ["--task-user", ""]), *self.agent_args])
+        name, token, more = f"agent-{i}", self.path("agent.token"), {}
+        if self.agent_uid:
+            more = {"user": self.agent_uid, "group": self.agent_uid, "extra_groups": []}
+            token = shutil.copy(token, self.path(name + ".token"))
+            os.makedirs(self.path(name), exist_ok=True)
+            for path in (token, self.path(name)):
+                os.chown(path, self.agent_uid, self.agent_uid)
+        self.spawn(name, [BIN + "/det-agent", "--master", ",".join([f"http://127.0.0.1:{self.port}", *self.more_masters]), "--token-file", token,
+                          "--id", name, "--slots", str(self.slots), "--work-dir", self.path(name), *([] if self.apart else ["--task-user", ""]), *self.agent_args], **more)
 
     def wait_agents(self, n):
         wait_until(lambda: len([a for a in self.api("GET", "/agents")["agents"] if a["enabled"]]) >= n, 30, f"{n} agents")

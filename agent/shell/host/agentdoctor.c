@@ -1,5 +1,6 @@
 #include "agentdoctor.h"
 
+#include "apart.h"
 #include "client.h"
 #include "find.h"
 #include "findings.h"
@@ -233,10 +234,20 @@ static void one_task_user(struct findings *f, const struct agentopts *o)
                      "%s: no such user on this host", name);
     else
         findings_add(f, FINDING_OK, "task user", NULL, "as the agent");
-    findings_add(f, FINDING_WARN, "kept apart",
-                 "start without --task-user: each user's tasks have a uid of their own then",
-                 "no: the tasks of all run as %s, and can read and end each other",
-                 *name ? name : "the agent");
+}
+
+static void kept_apart(struct findings *f, const struct agentopts *o)
+{
+    struct det_err why = {0};
+    char gap[512];
+    const struct apart a = {geteuid() == 0, o->accounts.task_user, apart_probe(&why), why.text};
+    bool whole = !*apart_gap(&a, gap, sizeof gap);
+    findings_add(f, whole ? FINDING_OK : FINDING_WARN, "kept apart",
+                 whole                   ? NULL
+                 : !a.is_root            ? "start the agent as root, without --task-user"
+                 : o->accounts.task_user ? "start without --task-user: each user has a uid then"
+                                         : "allow namespaces of processes and mounts to the agent",
+                 "%s", whole ? "by uids and namespaces" : gap);
 }
 
 static void own_uids(struct findings *f, const struct agentopts *o)
@@ -286,6 +297,7 @@ int agentdoctor_run(const struct agentopts *o)
     own_programs(&f);
     slots(&f, o);
     task_user(&f, o);
+    kept_apart(&f, o);
     cgroup(&f);
     compiler(&f);
     python(&f);

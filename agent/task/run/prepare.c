@@ -42,6 +42,8 @@ int prepare_dirs(const struct taskspec *s, struct det_err *err)
     int rc = 0;
     for (size_t i = 0; i < DET_ARRAY_LEN(names) && rc == 0; i++)
         rc = make_dir(s, names[i], err);
+    if (rc == 0 && s->cache && geteuid() != 0)
+        rc = fsx_mkdirs(AT_FDCWD, s->cache, 0700, err);
     if (rc == 0)
         rc = taskspec_user_enter(s, err);
     if (rc < 0)

@@ -50,6 +50,7 @@ static void child_drop_privileges(const struct taskspec *s)
     const struct __user_cap_data_struct none[2] = {{0}};
     if (s->uid == 0)
         return;
+    child_bound_capabilities(); /* those of a user namespace */
     syscall(SYS_capset, &head, none);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

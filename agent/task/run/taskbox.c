@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +18,11 @@
 
 #define READY      "+"
 #define INIT_TITLE "det-init" /* as long as "det-task" */
+
+static int refused(const char *what, struct det_err *err)
+{
+    return det_fail(err, DET_EPERM, "%s: %s", what, strerror(errno));
+}
 
 /* ---- the init ---- */
 
@@ -30,6 +36,25 @@ static void __attribute__((noreturn)) wait_for_ever(void)
     syscall(SYS_close_range, 0U, ~0U, 0U);
     for (;;)
         pause();
+}
+
+static int write_text(const char *path, struct det_err *err, const char *fmt, unsigned id)
+{
+    char text[64];
+    int n = snprintf(text, sizeof text, fmt, id, id);
+    det_cleanup(det_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd < 0 || write(fd, text, (size_t)n) < 0 ? refused(path, err) : 0;
+}
+
+/* Who is not root may make the other namespaces only in one of users, where it is who it was. */
+static int map_ids(const struct taskbox *b, struct det_err *err)
+{
+    if (!(b->spaces & CLONE_NEWUSER))
+        return 0;
+    int rc = write_text("/proc/self/setgroups", err, "deny", 0);
+    if (rc == 0)
+        rc = write_text("/proc/self/uid_map", err, "%u %u 1", b->uid);
+    return rc < 0 ? rc : write_text("/proc/self/gid_map", err, "%u %u 1", b->gid);
 }
 
 /* The host's out-of-memory killer would end the whole task by it. Only root may. */
@@ -48,13 +73,26 @@ static void set_title(void)
     prctl(PR_SET_NAME, INIT_TITLE);
 }
 
-static void __attribute__((noreturn)) init_run(const struct taskspec *s, int status_fd)
+/* Of a probe: the one that a kernel, or a container around, may refuse. */
+static int try_mounts(struct det_err *err)
+{
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        return refused("mount --make-rslave /", err);
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        return refused("mount /proc", err);
+    return 0;
+}
+
+static void __attribute__((noreturn)) init_run(const struct taskspec *s, const struct taskbox *b,
+                                               int status_fd)
 {
     struct det_err err = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     set_title();
     spare_from_oom();
-    int rc = taskbox_mounts(s, &err);
+    int rc = map_ids(b, &err);
+    if (rc == 0)
+        rc = s ? taskbox_mounts(s, &err) : try_mounts(&err);
     const char *said = rc < 0 ? err.text : READY;
     if (write(status_fd, said, strlen(said)) < 0 || rc < 0)
         _exit(1);
@@ -63,14 +101,13 @@ static void __attribute__((noreturn)) init_run(const struct taskspec *s, int sta
 
 /* ---- det-task ---- */
 
-static int refused(const char *what, struct det_err *err)
-{
-    return det_fail(err, DET_EPERM, "%s: %s", what, strerror(errno));
-}
-
 int taskbox_begin(const struct taskspec *s, struct taskbox *ret, struct det_err *err)
 {
-    struct taskbox b = {.pidfd = -1, .spaces = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC};
+    struct taskbox b = {.pidfd = -1,
+                        .spaces = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
+                                  (geteuid() == 0 ? 0 : CLONE_NEWUSER),
+                        .uid = geteuid(),
+                        .gid = getegid()};
     int status[2];
     *ret = TASKBOX_NONE;
     if (pipe2(status, O_CLOEXEC) < 0)
@@ -78,7 +115,7 @@ int taskbox_begin(const struct taskspec *s, struct taskbox *ret, struct det_err 
     b.pid = (pid_t)syscall(SYS_clone, (unsigned long)(b.spaces | CLONE_PIDFD | SIGCHLD), NULL,
                            &b.pidfd, NULL, NULL);
     if (b.pid == 0)
-        init_run(s, status[1]);
+        init_run(s, &b, status[1]);
     int e = errno;
     close(status[1]);
     b.status_fd = status[0];
@@ -109,7 +146,16 @@ static int await_init(int fd, struct det_err *err)
  * use for, tells. */
 static int try_to_join(const struct taskbox *b, struct det_err *err)
 {
-    return setns(b->pidfd, CLONE_NEWIPC) < 0 ? refused("setns", err) : 0;
+    int status = 0;
+    if (!(b->spaces & CLONE_NEWUSER))
+        return setns(b->pidfd, CLONE_NEWIPC) < 0 ? refused("setns", err) : 0;
+    pid_t pid = vfork(); /* whoever joins that of users cannot come back */
+    if (pid == 0)
+        _exit(taskbox_join(b) < 0 ? errno : 0);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    errno = pid < 0 ? errno : WEXITSTATUS(status);
+    return errno == 0 ? 0 : refused("setns", err);
 }
 
 int taskbox_finish(struct taskbox *b, struct det_err *err)
@@ -126,6 +172,20 @@ int taskbox_finish(struct taskbox *b, struct det_err *err)
     waitpid(b->pid, NULL, 0);
     taskbox_close(b);
     return rc;
+}
+
+int taskbox_probe(struct det_err *err)
+{
+    struct taskbox b;
+    int rc = taskbox_begin(NULL, &b, err);
+    if (rc == 0)
+        rc = taskbox_finish(&b, err);
+    if (rc < 0)
+        return rc;
+    taskbox_kill(&b);
+    waitpid(b.pid, NULL, 0);
+    taskbox_close(&b);
+    return 0;
 }
 
 int taskbox_join(const struct taskbox *b)

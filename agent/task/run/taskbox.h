@@ -2,7 +2,8 @@
  * The namespaces of one task: of processes, mounts and System V IPC. Its processes see each other
  * and no others, and have /tmp, /dev/shm and /run/determined to themselves. The first process in it
  * is its init, a child of det-task that only waits: when it is killed, or det-task dies, the kernel
- * ends all that are in the box, whatever they did to hide.
+ * ends all that are in the box, whatever they did to hide. Where det-task is not root the box
+ * has a user namespace too, with the one account.
  */
 #ifndef TASKBOX_H
 #define TASKBOX_H
@@ -14,11 +15,13 @@ struct taskbox {
     int pidfd;     /* -1: no box */
     int status_fd; /* what the init says of its mounts; -1: it has been heard */
     int spaces;    /* CLONE_NEW* that it has */
+    uid_t uid;     /* det-task's, before */
+    gid_t gid;
 };
 #define TASKBOX_NONE ((struct taskbox){.pidfd = -1, .status_fd = -1})
 
-/* After prepare_dirs(): the init makes its mounts beside what is to be done yet. DET_EPERM where
- * the kernel refuses, and *ret is TASKBOX_NONE. */
+/* After prepare_dirs(): the init makes its mounts beside what is to be done yet. s is NULL in a
+ * probe, whose init makes few. DET_EPERM where the kernel refuses, and *ret is TASKBOX_NONE. */
 int taskbox_begin(const struct taskspec *s, struct taskbox *ret, struct det_err *err);
 /* Before a process of the task is started: waits for the mounts, the first time. An error leaves
  * TASKBOX_NONE. */
@@ -35,6 +38,9 @@ void taskbox_kill(const struct taskbox *b);
 void taskbox_close(struct taskbox *b);
 /* What a process is called by those in its innermost namespace; pid itself where that is ours. */
 pid_t taskbox_inner_pid(pid_t pid);
+
+/* Whether the kernel lets this user have boxes: tried by a process that ends. */
+int taskbox_probe(struct det_err *err);
 
 /* ---- of the init ---- */
 int taskbox_mounts(const struct taskspec *s, struct det_err *err);

@@ -1,10 +1,11 @@
 /*
  * What the processes of a task see: the host's files, but for
  *     /tmp, /var/tmp    DIR/tmp, which goes with the task
- *     DIR/..            no other task's directory
+ *     DIR/..            no other task's directory; where all have one account no other's cache
  *     /dev/shm          empty
  *     /run/determined   info/, workdir/, where existing clients look (docs/contract/task.md 2)
  *     /proc             of the task's own processes
+ *     the agent's token, and what it was told to hide: nothing
  * What the task needs is shown again where one of these would cover it.
  */
 #include "taskbox.h"
@@ -79,11 +80,26 @@ static void keep_all(struct view *v)
     const json_t *storage = v->s->task.checkpoint_storage;
     det_cleanup(freep) char *programs = find_beside("..", X_OK);
     keep(v, v->s->dir);
-    keep(v, getenv("DET_CACHE_DIR"));
+    keep(v, v->s->cache);
     keep(v, json_str(storage, "host_path", NULL));
     keep(v, v->s->ca_file);
     keep(v, programs);
     keep(v, getenv("DET_HARNESS"));
+}
+
+/* Where the task's account is det-task's own, what is for det-task alone is not shown: the order,
+ * the socket, the spool. */
+static int show_own(const struct kept *k, struct det_err *err)
+{
+    static const char *const parts[] = {"work", "model", "info", "run", "tmp"};
+    int rc = fsx_mkdirs(AT_FDCWD, k->path, 0755, err);
+    for (size_t i = 0; i < DET_ARRAY_LEN(parts) && rc == 0; i++) {
+        det_cleanup(freep) char *path = det_asprintf("%s/%s", k->path, parts[i]);
+        det_cleanup(det_closep) int fd = openat(k->fd, parts[i], O_PATH | O_CLOEXEC);
+        rc = fd < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ? refused(path, err)
+                                                                  : bind(fd, path, err);
+    }
+    return rc;
 }
 
 static int show_again(const struct kept *k, struct det_err *err)
@@ -103,7 +119,8 @@ static int show_what_is_covered(const struct view *v, const char *dir, struct de
     int rc = 0;
     for (size_t i = 0; i < v->kept_n && rc == 0; i++)
         if (is_beneath(v->kept[i].path, dir))
-            rc = show_again(&v->kept[i], err);
+            rc = i == OWN && geteuid() != 0 ? show_own(&v->kept[i], err)
+                                            : show_again(&v->kept[i], err);
     return rc;
 }
 
@@ -121,14 +138,42 @@ static int own_tmp(const struct view *v, const char *dir, struct det_err *err)
 }
 
 /* Others' directories are closed to another uid; to the same one they are not there. */
+static int hide_beside(const struct view *v, const char *path, struct det_err *err)
+{
+    det_cleanup(freep) char *dir = det_strndup(path, (size_t)(strrchr(path, '/') - path));
+    if (is_beneath(dir, "/tmp") || is_beneath(dir, "/var/tmp"))
+        return 0; /* covered already */
+    int rc = tmpfs(dir, 0, "size=64k,mode=0711", err);
+    if (rc == 0)
+        rc = show_what_is_covered(v, dir, err);
+    return rc < 0 ? rc : tmpfs(dir, MS_REMOUNT | MS_RDONLY, "size=64k,mode=0711", err);
+}
+
 static int hide_others(const struct view *v, struct det_err *err)
 {
-    det_cleanup(freep) char *tasks =
-        det_strndup(v->s->dir, (size_t)(strrchr(v->s->dir, '/') - v->s->dir));
-    if (is_beneath(tasks, "/tmp") || is_beneath(tasks, "/var/tmp"))
-        return 0; /* covered already */
-    int rc = tmpfs(tasks, 0, "size=64k,mode=0711", err);
-    return rc < 0 ? rc : show_what_is_covered(v, tasks, err);
+    int rc = hide_beside(v, v->s->dir, err);
+    if (rc == 0 && v->s->cache && geteuid() != 0)
+        rc = hide_beside(v, v->s->cache, err);
+    return rc;
+}
+
+/* What is not there, or cannot be reached, cannot be seen either. */
+static int hide(const char *path, struct det_err *err)
+{
+    struct stat st;
+    if (!path || stat(path, &st) < 0)
+        return 0;
+    if (S_ISDIR(st.st_mode))
+        return tmpfs(path, MS_RDONLY, "size=4k,mode=0555", err);
+    return mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 ? refused(path, err) : 0;
+}
+
+static int hide_secrets(const struct view *v, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < json_array_size(v->s->hide) && rc == 0; i++)
+        rc = hide(json_string_value(json_array_get(v->s->hide, i)), err);
+    return rc;
 }
 
 static int own_shm(struct det_err *err)
@@ -151,7 +196,7 @@ static int own_place(const struct taskspec *s, struct det_err *err)
                                                     (unsigned)s->uid, (unsigned)s->gid);
     const char *users = PLACE "/pythonuserbase";
     if (mkdir(PLACE, 0755) < 0 && errno != EEXIST)
-        return refused(PLACE, err);
+        return geteuid() == 0 ? refused(PLACE, err) : 0; /* DET_INFO_DIR names its files */
     int rc = tmpfs(PLACE, 0, options, err);
     if (rc == 0)
         rc = show(s, "info", PLACE "/info", err);
@@ -166,7 +211,6 @@ static int own_place(const struct taskspec *s, struct det_err *err)
 int taskbox_mounts(const struct taskspec *s, struct det_err *err)
 {
     struct view v = {.s = s};
-    const bool kept_apart = !s->accounts.task_user || *s->accounts.task_user;
     int rc = 0;
     keep_all(&v);
     if (v.kept_n <= OWN)
@@ -174,7 +218,7 @@ int taskbox_mounts(const struct taskspec *s, struct det_err *err)
     /* What the host mounts later is seen here too; what is mounted here is seen nowhere else. */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return refused("--make-rslave /", err);
-    if (kept_apart) {
+    if (taskspec_is_kept_apart(s)) {
         rc = hide_others(&v, err);
         if (rc == 0)
             rc = own_tmp(&v, "/tmp", err);
@@ -182,6 +226,8 @@ int taskbox_mounts(const struct taskspec *s, struct det_err *err)
             rc = own_tmp(&v, "/var/tmp", err);
         if (rc == 0)
             rc = own_shm(err);
+        if (rc == 0)
+            rc = hide_secrets(&v, err);
     }
     if (rc == 0)
         rc = own_place(s, err);

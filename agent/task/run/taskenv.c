@@ -192,6 +192,8 @@ json_t *taskenv_common(const struct taskspec *s, const char *chief_addr)
 {
     json_t *env = json_object();
     add_own(env);
+    if (s->cache)
+        set(env, "DET_CACHE_DIR", s->cache);
     json_object_update(env, (json_t *)s->task.env);
     json_object_del(env, "DET_USER_TOKEN");
     add_master(env, s);

@@ -37,6 +37,7 @@ static int read_spec(struct taskspec *s, struct det_err *err)
     int64_t log_mib = json_int(agent, "log_mib", 0);
     s->log_bytes_max = log_mib > 0 ? (uint64_t)log_mib << 20 : 0;
     s->slots = json_arr(agent, "slots");
+    s->hide = json_arr(agent, "hide");
     rc = account_range_parse(json_str(agent, "task_uids", ACCOUNT_RANGE_TEXT), &s->accounts.first,
                              &s->accounts.last, err);
     if (rc < 0)
@@ -116,6 +117,22 @@ static int choose_user(struct taskspec *s, struct det_err *err)
     return 0;
 }
 
+bool taskspec_is_kept_apart(const struct taskspec *s)
+{
+    return !s->accounts.task_user || *s->accounts.task_user;
+}
+
+/* What lies there is loaded into processes. Where people have uids of their own, a folder's owner
+ * tells whose it is. */
+static void choose_cache(struct taskspec *s)
+{
+    const char *dir = getenv("DET_CACHE_DIR");
+    bool is_shared_uid = geteuid() != 0 && taskspec_is_kept_apart(s);
+    if (dir && *dir == '/')
+        s->cache = is_shared_uid ? det_asprintf("%s/user-%lld", dir, (long long)s->task.owner)
+                                 : det_strdup(dir);
+}
+
 /* By the directory, which no other task of this host has. */
 static void name_processes(struct taskspec *s)
 {
@@ -137,6 +154,8 @@ int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err)
     if (ret->dirfd < 0)
         return det_fail(err, DET_EIO, "open %s: %s", real, strerror(errno));
     int rc = read_spec(ret, err);
+    if (rc == 0)
+        choose_cache(ret);
     if (rc == 0 && choose_user(ret, &ret->refusal) == 0)
         ret->refusal.code = 0;
     return rc;
@@ -149,6 +168,7 @@ void taskspec_finish(struct taskspec *s)
     free(s->dir);
     free(s->mark);
     free(s->cgroup_name);
+    free(s->cache);
     free(s->user_name);
     free(s->home);
     free(s->groups);

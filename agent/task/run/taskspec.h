@@ -27,11 +27,13 @@ struct taskspec {
     struct account_rule accounts;
     int threads_per_slot;
     uint64_t log_bytes_max; /* of the ranks' output; 0: no limit */
+    const json_t *hide;  /* paths that the task may not see; NULL: none */
     const json_t *slots; /* all of the agent: [{id, type, brand, uuid}] */
     char *dir;           /* absolute */
     char *mark;          /* for proctree.h: in the environment of all its processes, and no
                           * others' */
     char *cgroup_name;
+    char *cache; /* DET_CACHE_DIR; the owner's part of it where all have one account; or NULL */
     int dirfd;
     /* whom the ranks run as; where no account can be chosen nothing may run, and refusal.code says
      * so */
@@ -51,6 +53,8 @@ void taskspec_finish(struct taskspec *s);
 int taskspec_world_size(const struct taskspec *s); /* ranks of all nodes, at least 1 */
 int taskspec_first_rank(const struct taskspec *s); /* of this node */
 int taskspec_local_size(const struct taskspec *s); /* ranks of this node, at least 1 */
+/* One person's task is to be kept from another's: not where the agent was told otherwise. */
+bool taskspec_is_kept_apart(const struct taskspec *s);
 /* The agent's slot behind the i-th slot of the task; NULL if it is not known. */
 const json_t *taskspec_slot(const struct taskspec *s, size_t i);
 
