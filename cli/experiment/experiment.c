@@ -5,6 +5,7 @@
 #include "place.h"
 #include "show.h"
 #include "table.h"
+#include "watch.h"
 
 #include "b64.h"
 #include "fsx.h"
@@ -306,6 +307,8 @@ static const struct verb verbs[] = {
      experiment_create},
     {"list", "ls", "", "list experiments", list_opts, list},
     {"describe", "d", "ID", "one experiment and its trials", describe_opts, describe},
+    {"watch", NULL, "ID", "progress, metrics and curves of its trials on a screen, as they come",
+     NULL, experiment_watch},
     {"wait", "w", "ID", "wait until it ended; exit 0 only if it completed", experiment_wait_opts,
      experiment_wait},
     {"logs", NULL, "ID", "the log of its first trial", experiment_logs_opts, experiment_logs},

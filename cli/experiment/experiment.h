@@ -35,6 +35,10 @@ int experiment_label(struct cli *c, struct det_err *err);
 /* The options of a log query, shared with `det trial logs`. */
 int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
 bool has_ended(const json_t *it); /* an experiment or a trial, as the master tells of it */
+/* The length asked of a trial in batches, 0 where that cannot be known from here; how much of it
+ * is done, 0 to 1. */
+double trial_target(const json_t *trial, const json_t *experiment);
+double trial_fraction(const json_t *trial, const json_t *experiment);
 /* Prints bars until the experiment ended; CLI exit code. */
 int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err);
 

@@ -6,6 +6,7 @@
 #include "logs.h"
 #include "show.h"
 #include "table.h"
+#include "watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -179,6 +180,8 @@ static const struct verb verbs[] = {
     {"describe", "d", "ID", "one trial, its metrics and checkpoints", describe_opts, describe},
     {"logs", NULL, "ID", "its log", experiment_logs_opts, logs},
     {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL, timeline},
+    {"watch", NULL, "ID", "its progress, metrics and curve on a screen, as they come", NULL,
+     trial_watch},
     {"plot", NULL, "ID...", "curves of a metric, in characters or as a picture", trial_plot_opts,
      trial_plot},
     {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},

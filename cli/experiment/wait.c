@@ -37,8 +37,7 @@ bool has_ended(const json_t *it)
     return false;
 }
 
-/* The length asked for, in batches; 0 where that cannot be known from here. */
-static double batches_of(const json_t *trial, const json_t *experiment)
+double trial_target(const json_t *trial, const json_t *experiment)
 {
     const json_t *config = json_obj(experiment, "config");
     const json_t *length = json_path(config, "searcher.max_length");
@@ -52,11 +51,10 @@ static double batches_of(const json_t *trial, const json_t *experiment)
     return per_batch > 0 ? records / per_batch : 0;
 }
 
-/* How far a trial is: batches done of the length asked for. */
-static double fraction(const json_t *trial, const json_t *experiment)
+double trial_fraction(const json_t *trial, const json_t *experiment)
 {
     double done = json_num(trial, "totalBatchesProcessed", 0);
-    double all = batches_of(trial, experiment);
+    double all = trial_target(trial, experiment);
     if (strcmp(json_str(trial, "state", ""), "STATE_COMPLETED") == 0)
         return 1;
     return all <= 0 ? 0 : done < all ? done / all : 1;
@@ -68,7 +66,7 @@ static void print_bar(const json_t *trial, const json_t *experiment, const json_
     const char *metric = json_str(json_path(experiment, "config.searcher"), "metric", "");
     const json_t *latest = json_path(trial, "latestValidation.metrics.avgMetrics");
     char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"), common);
-    int full = (int)(fraction(trial, experiment) * BAR + 0.5);
+    int full = (int)(trial_fraction(trial, experiment) * BAR + 0.5);
     char line[512];
     int used = snprintf(line, sizeof line, "trial %4" PRId64 " ", json_int(trial, "id", 0));
     for (int i = 0; i < BAR; i++)

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """det as a person types it: results, exit codes, and what it says about mistakes."""
+import fcntl
 import json
 import os
+import pty
+import select
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
@@ -145,6 +150,49 @@ def test_commands():
         c.det("e", "activate", "3")
         says(c.det("task", "list"), 0, "ALLOCATION", c.trials(3)[0]["taskId"])
         c.det("e", "kill", "3")
+
+
+def on_terminal(c, *words):
+    """What det writes to a terminal of 100 by 30, until it ends."""
+    screen, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
+           "DET_PASS_FILE": c.path("admin.password"), "XDG_CONFIG_HOME": c.path("config")}
+    p = subprocess.Popen([BIN + "/det", *words], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    os.close(theirs)
+    said = b""
+    try:
+        while select.select([screen], [], [], 120)[0]:
+            more = os.read(screen, 65536)
+            said += more
+            if not more:
+                break
+    except OSError:  # EIO: nobody has it open any more
+        pass
+    finally:
+        os.close(screen)
+        p.kill()
+        p.wait()
+    return said.decode()
+
+
+def test_watch():
+    """One screen of what runs; without a terminal lines; no name moves the cursor."""
+    with Cluster(agents=1, slots=2) as c:
+        evil = "x\x1b[2J\x1b]0;owned\x07"
+        small = ["--config", "searcher.max_length={batches: 200}", "--config", "scheduling_unit=10", "--config", "min_validation_period={batches: 20}"]
+        says(c.det("e", "create", CONST, DIGITS, *small), 0, "Created experiment 1")
+        c.api("PATCH", "/experiments/1", {"id": 1, "name": evil})
+        screen = on_terminal(c, "e", "watch", "1")
+        assert "best so far: trial 1, accuracy 0." in screen and "experiment 1 ended COMPLETED" in screen, screen[-3000:]
+        assert "trial 1 " in screen and "batch " in screen and "loss " in screen, screen[-3000:]
+        assert "owned" in screen and "\x1b]0" not in screen and "\x07" not in screen, screen[:500]
+        assert "\x1b]" not in on_terminal(c, "e", "list")
+        says(c.det("e", "create", CONST, DIGITS, *small), 0, "Created experiment 2")
+        lines = c.det("e", "watch", "2").stdout
+        assert "\x1b" not in lines and "trial 2 " in lines and lines.endswith("experiment 2 ended COMPLETED\n"), lines
+        says(c.det("t", "watch", "2"), 0, "trial 2 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 2 ended COMPLETED")
+        says(c.det("t", "watch", "9", check=False), 1, "not found")
 
 
 def test_edits():

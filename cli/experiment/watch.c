@@ -1,0 +1,247 @@
+/*
+ * det experiment watch, det trial watch. Four times a second the master is asked for the experiment
+ * and the few trials on the screen; the rest only when one of these changed. So a thousand trials
+ * cost no more than ten.
+ */
+#include "watch.h"
+
+#include "clk.h"
+#include "experiment.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SHOWN = 12, POINTS = 120, PERIOD_MS = 250, WHY_MS = 2000 };
+
+struct watch {
+    struct cli *c;
+    int64_t exp_id, trial_id; /* trial 0: the experiment's running ones */
+    bool screen;
+    json_t *experiment, *trials, *best, *first, *said;
+    struct curves curves;
+    char *why;
+    int64_t began_ms, why_ms;
+};
+
+static void watch_end(struct watch *w)
+{
+    json_decref(w->experiment);
+    json_decref(w->trials);
+    json_decref(w->best);
+    json_decref(w->first);
+    json_decref(w->said);
+    curves_finish(&w->curves);
+    free(w->why);
+}
+
+static int ask_trials(struct watch *w, json_t **ret, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    int rc;
+    if (w->trial_id) {
+        rc = cli_get(w->c, &answer, err, "/trials/%" PRId64, w->trial_id);
+        if (rc == 0)
+            *ret = json_make("[O]", json_object_get(answer, "trial"));
+        return rc;
+    }
+    rc = cli_get(w->c, &answer, err,
+                 "/experiments/%" PRId64 "/trials?limit=%d&states=STATE_ACTIVE&sortBy=SORT_BY_"
+                 "BATCHES_PROCESSED&orderBy=ORDER_BY_DESC",
+                 w->exp_id, SHOWN);
+    if (rc == 0)
+        *ret = json_incref(json_object_get(answer, "trials"));
+    return rc;
+}
+
+static int ask_best(struct watch *w, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    bool smaller =
+        json_flag(json_path(w->experiment, "config.searcher"), "smaller_is_better", true);
+    int rc = cli_get(w->c, &answer, err,
+                     "/experiments/%" PRId64
+                     "/trials?limit=1&sortBy=SORT_BY_BEST_VALIDATION_METRIC&orderBy=%s",
+                     w->exp_id, smaller ? "ORDER_BY_ASC" : "ORDER_BY_DESC");
+    if (rc < 0)
+        return rc;
+    json_decref(w->best);
+    w->best = json_incref(json_array_get(json_arr(answer, "trials"), 0));
+    return 0;
+}
+
+static int ask_curves(struct watch *w, struct det_err *err)
+{
+    int64_t ids[SHOWN];
+    size_t n = json_array_size(w->trials);
+    const char *metric = json_str(json_path(w->experiment, "config.searcher"), "metric", "");
+    n = n < SHOWN ? n : SHOWN;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = json_int(json_array_get(w->trials, i), "id", 0);
+    if (n == 0 || !*metric)
+        return 0;
+    curves_finish(&w->curves);
+    return curves_get(w->c, ids, n, metric, "validation", POINTS, &w->curves, err);
+}
+
+/* Something waits: why. Seldom, since a scheduler is asked what it would do. */
+static void ask_why(struct watch *w)
+{
+    JSON_OWN answer = NULL;
+    struct det_err err;
+    int64_t now = clk_mono_ms();
+    if (w->why_ms && now - w->why_ms < WHY_MS)
+        return;
+    w->why_ms = now;
+    free(w->why);
+    w->why = NULL;
+    if (cli_get(w->c, &answer, &err, "/%s/%" PRId64 "/why", w->trial_id ? "trials" : "experiments",
+                w->trial_id ? w->trial_id : w->exp_id) == 0 &&
+        json_flag(answer, "waiting", false))
+        w->why = det_asprintf("trial %" PRId64 " waits: %s", json_int(answer, "trialId", 0),
+                              json_str(answer, "text", ""));
+}
+
+/* What each trial had when it was seen first, for its speed. */
+static void note_first(struct watch *w)
+{
+    size_t i;
+    json_t *t;
+    json_array_foreach(w->trials, i, t)
+    {
+        char id[24];
+        snprintf(id, sizeof id, "%" PRId64, json_int(t, "id", 0));
+        if (!json_object_get(w->first, id))
+            json_set(w->first, id, json_double(json_num(t, "totalBatchesProcessed", 0)));
+    }
+}
+
+static int look(struct watch *w, bool *ret_news, struct det_err *err)
+{
+    JSON_OWN e = NULL;
+    JSON_OWN trials = NULL;
+    if (experiment_get(w->c, w->exp_id, &e, err) < 0 || ask_trials(w, &trials, err) < 0)
+        return -1;
+    *ret_news = !w->trials || !json_equal(trials, w->trials) || has_ended(e);
+    json_decref(w->experiment);
+    json_decref(w->trials);
+    w->experiment = json_incref(e);
+    w->trials = json_incref(trials);
+    note_first(w);
+    ask_why(w);
+    if (*ret_news && (ask_best(w, err) < 0 || ask_curves(w, err) < 0))
+        return -1;
+    return 0;
+}
+
+static void draw(struct watch *w)
+{
+    struct winsize size = {0};
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
+    struct buf text = BUF_INIT, out = BUF_INIT;
+    struct watch_view v = {.experiment = w->experiment,
+                           .trials = w->trials,
+                           .best = w->best,
+                           .why = w->why,
+                           .curves = &w->curves,
+                           .seconds = (double)(clk_mono_ms() - w->began_ms) / 1000,
+                           .first = w->first,
+                           .columns = known ? size.ws_col - 1 : 79,
+                           .rows = known ? size.ws_row : 24,
+                           .plain = curves_are_plain()};
+    watch_screen(&v, &text);
+    buf_add_str(&out, "\033[H"); /* over what is there: nothing flickers */
+    for (const char *p = buf_str(&text); *p; p += strcspn(p, "\n"), p += *p == '\n')
+        buf_addf(&out, "%.*s\033[K\n", (int)strcspn(p, "\n"), p);
+    buf_add_str(&out, "\033[J");
+    fputs(buf_str(&out), stdout);
+    fflush(stdout);
+    buf_finish(&text);
+    buf_finish(&out);
+}
+
+/* Without a screen: a line about each trial whose line is another than before. */
+static void tell(struct watch *w)
+{
+    size_t i;
+    json_t *t;
+    json_array_foreach(w->trials, i, t)
+    {
+        char id[24];
+        struct buf line = BUF_INIT;
+        snprintf(id, sizeof id, "%" PRId64, json_int(t, "id", 0));
+        watch_line(t, w->experiment, &line);
+        if (strcmp(json_str(w->said, id, ""), buf_str(&line)) != 0) {
+            puts(buf_str(&line));
+            json_set(w->said, id, json_string(buf_str(&line)));
+        }
+        buf_finish(&line);
+    }
+    if (w->why && strcmp(json_str(w->said, "why", ""), w->why) != 0) {
+        puts(w->why);
+        json_set(w->said, "why", json_string(w->why));
+    }
+    fflush(stdout);
+}
+
+static bool is_over(const struct watch *w)
+{
+    return has_ended(w->trial_id ? json_array_get(w->trials, 0) : w->experiment);
+}
+
+static int watch(struct watch *w, struct det_err *err)
+{
+    const struct timespec pause = {.tv_nsec = PERIOD_MS * 1000000L};
+    const char *term = getenv("TERM");
+    w->screen = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+    w->first = json_object();
+    w->said = json_object();
+    w->began_ms = clk_mono_ms();
+    if (w->screen)
+        fputs("\033[H\033[J", stdout);
+    for (bool news = true;; nanosleep(&pause, NULL)) {
+        if (look(w, &news, err) < 0)
+            return CLI_FAILED;
+        if (w->screen)
+            draw(w);
+        else if (news)
+            tell(w);
+        if (is_over(w))
+            return 0;
+    }
+}
+
+static int run(struct watch *w, struct det_err *err)
+{
+    int status = watch(w, err);
+    if (status == 0)
+        printf("%s %" PRId64 " ended %s\n", w->trial_id ? "trial" : "experiment",
+               w->trial_id ? w->trial_id : w->exp_id,
+               json_str(w->trial_id ? json_array_get(w->trials, 0) : w->experiment, "state", "") +
+                   strlen("STATE_"));
+    watch_end(w);
+    return status;
+}
+
+int experiment_watch(struct cli *c, struct det_err *err)
+{
+    struct watch w = {.c = c};
+    if (cli_arg_id(c, 0, "experiment", &w.exp_id, err) < 0)
+        return CLI_USAGE;
+    return run(&w, err);
+}
+
+int trial_watch(struct cli *c, struct det_err *err)
+{
+    struct watch w = {.c = c};
+    JSON_OWN answer = NULL;
+    if (cli_arg_id(c, 0, "trial", &w.trial_id, err) < 0)
+        return CLI_USAGE;
+    if (cli_get(c, &answer, err, "/trials/%" PRId64, w.trial_id) < 0)
+        return CLI_FAILED;
+    w.exp_id = json_int(json_obj(answer, "trial"), "experimentId", 0);
+    return run(&w, err);
+}

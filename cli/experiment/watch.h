@@ -1,0 +1,26 @@
+/* One screen of an experiment or a trial that a person leaves open. */
+#ifndef CLI_WATCH_H
+#define CLI_WATCH_H
+
+#include "curves.h"
+
+struct watch_view {
+    const json_t *experiment;
+    const json_t *trials;        /* those to show */
+    const json_t *best;          /* trial; NULL: none yet */
+    const char *why;             /* a sentence where something waits; NULL: nothing does */
+    const struct curves *curves; /* of the searcher's metric */
+    double seconds;              /* since the first look; -1: this is it */
+    const json_t *first;         /* {"id": batches then} */
+    int columns, rows;
+    bool plain;
+};
+/* The whole screen, every line of it no wider than the terminal. */
+void watch_screen(const struct watch_view *v, struct buf *out);
+/* One line about a trial, for where there is no screen. */
+void watch_line(const json_t *trial, const json_t *experiment, struct buf *out);
+
+int experiment_watch(struct cli *c, struct det_err *err);
+int trial_watch(struct cli *c, struct det_err *err);
+
+#endif

@@ -1,0 +1,158 @@
+#include "watch.h"
+
+#include "experiment.h"
+#include "show.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BAR = 20, NAMES = 3 };
+
+static const char *metric_of(const json_t *experiment)
+{
+    return json_str(json_path(experiment, "config.searcher"), "metric", "");
+}
+
+/* The last reported training metrics: "loss 0.12  accuracy 0.9". */
+static void add_training(const json_t *trial, struct buf *out)
+{
+    const json_t *all = json_path(trial, "summaryMetrics.avg_metrics");
+    size_t n;
+    const char **names det_cleanup(freep) = json_sorted_keys(all, &n);
+    for (size_t i = 0; i < n && i < NAMES; i++) {
+        const json_t *last = json_object_get(json_object_get(all, names[i]), "last");
+        if (json_is_number(last))
+            buf_addf(out, "  %s %s", names[i], show_metric(last));
+    }
+}
+
+static void add_validation(const json_t *trial, const json_t *experiment, struct buf *out)
+{
+    const char *metric = metric_of(experiment);
+    const json_t *v = json_path(trial, "latestValidation.metrics.avgMetrics");
+    const json_t *value = v ? json_object_get(v, metric) : NULL;
+    if (value)
+        buf_addf(out, "  validation %s %s", metric, show_metric(value));
+}
+
+void watch_line(const json_t *trial, const json_t *experiment, struct buf *out)
+{
+    buf_addf(out, "trial %" PRId64 " %s, batch %" PRId64, json_int(trial, "id", 0),
+             show_state(json_str(trial, "state", "")), json_int(trial, "totalBatchesProcessed", 0));
+    add_training(trial, out);
+    add_validation(trial, experiment, out);
+}
+
+/* Ends a line of the screen, cut to its width: in columns, not in bytes. */
+static void add_cut(struct buf *out, const char *line, int columns)
+{
+    int n = 0;
+    for (; *line && *line != '\n'; line++) {
+        bool begins = ((unsigned char)*line & 0xc0) != 0x80;
+        if (begins && n++ == columns)
+            break;
+        if ((unsigned char)*line >= 0x20)
+            buf_add_ch(out, *line);
+    }
+    buf_add_ch(out, '\n');
+}
+
+static double speed_of(const struct watch_view *v, const json_t *trial)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%" PRId64, json_int(trial, "id", 0));
+    const json_t *then = json_object_get(v->first, id);
+    double done = json_num(trial, "totalBatchesProcessed", 0);
+    return then && v->seconds > 0 ? (done - json_number_value(then)) / v->seconds : 0;
+}
+
+static void add_speed(const struct watch_view *v, const json_t *trial, struct buf *out)
+{
+    double speed = speed_of(v, trial), all = trial_target(trial, v->experiment);
+    double left = all - json_num(trial, "totalBatchesProcessed", 0);
+    if (speed <= 0)
+        return;
+    buf_addf(out, "  %.4g batches/s", speed);
+    if (left > 0 && left / speed < 60)
+        buf_addf(out, ", %.0f s left", left / speed);
+    else if (left > 0)
+        buf_addf(out, ", %.0f min left", left / speed / 60);
+}
+
+static void add_trial(const struct watch_view *v, const json_t *trial, struct buf *out)
+{
+    struct buf line = BUF_INIT;
+    int full = (int)(trial_fraction(trial, v->experiment) * BAR + 0.5);
+    buf_addf(&line, "trial %-5" PRId64 " ", json_int(trial, "id", 0));
+    for (int i = 0; i < BAR; i++)
+        buf_add_ch(&line, i < full ? '#' : '.');
+    buf_addf(&line, " %-9s batch %" PRId64, show_state(json_str(trial, "state", "")),
+             json_int(trial, "totalBatchesProcessed", 0));
+    add_speed(v, trial, &line);
+    add_training(trial, &line);
+    add_validation(trial, v->experiment, &line);
+    add_cut(out, buf_str(&line), v->columns);
+    buf_finish(&line);
+}
+
+static void add_best(const struct watch_view *v, struct buf *out)
+{
+    struct buf line = BUF_INIT;
+    const char *metric = metric_of(v->experiment);
+    const json_t *value = json_path(v->best, "bestValidation.metrics.avgMetrics");
+    value = value ? json_object_get(value, metric) : NULL;
+    if (!value)
+        return;
+    buf_addf(&line, "best so far: trial %" PRId64 ", %s %s at batch %" PRId64,
+             json_int(v->best, "id", 0), metric, show_metric(value),
+             json_int(json_obj(v->best, "bestValidation"), "totalBatches", 0));
+    const char *uuid = json_str(json_obj(v->best, "bestCheckpoint"), "uuid", NULL);
+    buf_addf(&line, uuid ? ", checkpoint %s" : ", no checkpoint yet", uuid);
+    add_cut(out, buf_str(&line), v->columns);
+    buf_finish(&line);
+}
+
+static void add_head(const struct watch_view *v, struct buf *out)
+{
+    struct buf line = BUF_INIT;
+    buf_addf(
+        &line,
+        "experiment %" PRId64 "  %s  %s %s  %" PRId64 " trials, %" PRId64 " slot%s each, pool %s",
+        json_int(v->experiment, "id", 0), json_str(v->experiment, "name", ""),
+        show_state(json_str(v->experiment, "state", "")),
+        show_progress(json_object_get(v->experiment, "progress")),
+        json_int(v->experiment, "numTrials", 0),
+        json_int(json_path(v->experiment, "config.resources"), "slots_per_trial", 1),
+        json_int(json_path(v->experiment, "config.resources"), "slots_per_trial", 1) == 1 ? ""
+                                                                                          : "s",
+        json_str(v->experiment, "resourcePool", ""));
+    add_cut(out, buf_str(&line), v->columns);
+    buf_finish(&line);
+}
+
+static void add_curves(const struct watch_view *v, int rows, struct buf *out)
+{
+    struct buf picture = BUF_INIT;
+    if (!v->curves || v->curves->n == 0 || rows < 4 || v->columns < 30)
+        return;
+    buf_addf(&picture, "validation %s\n", metric_of(v->experiment));
+    plot_text(v->curves->lines, v->curves->n,
+              (struct plot_size){v->columns - 13, rows < 14 ? rows - 2 : 12, v->plain}, &picture);
+    for (const char *p = buf_str(&picture); *p; p += strcspn(p, "\n"), p += *p == '\n')
+        add_cut(out, p, v->columns);
+    buf_finish(&picture);
+}
+
+void watch_screen(const struct watch_view *v, struct buf *out)
+{
+    size_t n = json_array_size(v->trials), most = v->rows > 12 ? (size_t)v->rows / 2 : 4;
+    add_head(v, out);
+    add_best(v, out);
+    if (v->why)
+        add_cut(out, v->why, v->columns);
+    buf_add_ch(out, '\n');
+    for (size_t i = 0; i < n && i < most; i++)
+        add_trial(v, json_array_get(v->trials, i), out);
+    buf_add_ch(out, '\n');
+    add_curves(v, v->rows - 6 - (int)(n < most ? n : most), out);
+}

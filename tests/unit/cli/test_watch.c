@@ -1,0 +1,96 @@
+/* The screen of det experiment watch. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "experiment.h"
+#include "watch.h"
+#include <string.h>
+
+double trial_target(const json_t *trial, const json_t *experiment)
+{
+    return 100;
+}
+double trial_fraction(const json_t *trial, const json_t *experiment)
+{
+    return 0.5;
+}
+
+static json_t *parsed(const char *text)
+{
+    json_t *j = json_parse(text, strlen(text), NULL);
+    assert_non_null(j);
+    return j;
+}
+
+static json_t *experiment(void)
+{
+    return parsed("{\"id\": 3, \"name\": \"n\xc3\xa4me\\u001b[2J\", \"state\": \"STATE_RUNNING\", \"progress\": 0.25,"
+                  " \"numTrials\": 2, \"resourcePool\": \"default\","
+                  " \"config\": {\"searcher\": {\"metric\": \"f1\"}, \"resources\": {\"slots_per_trial\": 1}}}");
+}
+
+static json_t *trials(void)
+{
+    return parsed("[{\"id\": 7, \"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 50,"
+                  " \"summaryMetrics\": {\"avg_metrics\": {\"loss\": {\"last\": 0.123456}}},"
+                  " \"latestValidation\": {\"metrics\": {\"avgMetrics\": {\"f1\": 0.75}}},"
+                  " \"bestValidation\": {\"totalBatches\": 40, \"metrics\": {\"avgMetrics\": {\"f1\": 0.875}}}}]");
+}
+
+static size_t columns_of(const char *line, size_t bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < bytes; i++)
+        n += ((unsigned char)line[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static void fits(int columns, int rows, const char *holds)
+{
+    static const struct plot_point v[] = {{0, 0.1}, {10, 0.5}, {20, 0.875}};
+    struct plot_line line = {"trial 7, validation", v, 3};
+    struct curves curves = {&line, 1};
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    JSON_OWN first = parsed("{\"7\": 10.0}");
+    struct watch_view view = {.experiment = e, .trials = t, .best = json_array_get(t, 0),
+                              .why = "trial 8 waits: it asks for 1 slot", .curves = &curves,
+                              .seconds = 2, .first = first, .columns = columns, .rows = rows};
+    struct buf out = BUF_INIT;
+    watch_screen(&view, &out);
+    int lines = 0;
+    for (const char *p = buf_str(&out); *p; p += strcspn(p, "\n"), p += *p == '\n', lines++)
+        assert_true(columns_of(p, strcspn(p, "\n")) <= (size_t)columns);
+    assert_true(lines < rows);
+    assert_null(strchr(buf_str(&out), '\033'));
+    assert_non_null(strstr(buf_str(&out), holds));
+    buf_finish(&out);
+}
+
+static void it_fits_the_terminal(void **state)
+{
+    fits(100, 30, "trial 7     ##########.......... RUNNING   batch 50  20 batches/s, 2 s left  loss 0.1235");
+    fits(100, 30, "best so far: trial 7, f1 0.875 at batch 40, no checkpoint yet");
+    fits(100, 30, "trial 8 waits: it asks for 1 slot");
+    fits(100, 30, "\xe2\xa0"); /* a curve */
+    fits(24, 12, "experiment 3  n\xc3\xa4me");
+}
+
+static void without_a_screen_it_is_a_line(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    struct buf out = BUF_INIT;
+    watch_line(json_array_get(t, 0), e, &out);
+    assert_string_equal(buf_str(&out), "trial 7 RUNNING, batch 50  loss 0.1235  validation f1 0.75");
+    buf_finish(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(it_fits_the_terminal),
+                                       cmocka_unit_test(without_a_screen_it_is_a_line)};
+    return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+}
