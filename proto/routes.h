@@ -37,6 +37,20 @@
     X(post_token, POST, "/api/v1/tokens", USER, DEFAULT)                                           \
     X(get_tokens, GET, "/api/v1/tokens", USER, DEFAULT)                                            \
     X(patch_token, PATCH, "/api/v1/tokens/{tokenId}", USER, DEFAULT)                               \
+    X(search_groups, POST, "/api/v1/groups/search", USER, DEFAULT)                                 \
+    X(get_group, GET, "/api/v1/groups/{groupId}", USER, DEFAULT)                                   \
+    X(post_group, POST, "/api/v1/groups", ADMIN, DEFAULT)                                          \
+    X(put_group, PUT, "/api/v1/groups/{groupId}", ADMIN, DEFAULT)                                  \
+    X(delete_group, DELETE, "/api/v1/groups/{groupId}", ADMIN, DEFAULT)                            \
+    X(assign_groups, PATCH, "/api/v1/users/assignments", ADMIN, DEFAULT)                           \
+    X(get_permissions_summary, GET, "/api/v1/permissions/summary", USER, DEFAULT)                  \
+    X(search_roles, POST, "/api/v1/roles/search", USER, DEFAULT)                                   \
+    X(search_roles_assignable, POST, "/api/v1/roles/search/by-assignability", USER, DEFAULT)       \
+    X(get_roles_by_id, POST, "/api/v1/roles/search/by-ids", USER, DEFAULT)                         \
+    X(get_roles_of_user, GET, "/api/v1/roles/search/by-user/{userId}", USER, DEFAULT)              \
+    X(get_roles_of_group, GET, "/api/v1/roles/search/by-group/{groupId}", USER, DEFAULT)           \
+    X(add_assignments, POST, "/api/v1/roles/add-assignments", USER, DEFAULT)                       \
+    X(remove_assignments, POST, "/api/v1/roles/remove-assignments", USER, DEFAULT)                 \
     X(get_master, GET, "/api/v1/master", NONE, DEFAULT)                                            \
     X(get_telemetry, GET, "/api/v1/master/telemetry", NONE, DEFAULT)                               \
     X(get_master_config, GET, "/api/v1/master/config", ADMIN, DEFAULT)                             \

@@ -85,6 +85,20 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(post_token, ACCOUNT, ASKS, "")                                                               \
     X(get_tokens, SEE, NONE, "")                                                                   \
     X(patch_token, ACCOUNT, TOKEN, "tokenId")                                                      \
+    X(search_groups, SEE, NONE, "")                                                                \
+    X(get_group, SEE, NONE, "")                                                                    \
+    X(post_group, CLUSTER, NONE, "")                                                               \
+    X(put_group, CLUSTER, NONE, "")                                                                \
+    X(delete_group, CLUSTER, NONE, "")                                                             \
+    X(assign_groups, CLUSTER, NONE, "")                                                            \
+    X(get_permissions_summary, SEE, NONE, "")                                                      \
+    X(search_roles, SEE, NONE, "")                                                                 \
+    X(search_roles_assignable, SEE, NONE, "")                                                      \
+    X(get_roles_by_id, SEE, NONE, "")                                                              \
+    X(get_roles_of_user, SEE, NONE, "")                                                            \
+    X(get_roles_of_group, SEE, NONE, "")                                                           \
+    X(add_assignments, GRANT, ASKS, "")                                                            \
+    X(remove_assignments, GRANT, ASKS, "")                                                         \
     X(get_master, OPEN, NONE, "")                                                                  \
     X(get_telemetry, OPEN, NONE, "")                                                               \
     X(get_master_config, CLUSTER, NONE, "")                                                        \

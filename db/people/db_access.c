@@ -2,7 +2,8 @@
 
 /* FOUND gives k, as it was asked, owner_id and workspace_id. */
 #define ACCESS(found)                                                                              \
-    "SELECT x.k, x.owner_id, o.username, w.user_id, w.name FROM (" found                           \
+    "SELECT x.k, x.owner_id, o.username, w.user_id, w.name, "                                       \
+    "roles_of($2::integer, x.workspace_id) FROM (" found                           \
     ") x LEFT JOIN users o ON o.id = x.owner_id LEFT JOIN workspaces w ON w.id = x.workspace_id"
 #define IDS "FROM jsonb_array_elements_text($1::jsonb) AS i(k) "
 #define OF_EXPERIMENT(joins)                                                                       \
@@ -34,7 +35,8 @@ static const char *const statements[ACCESS_KINDS] = {
                             "JOIN access_tokens t ON t.id = k::bigint"),
 };
 
-void db_access(struct db *db, enum db_access_kind kind, const char *ids, db_cb *cb, void *arg)
+void db_access(struct db *db, enum db_access_kind kind, int64_t user_id, const char *ids, db_cb *cb,
+               void *arg)
 {
-    db_query(db, statements[kind], db_str_arg(DB_ARGS, ids), cb, arg);
+    db_query(db, statements[kind], db_i64_arg(db_str_arg(DB_ARGS, ids), user_id), cb, arg);
 }

@@ -20,7 +20,15 @@ enum db_access_kind {
 };
 /* One row for each of ids (a JSON array of strings) that is there, as often as it is named. Null is
  * no owner, no workspace. */
-enum db_access_col { ACCESS_ID, ACCESS_OWNER, ACCESS_OWNER_NAME, ACCESS_HOST, ACCESS_PLACE };
-void db_access(struct db *db, enum db_access_kind kind, const char *ids, db_cb *cb, void *arg);
+enum db_access_col {
+    ACCESS_ID,
+    ACCESS_OWNER,
+    ACCESS_OWNER_NAME,
+    ACCESS_HOST,
+    ACCESS_PLACE,
+    ACCESS_ROLES /* of the user who asks, there and in the whole cluster: bits 1 << id */
+};
+void db_access(struct db *db, enum db_access_kind kind, int64_t user_id, const char *ids, db_cb *cb,
+               void *arg);
 
 #endif

@@ -20,7 +20,7 @@ void db_user_by_session(struct db *db, const char *token_sha256, db_cb *cb, void
 {
     db_query(db,
              "SELECT " USER_COLUMNS ", s.token_id, "
-             "ceil(extract(epoch FROM s.expires_at - now()) * 1000)::bigint FROM ("
+             "ceil(extract(epoch FROM s.expires_at - now()) * 1000)::bigint, roles_of(u.id, NULL) FROM ("
              "SELECT user_id, 0 token_id, expires_at FROM user_sessions WHERE token_sha256 = $1 "
              "UNION ALL SELECT user_id, id, expires_at FROM access_tokens "
              "WHERE token_sha256 = $1 AND revoked_at IS NULL) s JOIN users u ON u.id = s.user_id "

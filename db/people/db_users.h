@@ -20,8 +20,9 @@ enum db_user_col {
 /* USER_JSON is user.v1.User of the contract; USER_PASSWORD the argon2id string, null if none. */
 void db_user_by_name(struct db *db, const char *username, db_cb *cb, void *arg);
 void db_user_by_id(struct db *db, int64_t user_id, db_cb *cb, void *arg);
-/* The user of a live session, or of an access token: two columns more. */
-enum { SESSION_TOKEN = USER_COLS, SESSION_LEFT_MS }; /* the token's id, 0: a session; its time */
+/* The user of a live session, or of an access token: more columns, the token's id (0: a session),
+ * how long it is good yet, and the user's roles in the whole cluster (a set of bits 1 << id). */
+enum { SESSION_TOKEN = USER_COLS, SESSION_LEFT_MS, SESSION_ROLES };
 void db_user_by_session(struct db *db, const char *token_sha256, db_cb *cb, void *arg);
 
 /* Also stamps the user's last_auth_at. */

@@ -34,11 +34,18 @@ static int judge(const struct http_req *req, unsigned right, const struct may_wh
     return may(req->sh->conf->authz, &who, right, what, err);
 }
 
+/* Of the whole cluster: what is so too of each thing in it. */
+static struct may_what cluster(const struct http_req *req)
+{
+    return (struct may_what){.granted = roles_rights(req->who.roles)};
+}
+
 /* Whatever the request is about. */
 static bool may_anyhow(const struct http_req *req, const struct rule *rule)
 {
     struct det_err err;
-    return judge(req, rule->right, &(struct may_what){0}, &err) == 0;
+    const struct may_what all = cluster(req);
+    return judge(req, rule->right, &all, &err) == 0;
 }
 
 #define NOT_FOUND "%s %.80s not found"
@@ -54,6 +61,11 @@ static void refuse(json_t *refused, const char *id, const struct det_err *err)
     json_set(refused, id, json_make("{s:i,s:s}", "code", err->code, "text", err->text));
 }
 
+static const char *text_of(const struct db_result *r, int row, int col)
+{
+    return db_is_null(r, row, col) ? NULL : db_text(r, row, col);
+}
+
 static void judge_row(const struct ask *a, const struct db_result *r, int i, json_t *refused)
 {
     struct det_err err;
@@ -64,7 +76,9 @@ static void judge_row(const struct ask *a, const struct db_result *r, int i, jso
         .owner_id = db_i64(r, i, ACCESS_OWNER),
         .host_id = db_i64(r, i, ACCESS_HOST),
         .name = name,
-        .owner = db_is_null(r, i, ACCESS_OWNER_NAME) ? NULL : db_text(r, i, ACCESS_OWNER_NAME),
+        .granted = roles_rights((uint64_t)db_i64(r, i, ACCESS_ROLES)),
+        .owner = text_of(r, i, ACCESS_OWNER_NAME),
+        .place = text_of(r, i, ACCESS_PLACE),
     };
     if (judge(a->req, a->in.rule->right, &what, &err) == 0)
         return;
@@ -115,11 +129,10 @@ void access_ask(struct http_req *req, const struct access_ask *in, const json_t 
     struct ask *a = det_zalloc(sizeof *a);
     *a = (struct ask){req, *in, json_deep_copy(ids)};
     det_cleanup(freep) char *text = json_text(ids);
-    db_access(req->sh->db, subjects[in->subject].kind, text, on_facts, a);
+    db_access(req->sh->db, subjects[in->subject].kind, req->who.user_id, text, on_facts, a);
 }
 
-/* Answers with the first refusal; false: there is none. */
-static bool refused_by(struct http_req *req, const json_t *refused)
+bool access_refused(struct http_req *req, const json_t *refused)
 {
     const json_t *first = json_object_iter_value(json_object_iter((json_t *)refused));
     if (first)
@@ -135,14 +148,15 @@ struct one {
 static void on_one(void *arg, const json_t *refused)
 {
     struct one *o = arg;
-    if (refused && !refused_by(o->req, refused))
+    if (refused && !access_refused(o->req, refused))
         o->in.go_on(o->in.arg);
 }
 
 void access_ask_one(struct http_req *req, const struct access_one *in, int64_t id)
 {
     struct det_err err;
-    if (id == 0 && judge(req, in->rule->right, &(struct may_what){0}, &err) < 0) {
+    const struct may_what all = cluster(req);
+    if (id == 0 && judge(req, in->rule->right, &all, &err) < 0) {
         http_fail_err(req, &err);
         return;
     }
@@ -187,14 +201,27 @@ struct door {
     http_handler *fn;
 };
 
+static void go_in(void *arg)
+{
+    const struct door *d = arg;
+    d->fn(d->req->sh, d->req);
+}
+
+/* What names no workspace goes into the first. */
+static void enter_first(struct door *d)
+{
+    const struct rule *making = &rules_all[ROUTE_post_template];
+    access_ask_one(d->req, &(struct access_one){making, SUBJECT_WORKSPACE, go_in, d}, 1);
+}
+
 static void on_judged(void *arg, const json_t *refused)
 {
     struct door *d = arg;
     const json_t *first = json_object_iter_value(json_object_iter((json_t *)refused));
-    bool is_new = d->rule == &rules_all[ROUTE_put_template] && /* which makes what is not there */
-                  json_int(first, "code", 0) == DET_ENOENT;
-    if (refused && (is_new || !refused_by(d->req, refused)))
-        d->fn(d->req->sh, d->req);
+    if (d->rule == &rules_all[ROUTE_put_template] && json_int(first, "code", 0) == DET_ENOENT)
+        enter_first(d); /* it makes what is not there */
+    else if (refused && !access_refused(d->req, refused))
+        go_in(d);
 }
 
 static void enter_about(struct http_req *req, const struct rule *rule, http_handler *fn)
@@ -204,7 +231,10 @@ static void enter_about(struct http_req *req, const struct rule *rule, http_hand
         return;
     struct door *d = http_mem(req, sizeof *d);
     *d = (struct door){req, rule, fn};
-    access_ask(req, &(struct access_ask){rule, rule->subject, on_judged, d}, ids);
+    if (rule->subject == SUBJECT_WORKSPACE && json_array_size(ids) == 0)
+        enter_first(d);
+    else
+        access_ask(req, &(struct access_ask){rule, rule->subject, on_judged, d}, ids);
 }
 
 /* Settings of one's own page and searches that only read are not worth a line. */
@@ -217,6 +247,7 @@ static bool is_change(const struct http_req *req, const struct rule *rule)
 void access_enter(struct http_req *req, const struct rule *rule, http_handler *fn)
 {
     struct det_err err;
+    const struct may_what all = cluster(req);
     if (is_change(req, rule))
         audit_begin(req, routes_all[rule - rules_all].name);
     if (rule->right == 0) {
@@ -225,7 +256,7 @@ void access_enter(struct http_req *req, const struct rule *rule, http_handler *f
                may_anyhow(req, rule)) {
         fn(req->sh, req);
     } else if (rule->subject == SUBJECT_NONE) {
-        judge(req, rule->right, &(struct may_what){0}, &err);
+        judge(req, rule->right, &all, &err);
         http_fail_err(req, &err);
     } else {
         enter_about(req, rule, fn);

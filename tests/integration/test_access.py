@@ -22,8 +22,10 @@ TRIAL, COLLECTS = {"post_checkpoint"}, {"note_unknown_checkpoints"}
 # Asked by everybody without a token, by administrators only, and what everybody may do though it is no GET.
 OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "get_master", "get_telemetry"}
 ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent",
-         "enable_slot", "disable_slot", "adopt_store", "look_through_store", "get_unknown_checkpoints", "adopt_checkpoint"} | COLLECTS
-EVERYBODY = {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
+         "enable_slot", "disable_slot", "adopt_store", "look_through_store", "get_unknown_checkpoints", "adopt_checkpoint",
+         "post_group", "put_group", "delete_group", "assign_groups"} | COLLECTS
+READS = {"search_groups", "search_roles", "search_roles_assignable", "get_roles_by_id"}
+EVERYBODY = READS | {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
              "create_experiment", "post_template", "post_workspace", "post_project"}
 # Of these nobody else is told that they are there.
 HIDDEN = {"patch_token"}
@@ -39,6 +41,15 @@ SHARED = {"activate_experiment", "pause_experiment", "cancel_experiment", "kill_
           "patch_template"} | MANY - {"delete_experiments", "move_experiments"}
 LAST = ["cancel_experiment", "kill_experiment", "kill_trial", "kill_experiments", "cancel_experiments", "delete_experiment", "logout",
         "set_user_password", "delete_checkpoints", "remove_checkpoint_files", "delete_template"]
+
+
+CLUSTER_ADMIN, WORKSPACE_ADMIN, WORKSPACE_CREATOR, VIEWER, EDITOR, EDITOR_RESTRICTED = range(1, 7)
+
+
+def grants(role, workspace=None, user=None, group=None):
+    a = {"role": {"roleId": role}, "scopeWorkspaceId": workspace}
+    return {"userRoleAssignments": [{"userId": user, "roleAssignment": a}] if user else [],
+            "groupRoleAssignments": [{"groupId": group, "roleAssignment": a}] if group else []}
 
 
 class Walk:
@@ -62,6 +73,7 @@ class Walk:
         self.workspace = self.ann.call("post_workspace", {"name": "anns"})["workspace"]["id"]
         self.project = self.ann.call("post_project", {"name": "p"}, workspaceId=self.workspace)["project"]["id"]
         self.token = self.ann.call("post_token", {"description": "for the walk"})["tokenInfo"]["id"]
+        self.group = self.admin.call("post_group", {"name": "friends", "addUsers": [self.ids["bob"]]})["group"]["groupId"]
         self.ann.call("post_template", {"name": "anns", "config": {"description": "d"}}, template__name="anns")
 
     def person(self, name):
@@ -77,7 +89,7 @@ class Walk:
         below = path.split("{" + name + "}")[0].rstrip("/").rsplit("/", 1)[1]
         return {"experiments": self.exp, "trials": self.trial, "checkpoints": self.checkpoint, "allocations": self.order["alloc"],
                 "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
-                "templates": "anns", "agents": "agent-x", "tokens": self.token, "slots": 0, "labels": "l", "resources": self.order["container"],
+                "templates": "anns", "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group, "by-user": self.ids["ann"], "slots": 0, "labels": "l", "resources": self.order["container"],
                 "users": "ann" if name == "username" else self.ids["ann"]}[below]
 
     def body(self, op):
@@ -93,6 +105,9 @@ class Walk:
                 "post_workspace": {"name": "w"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
                 "post_checkpoint_metadata": {"checkpoint": {"metadata": {"k": 1}}},
                 "all_gather": {"requestUuid": "u", "numPeers": 1, "data": {}},
+                "search_groups": {"limit": 10}, "search_roles": {"limit": 10}, "search_roles_assignable": {"limit": 10},
+                "post_group": {"name": "others"}, "add_assignments": grants(EDITOR, self.workspace, user=self.ids["bob"]),
+                "remove_assignments": grants(EDITOR, self.workspace, user=self.ids["bob"]),
                 "post_token": {"userId": self.ids["ann"]}, "patch_user": {"displayName": "x"}, "set_user_password": json.dumps("ann's own"),
                 }.get(op, exps if op in MANY else {})
 
@@ -145,7 +160,8 @@ def walk(w):
 def told(w):
     """What, where, and what to do; of what is not there, that it is not."""
     text = w.bob.refused(403, "experiment", "kill_experiment", id=w.exp)
-    assert text == f"you may not start, pause, stop or queue experiment {w.exp}: it belongs to ann; its owner or an administrator may", text
+    assert text == f"you may not start, pause, stop or queue experiment {w.exp}: it belongs to ann; its owner or an administrator, or who has the " \
+        'role EditorRestricted in workspace "Uncategorized", may', text
     w.bob.refused(404, "experiment 999 not found", "kill_experiment", id=999)
     w.bob.refused(404, "not found", "delete_checkpoints", {"checkpointUuids": [str(uuid.uuid4())]})
     w.bob.refused(400, "", "kill_experiment", id="x")
@@ -208,12 +224,117 @@ def by_hand(w):
     assert "revoked" in w.c.det("token", "list", "--show-inactive", env=env).stdout
 
 
+def roles(w):
+    """What a role opens, where, to whom, and that it ends when it is taken away."""
+    bob = w.ids["bob"]
+    rename = {"name": "renamed"}
+    w.admin.call("add_assignments", grants(EDITOR_RESTRICTED, 1, group=w.group))
+    w.bob.call("patch_experiment", rename, experiment__id=w.exp)  # by the group
+    w.bob.refused(403, 'role Editor in workspace "Uncategorized"', "delete_experiment", experimentId=w.exp)
+    w.bob.refused(403, "ann", "archive_project", id=w.project)
+    w.admin.call("put_group", {"removeUsers": [bob]}, groupId=w.group)
+    w.bob.refused(403, "ann", "patch_experiment", rename, experiment__id=w.exp)
+    w.admin.call("assign_groups", {"userIds": [bob], "addGroups": [w.group], "removeGroups": []})
+    w.bob.call("patch_experiment", rename, experiment__id=w.exp)
+    mine = w.bob.call("get_permissions_summary")
+    assert mine["assignments"] == [{"roleId": EDITOR_RESTRICTED, "scopeWorkspaceIds": [1], "scopeCluster": False}], mine
+    (of_bob,) = w.ann.call("get_roles_of_user", userId=bob)["roles"]
+    assert of_bob["groupRoleAssignments"][0]["groupId"] == w.group and of_bob["userRoleAssignments"] == [], of_bob
+    assert w.ann.call("get_roles_of_group", groupId=w.group)["assignments"] == mine["assignments"]
+    (shown,) = w.ann.call("get_roles_by_id", {"roleIds": [EDITOR_RESTRICTED]})["roles"]
+    assert shown == of_bob, (shown, of_bob)
+    w.admin.call("remove_assignments", grants(EDITOR_RESTRICTED, 1, group=w.group))
+    w.bob.refused(403, "ann", "patch_experiment", rename, experiment__id=w.exp)
+    w.admin.refused(404, "no such assignment", "remove_assignments", grants(EDITOR_RESTRICTED, 1, group=w.group))
+    given(w, bob)
+    groups(w, bob)
+
+
+def given(w, bob):
+    """Who made a workspace gives roles in it, and nowhere else; an administrator by his role is one at once, and no longer."""
+    w.ann.call("add_assignments", grants(VIEWER, w.workspace, user=bob))
+    w.ann.call("remove_assignments", grants(VIEWER, w.workspace, user=bob))
+    w.ann.refused(403, "give and take roles in workspace 1", "add_assignments", grants(EDITOR, 1, user=bob))
+    w.ann.refused(403, "in the whole cluster", "add_assignments", grants(EDITOR, user=bob))
+    w.ann.refused(400, "whole cluster only", "add_assignments", grants(CLUSTER_ADMIN, w.workspace, user=bob))
+    w.bob.refused(403, "roles in workspace", "add_assignments", grants(WORKSPACE_ADMIN, w.workspace, user=bob))
+    w.admin.refused(404, "not there", "add_assignments", grants(EDITOR, 999, user=bob))
+    w.admin.refused(404, "no role 60", "add_assignments", grants(60, user=bob))
+    w.admin.refused(404, "no role 60", "get_roles_by_id", {"roleIds": [60]})
+    w.admin.refused(400, "one of them", "add_assignments", {"userRoleAssignments": [], "groupRoleAssignments": []})
+    w.admin.call("add_assignments", grants(CLUSTER_ADMIN, user=bob))
+    w.bob.call("get_master_config")
+    w.bob.call("put_experiment_label", experimentId=w.exp, label="l")
+    w.bob.call("delete_experiment_label", experimentId=w.exp, label="l")
+    w.admin.call("remove_assignments", grants(CLUSTER_ADMIN, user=bob))
+    w.bob.refused(403, "administrator", "get_master_config")
+
+
+def groups(w, bob):
+    w.admin.refused(409, "already", "post_group", {"name": "Friends"})
+    w.admin.refused(404, "not there", "post_group", {"name": "strangers", "addUsers": [bob, 999]})
+    w.admin.refused(400, "blank", "post_group", {"name": " "})
+    w.admin.refused(400, "blank", "post_group", {"name": 7})
+    w.admin.refused(404, "", "put_group", {"name": "x"}, groupId=999)
+    w.bob.refused(400, "limit", "search_groups", {"limit": 0})
+    found = w.bob.call("search_groups", {"limit": 5, "name": "FRIENDS"})
+    assert found["groups"] == [{"group": {"groupId": w.group, "name": "friends"}, "numMembers": 1}] and found["pagination"]["total"] == 1, found
+    assert w.bob.call("search_groups", {"limit": 5, "userId": w.ids["ann"]})["groups"] == []
+    assert [u["username"] for u in w.bob.call("get_group", groupId=w.group)["group"]["users"]] == ["bob"]
+    assert [r["name"] for r in w.bob.call("search_roles_assignable", {"limit": 9, "workspaceId": 1})["roles"]] == \
+        ["WorkspaceAdmin", "Viewer", "Editor", "EditorRestricted"]
+    assert len(w.bob.call("search_roles", {"limit": 9})["roles"]) == 6
+    gone = w.admin.call("post_group", {"name": "gone", "addUsers": [bob]})["group"]["groupId"]
+    w.admin.call("add_assignments", grants(EDITOR, group=gone))
+    w.bob.call("patch_experiment", {"name": "by the group"}, experiment__id=w.exp)
+    w.admin.call("delete_group", groupId=gone)
+    w.bob.refused(403, "ann", "patch_experiment", {"name": "x"}, experiment__id=w.exp)
+    w.admin.refused(404, "", "delete_group", groupId=gone)
+
+
+def by_roles_only():
+    """With rbac whoever makes anything needs a role, in the workspace or in the whole cluster; his own he may still tend to."""
+    with Cluster(agents=0, env={"DET_SECURITY_AUTHZ_TYPE": "rbac"}) as c:
+        c.login()
+        admin, ids = Api(c.port, c.token), people.add(c, "ann")
+        ann = Api(c.port, Api(c.port).call("login", {"username": "ann", "password": "ann's own"})["token"])
+        w = admin.call("post_workspace", {"name": "lab"})["workspace"]["id"]
+        p = admin.call("post_project", {"name": "p"}, workspaceId=w)["project"]["id"]
+        agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
+        new, template = {"config": CONFIG, "modelDefinition": [], "activate": False}, {"config": {"description": "d"}}
+
+        def nothing():
+            ann.refused(403, "add anything to project 1", "create_experiment", new)
+            ann.refused(403, "role EditorRestricted", "create_experiment", {**new, "projectId": p})
+            ann.refused(403, "WorkspaceCreator", "post_workspace", {"name": "anns"})
+            ann.refused(403, "workspace", "post_project", {"name": "q"}, workspaceId=w)
+            ann.refused(403, "workspace 1", "post_template", template, template__name="t")
+            ann.refused(403, "workspace 1", "put_template", template, template__name="t")
+        nothing()
+        admin.call("add_assignments", grants(VIEWER, user=ids["ann"]))
+        nothing()
+        admin.call("add_assignments", grants(EDITOR_RESTRICTED, w, user=ids["ann"]))
+        exp = ann.call("create_experiment", {**new, "projectId": p})["experiment"]["id"]
+        ann.refused(403, "may not move", "move_experiment", {"destinationProjectId": 1}, experimentId=exp)
+        admin.call("add_assignments", grants(EDITOR, w, user=ids["ann"]))
+        ann.refused(403, "add anything to project 1", "move_experiment", {"destinationProjectId": 1}, experimentId=exp)
+        ann.refused(403, "add anything to project 1", "move_experiments", {"experimentIds": [exp], "destinationProjectId": 1})
+        for role in (EDITOR, EDITOR_RESTRICTED):
+            admin.call("remove_assignments", grants(role, w, user=ids["ann"]))
+        ann.call("kill_experiment", id=exp)
+        ann.refused(403, "may not delete", "delete_experiment", experimentId=exp)
+        admin.call("add_assignments", grants(WORKSPACE_CREATOR, user=ids["ann"]))
+        own = ann.call("post_workspace", {"name": "anns"})["workspace"]["id"]
+        assert ann.call("post_project", {"name": "mine"}, workspaceId=own)["project"]["workspaceId"] == own
+        agent.close()
+
+
 def audited(w):
     """After the walk: each change that somebody asked for is there, with who, from where and how it was answered; no secret is."""
     def entries(**which):
         return w.admin.call("get_audit", limit=10000, **which)["entries"]
     wait_until(lambda: all(e["status"] for e in entries()), 10, "the last status")
-    quiet = OPEN | {"preview_search", "preview_hp_search", "get_model_def_file", "post_user_setting", "reset_user_setting"}
+    quiet = OPEN | READS | {"preview_search", "preview_hp_search", "get_model_def_file", "post_user_setting", "reset_user_setting"}
     for who in ("ann", "bob"):
         done = {e["operation"]: e for e in entries(username=who)}
         missing = {op for op, (m, _, _) in w.admin.contract.ops.items() if m != "GET" and op not in quiet | ADMIN | {"logout"}} - set(done)
@@ -248,6 +369,7 @@ def by_owner():
         w = Walk(c)
         told(w)
         tokens(w)
+        roles(w)
         walk(w)
         audited(w)
         w.agent.close()
@@ -264,6 +386,7 @@ def basic():
 def main():
     by_owner()
     basic()
+    by_roles_only()
     print("test_access: passed")
 
 

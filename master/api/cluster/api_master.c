@@ -21,7 +21,7 @@ void api_get_master(struct shell *sh, struct http_req *req)
     json_t *rest =
         json_make("{s:b,s:[],s:s,s:s,s:s,s:b,s:s,s:[],s:b,s:b}", "telemetryEnabled", 0,
                   "ssoProviders", "externalLoginUri", "", "externalLogoutUri", "", "branding",
-                  "determined", "rbacEnabled", 0, "product", "PRODUCT_UNSPECIFIED",
+                  "determined", "rbacEnabled", 1, "product", "PRODUCT_UNSPECIFIED",
                   "featureSwitches", "userManagementEnabled", 1, "strictJobQueueControl", 0);
     json_object_update_new(j, rest);
     api_reply_json(req, j);

@@ -2,6 +2,7 @@
  * POST /experiments: read, check and pack on a worker thread; look up what the configuration names;
  * then one event to the core, which stores it all or refuses it all.
  */
+#include "access.h"
 #include "api_exp_made.h"
 #include "api_handlers.h"
 #include "api_pack.h"
@@ -290,7 +291,7 @@ static int origin_check(const struct create *c, const struct db_result *r, struc
     return 0;
 }
 
-static void create_placed(struct create *c)
+static void create_allowed(struct create *c)
 {
     struct det_err err;
     int code = core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial,
@@ -303,6 +304,29 @@ static void create_placed(struct create *c)
         db_ckpt_pin(c->sh->db, c->warm_start, PIN_S, on_pinned, c);
     else
         create_post(c);
+}
+
+static void on_allowed(void *arg, const json_t *refused)
+{
+    struct create *c = arg;
+    const json_t *why = json_object_iter_value(json_object_iter((json_t *)refused));
+    if (!refused)
+        create_free(c);
+    else if (why)
+        create_fail(c, (int)json_int(why, "code", 0), json_str(why, "text", ""));
+    else
+        create_allowed(c);
+}
+
+/* Whether the caller may make anything in the workspace of its project. */
+static void create_placed(struct create *c)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%" PRId64, c->project_id);
+    JSON_OWN ids = json_make("[s]", id);
+    const struct access_ask a = {&rules_all[ROUTE_create_experiment], SUBJECT_PROJECT, on_allowed,
+                                 c};
+    access_ask(c->req, &a, ids);
 }
 
 static struct db_exp_origin create_origin(const struct create *c)

@@ -266,17 +266,40 @@ ACT(archive_experiment, archive_experiments, EXP_ACT_ARCHIVE, "id")
 ACT(unarchive_experiment, unarchive_experiments, EXP_ACT_UNARCHIVE, "id")
 ACT(delete_experiment, delete_experiments, EXP_ACT_DELETE, "experimentId")
 
+/* What is moved is made anew where it goes to. */
+struct move {
+    struct http_req *req;
+    int64_t id, project_id; /* id 0: many, which the body names */
+};
+
+static void move(void *arg)
+{
+    const struct move *m = arg;
+    if (m->id)
+        exp_act(m->req->sh, EXP_ACT_MOVE, m->id, m->project_id, on_one, m->req);
+    else
+        many(m->req->sh, m->req, EXP_ACT_MOVE, ROUTE_move_experiments);
+}
+
+static void move_begin(struct http_req *req, int64_t id)
+{
+    struct move *m = http_mem(req, sizeof *m);
+    *m = (struct move){.req = req, .id = id};
+    JSON_OWN body = api_body(req);
+    if (!body || !destination(req, body, &m->project_id))
+        return;
+    const struct rule *making = &rules_all[ROUTE_create_experiment];
+    access_ask_one(req, &(struct access_one){making, SUBJECT_PROJECT, move, m}, m->project_id);
+}
+
 void api_move_experiment(struct shell *sh, struct http_req *req)
 {
-    int64_t id, project_id;
-    if (!api_id(req, "experimentId", &id))
-        return;
-    JSON_OWN body = api_body(req);
-    if (body && destination(req, body, &project_id))
-        exp_act(sh, EXP_ACT_MOVE, id, project_id, on_one, req);
+    int64_t id;
+    if (api_id(req, "experimentId", &id))
+        move_begin(req, id);
 }
 
 void api_move_experiments(struct shell *sh, struct http_req *req)
 {
-    many(sh, req, EXP_ACT_MOVE, ROUTE_move_experiments);
+    move_begin(req, 0);
 }

@@ -37,6 +37,7 @@ struct http_who {
     int64_t user_id;
     char username[128];
     bool is_admin;
+    uint64_t roles;    /* WHO_USER: in the whole cluster; a set of bits 1 << id (rights.h) */
     int64_t token_id;  /* WHO_USER: of an access token; 0: it is a session's */
     char session[65];  /* WHO_USER: sha256 hex of the token: the key of the session */
     char alloc_id[96]; /* WHO_ALLOC: what the token is bound to, also below */

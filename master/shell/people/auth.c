@@ -12,6 +12,7 @@
 #include "log.h"
 #include "map.h"
 #include "mem.h"
+#include "rights.h"
 #include "shell.h"
 #include "strays.h"
 
@@ -254,7 +255,8 @@ static void on_session(void *arg, const struct db_result *r)
     } else {
         w->kind = WHO_USER;
         w->user_id = db_i64(r, 0, USER_ID);
-        w->is_admin = db_bool(r, 0, USER_ADMIN);
+        w->roles = (uint64_t)db_i64(r, 0, SESSION_ROLES);
+        w->is_admin = db_bool(r, 0, USER_ADMIN) || (roles_rights(w->roles) & RIGHT_CLUSTER);
         snprintf(w->username, sizeof w->username, "%s", db_text(r, 0, USER_NAME));
         w->token_id = db_i64(r, 0, SESSION_TOKEN);
         if (w->token_id)

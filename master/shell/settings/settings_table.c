@@ -146,10 +146,10 @@ static const struct setting table[] = {
     {.path = "security.authz.type",
      .type = SETTING_ENUM,
      .fallback = "owner",
-     .choices = "owner basic",
-     .help = "Who may pause, kill and edit an experiment: its owner and administrators (owner), or "
-             "everybody (basic, as in Determined without roles); deleting and moving it stay with "
-             "the former",
+     .choices = "owner basic rbac",
+     .help = "Who may pause, kill and edit an experiment: its owner, administrators and who has a "
+             "role for it (owner), or everybody (basic, as in Determined without roles), who then "
+             "may not delete and move it; with rbac whoever makes anything needs a role too",
      KEPT(authz)},
     {.path = "security.token.default_lifespan_days",
      .type = SETTING_INT,
