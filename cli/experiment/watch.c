@@ -154,8 +154,12 @@ static void draw(struct watch *w)
                            .plain = curves_are_plain()};
     watch_screen(&v, &text);
     buf_add_str(&out, "\033[H"); /* over what is there: nothing flickers */
-    for (const char *p = buf_str(&text); *p; p += strcspn(p, "\n"), p += *p == '\n')
-        buf_addf(&out, "%.*s\033[K\n", (int)strcspn(p, "\n"), p);
+    for (const char *p = buf_str(&text); *p; p += *p == '\n') {
+        size_t n = strcspn(p, "\n");
+        buf_add(&out, p, n);
+        buf_add_str(&out, "\033[K\n");
+        p += n;
+    }
     buf_add_str(&out, "\033[J");
     fputs(buf_str(&out), stdout);
     fflush(stdout);
