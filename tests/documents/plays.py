@@ -16,6 +16,8 @@ NOT_RUN = {
     ("docs/adding-an-op.md", "meson test -C build --suite ops"): "tests/run ops is that",
     ("docs/benchmarks.md", "python3 tests/search_regret/regret.py build/tests/search_regret/libsearch-drive.so --rates"): "tests/run regret is that",
     ("docs/porting-python.md", "torchrun --nproc_per_node=2 train.py"): "Debian 12's torch cannot, as the same sentence says; what it advises runs",
+    ("README.md", "det experiment watch 2"): "a screen; tests/integration/test_cli.py watches",
+    ("docs/compatibility.md", "det trial plot ID..."): "tests/integration/test_cli.py draws",
     ("README.md", "det why 7"): "needs a search that ended trials; tests/integration/test_search.py asks",
     ("docs/install.md", "det checkpoint adopt UUID [TRIAL]"): "needs a checkpoint that no row knows; tests/integration/test_stores.py has one",
     ("docs/install.md", "det checkpoint discard UUID [TRIAL]"): "the same",

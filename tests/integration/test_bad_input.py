@@ -150,7 +150,7 @@ def is_task_of(c, pid):
 
 def test_disk():
     """No space for a checkpoint: the trial fails, names the place and the remedy, and nothing half is registered. A disk that
-    is full from the start, or mounted read-only, is found before a batch is trained."""
+    is full from the start is found before a batch is trained; one that is mounted read-only is away (test_stores.py)."""
     with Cluster(agents=1, slots=1) as c:
         small = c.path("checkpoints")
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k,mode=0777", "tmpfs", small], capture_output=True).returncode != 0:
@@ -167,9 +167,6 @@ def test_disk():
             trial, log = run_trial(c)
             assert "checkpoints cannot be kept" in log and "make room there" in log, log
             assert trial["totalBatchesProcessed"] == 0, trial
-            subprocess.run(["mount", "-o", "remount,ro", small], check=True)
-            trial, log = run_trial(c)
-            assert "checkpoints cannot be kept" in log and "mounted read-only" in log, log
         finally:
             subprocess.run(["umount", "-l", small])
 
