@@ -44,6 +44,7 @@ def put(path, text):
 
 
 TRAIN_C = """
+#include <stdio.h>
 #include "model_def.c"
 #include <det/trainer.h>
 int main(void)
