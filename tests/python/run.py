@@ -6,8 +6,10 @@ run with stub/torch in its place; the others are skipped (exit status 77).
 """
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WITH_STUB = {"test_extension.py": [], "test_golden.py": ["Golden.test_alone"]}
@@ -35,6 +37,14 @@ stub = sys.argv[1] == "--stub"
 if stub or importlib.util.find_spec("torch") is None or os.environ.get("DET_SANITIZED"):
     run_with_stub(sys.argv[2 if stub else 1])
 sys.argv[:] = [sys.argv[1], *sys.argv[2:]]
+# What PyTorch's launchers leave in the directory of temporary files goes with it.
+own = tempfile.mkdtemp(prefix="det-python-")
+pid = os.fork()
+if pid:
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    shutil.rmtree(own)
+    sys.exit(status if status >= 0 else 128 - status)
+os.environ["TMPDIR"], tempfile.tempdir = own, None
 spec = importlib.util.spec_from_file_location("__main__", sys.argv[0])
 module = importlib.util.module_from_spec(spec)
 sys.modules["__main__"] = module
