@@ -75,8 +75,9 @@ static json_t *stores_json(const struct core *core, const char *agent_id)
     json_t *list = json_array();
     struct core_sight_view v;
     for (size_t i = 0; core_agent_sight(core, agent_id, i, &v); i++)
-        json_array_append_new(list, json_make("{s:s,s:s,s:s}", "place", v.place, "state",
-                                              core_store_kind_text(v.kind), "text", v.text));
+        json_array_append_new(list, json_make("{s:s,s:s,s:s,s:s}", "agentId", agent_id, "place",
+                                              v.place, "state", core_store_kind_text(v.kind),
+                                              "text", v.text));
     return list;
 }
 
