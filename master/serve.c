@@ -19,16 +19,20 @@
 #include "retention.h"
 #include "shell.h"
 #include "startup.h"
+#include "transport.h"
 #include "waits.h"
 
 #include <signal.h>
 #include <stdlib.h>
+
+enum { WARN_MS = 3600000 };
 
 struct master {
     struct shell sh;
     const struct masterconf *conf;
     uv_loop_t loop;
     uv_signal_t term, intr;
+    uv_timer_t warn; /* again and again, where the transport is insecure */
     char url[300];
     bool leads, stopping;
     int status;
@@ -67,6 +71,7 @@ static void stop(struct master *m)
     notify_manager("STOPPING=1");
     uv_close((uv_handle_t *)&m->term, NULL);
     uv_close((uv_handle_t *)&m->intr, NULL);
+    uv_close((uv_handle_t *)&m->warn, NULL);
     gc_stop(m->sh.gc);
     retention_destroy(m->sh.retention);
     driver_stop(m->sh.driver);
@@ -137,12 +142,15 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
 
 static int listen_on(struct master *m, struct det_err *err)
 {
+    struct pem_pair tls = {BUF_INIT, BUF_INIT};
     struct http_options o = {.host = m->conf->host,
                              .port = (uint16_t)m->conf->port,
-                             .tls_cert = m->conf->tls_cert,
-                             .tls_key = m->conf->tls_key,
+                             .tls = &tls,
                              .sh = &m->sh};
-    int rc = http_create(&m->loop, &o, &m->sh.http, err);
+    int rc = transport_open(m->conf, &tls, err);
+    if (rc == 0)
+        rc = http_create(&m->loop, &o, &m->sh.http, err);
+    pem_pair_finish(&tls);
     if (rc == 0)
         rc = http_add_routes(m->sh.http, agents_routes, agents_routes_n, err);
     if (rc == 0)
@@ -177,6 +185,20 @@ static void signals(struct master *m)
     uv_signal_start(&m->intr, on_signal, SIGINT);
 }
 
+static void on_warn(uv_timer_t *t)
+{
+    struct master *m = t->data;
+    transport_warn(m->conf);
+}
+
+static void warnings(struct master *m)
+{
+    uv_timer_init(&m->loop, &m->warn);
+    m->warn.data = m;
+    if (transport_is_insecure(m->conf))
+        uv_timer_start(&m->warn, on_warn, 0, WARN_MS);
+}
+
 static int run(struct master *m, struct det_err *err)
 {
     struct core_effects owed = CORE_EFFECTS_INIT;
@@ -188,6 +210,7 @@ static int run(struct master *m, struct det_err *err)
         rc = listen_on(m, err);
     if (rc == 0) {
         signals(m);
+        warnings(m);
         rc = lead(m, err);
     }
     if (rc == 0)

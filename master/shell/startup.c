@@ -179,7 +179,7 @@ void startup_url(const struct shell *sh, char *ret, size_t max)
         host = name;
     }
     bool v6 = strchr(host, ':') != NULL;
-    snprintf(ret, max, "%s://%s%s%s:%u", sh->conf->tls_cert ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
+    snprintf(ret, max, "%s://%s%s%s:%u", masterconf_is_tls(sh->conf) ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
              http_port(sh->http));
 }
 
@@ -194,7 +194,7 @@ int startup_announce(struct shell *sh, struct det_err *err)
     if (rc == 0)
         notify_manager("READY=1\nSTATUS=serving");
     if (rc == 0)
-        log_info("ready: %s://%s:%u", sh->conf->tls_cert ? "https" : "http", sh->conf->host,
+        log_info("ready: %s://%s:%u", masterconf_is_tls(sh->conf) ? "https" : "http", sh->conf->host,
                  http_port(sh->http));
     return rc;
 }

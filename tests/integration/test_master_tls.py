@@ -1,4 +1,5 @@
 """HTTPS: det-master with a certificate of its own; the command line, the agent and the task's ranks check it."""
+import hashlib
 import http.client
 import json
 import os
@@ -109,7 +110,73 @@ def refusals(c):
     assert r.returncode == 1 and "security.tls.cert" in r.stdout and "put the file there" in r.stdout, r.stdout
 
 
+class OwnCluster(TlsCluster):
+    """The same with a certificate that the cluster's own authority issues."""
+    def start_pg(self):
+        Cluster.start_pg(self)
+        self.master_args = ["--tls-own", "--tls-authority-file", self.path("master.crt")]
+
+
+def told(c):
+    """What the master says its authority is, at each of its starts."""
+    return [line.split()[-1] for line in open(c.path("master.log")) if "certificate authority is" in line]
+
+
+def fingerprint(c):
+    r = subprocess.run(["openssl", "x509", "-in", c.path("master.crt"), "-outform", "DER"], capture_output=True, check=True)
+    return "SHA256:" + hashlib.sha256(r.stdout).hexdigest()
+
+
+def own_authority(c):
+    """One authority for good, a new certificate at each start: who trusts the former checks the latter, whatever the name."""
+    c.login()
+    assert told(c) == [fingerprint(c)]
+    before = ssl.get_server_certificate(("127.0.0.1", c.port))
+    trusted = open(c.path("master.crt")).read()
+    for host in ("127.0.0.1", "localhost", socket.gethostname()):
+        context = ssl.create_default_context(cafile=c.path("master.crt"))
+        with socket.create_connection(("127.0.0.1", c.port)) as s, context.wrap_socket(s, server_hostname=host):
+            pass
+    context = ssl.create_default_context(cafile=c.path("master.crt"))
+    try:
+        with socket.create_connection(("127.0.0.1", c.port)) as s, context.wrap_socket(s, server_hostname="example.org"):
+            raise AssertionError("the certificate is for any name")
+    except ssl.SSLCertVerificationError:
+        pass
+    c.start_agent(0)
+    c.wait_agents(1)
+    c.stop("master")
+    c.start_master()
+    assert open(c.path("master.crt")).read() == trusted and len(set(told(c))) == 1
+    assert ssl.get_server_certificate(("127.0.0.1", c.port)) != before, "the certificate is the old one"
+    assert "version" in c.det("master", "info").stdout
+    c.wait_agents(1)
+    assert "PRIVATE" not in c.det("master", "config").stdout + open(c.path("master.log")).read()
+
+
+def cookie(c, conn):
+    password = open(c.path("admin.password")).read().strip()
+    conn.request("POST", "/api/v1/auth/login?cookie=true", json.dumps({"username": "admin", "password": password}))
+    return conn.getresponse().headers["Set-Cookie"]
+
+
+def in_the_clear(c):
+    """Plain HTTP over a network needs to be asked for, and is complained about."""
+    args = [BIN + "/det-master", "--db", f"host={c.path('pg-socket')} user=det dbname=det", "--port", "0", "--host", "0.0.0.0"]
+    r = subprocess.run(args, text=True, capture_output=True, timeout=60 * SLOWER)
+    assert r.returncode == 1 and "--tls-own" in r.stderr and "--insecure" in r.stderr, r.stderr
+    c.spawn("open", [*args, "--insecure", "--port-file", c.path("open.port")])
+    wait_until(lambda: "passwords and tokens travel in the clear" in open(c.path("open.log")).read(), 20, "the warning")
+    c.stop("open")
+    r = subprocess.run([*args, "--tls-own", "--tls-cert", "a", "--tls-key", "b"], text=True, capture_output=True, timeout=60 * SLOWER)
+    assert r.returncode == 2 and "security.tls.own" in r.stderr, r.stderr
+
+
 def main():
+    with OwnCluster(agents=0) as c:
+        own_authority(c)
+        assert "; Secure" in cookie(c, c.connect())
+        in_the_clear(c)
     with TlsCluster(agents=0) as c:
         c.login()
         clients(c)

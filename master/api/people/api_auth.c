@@ -34,7 +34,7 @@ static void on_login(void *arg, const struct auth_login *ok, const struct det_er
     buf_add_ch(&out, '}');
     struct http_answer a = {.status = 200};
     if (c->key || http_query(c->req, "cookie")) {
-        auth_cookie(ok->token, cookie);
+        auth_cookie(c->sh, ok->token, cookie);
         a.cookie = cookie;
     }
     http_reply_with(c->req, &a, out.p, out.len);
@@ -78,7 +78,7 @@ static void on_logout(void *arg, int rc, const struct det_err *err)
         return;
     }
     auth_forget_session(c->sh->auth, c->req->who.session);
-    auth_cookie("", cookie);
+    auth_cookie(c->sh, "", cookie);
     http_reply_with(c->req, &(struct http_answer){.status = 200, .cookie = cookie}, "{}", 2);
 }
 

@@ -3,7 +3,6 @@
 #include "agentlink.h"
 #include "auth.h"
 #include "driver.h"
-#include "fsx.h"
 #include "http_conn.h"
 #include "log.h"
 #include "mem.h"
@@ -33,7 +32,6 @@ enum {
     CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000,
     SWEEP_MS = 5000,
-    PEM_BYTES_MAX = 1 << 20,
     HANDLES = 4 /* of libuv, in struct http */
 };
 
@@ -479,33 +477,14 @@ static uint16_t port_of(int fd)
     return (uint16_t)strtoul(service, NULL, 10);
 }
 
-static void pem_finish(struct http *h)
-{
-    buf_finish(&h->tls_cert);
-    if (h->tls_key.p)
-        explicit_bzero(h->tls_key.p, h->tls_key.len);
-    buf_finish(&h->tls_key);
-}
-
-static int tls_read(struct http *h, const struct http_options *o, struct det_err *err)
-{
-    if (!o->tls_cert)
-        return 0;
-    int rc = fsx_read_file(AT_FDCWD, o->tls_cert, PEM_BYTES_MAX, &h->tls_cert, err);
-    if (rc < 0)
-        return det_wrap(err, rc, "security.tls.cert");
-    rc = fsx_read_file(AT_FDCWD, o->tls_key, PEM_BYTES_MAX, &h->tls_key, err);
-    return rc < 0 ? det_wrap(err, rc, "security.tls.key") : 0;
-}
-
 static int daemon_start(struct http *h, int fd, struct det_err *err)
 {
-    bool tls = h->tls_cert.len > 0;
+    bool tls = http_is_tls(h);
     unsigned most = http_peers_max(CONNECTIONS_MAX);
     h->peers.room = most > 4 * SPARE ? most - SPARE : most;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    struct MHD_OptionItem pem[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls_key.p},
-                                   {MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls_cert.p},
+    struct MHD_OptionItem pem[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key.p},
+                                   {MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.cert.p},
                                    {MHD_OPTION_END, 0, NULL}};
     h->daemon = MHD_start_daemon(
         flags | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY,
@@ -534,13 +513,13 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     h->loop = loop;
     h->sh = o->sh;
     h->port = port_of(fd);
-    rc = tls_read(h, o, err);
-    if (rc < 0)
-        close(fd);
-    else
-        rc = daemon_start(h, fd, err);
+    if (o->tls) {
+        h->tls = *o->tls;
+        *o->tls = (struct pem_pair){0};
+    }
+    rc = daemon_start(h, fd, err);
     if (rc < 0) {
-        pem_finish(h);
+        pem_pair_finish(&h->tls);
         free(h);
         return rc;
     }
@@ -564,6 +543,11 @@ int http_add_routes(struct http *h, const struct http_route *table, size_t n, st
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = http_router_add(&h->router, &table[i], err);
     return rc;
+}
+
+bool http_is_tls(const struct http *h)
+{
+    return h->tls.cert.len > 0;
 }
 
 uint16_t http_port(const struct http *h)
@@ -593,7 +577,7 @@ static void on_handle_closed(uv_handle_t *u)
     http_router_finish(&h->router);
     free(h->leader);
     http_stats_finish(&h->stats);
-    pem_finish(h);
+    pem_pair_finish(&h->tls);
     free(h);
     if (done)
         done(arg);

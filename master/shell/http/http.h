@@ -13,6 +13,7 @@
 #ifndef SHELL_HTTP_H
 #define SHELL_HTTP_H
 
+#include "authority.h"
 #include "buf.h"
 #include "det/err.h"
 #include <stdbool.h>
@@ -148,7 +149,7 @@ struct http;
 struct http_options {
     const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
     uint16_t port;    /* 0: any free one */
-    const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
+    struct pem_pair *tls; /* its texts are taken; empty: plain HTTP */
     struct shell *sh;
 };
 int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,
@@ -156,6 +157,7 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
 /* Adds a const table (api.h: api_routes, api_routes_n; agents.h: agents_routes); DET_EINVAL when a
  * pattern is malformed or twice there. Before the loop runs. */
 int http_add_routes(struct http *h, const struct http_route *table, size_t n, struct det_err *err);
+bool http_is_tls(const struct http *h);
 uint16_t http_port(const struct http *h);
 /* Another master leads (NULL: none does any more, serve): every request is answered 503 with its
  * address; GET /healthz alone is 200. */

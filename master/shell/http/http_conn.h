@@ -60,7 +60,7 @@ struct http {
     struct MHD_Daemon *daemon;
     uint16_t port;
     struct http_router router;
-    struct buf tls_cert, tls_key; /* PEM; empty: plain HTTP */
+    struct pem_pair tls; /* empty: plain HTTP */
     uv_poll_t poll;   /* libmicrohttpd's epoll descriptor */
     uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;

@@ -48,8 +48,8 @@ struct auth_attempt {
 };
 int64_t auth_login(struct shell *sh, const struct auth_attempt *a, auth_login_cb *cb, void *arg);
 #define AUTH_COOKIE_MAX 256
-/* The Set-Cookie value of a session; an empty token clears it. */
-void auth_cookie(const char *token, char out[AUTH_COOKIE_MAX]);
+/* The Set-Cookie value of a session; an empty token clears it. Over TLS it is for TLS only. */
+void auth_cookie(struct shell *sh, const char *token, char out[AUTH_COOKIE_MAX]);
 
 /* argon2id of a password as sent. text is NULL on failure. */
 typedef void auth_hash_cb(void *arg, const char *text);

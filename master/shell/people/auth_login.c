@@ -109,8 +109,8 @@ int64_t auth_login(struct shell *sh, const struct auth_attempt *a, auth_login_cb
     return 0;
 }
 
-void auth_cookie(const char *token, char out[AUTH_COOKIE_MAX])
+void auth_cookie(struct shell *sh, const char *token, char out[AUTH_COOKIE_MAX])
 {
-    snprintf(out, AUTH_COOKIE_MAX, "auth=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict", token,
-             *token ? SESSION_DAYS * 86400 : 0);
+    snprintf(out, AUTH_COOKIE_MAX, "auth=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", token,
+             *token ? SESSION_DAYS * 86400 : 0, http_is_tls(sh->http) ? "; Secure" : "");
 }

@@ -20,7 +20,7 @@ enum { CONFIG_BYTES_MAX = 1 << 20, OPTIONS_MAX = 64 };
 struct flags {
     const char *setting[OPTIONS_MAX]; /* of entry i; NULL: not given */
     const char *config, *checkpoint_dir;
-    bool print_config, print_example, help, version, doctor, new_life;
+    bool print_config, print_example, help, version, doctor, new_life, tls_own, insecure;
     struct opt table[OPTIONS_MAX];
 };
 
@@ -34,6 +34,8 @@ static void flags_init(struct flags *f)
         {"print-config", 0, OPT_FLAG, &f->print_config, NULL, "Print all settings as JSON and end"},
         {"print-example", 0, OPT_FLAG, &f->print_example, NULL,
          "Print a commented master.yaml with all settings and end"},
+        {"tls-own", 0, OPT_FLAG, &f->tls_own, NULL, "The same as security.tls.own: true"},
+        {"insecure", 0, OPT_FLAG, &f->insecure, NULL, "The same as security.insecure: true"},
         {"help", 'h', OPT_FLAG, &f->help, NULL, "Print this and end"},
         {"version", 0, OPT_FLAG, &f->version, NULL, "Print the version and end"},
     };
@@ -74,6 +76,14 @@ static int file_read(const char *path, json_t **ret, struct mistakes *errs, stru
     return 0;
 }
 
+static const struct setting *setting_find(const char *path)
+{
+    const struct setting *s = settings_master.v;
+    while (strcmp(s->path, path) != 0)
+        s++;
+    return s;
+}
+
 static void options_apply(const struct flags *f, json_t *raw, struct mistakes *errs)
 {
     for (size_t i = 0; i < settings_master.n; i++) {
@@ -82,6 +92,10 @@ static void options_apply(const struct flags *f, json_t *raw, struct mistakes *e
         if (f->setting[i])
             settings_set_text(s, raw, label, f->setting[i], errs);
     }
+    if (f->tls_own)
+        settings_set_text(setting_find("security.tls.own"), raw, "--tls-own", "true", errs);
+    if (f->insecure)
+        settings_set_text(setting_find("security.insecure"), raw, "--insecure", "true", errs);
     if (f->checkpoint_dir)
         json_set(raw, "checkpoint_storage",
                  json_make("{s:s, s:s}", "type", "shared_fs", "host_path", f->checkpoint_dir));
@@ -107,6 +121,8 @@ static void whole_check(const json_t *raw, struct mistakes *errs)
     if (json_is_string(cert) != json_is_string(key))
         mistakes_add(errs, json_is_string(cert) ? "security.tls.key" : "security.tls.cert",
                      "missing: HTTPS needs a certificate and its key");
+    if (json_is_string(cert) && json_is_true(json_path(raw, "security.tls.own")))
+        mistakes_add(errs, "security.tls.own", "there is a certificate in security.tls.cert: keep one");
 }
 
 /* All sources into one tree, every mistake gathered. */

@@ -35,6 +35,8 @@ struct masterconf {
     int64_t log_retention_days, metric_retention_days; /* below 0: for ever */
     int64_t audit_retention_days, token_default_days, token_max_days;
     char *tls_cert, *tls_key; /* both or neither */
+    char *tls_authority_file;
+    bool tls_own, insecure;
     char *agent_token_file, *admin_password_file, *port_file, *ready_file;
     enum may_mode authz;
     enum log_level log_level;
@@ -43,6 +45,11 @@ struct masterconf {
     struct core_pool_options *pools; /* of resource_pools[]; their texts are the tree's */
     struct core_quota *quotas;       /* of quotas[]; likewise */
 };
+
+static inline bool masterconf_is_tls(const struct masterconf *c)
+{
+    return c->tls_cert || c->tls_own;
+}
 
 /* argv and env as main got them. On success *c is to be finished; else it is already. */
 int masterconf_init(struct masterconf *c, int argc, char **argv, char **env, struct det_err *err);
