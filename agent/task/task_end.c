@@ -267,6 +267,7 @@ static size_t kill_rest(const struct task *t)
 {
     const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
     if (taskbox_is_open(&t->box) && t->kills < KILLS_MANY) {
+        proctree_cgroup_kill(t->cgroup);
         taskbox_kill(&t->box);
         return proctree_has_child();
     }

@@ -179,6 +179,7 @@ bool proctree_has_child(void)
  * line is read: what was not found is looked for once more. */
 size_t proctree_kill(const struct proctree *t)
 {
+    proctree_cgroup_kill(t->cgroup);
     size_t left = kill_found(t);
     return left > 0 ? left : kill_found(t);
 }
@@ -260,6 +261,14 @@ char *proctree_cgroup_make(const char *name)
         return det_take(path);
     rmdir(path);
     return NULL;
+}
+
+void proctree_cgroup_kill(const char *path)
+{
+    det_cleanup(freep) char *file = path ? det_asprintf("%s/cgroup.kill", path) : NULL;
+    det_cleanup(det_closep) int fd = file ? open(file, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && write(fd, "1", 1) < 0)
+        errno = 0; /* its processes are found in other ways */
 }
 
 void proctree_cgroup_remove(const char *path)

@@ -36,6 +36,8 @@ size_t proctree_count(const struct proctree *t);
 char *proctree_cgroup_make(const char *name);
 /* Where it would be; NULL without a v2 hierarchy. Caller frees. */
 char *proctree_cgroup_path(const char *name);
+/* SIGKILL to all in it, by the kernel at one stroke (5.14); NULL and older kernels: nothing. */
+void proctree_cgroup_kill(const char *path);
 void proctree_cgroup_remove(const char *path); /* NULL ok */
 
 #endif
