@@ -104,16 +104,17 @@ bool tb_wanted(struct det_tensorboard *w, const char *dir, const char *tag, int6
 
 /* ---- files ---- */
 
-/* events.out.tfevents.<seconds>.<host>.<pid>.<n>; n tells the writers of one second apart. */
-static int create(struct det_tensorboard *w, struct tb_file *f, const char *dir,
-                  struct det_err *err)
+/* events.out.tfevents.<seconds>.<host>.<pid>.<microseconds>. Files of several runs come to lie side
+ * by side in a store, and each run may have the same pid: in a namespace of its own. */
+static int create(struct tb_file *f, const char *dir, struct det_err *err)
 {
     char host[HOST_MAX] = "localhost";
     gethostname(host, sizeof host - 1);
     do {
+        int64_t us = clk_wall_us();
         free(f->path);
-        f->path = det_asprintf("%s/events.out.tfevents.%" PRId64 ".%s.%d.%d", dir,
-                               clk_wall_us() / 1000000, host, (int)getpid(), w->opened++);
+        f->path = det_asprintf("%s/events.out.tfevents.%" PRId64 ".%s.%d.%06d", dir, us / 1000000,
+                               host, (int)getpid(), (int)(us % 1000000));
         f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
     } while (f->fd < 0 && errno == EEXIST);
     return f->fd < 0 ? det_fail(err, DET_EIO, "create %s: %s", f->path, strerror(errno)) : 0;
@@ -125,7 +126,7 @@ static int open_file(struct det_tensorboard *w, struct tb_file *f, struct det_er
                                            : det_strdup(w->dir);
     int rc = fsx_mkdirs(AT_FDCWD, dir, 0755, err);
     if (rc == 0)
-        rc = create(w, f, dir, err);
+        rc = create(f, dir, err);
     if (rc < 0)
         return rc;
     f->bytes = 0;

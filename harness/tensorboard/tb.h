@@ -23,7 +23,6 @@ struct det_tensorboard {
     struct det_err err; /* code 0: none */
     VEC(struct tb_file *) files;
     struct imap *written; /* tb_key() of what earlier files hold; NULL: not read yet */
-    int opened;           /* files so far: part of their names */
 };
 
 /* Remembers what the event files beneath `dir` hold, so that it is not written again; an absent

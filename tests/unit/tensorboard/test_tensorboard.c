@@ -6,6 +6,7 @@
 
 #include "fsx.h"
 #include "dtype.h"
+#include "hash.h"
 #include "tb.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -106,6 +107,34 @@ static void a_closed_writer_opens_a_new_file(void **state)
     assert_int_equal(read_all().n, 2);
 }
 
+static int add_name(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *e)
+{
+    const char *slash = strrchr(path, '/');
+    if (!is_dir)
+        imap_put(arg, hash_fnv64(slash + 1, strlen(slash + 1)), arg);
+    return 0;
+}
+
+/* Two runs of a trial within one second, each with the same pid; their files lie side by side in a
+ * store. */
+static void files_of_two_runs_have_two_names(void **state)
+{
+    static const char *const runs[] = {"a", "b", "c", "d"};
+    struct imap *names = imap_create();
+    for (size_t i = 0; i < 4; i++) {
+        char run[64];
+        snprintf(run, sizeof run, "%s/%s", dir, runs[i]);
+        struct det_tensorboard *w = det_tensorboard_create(run, &err);
+        det_tensorboard_add_scalar(w, "x", 1, 0);
+        det_tensorboard_destroy(w);
+    }
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(fsx_walk(fd, add_name, names, &err), 0);
+    close(fd);
+    assert_int_equal(imap_size(names), 4);
+    imap_destroy(names);
+}
+
 static void errors_stick(void **state)
 {
     char under[64];
@@ -156,7 +185,8 @@ int main(void)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {T(a_step_is_written_once),
                                        T(what_a_crash_cut_off_is_written_again),
-                                       T(a_closed_writer_opens_a_new_file), T(errors_stick),
+                                       T(a_closed_writer_opens_a_new_file),
+                                       T(files_of_two_runs_have_two_names), T(errors_stick),
                                        T(every_dtype_is_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
