@@ -44,6 +44,8 @@ REASONS = {
     "access_tokens_pkey": COUNTED, "access_tokens_token_sha256_key": "a digest of a random token", "access_tokens_user_id_fkey": KEPT,
     "left_behind_pkey": UPSERT, "left_behind_place_fkey": CHAIN, "store_looks_pkey": UPSERT, "metric_steps_pkey": TRIGGERED,
     "metric_steps_experiment_id_fkey": TRIGGERED,
+    "authority_is_one_check": "no INSERT names the column, which is true by default",
+    "authority_pkey": UPSERT,
     "groups_pkey": COUNTED, "group_members_pkey": UPSERT,
     "role_assignments_check": "a list of users' and one of groups', so that each entry has one of the two",
     "task_logs_once": "det-task's offsets; tests/unit/db/test_db_reports.c sends a line twice",
