@@ -4,7 +4,9 @@
 #include <string.h>
 
 #define ALL    "all that there are come in one answer; --json and --csv are for programs"
-#define NOROLE "there are administrators, and everybody else: det user create NAME --admin"
+#define NOROLE                                                                                     \
+    "groups and roles are given by the API so far: POST /api/v1/groups and "                       \
+    "/api/v1/roles/add-assignments, as proto/openapi.yaml has them"
 #define NODEV                                                                                      \
     "det NOUN VERB --json prints the API's own answer; docs/compatibility.md says what differs"
 #define AGENTU "tasks run as the submitting user's agent user: det user link-with-agent-user"
