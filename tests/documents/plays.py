@@ -16,6 +16,8 @@ NOT_RUN = {
     ("docs/adding-an-op.md", "meson test -C build --suite ops"): "tests/run ops is that",
     ("docs/benchmarks.md", "python3 tests/search_regret/regret.py build/tests/search_regret/libsearch-drive.so --rates"): "tests/run regret is that",
     ("docs/porting-python.md", "torchrun --nproc_per_node=2 train.py"): "Debian 12's torch cannot, as the same sentence says; what it advises runs",
+    ("docs/reliability.md", "tests/faults/run --all"): "the same",
+    **{("docs/reliability.md", c.text): "tests/run sim runs the same, shorter" for c in commands("docs/reliability.md") if c.is_block},
     ("README.md", "det experiment watch 2"): "a screen; tests/integration/test_cli.py watches",
     ("docs/compatibility.md", "det trial plot ID..."): "tests/integration/test_cli.py draws",
     ("README.md", "det why 7"): "needs a search that ended trials; tests/integration/test_search.py asks",

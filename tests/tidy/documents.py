@@ -3,12 +3,16 @@ import os
 import re
 import subprocess
 
+from rooms import ROOMS
+
 PAGE = re.compile(r"[\w./-]*\w\.md\b")
 SECTION = re.compile(r"docs/contract/(\w+)\.md[\s*#]+(\d+(?:(?:,| and)[\s*#]+\d+)*)")
 HEADING = re.compile(r"^## (\d+)\.", re.M)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 PLACEHOLDER = re.compile(r"(?<!\w)@[A-Z][A-Z0-9_]*@(?!\w)|\b(?:TODO|FIXME|TBD|XXX)\b")  # to be filled in before it was sent
 COLUMNS = 120
+HOUSE = "ARCHITECTURE.md"
+LINES = {HOUSE: 160}  # who arrives reads it whole
 QUOTES = ("docs/adding-an-op.md",)  # each indented block is a piece of a file that the page names
 NAMED = re.compile(r"`([\w./-]+\.(?:cuh|cu|c|h))`")
 BLOCK = re.compile(r"(?:^    +\S.*\n)+", re.M)
@@ -40,7 +44,10 @@ def check_page(top, f, text):
             yield f, line_of(text, m.start()), f"links to {m.group(1)}, which is not there"
     for m in PLACEHOLDER.finditer(text):
         yield f, line_of(text, m.start()), f"{m.group(0)}: nobody filled it in"
-    for n, line in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    if len(lines) > LINES.get(f, len(lines)):
+        yield f, len(lines), f"has {len(lines)} lines; {LINES[f]} is the most"
+    for n, line in enumerate(lines, 1):
         if len(line) > COLUMNS and f.startswith("docs/contract/"):
             yield f, n, f"a line has {len(line)} columns; {COLUMNS} is the most"
 
@@ -57,11 +64,31 @@ def check_quotes(f, text, texts):
             yield f, line_of(text, m.start()), "shows code that stands in none of the files that the page names"
 
 
-def check_documents(top):
+def check_house(texts, layers):
+    """Its two tables have each layer and each room, and no others."""
+    rows = re.findall(r"^\| `([\w/, ]+)`(?: \|(.*)\|)?", texts[HOUSE], re.M)
+    told, rooms = set(), {}
+    for first, rest in rows:
+        floor, *beside = [name.rstrip("/") for name in first.split(", ")]
+        told |= {floor.removesuffix("/det"), *(os.path.join(os.path.dirname(floor), name) for name in beside)}
+        found = set(re.findall(r"`([a-z]+)/`", rest))
+        if floor in ROOMS and found:
+            rooms[floor] = found
+    wanted = {floor: set(has) - {".", "det"} for floor, has in ROOMS.items()}
+    for name in sorted(set(layers) - told - {"master", "agent"}):
+        yield HOUSE, 1, f"its table has no row for {name}"
+    for floor in sorted(wanted):
+        if rooms.get(floor) != wanted[floor]:
+            yield HOUSE, 1, f"has other rooms of {floor} than tests/tidy/rooms.py: {', '.join(sorted(wanted[floor]))}"
+
+
+def check_documents(top, layers=()):
     files = tracked(top)
     texts = {f: open(os.path.join(top, f), errors="replace").read() for f in files if f.endswith((".md",) + CODE)}
     names = {os.path.basename(f) for f in files if f.endswith(".md")}
     sections = {os.path.basename(f)[:-3]: HEADING.findall(t) for f, t in texts.items() if f.startswith("docs/contract/")}
+    if HOUSE in texts:
+        yield from check_house(texts, layers)
     for f, text in texts.items():
         if f.endswith(".md"):
             yield from check_page(top, f, text)

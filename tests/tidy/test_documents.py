@@ -8,14 +8,14 @@ import documents
 
 
 class Trees(unittest.TestCase):
-    def found(self, **files):
+    def found(self, layers=(), **files):
         with tempfile.TemporaryDirectory(prefix="det-documents-") as top:
             subprocess.run(["git", "-C", top, "init", "-q"], check=True)
             os.makedirs(f"{top}/docs/contract")
             for name, text in {"docs/contract/loop.md": "## 1. Steps\n\n## 2. Ends\n", **files}.items():
                 with open(f"{top}/{name}", "w") as f:
                     f.write(text)
-            return [(f, n) for f, n, _ in documents.check_documents(top)]
+            return [(f, n) for f, n, _ in documents.check_documents(top, layers)]
 
     def test_sound(self):
         self.assertEqual(self.found(**{"a.c": "/* docs/contract/loop.md 1 and\n * 2, loop.md */", "b.md": "[l](docs/contract/loop.md#ends)"}), [])
@@ -34,6 +34,14 @@ class Trees(unittest.TestCase):
 
     def test_long_line(self):
         self.assertEqual(self.found(**{"docs/contract/x.md": "x" * 121}), [("docs/contract/x.md", 1)])
+
+    def test_house(self):
+        rows = [f"| `{floor}/` | here | {' '.join(f'`{r}/`' for r in rooms if r not in ('.', 'det'))} |\n" for floor, rooms in documents.ROOMS.items()]
+        self.assertEqual(self.found(layers=documents.ROOMS, **{"ARCHITECTURE.md": "".join(rows)}), [])
+        self.assertEqual(self.found(layers=documents.ROOMS, **{"ARCHITECTURE.md": "".join(rows[1:])}), [("ARCHITECTURE.md", 1)] * 2)
+        self.assertEqual(self.found(**{"ARCHITECTURE.md": "".join(rows).replace("`text/`", "")}), [("ARCHITECTURE.md", 1)])
+        self.assertEqual(self.found(layers=["attic"], **{"ARCHITECTURE.md": "".join(rows)}), [("ARCHITECTURE.md", 1)])
+        self.assertEqual(self.found(**{"ARCHITECTURE.md": "".join(rows) + "\n" * 160}), [("ARCHITECTURE.md", 160 + len(rows))])
 
     def test_code_that_is_not_the_code(self):
         page = "# `a.c`\n\n    int a(void)\n    {\n        return %d;\n    }\n"
