@@ -3,10 +3,7 @@
 #include "mem.h"
 #include <string.h>
 
-#define ALL    "all that there are come in one answer; --json and --csv are for programs"
-#define NOROLE                                                                                     \
-    "groups and roles are given by the API so far: POST /api/v1/groups and "                       \
-    "/api/v1/roles/add-assignments, as proto/openapi.yaml has them"
+#define ALL "all that there are come in one answer; --json and --csv are for programs"
 #define NODEV                                                                                      \
     "det NOUN VERB --json prints the API's own answer; docs/compatibility.md says what differs"
 #define AGENTU "tasks run as the submitting user's agent user: det user link-with-agent-user"
@@ -31,8 +28,6 @@ const struct absent absent_table[] = {
      "tensorboard --logdir STORE/CLUSTER_ID/tensorboard/experiment/ID  (det master info has the "
      "cluster's id)"},
     /* people and rights */
-    {"user-group", "*", NULL, 0, NOROLE},
-    {"rbac", "*", NULL, 0, NOROLE},
     {"auth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
     {"oauth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
     {"user", "edit", NULL, 0,

@@ -13,7 +13,7 @@ static const struct noun *const nouns[] = {
     &noun_experiment, &noun_trial,          &noun_checkpoint, &noun_store,    &noun_agent,
     &noun_slot,       &noun_user,           &noun_master,     &noun_job,      &noun_task,
     &noun_pool,       &noun_preview_search, &noun_why,        &noun_template, &noun_workspace,
-    &noun_project,    &noun_token};
+    &noun_project,    &noun_token,          &noun_group,      &noun_rbac};
 
 static struct {
     const char *master, *user;

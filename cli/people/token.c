@@ -1,5 +1,6 @@
 /* det token: access tokens, which programs use in place of a password. */
 #include "cli.h"
+#include "named.h"
 #include "show.h"
 #include "table.h"
 
@@ -12,22 +13,12 @@ static struct {
     bool all;
 } o;
 
-/* The id of a user by name. */
-static int user_id(struct cli *c, const char *name, int64_t *ret, struct det_err *err)
-{
-    JSON_OWN answer = NULL;
-    char *escaped det_cleanup(freep) = cli_escaped(name);
-    int rc = cli_get(c, &answer, err, "/users/%s/by-username", escaped);
-    *ret = rc == 0 ? json_int(json_obj(answer, "user"), "id", 0) : 0;
-    return rc;
-}
-
 static int create(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN body = json_object();
     int64_t id = 0;
-    if (cli_arg(c, 0) && user_id(c, cli_arg(c, 0), &id, err) < 0)
+    if (cli_arg(c, 0) && named_user(c, cli_arg(c, 0), &id, err) < 0)
         return CLI_FAILED;
     if (id)
         json_set(body, "userId", json_integer(id));

@@ -292,6 +292,65 @@ def groups(w, bob):
     w.admin.refused(404, "", "delete_group", groupId=gone)
 
 
+def verbs(w):
+    """det user-group and det rbac: names go in, names come out, and what is refused says so."""
+    ann = {"DET_USER": "ann", "DET_PASS": "ann's own", "DET_PASS_FILE": ""}
+
+    def said(*words, **kw):
+        return w.c.det(*words, **kw).stdout
+
+    def refused(text, *words, **kw):
+        r = w.c.det(*words, check=False, **kw)
+        assert r.returncode == 1 and text in r.stderr and not r.stdout, (words, r)
+    out = said("user-group", "create", "lab", "--add-user", "ann", "--add-user", "bob")
+    group = w.admin.call("search_groups", {"limit": 1, "name": "lab"})["groups"][0]["group"]["groupId"]
+    assert out == f"user group with name lab and ID {group} created, ann, bob were added to it\n", out
+    assert said("user-group", "remove-user", "lab", "ann").splitlines()[1] == \
+        f"user removed from the group with username ann and ID {w.ids['ann']}"
+    assert "lab" not in said("user-group", "list", "--groups-user-belongs-to", "ann")
+    listed = json.loads(said("user-group", "ls", "--groups-user-belongs-to", "bob", "--json"))["groups"]
+    assert {"group": {"groupId": group, "name": "lab"}, "numMembers": 1} in listed, listed
+    assert "added to the group with username ann" in said("user-group", "add-user", "LAB", "bob,ann")
+    assert f"with ID {group} name changed from lab to group" in said("user-group", "change-name", "lab", "group")
+    assert [u["username"] for u in json.loads(said("user-group", "describe", "group", "--json"))["users"]] == ["ann", "bob"]
+    assert [line.split()[1] for line in said("user-group", "describe", "group").splitlines()[2:]] == ["ann", "bob"]
+    refused("could not find users for usernames zoe, max", "user-group", "add-user", "group", "zoe,bob,max")
+    refused("could not find user group name lab", "user-group", "describe", "lab")
+    refused("only an administrator", "user-group", "add-user", "group", "ann", env=ann)
+    assert said("rbac", "assign-role", "editor", "-g", "group", "-w", "anns") == \
+        f"assigned role 'Editor' with ID {EDITOR} to group 'group' with ID {group} to workspace anns\n"
+    assert said("rbac", "assign-role", "Viewer", "--username-to-assign", "bob") == \
+        f"assigned role 'Viewer' with ID {VIEWER} to user 'bob' with ID {w.ids['bob']} globally\n"
+    shown(said, refused, ann)
+    refused("nothing was deleted", "user-group", "delete", "group", input="n\n")
+    said("user-group", "delete", "group", "--yes")
+    assert "user has no role assignments" in said("rbac", "list-users-roles", "bob")
+
+
+def shown(said, refused, ann):
+    """What the verbs tell of these two roles, and that one who owns a workspace gives them in it, and nowhere else."""
+    rows = [line.split() for line in said("rbac", "list-users-roles", "bob").splitlines()[1:]]
+    assert [str(VIEWER), "Viewer", "(the", "whole", "cluster)"] in rows and [str(EDITOR), "Editor", "group", "anns"] in rows, rows
+    assert said("rbac", "list-groups-roles", "group").splitlines()[1].split() == [str(EDITOR), "Editor", "anns"]
+    out = said("rbac", "describe-role", "Editor")
+    assert "PERMISSION_TYPE_DELETE_EXPERIMENT" in out and "anns" in out.partition("assigned to groups")[2] and "not assigned to any users" in out, out
+    assert len(json.loads(said("rbac", "describe-role", "Editor", "--json"))["groupRoleAssignments"]) == 1
+    mine = said("rbac", "my-permissions", env=ann)
+    assert mine.startswith("permissions assigned over workspace 'anns'") and "start, pause and stop" in mine, mine
+    assert "ClusterAdmin" in said("rbac", "list-roles") and "ClusterAdmin" not in said("rbac", "list-roles", "--exclude-global-roles")
+    said("rbac", "assign-role", "Viewer", "-u", "bob", "-w", "anns", env=ann)
+    said("rbac", "unassign-role", "Viewer", "-u", "bob", "-w", "anns", env=ann)
+    refused("give and take roles in workspace 1", "rbac", "assign-role", "Viewer", "-u", "bob", "-w", "Uncategorized", env=ann)
+    refused("in the whole cluster", "rbac", "assign-role", "Viewer", "-u", "bob", env=ann)
+    refused("no such assignment", "rbac", "unassign-role", "Editor", "-u", "bob")
+    refused("must provide exactly one of", "rbac", "assign-role", "Editor")
+    refused("must provide exactly one of", "rbac", "assign-role", "Editor", "-u", "bob", "-g", "group")
+    refused("could not find role name Boss", "rbac", "assign-role", "Boss", "-u", "bob")
+    refused("could not find users for usernames zoe", "rbac", "assign-role", "Editor", "-u", "zoe")
+    refused('workspace "nowhere" not found', "rbac", "assign-role", "Editor", "-u", "bob", "-w", "nowhere")
+    said("rbac", "unassign-role", "Viewer", "-u", "bob")
+
+
 def by_roles_only():
     """With rbac whoever makes anything needs a role, in the workspace or in the whole cluster; his own he may still tend to."""
     with Cluster(agents=0, env={"DET_SECURITY_AUTHZ_TYPE": "rbac"}) as c:
@@ -370,6 +429,7 @@ def by_owner():
         told(w)
         tokens(w)
         roles(w)
+        verbs(w)
         walk(w)
         audited(w)
         w.agent.close()
