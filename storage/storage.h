@@ -138,6 +138,8 @@ void storage_note_away(const char *text);
 #define STORAGE_HASHES "xxh128"
 /* Of the task that wrote it: no two ever have the same, not even after a database was restored. */
 #define STORAGE_TASK "det_task"
+/* Of the cluster that wrote it: several may share a store. */
+#define STORAGE_CLUSTER "det_cluster"
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err);
 /* Checks the files of `dir` against the hashes of its metadata, STORAGE_HASHES or, of a checkpoint
  * from before these, "sha256": DET_ECORRUPT names the first file that is missing or differs. Files

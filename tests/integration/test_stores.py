@@ -308,6 +308,26 @@ def test_unknown():
         assert r.returncode == 1 and "det store list" in r.stderr, r.stderr
 
 
+def test_two_clusters():
+    """Two clusters on one store: neither lists the other's checkpoints, so neither can adopt or discard them."""
+    with Cluster() as one, Cluster() as two:
+        root = one.path("checkpoints")
+        shared = keep(exp=9, best=9, latest=9)
+        shared["checkpoint_storage"].update(type="shared_fs", host_path=root)
+        exps = {c: c.create(config(**shared), "examples/digits") for c in (one, two)}
+        for c, exp in exps.items():
+            c.wait(exp)
+        keys = {c: [uuid for uuid, _ in settled(c, exp).values()] for c, exp in exps.items()}
+        lost = keys[one][0]
+        one.sql(f"DELETE FROM checkpoints WHERE uuid = '{lost}'")
+        assert set(unknown(one, root)) == {lost}
+        assert unknown(two, root) == {}
+        for verb in (("adopt",), ("discard", "--yes")):
+            r = two.det("checkpoint", *verb, lost, check=False)
+            assert r.returncode == 1 and "not among those that were left behind" in r.stderr, r.stderr
+        assert all(there(one, k) for c in keys for k in keys[c])
+
+
 def unknown(c, root):
     listed = json.loads(c.det("--json", "checkpoint", "unknown", root).stdout)
     assert listed["doneAt"] and listed["place"] == root, listed

@@ -151,6 +151,18 @@ class Numbers(unittest.TestCase):
                 pass
             self.assertEqual(checkpoints.get_metadata(uuid), {"steps_completed": 5, "loss": 0.5})
 
+    def test_writer(self):
+        """metadata.json says which task of which cluster wrote it; whoever reads a checkpoint gets back what was given."""
+        with tempfile.TemporaryDirectory() as top:
+            store = DirectoryStorage(top)
+            checkpoints = core.CheckpointContext(core.DummyDistributedContext(), store, None, "3.task", "3.task.1", "a-cluster")
+            with mock.patch.object(checkpoints, "_report"), checkpoints.store_path({"steps_completed": 5}) as (_, uuid):
+                pass
+            with open(os.path.join(top, uuid, "metadata.json")) as f:
+                whole = json.load(f)
+            self.assertEqual((whole["det_task"], whole["det_cluster"]), ("3.task", "a-cluster"))
+            self.assertEqual(store.metadata_of(uuid), {"steps_completed": 5})
+
 
 class Cut(http.server.BaseHTTPRequestHandler):
     """A master that is ended in the middle of its first answer."""

@@ -3,6 +3,7 @@
 #include "log.h"
 #include "mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Names in one question; checkpoints, which may have many files each, in one report. */
@@ -22,13 +23,22 @@ static int say(struct client *c, const char *place, json_t *body, json_t **ret_a
 /* What its writer said of it, but for the hashes, which are as long as its list of files. */
 static json_t *trim(json_t *metadata)
 {
-    static const char *const ours[] = {"uuid", STORAGE_HASHES, "sha256", STORAGE_TASK};
+    static const char *const ours[] = {"uuid", STORAGE_HASHES, "sha256", STORAGE_TASK,
+                                       STORAGE_CLUSTER};
     for (size_t i = 0; i < DET_ARRAY_LEN(ours); i++)
         json_object_del(metadata, ours[i]);
     return metadata;
 }
 
-/* NULL: it went away meanwhile, or cannot be read; then the log says why. */
+/* Another cluster that shares the store knows it; one of before checkpoints said so is nobody's. */
+static bool is_of_another(const json_t *metadata)
+{
+    const char *theirs = json_str(metadata, STORAGE_CLUSTER, "");
+    const char *ours = getenv("DET_CLUSTER_ID");
+    return *theirs && ours && strcmp(theirs, ours) != 0;
+}
+
+/* NULL: it went away meanwhile, is another cluster's, or cannot be read; then the log says why. */
 static json_t *describe(struct storage *st, const json_t *name)
 {
     struct det_err err = {0};
@@ -40,6 +50,11 @@ static json_t *describe(struct storage *st, const json_t *name)
         return NULL;
     }
     json_t *metadata = json_obj(j, "metadata");
+    if (is_of_another(metadata)) {
+        log_info("checkpoint %s is of the cluster %s, and passed over", uuid,
+                 json_str(metadata, STORAGE_CLUSTER, ""));
+        return NULL;
+    }
     JSON_OWN task = json_string(json_str(metadata, STORAGE_TASK, ""));
     json_object_update(j, (json_t *)name);
     json_set(j, "taskId", json_incref(task));

@@ -96,6 +96,8 @@ static int write_metadata(struct loop_save *s, struct det_err *err)
     json_set(whole, "uuid", json_string(s->saved.uuid));
     if (s->l->c->task_id)
         json_set(whole, STORAGE_TASK, json_string(s->l->c->task_id));
+    if (s->l->c->cluster_id)
+        json_set(whole, STORAGE_CLUSTER, json_string(s->l->c->cluster_id));
     json_set(whole, STORAGE_HASHES, hashes);
     return write_json(s->dir, "metadata.json", whole, err);
 }

@@ -13,7 +13,17 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
 
 from determined.core._distributed import DistributedContext
 from determined.core._session import Session, as_json
-from determined.core._storage import METADATA, DirectoryStorage, Selector, hash_paths, list_directory, sync_tree, with_parents
+from determined.core._storage import (
+    CLUSTER,
+    METADATA,
+    TASK,
+    DirectoryStorage,
+    Selector,
+    hash_paths,
+    list_directory,
+    sync_tree,
+    with_parents,
+)
 
 logger = logging.getLogger("determined.core")
 
@@ -113,12 +123,14 @@ class CheckpointContext:
         session: Session,
         task_id: str,
         allocation_id: str,
+        cluster_id: str,
     ) -> None:
         self._distributed = distributed
         self._storage = storage
         self._session: Optional[Session] = session
         self._task_id = task_id
         self._allocation_id = allocation_id
+        self._writer = {TASK: task_id, CLUSTER: cluster_id}
 
     # ---- storing ----
 
@@ -196,7 +208,7 @@ class CheckpointContext:
         sync_tree(self._storage.begun(uuid))
 
     def _seal(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
-        self._storage.publish(uuid, as_json(metadata), hashes, self._task_id)
+        self._storage.publish(uuid, as_json(metadata), hashes, self._writer)
 
     @contextlib.contextmanager
     def _removed_on_failure(self, uuid: str) -> Iterator[None]:
@@ -362,6 +374,7 @@ class DummyCheckpointContext(CheckpointContext):
         self._storage = storage
         self._session = None
         self._task_id = self._allocation_id = ""
+        self._writer: Dict[str, str] = {}
 
     def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
         logger.info(f"saved checkpoint {uuid}")

@@ -15,6 +15,7 @@ METADATA = "metadata.json"
 MARKER = ".det-store"
 HASHES = "xxh128"
 TASK = "det_task"
+CLUSTER = "det_cluster"
 
 
 def list_directory(root: Union[str, "os.PathLike[str]"]) -> Dict[str, int]:
@@ -124,9 +125,9 @@ class DirectoryStorage:
         self.need_begun(uuid)
         copy_paths(src, str(self.begun(uuid)), paths)
 
-    def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str], task_id: str = "") -> None:
-        """metadata.json holds the hashes of all other files, whose they are, and which task wrote them."""
-        whole = {**metadata, "uuid": uuid, HASHES: hashes, **({TASK: task_id} if task_id else {})}
+    def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str], writer: Optional[Dict[str, str]] = None) -> None:
+        """metadata.json holds the hashes of all other files, whose they are, and who wrote them: its TASK and CLUSTER."""
+        whole = {**metadata, "uuid": uuid, HASHES: hashes, **(writer or {})}
         with open(self.begun(uuid) / METADATA, "w", encoding="utf-8") as f:
             json.dump(whole, f, indent=2)
         _loop.store_publish(*self._place(uuid))
@@ -151,7 +152,7 @@ class DirectoryStorage:
         """What was given when it was stored."""
         self._need()
         metadata = _read_metadata(self.path_of(uuid))
-        return {k: v for k, v in metadata.items() if HASHES not in metadata or k not in ("uuid", HASHES, TASK)}
+        return {k: v for k, v in metadata.items() if HASHES not in metadata or k not in ("uuid", HASHES, TASK, CLUSTER)}
 
     def download(self, uuid: str, dst: str, selector: Optional[Selector] = None) -> None:
         self.verify(uuid, selector)
