@@ -163,12 +163,13 @@ start_unit() {
 stop_unit() { kill "$(cat "/run/$1.pid")"; tail --pid "$(cat "/run/$1.pid")" -f /dev/null; }
 until_() { for _ in $(seq 300); do if "$@" >/dev/null 2>&1; then return 0; fi; sleep 0.2; done; cat /var/log/det-*.log; return 1; }
 """
-AS_ADMIN = "export DET_USER=admin DET_PASS_FILE=/var/lib/det/master/admin.password DET_MASTER="
+AS_ADMIN = """export DET_USER=admin DET_PASS_FILE=/var/lib/det/master/admin.password
+export DET_MASTER=https://master:8080 DET_MASTER_CERT_FILE=/etc/det/master.crt"""
 TRIES = "det experiment create examples/digits/const.yaml examples/digits --config searcher.max_length.epochs=1 --follow"
 
 
 def cluster():
-    """The second half, in a network of its own: a master and an agent as docs/install.md sets them up, then with TLS."""
+    """The second half, in a network of its own: a master and an agent as docs/install.md sets them up, then with a certificate from elsewhere."""
     rest = _blocks()[3:]
     master, agent = "systemctl enable --now det-master", "systemctl enable --now det-agent"
     units = {master: "start_unit det-master", agent: "start_unit det-agent"}
@@ -176,15 +177,17 @@ def cluster():
     at_doctor = next(i for i, text in enumerate(rest) if "det-master doctor" in text)
     at_agent = rest.index(master) + 1
     return [
-        sh("echo 127.0.0.1 master >>/etc/hosts; mkdir -p /etc/systemd/system; pg_ctlcluster 15 main start"),
+        sh("hostname master; echo 127.0.0.1 master >>/etc/hosts; mkdir -p /etc/systemd/system; pg_ctlcluster 15 main start"),
         sh(UNITS),
         *[steps[t] for t in rest[:at_doctor]],
         put("/etc/det/master.yaml", code(INSTALL, "yaml", 0)),
         *[steps[t] for t in rest[at_doctor:at_agent]],
-        sh("until_ test -s /var/lib/det/master/agent.token; until_ curl -fsS http://master:8080/readyz; cp /var/lib/det/master/agent.token ."),
+        sh("until_ test -s /var/lib/det/master/agent.token; until_ curl -fsS --cacert /var/lib/det/master/master.crt https://master:8080/readyz"),
+        sh("cp /var/lib/det/master/agent.token /var/lib/det/master/master.crt ."),
+        run(INSTALL, "install -D -m 0644 master.crt /etc/det/master.crt"),
         run(INSTALL, "det-master --print-config"),
         *[steps[t] for t in rest[at_agent:]],
-        sh(AS_ADMIN + "http://master:8080"),
+        sh(AS_ADMIN),
         sh("until_ det agent list"),
         sh(TRIES),
         run(INSTALL, "det user list"),
@@ -193,7 +196,7 @@ def cluster():
         run(INSTALL, "det master strays --remove"),
         run(INSTALL, "groupadd -g 1900000000 det-share"),
         run(INSTALL, "chmod o-rx", "chmod o-rx /srv/det/checkpoints"),
-        *tls(),
+        *certificate_from_elsewhere(),
         run(INSTALL, "det-agent --work-dir /var/lib/det/agent --end-tasks"),
         sh("stop_unit det-master"),
         run(INSTALL, "runuser -u det-master -- det-master new-life --config /etc/det/master.yaml"),
@@ -202,16 +205,14 @@ def cluster():
     ]
 
 
-def tls():
+def certificate_from_elsewhere():
+    in_its_place = "security: {tls: {cert: /etc/det/master.crt, key: /etc/det/master.key}}"
     return [
         sh("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=master -addext subjectAltName=DNS:master -keyout master.key -out master.crt"),
-        run(INSTALL, "install -D -m 0644 master.crt /etc/det/master.crt"),
-        sh("install -o det-master -m 0400 master.key /etc/det/master.key"),
-        sh("printf 'security: {tls: {cert: /etc/det/master.crt, key: /etc/det/master.key}}\\n' >>/etc/det/master.yaml"),
-        sh("sed -i s,http:,https:, /etc/det/agent.env; echo DET_MASTER_CERT_FILE=/etc/det/master.crt >>/etc/det/agent.env"),
+        sh("install -m 0644 master.crt /etc/det/master.crt; install -o det-master -m 0400 master.key /etc/det/master.key"),
+        sh(f"sed -i 's|^security:.*|{in_its_place}|' /etc/det/master.yaml; grep '{in_its_place}' /etc/det/master.yaml"),
         sh("stop_unit det-agent; stop_unit det-master; start_unit det-master; until_ curl -fsS --cacert master.crt https://master:8080/readyz"),
         sh("(set -a; . /etc/det/agent.env; det-agent doctor); start_unit det-agent"),
-        sh(AS_ADMIN + "https://master:8080 DET_MASTER_CERT_FILE=/etc/det/master.crt"),
         sh("until_ det agent list"),
         sh(TRIES),
         sh("stop_unit det-agent"),
