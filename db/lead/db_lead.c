@@ -76,6 +76,8 @@ static void on_join(void *arg, const struct db_result *r)
     answered(l);
     if (db_rows(r) == 1 && db_i64(r, 0, LEAD_JOIN_EPOCH) != l->epoch)
         l->on_deposed(l->arg);
+    else
+        beat(l); /* at once: sessions that end sooner than a beat is due are no silence */
 }
 
 /* Standing by. */
