@@ -96,12 +96,13 @@ def test_namespaces():
         people.add(c, "ann", "bob")
         exp, victims = sleeper(c, "bob")
         look = ("for p in /proc/[0-9]*; do echo process=$(tr '\\0' ' ' <$p/cmdline); done | sort -u; echo first=$(cat /proc/1/comm);"
-                "touch /tmp/left /var/tmp/left /dev/shm/left; echo shm=$(ls /dev/shm); echo tmp=$(ls /tmp | grep -v ^det-test); echo tasks=$(ls ../..);"
+                "touch /tmp/left /var/tmp/left /dev/shm/left; echo shm=$(ls /dev/shm); echo tmp=$(ls /tmp | grep -v ^det-test); echo tmpdir=${TMPDIR:-none}; echo tasks=$(ls ../..);"
                 "echo info=$(ls /run/determined/info | head -1); echo here=$(pwd -P)")
         with people.acting(c, "ann"):
             said, log = command(c, look)
         assert "sleep 1001" not in log and said["first"] == "det-init", log
         assert said["shm"] == said["tmp"] == "left" and said["info"], log
+        assert said["tmpdir"] == "none", "the agent's, which lies below /tmp, is not there"
         assert said["here"].startswith(c.path("agent-0", "tasks")) and said["tasks"] in said["here"], log
         assert not any(os.path.exists(d + "/left") for d in ("/tmp", "/var/tmp", "/dev/shm"))
         assert all(alive(p) for p in victims)

@@ -84,7 +84,8 @@ class Cluster:
         self.dir = os.path.abspath(keep) if keep else tempfile.mkdtemp(prefix="det-test-")
         os.chmod(self.dir, 0o755)
         self.master_args, self.agent_args, self.slots = list(master_args), list(agent_args), slots
-        self.env = dict(os.environ, DET_THREADS_PER_SLOT="1", DET_CACHE_DIR=os.path.join(self.dir, "cache"), **(env or {}))
+        # TMPDIR: what a task that was killed leaves there goes with the cluster.
+        self.env = {**os.environ, "DET_THREADS_PER_SLOT": "1", "DET_CACHE_DIR": self.path("cache"), "TMPDIR": self.path("tmp"), **(env or {})}
         self.procs, self.port, self.token = {}, 0, None
         self.n_agents, self.pg_args, self.apart, self.agent_uid = agents, list(pg_args), apart, agent_uid
         self.more_masters = []  # URLs beside the first, for agents
@@ -93,9 +94,8 @@ class Cluster:
     def __enter__(self):
         try:
             self.start_pg()
-            os.makedirs(self.path("checkpoints"), exist_ok=True)
-            os.makedirs(self.path("cache"), exist_ok=True)
-            for d in ("checkpoints", "cache"):
+            for d in ("checkpoints", "cache", "tmp"):
+                os.makedirs(self.path(d), exist_ok=True)
                 os.chmod(self.path(d), 0o777)
             self.start_master()
             for i in range(self.n_agents):

@@ -93,6 +93,15 @@ static void add_own(json_t *env)
     set_missing(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
+/* The agent's own is not there for a task that has its /tmp over it. */
+static void leave_out_covered_tmp(json_t *env, const struct taskspec *s)
+{
+    const char *dir = json_str(env, "TMPDIR", "");
+    if (taskspec_is_kept_apart(s) &&
+        (strncmp(dir, "/tmp/", 5) == 0 || strncmp(dir, "/var/tmp/", 9) == 0))
+        json_object_del(env, "TMPDIR");
+}
+
 /* The first of the masters: what programs that know of one only are told. Caller frees. */
 static char *first_master(const struct taskspec *s)
 {
@@ -192,6 +201,7 @@ json_t *taskenv_common(const struct taskspec *s, const char *chief_addr)
 {
     json_t *env = json_object();
     add_own(env);
+    leave_out_covered_tmp(env, s);
     if (s->cache)
         set(env, "DET_CACHE_DIR", s->cache);
     json_object_update(env, (json_t *)s->task.env);
