@@ -57,6 +57,7 @@ EXAMPLES = {
                              "searcher.max_length={epochs: 6}"]),
     "custom_reducers": Example("SpiralsTrial", "f1_mean", 0.95),
     "digits": Example("DigitsTrial", "accuracy", 0.95),
+    "first": Example("SineTrial", "validation_loss", 0.01, larger=False),
     "gpt2": Example("Gpt2Trial", "validation_loss", 2.8, larger=False, minutes=15, threads=1, data=of_text("gpt2"),
                     quick=["hyperparameters.global_batch_size=4", "hyperparameters.layers=2", "hyperparameters.width=32"]),
     "imagenet": Example("ImageNetTrial", "accuracy", 0.9, data=made("imagenet", 32), minutes=20,

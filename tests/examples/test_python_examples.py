@@ -48,6 +48,7 @@ EXAMPLES = {
     "core_api": Example([PYTHON, "train.py"], ["--batches", "100"], "validation_loss", 0.01, larger=False),
     "custom_reducers": Example(trial("SpiralsTrial"), TEST, "f1_mean", 0.95),
     "data_parallel": Example(trial("ParallelTrial"), TEST, "accuracy", 0.95, ranks=2, threads=1),
+    "first": Example(trial("SineTrial"), TEST, "validation_loss", 0.01, larger=False),
     "gan": Example(trial("GanTrial"), TEST, "mean_image_error", 0.05, larger=False, minutes=15, data=mnist, alone=True),
     "mnist": Example(trial("MNistTrial"), TEST, "accuracy", 0.97, data=mnist, alone=True),
     "trainer": Example([PYTHON, "train.py"], TEST, "accuracy", 0.95),
