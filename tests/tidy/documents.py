@@ -14,7 +14,9 @@ COLUMNS = 120
 HOUSE = "ARCHITECTURE.md"
 LINES = {HOUSE: 160}  # who arrives reads it whole
 QUOTES = ("docs/adding-an-op.md",)  # each indented block is a piece of a file that the page names
-NAMED = re.compile(r"`([\w./-]+\.(?:cuh|cu|c|h))`")
+WHOLE = ("README.md",)  # each fenced block of C or Python is
+NAMED = re.compile(r"`([\w./-]+\.(?:cuh|cu|c|h|py))`")
+FENCED = re.compile(r"^```(?:c|python)\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"(?:^    +\S.*\n)+", re.M)
 CODE = (".c", ".h", ".cc", ".cu", ".cuh", ".py", ".sql", ".yaml", ".build")
 
@@ -57,10 +59,11 @@ def flat(text):
 
 
 def check_quotes(f, text, texts):
+    blocks = [m for m in BLOCK.finditer(text) if not m[0].lstrip().startswith("meson ")] if f in QUOTES else FENCED.finditer(text)
     named = NAMED.findall(text)
     sources = [flat(t) for name, t in texts.items() if any(name == n or name.endswith("/" + n) for n in named)]
-    for m in BLOCK.finditer(text):
-        if not m.group(0).lstrip().startswith("meson ") and not any(flat(m.group(0)) in s for s in sources):
+    for m in blocks:
+        if not any(flat(m[m.lastindex or 0]) in s for s in sources):
             yield f, line_of(text, m.start()), "shows code that stands in none of the files that the page names"
 
 
@@ -92,7 +95,7 @@ def check_documents(top, layers=()):
     for f, text in texts.items():
         if f.endswith(".md"):
             yield from check_page(top, f, text)
-            if f in QUOTES:
+            if f in QUOTES + WHOLE:
                 yield from check_quotes(f, text, texts)
         elif os.path.basename(f) not in ("documents.py", "test_documents.py"):
             yield from check_cited(f, text, names, sections)

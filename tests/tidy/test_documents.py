@@ -49,6 +49,11 @@ class Trees(unittest.TestCase):
         self.assertEqual(self.found(**{"a.c": code, "docs/adding-an-op.md": page % 1}), [])
         self.assertEqual(self.found(**{"a.c": code, "docs/adding-an-op.md": page % 2}), [("docs/adding-an-op.md", 3)])
 
+    def test_trial_that_is_not_the_example(self):
+        page = "`a.py`\n```python\ndef f():\n    return %d\n```\n```sh\nls\n```\n"
+        self.assertEqual(self.found(**{"a.py": "def f():\n    return 1\n", "README.md": page % 1}), [])
+        self.assertEqual(self.found(**{"a.py": "def f():\n    return 1\n", "README.md": page % 2}), [("README.md", 2)])
+
 
 if __name__ == "__main__":
     unittest.main()
