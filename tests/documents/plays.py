@@ -14,7 +14,6 @@ NOT_RUN = {
     ("README.md", "pip install ."): "fetches build tools from PyPI; docs/install.md's form without a network runs",
     ("docs/install.md", "pip install ."): "the same",
     ("docs/adding-an-op.md", "meson test -C build --suite ops"): "tests/run ops is that",
-    ("docs/benchmarks.md", "python3 tests/search_regret/regret.py build/tests/search_regret/libsearch-drive.so --rates"): "tests/run regret is that",
     ("docs/porting-python.md", "torchrun --nproc_per_node=2 train.py"): "Debian 12's torch cannot, as the same sentence says; what it advises runs",
     ("docs/reliability.md", "tests/faults/run --all"): "the same",
     **{("docs/reliability.md", c.text): "tests/run sim runs the same, shorter" for c in commands("docs/reliability.md") if c.is_block},
