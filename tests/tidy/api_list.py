@@ -13,8 +13,9 @@ import sys
 
 HEAD = """# The public functions
 
-Made from `harness/include/det/` by `tests/tidy/api_list.py --write`: every function and function-like macro of the trial API
-and the first sentence of its comment. The headers are the reference; [porting.md](porting.md) has the way from PyTorch.
+Made from `harness/include/det/` by `tests/tidy/api_list.py --write`: every function and function-like macro of the
+trial API and the first sentence of its comment. The headers are the reference; [porting.md](porting.md) has the way
+from PyTorch.
 """
 # A function, or the macro that takes its options by name.
 FUNCTION = r"(?:const |struct |enum |unsigned )*\w+[\s*]+(?:const )?\**(?P<name>det_\w+)\("

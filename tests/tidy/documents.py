@@ -50,7 +50,7 @@ def check_page(top, f, text):
     if len(lines) > LINES.get(f, len(lines)):
         yield f, len(lines), f"has {len(lines)} lines; {LINES[f]} is the most"
     for n, line in enumerate(lines, 1):
-        if len(line) > COLUMNS and f.startswith("docs/contract/"):
+        if len(line) > COLUMNS and not line.startswith("|"):  # a row of a table is one line
             yield f, n, f"a line has {len(line)} columns; {COLUMNS} is the most"
 
 
