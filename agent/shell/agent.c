@@ -1,6 +1,7 @@
 #include "agent.h"
 
 #include "apart.h"
+#include "cgroup.h"
 #include "dial.h"
 #include "fsx.h"
 #include "life.h"
@@ -12,6 +13,7 @@
 #include "taskconn.h"
 #include "taskdir.h"
 #include "taskserver.h"
+#include "tasklimits.h"
 #include "taskuids.h"
 #include "uuid.h"
 #include "watch.h"
@@ -32,6 +34,7 @@ struct agent {
     uv_loop_t *loop;
     struct taskdirs dirs;
     struct slots slots;
+    struct tasklimits limits;
     struct host *host;
     struct client_uv *http;
     struct dial *dial;
@@ -282,7 +285,8 @@ static json_t *hidden(const struct agentopts *o)
 }
 
 /* The "agent" object of every spec.json. */
-static json_t *describe(const struct agentopts *o, const struct slots *s)
+static json_t *describe(const struct agentopts *o, const struct slots *s,
+                        const struct tasklimits *l)
 {
     json_t *j = json_object(), *slots = json_array();
     int n = (int)(s->v.n ? s->v.n : 1), threads = slots_cores() / n;
@@ -302,6 +306,10 @@ static json_t *describe(const struct agentopts *o, const struct slots *s)
     json_set(j, "task_uids", json_string(o->task_uids));
     json_set(j, "threads_per_slot", json_integer(threads > 0 ? threads : 1));
     json_set(j, "log_mib", json_integer(o->log_mib));
+    json_set(j, "slot_memory_mib", json_integer(o->slot_memory_mib));
+    json_set(j, "slot_pids", json_integer(o->slot_pids));
+    if (l->place)
+        json_set(j, "cgroup", json_string(l->place));
     json_set(j, "slots", slots);
     json_set(j, "hide", hidden(o));
     return j;
@@ -373,10 +381,13 @@ static void release(struct agent *a)
     slots_finish(&a->slots);
     life_close(a->life);
     taskdirs_close(&a->dirs);
+    cgroup_remove(a->limits.place); /* while tasks are in it, it stays */
+    tasklimits_finish(&a->limits);
 }
 
-/* Whose tasks are kept from whose: a weaker way than the usual one is said. */
-static int check_accounts(const struct agentopts *o, struct det_err *err)
+/* Whose tasks are kept from whose, and what each may take: a weaker way than the usual one is
+ * said. */
+static int check_tasks(const struct agentopts *o, struct tasklimits *ret, struct det_err *err)
 {
     struct det_err why = {0};
     char gap[512];
@@ -388,7 +399,10 @@ static int check_accounts(const struct agentopts *o, struct det_err *err)
     const struct apart a = {geteuid() == 0, o->accounts.task_user, apart_probe(&why), why.text};
     if (*apart_gap(&a, gap, sizeof gap))
         log_warning("%s", gap);
-    return 0;
+    tasklimits_try(o, a.probe == 0, ret);
+    if (*tasklimits_gap(ret, gap, sizeof gap))
+        log_warning("%s", gap);
+    return tasklimits_check(ret, err);
 }
 
 int agent_run(const struct agentopts *o, struct det_err *err)
@@ -397,13 +411,13 @@ int agent_run(const struct agentopts *o, struct det_err *err)
                       .conns = map_create(),
                       .dirs = {.fd = -1, .server = -1}};
     char boot[UUID_STR_MAX];
-    int rc = check_accounts(o, err);
+    int rc = check_tasks(o, &a.limits, err);
     if (rc == 0)
         rc = slots_find(o->slots, &a.slots, err);
     if (rc == 0)
         rc = make_http(&a, o, err);
     if (rc == 0)
-        rc = taskdirs_open(&a.dirs, o->work_dir, true, describe(o, &a.slots), err);
+        rc = taskdirs_open(&a.dirs, o->work_dir, true, describe(o, &a.slots, &a.limits), err);
     if (rc == 0)
         rc = life_open(o->work_dir, &a.life, err);
     if (rc < 0) {
@@ -437,5 +451,7 @@ int agent_end_tasks(const struct agentopts *o, struct det_err *err)
     if (rc == 0)
         rc = taskdirs_end_all(&d, err);
     taskdirs_close(&d);
+    det_cleanup(freep) char *groups = cgroup_own_place();
+    cgroup_remove(groups);
     return rc;
 }

@@ -16,7 +16,12 @@
 
 #define DEFAULT_WORK_DIR "/var/lib/det/agent"
 #define DEFAULT_LOG_MIB  "64"
-#define TABLE_MAX        20
+#define DEFAULT_PIDS     "4096"
+#define TABLE_MAX        22
+#define SLOT_MIB_MIN     16
+#define SLOT_MIB_MAX     (1 << 30)
+#define SLOT_PIDS_MIN    16
+#define SLOT_PIDS_MAX    (1 << 22) /* as many as the kernel has */
 
 static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
 {
@@ -46,6 +51,10 @@ static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
          "name in that certificate (DET_MASTER_CERT_NAME)"},
         {"log-mib", 0, OPT_INT, &o->log_mib, "N",
          "keep so much of a task's output, MiB; 0: all (DET_AGENT_LOG_MIB); 64"},
+        {"slot-memory-mib", 0, OPT_INT, &o->slot_memory_mib, "N",
+         "memory for each slot of a task, MiB (DET_AGENT_SLOT_MEMORY_MIB); 0, no limit"},
+        {"slot-pids", 0, OPT_INT, &o->slot_pids, "N",
+         "processes and threads for each slot (DET_AGENT_SLOT_PIDS); " DEFAULT_PIDS "; 0: no limit"},
         {"log-level", 0, OPT_STR, &o->log_level, "LEVEL", "debug, info, warning or error; info"},
         {"end-tasks", 0, OPT_FLAG, &o->end_tasks, NULL,
          "end every task below --work-dir, and exit"},
@@ -88,6 +97,8 @@ static void set_defaults(struct agentopts *o)
     o->ca_file = env_or("DET_MASTER_CERT_FILE", NULL);
     o->cert_name = env_or("DET_MASTER_CERT_NAME", NULL);
     o->log_mib = number(env_or("DET_AGENT_LOG_MIB", DEFAULT_LOG_MIB));
+    o->slot_memory_mib = number(env_or("DET_AGENT_SLOT_MEMORY_MIB", "0"));
+    o->slot_pids = number(env_or("DET_AGENT_SLOT_PIDS", DEFAULT_PIDS));
     o->log_level = "info";
 }
 
@@ -156,6 +167,16 @@ static int check(struct agentopts *o, struct det_err *err)
         return det_fail(err, DET_EINVAL,
                         "--log-mib (DET_AGENT_LOG_MIB): a number of MiB, at most 1048576; "
                         "0: no limit");
+    if (o->slot_memory_mib < 0 || o->slot_memory_mib > SLOT_MIB_MAX ||
+        (o->slot_memory_mib > 0 && o->slot_memory_mib < SLOT_MIB_MIN))
+        return det_fail(err, DET_EINVAL,
+                        "--slot-memory-mib (DET_AGENT_SLOT_MEMORY_MIB): a number of MiB from %d to "
+                        "%d; 0: no limit", SLOT_MIB_MIN, SLOT_MIB_MAX);
+    if (o->slot_pids < 0 || o->slot_pids > SLOT_PIDS_MAX ||
+        (o->slot_pids > 0 && o->slot_pids < SLOT_PIDS_MIN))
+        return det_fail(err, DET_EINVAL,
+                        "--slot-pids (DET_AGENT_SLOT_PIDS): a number from %d to %d; 0: no limit",
+                        SLOT_PIDS_MIN, SLOT_PIDS_MAX);
     if (account_range_parse(o->task_uids, &o->accounts.first, &o->accounts.last, err) < 0)
         return det_wrap(err, DET_EINVAL, "--task-uids (DET_AGENT_TASK_UIDS)");
     return fill_in(o, err);

@@ -20,6 +20,7 @@ struct agentopts {
     const char *hide; /* paths that no task may see, with colons; "" none */
     const char *ca_file, *cert_name;
     const char *log_level;
+    int64_t slot_memory_mib, slot_pids; /* of a task, for each of its slots; 0: no limit */
     int64_t log_mib; /* how much of a task's output is kept on each host, MiB; 0: all */
     bool end_tasks, help, version, doctor; /* doctor: the verb */
     char host_name[256], own_addr[64];

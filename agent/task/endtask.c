@@ -1,5 +1,6 @@
 #include "endtask.h"
 
+#include "cgroup.h"
 #include "clk.h"
 #include "proctree.h"
 #include "taskspec.h"
@@ -52,12 +53,12 @@ int endtask(const char *dir, struct det_err *err)
         return rc;
     }
     ask(&s, deadline_ms - END_MS + ASK_MS);
-    det_cleanup(freep) char *cgroup = proctree_cgroup_path(s.cgroup_name);
+    det_cleanup(freep) char *cgroup = cgroup_path(s.cgroup_dir, s.cgroup_name);
     struct proctree tree = {.mark = s.mark, .cgroup = cgroup, .task_dir = s.dir};
     size_t left;
     while ((left = proctree_kill(&tree)) > 0 && clk_mono_ms() < deadline_ms)
         poll(NULL, 0, STEP_MS);
-    proctree_cgroup_remove(cgroup);
+    cgroup_remove(cgroup);
     taskspec_finish(&s);
     return left == 0 ? 0 : det_fail(err, DET_ETIMEOUT, "%s: %zu processes do not end", dir, left);
 }

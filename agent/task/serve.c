@@ -4,7 +4,6 @@
 #include "hash.h"
 #include "log.h"
 #include "mem.h"
-#include "proctree.h"
 #include "task.h"
 
 #include <errno.h>
@@ -37,14 +36,13 @@ static void reap(void)
         ;
 }
 
-/* What every task would else do for itself: symbols, TLS, digests, where cgroups are, time zone,
- * the user database. */
+/* What every task would else do for itself: symbols, TLS, digests, time zone, the user
+ * database. */
 static void warm_up(void)
 {
     char hex[HASH_HEX_MAX];
     client_uv_warm_up();
     hash_bytes(HASH_SHA256, "", 0, hex);
-    free(proctree_cgroup_path(""));
     tzset();
     if (!getpwuid(geteuid()))
         errno = 0; /* not every user has a name */

@@ -1,6 +1,7 @@
 #include "task.h"
 
 #include "accel.h"
+#include "cgroup.h"
 #include "clk.h"
 #include "fsx.h"
 #include "log.h"
@@ -151,12 +152,12 @@ static void begin(struct task *t, enum task_mode mode)
 {
     if (mode == TASK_RUN) {
         t->owns_all = true;
-        t->cgroup = proctree_cgroup_make(t->spec.cgroup_name);
+        t->cgroup = cgroup_make(t->spec.cgroup_dir, t->spec.cgroup_name, &t->spec.limits);
         task_begin(t);
         return;
     }
     t->is_successor = true;
-    t->cgroup = proctree_cgroup_path(t->spec.cgroup_name);
+    t->cgroup = cgroup_path(t->spec.cgroup_dir, t->spec.cgroup_name);
     if (!old_exit(t))
         task_decide(t, LINK_LOST, 0, 0, -1, "det-task was killed; its ranks were ended");
     task_kill(t);

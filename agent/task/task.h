@@ -83,7 +83,7 @@ struct task {
     int64_t phase_ms; /* when it began, monotonic */
     uint64_t retry_ms;
     size_t kills;
-    int64_t oom_before; /* when the ranks began: oom_kills() of the host */
+    int64_t oom_before; /* oom_host_kills() at the start */
 };
 
 enum task_mode { TASK_RUN, TASK_RECOVER };

@@ -1,6 +1,7 @@
 /* From the first failure, or an order, to nothing left running and everything told. */
 #include "task.h"
 
+#include "cgroup.h"
 #include "clk.h"
 #include "fsx.h"
 #include "log.h"
@@ -49,11 +50,25 @@ static bool failed(const struct rank *r)
     return !WIFEXITED(rank_status(r)) || WEXITSTATUS(rank_status(r)) != 0;
 }
 
-/* SIGKILL while the ranks run is none of ours. */
+/* SIGKILL while hook or ranks run is none of ours. */
 static void explain_kill(const struct task *t, struct buf *out)
 {
-    det_cleanup(freep) char *own = t->cgroup ? det_asprintf("%s/memory.events", t->cgroup) : NULL;
-    oom_explain(own ? oom_kills(own) : -1, t->oom_before, oom_kills(OOM_HOST), out);
+    const struct oom_seen seen = {.in_group = oom_kills(t->cgroup),
+                                  .past_limit = oom_past_limit(t->cgroup),
+                                  .limit_bytes = t->spec.limits.memory_bytes,
+                                  .before = t->oom_before,
+                                  .now = oom_host_kills()};
+    oom_explain(&seen, out);
+}
+
+/* What a program makes of a fork that is refused does not always say so. */
+static void name_refused_forks(const struct task *t, struct buf *out)
+{
+    int64_t n = t->cgroup ? cgroup_count(t->cgroup, "pids.events", "max") : -1;
+    if (n > 0)
+        buf_addf(out, "; %lld times it got no new process or thread: it has the %lld that its slots "
+                 "may have (the agent's --slot-pids)", (long long)n,
+                 (long long)t->spec.limits.pids);
 }
 
 /* One that ends well before its time is why the others fail: its collectives have ended. */
@@ -87,8 +102,10 @@ static void name_failure(struct task *t, const struct rank *r, const char *what)
     else
         snprintf(who, sizeof who, "rank %d", rank);
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && t->phase == TASK_RUNNING)
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+        (t->phase == TASK_RUNNING || t->phase == TASK_HOOKING))
         explain_kill(t, &why);
+    name_refused_forks(t, &why);
     name_deserter(t, &why);
     det_cleanup(buf_finish) struct buf away = BUF_INIT;
     if (is_store_away(t, &away)) {
@@ -267,7 +284,7 @@ static size_t kill_rest(const struct task *t)
 {
     const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
     if (taskbox_is_open(&t->box) && t->kills < KILLS_MANY) {
-        proctree_cgroup_kill(t->cgroup);
+        cgroup_kill(t->cgroup);
         taskbox_kill(&t->box);
         return proctree_has_child();
     }
@@ -446,7 +463,7 @@ static void tell_exit(struct task *t)
     if (t->ship)
         logship_when_empty(t->ship, NULL, NULL);
     save_exit(t);
-    proctree_cgroup_remove(t->cgroup);
+    cgroup_remove(t->cgroup);
     ctl_state(t->ctl, LINK_ENDED, &t->exit, marks_all(&t->marks));
     if (t->in_hurry || logspool_unsent(t->spool) == 0) {
         finish(t);

@@ -115,7 +115,6 @@ void task_start_ranks(struct task *t)
     int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
     task_goto(t, TASK_RUNNING);
     uv_timer_stop(&t->watch);
-    t->oom_before = oom_kills(OOM_HOST);
     marks_add(&t->marks, "prepared", t->phase_ms - t->begun_ms, "%s", "");
     marks_ranks(&t->marks, &t->spec);
     for (int i = 0; i < n; i++)
@@ -375,6 +374,7 @@ void task_begin(struct task *t)
     struct det_err err = {0};
     const char *b64 = t->spec.task.context;
     int rc = t->spec.refusal.code;
+    t->oom_before = oom_host_kills();
     if (rc < 0)
         err = t->spec.refusal;
     else

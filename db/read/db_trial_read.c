@@ -11,6 +11,15 @@ void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg)
              db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
+void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT t.state, t.experiment_id, (SELECT a.exit_reason FROM allocations a "
+             "WHERE a.trial_id = t.id ORDER BY a.run_id DESC LIMIT 1) "
+             "FROM trials t WHERE t.id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
 /* clang-format off */
 #define OF_EXPERIMENT                                                                              \
     "t.experiment_id = $1::bigint AND ($2::jsonb IS NULL "                                         \

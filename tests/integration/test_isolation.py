@@ -4,12 +4,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import people  # noqa: E402
-from cluster import Cluster, alive, processes_with, wait_until  # noqa: E402
+from cluster import BIN, Cluster, alive, processes_with, wait_until  # noqa: E402
 from gc_exp import config, settled  # noqa: E402
 
 FIRST = 1900000000  # of the agents' default range, and the group that all share
@@ -113,6 +114,86 @@ def test_namespaces():
         wait_until(lambda: not any(alive(p) for p in victims), 10, "the end of the task's processes with their det-task")
         c.api("POST", f"/experiments/{exp}/kill", {})
         c.wait(exp, "STATE_CANCELED", 60)
+
+
+BOMB = """import os, time
+for n in range(1000):  # the test's own limit
+    try:
+        if os.fork() == 0:
+            time.sleep(1001)
+    except OSError as e:
+        break
+print(f"forks={n}", flush=True)
+time.sleep(1001)
+"""
+
+
+def program(c, text, **over):
+    """A trial in Python, as a command of no slots."""
+    with tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "run.py"), "w") as f:
+            f.write(text)
+        return c.create(json.dumps({**SLEEPER, "name": "program", "entrypoint": ["python3", "run.py"], **over}), d)
+
+
+def test_bomb():
+    """Whoever forks without end comes to a limit of their own; others' tasks have room, and a kill ends all of it."""
+    with Cluster(slots=2, apart=True, agent_args=["--slot-pids", "64"]) as c:
+        people.add(c, "ann", "bob")
+        _, victims = sleeper(c, "bob")
+        with people.acting(c, "ann"):
+            exp = program(c, BOMB)
+        trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
+        forks = wait_until(lambda: [line for line in c.logs(trial).splitlines() if "forks=" in line], 60, "the bomb's last fork")
+        assert 20 <= int(forks[0].split("forks=")[1]) < 128, forks  # of a task, or where no cgroup counts them of two slots' person
+        with people.acting(c, "bob"):
+            said, log = command(c, "for i in $(seq 30); do sleep 1001 & done; echo room=$i")
+        assert said["room"] == "30", log
+        c.api("POST", f"/experiments/{exp}/kill", {})
+        wait_until(lambda: not c.processes(exp), 10, "the end of the bomb")
+        assert all(alive(p) for p in victims)
+        for word in ("x", "-1", "15", "4194305"):
+            r = subprocess.run([BIN + "/det-agent", "--master", "http://127.0.0.1:1", "--token-file", "/dev/null", "--slot-pids", word], capture_output=True, text=True)
+            assert r.returncode == 2 and "--slot-pids" in r.stderr, r
+
+
+HUNGRY = """import os
+print("group=" + next(line.split("::")[1].strip() for line in open("/proc/self/cgroup") if line.startswith("0::")), flush=True)
+kept = []
+if os.fork() > 0:
+    os.wait()
+    print("outlived its child", flush=True)
+for n in range(300):  # the test's own limit
+    kept.append(b"x" * (1 << 20))
+print("had them all", flush=True)
+"""
+
+
+def test_memory():
+    """A task that passes its memory limit ends as a whole, says why, and uses a restart up; another's does not notice."""
+    with Cluster(slots=1, apart=True) as c:
+        with open(c.path("agent-0.log")) as f:
+            if "host's memory" in f.read():
+                with Cluster(agents=0) as d:
+                    r = subprocess.run([BIN + "/det-agent", "--master", f"http://127.0.0.1:{d.port}", "--token-file", d.path("agent.token"), "--work-dir",
+                                        d.path("agent-0"), "--slot-memory-mib", "64"], capture_output=True, text=True, timeout=60)
+                assert r.returncode == 1 and "--slot-memory-mib 64: no task's memory can be limited on this host" in r.stderr, r
+                print("skip: this host has no cgroup v2 that limits memory")
+                return
+    with Cluster(slots=1, apart=True, agent_args=["--slot-memory-mib", "64"]) as c:
+        people.add(c, "ann", "bob")
+        _, victims = sleeper(c, "bob")
+        with people.acting(c, "ann"):
+            exp = program(c, HUNGRY, max_restarts=1)
+            c.wait(exp, "STATE_ERROR", 120)
+            trial = c.trials(exp)[0]
+            log, why = c.logs(trial["id"]), c.det("why", str(trial["id"])).stdout
+        assert trial["restarts"] == 1 and "outlived its child" not in log and "had them all" not in log, (trial, log)
+        for text in (log, why):
+            assert "past its limit of 64 MiB" in text, text
+        assert all(alive(p) for p in victims)
+        groups = {line.split("group=")[1] for line in log.splitlines() if "group=" in line}
+        assert len(groups) == 2 and not any(os.path.exists("/sys/fs/cgroup" + g) for g in groups), groups
 
 
 def attack(c, exp, victims, kept, owner=None):

@@ -73,6 +73,10 @@ def main():
         # what has ended, and what never was
         a = why(c, f"exp:{capped}")
         assert not a["waiting"] and a["reason"] == "ENDED" and "CANCELED" in a["text"], a
+        failed = c.create(json.dumps({**json.loads(config(slots=0)), "entrypoint": ["sh", "-c", "exit 7"]}), None)
+        c.wait(failed, state="STATE_ERROR")
+        a = why(c, f"trial:{trial_of(c, failed)}")
+        assert a["reason"] == "ENDED" and "ERROR" in a["text"] and "exited with code 7" in a["text"], a
         for wrong, code, text in (("999", 1, "trial 999 not found"), ("exp:999", 1, "experiment 999 not found"), ("soup", 2, "exp:3"),
                                   ("00000000-0000-0000-0000-000000000000", 1, "not found among those that are live")):
             r = c.det("why", wrong, check=False)

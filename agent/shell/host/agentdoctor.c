@@ -1,6 +1,7 @@
 #include "agentdoctor.h"
 
 #include "apart.h"
+#include "cgroup.h"
 #include "client.h"
 #include "find.h"
 #include "findings.h"
@@ -8,6 +9,7 @@
 #include "mem.h"
 #include "slots.h"
 #include "storage.h"
+#include "tasklimits.h"
 #include "taskuids.h"
 
 #include <errno.h>
@@ -273,20 +275,27 @@ static void task_user(struct findings *f, const struct agentopts *o)
         own_uids(f, o);
 }
 
-static void cgroup(struct findings *f)
+static void limits(struct findings *f, const struct agentopts *o)
 {
-    static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    for (size_t i = 0; i < DET_ARRAY_LEN(roots); i++) {
-        det_cleanup(freep) char *file = det_asprintf("%s/cgroup.procs", roots[i]);
-        if (access(file, W_OK) == 0) {
-            findings_add(f, FINDING_OK, "cgroup v2", NULL, "%s", roots[i]);
-            return;
-        }
-    }
-    findings_add(f, FINDING_WARN, "cgroup v2",
-                 "run the agent as root or with Delegate=yes; without it what hides from a task's "
-                 "end is found by its environment",
-                 "not writable");
+    struct tasklimits l;
+    struct det_err err;
+    char gap[512];
+    tasklimits_try(o, apart_probe(NULL) == 0, &l);
+    bool works = l.place && l.why.code != DET_EPERM;
+    findings_add(f, works ? FINDING_OK : FINDING_WARN, "cgroup v2",
+                 works ? NULL
+                       : "run the agent as root or with Delegate=yes; without it what hides from a "
+                         "task's end is found by its environment",
+                 "%s", works ? l.place : l.why.text);
+    if (tasklimits_check(&l, &err) < 0)
+        findings_add(f, FINDING_FAIL, "limits", "leave --slot-memory-mib out", "%s", err.text);
+    else if (*tasklimits_gap(&l, gap, sizeof gap))
+        findings_add(f, FINDING_WARN, "limits",
+                     "boot with cgroup v2 alone, and start the agent as root", "%s", gap);
+    else
+        findings_add(f, FINDING_OK, "limits", NULL, "memory, processes and CPU of each task");
+    cgroup_remove(l.place);
+    tasklimits_finish(&l);
 }
 
 int agentdoctor_run(const struct agentopts *o)
@@ -298,7 +307,7 @@ int agentdoctor_run(const struct agentopts *o)
     slots(&f, o);
     task_user(&f, o);
     kept_apart(&f, o);
-    cgroup(&f);
+    limits(&f, o);
     compiler(&f);
     python(&f);
     debugger(&f);

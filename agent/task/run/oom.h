@@ -8,13 +8,19 @@
 #include "buf.h"
 #include <stdint.h>
 
-#define OOM_HOST "/proc/vmstat"
+/* How many processes the kernel has ended for want of memory: of the host since it started, of a
+ * task's cgroup (or NULL); -1: it does not say. */
+int64_t oom_host_kills(void);
+int64_t oom_kills(const char *group);
+/* How often a cgroup was at its limit and found nothing to give back; -1: it does not say. */
+int64_t oom_past_limit(const char *group);
 
-/* How many processes the kernel has ended for want of memory, by the line "oom_kill" of OOM_HOST or
- * of a cgroup's memory.events; -1 where there is no such file or line. */
-int64_t oom_kills(const char *path);
-/* Appends who sent a SIGKILL, as far as known, and what to do. in_cgroup: kills in the task's own;
- * before, now: of the host, when the ranks began and now. */
-void oom_explain(int64_t in_cgroup, int64_t before, int64_t now, struct buf *out);
+struct oom_seen {
+    int64_t in_group, past_limit; /* of the task's own */
+    int64_t limit_bytes;          /* 0: it has none of its own */
+    int64_t before, now;          /* kills of the host: when the task began, and now */
+};
+/* Appends who sent a SIGKILL, as far as known, and what to do. */
+void oom_explain(const struct oom_seen *s, struct buf *out);
 
 #endif

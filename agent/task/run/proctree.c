@@ -1,6 +1,7 @@
 #include "proctree.h"
 
 #include "buf.h"
+#include "cgroup.h"
 #include "fsx.h"
 #include "mem.h"
 #include "vec.h"
@@ -179,100 +180,7 @@ bool proctree_has_child(void)
  * line is read: what was not found is looked for once more. */
 size_t proctree_kill(const struct proctree *t)
 {
-    proctree_cgroup_kill(t->cgroup);
+    cgroup_kill(t->cgroup);
     size_t left = kill_found(t);
     return left > 0 ? left : kill_found(t);
-}
-
-/* ---- cgroup v2 ---- */
-
-/* The mount point in a line of mountinfo whose type is cgroup2, else NULL. */
-static char *mount_of(char *line)
-{
-    const char *type = strstr(line, " - cgroup2 ");
-    char *p = line;
-    for (int i = 0; type && i < 4; i++) {
-        p = strchr(p, ' ');
-        if (!p)
-            return NULL;
-        p++;
-    }
-    return type ? det_strndup(p, strcspn(p, " ")) : NULL;
-}
-
-static char *find_mount(void)
-{
-    det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    if (fsx_read_file(AT_FDCWD, "/proc/self/mountinfo", ENVIRON_BYTES_MAX, &b, NULL) < 0)
-        return NULL;
-    for (char *p = b.p, *end; p && *p; p = end) {
-        end = p + strcspn(p, "\n");
-        if (*end)
-            *end++ = '\0';
-        char *found = mount_of(p);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
-/* The path behind "0::" in /proc/self/cgroup. */
-static char *own_group(void)
-{
-    det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    if (fsx_read_file(AT_FDCWD, "/proc/self/cgroup", ENVIRON_BYTES_MAX, &b, NULL) < 0)
-        return NULL;
-    const char *p =
-        strncmp(buf_str(&b), "0::", 3) == 0 ? buf_str(&b) : strstr(buf_str(&b), "\n0::");
-    if (!p)
-        return NULL;
-    p = strstr(p, "::") + 2;
-    size_t n = strcspn(p, "\n");
-    return n == 1 ? det_strdup("") : det_strndup(p, n);
-}
-
-/* Looked for once: whoever is forked from this process begins in the same group. */
-static const char *own_dir(void)
-{
-    static char *dir;
-    static bool was_sought;
-    if (!was_sought) {
-        det_cleanup(freep) char *mount = find_mount();
-        det_cleanup(freep) char *own = mount ? own_group() : NULL;
-        dir = own ? det_asprintf("%s%s", mount, own) : NULL;
-        was_sought = true;
-    }
-    return dir;
-}
-
-char *proctree_cgroup_path(const char *name)
-{
-    const char *dir = own_dir();
-    return dir ? det_asprintf("%s/det-%s", dir, name) : NULL;
-}
-
-char *proctree_cgroup_make(const char *name)
-{
-    det_cleanup(freep) char *path = proctree_cgroup_path(name);
-    if (!path || fsx_mkdirs(AT_FDCWD, path, 0755, NULL) < 0)
-        return NULL;
-    det_cleanup(freep) char *members = det_asprintf("%s/cgroup.procs", path);
-    if (access(members, W_OK) == 0)
-        return det_take(path);
-    rmdir(path);
-    return NULL;
-}
-
-void proctree_cgroup_kill(const char *path)
-{
-    det_cleanup(freep) char *file = path ? det_asprintf("%s/cgroup.kill", path) : NULL;
-    det_cleanup(det_closep) int fd = file ? open(file, O_WRONLY | O_CLOEXEC) : -1;
-    if (fd >= 0 && write(fd, "1", 1) < 0)
-        errno = 0; /* its processes are found in other ways */
-}
-
-void proctree_cgroup_remove(const char *path)
-{
-    if (path && rmdir(path) < 0 && errno == EBUSY)
-        return; /* what is still dying goes with the next task's end */
 }

@@ -30,14 +30,4 @@ bool proctree_has_child(void);
 /* How many there are. */
 size_t proctree_count(const struct proctree *t);
 
-/* Makes a cgroup for a task below this process's own in the v2 hierarchy of /proc/self/mountinfo
- * (hybrid mounts too); NULL where that is not possible. Caller frees. Removing: when the task is
- * over. */
-char *proctree_cgroup_make(const char *name);
-/* Where it would be; NULL without a v2 hierarchy. Caller frees. */
-char *proctree_cgroup_path(const char *name);
-/* SIGKILL to all in it, by the kernel at one stroke (5.14); NULL and older kernels: nothing. */
-void proctree_cgroup_kill(const char *path);
-void proctree_cgroup_remove(const char *path); /* NULL ok */
-
 #endif

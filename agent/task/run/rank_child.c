@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,6 +54,19 @@ static void child_drop_privileges(const struct taskspec *s)
     child_bound_capabilities(); /* those of a user namespace */
     syscall(SYS_capset, &head, none);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* Of the uid, in the namespace of users that it is in: so many that no other person's tasks feel
+ * it, where no cgroup counts the task's own. Not of an account that the agent itself runs as. */
+static void child_limit_processes(const struct rank_child *c)
+{
+    const struct taskspec *s = c->o->spec;
+    struct rlimit now, most = {(rlim_t)s->uid_pids, (rlim_t)s->uid_pids};
+    bool is_own = s->switch_user || (c->o->box->spaces & CLONE_NEWUSER);
+    if (s->uid_pids <= 0 || !is_own || getrlimit(RLIMIT_NPROC, &now) < 0)
+        return;
+    if (now.rlim_max >= most.rlim_max)
+        setrlimit(RLIMIT_NPROC, &most);
 }
 
 static void child_reset_signals(void)
@@ -102,6 +116,7 @@ static void __attribute__((noreturn)) child_run(const struct rank_child *c)
     setpgid(0, 0);
     if (c->cgroup_fd >= 0 && write(c->cgroup_fd, "0", 1) < 0)
         errno = 0; /* without the cgroup the tree is found in other ways */
+    child_limit_processes(c);
     if (child_goto_work(c) < 0 || child_become_user(c->o->spec) < 0)
         child_fail(c);
     child_drop_privileges(c->o->spec);

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #define SPEC_BYTES_MAX ((size_t)64 << 20)
+#define CPU_WEIGHT     100 /* of a slot: the kernel's own */
+#define CPU_WEIGHT_MAX 10000
 
 static int read_spec(struct taskspec *s, struct det_err *err)
 {
@@ -133,6 +135,22 @@ static void choose_cache(struct taskspec *s)
                                  : det_strdup(dir);
 }
 
+/* For each slot as much as the agent was told; a task of none has one's. The uid, which others of
+ * the same person's tasks have too, may have what a task on all slots would. */
+static void choose_limits(struct taskspec *s)
+{
+    const json_t *agent = json_obj(s->json, "agent");
+    int64_t slots = s->task.slots_n > 0 ? (int64_t)s->task.slots_n : 1;
+    int64_t all = (int64_t)json_array_size(s->slots);
+    int64_t pids = json_int(agent, "slot_pids", 0);
+    s->cgroup_dir = json_str(agent, "cgroup", NULL);
+    s->limits.memory_bytes = (json_int(agent, "slot_memory_mib", 0) << 20) * slots;
+    s->limits.pids = pids * slots;
+    s->limits.cpu_weight = (int)(slots < CPU_WEIGHT_MAX / CPU_WEIGHT ? CPU_WEIGHT * slots
+                                                                     : CPU_WEIGHT_MAX);
+    s->uid_pids = pids * (all > slots ? all : slots);
+}
+
 /* By the directory, which no other task of this host has. */
 static void name_processes(struct taskspec *s)
 {
@@ -154,8 +172,10 @@ int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err)
     if (ret->dirfd < 0)
         return det_fail(err, DET_EIO, "open %s: %s", real, strerror(errno));
     int rc = read_spec(ret, err);
-    if (rc == 0)
+    if (rc == 0) {
         choose_cache(ret);
+        choose_limits(ret);
+    }
     if (rc == 0 && choose_user(ret, &ret->refusal) == 0)
         ret->refusal.code = 0;
     return rc;

@@ -13,6 +13,7 @@
 
 #include "account.h"
 #include "agentlink.h"
+#include "cgroup.h"
 #include <sys/types.h>
 
 #define TASKSPEC_SOCKET_FD 3 /* where the agent puts the listening socket */
@@ -32,7 +33,10 @@ struct taskspec {
     char *dir;           /* absolute */
     char *mark;          /* for proctree.h: in the environment of all its processes, and no
                           * others' */
+    const char *cgroup_dir; /* of all tasks' groups; NULL: none can be made */
     char *cgroup_name;
+    struct cgroup_limits limits;
+    int64_t uid_pids; /* of all processes of the task's uid on this host; 0: no limit */
     char *cache; /* DET_CACHE_DIR; the owner's part of it where all have one account; or NULL */
     int dirfd;
     /* whom the ranks run as; where no account can be chosen nothing may run, and refusal.code says

@@ -23,12 +23,22 @@ static void reply_ended(struct http_req *req, const char *what, int64_t id, cons
     api_reply_json(req, j);
 }
 
-/* A trial that completed was ended by its search, which may have had a reason. */
+static void add_last_run(json_t *j, const char *how)
+{
+    det_cleanup(freep) char *text =
+        det_asprintf("%s; its last run: %s", json_str(j, "text", ""), how);
+    json_set(j, "text", json_string(text));
+}
+
+/* A trial that failed did so in its last run; one that completed was ended by its search, which may
+ * have had a reason. */
 static void reply_trial(const struct api_call *c, const struct db_result *r)
 {
-    const char *state = db_text(r, 0, TRIAL_COL_STATE);
-    int64_t exp_id = db_i64(r, 0, TRIAL_COL_EXP);
+    const char *state = db_text(r, 0, TRIAL_END_STATE);
+    int64_t exp_id = db_i64(r, 0, TRIAL_END_EXP);
     json_t *j = core_why_ended(state);
+    if (strcmp(state, "ERROR") == 0 && !db_is_null(r, 0, TRIAL_END_TEXT))
+        add_last_run(j, db_text(r, 0, TRIAL_END_TEXT));
     json_set(j, "trialId", json_integer(c->id));
     json_set(j, "experimentId", json_integer(exp_id));
     if (strcmp(state, "COMPLETED") == 0)
@@ -57,7 +67,7 @@ void api_get_trial_why(struct shell *sh, struct http_req *req)
     if (j)
         api_reply_json(req, j);
     else
-        db_trial_read(sh->db, c->id, on_trial, c);
+        db_trial_end(sh->db, c->id, on_trial, c);
 }
 
 static void on_exp(void *arg, const struct db_result *r)

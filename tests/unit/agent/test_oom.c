@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -14,44 +15,40 @@
 #include <string.h>
 #include <unistd.h>
 
-static int64_t kills_in(const char *text)
-{
-    char path[] = "/tmp/det-oom-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(fsx_write_all(fd, text, strlen(text), NULL), 0);
-    close(fd);
-    int64_t n = oom_kills(path);
-    unlink(path);
-    return n;
-}
-
 static void the_kernel_counts(void **state)
 {
-    assert_int_equal(kills_in("low 0\nhigh 3\nmax 17\noom 2\noom_kill 1\noom_group_kill 9\n"), 1);
-    assert_int_equal(kills_in("oom_kill 12\n"), 12);
-    assert_int_equal(kills_in("drop_slab 4\nold_oom_kill 7\n"), -1);
-    assert_int_equal(kills_in(""), -1);
-    assert_int_equal(oom_kills("/proc/self/no-such-file"), -1);
-    assert_true(oom_kills(OOM_HOST) >= 0); /* Linux 4.13 and later */
+    char dir[] = "/tmp/det-oom-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    det_cleanup(freep) char *path = det_asprintf("%s/memory.events", dir);
+    static const char text[] = "low 0\nhigh 3\nmax 17\noom 2\noom_kill 1\noom_group_kill 9\n";
+    assert_int_equal(oom_kills(dir), -1);
+    assert_int_equal(fsx_write_atomic(AT_FDCWD, path, text, strlen(text), 0600, NULL), 0);
+    assert_int_equal(oom_kills(dir), 1);
+    assert_int_equal(oom_past_limit(dir), 2);
+    assert_int_equal(oom_kills(NULL), -1);
+    assert_int_equal(oom_past_limit(NULL), -1);
+    assert_true(oom_host_kills() >= 0); /* Linux 4.13 and later */
+    assert_int_equal(fsx_remove_tree(AT_FDCWD, dir, NULL), 0);
 }
 
-static void says(int64_t in_cgroup, int64_t before, int64_t now, const char *words, bool remedy)
+static void says(struct oom_seen seen, const char *words, bool remedy)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    oom_explain(in_cgroup, before, now, &b);
+    oom_explain(&seen, &b);
     assert_non_null(strstr(buf_str(&b), words));
     assert_int_equal(strstr(buf_str(&b), "smaller batches") != NULL, remedy);
 }
 
 static void as_far_as_known(void **state)
 {
-    says(1, 5, 9, ": the kernel did that", true);
-    says(0, 5, 7, "ended 2 of this host's", true);
-    says(-1, 5, 6, "most likely by the kernel", true);
-    says(-1, 5, 5, "by somebody on this host, or", false);
-    says(-1, -1, 6, "by somebody on this host, or", false);
-    says(0, -1, -1, "dmesg", false);
+    says((struct oom_seen){1, 2, 64 << 20, 5, 9}, "past its limit of 64 MiB", true);
+    says((struct oom_seen){1, 0, 64 << 20, 5, 9}, "the host had no more", true);
+    says((struct oom_seen){1, 2, 0, 5, 9}, "the host had no more", true);
+    says((struct oom_seen){0, 0, 0, 5, 7}, "ended 2 of this host's", true);
+    says((struct oom_seen){-1, -1, 0, 5, 6}, "most likely by the kernel", true);
+    says((struct oom_seen){-1, -1, 0, 5, 5}, "by somebody on this host, or", false);
+    says((struct oom_seen){-1, -1, 0, -1, 6}, "by somebody on this host, or", false);
+    says((struct oom_seen){0, 0, 0, -1, -1}, "dmesg", false);
 }
 
 int main(void)

@@ -180,56 +180,6 @@ static void test_main_thread_gone(void **state)
     assert_false(proctree_has_child());
 }
 
-static void join_and_wait(const char *members)
-{
-    FILE *f = fopen(members, "w");
-    if (!f || fputs("0", f) < 0 || fclose(f) != 0)
-        _exit(1);
-    alarm(20);
-    for (;;)
-        pause();
-}
-
-/* Of a kernel that has it. */
-static void test_cgroup_kill(void **state)
-{
-    char id[UUID_STR_MAX];
-    int status = 0;
-    uuid_random(id);
-    det_cleanup(freep) char *path = proctree_cgroup_make(id);
-    proctree_cgroup_kill(NULL);
-    det_cleanup(freep) char *file = path ? det_asprintf("%s/cgroup.kill", path) : NULL;
-    if (!file || access(file, W_OK) < 0) {
-        proctree_cgroup_remove(path);
-        skip();
-    }
-    det_cleanup(freep) char *members = det_asprintf("%s/cgroup.procs", path);
-    pid_t pid = fork();
-    if (pid == 0)
-        join_and_wait(members);
-    do
-        proctree_cgroup_kill(path); /* until it has joined */
-    while (waitpid(pid, &status, WNOHANG) == 0 && poll(NULL, 0, 2) == 0);
-    proctree_cgroup_remove(path);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGKILL);
-}
-
-static void test_cgroup(void **state)
-{
-    char id[UUID_STR_MAX];
-    uuid_random(id);
-    det_cleanup(freep) char *path = proctree_cgroup_make(id);
-    if (!path)
-        skip();
-    det_cleanup(freep) char *again = proctree_cgroup_path(id);
-    assert_string_equal(path, again);
-    det_cleanup(freep) char *members = det_asprintf("%s/cgroup.procs", path);
-    assert_int_equal(access(members, F_OK), 0);
-    proctree_cgroup_remove(path);
-    assert_int_not_equal(access(path, F_OK), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,7 +187,6 @@ int main(void)
         cmocka_unit_test(test_by_environment),
         cmocka_unit_test(test_hops),
         cmocka_unit_test(test_main_thread_gone),
-        cmocka_unit_test(test_cgroup_kill), cmocka_unit_test(test_cgroup),
     };
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
