@@ -78,9 +78,13 @@ class Session:
     def __init__(self, c, sql):
         self.p = subprocess.Popen(["psql", "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.p.stdin.write(sql + ";\nSELECT 'held';\n")
+        self.held = self.ask(sql)
+
+    def ask(self, sql):
+        """Returns when it is done; false: psql has ended."""
+        self.p.stdin.write(sql + ";\nSELECT 'done';\n")
         self.p.stdin.flush()
-        self.held = self.p.stdout.readline().strip() == "held"
+        return any(line == "done\n" for line in self.p.stdout)
 
     def close(self):
         self.p.stdin.close()
