@@ -12,6 +12,7 @@ class Trees(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="det-documents-") as top:
             subprocess.run(["git", "-C", top, "init", "-q"], check=True)
             os.makedirs(f"{top}/docs/contract")
+            os.makedirs(f"{top}/examples")
             for name, text in {"docs/contract/loop.md": "## 1. Steps\n\n## 2. Ends\n", **files}.items():
                 with open(f"{top}/{name}", "w") as f:
                     f.write(text)
@@ -53,6 +54,12 @@ class Trees(unittest.TestCase):
         page = "`a.py`\n```python\ndef f():\n    return %d\n```\n```sh\nls\n```\n"
         self.assertEqual(self.found(**{"a.py": "def f():\n    return 1\n", "README.md": page % 1}), [])
         self.assertEqual(self.found(**{"a.py": "def f():\n    return 1\n", "README.md": page % 2}), [("README.md", 2)])
+
+    def test_piece_of_an_example(self):
+        page = "`examples/a.c`\n```c\nint a(void)\n    ...\n    return %d;\n```\n```c\nint other(void);\n```\n"
+        code = "int a(void)\n{\n    int b = 2;\n    return 1;\n}\n"
+        self.assertEqual(self.found(**{"examples/a.c": code, "docs/trial-api.md": page % 1}), [])
+        self.assertEqual(self.found(**{"examples/a.c": code, "docs/trial-api.md": page % 2}), [("docs/trial-api.md", 2)])
 
 
 if __name__ == "__main__":
