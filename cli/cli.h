@@ -20,6 +20,7 @@ struct session;
 struct cli {
     const char *master;   /* URL as given or found; borrowed */
     const char *user;     /* -u or DET_USER; NULL: not said */
+    const char *fingerprint; /* of the master's authority, to be trusted; NULL: not said */
     bool json;            /* --json: print the answer itself */
     struct session *s;    /* created on first use */
     struct opt_list args; /* positional arguments after the verb */
@@ -72,6 +73,8 @@ int cli_download(struct cli *c, const char *path, const char *accept, size_t max
 /* GET of a path below the master's root, without a token: /info. */
 int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct det_err *err);
 
+/* Finds the master and makes sure of it (people/trust.h). Every call does so first. */
+int session_open(struct cli *c, struct det_err *err);
 int session_login(struct cli *c, const char *user, const char *password, struct det_err *err);
 int session_logout(struct cli *c, struct det_err *err);
 void session_destroy(struct session *s);

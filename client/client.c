@@ -53,6 +53,11 @@ void client_destroy(struct client *c)
     free(c);
 }
 
+int client_peer_chain(const struct client *c, struct buf *out, struct det_err *err)
+{
+    return client_conf_chain(&c->conf, out, err);
+}
+
 void client_set_token(struct client *c, enum client_token kind, const char *token)
 {
     client_conf_set_token(&c->conf, kind, token);

@@ -46,6 +46,8 @@ struct client_options {
     const char *token; /* NULL: none; see client_set_token() */
     const char *
         ca_file; /* PEM of the master's certificate or its CA; "noverify": no check; NULL: system */
+    const char *authority;      /* PEM: the only authority that counts, whatever ca_file and the
+                                 * system say; NULL: none */
     const char *cert_name;      /* name expected in the certificate when it is not the URL's host */
     const char *pin;            /* "sha256//base64" of the server's public key; NULL: none */
     const char *user_agent;     /* NULL: "det/VERSION" */
@@ -111,6 +113,10 @@ int client_json(struct client *c, const char *method, const char *path, const js
 int client_stream(struct client *c, const struct client_req *req, int64_t silence_ms,
                   int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err),
                   void *arg, struct det_err *err);
+
+/* The certificates that the master sends, as PEM, its own first: nobody has looked at them yet. No
+ * request is made, nothing is told to whoever answers there. */
+int client_peer_chain(const struct client *c, struct buf *out, struct det_err *err);
 
 /* The addresses in url (as in client_options) in their full form, "http://host:port" each, commas
  * between; caller frees. NULL with *err: DET_EINVAL. */

@@ -110,6 +110,7 @@ static void copy_options(struct client_conf *c, const struct client_options *o)
     c->o.url = det_strdup(o->url);
     c->o.token = det_strdup(given(o->token));
     c->o.ca_file = det_strdup(given(o->ca_file));
+    c->o.authority = det_strdup(given(o->authority));
     c->o.cert_name = det_strdup(given(o->cert_name));
     c->o.pin = det_strdup(given(o->pin));
     c->o.user_agent = det_strdup(o->user_agent ? o->user_agent : "det/" DET_VERSION);
@@ -156,7 +157,7 @@ void client_conf_failed(struct client_conf *c, size_t addr, int rc)
 
 void client_conf_finish(struct client_conf *c)
 {
-    const char *const strings[] = {c->o.url,       c->o.token, c->o.ca_file,
+    const char *const strings[] = {c->o.url,       c->o.token, c->o.ca_file,   c->o.authority,
                                    c->o.cert_name, c->o.pin,   c->o.user_agent};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++)
         free((char *)strings[i]);

@@ -28,6 +28,9 @@ int client_conf_init(struct client_conf *c, const struct client_options *o, stru
 void client_conf_finish(struct client_conf *c);
 void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token);
 
+/* client_peer_chain() */
+int client_conf_chain(const struct client_conf *c, struct buf *out, struct det_err *err);
+
 typedef int client_line_fn(void *arg, const char *line, size_t len, struct det_err *err);
 
 /* One exchange. Lines go to on_line when it is set and the status is 2xx; all else into resp->body.
@@ -46,6 +49,8 @@ struct client_xfer {
     struct det_err err; /* belongs to stop */
     char curl_text[CURL_ERROR_SIZE];
 };
+/* Where and past which proxy easy connects; the caller frees the list once easy is done. */
+struct curl_slist *client_addr_dial(const struct client_addr *addr, CURL *easy);
 /* Sets easy up for req; x keeps what curl borrows. req's body is borrowed until the exchange ended.
  */
 void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_conf *conf,

@@ -93,10 +93,21 @@ static void set_headers(struct client_xfer *x, const struct client_conf *conf,
     curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
 }
 
+/* Not even an authority of the system's counts beside this one. */
+static void set_authority(CURL *e, const char *pem)
+{
+    struct curl_blob blob = {.data = (void *)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
+    if (curl_easy_setopt(e, CURLOPT_CAINFO_BLOB, &blob) != CURLE_OK)
+        abort(); /* a libcurl without OpenSSL would trust the system's in its place */
+    curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+}
+
 static void set_tls(CURL *e, const struct client_conf *conf)
 {
     const char *ca = conf->o.ca_file;
-    if (ca && strcmp(ca, "noverify") == 0) {
+    if (conf->o.authority) {
+        set_authority(e, conf->o.authority);
+    } else if (ca && strcmp(ca, "noverify") == 0) {
         curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
     } else if (ca) {
@@ -121,6 +132,18 @@ static void set_method(CURL *e, const struct client_req *req)
     curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, method);
 }
 
+struct curl_slist *client_addr_dial(const struct client_addr *addr, CURL *easy)
+{
+    struct curl_slist *connect_to = NULL;
+    if (addr->connect_to) {
+        connect_to = curl_slist_append(NULL, addr->connect_to);
+        curl_easy_setopt(easy, CURLOPT_CONNECT_TO, connect_to);
+    }
+    if (addr->is_loopback) /* whatever the environment says of proxies */
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    return connect_to;
+}
+
 static void set_url(struct client_xfer *x, const struct client_conf *conf,
                     const struct client_req *req)
 {
@@ -130,12 +153,7 @@ static void set_url(struct client_xfer *x, const struct client_conf *conf,
                      req->query && req->query[0] ? "?" : "", req->query ? req->query : "");
     curl_easy_setopt(x->easy, CURLOPT_URL, url);
     curl_easy_setopt(x->easy, CURLOPT_PATH_AS_IS, 1L);
-    if (addr->connect_to) {
-        x->connect_to = curl_slist_append(NULL, addr->connect_to);
-        curl_easy_setopt(x->easy, CURLOPT_CONNECT_TO, x->connect_to);
-    }
-    if (addr->is_loopback) /* whatever the environment says of proxies */
-        curl_easy_setopt(x->easy, CURLOPT_PROXY, "");
+    x->connect_to = client_addr_dial(addr, x->easy);
 }
 
 static void set_callbacks(struct client_xfer *x)

@@ -5,8 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* $XDG_CONFIG_HOME/determined or ~/.config/determined; NULL without a home. */
-static char *directory(void)
+char *authfile_directory(void)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     if (xdg && xdg[0] == '/')
@@ -16,7 +15,7 @@ static char *directory(void)
 
 static json_t *load(void)
 {
-    char *dir det_cleanup(freep) = directory();
+    char *dir det_cleanup(freep) = authfile_directory();
     struct buf text = BUF_INIT;
     json_t *j = NULL;
     if (dir) {
@@ -58,7 +57,7 @@ static json_t *member(json_t *in, const char *name)
 
 int authfile_put(const char *master, const char *user, const char *token, struct det_err *err)
 {
-    char *dir det_cleanup(freep) = directory();
+    char *dir det_cleanup(freep) = authfile_directory();
     if (!dir)
         return 0; /* nowhere to keep it: every command logs in */
     JSON_OWN all = load();

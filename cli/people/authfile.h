@@ -6,6 +6,8 @@
 
 #include "det/err.h"
 
+/* $XDG_CONFIG_HOME/determined or ~/.config/determined; NULL without a home. Caller frees. */
+char *authfile_directory(void);
 char *authfile_active_user(const char *master);           /* NULL: none; caller frees */
 char *authfile_get(const char *master, const char *user); /* NULL: none; caller frees */
 /* Keeps the token and makes the user the active one; token NULL forgets the user's. */

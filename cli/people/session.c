@@ -10,6 +10,7 @@
 #include "client.h"
 #include "fsx.h"
 #include "hash.h"
+#include "trust.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,13 +64,18 @@ static const char *first_env(const char *a, const char *b, const char *fallback)
     return v && *v ? v : fallback;
 }
 
-static int session_open(struct cli *c, struct det_err *err)
+static const char *given_env(const char *name)
+{
+    return first_env(name, name, NULL);
+}
+
+int session_open(struct cli *c, struct det_err *err)
 {
     if (c->s)
         return 0;
     struct client_options o = {
         .url = c->master ? c->master : first_env("DET_MASTER", "DET_MASTER_ADDR", "localhost:8080"),
-        .ca_file = getenv("DET_MASTER_CERT_FILE"),
+        .ca_file = given_env("DET_MASTER_CERT_FILE"),
         .cert_name = getenv("DET_MASTER_CERT_NAME"),
         .user_agent = "det-cli/" DET_VERSION,
         .timeout_ms = 300 * 1000,
@@ -77,11 +83,10 @@ static int session_open(struct cli *c, struct det_err *err)
         .retry_ms = 3000,
     };
     c->s = det_zalloc(sizeof *c->s);
-    int rc = client_create(&o, &c->s->client, err);
-    if (rc < 0)
-        return rc;
-    c->master = client_url(c->s->client);
-    return 0;
+    int rc = trust_open(&o, c->fingerprint, &c->s->client, err);
+    if (rc == 0)
+        c->master = client_url(c->s->client);
+    return rc;
 }
 
 void session_destroy(struct session *s)

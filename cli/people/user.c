@@ -11,7 +11,7 @@
 static struct {
     bool admin;
     int64_t uid, gid;
-    const char *user, *group;
+    const char *user, *group, *fingerprint;
 } o = {.uid = -1, .gid = -1};
 
 static int login(struct cli *c, struct det_err *err)
@@ -21,6 +21,9 @@ static int login(struct cli *c, struct det_err *err)
         det_fail(err, DET_EINVAL, "det user login NAME: which user?");
         return CLI_USAGE;
     }
+    c->fingerprint = o.fingerprint;
+    if (session_open(c, err) < 0)
+        return CLI_FAILED; /* before a password is asked for */
     char *prompt det_cleanup(freep) = det_asprintf("Password for %s: ", name);
     char *password det_cleanup(freep) = session_ask_password(prompt);
     if (session_login(c, name, password, err) < 0)
@@ -150,6 +153,11 @@ static const struct opt create_opts[] = {
     {"admin", 0, OPT_FLAG, &o.admin, NULL, "an administrator"},
     {0},
 };
+static const struct opt login_opts[] = {
+    {"fingerprint", 0, OPT_STR, &o.fingerprint, "SHA256",
+     "trust the authority that has this fingerprint for this master from now on"},
+    {0},
+};
 static const struct opt link_opts[] = {
     {"agent-uid", 0, OPT_INT, &o.uid, "N", "the account's user id on the agents"},
     {"agent-user", 0, OPT_STR, &o.user, "NAME", "its name"},
@@ -158,7 +166,7 @@ static const struct opt link_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"login", NULL, "[NAME]", "log in and keep the token", NULL, login},
+    {"login", NULL, "[NAME]", "log in and keep the token", login_opts, login},
     {"logout", NULL, "", "end the session", NULL, logout},
     {"whoami", NULL, "", "who the commands run as", NULL, whoami},
     {"list", "ls", "", "all users", NULL, list},

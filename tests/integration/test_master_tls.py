@@ -1,8 +1,9 @@
-"""HTTPS: det-master with a certificate of its own; the command line, the agent and the task's ranks check it."""
+"""HTTPS: det-master with a certificate of its own; the command line, the agent and the task's ranks check it, and the command line asks whom to trust."""
 import hashlib
 import http.client
 import json
 import os
+import pty
 import socket
 import ssl
 import subprocess
@@ -13,14 +14,18 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster import BIN, SLOWER, ApiError, Cluster, wait_until  # noqa: E402
 
 
+def make_certificate(c, name, *extensions):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                    *[x for e in extensions for x in ("-addext", e)], "-keyout", c.path(name + ".key"), "-out", c.path(name + ".crt")],
+                   check=True, stderr=subprocess.DEVNULL)
+
+
 class TlsCluster(Cluster):
     """A cluster whose master speaks HTTPS only."""
     def start_pg(self):
         super().start_pg()
         if not os.path.exists(self.path("master.crt")):
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=det",
-                            "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", self.path("master.key"), "-out", self.path("master.crt")],
-                           check=True, stderr=subprocess.DEVNULL)
+            make_certificate(self, "master", "subjectAltName=IP:127.0.0.1,DNS:localhost")
             self.master_args += ["--tls-cert", self.path("master.crt"), "--tls-key", self.path("master.key")]
 
     def connect(self):
@@ -46,6 +51,8 @@ class TlsCluster(Cluster):
 
     def det(self, *args, cert="master.crt", check=True, env=None, **kw):
         more = {"DET_MASTER": f"https://127.0.0.1:{self.port}", **({"DET_MASTER_CERT_FILE": cert if cert == "noverify" else self.path(cert)} if cert else {})}
+        if "input" not in kw:
+            kw.setdefault("stdin", subprocess.DEVNULL)
         return super().det(*args, check=check, env={**more, **(env or {})}, **kw)
 
 
@@ -53,8 +60,7 @@ def clients(c):
     """The right certificate, none, another's, no check, and plain HTTP at the same port."""
     assert "version" in c.det("master", "info").stdout
     assert "version" in c.det("master", "info", cert="noverify").stdout
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=other",
-                    "-keyout", c.path("other.key"), "-out", c.path("other.crt")], check=True, stderr=subprocess.DEVNULL)
+    make_certificate(c, "other")
     for cert in (None, "other.crt"):
         r = c.det("master", "info", cert=cert, check=False)
         assert r.returncode == 1 and "certificate" in r.stderr.lower(), (cert, r.stderr)
@@ -122,8 +128,8 @@ def told(c):
     return [line.split()[-1] for line in open(c.path("master.log")) if "certificate authority is" in line]
 
 
-def fingerprint(c):
-    r = subprocess.run(["openssl", "x509", "-in", c.path("master.crt"), "-outform", "DER"], capture_output=True, check=True)
+def fingerprint(c, cert="master.crt"):
+    r = subprocess.run(["openssl", "x509", "-in", c.path(cert), "-outform", "DER"], capture_output=True, check=True)
     return "SHA256:" + hashlib.sha256(r.stdout).hexdigest()
 
 
@@ -154,6 +160,134 @@ def own_authority(c):
     assert "PRIVATE" not in c.det("master", "config").stdout + open(c.path("master.log")).read()
 
 
+class Person:
+    """Somebody with a configuration folder of her own, to whom no authority is known."""
+    def __init__(self, c, name):
+        self.c, self.home = c, c.path(name)
+        self.certs = os.path.join(self.home, "determined", "certs.json")
+        self.password = open(c.path("admin.password")).read()
+
+    def det(self, *args, port=None, **kw):
+        return self.c.det(*args, cert=None, check=False, env={"XDG_CONFIG_HOME": self.home, "DET_MASTER": self.url(port)}, **kw)
+
+    def login(self, fingerprint, port=None):
+        return self.det("user", "login", "admin", "--fingerprint", fingerprint, port=port, input=self.password)
+
+    def at_terminal(self, answer, *args, port=None):
+        master, slave = pty.openpty()
+        try:
+            os.write(master, answer.encode() + b"\n")
+            return self.det(*args, port=port, stdin=slave)
+        finally:
+            os.close(master)
+            os.close(slave)
+
+    def url(self, port=None):
+        return f"https://127.0.0.1:{port or self.c.port}"
+
+    def kept(self):
+        return json.load(open(self.certs)) if os.path.exists(self.certs) else {}
+
+
+def first_use(c):
+    """Nobody is believed without being asked for, and who was believed needs no asking."""
+    she, he, now = Person(c, "hers"), Person(c, "his"), fingerprint(c)
+    for args in (("master", "info"), ("agent", "list")):
+        r = she.det(*args)
+        assert r.returncode == 1 and f"--fingerprint {now}" in r.stderr and "DET_MASTER_CERT_FILE" in r.stderr, r.stderr
+    r = she.at_terminal("n", "master", "info")
+    assert r.returncode == 1 and now in r.stderr and "is not trusted" in r.stderr, r.stderr
+    r = she.login("sha256:" + "0" * 64)
+    assert r.returncode == 1 and "IS NOT WHO YOU SAID" in r.stderr and now in r.stderr, r.stderr
+    r = she.login("sha256:1")
+    assert r.returncode == 1 and "64 hexadecimal digits" in r.stderr, r.stderr
+    assert she.kept() == {}, "somebody was kept whom nobody trusted"
+    r = she.at_terminal("y", "master", "info")
+    assert r.returncode == 0 and now in r.stderr and "version" in r.stdout, r.stderr
+    assert she.kept() == {she.url(): open(c.path("master.crt")).read()} and os.stat(she.certs).st_mode & 0o7777 == 0o600
+    assert he.login(now.lower()).returncode == 0 and he.kept() == she.kept()
+    for person in (she, he):
+        r = person.det("master", "info")
+        assert r.returncode == 0 and "fingerprint" not in r.stderr.lower(), r.stderr
+    r = he.det("agent", "list")
+    assert r.returncode == 0, r.stderr
+    return he
+
+
+class Impostor:
+    """Speaks TLS with this certificate, and keeps all that it is told."""
+    def __init__(self, cert, key):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(cert, key)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.heard, self.calls = self.listener.getsockname()[1], b"", 0
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        while True:
+            s, _ = self.listener.accept()
+            with s:
+                self.calls += 1
+                try:
+                    with self.context.wrap_socket(s, server_side=True) as tls:
+                        said = tls.recv(10000)
+                except OSError:
+                    continue
+                if said == b"end":
+                    return
+                self.heard += said
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        with socket.create_connection(("127.0.0.1", self.port)) as s, ssl._create_unverified_context().wrap_socket(s) as tls:
+            tls.sendall(b"end")
+        self.thread.join()
+        self.listener.close()
+
+
+def in_the_middle(c):
+    """Who has another authority is named as one, who sends the right one along did not get its certificate from it: neither hears a word."""
+    chain = c.path("stolen.crt")
+    make_certificate(c, "other", "subjectAltName=IP:127.0.0.1")
+    with open(chain, "w") as f:
+        f.write(open(c.path("other.crt")).read() + open(c.path("master.crt")).read())
+    with Impostor(c.path("other.crt"), c.path("other.key")) as another, Impostor(chain, c.path("other.key")) as thief:
+        ports = (another.port, thief.port)
+        known, stranger = Person(c, "known"), Person(c, "stranger")
+        os.makedirs(os.path.dirname(known.certs))
+        with open(known.certs, "w") as f:
+            json.dump({known.url(p): open(c.path("master.crt")).read() for p in ports}, f)
+        before = known.kept()
+        for r in (known.det("agent", "list", port=another.port), known.at_terminal("y", "agent", "list", port=another.port)):
+            assert r.returncode == 1 and "HAS CHANGED" in r.stderr and fingerprint(c) in r.stderr and fingerprint(c, "other.crt") in r.stderr, r.stderr
+        r = known.det("agent", "list", port=thief.port)
+        assert r.returncode == 1 and "not issued by it" in r.stderr, r.stderr
+        for r in (stranger.login(fingerprint(c), port=thief.port), stranger.at_terminal("y", "agent", "list", port=thief.port)):
+            assert r.returncode == 1 and "not issued by it" in r.stderr, r.stderr
+        r = stranger.login(fingerprint(c), port=another.port)
+        assert r.returncode == 1 and "IS NOT WHO YOU SAID" in r.stderr, r.stderr
+        assert known.kept() == before and stranger.kept() == {}
+        assert another.calls and thief.calls and not another.heard + thief.heard, (another.heard, thief.heard)
+
+
+def another_authority(c, he):
+    """It is refused, whoever asks, until somebody says that it is the right one."""
+    before = fingerprint(c)
+    c.stop("master")
+    c.sql("DELETE FROM authority")
+    c.start_master()
+    now = fingerprint(c)
+    assert now != before
+    for r in (he.det("master", "info"), he.at_terminal("y", "master", "info")):
+        assert r.returncode == 1 and "HAS CHANGED" in r.stderr and before in r.stderr and f"--fingerprint {now}" in r.stderr and he.certs in r.stderr, r.stderr
+    assert he.login(before).returncode == 1
+    assert he.login(now).returncode == 0
+    assert he.det("master", "info").returncode == 0 and he.kept() == {he.url(): open(c.path("master.crt")).read()}
+
+
 def cookie(c, conn):
     password = open(c.path("admin.password")).read().strip()
     conn.request("POST", "/api/v1/auth/login?cookie=true", json.dumps({"username": "admin", "password": password}))
@@ -177,9 +311,12 @@ def main():
         own_authority(c)
         assert "; Secure" in cookie(c, c.connect())
         in_the_clear(c)
+        in_the_middle(c)
+        another_authority(c, first_use(c))
     with TlsCluster(agents=0) as c:
         c.login()
         clients(c)
+        first_use(c)
         thread = bodies_and_streams(c)
         whole_trial(c)
         refusals(c)
