@@ -18,6 +18,7 @@ from determined.core._session import Session
 from determined.core._storage import DirectoryStorage
 from determined.core._tensorboard import TensorboardFiles
 from determined.experimental import Determined
+from determined.experimental._master import masters
 from determined.experimental.client import APIException
 
 
@@ -290,6 +291,40 @@ class Certificates(unittest.TestCase):
 
         with mock.patch.dict(os.environ, DET_USER_TOKEN="token"):
             self.check(ask)
+
+    def test_kept_by_det(self):
+        """What a person told `det` to trust counts, and nothing else does; a broken file is none that trusts the system's."""
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        certs = pathlib.Path(home.name, "determined", "certs.json")
+        certs.parent.mkdir()
+        url = f"https://127.0.0.1:{self.master.server_port}"
+
+        def ask(kept, **more):
+            certs.write_text(kept)
+            with mock.patch.dict(os.environ, {"XDG_CONFIG_HOME": home.name, "DET_USER_TOKEN": "token"}):
+                return Determined(url, cert_name="the-master", **more)._master.get("/")
+
+        self.assertEqual(ask(json.dumps({url: pathlib.Path(self.cert).read_text()})), {"preempt": True})
+        other = self.cert + ".other"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=other",
+                        "-keyout", other + ".key", "-out", other], check=True, stderr=subprocess.DEVNULL)
+        another = json.dumps({url: pathlib.Path(other).read_text()})
+        with self.assertRaisesRegex(ConnectionError, "NOT BY THE AUTHORITY .*--fingerprint"):
+            ask(another)
+        self.assertEqual(ask(another, cert_path=self.cert), {"preempt": True})
+        with self.assertRaisesRegex(ConnectionError, "nothing vouches .* DET_MASTER_CERT_FILE"):
+            ask(json.dumps({url + "1": "x"}))
+        for broken in ("{", "[]"):
+            with self.assertRaisesRegex(ValueError, "certs.json .* cannot be read"):
+                ask(broken)
+        with self.assertRaisesRegex(ValueError, "no certificate"):
+            ask(json.dumps({url: "x"}))
+
+    def test_addresses(self):
+        for said, full in (("host", "http://host:8080"), ("host:1", "http://host:1"), ("http://host", "http://host:80"), ("https://host/", "https://host:443"),
+                           ("https://[::1]:2,[::1]", "https://[::1]:2 http://[::1]:8080")):
+            self.assertEqual(" ".join(masters(said)), full)
 
     def test_environment(self):
         def ask(url, cert, name):

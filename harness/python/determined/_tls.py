@@ -18,13 +18,20 @@ class _Context(ssl.SSLContext):
         return super().wrap_socket(*args, **kwargs)
 
 
-def tls(cert_file: Optional[str], cert_name: Optional[str]) -> ssl.SSLContext:
-    """`cert_file`: a PEM file; "noverify": any certificate will do; None: those that the system believes."""
+def tls(cert_file: Optional[str], cert_name: Optional[str], authority: Optional[str] = None) -> ssl.SSLContext:
+    """`cert_file`: a PEM file; "noverify": any certificate will do; None: `authority`, a certificate in PEM; None as well: those
+    that the system believes."""
     context = _Context(ssl.PROTOCOL_TLS_CLIENT)
     context.name = cert_name or None
     if cert_file == NOVERIFY:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    elif not cert_file and authority is not None:
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # it may be the master's own, that another one signed
+        try:
+            context.load_verify_locations(cadata=authority)
+        except ssl.SSLError as e:
+            raise ValueError(f"certs.json keeps what is no certificate for this master: {e}; take the entry out") from e
     elif not cert_file:
         context.load_default_certs()
     else:

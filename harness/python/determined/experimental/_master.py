@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import socket
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -40,7 +41,23 @@ def hash_password(password: str) -> str:
 def masters(given: Optional[str]) -> List[str]:
     """Several stand between commas: one leads, and the others stand by."""
     urls = given or os.environ.get("DET_MASTER") or os.environ.get("DET_MASTER_ADDR") or "localhost:8080"
-    return [(url if "://" in url else f"http://{url}").rstrip("/") for url in urls.split(",")]
+    return [_full(url.rstrip("/")) for url in urls.split(",")]
+
+
+def _full(url: str) -> str:
+    """With its scheme and its port, as `det` writes it and keeps things by."""
+    parts = urllib.parse.urlsplit(url if "://" in url else f"http://{url}")
+    port = 8080 if "://" not in url else 443 if parts.scheme == "https" else 80
+    return f"{parts.scheme}://{parts.netloc}{'' if parts.port else f':{port}'}{parts.path}"
+
+
+def _kept(file: str) -> Any:
+    """What `det` keeps in this file of the user's configuration folder; None: nothing."""
+    home = pathlib.Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+    try:
+        return json.loads((home / "determined" / file).read_text())
+    except FileNotFoundError:
+        return None
 
 
 class Master:
@@ -56,10 +73,12 @@ class Master:
         noverify: bool,
     ) -> None:
         self._urls = masters(url)
-        self.url = self._urls[0]  # by which `det user login` keeps tokens
+        self.url = self._urls[0]  # by which `det user login` keeps tokens and authorities
         cert_path = NOVERIFY if noverify else cert_path or os.environ.get("DET_MASTER_CERT_FILE")
         cert_name = cert_name or os.environ.get("DET_MASTER_CERT_NAME")
-        self._context = tls(cert_path, cert_name) if any(u.startswith("https:") for u in self._urls) else None
+        self._authority = self._pinned() if self.url.startswith("https:") and not cert_path else None
+        is_tls = any(u.startswith("https:") for u in self._urls)
+        self._context = tls(cert_path, cert_name, self._authority) if is_tls else None
         known = self._known()
         self.user: str = user or os.environ.get("DET_USER") or known.get("active_user") or "determined"
         self._password = password if password is not None else os.environ.get("DET_PASS")
@@ -79,12 +98,21 @@ class Master:
 
     def _known(self) -> Dict[str, Any]:
         """What `det user login` has left of this master: its users' tokens, and who is active."""
-        home = pathlib.Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
         try:
-            masters = json.loads((home / "determined" / "auth.json").read_text())["masters"]
-            return dict(masters.get(self.url) or {})
-        except (OSError, ValueError, KeyError, AttributeError):
+            return dict(_kept("auth.json")["masters"].get(self.url) or {})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}
+
+    def _pinned(self) -> Optional[str]:
+        """The authority that a person told `det` to trust for this master; no other one counts then."""
+        try:
+            kept = _kept("certs.json")
+            return kept.get(self.url) if kept is not None else None
+        except (OSError, ValueError, AttributeError) as e:
+            raise ValueError(
+                f"certs.json of the configuration folder, which keeps whom to take for a master, cannot be read: {e}; "
+                "remove it, and det asks for each master's authority again"
+            ) from e
 
     # ---- calls ----
 
@@ -159,10 +187,23 @@ class Master:
         except urllib.error.HTTPError as e:
             raise self._refused(e) from None
         except urllib.error.URLError as e:
+            if isinstance(e.reason, ssl.SSLCertVerificationError):
+                raise ConnectionError(f"{method} {path}: {self._distrust(url)} ({e.reason})") from e
             raise ConnectionError(
                 f"{method} {path}: the master at {url} cannot be reached ({e.reason}); say where it is by "
                 "login(master=...) or the environment's DET_MASTER"
             ) from e
+
+    def _distrust(self, url: str) -> str:
+        if self._authority is None:
+            return (
+                f"nothing vouches for the certificate of {url}: name its authority's by login(cert_path=...) or "
+                "DET_MASTER_CERT_FILE, or trust it once by `det user login`"
+            )
+        return (
+            f"THE CERTIFICATE OF {url} IS NOT BY THE AUTHORITY THAT `det` KEEPS FOR IT: somebody may stand between you and the "
+            "master; nothing was sent. Where the master's log names another one, `det user login NAME --fingerprint` trusts it"
+        )
 
     @staticmethod
     def _refused(e: urllib.error.HTTPError) -> APIException:
