@@ -125,7 +125,7 @@ class OwnCluster(TlsCluster):
 
 def told(c):
     """What the master says its authority is, at each of its starts."""
-    return [line.split()[-1] for line in open(c.path("master.log")) if "certificate authority is" in line]
+    return [line.split()[-1] for line in open(c.path("master.log")) if "authority is" in line]
 
 
 def fingerprint(c, cert="master.crt"):
@@ -192,6 +192,7 @@ class Person:
 def first_use(c):
     """Nobody is believed without being asked for, and who was believed needs no asking."""
     she, he, now = Person(c, "hers"), Person(c, "his"), fingerprint(c)
+    assert told(c)[-1] == now
     for args in (("master", "info"), ("agent", "list")):
         r = she.det(*args)
         assert r.returncode == 1 and f"--fingerprint {now}" in r.stderr and "DET_MASTER_CERT_FILE" in r.stderr, r.stderr

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdbool.h>
@@ -134,9 +135,22 @@ int authority_issue(const struct pem_pair *ca, const char *const *names, size_t 
                       : failed(err, "its row in the table authority is not a certificate and key");
 }
 
-int authority_fingerprint(const char *cert, char out[FINGERPRINT_MAX], struct det_err *err)
+/* In a chain its authority's, as far as it is there. */
+static X509 *read_last(const char *text)
 {
-    det_cleanup(X509_freep) X509 *x = read_cert(cert);
+    det_cleanup(BIO_free_allp) BIO *b = BIO_new_mem_buf(text, -1);
+    X509 *last = NULL;
+    for (X509 *x; b && (x = PEM_read_bio_X509(b, NULL, NULL, NULL)) != NULL;) {
+        X509_free(last);
+        last = x;
+    }
+    ERR_clear_error(); /* that of the end */
+    return last;
+}
+
+int authority_fingerprint(const char *chain, char out[FINGERPRINT_MAX], struct det_err *err)
+{
+    det_cleanup(X509_freep) X509 *x = read_last(chain);
     unsigned char hash[EVP_MAX_MD_SIZE];
     unsigned n = 0;
     if (!x || !X509_digest(x, EVP_sha256(), hash, &n))

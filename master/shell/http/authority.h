@@ -18,8 +18,8 @@ int authority_make(struct pem_pair *ret, struct det_err *err);
  * in ret->cert. */
 int authority_issue(const struct pem_pair *ca, const char *const *names, size_t n,
                     struct pem_pair *ret, struct det_err *err);
-/* "SHA256:" and hex of the first certificate in a PEM text. */
+/* "SHA256:" and hex of the last certificate in a PEM text: of a chain its authority's. */
 #define FINGERPRINT_MAX 80
-int authority_fingerprint(const char *cert, char out[FINGERPRINT_MAX], struct det_err *err);
+int authority_fingerprint(const char *chain, char out[FINGERPRINT_MAX], struct det_err *err);
 
 #endif

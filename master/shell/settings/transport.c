@@ -48,7 +48,13 @@ static int read_files(const struct masterconf *conf, struct pem_pair *ret, struc
     if (rc < 0)
         return det_wrap(err, rc, "security.tls.cert");
     rc = fsx_read_file(AT_FDCWD, conf->tls_key, PEM_BYTES_MAX, &ret->key, err);
-    return rc < 0 ? det_wrap(err, rc, "security.tls.key") : 0;
+    if (rc < 0)
+        return det_wrap(err, rc, "security.tls.key");
+    char print[FINGERPRINT_MAX];
+    /* What is no certificate the server refuses. */
+    if (authority_fingerprint(buf_str(&ret->cert), print, NULL) == 0)
+        log_info("the certificate's authority is %s", print);
+    return 0;
 }
 
 /* Two masters that start at once both make one; the first that is written is everybody's. */
