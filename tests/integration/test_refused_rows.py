@@ -128,10 +128,11 @@ def at_a_start(c, other):
 
 def unreadable(c, other):
     """Rows that a start cannot make sense of: their experiment ends, and the start goes on."""
-    exps = [running(c)[0] for _ in range(2)]
+    exps = [running(c)[0] for _ in range(3)]
     c.stop("master", signal.SIGKILL)
     c.sql(f"UPDATE experiments SET core = '[]' WHERE id = {exps[0]}; "
           f"UPDATE trials SET hparams = '[]' WHERE experiment_id = {exps[1]}; "
+          f"UPDATE allocations SET core = core || '{{\"containers\": []}}' WHERE experiment_id = {exps[2]}; "
           "INSERT INTO agent_settings VALUES ('nobody', true, false, '7')")
     c.start_master()
     c.login()

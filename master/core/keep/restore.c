@@ -171,6 +171,20 @@ int core_restore_search_event(struct core *c, const struct row_search_event *r, 
     return 0;
 }
 
+/* An open trial goes the way of its experiment, or ends before it. */
+static int check_trial(const struct row_trial *r, const struct exp *e, struct det_err *err)
+{
+    bool goes = r->state == TRIAL_ACTIVE   ? e->state == EXP_ACTIVE
+                : r->state == TRIAL_PAUSED ? e->state == EXP_PAUSED
+                                           : e->state != EXP_DELETING;
+    if (trial_state_is_terminal(r->state) || (goes && r->restarts <= e->conf.max_restarts))
+        return 0;
+    return det_fail(err, DET_ECORRUPT,
+                    "trial %lld: %s after %lld restarts, in an experiment that is %s",
+                    (long long)r->id, trial_state_text(r->state), (long long)r->restarts,
+                    exp_state_text(e->state));
+}
+
 int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err *err)
 {
     struct exp *e = exp_find(c, r->experiment_id);
@@ -178,6 +192,9 @@ int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err
         return det_fail(err, DET_ECORRUPT, "trial %lld: experiment %lld, request id %s",
                         (long long)r->id, (long long)r->experiment_id,
                         r->request_id ? r->request_id : "(none)");
+    int rc = check_trial(r, e, err);
+    if (rc < 0)
+        return rc;
     det_cleanup(trial_freep) struct trial *t = det_zalloc(sizeof *t);
     JSON_OWN core = object_of(r->core, err);
     t->hparams = trial_state_is_terminal(r->state) ? NULL : object_of(r->hparams, err);
@@ -203,11 +220,37 @@ int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err
     return 0;
 }
 
+/* As check.c has it: containers that live, and a kill, are what its state says. */
+static int check_loaded(const struct alloc *a, struct det_err *err)
+{
+    int64_t slots = 0;
+    for (size_t i = 0; i < a->containers.n; i++)
+        slots += (int64_t)a->containers.v[i]->slots.n;
+    if ((a->state == ALLOC_PENDING) != (a->live == 0))
+        return det_fail(err, DET_ECORRUPT, "%s with %zu containers that live",
+                        alloc_state_text(a->state), a->live);
+    if ((a->state == ALLOC_TERMINATING) != (a->kill != KILL_NONE))
+        return det_fail(err, DET_ECORRUPT, "%s, and it is %s", alloc_state_text(a->state),
+                        a->kill == KILL_NONE ? "not killed" : "killed");
+    if (a->live > 0 && slots != a->slots)
+        return det_fail(err, DET_ECORRUPT, "%lld slots, and its containers have %lld",
+                        (long long)a->slots, (long long)slots);
+    return 0;
+}
+
+/* A trial has one run, which ends when the trial is to stop. */
+static bool may_have(const struct trial *t, const struct alloc *a)
+{
+    bool ends = alloc_is_ending(a) || a->acked || trial_op_done(t);
+    return !t->alloc && t->run_id == a->run_id && !trial_state_is_terminal(t->state) &&
+           (t->state == TRIAL_ACTIVE || ends);
+}
+
 static int link_alloc(struct core *c, struct alloc *a, int64_t trial_id, struct det_err *err)
 {
     struct exp *e = exp_find(c, a->exp_id);
     a->trial = trial_find(c, trial_id);
-    if (a->kind == KIND_TRIAL && (!a->trial || a->trial->alloc || a->trial->exp != e))
+    if (a->kind == KIND_TRIAL && (!a->trial || a->trial->exp != e || !may_have(a->trial, a)))
         return det_fail(err, DET_ECORRUPT, "trial %lld cannot have it", (long long)trial_id);
     if (a->kind == KIND_TRIAL && a->slots != e->conf.slots)
         return det_fail(err, DET_ECORRUPT, "%lld slots, where its experiment asks for %lld",
@@ -259,6 +302,8 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     c->last_alloc = a->seq > c->last_alloc ? a->seq : c->last_alloc;
     alloc_enlist(c, a);
     if (rc == 0)
+        rc = check_loaded(a, err);
+    if (rc == 0)
         rc = link_alloc(c, a, r->trial_id, err);
     if (a->gc_config)
         a->store = store_of(c, a->gc_config, a->owner_id);
@@ -298,6 +343,17 @@ static void order_containers(struct core *c)
         }
 }
 
+/* Rows of it are missing, or say another thing than the log of its search: it would wait for ever.
+ */
+static bool is_stuck(const struct exp *e)
+{
+    bool runs = false;
+    for (size_t i = 0; i < e->trials.n; i++)
+        runs |= e->trials.v[i]->alloc != NULL;
+    return e->search && e->conf.search.kind != SEARCH_CUSTOM && !e->more.pos &&
+           ((e->state == EXP_ACTIVE && !runs) || (e->state == EXP_PAUSED && e->open == 0));
+}
+
 /* Leases begin; whatever was decided but not yet done is done. */
 void restore_finish(struct core *c)
 {
@@ -321,6 +377,8 @@ void restore_finish(struct core *c)
             avoid_restored(c, e->trials.v[k]);
             trial_reconsider(c, e->trials.v[k]);
         }
+        if (is_stuck(e))
+            exp_stop(c, e, EXP_STOPPING_ERROR, "its rows contradict one another");
         exp_maybe_finish(c, e);
         gc_delete_idle(c, e);
     }

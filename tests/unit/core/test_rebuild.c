@@ -91,6 +91,94 @@ static void test_order_on_an_agent(void **state)
     assert_string_equal(one, other);
 }
 
+/* Restores the rows of the last step, the allocation's changed: its code. */
+static int restore_changed(enum alloc_state state, const char *from, const char *to)
+{
+    struct core *c = core_create(&w.o);
+    struct det_err err = {0};
+    int rc = 0;
+    for (size_t i = 0; i < w.fx.n; i++) {
+        struct row_allocation r = w.fx.v[i].allocation;
+        if (w.fx.v[i].kind != CORE_SAVE_ALLOCATION) {
+            put(c, &w.fx.v[i]);
+            continue;
+        }
+        const char *at = strstr(r.core, from);
+        assert_non_null(at);
+        det_cleanup(freep) char *core =
+            det_asprintf("%.*s%s%s", (int)(at - r.core), r.core, to, at + strlen(from));
+        r.core = core;
+        r.state = state;
+        rc = core_restore_allocation(c, &r, &err);
+        assert_true((rc < 0) == (*err.text != 0));
+    }
+    core_destroy(c);
+    return rc;
+}
+
+/* An allocation whose state its containers or its kill contradict would break the core later. */
+static void test_contradictions(void **state)
+{
+    world_hello(&w, "a", 2, NULL, 0);
+    world_create(&w, "{}");
+    assert_int_equal(restore_changed(ALLOC_ASSIGNED, "\"kill\":0", "\"kill\":0"), 0);
+    assert_int_equal(restore_changed(ALLOC_TERMINATING, "\"kill\":0", "\"kill\":1"), 0);
+    assert_int_equal(restore_changed(ALLOC_TERMINATING, "\"kill\":0", "\"kill\":0"), DET_ECORRUPT);
+    assert_int_equal(restore_changed(ALLOC_RUNNING, "\"kill\":0", "\"kill\":1"), DET_ECORRUPT);
+    assert_int_equal(restore_changed(ALLOC_PENDING, "\"kill\":0", "\"kill\":0"), DET_ECORRUPT);
+    assert_int_equal(restore_changed(ALLOC_RUNNING, "\"containers\"", "\"none\""), DET_ECORRUPT);
+    assert_int_equal(restore_changed(ALLOC_RUNNING, "\"slots\":[0]", "\"slots\":[0,1]"),
+                     DET_ECORRUPT);
+    assert_int_equal(
+        restore_changed(ALLOC_RUNNING, "\"state\":\"ASSIGNED\"", "\"state\":\"TERMINATED\""),
+        DET_ECORRUPT);
+}
+
+/* A trial that is paused in an experiment that is not would never go on. */
+static void test_trial_of_another_state(void **state)
+{
+    world_create(&w, "{}");
+    struct core *c = core_create(&w.o);
+    for (size_t i = 0; i < w.fx.n; i++)
+        if (w.fx.v[i].kind == CORE_SAVE_EXPERIMENT)
+            put(c, &w.fx.v[i]);
+    for (size_t i = 0; i < w.fx.n; i++) {
+        struct row_trial r = w.fx.v[i].trial;
+        struct det_err err = {0};
+        if (w.fx.v[i].kind != CORE_SAVE_TRIAL)
+            continue;
+        r.state = TRIAL_PAUSED;
+        assert_int_equal(core_restore_trial(c, &r, &err), DET_ECORRUPT);
+        assert_non_null(strstr(err.text, "trial 1: PAUSED"));
+        r.state = TRIAL_ACTIVE;
+        r.restarts = 3; /* of 2 */
+        assert_int_equal(core_restore_trial(c, &r, &err), DET_ECORRUPT);
+        r.restarts = 2;
+        assert_int_equal(core_restore_trial(c, &r, &err), 0);
+    }
+    core_destroy(c);
+}
+
+/* An experiment whose trials are lost ends; it would wait for them for ever. */
+static void test_lost_trials(void **state)
+{
+    struct core_effects fx = CORE_EFFECTS_INIT;
+    world_create(&w, "{}");
+    struct core *c = core_create(&w.o);
+    for (size_t i = 0; i < w.fx.n; i++)
+        if (w.fx.v[i].kind == CORE_SAVE_EXPERIMENT)
+            put(c, &w.fx.v[i]);
+    core_restored(c, 1000, 1, &fx);
+    core_check(c);
+    enum exp_state end = EXP_ACTIVE;
+    for (size_t i = 0; i < fx.n; i++)
+        if (fx.v[i].kind == CORE_SAVE_EXPERIMENT)
+            end = fx.v[i].experiment.state;
+    assert_int_equal(end, EXP_ERROR);
+    core_effects_finish(&fx);
+    core_destroy(c);
+}
+
 /* The name of a collection decides ties of placement, and must be new in each life. */
 static void collect(int64_t epoch, int64_t now_us, char name[128])
 {
@@ -160,6 +248,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_names_without_a_clock, setup, teardown),
         cmocka_unit_test_setup_teardown(test_late_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hold, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_contradictions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_trial_of_another_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_trials, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
