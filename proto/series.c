@@ -49,6 +49,16 @@ static size_t points_of(const struct series_item *items, size_t n)
     return points;
 }
 
+/* In four points: the ends, and between them the extremes of all. */
+static void draw_few(struct drawn *d, const struct series_item *items, size_t n)
+{
+    struct series_item all = bucket(items, n);
+    const struct series_item *first = &items[0], *last = &items[n - 1];
+    draw(d, first->low.steps <= first->high.steps ? &first->low : &first->high);
+    draw_item(d, &all);
+    draw(d, last->low.steps >= last->high.steps ? &last->low : &last->high);
+}
+
 size_t series_points(const struct series_item *items, size_t n, size_t max,
                      struct series_point *ret)
 {
@@ -62,7 +72,11 @@ size_t series_points(const struct series_item *items, size_t n, size_t max,
     }
     /* The ends are single reports as a rule; when they are not, the buckets make room. */
     size_t ends = points_of(items, 1) + points_of(items + n - 1, 1), inner = n - 2;
-    size_t buckets = max > ends + 1 ? (max - ends) / 2 : 0;
+    if (max < ends + 2) {
+        draw_few(&d, items, n);
+        return d.n;
+    }
+    size_t buckets = (max - ends) / 2;
     draw_item(&d, &items[0]);
     for (size_t b = 0; b < buckets && inner > 0; b++) {
         size_t from = inner * b / buckets, to = inner * (b + 1) / buckets;

@@ -25,7 +25,8 @@ struct series_item {
 #define SERIES_POINTS_MIN 4
 
 /* The points of n items, at most max (at least SERIES_POINTS_MIN are allowed whatever max says):
- * the first and the last item whole, the rest in buckets. ret has room for max, or
+ * the first and the last item whole, the rest in buckets; where there is no room for a bucket, the
+ * first and the last point and the extremes. ret has room for max, or
  * SERIES_POINTS_MIN. Returns their number. */
 size_t series_points(const struct series_item *items, size_t n, size_t max,
                      struct series_point *ret);

@@ -70,10 +70,26 @@ static void test_chunks(void **state)
     assert_int_equal(p[n - 1].steps, 9995);
 }
 
+/* Ends of two points each leave no room for a bucket: the extremes are drawn all the same. */
+static void test_no_room(void **state)
+{
+    struct series_item items[10];
+    struct series_point p[5];
+    for (int i = 0; i < 10; i++) {
+        items[i].low = (struct series_point){.steps = i * 10, .value = i == 4 ? -7 : 1};
+        items[i].high = (struct series_point){.steps = i * 10 + 5, .value = i == 6 ? 9 : 2};
+    }
+    for (size_t max = 1; max <= 5; max++) {
+        assert_int_equal(series_points(items, 10, max, p), 4);
+        assert_true(p[0].steps == 0 && p[1].value == -7 && p[2].value == 9 && p[3].steps == 95);
+    }
+}
+
 static void test_parse(void **state)
 {
     struct series_item i[4];
-    const char *text = "[-1.5e3, 20, 1700000000.25][7, 30, 1700000001]\n[0.5,40,1700000002]\n[3,50,4]";
+    const char *text =
+        "[-1.5e3, 20, 1700000000.25][7, 30, 1700000001]\n[0.5,40,1700000002]\n[3,50,4]";
     assert_int_equal(series_lines(text), 3);
     assert_int_equal(series_parse(text, i), 3);
     assert_true(i[0].low.value == -1500 && i[0].low.steps == 20 && i[0].low.at == 1700000000.25);
@@ -115,8 +131,9 @@ static void test_parse_others(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_few), cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_chunks), cmocka_unit_test(test_parse),
-                                       cmocka_unit_test(test_parse_others)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few),    cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_chunks), cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_parse),  cmocka_unit_test(test_parse_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
