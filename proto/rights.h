@@ -15,9 +15,10 @@ enum {
     RIGHT_CREATE = 1 << 2,  /* new experiments, projects and templates in a workspace */
     RIGHT_OPERATE = 1 << 3, /* start, pause, stop, kill, continue; places in the queue */
     RIGHT_EDIT = 1 << 4,    /* names, labels, notes, resources, metadata; archive */
-    RIGHT_DELETE = 1 << 5,  /* experiments, checkpoints, templates */
+    RIGHT_DELETE = 1 << 5,  /* experiments, checkpoints (by a policy too), templates */
     RIGHT_MOVE = 1 << 6,    /* to another project */
-    RIGHT_REPORT = 1 << 7,  /* speak for a running trial: metrics, checkpoints, log lines */
+    RIGHT_REPORT = 1 << 7,  /* speak for a running trial: metrics, checkpoints, log lines; say what
+                             * it runs as its owner */
     RIGHT_ACCOUNT = 1 << 8, /* a user's own name, password and tokens */
     RIGHT_FOUND = 1 << 9,   /* new workspaces */
     RIGHT_PLACE = 1 << 10,  /* change and archive a workspace or a project */

@@ -197,7 +197,7 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(get_profiler_metrics, SEE, TRIAL, "labels.trialId")                                          \
     X(post_checkpoint, REPORT, TASK, ".taskId")                                                    \
     X(adopt_checkpoint, CLUSTER, NONE, "")                                                         \
-    X(patch_checkpoints, EDIT, CKPT, ".checkpoints[].uuid")                                        \
+    X(patch_checkpoints, DELETE, CKPT, ".checkpoints[].uuid")                                      \
     X(delete_checkpoints, DELETE, CKPT, ".checkpointUuids[]")                                      \
     X(remove_checkpoint_files, DELETE, CKPT, ".checkpointUuids[]")                                 \
     X(collect_checkpoints, DELETE, ASKS, "")                                                       \

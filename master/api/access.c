@@ -132,11 +132,25 @@ void access_ask(struct http_req *req, const struct access_ask *in, const json_t 
     db_access(req->sh->db, subjects[in->subject].kind, req->who.user_id, text, on_facts, a);
 }
 
+static const json_t *first_of(const json_t *refused)
+{
+    return json_object_iter_value(json_object_iter((json_t *)refused));
+}
+
 bool access_refused(struct http_req *req, const json_t *refused)
 {
-    const json_t *first = json_object_iter_value(json_object_iter((json_t *)refused));
+    const json_t *first = first_of(refused);
     if (first)
         http_fail(req, (int)json_int(first, "code", 0), "%s", json_str(first, "text", ""));
+    return first != NULL;
+}
+
+bool access_refused_because(struct http_req *req, const json_t *refused, const char *because)
+{
+    const json_t *first = first_of(refused);
+    if (first)
+        http_fail(req, (int)json_int(first, "code", 0), "%s: %s", because,
+                  json_str(first, "text", ""));
     return first != NULL;
 }
 
@@ -217,7 +231,7 @@ static void enter_first(struct door *d)
 static void on_judged(void *arg, const json_t *refused)
 {
     struct door *d = arg;
-    const json_t *first = json_object_iter_value(json_object_iter((json_t *)refused));
+    const json_t *first = first_of(refused);
     if (d->rule == &rules_all[ROUTE_put_template] && json_int(first, "code", 0) == DET_ENOENT)
         enter_first(d); /* it makes what is not there */
     else if (refused && !access_refused(d->req, refused))

@@ -27,6 +27,8 @@ struct access_ask {
 void access_ask(struct http_req *req, const struct access_ask *a, const json_t *ids);
 /* Answers with the first refusal; false: there is none. */
 bool access_refused(struct http_req *req, const json_t *refused);
+/* The same for what a part of the body asks for beyond the route's rule; because: which part. */
+bool access_refused_because(struct http_req *req, const json_t *refused, const char *because);
 /* The same for one, or for everything at once (id 0: administrators only): refused, the request is
  * answered; else go_on. */
 struct access_one {

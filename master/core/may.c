@@ -44,7 +44,7 @@ static const char *verb_of(unsigned right)
     case RIGHT_MOVE:
         return "move";
     case RIGHT_REPORT:
-        return "report for";
+        return "speak for";
     case RIGHT_GRANT:
         return "give and take roles in";
     default:

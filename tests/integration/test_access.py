@@ -10,15 +10,9 @@ import people  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
+from walk import (CLUSTER_ADMIN, COLLECTS, CONFIG, EDITOR, EDITOR_RESTRICTED, HIDDEN, MANY, TRIAL, VIEWER, WORKSPACE_ADMIN,  # noqa: E402
+                  WORKSPACE_CREATOR, Work, grants, log_in)
 
-CONFIG = """
-name: access
-entrypoint: model_def:T
-searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 100}}
-resources: {slots_per_trial: 1}
-"""
-# Refused to people by the handler: what only a trial, and what only a collecting task reports.
-TRIAL, COLLECTS = {"post_checkpoint"}, {"note_unknown_checkpoints"}
 # Asked by everybody without a token, by administrators only, and what everybody may do though it is no GET.
 OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "get_master", "get_telemetry"}
 ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent",
@@ -27,119 +21,27 @@ ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays
 READS = {"search_groups", "search_roles", "search_roles_assignable", "get_roles_by_id"}
 EVERYBODY = READS | {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
              "create_experiment", "post_template", "post_workspace", "post_project"}
-# Of these nobody else is told that they are there.
-HIDDEN = {"patch_token"}
 # GETs in which a person would speak for the trial.
 SPOKEN = {"rendezvous", "preemption_signal"}
-# Answered one by one: 200, with an error in each that is refused.
-MANY = {"activate_experiments", "pause_experiments", "cancel_experiments", "kill_experiments", "archive_experiments",
-        "unarchive_experiments", "delete_experiments", "move_experiments"}
 # By the setting `basic` everybody may do these too.
 SHARED = {"activate_experiment", "pause_experiment", "cancel_experiment", "kill_experiment", "archive_experiment", "unarchive_experiment",
           "continue_experiment", "patch_experiment", "put_experiment_label", "delete_experiment_label", "post_searcher_operations",
-          "kill_trial", "patch_checkpoints", "undelete_checkpoints", "post_checkpoint_metadata", "update_job_queue", "put_template",
+          "kill_trial", "undelete_checkpoints", "post_checkpoint_metadata", "update_job_queue", "put_template",
           "patch_template"} | MANY - {"delete_experiments", "move_experiments"}
-LAST = ["cancel_experiment", "kill_experiment", "kill_trial", "kill_experiments", "cancel_experiments", "delete_experiment", "logout",
-        "set_user_password", "delete_checkpoints", "remove_checkpoint_files", "delete_template"]
 
 
-CLUSTER_ADMIN, WORKSPACE_ADMIN, WORKSPACE_CREATOR, VIEWER, EDITOR, EDITOR_RESTRICTED = range(1, 7)
-
-
-def grants(role, workspace=None, user=None, group=None):
-    a = {"role": {"roleId": role}, "scopeWorkspaceId": workspace}
-    return {"userRoleAssignments": [{"userId": user, "roleAssignment": a}] if user else [],
-            "groupRoleAssignments": [{"groupId": group, "roleAssignment": a}] if group else []}
-
-
-class Walk:
-    """One experiment of ann's that runs, with all that hangs on it."""
+class Walk(Work):
+    """With bob, who has an experiment of his own, and what runs for it."""
 
     def __init__(self, c):
         self.c = c
         c.login()
-        self.admin = Api(c.port, c.token)
-        self.ids = people.add(c, "ann", "bob")
-        self.ann, self.bob, self.nobody = self.person("ann"), self.person("bob"), Api(c.port)
-        self.agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
-        self.exp, self.order = self.start(self.ann)
+        ids = people.add(c, "ann", "bob")
+        self.bob, self.nobody = log_in(c.port, "bob"), Api(c.port)
+        agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
+        super().__init__(c.port, Api(c.port, c.token), agent, ids)
         self.bobs, order = self.start(self.bob)
         self.task = Api(c.port, alloc=order["task"]["token"])
-        self.trial = int(self.order["task"]["env"]["DET_TRIAL_ID"])
-        self.checkpoint = str(uuid.uuid4())
-        owner = Api(c.port, alloc=self.order["task"]["token"])
-        owner.call("post_checkpoint", {"uuid": self.checkpoint, "metadata": {"steps_completed": 1}, "resources": {"a": 1}})
-        self.job = self.ann.call("get_experiment", experimentId=self.exp)["experiment"]["jobId"]
-        self.workspace = self.ann.call("post_workspace", {"name": "anns"})["workspace"]["id"]
-        self.project = self.ann.call("post_project", {"name": "p"}, workspaceId=self.workspace)["project"]["id"]
-        self.token = self.ann.call("post_token", {"description": "for the walk"})["tokenInfo"]["id"]
-        self.group = self.admin.call("post_group", {"name": "friends", "addUsers": [self.ids["bob"]]})["group"]["groupId"]
-        self.ann.call("post_template", {"name": "anns", "config": {"description": "d"}}, template__name="anns")
-
-    def person(self, name):
-        return Api(self.c.port, Api(self.c.port).call("login", {"username": name, "password": name + "'s own"})["token"])
-
-    def start(self, who):
-        exp = who.call("create_experiment", {"config": CONFIG, "modelDefinition": [], "activate": True})["experiment"]["id"]
-        order = self.agent.next("start")
-        self.agent.run(order)
-        return exp, order
-
-    def variable(self, path, name):
-        below = path.split("{" + name + "}")[0].rstrip("/").rsplit("/", 1)[1]
-        return {"experiments": self.exp, "trials": self.trial, "checkpoints": self.checkpoint, "allocations": self.order["alloc"],
-                "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
-                "templates": "anns", "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group, "by-user": self.ids["ann"], "slots": 0, "labels": "l", "resources": self.order["container"],
-                "users": "ann" if name == "username" else self.ids["ann"]}[below]
-
-    def body(self, op):
-        exps = {"experimentIds": [self.exp], "destinationProjectId": self.project}
-        ckpts = {"checkpointUuids": [self.checkpoint], "checkpointGlobs": ["x"]}
-        log = {"taskId": self.order["task"]["task_id"], "timestamp": "2026-01-01T00:00:00Z", "log": "x"}
-        return {"move_experiment": exps, "continue_experiment": {"id": self.exp}, "delete_checkpoints": ckpts, "remove_checkpoint_files": ckpts,
-                "undelete_checkpoints": ckpts, "patch_checkpoints": {"checkpoints": [{"uuid": self.checkpoint}]},
-                "collect_checkpoints": {"experimentId": self.exp}, "update_job_queue": {"updates": [{"jobId": self.job, "weight": 2}]},
-                "post_task_logs": {"logs": [log]}, "post_task_logs_plain": [log],
-                "post_profiler_metrics": {"batches": [{"labels": {"trialId": self.trial, "name": "x", "metricType": 1}}]},
-                "post_checkpoint": {"taskId": log["taskId"], "uuid": self.checkpoint, "metadata": {"steps_completed": 1}},
-                "post_workspace": {"name": "w"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
-                "post_checkpoint_metadata": {"checkpoint": {"metadata": {"k": 1}}},
-                "all_gather": {"requestUuid": "u", "numPeers": 1, "data": {}},
-                "search_groups": {"limit": 10}, "search_roles": {"limit": 10}, "search_roles_assignable": {"limit": 10},
-                "post_group": {"name": "others"}, "add_assignments": grants(EDITOR, self.workspace, user=self.ids["bob"]),
-                "remove_assignments": grants(EDITOR, self.workspace, user=self.ids["bob"]),
-                "post_token": {"userId": self.ids["ann"]}, "patch_user": {"displayName": "x"}, "set_user_password": json.dumps("ann's own"),
-                }.get(op, exps if op in MANY else {})
-
-    def ask(self, who, op):
-        """The status; of one of many, that of its error: 403 where it says so."""
-        method, path, spec = who.contract.ops[op]
-        for name in [p["name"] for p in spec.get("parameters", []) if p["in"] == "path"]:
-            path = path.replace("{%s}" % name, str(self.variable(path, name)))
-        if op == "preemption_signal":
-            path += "?timeoutSeconds=0"
-        if op in ("get_metrics", "get_training_metrics", "get_validation_metrics", "compare_trials"):
-            path += f"?trialIds={self.trial}"
-        status, data, _ = who.raw(method, path, self.body(op) if method != "GET" else None)
-        if op in MANY and status == 200:
-            error = json.loads(data)["results"][0]["error"]
-            return (403 if "you may not" in error else 200), data
-        return status, data
-
-    def each(self, who, expected, leave=()):
-        """Every route; expected(op, method) is "in", or the status of who is kept out."""
-        ops = sorted(who.contract.ops, key=lambda op: (LAST.index(op) + 1 if op in LAST else 0, op))
-        for op in ops:
-            if op in leave:
-                continue
-            status, data = self.ask(who, op)
-            want = expected(op, who.contract.ops[op][0])
-            good = status not in (401, 403) if want == "in" else status == want
-            assert good, f"{op}: {status} {data[:200]}, not {want}"
-            if want == 403 and op not in MANY | TRIAL | COLLECTS and who is not self.task:
-                error = json.loads(data)
-                text = error["error"]["error"] if "error" in error else error["message"]
-                assert "ann" in text and "may" in text or "administrator may" in text, (op, text)
 
 
 def is_write(op, method):
@@ -150,7 +52,7 @@ def walk(w):
     w.each(w.nobody, lambda op, m: "in" if op in OPEN else 401, leave={"login", "legacy_login"})
     w.each(w.bob, lambda op, m: 404 if op in HIDDEN else 403 if op in ADMIN or is_write(op, m) else "in", leave={"logout"})
     # A task of bob's: only what tasks ask, and that of its own trial.
-    w.each(w.task, lambda op, m: "in" if op in OPEN | {"get_me", "logout", "patch_checkpoints"} else 403, leave={"login", "legacy_login", "logout"})
+    w.each(w.task, lambda op, m: "in" if op in OPEN | {"get_me", "logout", "patch_checkpoints"} else 403, leave={"login", "legacy_login", "logout"}, tells=False)
     fine = w.ann.call("get_experiment", experimentId=w.exp)["experiment"]
     assert fine["state"] == "STATE_RUNNING" and fine["labels"] == [] and fine["notes"] == "", fine
     w.each(w.ann, lambda op, m: 403 if op in ADMIN | TRIAL else "in", leave={"rendezvous", "logout"})

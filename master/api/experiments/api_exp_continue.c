@@ -3,6 +3,7 @@
  * when all that the core has decided is in them; a worker thread reads them and the override; then
  * one event to the core, which refuses it if the experiment changed meanwhile.
  */
+#include "access.h"
 #include "api_handlers.h"
 #include "api_util.h"
 #include "clk.h"
@@ -206,16 +207,41 @@ static void on_continued(void *arg, const struct core_reply *r)
     db_exp_read_kept(c->sh->db, c->b.id, on_stored, c);
 }
 
+static void cont_post(struct cont *c)
+{
+    struct core_event ev = {.kind = CORE_EV_EXP_CONTINUE, .exp_id = c->b.id, .cont = &c->in};
+    driver_post(c->sh->driver, &ev, on_continued, c);
+}
+
+static void on_judged(void *arg, const json_t *refused)
+{
+    struct cont *c = arg;
+    if (refused && !access_refused_because(c->req, refused,
+                                           "overrideConfig says what runs as the owner"))
+        cont_post(c);
+    else
+        cont_free(c);
+}
+
+/* Who may only start and stop it does not choose its entrypoint, nor its environment. */
+static void cont_override(struct cont *c)
+{
+    static const struct rule speaks = {RIGHT_REPORT, SUBJECT_EXP, ""};
+    det_cleanup(freep) char *id = det_asprintf("%" PRId64, c->b.id);
+    JSON_OWN ids = json_make("[s]", id);
+    access_ask(c->req, &(struct access_ask){&speaks, SUBJECT_EXP, on_judged, c}, ids);
+}
+
 static void cont_read_done(uv_work_t *w, int status)
 {
     struct cont *c = container_of(w, struct cont, work);
-    if (status < 0 || c->rc < 0) {
+    if (status < 0 || c->rc < 0)
         cont_fail(c, status < 0 ? DET_EUNAVAIL : c->rc,
                   status < 0 ? uv_strerror(status) : c->err.text);
-        return;
-    }
-    struct core_event ev = {.kind = CORE_EV_EXP_CONTINUE, .exp_id = c->b.id, .cont = &c->in};
-    driver_post(c->sh->driver, &ev, on_continued, c);
+    else if (c->config)
+        cont_override(c);
+    else
+        cont_post(c);
 }
 
 /* False: refused. */

@@ -1,4 +1,5 @@
 /* Edits of an experiment: its words, labels, resources and collection policy. */
+#include "access.h"
 #include "api_exp_act.h"
 #include "api_handlers.h"
 #include "api_util.h"
@@ -186,6 +187,33 @@ static int patch_fill(struct patch *p, const json_t *j, struct det_err *err)
     return 0;
 }
 
+static void patch_begin(struct patch *p)
+{
+    if (p->has_core) {
+        struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = p->id, .patch = p->core};
+        driver_post(p->sh->driver, &ev, on_core, p);
+    } else {
+        exp_edit_begin(p->sh, p->id, on_core, p);
+    }
+}
+
+static void on_judged(void *arg, const json_t *refused)
+{
+    struct patch *p = arg;
+    if (refused && !access_refused_because(p->req, refused,
+                                           "checkpointStorage says which checkpoints are deleted"))
+        patch_begin(p);
+}
+
+/* A policy that keeps fewer checkpoints is their deletion. */
+static void patch_policy(struct patch *p)
+{
+    static const struct rule deletes = {RIGHT_DELETE, SUBJECT_EXP, ""};
+    det_cleanup(freep) char *id = det_asprintf("%" PRId64, p->id);
+    JSON_OWN ids = json_make("[s]", id);
+    access_ask(p->req, &(struct access_ask){&deletes, SUBJECT_EXP, on_judged, p}, ids);
+}
+
 void api_patch_experiment(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
@@ -196,14 +224,12 @@ void api_patch_experiment(struct shell *sh, struct http_req *req)
     JSON_OWN body = api_body(req);
     if (!body)
         return;
-    if (patch_fill(p, body, &err) < 0) {
+    if (patch_fill(p, body, &err) < 0)
         http_fail_err(req, &err);
-    } else if (p->has_core) {
-        struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = p->id, .patch = p->core};
-        driver_post(sh->driver, &ev, on_core, p);
-    } else {
-        exp_edit_begin(sh, p->id, on_core, p);
-    }
+    else if (p->edit.storage)
+        patch_policy(p);
+    else
+        patch_begin(p);
 }
 
 struct label {
