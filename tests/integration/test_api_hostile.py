@@ -1,9 +1,11 @@
 """What a hostile or broken client may send: refused with a reason, and nobody else's work is held up or lost."""
+import gzip
 import json
 import os
 import re
 import socket
 import sys
+import threading
 import time
 import uuid
 
@@ -219,6 +221,128 @@ def too_long(c, user):
     assert answer.startswith(b"HTTP/1.1 413 ") and b"too large" in answer, answer[:200]
 
 
+def packed(c, user):
+    """A body that is said to be packed is refused as such, and not unpacked: a small one could stand for a very large one."""
+    bomb = gzip.compress(b" " * (64 << 20))
+    before = resident_kb(c.procs["master"].pid)
+    for coding, status in (("gzip", b"415"), ("deflate, gzip", b"415"), ("identity", b"400")):
+        with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+            s.sendall(f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {c.token}\r\nContent-Encoding: {coding}\r\n"
+                      f"Content-Length: {len(bomb)}\r\n\r\n".encode() + bomb)
+            answer = s.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 " + status) and (status == b"400" or b"without Content-Encoding" in answer), answer
+    assert resident_kb(c.procs["master"].pid) - before < 20 << 10
+
+
+def budget(c, user):
+    """Bodies of those who may send them have a budget over all connections: one too many is told to come back, the others stay."""
+    before, piece, n = resident_kb(c.procs["master"].pid), b" " * (1 << 20), 90
+    socks = [socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) for _ in range(6)]
+    for s in socks:
+        s.sendall(f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {c.token}\r\nContent-Length: {n << 20}\r\n\r\n".encode())
+    for _ in range(n - 1):  # but for its last piece each body is there
+        for s in socks:
+            s.sendall(piece)
+    user.call("get_me")
+    grown = resident_kb(c.procs["master"].pid) - before
+    assert grown < 450 << 10, f"the master keeps {grown} kB for six bodies"
+    answers = []
+    for s in socks:
+        s.sendall(piece)
+        answers.append(s.recv(65536))
+        s.close()
+    assert {a[9:12] for a in answers} == {b"400", b"503"}, answers
+    assert all(b"Retry-After" in a and b"large requests" in a for a in answers if a[9:12] == b"503"), answers
+    user.call("get_me")
+
+
+def follow(c, trial, token):
+    s = socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER)
+    s.sendall(f"GET /api/v1/trials/{trial}/logs?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    assert s.recv(12) == b"HTTP/1.1 200"
+    return s
+
+
+def rest(s):
+    """What a stream has until its connection ends."""
+    with s:
+        return b"".join(iter(lambda: s.recv(65536), b""))
+
+
+def status_of(c, token):
+    with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+        s.sendall(f"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n".encode())
+        return int(s.recv(12)[9:])
+
+
+def shown_out(c, user, run):
+    """Whose session or token an administrator ends gets nothing from then on: no answer to what comes after it, though look-ups of that
+    session are under way all the time, and no more of what is being streamed; others' streams stay."""
+    eve = user.call("post_user", {"user": {"username": "eve", "active": True}, "password": "eve's own", "isHashed": False})["user"]["id"]
+    other = user.call("post_user", {"user": {"username": "oscar", "active": True}, "password": "his own", "isHashed": False})["user"]["id"]
+    done = threading.Event()
+
+    def forget():
+        while not done.is_set():  # each change of a user lets all sessions be looked up again
+            Api(c.port, c.token).call("patch_user", {"displayName": f"O {time.monotonic()}"}, userId=other)
+    stays = follow(c, run.trial, c.token)
+    thread = threading.Thread(target=forget)
+    thread.start()
+    try:
+        for _ in range(5):
+            token = Api(c.port).call("login", {"username": "eve", "password": "eve's own", "isHashed": False})["token"]
+            stream, late, ended = follow(c, run.trial, token), [], threading.Event()
+
+            def ask():
+                while not late:
+                    after = ended.is_set()
+                    status = status_of(c, token)
+                    late.extend([status] if after else [])
+            asking = [threading.Thread(target=ask) for _ in range(4)]
+            for t in asking:
+                t.start()
+            user.call("patch_user", {"active": False}, userId=eve)
+            ended.set()
+            for t in asking:
+                t.join()
+            assert set(late) <= {401, 403}, late
+            assert not rest(stream).endswith(b"0\r\n\r\n"), "the stream seems whole"
+            user.call("patch_user", {"active": True}, userId=eve)
+            assert status_of(c, token) == 401
+    finally:
+        done.set()
+        thread.join()
+    api = Api(c.port, Api(c.port).call("login", {"username": "eve", "password": "eve's own", "isHashed": False})["token"])
+    made = api.call("post_token", {"userId": eve, "lifespan": "1h", "description": ""})
+    stream = follow(c, run.trial, made["token"])
+    user.call("patch_token", {"setRevoked": True}, tokenId=made["tokenInfo"]["id"])
+    rest(stream)
+    assert status_of(c, made["token"]) == 401
+    run.api.call("post_task_logs", {"logs": [{"task_id": run.task, "log": "still told"}]})
+    said = b""
+    while b"still told" not in said:
+        said += stays.recv(65536)
+    stays.close()
+
+
+def flood(c, user):
+    """Refusals are logged, but no faster than a disk bears, and the number of those left out is said."""
+    def lines():
+        with open(c.path("master.log")) as f:
+            return [line for line in f if "refused " in line]
+    before = len(lines())
+    with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+        for _ in range(1000):
+            s.sendall(b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + b"0" * 64 + b"\r\n\r\n")
+            assert s.recv(65536).startswith(b"HTTP/1.1 401")
+    assert len(lines()) - before < 300, len(lines()) - before
+
+    def told():
+        status_of(c, "0" * 64)
+        return any("more refusals before" in line for line in lines()[before:])
+    wait_until(told, 20, "the number of lines left out")
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
@@ -234,6 +358,10 @@ def main():
         endless(c, user)
         guessers(c, user)
         unfinished(c, user)
+        packed(c, user)
+        budget(c, user)
+        shown_out(c, user, one)
+        flood(c, user)
         collect_after_crash(c, user, one, agent)
     print("test_api_hostile: passed")
 

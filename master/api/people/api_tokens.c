@@ -133,9 +133,11 @@ void api_get_tokens(struct shell *sh, struct http_req *req)
 
 static void on_edited(void *arg, const struct db_result *r)
 {
-    struct http_req *req = arg;
-    auth_forget_user(req->sh->auth, 0);
-    api_reply_doc(req, r);
+    struct api_call *c = arg;
+    auth_forget_user(c->sh->auth, 0);
+    if (c->id)
+        http_streams_drop(c->sh->http, &(struct http_ended){.token_id = c->id});
+    api_reply_doc(c->req, r);
 }
 
 struct edit_body {
@@ -156,6 +158,8 @@ void api_patch_token(struct shell *sh, struct http_req *req)
         !api_decode(req, edit_fields, DET_ARRAY_LEN(edit_fields), &b, &given))
         return;
     JSON_OWN body = given;
+    struct api_call *c = api_call(sh, req);
+    c->id = b.revoke == 1 ? id : 0;
     if (description_ok(req, b.description))
-        db_token_edit(sh->db, id, b.description, b.revoke == 1, on_edited, req);
+        db_token_edit(sh->db, id, b.description, b.revoke == 1, on_edited, c);
 }

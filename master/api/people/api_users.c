@@ -34,6 +34,12 @@ struct user_change {
     struct db_user_edit edit;
 };
 
+/* Whoever changes a password of their own stays. */
+static const char *kept(const struct user_change *u)
+{
+    return u->req->who.user_id == u->id ? u->req->who.session : NULL;
+}
+
 static void on_changed(void *arg, const struct db_result *r)
 {
     struct user_change *u = arg;
@@ -48,6 +54,8 @@ static void on_changed(void *arg, const struct db_result *r)
         return;
     }
     auth_forget_user(u->sh->auth, db_i64(r, 0, 0));
+    if (u->edit.password || u->edit.active == 0) /* as in the table */
+        http_streams_drop(u->sh->http, &(struct http_ended){.user_id = u->id, .keep = kept(u)});
     struct buf out = BUF_INIT;
     buf_addf(&out, "{\"user\":%s}", db_text(r, 0, 1));
     http_reply_buf(u->req, 200, &out);
@@ -56,9 +64,8 @@ static void on_changed(void *arg, const struct db_result *r)
 
 static void change_write(struct user_change *u)
 {
-    const char *keep = u->req->who.user_id == u->id ? u->req->who.session : NULL;
     if (u->id)
-        db_user_edit(u->sh->db, u->id, &u->edit, keep, on_changed, u);
+        db_user_edit(u->sh->db, u->id, &u->edit, kept(u), on_changed, u);
     else
         db_user_create(u->sh->db, &u->edit, on_changed, u);
 }

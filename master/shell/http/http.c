@@ -186,6 +186,10 @@ static void conn_begin(struct http_conn *c, const char *method)
     struct det_err err;
     if (protocol && link_protocol_check(strtoll(protocol, NULL, 10), &err) < 0)
         refuse(c, 426, DET_EUNIMPL, err.text);
+    const char *coding = http_header(&c->req, "Content-Encoding");
+    if (coding && *coding && strcasecmp(coding, "identity") != 0)
+        refuse(c, 415, DET_EINVAL,
+               "bodies are taken as they are: send it without Content-Encoding");
     const char *length = http_header(&c->req, "Content-Length");
     if (length && strtoull(length, NULL, 10) > c->body_max)
         refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
@@ -270,6 +274,10 @@ static void early_reply(struct http_conn *c)
     }
     if (c->early_status == 426) {
         http_fail_upgrade(&c->req, c->early);
+        return;
+    }
+    if (c->early_status == 415) {
+        http_fail_coding(&c->req, c->early);
         return;
     }
     if (c->early_status != 405) {

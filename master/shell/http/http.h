@@ -112,6 +112,7 @@ void http_fail_err(struct http_req *req, const struct det_err *err); /* err->cod
 /* 429: not before so many seconds have passed; the answer says when. */
 void http_fail_later(struct http_req *req, int seconds, const char *why);
 void http_fail_upgrade(struct http_req *req, const char *text); /* 426: another protocol */
+void http_fail_coding(struct http_req *req, const char *text);  /* 415: a body that is packed */
 struct http_answer {
     int status;
     const char *content_type; /* NULL: application/json */
@@ -144,8 +145,17 @@ bool http_stream_is_full(const struct http_stream *s); /* stop producing until o
 bool http_stream_is_gone(const struct http_stream *s);
 void http_stream_end(struct http_stream *s); /* sends what waits, then ends; s is gone */
 
-/* The server. */
+/* Whose right to listen has ended. */
+struct http_ended {
+    int64_t user_id;    /* of all sessions of this user, */
+    const char *keep;   /* but this one (a sha256; or NULL); or */
+    int64_t token_id;   /* of this access token; 0: none */
+};
+/* Cuts their streams off: what was asked before ends too. */
 struct http;
+void http_streams_drop(struct http *h, const struct http_ended *e);
+
+/* The server. */
 struct http_options {
     const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
     uint16_t port;    /* 0: any free one */

@@ -133,6 +133,11 @@ void http_fail_upgrade(struct http_req *req, const char *text)
     fail_text(req, 426, DET_EUNIMPL, text, 0);
 }
 
+void http_fail_coding(struct http_req *req, const char *text)
+{
+    fail_text(req, 415, DET_EINVAL, text, 0);
+}
+
 void http_fail_later(struct http_req *req, int seconds, const char *why)
 {
     char text[160];

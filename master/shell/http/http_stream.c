@@ -242,6 +242,28 @@ void http_streams_sweep(struct http *h)
     }
 }
 
+static bool is_ended(const struct http_who *w, const struct http_ended *e)
+{
+    if (w->kind != WHO_USER)
+        return false;
+    if (e->token_id)
+        return w->token_id == e->token_id;
+    return w->user_id == e->user_id && !(e->keep && strcmp(w->session, e->keep) == 0);
+}
+
+void http_streams_drop(struct http *h, const struct http_ended *e)
+{
+    struct http_stream *next;
+    for (struct http_stream *s = h->streams; s; s = next) {
+        next = s->next; /* waking a stream may end it, but no other one */
+        if (!s->conn || !is_ended(&s->conn->req.who, e))
+            continue;
+        s->gone = true;
+        resume(s);
+        wake(s);
+    }
+}
+
 void http_streams_abort(struct http *h)
 {
     for (struct http_stream *s = h->streams; s; s = s->next) {
