@@ -20,7 +20,7 @@ enum { DIGITS = 64 };
 static const char *next(const char **at, size_t *ret_len)
 {
     const char *begin = strstr(*at, BEGIN);
-    const char *end = begin ? strstr(begin, END) : NULL;
+    const char *end = begin ? strstr(begin + strlen(BEGIN), END) : NULL;
     if (!end)
         return NULL;
     *at = end + strlen(END);

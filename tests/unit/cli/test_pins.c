@@ -46,6 +46,7 @@ static void of_what_is_none(void **state)
     assert_int_equal(pem_fingerprint(CERT("b25*"), print, &err), DET_EINVAL);
     assert_int_equal(pem_fingerprint("-----BEGIN CERTIFICATE-----\nb25l", print, &err), DET_EINVAL);
     assert_null(pem_find(CERT("b25*"), PRINT_ONE));
+    assert_null(pem_last("-----BEGIN CERTIFICATE-----END CERTIFICATE-----")); /* shared dashes */
 }
 
 static void as_people_write_it(void **state)
