@@ -41,6 +41,7 @@ struct core *core_create(const struct core_options *o)
     c->o.default_pool = c->default_pool;
     c->cluster_id = det_strdup(o->cluster_id ? o->cluster_id : "");
     c->o.cluster_id = c->cluster_id;
+    c->groups.bytes = sizeof(struct group);
     c->exp_by_id = imap_create();
     c->trial_by_id = imap_create();
     c->deleted = imap_create();

@@ -12,6 +12,7 @@
 #include "core.h"
 #include "map.h"
 #include "searcher.h"
+#include "slab.h"
 #include "timers.h"
 #include "uuid.h"
 #include "vec.h"
@@ -152,24 +153,33 @@ struct alloc_list {
 };
 
 /* What shares are dealt to: an experiment, or all collections of a pool (exp NULL). All its
- * allocations are of one size. A pass reads every group, so what it reads stands together. */
+ * allocations are of one size. A pass reads every group, so what it reads stands together, in two
+ * lines of the processor's cache, and those of all experiments side by side (slab.h). */
 struct group {
-    struct exp *exp;
     int64_t size;
-    struct alloc_list pending;
+    struct store *store;         /* of its checkpoints; NULL: of a kind without */
+    struct alloc_list pending, running, ending; /* those placed run, or were asked to stop */
     int64_t waits_ms;            /* since when nothing of it is placed, while something is
                                   * pending */
-    struct alloc_list running, ending; /* those placed run, or were asked to stop */
     int64_t held;                /* slots of the running */
-    size_t backfilled;           /* of the running */
-    /* scratch of a pass */
-    struct alloc *next;          /* the first pending one not considered yet */
-    int64_t taking, demand, offer;
-    int64_t excess;              /* held beyond the offer */
-    bool could;                  /* something of it could start, were the agents idle */
+    unsigned backfilled;         /* of the running */
+    bool could;                  /* scratch of a pass: something of it could start, were the agents
+                                  * idle */
     bool has_store;              /* enough agents have its store */
-    struct alloc *victim;        /* the next that may be released */
+    int64_t taking;              /* scratch too, as are next, offer, excess, demand and victim */
+    struct alloc *next;          /* the first pending one not considered yet */
+    struct exp *exp;
+    int64_t id;                  /* of the experiment; 0: collections */
+    double weight;
+    int64_t max_slots;
+    double position;
+    int64_t offer;
+    int64_t excess;              /* held beyond the offer */
+    int priority;                /* 0: the default */
 
+    struct user *user;           /* the experiment's owner */
+    int64_t demand;
+    struct alloc *victim;        /* the next that may be released */
     int64_t releasing;           /* slots of the ending */
     struct pool *pool;           /* NULL: not listed, it has no allocation */
 };
@@ -234,14 +244,8 @@ struct trial {
 };
 
 struct exp {
-    double weight;               /* a pass reads the first lines of every experiment */
-    int64_t max_slots;
-    struct store *store;         /* of its checkpoints; NULL: of a kind without */
-    struct group group;
+    struct group *group;         /* what schedulers ask of it; its own */
     int64_t id;
-    double position;
-    int priority;                /* 0: the default */
-    struct user *user;
     struct pool *pool;
     int64_t owner_id, project_id, parent_id;
     char *job_id, *warm_start, *owner;
@@ -334,6 +338,7 @@ struct core {
     uint64_t last_alloc, last_gc;
     int made;                    /* trials, in this step */
     VEC(struct exp *) exps;      /* by id */
+    struct slab groups;          /* of theirs */
     struct imap *exp_by_id, *trial_by_id;
     struct imap *deleted;        /* ids of experiments deleted since the start */
     struct imap *revisions;      /* by id of the experiment: core_exp_revision() */

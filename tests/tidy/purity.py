@@ -9,7 +9,7 @@ import subprocess
 
 # What the pure core may need from outside: memory, strings, mathematics, hashes, and assert's abort.
 MAY_USE = re.compile(
-    r"^(mem(cpy|move|set|cmp|chr)|str(n?len|cmp|ncmp|chr|rchr|dup|ndup|str|cspn|spn|pbrk|tol|toll|toul|toull|tod)|malloc|calloc|realloc|free|qsort|bsearch"
+    r"^(mem(cpy|move|set|cmp|chr)|str(n?len|cmp|ncmp|chr|rchr|dup|ndup|str|cspn|spn|pbrk|tol|toll|toul|toull|tod)|malloc|aligned_alloc|calloc|realloc|free|qsort|bsearch"
     r"|abort|__assert_fail|__stack_chk_fail|__v?a?sn?printf_chk|v?snprintf|vasprintf|__mem\w+_chk|__isoc\w*|__ctype_\w+|__errno_location|strerror"
     r"|f?l?(abs|floor|ceil|round|lround|llround|pow|log|log2|log10|exp|sqrt|fmod|isnan|isinf|min|max)f?l?|_GLOBAL_OFFSET_TABLE_"
     r"|timegm|gmtime_r|__cpu_model|__(asan|ubsan)\w*"  # calendars, not clocks; what instructions there are

@@ -56,8 +56,8 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
                                   .run_state = CORE_RUN_QUEUED,
                                   .progress = e->progress,
                                   .priority = queue_priority(e),
-                                  .weight = e->weight,
-                                  .max_slots = e->max_slots,
+                                  .weight = e->group->weight,
+                                  .max_slots = e->group->max_slots,
                                   .submitted_us = e->start_us,
                                   .trials_open = e->open};
     sum_trials(e, ret);
@@ -152,7 +152,7 @@ static enum core_wait wait_of(const struct core *c, const struct alloc *a)
         return CORE_WAIT_NONE;
     if (a->queued_as != QUEUE_PENDING)
         return CORE_WAIT_HOLD;
-    return sched_wait(c, a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections);
+    return sched_wait(c, a->kind == KIND_TRIAL ? a->exp->group : &a->pool->collections);
 }
 
 static void alloc_view(const struct core *c, const struct alloc *a, struct core_alloc_view *ret)

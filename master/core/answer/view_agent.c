@@ -100,7 +100,7 @@ bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret)
         const struct exp *e = c->exps.v[k];
         if (e->pool != p || exp_state_is_terminal(e->state))
             continue;
-        bool is_placed = e->group.running.n + e->group.ending.n > 0;
+        bool is_placed = e->group->running.n + e->group->ending.n > 0;
         ret->jobs_queued += !is_placed;
         ret->jobs_scheduled += is_placed;
     }

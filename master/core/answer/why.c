@@ -192,7 +192,7 @@ static void why_group(const struct answer *w, struct group *g)
     case CORE_WAIT_MAX_SLOTS:
         say(w->j, "text", "its experiment holds %" PRId64 " slot%s of the %" PRId64
             " that its max_slots allows", g->held + g->releasing, plural(g->held + g->releasing),
-            g->exp->max_slots);
+            g->max_slots);
         break;
     case CORE_WAIT_SHARE:
         say(w->j, "text", "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
@@ -206,7 +206,7 @@ static void why_group(const struct answer *w, struct group *g)
         why_agents(w, g);
         break;
     case CORE_WAIT_STORE:
-        why_store(w, g->exp->store, g->pool);
+        why_store(w, g->store, g->pool);
         break;
     default:
         why_room(w, g);
@@ -253,7 +253,7 @@ static void blockers(const struct answer *w, const struct group *g)
 
 static void waiting(const struct answer *w, const struct alloc *a)
 {
-    struct group *g = a->exp ? &a->exp->group : NULL;
+    struct group *g = a->exp ? a->exp->group : NULL;
     const struct store *store = store_of_alloc(a);
     json_set(w->j, "waiting", json_true());
     json_set(w->j, "pool", pool_json(a->pool));
@@ -413,7 +413,7 @@ json_t *core_why_exp(const struct core *c, int64_t exp_id, struct core_now now)
         return NULL;
     const struct trial *t = speaker(e);
     json_t *j = t ? core_why_trial(c, t->id, now) : NULL;
-    size_t running = e->group.running.n + e->group.ending.n, waits = e->group.pending.n;
+    size_t running = e->group->running.n + e->group->ending.n, waits = e->group->pending.n;
     if (!j) {
         struct answer w = begin(c, now);
         j = w.j;

@@ -119,7 +119,7 @@ static void offer(json_t *list, const struct exp *e, const char *key, const doub
 static void more_priority(struct core *c, struct group *g, json_t *list)
 {
     struct exp *e = g->exp;
-    int was = e->priority, now = queue_priority(e);
+    int was = e->group->priority, now = queue_priority(e);
     int passes = 0, most = why_passes(g, PASSES_MAX);
     enum why_outcome out = WHY_STILL_WAITS;
     for (int p = now - 1; p >= 1 && passes < most; p--) {
@@ -131,38 +131,38 @@ static void more_priority(struct core *c, struct group *g, json_t *list)
         if (!is_step)
             continue; /* nothing changes between two levels that are in use */
         passes++;
-        e->priority = p;
+        e->group->priority = p;
         if ((out = why_try(c, g)) != WHY_STILL_WAITS)
             break;
     }
-    const double value[] = {now, e->priority};
-    e->priority = was;
+    const double value[] = {now, e->group->priority};
+    e->group->priority = was;
     offer(list, e, "priority", value, out);
 }
 
 static void more_weight(struct core *c, struct group *g, json_t *list)
 {
     struct exp *e = g->exp;
-    double was = e->weight;
+    double was = e->group->weight;
     enum why_outcome out = WHY_STILL_WAITS;
     for (double by = 2; by <= WEIGHT_MAX && out == WHY_STILL_WAITS; by *= 2) {
-        e->weight = was * by;
+        e->group->weight = was * by;
         out = why_try(c, g);
     }
-    const double value[] = {was, e->weight};
-    e->weight = was;
+    const double value[] = {was, e->group->weight};
+    e->group->weight = was;
     offer(list, e, "weight", value, out);
 }
 
 static void more_max_slots(struct core *c, struct group *g, json_t *list)
 {
     struct exp *e = g->exp;
-    int64_t was = e->max_slots, want = g->held + g->releasing + g->size;
+    int64_t was = e->group->max_slots, want = g->held + g->releasing + g->size;
     if (was < 0 || was >= want)
         return;
-    e->max_slots = want;
+    e->group->max_slots = want;
     enum why_outcome out = why_try(c, g);
-    e->max_slots = was;
+    e->group->max_slots = was;
     offer(list, e, "max-slots", (const double[]){(double)was, (double)want}, out);
 }
 
@@ -216,10 +216,10 @@ static void other_pool(struct core *c, struct group *g, json_t *list)
     struct placement p = {0};
     if (g->running.n + g->ending.n)
         return;
-    g->exp->user->taking = 0; /* by the passes that were tried */
+    g->user->taking = 0; /* by the passes that were tried */
     for (size_t i = 0; i < c->pools.n; i++) {
         const struct pool *o = c->pools.v[i];
-        if (o == g->pool || o->pending_n || quota_left(c, g->exp->user, o) < g->size ||
+        if (o == g->pool || o->pending_n || quota_left(c, g->user, o) < g->size ||
             !fit_place(&o->fit, g->pending.first, &p))
             continue;
         det_cleanup(freep) char *cmd =

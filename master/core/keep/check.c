@@ -157,8 +157,9 @@ static void check_pool(const struct pool *p)
     assert(!p->dirty && p->fit.journal.n == 0 && !p->fit.is_frozen);
     for (size_t i = 0; i < p->groups.n; i++) {
         const struct group *g = p->groups.v[i];
+        assert(g->id == (g->exp ? g->exp->id : 0) && (!g->exp || g->exp->group == g));
         assert(g->pool == p && g->pending.n + g->running.n + g->ending.n > 0);
-        assert(i == 0 || !p->groups.v[i - 1]->exp || p->groups.v[i - 1]->exp->id < g->exp->id);
+        assert(i == 0 || p->groups.v[i - 1]->id < g->id);
         check_list(g, &g->pending, QUEUE_PENDING);
         check_list(g, &g->running, QUEUE_RUNNING);
         check_list(g, &g->ending, QUEUE_ENDING);
@@ -186,7 +187,7 @@ static void check_user(const struct core *c, const struct user *u)
     for (size_t i = 0; i < c->allocs.n; i++) {
         const struct alloc *a = c->allocs.v[i];
         bool placed = a->queued_as == QUEUE_RUNNING || a->queued_as == QUEUE_ENDING;
-        used += a->kind == KIND_TRIAL && placed && a->exp->user == u ? a->slots : 0;
+        used += a->kind == KIND_TRIAL && placed && a->exp->group->user == u ? a->slots : 0;
     }
     for (size_t i = 0; i < u->pools.n; i++)
         in_pools += u->pools.v[i].used;

@@ -121,15 +121,15 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
                         "experiment %lld is %s: only a finished one can be deleted",
                         (long long)e->id, exp_state_text(e->state));
     exp_revise(c, in->exp_id);
-    e = det_zalloc(sizeof *e);
+    e = exp_make(c);
     e->id = in->exp_id;
     e->owner_id = in->owner_id;
     e->job_id = det_strdup(in->job_id ? in->job_id : "");
     e->config = json_incref(in->config);
     e->conf.name = json_str(in->config, "name", "");
     e->state = EXP_DELETING;
-    e->weight = 1;
-    e->max_slots = -1;
+    e->group->weight = 1;
+    e->group->max_slots = -1;
     e->state_only = true;
     e->pool = pool_of(c, in->config);
     exp_enlist(c, e);

@@ -87,17 +87,17 @@ static void fill_exp(struct core *c, struct exp *e, const struct row_experiment 
     e->end_us = r->end_us;
     e->progress = r->progress > 0 ? r->progress : 0;
     e->pool = pool_get(c, r->resource_pool);
-    e->priority = r->priority;
-    e->weight = r->weight > 0 ? r->weight : 1;
-    e->max_slots = r->max_slots;
-    e->position = r->queue_position;
+    e->group->priority = r->priority;
+    e->group->weight = r->weight > 0 ? r->weight : 1;
+    e->group->max_slots = r->max_slots;
+    e->group->position = r->queue_position;
     e->state_only = r->state == EXP_DELETING;
     load_exp_core(e, core);
 }
 
 int core_restore_experiment(struct core *c, const struct row_experiment *r, struct det_err *err)
 {
-    det_cleanup(exp_freep) struct exp *e = det_zalloc(sizeof *e);
+    det_cleanup(exp_freep) struct exp *e = exp_make(c);
     JSON_OWN core = object_of(r->core, err);
     e->config = object_of(r->config, err);
     if (!core || !e->config || exp_find(c, r->id))

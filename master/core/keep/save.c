@@ -43,10 +43,10 @@ static void save_exp(struct core *c, struct exp *e)
                                .end_us = e->end_us,
                                .progress = e->progress,
                                .resource_pool = fx_str(c->out, e->pool->name),
-                               .priority = e->priority,
-                               .weight = e->weight,
-                               .max_slots = e->max_slots,
-                               .queue_position = e->position,
+                               .priority = e->group->priority,
+                               .weight = e->group->weight,
+                               .max_slots = e->group->max_slots,
+                               .queue_position = e->group->position,
                                .core = fx_str(c->out, buf_str(&core))};
     fx_add(c->out, CORE_SAVE_EXPERIMENT)->experiment = r;
     e->is_new = e->config_changed = false;

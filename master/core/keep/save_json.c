@@ -16,7 +16,7 @@ void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms)
         json_add_str(out, "owner", e->owner);
     if (e->todo_at < e->todo.ops.n)
         json_add_flag(out, "trials_owed", true);
-    e->waited_ms = queue_waited_ms(&e->group, now_ms);
+    e->waited_ms = queue_waited_ms(e->group, now_ms);
     if (e->waited_ms > 0)
         json_add_int(out, "waited_ms", e->waited_ms);
     buf_add_ch(out, '}');

@@ -48,8 +48,8 @@ struct exp *exp_find(const struct core *c, int64_t id)
 void exp_enlist(struct core *c, struct exp *e)
 {
     e->by_request = map_create();
-    e->user = quota_user(c, e->owner_id, e->owner);
-    e->store = store_of(c, e->config, e->owner_id);
+    e->group->user = quota_user(c, e->owner_id, e->owner);
+    e->group->store = store_of(c, e->config, e->owner_id);
     e->more.kind = TIMER_EXP;
     imap_put(c->exp_by_id, (uint64_t)e->id, e);
     vec_push(&c->exps, e);
@@ -57,6 +57,13 @@ void exp_enlist(struct core *c, struct exp *e)
     for (; i > 0 && c->exps.v[i - 1]->id > e->id; i--)
         c->exps.v[i] = c->exps.v[i - 1];
     c->exps.v[i] = e;
+}
+
+struct exp *exp_make(struct core *c)
+{
+    struct exp *e = det_zalloc(sizeof *e);
+    e->group = slab_get(&c->groups);
+    return e;
 }
 
 void exp_free(struct exp *e)
@@ -76,6 +83,7 @@ void exp_free(struct exp *e)
     free(e->job_id);
     free(e->owner);
     free(e->warm_start);
+    slab_put(e->group);
     free(e);
 }
 
@@ -159,10 +167,10 @@ static void fill(struct core *c, struct exp *e, const struct core_create *in)
     e->state = in->activate ? EXP_ACTIVE : EXP_PAUSED;
     e->start_us = c->now_us;
     e->pool = pool_find(c, e->conf.pool);
-    e->priority = e->conf.priority;
-    e->weight = e->conf.weight;
-    e->max_slots = e->conf.max_slots;
-    e->position = (double)e->id;
+    e->group->priority = e->conf.priority;
+    e->group->weight = e->conf.weight;
+    e->group->max_slots = e->conf.max_slots;
+    e->group->position = (double)e->id;
     e->is_new = true;
 }
 
@@ -171,7 +179,7 @@ DET_DEFINE_CLEANUP(struct exp *, exp_free)
 int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bool *ret_exceeded,
                struct det_err *err)
 {
-    det_cleanup(exp_freep) struct exp *made = det_zalloc(sizeof *made);
+    det_cleanup(exp_freep) struct exp *made = exp_make(c);
     int rc = check_create(c, in, made, ret_exceeded, err);
     if (rc < 0)
         return rc;

@@ -238,11 +238,11 @@ static void follow_config(struct core *c, struct exp *e, const struct core_conti
     if (strcmp(old.pool, e->conf.pool))
         e->pool = pool_find(c, e->conf.pool);
     if (old.priority != e->conf.priority)
-        e->priority = e->conf.priority;
+        e->group->priority = e->conf.priority;
     if (old.weight < e->conf.weight || old.weight > e->conf.weight)
-        e->weight = e->conf.weight;
+        e->group->weight = e->conf.weight;
     if (old.max_slots != e->conf.max_slots)
-        e->max_slots = e->conf.max_slots;
+        e->group->max_slots = e->conf.max_slots;
 }
 
 static void reopen(struct core *c, struct exp *e, struct trial *t)

@@ -96,14 +96,14 @@ int exp_patch(struct core *c, struct exp *e, const struct core_event *ev, struct
     if (rc < 0)
         return rc;
     job_move(c, e, p);
-    if (p->has_priority && p->priority != e->priority) {
-        e->priority = p->priority;
-        e->position = (double)e->id;
+    if (p->has_priority && p->priority != e->group->priority) {
+        e->group->priority = p->priority;
+        e->group->position = (double)e->id;
     }
     if (p->has_weight)
-        e->weight = p->weight;
+        e->group->weight = p->weight;
     if (p->has_max_slots)
-        e->max_slots = p->max_slots;
+        e->group->max_slots = p->max_slots;
     e->pool->dirty = true;
     exp_mark(c, e);
     return 0;

@@ -38,24 +38,24 @@ static void level_read(const struct core *c, const struct exp *e, const struct e
 static void level_spread(struct core *c, struct level *l)
 {
     for (size_t i = 0; i < l->list.n; i++) {
-        l->list.v[i]->position = (double)(i + 1);
+        l->list.v[i]->group->position = (double)(i + 1);
         exp_mark(c, l->list.v[i]);
     }
 }
 
 static double between(const struct level *l, size_t at)
 {
-    double low = at > 0 ? l->list.v[at - 1]->position : l->list.v[0]->position - 1;
-    double high = at < l->list.n ? l->list.v[at]->position : low + 1;
+    double low = at > 0 ? l->list.v[at - 1]->group->position : l->list.v[0]->group->position - 1;
+    double high = at < l->list.n ? l->list.v[at]->group->position : low + 1;
     if (at == 0)
-        high = l->list.v[0]->position;
+        high = l->list.v[0]->group->position;
     return low + (high - low) / 2;
 }
 
 static bool is_between(const struct level *l, size_t at, double position)
 {
-    return (at == 0 || position > l->list.v[at - 1]->position) &&
-           (at == l->list.n || position < l->list.v[at]->position);
+    return (at == 0 || position > l->list.v[at - 1]->group->position) &&
+           (at == l->list.n || position < l->list.v[at]->group->position);
 }
 
 static void move_next_to(struct core *c, struct exp *e, const struct exp *to, bool behind)
@@ -66,11 +66,11 @@ static void move_next_to(struct core *c, struct exp *e, const struct exp *to, bo
     while (l.list.v[at] != to)
         at++;
     at += behind;
-    e->priority = to->priority;
-    e->position = between(&l, at);
-    if (!is_between(&l, at, e->position)) {
+    e->group->priority = to->group->priority;
+    e->group->position = between(&l, at);
+    if (!is_between(&l, at, e->group->position)) {
         level_spread(c, &l);
-        e->position = between(&l, at);
+        e->group->position = between(&l, at);
     }
     vec_free(&l.list);
 }
@@ -117,12 +117,14 @@ static int check_pool(const struct core *c, const struct exp *e, const char *nam
 {
     bool exceeded;
     int rc = core_fits(c, name, e->conf.slots, &exceeded, err);
-    if (rc == 0 && e->group.running.n + e->group.ending.n)
+    if (rc == 0 && e->group->running.n + e->group->ending.n)
         return det_fail(err, DET_ESTATE,
                         "experiment %lld has running trials: pause it first, then move it to pool "
                         "%s",
                         (long long)e->id, name);
-    return rc < 0 ? rc : quota_check(c, e->user->name, pool_find(c, name), e->conf.slots, err);
+    if (rc < 0)
+        return rc;
+    return quota_check(c, e->group->user->name, pool_find(c, name), e->conf.slots, err);
 }
 
 static void move_to_pool(struct core *c, struct exp *e, struct pool *to)

@@ -50,7 +50,7 @@ void store_free(struct store *s)
 
 struct store *store_of_alloc(const struct alloc *a)
 {
-    return a->exp ? a->exp->store : a->store;
+    return a->exp ? a->exp->group->store : a->store;
 }
 
 /* ---- What agents see ---- */

@@ -16,20 +16,15 @@ static enum queue_as class_of(const struct alloc *a)
 
 static struct group *group_of(const struct alloc *a)
 {
-    return a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections;
+    return a->kind == KIND_TRIAL ? a->exp->group : &a->pool->collections;
 }
 
-static int64_t group_key(const struct group *g)
-{
-    return g->exp ? g->exp->id : 0;
-}
-
-static size_t group_at(const struct pool *p, int64_t key)
+static size_t group_at(const struct pool *p, int64_t id)
 {
     size_t lo = 0, n = p->groups.n;
     while (lo < n) {
         size_t mid = lo + (n - lo) / 2;
-        if (group_key(p->groups.v[mid]) < key)
+        if (p->groups.v[mid]->id < id)
             lo = mid + 1;
         else
             n = mid;
@@ -60,11 +55,11 @@ static void list_del(struct alloc_list *l, struct alloc *a)
 static void count(struct core *c, struct group *g, const struct alloc *a, int64_t by)
 {
     if (a->queued_as != QUEUE_PENDING && a->kind == KIND_TRIAL && a->slots)
-        quota_count(c, a->exp->user, g->pool, by * a->slots);
+        quota_count(c, a->exp->group->user, g->pool, by * a->slots);
     if (a->queued_as == QUEUE_RUNNING)
         g->held += by * a->slots;
     if (a->queued_as == QUEUE_RUNNING)
-        g->backfilled += a->is_backfill ? (size_t)by : 0;
+        g->backfilled += a->is_backfill ? (unsigned)by : 0;
     else if (a->queued_as == QUEUE_ENDING)
         g->releasing += by * a->slots;
     else
@@ -124,8 +119,9 @@ static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_a
         g->pool = a->pool;
         g->size = a->slots;
         g->exp = a->kind == KIND_TRIAL ? a->exp : NULL;
+        g->id = g->exp ? g->exp->id : 0;
         begin_wait(c, g);
-        vec_insert(&g->pool->groups, group_at(g->pool, group_key(g)), g);
+        vec_insert(&g->pool->groups, group_at(g->pool, g->id), g);
     }
     a->queued_as = as;
     if (as == QUEUE_RUNNING && g->exp && g->exp->waited_ms > 0)
@@ -158,7 +154,7 @@ void queue_leave(struct core *c, struct alloc *a)
     leave(c, g, a);
     if (g->pending.n || g->running.n || g->ending.n)
         return;
-    vec_remove(&g->pool->groups, group_at(g->pool, group_key(g)));
+    vec_remove(&g->pool->groups, group_at(g->pool, g->id));
     g->pool = NULL;
 }
 
@@ -178,7 +174,7 @@ void queue_update(struct core *c, struct alloc *a)
 
 int queue_priority(const struct exp *e)
 {
-    return e->priority ? e->priority : e->pool->o.default_priority;
+    return e->group->priority ? e->group->priority : e->pool->o.default_priority;
 }
 
 int queue_cmp(const struct exp *a, const struct exp *b)
@@ -187,8 +183,8 @@ int queue_cmp(const struct exp *a, const struct exp *b)
         int pa = queue_priority(a), pb = queue_priority(b);
         if (pa != pb)
             return pa < pb ? -1 : 1;
-        if (a->position != b->position)
-            return a->position < b->position ? -1 : 1;
+        if (a->group->position != b->group->position)
+            return a->group->position < b->group->position ? -1 : 1;
     }
     return (a->id > b->id) - (a->id < b->id);
 }

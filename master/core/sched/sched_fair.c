@@ -46,15 +46,14 @@ static int64_t freeing(const struct group *g)
 static int64_t demand(const struct group *g)
 {
     int64_t pending = g->could ? (int64_t)g->pending.n * g->size : 0;
-    return capped(g->held + returning(g) + pending, g->exp->max_slots);
+    return capped(g->held + returning(g) + pending, g->max_slots);
 }
 
 void sched_want(struct sched *s, struct group *g, size_t at)
 {
-    g->demand = demand(g);
     if (g->running.n || g->ending.n || g->could)
-        share_add(&s->shares, g, at);
-    else
+        share_add(&s->shares, g, at, demand(g));
+    else if (g->offer || g->excess)
         g->offer = g->excess = 0;
 }
 
@@ -72,8 +71,8 @@ static int64_t capacity_of(const struct sched *s)
 static int by_user(const void *x, const void *y)
 {
     const struct share *a = *(struct share *const *)x, *b = *(struct share *const *)y;
-    if (a->g->exp->user != b->g->exp->user)
-        return a->g->exp->user->id < b->g->exp->user->id ? -1 : 1;
+    if (a->g->user != b->g->user)
+        return a->g->user->id < b->g->user->id ? -1 : 1;
     return (a->at > b->at) - (a->at < b->at);
 }
 
@@ -92,14 +91,14 @@ static void limit_users(struct sched *s)
     VEC(struct share *) some = {0};
     struct share_groups own = {0}, *all = &s->shares;
     for (size_t i = 0; s->c->quotas.n && i < all->list.n; i++)
-        if (quota_left(s->c, all->list.v[i].g->exp->user, s->pool) != INT64_MAX)
+        if (quota_left(s->c, all->list.v[i].g->user, s->pool) != INT64_MAX)
             vec_push(&some, &all->list.v[i]);
     if (some.n)
         qsort(some.v, some.n, sizeof *some.v, by_user);
     for (size_t i = 0; i < some.n; i++) {
-        const struct user *u = some.v[i]->g->exp->user;
+        const struct user *u = some.v[i]->g->user;
         vec_push(&own.list, *some.v[i]);
-        if (i + 1 < some.n && some.v[i + 1]->g->exp->user == u)
+        if (i + 1 < some.n && some.v[i + 1]->g->user == u)
             continue;
         limit_user(&own, quota_left(s->c, u, s->pool));
         own.list.n = 0;
@@ -117,7 +116,7 @@ static void keep_to_cap(struct sched *s, struct group *g)
 {
     int64_t held = g->held;
     for (struct alloc *a = g->running.first; a; a = a->next) {
-        if (held <= g->exp->max_slots)
+        if (held <= g->max_slots)
             return;
         if (a->shield_ms != INT64_MAX)
             continue;
@@ -137,7 +136,7 @@ static int largest_first(const void *x, const void *y)
     const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
     if (a->size != b->size)
         return a->size > b->size ? -1 : 1;
-    return (a->exp->id > b->exp->id) - (a->exp->id < b->exp->id);
+    return (a->id > b->id) - (a->id < b->id);
 }
 
 /* Requests of one size in their order, as far as they fit; the first that does not is put back. */
@@ -204,7 +203,7 @@ static void serve_due(struct sched *s, int64_t excess)
 /* What it would hold per weight, in millionths. */
 static int64_t part(const struct group *g)
 {
-    double d = (double)(g->held + g->taking + g->size) / g->exp->weight * 1e6;
+    double d = (double)(g->held + g->taking + g->size) / g->weight * 1e6;
     return d < 9e18 ? (int64_t)d : INT64_MAX;
 }
 

@@ -25,7 +25,7 @@ bool sched_is_choosy(const struct alloc *a)
 
 static bool has_room_in_cap(const struct group *g, int64_t taking)
 {
-    int64_t max = g->exp->max_slots;
+    int64_t max = g->max_slots;
     return max < 0 || g->held + g->releasing + taking + g->size <= max;
 }
 
@@ -33,14 +33,14 @@ bool sched_may(const struct sched *s, const struct group *g)
 {
     if (!g->exp || g->size == 0)
         return true;
-    return has_room_in_cap(g, g->taking) && quota_left(s->c, g->exp->user, g->pool) >= g->size;
+    return has_room_in_cap(g, g->taking) && quota_left(s->c, g->user, g->pool) >= g->size;
 }
 
 void sched_count(struct group *g)
 {
     g->taking += g->size;
     if (g->exp)
-        g->exp->user->taking += g->size;
+        g->user->taking += g->size;
 }
 
 bool sched_start_next(struct sched *s, struct group *g)
@@ -75,7 +75,7 @@ static bool is_first(const struct turn *a, const struct turn *b)
 
 void turns_push(struct turns *t, int64_t key, struct group *g)
 {
-    struct turn in = {key, g->exp ? g->exp->id : 0, g};
+    struct turn in = {key, g->id, g};
     vec_push(&t->heap, in);
     size_t i = t->heap.n - 1;
     for (; i > 0 && is_first(&in, &t->heap.v[(i - 1) / 2]); i = (i - 1) / 2)
@@ -109,7 +109,7 @@ enum core_wait sched_wait(const struct core *c, const struct group *g)
         return g->has_store ? CORE_WAIT_AGENTS : CORE_WAIT_STORE;
     if (is_dealt && !has_room_in_cap(g, 0))
         return CORE_WAIT_MAX_SLOTS;
-    if (is_dealt && quota_left(c, g->exp->user, g->pool) < g->size)
+    if (is_dealt && quota_left(c, g->user, g->pool) < g->size)
         return CORE_WAIT_QUOTA;
     if (is_dealt && g->pool->o.scheduler == CORE_FAIR_SHARE && g->held + g->size > g->offer)
         return CORE_WAIT_SHARE;

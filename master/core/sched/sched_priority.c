@@ -13,22 +13,13 @@
 #include "queue.h"
 #include "quota.h"
 
-/* A group and its place in line, side by side with the others'. */
-struct rank {
-    struct group *g;
-    int64_t id;
-    double position;
-    int level;
-};
-struct line { /* the first to be served first */
-    VEC(struct rank) list;
-};
 struct prio {
     struct sched *s;
     struct fit *fit;
     bool aux;            /* this pass is for requests without slots */
     struct line waiting; /* those with something pending */
     struct line running; /* those with something that could be released */
+    size_t seen;         /* of the waiting, while it was looked whom to release */
 };
 
 /* ---- The line ---- */
@@ -45,14 +36,25 @@ static int by_rank(const void *x, const void *y)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static void line_add(struct line *l, struct group *g)
+static void line_add(struct line *l, const struct pool *p, struct group *g)
 {
-    struct rank in = {.g = g, .level = queue_group_level(g)};
-    if (g->exp) {
-        in.id = g->exp->id;
-        in.position = g->exp->position;
-    }
+    int level = g->priority ? g->priority : p->o.default_priority;
+    struct rank in = {.g = g, .level = g->exp ? level : 0, .id = g->id, .position = g->position};
     vec_push(&l->list, in);
+}
+
+/* Without preemption nothing is released. */
+static void rank(struct sched *s, struct line *waits, struct line *runs, struct group *g)
+{
+    if (g->next)
+        line_add(waits, s->pool, g);
+    if (s->pool->o.preemption && g->running.n)
+        line_add(runs, s->pool, g);
+}
+
+void sched_rank(struct sched *s, struct group *g)
+{
+    rank(s, &s->waits, &s->runs, g);
 }
 
 /* No level is another than those. */
@@ -97,15 +99,23 @@ static void line_sort(struct line *l)
         qsort(l->list.v, l->list.n, sizeof *l->list.v, by_rank);
 }
 
-/* Without preemption nothing is released. */
+static struct line take_line(struct line *l)
+{
+    struct line taken = *l;
+    *l = (struct line){0};
+    return taken;
+}
+
 static void lines_init(struct prio *p)
 {
-    const struct sched *s = p->s;
-    for (size_t i = 0; i < (p->aux ? s->aux.n : s->waiting.n); i++)
-        line_add(&p->waiting, p->aux ? s->aux.v[i] : s->waiting.v[i].g);
-    for (size_t i = 0; s->pool->o.preemption && i < s->pool->groups.n; i++)
-        if (s->pool->groups.v[i]->running.n && (s->pool->groups.v[i]->size == 0) == p->aux)
-            line_add(&p->running, s->pool->groups.v[i]);
+    struct sched *s = p->s;
+    for (size_t i = 0; p->aux && i < s->pool->groups.n; i++)
+        if (s->pool->groups.v[i]->size == 0)
+            rank(s, &p->waiting, &p->running, s->pool->groups.v[i]);
+    if (!p->aux) {
+        p->waiting = take_line(&s->waits);
+        p->running = take_line(&s->runs);
+    }
     line_sort(&p->waiting);
     line_sort(&p->running);
 }
@@ -152,7 +162,7 @@ static bool take(struct prio *p, const struct alloc *a)
     if (!fit_place(p->fit, a, &p->s->tmp))
         return false;
     fit_take(p->fit, p->s->tmp.nodes.v, p->s->tmp.nodes.n);
-    sched_count(a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections);
+    sched_count(a->kind == KIND_TRIAL ? a->exp->group : &a->pool->collections);
     return true;
 }
 
@@ -182,6 +192,7 @@ static void take_fitting(struct prio *p)
 {
     for (size_t i = 0; i < p->waiting.list.n; i++) {
         struct group *g = p->waiting.list.v[i].g;
+        p->seen = i + 1;
         for (; g->next && sched_may(p->s, g); g->next = g->next->next)
             if (!take(p, g->next) && !sched_is_choosy(g->next))
                 return;
@@ -203,6 +214,7 @@ static enum outlook serve(struct prio *p, struct victims *v)
     enum outlook out = NOTHING;
     for (size_t i = 0; i < p->waiting.list.n; i++) {
         struct group *g = p->waiting.list.v[i].g;
+        p->seen = i + 1 > p->seen ? i + 1 : p->seen;
         for (; g->next; g->next = g->next->next) {
             if (!sched_may(p->s, g))
                 break;
@@ -229,7 +241,7 @@ static enum outlook release(struct prio *p)
     give_ending(p);
     enum outlook out = serve(p, &v);
     fit_undo(p->fit, mark);
-    for (size_t i = 0; i < p->waiting.list.n; i++) {
+    for (size_t i = 0; i < p->seen; i++) {
         p->waiting.list.v[i].g->next = p->waiting.list.v[i].g->pending.first;
         p->waiting.list.v[i].g->taking = 0;
     }

@@ -32,7 +32,7 @@ static void add_coming(struct room *r, const struct alloc *al)
 /* What is released already is beyond nobody's offer. */
 static void release_excess(struct room *r, struct alloc *a)
 {
-    struct group *g = &a->exp->group;
+    struct group *g = a->exp->group;
     int64_t was = g->excess > 0 ? g->excess : 0;
     a->is_asked = true;
     g->excess -= a->slots;
@@ -102,14 +102,14 @@ static bool is_kept_from(const struct room *r, const struct alloc *a)
 static bool may_ask(const struct room *r, const struct alloc *a)
 {
     return a->queued_as == QUEUE_RUNNING && a->kind == KIND_TRIAL && a->slots &&
-           a->exp->group.pool == r->s->pool && a->shield_ms == INT64_MAX && !a->is_asked &&
-           a->exp->group.excess >= a->slots && !is_kept_from(r, a);
+           a->exp->group->pool == r->s->pool && a->shield_ms == INT64_MAX && !a->is_asked &&
+           a->exp->group->excess >= a->slots && !is_kept_from(r, a);
 }
 
 static void ask(struct room *r, struct alloc *a)
 {
     a->is_asked = true;
-    a->exp->group.excess -= a->slots;
+    a->exp->group->excess -= a->slots;
     r->excess -= a->slots;
     vec_push(&r->asked, a);
 }
@@ -117,7 +117,7 @@ static void ask(struct room *r, struct alloc *a)
 static void unask(struct room *r, struct alloc *a)
 {
     a->is_asked = false;
-    a->exp->group.excess += a->slots;
+    a->exp->group->excess += a->slots;
     r->excess += a->slots;
 }
 

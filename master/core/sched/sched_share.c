@@ -15,19 +15,19 @@ static int oldest_first(const void *x, const void *y)
     return youngest_first(y, x);
 }
 
-void share_add(struct share_groups *s, struct group *g, size_t at)
+void share_add(struct share_groups *s, struct group *g, size_t at, int64_t demand)
 {
     struct share in = {.g = g,
                        .at = (int64_t)at,
                        .size = g->size,
-                       .demand = g->demand,
+                       .demand = demand,
                        .cap = INT64_MAX,
                        .was_offer = g->offer,
                        .was_excess = g->excess,
                        .held = g->held,
-                       .weight = g->exp->weight,
+                       .weight = g->weight,
                        .waits = g->next != NULL,
-                       .is_capped = g->exp->max_slots >= 0};
+                       .is_capped = g->max_slots >= 0};
     vec_push(&s->list, in);
 }
 

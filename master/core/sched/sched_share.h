@@ -5,8 +5,8 @@
 
 #include "scheduler.h"
 
-/* With its demand set; those of a list come in order of id. */
-void share_add(struct share_groups *list, struct group *g, size_t at);
+/* Those of a list come in order of id. */
+void share_add(struct share_groups *list, struct group *g, size_t at, int64_t demand);
 /* Deals `capacity` to the groups: fills the offers of the list, and sorts it by demand.
  *
  * Progressive filling: in each round every group that wants more gets its weight's part of what the

@@ -31,13 +31,27 @@ static void list_group(struct sched *s, struct group *g)
 
 enum { AHEAD = 8, LINE_BYTES = 64, LINES = 4 }; /* of groups; of the processor's cache */
 
-/* They lie wherever their experiments do: the memory is asked for before they are looked at. */
+/* The memory is asked for before it is looked at. */
 static void prefetch(const struct pool *p, size_t i)
 {
-    const struct group *g = i < p->groups.n ? p->groups.v[i] : NULL;
-    const char *at = g ? (const char *)container_of(g, struct exp, group) : NULL;
+    const char *at = i < p->groups.n ? (const char *)p->groups.v[i] : NULL;
     for (int k = 0; at && k < LINES; k++)
         __builtin_prefetch(at + k * LINE_BYTES);
+}
+
+/* Mostly all is as the last pass left it: what is not written need not be carried back. */
+static void clear_scratch(struct group *g, bool fits, bool has_store)
+{
+    struct alloc *next = has_store ? g->pending.first : NULL;
+    bool could = next && fits;
+    if (g->next != next)
+        g->next = next;
+    if (g->taking)
+        g->taking = 0;
+    if (g->could != could || g->has_store != has_store) {
+        g->could = could;
+        g->has_store = has_store;
+    }
 }
 
 /* The one look at all groups that every pass takes: what it needs of few of them is listed.
@@ -46,14 +60,14 @@ static void prefetch(const struct pool *p, size_t i)
 static void look_at_all(struct sched *s)
 {
     const struct pool *p = s->pool;
-    bool is_fair = p->o.scheduler == CORE_FAIR_SHARE, fits = false, has_store = false;
+    bool fits = false, has_store = false;
     const struct store *store = NULL;
     int64_t size = -1;
     vec_reserve(&s->waiting, p->groups.n);
-    vec_reserve(&s->shares.list, is_fair ? p->groups.n : 0);
+    vec_reserve(&s->shares.list, p->o.scheduler == CORE_FAIR_SHARE ? p->groups.n : 0);
     for (size_t i = 0; i < p->groups.n; i++) {
         struct group *g = p->groups.v[i];
-        const struct store *own = g->exp ? g->exp->store : NULL;
+        const struct store *own = g->store;
         prefetch(p, i + AHEAD);
         if (g->size != size || own != store) {
             fits = fit_could_size(&p->fit, g->size, NULL);
@@ -61,15 +75,14 @@ static void look_at_all(struct sched *s)
         }
         size = g->size;
         store = own;
-        g->has_store = has_store;
-        g->next = has_store ? g->pending.first : NULL;
-        g->taking = 0;
-        g->could = g->next && fits;
+        clear_scratch(g, fits, has_store);
         s->held += g->held;
         s->backfilled += g->backfilled;
         list_group(s, g);
-        if (is_fair && g->size > 0)
+        if (p->o.scheduler == CORE_FAIR_SHARE && g->size > 0)
             sched_want(s, g, i);
+        else if (p->o.scheduler == CORE_PRIORITY && g->size > 0)
+            sched_rank(s, g);
     }
 }
 
@@ -110,6 +123,8 @@ void sched_finish(struct sched *s)
     vec_free(&s->aux);
     vec_free(&s->ending);
     vec_free(&s->shares.list);
+    vec_free(&s->waits.list);
+    vec_free(&s->runs.list);
     vec_free(&s->starts);
     vec_free(&s->nodes);
     vec_free(&s->releases);

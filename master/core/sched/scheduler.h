@@ -41,6 +41,16 @@ struct share {
 struct share_groups {
     VEC(struct share) list;
 };
+/* A group and its place in line, side by side with the others'. */
+struct rank {
+    struct group *g;
+    int64_t id;
+    double position;
+    int level;
+};
+struct line { /* priority: the first to be served first */
+    VEC(struct rank) list;
+};
 struct sched {
     const struct core *c;
     struct pool *pool;
@@ -56,6 +66,8 @@ struct sched {
     size_t releases_guard; /* of the releases these are for it */
     VEC(struct sched_block) blocks;
     struct share_groups shares; /* fair share: those that hold or want slots */
+    struct line waits, runs;    /* priority: those of slots with something pending, or that could
+                                 * be released */
     int64_t wake_ms; /* the next pass because of time alone; INT64_MAX: none */
     VEC(struct sched_start) starts;
     VEC(struct placement_node) nodes;
@@ -75,6 +87,9 @@ void sched_finish(struct sched *s);
 
 /* Fair share: lists the group in s->shares. */
 void sched_want(struct sched *s, struct group *g, size_t at);
+
+/* Priority: lists the group in s->waits and s->runs. */
+void sched_rank(struct sched *s, struct group *g);
 
 /* The policies. Groups' scratch is cleared before. */
 void sched_fair(struct sched *s);

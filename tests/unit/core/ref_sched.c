@@ -50,7 +50,8 @@ static int64_t slots_of(const struct ref *r, const struct alloc *of)
 
 static bool is_capped(const struct ref *r, const struct alloc *a)
 {
-    return a->slots && a->exp->max_slots >= 0 && slots_of(r, a) + a->slots > a->exp->max_slots;
+    int64_t max = a->exp->group->max_slots;
+    return a->slots && max >= 0 && slots_of(r, a) + a->slots > max;
 }
 
 static bool start(struct ref *r, struct alloc *a)
@@ -136,13 +137,13 @@ static int64_t deal(struct fair *s, int64_t left)
     int64_t all = left;
     for (size_t i = 0; i < s->groups.n; i++)
         if (s->groups.v[i].offer < wanted(&s->groups.v[i]))
-            weights += s->groups.v[i].e->weight;
+            weights += s->groups.v[i].e->group->weight;
     if (weights <= 0)
         return 0;
     for (size_t i = 0; i < s->groups.n && left > 0; i++) {
         struct group_ref *g = &s->groups.v[i];
         int64_t missing = wanted(g) - g->offer;
-        int64_t share = (int64_t)floor((double)all * g->e->weight / weights);
+        int64_t share = (int64_t)floor((double)all * g->e->group->weight / weights);
         share = share < 1 ? 1 : share;
         share = share < left ? share : left;
         share = share < missing ? share : missing;
@@ -212,8 +213,8 @@ static void keep_to_cap(struct fair *s, struct group_ref *g)
 {
     for (size_t i = 0; i < s->r->placed.l.n; i++) {
         struct alloc *a = s->r->placed.l.v[i];
-        if (a->exp != g->e || a->slots == 0 || alloc_is_ending(a) || g->e->max_slots < 0 ||
-            g->held <= g->e->max_slots)
+        if (a->exp != g->e || a->slots == 0 || alloc_is_ending(a) || g->e->group->max_slots < 0 ||
+            g->held <= g->e->group->max_slots)
             continue;
         g->held -= a->slots;
         vec_push(&s->r->out->releases, a);
@@ -224,8 +225,8 @@ static void deal_all(struct fair *s)
 {
     for (size_t i = 0; i < s->groups.n; i++) {
         struct group_ref *g = &s->groups.v[i];
-        bool capped = g->e->max_slots >= 0 && g->wanted > g->e->max_slots;
-        g->demand = capped ? g->e->max_slots : g->wanted;
+        bool capped = g->e->group->max_slots >= 0 && g->wanted > g->e->group->max_slots;
+        g->demand = capped ? g->e->group->max_slots : g->wanted;
     }
     if (s->groups.n)
         qsort(s->groups.v, s->groups.n, sizeof *s->groups.v, by_demand);
@@ -257,7 +258,7 @@ static bool start_size(struct fair *s, int64_t k)
 
 static double part(const struct group_ref *g)
 {
-    return floor((double)(g->held + g->e->conf.slots) / g->e->weight * 1e6);
+    return floor((double)(g->held + g->e->conf.slots) / g->e->group->weight * 1e6);
 }
 
 /* What still fits, in turns: who would hold the least for its weight. */
@@ -304,7 +305,7 @@ static void fair(struct ref *r)
 
 static const struct group *group(const struct alloc *a)
 {
-    return a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections;
+    return a->kind == KIND_TRIAL ? a->exp->group : &a->pool->collections;
 }
 
 static int by_rank(const void *x, const void *y)

@@ -154,7 +154,7 @@ static void check_no_idle(const struct world *w)
     struct placement tmp = {0};
     for (size_t i = 0; i < p->groups.n; i++) {
         struct group *g = p->groups.v[i];
-        bool capped = g->exp->max_slots >= 0 && g->held + g->size > g->exp->max_slots;
+        bool capped = g->max_slots >= 0 && g->held + g->size > g->max_slots;
         if (!capped && g->pending.first)
             assert_false(fit_place(&p->fit, g->pending.first, &tmp));
     }

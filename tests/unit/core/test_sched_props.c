@@ -13,7 +13,7 @@ enum { ROUNDS = 1500, WAIT_MS = 60000 };
 
 static struct group *group_of(const struct alloc *a)
 {
-    return a->kind == KIND_TRIAL ? &a->exp->group : &a->pool->collections;
+    return a->kind == KIND_TRIAL ? a->exp->group : &a->pool->collections;
 }
 
 static void check_capacity(const struct sched *s)
@@ -61,7 +61,7 @@ static int64_t started(const struct sched *s, const struct group *g, const struc
     int64_t n = 0;
     for (size_t i = 0; i < s->starts.n; i++) {
         const struct alloc *a = s->starts.v[i].alloc;
-        n += (g && group_of(a) == g) || (u && a->exp && a->exp->user == u) ? a->slots : 0;
+        n += (g && group_of(a) == g) || (u && a->exp && a->exp->group->user == u) ? a->slots : 0;
     }
     return n;
 }
@@ -72,11 +72,11 @@ static void check_limits(const struct sched *s)
         const struct group *g = s->pool->groups.v[i];
         if (!g->exp || g->size == 0)
             continue;
-        int64_t mine = started(s, g, NULL), all = started(s, NULL, g->exp->user);
-        int64_t max = g->exp->max_slots;
+        int64_t mine = started(s, g, NULL), all = started(s, NULL, g->user);
+        int64_t max = g->max_slots;
         assert_true(mine == 0 || max < 0 || g->held + g->releasing + mine <= max);
-        int64_t quota = quota_max(s->c, g->exp->user->name, s->pool);
-        assert_true(all == 0 || quota == INT64_MAX || g->exp->user->used + all <= quota);
+        int64_t quota = quota_max(s->c, g->user->name, s->pool);
+        assert_true(all == 0 || quota == INT64_MAX || g->user->used + all <= quota);
     }
 }
 

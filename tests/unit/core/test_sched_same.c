@@ -32,7 +32,7 @@ static void same(const struct sched *s, const struct ref_out *r, uint64_t seed)
             fail_msg("seed %llu: release %zu is %s, not %s", (unsigned long long)seed, i,
                      s->releases.v[i].alloc->id, r->releases.v[i]->id);
     for (size_t i = 0; i < r->offers.n; i++)
-        assert_int_equal(r->offers.v[i].exp->group.offer, r->offers.v[i].slots);
+        assert_int_equal(r->offers.v[i].exp->group->offer, r->offers.v[i].slots);
 }
 
 /* The reference knows no back-filling: what stands behind the first that does not fit, it leaves.
