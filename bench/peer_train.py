@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The same as train.c in PyTorch.
 
-usage: peer_train.py FIGURE [THREADS [contiguous|channels_last]]
+usage: peer_train.py FIGURE [THREADS [contiguous|channels_last [eager|compile]]]
 
-BENCH_DEVICE=cuda trains on the GPU, in f32 as ours (no TF32). Speaks train.c's protocol: one JSON object, then a rate for each number of seconds on standard input.
+BENCH_DEVICE=cuda trains on the GPU, in f32 as ours (no TF32); BENCH_DTYPE=bf16 with autocast. From PyTorch 2 on with its fused
+optimizers and its own attention. Speaks train.c's protocol: one JSON object, then a rate for each number of seconds on standard input.
 """
 import json
 import os
@@ -18,6 +19,9 @@ from torch.nn import functional as F
 FIRST_STEPS = 5
 FOREACH = False
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
+IS_HALF = os.environ.get("BENCH_DTYPE") == "bf16"
+IS_NEWER = int(torch.__version__.split(".")[0]) >= 2
+FUSED = {"fused": True} if IS_NEWER else {}
 
 
 def noise(n, salt):
@@ -39,6 +43,12 @@ def mnist_cnn():
     net = nn.Sequential(nn.Conv2d(1, 32, 3), nn.BatchNorm2d(32), nn.ReLU(inplace=True),
                         nn.Conv2d(32, 64, 3), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
                         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(inplace=True), nn.Linear(128, 10))
+    return net, images(64, 1, 28), labels(64, 10)
+
+
+def mnist_dropout():
+    net = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(inplace=True), nn.Conv2d(32, 64, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+                        nn.Dropout(0.25), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(inplace=True), nn.Linear(128, 10))
     return net, images(64, 1, 28), labels(64, 10)
 
 
@@ -77,8 +87,11 @@ class Block(nn.Module):
 
     def forward(self, x, mask):
         q, k, v = (t.transpose(1, 2) for t in self.attn(self.ln_1(x)).unflatten(2, (3, 12, 64)).unbind(2))
-        weights = (q @ k.transpose(2, 3) / 8 + mask).softmax(-1)
-        x = x + self.proj((weights @ v).transpose(1, 2).flatten(2))
+        if IS_NEWER:
+            heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            heads = (q @ k.transpose(2, 3) / 8 + mask).softmax(-1) @ v
+        x = x + self.proj(heads.transpose(1, 2).flatten(2))
         return x + self.out(F.gelu(self.fc(self.ln_2(x)), approximate="tanh"))
 
 
@@ -102,16 +115,17 @@ def gpt2_small():
     return Gpt2Small(), tokens(2, 128, 50257), labels(256, 50257)
 
 
-FIGURES = {f.__name__: f for f in (mnist_cnn, resnet18_32, resnet18_224, lstm, gpt2_small)}
+FIGURES = {f.__name__: f for f in (mnist_cnn, mnist_dropout, resnet18_32, resnet18_224, lstm, gpt2_small)}
 CLIP = {"lstm": 0.25}
+DRAWS = ("mnist_dropout",)  # dropout: the steps whose losses are compared are without
 
 
 def optimizer(name, net):
     if name == "lstm":
-        return torch.optim.SGD(net.parameters(), lr=1)
+        return torch.optim.SGD(net.parameters(), lr=1, **FUSED)
     if name == "gpt2_small":
-        return torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=0.01, foreach=FOREACH)
-    return torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+        return torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=0.01, **(FUSED or {"foreach": FOREACH}))
+    return torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, **FUSED)
 
 
 def set_weights(net):
@@ -143,17 +157,22 @@ def main():
     set_weights(net)
     net, x, y = net.to(DEVICE), x.to(DEVICE), y.to(DEVICE)
     optim = optimizer(name, net)
+    run = torch.compile(net) if sys.argv[4:] == ["compile"] else net
 
     def step():
         optim.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(net(x), y)
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=IS_HALF):
+            loss = F.cross_entropy(run(x), y)
         loss.backward()
         if name in CLIP:
             nn.utils.clip_grad_norm_(net.parameters(), CLIP[name])
         optim.step()
         return loss.item()
 
+    net.train(name not in DRAWS)
     losses = [step() for _ in range(FIRST_STEPS)]
+    net.train()
+    step()
     print(json.dumps({"losses": losses, "peak_mb": status_mb("VmHWM:") - before, "items": len(y)}), flush=True)
     for line in sys.stdin:
         seconds, steps, start = float(line), 0, time.monotonic()

@@ -3,10 +3,11 @@
  *
  * usage: bench-train FIGURE [THREADS [STEPS]]
  *
- * BENCH_DEVICE names the device, else it is the CPU. Prints the first STEPS losses, the growth of
- * resident memory at its peak and the items of a step, as one JSON object; then, for each number of
- * seconds on standard input, the items per second of steps for about that long. Weights and batches
- * are the function `noise` of their place, in peer_train.py too.
+ * BENCH_DEVICE names the device, else it is the CPU; with BENCH_DTYPE=bf16 autocast is on. Prints
+ * the first STEPS losses, the growth of resident memory at its peak and the items of a step, as one
+ * JSON object; then, for each number of seconds on standard input, the items per second of steps
+ * for about that long. Weights and batches are the function `noise` of their place, in
+ * peer_train.py too.
  */
 #include <math.h>
 #include <stdio.h>
@@ -62,6 +63,18 @@ static void make_mnist_cnn(struct run *r)
     r->y = labels(r->items, 10);
 }
 
+static void make_mnist_dropout(struct run *r)
+{
+    struct det_engine *e = r->e;
+    r->net = det_nn_sequential(
+        e, det_nn_conv2d(e, 1, 32, 3), det_nn_relu(e), det_nn_conv2d(e, 32, 64, 3), det_nn_relu(e),
+        det_nn_max_pool2d(e, 2, 2, 0), det_nn_dropout(e, 0.25), det_nn_flatten(e),
+        det_nn_linear(e, 9216, 128), det_nn_relu(e), det_nn_linear(e, 128, 10));
+    r->items = 64;
+    r->x = images(r->items, 1, 28);
+    r->y = labels(r->items, 10);
+}
+
 static void make_resnet18_32(struct run *r)
 {
     r->net = det_nn_resnet(r->e, 18, .classes = 10, .small_images = true);
@@ -78,12 +91,17 @@ static void make_resnet18_224(struct run *r)
     r->y = labels(r->items, 1000);
 }
 
-static const struct figure mnist_cnn = {"mnist_cnn", make_mnist_cnn, classify, NULL, 0};
-static const struct figure resnet18_32 = {"resnet18_32", make_resnet18_32, classify, NULL, 0};
-static const struct figure resnet18_224 = {"resnet18_224", make_resnet18_224, classify, NULL, 0};
+static const struct figure mnist_cnn = {
+    .name = "mnist_cnn", .make = make_mnist_cnn, .loss = classify};
+static const struct figure mnist_dropout = {
+    .name = "mnist_dropout", .make = make_mnist_dropout, .loss = classify, .draws = true};
+static const struct figure resnet18_32 = {
+    .name = "resnet18_32", .make = make_resnet18_32, .loss = classify};
+static const struct figure resnet18_224 = {
+    .name = "resnet18_224", .make = make_resnet18_224, .loss = classify};
 
-static const struct figure *const figures[] = {&mnist_cnn, &resnet18_32, &resnet18_224,
-                                               &figure_lstm, &figure_gpt2_small};
+static const struct figure *const figures[] = {&mnist_cnn,    &mnist_dropout, &resnet18_32,
+                                               &resnet18_224, &figure_lstm,   &figure_gpt2_small};
 
 /* Weights of two and more dimensions; vectors keep what they start with, but biases start at 0. */
 static void set_weights(struct run *r)
@@ -105,10 +123,22 @@ static void set_weights(struct run *r)
     }
 }
 
+static struct det_tensor *forward(const struct figure *f, struct run *r)
+{
+    const char *dtype = getenv("BENCH_DTYPE");
+    bool is_half = dtype && strcmp(dtype, "bf16") == 0;
+    if (is_half)
+        det_autocast_begin(r->e, DET_BF16);
+    struct det_tensor *loss = f->loss(r);
+    if (is_half)
+        det_autocast_end(r->e);
+    return loss;
+}
+
 static double step(const struct figure *f, struct run *r)
 {
     det_optim_zero_grad(r->optim);
-    struct det_tensor *loss = f->loss(r);
+    struct det_tensor *loss = forward(f, r);
     det_backward(r->e, loss);
     if (f->clip_norm > 0)
         det_clip_grad_norm(r->net, f->clip_norm);
@@ -146,8 +176,10 @@ static void measure(const struct figure *f, struct run *r, long steps)
     set_weights(r);
     r->optim = f->optim ? f->optim(r) : det_sgd(r->net, .lr = 0.01, .momentum = 0.9);
     printf("{\"losses\":[");
+    det_module_train(r->net, !f->draws);
     for (long i = 0; i < steps; i++)
         printf("%s%.7g", i ? "," : "", step(f, r));
+    det_module_train(r->net, true);
     printf("],\"peak_mb\":%.1f,\"items\":%lld}\n", status_mb("VmHWM:") - before,
            (long long)r->items);
     fflush(stdout);

@@ -20,6 +20,7 @@ struct figure {
     struct det_tensor *(*loss)(struct run *r);
     struct det_optim *(*optim)(struct run *r); /* NULL: SGD with momentum */
     double clip_norm;                          /* 0: no clipping */
+    bool draws; /* dropout: the steps whose losses are compared are without */
 };
 
 /* train_text.c */

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """train: items per second of whole training steps beside PyTorch's, from the same weights and batches.
 
-usage: bench/run train [FIGURE...]    default: all
+usage: bench/run train [--bf16] [--compile] [FIGURE...]    default: all
+
+--bf16: both sides with autocast, which a CPU with avx512_bf16 is half as fast again with. --compile: torch.compile is tried too
+(PyTorch 2). Debian 13 has PyTorch 2: `tests/newer/run FOLDER` makes one, `tests/newer/run FOLDER bench/run train ...` runs there.
 
 Ours (train.c) and PyTorch (peer_train.py) stay loaded and take turns, 2 threads each; who has no turn is stopped
 (SIGSTOP), so that threads which spin while they wait take nothing from the others. PyTorch is at its best: OpenBLAS is
 told the CPU (it falls back on slow kernels where it does not know it) and is the build that shares PyTorch's threads;
 a few short rounds try both memory layouts with each of OpenMP's ways of waiting (WAITS), and the two fastest go into
 the real rounds, of which the better median counts. Ours waits as det-task has it. The ratio is the median of the
-rounds' ratios. The first losses must agree. peak_memory is the growth of resident memory, from before the network
+rounds' ratios. GPT-2's processes lose speed by being stopped: each of its turns is a process of its own, which ends. In f32
+ours takes Winograd's way for 3x3 convolutions of stride 1 and 32 channels or more. The first losses must agree. peak_memory is the growth of resident memory, from before the network
 is made to the peak of its first steps, against PyTorch's thriftiest. DET_BENCH_ROUNDS and DET_BENCH_SECONDS (of a turn)
 change the defaults, 5 and 2; where OMP_WAIT_POLICY is set, both sides wait so. BENCH_DEVICE=cuda trains on the GPU, without
 figures of memory; PyTorch is then that of python3 on PATH, where it has one.
@@ -28,11 +32,13 @@ OURS = os.path.join(os.environ.get("DET_BUILD", os.path.join(HERE, "..", "build"
 ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", 5))
 SECONDS = float(os.environ.get("DET_BENCH_SECONDS", 2))
 THREADS = "2"
-FIGURES = {"mnist_cnn": "images/s", "resnet18_32": "images/s", "resnet18_224": "images/s", "lstm": "tokens/s",
+FIGURES = {"mnist_cnn": "images/s", "mnist_dropout": "images/s", "resnet18_32": "images/s", "resnet18_224": "images/s", "lstm": "tokens/s",
            "gpt2_small": "tokens/s"}
 TEXT = ("lstm", "gpt2_small")  # one memory layout
+ALONE = ("gpt2_small",)
 MEMORY = {"resnet18_32": "peak_memory_32", "resnet18_224": "peak_memory_224"}
 LAYOUTS = ("contiguous", "channels_last")
+MODES = ("eager", "compile")
 TASK = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "10000"}  # as det-task sets them
 WAITS = {"OpenMP's default": {}, "active": {"OMP_WAIT_POLICY": "active"}, "passive": {"OMP_WAIT_POLICY": "passive"},
          "passive, 10,000 turns": TASK}
@@ -46,6 +52,7 @@ def environment():
         avx512 = re.search(r"\bavx512f\b", f.read())
     env = dict(os.environ, OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS)
     env["OPENBLAS_CORETYPE"] = "SkylakeX" if avx512 else "Haswell"
+    env["CPATH"] = "/usr/include:/usr/include/torch/csrc/api/include"  # where torch.compile's C++ finds libtorch-dev's headers
     blas = glob.glob("/usr/lib/*/openblas-openmp")
     if blas:
         env["LD_LIBRARY_PATH"] = ":".join([blas[0], *filter(None, [env.get("LD_LIBRARY_PATH")])])
@@ -53,15 +60,24 @@ def environment():
 
 
 class Side:
-    """One process that trains when it is told to, and is stopped else."""
+    """One process that trains when it is told to, and is stopped else; with `alone` it ends, and each turn has its own."""
 
-    def __init__(self, name, command, wait):
-        self.name, self.rates = name, []
-        env = environment() if "OMP_WAIT_POLICY" in os.environ else dict(environment(), **wait)
-        self.p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    def __init__(self, name, command, wait, alone):
+        self.name, self.rates, self.command, self.alone = name, [], command, alone
+        self.env = environment() if "OMP_WAIT_POLICY" in os.environ else dict(environment(), **wait)
+        self.first = self.start()
+        self.rest()
+
+    def start(self):
+        self.p = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         atexit.register(self.p.kill)
-        self.first = json.loads(self.line())
-        self.p.send_signal(signal.SIGSTOP)
+        return json.loads(self.line())
+
+    def rest(self):
+        if self.alone:
+            self.end()
+        else:
+            self.p.send_signal(signal.SIGSTOP)
 
     def line(self):
         text = self.p.stdout.readline()
@@ -70,26 +86,39 @@ class Side:
         return text
 
     def turn(self, seconds):
+        if self.alone:
+            self.start()
         self.p.send_signal(signal.SIGCONT)
         self.p.stdin.write(f"{seconds}\n")
         self.p.stdin.flush()
         self.rates.append(float(self.line()))
-        self.p.send_signal(signal.SIGSTOP)
+        self.rest()
 
     def median(self):
         return statistics.median(self.rates)
 
-    def close(self):
-        self.p.send_signal(signal.SIGCONT)
+    def end(self):
         self.p.stdin.close()
         self.p.wait()
+        atexit.unregister(self.p.kill)
+
+    def close(self):
+        if not self.alone:
+            self.p.send_signal(signal.SIGCONT)
+            self.end()
+
+
+def is_half():
+    return os.environ.get("BENCH_DTYPE") == "bf16"
 
 
 def agree(ours, theirs):
-    return all(abs(a - b) <= 2e-3 * max(1, abs(b)) for a, b in zip(ours, theirs))
+    near = 3e-2 if is_half() else 2e-3
+    return all(abs(a - b) <= near * max(1, abs(b)) for a, b in zip(ours, theirs))
 
 
 def emit(figure, value, unit, peer=None, peer_value=None, ratio=None):
+    figure += "_bf16" if is_half() else ""
     print(json.dumps({"bench": "train", "figure": figure, "value": round(value, 2), "unit": unit, "peer": peer,
                       "peer_value": peer_value and round(peer_value, 2), "ratio": ratio and round(ratio, 3)}), flush=True)
 
@@ -106,11 +135,14 @@ def report_memory(figure, ours, peers):
     emit(MEMORY[figure], ours.first["peak_mb"], "MB", thrifty and thrifty.name, mb, mb and mb / ours.first["peak_mb"])
 
 
-def load_peers(figure, version):
+def load_peers(figure, version, modes):
+    """All ways of PyTorch's; a compiled network waits in the way that is its default, as it takes up to 40 s to be made."""
     script = os.path.join(HERE, "peer_train.py")
     waits = {"as ours": {}} if "OMP_WAIT_POLICY" in os.environ or not ON_CPU else WAITS
-    return [Side(f"PyTorch {version} ({layout}; {wait})", [PYTHON, script, figure, THREADS, layout], waits[wait])
-            for layout in LAYOUTS[:1 if figure in TEXT else 2] for wait in waits]
+    ways = [(layout, wait, mode) for mode in modes for layout in LAYOUTS[:1 if figure in TEXT else 2]
+            for wait in (waits if mode == "eager" else list(waits)[:1])]
+    return [Side(f"PyTorch {version} ({mode}; {layout}; {wait})", [PYTHON, script, figure, THREADS, layout, mode], waits[wait], figure in ALONE)
+            for layout, wait, mode in ways]
 
 
 def told(figure, what, sides):
@@ -131,9 +163,9 @@ def fastest(figure, ours, peers):
     return peers[:2]
 
 
-def run(figure, version):
-    ours = Side("ours", [OURS, figure, THREADS], TASK)
-    peers = load_peers(figure, version) if version else []
+def run(figure, version, modes):
+    ours = Side("ours", [OURS, figure, THREADS], TASK, figure in ALONE)
+    peers = load_peers(figure, version, modes) if version else []
     for p in peers:
         if not agree(ours.first["losses"], p.first["losses"]):
             sys.exit(f"train: {figure}: the losses differ: ours {ours.first['losses']}, {p.name} {p.first['losses']}")
@@ -151,14 +183,17 @@ def run(figure, version):
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the stopped processes too
-    wanted = [a for a in sys.argv[1:] if a != "--json"] or list(FIGURES)
+    options = {"--bf16", "--compile"} & set(sys.argv[1:])
+    wanted = [a for a in sys.argv[1:] if a not in options] or list(FIGURES)
     unknown = [a for a in wanted if a not in FIGURES]
     if unknown:
         sys.exit(f"train: no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
+    if "--bf16" in options:
+        os.environ["BENCH_DTYPE"] = "bf16"
     look = "import torch, torchvision; print(torch.__version__.split('a')[0].rsplit('.', 1)[0])"
     version = subprocess.run([PYTHON, "-c", look], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
     for figure in wanted:
-        run(figure, version)
+        run(figure, version, MODES if "--compile" in options else MODES[:1])
 
 
 main()

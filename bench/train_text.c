@@ -48,7 +48,8 @@ static struct det_optim *plain_sgd(struct run *r)
     return det_sgd(r->net, .lr = 1);
 }
 
-const struct figure figure_lstm = {"lstm", make_lstm, loss_lstm, plain_sgd, 0.25};
+const struct figure figure_lstm = {
+    .name = "lstm", .make = make_lstm, .loss = loss_lstm, .optim = plain_sgd, .clip_norm = 0.25};
 
 /* ---- GPT-2 small: 12 layers of 768, 12 heads, 2 sequences of 128 ---- */
 
@@ -123,4 +124,5 @@ static struct det_optim *adamw(struct run *r)
     return det_adamw(r->net, .lr = 3e-4, .weight_decay = 0.01);
 }
 
-const struct figure figure_gpt2_small = {"gpt2_small", make_gpt2_small, loss_gpt2_small, adamw, 0};
+const struct figure figure_gpt2_small = {
+    .name = "gpt2_small", .make = make_gpt2_small, .loss = loss_gpt2_small, .optim = adamw};
