@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define PATH_LEN_MAX 4096
+#define PIECE_BYTES  65536
 #define ENTRIES_MAX  200000 /* a gzip of empty files is tiny: a limit of bytes would not hold it */
 
 int archive_check_path(const char *path, struct det_err *err)
@@ -40,14 +41,23 @@ int archive_check_path(const char *path, struct det_err *err)
 
 struct archive_writer {
     struct archive *a;
-    struct buf *out;
+    archive_sink *sink;
+    void *arg;
 };
+
+static int to_buf(void *arg, const void *p, size_t n)
+{
+    buf_add(arg, p, n);
+    return 0;
+}
 
 static la_ssize_t on_bytes(struct archive *a, void *arg, const void *p, size_t n)
 {
-    (void)a;
-    buf_add(arg, p, n);
-    return (la_ssize_t)n;
+    const struct archive_writer *w = arg;
+    if (w->sink(w->arg, p, n) == 0)
+        return (la_ssize_t)n;
+    archive_set_error(a, ECANCELED, "whom it is for takes no more");
+    return -1;
 }
 
 static struct archive_writer *writer_new(void)
@@ -59,16 +69,17 @@ static struct archive_writer *writer_new(void)
     return w;
 }
 
-static struct archive_writer *writer_open(struct archive_writer *w, struct buf *out)
+static struct archive_writer *writer_open(struct archive_writer *w, archive_sink *sink, void *arg)
 {
-    w->out = out;
+    w->sink = sink;
+    w->arg = arg;
     archive_write_set_bytes_in_last_block(w->a, 1);
-    if (archive_write_open(w->a, out, NULL, on_bytes, NULL) != ARCHIVE_OK)
+    if (archive_write_open(w->a, w, NULL, on_bytes, NULL) != ARCHIVE_OK)
         abort();
     return w;
 }
 
-struct archive_writer *archive_writer_create(struct buf *out)
+static struct archive_writer *new_tgz(void)
 {
     struct archive_writer *w = writer_new();
     if (archive_write_add_filter_gzip(w->a) != ARCHIVE_OK ||
@@ -76,15 +87,35 @@ struct archive_writer *archive_writer_create(struct buf *out)
         abort();
     /* Equal files make equal archives. */
     archive_write_set_filter_option(w->a, "gzip", "timestamp", NULL);
-    return writer_open(w, out);
+    return w;
 }
 
-struct archive_writer *archive_writer_create_zip(struct buf *out)
+static struct archive_writer *new_zip(void)
 {
     struct archive_writer *w = writer_new();
     if (archive_write_set_format_zip(w->a) != ARCHIVE_OK)
         abort();
-    return writer_open(w, out);
+    return w;
+}
+
+struct archive_writer *archive_writer_create(struct buf *out)
+{
+    return writer_open(new_tgz(), to_buf, out);
+}
+
+struct archive_writer *archive_writer_create_zip(struct buf *out)
+{
+    return writer_open(new_zip(), to_buf, out);
+}
+
+struct archive_writer *archive_writer_create_to(bool zip, archive_sink *sink, void *arg)
+{
+    struct archive_writer *w = zip ? new_zip() : new_tgz();
+    if (zip)
+        archive_write_set_format_option(w->a, "zip", "compression-level", "1");
+    else
+        archive_write_set_filter_option(w->a, "gzip", "compression-level", "1");
+    return writer_open(w, sink, arg);
 }
 
 static struct archive_entry *entry_of(const struct archive_file *f)
@@ -100,7 +131,12 @@ static struct archive_entry *entry_of(const struct archive_file *f)
     return e;
 }
 
-int archive_writer_add(struct archive_writer *w, const struct archive_file *f, struct det_err *err)
+static int failed(const struct archive_writer *w, const char *path, struct det_err *err)
+{
+    return det_fail(err, DET_EIO, "archive \"%s\": %s", path, archive_error_string(w->a));
+}
+
+static int add_header(struct archive_writer *w, const struct archive_file *f, struct det_err *err)
 {
     int rc = archive_check_path(f->path, err);
     if (rc < 0)
@@ -108,12 +144,35 @@ int archive_writer_add(struct archive_writer *w, const struct archive_file *f, s
     struct archive_entry *e = entry_of(f);
     int ok = archive_write_header(w->a, e);
     archive_entry_free(e);
-    if (ok == ARCHIVE_OK && !f->is_dir && f->len)
-        ok = archive_write_data(w->a, f->data, f->len) == (la_ssize_t)f->len ? ARCHIVE_OK
-                                                                             : ARCHIVE_FATAL;
-    if (ok != ARCHIVE_OK)
-        return det_fail(err, DET_EIO, "archive \"%s\": %s", f->path, archive_error_string(w->a));
-    return 0;
+    return ok == ARCHIVE_OK ? 0 : failed(w, f->path, err);
+}
+
+int archive_writer_add(struct archive_writer *w, const struct archive_file *f, struct det_err *err)
+{
+    int rc = add_header(w, f, err);
+    if (rc < 0 || f->is_dir || f->len == 0)
+        return rc;
+    return archive_write_data(w->a, f->data, f->len) == (la_ssize_t)f->len ? 0
+                                                                          : failed(w, f->path, err);
+}
+
+int archive_writer_add_fd(struct archive_writer *w, const struct archive_file *f, int fd,
+                          struct det_err *err)
+{
+    char piece[PIECE_BYTES];
+    int rc = add_header(w, f, err);
+    for (size_t left = f->len; rc == 0 && left > 0;) {
+        ssize_t n = read(fd, piece, left < sizeof piece ? left : sizeof piece);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return det_fail(err, DET_EIO, "read %s: %s", f->path,
+                            n < 0 ? strerror(errno) : "it is shorter than it was");
+        if (archive_write_data(w->a, piece, (size_t)n) != n)
+            rc = failed(w, f->path, err);
+        left -= (size_t)n;
+    }
+    return rc;
 }
 
 int archive_writer_end(struct archive_writer *w, struct det_err *err)

@@ -26,7 +26,14 @@ struct archive_writer;
 /* Both append to out: a .tar.gz, a .zip. */
 struct archive_writer *archive_writer_create(struct buf *out);
 struct archive_writer *archive_writer_create_zip(struct buf *out);
+/* As it is made, to sink, fast rather than small; what sink refuses (< 0) is an error of the call
+ * that wrote. */
+typedef int archive_sink(void *arg, const void *p, size_t n);
+struct archive_writer *archive_writer_create_to(bool zip, archive_sink *sink, void *arg);
 int archive_writer_add(struct archive_writer *w, const struct archive_file *f, struct det_err *err);
+/* The same of f->len bytes that fd has from where it stands, a piece at a time; fewer: DET_EIO. */
+int archive_writer_add_fd(struct archive_writer *w, const struct archive_file *f, int fd,
+                          struct det_err *err);
 int archive_writer_end(struct archive_writer *w, struct det_err *err); /* destroys w */
 
 /* Calls fn for every entry, in order; data lives until fn returns. A non-zero fn result stops and

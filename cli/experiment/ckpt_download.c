@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ARCHIVE_MAX ((size_t)640 << 20) /* the master sends 512 MiB of files at most */
+#define ARCHIVE_MAX ((size_t)640 << 20) /* it is unpacked from memory */
 
 static struct {
     const char *output, *mode;
@@ -53,6 +53,9 @@ static int through_master(struct cli *c, const char *uuid, int to, struct det_er
     if (rc == 0)
         rc = archive_extract(buf_str(&tgz), tgz.len, ARCHIVE_MAX, to, err);
     buf_finish(&tgz);
+    if (rc == DET_ETOOBIG)
+        return det_wrap(err, rc, "det takes %zu MiB through the master: read it from its store, or "
+                        "with Checkpoint.download() in Python", ARCHIVE_MAX >> 20);
     return rc;
 }
 

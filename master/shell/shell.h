@@ -27,6 +27,7 @@ struct shell {
     struct hub *hub;               /* hub.h: "task X has new log lines" */
     struct origins *origins;       /* origins.h: where new experiments belong, remembered */
     struct shell_counts counts;
+    int downloads; /* of checkpoints, under way */
     struct logring *logring;       /* logring.h: the last lines of the log */
     char cluster_id[37];
     char master_id[37]; /* new at each start */

@@ -3,16 +3,18 @@ user; a checkpoint as one archive."""
 import io
 import json
 import os
+import socket
 import sys
 import tarfile
 import uuid
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster  # noqa: E402
+from cluster import SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
 
+LARGER = 8 if os.environ.get("DET_SANITIZED") else 1  # what is freed is kept for a while
 CONFIG = """
 name: places
 entrypoint: model_def:T
@@ -190,7 +192,53 @@ def archives(c, user, agent):
         assert z.testzip() is None and z.read("code/m.py") == b"x=1"
     assert user.raw("GET", f"/checkpoints/{uuid.uuid4()}", headers={"Accept": "application/zip"})[0] == 404
     assert user.raw("GET", "/checkpoints/zz", headers={"Accept": "application/zip"})[0] == 400
+    large(c, user, key)
     agent.exit(order)
+
+
+def resident_kb(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+def ask(c, key):
+    s = socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER)
+    s.sendall(f"GET /checkpoints/{key} HTTP/1.1\r\nHost: x\r\nAccept: application/gzip\r\nAuthorization: Bearer {c.token}\r\nConnection: close\r\n\r\n".encode())
+    assert s.recv(12) == b"HTTP/1.1 200"
+    return s
+
+
+def large(c, user, key):
+    """A checkpoint of any size is sent as it is packed; the master keeps little of it, whoever reads it how slowly, or goes."""
+    path, pid = c.path("checkpoints", key, "optimizer.pt"), c.procs["master"].pid
+    with open(path, "wb") as f:
+        f.truncate(2 << 30)
+    before, size, most = resident_kb(pid), 0, 0
+    _, answer = user.open("GET", f"/checkpoints/{key}", headers={"Accept": "application/gzip"})
+    with tarfile.open(fileobj=answer, mode="r|gz") as tar:
+        for member in tar:
+            file = tar.extractfile(member)
+            while file and (piece := file.read(16 << 20)):
+                size, most = size + len(piece), max(most, resident_kb(pid))
+    assert size == (2 << 30) + len(b"state") + len(b"x=1"), size
+    assert most - before < LARGER * (64 << 10), f"{before} kB before, {most} kB while it was sent"
+    with open(path, "wb") as f:  # what no compression makes small
+        for _ in range(64):
+            f.write(os.urandom(1 << 20))
+    threads = len(os.listdir(f"/proc/{pid}/task"))
+    stuck = [ask(c, key) for _ in range(16)]
+    r = user.raw("GET", f"/checkpoints/{key}", headers={"Accept": "application/gzip"})
+    assert r[0] == 503 and b"under way" in r[1], r
+    user.call("get_me")
+    assert resident_kb(pid) - before < LARGER * (160 << 10), "16 readers who do not read"
+    for s in stuck[1:]:
+        s.close()
+    wait_until(lambda: len(os.listdir(f"/proc/{pid}/task")) <= threads + 1, 60, "the end of those who have gone")
+    os.truncate(path, 32 << 20)  # in the middle of the one that is left: it must not seem whole
+    with stuck[0] as s:
+        rest = b"".join(iter(lambda: s.recv(1 << 20), b""))
+    assert len(rest) < 40 << 20 and not rest.endswith(b"0\r\n\r\n"), len(rest)
+    wait_until(lambda: "ended in the middle" in open(c.path("master.log")).read(), 20, "a line in the log")
 
 
 def main():

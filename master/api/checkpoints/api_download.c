@@ -1,85 +1,115 @@
 /*
  * GET /checkpoints/{uuid}: a checkpoint as one archive. The master never touches another host's
- * store, so it serves what is in a shared_fs or directory store of its own host.
+ * store, so it serves what is in a shared_fs or directory store of its own host. A thread packs it
+ * while it is sent: of a checkpoint of any size the master holds READY_BYTES.
  */
 #include "api_handlers.h"
 #include "api_util.h"
 #include "tgz.h"
 #include "db_gc.h"
 #include "fsx.h"
+#include "log.h"
 #include "shell.h"
 #include "uuid.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIN_S = 600 };
-
-#define CHECKPOINT_MAX ((size_t)512 << 20) /* above it the storage is the better way */
+enum {
+    PIN_S = 3600, /* at most, while it is sent; collected meanwhile, the rest of it is missing */
+    READY_BYTES = 1 << 20,
+    DOWNLOADS_MAX = 16 /* at a time */
+};
 
 struct download {
     struct shell *sh;
-    struct http_req *req;
-    uv_work_t work;
+    struct http_req *req; /* NULL once it is answered */
+    struct http_stream *stream;
     char uuid[UUID_STR_MAX], until[64]; /* until: of the pin that keeps it from being deleted */
     char *root;
-    struct buf out;
     bool zip;
+    bool failed; /* the thread's alone: what ends the archive is not wanted */
+    uv_thread_t thread;
+    uv_async_t async; /* something changed below */
+    uv_mutex_t lock;  /* of all below */
+    uv_cond_t room;
+    struct buf ready; /* packed, not yet sent */
+    bool done, cut;   /* by the thread; nobody takes more */
     int rc;
     struct det_err err;
 };
 
+/* ---- the thread ---- */
+
 struct packing {
     struct archive_writer *w;
     int dirfd;
-    size_t total;
 };
 
 static int pack_file(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
     struct packing *p = arg;
-    struct buf data = BUF_INIT;
-    int rc = 0;
-    if (!is_dir)
-        rc = fsx_read_file(p->dirfd, path, CHECKPOINT_MAX, &data, err);
-    p->total += data.len;
-    if (rc == 0 && p->total > CHECKPOINT_MAX)
-        rc = det_fail(err, DET_ETOOBIG,
-                      "the checkpoint is larger than %zu MiB: read it from its storage",
-                      CHECKPOINT_MAX >> 20);
     det_cleanup(freep) char *name = det_strndup(path, strlen(path) - (is_dir ? 1 : 0));
+    det_cleanup(det_closep) int fd =
+        is_dir ? -1 : fsx_open_beneath(p->dirfd, path, O_RDONLY, 0, err);
+    struct stat st = {0};
+    if (!is_dir && (fd < 0 || fstat(fd, &st) < 0))
+        return fd < 0 ? fd : det_fail(err, DET_EIO, "%s: %s", path, strerror(errno));
     struct archive_file f = {.path = name,
                              .is_dir = is_dir,
                              .mode = is_dir ? 0755 : 0644,
-                             .data = buf_str(&data),
-                             .len = data.len};
-    if (rc == 0)
-        rc = archive_writer_add(p->w, &f, err);
-    buf_finish(&data);
-    return rc;
+                             .len = (size_t)st.st_size};
+    return is_dir ? archive_writer_add(p->w, &f, err) : archive_writer_add_fd(p->w, &f, fd, err);
 }
 
-static void download_work(uv_work_t *work)
+/* Waits for room. */
+static int on_packed(void *arg, const void *p, size_t n)
 {
-    struct download *d = container_of(work, struct download, work);
-    det_cleanup(det_closep) int root = fsx_open_dir(AT_FDCWD, d->root, &d->err);
-    det_cleanup(det_closep) int dir = root < 0 ? -1 : fsx_open_dir(root, d->uuid, &d->err);
-    if (dir < 0) {
-        d->rc = det_fail(&d->err, DET_EUNIMPL,
-                         "checkpoint %s is not on the master's host; its storage is "
-                         "%.300s on the agents' hosts",
-                         d->uuid, d->root);
-        return;
-    }
-    struct packing p = {.w = d->zip ? archive_writer_create_zip(&d->out)
-                                    : archive_writer_create(&d->out),
-                        .dirfd = dir};
-    d->rc = fsx_walk(dir, pack_file, &p, &d->err);
-    int end = archive_writer_end(p.w, d->rc == 0 ? &d->err : NULL);
-    if (d->rc == 0)
-        d->rc = end;
+    struct download *d = arg;
+    uv_mutex_lock(&d->lock);
+    while (d->ready.len >= READY_BYTES && !d->cut)
+        uv_cond_wait(&d->room, &d->lock);
+    bool goes_on = !d->cut && !d->failed;
+    if (goes_on)
+        buf_add(&d->ready, p, n);
+    uv_mutex_unlock(&d->lock);
+    uv_async_send(&d->async);
+    return goes_on ? 0 : -1;
 }
+
+static int pack(struct download *d, struct det_err *err)
+{
+    det_cleanup(det_closep) int root = fsx_open_dir(AT_FDCWD, d->root, err);
+    det_cleanup(det_closep) int dir = root < 0 ? -1 : fsx_open_dir(root, d->uuid, err);
+    if (dir < 0)
+        return det_fail(err, DET_EUNIMPL,
+                        "checkpoint %s is not on the master's host; its storage is "
+                        "%.300s on the agents' hosts",
+                        d->uuid, d->root);
+    struct packing p = {.w = archive_writer_create_to(d->zip, on_packed, d), .dirfd = dir};
+    int rc = fsx_walk(dir, pack_file, &p, err);
+    d->failed = rc < 0;
+    int end = archive_writer_end(p.w, rc == 0 ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+static void download_run(void *arg)
+{
+    struct download *d = arg;
+    struct det_err err = {0};
+    int rc = pack(d, &err);
+    uv_mutex_lock(&d->lock);
+    d->rc = rc;
+    d->err = err;
+    d->done = true;
+    uv_mutex_unlock(&d->lock);
+    uv_async_send(&d->async);
+}
+
+/* ---- the loop ---- */
 
 static void on_unpinned(void *arg, const struct db_result *r)
 {
@@ -88,30 +118,110 @@ static void on_unpinned(void *arg, const struct db_result *r)
 
 static void download_free(struct download *d)
 {
+    d->sh->downloads--;
     db_ckpt_unpin(d->sh->db, d->uuid, d->until, on_unpinned, NULL);
-    buf_finish(&d->out);
+    uv_mutex_destroy(&d->lock);
+    uv_cond_destroy(&d->room);
+    buf_finish(&d->ready);
     free(d->root);
     free(d);
 }
 
-static void download_done(uv_work_t *work, int status)
+static void on_closed(uv_handle_t *h)
 {
-    struct download *d = container_of(work, struct download, work);
+    download_free(h->data);
+}
+
+static void download_end(struct download *d)
+{
+    uv_thread_join(&d->thread);
+    if (d->req)
+        http_fail_err(d->req, &d->err);
+    else if (d->rc == 0)
+        http_stream_end(d->stream);
+    else
+        http_stream_cut(d->stream);
+    if (!d->req && d->rc < 0 && !d->cut)
+        log_warning("the download of checkpoint %s ended in the middle: %s", d->uuid, d->err.text);
+    uv_close((uv_handle_t *)&d->async, on_closed);
+}
+
+static void pump(void *arg);
+
+static void answer(struct download *d)
+{
     char disposition[80];
     snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.%s\"", d->uuid,
              d->zip ? "zip" : "tgz");
-    if (status < 0)
-        http_fail(d->req, DET_EUNAVAIL, "%s", uv_strerror(status));
-    else if (d->rc < 0)
-        http_fail_err(d->req, &d->err);
-    else
-        http_reply_with(
-            d->req,
-            &(struct http_answer){.status = 200,
-                                  .content_type = d->zip ? "application/zip" : "application/gzip",
-                                  .disposition = disposition},
-            buf_str(&d->out), d->out.len);
-    download_free(d);
+    const struct http_answer a = {
+        .content_type = d->zip ? "application/zip" : "application/gzip",
+        .disposition = disposition};
+    struct http_req *req = d->req;
+    d->req = NULL;
+    d->stream = http_stream_begin_as(req, &a, pump, d);
+}
+
+/* What is packed goes on its way, if there is room in the stream. */
+static void pump(void *arg)
+{
+    struct download *d = arg;
+    struct buf ready = BUF_INIT;
+    if (uv_is_closing((uv_handle_t *)&d->async))
+        return;
+    uv_mutex_lock(&d->lock);
+    if (d->req && (d->ready.len > 0 || (d->done && d->rc == 0)))
+        answer(d);
+    d->cut = d->stream && http_stream_is_gone(d->stream);
+    if (d->stream && (d->cut || !http_stream_is_full(d->stream))) {
+        ready = d->ready;
+        d->ready = (struct buf)BUF_INIT;
+        uv_cond_signal(&d->room);
+    }
+    bool ends = d->done && d->ready.len == 0;
+    uv_mutex_unlock(&d->lock);
+    if (d->stream)
+        http_stream_write(d->stream, ready.p, ready.len);
+    buf_finish(&ready);
+    if (ends)
+        download_end(d);
+}
+
+static void on_async(uv_async_t *a)
+{
+    pump(a->data);
+}
+
+static bool wants(struct http_req *req, const char *type)
+{
+    const char *accept = http_header(req, "Accept");
+    return accept && strstr(accept, type);
+}
+
+/* Takes root. */
+static void download_begin(struct api_call *c, char *root, const char *until)
+{
+    const char *uuid = http_param(c->req, "checkpointUuid");
+    if (c->sh->downloads >= DOWNLOADS_MAX) {
+        db_ckpt_unpin(c->sh->db, uuid, until, on_unpinned, NULL);
+        http_fail(c->req, DET_EUNAVAIL, "%d downloads of checkpoints are under way; try again later",
+                  DOWNLOADS_MAX);
+        free(root);
+        return;
+    }
+    struct download *d = det_zalloc(sizeof *d);
+    *d = (struct download){.sh = c->sh, .req = c->req, .root = root};
+    snprintf(d->until, sizeof d->until, "%s", until);
+    d->zip = !wants(c->req, "application/gzip");
+    memcpy(d->uuid, uuid, sizeof d->uuid);
+    d->sh->downloads++;
+    uv_mutex_init(&d->lock);
+    uv_cond_init(&d->room);
+    uv_async_init(c->sh->loop, &d->async, on_async);
+    d->async.data = d;
+    if (uv_thread_create(&d->thread, download_run, d) < 0) {
+        http_fail(c->req, DET_EUNAVAIL, "no thread for the download");
+        uv_close((uv_handle_t *)&d->async, on_closed);
+    }
 }
 
 /* The directory that holds the store's checkpoints; NULL for stores without one. Caller frees. */
@@ -127,12 +237,6 @@ static char *store_root(const json_t *storage)
     if (sub && *sub == '/')
         return det_strdup(sub);
     return sub && *sub ? det_asprintf("%s/%s", host, sub) : det_strdup(host);
-}
-
-static bool wants(struct http_req *req, const char *type)
-{
-    const char *accept = http_header(req, "Accept");
-    return accept && strstr(accept, type);
 }
 
 static void on_found(void *arg, const struct db_result *r)
@@ -153,17 +257,7 @@ static void on_found(void *arg, const struct db_result *r)
                   "checkpoints of this kind of storage are not served by the master");
         return;
     }
-    struct download *d = det_zalloc(sizeof *d);
-    d->sh = c->sh;
-    d->req = c->req;
-    d->root = root;
-    snprintf(d->until, sizeof d->until, "%s", db_text(r, 0, PIN_UNTIL));
-    d->zip = !wants(c->req, "application/gzip");
-    memcpy(d->uuid, http_param(c->req, "checkpointUuid"), sizeof d->uuid);
-    if (uv_queue_work(c->sh->loop, &d->work, download_work, download_done) < 0) {
-        http_fail(c->req, DET_EUNAVAIL, "no worker thread");
-        download_free(d);
-    }
+    download_begin(c, root, db_text(r, 0, PIN_UNTIL));
 }
 
 void api_download_checkpoint(struct shell *sh, struct http_req *req)

@@ -136,6 +136,9 @@ struct http_stream;
 struct http_stream *http_stream_begin(struct http_req *req,
                                       const char *content_type, /* NULL: JSON */
                                       void (*on_wake)(void *arg), void *arg);
+/* The same with the answer's type and disposition. */
+struct http_stream *http_stream_begin_as(struct http_req *req, const struct http_answer *a,
+                                         void (*on_wake)(void *arg), void *arg);
 void http_stream_write(struct http_stream *s, const void *p, size_t n); /* copied; never blocks */
 /* One message line {"result":<json>}. */
 void http_stream_result(struct http_stream *s, const char *json, size_t len);
@@ -144,6 +147,8 @@ void http_stream_error(struct http_stream *s, int code, const char *text);
 bool http_stream_is_full(const struct http_stream *s); /* stop producing until on_wake */
 bool http_stream_is_gone(const struct http_stream *s);
 void http_stream_end(struct http_stream *s); /* sends what waits, then ends; s is gone */
+/* Ends it so that its client sees that something is missing; s is gone. */
+void http_stream_cut(struct http_stream *s);
 
 /* Whose right to listen has ended. */
 struct http_ended {

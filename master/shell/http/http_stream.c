@@ -135,6 +135,13 @@ static void on_response_free(void *cls)
 struct http_stream *http_stream_begin(struct http_req *req, const char *content_type,
                                       void (*on_wake)(void *arg), void *arg)
 {
+    return http_stream_begin_as(req, &(struct http_answer){.content_type = content_type}, on_wake,
+                                arg);
+}
+
+struct http_stream *http_stream_begin_as(struct http_req *req, const struct http_answer *a,
+                                         void (*on_wake)(void *arg), void *arg)
+{
     struct http_stream *s = det_zalloc(sizeof *s);
     s->http = req->conn->http;
     s->conn = req->conn;
@@ -147,7 +154,10 @@ struct http_stream *http_stream_begin(struct http_req *req, const char *content_
                                                                on_read, s, on_response_free);
     if (!r)
         abort(); /* only out of memory */
-    MHD_add_response_header(r, "Content-Type", content_type ? content_type : "application/json");
+    MHD_add_response_header(r, "Content-Type",
+                            a->content_type ? a->content_type : "application/json");
+    if (a->disposition)
+        MHD_add_response_header(r, "Content-Disposition", a->disposition);
     http_conn_answer(req->conn, 200, r);
     s->on_wake = on_wake; /* not from in here, where the caller does not know s yet */
     return s;
@@ -213,6 +223,12 @@ void http_stream_end(struct http_stream *s)
         resume(s);
     else
         stream_free(s);
+}
+
+void http_stream_cut(struct http_stream *s)
+{
+    s->gone = true;
+    http_stream_end(s);
 }
 
 size_t http_streams_open(const struct http *h)

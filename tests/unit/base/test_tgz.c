@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +42,59 @@ static void sample(struct buf *tgz)
     const struct archive_file bad = {.path = "../x", .data = "", .len = 0};
     assert_int_equal(archive_writer_add(w, &bad, &err), DET_EINVAL);
     assert_int_equal(archive_writer_end(w, &err), 0);
+}
+
+/* At most so many bytes. */
+struct small_sink {
+    struct buf out;
+    size_t room;
+};
+
+static int to_small_sink(void *arg, const void *p, size_t n)
+{
+    struct small_sink *s = arg;
+    if (s->out.len + n > s->room)
+        return -1;
+    buf_add(&s->out, p, n);
+    return 0;
+}
+
+static int see_zeros(void *arg, const struct archive_file *f, struct det_err *err)
+{
+    assert_string_equal(f->path, "zeros");
+    for (size_t i = 0; i < f->len; i++)
+        assert_int_equal(((const char *)f->data)[i], 0);
+    *(size_t *)arg = f->len;
+    return 0;
+}
+
+/* A file by its descriptor, to somebody who takes it as it comes, or no more of it. */
+static void test_sink(void **state)
+{
+    struct det_err err;
+    size_t seen = 0;
+    det_cleanup(det_closep) int fd = memfd_create("zeros", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(fd, 300000), 0);
+    struct archive_file f = {.path = "zeros", .mode = 0644, .len = 300000};
+    struct small_sink s = {.room = 1 << 20};
+    struct archive_writer *w = archive_writer_create_to(false, to_small_sink, &s);
+    assert_int_equal(archive_writer_add_fd(w, &f, fd, &err), 0);
+    assert_int_equal(archive_writer_add_fd(w, &f, fd, &err), DET_EIO); /* it is read already */
+    assert_non_null(strstr(err.text, "shorter"));
+    assert_true(archive_writer_end(w, NULL) <= 0);
+    buf_clear(&s.out);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    w = archive_writer_create_to(false, to_small_sink, &s);
+    assert_int_equal(archive_writer_add_fd(w, &f, fd, &err), 0);
+    assert_int_equal(archive_writer_end(w, &err), 0);
+    assert_int_equal(archive_read(s.out.p, s.out.len, 1 << 20, see_zeros, &seen, &err), 0);
+    assert_int_equal(seen, 300000);
+    s.room = 0;
+    lseek(fd, 0, SEEK_SET);
+    w = archive_writer_create_to(true, to_small_sink, &s);
+    (void)archive_writer_add_fd(w, &f, fd, &err);
+    assert_int_equal(archive_writer_end(w, &err), DET_EIO);
+    buf_finish(&s.out);
 }
 
 static int note(void *arg, const struct archive_file *f, struct det_err *err)
@@ -172,9 +226,9 @@ static void test_extract(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),   cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_bomb),
-        cmocka_unit_test(test_extract),
+        cmocka_unit_test(test_paths),      cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_bomb),       cmocka_unit_test(test_extract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
