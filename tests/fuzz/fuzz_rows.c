@@ -71,14 +71,21 @@ static int put_experiment(struct core *c, const json_t *j, struct det_err *err)
     return is_read ? core_restore_experiment(c, &r, err) : 0;
 }
 
+/* Names are not JSON, and the tables have each once. */
+static char *task_of(int64_t exp_id, int64_t trial_id)
+{
+    return det_asprintf("%lld.%lld", (long long)exp_id, (long long)trial_id);
+}
+
 static int put_trial(struct core *c, const json_t *j, struct det_err *err)
 {
     det_cleanup(freep) char *hparams = NULL, *core = NULL;
+    det_cleanup(freep) char *task = task_of(experiment_of(j), json_int(j, "id", 0));
     struct row_trial r = {
         .id = json_int(j, "id", 0),
         .experiment_id = json_int(j, "experiment", 0),
         .request_id = json_str(j, "request", ""),
-        .task_id = json_str(j, "task", ""),
+        .task_id = task,
         .hparams = or_empty(text_of(j, "hparams", &hparams)),
         .warm_start_checkpoint = json_str(j, "warm_start", NULL),
         .state = (enum trial_state)state_of(j, TRIAL_STATE_COUNT),
@@ -94,9 +101,11 @@ static int put_trial(struct core *c, const json_t *j, struct det_err *err)
 static int put_allocation(struct core *c, const json_t *j, struct det_err *err)
 {
     det_cleanup(freep) char *core = NULL;
+    det_cleanup(freep) char *task = task_of(experiment_of(j), json_int(j, "trial", 0));
+    det_cleanup(freep) char *id = det_asprintf("%s.%lld", task, (long long)json_int(j, "run", 0));
     struct row_allocation r = {
-        .id = json_str(j, "id", ""),
-        .task_id = json_str(j, "task", ""),
+        .id = id,
+        .task_id = task,
         .experiment_id = json_int(j, "experiment", 0),
         .trial_id = json_int(j, "trial", 0),
         .run_id = json_int(j, "run", 0),

@@ -249,7 +249,7 @@ static bool may_have(const struct trial *t, const struct alloc *a)
 static int link_alloc(struct core *c, struct alloc *a, int64_t trial_id, struct det_err *err)
 {
     struct exp *e = exp_find(c, a->exp_id);
-    a->trial = trial_find(c, trial_id);
+    a->trial = a->kind == KIND_TRIAL ? trial_find(c, trial_id) : NULL;
     if (a->kind == KIND_TRIAL && (!a->trial || a->trial->exp != e || !may_have(a->trial, a)))
         return det_fail(err, DET_ECORRUPT, "trial %lld cannot have it", (long long)trial_id);
     if (a->kind == KIND_TRIAL && a->slots != e->conf.slots)
@@ -279,8 +279,19 @@ static void take_port(struct core *c, int port)
         c->ports.v[port] = true;
 }
 
+/* Places in the queue are in order of request, and each is one allocation's. */
+static bool is_place_taken(const struct core *c, uint64_t seq)
+{
+    size_t i = c->allocs.n;
+    while (i > 0 && c->allocs.v[i - 1]->seq > seq)
+        i--;
+    return i > 0 && c->allocs.v[i - 1]->seq == seq;
+}
+
 int core_restore_allocation(struct core *c, const struct row_allocation *r, struct det_err *err)
 {
+    if (alloc_find(c, r->id))
+        return det_fail(err, DET_ECORRUPT, "allocation %s is there twice", r->id);
     struct alloc *a = det_zalloc(sizeof *a);
     JSON_OWN core = object_of(r->core, err);
     a->id = det_strdup(r->id);
@@ -297,7 +308,7 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     a->ready_ms = a->done_ms = INT64_MAX;
     a->shield_ms = INT64_MAX;
     int rc = core ? load_alloc_core(a, core, err) : DET_ECORRUPT;
-    if (a->seq == 0) /* written before rows had it */
+    if (a->seq == 0 || is_place_taken(c, a->seq)) /* written before rows had it */
         a->seq = c->last_alloc + 1;
     c->last_alloc = a->seq > c->last_alloc ? a->seq : c->last_alloc;
     alloc_enlist(c, a);

@@ -22,12 +22,23 @@ void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms)
     buf_add_ch(out, '}');
 }
 
+/* Some number that a core writes: 0 to most, else `absent`. Enumerations index tables, and times
+ * are added to the clock. */
+static int64_t within(const json_t *j, const char *key, int64_t most, int64_t absent)
+{
+    int64_t v = json_int(j, key, absent);
+    return v >= 0 && v <= most ? v : absent;
+}
+
+enum { COUNT_MAX = 1000000, PORT_MAX = 1000000 };
+#define WAIT_MAX_MS (INT64_C(1) << 50)
+
 void load_exp_core(struct exp *e, const json_t *j)
 {
     e->warm_start = det_strdup(json_str(j, "warm_start", NULL));
     e->owner = det_strdup(json_str(j, "owner", NULL));
     e->todo_owed = json_flag(j, "trials_owed", false);
-    e->waited_ms = json_int(j, "waited_ms", 0);
+    e->waited_ms = within(j, "waited_ms", WAIT_MAX_MS, 0);
 }
 
 /* Text of others, whatever bytes it has. */
@@ -84,11 +95,11 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->op_redo = json_flag(j, "op_redo", false);
     t->closed = json_flag(j, "closed", false);
     t->run_fresh = json_flag(j, "run_fresh", false);
-    t->exit_reason = (int)json_int(j, "exit_reason", -1);
-    t->transients = (int)json_int(j, "transients", 0);
-    t->bad_port = (int)json_int(j, "bad_port", -1);
+    t->exit_reason = (int)within(j, "exit_reason", SEARCH_EXIT_COUNT - 1, -1);
+    t->transients = (int)within(j, "transients", COUNT_MAX, 0);
+    t->bad_port = (int)within(j, "bad_port", PORT_MAX, -1);
     t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
-    t->start_rounds = (int)json_int(j, "start_rounds", 0);
+    t->start_rounds = (int)within(j, "start_rounds", COUNT_MAX, 0);
     avoid_load(t, json_arr(j, "avoids"));
     load_excluded(t, json_arr(j, "excluded"));
 }
@@ -188,12 +199,10 @@ static int load_container(struct alloc *a, const json_t *j, struct det_err *err)
 
 static void load_failure(struct failure *f, const json_t *j)
 {
-    int64_t reason = json_int(j, "reason", CORE_LOST);
+    int64_t reason = within(j, "reason", CORE_EXIT_REASON_COUNT - 1, CORE_LOST);
     *f = (struct failure){.is_set = true,
                           .transient = json_flag(j, "transient", false),
-                          .reason = reason >= 0 && reason < CORE_EXIT_REASON_COUNT
-                                        ? (enum core_exit_reason)reason
-                                        : CORE_LOST,
+                          .reason = (enum core_exit_reason)reason,
                           .code = (int)json_int(j, "code", 0),
                           .signal = (int)json_int(j, "signal", 0),
                           .rank = (int)json_int(j, "rank", -1),
@@ -204,7 +213,7 @@ static void load_failure(struct failure *f, const json_t *j)
 int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
 {
     int64_t kill = json_int(j, "kill", 0), port = json_int(j, "port", -1);
-    if (kill < 0 || kill >= KILL_WHY_COUNT || port < -1 || port > 1000000)
+    if (kill < 0 || kill >= KILL_WHY_COUNT || port < -1 || port > PORT_MAX)
         return det_fail(err, DET_ECORRUPT, "kill %lld, port %lld", (long long)kill,
                         (long long)port);
     a->seq = (uint64_t)json_int(j, "seq", 0);
@@ -217,7 +226,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->unconfirmed = json_flag(j, "unconfirmed", false);
     a->kill = (enum kill_why)kill;
     a->is_backfill = json_flag(j, "backfill", false);
-    a->hold_for_ms = json_int(j, "hold_ms", 0);
+    a->hold_for_ms = within(j, "hold_ms", WAIT_MAX_MS, 0);
     if (a->hold_for_ms > 0)
         a->hold_ms = 0; /* begins anew when all is read */
     if (json_flag(j, "shielded", false))

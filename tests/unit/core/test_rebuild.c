@@ -159,6 +159,28 @@ static void test_trial_of_another_state(void **state)
     core_destroy(c);
 }
 
+/* What indexes a table is within it: the search is told of the trial's end by it. */
+static void test_unknown_reason(void **state)
+{
+    struct core_effects fx = CORE_EFFECTS_INIT;
+    world_create(&w, "{}");
+    struct core *c = core_create(&w.o);
+    for (size_t i = 0; i < w.fx.n; i++) {
+        struct core_effect e = w.fx.v[i];
+        if (e.kind == CORE_SAVE_TRIAL)
+            e.trial.core = "{\"op_length\":100,\"exit_reason\":1000,\"transients\":-5}";
+        if (e.kind == CORE_SAVE_EXPERIMENT || e.kind == CORE_SAVE_TRIAL)
+            put(c, &e);
+    }
+    core_restored(c, 1000, 1, &fx);
+    core_effects_finish(&fx);
+    core_check(c);
+    struct core_event end = {.kind = CORE_EV_TRIAL_KILL, .now_ms = 2000, .trial_id = 1};
+    core_step(c, &end, &fx);
+    core_effects_finish(&fx);
+    core_destroy(c);
+}
+
 /* An experiment whose trials are lost ends; it would wait for them for ever. */
 static void test_lost_trials(void **state)
 {
@@ -250,6 +272,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hold, setup, teardown),
         cmocka_unit_test_setup_teardown(test_contradictions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_trial_of_another_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unknown_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_trials, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
