@@ -38,11 +38,19 @@ struct listing {
     struct archive_writer *copy; /* NULL: none is made */
 };
 
+/* By itself, not by what it is to check. */
+static bool stays_within(const char *path)
+{
+    bool climbs = strcmp(path, "..") == 0 || strncmp(path, "../", 3) == 0 || strstr(path, "/../");
+    size_t n = strlen(path);
+    return n > 0 && *path != '/' && !climbs && (n < 3 || strcmp(path + n - 3, "/..") != 0);
+}
+
 static int on_entry(void *arg, const struct archive_file *f, struct det_err *err)
 {
     struct listing *l = arg;
     char hex[HASH_HEX_MAX];
-    require(archive_check_path(f->path, err) == 0 && (f->mode & ~0777u) == 0);
+    require(stays_within(f->path) && (f->mode & ~0777u) == 0);
     require(((const char *)f->data)[f->len] == 0);
     l->bytes += f->len;
     hash_bytes(HASH_SHA256, f->data, f->is_dir ? 0 : f->len, hex);
