@@ -14,7 +14,7 @@ void db_audit_write(struct db *db, const struct db_audit_row *row, db_cb *cb, vo
     db_write(db,
              "INSERT INTO audit (epoch, n, user_id, username, address, operation, method, path, "
              "detail, status, token_id) VALUES ($1::bigint, $2::bigint, $3::integer, $4, $5, $6, $7, "
-             "$8, $9::jsonb, $10::integer, $11::integer)",
+             "$8, $9::jsonb, $10::integer, $11::integer) ON CONFLICT DO NOTHING",
              optional(optional(a, row->status), row->token_id), cb, arg);
 }
 

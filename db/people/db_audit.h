@@ -13,7 +13,7 @@ struct db_audit_row {
     int64_t token_id;   /* 0: by a session */
     int status;         /* of the answer; 0: to come */
 };
-/* It is committed no later than what is written after it. */
+/* It is committed no later than what is written after it; safe to repeat. */
 void db_audit_write(struct db *db, const struct db_audit_row *row, db_cb *cb, void *arg);
 void db_audit_answered(struct db *db, int64_t n, int status, db_cb *cb, void *arg);
 

@@ -128,12 +128,6 @@ static char *detail_of(const struct http_req *req)
 
 static const char *const methods[HTTP_METHOD_COUNT] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
-static void on_written(void *arg, const struct db_result *r)
-{
-    if (db_rc(r) < 0 && db_rc(r) != DET_EUNAVAIL && db_rc(r) != DET_ECANCELED)
-        log_error("the audit log misses a line: %s", db_error(r)->text);
-}
-
 /* The path as UTF-8: bytes that are none become '?'. */
 static const char *path_of(struct http_req *req)
 {
@@ -145,21 +139,87 @@ static const char *path_of(struct http_req *req)
     return path;
 }
 
-static int64_t write_row(struct http_req *req, struct db_audit_row *row)
+/* A row on its way; the request, which owns it, is not answered before it is there. */
+struct line {
+    struct http_req *req;
+    struct db_audit_row row; /* texts: of the request's memory */
+    bool is_lost;            /* it was not written, at the first attempt */
+    int status;              /* of the answer that waits; 0: there is none yet */
+};
+
+static void on_written(void *arg, const struct db_result *r);
+
+static void write_line(struct line *l)
 {
-    char address[HTTP_ADDRESS_MAX];
-    row->n = (int64_t)++req->sh->counts.audited;
-    row->address = http_address(req, address);
-    row->method = methods[req->method];
-    row->path = path_of(req);
-    db_audit_write(req->sh->db, row, on_written, NULL);
-    return row->n;
+    db_audit_write(l->req->sh->db, &l->row, on_written, l);
+}
+
+/* Both are known, that it was not written and how the request ended: what was done is to have its
+ * line, which PostgreSQL takes if it took the change. */
+static void write_again(struct line *l)
+{
+    if (l->status >= 400)
+        http_release(l->req);
+    else
+        write_line(l);
+}
+
+static void on_written(void *arg, const struct db_result *r)
+{
+    struct line *l = arg;
+    if (db_rc(r) == 0) {
+        http_release(l->req);
+        return;
+    }
+    bool is_away = db_rc(r) == DET_EUNAVAIL || db_rc(r) == DET_ECANCELED;
+    if (!is_away) {
+        log_error("the audit log refused a line of %s: %s", l->row.operation, db_error(r)->text);
+        l->row.detail = NULL; /* the only part that could be at fault */
+    }
+    if (l->is_lost) {
+        http_release_unknown(l->req, "the audit log cannot be written: this may be done; look "
+                                     "before asking again");
+        return;
+    }
+    l->is_lost = true;
+    if (l->status)
+        write_again(l);
+}
+
+static void on_kept(struct http_req *req, void *arg, int status)
+{
+    struct line *l = arg;
+    l->status = status;
+    if (l->is_lost)
+        write_again(l);
+}
+
+/* Takes a copy of *row, but for its texts. */
+static struct line *begin(struct http_req *req, const struct db_audit_row *row)
+{
+    struct line *l = http_mem(req, sizeof *l);
+    char *address = http_mem(req, HTTP_ADDRESS_MAX);
+    *l = (struct line){.req = req, .row = *row};
+    l->row.n = (int64_t)++req->sh->counts.audited;
+    l->row.address = http_address(req, address);
+    l->row.method = methods[req->method];
+    l->row.path = path_of(req);
+    http_hold(req, on_kept, l);
+    write_line(l);
+    return l;
+}
+
+/* Without its status a line is there all the same. */
+static void on_status(void *arg, const struct db_result *r)
+{
+    if (db_rc(r) < 0 && db_rc(r) != DET_EUNAVAIL && db_rc(r) != DET_ECANCELED)
+        log_error("a line of the audit log lacks its status: %s", db_error(r)->text);
 }
 
 static void on_answer(struct http_req *req, void *arg, int status)
 {
-    const int64_t *n = arg;
-    db_audit_answered(req->sh->db, *n, status, on_written, NULL);
+    const struct line *l = arg;
+    db_audit_answered(req->sh->db, l->row.n, status, on_status, NULL);
 }
 
 void audit_begin(struct http_req *req, const char *operation)
@@ -169,17 +229,17 @@ void audit_begin(struct http_req *req, const char *operation)
                                .username = req->who.username,
                                .token_id = req->who.token_id,
                                .operation = operation,
-                               .detail = detail};
-    int64_t *n = http_mem(req, sizeof *n);
-    *n = write_row(req, &row);
-    http_on_answer(req, on_answer, n);
+                               .detail = detail ? http_strdup(req, detail) : NULL};
+    http_on_answer(req, on_answer, begin(req, &row));
 }
 
 void audit_login(struct http_req *req, int64_t user_id, const char *username)
 {
-    struct db_audit_row row = {
-        .user_id = user_id, .username = username, .operation = "login", .status = 200};
-    write_row(req, &row);
+    struct db_audit_row row = {.user_id = user_id,
+                               .username = http_strdup(req, username),
+                               .operation = "login",
+                               .status = 200};
+    begin(req, &row);
 }
 
 /* ---- GET /master/audit ---- */

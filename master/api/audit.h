@@ -1,7 +1,8 @@
 /*
  * The audit log of what people change: who, what, from where, and how it was answered. A row is
- * handed to the database before the request is acted upon, so that no change is without one. Tasks
- * and agents are not in it: what they may do is bound to their allocation. Private to api/.
+ * handed to the database before the request is acted upon, and none is answered with success before
+ * its row is on disk, so that no change is without one. Tasks and agents are not in it: what they
+ * may do is bound to their allocation. Private to api/.
  */
 #ifndef API_AUDIT_H
 #define API_AUDIT_H

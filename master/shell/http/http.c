@@ -81,6 +81,8 @@ static void conn_free(struct http_conn *c)
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
 {
     struct http *h = c->http;
+    if (http_conn_keep(c, status, r))
+        return;
     if (c->forced) { /* the server answered in the handler's place */
         MHD_destroy_response(r);
         c->forced = false;
@@ -597,7 +599,9 @@ static void force_answers(struct http *h)
     for (struct http_conn *c = h->conns; c; c = c->next) {
         if (c->state != CONN_PENDING && c->state != CONN_WAITING)
             continue;
+        c->forcing = true;
         http_fail(&c->req, DET_EUNAVAIL, "the master is stopping");
+        c->forcing = false;
         c->forced = true;
     }
     http_streams_abort(h);

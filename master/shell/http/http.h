@@ -102,6 +102,14 @@ void http_is_poll(struct http_req *req);
 typedef void http_answer_fn(struct http_req *req, void *arg, int status);
 void http_on_answer(struct http_req *req, http_answer_fn *fn, void *arg);
 
+/* The handler's answer, once it is given, is kept until http_release(): what it tells is not on
+ * disk yet. on_kept runs when it is given, with its status. Until the release, which comes exactly
+ * once, before or after the answer, the request lives. */
+void http_hold(struct http_req *req, http_answer_fn *on_kept, void *arg);
+void http_release(struct http_req *req);
+/* Of one whose answer is kept: a 503 takes its place, which claims neither. */
+void http_release_unknown(struct http_req *req, const char *text);
+
 /* Answers. status 200 unless the contract says otherwise; json is copied. */
 void http_reply(struct http_req *req, int status, const char *json);
 void http_reply_buf(struct http_req *req, int status, struct buf *json); /* takes json's bytes */

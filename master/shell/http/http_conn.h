@@ -41,6 +41,8 @@ struct http_conn {
     bool query_parsed, started, api;
     bool resumed;         /* after CONN_WAITING: libmicrohttpd shows the headers once more */
     bool forced;          /* answered in the handler's place; the handler has yet to answer */
+    bool forcing;         /* just now */
+    bool is_held;         /* the handler's answer is kept until http_release() */
     bool is_poll;         /* waits for something else than the database */
     uint64_t begun_ms;    /* handed to its handler: the loop's time */
     char *early;          /* why it was refused before the body was read; NULL: it was not */
@@ -51,6 +53,10 @@ struct http_conn {
     struct http_chunk *chunks;
     http_answer_fn *on_answer; /* NULL: nobody asks */
     void *on_answer_arg;
+    http_answer_fn *on_kept;
+    void *on_kept_arg;
+    struct MHD_Response *kept; /* the handler's answer while it is held */
+    int kept_status;
     struct http_req req;
 };
 
@@ -83,6 +89,8 @@ struct http {
 void http_kick(struct http *h);
 /* Hands the answer over: queued now or when libmicrohttpd calls again. Takes r. */
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r);
+/* Whether the handler's answer is kept for later: then it took r. */
+bool http_conn_keep(struct http_conn *c, int status, struct MHD_Response *r);
 /* Wakes every stream because the server stops. */
 void http_streams_wake(struct http *h);
 /* Cuts every stream off: libmicrohttpd must not be stopped with a suspended connection. */

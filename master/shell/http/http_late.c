@@ -16,11 +16,13 @@ void http_is_poll(struct http_req *req)
 
 static void answer_late(struct http_conn *c)
 {
+    c->forcing = true;
     if (c->req.method == HTTP_GET || c->state == CONN_WAITING) /* nothing of it was done */
         http_fail(&c->req, DET_EUNAVAIL, "PostgreSQL does not answer; try again");
     else
         http_fail_unknown(&c->req, "PostgreSQL does not answer: whether this was done is not known "
                                    "until it does; look before asking again");
+    c->forcing = false;
     c->forced = true;
 }
 
@@ -31,4 +33,43 @@ void http_answer_late(struct http *h)
         if ((c->state == CONN_PENDING || c->state == CONN_WAITING) && !c->is_poll &&
             now - c->begun_ms >= LATE_MS)
             answer_late(c);
+}
+
+/* ---- answers that wait until what they tell is on disk ---- */
+
+void http_hold(struct http_req *req, http_answer_fn *on_kept, void *arg)
+{
+    struct http_conn *c = req->conn;
+    c->is_held = true;
+    c->on_kept = on_kept;
+    c->on_kept_arg = arg;
+}
+
+bool http_conn_keep(struct http_conn *c, int status, struct MHD_Response *r)
+{
+    if (!c->is_held || c->forcing)
+        return false;
+    c->kept = r;
+    c->kept_status = status;
+    c->on_kept(&c->req, c->on_kept_arg, status);
+    return true;
+}
+
+void http_release(struct http_req *req)
+{
+    struct http_conn *c = req->conn;
+    struct MHD_Response *kept = c->kept;
+    c->is_held = false;
+    c->kept = NULL;
+    if (kept)
+        http_conn_answer(c, c->kept_status, kept);
+}
+
+void http_release_unknown(struct http_req *req, const char *text)
+{
+    struct http_conn *c = req->conn;
+    c->is_held = false;
+    MHD_destroy_response(c->kept);
+    c->kept = NULL;
+    http_fail_unknown(req, text);
 }
