@@ -320,6 +320,6 @@ int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t, st
         if (t->type->destroy)
             t->type->destroy(t->self);
     }
-    loop_storage_note(&l, rc);
+    loop_storage_note(&l, rc, err);
     return close_run(&l, rc, err);
 }

@@ -152,8 +152,9 @@ bool loop_storage_is_short(const struct det_err *err);
 int loop_check_storage(struct loop *l, struct det_err *err);
 /* Chief, before a checkpoint: waits a while for a store that is away; DET_EUNAVAIL: it stays so. */
 int loop_storage_await(struct loop *l, struct det_err *err);
-/* The end of a run that failed with rc: where it is for want of its store, det-task is told. */
-void loop_storage_note(struct loop *l, int rc);
+/* The end of a run that failed so: where it is for want of its store, or of room there, det-task is
+ * told. */
+void loop_storage_note(struct loop *l, int rc, const struct det_err *why);
 /* loop_tensorboard.c: what a boundary left to keep. */
 void loop_tensorboard_keep(struct loop *l);
 /* loop_code.c: copies a directory tree; what lies in skip_dir is left out. */

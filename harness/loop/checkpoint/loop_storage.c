@@ -143,13 +143,23 @@ int loop_storage_await(struct loop *l, struct det_err *err)
     return rc;
 }
 
-void loop_storage_note(struct loop *l, int rc)
+/* Somebody has to make room: it is no failure of the trial's. */
+static bool is_full(const struct loop *l, const struct det_err *err)
+{
+    const struct remedy *r = remedy(err);
+    return r && (r->number == ENOSPC || r->number == EDQUOT) && l->storage &&
+           strstr(err->text, storage_root(l->storage));
+}
+
+void loop_storage_note(struct loop *l, int rc, const struct det_err *why)
 {
     struct det_err err = {0};
     if (rc >= 0 || rc == DET_ESTALE || rc == DET_EINVALIDHP || !l->c->store_id)
         return;
     if (find_store(l, &err) == DET_EUNAVAIL)
         storage_note_away(err.text);
+    else if (is_full(l, why))
+        storage_note_away(why->text);
     else if (l->store_was_away)
         storage_note_away("the checkpoint store was away for too long");
 }

@@ -153,6 +153,23 @@ static void it_does_not_hold_for_ever(void **state)
     assert_int_equal(fake_checkpoints(root), 0);
 }
 
+/* Somebody has to make room: that costs the trial no restart. */
+static void a_full_one_is_no_fault_of_the_trial(void **state)
+{
+    f.fail_save = DET_EIO;
+    f.fail_save_text = ": state_dict.pth: No space left on device";
+    assert_int_equal(fake_run(&f, &err), DET_EIO);
+    note_says("make room");
+}
+
+static void what_else_fails_is(void **state)
+{
+    f.fail_save = DET_EIO;
+    f.fail_save_text = ": vocabulary.txt: No such file or directory";
+    assert_int_equal(fake_run(&f, &err), DET_EIO);
+    assert_int_equal(access(note, F_OK), -1);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -160,6 +177,8 @@ int main(void)
         T(it_does_not_begin_anew),
         T(training_holds_until_it_is_back),
         T(it_does_not_hold_for_ever),
+        T(a_full_one_is_no_fault_of_the_trial),
+        T(what_else_fails_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
