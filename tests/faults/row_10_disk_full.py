@@ -3,7 +3,7 @@
 
 The trial must run on; when there is room again the log must say how many lines are lost, every line that arrives be whole
 and in order, and the trial end well. Then the disk is full before a task starts: that is the system's failure, said with
-its reason, and tried again until there is room. Needs root and a mount namespace.
+its reason, and tried again until there is room. So it is with the checkpoint store. Needs root and a mount namespace.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import TOP, Cluster, wait_until  # noqa: E402
 from faults import Row, is_root  # noqa: E402
 
 LINES = 200000
@@ -84,15 +84,21 @@ def spool_round(row, c):
     row.check("after the outage" in log, "what was printed after the outage is missing")
 
 
-def start_round(row, c):
-    """A task that cannot even be prepared."""
-    filler = c.path("agent-0", "filler")
+def fill(folder):
+    """Nothing more can be written there until this file is gone."""
+    filler = os.path.join(folder, "filler")
     with open(filler, "wb", buffering=0) as f:
         try:
             while True:
                 f.write(b"x" * 4096)
         except OSError:
             pass
+    return filler
+
+
+def start_round(row, c):
+    """A task that cannot even be prepared."""
+    filler = fill(c.path("agent-0"))
     row.fault("disk full before a start")
     exp, trial = start(c, "start", "print('it ran')\n")
     wait_until(lambda: re.search("could not be started.*[Nn]o space left", c.logs(trial)), 60, "the reason in the log")
@@ -101,20 +107,39 @@ def start_round(row, c):
     row.check("it ran" in c.logs(trial) and c.trials(exp)[0]["restarts"] == 0, "the trial was blamed for it")
 
 
+def store_round(row, c):
+    """A checkpoint store without room uses up no restart."""
+    store = c.path("store")
+    with open(os.path.join(TOP, "examples", "digits", "const.yaml")) as f:
+        text = f.read() + f"\nmax_restarts: 0\ncheckpoint_storage: {{type: shared_fs, host_path: {store}}}\n"
+    exp = c.create(text, "examples/digits")  # the store's first use makes its marker
+    c.wait(exp)
+    filler = fill(store)
+    row.fault("checkpoint store full")
+    exp = c.create(text, "examples/digits")
+    trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
+    wait_until(lambda: re.search("Run 2 ended.*No space left.*not the trial's fault", c.logs(trial)), 60, "the reason in the log, twice")
+    os.unlink(filler)
+    c.wait(exp, seconds=120)
+    row.check(c.trials(exp)[0]["restarts"] == 0, "the trial was blamed for it")
+
+
 def main():
-    row = Row(10, __doc__, rounds=2, rounds_all=10)
+    row = Row(10, __doc__, rounds=3, rounds_all=12)
     in_own_namespace(row)
     c = Cluster(agents=0, slots=1, agent_args=["--log-mib", "0"])
     mounted = []
     with c:
         os.mkdir(c.path("agent-0"))
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", c.path("agent-0")], check=True)
-        mounted.append(c.path("agent-0"))
+        os.mkdir(c.path("store"))
+        for place in (c.path("agent-0"), c.path("store")):
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=1777", "tmpfs", place], check=True)
+            mounted.append(place)
         c.n_agents = 1
         c.start_agent(0)
         c.wait_agents(1)
         for n in row.numbers():
-            row.attempt(n, (spool_round, start_round)[n % 2], row, c)
+            row.attempt(n, (spool_round, start_round, store_round)[n % 3], row, c)
         c.stop("agent-0", signal.SIGKILL)
         c.end_tasks()
         subprocess.run(["umount", "-l", *mounted], check=True)
