@@ -5,6 +5,7 @@
 #include "clk.h"
 #include "db_exp_read.h"
 #include "db_trial_read.h"
+#include "driver.h"
 #include "shell.h"
 #include "why.h"
 #include <inttypes.h>
@@ -63,7 +64,7 @@ void api_get_trial_why(struct shell *sh, struct http_req *req)
     struct api_call *c = api_call(sh, req);
     if (!api_id(req, "id", &c->id))
         return;
-    json_t *j = core_why_trial(api_core(sh), c->id, now());
+    json_t *j = core_why_trial(driver_core_to_try(sh->driver), c->id, now());
     if (j)
         api_reply_json(req, j);
     else
@@ -86,7 +87,7 @@ void api_get_experiment_why(struct shell *sh, struct http_req *req)
     struct api_call *c = api_call(sh, req);
     if (!api_id(req, "id", &c->id))
         return;
-    json_t *j = core_why_exp(api_core(sh), c->id, now());
+    json_t *j = core_why_exp(driver_core_to_try(sh->driver), c->id, now());
     if (j)
         api_reply_json(req, j);
     else
@@ -102,7 +103,7 @@ void api_get_job_why(struct shell *sh, struct http_req *req)
     for (size_t i = 0; i < n && !j; i++) {
         struct core_exp_view v;
         if (core_exp_get(api_core(sh), ids[i], &v) && strcmp(v.job_id, job) == 0)
-            j = core_why_exp(api_core(sh), ids[i], now());
+            j = core_why_exp(driver_core_to_try(sh->driver), ids[i], now());
     }
     if (j)
         api_reply_json(req, j);

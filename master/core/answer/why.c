@@ -49,9 +49,9 @@ static json_t *blank(void)
 }
 
 /* What passes write into the core is scratch, or is put back. */
-static struct answer begin(const struct core *c, struct core_now now)
+static struct answer begin(struct core *c, struct core_now now)
 {
-    return (struct answer){(struct core *)c, now, blank()};
+    return (struct answer){c, now, blank()};
 }
 
 json_t *core_why_ended(const char *state)
@@ -372,7 +372,7 @@ static void without_allocation(const struct answer *w, const struct exp *e, cons
     }
 }
 
-json_t *core_why_trial(const struct core *c, int64_t trial_id, struct core_now now)
+json_t *core_why_trial(struct core *c, int64_t trial_id, struct core_now now)
 {
     const struct trial *t = trial_find(c, trial_id);
     if (!t || trial_state_is_terminal(t->state))
@@ -406,7 +406,7 @@ static const struct trial *speaker(const struct exp *e)
     return found;
 }
 
-json_t *core_why_exp(const struct core *c, int64_t exp_id, struct core_now now)
+json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now)
 {
     const struct exp *e = exp_find(c, exp_id);
     if (!e || exp_state_is_terminal(e->state))

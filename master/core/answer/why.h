@@ -17,9 +17,9 @@
 struct core_now {
     int64_t ms, us; /* monotonic; wall clock: as events have them */
 };
-/* New reference; NULL: not live. */
-json_t *core_why_exp(const struct core *c, int64_t exp_id, struct core_now now);
-json_t *core_why_trial(const struct core *c, int64_t trial_id, struct core_now now);
+/* New reference; NULL: not live. The core is not const: passes are tried on it, and taken back. */
+json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now);
+json_t *core_why_trial(struct core *c, int64_t trial_id, struct core_now now);
 /* The answer about what has ended in this state. New reference. */
 json_t *core_why_ended(const char *state);
 

@@ -82,6 +82,11 @@ const struct core *driver_core(const struct driver *d)
     return d->core;
 }
 
+struct core *driver_core_to_try(struct driver *d)
+{
+    return d->core;
+}
+
 const char *driver_not_ready(const struct driver *d)
 {
     if (d->stopping)

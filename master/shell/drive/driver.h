@@ -37,6 +37,8 @@ int64_t driver_batch(const struct driver *d);
 
 /* For reading (core_*_get and so on); pointers live until the loop's next turn. */
 const struct core *driver_core(const struct driver *d);
+/* For core_why_*, which try passes on it and take them back. */
+struct core *driver_core_to_try(struct driver *d);
 
 /* cb runs exactly once, later: after what follows from the event was committed, or with
  * DET_EUNAVAIL when PostgreSQL is away (the event is then not applied). NULL cb: an event nobody
