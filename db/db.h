@@ -59,6 +59,7 @@ struct db_result;
 int db_rc(const struct db_result *r);                      /* 0 or DET_E* */
 const struct det_err *db_error(const struct db_result *r); /* never NULL; text empty when rc is 0 */
 const char *db_sqlstate(const struct db_result *r); /* "23505"; "" unless the server said so */
+const char *db_words(const struct db_result *r);    /* its own, without the statement; or "" */
 bool db_timed_out(const struct db_result *r);       /* the statement took longer than it may */
 int db_rows(const struct db_result *r);             /* rows returned */
 int64_t db_affected(const struct db_result *r);     /* rows written */

@@ -155,6 +155,12 @@ void db_result_finish(struct db_result *r)
     r->pg = NULL;
 }
 
+const char *db_words(const struct db_result *r)
+{
+    const char *text = PQresultErrorField(r->pg, PG_DIAG_MESSAGE_PRIMARY);
+    return text ? text : "";
+}
+
 int db_rc(const struct db_result *r)
 {
     return r->rc;

@@ -28,11 +28,8 @@ static void on_regex(void *arg, const struct db_result *r)
     struct log_call *c = arg;
     struct det_err err;
     logs_error(r, &err);
-    char *detail = strstr(err.text, " (SQLSTATE"); /* of the statement, which is ours */
-    if (detail)
-        *detail = '\0';
-    if (err.code == DET_EINVAL)
-        http_fail(c->req, DET_EINVAL, "searchText is not a regular expression: %s", err.text);
+    if (err.code == DET_EINVAL) /* the statement is ours */
+        http_fail(c->req, DET_EINVAL, "searchText is not a regular expression: %s", db_words(r));
     else if (err.code)
         http_fail_err(c->req, &err);
     else
