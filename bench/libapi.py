@@ -21,6 +21,7 @@ LEFT_OUT = {  # operation: why it is no list, detail or chart
     "get_trial_why": "of what waits: nothing does", "get_experiment_why": "of what waits: nothing does",
     "get_unknown_checkpoints": "no store beside the bench",
     "get_group": "no groups beside the bench", "get_roles_of_group": "no groups beside the bench",
+    "get_roles_of_workspace": "no roles beside the bench",
 }
 # Parameters that change neither what is looked for nor its order: asked with the rest, or not at all.
 PAGING = {"offset", "limit", "maxDatapoints", "maxTrials", "periodSeconds"}

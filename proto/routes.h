@@ -49,6 +49,7 @@
     X(get_roles_by_id, POST, "/api/v1/roles/search/by-ids", USER, DEFAULT)                         \
     X(get_roles_of_user, GET, "/api/v1/roles/search/by-user/{userId}", USER, DEFAULT)              \
     X(get_roles_of_group, GET, "/api/v1/roles/search/by-group/{groupId}", USER, DEFAULT)           \
+    X(get_roles_of_workspace, GET, "/api/v1/roles/workspace/{workspaceId}", USER, DEFAULT)         \
     X(add_assignments, POST, "/api/v1/roles/add-assignments", USER, DEFAULT)                       \
     X(remove_assignments, POST, "/api/v1/roles/remove-assignments", USER, DEFAULT)                 \
     X(get_master, GET, "/api/v1/master", NONE, DEFAULT)                                            \

@@ -97,6 +97,7 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(get_roles_by_id, SEE, NONE, "")                                                              \
     X(get_roles_of_user, SEE, NONE, "")                                                            \
     X(get_roles_of_group, SEE, NONE, "")                                                           \
+    X(get_roles_of_workspace, SEE, NONE, "")                                                       \
     X(add_assignments, GRANT, ASKS, "")                                                            \
     X(remove_assignments, GRANT, ASKS, "")                                                         \
     X(get_master, OPEN, NONE, "")                                                                  \

@@ -31,5 +31,10 @@ struct db_role_filter {
 };
 enum db_role_col { ROLE_ID, ROLE_USER, ROLE_GROUP, ROLE_WORKSPACE }; /* ordered by the first */
 void db_roles_list(struct db *db, const struct db_role_filter *f, db_cb *cb, void *arg);
+/* Given in one workspace, not by the whole cluster, to whose name holds `name` (NULL: to all). One
+ * row more, whose role is 0: PLACE_GROUPS and PLACE_USERS, JSON lists of them; no row: there is no
+ * such workspace. */
+enum { PLACE_GROUPS = ROLE_WORKSPACE + 1, PLACE_USERS };
+void db_roles_of_place(struct db *db, int64_t workspace_id, const char *name, db_cb *cb, void *arg);
 
 #endif

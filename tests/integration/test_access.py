@@ -143,6 +143,10 @@ def roles(w):
     (of_bob,) = w.ann.call("get_roles_of_user", userId=bob)["roles"]
     assert of_bob["groupRoleAssignments"][0]["groupId"] == w.group and of_bob["userRoleAssignments"] == [], of_bob
     assert w.ann.call("get_roles_of_group", groupId=w.group)["assignments"] == mine["assignments"]
+    here = w.ann.call("get_roles_of_workspace", workspaceId=1, name="FRI")
+    assert [g["groupId"] for g in here["groups"]] == [w.group] and here["usersAssignedDirectly"] == [] and here["assignments"] == [of_bob], here
+    assert w.ann.call("get_roles_of_workspace", workspaceId=1, name="zoe") == {"groups": [], "usersAssignedDirectly": [], "assignments": []}
+    w.ann.refused(404, "", "get_roles_of_workspace", workspaceId=999)
     (shown,) = w.ann.call("get_roles_by_id", {"roleIds": [EDITOR_RESTRICTED]})["roles"]
     assert shown == of_bob, (shown, of_bob)
     w.admin.call("remove_assignments", grants(EDITOR_RESTRICTED, 1, group=w.group))

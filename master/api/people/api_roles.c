@@ -133,6 +133,35 @@ void api_get_roles_of_user(struct shell *sh, struct http_req *req)
         db_roles_list(sh->db, &f, on_of_user, req);
 }
 
+static void on_of_place(void *arg, const struct db_result *r)
+{
+    if (api_failed(arg, r))
+        return;
+    if (db_rows(r) == 0) {
+        api_not_found(arg);
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < roles_n; i++) {
+        JSON_OWN sum = summary_json(&roles[i], r);
+        if (sum)
+            json_array_append_new(list, with_assignments(&roles[i], r));
+    }
+    json_t *groups =
+        json_parse(db_text(r, 0, PLACE_GROUPS), db_text_len(r, 0, PLACE_GROUPS), NULL);
+    json_t *users = json_parse(db_text(r, 0, PLACE_USERS), db_text_len(r, 0, PLACE_USERS), NULL);
+    api_reply_json(arg, json_make("{s:o,s:o,s:o}", "groups", groups, "usersAssignedDirectly", users,
+                                  "assignments", list));
+}
+
+void api_get_roles_of_workspace(struct shell *sh, struct http_req *req)
+{
+    int64_t id;
+    const char *name = http_query(req, "name");
+    if (api_id(req, "workspaceId", &id))
+        db_roles_of_place(sh->db, id, name && *name ? name : NULL, on_of_place, req);
+}
+
 /* ---- searches ---- */
 
 struct search_body {
