@@ -17,6 +17,10 @@
 #define PROGRESS_BYTES 64
 #define PROGRESS_MAGIC UINT64_C(0x31474f5250544544) /* "DETPROG1" in little-endian order */
 
+/* A rank that could not begin for want of what its host should have says so, in words, in this file
+ * of DET_RUN_DIR: then it is a start that failed. */
+#define PROGRESS_HOST_FAILED_FILE "host_failed"
+
 enum progress_phase {
     PROGRESS_STARTING = 0, /* compiling, loading, connecting */
     PROGRESS_TRAINING,

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "mem.h"
 #include "oom.h"
+#include "progress.h"
 #include "storage.h"
 
 #include <errno.h>
@@ -83,12 +84,11 @@ static void name_deserter(const struct task *t, struct buf *out)
     }
 }
 
-/* What a rank has left to say about its store (storage_note_away()). The file is the task's own: no
- * link is followed out of its directory, and what it holds is text. */
-static bool is_store_away(const struct task *t, struct buf *ret)
+/* What a rank has left to say: about its store (storage_note_away()), about its host. The file is
+ * the task's own: no link is followed out of its directory, and what it holds is text. */
+static bool has_note(const struct task *t, const char *file, struct buf *ret)
 {
-    return fsx_read_file(t->spec.dirfd, "run/" STORAGE_AWAY_FILE, LINK_TEXT_MAX, ret, NULL) == 0 &&
-           ret->len > 0;
+    return fsx_read_file(t->spec.dirfd, file, LINK_TEXT_MAX, ret, NULL) == 0 && ret->len > 0;
 }
 
 static void name_failure(struct task *t, const struct rank *r, const char *what)
@@ -107,8 +107,12 @@ static void name_failure(struct task *t, const struct rank *r, const char *what)
         explain_kill(t, &why);
     name_refused_forks(t, &why);
     name_deserter(t, &why);
-    det_cleanup(buf_finish) struct buf away = BUF_INIT;
-    if (is_store_away(t, &away)) {
+    det_cleanup(buf_finish) struct buf away = BUF_INIT, lacks = BUF_INIT;
+    if (has_note(t, "run/" PROGRESS_HOST_FAILED_FILE, &lacks)) {
+        task_decide(t, LINK_START_FAILED, 0, 0, -1, "%s", buf_str(&lacks));
+        return;
+    }
+    if (has_note(t, "run/" STORAGE_AWAY_FILE, &away)) {
         task_decide(t, LINK_STORE_AWAY, WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0, rank,
                     "agent %s: %s", t->spec.agent_id, buf_str(&away));
         return;

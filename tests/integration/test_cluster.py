@@ -209,6 +209,21 @@ def test_impossible():
             assert "5" in e.text and "slot" in e.text, e.text
 
 
+def test_no_compiler():
+    """A host whose compiler does not start is no failure of the trial's: another one trains it."""
+    with Cluster(agents=0, slots=1) as c:
+        c.env["DET_CC"], c.n_agents = c.path("nowhere", "cc"), 2
+        c.start_agent(0)
+        c.wait_agents(1)
+        exp = c.create(config(), "examples/digits")
+        trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
+        wait_until(lambda: "Agent agent-0 could not start trial" in c.logs(trial), 30, "the host to be left out")
+        assert c.env.pop("DET_CC") in c.det("why", str(trial)).stdout
+        c.start_agent(1)
+        c.wait(exp)
+        assert c.trials(exp)[0]["restarts"] == 0, c.logs(trial)
+
+
 def test_mnist():
     if not os.path.isdir(MNIST):
         print("no MNIST files: skipped")

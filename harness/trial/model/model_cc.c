@@ -2,8 +2,10 @@
 
 #include "det/trial.h"
 #include "find.h"
+#include "fsx.h"
 #include "mem.h"
 #include "model.h"
+#include "progress.h"
 #include "vec.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,16 +56,27 @@ char *model_include_dirs(struct det_err *err)
     return dir;
 }
 
+/* Another host may have a compiler that starts. */
+static void tell_task(const struct det_err *err)
+{
+    const char *dir = getenv("DET_RUN_DIR");
+    det_cleanup(freep) char *path = dir ? det_asprintf("%s/" PROGRESS_HOST_FAILED_FILE, dir) : NULL;
+    if (path)
+        (void)fsx_write_atomic(AT_FDCWD, path, err->text, strlen(err->text), 0644, NULL);
+}
+
 static char *find_compiler(struct det_err *err)
 {
     const char *wish = getenv("DET_CC");
     char *compiler = find_on_path(getenv("PATH"), wish ? wish : "cc");
-    if (!compiler)
-        det_fail(err, DET_ENOENT,
-                 "no C compiler: a trial in C needs %s on PATH on this host (apt-get install gcc "
-                 "libc6-dev)",
-                 wish ? wish : "cc");
-    return compiler;
+    if (compiler)
+        return compiler;
+    det_fail(err, DET_ENOENT,
+             "no C compiler: a trial in C needs %s on PATH on this host (apt-get install gcc "
+             "libc6-dev)",
+             wish ? wish : "cc");
+    tell_task(err);
+    return NULL;
 }
 
 int model_cc_init(struct model_cc *cc, bool quiet, struct det_err *err)
@@ -144,8 +157,11 @@ static int run(const struct model_cc *cc, const args_vec *a, int as, const char 
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     int rc = posix_spawn(&pid, a->v[0], &actions, NULL, a->v, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (rc != 0)
-        return det_fail(err, DET_EIO, "start %s: %s", a->v[0], strerror(rc));
+    if (rc != 0) {
+        det_fail(err, DET_EIO, "start %s: %s", a->v[0], strerror(rc));
+        tell_task(err);
+        return DET_EIO;
+    }
     return wait_for(pid, a->v[0], c_path, err);
 }
 
