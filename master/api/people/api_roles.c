@@ -113,17 +113,22 @@ void api_get_roles_of_group(struct shell *sh, struct http_req *req)
         db_roles_list(sh->db, &f, on_summary, req);
 }
 
-static void on_of_user(void *arg, const struct db_result *r)
+/* Those that somebody has, each with who has it where. */
+static json_t *given_roles(const struct db_result *r)
 {
-    if (api_failed(arg, r))
-        return;
     json_t *list = json_array();
     for (size_t i = 0; i < roles_n; i++) {
         JSON_OWN sum = summary_json(&roles[i], r);
         if (sum)
             json_array_append_new(list, with_assignments(&roles[i], r));
     }
-    api_reply_json(arg, json_make("{s:o}", "roles", list));
+    return list;
+}
+
+static void on_of_user(void *arg, const struct db_result *r)
+{
+    if (!api_failed(arg, r))
+        api_reply_json(arg, json_make("{s:o}", "roles", given_roles(r)));
 }
 
 void api_get_roles_of_user(struct shell *sh, struct http_req *req)
@@ -141,17 +146,10 @@ static void on_of_place(void *arg, const struct db_result *r)
         api_not_found(arg);
         return;
     }
-    json_t *list = json_array();
-    for (size_t i = 0; i < roles_n; i++) {
-        JSON_OWN sum = summary_json(&roles[i], r);
-        if (sum)
-            json_array_append_new(list, with_assignments(&roles[i], r));
-    }
-    json_t *groups =
-        json_parse(db_text(r, 0, PLACE_GROUPS), db_text_len(r, 0, PLACE_GROUPS), NULL);
+    json_t *groups = json_parse(db_text(r, 0, PLACE_GROUPS), db_text_len(r, 0, PLACE_GROUPS), NULL);
     json_t *users = json_parse(db_text(r, 0, PLACE_USERS), db_text_len(r, 0, PLACE_USERS), NULL);
     api_reply_json(arg, json_make("{s:o,s:o,s:o}", "groups", groups, "usersAssignedDirectly", users,
-                                  "assignments", list));
+                                  "assignments", given_roles(r)));
 }
 
 void api_get_roles_of_workspace(struct shell *sh, struct http_req *req)
