@@ -97,7 +97,8 @@ def fill(folder):
 
 
 def start_round(row, c):
-    """A task that cannot even be prepared."""
+    """A task that cannot even be prepared. Room that an ended one gives back after the filling would let it start."""
+    wait_until(lambda: not os.listdir(c.path("agent-0", "tasks")), 60, "the ended tasks' files to be gone")
     filler = fill(c.path("agent-0"))
     row.fault("disk full before a start")
     exp, trial = start(c, "start", "print('it ran')\n")
