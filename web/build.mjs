@@ -1,0 +1,61 @@
+// node build.mjs [FOLDER]: makes the page's files in FOLDER (web/dist). The same sources and lock give the same bytes.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const out = process.argv[2] ?? join(here, "dist");
+process.chdir(here); // names of modules in what is made must not depend on where it is made
+
+function withoutOld() {
+    rmSync(join(out, "assets"), { recursive: true, force: true });
+    mkdirSync(join(out, "assets"), { recursive: true });
+}
+
+const isPackage = (input) => input.startsWith("node_modules/");
+function packagesOf(inputs) {
+    const name = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//;
+    return [...new Set(inputs.filter(isPackage).map((i) => name.exec(i)[1]))].sort();
+}
+
+// Whoever has the page has the terms of what is in it.
+function licences(packages) {
+    return packages.map((name) => {
+        const folder = join(here, "node_modules", name);
+        const file = readdirSync(folder).find((f) => /^licen[cs]e/i.test(f));
+        const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+        const text = file ? readFileSync(join(folder, file), "utf8").trim() : license;
+        return `${name} ${version}\n\n${text}\n`;
+    }).join("\n----\n\n");
+}
+
+function writeLicences(packages) {
+    const text = licences(packages);
+    const hash = createHash("sha256").update(text).digest("hex").slice(0, 8).toUpperCase();
+    writeFileSync(join(out, "assets", `licences.${hash}.txt`), text);
+    return `licences.${hash}.txt`;
+}
+
+const made = await (withoutOld(), build({
+    entryPoints: { app: "src/app.tsx" },
+    outdir: join(out, "assets"),
+    bundle: true, splitting: true, minify: true, metafile: true,
+    format: "esm", target: "es2022", jsx: "automatic", jsxImportSource: "preact",
+    entryNames: "[name].[hash]", chunkNames: "[name].[hash]", assetNames: "[name].[hash]",
+    legalComments: "none", charset: "utf8", logLevel: "warning",
+}));
+const outputs = Object.entries(made.metafile.outputs);
+const entry = outputs.find(([, o]) => o.entryPoint === "src/app.tsx");
+const licencesFile = writeLicences(packagesOf(Object.keys(made.metafile.inputs)));
+writeFileSync(join(out, "index.html"), readFileSync("src/index.html", "utf8")
+    .replace("{{js}}", `/assets/${basename(entry[0])}`)
+    .replace("{{css}}", `/assets/${basename(entry[1].cssBundle)}`)
+    .replace("{{licences}}", `/assets/${licencesFile}`));
+
+const kb = (files) => (files.reduce((n, f) => n + gzipSync(readFileSync(f)).length, 0) / 1024).toFixed(1);
+const first = [entry[0], entry[1].cssBundle, ...entry[1].imports.filter((i) => i.kind === "import-statement").map((i) => i.path)];
+const all = outputs.map(([f]) => f).filter((f) => existsSync(f));
+console.log(`web: first view ${kb(first)} KB gzip, all ${kb(all)} KB`);

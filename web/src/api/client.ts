@@ -1,0 +1,99 @@
+/*
+ * The one way to the master: typed by proto/openapi.yaml, cancelled with the page that asked, and told apart when it fails.
+ * The session is a cookie that no script can read; whatever writes carries a header that a form of another site cannot send.
+ */
+import { signal } from "@preact/signals";
+import type { Messages, Routes } from "./types.gen";
+
+export type { Messages, Routes };
+
+/* What the master said instead of an answer. status 0: it could not be reached. */
+export class ApiError extends Error {
+    constructor(readonly status: number, text: string) {
+        super(text);
+    }
+}
+
+/* Whether the last request reached the master. */
+export const isReachable = signal(true);
+/* Whether the master knows who asks; null: not asked yet. */
+export const isSignedIn = signal<boolean | null>(null);
+
+type Params = Record<string, string | number>;
+type Query = Record<string, string | number | boolean | null | undefined | ReadonlyArray<string | number>>;
+
+export interface Request<K extends keyof Routes> {
+    path?: Params;
+    query?: Routes[K]["query"];
+    body?: Routes[K]["body"];
+    signal?: AbortSignal;
+}
+
+/* "/a/{id}" with its variables and the query; what is undefined, null or "" is left out, lists repeat their key. */
+export function addressOf(pattern: string, path: Params = {}, query: Query = {}): string {
+    const filled = pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name] ?? "")));
+    const search = new URLSearchParams();
+    for (const [key, value] of Object.entries(query))
+        for (const v of Array.isArray(value) ? value : [value])
+            if (v !== undefined && v !== null && v !== "") search.append(key, String(v));
+    const text = search.toString();
+    return text ? `${filled}?${text}` : filled;
+}
+
+async function errorOf(r: Response): Promise<ApiError> {
+    try {
+        const { error } = await r.json() as { error?: { error?: string } };
+        return new ApiError(r.status, error?.error ?? r.statusText);
+    } catch {
+        return new ApiError(r.status, r.statusText || `status ${r.status}`);
+    }
+}
+
+async function send(route: string, options: { path?: Params; query?: Query; body?: unknown; signal?: AbortSignal }): Promise<Response> {
+    const [method = "GET", pattern = ""] = route.split(" ");
+    const init: RequestInit = { method, signal: options.signal ?? null, credentials: "same-origin", headers: { "X-Det-Page": "1" } };
+    if (options.body !== undefined) init.body = JSON.stringify(options.body);
+    let r: Response;
+    try {
+        r = await fetch(addressOf(pattern, options.path, options.query), init);
+    } catch (e) {
+        if (options.signal?.aborted) throw e;
+        isReachable.value = false;
+        throw new ApiError(0, "the master does not answer");
+    }
+    isReachable.value = r.status !== 502 && r.status !== 503;
+    if (r.status === 401) isSignedIn.value = false;
+    if (!r.ok) throw await errorOf(r);
+    return r;
+}
+
+/* One request and its answer, e.g. call("GET /api/v1/experiments", { query: { limit: 20 } }). */
+export async function call<K extends keyof Routes>(route: K, options: Request<K> = {}): Promise<Routes[K]["answer"]> {
+    const r = await send(route, options as { path?: Params; query?: Query; body?: unknown });
+    const text = await r.text();
+    return (text ? JSON.parse(text) : {}) as Routes[K]["answer"];
+}
+
+/* The results of a stream of lines {"result": ...}; ends with it, or with options.signal. An error's line throws. */
+export async function* stream<T>(route: keyof Routes, options: { path?: Params; query?: Query; signal?: AbortSignal } = {}): AsyncGenerator<T> {
+    const r = await send(route, options);
+    const reader = r.body!.pipeThrough(new TextDecoderStream()).getReader();
+    try {
+        let rest = "";
+        for (;;) {
+            const { done, value } = await reader.read();
+            if (done) return;
+            const lines = (rest + value).split("\n");
+            rest = lines.pop() ?? "";
+            for (const line of lines) if (line.trim()) yield resultOf<T>(line);
+        }
+    } finally {
+        await reader.cancel().catch(() => undefined);
+    }
+}
+
+function resultOf<T>(line: string): T {
+    const { result, error } = JSON.parse(line) as { result?: T; error?: { message?: string; error?: string } };
+    if (error) throw new ApiError(500, error.message ?? error.error ?? "the stream broke");
+    return result as T;
+}

@@ -1,0 +1,70 @@
+/* The frame around every page: where one is, who one is, whether the master answers, what was said. */
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { isReachable, isSignedIn } from "./api/client";
+import { HOME, pageRoutes } from "./pages/routes";
+import { SignIn } from "./pages/sign_in";
+import { startTheme, theme, type Theme } from "./state/prefs";
+import { match, navigate, path, startRouter } from "./state/router";
+import { me, signOut, start } from "./state/session";
+import { toast, Toasts } from "./ui/toasts";
+import "./tokens.css";
+import "./app.css";
+
+const linkError = signal("");
+
+function ThemeChoice() {
+    return <label class="soft">Theme{" "}
+        <select value={theme.value} onChange={(e) => { theme.value = e.currentTarget.value as Theme; }}>
+            <option value="system">System</option>
+            <option value="light">Light</option>
+            <option value="dark">Dark</option>
+        </select>
+    </label>;
+}
+
+function Side() {
+    const leave = () => signOut().catch((e: Error) => toast(`Not signed out: ${e.message}`, true));
+    return <div class="side">
+        <span class="brand">det</span>
+        <nav aria-label="Pages">
+            <a href="/det/experiments" aria-current={path.value.startsWith("/det/experiments") ? "page" : undefined}>Experiments</a>
+        </nav>
+        <div class="foot">
+            <ThemeChoice />
+            <span class="soft">{me.value?.displayName || me.value?.username}</span>
+            <button type="button" onClick={leave}>Sign out</button>
+        </div>
+    </div>;
+}
+
+function Page() {
+    for (const { pattern, title, page: Found } of pageRoutes) {
+        const variables = match(pattern, path.value);
+        if (!variables) continue;
+        document.title = `${title} · det`;
+        return <Found {...variables} />;
+    }
+    return <><h1>Nothing is here</h1><p>No page has the address {path.value}. <a href={HOME}>All experiments</a></p></>;
+}
+
+function App() {
+    const home = path.value === "/" || path.value === "/det";
+    useEffect(() => { if (home) navigate(HOME, true); }, [home]);
+    const away = !isReachable.value && <div class="banner" role="alert">The master does not answer. This page asks again by itself.</div>;
+    if (isSignedIn.value === null) return <>{away}<p class="page soft">Asking the master…</p></>;
+    if (!isSignedIn.value) return <>{away}<SignIn why={linkError.value} /></>;
+    return <div class="frame">
+        <a class="skip" href="#page">To the page</a>
+        {away}
+        <Side />
+        <main class="page" id="page" tabIndex={-1}><Page /></main>
+        <Toasts />
+    </div>;
+}
+
+startTheme();
+startRouter();
+void start().then((why) => { linkError.value = why; });
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,43 @@
+/* Who is signed in; signing in and out. */
+import { signal } from "@preact/signals";
+import { ApiError, call, isSignedIn, type Messages } from "../api/client";
+import { canHash, hashed } from "./password";
+
+export const me = signal<Messages["user.v1.User"] | null>(null);
+
+async function ask(): Promise<void> {
+    me.value = (await call("GET /api/v1/me")).user;
+    isSignedIn.value = true;
+}
+
+/* A sign-in link's token is used once and taken out of the address before anything else happens. */
+function takeToken(): string | null {
+    const search = new URLSearchParams(location.search);
+    const token = search.get("t");
+    if (!token || location.pathname !== "/") return null;
+    history.replaceState(null, "", "/");
+    return token;
+}
+
+/* At the start: whose session is it? Returns why a sign-in link was not taken, or "". */
+export async function start(): Promise<string> {
+    takeToken();
+    try {
+        await ask();
+    } catch (e) {
+        if (!(e instanceof ApiError)) throw e;
+        if (e.status === 0) isSignedIn.value = null;
+    }
+    return "";
+}
+
+export async function signIn(username: string, password: string): Promise<void> {
+    await call("POST /api/v1/auth/login", { body: { username, password: canHash() ? await hashed(password) : password, isHashed: canHash() } });
+    await ask();
+}
+
+export async function signOut(): Promise<void> {
+    await call("POST /api/v1/auth/logout");
+    me.value = null;
+    isSignedIn.value = false;
+}
