@@ -167,10 +167,15 @@ static void slots(struct findings *f, const struct agentopts *o)
     for (size_t i = 0; i < s.v.n; i++)
         gpu = gpu || (s.v.v[i].type != LINK_CPU);
     bool blind = node && !gpu && strcmp(o->slots, "auto") == 0;
+    const char *hidden = getenv("CUDA_VISIBLE_DEVICES");
     findings_add(f, blind ? FINDING_WARN : FINDING_OK, "slots",
-                 blind ? "install the driver's libnvidia-ml.so.1 or nvidia-smi" : NULL, "%zu %s%s",
-                 s.v.n, gpu ? "GPU" : "CPU",
-                 blind ? "; there is a GPU, but NVML does not see it" : "");
+                 !blind   ? NULL
+                 : hidden ? "unset CUDA_VISIBLE_DEVICES, or name GPUs in it that are here"
+                          : "install the driver's libnvidia-ml.so.1 or nvidia-smi",
+                 "%zu %s%s", s.v.n, gpu ? "GPU" : "CPU",
+                 !blind   ? ""
+                 : hidden ? "; there is a GPU, but CUDA_VISIBLE_DEVICES hides it"
+                          : "; there is a GPU, but NVML does not see it");
     slots_finish(&s);
 }
 

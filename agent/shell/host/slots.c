@@ -1,10 +1,12 @@
 #include "slots.h"
 
 #include "fsx.h"
+#include "gpus.h"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int slots_cores(void)
@@ -38,11 +40,24 @@ static void add_cpus(struct slots *s, int n)
     }
 }
 
+/* What hides GPUs from this process hides them from its tasks: they were given to somebody else. */
+static void add_gpus(struct slots *s)
+{
+    det_cleanup(gpus_finish) struct gpus g;
+    gpus_find(&g);
+    gpus_keep(&g, getenv("CUDA_VISIBLE_DEVICES"));
+    for (size_t i = 0; i < g.v.n && g.v.v[i].id < LINK_SLOTS_MAX; i++) {
+        const struct gpu *gpu = &g.v.v[i];
+        struct link_slot slot = {gpu->id, LINK_CUDA, det_strdup(gpu->name), det_strdup(gpu->uuid)};
+        vec_push(&s->v, slot);
+    }
+}
+
 int slots_find(const char *what, struct slots *ret, struct det_err *err)
 {
     *ret = (struct slots){0};
     if (strcmp(what, "auto") == 0) {
-        slots_add_gpus(ret);
+        add_gpus(ret);
         if (ret->v.n == 0)
             add_cpus(ret, 1);
         return 0;

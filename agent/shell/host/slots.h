@@ -1,5 +1,5 @@
-/* What this host can give: GPUs by NVML (loaded at run time), else by nvidia-smi, else CPU slots.
- */
+/* What this host can give: the GPUs that CUDA_VISIBLE_DEVICES leaves, MIG instances one by one; a
+ * CPU slot where there is none. */
 #ifndef SLOTS_H
 #define SLOTS_H
 
@@ -14,8 +14,5 @@ int slots_find(const char *what, struct slots *ret, struct det_err *err);
 void slots_finish(struct slots *s);
 /* CPU cores that this process may use. */
 int slots_cores(void);
-
-/* Appends what NVML or nvidia-smi sees; nothing where there is neither. */
-void slots_add_gpus(struct slots *s);
 
 #endif

@@ -1,0 +1,25 @@
+/* The GPUs of this host: whole ones, and the instances of those that MIG divides. */
+#ifndef GPUS_H
+#define GPUS_H
+
+#include "vec.h"
+
+struct gpu {
+    int id;            /* its place among all of the host, also those that do not answer */
+    int number;        /* as nvidia-smi counts GPUs; an instance has its GPU's */
+    char *name, *uuid; /* owned */
+    char *whole_uuid;  /* of the GPU that it is, or is an instance of; owned */
+};
+struct gpus {
+    VEC(struct gpu) v;
+    int next_id;
+};
+
+/* By NVML (loaded at run time), else by nvidia-smi; none where there is neither. */
+void gpus_find(struct gpus *ret);
+void gpus_finish(struct gpus *g);
+/* Leaves those that `visible` names, in the words of CUDA_VISIBLE_DEVICES: numbers and UUIDs, or
+ * how these begin, up to the first that names none; a GPU stands for its instances. NULL: all. */
+void gpus_keep(struct gpus *g, const char *visible);
+
+#endif

@@ -1,0 +1,214 @@
+/* NVML through its stable C interface (no header of NVIDIA's is needed), else the list of
+ * nvidia-smi. A GPU that MIG divides is no slot itself: whoever is given it gets one of its
+ * instances, and everybody the same one. */
+#include "gpus.h"
+
+#include <dlfcn.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mem.h"
+
+extern char **environ;
+
+#define NAME_MAX_BYTES 96
+#define LIST_BYTES_MAX 65536
+#define MIG_ENABLED    1
+
+typedef struct nvml_device *nvml_device; /* opaque */
+struct nvml {
+    void *lib;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*count)(unsigned *n);
+    int (*handle)(unsigned i, nvml_device *ret);
+    int (*name)(nvml_device d, char *out, unsigned len);
+    int (*uuid)(nvml_device d, char *out, unsigned len);
+    /* NULL: the driver is older than MIG. */
+    int (*mig_mode)(nvml_device d, unsigned *now, unsigned *pending);
+    int (*mig_most)(nvml_device d, unsigned *n);
+    int (*mig_handle)(nvml_device d, unsigned i, nvml_device *ret);
+};
+
+static bool nvml_load(struct nvml *n)
+{
+    const struct {
+        const char *name;
+        void *target;
+        bool optional;
+    } symbols[] = {
+        {"nvmlInit_v2", &n->init, false},
+        {"nvmlShutdown", &n->shutdown, false},
+        {"nvmlDeviceGetCount_v2", &n->count, false},
+        {"nvmlDeviceGetHandleByIndex_v2", &n->handle, false},
+        {"nvmlDeviceGetName", &n->name, false},
+        {"nvmlDeviceGetUUID", &n->uuid, false},
+        {"nvmlDeviceGetMigMode", &n->mig_mode, true},
+        {"nvmlDeviceGetMaxMigDeviceCount", &n->mig_most, true},
+        {"nvmlDeviceGetMigDeviceHandleByIndex", &n->mig_handle, true},
+    };
+    n->lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; n->lib && i < DET_ARRAY_LEN(symbols); i++) {
+        void *found = dlsym(n->lib, symbols[i].name);
+        if (!found && !symbols[i].optional)
+            return false;
+        memcpy(symbols[i].target, &found, sizeof found);
+    }
+    return n->lib != NULL;
+}
+
+/* number: of its GPU. whole_uuid: NULL for a GPU itself. */
+static void add(struct gpus *g, int number, const char *name, const char *uuid,
+                const char *whole_uuid)
+{
+    struct gpu gpu = {g->next_id++, number, det_strdup(name), det_strdup(uuid),
+                      det_strdup(whole_uuid ? whole_uuid : uuid)};
+    vec_push(&g->v, gpu);
+}
+
+/* ---- NVML ---- */
+
+struct texts {
+    char name[NAME_MAX_BYTES], uuid[NAME_MAX_BYTES];
+};
+
+static bool describe(const struct nvml *n, nvml_device d, struct texts *ret)
+{
+    return n->name(d, ret->name, sizeof ret->name) == 0 &&
+           n->uuid(d, ret->uuid, sizeof ret->uuid) == 0;
+}
+
+static bool is_divided(const struct nvml *n, nvml_device d)
+{
+    unsigned now = 0, pending = 0;
+    return n->mig_mode && n->mig_most && n->mig_handle && n->mig_mode(d, &now, &pending) == 0 &&
+           now == MIG_ENABLED;
+}
+
+static void add_instances(struct gpus *g, const struct nvml *n, nvml_device whole, unsigned number,
+                          const char *whole_uuid)
+{
+    unsigned most = 0;
+    nvml_device d;
+    struct texts t;
+    if (n->mig_most(whole, &most) != 0)
+        return;
+    for (unsigned i = 0; i < most; i++) /* places without an instance say "not found" */
+        if (n->mig_handle(whole, i, &d) == 0 && describe(n, d, &t))
+            add(g, (int)number, t.name, t.uuid, whole_uuid);
+}
+
+static void add_by_nvml(struct gpus *g)
+{
+    struct nvml n = {0};
+    unsigned count = 0;
+    if (nvml_load(&n) && n.init() == 0) {
+        if (n.count(&count) != 0)
+            count = 0;
+        for (unsigned i = 0; i < count; i++) {
+            nvml_device d;
+            struct texts t;
+            if (n.handle(i, &d) != 0 || !describe(&n, d, &t))
+                g->next_id++; /* fell off the bus, say: those after it keep their numbers */
+            else if (is_divided(&n, d))
+                add_instances(g, &n, d, i, t.uuid);
+            else
+                add(g, (int)i, t.name, t.uuid, NULL);
+        }
+        n.shutdown();
+    }
+    if (n.lib)
+        dlclose(n.lib);
+}
+
+/* ---- nvidia-smi ---- */
+
+static pid_t spawn_smi(int out)
+{
+    char *const argv[] = {"nvidia-smi", "-L", NULL};
+    posix_spawn_file_actions_t fa;
+    pid_t pid;
+    posix_spawn_file_actions_init(&fa);
+    posix_spawn_file_actions_adddup2(&fa, out, 1);
+    posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", 1, 0);
+    int rc = posix_spawnp(&pid, argv[0], &fa, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&fa);
+    return rc == 0 ? pid : -1;
+}
+
+/* The instances that follow a GPU take its place. */
+static void add_instance(struct gpus *g, const char *profile, const char *uuid)
+{
+    if (g->v.n == 0)
+        return;
+    struct gpu *last = &g->v.v[g->v.n - 1];
+    if (strcmp(last->uuid, last->whole_uuid) != 0) { /* an instance too: its name has its profile */
+        char *end = strstr(last->name, " MIG ");
+        det_cleanup(freep) char *name = det_asprintf("%.*s %s", end ? (int)(end - last->name) : 0,
+                                                     last->name, profile);
+        add(g, last->number, name, uuid, last->whole_uuid);
+        return;
+    }
+    char *name = det_asprintf("%s %s", last->name, profile);
+    free(last->name);
+    free(last->uuid);
+    last->name = name;
+    last->uuid = det_strdup(uuid);
+}
+
+/* "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)", "  MIG 1g.10gb     Device  0: (UUID: MIG-...)" */
+static void add_line(struct gpus *g, char *line)
+{
+    char *uuid = strstr(line, " (UUID: "), *end, profile[32];
+    if (!uuid)
+        return;
+    *uuid = '\0';
+    uuid += strlen(" (UUID: ");
+    uuid[strcspn(uuid, ")")] = '\0';
+    if (sscanf(line, " MIG %26s", profile) == 1) {
+        det_cleanup(freep) char *mig = det_asprintf("MIG %s", profile);
+        add_instance(g, mig, uuid);
+    } else if (strncmp(line, "GPU ", 4) == 0) {
+        long number = strtol(line + 4, &end, 10);
+        if (end != line + 4 && strncmp(end, ": ", 2) == 0 && number >= 0 && number < LIST_BYTES_MAX)
+            add(g, (int)number, end + 2, uuid, NULL);
+    }
+}
+
+static void add_by_smi(struct gpus *g)
+{
+    int fd[2];
+    size_t n = 0;
+    ssize_t k;
+    if (pipe(fd) < 0)
+        return;
+    pid_t pid = spawn_smi(fd[1]);
+    close(fd[1]);
+    det_cleanup(freep) char *text = det_zalloc(LIST_BYTES_MAX + 1);
+    while (n < LIST_BYTES_MAX && (k = read(fd[0], text + n, LIST_BYTES_MAX - n)) > 0)
+        n += (size_t)k;
+    close(fd[0]);
+    int status = 1;
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+        return;
+    for (char *p = text; *p;) {
+        char *end = p + strcspn(p, "\n");
+        char *next = *end ? end + 1 : end;
+        *end = '\0';
+        add_line(g, p);
+        p = next;
+    }
+}
+
+void gpus_find(struct gpus *ret)
+{
+    *ret = (struct gpus){0};
+    add_by_nvml(ret);
+    if (ret->v.n == 0)
+        add_by_smi(ret);
+}
