@@ -24,9 +24,13 @@ const struct absent absent_table[] = {
      "det task list names the host of each trial, which ssh reaches; "
      "det trial logs ID -f shows what one prints"},
     {"tensorboard", "*", NULL, 0,
-     "each trial's event files are kept in its checkpoint storage; on a host that sees it run  "
-     "tensorboard --logdir STORE/CLUSTER_ID/tensorboard/experiment/ID  (det master info has the "
-     "cluster's id)"},
+     "TensorBoard is no task of the cluster; det tensorboard start EXPERIMENT names the event files "
+     "and the command that shows them"},
+    {"tensorboard", "start", "config", 0, "it runs where you start it, with its own options"},
+    {"tensorboard", "start", "config-file", 0, "it runs where you start it, with its own options"},
+    {"tensorboard", "start", "workspace-name", 'w', "the files are the experiment's own"},
+    {"tensorboard", "start", "no-browser", 0, "no browser is opened anyway"},
+    {"tensorboard", "start", "detach", 'd', "nothing is started that could be waited for"},
     /* people and rights */
     {"auth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
     {"oauth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
@@ -71,14 +75,10 @@ const struct absent absent_table[] = {
      "ports of a task are not forwarded: ssh -L to the agent that det task list names"},
     {"experiment", "describe", "outdir", 0,
      "det experiment list-trials ID --csv > FILE, det trial describe ID --json > FILE"},
-    {"experiment", "download", NULL, 0,
-     "det experiment list-checkpoints ID --best 1, then  det checkpoint download UUID"},
     {"experiment", "delete-tb-files", NULL, 0,
      "det experiment delete removes them with all else; before that they are files in the "
      "checkpoint storage"},
     {"experiment", "list", "show_project", 0, "det project list-experiments WORKSPACE NAME"},
-    {"trial", "download", NULL, 0,
-     "det trial describe ID lists its checkpoints, then  det checkpoint download UUID"},
     {"trial", "support-bundle", NULL, 0,
      "det trial logs ID, det trial timeline ID, det trial describe ID --json and det master logs "
      "have what it would hold"},

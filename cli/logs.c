@@ -117,6 +117,13 @@ int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err)
     return logs_print(c, path, err);
 }
 
+int logs_print_last(struct cli *c, int64_t trial_id, int64_t n, struct det_err *err)
+{
+    det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);
+    o.tail = n;
+    return stream(c, path, false, err);
+}
+
 int logs_print(struct cli *c, const char *path, struct det_err *err)
 {
     if (o.follow && (o.tail > 0 || o.head > 0)) {

@@ -182,15 +182,18 @@ const char *show_metric(const json_t *value)
     return s;
 }
 
+char *show_store_place(const json_t *storage)
+{
+    const char *root = json_str(storage, "host_path", json_str(storage, "container_path", NULL));
+    const char *sub = json_str(storage, "storage_path", NULL);
+    if (root && sub && sub[0] != '/')
+        return det_asprintf("%s/%s", root, sub);
+    return root ? det_strdup(sub ? sub : root) : NULL;
+}
+
 char *show_checkpoint_place(const json_t *checkpoint)
 {
-    const json_t *store = json_path(checkpoint, "training.experimentConfig.checkpoint_storage");
-    const char *root = json_str(store, "host_path", json_str(store, "container_path", NULL));
-    const char *sub = json_str(store, "storage_path", NULL);
-    const char *uuid = json_str(checkpoint, "uuid", "");
-    if (!root)
-        return NULL;
-    if (sub && sub[0] == '/')
-        return det_asprintf("%s/%s", sub, uuid);
-    return det_asprintf("%s/%s%s%s", root, sub ? sub : "", sub ? "/" : "", uuid);
+    char *root det_cleanup(freep) =
+        show_store_place(json_path(checkpoint, "training.experimentConfig.checkpoint_storage"));
+    return root ? det_asprintf("%s/%s", root, json_str(checkpoint, "uuid", "")) : NULL;
 }

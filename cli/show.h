@@ -27,6 +27,8 @@ const char *show_bytes(double bytes);
 char *show_value(const json_t *value);
 /* A metric in 4 digits, "" when null. */
 const char *show_metric(const json_t *value);
+/* The directory of a checkpoint_storage that is one; NULL for others. Caller frees. */
+char *show_store_place(const json_t *storage);
 /* The directory of a checkpoint in a store that is a directory; NULL for others. Caller frees. */
 char *show_checkpoint_place(const json_t *checkpoint);
 

@@ -3,7 +3,9 @@
 #include "cli.h"
 #include "experiment.h"
 #include "expconf.h"
+#include "logs.h"
 #include "pack.h"
+#include "watch.h"
 #include "yamljson.h"
 
 #include "fsx.h"
@@ -23,7 +25,8 @@ static struct {
 } o;
 
 const struct opt experiment_create_opts[] = {
-    {"follow", 'f', OPT_FLAG, &o.follow, NULL, "print the first trial's log until it ends"},
+    {"follow", 'f', OPT_FLAG, &o.follow, NULL,
+     "until it ends: the screen of det experiment watch; without a terminal the first trial's log"},
     {"follow-first-trial", 0, OPT_FLAG, &o.follow, NULL, "the same"},
     {"config", 0, OPT_STR_LIST, &o.config, "KEY=VALUE",
      "replace a value: searcher.max_length.batches=10"},
@@ -119,9 +122,27 @@ static int first_trial(struct cli *c, int64_t id, int64_t *ret_trial, struct det
     }
 }
 
+/* On a terminal: the screen, and of one that failed the end of the log, where the reason is. */
+static int follow_on_screen(struct cli *c, int64_t id, struct det_err *err)
+{
+    enum { LINES = 20 };
+    JSON_OWN e = NULL;
+    JSON_OWN failed = NULL;
+    if (watch_of_experiment(c, id, err) != 0 || experiment_get(c, id, &e, err) < 0)
+        return CLI_FAILED;
+    if (cli_get(c, &failed, err, "/experiments/%" PRId64 "/trials?limit=1&states=STATE_ERROR", id) < 0)
+        return CLI_FAILED;
+    int64_t trial = json_int(json_array_get(json_arr(failed, "trials"), 0), "id", 0);
+    if (trial && logs_print_last(c, trial, LINES, err) != 0)
+        return CLI_FAILED;
+    return experiment_verdict(id, json_str(e, "state", ""), err);
+}
+
 int experiment_follow(struct cli *c, int64_t id, struct det_err *err)
 {
     int64_t trial;
+    if (!c->json && watch_has_screen())
+        return follow_on_screen(c, id, err);
     int rc = first_trial(c, id, &trial, err);
     if (rc < 0)
         return CLI_FAILED;

@@ -177,6 +177,13 @@ static void columns_finish(struct columns *k)
     free(k->text);
 }
 
+const char *trials_mark(const json_t *trial)
+{
+    const json_t *v = json_obj(trial, "bestValidation"), *kept = json_obj(trial, "bestCheckpoint");
+    bool same = json_int(v, "totalBatches", -1) == json_int(kept, "totalBatches", -2);
+    return same ? "* best" : "* best, without a checkpoint";
+}
+
 /* The best has a star behind its number; programs read CSV, where nothing stands beside it. */
 void trials_print(const json_t *trials, const char *list, const struct trials_judge *by)
 {
@@ -196,7 +203,7 @@ void trials_print(const json_t *trials, const char *list, const struct trials_ju
         for (size_t n = 0; n < k.n; n++)
             cell_of(t, trial, k.name[n], by, common);
         if (best)
-            table_cell(t, "%s", trial == best ? "* best" : "");
+            table_cell(t, "%s", trial == best ? trials_mark(trial) : "");
     }
     table_print(t, "no trials yet");
     columns_finish(&k);

@@ -17,6 +17,9 @@ void trials_sort(json_t *trials, const char *key, const struct trials_judge *by)
 const json_t *trials_value(const json_t *trial, const char *column, const struct trials_judge *by);
 /* columns: names with commas; NULL: the usual ones. */
 void trials_print(const json_t *trials, const char *columns, const struct trials_judge *by);
+/* Of the best one: "* best", and whether the weights of that validation were kept, since a
+ * checkpoint_policy may say no. */
+const char *trials_mark(const json_t *trial);
 
 /* The summary of each metric that these trials (an array) reported. */
 void trials_print_metrics(const json_t *trials);

@@ -1,4 +1,5 @@
 /* det experiment: reading and changing. Creating is create.c, waiting is wait.c. */
+#include "checkpoint.h"
 #include "cli.h"
 #include "exp_trials.h"
 #include "experiment.h"
@@ -325,6 +326,8 @@ static const struct verb verbs[] = {
      experiment_trials},
     {"list-checkpoints", "lc", "ID", "its checkpoints", best_opts, list_checkpoints},
     {"config", NULL, "ID", "its whole configuration as JSON", NULL, config},
+    {"download", NULL, "ID", "copy the files of its best checkpoints here",
+     experiment_download_opts, experiment_download},
     {"download-model-def", NULL, "ID", "its model definition as tar.gz", download_opts,
      download_model_def},
     {"set", NULL, "WHAT ID [VALUE]", "gc-policy, max-slots, weight, priority, name or description",

@@ -1,4 +1,5 @@
 /* det trial */
+#include "checkpoint.h"
 #include "cli.h"
 #include "curves.h"
 #include "exp_trials.h"
@@ -182,6 +183,8 @@ static const struct verb verbs[] = {
     {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL, timeline},
     {"watch", NULL, "ID", "its progress, metrics and curve on a screen, as they come", NULL,
      trial_watch},
+    {"download", NULL, "ID", "copy the files of its best, its latest or another checkpoint here",
+     trial_download_opts, trial_download},
     {"plot", NULL, "ID...", "curves of a metric, in characters or as a picture", trial_plot_opts,
      trial_plot},
     {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},

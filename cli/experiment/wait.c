@@ -37,29 +37,6 @@ bool has_ended(const json_t *it)
     return false;
 }
 
-double trial_target(const json_t *trial, const json_t *experiment)
-{
-    const json_t *config = json_obj(experiment, "config");
-    const json_t *length = json_path(config, "searcher.max_length");
-    double per_batch = json_num(json_obj(trial, "hparams"), "global_batch_size", 0);
-    if (json_is_integer(length))
-        return (double)json_integer_value(length);
-    if (json_num(length, "batches", 0) > 0)
-        return json_num(length, "batches", 0);
-    double records = json_num(length, "records", 0) +
-                     json_num(length, "epochs", 0) * json_num(config, "records_per_epoch", 0);
-    return per_batch > 0 ? records / per_batch : 0;
-}
-
-double trial_fraction(const json_t *trial, const json_t *experiment)
-{
-    double done = json_num(trial, "totalBatchesProcessed", 0);
-    double all = trial_target(trial, experiment);
-    if (strcmp(json_str(trial, "state", ""), "STATE_COMPLETED") == 0)
-        return 1;
-    return all <= 0 ? 0 : done < all ? done / all : 1;
-}
-
 static void print_bar(const json_t *trial, const json_t *experiment, const json_t *common,
                       int width)
 {
@@ -109,7 +86,7 @@ static void tell(const json_t *experiment, char *last, size_t cap)
     fprintf(stderr, "%s\n", line);
 }
 
-static int verdict(int64_t id, const char *state, struct det_err *err)
+int experiment_verdict(int64_t id, const char *state, struct det_err *err)
 {
     if (strcmp(state, "STATE_COMPLETED") == 0)
         return 0;
@@ -145,7 +122,7 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
         else
             tell(e, last, sizeof last);
         if (has_ended(e) || strcmp(state, "STATE_PAUSED") == 0)
-            return verdict(id, state, err);
+            return experiment_verdict(id, state, err);
         nanosleep(&pause, NULL);
     }
 }

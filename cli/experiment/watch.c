@@ -196,11 +196,16 @@ static bool is_over(const struct watch *w)
     return has_ended(w->trial_id ? json_array_get(w->trials, 0) : w->experiment);
 }
 
+bool watch_has_screen(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
 static int watch(struct watch *w, struct det_err *err)
 {
     const struct timespec pause = {.tv_nsec = PERIOD_MS * 1000000L};
-    const char *term = getenv("TERM");
-    w->screen = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+    w->screen = watch_has_screen();
     w->first = json_object();
     w->said = json_object();
     w->began_ms = clk_mono_ms();
@@ -230,12 +235,18 @@ static int run(struct watch *w, struct det_err *err)
     return status;
 }
 
+int watch_of_experiment(struct cli *c, int64_t id, struct det_err *err)
+{
+    struct watch w = {.c = c, .exp_id = id};
+    return run(&w, err);
+}
+
 int experiment_watch(struct cli *c, struct det_err *err)
 {
-    struct watch w = {.c = c};
-    if (cli_arg_id(c, 0, "experiment", &w.exp_id, err) < 0)
+    int64_t id;
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
         return CLI_USAGE;
-    return run(&w, err);
+    return watch_of_experiment(c, id, err);
 }
 
 int trial_watch(struct cli *c, struct det_err *err)

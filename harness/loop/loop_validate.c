@@ -172,12 +172,23 @@ static int by_dataset(struct loop *l, struct loop_partial *total, struct det_err
 
 /* ---- What follows from it -------------------------------------------------------------------- */
 
-static void log_speed(const struct loop_partial *t, int64_t us)
+/* What it came to, for who reads the log; a long list of metrics is cut. */
+static void log_outcome(const struct loop *l, const struct loop_partial *t, int64_t us)
 {
-    double s = (double)(us > 0 ? us : 1) / 1e6;
-    log_info("validated: %lld records in %.4gs (%.4g records/s), in %lld batches (%.4g batches/s)",
-             (long long)t->records, s, (double)t->records / s, (long long)t->batches,
-             (double)t->batches / s);
+    enum { NAMED_MAX = 16 };
+    double s = (double)(us > 0 ? us : 1) / 1e6, v;
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    for (size_t i = 0, named = 0; i < t->metrics.n && named < NAMED_MAX; i++)
+        if (loop_metric_scalar(&t->metrics.v[i], &v))
+            buf_addf(&b, "%s%s %.6g", named++ ? ", " : " ", t->metrics.v[i].name, v);
+    if (!l->t->evaluate_batch)
+        log_info("validated after batch %lld:%s; in %.4gs", (long long)l->state.batches_trained,
+                 buf_str(&b), s);
+    else
+        log_info("validated after batch %lld:%s; %lld records in %.4gs (%.4g records/s), in %lld "
+                 "batches (%.4g batches/s)",
+                 (long long)l->state.batches_trained, buf_str(&b), (long long)t->records, s,
+                 (double)t->records / s, (long long)t->batches, (double)t->batches / s);
 }
 
 static int searcher_metric(const struct loop *l, const struct loop_metrics *m, double *ret,
@@ -299,8 +310,8 @@ int loop_validate(struct loop *l, struct det_err *err)
         rc = LOOP_CALLBACKS(l, on_validation_end, &total.metrics, err);
     if (rc == 0) {
         l->state.last_val = l->state.batches_trained;
-        if (l->chief && l->t->evaluate_batch && l->c->managed)
-            log_speed(&total, clk_mono_us() - start_us);
+        if (l->chief && l->c->managed)
+            log_outcome(l, &total, clk_mono_us() - start_us);
         rc = conclude(l, &total.metrics, err);
     }
     loop_metrics_finish(&total.metrics);

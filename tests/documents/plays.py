@@ -93,6 +93,7 @@ def one_machine():
         run(readme, "det why exp:2"),
         run(readme, "det trial timeline ID", "det trial timeline 1"),
         run(PYTHON, "det trial describe ID", "det trial describe 1"),
+        run("docs/compatibility.md", "det tensorboard start ID", "det tensorboard start 1"),
         run(conf, "det experiment create CONFIG DIR", "det experiment create examples/digits/const.yaml examples/digits --follow"),
         run(conf, "det experiment replay ID", "det experiment replay 1"),
         run(conf, "det preview-search CONFIG", "det preview-search examples/digits/grid.yaml"),

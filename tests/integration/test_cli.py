@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """det as a person types it: results, exit codes, and what it says about mistakes."""
 import fcntl
+import glob
 import json
 import os
 import pty
@@ -71,6 +72,21 @@ def download_elsewhere(c, uuid):
     says(c.det("checkpoint", "download", uuid, "--mode", "both", check=False), 2, "--mode both: say auto, direct or master")
 
 
+def download_by_meaning(c):
+    """The best, the latest, of a trial or an experiment: nobody types a UUID."""
+    for words in (("t", "download", "1", "--best"), ("t", "download", "1", "--latest"), ("e", "download", "1"),
+                  ("t", "download", "1", "--best", "--sort-by", "accuracy", "--smaller-is-better", "false")):
+        out = c.path("by-meaning", words[-1])
+        at = c.det(*words, "-o", out).stdout.strip()
+        assert at == out or os.path.dirname(at) == out, (words, at)
+        about = json.load(open(at + "/metadata.json"))
+        assert about["steps_completed"] == 60 and about["hparams"]["global_batch_size"], about
+    says(c.det("t", "download", "1", check=False), 2, "--best, --latest or --uuid")
+    says(c.det("t", "download", "1", "--best", "--sort-by", "accuracy", check=False), 2, "--smaller-is-better true|false")
+    says(c.det("e", "download", "1", "--sort-by", "nosuch", "--smaller-is-better", "true", check=False), 1, "validation metric nosuch")
+    says(c.det("t", "download", "1", "--uuid", "no such?", check=False), 1, '"no such?" is not a UUID')
+
+
 def test_commands():
     with Cluster(agents=1, slots=2) as c:
         c.det("user", "whoami")
@@ -102,12 +118,19 @@ def test_commands():
         cps = json.loads(c.det("e", "list-checkpoints", "1", "--json").stdout)
         uuid = cps[0]["uuid"]
         says(c.det("e", "lc", "1", "--best", "1"), 0, c.path("checkpoints", ""))
-        says(c.det("checkpoint", "describe", uuid), 0, "state_dict.pth")
+        c.api("POST", f"/checkpoints/{uuid}/metadata", {"checkpoint": {"uuid": uuid, "metadata": {**cps[0]["metadata"], "by": {"whom": "me"}}}})
+        says(c.det("checkpoint", "describe", uuid), 0, "state_dict.pth", "learning_rate=", "by.whom=me")
         for out in (c.path("download"), tempfile.mkdtemp(dir="/dev/shm")):  # another file system
             c.det("checkpoint", "download", uuid, "-o", out)
             assert open(out + "/state_dict.pth", "rb").read(2) == b"PK"
         shutil.rmtree(out)
         download_elsewhere(c, uuid)
+        download_by_meaning(c)
+        events = c.det("tensorboard", "start", "1").stdout.split()[-1]
+        assert glob.glob(events + "/trial/1/*tfevents*"), events
+        says(c.det("tensorboard", "start", "-t", "1"), 0, "trial 1  " + events + "/trial/1", "tensorboard --logdir " + events)
+        says(c.det("tensorboard", "start", check=False), 2, "--trial-ids")
+        says(c.det("tensorboard", "list", check=False), 2, "det tensorboard start")
         for words in (("agent", "enable", "no such?"), ("slot", "enable", "no such?", "1")):
             says(c.det(*words, check=False), 1, '"no such?" not found')
         says(c.det("checkpoint", "describe", "no such?", check=False), 1, '"no such?" is not a UUID')
@@ -188,10 +211,14 @@ def test_watch():
         assert "trial 1 " in screen and "batch " in screen and "loss " in screen, screen[-3000:]
         assert "owned" in screen and "\x1b]0" not in screen and "\x07" not in screen, screen[:500]
         assert "\x1b]" not in on_terminal(c, "e", "list")
-        says(c.det("e", "create", CONST, DIGITS, *small), 0, "Created experiment 2")
-        lines = c.det("e", "watch", "2").stdout
-        assert "\x1b" not in lines and "trial 2 " in lines and lines.endswith("experiment 2 ended COMPLETED\n"), lines
-        says(c.det("t", "watch", "2"), 0, "trial 2 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 2 ended COMPLETED")
+        screen = on_terminal(c, "e", "create", CONST, DIGITS, *small, "-f")
+        assert "best so far: trial 2, accuracy 0." in screen and "experiment 2 ended COMPLETED" in screen, screen[-3000:]
+        screen = on_terminal(c, "e", "create", CONST, DIGITS, "--config", "entrypoint=model_def:Nobody", "--config", "max_restarts=0", "-f")
+        assert "experiment 3 ended ERROR" in screen and "Nobody" in screen.split("ended ERROR")[1], screen[-3000:]
+        says(c.det("e", "create", CONST, DIGITS, *small), 0, "Created experiment 4")
+        lines = c.det("e", "watch", "4").stdout
+        assert "\x1b" not in lines and "trial 4 " in lines and lines.endswith("experiment 4 ended COMPLETED\n"), lines
+        says(c.det("t", "watch", "4"), 0, "trial 4 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 4 ended COMPLETED")
         says(c.det("t", "watch", "9", check=False), 1, "not found")
 
 

@@ -324,6 +324,7 @@ assert errors == sorted(errors), errors
 assert [c.uuid for c in t.list_checkpoints(sort_by="error", max_results=1)] == [lists[1][0].uuid]
 assert best.uuid not in [c.uuid for c in e.top_n_checkpoints(9)]
 e.add_label("seen"); e.set_name("renamed")
+assert repr(e) == f"Experiment(id={e.id})" and repr(e.list_trials()[0]).startswith("Trial(id=")
 assert client.get_experiment(e.id).labels == {"seen"} and [x.id for x in client.list_experiments(name="renamed")] == [e.id]
 facts = lambda x: {k: v for k, v in vars(x).items() if not k.startswith("_")}
 assert [facts(x) for x in client.list_experiments(name="renamed")] == [facts(client.get_experiment(e.id))]

@@ -98,6 +98,8 @@ static int write_metadata(struct loop_save *s, struct det_err *err)
         json_set(whole, STORAGE_TASK, json_string(s->l->c->task_id));
     if (s->l->c->cluster_id)
         json_set(whole, STORAGE_CLUSTER, json_string(s->l->c->cluster_id));
+    if (s->l->c->hparams && !json_object_get(whole, "hparams"))
+        json_set(whole, "hparams", json_deep_copy(s->l->c->hparams));
     json_set(whole, STORAGE_HASHES, hashes);
     return write_json(s->dir, "metadata.json", whole, err);
 }

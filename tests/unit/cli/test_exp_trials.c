@@ -72,9 +72,25 @@ static void columns_have_values(void **state)
     assert_null(trials_value(t, "nosuch", &by));
 }
 
+static void is_marked(const char *trial, const char *mark)
+{
+    JSON_OWN t = json_parse(trial, strlen(trial), NULL);
+    assert_string_equal(trials_mark(t), mark);
+}
+
+static void the_best_says_whether_it_was_kept(void **state)
+{
+    is_marked("{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": {\"totalBatches\": 7}}", "* best");
+    is_marked("{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": {\"totalBatches\": 9}}",
+              "* best, without a checkpoint");
+    is_marked("{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": null}",
+              "* best, without a checkpoint");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_best_is_first),
-                                       cmocka_unit_test(columns_have_values)};
+                                       cmocka_unit_test(columns_have_values),
+                                       cmocka_unit_test(the_best_says_whether_it_was_kept)};
     return cmocka_run_group_tests_name("trials", tests, NULL, NULL);
 }

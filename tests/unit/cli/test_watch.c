@@ -6,16 +6,8 @@
 
 #include "experiment.h"
 #include "watch.h"
+#include <stdio.h>
 #include <string.h>
-
-double trial_target(const json_t *trial, const json_t *experiment)
-{
-    return 100;
-}
-double trial_fraction(const json_t *trial, const json_t *experiment)
-{
-    return 0.5;
-}
 
 static json_t *parsed(const char *text)
 {
@@ -28,7 +20,7 @@ static json_t *experiment(void)
 {
     return parsed("{\"id\": 3, \"name\": \"n\xc3\xa4me\\u001b[2J\", \"state\": \"STATE_RUNNING\", \"progress\": 0.25,"
                   " \"numTrials\": 2, \"resourcePool\": \"default\","
-                  " \"config\": {\"searcher\": {\"metric\": \"f1\"}, \"resources\": {\"slots_per_trial\": 1}}}");
+                  " \"config\": {\"searcher\": {\"metric\": \"f1\", \"max_length\": {\"batches\": 100}}, \"resources\": {\"slots_per_trial\": 1}}}");
 }
 
 static json_t *trials(void)
@@ -88,9 +80,44 @@ static void without_a_screen_it_is_a_line(void **state)
     buf_finish(&out);
 }
 
+static void is_long(const char *length, const char *more, const char *hparams, double batches)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"progress\": 0.25, %s \"config\": {\"searcher\": {\"max_length\": %s},"
+             " \"records_per_epoch\": %s}}",
+             more, length, *hparams ? "640" : "0");
+    JSON_OWN e = parsed(text);
+    snprintf(text, sizeof text,
+             "{\"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 50, \"hparams\": {%s}}",
+             hparams);
+    JSON_OWN t = parsed(text);
+    assert_float_equal(trial_target(t, e), batches, 1e-9);
+    assert_float_equal(trial_fraction(t, e), batches > 0 ? 50 / batches : 0, 1e-9);
+}
+
+static void the_length_is_the_configurations(void **state)
+{
+    is_long("{\"batches\": 100}", "", "", 100);
+    is_long("100", "", "", 100);
+    is_long("{\"records\": 6400}", "", "\"global_batch_size\": 64", 100);
+    is_long("{\"epochs\": 10}", "", "\"global_batch_size\": 64", 100);
+}
+
+/* The epochs of a trial that says nothing of their length. */
+static void the_progress_of_a_single_trial_tells_its_length(void **state)
+{
+    is_long("{\"epochs\": 10}", "\"numTrials\": 1,", "", 200);
+    is_long("{\"epochs\": 10}", "\"numTrials\": 2,", "", 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_fits_the_terminal),
-                                       cmocka_unit_test(without_a_screen_it_is_a_line)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_fits_the_terminal),
+        cmocka_unit_test(without_a_screen_it_is_a_line),
+        cmocka_unit_test(the_length_is_the_configurations),
+        cmocka_unit_test(the_progress_of_a_single_trial_tells_its_length),
+    };
     return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
 }

@@ -88,7 +88,8 @@ class Checkpoint:
         self.training = CheckpointTrainingMetadata(raw.get("training") or {})
 
     def __repr__(self) -> str:
-        return f"Checkpoint(uuid={self.uuid}, task_id={self.task_id}, state={self.state.name})"
+        trial = "" if self.training.trial_id is None else f", trial_id={self.training.trial_id}"
+        return f"Checkpoint(uuid={self.uuid}, task_id={self.task_id}{trial})"
 
     def reload(self) -> None:
         self._take(self._master.get(f"/api/v1/checkpoints/{self.uuid}")["checkpoint"])

@@ -85,6 +85,10 @@ class TrialMetrics:
         self.metrics: Dict[str, Any] = metrics.get("validation_metrics") or metrics.get("avg_metrics") or {}
         self.batch_metrics: Optional[List[Dict[str, Any]]] = metrics.get("batch_metrics")
 
+    def __repr__(self) -> str:
+        where = f"trial_id={self.trial_id}, steps_completed={self.steps_completed}"
+        return f"TrialMetrics({where}, group={self.group!r}, metrics={self.metrics})"
+
 
 def pages(fetch: Any, key: str) -> Iterator[Dict[str, Any]]:
     """All items of a paginated list."""
@@ -126,6 +130,9 @@ class Trial:
         self._master, self.id = master, raw["id"]
         self._take(raw)
         return self
+
+    def __repr__(self) -> str:
+        return f"Trial(id={self.id})"
 
     def reload(self) -> None:
         self._take(self._master.get(f"/api/v1/trials/{self.id}")["trial"])
@@ -263,6 +270,9 @@ class Experiment:
         self._master, self.id = master, raw["id"]
         self._take(raw)
         return self
+
+    def __repr__(self) -> str:
+        return f"Experiment(id={self.id})"
 
     @property
     def _path(self) -> str:

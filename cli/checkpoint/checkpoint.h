@@ -15,6 +15,14 @@ int checkpoint_unknown(struct cli *c, struct det_err *err);
 int checkpoint_adopt(struct cli *c, struct det_err *err);
 int checkpoint_discard(struct cli *c, struct det_err *err);
 
+extern const struct opt trial_download_opts[], experiment_download_opts[];
+int trial_download(struct cli *c, struct det_err *err);
+int experiment_download(struct cli *c, struct det_err *err);
+extern const char *checkpoint_mode; /* --mode: how the files come; never NULL */
+int checkpoint_check_mode(struct det_err *err);
+/* Copies the files of a checkpoint into the directory `to`, which it makes, and prints it. */
+int checkpoint_copy(struct cli *c, const json_t *cp, const char *to, struct det_err *err);
+
 /* The checkpoint that the first argument names; the caller's. */
 int checkpoint_get(struct cli *c, json_t **ret, struct det_err *err);
 /* Prints the answer of POST /checkpoints/gc; all: those that stay, too. */

@@ -20,6 +20,17 @@ static void print_files(const json_t *resources)
     table_print(t, "no files");
 }
 
+/* What the user gave with it: all but what every checkpoint's metadata has. New reference. */
+static json_t *users_metadata(const json_t *cp)
+{
+    static const char *const ours[] = {"steps_completed", "determined_version", "framework",
+                                       "format"};
+    json_t *left = json_copy(json_obj(cp, "metadata"));
+    for (size_t i = 0; left && i < DET_ARRAY_LEN(ours); i++)
+        json_object_del(left, ours[i]);
+    return left;
+}
+
 static int describe(struct cli *c, struct det_err *err)
 {
     JSON_OWN cp = NULL;
@@ -30,15 +41,22 @@ static int describe(struct cli *c, struct det_err *err)
     char *dir det_cleanup(freep) = show_checkpoint_place(cp);
     char *metrics det_cleanup(freep) =
         show_metrics(json_path(cp, "training.validationMetrics.avgMetrics"));
+    char *hparams det_cleanup(freep) = show_hparams(json_path(cp, "training.hparams"), NULL);
+    JSON_OWN own = users_metadata(cp);
+    char *metadata det_cleanup(freep) = show_hparams(own, NULL);
     printf("checkpoint %s\n", json_str(cp, "uuid", ""));
-    printf("  state    %s\n", show_state(json_str(cp, "state", "")));
-    printf("  trial    %" PRId64 " of experiment %" PRId64 "\n",
+    printf("  state            %s\n", show_state(json_str(cp, "state", "")));
+    printf("  trial            %" PRId64 " of experiment %" PRId64 "\n",
            json_int(json_obj(cp, "training"), "trialId", 0),
            json_int(json_obj(cp, "training"), "experimentId", 0));
-    printf("  batches  %" PRId64 "\n", json_int(json_obj(cp, "metadata"), "steps_completed", 0));
-    printf("  metrics  %s\n", metrics);
-    printf("  time     %s\n", show_time(json_str(cp, "reportTime", NULL)));
-    printf("  place    %s\n\n", dir ? dir : "");
+    printf("  hyperparameters  %s\n", hparams);
+    printf("  batches          %" PRId64 "\n",
+           json_int(json_obj(cp, "metadata"), "steps_completed", 0));
+    printf("  metrics          %s\n", metrics);
+    if (*metadata)
+        printf("  metadata         %s\n", metadata);
+    printf("  time             %s\n", show_time(json_str(cp, "reportTime", NULL)));
+    printf("  place            %s\n\n", dir ? dir : "");
     print_files(json_obj(cp, "resources"));
     return 0;
 }

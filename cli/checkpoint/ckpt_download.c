@@ -13,9 +13,10 @@
 #define ARCHIVE_MAX ((size_t)640 << 20) /* it is unpacked from memory */
 
 static struct {
-    const char *output, *mode;
+    const char *output;
     bool quiet;
 } o;
+const char *checkpoint_mode = "auto";
 
 int checkpoint_get(struct cli *c, json_t **ret, struct det_err *err)
 {
@@ -74,13 +75,13 @@ static int open_store(const json_t *cp, struct det_err *err)
 static int fetch(struct cli *c, const json_t *cp, int to, struct det_err *err)
 {
     const char *uuid = json_str(cp, "uuid", "");
-    if (strcmp(o.mode, "master") == 0)
+    if (strcmp(checkpoint_mode, "master") == 0)
         return through_master(c, uuid, to, err);
     struct det_err here = {0};
     int from det_cleanup(det_closep) = open_store(cp, &here);
     if (from >= 0)
         return fsx_walk(from, copy_path, &(struct copy){from, to}, err);
-    if (strcmp(o.mode, "direct") == 0) {
+    if (strcmp(checkpoint_mode, "direct") == 0) {
         *err = here;
         return DET_ENOENT;
     }
@@ -93,38 +94,46 @@ static bool is_mode(const char *s)
     return strcmp(s, "auto") == 0 || strcmp(s, "direct") == 0 || strcmp(s, "master") == 0;
 }
 
-int checkpoint_download(struct cli *c, struct det_err *err)
+int checkpoint_check_mode(struct det_err *err)
 {
-    JSON_OWN cp = NULL;
-    o.mode = o.mode ? o.mode : "auto";
-    if (!is_mode(o.mode)) {
-        det_fail(err, DET_EINVAL, "--mode %s: say auto, direct or master", o.mode);
-        return CLI_USAGE;
-    }
-    if (checkpoint_get(c, &cp, err) < 0)
-        return CLI_FAILED;
+    if (is_mode(checkpoint_mode))
+        return 0;
+    return det_fail(err, DET_EINVAL, "--mode %s: say auto, direct or master", checkpoint_mode);
+}
+
+int checkpoint_copy(struct cli *c, const json_t *cp, const char *to, struct det_err *err)
+{
     const char *state = show_state(json_str(cp, "state", ""));
-    if (strcmp(state, "COMPLETED") != 0 && strcmp(state, "PARTIALLY_DELETED") != 0) {
-        det_fail(err, DET_ESTATE,
-                 "checkpoint %s is %s: only a COMPLETED or PARTIALLY_DELETED one "
-                 "has files to download",
-                 cli_arg(c, 0), state);
-        return CLI_FAILED;
-    }
-    char *to det_cleanup(freep) =
-        o.output ? det_strdup(o.output) : det_asprintf("checkpoints/%s", cli_arg(c, 0));
-    if (fsx_mkdirs(AT_FDCWD, to, 0755, err) < 0)
-        return CLI_FAILED;
-    int dest det_cleanup(det_closep) = fsx_open_dir(AT_FDCWD, to, err);
-    if (dest < 0 || fetch(c, cp, dest, err) < 0)
-        return CLI_FAILED;
+    if (strcmp(state, "COMPLETED") != 0 && strcmp(state, "PARTIALLY_DELETED") != 0)
+        return det_fail(err, DET_ESTATE,
+                        "checkpoint %s is %s: only a COMPLETED or PARTIALLY_DELETED one "
+                        "has files to download",
+                        json_str(cp, "uuid", ""), state);
+    int rc = fsx_mkdirs(AT_FDCWD, to, 0755, err);
+    int dest det_cleanup(det_closep) = rc < 0 ? rc : fsx_open_dir(AT_FDCWD, to, err);
+    if (dest < 0)
+        return dest;
+    if ((rc = fetch(c, cp, dest, err)) < 0)
+        return rc;
     printf("%s\n", to);
     return 0;
 }
 
+int checkpoint_download(struct cli *c, struct det_err *err)
+{
+    JSON_OWN cp = NULL;
+    if (checkpoint_check_mode(err) < 0)
+        return CLI_USAGE;
+    if (checkpoint_get(c, &cp, err) < 0)
+        return CLI_FAILED;
+    char *to det_cleanup(freep) =
+        o.output ? det_strdup(o.output) : det_asprintf("checkpoints/%s", cli_arg(c, 0));
+    return checkpoint_copy(c, cp, to, err) < 0 ? CLI_FAILED : 0;
+}
+
 const struct opt checkpoint_download_opts[] = {
     {"output-dir", 'o', OPT_STR, &o.output, "DIR", "where to (default checkpoints/UUID)"},
-    {"mode", 0, OPT_STR, &o.mode, "MODE",
+    {"mode", 0, OPT_STR, &checkpoint_mode, "MODE",
      "direct: from the store; master: through the master; auto: whichever works (default)"},
     {"quiet", 'q', OPT_FLAG, &o.quiet, NULL, "print the path only, as it does anyway"},
     {0},
