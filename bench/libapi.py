@@ -70,7 +70,7 @@ VALUES = {
     "removeDeletedCheckpoints": lambda w: "true", "agentIds": lambda w: f"agent-{random.randint(0, 3)}", "containerIds": lambda w: "container-1",
     "rankIds": lambda w: random.randint(0, 3), "stdtypes": lambda w: "stdout", "sources": lambda w: "trial",
     "timestampBefore": lambda w: "2026-01-01T00:05:00Z", "timestampAfter": lambda w: "2026-01-01T00:05:00Z", "searchText": lambda w: "batch 7",
-    "enableRegex": lambda w: "true", "allocationIds": lambda w: "none", "metricIds": lambda w: "training.loss",
+    "enableRegex": lambda w: "true", "beyondId": lambda w: 7, "allocationIds": lambda w: "none", "metricIds": lambda w: "training.loss",
     "metricNames": lambda w: "accuracy", "metricName": lambda w: "accuracy", "startBatches": lambda w: 2000, "endBatches": lambda w: 8000,
     "timeSeriesFilter.name": lambda w: "batches", "timeSeriesFilter.integerRange.gt": lambda w: 2000, "timeSeriesFilter.integerRange.gte": lambda w: 2000,
     "timeSeriesFilter.integerRange.lt": lambda w: 8000, "timeSeriesFilter.integerRange.lte": lambda w: 8000,

@@ -15,6 +15,7 @@ struct db_log_filter {
     const char *search;          /* substring, or NULL */
     bool is_regex;               /* search is a regular expression of PostgreSQL */
     bool desc;
+    int64_t beyond_id; /* where the first page begins, as in db_log_read(); 0: at the end */
 };
 /* At most n lines beyond id (0: from the start), in order. Time in wall microseconds. A search ends
  * when the next n take longer than 10 s to find: db_timed_out(). */

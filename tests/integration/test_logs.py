@@ -36,6 +36,11 @@ def search(user):
     assert texts(user, stdtypes=["stderr"]) == ["loss = nan"] and texts(user, sources=["master"]) == ["a.b"]
     assert texts(user, timestampAfter="2026-01-01T00:00:02Z") == ["a.b", "axb"]
     assert texts(user, timestampBefore="2026-01-01T00:00:02Z", orderBy="ORDER_BY_DESC") == ["loss = nan", "loss = 0.25"]
+    ids = [int(line["id"]) for line in user.call("trial_logs", trialId=1)]
+    assert texts(user, beyondId=ids[1], limit=1) == ["a.b"] and texts(user, beyondId=ids[1], limit=1, orderBy="ORDER_BY_DESC") == ["loss = 0.25"]
+    assert texts(user, beyondId=ids[3]) == texts(user, beyondId=ids[0], orderBy="ORDER_BY_DESC") == []
+    assert texts(user, beyondId=ids[0], searchText="a.b") == ["a.b"]
+    user.refused(400, "beyondId must not be negative", "trial_logs", trialId=1, beyondId=-1)
     said = user.refused(400, "regular expression", "trial_logs", trialId=1, searchText="a(", enableRegex=True)
     assert "parentheses" in said and "SELECT" not in said and "SQLSTATE" not in said, said
     first = user.call("trial_logs", trialId=1, limit=1)[0]

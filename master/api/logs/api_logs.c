@@ -151,6 +151,7 @@ void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_fil
     l->sh = sh;
     logs_own(l, f);
     l->trial_id = trial_id;
+    l->beyond = f->beyond_id;
     l->left = limit ? limit : -1;
     l->follow = follow;
     uv_timer_init(sh->loop, &l->timer);
@@ -177,6 +178,7 @@ bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, b
         !api_query_time(req, "timestampBefore", &f->before_us) ||
         !api_query_time(req, "timestampAfter", &f->after_us) ||
         !api_query_i64(req, "limit", 0, limit) ||
+        !api_query_i64(req, "beyondId", 0, &f->beyond_id) ||
         !api_query_enum(req, "orderBy", wire_order_by, &order) ||
         !api_query_flag(req, "enableRegex", &regex) || !api_query_flag(req, "follow", &flag))
         return false;
@@ -185,6 +187,7 @@ bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, b
     f->desc = order == 2;
     f->search = search && *search ? search : NULL;
     const char *wrong = *limit < 0           ? "limit must not be negative"
+                        : f->beyond_id < 0   ? "beyondId must not be negative"
                         : *follow && *limit  ? "limit and follow exclude each other"
                         : *follow && f->desc ? "follow goes forward only: leave orderBy out"
                                              : NULL;
