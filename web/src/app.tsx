@@ -8,6 +8,7 @@ import { SignIn } from "./pages/sign_in";
 import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
 import { me, signOut, start } from "./state/session";
+import { Confirm } from "./ui/confirm";
 import { toast, Toasts } from "./ui/toasts";
 import "./tokens.css";
 import "./app.css";
@@ -60,6 +61,7 @@ function App() {
         {away}
         <Side />
         <main class="page" id="page" tabIndex={-1}><Page /></main>
+        <Confirm />
         <Toasts />
     </div>;
 }

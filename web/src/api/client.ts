@@ -31,7 +31,7 @@ export interface Request<K extends keyof Routes> {
 
 /* "/a/{id}" with its variables and the query; what is undefined, null or "" is left out, lists repeat their key. */
 export function addressOf(pattern: string, path: Params = {}, query: Query = {}): string {
-    const filled = pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name] ?? "")));
+    const filled = pattern.replace(/\{([\w.]+)\}/g, (_, name: string) => encodeURIComponent(String(path[name] ?? "")));
     const search = new URLSearchParams();
     for (const [key, value] of Object.entries(query))
         for (const v of Array.isArray(value) ? value : [value])

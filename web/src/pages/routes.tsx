@@ -1,6 +1,10 @@
 /* Which page an address opens: the first row that fits. A page has its variables as props. */
 import type { FunctionComponent } from "preact";
+import { ClusterPage } from "./cluster";
+import { ExperimentPage } from "./experiment";
 import { ExperimentsPage } from "./experiments";
+import { LogsPage } from "./logs";
+import { TrialPage } from "./trial";
 
 type Variables = Record<string, string>;
 export interface PageRoute {
@@ -11,6 +15,10 @@ export interface PageRoute {
 
 export const pageRoutes: PageRoute[] = [
     { pattern: "/det/experiments", title: "Experiments", page: ExperimentsPage },
+    { pattern: "/det/experiments/:id", title: "Experiment", page: ExperimentPage },
+    { pattern: "/det/trials/:id", title: "Trial", page: TrialPage },
+    { pattern: "/det/trials/:id/logs", title: "Log", page: LogsPage },
+    { pattern: "/det/clusters", title: "Cluster", page: ClusterPage },
 ];
 /* What "/" and old links without a page of their own open. */
 export const HOME = "/det/experiments";

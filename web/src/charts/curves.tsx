@@ -1,0 +1,174 @@
+/* Many curves on uPlot: it has the axes, the cursor and the zoom by dragging; the lines are ours (draw.ts). */
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { number } from "../ui/format";
+import { cssColour, isDark } from "../ui/dark";
+import { duration, full } from "../ui/time";
+import "./charts.css";
+import { drawCurves, type Curve } from "./draw";
+import { nearest } from "./sample";
+import { extent, padded, scale, toPixel, type Scale } from "./scales";
+import { ticks } from "./ticks";
+
+export type XKind = "batches" | "time" | "clock";
+
+export interface CurvesProps {
+    curves: Curve[];
+    x: XKind;
+    logX: boolean;
+    logY: boolean;
+    zoom: [number, number] | null;
+    onZoom: (range: [number, number] | null) => void;
+    onHover: (id: number | null) => void;
+    onPick?: (id: number) => void;
+    /* What is shown, in words: for who cannot see it. */
+    summary: string;
+    height?: number;
+}
+
+const NEAR = 24; // CSS pixels from a point at which it counts as pointed at
+
+function xText(kind: XKind, v: number, span: number): string {
+    if (kind === "batches") return number(v);
+    if (kind === "time") return duration(v);
+    const text = full(v);
+    return span > 2 * 86400e3 ? text.slice(5, 16) : span > 600e3 ? text.slice(11, 16) : text.slice(11);
+}
+
+/* The ends of both axes as they should be now. */
+function ranges(p: CurvesProps): { x: [number, number]; y: [number, number] } {
+    const xKind = p.logX ? "log" : "linear", yKind = p.logY ? "log" : "linear";
+    const x = p.zoom ?? extent(p.curves.flatMap((c) => extent(c.points.x, xKind)), xKind);
+    const inside = p.curves.flatMap((c) => extent(c.points.y.filter((_, i) => c.points.x[i]! >= x[0] && c.points.x[i]! <= x[1]), yKind));
+    const y = extent(inside, yKind);
+    const xs = scale(xKind, x[0], x[1], 0, 1), ys = scale(yKind, y[0], y[1], 0, 1);
+    return { x: [xs.lo, xs.hi], y: padded(ys.kind, ys.lo, ys.hi) };
+}
+
+class Plot {
+    private readonly plot: uPlot;
+    private readonly watch: ResizeObserver;
+    private range: ReturnType<typeof ranges>;
+
+    constructor(private readonly box: HTMLElement, private props: CurvesProps,
+        private readonly tell: (tip: { text: string; left: number; top: number } | null) => void) {
+        this.range = ranges(props);
+        this.plot = new uPlot(this.options(), [[0, 1], [null, null]], box);
+        this.plot.over.addEventListener("mousemove", (e) => this.point(e));
+        this.plot.over.addEventListener("mouseleave", () => this.leave());
+        this.plot.over.addEventListener("click", () => this.pick());
+        this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
+        this.watch.observe(box);
+    }
+
+    private size(): { width: number; height: number } {
+        return { width: Math.max(120, this.box.clientWidth), height: this.props.height ?? 320 };
+    }
+
+    private axis(side: "x" | "y"): uPlot.Axis {
+        const isX = side === "x";
+        const kind = () => ((isX ? this.props.logX : this.props.logY) ? "log" : isX && this.props.x === "clock" ? "time" : "linear");
+        return {
+            scale: side, stroke: () => cssColour("--soft"), grid: { stroke: () => cssColour("--line"), width: 1 },
+            ticks: { show: false }, font: "12px system-ui, sans-serif", size: isX ? 32 : 64, filter: (_, splits) => splits,
+            splits: (u, _, lo, hi) => ticks(scale(kind(), lo, hi, 0, 1), Math.max(2, Math.floor((isX ? u.width : u.height) / (isX ? 90 : 40))),
+                -new Date(lo).getTimezoneOffset() || 0),
+            values: (_, splits) => splits.map((v) => (isX ? xText(this.props.x, v, this.range.x[1] - this.range.x[0]) : number(v))),
+        };
+    }
+
+    private options(): uPlot.Options {
+        return {
+            ...this.size(), legend: { show: false },
+            scales: {
+                x: { time: false, distr: this.props.logX ? 3 : 1, range: () => this.range.x },
+                y: { distr: this.props.logY && this.range.y[0] > 0 ? 3 : 1, range: () => this.range.y },
+            },
+            axes: [this.axis("x"), this.axis("y")],
+            series: [{}, { scale: "y" }],
+            cursor: { points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => { this.props.onZoom(null); return null; } } },
+            hooks: { draw: [(u) => this.draw(u)], setSelect: [(u) => this.select(u)] },
+        };
+    }
+
+    private scales(ratio: number): [Scale, Scale] {
+        const b = this.plot.bbox, f = ratio / devicePixelRatio;
+        const { x, y } = this.range;
+        return [scale(this.props.logX ? "log" : "linear", x[0], x[1], b.left * f, (b.left + b.width) * f),
+            scale(this.props.logY ? "log" : "linear", y[0], y[1], (b.top + b.height) * f, b.top * f)];
+    }
+
+    private draw(u: uPlot): void {
+        if (!this.plot) return; // the first time is from within uPlot's constructor; show() follows
+        const [x, y] = this.scales(devicePixelRatio);
+        drawCurves(u.ctx, this.props.curves, x, y, devicePixelRatio, cssColour("--idle"));
+    }
+
+    private select(u: uPlot): void {
+        if (u.select.width < 4) return;
+        const [a, b] = [u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")];
+        u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        this.props.onZoom([Number(a.toPrecision(6)), Number(b.toPrecision(6))]);
+    }
+
+    private found: Curve | null = null;
+
+    private point(e: MouseEvent): void {
+        const [x, y] = this.scales(1);
+        const b = this.plot.bbox, at = { x: e.offsetX + b.left / devicePixelRatio, y: e.offsetY + b.top / devicePixelRatio };
+        const value = this.plot.posToVal(e.offsetX, "x");
+        let best = NEAR, tip: { text: string; left: number; top: number } | null = null;
+        this.found = null;
+        for (const c of this.props.curves) {
+            const i = nearest(c.points.x, value);
+            if (i < 0) continue;
+            const [px, py] = [toPixel(x, c.points.x[i]!), toPixel(y, c.points.y[i]!)];
+            const d = Math.hypot(px - at.x, py - at.y);
+            if (!(d < best)) continue;
+            best = d;
+            this.found = c;
+            tip = { text: `${c.label} · ${xText(this.props.x, c.points.x[i]!, 0)} · ${number(c.points.y[i]!)}`, left: px, top: py };
+        }
+        this.tell(tip);
+        this.props.onHover(this.found?.id ?? null);
+    }
+
+    private leave(): void {
+        this.found = null;
+        this.tell(null);
+        this.props.onHover(null);
+    }
+
+    private pick(): void {
+        if (this.found) this.props.onPick?.(this.found.id);
+    }
+
+    show(props: CurvesProps): void {
+        this.props = props;
+        this.range = ranges(props);
+        this.plot.setData([[0, 1], [null, null]]);
+    }
+
+    end(): void {
+        this.watch.disconnect();
+        this.plot.destroy();
+    }
+}
+
+export function Curves(props: CurvesProps) {
+    const box = useRef<HTMLDivElement>(null);
+    const plot = useRef<Plot | null>(null);
+    const [tip, setTip] = useState<{ text: string; left: number; top: number } | null>(null);
+    const dark = isDark.value;
+    useEffect(() => {
+        const mine = plot.current = new Plot(box.current!, props, setTip);
+        mine.show(props);
+        return () => mine.end();
+    }, [props.x, props.logX, props.logY, props.height, dark]);
+    useEffect(() => plot.current?.show(props));
+    return <div class="chart">
+        <div ref={box} class="chart-box" role="img" aria-label={props.summary} />
+        {tip && <div class="chart-tip" style={{ left: `${tip.left}px`, top: `${tip.top}px` }}>{tip.text}</div>}
+    </div>;
+}

@@ -1,0 +1,74 @@
+/* Curves on a canvas, between two scales. No state: everything that is seen is in the arguments. */
+import { downsample, type Points } from "./sample";
+import { toPixel, type Scale } from "./scales";
+
+export interface Curve {
+    id: number;
+    label: string;
+    points: Points;
+    /* Before smoothing: drawn faintly behind; null: nothing was smoothed. */
+    raw: Points | null;
+    colour: string;
+    dash: readonly number[];
+    /* "front" is bold, "back" is grey. */
+    layer: "front" | "plain" | "back";
+}
+
+const WIDTH = { front: 2.5, plain: 1.5, back: 1 };
+const ALPHA = { front: 1, plain: 0.9, back: 0.35 };
+
+function line(ctx: CanvasRenderingContext2D, p: Points, x: Scale, y: Scale): void {
+    let isDown = false;
+    ctx.beginPath();
+    for (let i = 0; i < p.x.length; i++) {
+        const [px, py] = [toPixel(x, p.x[i]!), toPixel(y, p.y[i]!)];
+        if (!Number.isFinite(px) || !Number.isFinite(py)) isDown = false;
+        else if (isDown) ctx.lineTo(px, py);
+        else {
+            ctx.moveTo(px, py);
+            isDown = true;
+        }
+    }
+    ctx.stroke();
+}
+
+function dots(ctx: CanvasRenderingContext2D, p: Points, x: Scale, y: Scale, radius: number): void {
+    for (let i = 0; i < p.x.length; i++) {
+        const [px, py] = [toPixel(x, p.x[i]!), toPixel(y, p.y[i]!)];
+        if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
+        ctx.beginPath();
+        ctx.arc(px, py, radius, 0, 2 * Math.PI);
+        ctx.fill();
+    }
+}
+
+function drawOne(ctx: CanvasRenderingContext2D, c: Curve, x: Scale, y: Scale, ratio: number, grey: string): void {
+    const columns = Math.max(1, Math.floor(Math.abs(x.to - x.from)));
+    const colour = c.layer === "back" ? grey : c.colour;
+    ctx.strokeStyle = ctx.fillStyle = colour;
+    if (c.raw) {
+        ctx.globalAlpha = 0.25;
+        ctx.lineWidth = ratio;
+        ctx.setLineDash([]);
+        line(ctx, downsample(c.raw, x.lo, x.hi, columns), x, y);
+    }
+    ctx.globalAlpha = ALPHA[c.layer];
+    ctx.lineWidth = WIDTH[c.layer] * ratio;
+    ctx.setLineDash(c.dash.map((d) => d * ratio));
+    const shown = downsample(c.points, x.lo, x.hi, columns);
+    line(ctx, shown, x, y);
+    ctx.setLineDash([]);
+    if (shown.x.length < 2 || c.layer === "front") dots(ctx, shown, x, y, shown.x.length <= 60 ? 3 * ratio : ratio);
+}
+
+/* Back first, so that what was chosen lies on top. `ratio`: pixels of the canvas for one of CSS. */
+export function drawCurves(ctx: CanvasRenderingContext2D, curves: Curve[], x: Scale, y: Scale, ratio: number, grey: string): void {
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(Math.min(x.from, x.to), Math.min(y.from, y.to), Math.abs(x.to - x.from), Math.abs(y.to - y.from));
+    ctx.clip();
+    ctx.lineJoin = "round";
+    for (const layer of ["back", "plain", "front"] as const)
+        for (const c of curves) if (c.layer === layer) drawOne(ctx, c, x, y, ratio, grey);
+    ctx.restore();
+}

@@ -1,0 +1,46 @@
+/* Colours that stay apart for protan and deutan eyes, in both themes; the same id has the same colour everywhere. */
+
+/* Near Okabe and Ito's, moved until a search found each pair far enough apart (test/unit/palette.test.ts measures it). */
+const DARK_ON_LIGHT = [
+    "#1f469f", "#f75b00", "#299b6c", "#bd739f", "#72297e", "#a6572d", "#403a38", "#3f80c6", "#531d00", "#75727c",
+];
+const LIGHT_ON_DARK = [
+    "#53bdf0", "#eb7d0f", "#38d676", "#f08fc5", "#9385f3", "#ebe231", "#e2d0c8", "#2f6fd1", "#d13f19", "#6fa587",
+];
+const DASHES: number[][] = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+
+export function palette(dark: boolean): readonly string[] {
+    return dark ? LIGHT_ON_DARK : DARK_ON_LIGHT;
+}
+
+export function colourOf(id: number, dark: boolean): string {
+    const p = palette(dark);
+    return p[((id % p.length) + p.length) % p.length]!;
+}
+
+/* Colour alone never tells two apart: after ten the lines are dashed. */
+export function dashOf(id: number): readonly number[] {
+    return DASHES[Math.floor(Math.abs(id) / 10) % DASHES.length]!;
+}
+
+export type Rgb = [number, number, number];
+
+export function rgbOf(hex: string): Rgb {
+    const n = parseInt(hex.slice(1), 16);
+    return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
+}
+
+/* Blue to yellow through grey (as cividis): lightness grows with the value, so it reads without hue. */
+const STEPS: Rgb[] = [[0, 34, 78], [53, 69, 108], [102, 105, 112], [148, 142, 119], [200, 184, 102], [253, 231, 55]];
+
+/* Of a share in [0, 1]; what is not finite is grey. On a dark page the darkest steps are left out. */
+export function heat(part: number, dark: boolean): string {
+    if (!Number.isFinite(part)) return dark ? "#777777" : "#999999";
+    const least = dark ? 0.25 : 0;
+    const most = dark ? 1 : 0.85; // the palest yellow cannot be seen on white
+    const at = (least + Math.min(1, Math.max(0, part)) * (most - least)) * (STEPS.length - 1);
+    const i = Math.min(STEPS.length - 2, Math.floor(at));
+    const [from, to] = [STEPS[i]!, STEPS[i + 1]!];
+    const mix = from.map((c, k) => Math.round(c + (to[k]! - c) * (at - i)));
+    return `rgb(${mix.join(",")})`;
+}

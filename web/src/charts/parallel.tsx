@@ -1,0 +1,158 @@
+/* Parallel coordinates: an axis for each hyperparameter and one for the metric; dragging along an axis marks a part of it. */
+import { useRef, useState } from "preact/hooks";
+import { cssColour, isDark } from "../ui/dark";
+import { number } from "../ui/format";
+import { axisPixel, axisScale, type Axis, type Value } from "./axes";
+import { brushed, unbrushed, within, type Brush } from "./brush";
+import { Canvas } from "./canvas";
+import { heat } from "./palette";
+import { share, toPixel, toValue, type Scale } from "./scales";
+import { ticks } from "./ticks";
+
+export interface Row {
+    id: number;
+    values: Record<string, Value>;
+}
+
+export interface ParallelProps {
+    axes: Axis[];
+    rows: Row[];
+    brushes: Brush[];
+    /* Whether a low value of the last axis is the good one: the good ones are the light ones. */
+    smallerIsBetter: boolean;
+    hover: number | null;
+    onHover: (id: number | null) => void;
+    onBrush: (brushes: Brush[]) => void;
+    summary: string;
+}
+
+const HEIGHT = 300, TOP = 12, BOTTOM = 12, SIDE = 40;
+const GRAB = 28; // CSS pixels beside an axis in which a drag is its own
+const NEAR = 8;
+const LEAST = 4; // a shorter drag is a click: it takes the mark away
+
+export function axisX(i: number, n: number, width: number): number {
+    return n < 2 ? width / 2 : SIDE + (i * (width - 2 * SIDE)) / (n - 1);
+}
+
+function scales(axes: Axis[]): Scale[] {
+    return axes.map((a) => axisScale(a, HEIGHT - BOTTOM, TOP));
+}
+
+function tickText(a: Axis, v: number): string {
+    return a.kind === "category" ? (a.categories[v] ?? "").slice(0, 14) : number(v);
+}
+
+function drawAxis(ctx: CanvasRenderingContext2D, a: Axis, s: Scale, x: number, b: Brush | undefined): void {
+    ctx.strokeStyle = cssColour("--soft");
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.moveTo(x, TOP);
+    ctx.lineTo(x, HEIGHT - BOTTOM);
+    ctx.stroke();
+    ctx.font = "11px system-ui, sans-serif";
+    ctx.textBaseline = "middle";
+    for (const v of ticks(s, 6)) {
+        const y = toPixel(s, v), text = tickText(a, v), width = ctx.measureText(text).width;
+        ctx.fillStyle = cssColour("--raised");
+        ctx.globalAlpha = 0.8;
+        ctx.fillRect(x + 4, y - 7, width + 4, 14);
+        ctx.globalAlpha = 1;
+        ctx.fillStyle = cssColour("--soft");
+        ctx.fillText(text, x + 6, y);
+    }
+    if (!b) return;
+    const [y0, y1] = [Math.max(TOP, toPixel(s, b.hi)), Math.min(HEIGHT - BOTTOM, toPixel(s, b.lo))];
+    ctx.fillStyle = cssColour("--accent");
+    ctx.globalAlpha = 0.3;
+    ctx.fillRect(x - 7, y0, 14, Math.max(2, y1 - y0));
+    ctx.globalAlpha = 1;
+    ctx.strokeStyle = cssColour("--accent");
+    ctx.strokeRect(x - 7, y0, 14, Math.max(2, y1 - y0));
+}
+
+function drawRow(ctx: CanvasRenderingContext2D, ys: number[], xs: number[]): void {
+    let isDown = false;
+    ctx.beginPath();
+    ys.forEach((y, i) => {
+        if (!Number.isFinite(y)) isDown = false;
+        else if (isDown) ctx.lineTo(xs[i]!, y);
+        else {
+            ctx.moveTo(xs[i]!, y);
+            isDown = true;
+        }
+    });
+    ctx.stroke();
+}
+
+/* How far a point is from a row's line; between two axes it is straight. */
+export function distance(xs: number[], ys: number[], x: number, y: number): number {
+    for (let i = 1; i < xs.length; i++) {
+        if (x < xs[i - 1]! || x > xs[i]!) continue;
+        const part = (x - xs[i - 1]!) / (xs[i]! - xs[i - 1]!);
+        const d = Math.abs(ys[i - 1]! + part * (ys[i]! - ys[i - 1]!) - y);
+        return Number.isFinite(d) ? d : Infinity;
+    }
+    return Infinity;
+}
+
+export function Parallel(props: ParallelProps) {
+    const { axes, rows, brushes } = props;
+    const drag = useRef<{ axis: number; from: number } | null>(null);
+    const width = useRef(0);
+    const [mark, setMark] = useState<Brush | null>(null);
+    const marks = mark ? brushed(brushes, mark) : brushes;
+    const ss = scales(axes), last = axes[axes.length - 1], lastScale = ss[ss.length - 1];
+    const xs = () => axes.map((_, i) => axisX(i, axes.length, width.current));
+    const ysOf = (r: Row) => axes.map((a, i) => axisPixel(a, ss[i]!, r.values[a.name]));
+    const goodness = (r: Row): number => {
+        const v = last ? r.values[last.name] : null;
+        const s = typeof v === "number" && lastScale ? share(lastScale, v) : NaN;
+        return props.smallerIsBetter ? 1 - s : s;
+    };
+    const draw = (ctx: CanvasRenderingContext2D, w: number) => {
+        width.current = w;
+        const at = xs(), dark = isDark.value;
+        const layers = rows.map((r) => ({ r, order: r.id === props.hover ? 2 : within(r.values, axes, marks) ? 1 : 0 }));
+        for (const { r, order } of layers.sort((a, b) => a.order - b.order)) {
+            ctx.globalAlpha = order ? 0.9 : 0.15;
+            ctx.strokeStyle = order === 2 ? cssColour("--text") : order ? heat(goodness(r), dark) : cssColour("--idle");
+            ctx.lineWidth = order === 2 ? 3 : 1.5;
+            drawRow(ctx, ysOf(r), at);
+        }
+        ctx.globalAlpha = 1;
+        axes.forEach((a, i) => drawAxis(ctx, a, ss[i]!, at[i]!, marks.find((b) => b.name === a.name)));
+    };
+    const brushTo = (y: number): Brush | null => {
+        const d = drag.current;
+        if (!d || Math.abs(y - d.from) < LEAST) return null;
+        const s = ss[d.axis]!, inside = (p: number) => Math.min(HEIGHT - BOTTOM, Math.max(TOP, p));
+        const [a, b] = [toValue(s, inside(d.from)), toValue(s, inside(y))].map((v) => Number(v.toPrecision(4))) as [number, number];
+        return { name: axes[d.axis]!.name, lo: Math.min(a, b), hi: Math.max(a, b) };
+    };
+    const onDown = (x: number, y: number) => {
+        const i = xs().findIndex((ax) => Math.abs(ax - x) <= GRAB);
+        drag.current = i < 0 ? null : { axis: i, from: y };
+    };
+    const onMove = (x: number, y: number) => {
+        if (drag.current) return setMark(brushTo(y));
+        const at = xs();
+        let best = NEAR, found: number | null = null;
+        for (const r of rows) {
+            const d = distance(at, ysOf(r), x, y);
+            if (d < best) [best, found] = [d, r.id];
+        }
+        if (found !== props.hover) props.onHover(found);
+    };
+    const onUp = (_: number, y: number) => {
+        const d = drag.current, b = brushTo(y);
+        drag.current = null;
+        setMark(null);
+        if (d) props.onBrush(b ? brushed(brushes, b) : unbrushed(brushes, axes[d.axis]!.name));
+    };
+    return <div>
+        <div class="axis-names">{axes.map((a, i) => <span key={a.name} title={a.name}
+            style={{ left: `calc(${SIDE}px + ${axes.length < 2 ? 0.5 : i / (axes.length - 1)} * (100% - ${2 * SIDE}px))` }}>{a.name}</span>)}</div>
+        <Canvas height={HEIGHT} label={props.summary} draw={draw} onDown={onDown} onMove={onMove} onUp={onUp} onLeave={() => props.onHover(null)} />
+    </div>;
+}

@@ -1,0 +1,139 @@
+/* The cluster: its pools, who runs on each slot of each agent, and the queue with why each job waits. */
+import { ApiError, call, type Messages } from "../api/client";
+import { colourOf } from "../charts/palette";
+import { useLive } from "../state/live";
+import { query, setQuery } from "../state/router";
+import { confirm } from "../ui/confirm";
+import { isDark } from "../ui/dark";
+import { count, number } from "../ui/format";
+import { Name, shown } from "../ui/name";
+import "../ui/parts.css";
+import { State } from "../ui/state";
+import { ago, full } from "../ui/time";
+import { toast } from "../ui/toasts";
+import "./cluster.css";
+import { Problem } from "./problem";
+import { WhyLine } from "./why";
+
+const LIVE_MS = 1000, JOBS_MOST = 100;
+type Agent = Messages["agent.v1.Agent"];
+type Slot = Messages["agent.v1.Slot"];
+type Pool = Messages["resourcepool.v1.ResourcePool"];
+type Job = Messages["job.v1.Job"];
+
+/* The experiment of a container: its task's id begins with it. null: none of a trial. */
+export function experimentOf(parent: string): number | null {
+    const m = /^([1-9]\d{0,15})\./.exec(parent);
+    return m ? Number(m[1]) : null;
+}
+
+/* Numbers in names go by their size: agent-2 comes before agent-10. */
+export function byName(a: string, b: string): number {
+    return a.localeCompare(b, "en", { numeric: true });
+}
+
+function PoolCard({ p }: { p: Pool }) {
+    const free = Math.max(0, p.slotsAvailable - p.slotsUsed);
+    return <section class="panel pool" aria-label={`Pool ${shown(p.name)}`}>
+        <h2><Name text={p.name} /></h2>
+        <p><meter min={0} max={Math.max(1, p.slotsAvailable)} value={p.slotsUsed} aria-label="Slots in use" />{" "}
+            {p.slotsUsed} of {count(p.slotsAvailable, "slot")} used, {free} free</p>
+        <p class="soft">{count(p.numAgents, "agent")} · {count(p.stats?.scheduledCount ?? 0, "job")} running, {p.stats?.queuedCount ?? 0} waiting ·{" "}
+            {p.schedulerType.replace("SCHEDULER_TYPE_", "").replace(/_/g, " ").toLowerCase()}</p>
+    </section>;
+}
+
+function slotWords(s: Slot, agent: Agent): string {
+    const on = `slot ${s.id} of ${shown(agent.id)}`;
+    if (s.container) {
+        const exp = experimentOf(s.container.parent);
+        return `${on}: ${exp === null ? "a task" : `experiment ${exp}`}`;
+    }
+    return `${on}: ${!s.enabled || !agent.enabled ? "switched off" : s.draining || agent.draining ? "draining" : "free"}`;
+}
+
+function SlotSquare({ s, agent }: { s: Slot; agent: Agent }) {
+    const exp = s.container && experimentOf(s.container.parent), words = slotWords(s, agent);
+    if (exp) return <a class="slot taken" href={`/det/experiments/${exp}`} title={words} aria-label={words}
+        style={{ background: colourOf(exp, isDark.value) }}><span class="slot-text">{exp}</span></a>;
+    const kind = s.container ? "taken" : !s.enabled || !agent.enabled || agent.draining ? "off" : "free";
+    return <span class={`slot ${kind}`} role="img" title={words} aria-label={words}>{kind === "off" ? "✕" : ""}</span>;
+}
+
+async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+        await work();
+    } catch (e) {
+        if (!(e instanceof ApiError)) throw e;
+        toast(`${what}: ${e.message}`, true);
+    }
+}
+
+function AgentRow({ a, again }: { a: Agent; again: () => void }) {
+    const slots = Object.entries(a.slots as unknown as Record<string, Slot>).sort(([x], [y]) => byName(x, y)).map(([, s]) => s);
+    const drain = async () => {
+        if (!await confirm(`Drain ${shown(a.id)}? What runs there goes on to its end; nothing new starts there.`, "Drain", `det agent disable ${shown(a.id)} --drain`)) return;
+        await attempt("drain", () => call("POST /api/v1/agents/{agentId}/disable", { path: { agentId: a.id }, body: { drain: true } as never }));
+        again();
+    };
+    const enable = async () => {
+        await attempt("enable", () => call("POST /api/v1/agents/{agentId}/enable", { path: { agentId: a.id } }));
+        again();
+    };
+    return <tr>
+        <th scope="row"><Name text={a.id} /></th>
+        <td>{!a.enabled && !a.draining ? "switched off" : a.draining ? "draining" : "on"}</td>
+        <td><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} />)}</span></td>
+        <td>{a.resourcePools.map(shown).join(", ")}</td>
+        <td>{a.enabled && !a.draining ? <button type="button" onClick={() => void drain()}>Drain</button> : <button type="button" onClick={() => void enable()}>Enable</button>}</td>
+    </tr>;
+}
+
+function Agents({ agents, again }: { agents: Agent[]; again: () => void }) {
+    if (!agents.length) return <p class="soft">No agent is connected.</p>;
+    return <div class="wide"><table class="grid" aria-label="Agents">
+        <thead><tr><th scope="col">agent</th><th scope="col">state</th><th scope="col">slots</th><th scope="col">pools</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
+        <tbody>{[...agents].sort((a, b) => byName(a.id, b.id)).map((a) => <AgentRow key={a.id} a={a} again={again} />)}</tbody></table></div>;
+}
+
+function JobRow({ j, isOpen, open, again }: { j: Job; isOpen: boolean; open: () => void; again: () => void }) {
+    const state = j.summary?.state ?? "STATE_QUEUED", exp = j.type === "TYPE_EXPERIMENT";
+    return <>
+        <tr data-job={j.entityId}>
+            <td class="text">{exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
+            <td><State state={state} /></td>
+            <td>{j.allocatedSlots} of {j.requestedSlots}</td>
+            <td>{j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
+            <td>{j.priority}</td><td>{number(j.weight as number)}</td><td><Name text={j.username} /></td><td><Name text={j.resourcePool} /></td>
+            <td title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
+            <td><button type="button" aria-expanded={isOpen} onClick={open}>Why?</button></td>
+        </tr>
+        {isOpen && <tr><td colSpan={10}><WhyLine what="jobs" id={j.jobId} again={again} isOpen /></td></tr>}
+    </>;
+}
+
+function Queue({ jobs, again }: { jobs: Job[]; again: () => void }) {
+    const open = query.value.get("why");
+    if (!jobs.length) return <p class="soft">Nothing runs and nothing waits.</p>;
+    return <div class="wide"><table class="grid" aria-label="Queue">
+        <thead><tr>{["job", "state", "slots", "ahead", "priority", "weight", "owner", "pool", "submitted"].map((t) => <th key={t} scope="col">{t}</th>)}
+            <th scope="col"><span class="hidden">why</span></th></tr></thead>
+        <tbody>{jobs.map((j) => <JobRow key={j.jobId} j={j} again={again} isOpen={open === j.entityId} open={() => setQuery({ why: open === j.entityId ? null : j.entityId })} />)}</tbody>
+    </table></div>;
+}
+
+export function ClusterPage() {
+    const pools = useLive("pools", "", (signal) => call("GET /api/v1/resource-pools", { signal }), () => LIVE_MS);
+    const agents = useLive("agents", "", (signal) => call("GET /api/v1/agents", { signal }), () => LIVE_MS);
+    const jobs = useLive("jobs", "", (signal) => call("GET /api/v1/job-queues-v2", { query: { limit: JOBS_MOST }, signal }), () => LIVE_MS);
+    const again = () => { pools.again(); agents.again(); jobs.again(); };
+    const list = (jobs.data?.jobs ?? []).map((j) => j.full).filter((j): j is Job => Boolean(j)), total = jobs.data?.pagination.total ?? 0;
+    return <>
+        <h1>Cluster</h1>
+        <Problem error={pools.error ?? agents.error ?? jobs.error} what="The cluster" />
+        <div class="pools">{pools.data?.resourcePools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
+        <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{agents.data && <Agents agents={agents.data.agents} again={again} />}</section>
+        <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{jobs.data && <Queue jobs={list} again={again} />}
+            {total > JOBS_MOST && <p class="soft">The first {JOBS_MOST} of {count(total, "job")}; <code>det job list</code> has all.</p>}</section>
+    </>;
+}

@@ -1,0 +1,80 @@
+/* What a page shows and keeps asking for: one question at a time, none while the tab is hidden, seldom while it fails. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "../api/client";
+
+const SLOWEST_MS = 30_000;
+
+export interface Live<T> {
+    /* null until the first answer; what failed later leaves it as it was. */
+    data: T | null;
+    error: ApiError | null;
+    /* Asks at once, e.g. after an action. */
+    again: () => void;
+}
+
+/* What the next question waits for: `everyMs` after an answer, twice as long after each failure, at most 30 s. */
+export function waitMs(everyMs: number, failures: number): number {
+    return Math.min(SLOWEST_MS, everyMs * Math.pow(2, Math.min(failures, 20)));
+}
+
+class Asker<T> {
+    private timer: ReturnType<typeof setTimeout> | undefined;
+    private stop: AbortController | null = null;
+    private failures = 0;
+    private isDone = false;
+
+    constructor(private readonly ask: (stop: AbortSignal) => Promise<T>, private readonly every: (got: T) => number | null,
+        private readonly tell: (data: T | null, error: ApiError | null) => void) {}
+
+    private later(ms: number): void {
+        clearTimeout(this.timer);
+        if (!this.isDone && document.visibilityState === "visible") this.timer = setTimeout(() => void this.now(), ms);
+    }
+
+    async now(): Promise<void> {
+        clearTimeout(this.timer);
+        this.stop?.abort();
+        const stop = this.stop = new AbortController();
+        try {
+            const got = await this.ask(stop.signal);
+            if (stop.signal.aborted) return;
+            this.failures = 0;
+            this.tell(got, null);
+            const ms = this.every(got);
+            if (ms !== null) this.later(ms);
+        } catch (e) {
+            if (stop.signal.aborted) return;
+            if (!(e instanceof ApiError)) throw e;
+            this.tell(null, e);
+            if (e.status === 0 || e.status >= 500 || e.status === 429) this.later(waitMs(1000, this.failures++));
+        }
+    }
+
+    end(): void {
+        this.isDone = true;
+        clearTimeout(this.timer);
+        this.stop?.abort();
+    }
+}
+
+/*
+ * Asks when `key` changes (what it knew is forgotten then), when `detail` changes (it is not), and again as long as
+ * `every` says how many milliseconds to wait after an answer (null: no more).
+ */
+export function useLive<T>(key: string, detail: string, ask: (stop: AbortSignal) => Promise<T>, every: (got: T) => number | null): Live<T> {
+    const [state, setState] = useState<{ key: string; data: T | null; error: ApiError | null }>({ key, data: null, error: null });
+    const asker = useRef<Asker<T> | null>(null);
+    useEffect(() => {
+        const mine = new Asker(ask, every, (data, error) => setState((s) => ({ key, data: data ?? (s.key === key ? s.data : null), error })));
+        asker.current = mine;
+        void mine.now();
+        const onShown = () => { if (document.visibilityState === "visible") void mine.now(); };
+        document.addEventListener("visibilitychange", onShown);
+        return () => {
+            document.removeEventListener("visibilitychange", onShown);
+            mine.end();
+        };
+    }, [key, detail]);
+    const isMine = state.key === key;
+    return { data: isMine ? state.data : null, error: isMine ? state.error : null, again: () => void asker.current?.now() };
+}

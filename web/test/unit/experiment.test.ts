@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { axesOf, bestOf, CURVES_MOST, drawn, points, rowsOf, type Experiment, type Trial } from "../../src/pages/experiment_data";
+
+const trial = (id: number, value: number | null, state = "STATE_COMPLETED", hparams: object = {}): Trial =>
+    ({ id, state, searcherMetricValue: value, hparams, startTime: "2026-01-01T00:00:00Z" }) as unknown as Trial;
+
+test("the best trial, also where the metric is 0 or is not there", () => {
+    const all = [trial(1, 0.5), trial(2, 0), trial(3, null), trial(4, -1)];
+    assert.equal(bestOf(all, true)?.id, 4);
+    assert.equal(bestOf(all.slice(0, 3), true)?.id, 2);
+    assert.equal(bestOf(all, false)?.id, 1);
+    assert.equal(bestOf([trial(3, null)], true), null);
+});
+
+test("of too many trials the chosen, the running and the best are drawn", () => {
+    const all = Array.from({ length: 2000 }, (_, i) => trial(i + 1, i, i === 1500 ? "STATE_RUNNING" : "STATE_COMPLETED"));
+    const ids = drawn(all, [1999], true).map((t) => t.id);
+    assert.equal(ids.length, CURVES_MOST);
+    assert.deepEqual([ids[0], ids.at(-2), ids.at(-1)], [1, 1501, 1999]);
+    assert.equal(drawn(all.slice(0, 3), [], true).length, 3);
+});
+
+test("points by batches, by the trial's time and by the clock; names with dots; what is no number is left out", () => {
+    const s = { trial: trial(1, 0), metrics: [{ group: "validation", type: "METRIC_TYPE_VALIDATION" as const, data: [
+        { batches: 10, time: "2026-01-01T00:00:20Z", values: { "top.5": 0, loss: 9 } },
+        { batches: 20, time: "2026-01-01T00:00:10Z", values: { "top.5": 0.5 } },
+        { batches: 30, time: "2026-01-01T00:00:30Z", values: { "top.5": "NaN" } }] }] };
+    assert.deepEqual(points(s, "validation.top.5", "batches"), { x: [10, 20], y: [0, 0.5] });
+    assert.deepEqual(points(s, "validation.top.5", "time"), { x: [10, 20], y: [0.5, 0] });
+    assert.deepEqual(points(s, "validation.top.5", "clock").x, [Date.UTC(2026, 0, 1, 0, 0, 10), Date.UTC(2026, 0, 1, 0, 0, 20)]);
+    assert.deepEqual(points(s, "training.top.5", "batches"), { x: [], y: [] });
+});
+
+test("rows and axes of a search", () => {
+    const e = { config: { hyperparameters: { lr: { type: "log" }, net: { width: { type: "categorical", vals: [8, 16] } } } } } as unknown as Experiment;
+    const rows = rowsOf([trial(1, 0.1, "", { lr: 0.1, net: { width: 16 } }), trial(2, 0, "", { lr: 1e-3, net: { width: 8 } })], "loss");
+    assert.deepEqual({ ...rows[1]!.values }, { lr: 1e-3, "net.width": 8, loss: 0 });
+    assert.deepEqual(axesOf(e, rows, ["lr", "net.width"], "loss").map((a) => [a.name, a.kind, a.lo, a.hi]),
+        [["lr", "log", 1e-3, 0.1], ["net.width", "category", 0, 1], ["loss", "linear", 0, 0.1]]);
+});

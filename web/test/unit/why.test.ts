@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { verbs } from "../../src/pages/experiment_actions";
+import { compare } from "../../src/pages/experiment_tabs";
+import { remedy } from "../../src/pages/why";
+
+test("only commands that the page knows become buttons", () => {
+    for (const known of ["det experiment pause 7", "det experiment activate 12", "det agent enable agent-0", "det experiment set max-slots 3 2",
+        "det experiment set priority 3 10", "det trial kill 4"]) assert.notEqual(remedy(known), null, known);
+    for (const other of ["", "det", "rm -rf /", "det experiment delete 7", "det experiment pause 7; det experiment kill 8", "det experiment pause ../8",
+        "det experiment set name 3 x", "det experiment set max-slots 3 x", "det experiment set constructor 3 1", "det job update j --resource-pool p"])
+        assert.equal(remedy(other), null, other);
+});
+
+test("what can be done in each state", () => {
+    assert.deepEqual(verbs("STATE_RUNNING"), ["pause", "cancel", "kill"]);
+    assert.deepEqual(verbs("STATE_QUEUED"), ["pause", "cancel", "kill"]);
+    assert.deepEqual(verbs("STATE_PAUSED"), ["activate", "cancel", "kill"]);
+    assert.deepEqual(verbs("STATE_STOPPING_CANCELED"), ["kill"]);
+    for (const s of ["COMPLETED", "ERROR", "CANCELED", "DELETED", "DELETING", "STOPPING_KILLED"]) assert.deepEqual(verbs(`STATE_${s}`), [], s);
+});
+
+test("sorting: numbers by size, texts by letters, what is missing last either way", () => {
+    const by = (down: boolean) => [3, NaN, 10, -1, ""].sort((a, b) => compare(a, b, down));
+    assert.deepEqual(by(false), [-1, 3, 10, NaN, ""]);
+    assert.deepEqual(by(true), [10, 3, -1, NaN, ""]);
+    assert.deepEqual(["b", "a", "", 2].sort((a, b) => compare(a, b, false)), [2, "a", "b", ""]);
+});
