@@ -20,6 +20,7 @@ FIRST_STEPS = 5
 FOREACH = False
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 IS_HALF = os.environ.get("BENCH_DTYPE") == "bf16"
+BATCH = int(os.environ.get("BENCH_BATCH", "1"))  # times what a batch has
 IS_NEWER = int(torch.__version__.split(".")[0]) >= 2
 FUSED = {"fused": True} if IS_NEWER else {}
 
@@ -43,23 +44,23 @@ def mnist_cnn():
     net = nn.Sequential(nn.Conv2d(1, 32, 3), nn.BatchNorm2d(32), nn.ReLU(inplace=True),
                         nn.Conv2d(32, 64, 3), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
                         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(inplace=True), nn.Linear(128, 10))
-    return net, images(64, 1, 28), labels(64, 10)
+    return net, images(64 * BATCH, 1, 28), labels(64 * BATCH, 10)
 
 
 def mnist_dropout():
     net = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(inplace=True), nn.Conv2d(32, 64, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2),
                         nn.Dropout(0.25), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(inplace=True), nn.Linear(128, 10))
-    return net, images(64, 1, 28), labels(64, 10)
+    return net, images(64 * BATCH, 1, 28), labels(64 * BATCH, 10)
 
 
 def resnet18_32():
     net = torchvision.models.resnet18(num_classes=10)
     net.conv1, net.maxpool = nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.Identity()
-    return net, images(64, 3, 32), labels(64, 10)
+    return net, images(64 * BATCH, 3, 32), labels(64 * BATCH, 10)
 
 
 def resnet18_224():
-    return torchvision.models.resnet18(), images(8, 3, 224), labels(8, 1000)
+    return torchvision.models.resnet18(), images(8 * BATCH, 3, 224), labels(8 * BATCH, 1000)
 
 
 def tokens(rows, columns, classes):
@@ -76,7 +77,7 @@ class WordModel(nn.Module):
 
 
 def lstm():
-    return WordModel(), tokens(35, 20, 10000), labels(700, 10000)
+    return WordModel(), tokens(35, 20 * BATCH, 10000), labels(700 * BATCH, 10000)
 
 
 class Block(nn.Module):
@@ -112,7 +113,7 @@ class Gpt2Small(nn.Module):
 
 
 def gpt2_small():
-    return Gpt2Small(), tokens(2, 128, 50257), labels(256, 50257)
+    return Gpt2Small(), tokens(2 * BATCH, 128, 50257), labels(256 * BATCH, 50257)
 
 
 FIGURES = {f.__name__: f for f in (mnist_cnn, mnist_dropout, resnet18_32, resnet18_224, lstm, gpt2_small)}

@@ -3,7 +3,8 @@
  *
  * usage: bench-train FIGURE [THREADS [STEPS]]
  *
- * BENCH_DEVICE names the device, else it is the CPU; with BENCH_DTYPE=bf16 autocast is on. Prints
+ * BENCH_DEVICE names the device, else it is the CPU; with BENCH_DTYPE=bf16 autocast is on;
+ * BENCH_BATCH=N makes batches N times as large, since small ones measure a GPU's host. Prints
  * the first STEPS losses, the growth of resident memory at its peak and the items of a step, as one
  * JSON object; then, for each number of seconds on standard input, the items per second of steps
  * for about that long. Weights and batches are the function `noise` of their place, in
@@ -25,6 +26,12 @@ static double noise(uint64_t i, uint64_t salt)
     uint32_t v = (uint32_t)(i + salt * 1000003) * 747796405u + 2891336453u;
     v = ((v >> ((v >> 28) + 4)) ^ v) * 277803737u;
     return (double)((v >> 22) ^ v) / 2147483648.0 - 1;
+}
+
+int64_t batch(int64_t n)
+{
+    const char *factor = getenv("BENCH_BATCH");
+    return factor ? n * strtol(factor, NULL, 10) : n;
 }
 
 static struct det_tensor *images(int64_t n, int64_t channels, int64_t size)
@@ -58,7 +65,7 @@ static void make_mnist_cnn(struct run *r)
                           det_nn_conv2d(e, 32, 64, 3), det_nn_batch_norm2d(e, 64), det_nn_relu(e),
                           det_nn_max_pool2d(e, 2, 2, 0), det_nn_flatten(e),
                           det_nn_linear(e, 9216, 128), det_nn_relu(e), det_nn_linear(e, 128, 10));
-    r->items = 64;
+    r->items = batch(64);
     r->x = images(r->items, 1, 28);
     r->y = labels(r->items, 10);
 }
@@ -70,7 +77,7 @@ static void make_mnist_dropout(struct run *r)
         e, det_nn_conv2d(e, 1, 32, 3), det_nn_relu(e), det_nn_conv2d(e, 32, 64, 3), det_nn_relu(e),
         det_nn_max_pool2d(e, 2, 2, 0), det_nn_dropout(e, 0.25), det_nn_flatten(e),
         det_nn_linear(e, 9216, 128), det_nn_relu(e), det_nn_linear(e, 128, 10));
-    r->items = 64;
+    r->items = batch(64);
     r->x = images(r->items, 1, 28);
     r->y = labels(r->items, 10);
 }
@@ -78,7 +85,7 @@ static void make_mnist_dropout(struct run *r)
 static void make_resnet18_32(struct run *r)
 {
     r->net = det_nn_resnet(r->e, 18, .classes = 10, .small_images = true);
-    r->items = 64;
+    r->items = batch(64);
     r->x = images(r->items, 3, 32);
     r->y = labels(r->items, 10);
 }
@@ -86,7 +93,7 @@ static void make_resnet18_32(struct run *r)
 static void make_resnet18_224(struct run *r)
 {
     r->net = det_nn_resnet(r->e, 18);
-    r->items = 8;
+    r->items = batch(8);
     r->x = images(r->items, 3, 224);
     r->y = labels(r->items, 1000);
 }
@@ -169,10 +176,20 @@ static double status_mb(const char *key)
     return kb / 1024;
 }
 
+/* The batch stays on the device, as PyTorch's does; takes `host`. */
+static struct det_tensor *place(struct run *r, struct det_tensor *host)
+{
+    struct det_tensor *t = det_tensor_ref(det_to_device(r->e, host));
+    det_tensor_unref(host);
+    return t;
+}
+
 static void measure(const struct figure *f, struct run *r, long steps)
 {
     double before = status_mb("VmRSS:");
     f->make(r);
+    r->x = place(r, r->x);
+    r->y = place(r, r->y);
     set_weights(r);
     r->optim = f->optim ? f->optim(r) : det_sgd(r->net, .lr = 0.01, .momentum = 0.9);
     printf("{\"losses\":[");
@@ -226,11 +243,11 @@ int main(int argc, char **argv)
         answer(f, &r);
     if (det_engine_error(r.e, &err) < 0)
         fprintf(stderr, "%s\n", err.text);
+    det_tensor_unref(r.x);
+    det_tensor_unref(r.y);
     det_optim_destroy(r.optim);
     det_module_destroy(r.net);
     det_engine_destroy(r.e);
     free(r.parts);
-    det_tensor_unref(r.x);
-    det_tensor_unref(r.y);
     return err.code < 0;
 }

@@ -26,6 +26,8 @@ struct figure {
 /* train_text.c */
 extern const struct figure figure_lstm, figure_gpt2_small;
 
+/* n times what BENCH_BATCH says. */
+int64_t batch(int64_t n);
 /* n classes, a fixed sequence. */
 struct det_tensor *labels(int64_t n, int64_t classes);
 

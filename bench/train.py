@@ -15,7 +15,7 @@ rounds' ratios. GPT-2's processes lose speed by being stopped: each of its turns
 ours takes Winograd's way for 3x3 convolutions of stride 1 and 32 channels or more. The first losses must agree. peak_memory is the growth of resident memory, from before the network
 is made to the peak of its first steps, against PyTorch's thriftiest. DET_BENCH_ROUNDS and DET_BENCH_SECONDS (of a turn)
 change the defaults, 5 and 2; where OMP_WAIT_POLICY is set, both sides wait so. BENCH_DEVICE=cuda trains on the GPU, without
-figures of memory; PyTorch is then that of python3 on PATH, where it has one.
+figures of memory, BENCH_BATCH=N with batches N times as large; PyTorch is then that of python3 on PATH, where it has one.
 """
 import atexit
 import glob

@@ -30,8 +30,8 @@ static void make_lstm(struct run *r)
     m->encoder = det_module_add(r->net, "encoder", det_nn_embedding(r->e, WORDS, 200));
     m->rnn = det_module_add(r->net, "rnn", det_nn_lstm(r->e, 200, 200, .layers = 2));
     m->decoder = det_module_add(r->net, "decoder", det_nn_linear(r->e, 200, WORDS));
-    r->items = 35 * 20;
-    r->x = tokens(35, 20, WORDS);
+    r->items = 35 * batch(20);
+    r->x = tokens(35, batch(20), WORDS);
     r->y = labels(r->items, WORDS);
 }
 
@@ -94,8 +94,8 @@ static void make_gpt2_small(struct run *r)
     m->ln_f = det_module_add(r->net, "ln_f", det_nn_layer_norm(e, WIDTH));
     m->lm_head = det_module_add(r->net, "lm_head", det_nn_linear(e, WIDTH, VOCAB, .no_bias = true));
     det_module_share_param(m->lm_head, "weight", m->wte, "weight");
-    r->items = BATCH * TIME;
-    r->x = tokens(BATCH, TIME, VOCAB);
+    r->items = batch(BATCH) * TIME;
+    r->x = tokens(batch(BATCH), TIME, VOCAB);
     r->y = labels(r->items, VOCAB);
     det_engine_step_end(e);
 }
