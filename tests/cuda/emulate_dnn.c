@@ -1,6 +1,8 @@
 /* cuDNN's convolutions on the host: every pair of pixels that a window joins, in one loop. */
 #include "cudnn.h"
 
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +22,17 @@ struct emulated_conv {
 #define PLAIN_BYTES  256
 #define TENSOR_BYTES 512
 
+size_t cudnnGetVersion(void)
+{
+    return 91900;
+}
+
 const char *cudnnGetErrorString(cudnnStatus_t rc)
 {
-    return rc == CUDNN_STATUS_SUCCESS ? "success" : "not supported";
+    return rc == CUDNN_STATUS_SUCCESS        ? "success"
+           : rc == CUDNN_STATUS_ALLOC_FAILED ? "allocation failed"
+           : rc == CUDNN_STATUS_BAD_PARAM    ? "bad parameter"
+                                             : "not supported";
 }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *ret)
@@ -58,6 +68,9 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t t)
 static cudnnStatus_t set(struct emulated_tensor *t, cudnnTensorFormat_t format,
                          cudnnDataType_t type, const int d[4])
 {
+    size_t most = emulated_setting("EMULATED_ELEMENTS", INT_MAX);
+    if ((size_t)d[0] * (size_t)d[1] * (size_t)d[2] * (size_t)d[3] > most)
+        return CUDNN_STATUS_NOT_SUPPORTED;
     if (format != CUDNN_TENSOR_NHWC || d[0] <= 0 || d[1] <= 0 || d[2] <= 0 || d[3] <= 0)
         return CUDNN_STATUS_NOT_SUPPORTED;
     t->dtype = type == CUDNN_DATA_HALF ? DET_F16 : type == CUDNN_DATA_BFLOAT16 ? DET_BF16 : DET_F32;
@@ -124,7 +137,7 @@ cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnM
     return CUDNN_STATUS_SUCCESS;
 }
 
-long emulated_dnn_queries;
+long emulated_dnn_queries, emulated_dnn_runs;
 
 static cudnnStatus_t algorithms(const struct emulated_conv *v, int most, int *ret_n,
                                 cudnnConvolutionFwdAlgoPerf_t *ret)
@@ -136,8 +149,9 @@ static cudnnStatus_t algorithms(const struct emulated_conv *v, int most, int *re
                                              CUDNN_NON_DETERMINISTIC, v->math};
     cudnnMathType_t plain = v->math == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
     if (*ret_n == 2)
-        ret[1] = (cudnnConvolutionFwdAlgoPerf_t){1, CUDNN_STATUS_SUCCESS, PLAIN_BYTES,
-                                                 CUDNN_DETERMINISTIC, plain};
+        ret[1] = (cudnnConvolutionFwdAlgoPerf_t){
+            1, CUDNN_STATUS_SUCCESS, emulated_setting("EMULATED_ALGO_BYTES", PLAIN_BYTES),
+            CUDNN_DETERMINISTIC, plain};
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -227,8 +241,12 @@ static cudnnStatus_t look(const struct work *k)
     const struct emulated_tensor *d[] = {k->xd, k->wd, k->yd};
     const void *p[] = {k->x, k->w, k->y};
     size_t wanted = k->v->math == CUDNN_TENSOR_OP_MATH ? TENSOR_BYTES : PLAIN_BYTES;
-    for (int i = 0; i < 3; i++)
-        if (!emulated_is_array(p[i], det_dtype_size(d[i]->dtype), elements(d[i])))
+    emulated_dnn_runs++;
+    if (emulated_setting("EMULATED_DNN_MEMORY", 1) == 0)
+        return CUDNN_STATUS_ALLOC_FAILED;
+    for (int i = 0; i < 3; i++) /* algorithms are chosen for tensors that begin at 16 bytes */
+        if ((uintptr_t)p[i] % 16 != 0 ||
+            !emulated_is_array(p[i], det_dtype_size(d[i]->dtype), elements(d[i])))
             return CUDNN_STATUS_BAD_PARAM;
     if (k->space_bytes < wanted || !emulated_is_array(k->space, 256, (long)wanted / 256))
         return CUDNN_STATUS_BAD_PARAM;

@@ -8,7 +8,7 @@
 
 struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
-#define FIBERS_MAX  64
+#define FIBERS_MAX  EMULATED_BLOCK_MAX
 #define STACK_BYTES (256 << 10)
 
 /* The fibers of the block that runs; `at` is the one that has the turn. */
@@ -19,6 +19,21 @@ static struct {
     bool done[FIBERS_MAX];
     unsigned at;
 } run;
+
+unsigned emulated_block(void)
+{
+    return emulated_is_full_size() ? EMULATED_BLOCK_MAX : 4;
+}
+
+/* Counts all blocks that ever ran. */
+static unsigned long blocks_run;
+
+void emulated_shared(void *p, size_t bytes, unsigned long *of)
+{
+    if (*of != blocks_run)
+        memset(p, 0xff, bytes);
+    *of = blocks_run;
+}
 
 void __syncthreads(void)
 {
@@ -59,6 +74,7 @@ static unsigned turn(unsigned round, unsigned i, unsigned n)
 static void run_block(unsigned threads)
 {
     unsigned ended = 0;
+    blocks_run++;
     for (unsigned i = 0; i < threads; i++)
         start(i);
     for (; ended == 0; rounds++) {

@@ -1,5 +1,6 @@
 /* The CUDA runtime's memory, copies, streams and events on the host. */
 #include <assert.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +52,37 @@ struct emulated_stream {
 static _Thread_local int current_device;
 static cudaError_t last_error;
 
-static size_t setting(const char *name, size_t otherwise)
+size_t emulated_setting(const char *name, size_t otherwise)
 {
     const char *v = getenv(name);
     return v ? strtoull(v, NULL, 10) : otherwise;
+}
+
+int emulated_is_full_size(void)
+{
+    static int full = -1; /* partitions must stay what they are */
+    const char *v = getenv("EMULATED_SIZES");
+    if (full < 0)
+        full = v && strcmp(v, "device") == 0;
+    return full;
+}
+
+size_t emulated_pitch_max(void)
+{
+    return emulated_is_full_size() ? INT_MAX : 65536;
+}
+
+/* EMULATED_FAULT: the launches so far, and the fault once one was met. */
+static size_t launches;
+static enum { SOUND, FAULTED, BROKEN } health;
+
+/* A launch's fault is told to whoever works on the device next, and from then on to everybody. */
+static cudaError_t work_on_device(void)
+{
+    if (emulated_setting("EMULATED_FAULT", 0) == 0)
+        launches = 0, health = SOUND;
+    health = health == FAULTED ? BROKEN : health;
+    return health == BROKEN ? cudaErrorIllegalAddress : cudaSuccess;
 }
 
 static cudaError_t failed(cudaError_t e)
@@ -96,12 +124,13 @@ const char *cudaGetErrorString(cudaError_t e)
            : e == cudaErrorInsufficientDriver    ? "CUDA driver version is insufficient"
            : e == cudaErrorInvalidResourceHandle ? "invalid resource handle"
            : e == cudaErrorInvalidValue          ? "invalid argument"
+           : e == cudaErrorIllegalAddress        ? "an illegal memory access was encountered"
                                                  : "out of memory";
 }
 
 cudaError_t cudaGetLastError(void)
 {
-    cudaError_t e = last_error;
+    cudaError_t e = health == BROKEN ? cudaErrorIllegalAddress : last_error;
     last_error = cudaSuccess;
     return e;
 }
@@ -110,7 +139,7 @@ cudaError_t cudaGetDeviceCount(int *ret)
 {
     if (getenv("EMULATED_DRIVER"))
         return failed(cudaErrorInsufficientDriver);
-    *ret = (int)setting("EMULATED_DEVICES", 1);
+    *ret = (int)emulated_setting("EMULATED_DEVICES", 1);
     return cudaSuccess;
 }
 
@@ -123,6 +152,13 @@ cudaError_t cudaDriverGetVersion(int *ret)
 cudaError_t cudaRuntimeGetVersion(int *ret)
 {
     *ret = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
+{
+    (void)device;
+    *ret = (struct cudaDeviceProp){"emulated"};
     return cudaSuccess;
 }
 
@@ -151,7 +187,7 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
             return failed(cudaErrorMemoryAllocation);
         region.base = p;
     }
-    size_t most = setting("EMULATED_MEMORY", REGION_BYTES);
+    size_t most = emulated_setting("EMULATED_MEMORY", REGION_BYTES);
     if (bytes > REGION_BYTES || rounded > REGION_BYTES - region.used || allocated + rounded > most)
         return failed(cudaErrorMemoryAllocation);
     *ret = region.base + region.used;
@@ -213,10 +249,15 @@ static void upload_later(void *to, const void *from, size_t bytes)
 int emulated_takes(cudaStream_t s)
 {
     do_uploads();
-    if (s->device == current_device)
-        return 1;
-    failed(cudaErrorInvalidResourceHandle);
-    return 0;
+    if (s->device != current_device) {
+        failed(cudaErrorInvalidResourceHandle);
+        return 0;
+    }
+    if (work_on_device() != cudaSuccess)
+        return 0;
+    if (++launches == emulated_setting("EMULATED_FAULT", 0))
+        health = FAULTED;
+    return health == SOUND;
 }
 
 cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s)
@@ -262,8 +303,7 @@ static void copy_later(void *dst, size_t dst_pitch, const void *src, size_t src_
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s)
 {
-    size_t pitch =
-        bytes < EMULATED_PITCH_MAX ? bytes : EMULATED_PITCH_MAX; /* of one row: no matter */
+    size_t most = emulated_pitch_max(), pitch = bytes < most ? bytes : most; /* of one row */
     return cudaMemcpy2DAsync(dst, pitch, src, pitch, bytes, 1, kind, s);
 }
 
@@ -273,7 +313,7 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
     (void)s;
     if (width * height == 0)
         return cudaSuccess;
-    if (dst_pitch > EMULATED_PITCH_MAX || src_pitch > EMULATED_PITCH_MAX)
+    if (dst_pitch > emulated_pitch_max() || src_pitch > emulated_pitch_max())
         return failed(cudaErrorInvalidValue);
     assert(on_device(dst) == (kind != cudaMemcpyDeviceToHost));
     assert(on_device(src) == (kind != cudaMemcpyHostToDevice));
@@ -321,7 +361,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
         free(c);
     }
     copies = NULL;
-    return cudaSuccess;
+    return work_on_device();
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t ev, unsigned flags)

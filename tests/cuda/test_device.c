@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "det/functional.h"
 #include "engine.h"
@@ -104,20 +106,139 @@ static void run_convolutions(struct det_engine *e)
     det_engine_step_end(e);
 }
 
-static void test_algorithms_are_asked_for_once_a_shape(void **state)
+/* A counter of the emulated device's, set to 0; an engine is open. */
+static long *counter(const char *name)
 {
-    struct det_engine *e = open_engine("cuda");
     det_cleanup(freep) char *path =
         det_asprintf("%s/det_backend_cuda.so", getenv("DET_BACKEND_DIR"));
     void *module = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    long *queries = module ? dlsym(module, "emulated_dnn_queries") : NULL;
-    assert_non_null(queries);
-    *queries = 0;
+    long *ret = module ? dlsym(module, name) : NULL;
+    assert_non_null(ret);
+    *ret = 0;
+    return ret;
+}
+
+static void test_algorithms_are_asked_for_once_a_shape(void **state)
+{
+    struct det_engine *e = open_engine("cuda");
+    long *queries = counter("emulated_dnn_queries");
     run_convolutions(e);
     assert_int_equal(*queries, 6);
     run_convolutions(e);
     assert_int_equal(*queries, 6);
     det_engine_destroy(e);
+}
+
+static void test_what_is_refused_is_not_tried_again(void **state)
+{
+    struct det_engine *e = open_engine("cuda");
+    long *runs = counter("emulated_dnn_runs");
+    run_convolutions(e);
+    assert_int_equal(*runs, 6);
+    run_convolutions(e);
+    assert_int_equal(*runs, 9); /* strides of 3 were refused */
+    det_engine_destroy(e);
+}
+
+/* A convolution of ones whose every window has 27 of them. */
+static void expect_27(struct det_engine *e)
+{
+    struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){1, 3, 5, 5}, 1);
+    struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){2, 3, 3, 3}, 1);
+    struct det_tensor *y = det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+    assert_true(det_item(e, det_sum(e, y)) == 27 * 18);
+    assert_fine(e);
+    det_engine_step_end(e);
+}
+
+/* How often cuDNN ran that convolution, where the device lacks something. */
+static long runs_with(const char *name, const char *value)
+{
+    struct det_engine *e = open_engine("cuda");
+    long *runs = counter("emulated_dnn_runs");
+    setenv(name, value, 1);
+    expect_27(e);
+    unsetenv(name);
+    det_engine_destroy(e);
+    return *runs;
+}
+
+static void test_tensors_too_large_for_cudnn_go_another_way(void **state)
+{
+    assert_int_equal(runs_with("EMULATED_ELEMENTS", "75"), 1);
+    assert_int_equal(runs_with("EMULATED_ELEMENTS", "74"), 0);
+}
+
+static void test_an_algorithm_that_wants_gigabytes_is_passed_over(void **state)
+{
+    assert_int_equal(runs_with("EMULATED_ALGO_BYTES", "1024"), 1);
+    assert_int_equal(runs_with("EMULATED_ALGO_BYTES", "2147483648"), 0);
+}
+
+/* The second image of a channels-last batch begins at 4 * 75 bytes. */
+static void test_a_view_at_an_odd_address_is_copied(void **state)
+{
+    struct det_engine *e = open_engine("cuda");
+    long *runs = counter("emulated_dnn_runs");
+    struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){2, 3, 7, 7}, 1);
+    struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){3, 3, 3, 3}, 1);
+    struct det_tensor *y = det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+    struct det_tensor *second = det_narrow(e, y, 0, 1, 1);
+    struct det_tensor *z = det_conv2d(e, second, w, NULL, &(const struct det_conv2d_options){0});
+    assert_true(det_item(e, det_sum(e, z)) == 27 * 27 * 27);
+    assert_int_equal(*runs, 2);
+    assert_fine(e);
+    det_engine_destroy(e);
+}
+
+static void test_memory_that_cudnn_lacks_is_memory(void **state)
+{
+    struct det_engine *e = open_engine("cuda");
+    struct det_err err;
+    struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){1, 3, 5, 5}, 1);
+    struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){2, 3, 3, 3}, 1);
+    setenv("EMULATED_DNN_MEMORY", "0", 1);
+    det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+    unsetenv("EMULATED_DNN_MEMORY");
+    assert_int_equal(det_engine_error(e, &err), DET_ENOMEM);
+    det_engine_destroy(e);
+}
+
+/* The words for a fault of a kernel: it is met by the next one, unless each is waited for. */
+static void fault(struct det_err *ret)
+{
+    struct det_engine *e = open_engine("cuda");
+    setenv("EMULATED_FAULT", "1", 1);
+    struct det_tensor *x = det_relu(e, det_full(e, DET_F32, 1, (int64_t[]){7}, 7));
+    det_item(e, x);
+    assert_int_equal(det_engine_error(e, ret), DET_EDEVICE);
+    unsetenv("EMULATED_FAULT");
+    det_engine_destroy(e);
+}
+
+static void test_a_fault_says_that_it_may_be_an_earlier_ones(void **state)
+{
+    struct det_err err;
+    fault(&err);
+    assert_non_null(strstr(err.text, "an illegal memory access"));
+    assert_non_null(strstr(err.text, "or one before it: DET_CUDA_SYNC=1 finds which"));
+    assert_non_null(strstr(err.text, "cuda:0 emulated, driver for CUDA 12.4, runtime 13.0, cuDNN 9"));
+    assert_null(strstr(err.text, "fill"));
+}
+
+/* In a process of its own: the setting is looked at once. */
+static void test_a_fault_is_found_by_waiting_for_each_kernel(void **state)
+{
+    struct det_err err;
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("DET_CUDA_SYNC", "1", 1);
+        fault(&err);
+        _exit(strstr(err.text, "fill") == NULL);
+    }
+    assert_true(waitpid(pid, &status, 0) == pid);
+    assert_int_equal(status, 0);
 }
 
 static void *use_engine(void *arg)
@@ -173,6 +294,13 @@ static void test_rows_beyond_the_pitch_are_copied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_fault_is_found_by_waiting_for_each_kernel), /* no threads yet */
+        cmocka_unit_test(test_a_fault_says_that_it_may_be_an_earlier_ones),
+        cmocka_unit_test(test_what_is_refused_is_not_tried_again),
+        cmocka_unit_test(test_tensors_too_large_for_cudnn_go_another_way),
+        cmocka_unit_test(test_an_algorithm_that_wants_gigabytes_is_passed_over),
+        cmocka_unit_test(test_a_view_at_an_odd_address_is_copied),
+        cmocka_unit_test(test_memory_that_cudnn_lacks_is_memory),
         cmocka_unit_test(test_a_batch_may_be_refilled_at_once),
         cmocka_unit_test(test_scratch_memory_is_taken_from_the_pool),
         cmocka_unit_test(test_two_devices_in_one_thread),

@@ -124,7 +124,7 @@ __device__ static int64_t keys_of(const attended<T> &a, int64_t t)
 template <typename T>
 __device__ static void forward_row(const attended<T> &a, int64_t row, T *lse)
 {
-    __shared__ T weight[CUDA_BLOCK];
+    CUDA_SHARED(T, weight, CUDA_BLOCK_MAX);
     place<T> p = place_of(a, row, a.time);
     T *y = p.dy.p + p.i * p.dy.step, top = -INFINITY;
     int64_t keys = keys_of(a, p.i);
@@ -195,7 +195,7 @@ __device__ static slope<T> slope_of(const back<T> &k, const place<T> &p, int64_t
 template <typename T>
 __device__ static void query_back(const back<T> &k, int64_t row)
 {
-    __shared__ T ds[CUDA_BLOCK];
+    CUDA_SHARED(T, ds, CUDA_BLOCK_MAX);
     place<T> p = place_of(k.a, row, k.a.time);
     int64_t keys = keys_of(k.a, p.i);
     head<T> out = k.a.input(k.dq, 0, p.b, p.h);
@@ -222,7 +222,7 @@ __device__ static void query_back(const back<T> &k, int64_t row)
 template <typename T>
 __device__ static void key_back(const back<T> &k, int64_t row)
 {
-    __shared__ slope<T> tile[CUDA_BLOCK];
+    CUDA_SHARED(slope<T>, tile, CUDA_BLOCK_MAX);
     place<T> p = place_of(k.a, row, k.a.keys);
     head<T> hk = k.a.input(k.dk, 1, p.b, p.h), hv = k.a.input(k.dv, 2, p.b, p.h);
     T *dk = hk.p + p.i * hk.step, *dv = hv.p + p.i * hv.step;

@@ -3,9 +3,35 @@
 #include "cuda_plan.h"
 #include "cuda_upload.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "mem.h"
+
+/* What an error is to be read with: of each device that was opened. */
+#define LABELS_MAX 64
+static char labels[LABELS_MAX][192];
+static _Thread_local int current = -1; /* cudaSetDevice() costs more than most launches */
+
+static const char *label(void)
+{
+    return current >= 0 && current < LABELS_MAX ? labels[current] : "";
+}
+
+static void set_label(int index)
+{
+    struct cudaDeviceProp p = {0};
+    int driver = 0, runtime = 0;
+    cudaGetDeviceProperties(&p, index);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    (void)cudaGetLastError(); /* it is only words */
+    if (index < LABELS_MAX)
+        snprintf(labels[index], sizeof labels[index],
+                 " [cuda:%d %.80s, driver for CUDA %d.%d, runtime %d.%d, cuDNN %zu]", index, p.name,
+                 driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
+                 cudnnGetVersion());
+}
 
 /* Kernels run later than they are asked for, and an error stays: whoever looks next is told of it.
  */
@@ -28,7 +54,8 @@ int cuda_check(cudaError_t rc, const char *what, struct det_err *err)
         return 0;
     (void)cudaGetLastError(); /* else the next launch, which may be fine, would report it */
     int code = rc == cudaErrorMemoryAllocation ? DET_ENOMEM : DET_EDEVICE;
-    return det_fail(err, code, "CUDA: %s: %s%s", what, cudaGetErrorString(rc), blame(rc));
+    return det_fail(err, code, "CUDA: %s: %s%s%s", what, cudaGetErrorString(rc), blame(rc),
+                    label());
 }
 
 int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
@@ -36,7 +63,7 @@ int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
     if (rc == CUDNN_STATUS_SUCCESS)
         return 0;
     int code = cuda_status_no_memory((int)rc, CUDNN_STATUS_ALLOC_FAILED) ? DET_ENOMEM : DET_EDEVICE;
-    return det_fail(err, code, "cuDNN: %s: %s", what, cudnnGetErrorString(rc));
+    return det_fail(err, code, "cuDNN: %s: %s%s", what, cudnnGetErrorString(rc), label());
 }
 
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
@@ -44,7 +71,7 @@ int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
     if (rc == CUBLAS_STATUS_SUCCESS)
         return 0;
     int code = rc == CUBLAS_STATUS_ALLOC_FAILED ? DET_ENOMEM : DET_EDEVICE;
-    return det_fail(err, code, "cuBLAS: %s: %s", what, cublasGetStatusString(rc));
+    return det_fail(err, code, "cuBLAS: %s: %s%s", what, cublasGetStatusString(rc), label());
 }
 
 /* Each kernel is waited for, so that its own faults are reported as its own. */
@@ -106,7 +133,6 @@ static int no_device(int index, int n, cudaError_t why, struct det_err *err)
 
 int cuda_use(struct det_device *d, struct det_err *err)
 {
-    static _Thread_local int current = -1; /* cudaSetDevice() costs more than most launches */
     if (current == d->index)
         return 0;
     int rc = cuda_check(cudaSetDevice(d->index), "cudaSetDevice", err);
@@ -147,6 +173,7 @@ static int device_open(int index, const struct det_device_options *o, struct det
         return no_device(index, n, why, err);
     det_cleanup(device_closep) struct det_device *d = det_zalloc(sizeof *d);
     d->index = index;
+    set_label(index);
     if ((rc = cuda_use(d, err)) < 0 ||
         (rc = cuda_check_blas(cublasCreate(&d->blas), "cublasCreate", err)) < 0 ||
         (rc = sum_in_f32(d->blas, err)) < 0 ||

@@ -73,7 +73,7 @@ struct add {
 template <typename T>
 __device__ static void add_to_row(const add<T> &v, int64_t row)
 {
-    __shared__ bool meant[CUDA_BLOCK];
+    CUDA_SHARED(bool, meant, CUDA_BLOCK_MAX);
     int64_t a = cuda_div(row, v.y.n), n = row - a * v.y.n;
     for (int64_t from = 0; from < v.k; from += blockDim.x) {
         int64_t i = from + threadIdx.x, at = i < v.k ? v.index[i] : v.skip;

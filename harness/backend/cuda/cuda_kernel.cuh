@@ -32,7 +32,9 @@
     }
 
 #ifndef CUDA_LAUNCH
-#define CUDA_BLOCK 256 /* threads; a power of two */
+#define CUDA_BLOCK     256        /* threads; a power of two */
+#define CUDA_BLOCK_MAX CUDA_BLOCK /* what shared arrays have places for */
+#define CUDA_SHARED(type, name, n) __shared__ type name[n]
 #define CUDA_LAUNCH(kernel, blocks, s, ...) kernel<<<blocks, CUDA_BLOCK, 0, s>>>(__VA_ARGS__)
 #define CUDA_LAUNCH_APART CUDA_LAUNCH /* threads that never meet */
 #endif
@@ -87,7 +89,7 @@ int cuda_blocks(struct det_stream *s, const struct det_call *c, int64_t n, F f, 
 template <typename T, typename F>
 __device__ T cuda_combine(T v, F f)
 {
-    __shared__ T part[CUDA_BLOCK];
+    CUDA_SHARED(T, part, CUDA_BLOCK_MAX);
     part[threadIdx.x] = v;
     __syncthreads();
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {

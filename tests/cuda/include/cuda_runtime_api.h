@@ -8,13 +8,12 @@
  *   EMULATED_DRIVER=none       the driver is too old
  *   EMULATED_MEMORY=BYTES      so much can be allocated
  *   EMULATED_DEVICES=N         instead of 1
+ *   EMULATED_FAULT=N           the Nth launch from then on reads where there is nothing
  */
 #ifndef EMULATED_CUDA_RUNTIME_API_H
 #define EMULATED_CUDA_RUNTIME_API_H
 
 #include <stddef.h>
-
-#define EMULATED_PITCH_MAX 65536 /* for 2^31 - 1 */
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,12 +37,16 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToHost = 2,
     cudaMemcpyDeviceToDevice = 3
 };
+struct cudaDeviceProp {
+    char name[256];
+};
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 
 const char *cudaGetErrorString(cudaError_t e);
 /* What failed last, whichever call that was; forgets it. */
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *ret);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDriverGetVersion(int *ret);
 cudaError_t cudaRuntimeGetVersion(int *ret);
@@ -66,6 +69,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t ev);
 cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s);
 cudaError_t cudaEventSynchronize(cudaEvent_t ev);
 
+/* Whether blocks and limits are as large as a GPU's (EMULATED_SIZES). */
+int emulated_is_full_size(void);
+size_t emulated_pitch_max(void);
+/* A number of the environment. */
+size_t emulated_setting(const char *name, size_t otherwise);
 /* Whether n elements of `size` bytes lie on the device, at a place where it can read them. */
 int emulated_is_array(const void *p, size_t size, long long n);
 /* Whether a kernel may be launched there now: not on a stream of another device than the thread's,

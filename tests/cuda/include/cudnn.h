@@ -2,7 +2,11 @@
  * The part of cuDNN that the backend uses, on the host: for tests only. Convolutions over NHWC
  * tensors with (O, kH, kW, I) weights, directly, sums in double. Names and meanings are cuDNN's. As
  * it may, it has no deterministic algorithm for some convolutions (here: dilated ones), refuses
- * some only when they are run (here: strides of 3), and wants a workspace that fits the arithmetic.
+ * some only when they are run (here: strides of 3), wants a workspace that fits the arithmetic, and
+ * tensors that begin at 16 bytes. The environment says what it lacks:
+ *   EMULATED_ELEMENTS=N        the most that a tensor has; 2^31 - 1
+ *   EMULATED_ALGO_BYTES=N      of the workspace that the one deterministic algorithm wants
+ *   EMULATED_DNN_MEMORY=0      cuDNN's own memory
  */
 #ifndef EMULATED_CUDNN_H
 #define EMULATED_CUDNN_H
@@ -44,6 +48,7 @@ enum {
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT = 2
 };
 
+size_t cudnnGetVersion(void);
 const char *cudnnGetErrorString(cudnnStatus_t rc);
 cudnnStatus_t cudnnCreate(cudnnHandle_t *ret);
 cudnnStatus_t cudnnDestroy(cudnnHandle_t h);
@@ -65,8 +70,8 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t v, in
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t v, int groups);
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnMathType_t type);
 
-/* How often algorithms were asked for. */
-extern __attribute__((visibility("default"))) long emulated_dnn_queries;
+/* How often algorithms were asked for, and convolutions run or tried. */
+extern __attribute__((visibility("default"))) long emulated_dnn_queries, emulated_dnn_runs;
 /* One algorithm that is deterministic, after one that is not, and with plain arithmetic. */
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTensorDescriptor_t x,
                                                      cudnnFilterDescriptor_t w,
