@@ -60,6 +60,7 @@ void host_destroy(struct host *h)
     for (size_t i = 0; i < HOST_DROPPED_MAX; i++)
         free(h->dropped[i]);
     json_decref(h->seen);
+    json_decref(h->clock);
     free(h->boot);
     free(h->pool);
     free(h->addr);

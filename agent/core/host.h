@@ -66,6 +66,8 @@ bool host_is_greeted(const struct host *h);
 const char *host_boot(const struct host *h);
 /* What each request says of the life that was served last; takes the reference, NULL: none. */
 void host_set_seen(struct host *h, json_t *seen);
+/* And of the clock (link_clock_json()); likewise. */
+void host_set_clock(struct host *h, json_t *clock);
 
 /* ---- det-task ---- */
 /* A task that was found when the agent started. slots: those it holds, as far as they are known. */

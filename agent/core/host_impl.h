@@ -30,6 +30,7 @@ struct host_mail {
 struct host {
     char *boot, *pool, *addr;
     json_t *seen; /* of the master's life, or NULL */
+    json_t *clock; /* ours beside the master's, or NULL */
     VEC(struct link_slot) slots;
     VEC(struct host_task *) tasks;
     /* Containers dropped last, a ring: the acknowledgement of an exit comes on another connection

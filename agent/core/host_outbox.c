@@ -131,6 +131,8 @@ char *host_batch(struct host *h)
         h->outbox.v[i].is_sent = true;
     }
     JSON_OWN body = link_events_json(h->boot, array, h->seen);
+    if (h->clock)
+        json_set(body, "clock", json_incref(h->clock));
     return json_text(body);
 }
 
@@ -151,6 +153,12 @@ void host_set_seen(struct host *h, json_t *seen)
 {
     json_decref(h->seen);
     h->seen = seen;
+}
+
+void host_set_clock(struct host *h, json_t *clock)
+{
+    json_decref(h->clock);
+    h->clock = clock;
 }
 
 bool host_is_greeted(const struct host *h)

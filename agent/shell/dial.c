@@ -1,5 +1,6 @@
 #include "dial.h"
 
+#include "clk.h"
 #include "log.h"
 #include "uuid.h"
 
@@ -18,6 +19,7 @@ struct dial {
     uv_timer_t timer; /* armed: nothing is sent until it fires */
     uv_timer_t beat;  /* says that we live when there is nothing else to say */
     int closing;      /* timers not yet closed */
+    int64_t sent_us, sent_wall_us; /* when the last request went: monotonic, wall */
     uint64_t pause_ms;
     bool was_greeted; /* a hello was acknowledged since the link was last down */
     char *said_down;  /* the reason that the log has; NULL: it is up */
@@ -27,6 +29,7 @@ struct dial {
 };
 
 static void step(struct dial *d);
+static void post(struct dial *d);
 
 static void on_timer(uv_timer_t *t)
 {
@@ -62,6 +65,7 @@ static void down(struct dial *d, const struct det_err *err, bool new_boot)
     else if (d->was_greeted)
         host_hello(d->host, NULL);
     d->was_greeted = false;
+    host_set_clock(d->host, NULL); /* the next one to answer may be another master */
     uv_timer_start(&d->timer, on_timer, next_pause(d), 0);
 }
 
@@ -106,20 +110,31 @@ static void open_stream(struct dial *d)
     d->stream = client_uv_stream(d->http, &req, LINK_SILENCE_MS, on_order, on_stream_end, d);
 }
 
-static void greeted(struct dial *d)
+/* True when it just was. */
+static bool greeted(struct dial *d)
 {
     if (!host_is_greeted(d->host) || d->was_greeted)
-        return;
+        return false;
     d->was_greeted = true;
     log_info("connected to the master");
     free(det_take(d->said_down));
     open_stream(d);
+    return true;
 }
 
 /* 400 and 409: the master's idea of our numbers differs, or another agent has our name. */
 static bool wants_new_boot(int rc)
 {
     return rc == DET_ESTALE || rc == DET_EINVAL || rc == DET_EEXIST || rc == DET_ESTATE;
+}
+
+/* By our wall clock as it was when the request went: it may have been set since. */
+static void compare_clocks(struct dial *d, const struct link_times *master)
+{
+    int64_t heard_us = d->sent_wall_us + clk_mono_us() - d->sent_us;
+    struct clockdiff diff =
+        clockdiff_of(d->sent_wall_us, master->got_us, master->answered_us, heard_us);
+    host_set_clock(d->host, link_clock_json(&diff));
 }
 
 static int on_answer(struct dial *d, const struct client_resp *resp, int64_t *ret_ack,
@@ -131,9 +146,16 @@ static int on_answer(struct dial *d, const struct client_resp *resp, int64_t *re
         rc = life_take(d->life, &a, host_count(d->host).known > 0, err);
     if (rc == 0)
         host_set_seen(d->host, life_seen(d->life));
+    if (rc == 0 && a.has_clock)
+        compare_clocks(d, &a.clock);
     *ret_ack = a.ack;
     link_ack_finish(&a);
     return rc;
+}
+
+static bool may_post(const struct dial *d)
+{
+    return !d->post && !uv_is_active((const uv_handle_t *)&d->timer);
 }
 
 static void on_posted(void *arg, int rc, const struct client_resp *resp, const struct det_err *e)
@@ -149,9 +171,11 @@ static void on_posted(void *arg, int rc, const struct client_resp *resp, const s
         return;
     }
     host_on_ack(d->host, ack);
-    greeted(d);
+    bool is_new = greeted(d);
     d->on_change(d->arg);
     step(d);
+    if (is_new && may_post(d))
+        post(d); /* the clock: the hello came before there was anything to compare */
 }
 
 static void post(struct dial *d)
@@ -159,12 +183,9 @@ static void post(struct dial *d)
     det_cleanup(freep) char *body = host_batch(d->host);
     struct client_req req = {
         .method = "POST", .path = d->events_path, .body = body, .timeout_ms = POST_MS};
+    d->sent_us = clk_mono_us();
+    d->sent_wall_us = clk_wall_us();
     d->post = client_uv_start(d->http, &req, on_posted, d);
-}
-
-static bool may_post(const struct dial *d)
-{
-    return !d->post && !uv_is_active((const uv_handle_t *)&d->timer);
 }
 
 static void step(struct dial *d)

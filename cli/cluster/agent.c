@@ -66,6 +66,18 @@ static void agent_row(struct table *t, const json_t *a)
     stores_cell(t, a);
 }
 
+/* What has no column: it is so of few, and then matters. */
+static void tell_clock(const json_t *a)
+{
+    double ahead_s = json_number_value(json_object_get(a, "clockAheadSeconds"));
+    if (ahead_s != 0)
+        fprintf(stderr,
+                "%s: its clock is %.1f s %s the master's; synchronise both hosts (chrony, "
+                "systemd-timesyncd)\n",
+                json_str(a, "id", ""), ahead_s < 0 ? -ahead_s : ahead_s,
+                ahead_s < 0 ? "behind" : "ahead of");
+}
+
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT",  "VERSION", "SINCE",   ">SLOTS", ">USED",
@@ -80,6 +92,7 @@ static int list(struct cli *c, struct det_err *err)
     json_t *a;
     json_array_foreach(json_arr(answer, "agents"), i, a) agent_row(t, a);
     table_print(t, "no agents; start det-agent --master URL on a host");
+    json_array_foreach(json_arr(answer, "agents"), i, a) tell_clock(a);
     return 0;
 }
 

@@ -324,6 +324,44 @@ json_t *link_life_json(const struct link_life *l)
     return j;
 }
 
+static const struct link_field clock_fields[] = {
+    {"least_us", LINK_F_I64, AT(clockdiff, least_us), true, -INT64_MAX / 2, INT64_MAX / 2, NULL},
+    {"most_us", LINK_F_I64, AT(clockdiff, most_us), true, -INT64_MAX / 2, INT64_MAX / 2, NULL},
+    {0},
+};
+
+static int clock_decode(const json_t *j, struct clockdiff *ret, struct det_err *err)
+{
+    int rc = link_fields(j, clock_fields, ret, err);
+    if (rc == 0 && ret->least_us > ret->most_us)
+        return det_fail(err, DET_EINVAL, "least_us: is above most_us");
+    return rc;
+}
+
+json_t *link_clock_json(const struct clockdiff *d)
+{
+    return json_make("{s:I,s:I}", "least_us", (json_int_t)d->least_us, "most_us",
+                     (json_int_t)d->most_us);
+}
+
+static const struct link_field times_fields[] = {
+    {"got_us", LINK_F_I64, AT(link_times, got_us), true, 0, INT64_MAX / 2, NULL},
+    {"answered_us", LINK_F_I64, AT(link_times, answered_us), true, 0, INT64_MAX / 2, NULL},
+    {0},
+};
+
+int link_times_decode(const json_t *j, struct link_times *ret, struct det_err *err)
+{
+    *ret = (struct link_times){0};
+    return link_fields(j, times_fields, ret, err);
+}
+
+json_t *link_times_json(const struct link_times *t)
+{
+    return json_make("{s:I,s:I}", "got_us", (json_int_t)t->got_us, "answered_us",
+                     (json_int_t)t->answered_us);
+}
+
 json_t *link_events_json(const char *boot, json_t *events_array, json_t *seen)
 {
     json_t *j = json_object();
@@ -377,6 +415,10 @@ static int events_decode(struct link_events *e, struct det_err *err)
     e->has_seen = json_object_get(e->json, "seen") != NULL;
     if (e->has_seen && link_life_decode(json_object_get(e->json, "seen"), &e->seen, err) < 0)
         return det_wrap(err, DET_EINVAL, "seen");
+    const json_t *clock = json_object_get(e->json, "clock");
+    e->has_clock = clock != NULL;
+    if (e->has_clock && clock_decode(clock, &e->clock, err) < 0)
+        return det_wrap(err, DET_EINVAL, "clock");
     e->n = json_array_size(h.events);
     e->v = det_zalloc((e->n + 1) * sizeof *e->v);
     for (size_t i = 0; i < e->n; i++) {
@@ -427,6 +469,9 @@ int link_ack_decode(const char *text, size_t len, struct link_ack *ret, struct d
     ret->has_life = rc == 0 && json_object_get(j, "life");
     if (ret->has_life)
         rc = link_life_decode(json_object_get(j, "life"), &ret->life, err);
+    ret->has_clock = rc == 0 && json_object_get(j, "clock");
+    if (ret->has_clock)
+        rc = link_times_decode(json_object_get(j, "clock"), &ret->clock, err);
     if (rc == 0)
         ret->json = det_take(j);
     return rc;

@@ -11,6 +11,7 @@
 #define AGENTLINK_H
 
 #include "buf.h"
+#include "clockdiff.h"
 #include "det/err.h"
 #include "json.h"
 #include <stdbool.h>
@@ -137,6 +138,8 @@ struct link_events {
     json_t *json;
     bool has_seen;
     struct link_life seen; /* "seen": the life that the agent served last */
+    bool has_clock;
+    struct clockdiff clock; /* "clock": the agent's beside the master's, by an exchange before */
     const char *boot;
     int protocol;
     bool beats; /* its silence means something */
@@ -154,10 +157,21 @@ json_t *link_event_json(const struct link_event *e);
 /* The whole body; takes the references of events_array (an array of link_event_json()). seen
  * (borrowed): a link_life_json(), or NULL. New reference. */
 json_t *link_events_json(const char *boot, json_t *events_array, json_t *seen);
-/* The answer's body: {"ack": n, "life": {...}}; masters of before have no life. */
+json_t *link_clock_json(const struct clockdiff *d); /* its "clock"; new reference */
+/* When the master had a request whole, and when it answered, by its wall clock. */
+struct link_times {
+    int64_t got_us, answered_us;
+};
+/* DET_EINVAL names the key. */
+int link_times_decode(const json_t *j, struct link_times *ret, struct det_err *err);
+json_t *link_times_json(const struct link_times *t); /* new reference */
+/* The answer's body: {"ack": n, "life": {...}, "clock": {...}}; masters of before have no life, or
+ * no clock. */
 struct link_ack {
     json_t *json;
     int64_t ack;
+    bool has_clock;
+    struct link_times clock;
     bool has_life;
     struct link_life life;
 };

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import KILL_MAX_S, alive, processes_with, wait_until  # noqa: E402
+from cluster import BIN, KILL_MAX_S, alive, processes_with, wait_until  # noqa: E402
 from fakemaster import Agent, FakeMaster, context  # noqa: E402
 
 # Hides in every way: new session, double fork, no environment, holds standard output, ignores SIGTERM.
@@ -123,6 +123,22 @@ def test_a_certificate_that_the_account_cannot_read(m, a):
     m.start("1.open.1", ["sh", "-c", "echo began"])
     e = m.wait_exit("1.open.1")
     assert e["reason"] == "exited" and e["code"] == 0, e
+
+
+def test_clocks_that_differ(m, a):
+    """The agent tells its hello's master how far its clock is ahead, without waiting for a beat; its doctor warns."""
+    def told():
+        return m.clock and m.clock["least_us"] <= -m.ahead_s * 1000000 <= m.clock["most_us"]
+    args = [BIN + "/det-agent", "doctor", "--master", f"http://127.0.0.1:{m.port}", "--token-file", a.path("token"), "--slots", "1",
+            "--work-dir", a.path("work"), "--task-user", ""]
+    for ahead_s, says in ((0, r"ok +master's clock +as ours"), (172800, r"warn +master's clock +ours is 17\d{4}\.\d s behind it"),
+                          (-172800, r"warn +master's clock +ours is 17\d{4}\.\d s ahead of it\n +-> synchronise both")):
+        a.kill(15)
+        m.ahead_s, m.clock = ahead_s, None
+        a.run()
+        m.wait(told, f"the agent's clock beside one that is {ahead_s} s ahead")
+        out = subprocess.run(args, text=True, capture_output=True, timeout=120).stdout
+        assert re.search(says, out), out
 
 
 def test_start_is_quick(m, a):

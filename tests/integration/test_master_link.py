@@ -31,9 +31,9 @@ class FakeAgent:
     def headers(self):
         return {"Authorization": "Bearer " + open(self.c.path("agent.token")).read().strip()}
 
-    def post(self, events, headers=None):
+    def post(self, events, headers=None, **more):
         conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=60)
-        conn.request("POST", f"/agent/v1/{self.name}/events", json.dumps({"boot": self.boot, "protocol": 1, "events": events}),
+        conn.request("POST", f"/agent/v1/{self.name}/events", json.dumps({"boot": self.boot, "protocol": 1, "events": events, **more}),
                      self.headers() if headers is None else headers)
         r = conn.getresponse()
         text = r.read().decode()
@@ -90,6 +90,29 @@ def handshake(c):
     assert twin.post([twin.event(type="hello", version="", pool="", addr="", slots=[], tasks=[])])[0] == 409
     wait_until(lambda: len(c.api("GET", "/agents")["agents"]) == 1, 10, "the agent in the list")
     return a
+
+
+def clock(c, a):
+    """An agent's clock that is not ours is said once, shown while it lasts, and known to be over."""
+    def beat(least_s, most_s):
+        status, text = a.post([], clock={"least_us": least_s * 1000000, "most_us": most_s * 1000000})
+        assert status == 200, text
+        times = json.loads(text)["clock"]
+        assert 0 < times["got_us"] <= times["answered_us"], text
+        return c.api("GET", f"/agents/{a.name}")["agent"]["clockAheadSeconds"]
+
+    def said(words):
+        with open(c.path("master.log")) as f:
+            return f.read().count(words)
+    assert a.post([], clock={"least_us": 2, "most_us": 1})[0] == 400
+    assert a.post([], clock={"least_us": "1", "most_us": 1})[0] == 400
+    assert beat(-1, 1) == 0 and beat(-500, 500) == 0
+    assert beat(172799, 172801) == 172800 and beat(172799, 172801) == 172800
+    assert said("its clock is 172800.0 s ahead of ours") == 1
+    assert "fake: its clock is 172800.0 s ahead of the master's" in c.det("agent", "list").stderr
+    assert beat(-60, -60) == -60 and beat(-200, 100) == -50 and said("behind ours") == 0
+    assert beat(0, 0) == 0 and said("its clock agrees with ours") == 1
+    assert c.det("agent", "list").stderr == ""
 
 
 def one_trial(c, a):
@@ -276,6 +299,8 @@ def main():
     with Cluster(agents=0) as c:
         a = handshake(c)
         print("ok handshake", flush=True)
+        clock(c, a)
+        print("ok clock", flush=True)
         master_restart(c, a, *one_trial(c, a))
         print("ok one_trial, master_restart", flush=True)
         kill(c, a)

@@ -40,6 +40,8 @@ class FakeMaster:
         self.rendezvous = 0  # a status to refuse it with
         self.times = {}
         self.report_s = 0  # what it takes for each report of progress
+        self.ahead_s = 0  # of our clock
+        self.clock = None  # what the agent said last of its own
         self.serve(0)
 
     def serve(self, port):
@@ -85,6 +87,8 @@ class FakeMaster:
         if path.startswith("/agent/v1/"):
             if h.headers.get("Authorization") != "Bearer " + TOKEN:
                 return self.answer(h, {"message": "wrong token"}, 401)
+            if path.endswith("/stores"):
+                return self.answer(h, {"stores": [], "clock": self.now()})
             return self.take_events(h, body) if path.endswith("/events") else self.stream(h)
         with self.lock:
             self.requests.append((h.command, h.path, body, dict(h.headers)))
@@ -114,8 +118,14 @@ class FakeMaster:
         h.end_headers()
         h.wfile.write(data)
 
+    def now(self):
+        now_us = time.time_ns() // 1000 + self.ahead_s * 1000000
+        return {"got_us": now_us, "answered_us": now_us}
+
     def take_events(self, h, body):
+        clock = self.now()
         with self.lock:
+            self.clock = body.get("clock")
             if body["boot"] != self.boot:
                 self.boot, self.seen = body["boot"], 0
             for e in body["events"]:
@@ -129,7 +139,7 @@ class FakeMaster:
                     self.orders = []
             ack = self.seen
             self.lock.notify_all()
-        self.answer(h, {"ack": ack})
+        self.answer(h, {"ack": ack, "clock": clock})
 
     def stream(self, h):
         with self.lock:

@@ -2,7 +2,9 @@
 
 #include "apart.h"
 #include "cgroup.h"
+#include "agentlink.h"
 #include "client.h"
+#include "clk.h"
 #include "find.h"
 #include "findings.h"
 #include "fsx.h"
@@ -59,14 +61,28 @@ static void master_token(struct findings *f, struct client *c)
     client_resp_finish(&r);
 }
 
-/* Those that work of now needs; a master of before there were stores names none. */
-static void stores(struct findings *f, struct client *c)
+/* As the agent compares them; sent_us: just before the master was asked for `answer`. */
+static void master_clock(struct findings *f, const json_t *answer, int64_t sent_us)
 {
-    JSON_OWN answer = NULL;
+    struct link_times t;
+    if (link_times_decode(json_object_get(answer, "clock"), &t, NULL) < 0)
+        return; /* a master of before */
+    struct clockdiff d = clockdiff_of(sent_us, t.got_us, t.answered_us, clk_wall_us());
+    bool apart = clockdiff_is_apart(&d, false);
+    double s = clockdiff_s(&d);
+    findings_add(f, apart ? FINDING_WARN : FINDING_OK, "master's clock",
+                 apart ? "synchronise both hosts (chrony, systemd-timesyncd): times of runs "
+                         "mislead"
+                       : NULL,
+                 apart ? "ours is %.1f s %s it" : "as ours, to %.1f s", s < 0 ? -s : s,
+                 s < 0 ? "behind" : "ahead of");
+}
+
+/* Those that work of now needs; a master of before there were stores names none. */
+static void stores(struct findings *f, const json_t *answer)
+{
     size_t i;
     json_t *s;
-    if (client_json(c, "GET", "/agent/v1/stores", NULL, &answer, NULL) < 0)
-        return;
     json_array_foreach(json_arr(answer, "stores"), i, s)
     {
         struct storage_seen seen;
@@ -77,6 +93,16 @@ static void stores(struct findings *f, struct client *c)
                      there ? NULL : "mount it at this place; until then no trial that uses it "
                                     "starts here", "%s%s%s", place, there ? "" : ": ", seen.text);
     }
+}
+
+static void stores_and_clock(struct findings *f, struct client *c)
+{
+    JSON_OWN answer = NULL;
+    int64_t sent_us = clk_wall_us();
+    if (client_json(c, "GET", "/agent/v1/stores", NULL, &answer, NULL) < 0)
+        return;
+    master_clock(f, answer, sent_us);
+    stores(f, answer);
 }
 
 static void master(struct findings *f, const struct agentopts *o)
@@ -106,7 +132,7 @@ static void master(struct findings *f, const struct agentopts *o)
     if (secret)
         master_token(f, c);
     if (secret)
-        stores(f, c);
+        stores_and_clock(f, c);
 }
 
 /* ---- programs ---- */

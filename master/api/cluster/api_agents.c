@@ -1,5 +1,6 @@
 /* Agents and their slots. */
 #include "api_handlers.h"
+#include "agents.h"
 #include "api_util.h"
 #include "clk.h"
 #include "driver.h"
@@ -81,19 +82,21 @@ static json_t *stores_json(const struct core *core, const char *agent_id)
     return list;
 }
 
-static json_t *agent_json(const struct core *core, const struct core_agent_view *a)
+static json_t *agent_json(struct shell *sh, const struct core_agent_view *a)
 {
+    const struct core *core = api_core(sh);
     char time[CLK_RFC3339_MAX];
     json_t *containers = json_object();
     struct core_container_view v;
     for (size_t i = 0; core_agent_container(core, a->id, i, &v); i++)
         json_set(containers, v.id, container_json(core, a->id, v.id, v.state, v.alloc_id));
     clk_format(a->registered_us, time);
-    return json_make("{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s],s:o}", "id", a->id, "registeredTime",
-                     time, "slots", slots_json(core, a->id), "containers", containers, "label", "",
-                     "addresses", a->addr ? a->addr : "", "enabled", a->enabled && a->connected,
-                     "draining", a->draining, "version", a->version ? a->version : "",
-                     "resourcePools", a->pool, "stores", stores_json(core, a->id));
+    return json_make(
+        "{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s],s:o,s:f}", "id", a->id, "registeredTime",
+        time, "slots", slots_json(core, a->id), "containers", containers, "label", "", "addresses",
+        a->addr ? a->addr : "", "enabled", a->enabled && a->connected, "draining", a->draining,
+        "version", a->version ? a->version : "", "resourcePools", a->pool, "stores",
+        stores_json(core, a->id), "clockAheadSeconds", agents_clock_ahead_s(sh->agents, a->id));
 }
 
 struct seen_agent {
@@ -124,8 +127,7 @@ void api_get_agents(struct shell *sh, struct http_req *req)
     if (api_slice(req, &p, all.n, &start, &end)) {
         json_t *list = json_array();
         for (size_t i = start; i < end; i++)
-            json_array_append_new(list,
-                                  agent_json(api_core(sh), &all.v[p.desc ? all.n - 1 - i : i].v));
+            json_array_append_new(list, agent_json(sh, &all.v[p.desc ? all.n - 1 - i : i].v));
         api_reply_json(req, json_make("{s:o,s:o}", "agents", list, "pagination",
                                       api_pagination(&p, start, end, all.n)));
     }
@@ -159,7 +161,7 @@ void api_get_agent(struct shell *sh, struct http_req *req)
 {
     struct core_agent_view a;
     if (agent_of(sh, req, &a))
-        api_reply_json(req, json_make("{s:o}", "agent", agent_json(api_core(sh), &a)));
+        api_reply_json(req, json_make("{s:o}", "agent", agent_json(sh, &a)));
 }
 
 void api_get_slots(struct shell *sh, struct http_req *req)

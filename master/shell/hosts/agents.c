@@ -52,6 +52,8 @@ struct link { /* one agent, also while it is away */
     bool here;          /* the core was told hello and not yet lost */
     bool beats;         /* it says so when it has nothing to say */
     int64_t heard_ms;   /* when it last said anything */
+    bool is_apart;      /* its clock from ours, by the last exchange that could tell */
+    double ahead_s;     /* then: how far it is ahead */
 };
 
 struct agents {
@@ -382,6 +384,7 @@ static void link_new_boot(struct link *l, const char *boot)
     snprintf(l->boot, sizeof l->boot, "%s", boot);
     l->seen = -1;
     l->next_seq = 1;
+    l->is_apart = false;
 }
 
 static void link_hello(struct link *l)
@@ -392,17 +395,47 @@ static void link_hello(struct link *l)
     l->dial_by_ms = clk_mono_ms() + LINK_SILENCE_MS;
 }
 
+/* Decides nothing (I10): times of its marks and logs are told beside ours. Said when it begins and
+ * when it is over. */
+static void link_clock(struct link *l, const struct link_events *in)
+{
+    if (!in->has_clock)
+        return;
+    bool was = l->is_apart;
+    l->is_apart = clockdiff_is_apart(&in->clock, was);
+    l->ahead_s = clockdiff_s(&in->clock);
+    if (l->is_apart && !was)
+        log_with(LOG_WARNING, LOG_FIELDS("agent", l->id),
+                 "its clock is %.1f s %s ours: times of its runs are told so; synchronise both "
+                 "hosts (chrony, systemd-timesyncd)",
+                 l->ahead_s < 0 ? -l->ahead_s : l->ahead_s, l->ahead_s < 0 ? "behind" : "ahead of");
+    else if (was && !l->is_apart)
+        log_with(LOG_INFO, LOG_FIELDS("agent", l->id), "its clock agrees with ours");
+}
+
+double agents_clock_ahead_s(const struct agents *a, const char *id)
+{
+    const struct link *l = map_get(a->links, id);
+    return l && l->here && l->is_apart ? l->ahead_s : 0;
+}
+
 struct ack {
     struct shell *sh;
     struct http_req *req;
-    int64_t seq;
+    int64_t seq, got_us;
 };
 
-static void reply_ack(struct shell *sh, struct http_req *req, int64_t seq)
+static json_t *times_json(int64_t got_us)
 {
-    JSON_OWN j = json_make("{s:I, s:o}", "ack", (json_int_t)seq, "life", lives_json(sh->lives));
+    return link_times_json(&(struct link_times){got_us, clk_wall_us()});
+}
+
+static void reply_ack(const struct ack *k)
+{
+    JSON_OWN j = json_make("{s:I, s:o, s:o}", "ack", (json_int_t)k->seq, "life",
+                           lives_json(k->sh->lives), "clock", times_json(k->got_us));
     det_cleanup(freep) char *text = json_text(j);
-    http_reply(req, 200, text);
+    http_reply(k->req, 200, text);
 }
 
 static void on_acked(void *arg, const struct core_reply *r)
@@ -411,7 +444,7 @@ static void on_acked(void *arg, const struct core_reply *r)
     if (r->code)
         http_fail(k->req, r->code, "%s", r->text ? r->text : det_strerror(r->code));
     else
-        reply_ack(k->sh, k->req, k->seq);
+        reply_ack(k);
 }
 
 static int event_take(struct link *l, const struct link_event *e, struct det_err *err)
@@ -444,6 +477,7 @@ static int events_take(struct agents *a, const char *id, const struct link_event
         link_new_boot(l, in->boot);
     l->heard_ms = clk_mono_ms();
     l->beats = in->beats;
+    link_clock(l, in);
     int rc = 0;
     for (size_t i = 0; i < in->n && rc == 0; i++)
         rc = event_take(l, &in->v[i], err);
@@ -459,15 +493,16 @@ static void fail(struct http_req *req, const struct det_err *err)
 }
 
 /* No events: the agent lives. That needs no database. */
-static bool take_beat(struct agents *a, const char *id, const struct link_events *in,
-                      struct http_req *req)
+static bool take_beat(const char *id, const struct link_events *in, struct ack *k)
 {
-    struct link *l = map_get(a->links, id);
+    struct link *l = map_get(k->sh->agents->links, id);
     if (in->n > 0 || !l || !l->here || strcmp(l->boot, in->boot) != 0)
         return false;
     l->heard_ms = clk_mono_ms();
     l->beats = in->beats;
-    reply_ack(a->sh, req, l->seen < 0 ? 0 : l->seen);
+    link_clock(l, in);
+    k->seq = l->seen < 0 ? 0 : l->seen;
+    reply_ack(k);
     return true;
 }
 
@@ -481,11 +516,11 @@ static int judge_life(struct shell *sh, const char *id, const struct link_events
     return 0;
 }
 
-static int take(struct shell *sh, const char *id, const struct link_events *in,
-                struct http_req *req, struct det_err *err)
+static int take(const char *id, const struct link_events *in, struct ack *k, struct det_err *err)
 {
+    struct shell *sh = k->sh;
     struct link *l = NULL;
-    if (take_beat(sh->agents, id, in, req))
+    if (take_beat(id, in, k))
         return 0;
     if (!db_is_up(sh->db))
         return det_fail(err, DET_EUNAVAIL, "PostgreSQL is not reachable; try again");
@@ -494,8 +529,7 @@ static int take(struct shell *sh, const char *id, const struct link_events *in,
         rc = events_take(sh->agents, id, in, &l, err);
     if (rc < 0)
         return rc;
-    struct ack *k = http_mem(req, sizeof *k);
-    *k = (struct ack){sh, req, l->seen < 0 ? 0 : l->seen};
+    k->seq = l->seen < 0 ? 0 : l->seen;
     driver_barrier(sh->driver, on_acked, k);
     return 0;
 }
@@ -504,6 +538,8 @@ static void on_events(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
     struct link_events in;
+    struct ack *k = http_mem(req, sizeof *k);
+    *k = (struct ack){.sh = sh, .req = req, .got_us = clk_wall_us()};
     const char *id = http_param(req, "agent");
     if (!link_id_is_valid(id)) {
         http_fail(req, DET_EINVAL, "agent id: letters, digits, '.', '_' and '-', at most %d",
@@ -512,7 +548,7 @@ static void on_events(struct shell *sh, struct http_req *req)
     }
     int rc = link_events_decode(buf_str(&req->body), req->body.len, &in, &err);
     if (rc == 0) {
-        rc = take(sh, id, &in, req, &err);
+        rc = take(id, &in, k, &err);
         link_events_finish(&in);
     }
     if (rc < 0)
@@ -537,15 +573,16 @@ static void on_orders(struct shell *sh, struct http_req *req)
     orders_flush(l);
 }
 
-/* GET stores: where a host is to have which, for its doctor. */
+/* GET stores: where a host is to have which, and what time it is here, for its doctor. */
 static void on_stores(struct shell *sh, struct http_req *req)
 {
+    int64_t got_us = clk_wall_us();
     JSON_OWN list = json_array();
     struct core_store_view v;
     for (size_t i = 0; core_store_at(driver_core(sh->driver), i, &v); i++)
         if (v.id && v.is_used)
             json_array_append_new(list, json_make("{s:s,s:s}", "place", v.place, "id", v.id));
-    JSON_OWN j = json_make("{s:O}", "stores", list);
+    JSON_OWN j = json_make("{s:O, s:o}", "stores", list, "clock", times_json(got_us));
     det_cleanup(freep) char *text = json_text(j);
     http_reply(req, 200, text);
 }

@@ -24,6 +24,9 @@ void agents_read_rows(struct agents *a);
 void agents_kill(struct agents *a, const struct core_kill *k);
 void agents_store(struct agents *a, const struct core_store_order *s);
 
+/* How far its clock is ahead of ours (negative: behind); 0 while they agree or it is not here. */
+double agents_clock_ahead_s(const struct agents *a, const char *id);
+
 /* POST .../events and GET .../orders. */
 extern const struct http_route agents_routes[];
 extern const size_t agents_routes_n;

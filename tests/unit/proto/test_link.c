@@ -225,11 +225,44 @@ static void test_signal_and_unknown(void **state)
     assert_int_equal(link_ack_decode(wild, strlen(wild), &ack, NULL), DET_EINVAL);
 }
 
+static int clock_of(const char *clock, struct link_events *e, struct det_err *err)
+{
+    det_cleanup(freep) char *text =
+        det_asprintf("{\"boot\": \"b\", \"protocol\": 2, \"events\": [], \"clock\": %s}", clock);
+    return decode_events(text, e, err);
+}
+
+static void test_clock(void **state)
+{
+    const struct clockdiff d = {-3000000, INT64_MAX / 2};
+    JSON_OWN j = link_clock_json(&d);
+    det_cleanup(freep) char *text = json_text(j);
+    struct link_events e;
+    struct det_err err = {0};
+    assert_int_equal(clock_of(text, &e, &err), 0);
+    assert_true(e.has_clock);
+    assert_memory_equal(&e.clock, &d, sizeof d);
+    link_events_finish(&e);
+    static const char *const bad[] = {"1", "{}", "{\"least_us\": 2, \"most_us\": 1}",
+                                      "{\"least_us\": 0, \"most_us\": 9223372036854775807}"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
+        assert_int_equal(clock_of(bad[i], &e, &err), DET_EINVAL);
+        assert_non_null(strstr(err.text, "clock"));
+    }
+    struct link_ack a;
+    static const char ack[] = "{\"ack\": 7, \"clock\": {\"got_us\": 5, \"answered_us\": 6}}";
+    assert_int_equal(link_ack_decode(ack, strlen(ack), &a, &err), 0);
+    assert_true(a.has_clock && a.clock.got_us == 5 && a.clock.answered_us == 6);
+    link_ack_finish(&a);
+    static const char worse[] = "{\"ack\": 7, \"clock\": {\"got_us\": -5, \"answered_us\": 6}}";
+    assert_int_equal(link_ack_decode(worse, strlen(worse), &a, &err), DET_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),      cmocka_unit_test(test_exit),
-        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_clock),      cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_exit),       cmocka_unit_test(test_marks),
         cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
         cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
     };
