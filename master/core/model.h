@@ -229,6 +229,7 @@ struct trial {
     int exit_reason;             /* enum search_exit, -1: none */
     int bad_port;                /* index of ports that its next run does not get, -1: none */
     int transients;              /* losses in a row without a checkpoint between */
+    char *lost;                  /* the last of them: host and reason; NULL: none */
     struct {                     /* of this run, as far as it was reported; not restored */
         int64_t run_id, from_ms, at_ms;
         double from_units, units;

@@ -269,8 +269,9 @@ static void waiting(const struct answer *w, const struct alloc *a)
             say(w->j, "text", "no agent could start it: the next try is in %" PRId64 " s",
                 s < 0 ? 0 : s);
         else
-            say(w->j, "text", "its last runs were lost one after the other: the next is tried in %"
-                PRId64 " s", s < 0 ? 0 : s);
+            say(w->j, "text", "its last %d runs ended by no fault of its own (%s): the next is "
+                "tried in %" PRId64 " s", a->trial ? a->trial->transients : 0,
+                a->trial && a->trial->lost ? a->trial->lost : "its log says why", s < 0 ? 0 : s);
         return;
     }
     int64_t waited = w->now.us - a->start_us;

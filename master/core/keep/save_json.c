@@ -61,6 +61,8 @@ void save_trial_core(struct buf *out, const struct trial *t)
     json_add_flag(out, "run_fresh", t->run_fresh);
     json_add_int(out, "exit_reason", t->exit_reason);
     json_add_int(out, "transients", t->transients);
+    if (t->lost)
+        add_lossy(out, "lost", t->lost);
     if (t->bad_port >= 0)
         json_add_int(out, "bad_port", t->bad_port);
     if (t->no_retry)
@@ -97,6 +99,7 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->run_fresh = json_flag(j, "run_fresh", false);
     t->exit_reason = (int)within(j, "exit_reason", SEARCH_EXIT_COUNT - 1, -1);
     t->transients = (int)within(j, "transients", COUNT_MAX, 0);
+    t->lost = det_strdup(json_str(j, "lost", NULL));
     t->bad_port = (int)within(j, "bad_port", PORT_MAX, -1);
     t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
     t->start_rounds = (int)within(j, "start_rounds", COUNT_MAX, 0);

@@ -105,7 +105,7 @@ void trial_reopen(struct core *c, struct trial *t)
     t->state = TRIAL_ACTIVE; /* by no edge, as its experiment */
     t->end_us = t->restarts = t->op_last = 0;
     t->op_length = t->exit_reason = -1;
-    t->transients = 0;
+    trial_forget_losses(t);
     t->has_op = t->op_complete = t->op_redo = t->closed = false;
     forget_policies(t);
     forget_said(t);
@@ -123,7 +123,15 @@ void trial_free(struct trial *t)
     free(t->task_id);
     free(t->warm_start);
     free(t->latest);
+    free(t->lost);
     free(t);
+}
+
+void trial_forget_losses(struct trial *t)
+{
+    t->transients = 0;
+    free(t->lost);
+    t->lost = NULL;
 }
 
 bool trial_op_done(const struct trial *t)

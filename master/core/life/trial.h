@@ -44,6 +44,9 @@ void trial_on_log_policy(struct core *c, struct trial *t, const struct core_poli
 void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a);
 bool trial_op_done(const struct trial *t); /* nothing to do now */
 
+/* It got somewhere: what it lost before counts no more. */
+void trial_forget_losses(struct trial *t);
+
 /* Ends it, with the reason in its log, when they keep it away from too many for it ever to run
  * again; else false. */
 bool trial_give_up(struct core *c, struct trial *t);

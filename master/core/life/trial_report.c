@@ -8,6 +8,8 @@
 #include "exp.h"
 #include <string.h>
 
+enum { LOST_TEXT_MAX = 400 };
+
 /* Numbers, and the strings that stand for the doubles JSON lacks. */
 static int metric_value(const json_t *j, double *ret, struct det_err *err)
 {
@@ -80,7 +82,7 @@ void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int6
     avoid_on_progress(c, t);
     if (t->transients == 0)
         return;
-    t->transients = 0;
+    trial_forget_losses(t);
     trial_mark(c, t);
 }
 
@@ -133,6 +135,20 @@ static void fence(struct core *c, struct trial *t)
     trial_mark(c, t);
 }
 
+/* No fault of its own: the next run waits a little, and says for what. */
+static void on_loss(struct core *c, struct trial *t, const struct alloc *a)
+{
+    const char *agent = a->containers.v[a->failure.node]->agent_id, *text = a->failure.text;
+    bool named = strstr(text, agent); /* most say where: their words are used in logs too */
+    free(t->lost);
+    t->lost = det_asprintf("%s%s%s%.*s", named ? "" : "agent ", named ? "" : agent,
+                           named ? "" : ": ", LOST_TEXT_MAX, text);
+    t->is_paused = false;
+    t->transients++;
+    trial_mark(c, t);
+    trial_reconsider(c, t);
+}
+
 void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
 {
     bool transient = a->failure.is_set && a->failure.transient;
@@ -155,10 +171,7 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
         if (!avoid_on_failed_start(c, t, a))
             trial_reconsider(c, t);
     } else if (transient) {
-        t->is_paused = false;
-        t->transients++;
-        trial_mark(c, t);
-        trial_reconsider(c, t);
+        on_loss(c, t, a);
     } else if (error) {
         on_error(c, t, a);
     } else if (in_order && !a->acked && !trial_op_done(t)) {

@@ -157,6 +157,31 @@ static void test_pauses_grow_and_are_told(void **state)
     }
 }
 
+/* What is not its fault is held too, and its row keeps for what. */
+static void test_a_full_store_is_named(void **state)
+{
+    const struct core_exit full = {.reason = CORE_STORE_AWAY,
+                                   .rank = 0,
+                                   .text = "agent a: write /ckpt/x: No space left on device"};
+    world_create(&w, "{\"max_restarts\":0}");
+    world_exit(&w, 1, 0, full);
+    assert_string_equal(place(), "a");
+    for (int i = 0; i < 2; i++) {
+        world_exit(&w, 1, 0, full);
+        JSON_OWN j = why();
+        assert_string_equal(json_str(j, "reason", ""), "HOLD");
+        const char *text = json_str(j, "text", "");
+        assert_non_null(strstr(text, i ? "last 3 runs" : "last 2 runs"));
+        assert_non_null(strstr(text, "(rank 0 ended without its checkpoint store: agent a: "));
+        assert_non_null(strstr(text, "/ckpt/x: No space left on device"));
+        if (i == 0)
+            world_wait(&w, 1000);
+    }
+    world_restart(&w);
+    JSON_OWN j = why();
+    assert_non_null(strstr(json_str(j, "text", ""), "/ckpt/x: No space left on device"));
+}
+
 static void test_several_broken_hosts(void **state)
 {
     world_hello(&w, "b", 1, NULL, 0);
@@ -237,6 +262,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_host_comes_back_after_a_while, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_a_host_it_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pauses_grow_and_are_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_full_store_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_several_broken_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_host_that_is_off_may_have_it, setup, teardown),
         cmocka_unit_test_setup_teardown(test_progress_counts_anew, setup, teardown),
