@@ -125,6 +125,32 @@ class Away(unittest.TestCase):
             self.store.verify("other")
         self.assertFalse(os.path.exists(os.path.join(self.run, "store_away")))
 
+    def store_and_fail(self, blocks, handled=False):
+        """With so many free blocks in the store. What torch.save raises then says nothing of the disk."""
+        checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), self.store)
+        room = mock.Mock(f_bavail=blocks, f_bfree=blocks, f_frsize=4096, f_files=100, f_ffree=50)
+        with mock.patch("os.statvfs", return_value=room), self.assertRaises(RuntimeError), core.Context(checkpoints):
+            try:
+                with checkpoints.store_path({"steps_completed": 1}):
+                    raise RuntimeError("unexpected pos 64 vs 0")
+            except RuntimeError:
+                if not handled:
+                    raise
+            raise RuntimeError("something else")
+        return os.path.join(self.run, "store_away")
+
+    def test_no_room_is_no_failure_of_the_trial(self):
+        self.mount(self.ID)
+        self.assertFalse(os.path.exists(self.store_and_fail(1000)))
+        self.assertFalse(os.path.exists(self.store_and_fail(0, handled=True)))
+        with open(self.store_and_fail(0)) as f:
+            self.assertEqual(f.read(), f"{self.root} has no room for a checkpoint: unexpected pos 64 vs 0")
+        self.assertEqual(os.listdir(self.root), [".det-store"])
+
+    def test_a_full_store_of_nobody(self):
+        self.store = DirectoryStorage(self.root)
+        self.assertFalse(os.path.exists(self.store_and_fail(0)))
+
     def test_tensorboard_waits(self):
         here = pathlib.Path(self.top.name, "events")
         here.mkdir()

@@ -98,6 +98,7 @@ PyObject *ext_store_begin(PyObject *module, PyObject *args);
 PyObject *ext_store_publish(PyObject *module, PyObject *args);
 PyObject *ext_store_delete(PyObject *module, PyObject *args);
 PyObject *ext_store_ready(PyObject *module, PyObject *args);
+PyObject *ext_store_note(PyObject *module, PyObject *args);
 PyObject *ext_store_hash(PyObject *module, PyObject *args);
 PyObject *ext_store_verify(PyObject *module, PyObject *args);
 

@@ -11,6 +11,8 @@ static PyMethodDef functions[] = {
      "store_begin(root, id or None, uuid) -> the directory to write to"},
     {"store_ready", ext_store_ready, METH_VARARGS,
      "store_ready(root, id): RuntimeError says that another store, or none, is there"},
+    {"store_note", ext_store_note, METH_VARARGS,
+     "store_note(text): the run fails for want of its store, or of room there"},
     {"store_publish", ext_store_publish, METH_VARARGS, "store_publish(root, id or None, uuid)"},
     {"store_delete", ext_store_delete, METH_VARARGS, "store_delete(root, id or None, uuid)"},
     {"store_hash", ext_store_hash, METH_VARARGS, "store_hash(path of a file) -> hex"},

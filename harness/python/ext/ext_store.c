@@ -43,6 +43,15 @@ PyObject *ext_store_ready(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+PyObject *ext_store_note(PyObject *module, PyObject *args)
+{
+    const char *text;
+    if (!PyArg_ParseTuple(args, "s", &text))
+        return NULL;
+    storage_note_away(text);
+    Py_RETURN_NONE;
+}
+
 PyObject *ext_store_begin(PyObject *module, PyObject *args)
 {
     const char *root, *id, *uuid;

@@ -173,11 +173,12 @@ class CheckpointContext:
             uuid = self._distributed.broadcast(uuid)
         else:
             self._need_chief("store_path")
-        (self._together if shard else _alone)(self._of_chief(lambda: self._storage.begin(uuid)))
+        with self._removed_on_failure(uuid):
+            (self._together if shard else _alone)(self._of_chief(lambda: self._storage.begin(uuid)))
         try:
             yield self._storage.begun(uuid), uuid
         except BaseException as e:
-            self._storage.abort(uuid)
+            self._undo(uuid, e)
             if shard:
                 self._distributed._leave(f"store_path() of checkpoint {uuid}: {type(e).__name__}: {e}")
             raise
@@ -214,9 +215,14 @@ class CheckpointContext:
     def _removed_on_failure(self, uuid: str) -> Iterator[None]:
         try:
             yield
-        except BaseException:
-            self._storage.abort(uuid)
+        except BaseException as e:
+            self._undo(uuid, e)
             raise
+
+    def _undo(self, uuid: str, e: BaseException) -> None:
+        if isinstance(e, Exception):
+            self._storage.judge(e)
+        self._storage.abort(uuid)
 
     def _need_chief(self, what: str) -> None:
         if self._distributed.rank != 0:

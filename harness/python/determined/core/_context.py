@@ -14,7 +14,7 @@ from determined.core._distributed import DistributedContext, DummyDistributedCon
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from determined.core._searcher import DummySearcherContext, SearcherContext
 from determined.core._session import Session
-from determined.core._storage import open_storage
+from determined.core._storage import ended, open_storage
 from determined.core._tensorboard import TensorboardFiles, tensorboard_path
 from determined.core._train import DummyTrainContext, EarlyExitReason, TensorboardMode, TrainContext
 
@@ -70,6 +70,7 @@ class Context:
                 self.train.report_early_exit(EarlyExitReason.INVALID_HP)
         finally:
             self.close()
+        ended(exc_val)
         if invalid:
             logger.info(f"invalid hyperparameters: {exc_val}")
             sys.exit(0)

@@ -1,5 +1,6 @@
 """Checkpoint stores: a directory that every rank of the trial can reach."""
 
+import errno
 import json
 import os
 import pathlib
@@ -16,6 +17,8 @@ MARKER = ".det-store"
 HASHES = "xxh128"
 TASK = "det_task"
 CLUSTER = "det_cluster"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_ROOM_BYTES = 64 << 10  # less is none: what fills a disk writes in blocks
 
 
 def list_directory(root: Union[str, "os.PathLike[str]"]) -> Dict[str, int]:
@@ -137,6 +140,23 @@ class DirectoryStorage:
         for directory in (self.begun(uuid), self.path_of(uuid)):
             shutil.rmtree(directory, ignore_errors=True)
 
+    def judge(self, e: Exception) -> None:
+        """Before abort() makes room again: whether a checkpoint failed for want of it here, which ended() asks for.
+
+        Not all that write say so (torch.save does not): what fails while there is none is taken to fail for it.
+        """
+        named = isinstance(e, OSError) and e.errno in _NO_ROOM and str(e.filename or "").startswith(f"{self.root}{os.sep}")
+        if self._id and (named or self._is_full()):
+            e._store_full = f"{self.root} has no room for a checkpoint: {e}"  # type: ignore[attr-defined]
+
+    def _is_full(self) -> bool:
+        try:
+            now = os.statvfs(self.root)
+        except OSError:
+            return False
+        blocks = now.f_bavail if os.geteuid() else now.f_bfree
+        return blocks * now.f_frsize < _ROOM_BYTES or (now.f_files > 0 and now.f_ffree == 0)
+
     def verify(self, uuid: str, selector: Optional[Selector] = None) -> None:
         """RuntimeError names the first file that is not as it was written; those without hashes are taken as they are."""
         self._need()
@@ -165,6 +185,14 @@ class DirectoryStorage:
         """Out of sight first: a half-deleted one is never under its name."""
         self.path_of(uuid)
         _loop.store_delete(*self._place(uuid))
+
+
+def ended(e: Optional[BaseException]) -> None:
+    """The run ends with this: where it is for want of room in its store, that is no failure of the trial's."""
+    while e is not None and not hasattr(e, "_store_full"):
+        e = e.__cause__
+    if e is not None:
+        _loop.store_note(e._store_full)
 
 
 def _read_metadata(path: pathlib.Path) -> Dict[str, Any]:
