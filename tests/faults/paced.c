@@ -1,6 +1,7 @@
 /*
  * The trial of examples/digits with a pause of $PACE_MS milliseconds in every batch: it lasts
  * through many faults and leaves the processor to others. The pause changes none of its figures.
+ * A batch waits for as long as its number is the name of a file in $PACE_HOLD.
  * Each start is a line in the file $PACE_STARTS: the allocation and the process.
  * tests/lib/paced.py puts the example beside this file, as digits.c.
  */
@@ -23,12 +24,26 @@ static void paced_create(void *self, struct det_trial_context *ctx)
     create(self, ctx);
 }
 
+static void nap(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static void wait_while_held(int64_t batch_idx)
+{
+    const char *folder = getenv("PACE_HOLD");
+    char name[4096];
+    snprintf(name, sizeof name, "%s/%lld", folder ? folder : "/nowhere", (long long)batch_idx);
+    while (access(name, F_OK) == 0)
+        nap(5);
+}
+
 static void paced_batch(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
                         int64_t epoch_idx, int64_t batch_idx, struct det_metrics *metrics)
 {
     const char *ms = getenv("PACE_MS");
-    long pause = ms ? strtol(ms, NULL, 10) : 0;
-    nanosleep(&(struct timespec){.tv_sec = pause / 1000, .tv_nsec = pause % 1000 * 1000000}, NULL);
+    wait_while_held(batch_idx);
+    nap(ms ? strtol(ms, NULL, 10) : 0);
     train_batch(self, ctx, batch, epoch_idx, batch_idx, metrics);
 }
 

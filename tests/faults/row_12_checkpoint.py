@@ -4,12 +4,12 @@ directory, another trial's files. It must be found by its hashes when the trial 
 the log say so, and the end be bitwise that of a run that was never disturbed.
 """
 import hashlib
-import json
 import os
 import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import paced  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from faults import Row  # noqa: E402
 
@@ -17,6 +17,7 @@ CONFIG = {"name": "damage", "entrypoint": "model_def:DigitsTrial", "max_restarts
           "hyperparameters": {"global_batch_size": 16, "learning_rate": 0.05, "dropout": 0.1},
           "searcher": {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 3000}},
           "min_checkpoint_period": {"batches": 200}, "scheduling_unit": 100, "reproducibility": {"experiment_seed": 7}}
+PAUSED_AT = 450  # where it waits for its pause: fast trials are over before it
 
 
 def checkpoints(c, trial):
@@ -66,10 +67,13 @@ DAMAGES = (bit_flip, truncation, missing_file, empty_directory, missing_director
 
 
 def run_round(row, c, damage, reference, other):
-    exp = c.create(json.dumps(CONFIG), "examples/digits")
+    holds = paced.Holds(c)
+    holds.hold(PAUSED_AT)
+    exp = paced.create(c, CONFIG, 0, holds)
     trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
     wait_until(lambda: len(checkpoints(c, trial)) >= 2, 120, "two checkpoints")
     c.api_patiently("POST", f"/experiments/{exp}/pause")
+    holds.release(PAUSED_AT)
     wait_until(c.slots_free, 60, "the paused trial to leave its slot")
     if not row.check(c.experiment(exp)["state"] == "STATE_PAUSED", "it ended before it could be paused"):
         return
@@ -90,7 +94,7 @@ def main():
     with Cluster(agents=1, slots=1) as c:
         ends = []
         for seed in (7, 8):
-            exp = c.create(json.dumps({**CONFIG, "reproducibility": {"experiment_seed": seed}}), "examples/digits")
+            exp = paced.create(c, {**CONFIG, "reproducibility": {"experiment_seed": seed}}, 0)
             c.wait(exp, seconds=200)
             ends.append(c.trials(exp)[0]["id"])
         other = c.path("checkpoints", checkpoints(c, ends[1])[-1]["uuid"])

@@ -7,6 +7,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import paced  # noqa: E402
 from cluster import TOP, ApiError, Cluster, wait_until  # noqa: E402
 
 MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
@@ -81,14 +82,18 @@ def test_pause():
     """Pause and activate in mid-epoch: the bits of an undisturbed run."""
     with Cluster() as c:
         search = {"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 3000}}
-        text = config(searcher=search, scheduling_unit=10)
-        _, (whole,) = run(c, text)
-        exp = c.create(text, "examples/digits")
-        for _ in range(2):
-            wait_until(lambda: any(t["totalBatchesProcessed"] > 30 for t in c.trials(exp)), 60, "batches")
+        text = json.loads(config(searcher=search, scheduling_unit=10))
+        whole = paced.create(c, text, 0)
+        c.wait(whole)
+        (whole,), holds = c.trials(whole), paced.Holds(c)
+        holds.hold(45, 1005)  # until it is told to pause
+        exp = paced.create(c, text, 0, holds)
+        for n in (45, 1005):
+            wait_until(lambda: any(t["totalBatchesProcessed"] >= n - 5 for t in c.trials(exp)), 60, "batches")
             before = c.trials(exp)[0]["totalBatchesProcessed"]
             c.api("POST", f"/experiments/{exp}/pause")
             assert c.experiment(exp)["state"] == "STATE_PAUSED"
+            holds.release(n)
             wait_until(c.slots_free, 30, "free slots")
             c.api("POST", f"/experiments/{exp}/activate")
             wait_until(lambda: c.trials(exp)[0]["totalBatchesProcessed"] > before or c.experiment(exp)["state"] == "STATE_COMPLETED", 60, "more batches")
@@ -187,12 +192,12 @@ def test_hang():
     """A rank that hangs (here: stopped) is found, named with its stacks, ended and started again by the ordinary rule."""
     with Cluster(slots=1, master_args=["--stall-timeout", "4"]) as c:
         exp = c.create(config(max_restarts=1, searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False,
-                                                        "max_length": {"batches": 3000}}), "examples/digits")
+                                                        "max_length": {"batches": 1000000}}), "examples/digits")
         trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
         wait_until(lambda: c.metrics(trial), 60, "a batch")
         pid = wait_until(lambda: [p for p in c.processes(exp) if is_harness(p)], 30, "the rank")[0]
         os.kill(pid, signal.SIGSTOP)
-        c.wait(exp, seconds=200)
+        wait_until(lambda: c.sql(f"SELECT count(*) FROM metrics WHERE trial_id={trial} AND run_id=2") != "0", 60, "the second run's batches")
         assert c.trials(exp)[0]["restarts"] == 1, c.trials(exp)
         log, kinds = c.logs(trial), c.timeline(trial)
         assert f"process {pid} is stopped by a signal" in log and ("#0" in log or "stacks cannot be read" in log), log[-3000:]

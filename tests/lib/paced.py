@@ -1,4 +1,5 @@
 """Experiments with the trial of tests/faults/paced.c, which mostly waits: several clusters fit beside one another."""
+import json
 import os
 import shutil
 import tempfile
@@ -13,14 +14,32 @@ def starts(c):
         return Counter(line.split()[0] for line in f)
 
 
-def create(c, config, pace_ms, **replace):
-    """Like Cluster.create(config, "examples/digits", **replace), with a pause in every batch; config is a path or a YAML text."""
+class Holds:
+    """Batches at which the trials wait, so that what shall strike there does, however fast they are."""
+
+    def __init__(self, c):
+        self.folder = tempfile.mkdtemp(dir=c.dir)
+        os.chmod(self.folder, 0o755)
+
+    def hold(self, *batches):
+        for n in batches:
+            open(os.path.join(self.folder, str(n)), "w").close()
+
+    def release(self, batch):
+        os.unlink(os.path.join(self.folder, str(batch)))
+
+
+def create(c, config, pace_ms, holds=None, **replace):
+    """Like Cluster.create(config, "examples/digits", **replace), with a pause in every batch; config is a path, a YAML text or a dict."""
+    if isinstance(config, dict):
+        config = "\n".join(f"{k}: {json.dumps(v)}" for k, v in config.items())
     text = open(os.path.join(TOP, config)).read() if config.endswith(".yaml") else config
     noted = c.path("starts")
     if not os.path.exists(noted):
         with open(noted, "w"):
             os.chmod(noted, 0o666)  # for whichever account the tasks have
-    text = text.replace("DigitsTrial", "PacedTrial") + f"\nenvironment: {{environment_variables: [PACE_MS={pace_ms}, PACE_STARTS={noted}]}}\n"
+    held = f", PACE_HOLD={holds.folder}" if holds else ""
+    text = text.replace("DigitsTrial", "PacedTrial") + f"\nenvironment: {{environment_variables: [PACE_MS={pace_ms}, PACE_STARTS={noted}{held}]}}\n"
     digits = os.path.join(TOP, "examples", "digits")
     with tempfile.TemporaryDirectory() as context:
         shutil.copy(os.path.join(digits, "digits.csv.gz"), context)
