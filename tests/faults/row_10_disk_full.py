@@ -16,6 +16,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import TOP, Cluster, wait_until  # noqa: E402
 from faults import Row, is_root  # noqa: E402
+from gc_exp import settled  # noqa: E402
 
 LINES = 200000
 PROGRAM = r"""
@@ -27,6 +28,7 @@ while not os.path.exists(go):
 for i in range(%d):
     print(f"line {i:06} " + "x" * 100)
 sys.stdout.flush()
+open(go + ".all", "w").close()
 while not os.path.exists(fed):
     time.sleep(.05)
 print("after the outage", flush=True)
@@ -68,6 +70,7 @@ def spool_round(row, c):
     c.stop("master", signal.SIGKILL)
     open(go, "w").close()
     wait_until(lambda: full(c), 120, "the disk to be full")
+    wait_until(lambda: os.path.exists(go + ".all"), 120, "all lines to be printed")  # or the master is back before one is lost
     row.fault("spool disk full")
     pid = [p for p in c.processes(exp)]
     row.check(pid, "the trial ended")
@@ -115,6 +118,8 @@ def store_round(row, c):
         text = f.read() + f"\nmax_restarts: 0\ncheckpoint_storage: {{type: shared_fs, host_path: {store}}}\n"
     exp = c.create(text, "examples/digits")  # the store's first use makes its marker
     c.wait(exp)
+    settled(c, exp)  # what its end and its collection still write there or give back comes before the filling
+    wait_until(c.slots_free, 60, "the ended trial to leave its slot")
     filler = fill(store)
     row.fault("checkpoint store full")
     exp = c.create(text, "examples/digits")

@@ -11,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import TERMINAL, ApiError, Cluster, wait_until  # noqa: E402
+from gc_exp import settled  # noqa: E402
 
 CONFIG = {"name": "bad", "entrypoint": "model_def:Bad", "max_restarts": 0, "hyperparameters": {"global_batch_size": 4},
           "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 20}}}
@@ -160,6 +161,8 @@ def held_by_full_store(c, says, make_room):
         batches = c.trials(exp)[0]["totalBatchesProcessed"]
         make_room()
         c.wait(exp, seconds=120)
+        settled(c, exp)
+        wait_until(lambda: not c.processes(exp) and c.slots_free(), 15, "the end of the task, which gives nothing back any more")
         trial = c.trials(exp)[0]
         assert trial["restarts"] == 0 and checkpoints_of(c, trial), trial
         return batches
