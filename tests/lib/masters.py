@@ -1,4 +1,5 @@
 """Several masters of one cluster: standbys on ports of their own, who leads, and how long a change takes."""
+import contextlib
 import http.client
 import json
 import os
@@ -81,13 +82,15 @@ class Session:
         self.held = self.ask(sql)
 
     def ask(self, sql):
-        """Returns when it is done; false: psql has ended."""
-        self.p.stdin.write(sql + ";\nSELECT 'done';\n")
-        self.p.stdin.flush()
+        """Returns when it is done; false: psql has ended, maybe before it read this."""
+        with contextlib.suppress(BrokenPipeError):
+            self.p.stdin.write(sql + ";\nSELECT 'done';\n")
+            self.p.stdin.flush()
         return any(line == "done\n" for line in self.p.stdout)
 
     def close(self):
-        self.p.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.p.stdin.close()
         self.p.stdout.close()
         self.p.wait(30)
 
