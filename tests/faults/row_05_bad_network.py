@@ -24,10 +24,16 @@ def start_agent(c, p):
     c.wait_agents(1)
 
 
+def size_of(path):
+    try:
+        return os.path.getsize(path)
+    except OSError:  # gone meanwhile
+        return 0
+
+
 def spooled(c):
     """Bytes of what waits on the agent's host."""
-    return sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(c.path("agent-0")) for f in files
-               if os.path.exists(os.path.join(d, f)))
+    return sum(size_of(os.path.join(d, f)) for d, _, files in os.walk(c.path("agent-0")) for f in files)
 
 
 def slow(row, p, seconds):

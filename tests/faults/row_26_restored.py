@@ -103,8 +103,7 @@ def returns(row, c, exp, trial, old_ids, away):
     wait_until(lambda: len(c.metrics(trial)) > at + 3, 90, "the new trial to go on")
     wait_until(lambda: refused(c) or strangers(c, trial) != "0", 60, "the agent to be refused")
     row.check(strangers(c, trial) == "0", f"{strangers(c, trial)} rows of another life are in trial {trial}")
-    listed = c.det("master", "lives").stdout
-    row.check("agent-0" in listed, f"the refused agent is not listed:\n{listed}")
+    wait_until(lambda: "agent-0" in c.det("master", "lives").stdout, 20, "the refused agent to be listed")
     wait_until(lambda: not [p for p in away if os.path.exists(f"/proc/{p}") and p in c.processes(exp)], 60, "the old trial to end")
     row.check(int(c.sql("SELECT count(*) FROM strays")) > 0, "nothing of the old trial was kept aside")
     c.stop("master", signal.SIGTERM)
@@ -113,7 +112,7 @@ def returns(row, c, exp, trial, old_ids, away):
     c.wait_agents(2)
     wait_until(lambda: not os.listdir(c.path("agent-0", "tasks")), 60, "what the old agent had to end")
     row.check(strangers(c, trial) == "0", f"{strangers(c, trial)} rows of another life are in trial {trial}")
-    row.check("agent-0" in c.det("master", "strays").stdout, "the end of the old run is not listed")
+    wait_until(lambda: "agent-0" in c.det("master", "strays").stdout, 20, "the end of the old run to be listed")
     c.api_patiently("POST", f"/experiments/{exp}/kill")
     c.wait(exp, "STATE_CANCELED")
     wait_until(c.slots_free, 30, "free slots")
