@@ -162,9 +162,8 @@ def endless(c, user):
                                        (unknown, 1000, "Expect: 100-continue\r\n", b"404"), (unknown, 10 << 30, "", b"404")):
         with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
             s.sendall(f"{head}{more}Content-Length: {length}\r\n\r\n".encode())
-            answer = s.recv(65536)
+            answer = rest(s)  # to the end of the connection: it does not stay, as its body never came
             assert answer.startswith(b"HTTP/1.1 " + status), answer
-            assert s.recv(10) == b"", "the connection stays, though its body never came"
     with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
         s.sendall(f"{made_up}Transfer-Encoding: chunked\r\n\r\n".encode())
         sent = send_until_cut(s, b"100000\r\n" + b"x" * (1 << 20) + b"\r\n", 1 << 30)
@@ -185,14 +184,17 @@ def log_in(c, name, password):
 def guessers(c, user):
     """Who guesses is told when to come back, known name or not; others of the same address log in, and the log names both."""
     for name in ("admin", "nobody"):
-        answers = [log_in(c, name, f"guess {i}") for i in range(12)]
-        assert answers[:10] == [(401, None)] * 10, answers
-        assert all(status == 429 and 1 <= after <= 6 for status, after in answers[10:]), answers
+        begun, answers = time.monotonic(), []
+        while not answers or answers[-1][0] == 401:
+            answers.append(log_in(c, name, f"guess {len(answers)}"))
+        most = 10 + (time.monotonic() - begun) // 6 + 1  # one more every 6 s: a slow machine gets some of them
+        assert answers[:10] == [(401, None)] * 10 and len(answers) - 1 <= most, answers
+        assert answers[-1][0] == 429 and 1 <= answers[-1][1] <= 6, answers
     user.call("post_user", {"user": {"username": "ada", "active": True}, "password": "ada's own", "isHashed": False})
     for _ in range(15):  # to be right is not counted
         assert log_in(c, "ada", "ada's own")[0] == 200
     log = open(c.path("master.log")).read()
-    assert log.count("refused a log-in as 'nobody' from 127.0.0.1") == 10, log[-3000:]
+    assert log.count("refused a log-in as 'nobody' from 127.0.0.1") == len(answers) - 1, log[-3000:]
 
 
 def unfinished(c, user):

@@ -57,11 +57,14 @@ class Asked(threading.Thread):
     def __init__(self, c, path, body):
         super().__init__(daemon=True)
         self.c, self.path, self.body, self.answer = c, path, body, None
+        self.sent = threading.Event()
         self.start()
+        assert self.sent.wait(60), "the request could not be sent"
 
     def run(self):
         conn = http.client.HTTPConnection("127.0.0.1", self.c.port, timeout=60)
         conn.request("POST", "/api/v1" + self.path, json.dumps(self.body), {"Authorization": "Bearer " + self.c.token})
+        self.sent.set()
         r = conn.getresponse()
         self.answer = r.status, r.headers, r.read().decode()
         conn.close()
@@ -158,7 +161,7 @@ def trial(c, port):
     c.start_agent()
     c.n_agents = 1
     c.wait_agents(1)
-    exp = c.create("examples/digits/const.yaml", "examples/digits", **{"epochs: 12": "epochs: 600"})
+    exp = c.create("examples/digits/const.yaml", "examples/digits", **{"epochs: 12": "epochs: 100000"})
 
     def steps():
         return c.trials(exp)[0]["totalBatchesProcessed"]
