@@ -69,11 +69,13 @@ def values(user, run):
     run.api.call("post_profiler_metrics", {"batches": [{"values": ["NaN", 1], "batches": [1, 2], "timestamps": ["2024-01-01T00:00:00Z"], "labels": labels}]})
 
 
-def unsent(port, seen):
-    """True once the bytes that wait to be sent to this local port stay the same for 20 looks."""
+def unsent(c, s, seen):
+    """True once the bytes that the master has to send to this socket stay the same for 20 looks. Ports alone tell nothing: connections to other
+    masters, ended ones too, may have come from the same port."""
+    ends = [f"0100007F:{port:04X}" for port in (c.port, s.getsockname()[1])]
     with open("/proc/net/tcp") as f:
-        rows = [line.split() for line in f if line.split()[2].endswith(f":{port:04X}")]
-    seen.append(int(rows[0][4].split(":")[0], 16) if rows else 0)
+        rows = [line.split() for line in f if line.split()[1:3] == ends]
+    seen.append(sum(int(row[4].split(":")[0], 16) for row in rows))
     return seen[-1] > 0 and len(seen) >= 20 and len(set(seen[-20:])) == 1
 
 
@@ -86,7 +88,7 @@ def stop_with_stuck_reader(c, run):
         s.sendall(f"GET /api/v1/trials/{run.trial}/logs?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {c.token}\r\n\r\n".encode())
         assert s.recv(16).startswith(b"HTTP/1.1 200")
         seen = []
-        wait_until(lambda: unsent(s.getsockname()[1], seen), 20, "a full socket")
+        wait_until(lambda: unsent(c, s, seen), 20, "a full socket")
         began = time.monotonic()
         master = c.procs["master"]
         c.stop("master")
