@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from cluster import BIN, wait_until
+from cluster import BIN, PSQL, wait_until
 from ports import free_port
 
 
@@ -77,7 +77,7 @@ class Session:
     """A psql that holds something until it is closed."""
 
     def __init__(self, c, sql):
-        self.p = subprocess.Popen(["psql", "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE,
+        self.p = subprocess.Popen([PSQL, "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.held = self.ask(sql)
 
@@ -134,7 +134,7 @@ def restore(c, path, db="det"):
     """Puts a dump in the place of the database, which nobody may use meanwhile."""
     c.sql(f"DROP DATABASE IF EXISTS {db} WITH (FORCE)", "postgres")
     c.sql(f"CREATE DATABASE {db}", "postgres")
-    subprocess.run(["psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-h", c.path("pg-socket"), "-U", "det", "-d", db, "-f", path],
+    subprocess.run([PSQL, "-qAtX", "-v", "ON_ERROR_STOP=1", "-h", c.path("pg-socket"), "-U", "det", "-d", db, "-f", path],
                    check=True, stdout=subprocess.DEVNULL)
 
 

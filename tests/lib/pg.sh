@@ -1,4 +1,4 @@
-# A private PostgreSQL for tests: sourced, or run as `pg.sh start DIR | stop DIR | down DIR | uri DIR`.
+# A private PostgreSQL for tests: sourced, or run as `pg.sh start DIR | stop DIR | down DIR | uri DIR | template`.
 # Unix socket only, no TCP. As root the server runs as user postgres, since PostgreSQL refuses root.
 # initdb runs once into a template that later clusters are copied from (0.2 s instead of 1.5).
 
@@ -80,7 +80,7 @@ pg_down() { # DIR: stops and removes
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
     case ${1:-} in
-    start | stop | down | uri) "pg_$@" ;;
-    *) echo "usage: pg.sh start|stop|down|uri DIR" >&2; exit 2 ;;
+    start | stop | down | uri | template) "pg_$@" ;;
+    *) echo "usage: pg.sh start|stop|down|uri DIR | template" >&2; exit 2 ;;
     esac
 fi
