@@ -15,6 +15,7 @@ import tempfile
 import termios
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import paced  # noqa: E402
 from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
 
 DIGITS = os.path.join(TOP, "examples/digits")
@@ -175,8 +176,8 @@ def test_commands():
         c.det("e", "kill", "3")
 
 
-def on_terminal(c, *words):
-    """What det writes to a terminal of 100 by 30, until it ends."""
+def on_terminal(c, *words, seen=None, then=None):
+    """What det writes to a terminal of 100 by 30, until it ends; then() is called once `seen` is on it."""
     screen, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
@@ -190,6 +191,8 @@ def on_terminal(c, *words):
             said += more
             if not more:
                 break
+            if then and seen.encode() in said:
+                then, _ = None, then()
     except OSError:  # EIO: nobody has it open any more
         pass
     finally:
@@ -199,24 +202,40 @@ def on_terminal(c, *words):
     return said.decode()
 
 
+def watched(c, *words, seen, then):
+    """What it writes to a pipe; then() is called once `seen` is in it."""
+    env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "DET_PASS_FILE": c.path("admin.password"), "XDG_CONFIG_HOME": c.path("config")}
+    with subprocess.Popen([BIN + "/det", *words], text=True, stdout=subprocess.PIPE, env=env) as p:
+        said = ""
+        for line in p.stdout:
+            said += line
+            if then and seen in said:
+                then, _ = None, then()
+    assert p.returncode == 0, said
+    return said
+
+
 def test_watch():
     """One screen of what runs; without a terminal lines; no name moves the cursor."""
     with Cluster(agents=1, slots=2) as c:
         evil = "x\x1b[2J\x1b]0;owned\x07"
-        small = ["--config", "searcher.max_length={batches: 200}", "--config", "scheduling_unit=10", "--config", "min_validation_period={batches: 20}"]
-        says(c.det("e", "create", CONST, DIGITS, *small), 0, "Created experiment 1")
+        small, holds = {"epochs: 12": "batches: 200", "scheduling_unit: 45": "scheduling_unit: 10", "epochs: 2\n": "batches: 20\n"}, paced.Holds(c)
+        holds.hold(105)  # until it is watched
+        assert paced.create(c, CONST, 0, holds, **small) == 1
         c.api("PATCH", "/experiments/1", {"id": 1, "name": evil})
-        screen = on_terminal(c, "e", "watch", "1")
+        screen = on_terminal(c, "e", "watch", "1", seen="trial 1 ", then=lambda: holds.release(105))
         assert "best so far: trial 1, accuracy 0." in screen and "experiment 1 ended COMPLETED" in screen, screen[-3000:]
         assert "trial 1 " in screen and "batch " in screen and "loss " in screen, screen[-3000:]
         assert "owned" in screen and "\x1b]0" not in screen and "\x07" not in screen, screen[:500]
         assert "\x1b]" not in on_terminal(c, "e", "list")
-        screen = on_terminal(c, "e", "create", CONST, DIGITS, *small, "-f")
+        typed = ["--config", "searcher.max_length={batches: 200}", "--config", "scheduling_unit=10", "--config", "min_validation_period={batches: 20}"]
+        screen = on_terminal(c, "e", "create", CONST, DIGITS, *typed, "-f")
         assert "best so far: trial 2, accuracy 0." in screen and "experiment 2 ended COMPLETED" in screen, screen[-3000:]
         screen = on_terminal(c, "e", "create", CONST, DIGITS, "--config", "entrypoint=model_def:Nobody", "--config", "max_restarts=0", "-f")
         assert "experiment 3 ended ERROR" in screen and "Nobody" in screen.split("ended ERROR")[1], screen[-3000:]
-        says(c.det("e", "create", CONST, DIGITS, *small), 0, "Created experiment 4")
-        lines = c.det("e", "watch", "4").stdout
+        holds.hold(105)
+        assert paced.create(c, CONST, 0, holds, **small) == 4
+        lines = watched(c, "e", "watch", "4", seen="trial 4 ", then=lambda: holds.release(105))
         assert "\x1b" not in lines and "trial 4 " in lines and lines.endswith("experiment 4 ended COMPLETED\n"), lines
         says(c.det("t", "watch", "4"), 0, "trial 4 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 4 ended COMPLETED")
         says(c.det("t", "watch", "9", check=False), 1, "not found")
