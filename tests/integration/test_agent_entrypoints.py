@@ -93,7 +93,8 @@ def with_user(name):
             test_user(c)
             print("ok   user", flush=True)
     finally:
-        subprocess.run(["userdel", USER], check=True)
+        # refused while a process of the user's, though it was killed, is not yet gone
+        wait_until(lambda: subprocess.run(["userdel", USER]).returncode == 0, 10, "the user to be deleted")
 
 
 def main():

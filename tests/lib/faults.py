@@ -59,12 +59,14 @@ class Row:
         return bool(holds)
 
     def attempt(self, n, function, *args):
-        """Runs one round; an exception is a violation, and the next round goes on."""
+        """Runs one round; an exception is a violation, told with the logs of the cluster among args, and the next round goes on."""
         before = len(self.violations)
         try:
             function(*args)
         except Exception as e:
             traceback.print_exc()
+            for a in args:
+                getattr(a, "show_logs", int)()
             self.violation(f"round {n}: {type(e).__name__}: {e}")
         self.done(n, len(self.violations) == before)
 
