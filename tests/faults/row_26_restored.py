@@ -82,7 +82,7 @@ def run_round(row, c):
     wait_until(lambda: any(a["id"] == "agent-1" for a in c.api_patiently("GET", "/agents")["agents"]), 30, "the new agent")
     new_exp, new_trial = start(c, NEW_UNIT)
     try:
-        returns(row, c, new_exp, new_trial, old_ids, away)
+        returns(row, c, new_exp, new_trial, old_exp, old_ids, away)
     finally:
         all_signal(away, signal.SIGCONT)
         all_signal([c.pid("agent-0")], signal.SIGCONT)
@@ -94,7 +94,12 @@ def strangers(c, trial):
                  f"WHERE trial_id = {trial}) x WHERE steps % {NEW_UNIT} <> 0")
 
 
-def returns(row, c, exp, trial, old_ids, away):
+def tasks_of(c, ids):
+    """What agent-0 still has of them."""
+    return [name for name in os.listdir(c.path("agent-0", "tasks")) if any(i in name for i in ids)]
+
+
+def returns(row, c, exp, trial, old_exp, old_ids, away):
     again = old_ids & ids(c, trial)
     row.check(not again, f"ids of the life before were given out again: {sorted(again)}")
     all_signal(away, signal.SIGCONT)
@@ -104,13 +109,13 @@ def returns(row, c, exp, trial, old_ids, away):
     wait_until(lambda: refused(c) or strangers(c, trial) != "0", 60, "the agent to be refused")
     row.check(strangers(c, trial) == "0", f"{strangers(c, trial)} rows of another life are in trial {trial}")
     wait_until(lambda: "agent-0" in c.det("master", "lives").stdout, 20, "the refused agent to be listed")
-    wait_until(lambda: not [p for p in away if os.path.exists(f"/proc/{p}") and p in c.processes(exp)], 60, "the old trial to end")
+    wait_until(lambda: not c.processes(old_exp), 60, "the old trial to end")
     row.check(int(c.sql("SELECT count(*) FROM strays")) > 0, "nothing of the old trial was kept aside")
     c.stop("master", signal.SIGTERM)
     new_life(c)
     c.start_master()
     c.wait_agents(2)
-    wait_until(lambda: not os.listdir(c.path("agent-0", "tasks")), 60, "what the old agent had to end")
+    wait_until(lambda: not tasks_of(c, old_ids), 60, "what the old agent had to end")  # it may have got the new trial's next run
     row.check(strangers(c, trial) == "0", f"{strangers(c, trial)} rows of another life are in trial {trial}")
     wait_until(lambda: "agent-0" in c.det("master", "strays").stdout, 20, "the end of the old run to be listed")
     c.api_patiently("POST", f"/experiments/{exp}/kill")
