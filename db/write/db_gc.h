@@ -30,8 +30,9 @@ struct db_gc_intent {
  * .all and something prevented there are only the prevented. */
 enum { INTENT_UUID, INTENT_EXP, INTENT_HELD };
 void db_gc_intend(struct db *db, const struct db_gc_intent *in, db_cb *cb, void *arg);
-/* Back from the quarantine. Columns uuid, why not (null: written down): all or none. */
-enum { UNDO_UUID, UNDO_WHY };
+/* Back from the quarantine. Columns uuid, why not (null: written down), whether
+ * there is none of it: all or none. */
+enum { UNDO_UUID, UNDO_WHY, UNDO_IS_ABSENT };
 void db_gc_undo(struct db *db, const char *uuids, db_cb *cb, void *arg);
 
 /* Steps that are written down and to be asked of an agent, grouped; each comes again later until it

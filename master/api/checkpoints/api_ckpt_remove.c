@@ -142,10 +142,9 @@ static void on_undone(void *arg, const struct db_result *r)
         return;
     for (int i = 0; i < db_rows(r); i++)
         if (!db_is_null(r, i, UNDO_WHY)) {
-            const char *why = db_text(r, i, UNDO_WHY);
-            int code = strcmp(why, "not found") == 0 ? DET_ENOENT : DET_ESTATE;
+            int code = db_bool(r, i, UNDO_IS_ABSENT) ? DET_ENOENT : DET_ESTATE;
             http_fail(c->req, code, "checkpoint %s cannot be taken back: %s (nothing was changed)",
-                      db_text(r, i, UNDO_UUID), why);
+                      db_text(r, i, UNDO_UUID), db_text(r, i, UNDO_WHY));
             return;
         }
     gc_carry_out(c->sh, 0);
