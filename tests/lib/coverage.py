@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Lines and branches that a run reached, by folder. usage: coverage.py BUILD_DIR [--missed FOLDER]
+
+BUILD_DIR is a build with -Db_coverage=true whose programs have run. A line or a branch is reached where any of the objects that hold it
+reached it (headers are in many). --missed prints a folder's lines that nothing reached, in place of the table. A process that ends by
+SIGKILL counts nothing, so what only a killed one does stands here as not reached.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+TOP = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+NOT_THE_PRODUCT = ("tests/", "bench/", "examples/")
+AT_ONCE = 64  # objects in one call of gcov
+
+
+def notes(build):
+    for folder, _, names in os.walk(build):
+        if not os.path.relpath(folder, build).startswith(NOT_THE_PRODUCT):
+            yield from (os.path.join(folder, n) for n in names if n.endswith(".gcno"))
+
+
+def documents(build, paths):
+    """What gcov says of each object: one JSON text a line."""
+    for at in range(0, len(paths), AT_ONCE):
+        r = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", *paths[at:at + AT_ONCE]],
+                           cwd=build, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        yield from (json.loads(line) for line in r.stdout.splitlines() if line.startswith("{"))
+
+
+def ours(build, name):
+    """A source's path below the top; None where it is not the product's."""
+    path = os.path.relpath(os.path.normpath(os.path.join(build, name)), TOP)
+    return None if path.startswith(("..", *NOT_THE_PRODUCT)) or os.path.join(TOP, path).startswith(build + os.sep) else path
+
+
+def gather(build):
+    """{path: {line: times}}, {path: {(line, nth branch): times}}, of all objects together."""
+    lines, branches = (collections.defaultdict(collections.Counter) for _ in range(2))
+    for doc in documents(build, sorted(notes(build))):
+        for source in doc["files"]:
+            path = ours(build, source["file"])
+            for line in source["lines"] if path else ():
+                lines[path][line["line_number"]] += line["count"]
+                for i, b in enumerate(line["branches"]):
+                    branches[path][line["line_number"], i] += b["count"]
+    return lines, branches
+
+
+def share(counts):
+    reached, n = sum(1 for c in counts if c), len(counts)
+    return f"{reached:7d} of {n:7d} {100 * reached / n if n else 100:6.1f} %"
+
+
+def table(lines, branches):
+    folders = collections.defaultdict(lambda: ([], []))
+    for found, at in ((lines, 0), (branches, 1)):
+        for path, counts in found.items():
+            for name in (os.path.dirname(path) or ".", "all"):
+                folders[name][at].extend(counts.values())
+    print(f"{'folder':32s} {'lines':>27s} {'branches':>28s}")
+    for name in sorted(folders, key=lambda n: (n == "all", n)):
+        print(f"{name:32s} {share(folders[name][0])}  {share(folders[name][1])}")
+
+
+def missed(lines, folder):
+    for path in sorted(p for p in lines if p.startswith(folder)):
+        for n in sorted(n for n, c in lines[path].items() if not c):
+            print(f"{path}:{n}")
+
+
+def main():
+    build = os.path.realpath(sys.argv[1])
+    lines, branches = gather(build)
+    if not lines:
+        sys.exit(f"{build}: no object there counts (meson setup -Db_coverage=true)")
+    if len(sys.argv) > 3 and sys.argv[2] == "--missed":
+        missed(lines, sys.argv[3].rstrip("/") + "/")
+    else:
+        table(lines, branches)
+
+
+if __name__ == "__main__":
+    main()
