@@ -21,6 +21,10 @@
  * of DET_RUN_DIR: then it is a start that failed. */
 #define PROGRESS_HOST_FAILED_FILE "host_failed"
 
+/* Who catches this signal answers it with its stacks on standard error, as Python's faulthandler
+ * writes them; whoever does not is never sent it. A real-time signal that no library uses. */
+#define PROGRESS_STACKS_SIGNAL 63
+
 enum progress_phase {
     PROGRESS_STARTING = 0, /* compiling, loading, connecting */
     PROGRESS_TRAINING,

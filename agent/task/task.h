@@ -67,6 +67,11 @@ struct task {
     struct rank *hook;
     int hook_fd; /* where the hook leaves its environment; -1 */
     VEC(struct rank *) ranks;
+    pid_t stacks_of[16]; /* processes that tell where they are, each in its turn */
+    size_t stacks_n, stacks_next;
+    int stacks_lines, stacks_before, stacks_ticks; /* of the process in hand; at the last look */
+    bool stacks_asked, stacks_told; /* any; the user's own line of the thread in hand */
+    void (*stacks_done)(struct task *t);
     struct rank *tracer; /* a debugger that reads a rank's stacks */
     size_t traced;       /* ranks whose stacks were asked for */
     int trace_lines;     /* of the one in hand */
@@ -102,6 +107,10 @@ void task_hurry(struct task *t);      /* killed: what ranks left is not sent for
 void task_on_child(struct task *t);   /* SIGCHLD */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
 void task_on_stall(struct task *t, const struct stall_found *s); /* to TASK_TRACING */
+/* Has the Python processes write their stacks, then calls done. It takes the watch timer. */
+void task_stacks(struct task *t, void (*done)(struct task *t));
+/* A line that a rank has printed may be one of these. */
+void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l);
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
 int task_hook_done(struct task *t, struct det_err *err); /* takes over the hook's environment */

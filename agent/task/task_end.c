@@ -218,6 +218,7 @@ static void pause_ranks(struct task *t, bool pause)
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l)
 {
     struct task *t = arg;
+    task_stacks_line(t, r, l);
     logspool_add(t->spool, stdtype, rank_number(r), l);
     task_hook_lives(t);
     if (t->phase < TASK_KILLING && logspool_is_full(t->spool))

@@ -154,7 +154,6 @@ void task_on_stall(struct task *t, const struct stall_found *s)
                 rank, (double)s->silent_ms / 1e3, (unsigned long long)s->batches, s->phase,
                 rank_pid(r), buf_str(&state));
     task_goto(t, TASK_TRACING);
-    uv_timer_stop(&t->watch);
     uv_timer_start(&t->timer, on_deadline, TRACE_MS, 0);
-    next(t);
+    task_stacks(t, next);
 }

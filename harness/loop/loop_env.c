@@ -102,6 +102,7 @@ int loop_config_from_experiment(struct det_loop_config *c, const json_t *config,
     c->aggregation_frequency = json_int(o, "aggregation_frequency", 1);
     c->average_aggregated_gradients = json_flag(o, "average_aggregated_gradients", true);
     c->step_zero_validation = json_flag(config, "perform_initial_validation", false);
+    c->stop_on_nan = json_flag(config, "stop_on_nan", false);
     replace(&c->experiment_config, config);
     replace(&c->hparams, hparams);
     replace(&c->checkpoint_storage, json_object_get(config, "checkpoint_storage"));

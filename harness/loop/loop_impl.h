@@ -63,6 +63,7 @@ struct loop {
     char latest[64];        /* checkpoint to start from; "" none */
     bool stop_requested;    /* this rank's own flag */
     bool leaving;           /* stop, preemption: agreed by all ranks */
+    bool said_nan;          /* that a training metric is no finite number */
     bool code_is_too_big;   /* for checkpoints of a local run; known to the one that writes */
     bool in_checkpoint;     /* InvalidHP from here makes no other checkpoint */
     bool started;           /* on_trial_startup ran: shutdown hooks are owed */

@@ -14,6 +14,8 @@
 #include "reporter.h"
 #include "span.h"
 
+#include <math.h>
+
 enum boundary { B_TRAIN, B_VALIDATE, B_CHECKPOINT, B_REPORT, B_COUNT };
 
 static bool reached(const struct loop *l)
@@ -243,6 +245,40 @@ static int average_workload(struct loop *l, struct loop_metrics *ret, struct det
     return rc < 0 ? rc : loop_average(l->rows.v, l->rows.n, ret, err);
 }
 
+/* The first value that is no number any more, and its batch; NULL: all are finite. */
+static const struct loop_metric *find_nan(const struct loop *l, double *ret, int64_t *ret_batch)
+{
+    for (size_t i = 0; i < l->rows.n; i++)
+        for (size_t k = 0; k < l->rows.v[i].n; k++) {
+            const struct loop_metric *m = &l->rows.v[i].v[k];
+            *ret_batch = l->state.batches_trained - (int64_t)(l->rows.n - i);
+            if (loop_metric_scalar(m, ret) && !isfinite(*ret))
+                return m;
+        }
+    return NULL;
+}
+
+/* Said at once, and once: nothing is learned from there on. All ranks have the same averages, so
+ * all come to the same end. */
+static int check_finite(struct loop *l, struct det_err *err)
+{
+    double v;
+    int64_t batch;
+    const struct loop_metric *m = l->said_nan ? NULL : find_nan(l, &v, &batch);
+    if (!m)
+        return 0;
+    const char *what = isnan(v) ? "NaN" : "infinite";
+    l->said_nan = true;
+    if (l->c->stop_on_nan)
+        return det_fail(err, DET_EINVALIDHP, "training metric \"%s\" is %s at batch %lld", m->name,
+                        what, (long long)batch);
+    if (l->chief)
+        log_warning("training metric \"%s\" is %s at batch %lld, for the first time in this run; "
+                    "stop_on_nan: true in the configuration would end the trial here",
+                    m->name, what, (long long)batch);
+    return 0;
+}
+
 static int report_workload(struct loop *l, struct det_err *err)
 {
     det_cleanup(loop_metrics_finish) struct loop_metrics avg = LOOP_METRICS_INIT;
@@ -251,6 +287,8 @@ static int report_workload(struct loop *l, struct det_err *err)
         rc = loop_reducers_run(l, true, &avg, err);
     if (rc == 0 && l->chief)
         rc = loop_report_metrics(l, "training", &avg, l->rows.v, l->rows.n, err);
+    if (rc == 0)
+        rc = check_finite(l, err);
     if (rc == 0)
         rc = LOOP_CALLBACKS(l, on_training_workload_end, &avg, l->rows.v, l->rows.n, err);
     return rc;

@@ -320,6 +320,7 @@ struct core_start {
     const char *agent_id, *alloc_id, *container;
     int64_t exp_id, trial_id, run_id; /* trial 0: none */
     int64_t owner_id;
+    int64_t stall_timeout_s;          /* the experiment's; -1: the master's setting */
     const char *task_id, *kind;
     /* The `task` object of agent.md and, apart, its env: texts of JSON objects, whole but for
      * token, user, owner, stall_timeout_ms, context, and in env DET_SESSION_TOKEN, DET_CLUSTER_ID,

@@ -190,9 +190,9 @@ def is_harness(pid):
 
 def test_hang():
     """A rank that hangs (here: stopped) is found, named with its stacks, ended and started again by the ordinary rule."""
-    with Cluster(slots=1, master_args=["--stall-timeout", "4"]) as c:
-        exp = c.create(config(max_restarts=1, searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False,
-                                                        "max_length": {"batches": 1000000}}), "examples/digits")
+    with Cluster(slots=1) as c:
+        exp = c.create(config(max_restarts=1, stall_timeout=4, searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False,
+                                                                         "max_length": {"batches": 1000000}}), "examples/digits")
         trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
         wait_until(lambda: c.metrics(trial), 60, "a batch")
         pid = wait_until(lambda: [p for p in c.processes(exp) if is_harness(p)], 30, "the rank")[0]

@@ -146,6 +146,31 @@ size_t proctree_count(const struct proctree *t)
     return n;
 }
 
+/* SigCgt of its status, a bit for each signal from 1 on. */
+static bool catches(pid_t pid, int signal)
+{
+    char path[64];
+    unsigned long long mask = 0;
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (fsx_read_file(AT_FDCWD, path, 65536, &b, NULL) < 0)
+        return false;
+    const char *at = strstr(buf_str(&b), "\nSigCgt:");
+    return at && sscanf(at + strlen("\nSigCgt:"), " %llx", &mask) == 1 && (mask >> (signal - 1) & 1);
+}
+
+size_t proctree_catching(const struct proctree *t, int signal, pid_t *ret, size_t max)
+{
+    procs v = {0};
+    size_t n = 0;
+    find(t, &v);
+    for (size_t i = 0; i < v.n && n < max; i++)
+        if (v.v[i].is_ours && v.v[i].state != 'Z' && catches(v.v[i].pid, signal))
+            ret[n++] = v.v[i].pid;
+    vec_free(&v);
+    return n;
+}
+
 /* The group at one stroke: one by one, those that fork and end all the time would never be met. A
  * group is of one session, and the session is the task's own, as det-task began it. */
 static void kill_with_group(const struct proc *p)

@@ -27,6 +27,8 @@ size_t proctree_kill(const struct proctree *t);
 /* Whether the calling process has a child, be it a zombie. A subreaper without one has no
  * descendant. */
 bool proctree_has_child(void);
+/* Those that catch the signal, an older one first; at most max. Returns how many. */
+size_t proctree_catching(const struct proctree *t, int signal, pid_t *ret, size_t max);
 /* How many there are. */
 size_t proctree_count(const struct proctree *t);
 

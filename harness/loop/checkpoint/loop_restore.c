@@ -204,6 +204,10 @@ static int load_latest(struct loop *l, struct det_err *err)
         rc = l->t->load(l->self, dir, err);
     if (rc == 0)
         rc = take_state(l, dir, err);
+    if (rc == 0 && l->chief && l->c->managed)
+        log_info(l->state.batches_trained ? "goes on from checkpoint %s, after %lld batches"
+                                          : "begins with the weights of checkpoint %s, at batch %lld",
+                 l->latest, (long long)l->state.batches_trained);
     return rc;
 }
 

@@ -3,13 +3,15 @@
 import importlib
 from typing import Any
 
-from determined import errors, util
+from determined import _stacks, errors, util
 from determined._import import import_from_path
 from determined._info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo, get_cluster_info
 from determined._legacy import EnvContext, ExperimentConfig, LegacyTrial, TrialContext, TrialController
 from determined.errors import InvalidHP
 
 __version__ = "0.27.0"
+
+_stacks.answer()
 
 #: What a log viewer's level filter reads; keep the shape.
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"

@@ -168,6 +168,8 @@ static void send_start(struct core *c, struct container *k)
                            .trial_id = a->trial ? a->trial->id : 0,
                            .run_id = a->run_id,
                            .owner_id = a->owner_id,
+                           .stall_timeout_s =
+                               a->trial ? json_int(a->exp->config, "stall_timeout", -1) : -1,
                            .task_id = fx_str(c->out, a->task_id),
                            .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
                            .task = fx_str(c->out, buf_str(&task)),

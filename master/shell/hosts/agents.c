@@ -256,7 +256,8 @@ static void task_begin(struct agents *a, const struct core_start *s, struct buf 
     buf_add_ch(out, '}');
     json_add_str(out, "token", token);
     json_add_int(out, "owner", s->owner_id);
-    json_add_int(out, "stall_timeout_ms", a->sh->conf->stall_timeout_ms);
+    json_add_int(out, "stall_timeout_ms", s->stall_timeout_s < 0 ? a->sh->conf->stall_timeout_ms
+                                                                 : s->stall_timeout_s * 1000);
 }
 
 void agents_start(struct agents *a, const struct core_start *s)

@@ -257,6 +257,34 @@ static void slow_batches(void **state)
     ranks_pass(1, trains_slowly, NULL, 100000);
 }
 
+/* A loss that is no number: all ranks see it in the same averages. */
+static double nan_at_3(int64_t b)
+{
+    return b < 3 ? 1 : __builtin_nan("");
+}
+
+static int loses_numbers(int rank, int size, int port, void *stops)
+{
+    prepare(rank, size, port);
+    master.lengths[0] = 6;
+    f.loss = nan_at_3;
+    f.config.stop_on_nan = stops != NULL;
+    RANK_CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
+    RANK_CHECK((err.code == DET_EINVALIDHP) == (stops != NULL));
+    RANK_CHECK(!stops || strstr(err.text, "training metric \"loss\" is NaN at batch 3"));
+    RANK_CHECK(reported() == (rank == 0 && stops));
+    fake_finish(&f);
+    fake_master_finish(&master);
+    return 0;
+}
+
+static void losses_that_are_no_numbers(void **state)
+{
+    static char yes[] = "stops";
+    ranks_pass(2, loses_numbers, yes, 100000);
+    ranks_pass(2, loses_numbers, NULL, 100000);
+}
+
 /* What breaks may be the exchange before a save: nothing has been saved then. */
 static int gather_or_refuse(void *self, struct comm *comm, struct det_err *e)
 {
@@ -398,6 +426,7 @@ int main(void)
         T(between_batches_of_a_validation),
         T(rank_0_that_works_alone),
         T(slow_batches),
+        T(losses_that_are_no_numbers),
         T(before_a_save),
         T(failure_that_is_an_echo),
         T(without_rank_0),

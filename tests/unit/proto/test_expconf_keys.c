@@ -100,6 +100,8 @@ static const struct row rows[] = {
     {"min_validation_period", "{records: 0}", "{batches: 1, epochs: 1}", NULL},
     {"perform_initial_validation", "true", "yes", NULL},
     {"max_restarts", "0", "-1", NULL},
+    {"stall_timeout", "30", "-1", NULL},
+    {"stop_on_nan", "true", "1", NULL},
     {"scheduling_unit", "1", "0", NULL},
     {"records_per_epoch", "5", "-5", NULL},
     {"reproducibility", "{experiment_seed: 1}", "1", NULL},
