@@ -117,6 +117,21 @@ int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err)
     return logs_print(c, path, err);
 }
 
+static int keep_entry(void *arg, json_t *line)
+{
+    json_array_insert(arg, 0, line);
+    return 0;
+}
+
+json_t *logs_last(struct cli *c, int64_t trial_id, int64_t n)
+{
+    struct det_err err;
+    JSON_OWN lines = json_array();
+    det_cleanup(freep) char *path =
+        det_asprintf("/trials/%" PRId64 "/logs?orderBy=ORDER_BY_DESC&limit=%" PRId64, trial_id, n);
+    return cli_stream(c, path, keep_entry, lines, &err) < 0 ? NULL : json_incref(lines);
+}
+
 int logs_print_last(struct cli *c, int64_t trial_id, int64_t n, struct det_err *err)
 {
     det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);

@@ -135,7 +135,7 @@ static int follow_on_screen(struct cli *c, int64_t id, struct det_err *err)
     int64_t trial = json_int(json_array_get(json_arr(failed, "trials"), 0), "id", 0);
     if (trial && logs_print_last(c, trial, LINES, err) != 0)
         return CLI_FAILED;
-    return experiment_verdict(id, json_str(e, "state", ""), err);
+    return experiment_verdict(c, e, err);
 }
 
 int experiment_follow(struct cli *c, int64_t id, struct det_err *err)

@@ -1,9 +1,13 @@
 /* An experiment as the master tells of it, and the table of several. */
 #include "experiment.h"
+#include "logs.h"
+#include "plain.h"
+#include "reason.h"
 #include "show.h"
 #include "table.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct det_err *err)
 {
@@ -12,6 +16,22 @@ int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct de
     if (rc == 0)
         *ret_experiment = json_incref(json_obj(answer, "experiment"));
     return rc;
+}
+
+char *experiment_reason(struct cli *c, const json_t *experiment)
+{
+    enum { LINES = 300 };
+    struct det_err err;
+    JSON_OWN answer = NULL;
+    if (strcmp(json_str(experiment, "state", ""), "STATE_ERROR") != 0 ||
+        cli_get(c, &answer, &err, "/experiments/%" PRId64 "/trials?limit=1&states=STATE_ERROR",
+                json_int(experiment, "id", 0)) < 0)
+        return NULL;
+    int64_t trial = json_int(json_array_get(json_arr(answer, "trials"), 0), "id", 0);
+    JSON_OWN lines = trial ? logs_last(c, trial, LINES) : NULL;
+    char *why det_cleanup(freep) = lines ? reason_of(lines) : NULL;
+    char *plain det_cleanup(freep) = why ? plain_text(why) : NULL; /* anybody wrote the log */
+    return why ? det_asprintf("trial %" PRId64 ": %s", trial, plain ? plain : why) : NULL;
 }
 
 static void experiment_row(struct table *t, const json_t *e)

@@ -68,6 +68,9 @@ static int describe(struct cli *c, struct det_err *err)
         return 0;
     }
     print_experiment(e);
+    char *why det_cleanup(freep) = experiment_reason(c, e);
+    if (why)
+        printf("  reason       %s\n", why);
     putchar('\n');
     experiment_print_trials(json_object_get(trials, "trials"), e);
     if (o.metrics) {

@@ -86,8 +86,11 @@ static void tell(const json_t *experiment, char *last, size_t cap)
     fprintf(stderr, "%s\n", line);
 }
 
-int experiment_verdict(int64_t id, const char *state, struct det_err *err)
+int experiment_verdict(struct cli *c, const json_t *experiment, struct det_err *err)
 {
+    int64_t id = json_int(experiment, "id", 0);
+    const char *state = json_str(experiment, "state", "");
+    char *why det_cleanup(freep) = experiment_reason(c, experiment);
     if (strcmp(state, "STATE_COMPLETED") == 0)
         return 0;
     if (strcmp(state, "STATE_PAUSED") == 0)
@@ -97,8 +100,8 @@ int experiment_verdict(int64_t id, const char *state, struct det_err *err)
                  id, id);
     else
         det_fail(err, DET_ESTATE,
-                 "experiment %" PRId64 " ended %s; det experiment logs %" PRId64 " tells why", id,
-                 show_state(state), id);
+                 "experiment %" PRId64 " ended %s%s%s; det experiment logs %" PRId64 " tells %s", id,
+                 show_state(state), why ? ": " : "", why ? why : "", id, why ? "more" : "why");
     return CLI_FAILED;
 }
 
@@ -122,7 +125,7 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
         else
             tell(e, last, sizeof last);
         if (has_ended(e) || strcmp(state, "STATE_PAUSED") == 0)
-            return experiment_verdict(id, state, err);
+            return experiment_verdict(c, e, err);
         nanosleep(&pause, NULL);
     }
 }

@@ -233,6 +233,8 @@ def test_watch():
         assert "best so far: trial 2, accuracy 0." in screen and "experiment 2 ended COMPLETED" in screen, screen[-3000:]
         screen = on_terminal(c, "e", "create", CONST, DIGITS, "--config", "entrypoint=model_def:Nobody", "--config", "max_restarts=0", "-f")
         assert "experiment 3 ended ERROR" in screen and "Nobody" in screen.split("ended ERROR")[1], screen[-3000:]
+        assert "trial 3: " in screen.splitlines()[-1] and "Nobody" in screen.splitlines()[-1], screen[-3000:]
+        says(c.det("e", "describe", "3"), 0, "reason       trial 3: ", "Nobody")
         holds.hold(105)
         assert paced.create(c, CONST, 0, holds, **small) == 4
         lines = watched(c, "e", "watch", "4", seen="trial 4 ", then=lambda: holds.release(105))

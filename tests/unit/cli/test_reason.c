@@ -1,0 +1,56 @@
+/* Why a trial failed, as its log tells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "mem.h"
+#include "reason.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void assert_reason(const char *lines, const char *reason)
+{
+    JSON_OWN j = json_parse(lines, strlen(lines), NULL);
+    char *got det_cleanup(freep) = reason_of(j);
+    if (reason)
+        assert_string_equal(got, reason);
+    else
+        assert_null(got);
+}
+
+#define L(rank, level, text)                                                                       \
+    "{\"rankId\": " rank ", \"level\": \"LOG_LEVEL_" level "\", \"log\": \"" text "\\n\"}"
+#define MASTER "{\"level\": \"LOG_LEVEL_ERROR\", \"log\": \"Run 1 ended: rank 0 exited with code 1\"}"
+
+static void an_exception_has_the_users_line(void **state)
+{
+    assert_reason(
+        "[" L("0", "INFO", "begins") "," L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+        L("0", "UNKNOWN", "  File \\\"/usr/lib/python3/x.py\\\", line 3, in run") ","
+        L("0", "UNKNOWN", "  File \\\"/a/tasks/1.x/work/net/model_def.py\\\", line 37, in train_batch") ","
+        L("1", "UNKNOWN", "what another rank prints") ","
+        L("0", "UNKNOWN", "    loss = x") ","
+        L("0", "UNKNOWN", "  File \\\"/usr/lib/python3/dist-packages/torch/y.py\\\", line 4, in z") ","
+        L("0", "UNKNOWN", "ValueError: no good") "," MASTER "]",
+        "ValueError: no good (net/model_def.py, line 37, in train_batch)");
+    assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "KeyError: 'lr'") "]", "KeyError: 'lr'");
+}
+
+static void another_program_has_its_error(void **state)
+{
+    assert_reason("[" L("0", "ERROR", "model_def.c: no function train_batch") "," MASTER "]",
+                  "model_def.c: no function train_batch");
+    assert_reason("[" L("0", "UNKNOWN", "model_def.c:12:5: error: expected ;") "," MASTER "]",
+                  "model_def.c:12:5: error: expected ;");
+    assert_reason("[" MASTER "]", "rank 0 exited with code 1");
+    assert_reason("[]", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(an_exception_has_the_users_line),
+                                       cmocka_unit_test(another_program_has_its_error)};
+    return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
+}
