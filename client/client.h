@@ -49,6 +49,7 @@ struct client_options {
     const char *authority;      /* PEM: the only authority that counts, whatever ca_file and the
                                  * system say; NULL: none */
     const char *cert_name;      /* name expected in the certificate when it is not the URL's host */
+    const char *cert, *key;     /* PEM: the client's own certificate and its key; NULL: none */
     const char *pin;            /* "sha256//base64" of the server's public key; NULL: none */
     const char *user_agent;     /* NULL: "det/VERSION" */
     int64_t connect_timeout_ms; /* 0: 5,000 */

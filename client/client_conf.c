@@ -112,6 +112,8 @@ static void copy_options(struct client_conf *c, const struct client_options *o)
     c->o.ca_file = det_strdup(given(o->ca_file));
     c->o.authority = det_strdup(given(o->authority));
     c->o.cert_name = det_strdup(given(o->cert_name));
+    c->o.cert = det_strdup(given(o->cert));
+    c->o.key = det_strdup(given(o->key));
     c->o.pin = det_strdup(given(o->pin));
     c->o.user_agent = det_strdup(o->user_agent ? o->user_agent : "det/" DET_VERSION);
     if (c->o.connect_timeout_ms <= 0)
@@ -157,8 +159,9 @@ void client_conf_failed(struct client_conf *c, size_t addr, int rc)
 
 void client_conf_finish(struct client_conf *c)
 {
-    const char *const strings[] = {c->o.url,       c->o.token, c->o.ca_file,   c->o.authority,
-                                   c->o.cert_name, c->o.pin,   c->o.user_agent};
+    const char *const strings[] = {c->o.url,  c->o.token, c->o.ca_file, c->o.authority,
+                                   c->o.cert, c->o.key,   c->o.pin,     c->o.user_agent,
+                                   c->o.cert_name};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++)
         free((char *)strings[i]);
     for (struct client_addr *a = c->addrs; a < c->addrs + c->addrs_n; a++) {
@@ -175,6 +178,14 @@ void client_conf_set_token(struct client_conf *c, enum client_token kind, const 
     free((char *)c->o.token);
     c->o.token = det_strdup(given(token));
     c->o.token_kind = kind;
+}
+
+void client_conf_set_certificate(struct client_conf *c, const char *cert, const char *key)
+{
+    free((char *)c->o.cert);
+    free((char *)c->o.key);
+    c->o.cert = det_strdup(given(cert));
+    c->o.key = det_strdup(given(key));
 }
 
 char *client_full_url(const char *url, struct det_err *err)

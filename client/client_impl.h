@@ -27,6 +27,7 @@ void client_conf_failed(struct client_conf *c, size_t addr, int rc);
 int client_conf_init(struct client_conf *c, const struct client_options *o, struct det_err *err);
 void client_conf_finish(struct client_conf *c);
 void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token);
+void client_conf_set_certificate(struct client_conf *c, const char *cert, const char *key);
 
 /* client_peer_chain() */
 int client_conf_chain(const struct client_conf *c, struct buf *out, struct det_err *err);

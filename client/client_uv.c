@@ -241,6 +241,11 @@ int client_uv_create(uv_loop_t *loop, const struct client_options *o, struct cli
     return 0;
 }
 
+void client_uv_set_certificate(struct client_uv *u, const char *cert, const char *key)
+{
+    client_conf_set_certificate(&u->conf, cert, key);
+}
+
 static void on_timer_closed(uv_handle_t *h)
 {
     struct client_uv *u = h->data;

@@ -93,12 +93,19 @@ static void set_headers(struct client_xfer *x, const struct client_conf *conf,
     curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
 }
 
+/* A libcurl without OpenSSL takes none, and would trust the system's authorities in the place of
+ * ours. */
+static void set_blob(CURL *e, CURLoption option, const char *pem)
+{
+    struct curl_blob blob = {.data = (void *)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
+    if (curl_easy_setopt(e, option, &blob) != CURLE_OK)
+        abort();
+}
+
 /* Not even an authority of the system's counts beside this one. */
 static void set_authority(CURL *e, const char *pem)
 {
-    struct curl_blob blob = {.data = (void *)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
-    if (curl_easy_setopt(e, CURLOPT_CAINFO_BLOB, &blob) != CURLE_OK)
-        abort(); /* a libcurl without OpenSSL would trust the system's in its place */
+    set_blob(e, CURLOPT_CAINFO_BLOB, pem);
     curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
 }
 
@@ -112,6 +119,10 @@ static void set_tls(CURL *e, const struct client_conf *conf)
         curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
     } else if (ca) {
         curl_easy_setopt(e, CURLOPT_CAINFO, ca);
+    }
+    if (conf->o.cert && conf->o.key) {
+        set_blob(e, CURLOPT_SSLCERT_BLOB, conf->o.cert);
+        set_blob(e, CURLOPT_SSLKEY_BLOB, conf->o.key);
     }
     if (conf->o.pin)
         curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, conf->o.pin);

@@ -2,6 +2,7 @@
 #include "serve.h"
 
 #include "agents.h"
+#include "agents_join.h"
 #include "api.h"
 #include "auth.h"
 #include "db.h"
@@ -10,6 +11,7 @@
 #include "gc.h"
 #include "hub.h"
 #include "http.h"
+#include "joins.h"
 #include "lives.h"
 #include "log.h"
 #include "logpolicy.h"
@@ -33,7 +35,8 @@ struct master {
     uv_loop_t loop;
     uv_signal_t term, intr;
     uv_timer_t warn; /* again and again, where the transport is insecure */
-    char url[300];
+    char url[300], print[FINGERPRINT_MAX]; /* print: by which agents that join know us */
+    struct pem_pair ca;                    /* issues agents' certificates; empty: plain HTTP */
     bool leads, stopping;
     int status;
 };
@@ -49,6 +52,7 @@ static void on_db_closed(void *arg)
     logpolicies_destroy(m->sh.policies);
     origins_destroy(m->sh.origins);
     auth_destroy(m->sh.auth);
+    joins_destroy(m->sh.joins);
     lives_destroy(m->sh.lives);
 }
 
@@ -127,6 +131,8 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
     if (rc == 0)
         rc = startup_lives(&m->sh, err);
     if (rc == 0)
+        rc = joins_open(&m->sh, &m->ca, m->print, &m->sh.joins, err);
+    if (rc == 0)
         rc = startup_restore(&m->sh, &core, owed, err);
     if (rc < 0)
         return rc;
@@ -147,12 +153,17 @@ static int listen_on(struct master *m, struct det_err *err)
                              .port = (uint16_t)m->conf->port,
                              .tls = &tls,
                              .sh = &m->sh};
-    int rc = transport_open(m->conf, &tls, err);
+    int rc = transport_open(m->conf, &tls, &m->ca, err);
+    if (tls.cert.len) /* what is no certificate the server refuses */
+        (void)authority_fingerprint(buf_str(&tls.cert), m->print, NULL);
+    o.client_authority = m->ca.cert.p;
     if (rc == 0)
         rc = http_create(&m->loop, &o, &m->sh.http, err);
     pem_pair_finish(&tls);
     if (rc == 0)
         rc = http_add_routes(m->sh.http, agents_routes, agents_routes_n, err);
+    if (rc == 0)
+        rc = http_add_routes(m->sh.http, agents_join_routes, agents_join_routes_n, err);
     if (rc == 0)
         rc = http_add_routes(m->sh.http, api_routes, api_routes_n, err);
     if (rc < 0)
@@ -228,6 +239,7 @@ static int run(struct master *m, struct det_err *err)
         return rc;
     uv_run(&m->loop, UV_RUN_DEFAULT);
     uv_loop_close(&m->loop);
+    pem_pair_finish(&m->ca);
     return 0;
 }
 

@@ -198,6 +198,8 @@
     X(get_agent, GET, "/api/v1/agents/{agentId}", USER, DEFAULT)                                   \
     X(get_slots, GET, "/api/v1/agents/{agentId}/slots", USER, DEFAULT)                             \
     X(get_slot, GET, "/api/v1/agents/{agentId}/slots/{slotId}", USER, DEFAULT)                     \
+    X(post_join_token, POST, "/api/v1/agents/join-tokens", ADMIN, DEFAULT)                         \
+    X(revoke_agent, POST, "/api/v1/agents/{agentId}/revoke", ADMIN, DEFAULT)                       \
     X(enable_agent, POST, "/api/v1/agents/{agentId}/enable", ADMIN, DEFAULT)                       \
     X(disable_agent, POST, "/api/v1/agents/{agentId}/disable", ADMIN, DEFAULT)                     \
     X(enable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/enable", ADMIN, DEFAULT)         \

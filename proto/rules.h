@@ -231,6 +231,8 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
     X(get_agent, SEE, NONE, "")                                                                    \
     X(get_slots, SEE, NONE, "")                                                                    \
     X(get_slot, SEE, NONE, "")                                                                     \
+    X(post_join_token, CLUSTER, NONE, "")                                                          \
+    X(revoke_agent, CLUSTER, NONE, "")                                                             \
     X(enable_agent, CLUSTER, NONE, "")                                                             \
     X(disable_agent, CLUSTER, NONE, "")                                                            \
     X(enable_slot, CLUSTER, NONE, "")                                                              \

@@ -3,6 +3,7 @@
 #include "apart.h"
 #include "cgroup.h"
 #include "dial.h"
+#include "enrol.h"
 #include "fsx.h"
 #include "life.h"
 #include "log.h"
@@ -37,10 +38,12 @@ struct agent {
     struct tasklimits limits;
     struct host *host;
     struct client_uv *http;
+    struct identity identity;
+    struct renewal *renewal; /* of its certificate; NULL: it has none */
     struct dial *dial;
     struct life *life;
     struct map *conns; /* alloc -> struct taskconn * */
-    uv_signal_t term, intr, child;
+    uv_signal_t term, intr, child, hup;
     uv_timer_t patience; /* runs while a kill is unanswered */
     struct sweeper sweeper;
     struct watches *watches;
@@ -269,11 +272,12 @@ static void add_hidden(json_t *list, const char *path, size_t n)
 }
 
 /* What is the agent's own, and what it was told of. */
-static json_t *hidden(const struct agentopts *o)
+static json_t *hidden(const struct agentopts *o, const char *identity)
 {
     const char *home = getenv("HOME");
     json_t *list = json_array();
     add_hidden(list, o->token_file, o->token_file ? strlen(o->token_file) : 0);
+    add_hidden(list, identity, strlen(identity));
     det_cleanup(freep) char *logins = det_asprintf("%s/.config/determined", home ? home : "");
     add_hidden(list, logins, strlen(logins));
     for (const char *p = o->hide; *p; p += strspn(p, ":")) {
@@ -285,9 +289,10 @@ static json_t *hidden(const struct agentopts *o)
 }
 
 /* The "agent" object of every spec.json. */
-static json_t *describe(const struct agentopts *o, const struct slots *s,
-                        const struct tasklimits *l)
+static json_t *describe(const struct agent *a, const struct agentopts *o)
 {
+    const struct slots *s = &a->slots;
+    const struct tasklimits *l = &a->limits;
     json_t *j = json_object(), *slots = json_array();
     int n = (int)(s->v.n ? s->v.n : 1), threads = slots_cores() / n;
     for (size_t i = 0; i < s->v.n; i++)
@@ -311,22 +316,43 @@ static json_t *describe(const struct agentopts *o, const struct slots *s,
     if (l->place)
         json_set(j, "cgroup", json_string(l->place));
     json_set(j, "slots", slots);
-    json_set(j, "hide", hidden(o));
+    json_set(j, "hide", hidden(o, a->identity.path));
     return j;
 }
 
 static int make_http(struct agent *a, const struct agentopts *o, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf token = BUF_INIT;
-    int rc = read_token(o->token_file, &token, err);
+    int rc = a->identity.cert ? 0 : read_token(o->token_file, &token, err);
     if (rc < 0)
         return rc;
     struct client_options c = {.url = o->master,
                                .token_kind = CLIENT_TOKEN_AGENT,
                                .token = token.p,
                                .ca_file = o->ca_file,
+                               .cert = a->identity.cert,
+                               .key = a->identity.key,
                                .cert_name = o->cert_name};
     return client_uv_create(a->loop, &c, &a->http, err);
+}
+
+/* The certificate there is or that the join token gives; without either the shared token counts.
+ * own: o, and how the master is known. */
+static int open_identity(struct agent *a, const struct agentopts *o, struct agentopts *own,
+                         struct det_err *err)
+{
+    *own = *o;
+    int rc = identity_open(o->work_dir, &a->identity, err);
+    if (rc == 0)
+        rc = enrol(&a->identity, o, err);
+    if (rc == 0 && !o->ca_file && access(a->identity.authority_path, R_OK) == 0)
+        own->ca_file = a->identity.authority_path;
+    if (rc == 0 && !a->identity.cert && !o->token_file)
+        rc = det_fail(err, DET_EINVAL,
+                      "this agent has no certificate yet: start it once with --join-token and what "
+                      "det agent join-token prints; or copy the file that the master wrote with "
+                      "--agent-token-file to this host, and name it as --token-file");
+    return rc;
 }
 
 static void agent_close(struct agent *a)
@@ -337,10 +363,12 @@ static void agent_close(struct agent *a)
         taskconn_close(conn);
     dial_close(a->dial);
     a->dial = NULL;
+    renewal_close(a->renewal);
     client_uv_close(a->http);
     uv_close((uv_handle_t *)&a->term, NULL);
     uv_close((uv_handle_t *)&a->intr, NULL);
     uv_close((uv_handle_t *)&a->child, NULL);
+    uv_close((uv_handle_t *)&a->hup, NULL);
     uv_close((uv_handle_t *)&a->patience, NULL);
     sweeper_close(&a->sweeper);
     watches_close(a->watches);
@@ -359,19 +387,26 @@ static void on_child(uv_signal_t *s, int signum)
         ;
 }
 
+static void on_reload(uv_signal_t *s, int signum)
+{
+    struct agent *a = s->data;
+    renewal_now(a->renewal);
+}
+
 static void watch_signals(struct agent *a)
 {
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
     uv_signal_init(a->loop, &a->term);
     uv_signal_init(a->loop, &a->intr);
     uv_signal_init(a->loop, &a->child);
+    uv_signal_init(a->loop, &a->hup);
     uv_timer_init(a->loop, &a->patience);
     a->patience.data = a;
-    a->term.data = a->intr.data = a->child.data = a;
+    a->term.data = a->intr.data = a->child.data = a->hup.data = a;
     uv_signal_start(&a->term, on_stop, SIGTERM);
     uv_signal_start(&a->intr, on_stop, SIGINT);
     uv_signal_start(&a->child, on_child, SIGCHLD);
+    uv_signal_start(&a->hup, on_reload, SIGHUP);
 }
 
 static void release(struct agent *a)
@@ -383,6 +418,7 @@ static void release(struct agent *a)
     taskdirs_close(&a->dirs);
     cgroup_remove(a->limits.place); /* while tasks are in it, it stays */
     tasklimits_finish(&a->limits);
+    identity_finish(&a->identity);
 }
 
 /* Whose tasks are kept from whose, and what each may take: a weaker way than the usual one is
@@ -405,8 +441,10 @@ static int check_tasks(const struct agentopts *o, struct tasklimits *ret, struct
     return tasklimits_check(ret, err);
 }
 
-int agent_run(const struct agentopts *o, struct det_err *err)
+int agent_run(const struct agentopts *given, struct det_err *err)
 {
+    struct agentopts own = *given;
+    const struct agentopts *o = &own;
     struct agent a = {.loop = uv_default_loop(),
                       .conns = map_create(),
                       .dirs = {.fd = -1, .server = -1}};
@@ -415,9 +453,11 @@ int agent_run(const struct agentopts *o, struct det_err *err)
     if (rc == 0)
         rc = slots_find(o->slots, &a.slots, err);
     if (rc == 0)
+        rc = open_identity(&a, given, &own, err);
+    if (rc == 0)
         rc = make_http(&a, o, err);
     if (rc == 0)
-        rc = taskdirs_open(&a.dirs, o->work_dir, true, describe(o, &a.slots, &a.limits), err);
+        rc = taskdirs_open(&a.dirs, o->work_dir, true, describe(&a, o), err);
     if (rc == 0)
         rc = life_open(o->work_dir, &a.life, err);
     if (rc < 0) {
@@ -434,6 +474,7 @@ int agent_run(const struct agentopts *o, struct det_err *err)
     adopt_all(&a);
     notify_manager("READY=1");
     a.dial = dial_create(a.loop, a.http, a.host, a.life, o->id, on_change, &a);
+    a.renewal = renewal_create(a.loop, a.http, &a.identity, o->id);
     perform(&a);
     uv_run(a.loop, UV_RUN_DEFAULT);
     uv_loop_close(a.loop);

@@ -17,7 +17,7 @@
 #define DEFAULT_WORK_DIR "/var/lib/det/agent"
 #define DEFAULT_LOG_MIB  "64"
 #define DEFAULT_PIDS     "4096"
-#define TABLE_MAX        22
+#define TABLE_MAX        23
 #define SLOT_MIB_MIN     16
 #define SLOT_MIB_MAX     (1 << 30)
 #define SLOT_PIDS_MIN    16
@@ -29,7 +29,9 @@ static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
         {"master", 'm', OPT_STR, &o->master, "URL",
          "the master, http://HOST:PORT; several: with commas (DET_MASTER)"},
         {"token-file", 0, OPT_STR, &o->token_file, "PATH",
-         "file with the agents' token (DET_AGENT_TOKEN_FILE)"},
+         "file with the token that all agents share (DET_AGENT_TOKEN_FILE)"},
+        {"join-token", 0, OPT_STR, &o->join_token, "TOKEN",
+         "what det agent join-token printed: join, unless done with it (DET_AGENT_JOIN_TOKEN)"},
         {"id", 0, OPT_STR, &o->id, "NAME", "name of this agent (DET_AGENT_ID); the host's name"},
         {"pool", 0, OPT_STR, &o->pool, "NAME",
          "resource pool (DET_AGENT_POOL); the master's default"},
@@ -86,6 +88,7 @@ static void set_defaults(struct agentopts *o)
         snprintf(o->host_name, sizeof o->host_name, "agent");
     o->master = env_or("DET_MASTER", NULL);
     o->token_file = env_or("DET_AGENT_TOKEN_FILE", NULL);
+    o->join_token = env_or("DET_AGENT_JOIN_TOKEN", NULL);
     o->id = env_or("DET_AGENT_ID", o->host_name);
     o->pool = env_or("DET_AGENT_POOL", "");
     o->slots = env_or("DET_AGENT_SLOTS", "auto");
@@ -156,10 +159,6 @@ static int check(struct agentopts *o, struct det_err *err)
     if (!o->master)
         return det_fail(err, DET_EINVAL,
                         "--master is missing: give the master's URL, http://HOST:PORT");
-    if (!o->token_file)
-        return det_fail(err, DET_EINVAL,
-                        "--token-file is missing: copy the file that the master wrote "
-                        "with --agent-token-file to this host");
     if (!link_id_is_valid(o->id) || strlen(o->id) > 64)
         return det_fail(err, DET_EINVAL, "--id %s: letters, digits, '.', '_' and '-', at most 64",
                         o->id);
@@ -212,7 +211,7 @@ void agentopts_print_help(void)
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     make_table(&o, table);
     opt_help(table, &b);
-    printf("usage: det-agent --master URL --token-file PATH [options]\n"
+    printf("usage: det-agent --master URL --join-token TOKEN | --token-file PATH [options]\n"
            "       det-agent doctor ...    looks whether it could work, and says what to do\n\n%s",
            buf_str(&b));
 }

@@ -9,7 +9,8 @@
 
 struct agentopts {
     const char *master; /* URLs in full, commas between */
-    const char *token_file;
+    const char *token_file; /* of the token that all agents share; NULL: none */
+    const char *join_token; /* NULL: none */
     const char *id;    /* default: the host's name */
     const char *pool;  /* "": the default pool */
     const char *slots; /* "auto", or a number of CPU slots */

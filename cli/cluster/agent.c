@@ -9,6 +9,7 @@
 
 static struct {
     bool drain, all;
+    int64_t minutes;
 } o;
 
 static const char *slot_type(const json_t *slot)
@@ -164,6 +165,36 @@ static int disable_slot(struct cli *c, struct det_err *err)
     return switch_slot(c, false, err);
 }
 
+static int join_token(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN body = json_object();
+    const char *agent = cli_arg(c, 0);
+    if (agent)
+        json_set(body, "agentId", json_string(agent));
+    if (o.minutes)
+        json_set(body, "lifespanSeconds", json_integer(o.minutes * 60));
+    if (cli_call(c, "POST", "/agents/join-tokens", body, &answer, err) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, answer))
+        return 0;
+    fprintf(stderr, "good once, until %s, for %s: det-agent --join-token; it is not shown again:\n",
+            show_time(json_str(answer, "expiry", NULL)), agent ? agent : "an agent of any new name");
+    puts(json_str(answer, "token", ""));
+    return 0;
+}
+
+static int revoke(struct cli *c, struct det_err *err)
+{
+    char *a det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
+    char *path det_cleanup(freep) = det_asprintf("/agents/%s/revoke", a);
+    if (cli_call(c, "POST", path, NULL, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "%s is revoked, until it joins anew (det agent join-token %s)\n", cli_arg(c, 0),
+            cli_arg(c, 0));
+    return 0;
+}
+
 static int list_slots(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT", ">SLOT", "TYPE", "DEVICE", "ENABLED", "CONTAINER"};
@@ -195,11 +226,18 @@ static int list_slots(struct cli *c, struct det_err *err)
 static const struct opt enable_opts[] = {ALL, {0}};
 static const struct opt disable_opts[] = {ALL, DRAIN, {0}};
 static const struct opt disable_slot_opts[] = {DRAIN, {0}};
+static const struct opt join_token_opts[] = {
+    {"minutes", 0, OPT_COUNT, &o.minutes, "N", "how long it is good, at most 1440; 15"},
+    {0},
+};
 static const struct verb agent_verbs[] = {
     {"list", "ls", "", "agents with their slots", NULL, list},
     {"enable", NULL, "[AGENT]", "use it again", enable_opts, enable},
     {"disable", NULL, "[AGENT]", "give it no more work and end what runs there", disable_opts,
      disable},
+    {"join-token", NULL, "[AGENT]", "let one agent join, with a certificate of its own",
+     join_token_opts, join_token},
+    {"revoke", NULL, "AGENT", "end its link now, and refuse it until it joins anew", NULL, revoke},
     {0},
 };
 static const struct verb slot_verbs[] = {
@@ -210,5 +248,5 @@ static const struct verb slot_verbs[] = {
     {0},
 };
 
-const struct noun noun_agent = {"agent", "a", NULL, "agents: list, enable, disable", agent_verbs};
+const struct noun noun_agent = {"agent", "a", NULL, "agents: list, enable, disable, join", agent_verbs};
 const struct noun noun_slot = {"slot", "s", NULL, "slots: list, enable, disable", slot_verbs};

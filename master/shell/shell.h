@@ -19,6 +19,7 @@ struct shell {
     struct auth *auth;             /* auth.h */
     struct driver *driver;         /* driver.h: the core and its event queue */
     struct agents *agents;         /* agents.h: the agent links */
+    struct joins *joins;           /* joins.h: agents with certificates of their own */
     struct lives *lives;           /* lives.h: which life of the cluster this is */
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct gc *gc;                 /* gc.h: checkpoint collection */

@@ -22,6 +22,9 @@ NOT_RUN = {
     ("README.md", "det why 7"): "needs a search that ended trials; tests/integration/test_search.py asks",
     ("docs/install.md", "det checkpoint adopt UUID [TRIAL]"): "needs a checkpoint that no row knows; tests/integration/test_stores.py has one",
     ("docs/install.md", "det checkpoint discard UUID [TRIAL]"): "the same",
+    **{("docs/install.md", t): "tests/integration/test_agent_certificates.py joins, renews and revokes agents"
+       for t in ("det agent join-token", "det agent join-token NAME", "det-agent --join-token TOKEN", "det agent revoke NAME")},
+    ("docs/install.md", "det master audit"): "tests/integration/test_audit.py reads it",
     **{("docs/working.md", c.text): "builds and tests this tree once more" for c in commands("docs/working.md") if c.is_block},
     ("docs/porting.md", "det experiment create const.yaml . --follow"): "needs photographs; docs/trial-api.md's runs",
 }

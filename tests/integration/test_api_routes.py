@@ -221,6 +221,8 @@ def agents(admin, name):
     drained = admin.call("disable_agent", {"drain": True}, agentId=name)["agent"]
     assert drained["enabled"] is False and drained["draining"] is True
     assert admin.call("enable_agent", agentId=name)["agent"]["enabled"] is True
+    admin.refused(400, "plain HTTP", "post_join_token", {"agentId": name})
+    admin.refused(400, "plain HTTP", "revoke_agent", agentId=name)
     pool = admin.call("get_resource_pools")["resourcePools"][0]
     assert pool["slotsAvailable"] == 2 and pool["slotsPerAgent"] == 2 and pool["slotType"] == "TYPE_CPU"
     admin.call("get_tasks_count")

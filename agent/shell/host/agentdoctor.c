@@ -8,6 +8,7 @@
 #include "find.h"
 #include "findings.h"
 #include "fsx.h"
+#include "identity.h"
 #include "mem.h"
 #include "slots.h"
 #include "storage.h"
@@ -34,6 +35,13 @@ static char *token(struct findings *f, const struct agentopts *o)
     struct stat st;
     struct det_err err;
     struct buf text = BUF_INIT;
+    if (!o->token_file) {
+        findings_add(f, FINDING_FAIL, "certificate of its own",
+                     "start det-agent once with --join-token and what det agent join-token prints; "
+                     "or name the file of the token that all agents share as --token-file",
+                     "none in %s, and no --token-file", o->work_dir);
+        return NULL;
+    }
     if (fsx_read_file(AT_FDCWD, o->token_file, TOKEN_BYTES_MAX, &text, &err) < 0) {
         findings_add(f, FINDING_FAIL, "token file",
                      "copy the file that the master wrote (agent_token_file) to this host", "%s",
@@ -105,13 +113,36 @@ static void stores_and_clock(struct findings *f, struct client *c)
     stores(f, answer);
 }
 
-static void master(struct findings *f, const struct agentopts *o)
+static void own_certificate(struct findings *f, const struct identity *id)
 {
-    det_cleanup(freep) char *secret = token(f, o);
+    char until[CLK_RFC3339_MAX];
+    bool over = cert_state(&id->dates, false, clk_wall_us() / 1000000) == CERT_EXPIRED;
+    clk_format(id->dates.until_s * 1000000, until);
+    findings_add(f, over ? FINDING_FAIL : FINDING_OK, "certificate of its own",
+                 over ? "join anew: det agent join-token, det-agent --join-token" : NULL,
+                 "%s until %s", over ? "it was good" : "good", until);
+}
+
+static void master_certificate(struct findings *f, struct client *c)
+{
+    struct det_err err = {0};
+    bool good = client_json(c, "GET", "/agent/v1/stores", NULL, NULL, &err) == 0;
+    findings_add(f, good ? FINDING_OK : FINDING_FAIL, "certificate of its own",
+                 good ? NULL : "do as the master says; an agent that was revoked joins anew", "%s",
+                 good ? "the master knows it" : err.text);
+}
+
+static void master(struct findings *f, const struct agentopts *o, const struct identity *id)
+{
+    det_cleanup(freep) char *secret = id->cert ? NULL : token(f, o);
+    if (id->cert)
+        own_certificate(f, id);
     struct client_options want = {.url = o->master,
                                   .token_kind = CLIENT_TOKEN_AGENT,
                                   .token = secret,
                                   .ca_file = o->ca_file,
+                                  .cert = id->cert,
+                                  .key = id->key,
                                   .cert_name = o->cert_name,
                                   .timeout_ms = 5000,
                                   .retries = -1,
@@ -131,7 +162,9 @@ static void master(struct findings *f, const struct agentopts *o)
                  json_str(info, "version", "?"));
     if (secret)
         master_token(f, c);
-    if (secret)
+    if (id->cert)
+        master_certificate(f, c);
+    if (secret || id->cert)
         stores_and_clock(f, c);
 }
 
@@ -329,10 +362,25 @@ static void limits(struct findings *f, const struct agentopts *o)
     tasklimits_finish(&l);
 }
 
-int agentdoctor_run(const struct agentopts *o)
+/* That of the work directory, if there is any. */
+static void own_identity(struct findings *f, struct agentopts *o, struct identity *id)
+{
+    struct det_err err;
+    if (access(o->work_dir, F_OK) < 0)
+        return;
+    if (identity_open(o->work_dir, id, &err) < 0)
+        findings_add(f, FINDING_FAIL, "certificate of its own", NULL, "%s", err.text);
+    if (!o->ca_file && id->authority_path && access(id->authority_path, R_OK) == 0)
+        o->ca_file = id->authority_path;
+}
+
+int agentdoctor_run(const struct agentopts *given)
 {
     struct findings f = {0};
-    master(&f, o);
+    struct agentopts own = *given, *o = &own;
+    det_cleanup(identity_finish) struct identity id = {0};
+    own_identity(&f, o, &id);
+    master(&f, o, &id);
     findings_dir(&f, "work directory", o->work_dir);
     own_programs(&f);
     slots(&f, o);

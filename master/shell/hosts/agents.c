@@ -328,6 +328,15 @@ static void on_stream_wake(void *arg)
     link_lost(l);
 }
 
+void agents_drop(struct agents *a, const char *agent_id)
+{
+    struct link *l = map_get(a->links, agent_id);
+    if (!l)
+        return;
+    stream_drop(l);
+    link_lost(l);
+}
+
 static bool is_silent(const struct link *l, int64_t now_ms)
 {
     return l->beats && now_ms - l->heard_ms > LINK_SILENCE_MS;

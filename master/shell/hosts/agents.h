@@ -26,6 +26,8 @@ void agents_store(struct agents *a, const struct core_store_order *s);
 
 /* How far its clock is ahead of ours (negative: behind); 0 while they agree or it is not here. */
 double agents_clock_ahead_s(const struct agents *a, const char *id);
+/* A revoked agent's link ends now. */
+void agents_drop(struct agents *a, const char *agent_id);
 
 /* POST .../events and GET .../orders. */
 extern const struct http_route agents_routes[];

@@ -15,6 +15,7 @@
 enum { CA_DAYS = 7300, SERVER_DAYS = 730, SERIAL_BITS = 127, DAY_S = 86400 };
 
 DET_DEFINE_CLEANUP(X509 *, X509_free)
+DET_DEFINE_CLEANUP(X509_REQ *, X509_REQ_free)
 DET_DEFINE_CLEANUP(EVP_PKEY *, EVP_PKEY_free)
 DET_DEFINE_CLEANUP(BIO *, BIO_free_all)
 DET_DEFINE_CLEANUP(BIGNUM *, BN_free)
@@ -49,13 +50,18 @@ static bool set_serial(X509 *x)
            BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x));
 }
 
-/* Valid since yesterday, for clocks that are behind. issuer NULL: itself. */
-static bool fill(X509 *x, X509 *issuer, EVP_PKEY *key, const char *name, int days)
+/* Valid since yesterday, for clocks that are behind. */
+static bool date(X509 *x, int days)
+{
+    return X509_gmtime_adj(X509_getm_notBefore(x), -DAY_S) &&
+           X509_time_adj_ex(X509_getm_notAfter(x), days, 0, NULL);
+}
+
+/* All but the dates. issuer NULL: itself. */
+static bool fill(X509 *x, X509 *issuer, EVP_PKEY *key, const char *name)
 {
     X509_NAME *subject = X509_get_subject_name(x);
     return X509_set_version(x, X509_VERSION_3) && set_serial(x) &&
-           X509_gmtime_adj(X509_getm_notBefore(x), -DAY_S) &&
-           X509_time_adj_ex(X509_getm_notAfter(x), days, 0, NULL) &&
            X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1,
                                       -1, 0) &&
            X509_set_issuer_name(x, issuer ? X509_get_subject_name(issuer) : subject) &&
@@ -63,16 +69,25 @@ static bool fill(X509 *x, X509 *issuer, EVP_PKEY *key, const char *name, int day
            extend(x, issuer ? issuer : x, NID_subject_key_identifier, "hash");
 }
 
+static bool write_cert(X509 *x, struct buf *out)
+{
+    det_cleanup(BIO_free_allp) BIO *b = BIO_new(BIO_s_mem());
+    char *p;
+    if (!b || !PEM_write_bio_X509(b, x))
+        return false;
+    long n = BIO_get_mem_data(b, &p);
+    buf_add(out, p, (size_t)n);
+    return true;
+}
+
 static bool write_pem(X509 *x, EVP_PKEY *key, struct pem_pair *ret)
 {
-    det_cleanup(BIO_free_allp) BIO *cert = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_secmem());
+    det_cleanup(BIO_free_allp) BIO *secret = BIO_new(BIO_s_secmem());
     char *p;
-    if (!cert || !secret || !PEM_write_bio_X509(cert, x) ||
-        !PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL))
+    if (!secret || !PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) ||
+        !write_cert(x, &ret->cert))
         return false;
-    long n = BIO_get_mem_data(cert, &p);
-    buf_add(&ret->cert, p, (size_t)n);
-    n = BIO_get_mem_data(secret, &p);
+    long n = BIO_get_mem_data(secret, &p);
     buf_add(&ret->key, p, (size_t)n);
     return true;
 }
@@ -81,7 +96,7 @@ int authority_make(struct pem_pair *ret, struct det_err *err)
 {
     det_cleanup(X509_freep) X509 *x = X509_new();
     det_cleanup(EVP_PKEY_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
-    bool ok = x && key && fill(x, NULL, key, "det cluster authority", CA_DAYS) &&
+    bool ok = x && key && fill(x, NULL, key, "det cluster authority") && date(x, CA_DAYS) &&
               extend(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
               extend(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") &&
               X509_sign(x, key, EVP_sha256()) && write_pem(x, key, ret);
@@ -120,7 +135,7 @@ int authority_issue(const struct pem_pair *ca, const char *const *names, size_t 
     struct buf san = BUF_INIT;
     alternative_names(names, n, &san);
     bool readable = issuer && signer;
-    bool ok = readable && x && key && fill(x, issuer, key, "det-master", SERVER_DAYS) &&
+    bool ok = readable && x && key && fill(x, issuer, key, "det-master") && date(x, SERVER_DAYS) &&
               extend(x, issuer, NID_authority_key_identifier, "keyid") &&
               extend(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
               extend(x, issuer, NID_key_usage, "critical,digitalSignature") &&
@@ -133,6 +148,91 @@ int authority_issue(const struct pem_pair *ca, const char *const *names, size_t 
     return ok         ? 0
            : readable ? failed(err, "could not issue the server's certificate")
                       : failed(err, "its row in the table authority is not a certificate and key");
+}
+
+static void hex_of(const unsigned char *p, size_t n, char *out)
+{
+    for (size_t i = 0; i < n; i++)
+        snprintf(out + 2 * i, 3, "%02x", p[i]);
+}
+
+static bool is_p256(EVP_PKEY *key)
+{
+    char group[32] = "";
+    return key && EVP_PKEY_get_base_id(key) == EVP_PKEY_EC &&
+           EVP_PKEY_get_group_name(key, group, sizeof group, NULL) &&
+           strcmp(group, "prime256v1") == 0;
+}
+
+/* Other keys could cost whom they are shown to dearly. NULL: it is none of these. */
+static X509_REQ *read_request(const char *text, struct det_err *err)
+{
+    det_cleanup(BIO_free_allp) BIO *b = BIO_new_mem_buf(text, -1);
+    X509_REQ *q = b ? PEM_read_bio_X509_REQ(b, NULL, NULL, NULL) : NULL;
+    bool ok = q && is_p256(X509_REQ_get0_pubkey(q));
+    ERR_clear_error();
+    if (ok)
+        return q;
+    det_fail(err, DET_EINVAL, "request: not a certificate request in PEM with an EC key on P-256%s",
+             q ? "; its key is another" : "");
+    X509_REQ_free(q);
+    return NULL;
+}
+
+int authority_key_of(const char *request, char out[65], struct det_err *err)
+{
+    det_cleanup(X509_REQ_freep) X509_REQ *q = read_request(request, err);
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    if (!q)
+        return DET_EINVAL;
+    unsigned char *der = NULL;
+    int len = i2d_X509_PUBKEY(X509_REQ_get_X509_PUBKEY(q), &der);
+    bool ok = len > 0 && EVP_Digest(der, (size_t)len, hash, &n, EVP_sha256(), NULL);
+    OPENSSL_free(der);
+    if (!ok)
+        return failed(err, "a key has no digest");
+    hex_of(hash, n, out);
+    return 0;
+}
+
+static bool date_agent(X509 *x, const struct agent_cert *c)
+{
+    return ASN1_TIME_set(X509_getm_notBefore(x), (time_t)c->from_s) &&
+           ASN1_TIME_set(X509_getm_notAfter(x), (time_t)c->until_s);
+}
+
+static bool sign_agent(X509 *x, X509 *issuer, EVP_PKEY *key, EVP_PKEY *signer,
+                       const struct agent_cert *c)
+{
+    return fill(x, issuer, key, c->name) && date_agent(x, c) &&
+           extend(x, issuer, NID_authority_key_identifier, "keyid") &&
+           extend(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+           extend(x, issuer, NID_key_usage, "critical,digitalSignature") &&
+           extend(x, issuer, NID_ext_key_usage, "clientAuth") &&
+           X509_sign(x, signer, EVP_sha256());
+}
+
+int authority_issue_agent(const struct pem_pair *ca, const char *request, struct agent_cert *ret,
+                          struct det_err *err)
+{
+    det_cleanup(X509_REQ_freep) X509_REQ *q = read_request(request, err);
+    if (!q)
+        return DET_EINVAL;
+    EVP_PKEY *key = X509_REQ_get0_pubkey(q);
+    if (X509_REQ_verify(q, key) != 1) {
+        ERR_clear_error();
+        return det_fail(err, DET_EINVAL, "request: it is not signed with its own key");
+    }
+    det_cleanup(X509_freep) X509 *x = X509_new(), *issuer = read_cert(buf_str(&ca->cert));
+    det_cleanup(EVP_PKEY_freep) EVP_PKEY *signer = read_key(buf_str(&ca->key));
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    if (!x || !issuer || !signer || !sign_agent(x, issuer, key, signer, ret) ||
+        !X509_digest(x, EVP_sha256(), hash, &n) || !write_cert(x, &ret->pem))
+        return failed(err, "could not issue an agent's certificate");
+    hex_of(hash, n, ret->fingerprint);
+    return 0;
 }
 
 /* In a chain its authority's, as far as it is there. */
@@ -156,7 +256,6 @@ int authority_fingerprint(const char *chain, char out[FINGERPRINT_MAX], struct d
     if (!x || !X509_digest(x, EVP_sha256(), hash, &n))
         return det_fail(err, DET_EINVAL, "not a certificate in PEM");
     size_t at = (size_t)snprintf(out, FINGERPRINT_MAX, "SHA256:");
-    for (unsigned i = 0; i < n; i++)
-        at += (size_t)snprintf(out + at, FINGERPRINT_MAX - at, "%02x", hash[i]);
+    hex_of(hash, n, out + at);
     return 0;
 }

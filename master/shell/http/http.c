@@ -182,7 +182,8 @@ static void conn_begin(struct http_conn *c, const char *method)
     }
     c->req.route = c->match.entry->route;
     c->body_max = c->req.route->body_max ? c->req.route->body_max : HTTP_BODY_DEFAULT;
-    if (c->req.route->auth && !auth_has_token(&c->req))
+    if (c->req.route->auth && !auth_has_token(&c->req) &&
+        !auth_has_certificate(&c->req))
         refuse(c, 401, DET_EAUTH, "token missing");
     const char *protocol = http_header(&c->req, LINK_HEADER);
     struct det_err err;
@@ -493,12 +494,15 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
     unsigned most = http_peers_max(CONNECTIONS_MAX);
     h->peers.room = most > 4 * SPARE ? most - SPARE : most;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    struct MHD_OptionItem pem[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key.p},
-                                   {MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.cert.p},
-                                   {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem pem[] = {
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key.p},
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.cert.p},
+        {h->client_authority ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+         (void *)h->client_authority},
+        {MHD_OPTION_END, 0, NULL}};
     h->daemon = MHD_start_daemon(
         flags | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY,
-        tls ? pem : pem + 2,
+        tls ? pem : pem + DET_ARRAY_LEN(pem) - 1,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -527,6 +531,7 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
         h->tls = *o->tls;
         *o->tls = (struct pem_pair){0};
     }
+    h->client_authority = o->client_authority;
     rc = daemon_start(h, fd, err);
     if (rc < 0) {
         pem_pair_finish(&h->tls);

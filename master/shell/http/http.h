@@ -27,7 +27,7 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_
 #define HTTP_AUTH_NONE  0u
 #define HTTP_AUTH_USER  1u /* a user's session */
 #define HTTP_AUTH_ALLOC 2u /* a task's allocation token */
-#define HTTP_AUTH_AGENT 4u /* the agents' token */
+#define HTTP_AUTH_AGENT 4u /* an agent's certificate, or the agents' token */
 #define HTTP_AUTH_ADMIN 8u /* a user who is an administrator */
 #define HTTP_AUTH_ANY   (HTTP_AUTH_USER | HTTP_AUTH_ALLOC)
 
@@ -44,6 +44,7 @@ struct http_who {
     char alloc_id[96]; /* WHO_ALLOC: what the token is bound to, also below */
     char task_id[80];
     int64_t experiment_id, trial_id, run_id;
+    char agent_id[65]; /* WHO_AGENT: whom its certificate is for; "" of the agents' token */
 };
 
 struct shell; /* shell.h: the daemon's parts */
@@ -89,6 +90,9 @@ const char *http_header(const struct http_req *req, const char *name); /* NULL i
 /* The client's, without its port; of IPv6 its network (64 bits), since a host has all of that. */
 #define HTTP_ADDRESS_MAX 64
 const char *http_address(const struct http_req *req, char out[HTTP_ADDRESS_MAX]);
+/* The certificate that its client has shown, and proved to hold the key of: sha256, hex. What it is
+ * worth is the caller's matter. NULL: none. */
+const char *http_certificate(const struct http_req *req, char out[65]);
 /* Cleared memory that is freed with the request: a handler's own state. */
 void *http_mem(struct http_req *req, size_t bytes);
 char *http_strdup(struct http_req *req, const char *s);
@@ -173,6 +177,7 @@ struct http_options {
     const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
     uint16_t port;    /* 0: any free one */
     struct pem_pair *tls; /* its texts are taken; empty: plain HTTP */
+    const char *client_authority; /* PEM, borrowed: clients may show its certificates; or NULL */
     struct shell *sh;
 };
 int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,

@@ -67,6 +67,7 @@ struct http {
     uint16_t port;
     struct http_router router;
     struct pem_pair tls; /* empty: plain HTTP */
+    const char *client_authority;
     uv_poll_t poll;   /* libmicrohttpd's epoll descriptor */
     uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;

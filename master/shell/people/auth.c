@@ -8,6 +8,7 @@
 #include "db_users.h"
 #include "guard.h"
 #include "hash.h"
+#include "joins.h"
 #include "lives.h"
 #include "log.h"
 #include "map.h"
@@ -134,6 +135,12 @@ bool auth_has_token(const struct http_req *req)
 {
     bool alloc;
     return token_find(req, &alloc) != NULL;
+}
+
+bool auth_has_certificate(const struct http_req *req)
+{
+    char print[65];
+    return (req->route->auth & HTTP_AUTH_AGENT) && http_certificate(req, print);
 }
 
 static void sign(const struct auth *a, const char *text, size_t n, char hex[65])
@@ -334,20 +341,66 @@ static void check_alloc(struct auth *a, struct http_req *req, const char *token,
         admit(req, done);
 }
 
+/* Whether the path speaks of the certificate's holder, or of none. */
+static int check_name(const struct http_req *req, const char *holder, struct det_err *err)
+{
+    const char *named = strstr(req->route->pattern, "{agent}") ? http_param(req, "agent") : holder;
+    if (!strcmp(named, holder))
+        return 0;
+    return det_fail(err, DET_EPERM,
+                    "this certificate is agent %s's, who may not speak for another: start "
+                    "det-agent with --id %s, or join under the other name (det agent join-token)",
+                    holder, holder);
+}
+
+static void check_certificate(struct shell *sh, struct http_req *req, const char *print,
+                              void (*done)(struct http_req *, const struct det_err *))
+{
+    struct det_err err;
+    const char *holder;
+    int rc = joins_holder(sh->joins, print, &holder, &err);
+    if (rc == 0)
+        rc = check_name(req, holder, &err);
+    if (rc < 0) {
+        char address[HTTP_ADDRESS_MAX];
+        auth_note(sh->auth, "a certificate at", req->path, http_address(req, address));
+        done(req, &err);
+        return;
+    }
+    req->who.kind = WHO_AGENT;
+    snprintf(req->who.agent_id, sizeof req->who.agent_id, "%s", holder);
+    admit(req, done);
+}
+
+/* The token is everybody's who has one: which names it is good for is another matter. */
+static void check_shared(struct shell *sh, struct http_req *req,
+                         void (*done)(struct http_req *, const struct det_err *))
+{
+    struct det_err err;
+    bool named = strstr(req->route->pattern, "{agent}") != NULL;
+    req->who.kind = WHO_AGENT;
+    if (named && joins_may_share(sh->joins, http_param(req, "agent"), &err) < 0)
+        done(req, &err);
+    else
+        admit(req, done);
+}
+
 void auth_check(struct shell *sh, struct http_req *req,
                 void (*done)(struct http_req *req, const struct det_err *err))
 {
     struct auth *a = sh->auth;
     bool alloc;
+    char print[65];
     const char *token = token_find(req, &alloc);
     req->who = (struct http_who){0};
-    if (!token) {
+    if (!token && auth_has_certificate(req)) {
+        check_certificate(sh, req, http_certificate(req, print), done);
+    } else if (!token) {
         deny(req, done, DET_EAUTH, "token missing");
     } else if (alloc) {
         check_alloc(a, req, token, done);
     } else if (hash_equal(token, a->agent_token)) {
-        req->who.kind = WHO_AGENT;
-        admit(req, done);
+        check_shared(sh, req, done);
     } else {
         check_user(a, req, token, done);
     }

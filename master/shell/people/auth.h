@@ -1,5 +1,5 @@
 /*
- * Who calls: sessions of users, allocation tokens, the agents' token; passwords.
+ * Who calls: sessions of users, allocation tokens, agents' certificates and their token; passwords.
  *
  * A session is 32 random bytes, shown once; the table keeps their sha256; it lives 7 days. Sessions
  * seen are remembered for a minute, so that a request costs no query and PostgreSQL's absence locks
@@ -19,6 +19,8 @@ void auth_destroy(struct auth *a);
 
 /* True when the request carries any token. */
 bool auth_has_token(const struct http_req *req);
+/* True when its client has shown a certificate and the route is the agents'. */
+bool auth_has_certificate(const struct http_req *req);
 /* Finds out who calls and whether the route's classes admit them; fills req->who. done runs once,
  * now or later; err is NULL when admitted. */
 void auth_check(struct shell *sh, struct http_req *req,
@@ -62,5 +64,9 @@ int auth_hash_now(const char *password, bool is_hashed, char out[AUTH_HASH_MAX],
 /* Forgets remembered sessions: after a user, a password or a session changed. */
 void auth_forget_user(struct auth *a, int64_t user_id);
 void auth_forget_session(struct auth *a, const char *token_sha256);
+
+/* "refused: WHAT from ADDRESS", with the text in what bounded; not more of them than a log can
+ * bear. */
+void auth_note(struct auth *a, const char *what, const char *name, const char *address);
 
 #endif

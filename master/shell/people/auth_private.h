@@ -31,8 +31,4 @@ int auth_work(struct auth_queue *q, struct auth_job *j, struct det_err *err);
 struct auth;
 struct auth_queue *auth_queue_of(struct auth *a);
 struct guard *auth_guard(struct auth *a);
-/* "refused: WHAT from ADDRESS", with the text in what bounded; not more of them than a log can
- * bear. */
-void auth_note(struct auth *a, const char *what, const char *name, const char *address);
-
 #endif

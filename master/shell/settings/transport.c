@@ -110,23 +110,20 @@ static void names_of_host(const struct masterconf *conf, struct names *all)
     names_of_interfaces(all);
 }
 
-static int own(const struct masterconf *conf, struct pem_pair *ret, struct det_err *err)
+static int own(const struct masterconf *conf, const struct pem_pair *ca, struct pem_pair *ret,
+               struct det_err *err)
 {
-    struct pem_pair ca = {BUF_INIT, BUF_INIT};
     struct names names = {.n = 0};
     char print[FINGERPRINT_MAX];
     names_of_host(conf, &names);
-    int rc = authority_open(conf, &ca, err);
+    int rc = authority_issue(ca, names.v, names.n, ret, err);
     if (rc == 0)
-        rc = authority_issue(&ca, names.v, names.n, ret, err);
-    if (rc == 0)
-        rc = authority_fingerprint(buf_str(&ca.cert), print, err);
+        rc = authority_fingerprint(buf_str(&ca->cert), print, err);
     if (rc == 0 && conf->tls_authority_file)
-        rc = fsx_write_atomic(AT_FDCWD, conf->tls_authority_file, ca.cert.p, ca.cert.len, 0644,
+        rc = fsx_write_atomic(AT_FDCWD, conf->tls_authority_file, ca->cert.p, ca->cert.len, 0644,
                               err);
     if (rc == 0)
         log_info("the cluster's own certificate authority is %s", print);
-    pem_pair_finish(&ca);
     return rc;
 }
 
@@ -142,7 +139,8 @@ void transport_warn(const struct masterconf *conf)
                 conf->host);
 }
 
-int transport_open(const struct masterconf *conf, struct pem_pair *ret, struct det_err *err)
+int transport_open(const struct masterconf *conf, struct pem_pair *ret, struct pem_pair *ret_ca,
+                   struct det_err *err)
 {
     if (transport_is_insecure(conf) && !conf->insecure)
         return det_fail(err, DET_EINVAL,
@@ -150,7 +148,10 @@ int transport_open(const struct masterconf *conf, struct pem_pair *ret, struct d
                         "tokens in the clear: set security.tls.own (--tls-own, a certificate of the "
                         "cluster's own), or security.tls.cert and .key; or say --insecure",
                         conf->host);
-    if (conf->tls_cert)
-        return read_files(conf, ret, err);
-    return conf->tls_own ? own(conf, ret, err) : 0;
+    if (!masterconf_is_tls(conf))
+        return 0;
+    int rc = authority_open(conf, ret_ca, err);
+    if (rc < 0)
+        return rc;
+    return conf->tls_cert ? read_files(conf, ret, err) : own(conf, ret_ca, ret, err);
 }

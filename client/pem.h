@@ -1,7 +1,7 @@
 /* Certificates as text (PEM) and their fingerprints. Whoever answers at the master's address has
  * written what is read here. */
-#ifndef CLI_PEM_H
-#define CLI_PEM_H
+#ifndef CLIENT_PEM_H
+#define CLIENT_PEM_H
 
 #include "det/err.h"
 

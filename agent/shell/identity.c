@@ -1,0 +1,116 @@
+#include "identity.h"
+
+#include "certkey.h"
+#include "fsx.h"
+#include "json.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_BYTES_MAX = 64 << 10 };
+
+static void forget(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+void identity_finish(struct identity *id)
+{
+    forget(id->key);
+    free(id->path);
+    free(id->authority_path);
+    free(id->cert);
+    free(id->token);
+    *id = (struct identity){0};
+}
+
+static int read_file(struct identity *id, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    int rc = fsx_read_file(AT_FDCWD, id->path, FILE_BYTES_MAX, &b, err);
+    if (rc < 0)
+        return rc == DET_ENOENT ? 0 : rc;
+    JSON_OWN j = json_parse(buf_str(&b), b.len, err);
+    id->key = det_strdup(json_str(j, "key", NULL));
+    id->cert = det_strdup(json_str(j, "certificate", NULL));
+    id->token = det_strdup(json_str(j, "token", NULL));
+    explicit_bzero(b.p, b.len);
+    if (!id->key)
+        rc = det_fail(err, DET_ECORRUPT, "there is no key in it");
+    else if (id->cert)
+        rc = certkey_dates(id->cert, id->key, &id->dates, err);
+    return rc < 0 ? det_wrap(err, DET_ECORRUPT,
+                             "%s, this agent's certificate, cannot be read; remove it and join "
+                             "anew (det agent join-token)",
+                             id->path)
+                  : 0;
+}
+
+int identity_open(const char *work_dir, struct identity *ret, struct det_err *err)
+{
+    *ret = (struct identity){0};
+    int rc = fsx_mkdirs(AT_FDCWD, work_dir, 0755, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "--work-dir");
+    det_cleanup(freep) char *full = realpath(work_dir, NULL);
+    if (!full)
+        return det_fail(err, DET_EIO, "--work-dir %s: %s", work_dir, strerror(errno));
+    ret->path = det_asprintf("%s/identity.json", full);
+    ret->authority_path = det_asprintf("%s/authority.pem", full);
+    return read_file(ret, err);
+}
+
+static int write_file(const struct identity *id, const char *key, const char *cert,
+                      const char *token, struct det_err *err)
+{
+    JSON_OWN j = json_make("{s:s}", "key", key);
+    if (cert)
+        json_set(j, "certificate", json_string(cert));
+    if (token)
+        json_set(j, "token", json_string(token));
+    char *text = json_text(j);
+    int rc = fsx_write_atomic(AT_FDCWD, id->path, text, strlen(text), 0600, err);
+    forget(text);
+    return rc;
+}
+
+static void replace(char **at, const char *text)
+{
+    char *old = *at;
+    *at = det_strdup(text);
+    forget(old);
+}
+
+int identity_prepare(struct identity *id, const char *key, const char *token, struct det_err *err)
+{
+    int rc = write_file(id, key, NULL, token, err);
+    if (rc < 0)
+        return rc;
+    replace(&id->key, key);
+    replace(&id->cert, NULL);
+    replace(&id->token, token);
+    return 0;
+}
+
+int identity_take(struct identity *id, const char *key, const char *cert, struct det_err *err)
+{
+    struct cert_dates dates;
+    key = key ? key : id->key;
+    int rc = certkey_dates(cert, key, &dates, err);
+    if (rc < 0)
+        return det_wrap(err, rc, "what the master answered");
+    rc = write_file(id, key, cert, id->token, err);
+    if (rc < 0)
+        return rc;
+    id->dates = dates;
+    if (key != id->key)
+        replace(&id->key, key);
+    replace(&id->cert, cert);
+    return 0;
+}

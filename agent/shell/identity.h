@@ -1,0 +1,28 @@
+/*
+ * Who this agent is to its master: the key it made and the certificate it got for it, kept in
+ * identity.json of the work directory (0600). The key leaves this host never. Beside it is
+ * authority.pem, by which agent and tasks know the master, where no --cert-file says.
+ */
+#ifndef IDENTITY_H
+#define IDENTITY_H
+
+#include "join.h"
+
+struct identity {
+    char *path, *authority_path; /* absolute */
+    char *key, *cert;            /* PEM; NULL: none yet */
+    char *token;                 /* digest of the token that it joined by, or is about to */
+    struct cert_dates dates;     /* of cert */
+};
+/* A work directory without one gives an empty one. DET_ECORRUPT names the file. To be finished in
+ * either case. */
+int identity_open(const char *work_dir, struct identity *ret, struct det_err *err);
+void identity_finish(struct identity *id);
+/* A key that waits for its certificate: on disk when this returns, so that a join whose answer was
+ * lost is asked for again with the same. */
+int identity_prepare(struct identity *id, const char *key, const char *token, struct det_err *err);
+/* Its certificate; key NULL: of the key that is there. On disk when this returns; else all stays as
+ * it was. */
+int identity_take(struct identity *id, const char *key, const char *cert, struct det_err *err);
+
+#endif

@@ -1,0 +1,209 @@
+"""Agents with certificates of their own: joining by a token, what is refused, renewal under a running trial, revoking, and a restarted master."""
+import http.client
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import BIN, SLOWER, wait_until  # noqa: E402
+from tls_cluster import OwnCluster, make_certificate  # noqa: E402
+
+
+def token(c, *args):
+    return c.det("agent", "join-token", *args).stdout.strip()
+
+
+def command(c, name, *args, work=None):
+    return [BIN + "/det-agent", "--master", f"https://127.0.0.1:{c.port}", "--id", name, "--slots", "2", "--work-dir", c.path(work or name),
+            "--task-user", "", *args]
+
+
+def start(c, name, *args):
+    return c.spawn(name, command(c, name, *args))
+
+
+def fails(c, name, *args, work="elsewhere"):
+    """What an agent says that ends instead of joining."""
+    r = subprocess.run(command(c, name, *args, work=work), text=True, capture_output=True, timeout=60 * SLOWER)
+    assert r.returncode == 1, (r.returncode, r.stderr)
+    return r.stderr
+
+
+def identity(c, name):
+    return json.load(open(c.path(name, "identity.json")))
+
+
+def shows(c, name, who):
+    """Certificate and key of an identity as files; who: what they are called."""
+    one = identity(c, name)
+    for end, text in (("crt", one["certificate"]), ("key", one["key"])):
+        with open(c.path(f"{who}.{end}"), "w") as f:
+            f.write(text)
+    return who
+
+
+def ask(c, path, who=None, shared=False, body=None):
+    """Status and text of an answer to whoever shows this certificate, or the token of all agents."""
+    context = ssl.create_default_context(cafile=c.path("master.crt"))
+    if who:
+        context.load_cert_chain(c.path(who + ".crt"), c.path(who + ".key"))
+    conn = http.client.HTTPSConnection("127.0.0.1", c.port, timeout=60 * SLOWER, context=context)
+    headers = {"Authorization": "Bearer " + open(c.path("agent.token")).read().strip()} if shared else {}
+    try:
+        conn.request("GET" if body is None else "POST", path, body, headers)
+        r = conn.getresponse()
+        return r.status, r.read().decode()
+    finally:
+        conn.close()
+
+
+def here(c, name):
+    return any(a["id"] == name and a["enabled"] for a in c.api("GET", "/agents")["agents"])
+
+
+def log(c, name):
+    return open(c.path(name + ".log"), errors="replace").read()
+
+
+def joins(c):
+    """With the token alone: it names the authority too. The key stays on the host, the token nowhere."""
+    first, c.n_agents = token(c), 1
+    start(c, "agent-0", "--join-token", first)
+    wait_until(lambda: here(c, "agent-0"), 20, "the agent that joined")
+    assert os.stat(c.path("agent-0", "identity.json")).st_mode & 0o7777 == 0o600
+    assert open(c.path("agent-0", "authority.pem")).read() == open(c.path("master.crt")).read()
+    rows = c.sql("SELECT t::text FROM agent_join_tokens t UNION ALL SELECT t::text FROM agent_certificates t")
+    assert "agent-0" in rows and first.split("-")[1] not in rows and "PRIVATE" not in rows
+    assert first.split("-")[1] not in log(c, "agent-0") + log(c, "master")
+    return first
+
+
+def refused_tokens(c, used):
+    prefix, secret, print_ = used.split("-")
+    said = fails(c, "agent-1", "--join-token", used)
+    assert "has been used" in said and "det agent revoke" in said and "det agent join-token" in said, said
+    said = fails(c, "agent-1", "--join-token", f"{prefix}-{'0' * 64}-{print_}")
+    assert "does not know this join token" in said, said
+    said = fails(c, "agent-1", "--join-token", f"{prefix}-{secret}-{'0' * 64}")
+    assert "IS NOT THE MASTER" in said and "nothing was sent" in said, said
+    said = fails(c, "agent-1", "--join-token", "secret")
+    assert "no join token" in said and "secret" not in said.replace("--join-token", ""), said
+    late = token(c, "--minutes", "1")
+    c.sql("UPDATE agent_join_tokens SET expires_at = now() WHERE used_by IS NULL")
+    said = fails(c, "agent-1", "--join-token", late)
+    assert "has expired" in said, said
+    said = fails(c, "agent-1", "--join-token", token(c, "agent-9"))
+    assert "another name" in said, said
+    said = fails(c, "agent-0", "--join-token", token(c))
+    assert "joined already" in said and "det agent join-token NAME" in said, said
+    said = fails(c, "agent-1")
+    assert "--join-token" in said and "--token-file" in said, said
+    assert c.sql("SELECT count(*) FROM agent_identities") == "1"
+    body = json.dumps({"token": secret, "request": "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"})
+    for bad in ("", "[]", "{}", '{"token": 1, "request": 2}', body, "x" * 20000):
+        assert ask(c, "/agent/v1/agent-1/join", body=bad)[0] in (400, 413), bad
+    r = c.det("agent", "join-token", "no name", check=False)
+    assert r.returncode == 1 and "agentId" in r.stderr, r.stderr
+    r = c.det("agent", "revoke", "agent-9", check=False)
+    assert r.returncode == 1 and "not found" in r.stderr, r.stderr
+
+
+def only_for_its_name(c):
+    shows(c, "agent-0", "mine")
+    assert ask(c, "/agent/v1/stores", "mine")[0] == 200
+    status, text = ask(c, "/agent/v1/agent-1/events", "mine", body="{}")
+    assert status == 403 and "agent agent-0's" in text, text
+    status, text = ask(c, "/agent/v1/agent-1/orders?boot=x&after=0", "mine")
+    assert status == 403, text
+    assert ask(c, "/api/v1/me", "mine")[0] == 401
+    make_certificate(c, "stranger")
+    status, text = ask(c, "/agent/v1/agent-0/events", "stranger", body="{}")
+    assert status == 401 and "does not know the certificate" in text, text
+    status, text = ask(c, "/agent/v1/agent-0/events", shared=True, body="{}")
+    assert status == 401 and "a certificate of its own" in text, text
+    status, text = ask(c, "/agent/v1/agent-5/events", shared=True, body="{}")
+    assert status == 400, text  # the token of all is good for another name; what it sends is not
+
+
+def renewed_under_a_trial(c):
+    exp = c.create("examples/digits/const.yaml", "examples/digits", **{"epochs: 12": "epochs: 100000"})
+    trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
+    wait_until(lambda: c.metrics(trial, "training"), 60, "its first report")
+    before, runs = identity(c, "agent-0"), c.sql("SELECT run_id FROM trials")
+    os.kill(c.pid("agent-0"), signal.SIGHUP)
+    wait_until(lambda: "this agent has a new certificate" in log(c, "agent-0"), 20, "a new certificate")
+    after = identity(c, "agent-0")
+    assert after["key"] != before["key"] and after["certificate"] != before["certificate"]
+    steps = len(c.metrics(trial, "training"))
+    wait_until(lambda: len(c.metrics(trial, "training")) > steps, 60, "a report after the renewal")
+    assert c.sql("SELECT run_id FROM trials") == runs and "link to the master is down" not in log(c, "agent-0")
+    return exp, runs
+
+
+def master_restarts(c, exp, runs):
+    c.stop("master")
+    c.start_master()
+    c.login()
+    wait_until(lambda: here(c, "agent-0"), 30, "the agent at the restarted master")
+    assert c.sql("SELECT run_id FROM trials") == runs
+    c.api("POST", f"/experiments/{exp}/kill")
+    c.wait(exp, "STATE_CANCELED")
+
+
+def agent_restarts(c):
+    """It needs no token any more, and one that it has used does no harm."""
+    c.stop("agent-0")
+    start(c, "agent-0")
+    wait_until(lambda: log(c, "agent-0").count("connected to the master") > 1, 30, "the agent with its certificate alone")
+    r = subprocess.run([*command(c, "agent-0"), "doctor"], text=True, capture_output=True, timeout=60 * SLOWER)
+    assert "certificate of its own" in r.stdout and "the master knows it" in r.stdout, r.stdout
+
+
+def revoked(c):
+    shows(c, "agent-0", "old")
+    c.det("agent", "revoke", "agent-0")
+    assert not here(c, "agent-0"), "its link outlived the answer"
+    wait_until(lambda: "agent-0 was revoked" in log(c, "agent-0"), 20, "the reason in the agent's log")
+    c.env["DET_SECURITY_AGENTS_CERTIFICATES_ONLY"] = "true"
+    for restarted in (False, True):
+        for who, shared in (("old", False), (None, True)):
+            status, text = ask(c, "/agent/v1/agent-0/events", who, shared, body="{}")
+            assert status == 401 and "was revoked" in text and "det agent join-token agent-0" in text, (restarted, who, text)
+        if not restarted:
+            c.stop("master")
+            c.start_master()
+            c.login()
+    status, text = ask(c, "/agent/v1/agent-5/events", shared=True, body="{}")
+    assert status == 401 and "certificates_only" in text, text
+    c.stop("agent-0")
+    start(c, "agent-0", "--join-token", token(c, "agent-0"))
+    wait_until(lambda: here(c, "agent-0"), 30, "the agent that joined anew")
+    status, text = ask(c, "/agent/v1/agent-0/events", "old", body="{}")
+    assert status == 401 and "does not know the certificate" in text, text
+
+
+def audited(c):
+    entries = c.api("GET", "/master/audit?limit=1000")["entries"]
+    told = {(e["operation"], e["username"], e["status"]) for e in entries}
+    for one in (("post_join_token", "admin", 200), ("revoke_agent", "admin", 200), ("agent_join", "agent agent-0", 200),
+                ("agent_certificate", "agent agent-0", 200)):
+        assert one in told, (one, told)
+
+
+def main():
+    with OwnCluster(agents=0) as c:
+        c.login()
+        refused_tokens(c, joins(c))
+        only_for_its_name(c)
+        master_restarts(c, *renewed_under_a_trial(c))
+        agent_restarts(c)
+        revoked(c)
+        audited(c)
+    print("test_agent_certificates: passed")
+
+
+if __name__ == "__main__":
+    main()
