@@ -27,17 +27,18 @@ function ThemeChoice() {
 
 function Side() {
     const leave = () => signOut().catch((e: Error) => toast(`Not signed out: ${e.message}`, true));
-    return <div class="side">
+    return <header class="side">
         <span class="brand">det</span>
         <nav aria-label="Pages">
             <a href="/det/experiments" aria-current={path.value.startsWith("/det/experiments") ? "page" : undefined}>Experiments</a>
+            <a href="/det/clusters" aria-current={path.value.startsWith("/det/clusters") ? "page" : undefined}>Cluster</a>
         </nav>
         <div class="foot">
             <ThemeChoice />
             <span class="soft">{me.value?.displayName || me.value?.username}</span>
             <button type="button" onClick={leave}>Sign out</button>
         </div>
-    </div>;
+    </header>;
 }
 
 function Page() {

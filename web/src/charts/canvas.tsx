@@ -19,7 +19,9 @@ export function Canvas(props: CanvasProps) {
     const latest = useRef(props);
     latest.current = props;
     const paint = () => {
-        const c = ref.current!, { draw, height } = latest.current, width = c.clientWidth;
+        const c = ref.current, { draw, height } = latest.current;
+        if (!c) return; // it has left the page, and its observer not heard of it yet
+        const width = c.clientWidth;
         const ratio = devicePixelRatio;
         c.width = Math.max(1, Math.round(width * ratio));
         c.height = Math.round(height * ratio);

@@ -4,6 +4,7 @@ import { ClusterPage } from "./cluster";
 import { ExperimentPage } from "./experiment";
 import { ExperimentsPage } from "./experiments";
 import { LogsPage } from "./logs";
+import { OldLink } from "./old_links";
 import { TrialPage } from "./trial";
 
 type Variables = Record<string, string>;
@@ -19,6 +20,9 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/trials/:id", title: "Trial", page: TrialPage },
     { pattern: "/det/trials/:id/logs", title: "Log", page: LogsPage },
     { pattern: "/det/clusters", title: "Cluster", page: ClusterPage },
+    ...["/det/cluster", "/det/clusters/:tab", "/det/jobs", "/det/resourcepool/:pool", "/det/resourcepool/:pool/:tab", "/det/trials/:trial/:tab",
+        "/det/experiments/:id/trials/:trial", "/det/experiments/:id/trials/:trial/:tab", "/det/experiments/:id/:tab", "/det/experiments/:id/:tab/:viz",
+    ].map((pattern) => ({ pattern, title: "Moved", page: OldLink })),
 ];
 /* What "/" and old links without a page of their own open. */
 export const HOME = "/det/experiments";

@@ -72,7 +72,7 @@ function blockerText(b: Blocker): string {
 
 function Blockers({ list, total }: { list: Blocker[]; total: number }) {
     if (!list.length) return null;
-    return <><h3>In the way</h3><ul>
+    return <><h2>In the way</h2><ul>
         {list.map((b) => <li key={`${b.experimentId}.${b.trialId}`}>
             {b.trialId ? <a href={`/det/trials/${b.trialId}`}>trial {b.trialId}</a> : "an allocation"} of{" "}
             <a href={`/det/experiments/${b.experimentId}`}>experiment {b.experimentId}</a>: {blockerText(b)}</li>)}
@@ -91,7 +91,7 @@ function More({ w, again }: { w: Why; again: () => void }) {
     return <div>
         <p>{start(w)}</p>
         <Blockers list={(w.blockers ?? []) as Blocker[]} total={w.blockersTotal ?? 0} />
-        {suggestions.length > 0 && <><h3>What would help</h3><ul>{suggestions.map((s) => <Remedy key={s.text} s={s} again={again} />)}</ul></>}
+        {suggestions.length > 0 && <><h2>What would help</h2><ul>{suggestions.map((s) => <Remedy key={s.text} s={s} again={again} />)}</ul></>}
     </div>;
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/pages/experiment_actions";
 import { compare } from "../../src/pages/experiment_tabs";
+import { now } from "../../src/pages/old_links";
 import { remedy } from "../../src/pages/why";
 
 test("only commands that the page knows become buttons", () => {
@@ -25,4 +26,13 @@ test("sorting: numbers by size, texts by letters, what is missing last either wa
     assert.deepEqual(by(false), [-1, 3, 10, NaN, ""]);
     assert.deepEqual(by(true), [10, 3, -1, NaN, ""]);
     assert.deepEqual(["b", "a", "", 2].sort((a, b) => compare(a, b, false)), [2, "a", "b", ""]);
+});
+
+test("old links open what they meant", () => {
+    const rows: [Record<string, string>, string][] = [
+        [{ id: "7", tab: "overview" }, "/det/experiments/7"], [{ id: "7", tab: "checkpoints" }, "/det/experiments/7?tab=checkpoints"],
+        [{ id: "7", tab: "code" }, "/det/experiments/7?tab=config"], [{ id: "7", tab: "visualization", viz: "hp-heat-map" }, "/det/experiments/7?tab=scatter"],
+        [{ id: "7", tab: "constructor" }, "/det/experiments/7"], [{ id: "7", trial: "9" }, "/det/trials/9"],
+        [{ id: "7", trial: "9", tab: "logs" }, "/det/trials/9/logs"], [{ trial: "9", tab: "workloads" }, "/det/trials/9"], [{}, "/det/clusters"]];
+    for (const [v, to] of rows) assert.equal(now(v), to);
 });
