@@ -18,6 +18,7 @@
 #include "mem.h"
 #include "notify.h"
 #include "origins.h"
+#include "page.h"
 #include "retention.h"
 #include "shell.h"
 #include "startup.h"
@@ -26,6 +27,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { WARN_MS = 3600000 };
 
@@ -146,13 +148,23 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
     return 0;
 }
 
+/* The names of this host that browsers may use for it. */
+static char *browsers_hosts(const struct masterconf *conf)
+{
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return det_asprintf("%s %s %s", name, conf->host, conf->web_hosts);
+}
+
 static int listen_on(struct master *m, struct det_err *err)
 {
     struct pem_pair tls = {BUF_INIT, BUF_INIT};
+    char *hosts det_cleanup(freep) = browsers_hosts(m->conf);
     struct http_options o = {.host = m->conf->host,
                              .port = (uint16_t)m->conf->port,
                              .tls = &tls,
-                             .sh = &m->sh};
+                             .sh = &m->sh,
+                             .web_hosts = hosts};
     int rc = transport_open(m->conf, &tls, &m->ca, err);
     if (tls.cert.len) /* what is no certificate the server refuses */
         (void)authority_fingerprint(buf_str(&tls.cert), m->print, NULL);
@@ -168,6 +180,7 @@ static int listen_on(struct master *m, struct det_err *err)
         rc = http_add_routes(m->sh.http, api_routes, api_routes_n, err);
     if (rc < 0)
         return rc;
+    http_add_rest(m->sh.http, page_covers, &page_route);
     startup_url(&m->sh, m->url, sizeof m->url);
     http_stand_by(m->sh.http, "not known yet");
     return 0;

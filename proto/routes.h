@@ -23,6 +23,8 @@
 #define ROUTES_USERS(X)                                                                            \
     X(login, POST, "/api/v1/auth/login", NONE, DEFAULT)                                            \
     X(logout, POST, "/api/v1/auth/logout", ANY, DEFAULT)                                           \
+    X(make_login_link, POST, "/api/v1/auth/link", USER, DEFAULT)                                   \
+    X(exchange_login_link, POST, "/api/v1/auth/link/exchange", NONE, DEFAULT)                      \
     X(current_user, GET, "/api/v1/auth/user", USER, DEFAULT)                                       \
     X(get_me, GET, "/api/v1/me", ANY, DEFAULT)                                                     \
     X(get_users, GET, "/api/v1/users", USER, DEFAULT)                                              \

@@ -71,6 +71,8 @@ int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_e
 #define RULES_USERS(X)                                                                             \
     X(login, OPEN, NONE, "")                                                                       \
     X(logout, SEE, NONE, "")                                                                       \
+    X(make_login_link, SEE, NONE, "")                                                              \
+    X(exchange_login_link, OPEN, NONE, "")                                                         \
     X(current_user, SEE, NONE, "")                                                                 \
     X(get_me, SEE, NONE, "")                                                                       \
     X(get_users, SEE, NONE, "")                                                                    \

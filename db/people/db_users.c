@@ -48,6 +48,34 @@ void db_session_delete(struct db *db, const char *token_sha256, db_done_cb *cb, 
                   db_str_arg(DB_ARGS, token_sha256), NULL, cb, arg);
 }
 
+void db_login_link_create(struct db *db, const char *link_sha256, const char *session_sha256,
+                          int64_t seconds, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "WITH old AS (DELETE FROM login_links WHERE expires_at < now()) "
+             "INSERT INTO login_links (link_sha256, session_sha256, expires_at) "
+             "SELECT $1, s.token_sha256, now() + make_interval(secs => $3::integer) "
+             "FROM user_sessions s WHERE s.token_sha256 = $2 RETURNING api_time(expires_at)",
+             db_i64_arg(db_str_arg(db_str_arg(DB_ARGS, link_sha256), session_sha256), seconds), cb,
+             arg);
+}
+
+void db_login_link_use(struct db *db, const char *link_sha256, const char *session_sha256,
+                       int64_t days, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "WITH used AS (DELETE FROM login_links WHERE link_sha256 = $1 RETURNING *), "
+             "who AS (SELECT u.* FROM used l JOIN user_sessions s ON s.token_sha256 = "
+             "l.session_sha256 JOIN users u ON u.id = s.user_id "
+             "WHERE l.expires_at > now() AND s.expires_at > now() AND u.active), "
+             "seen AS (UPDATE users SET last_auth_at = now() WHERE id IN (SELECT id FROM who)), "
+             "made AS (INSERT INTO user_sessions (token_sha256, user_id, expires_at) "
+             "SELECT $2, id, now() + make_interval(days => $3::integer) FROM who) "
+             "SELECT " USER_COLUMNS " FROM users u WHERE u.id IN (SELECT id FROM who)",
+             db_i64_arg(db_str_arg(db_str_arg(DB_ARGS, link_sha256), session_sha256), days), cb,
+             arg);
+}
+
 static void flag_arg(struct db_args *a, int flag)
 {
     if (flag < 0)

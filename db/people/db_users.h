@@ -30,6 +30,15 @@ void db_session_create(struct db *db, const char *token_sha256, int64_t user_id,
                        db_done_cb *cb, void *arg);
 void db_session_delete(struct db *db, const char *token_sha256, db_done_cb *cb, void *arg);
 
+/* A link that signs in, of a session that lives: its row's one column is when it ends, no row:
+ * there is no such session. Those that have ended are forgotten. */
+void db_login_link_create(struct db *db, const char *link_sha256, const char *session_sha256,
+                          int64_t seconds, db_cb *cb, void *arg);
+/* Forgets the link and makes a session for its user: enum db_user_col. No row: it was used, has
+ * ended, or its user or session has. */
+void db_login_link_use(struct db *db, const char *link_sha256, const char *session_sha256,
+                       int64_t days, db_cb *cb, void *arg);
+
 /* A partial user: what is NULL or < 0 stays (or takes its default when created). */
 struct db_user_edit {
     const char *username, *display_name;

@@ -255,7 +255,8 @@ static void enter_about(struct http_req *req, const struct rule *rule, http_hand
 static bool is_change(const struct http_req *req, const struct rule *rule)
 {
     return req->who.kind == WHO_USER && req->method != HTTP_GET &&
-           (rule->right != RIGHT_SEE || rule == &rules_all[ROUTE_logout]);
+           (rule->right != RIGHT_SEE || rule == &rules_all[ROUTE_logout] ||
+            rule == &rules_all[ROUTE_make_login_link]);
 }
 
 void access_enter(struct http_req *req, const struct rule *rule, http_handler *fn)

@@ -14,13 +14,13 @@ from walk import (CLUSTER_ADMIN, COLLECTS, CONFIG, EDITOR, EDITOR_RESTRICTED, HI
                   WORKSPACE_CREATOR, Work, grants, log_in)
 
 # Asked by everybody without a token, by administrators only, and what everybody may do though it is no GET.
-OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "get_master", "get_telemetry"}
+OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "exchange_login_link", "get_master", "get_telemetry"}
 ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent", "post_join_token", "revoke_agent",
          "enable_slot", "disable_slot", "adopt_store", "look_through_store", "get_unknown_checkpoints", "adopt_checkpoint",
          "post_group", "put_group", "delete_group", "assign_groups"} | COLLECTS
 READS = {"search_groups", "search_roles", "search_roles_assignable", "get_roles_by_id"}
-EVERYBODY = READS | {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "post_user_setting", "reset_user_setting",
-             "create_experiment", "post_template", "post_workspace", "post_project"}
+EVERYBODY = READS | {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "make_login_link", "post_user_setting",
+             "reset_user_setting", "create_experiment", "post_template", "post_workspace", "post_project"}
 # GETs in which a person would speak for the trial.
 SPOKEN = {"rendezvous", "preemption_signal"}
 # By the setting `basic` everybody may do these too.

@@ -35,7 +35,7 @@ ASKS = {"create_experiment": "PROJECT", "collect_checkpoints": "EXP", "post_toke
 OF_TASKS = {"get_me", "patch_checkpoints"}
 LOG_IN = {"login", "legacy_login", "logout"}
 # Tables that say who asked when, what a person's page looks like, and that the master lives.
-BESIDE = {"audit", "user_sessions", "user_settings", "leader"}
+BESIDE = {"audit", "user_sessions", "login_links", "user_settings", "leader"}
 
 
 def may(name, op, mode):

@@ -39,6 +39,7 @@ REASONS = {
     "search_events_pkey": COUNTED, "search_snapshots_pkey": UPSERT, "settings_pkey": UPSERT, "stores_pkey": UPSERT,
     "strays_pkey": COUNTED, "task_logs_pkey": COUNTED, "trial_timeline_pkey": UPSERT, "trials_pkey": COUNTED,
     "user_sessions_pkey": "a digest of a random token", "users_pkey": COUNTED, "workspaces_pkey": COUNTED,
+    "login_links_pkey": "a digest of a random token", "login_links_session_sha256_fkey": "of the session that asks; one that has ended makes none",
     "experiments_job_id_key": "a random id of the master's", "trials_experiment_id_request_id_key": "request ids follow from the search",
     "trials_task_id_key": "a digest of the leadership's nonce and the request",
     "access_tokens_pkey": COUNTED, "access_tokens_token_sha256_key": "a digest of a random token", "access_tokens_user_id_fkey": KEPT,

@@ -2,6 +2,7 @@
 
 #include "agentlink.h"
 #include "auth.h"
+#include "browser.h"
 #include "driver.h"
 #include "http_conn.h"
 #include "log.h"
@@ -161,6 +162,36 @@ static void refuse_standby(struct http_conn *c)
     refuse(c, 503, DET_EUNAVAIL, text);
 }
 
+static int route_find(struct http_conn *c, int method)
+{
+    int rc = http_router_find(&c->http->router, method < 0 ? HTTP_METHOD_COUNT : c->req.method,
+                              c->path, &c->match);
+    http_unescape(c->path, false);
+    if (rc == 0)
+        c->req.route = c->match.entry->route;
+    else if (rc == DET_ENOENT && method == HTTP_GET && c->http->rest && c->http->covers(c->path))
+        c->req.route = c->http->rest;
+    return c->req.route ? 0 : rc;
+}
+
+static void refuse_foreign(struct http_conn *c)
+{
+    const struct browser_ask a = {
+        .host = http_header(&c->req, "Host"),
+        .origin = http_header(&c->req, "Origin"),
+        .site = http_header(&c->req, "Sec-Fetch-Site"),
+        .is_marked = http_header(&c->req, BROWSER_MARK),
+        .is_write = c->req.method != HTTP_GET,
+        .by_cookie = auth_by_cookie(&c->req),
+        .is_page = c->req.route == c->http->rest,
+        .is_tls = http_is_tls(c->http),
+        .names = c->http->web_hosts,
+    };
+    struct det_err err;
+    if (browser_check(&a, &err) < 0)
+        refuse(c, 403, DET_EPERM, err.text);
+}
+
 /* Headers are in: find the route, refuse what needs no body to be refused. */
 static void conn_begin(struct http_conn *c, const char *method)
 {
@@ -172,15 +203,13 @@ static void conn_begin(struct http_conn *c, const char *method)
     }
     int m = method_of(method);
     c->req.method = m < 0 ? HTTP_GET : (enum http_method)m;
-    int rc = http_router_find(&c->http->router, m < 0 ? HTTP_METHOD_COUNT : c->req.method, c->path,
-                              &c->match);
-    http_unescape(c->path, false);
+    int rc = route_find(c, m);
     if (rc < 0) {
         refuse(c, rc == DET_ENOENT ? 404 : 405, rc,
                rc == DET_ENOENT ? "no such route; see proto/openapi.yaml" : "method not allowed");
         return;
     }
-    c->req.route = c->match.entry->route;
+    refuse_foreign(c);
     c->body_max = c->req.route->body_max ? c->req.route->body_max : HTTP_BODY_DEFAULT;
     if (c->req.route->auth && !auth_has_token(&c->req) &&
         !auth_has_certificate(&c->req))
@@ -532,9 +561,11 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
         *o->tls = (struct pem_pair){0};
     }
     h->client_authority = o->client_authority;
+    h->web_hosts = det_strdup(o->web_hosts ? o->web_hosts : "");
     rc = daemon_start(h, fd, err);
     if (rc < 0) {
         pem_pair_finish(&h->tls);
+        free(h->web_hosts);
         free(h);
         return rc;
     }
@@ -558,6 +589,13 @@ int http_add_routes(struct http *h, const struct http_route *table, size_t n, st
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = http_router_add(&h->router, &table[i], err);
     return rc;
+}
+
+void http_add_rest(struct http *h, bool (*covers)(const char *path),
+                   const struct http_route *route)
+{
+    h->covers = covers;
+    h->rest = route;
 }
 
 bool http_is_tls(const struct http *h)
@@ -591,6 +629,7 @@ static void on_handle_closed(uv_handle_t *u)
     void *arg = h->closed_arg;
     http_router_finish(&h->router);
     free(h->leader);
+    free(h->web_hosts);
     http_stats_finish(&h->stats);
     pem_pair_finish(&h->tls);
     free(h);

@@ -131,6 +131,7 @@ struct http_answer {
     const char *disposition;  /* Content-Disposition, or NULL */
     const char *cookie;       /* Set-Cookie, or NULL */
     int retry_after_s;        /* 0: no Retry-After */
+    const char *const *headers; /* name, value, ..., NULL; NULL: those of data (http_conn.h) */
 };
 void http_reply_with(struct http_req *req, const struct http_answer *a, const void *p, size_t n);
 /* DET_E* -> HTTP status and gRPC code of the contract's table. */
@@ -179,12 +180,16 @@ struct http_options {
     struct pem_pair *tls; /* its texts are taken; empty: plain HTTP */
     const char *client_authority; /* PEM, borrowed: clients may show its certificates; or NULL */
     struct shell *sh;
+    const char *web_hosts; /* browser.h: names, copied */
 };
 int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,
                 struct det_err *err);
 /* Adds a const table (api.h: api_routes, api_routes_n; agents.h: agents_routes); DET_EINVAL when a
  * pattern is malformed or twice there. Before the loop runs. */
 int http_add_routes(struct http *h, const struct http_route *table, size_t n, struct det_err *err);
+/* GETs that no pattern fits and covers() takes go to this route, which is a browser's page. */
+void http_add_rest(struct http *h, bool (*covers)(const char *path),
+                   const struct http_route *route);
 bool http_is_tls(const struct http *h);
 uint16_t http_port(const struct http *h);
 /* Another master leads (NULL: none does any more, serve): every request is answered 503 with its

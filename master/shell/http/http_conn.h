@@ -68,6 +68,9 @@ struct http {
     struct http_router router;
     struct pem_pair tls; /* empty: plain HTTP */
     const char *client_authority;
+    char *web_hosts;
+    bool (*covers)(const char *path); /* whether what has no route is rest's */
+    const struct http_route *rest;    /* or NULL */
     uv_poll_t poll;   /* libmicrohttpd's epoll descriptor */
     uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;
@@ -86,6 +89,8 @@ struct http {
     void *closed_arg;
 };
 
+/* What is answered is data, not a page: a browser that is led to it shows nothing that runs. */
+void http_data_headers(struct MHD_Response *r);
 /* Runs libmicrohttpd in the next loop iteration: in external mode a resume wakes nobody. */
 void http_kick(struct http *h);
 /* Hands the answer over: queued now or when libmicrohttpd calls again. Takes r. */

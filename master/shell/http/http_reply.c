@@ -41,6 +41,12 @@ static void header(struct MHD_Response *r, const char *name, const char *value)
         MHD_add_response_header(r, name, value);
 }
 
+void http_data_headers(struct MHD_Response *r)
+{
+    header(r, "X-Content-Type-Options", "nosniff");
+    header(r, "Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'");
+}
+
 static void reply(struct http_req *req, const struct http_answer *a, void *p, size_t n,
                   enum MHD_ResponseMemoryMode mode)
 {
@@ -55,6 +61,10 @@ static void reply(struct http_req *req, const struct http_answer *a, void *p, si
         snprintf(text, sizeof text, "%d", a->retry_after_s);
         header(r, "Retry-After", text);
     }
+    if (!a->headers)
+        http_data_headers(r);
+    for (const char *const *p = a->headers; p && *p; p += 2)
+        header(r, p[0], p[1]);
     http_conn_answer(req->conn, a->status ? a->status : 200, r);
 }
 

@@ -158,6 +158,7 @@ struct http_stream *http_stream_begin_as(struct http_req *req, const struct http
                             a->content_type ? a->content_type : "application/json");
     if (a->disposition)
         MHD_add_response_header(r, "Content-Disposition", a->disposition);
+    http_data_headers(r);
     http_conn_answer(req->conn, 200, r);
     s->on_wake = on_wake; /* not from in here, where the caller does not know s yet */
     return s;

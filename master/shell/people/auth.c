@@ -143,6 +143,13 @@ bool auth_has_certificate(const struct http_req *req)
     return (req->route->auth & HTTP_AUTH_AGENT) && http_certificate(req, print);
 }
 
+bool auth_by_cookie(const struct http_req *req)
+{
+    bool alloc;
+    const char *found = token_find(req, &alloc), *cookie = http_header(req, "Cookie:auth");
+    return found && cookie && found == bearer(cookie);
+}
+
 static void sign(const struct auth *a, const char *text, size_t n, char hex[65])
 {
     unsigned char mac[EVP_MAX_MD_SIZE];

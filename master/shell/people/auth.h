@@ -21,6 +21,8 @@ void auth_destroy(struct auth *a);
 bool auth_has_token(const struct http_req *req);
 /* True when its client has shown a certificate and the route is the agents'. */
 bool auth_has_certificate(const struct http_req *req);
+/* True when that is the session's cookie, which a browser sends by itself. */
+bool auth_by_cookie(const struct http_req *req);
 /* Finds out who calls and whether the route's classes admit them; fills req->who. done runs once,
  * now or later; err is NULL when admitted. */
 void auth_check(struct shell *sh, struct http_req *req,
@@ -49,6 +51,10 @@ struct auth_attempt {
     const char *address; /* the client's */
 };
 int64_t auth_login(struct shell *sh, const struct auth_attempt *a, auth_login_cb *cb, void *arg);
+/* A new session's token and what is kept of it. */
+#define AUTH_SESSION_MAX 65
+enum { AUTH_SESSION_DAYS = 7 };
+void auth_session_new(char token[AUTH_SESSION_MAX], char sha256[AUTH_SESSION_MAX]);
 #define AUTH_COOKIE_MAX 256
 /* The Set-Cookie value of a session; an empty token clears it. Over TLS it is for TLS only. */
 void auth_cookie(struct shell *sh, const char *token, char out[AUTH_COOKIE_MAX]);

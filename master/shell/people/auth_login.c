@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SESSION_DAYS = 7, SESSION_BYTES = 32 };
+enum { SESSION_BYTES = 32 };
+_Static_assert(AUTH_SESSION_MAX == 2 * SESSION_BYTES + 1, "hex");
 
 struct login {
     struct auth_job job;
     struct shell *sh;
     char *username, *address, *password, *stored, *user_json;
-    char token[2 * SESSION_BYTES + 1];
+    char token[AUTH_SESSION_MAX];
     int64_t user_id;
     bool is_hashed, active, good;
     auth_login_cb *cb;
@@ -55,6 +56,14 @@ static void verify_work(struct auth_job *job)
     l->good = auth_verify_now(l->password, l->is_hashed, l->stored);
 }
 
+void auth_session_new(char token[AUTH_SESSION_MAX], char sha256[AUTH_SESSION_MAX])
+{
+    char hex[HASH_HEX_MAX];
+    random_hex(token, SESSION_BYTES);
+    hash_bytes(HASH_SHA256, token, strlen(token), hex);
+    memcpy(sha256, hex, AUTH_SESSION_MAX);
+}
+
 static void verify_done(struct auth_job *job, int status)
 {
     struct login *l = container_of(job, struct login, job);
@@ -66,10 +75,9 @@ static void verify_done(struct auth_job *job, int status)
         login_end(l, DET_EPERM, "user not active");
         return;
     }
-    char hex[HASH_HEX_MAX];
-    random_hex(l->token, SESSION_BYTES);
-    hash_bytes(HASH_SHA256, l->token, strlen(l->token), hex);
-    db_session_create(l->sh->db, hex, l->user_id, SESSION_DAYS, on_session, l);
+    char hex[AUTH_SESSION_MAX];
+    auth_session_new(l->token, hex);
+    db_session_create(l->sh->db, hex, l->user_id, AUTH_SESSION_DAYS, on_session, l);
 }
 
 static void on_user(void *arg, const struct db_result *r)
@@ -112,5 +120,5 @@ int64_t auth_login(struct shell *sh, const struct auth_attempt *a, auth_login_cb
 void auth_cookie(struct shell *sh, const char *token, char out[AUTH_COOKIE_MAX])
 {
     snprintf(out, AUTH_COOKIE_MAX, "auth=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", token,
-             *token ? SESSION_DAYS * 86400 : 0, http_is_tls(sh->http) ? "; Secure" : "");
+             *token ? AUTH_SESSION_DAYS * 86400 : 0, http_is_tls(sh->http) ? "; Secure" : "");
 }

@@ -21,12 +21,14 @@ function takeToken(): string | null {
 
 /* At the start: whose session is it? Returns why a sign-in link was not taken, or "". */
 export async function start(): Promise<string> {
-    takeToken();
+    const token = takeToken();
     try {
+        if (token) await call("POST /api/v1/auth/link/exchange", { body: { token } });
         await ask();
     } catch (e) {
         if (!(e instanceof ApiError)) throw e;
-        if (e.status === 0) isSignedIn.value = null;
+        isSignedIn.value = e.status === 0 ? null : false;
+        return token ? `Not signed in: ${e.message}.` : "";
     }
     return "";
 }
