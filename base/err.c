@@ -38,6 +38,7 @@ int det_fail(struct det_err *err, int code, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     set_text(err, code, text);
+    err->sys = 0;
     return code;
 }
 
@@ -48,6 +49,31 @@ static void append(char text[DET_ERR_TEXT_MAX], const char *tail)
     size_t more = strnlen(tail, DET_ERR_TEXT_MAX - 1 - n);
     memcpy(text + n, tail, more);
     text[n + more] = '\0';
+}
+
+int det_fail_errno(struct det_err *err, int code, int sys, const char *fmt, ...)
+{
+    if (!err)
+        return code;
+    char text[DET_ERR_TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    append(text, ": ");
+    append(text, strerror(sys));
+    set_text(err, code, text);
+    err->sys = sys;
+    return code;
+}
+
+int det_fail_as(struct det_err *err, int rc, const struct det_err *from)
+{
+    if (!err)
+        return rc;
+    *err = *from;
+    err->code = rc;
+    return rc;
 }
 
 int det_wrap(struct det_err *err, int rc, const char *fmt, ...)

@@ -33,7 +33,7 @@ struct frame {
 
 static int io_fail(const struct spool *s, const char *what, struct det_err *err)
 {
-    return det_fail(err, DET_EIO, "%s %s: %s", what, s->path, strerror(errno));
+    return det_fail_errno(err, DET_EIO, errno, "%s %s", what, s->path);
 }
 
 static int read_at(const struct spool *s, void *p, size_t n, uint64_t at, struct det_err *err)

@@ -11,7 +11,7 @@ int storage_errno(const char *what, const char *root, const char *name, struct d
     int code = errno == ENOENT                     ? DET_ENOENT
                : errno == EACCES || errno == EPERM ? DET_EPERM
                                                    : DET_EIO;
-    return det_fail(err, code, "%s %s/%s: %s", what, root, name, strerror(errno));
+    return det_fail_errno(err, code, errno, "%s %s/%s", what, root, name);
 }
 
 int storage_check_uuid(const char *uuid, struct det_err *err)

@@ -108,7 +108,7 @@ static int open_root(const char *place, struct det_err *err)
     int code = errno == ENOENT                     ? DET_ENOENT
                : errno == EACCES || errno == EPERM ? DET_EPERM
                                                    : DET_EIO;
-    return det_fail(err, code, "%s: %s", place, strerror(errno));
+    return det_fail_errno(err, code, errno, "%s", place);
 }
 
 void storage_look(const char *place, const char *id, const json_t *known, struct storage_seen *ret)
@@ -160,8 +160,8 @@ int storage_make_root(const char *place, struct det_err *err)
     }
     int fd = at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return det_fail(err, errno == EACCES || errno == EPERM ? DET_EPERM : DET_EIO, "mkdir %s: %s",
-                        place, strerror(errno));
+        return det_fail_errno(err, errno == EACCES || errno == EPERM ? DET_EPERM : DET_EIO, errno,
+                              "mkdir %s", place);
     return fd;
 }
 
@@ -253,7 +253,8 @@ void storage_note_away(const char *text)
     const char *dir = getenv("DET_RUN_DIR");
     det_cleanup(freep) char *path = dir ? det_asprintf("%s/%s", dir, STORAGE_AWAY_FILE) : NULL;
     if (path) /* where it cannot be written the end counts as any other failure */
-        (void)fsx_write_atomic(AT_FDCWD, path, text, strlen(text), 0644, NULL);
+        det_ignore(fsx_write_atomic(AT_FDCWD, path, text, strlen(text), 0644, NULL),
+                   "only the reason's kind is lost: the trial's error stays");
 }
 
 /* ---- opening ---- */

@@ -146,7 +146,7 @@ static int fill_in(struct agentopts *o, struct det_err *err)
     if (o->ca_file && strcmp(o->ca_file, "noverify") != 0) {
         o->full_ca_file = realpath(o->ca_file, NULL);
         if (!o->full_ca_file)
-            return det_fail(err, DET_EINVAL, "--cert-file %s: %s", o->ca_file, strerror(errno));
+            return det_fail_errno(err, DET_EINVAL, errno, "--cert-file %s", o->ca_file);
         o->ca_file = o->full_ca_file;
     }
     if (!o->addr)

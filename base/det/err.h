@@ -38,17 +38,35 @@ enum det_code {
 #undef X
 };
 
-#define DET_ERR_TEXT_MAX 2048
+#define DET_ERR_TEXT_MAX 2044 /* the whole stays as large as it was without `sys` */
 
 struct det_err {
     int code;                     /* the code returned with this text */
     char text[DET_ERR_TEXT_MAX];  /* NUL-terminated; cut at the end if too long */
+    int sys;                      /* errno of the system call that failed; 0: none did */
 };
+
+/* Begins the prototype of a function that can fail: a caller that does not look is refused by the
+ * compiler. */
+#define DET_MUST __attribute__((warn_unused_result))
+
+/* For the few results that nobody needs: `why` says so where it is ignored. */
+static inline void det_ignore(int rc, const char *why)
+{
+    (void)rc;
+    (void)why;
+}
 
 /* Sets *err (if not NULL) and returns `code`, so that a failure is one statement. */
 int det_fail(struct det_err *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Prepends "<context>: " to err's text and returns rc. */
+/* As det_fail for a failed system call: keeps `sys` (an errno) and ends the text with ": " and its
+ * words. Whoever must know what went wrong looks at err->sys, never at words. */
+int det_fail_errno(struct det_err *err, int code, int sys, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Hands on what `from` says, with its `sys`, under the code rc. */
+int det_fail_as(struct det_err *err, int rc, const struct det_err *from);
+/* Prepends "<context>: " to err's text and returns rc; err->sys stays. */
 int det_wrap(struct det_err *err, int rc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The words of a code ("not found"); never NULL. */

@@ -200,9 +200,9 @@ int cgroup_open(const char *tasks, int64_t host_bytes, unsigned *ret_held, struc
     struct refusal refused[DET_ARRAY_LEN(controllers)];
     *ret_held = 0;
     if (mkdir(tasks, 0755) < 0 && errno != EEXIST)
-        return det_fail(err, DET_EPERM, "mkdir %s: %s", tasks, strerror(errno));
+        return det_fail_errno(err, DET_EPERM, errno, "mkdir %s", tasks);
     if (!may_write(tasks, "cgroup.procs"))
-        return det_fail(err, DET_EPERM, "%s/cgroup.procs: %s", tasks, strerror(errno));
+        return det_fail_errno(err, DET_EPERM, errno, "%s/cgroup.procs", tasks);
     for (size_t i = 0; i < DET_ARRAY_LEN(controllers); i++) {
         refused[i] = try_limit(above, tasks, controllers[i].name);
         *ret_held |= refused[i].e == 0 ? controllers[i].bit : 0;
@@ -228,7 +228,8 @@ static bool make_dir(const char *tasks, const char *path)
             return true;
         if (errno != ENOENT)
             return false;
-        cgroup_open(tasks, cgroup_host_bytes(), &held, NULL);
+        det_ignore(cgroup_open(tasks, cgroup_host_bytes(), &held, NULL),
+                   "mkdir() then says what is amiss");
     }
     return false;
 }

@@ -38,7 +38,7 @@ static int fail_errno(struct det_err *err, const char *what, const char *path)
     int e = errno;
     if (e == EXDEV)
         return det_fail(err, DET_EINVAL, "%s %s: the path leaves its directory", what, path);
-    return det_fail(err, code_of_errno(e), "%s %s: %s", what, path, strerror(e));
+    return det_fail_errno(err, code_of_errno(e), e, "%s %s", what, path);
 }
 
 /* For kernels and sandboxes without openat2: part by part, following no link at all. */
@@ -141,7 +141,7 @@ int fsx_write_all(int fd, const void *p, size_t n, struct det_err *err)
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
-            return det_fail(err, DET_EIO, "write: %s", strerror(errno));
+            return det_fail_errno(err, DET_EIO, errno, "write");
         at += done;
         n -= (size_t)done;
     }
@@ -156,7 +156,7 @@ static int copy_by_hand(int in, int out, struct det_err *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return det_fail(err, DET_EIO, "read: %s", strerror(errno));
+            return det_fail_errno(err, DET_EIO, errno, "read");
         int rc = fsx_write_all(out, block, (size_t)n, err);
         if (rc < 0)
             return rc;
@@ -172,7 +172,7 @@ int fsx_copy_rest(int in, int out, struct det_err *err)
     if (n == 0)
         return 0;
     if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
-        return det_fail(err, DET_EIO, "write: %s", strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "write");
     return copy_by_hand(in, out, err);
 }
 

@@ -311,17 +311,17 @@ static int create_file(int parent, const char *name, const struct archive_file *
                        struct det_err *err)
 {
     if (unlinkat(parent, name, 0) < 0 && errno != ENOENT)
-        return det_fail(err, DET_EIO, "replace %s: %s", f->path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "replace %s", f->path);
     det_cleanup(det_closep) int fd =
         openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "create %s: %s", f->path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "create %s", f->path);
     int rc = fsx_write_all(fd, f->data, f->len, err);
     if (rc < 0)
         return det_wrap(err, rc, "write %s", f->path);
     struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = f->mtime_s}};
     if (fchmod(fd, f->mode & 0777) < 0 || futimens(fd, times) < 0)
-        return det_fail(err, DET_EIO, "attributes of %s: %s", f->path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "attributes of %s", f->path);
     return 0;
 }
 

@@ -113,7 +113,7 @@ int hash_fd(enum hash_kind kind, int fd, char hex[HASH_HEX_MAX], struct det_err 
     }
     int saved = errno;
     hash_end(h, hex);
-    return n < 0 ? det_fail(err, DET_EIO, "read: %s", strerror(saved)) : 0;
+    return n < 0 ? det_fail_errno(err, DET_EIO, saved, "read") : 0;
 }
 
 uint64_t hash_fnv64(const void *p, size_t n)

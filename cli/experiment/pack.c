@@ -174,7 +174,7 @@ static int add_file(struct pack *p, const char *path, const struct stat *st, str
                         p->dir, PACK_BYTES_MAX >> 20, path, p->dir);
     det_cleanup(det_closep) int fd = openat(p->dirfd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "open %s/%s: %s", p->dir, path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "open %s/%s", p->dir, path);
     struct buf raw = BUF_INIT, b64 = BUF_INIT;
     int rc = fsx_read_rest(fd, path, PACK_BYTES_MAX, &raw, err);
     if (rc == 0) {

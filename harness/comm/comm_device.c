@@ -71,7 +71,7 @@ static int all_can(struct comm *control, int mine, struct det_err *err)
     if (mine < 0)
         return mine;
     if (rc < 0)
-        return det_fail(err, rc, "%s", e.text);
+        return det_fail_as(err, rc, &e);
     return cannot > 0 ? det_fail(err, DET_EDEVICE, "another rank cannot open its device") : 0;
 }
 

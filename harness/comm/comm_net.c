@@ -38,16 +38,16 @@ static int dial_one(const struct addrinfo *a, int64_t deadline_ms, struct det_er
     det_cleanup(det_closep) int fd =
         socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "socket: %s", strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "socket");
     if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS)
-        return det_fail(err, DET_EUNAVAIL, "connect: %s", strerror(errno));
+        return det_fail_errno(err, DET_EUNAVAIL, errno, "connect");
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     if (poll(&p, 1, remaining_ms(deadline_ms)) <= 0)
         return det_fail(err, DET_ETIMEOUT, "connect: timed out");
     int so = 0, on = 1;
     socklen_t n = sizeof so;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &so, &n) < 0 || so)
-        return det_fail(err, DET_EUNAVAIL, "connect: %s", strerror(so ? so : errno));
+        return det_fail_errno(err, DET_EUNAVAIL, so ? so : errno, "connect");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     int ret = fd;
@@ -73,12 +73,12 @@ static int listen_one(const struct addrinfo *a, const char *host, int port, stru
     det_cleanup(det_closep) int fd =
         socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "socket: %s", strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "socket");
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, 1024) < 0)
-        return det_fail(err, DET_EIO, "listen on %s:%d for the other ranks: %s", host ? host : "*",
-                        port, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "listen on %s:%d for the other ranks",
+                              host ? host : "*", port);
     int ret = fd;
     fd = -1;
     return ret;
@@ -115,7 +115,7 @@ int comm_net_send(int fd, const void *p, size_t n, struct det_err *err)
             continue;
         }
         if (k < 0)
-            return det_fail(err, DET_EPEER, "send: %s", strerror(errno));
+            return det_fail_errno(err, DET_EPEER, errno, "send");
         c += k;
         n -= (size_t)k;
         deadline_ms = clk_mono_ms() + COMM_NET_SEND_MS;

@@ -189,7 +189,7 @@ int comm_store_local_address(const struct comm_store *s, char *out, size_t cap, 
     struct sockaddr_storage a;
     socklen_t n = sizeof a;
     if (getsockname(s->fd, (struct sockaddr *)&a, &n) < 0)
-        return det_fail(err, DET_EIO, "getsockname: %s", strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "getsockname");
     int rc = getnameinfo((struct sockaddr *)&a, n, out, (socklen_t)cap, NULL, 0, NI_NUMERICHOST);
     return rc ? det_fail(err, DET_EIO, "address of this host: %s", gai_strerror(rc)) : 0;
 }

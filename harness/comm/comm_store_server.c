@@ -54,7 +54,8 @@ static void send_answer(struct peer *p, enum comm_store_op op, const void *v, si
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     comm_net_frame(&b, op, "", v, n);
-    comm_net_send(p->fd, b.p, b.len, NULL); /* a broken connection shows at the next read */
+    det_ignore(comm_net_send(p->fd, b.p, b.len, NULL),
+               "a broken connection shows at the next read");
 }
 
 static void reply(struct peer *p, const void *v, size_t n)
@@ -417,7 +418,7 @@ int comm_store_serve(const struct comm_store_options *o, struct comm_store_serve
         rc = pthread_create(&s->thread, NULL, serve, s);
     if (rc) {
         server_destroy(s);
-        return det_fail(err, DET_EIO, "rendezvous thread: %s", strerror(rc));
+        return det_fail_errno(err, DET_EIO, rc, "rendezvous thread");
     }
     *ret = s;
     return 0;

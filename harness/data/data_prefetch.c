@@ -98,7 +98,7 @@ static int start_thread(struct prefetch *p, struct det_err *err)
     int rc = pthread_create(&p->threads[p->n_threads], NULL, worker, p);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc != 0)
-        return det_fail(err, DET_ENOMEM, "data loader: start a thread: %s", strerror(rc));
+        return det_fail_errno(err, DET_ENOMEM, rc, "data loader: start a thread");
     p->n_threads++;
     return 0;
 }
@@ -142,7 +142,7 @@ int prefetch_next(struct prefetch *p, const struct det_batch **ret, struct det_e
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
     if (rc < 0)
-        return det_fail(err, rc, "%s", s->err.text);
+        return det_fail_as(err, rc, &s->err);
     *ret = s->batch;
     return 0;
 }

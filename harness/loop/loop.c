@@ -296,7 +296,7 @@ static int close_run(struct loop *l, int rc, struct det_err *err)
         rc = reporter_flush(l->reporter, err);
     if (rc == 0 && l->comm && l->size > 1) {
         comm_set_timeout(l->comm, 10000);
-        comm_barrier(l->comm, NULL); /* nobody needs anything of anybody any more */
+        det_ignore(comm_barrier(l->comm, NULL), "nobody needs anything of anybody any more");
     }
     comm_close(l->comm); /* first: the others wait for us no longer than until we hang up */
     reporter_close(l->reporter, rc == 0 ? 0 : LINGER_MS);

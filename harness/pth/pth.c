@@ -73,13 +73,13 @@ int pth_save_pickle(const char *path, const struct pth_value *root, struct det_e
         return det_wrap(err, rc, "write %s", path);
     det_cleanup(det_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "create %s", path);
     rc = fsx_write_all(fd, pickle.p, pickle.len, err);
     if (rc < 0)
         return det_wrap(err, rc, "write %s", path);
     rc = close(fd); /* where a quota of NFS is told */
     fd = -1;
-    return rc < 0 ? det_fail(err, DET_EIO, "write %s: %s", path, strerror(errno)) : 0;
+    return rc < 0 ? det_fail_errno(err, DET_EIO, errno, "write %s", path) : 0;
 }
 
 /* ---- reading ---- */
@@ -130,7 +130,7 @@ static int check_byteorder(const struct archive_view *a, struct det_err *err)
     if (rc == DET_ENOENT)
         return 0;
     if (rc < 0)
-        return det_fail(err, rc, "%s", absent.text);
+        return det_fail_as(err, rc, &absent);
     if (e->size != 6 || memcmp(e->data, "little", 6) != 0)
         return det_fail(err, DET_ECORRUPT, "a file of a big-endian machine cannot be read here");
     return 0;
@@ -179,8 +179,7 @@ static int read_file(const char *path, size_t bytes_max, struct pth_doc *doc, ch
     struct stat st;
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "open %s: %s", path,
-                        strerror(errno));
+        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno, "open %s", path);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return det_fail(err, DET_ECORRUPT, "%s is not a regular file", path);
     if ((uint64_t)st.st_size > bytes_max)
@@ -195,7 +194,7 @@ static int read_file(const char *path, size_t bytes_max, struct pth_doc *doc, ch
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return det_fail(err, DET_EIO, "read %s: %s", path, strerror(errno));
+            return det_fail_errno(err, DET_EIO, errno, "read %s", path);
         if (got == 0)
             break;
         n += (size_t)got;

@@ -64,7 +64,7 @@ static int write_block(struct blocks *b, const char *p, size_t n)
         else if (errno == EINVAL && b->direct) /* its rules for places and sizes are others */
             write_cached(b);
         else if (errno != EINTR)
-            return det_fail(&b->err, DET_EIO, "write %s: %s", b->path, strerror(errno));
+            return det_fail_errno(&b->err, DET_EIO, errno, "write %s", b->path);
     }
     if (!b->direct)
         sync_file_range(b->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -103,7 +103,7 @@ static int start(struct blocks *b, struct det_err *err)
     int rc = pthread_create(&b->writer, NULL, write_blocks, b);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     b->running = rc == 0;
-    return rc == 0 ? 0 : det_fail(err, DET_ENOMEM, "write %s: a thread: %s", b->path, strerror(rc));
+    return rc == 0 ? 0 : det_fail_errno(err, DET_ENOMEM, rc, "write %s: a thread", b->path);
 }
 
 /* ---- the caller ---- */
@@ -125,7 +125,7 @@ int blocks_create(const char *path, void *room, struct blocks **ret, struct det_
     b->hash = hash_create(HASH_XXH128);
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->moved, NULL);
-    int rc = open_file(b) < 0 ? det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno)) : 0;
+    int rc = open_file(b) < 0 ? det_fail_errno(err, DET_EIO, errno, "create %s", path) : 0;
     b->own = rc < 0 || room ? NULL : aligned_alloc(ALIGN, PTH_ROOM);
     b->ring = room ? room : b->own;
     if (rc == 0 && !b->ring)
@@ -151,7 +151,7 @@ static int give(struct blocks *b, struct det_err *err)
         pthread_cond_wait(&b->moved, &b->lock);
     int rc = b->rc;
     pthread_mutex_unlock(&b->lock);
-    return rc < 0 ? det_fail(err, rc, "%s", b->err.text) : 0;
+    return rc < 0 ? det_fail_as(err, rc, &b->err) : 0;
 }
 
 int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err)
@@ -186,7 +186,7 @@ static int end(struct blocks *b, struct det_err *err)
     if (b->running)
         pthread_join(b->writer, NULL);
     b->running = false;
-    return b->rc < 0 ? det_fail(err, b->rc, "%s", b->err.text) : 0;
+    return b->rc < 0 ? det_fail_as(err, b->rc, &b->err) : 0;
 }
 
 int blocks_end(struct blocks *b, char *ret_hash, struct det_err *err)
@@ -197,7 +197,7 @@ int blocks_end(struct blocks *b, char *ret_hash, struct det_err *err)
     if (rc == 0)
         hash_end(det_take(b->hash), ret_hash);
     if (rc == 0 && close(b->fd) < 0)
-        rc = det_fail(err, DET_EIO, "close %s: %s", b->path, strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "close %s", b->path);
     if (rc == 0)
         b->fd = -1;
     blocks_destroy(b);

@@ -31,7 +31,7 @@ void tb_fail(struct det_tensorboard *w, int code, const char *fmt, ...)
 
 int det_tensorboard_error(const struct det_tensorboard *w, struct det_err *err)
 {
-    return w && w->err.code != 0 ? det_fail(err, w->err.code, "%s", w->err.text) : 0;
+    return w && w->err.code != 0 ? det_fail_as(err, w->err.code, &w->err) : 0;
 }
 
 const char *det_tensorboard_dir(const struct det_tensorboard *w)
@@ -71,7 +71,8 @@ static int on_file(void *arg, const char *path, bool is_dir, uint64_t bytes, str
         return rc;
     det_cleanup(freep) char *dir = det_strndup(path, slash ? (size_t)(slash - path) : 0);
     r->dir = dir;
-    tfevents_read(buf_str(&data), data.len, on_tag, r, NULL);
+    det_ignore(tfevents_read(buf_str(&data), data.len, on_tag, r, NULL),
+               "what is whole before the damage counts");
     return 0;
 }
 
@@ -81,7 +82,7 @@ int tb_remember(struct det_tensorboard *w, const char *dir, struct det_err *err)
         w->written = imap_create();
     det_cleanup(det_closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT ? 0 : det_fail(err, DET_EIO, "open %s: %s", dir, strerror(errno));
+        return errno == ENOENT ? 0 : det_fail_errno(err, DET_EIO, errno, "open %s", dir);
     struct remembering r = {.w = w, .fd = fd};
     return fsx_walk(fd, on_file, &r, err);
 }
@@ -117,7 +118,7 @@ static int create(struct tb_file *f, const char *dir, struct det_err *err)
                                host, (int)getpid(), (int)(us % 1000000));
         f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
     } while (f->fd < 0 && errno == EEXIST);
-    return f->fd < 0 ? det_fail(err, DET_EIO, "create %s: %s", f->path, strerror(errno)) : 0;
+    return f->fd < 0 ? det_fail_errno(err, DET_EIO, errno, "create %s", f->path) : 0;
 }
 
 static int open_file(struct det_tensorboard *w, struct tb_file *f, struct det_err *err)

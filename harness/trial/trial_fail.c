@@ -50,6 +50,6 @@ struct det_err *det_trial_err(struct det_trial_context *ctx)
 int trial_check(struct det_trial_context *ctx, struct det_err *err)
 {
     if (ctx->err.code != 0)
-        return det_fail(err, ctx->err.code, "%s", ctx->err.text);
+        return det_fail_as(err, ctx->err.code, &ctx->err);
     return det_engine_error(ctx->engine, err);
 }

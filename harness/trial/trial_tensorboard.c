@@ -92,7 +92,7 @@ void trial_tensorboard_finish(struct det_trial_context *ctx)
     struct trial_tensorboard *t = &ctx->tensorboard;
     det_tensorboard_destroy(t->writer);
     if (t->path && ctx->config->managed) /* the store has them */
-        fsx_remove_tree(AT_FDCWD, t->path, NULL);
+        det_ignore(fsx_remove_tree(AT_FDCWD, t->path, NULL), "the store has them");
     free(t->path);
     free(t->own);
 }

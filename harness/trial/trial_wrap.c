@@ -177,7 +177,7 @@ static int on_reduce(void *self, struct comm *comm, struct det_err *err)
     if (rc == DET_EUNAVAIL)
         rc = reduce_on_host(comm, g, err);
     else if (rc < 0)
-        det_fail(err, rc, "%s", e.text);
+        det_fail_as(err, rc, &e);
     return rc < 0 ? rc : module_grads_heard(s->optim->module, err);
 }
 
@@ -264,6 +264,7 @@ void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_opti
                    "call det_trial_backward() with a loss of this model first");
     trial_amp_end(ctx);
     if (!det_trial_failed(ctx))
-        loop_step_optimizer(ctx->loop, &hooks, det_trial_err(ctx));
+        det_ignore(loop_step_optimizer(ctx->loop, &hooks, det_trial_err(ctx)),
+                   "the trial's error keeps it");
     trial_amp_begin(ctx);
 }

@@ -17,7 +17,8 @@ void tasklimits_try(const struct agentopts *o, bool has_namespaces, struct taskl
                            .slot_memory_mib = o->slot_memory_mib,
                            .slot_pids = o->slot_pids};
     if (ret->place)
-        cgroup_open(ret->place, cgroup_host_bytes(), &ret->held, &ret->why);
+        det_ignore(cgroup_open(ret->place, cgroup_host_bytes(), &ret->held, &ret->why),
+                   "ret->why keeps what is amiss");
     else
         det_fail(&ret->why, DET_ENOENT, "no cgroup v2 is mounted");
 }

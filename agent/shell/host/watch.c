@@ -62,7 +62,7 @@ static int become(const struct watch *w, struct det_err *err)
 {
     if (syscall(SYS_setgroups, (size_t)w->groups_n, w->groups) < 0 ||
         syscall(SYS_setresgid, -1, w->gid, -1) < 0 || syscall(SYS_setresuid, -1, w->uid, -1) < 0)
-        return det_fail(err, DET_EPERM, "become user %u: %s", (unsigned)w->uid, strerror(errno));
+        return det_fail_errno(err, DET_EPERM, errno, "become user %u", (unsigned)w->uid);
     return 0;
 }
 

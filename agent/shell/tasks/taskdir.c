@@ -25,7 +25,7 @@ static int make_open_dir(const char *path, mode_t mode, struct det_err *err)
 {
     int rc = fsx_mkdirs(AT_FDCWD, path, 0755, err);
     if (rc == 0 && chmod(path, mode) < 0)
-        rc = det_fail(err, DET_EIO, "chmod %s: %s", path, strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "chmod %s", path);
     return rc;
 }
 
@@ -34,7 +34,7 @@ static int take_lock(const char *work_dir, struct det_err *err)
     det_cleanup(freep) char *path = det_asprintf("%s/agent.lock", work_dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "open %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "open %s", path);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         close(fd);
         return det_fail(err, DET_EEXIST, "another det-agent runs in %s", work_dir);
@@ -62,7 +62,7 @@ int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *a
     *d = (struct taskdirs){.fd = -1, .server = -1, .agent = agent};
     int rc = make_open_dir(work_dir, 0755, err);
     if (rc == 0 && !realpath(work_dir, real))
-        rc = det_fail(err, DET_EIO, "%s: %s", work_dir, strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "%s", work_dir);
     if (rc == 0 && lock)
         rc = take_lock(real, err);
     if (rc < 0)
@@ -103,7 +103,7 @@ int taskdir_make(const struct taskdirs *d, const char *alloc, const char *contai
                  struct det_err *err)
 {
     if (mkdirat(d->fd, alloc, 0711) < 0 || fchmodat(d->fd, alloc, 0711, 0) < 0)
-        return det_fail(err, DET_EIO, "mkdir %s/%s: %s", d->root, alloc, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "mkdir %s/%s", d->root, alloc);
     det_cleanup(det_closep) int dir = open_task(d, alloc, err);
     if (dir < 0)
         return dir;
@@ -117,7 +117,7 @@ int taskdir_make(const struct taskdirs *d, const char *alloc, const char *contai
         fsx_open_beneath(dir, "spec.new", O_WRONLY | O_CREAT | O_TRUNC, 0600, err);
     int rc = fd < 0 ? fd : fsx_write_all(fd, text, strlen(text), err);
     if (rc == 0 && renameat(dir, "spec.new", dir, "spec.json") < 0)
-        rc = det_fail(err, DET_EIO, "%s/%s/spec.json: %s", d->root, alloc, strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "%s/%s/spec.json", d->root, alloc);
     return rc;
 }
 
@@ -188,7 +188,7 @@ void taskdir_sweep(int root_fd)
     names v = {0};
     list_names(root_fd, true, &v);
     for (size_t i = 0; v.v[i]; i++) {
-        fsx_remove_tree(root_fd, v.v[i], NULL);
+        det_ignore(fsx_remove_tree(root_fd, v.v[i], NULL), "the next sweep tries again");
         free(v.v[i]);
     }
     vec_free(&v);

@@ -39,7 +39,7 @@ static int listen_at(const struct taskdirs *d, const char *alloc, struct det_err
     if (rc == 0)
         return fd;
     det_closep(&fd);
-    return det_fail(err, DET_EIO, "the socket of %s: %s", alloc, strerror(e));
+    return det_fail_errno(err, DET_EIO, e, "the socket of %s", alloc);
 }
 
 static void set_actions(posix_spawn_file_actions_t *fa, int socket, const char *log)
@@ -68,7 +68,7 @@ static int spawn_alone(const struct taskdirs *d, const char *dir, bool recover, 
     int rc = posix_spawn(&pid, d->det_task, &fa, &at, recover ? rec : run, environ);
     posix_spawn_file_actions_destroy(&fa);
     posix_spawnattr_destroy(&at);
-    return rc == 0 ? 0 : det_fail(err, DET_EIO, "start %s: %s", d->det_task, strerror(rc));
+    return rc == 0 ? 0 : det_fail_errno(err, DET_EIO, rc, "start %s", d->det_task);
 }
 
 int taskdir_spawn(struct taskdirs *d, const char *alloc, bool recover, struct det_err *err)

@@ -88,7 +88,7 @@ int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, 
     if (fd < 0 || fstat(fd, &st) < 0) {
         int e = errno;
         det_closep(&fd);
-        return det_fail(err, DET_EIO, "open the log spool %s: %s", name, strerror(e));
+        return det_fail_errno(err, DET_EIO, e, "open the log spool %s", name);
     }
     struct logspool *s = det_zalloc(sizeof *s);
     s->fd = fd;

@@ -17,9 +17,9 @@
 static int make_dir(const struct taskspec *s, const char *name, struct det_err *err)
 {
     if (mkdirat(s->dirfd, name, 0700) < 0 && errno != EEXIST)
-        return det_fail(err, DET_EIO, "mkdir %s/%s: %s", s->dir, name, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "mkdir %s/%s", s->dir, name);
     if (s->switch_user && fchownat(s->dirfd, name, s->uid, s->gid, AT_SYMLINK_NOFOLLOW) < 0)
-        return det_fail(err, DET_EIO, "chown %s/%s: %s", s->dir, name, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "chown %s/%s", s->dir, name);
     return 0;
 }
 
@@ -32,7 +32,7 @@ static int make_progress(const struct taskspec *s, int local, struct det_err *er
     if (fd < 0)
         return fd;
     if (ftruncate(fd, PROGRESS_BYTES) < 0)
-        return det_fail(err, DET_EIO, "%s/%s: %s", s->dir, name, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "%s/%s", s->dir, name);
     return 0;
 }
 

@@ -42,8 +42,8 @@ static int open_cgroup(const char *cgroup)
 
 static int start_failed(const struct rank *r, int e, struct det_err *err)
 {
-    return det_fail(err, e == ENOENT ? DET_ENOENT : DET_EPERM, "cannot execute %s: %s", r->o.file,
-                    strerror(e));
+    return det_fail_errno(err, e == ENOENT ? DET_ENOENT : DET_EPERM, e, "cannot execute %s",
+                          r->o.file);
 }
 
 /* Waits until exec happened: the descriptor closes by it, or tells why it did not. */
@@ -76,7 +76,7 @@ static int move_up(int *fd)
 static int make_pipe(int fd[2], struct det_err *err)
 {
     if (pipe2(fd, O_CLOEXEC) < 0 || move_up(&fd[0]) < 0 || move_up(&fd[1]) < 0)
-        return det_fail(err, DET_EIO, "pipe: %s", strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "pipe");
     return 0;
 }
 
@@ -101,7 +101,7 @@ static int fork_child(struct rank *r, struct rank_child *c, int status_read, str
     int e = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid < 0)
-        return det_fail(err, DET_EIO, "fork: %s", strerror(e));
+        return det_fail_errno(err, DET_EIO, e, "fork");
     r->pid = taskbox_is_open(r->o.box) ? born_in_box(c, pid) : pid;
     if (r->pid > 0)
         setpgid(r->pid, r->pid); /* both sides do it, so that it is done for whoever comes first */
@@ -117,9 +117,8 @@ static int run(struct rank *r, int out_read[2], struct det_err *err)
     det_cleanup(det_closep) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     det_cleanup(det_closep) int cgroup = open_cgroup(r->o.cgroup);
     int out[2] = {-1, -1}, errs[2] = {-1, -1}, status[2] = {-1, -1};
-    int rc = work < 0 || null < 0
-                 ? det_fail(err, DET_EIO, "%s/work: %s", r->o.spec->dir, strerror(errno))
-                 : make_pipe(out, err);
+    int rc = work < 0 || null < 0 ? det_fail_errno(err, DET_EIO, errno, "%s/work", r->o.spec->dir)
+                                  : make_pipe(out, err);
     if (rc == 0)
         rc = make_pipe(errs, err);
     if (rc == 0)

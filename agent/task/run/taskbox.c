@@ -21,7 +21,7 @@
 
 static int refused(const char *what, struct det_err *err)
 {
-    return det_fail(err, DET_EPERM, "%s: %s", what, strerror(errno));
+    return det_fail_errno(err, DET_EPERM, errno, "%s", what);
 }
 
 /* ---- the init ---- */

@@ -40,7 +40,7 @@ struct view {
 
 static int refused(const char *what, struct det_err *err)
 {
-    return det_fail(err, DET_EPERM, "mount %s: %s", what, strerror(errno));
+    return det_fail_errno(err, DET_EPERM, errno, "mount %s", what);
 }
 
 /* By descriptor: its path may be covered by now. */

@@ -165,12 +165,12 @@ int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err)
     char real[PATH_MAX];
     *ret = (struct taskspec){.dirfd = -1};
     if (!realpath(dir, real))
-        return det_fail(err, DET_ENOENT, "%s: %s", dir, strerror(errno));
+        return det_fail_errno(err, DET_ENOENT, errno, "%s", dir);
     ret->dir = det_strdup(real);
     name_processes(ret);
     ret->dirfd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (ret->dirfd < 0)
-        return det_fail(err, DET_EIO, "open %s: %s", real, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "open %s", real);
     int rc = read_spec(ret, err);
     if (rc == 0) {
         choose_cache(ret);
@@ -238,7 +238,7 @@ int taskspec_user_enter(const struct taskspec *s, struct det_err *err)
         seteuid(s->uid) < 0) {
         int e = errno;
         taskspec_user_leave(s);
-        return det_fail(err, DET_EPERM, "become user %s: %s", s->user_name, strerror(e));
+        return det_fail_errno(err, DET_EPERM, e, "become user %s", s->user_name);
     }
     return 0;
 }

@@ -49,7 +49,7 @@ int ref_mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err
     size_t rounded = (bytes + 63) & ~(size_t)63;
     *ret = bytes >= MAPPED_BYTES ? map_pages(bytes) : aligned_alloc(64, rounded ? rounded : 64);
     if (!*ret)
-        return det_fail(err, DET_ENOMEM, "the system has no %zu bytes: %s", bytes, strerror(errno));
+        return det_fail_errno(err, DET_ENOMEM, errno, "the system has no %zu bytes", bytes);
     return 0;
 }
 

@@ -21,7 +21,7 @@ static int gz_failure(gzFile f, const char *path, struct det_err *err)
     int code = 0;
     const char *words = gzerror(f, &code);
     if (code == Z_ERRNO)
-        return det_fail(err, DET_EIO, "read %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "read %s", path);
     return det_fail(err, DET_ECORRUPT, "read %s: the gzip data is damaged or cut short: %s", path,
                     words);
 }
@@ -52,8 +52,8 @@ int data_file_read(const char *path, struct buf *out, struct det_err *err)
     struct stat st;
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "open data file %s: %s", path,
-                        strerror(errno));
+        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno,
+                              "open data file %s", path);
     if (!S_ISREG(st.st_mode)) /* a pipe is read once: not by another rank, nor on a resume */
         return det_fail(err, DET_EINVAL, "data file %s: not a regular file", path);
     det_cleanup(gzclosep) gzFile f = gzdopen(fd, "rb");

@@ -52,8 +52,8 @@ static int list(const char *dir, names *dirs, names *files, struct det_err *err)
 {
     DIR *d = opendir(dir);
     if (!d)
-        return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "image folder: open %s: %s",
-                        dir, strerror(errno));
+        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno,
+                              "image folder: open %s", dir);
     errno = 0;
     for (struct dirent *e; (e = readdir(d)); errno = 0) {
         if (e->d_name[0] == '.')
@@ -65,7 +65,7 @@ static int list(const char *dir, names *dirs, names *files, struct det_err *err)
     int why = errno; /* of readdir: names are missing */
     closedir(d);
     if (why)
-        return det_fail(err, DET_EIO, "image folder: read %s: %s", dir, strerror(why));
+        return det_fail_errno(err, DET_EIO, why, "image folder: read %s", dir);
     if (dirs->n)
         qsort(dirs->v, dirs->n, sizeof *dirs->v, by_bytes);
     if (files->n)
@@ -159,7 +159,7 @@ static int read_file(const char *path, struct buf *to, struct det_err *err)
     struct stat st;
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return det_fail(err, DET_EIO, "open %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "open %s", path);
     if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
         return det_fail(err, DET_ETOOBIG, "%s: not a file of at most %lld bytes", path,
                         (long long)FILE_MAX);
@@ -168,7 +168,7 @@ static int read_file(const char *path, struct buf *to, struct det_err *err)
     for (ssize_t n; to->len < (size_t)st.st_size; to->len += (size_t)n) {
         n = read(fd, to->p + to->len, (size_t)st.st_size - to->len);
         if (n < 0)
-            return det_fail(err, DET_EIO, "read %s: %s", path, strerror(errno));
+            return det_fail_errno(err, DET_EIO, errno, "read %s", path);
         if (n == 0)
             break; /* it shrank: the decoder will say so */
     }

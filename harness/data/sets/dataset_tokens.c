@@ -82,8 +82,8 @@ static int map_file(struct tokens *t, struct det_err *err)
         return 0;
     }
     if (fd < 0 || fstat(fd, &st) < 0)
-        return det_fail(err, errno == ENOENT ? DET_ENOENT : DET_EIO, "token file %s: %s", t->path,
-                        strerror(errno));
+        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno, "token file %s",
+                              t->path);
     if (!S_ISREG(st.st_mode) || st.st_size % (off_t)size != 0)
         return det_fail(err, DET_ECORRUPT, "token file %s: not a file of tokens of %zu bytes",
                         t->path, size);
@@ -95,7 +95,7 @@ static int map_file(struct tokens *t, struct det_err *err)
                         t->path, (long long)t->n, (long long)t->o.sequence);
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
-        return det_fail(err, DET_EIO, "token file %s: map it: %s", t->path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "token file %s: map it", t->path);
     t->map = map;
     t->bytes = (size_t)st.st_size;
     return 0;

@@ -41,7 +41,7 @@ static int copy_file(struct copy *c, int from, int to, const char *name, mode_t 
     det_cleanup(det_closep) int out =
         in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
     if (out < 0)
-        return det_fail(err, DET_EIO, "copy %s: %s", name, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "copy %s", name);
     ssize_t k;
     while ((k = read(in, chunk, sizeof chunk)) > 0) {
         c->bytes += (uint64_t)k;
@@ -50,10 +50,9 @@ static int copy_file(struct copy *c, int from, int to, const char *name, mode_t 
                             (unsigned long long)(CODE_BYTES_MAX >> 20));
         ssize_t written = write(out, chunk, (size_t)k);
         if (written != k)
-            return det_fail(err, DET_EIO, "write %s: %s", name,
-                            strerror(written < 0 ? errno : ENOSPC));
+            return det_fail_errno(err, DET_EIO, written < 0 ? errno : ENOSPC, "write %s", name);
     }
-    return k < 0 ? det_fail(err, DET_EIO, "read %s: %s", name, strerror(errno)) : 0;
+    return k < 0 ? det_fail_errno(err, DET_EIO, errno, "read %s", name) : 0;
 }
 
 static int copy_dir(struct copy *c, int from, int to, int depth, struct det_err *err);
@@ -66,11 +65,11 @@ static int copy_subdir(struct copy *c, int from, int to, const char *name, int d
     if (in < 0 && is_no_code(errno))
         return 0;
     if (mkdirat(to, name, 0755) < 0 && errno != EEXIST)
-        return det_fail(err, DET_EIO, "make %s: %s", name, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "make %s", name);
     det_cleanup(det_closep) int out =
         openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (in < 0 || out < 0)
-        return det_fail(err, DET_EIO, "open %s: %s", name, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "open %s", name);
     return copy_dir(c, in, out, depth + 1, err);
 }
 
@@ -96,7 +95,7 @@ static int copy_dir(struct copy *c, int from, int to, int depth, struct det_err 
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
         det_closep(&fd);
-        return det_fail(err, DET_EIO, "read a directory: %s", strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "read a directory");
     }
     int rc = 0;
     for (struct dirent *e; rc == 0 && (e = readdir(d));) {
@@ -117,11 +116,11 @@ int loop_copy_code(const char *from, const char *to, const char *skip_dir, struc
     struct copy c = {0};
     c.has_skip = skip_dir && stat(skip_dir, &c.skip) == 0;
     if (mkdir(to, 0755) < 0)
-        return det_fail(err, DET_EIO, "make %s: %s", to, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "make %s", to);
     det_cleanup(det_closep) int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     det_cleanup(det_closep) int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (in < 0 || out < 0)
-        return det_fail(err, DET_EIO, "open %s: %s", in < 0 ? from : to, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "open %s", in < 0 ? from : to);
     struct stat st;
     c.is_store = c.has_skip && fstat(in, &st) == 0 && st.st_dev == c.skip.st_dev &&
                  st.st_ino == c.skip.st_ino;

@@ -44,7 +44,7 @@ static int verify_files(struct loop *l, const char *uuid, int64_t *ret_steps, st
     struct det_err e = {0};
     JSON_OWN m = read_json(dir, "metadata.json", &e);
     if (!m)
-        return det_fail(err, DET_ECORRUPT, "%s", e.text);
+        return det_fail_as(err, DET_ECORRUPT, &e);
     *ret_steps = json_int(m, "steps_completed", l->c->steps_completed);
     const char *holds = json_str(m, "uuid", uuid);
     if (strcmp(holds, uuid) != 0)
@@ -64,7 +64,7 @@ static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct d
     struct det_err e = {0};
     int rc = verify_files(l, uuid, ret_steps, &e);
     int ready = damaged(rc) && l->storage ? storage_ready(l->storage, err) : 0;
-    return ready < 0 ? ready : rc < 0 ? det_fail(err, rc, "%s", e.text) : 0;
+    return ready < 0 ? ready : rc < 0 ? det_fail_as(err, rc, &e) : 0;
 }
 
 struct candidate {
@@ -106,7 +106,7 @@ static int fall_back(struct loop *l, struct loop_agreed *a, const struct det_err
     JSON_OWN j = loop_ask_checkpoints(l, err);
     const json_t *list = json_arr(j, "checkpoints");
     if (!list)
-        return det_fail(err, DET_ECORRUPT, "%s", why->text);
+        return det_fail_as(err, DET_ECORRUPT, why);
     JSON_OWN refused = json_make("{s:b}", l->c->latest_checkpoint, true);
     for (;;) {
         struct candidate c = next(list, l->c->steps_completed, refused);

@@ -92,7 +92,8 @@ void host_load_read(struct host_load *ret)
                                         "/proc/diskstats"};
     struct buf text[DET_ARRAY_LEN(paths)] = {0};
     for (size_t i = 0; i < DET_ARRAY_LEN(paths); i++)
-        fsx_read_file(AT_FDCWD, paths[i], PROC_MAX, &text[i], NULL);
+        det_ignore(fsx_read_file(AT_FDCWD, paths[i], PROC_MAX, &text[i], NULL),
+                   "what cannot be read has no figures");
     host_load_parse(buf_str(&text[0]), buf_str(&text[1]), buf_str(&text[2]), buf_str(&text[3]),
                     ret);
     for (size_t i = 0; i < DET_ARRAY_LEN(paths); i++)

@@ -177,7 +177,7 @@ static int begin(struct loop_profile *p, struct det_err *err)
     if (rc != 0) {
         p->over = true;
         p->started_ms = 0;
-        return det_fail(err, DET_ENOMEM, "profiling: start a thread: %s", strerror(rc));
+        return det_fail_errno(err, DET_ENOMEM, rc, "profiling: start a thread");
     }
     if (p->timings)
         span_listen(&p->listener);

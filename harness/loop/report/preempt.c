@@ -114,7 +114,7 @@ int preempt_start(const struct loop_http *http, const char *allocation_id, struc
     if (rc) {
         p->users = 1;
         unref(p);
-        return det_fail(err, DET_EIO, "preemption thread: %s", strerror(rc));
+        return det_fail_errno(err, DET_EIO, rc, "preemption thread");
     }
     *ret = p;
     return 0;

@@ -193,7 +193,7 @@ int reporter_open(const struct reporter_options *o, struct reporter **ret, struc
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     if (rc == 0 && (errno = pthread_create(&r->thread, NULL, run, r)) != 0)
-        rc = det_fail(err, DET_EIO, "reporter thread: %s", strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "reporter thread");
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc < 0) {
         reporter_free(r);

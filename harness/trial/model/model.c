@@ -113,8 +113,8 @@ static int pick_class(struct model_entry *e, const char *so, struct det_err *err
 static int no_such_class(const struct model_entry *e, const char *so, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf names = BUF_INIT;
-    size_t n;
-    model_exports(so, &names, &n, NULL);
+    size_t n = 0;
+    det_ignore(model_exports(so, &names, &n, NULL), "it only adds to the words");
     return det_fail(err, DET_EINVAL,
                     "the module %s has no \"const struct det_trial_type %s\" (is it static?)%s%s",
                     e->module, e->class, n ? "; it has: " : "; it exports no trial at all",

@@ -62,7 +62,8 @@ static void tell_task(const struct det_err *err)
     const char *dir = getenv("DET_RUN_DIR");
     det_cleanup(freep) char *path = dir ? det_asprintf("%s/" PROGRESS_HOST_FAILED_FILE, dir) : NULL;
     if (path)
-        (void)fsx_write_atomic(AT_FDCWD, path, err->text, strlen(err->text), 0644, NULL);
+        det_ignore(fsx_write_atomic(AT_FDCWD, path, err->text, strlen(err->text), 0644, NULL),
+                   "the rank's log has the words too");
 }
 
 static char *find_compiler(struct det_err *err)
@@ -135,7 +136,7 @@ static int wait_for(pid_t pid, const char *compiler, const char *c_path, struct 
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
-            return det_fail(err, DET_EIO, "wait for %s: %s", compiler, strerror(errno));
+            return det_fail_errno(err, DET_EIO, errno, "wait for %s", compiler);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     if (WIFSIGNALED(status))
@@ -158,7 +159,7 @@ static int run(const struct model_cc *cc, const args_vec *a, int as, const char 
     int rc = posix_spawn(&pid, a->v[0], &actions, NULL, a->v, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (rc != 0) {
-        det_fail(err, DET_EIO, "start %s: %s", a->v[0], strerror(rc));
+        det_fail_errno(err, DET_EIO, rc, "start %s", a->v[0]);
         tell_task(err);
         return DET_EIO;
     }
@@ -179,7 +180,7 @@ int model_cc_make(struct model_cc *cc, const char *c_path, const char *out, stru
 {
     det_cleanup(args_finish) args_vec a = {0};
     if (lseek(cc->text, 0, SEEK_SET) < 0)
-        return det_fail(err, DET_EIO, "%s, preprocessed: %s", c_path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "%s, preprocessed", c_path);
     add_common(&a, cc);
     add_args(&a,
              (const char *const[]){"-o", out, "-x", "cpp-output", "-", "-x", "none", "-lm", NULL},
@@ -199,7 +200,7 @@ static int add_compiler(struct hash *h, const struct model_cc *cc, struct det_er
 {
     struct stat st;
     if (stat(cc->path, &st) < 0)
-        return det_fail(err, DET_EIO, "compiler %s: %s", cc->path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "compiler %s", cc->path);
     const int64_t facts[] = {DET_API_VERSION, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
                              (int64_t)st.st_ino};
     det_cleanup(args_finish) args_vec a = {0};
@@ -216,10 +217,10 @@ int model_cc_read(struct model_cc *cc, const char *c_path, char key[HASH_HEX_MAX
     char text[HASH_HEX_MAX];
     cc->text = memfd_create("preprocessed", MFD_CLOEXEC);
     if (cc->text < 0)
-        return det_fail(err, DET_EIO, "memory for %s, preprocessed: %s", c_path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "memory for %s, preprocessed", c_path);
     int rc = preprocess(cc, c_path, err);
     if (rc == 0 && lseek(cc->text, 0, SEEK_SET) < 0)
-        rc = det_fail(err, DET_EIO, "%s, preprocessed: %s", c_path, strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "%s, preprocessed", c_path);
     if (rc < 0 || (rc = hash_fd(HASH_SHA256, cc->text, text, err)) < 0)
         return rc;
     struct hash *h = hash_create(HASH_SHA256);

@@ -56,12 +56,12 @@ static int take_lock(const char *path, struct det_err *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "open %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "open %s", path);
     while (flock(fd, LOCK_EX) < 0) {
         if (errno == EINTR)
             continue;
         close(fd);
-        return det_fail(err, DET_EIO, "lock %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "lock %s", path);
     }
     return fd;
 }
@@ -78,7 +78,7 @@ static int compile_into(struct model_cc *cc, const char *so, const char *c_path,
     det_cleanup(freep) char *tmp = det_asprintf("%s.%ld.tmp", so, (long)getpid());
     int rc = model_cc_make(cc, c_path, tmp, err);
     if (rc == 0 && rename(tmp, so) < 0)
-        rc = det_fail(err, DET_EIO, "rename %s: %s", tmp, strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "rename %s", tmp);
     if (rc < 0)
         unlink(tmp);
     /* Those who wait for it hold the old file; whoever makes a new one finds the object, or

@@ -43,7 +43,7 @@ static int free_port(struct det_err *err)
     det_cleanup(det_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 ||
         getsockname(fd, (struct sockaddr *)&a, &n) < 0)
-        return det_fail(err, DET_EIO, "--ranks: a port on loopback: %s", strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "--ranks: a port on loopback");
     return ntohs(a.sin_port);
 }
 
@@ -98,7 +98,7 @@ static int start(struct group *g, int rank, int port, struct det_err *err)
         g->v[rank].fd[s] = pipes[s][0];
     }
     if (pid < 0)
-        return det_fail(err, DET_EIO, "--ranks: start rank %d: %s", rank, strerror(why));
+        return det_fail_errno(err, DET_EIO, why, "--ranks: start rank %d", rank);
     g->v[rank].pid = pid;
     g->running++;
     return 0;

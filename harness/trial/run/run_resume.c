@@ -28,7 +28,7 @@ static int take_directory(struct det_loop_config *c, const char *from, struct de
 {
     char whole[PATH_MAX], given[PATH_MAX];
     if (!realpath(from, whole))
-        return det_fail(err, DET_ENOENT, "checkpoint %s: %s", from, strerror(errno));
+        return det_fail_errno(err, DET_ENOENT, errno, "checkpoint %s", from);
     char *name = strrchr(whole, '/');
     *name++ = '\0';
     if (c->checkpoint_dir && (!realpath(c->checkpoint_dir, given) || strcmp(given, whole) != 0))

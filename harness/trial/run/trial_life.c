@@ -172,7 +172,8 @@ static void free_context(struct det_trial_context *ctx)
     vec_free(&ctx->loop_callbacks);
     trial_tensorboard_finish(ctx);
     if (ctx->download_dir)
-        fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL);
+        det_ignore(fsx_remove_tree(AT_FDCWD, ctx->download_dir, NULL),
+                   "it lies in the run's own directory");
     free(ctx->download_dir);
     comm_blobs_finish(&ctx->open_grads);
     comm_blobs_finish(&ctx->rank_calls);

@@ -64,10 +64,10 @@ static int type_of(const char *path, const char *spec, const struct det_trial_ty
     det_cleanup(freep) char *code = det_asprintf("%s/code", path);
     det_cleanup(freep) char *back = getcwd(NULL, 0);
     if (chdir(code) < 0)
-        return det_fail(err, DET_ENOENT, "%s: %s", code, strerror(errno));
+        return det_fail_errno(err, DET_ENOENT, errno, "%s", code);
     rc = model_load(&entry, false, ret, err);
     if (back && chdir(back) < 0)
-        return det_fail(err, DET_EIO, "%s: %s", back, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "%s", back);
     return rc;
 }
 

@@ -57,7 +57,7 @@ static int sync_file(const char *path, struct det_err *err)
 {
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
-        return det_fail(err, DET_EIO, "sync %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "sync %s", path);
     return 0;
 }
 
@@ -73,7 +73,7 @@ int det_module_save_file(struct det_module *m, const char *path, struct det_err 
     if (rc == 0)
         rc = sync_file(part, err);
     if (rc == 0 && rename(part, path) < 0)
-        rc = det_fail(err, DET_EIO, "rename %s: %s", part, strerror(errno));
+        rc = det_fail_errno(err, DET_EIO, errno, "rename %s", part);
     if (rc < 0)
         unlink(part);
     return rc < 0 ? det_wrap(err, rc, "save %s", path) : 0;

@@ -57,7 +57,7 @@ static int pack_file(void *arg, const char *path, bool is_dir, uint64_t bytes, s
         is_dir ? -1 : fsx_open_beneath(p->dirfd, path, O_RDONLY, 0, err);
     struct stat st = {0};
     if (!is_dir && (fd < 0 || fstat(fd, &st) < 0))
-        return fd < 0 ? fd : det_fail(err, DET_EIO, "%s: %s", path, strerror(errno));
+        return fd < 0 ? fd : det_fail_errno(err, DET_EIO, errno, "%s", path);
     struct archive_file f = {.path = name,
                              .is_dir = is_dir,
                              .mode = is_dir ? 0755 : 0644,

@@ -501,7 +501,7 @@ static int listen_on(const char *host, uint16_t port, int *ret, struct det_err *
     if (rc < 0) {
         if (fd >= 0)
             close(fd);
-        return det_fail(err, DET_EIO, "listen on %s:%u: %s", host, port, strerror(-rc));
+        return det_fail_errno(err, DET_EIO, -rc, "listen on %s:%u", host, port);
     }
     *ret = fd;
     return 0;

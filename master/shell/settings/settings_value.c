@@ -105,7 +105,7 @@ void settings_set_text(const struct setting *s, json_t *raw, const char *label, 
     if (!word && s->type != SETTING_MAP)
         v = yamljson_scalar(text, strlen(text));
     else if (!word)
-        (void)yamljson_parse(text, strlen(text), &v, NULL);
+        det_ignore(yamljson_parse(text, strlen(text), &v, NULL), "v stays NULL");
     if (v && setting_fits(s, v)) {
         put(raw, s->path, det_take(v));
         return;
@@ -148,7 +148,7 @@ static json_t *fallback_of(const struct setting *s)
     if (s->fallback && (s->type == SETTING_TEXT || s->type == SETTING_ENUM))
         return json_string(s->fallback);
     if (s->fallback)
-        (void)yamljson_parse(s->fallback, strlen(s->fallback), &v, NULL);
+        det_ignore(yamljson_parse(s->fallback, strlen(s->fallback), &v, NULL), "v stays NULL");
     return v ? v : json_null();
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <string.h>
 
 static void test_fail_and_wrap(void **state)
@@ -17,6 +18,24 @@ static void test_fail_and_wrap(void **state)
     assert_int_equal(err.code, DET_EIO);
     assert_int_equal(det_fail(NULL, DET_EPERM, "x"), DET_EPERM);
     assert_int_equal(det_wrap(NULL, DET_EPERM, "x"), DET_EPERM);
+}
+
+/* The system's number goes with its words, through every context, and ends with the next error. */
+static void test_system_number(void **state)
+{
+    struct det_err err, other;
+    assert_int_equal(det_fail_errno(&err, DET_EIO, ENOSPC, "write %s", "a"), DET_EIO);
+    assert_string_equal(err.text, "write a: No space left on device");
+    det_wrap(&err, DET_EUNAVAIL, "checkpoint");
+    assert_int_equal(err.sys, ENOSPC);
+    assert_int_equal(det_fail_as(&other, DET_ECORRUPT, &err), DET_ECORRUPT);
+    assert_string_equal(other.text, "checkpoint: write a: No space left on device");
+    assert_int_equal(other.code, DET_ECORRUPT);
+    assert_int_equal(other.sys, ENOSPC);
+    det_fail(&err, DET_EINVAL, "another one");
+    assert_int_equal(err.sys, 0);
+    assert_int_equal(det_fail_errno(NULL, DET_EIO, EIO, "x"), DET_EIO);
+    assert_int_equal(det_fail_as(NULL, DET_EIO, &other), DET_EIO);
 }
 
 static void test_own_text_as_argument(void **state)
@@ -63,11 +82,9 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fail_and_wrap),
-        cmocka_unit_test(test_own_text_as_argument),
-        cmocka_unit_test(test_long_text_is_cut),
-        cmocka_unit_test(test_cut_between_characters),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_fail_and_wrap),          cmocka_unit_test(test_system_number),
+        cmocka_unit_test(test_own_text_as_argument),   cmocka_unit_test(test_long_text_is_cut),
+        cmocka_unit_test(test_cut_between_characters), cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
