@@ -11,6 +11,17 @@ void loop_agreed_fail(struct loop_agreed *a, int rc, const struct det_err *err)
     a->rc = rc;
     if (rc < 0)
         snprintf(a->text, sizeof a->text, "%.500s", err->text);
+    a->sys = rc < 0 ? err->sys : 0;
+}
+
+int loop_agreed_end(const struct loop_agreed *a, const char *whose, struct det_err *err)
+{
+    if (a->rc >= 0)
+        return 0;
+    det_fail(err, a->rc, "%s%s", whose, a->text);
+    if (err)
+        err->sys = a->sys;
+    return a->rc;
 }
 
 int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err)
@@ -21,7 +32,7 @@ int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err)
     if (rc < 0)
         return rc;
     a->uuid[sizeof a->uuid - 1] = a->text[sizeof a->text - 1] = 0;
-    return a->rc < 0 ? det_fail(err, a->rc, "%s%s", l->chief ? "" : "rank 0: ", a->text) : 0;
+    return loop_agreed_end(a, l->chief ? "" : "rank 0: ", err);
 }
 
 struct loop_metrics *loop_rows_next(struct loop_rows *r)

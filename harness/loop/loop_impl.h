@@ -36,6 +36,7 @@ struct loop_op {
 struct loop_agreed { /* what loop_agree() carries; fixed size, plain bytes */
     int32_t rc;
     int32_t flag;
+    int32_t sys, unused; /* of the chief's err */
     int64_t n[3];
     char uuid[64];
     char text[512];
@@ -79,6 +80,7 @@ struct loop {
     struct storage *storage; /* the chief's from the start; others open it when they restore */
     struct loop_profile *profile; /* NULL: not wanted */
     bool store_was_away;       /* and training did not go on since */
+    _Atomic bool store_was_full; /* for a write of this run; the saving thread's word too */
     bool tensorboard_failed;   /* and was logged */
     struct reporter *reporter; /* chief of a managed trial */
     struct preempt *preempt;   /* likewise */
@@ -88,9 +90,11 @@ struct loop {
 };
 
 /* loop.c: the chief's *a to all. Returns a->rc with its text in *err: every rank fails alike. */
-int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err);
+DET_MUST int loop_agree(struct loop *l, struct loop_agreed *a, struct det_err *err);
 /* Fills a->rc and a->text from the chief's own failure before loop_agree(). */
 void loop_agreed_fail(struct loop_agreed *a, int rc, const struct det_err *err);
+/* What was agreed on as this rank's own outcome; `whose` begins a failure's text. */
+DET_MUST int loop_agreed_end(const struct loop_agreed *a, const char *whose, struct det_err *err);
 static inline bool loop_val_current(const struct loop *l)
 {
     return l->state.last_val == l->state.batches_trained;
@@ -116,49 +120,53 @@ void loop_rows_finish(struct loop_rows *r);
     })
 
 /* loop_train.c */
-int loop_run_ops(struct loop *l, struct det_err *err);
+DET_MUST int loop_run_ops(struct loop *l, struct det_err *err);
 /* loop_validate.c */
-int loop_validate(struct loop *l, struct det_err *err);
+DET_MUST int loop_validate(struct loop *l, struct det_err *err);
 /* loop_reduce.c: resets; then values of all ranks reduced and merged into m. */
-int loop_reducers_reset(struct loop *l, bool training, struct det_err *err);
-int loop_reducers_run(struct loop *l, bool training, struct loop_metrics *m, struct det_err *err);
+DET_MUST int loop_reducers_reset(struct loop *l, bool training, struct det_err *err);
+DET_MUST int loop_reducers_run(struct loop *l, bool training, struct loop_metrics *m,
+                               struct det_err *err);
 /* loop_checkpoint.c. alone: only this rank takes part (it ends with InvalidHP). */
-int loop_checkpoint(struct loop *l, bool alone, struct det_err *err);
+DET_MUST int loop_checkpoint(struct loop *l, bool alone, struct det_err *err);
 /* Before the first one, on all ranks: do checkpoints make training wait? */
-int loop_checkpoint_init(struct loop *l, struct det_err *err);
+DET_MUST int loop_checkpoint_init(struct loop *l, struct det_err *err);
 /* The chief's: reports the one that was being written, if it is by now, or says why it is not. */
-int loop_checkpoint_poll(struct loop *l, struct det_err *err);
+DET_MUST int loop_checkpoint_poll(struct loop *l, struct det_err *err);
 /* On all ranks: waits for it. */
-int loop_checkpoint_finish(struct loop *l, struct det_err *err);
+DET_MUST int loop_checkpoint_finish(struct loop *l, struct det_err *err);
 /* The run failed with `why`: what is being written is finished and reported, unless DET_ESTALE. */
 void loop_checkpoint_abandon(struct loop *l, int why);
 /* loop_restore.c: chooses what to start from (l->latest, l->state.batches_trained as the
  * expected step), then, after startup and loaders, loads it. */
-int loop_restore_choose(struct loop *l, struct det_err *err);
-int loop_restore_load(struct loop *l, struct det_err *err);
+DET_MUST int loop_restore_choose(struct loop *l, struct det_err *err);
+DET_MUST int loop_restore_load(struct loop *l, struct det_err *err);
 /* loop_invalid.c. After the trial ended with rc: DET_EINVALIDHP where this rank or another one
  * found that the hyperparameters cannot work, with the state saved; else rc. */
-int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
+DET_MUST int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
 /* Tells the master, where that is this rank's part. */
-int loop_invalid_hp_report(struct loop *l, struct det_err *err);
+DET_MUST int loop_invalid_hp_report(struct loop *l, struct det_err *err);
 /* For comm_options; of any thread. */
 int loop_invalid_hp_unheard(void *loop, int unheard_ms);
 /* loop_storage.c */
-int loop_open_storage(struct loop *l, struct det_err *err);
+DET_MUST int loop_open_storage(struct loop *l, struct det_err *err);
 /* After a failure to write: what to do about it, where the system's words tell; returns rc. */
-int loop_storage_failed(const struct loop *l, int rc, struct det_err *err);
+int loop_storage_failed(struct loop *l, int rc, struct det_err *err);
+/* Notes whether err says that the store has no room; for whoever writes there. */
+void loop_storage_saw(struct loop *l, const struct det_err *err);
 /* True where only writing can have failed so: no room, a quota, a limit, the disk. */
 bool loop_storage_is_short(const struct det_err *err);
 /* On all ranks, at the start: can rank 0 write checkpoints? */
-int loop_check_storage(struct loop *l, struct det_err *err);
+DET_MUST int loop_check_storage(struct loop *l, struct det_err *err);
 /* Chief, before a checkpoint: waits a while for a store that is away; DET_EUNAVAIL: it stays so. */
-int loop_storage_await(struct loop *l, struct det_err *err);
+DET_MUST int loop_storage_await(struct loop *l, struct det_err *err);
 /* The end of a run that failed so: where it is for want of its store, or of room there, det-task is
  * told. */
 void loop_storage_note(struct loop *l, int rc, const struct det_err *why);
 /* loop_tensorboard.c: what a boundary left to keep. */
 void loop_tensorboard_keep(struct loop *l);
 /* loop_code.c: copies a directory tree; what lies in skip_dir is left out. */
-int loop_copy_code(const char *from, const char *to, const char *skip_dir, struct det_err *err);
+DET_MUST int loop_copy_code(const char *from, const char *to, const char *skip_dir,
+                            struct det_err *err);
 
 #endif

@@ -109,6 +109,8 @@ static int save_now(struct loop *l, struct loop_save *s, struct det_err *err)
     int rc = loop_save_write(s, err);
     if (rc == 0)
         rc = LOOP_CALLBACKS(l, on_checkpoint_write_end, loop_save_dir(s), err);
+    if (rc < 0)
+        loop_storage_saw(l, err);
     if (rc == 0)
         rc = loop_save_seal(s, err);
     loop_alive_disk(false);
@@ -166,7 +168,7 @@ int loop_checkpoint(struct loop *l, bool alone, struct det_err *err)
         uuid_random(a.uuid);
         loop_agreed_fail(&a, chief_checkpoint(l, a.uuid, waits, &e), &e);
     }
-    rc = alone ? det_fail(err, a.rc, "%s", a.text) : loop_agree(l, &a, err);
+    rc = alone ? loop_agreed_end(&a, "", err) : loop_agree(l, &a, err);
     if (rc == 0 && waits)
         rc = LOOP_CALLBACKS(l, on_checkpoint_upload_end, a.uuid, err);
     loop_alive(PROGRESS_CHECKPOINTING, (uint64_t)l->state.batches_trained);

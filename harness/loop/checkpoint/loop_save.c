@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 struct loop_save {
     struct loop_saved saved;
@@ -49,7 +50,7 @@ static int write_json(const char *dir, const char *name, const json_t *j, struct
     buf_add_ch(&b, '\n');
     det_cleanup(det_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
-        return det_fail(err, DET_EIO, "create %s: %s", path, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "create %s", path);
     int rc = fsx_write_all(fd, b.p, b.len, err);
     return rc < 0 ? det_wrap(err, rc, "write %s", path) : 0;
 }
@@ -115,10 +116,11 @@ static int copy_code(struct loop *l, const char *from, const char *to, struct de
     return fsx_remove_tree(AT_FDCWD, to, err);
 }
 
-/* A file of the user's own that cannot be opened is no matter of the store's. */
+/* A file of the user's own that cannot be opened is no matter of the store's, unless its folder
+ * there takes no file either. */
 static int failed(const struct loop_save *s, int rc, const char *what, struct det_err *err)
 {
-    bool stored = strstr(err->text, s->dir) || loop_storage_is_short(err);
+    bool stored = loop_storage_is_short(err) || access(s->dir, W_OK | X_OK) < 0;
     det_wrap(err, rc, "write %s%s", s->dir, what);
     return stored ? loop_storage_failed(s->l, rc, err) : rc;
 }
@@ -225,7 +227,7 @@ int loop_save_start(struct loop_save *s, struct det_err *err)
     int rc = pthread_create(&s->thread, NULL, run, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     s->running = rc == 0;
-    return rc == 0 ? 0 : det_fail(err, DET_ENOMEM, "a thread for the checkpoint: %s", strerror(rc));
+    return rc == 0 ? 0 : det_fail_errno(err, DET_ENOMEM, rc, "a thread for the checkpoint");
 }
 
 bool loop_save_done(const struct loop_save *s)
@@ -250,7 +252,7 @@ int loop_save_wait(struct loop_save *s, struct det_err *err)
     s->running = false;
     if (!atomic_load(&s->done))
         return det_fail(err, DET_ESTATE, "it was never started");
-    return s->rc < 0 ? det_fail(err, s->rc, "%s", s->err.text) : 0;
+    return s->rc < 0 ? det_fail_as(err, s->rc, &s->err) : 0;
 }
 
 const struct loop_saved *loop_save_result(const struct loop_save *s)
@@ -270,7 +272,8 @@ void loop_save_destroy(struct loop_save *s)
     if (s->running)
         pthread_join(s->thread, NULL);
     if (s->dir)
-        storage_abort(s->l->storage, s->saved.uuid, NULL);
+        det_ignore(storage_abort(s->l->storage, s->saved.uuid, NULL),
+                   "what stays is swept as what a crash leaves");
     if (s->snapshot)
         s->l->t->free_snapshot(s->snapshot);
     json_decref(s->saved.metadata);

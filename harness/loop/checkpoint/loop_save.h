@@ -18,21 +18,21 @@ struct loop_saved {
 
 /* Makes the store's directory and takes the trial's snapshot; a trial without snapshots saves its
  * state there. `metadata` is copied. */
-int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
-                    struct loop_save **ret, struct det_err *err);
+DET_MUST int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
+                             struct loop_save **ret, struct det_err *err);
 /* All files that are not there yet, but metadata.json. */
-int loop_save_write(struct loop_save *s, struct det_err *err);
+DET_MUST int loop_save_write(struct loop_save *s, struct det_err *err);
 /* The hashes and metadata.json; published. */
-int loop_save_seal(struct loop_save *s, struct det_err *err);
+DET_MUST int loop_save_seal(struct loop_save *s, struct det_err *err);
 
 /* Both, in a thread. */
-int loop_save_start(struct loop_save *s, struct det_err *err);
+DET_MUST int loop_save_start(struct loop_save *s, struct det_err *err);
 bool loop_save_done(const struct loop_save *s); /* one atomic load */
 bool loop_save_ok(const struct loop_save *s);   /* done, and well */
 /* What is not yet published never will be. */
 void loop_save_cancel(struct loop_save *s);
 /* Its outcome, once it has ended. */
-int loop_save_wait(struct loop_save *s, struct det_err *err);
+DET_MUST int loop_save_wait(struct loop_save *s, struct det_err *err);
 
 const struct loop_saved *loop_save_result(const struct loop_save *s); /* borrowed */
 const char *loop_save_dir(const struct loop_save *s); /* before it is sealed; borrowed */

@@ -8,6 +8,6 @@
 
 json_t *loop_state_to_json(const struct loop_state *s);
 /* DET_ECORRUPT names the member that is missing, no integer or negative. */
-int loop_state_from_json(const json_t *j, struct loop_state *ret, struct det_err *err);
+DET_MUST int loop_state_from_json(const json_t *j, struct loop_state *ret, struct det_err *err);
 
 #endif

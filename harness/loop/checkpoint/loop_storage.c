@@ -47,7 +47,7 @@ int loop_open_storage(struct loop *l, struct det_err *err)
     return storage_open(j, &l->storage, err);
 }
 
-/* Errors of files end with the system's words, which say more than our codes do. */
+/* The system's number says more than our codes do. */
 static const struct remedy {
     int number;
     bool is_short; /* of what only writing uses up */
@@ -69,7 +69,7 @@ static const struct remedy {
 static const struct remedy *remedy(const struct det_err *err)
 {
     for (size_t i = 0; i < DET_ARRAY_LEN(remedies); i++)
-        if (strstr(err->text, strerror(remedies[i].number)))
+        if (err->sys == remedies[i].number)
             return &remedies[i];
     return NULL;
 }
@@ -80,16 +80,30 @@ bool loop_storage_is_short(const struct det_err *err)
     return r && r->is_short;
 }
 
-int loop_storage_failed(const struct loop *l, int rc, struct det_err *err)
+static bool is_full(const struct det_err *err)
 {
-    det_cleanup(freep) char *text = det_strdup(err->text);
+    return err->sys == ENOSPC || err->sys == EDQUOT;
+}
+
+void loop_storage_saw(struct loop *l, const struct det_err *err)
+{
+    if (is_full(err))
+        l->store_was_full = true;
+}
+
+int loop_storage_failed(struct loop *l, int rc, struct det_err *err)
+{
+    struct det_err was = *err;
     const char *other = l->c->managed ? "checkpoint_storage in the experiment's configuration"
                                       : "--checkpoint-dir, checkpoint_dir or XDG_DATA_HOME";
     const struct remedy *r = remedy(err);
+    loop_storage_saw(l, err);
     if (!r || rc == DET_EUNAVAIL)
         return rc;
-    return det_fail(err, rc, "%s (as user %u): %s; another place is named by %s", text,
-                    (unsigned)geteuid(), r->words, other);
+    det_fail(err, rc, "%s (as user %u): %s; another place is named by %s", was.text,
+             (unsigned)geteuid(), r->words, other);
+    err->sys = was.sys;
+    return rc;
 }
 
 int loop_check_storage(struct loop *l, struct det_err *err)
@@ -143,14 +157,6 @@ int loop_storage_await(struct loop *l, struct det_err *err)
     return rc;
 }
 
-/* Somebody has to make room: it is no failure of the trial's. */
-static bool is_full(const struct loop *l, const struct det_err *err)
-{
-    const struct remedy *r = remedy(err);
-    return r && (r->number == ENOSPC || r->number == EDQUOT) && l->storage &&
-           strstr(err->text, storage_root(l->storage));
-}
-
 void loop_storage_note(struct loop *l, int rc, const struct det_err *why)
 {
     struct det_err err = {0};
@@ -158,7 +164,7 @@ void loop_storage_note(struct loop *l, int rc, const struct det_err *why)
         return;
     if (find_store(l, &err) == DET_EUNAVAIL)
         storage_note_away(err.text);
-    else if (is_full(l, why))
+    else if (l->store_was_full && is_full(why)) /* somebody has to make room: no fault of ours */
         storage_note_away(why->text);
     else if (l->store_was_away)
         storage_note_away("the checkpoint store was away for too long");

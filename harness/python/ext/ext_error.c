@@ -1,6 +1,9 @@
 /* Errors between C and Python: a DET_E* as an exception, an exception as the run's failure. */
 #include "ext.h"
 
+#define CAUSES_MAX 8    /* of an exception that was raised for another one */
+#define ERRNO_END  4096 /* the kernel has none from there */
+
 static PyObject *exception_of(int code)
 {
     switch (code) {
@@ -12,9 +15,20 @@ static PyObject *exception_of(int code)
     }
 }
 
+/* The exception says its errno as an OSError would, so that it comes back with it. */
 PyObject *ext_raise(const struct det_err *err)
 {
+    PyObject *type, *value, *traceback, *sys;
     PyErr_SetString(exception_of(err->code), err->text);
+    if (err->sys == 0)
+        return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    sys = PyLong_FromLong(err->sys);
+    if (!sys || PyObject_SetAttrString(value, "errno", sys) < 0)
+        PyErr_Clear();
+    Py_XDECREF(sys);
+    PyErr_Restore(type, value, traceback);
     return NULL;
 }
 
@@ -27,6 +41,26 @@ static PyObject *invalid_hp_type(void)
     return type;
 }
 
+/* The errno that an exception, or one that it was raised for, brings; 0: none. */
+static int errno_of(PyObject *value)
+{
+    long sys = 0;
+    PyObject *at = value;
+    Py_XINCREF(at);
+    for (int depth = 0; at && sys <= 0 && depth < CAUSES_MAX; depth++) {
+        PyObject *n = PyObject_GetAttrString(at, "errno");
+        sys = n && PyLong_Check(n) ? PyLong_AsLong(n) : 0;
+        Py_XDECREF(n);
+        PyErr_Clear();
+        PyObject *cause = PyException_GetCause(at);
+        PyObject *next = cause ? cause : PyException_GetContext(at);
+        Py_DECREF(at);
+        at = next;
+    }
+    Py_XDECREF(at);
+    return sys > 0 && sys < ERRNO_END ? (int)sys : 0;
+}
+
 static void describe(PyObject *type, PyObject *value, struct det_err *err)
 {
     PyObject *name = PyObject_GetAttrString(type, "__name__");
@@ -35,6 +69,7 @@ static void describe(PyObject *type, PyObject *value, struct det_err *err)
     const char *t = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     det_fail(err, err->code, "%s: %s", n ? n : "exception", t ? t : "");
     PyErr_Clear();
+    err->sys = value ? errno_of(value) : 0;
     Py_XDECREF(name);
     Py_XDECREF(text);
 }

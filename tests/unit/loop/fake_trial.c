@@ -123,9 +123,11 @@ static int save(void *self, const char *dir, struct det_err *err)
     det_cleanup(freep) char *path = det_asprintf("%s/state_dict.pth", dir);
     det_cleanup(freep) char *text = det_asprintf("%lld", (long long)f->trained);
     fake_note(f, "checkpoint@%lld", (long long)loop_batches_trained(f->loop));
+    const char *more = f->fail_save_text ? f->fail_save_text : "";
+    if (f->fail_save && f->fail_save_sys)
+        return det_fail_errno(err, f->fail_save, f->fail_save_sys, "save was told to fail%s", more);
     if (f->fail_save)
-        return det_fail(err, f->fail_save, "save was told to fail%s",
-                        f->fail_save_text ? f->fail_save_text : "");
+        return det_fail(err, f->fail_save, "save was told to fail%s", more);
     return fsx_write_atomic(AT_FDCWD, path, text, strlen(text), 0644, err);
 }
 

@@ -19,6 +19,7 @@ struct fake {
     int fail_code;
     int fail_create, fail_save;
     const char *fail_save_text; /* after the words of that failure; NULL: none */
+    int fail_save_sys;          /* its errno; 0: none */
     void (*loading)(void);    /* called by a restore */
     bool trace_fetch;         /* also "f<epoch>.<index>" */
     double (*loss)(int64_t b);
