@@ -86,7 +86,8 @@ void client_resp_finish(struct client_resp *r);
 
 struct client;
 /* Makes no connection yet. DET_EINVAL: a wrong URL. */
-int client_create(const struct client_options *o, struct client **ret, struct det_err *err);
+DET_MUST int client_create(const struct client_options *o, struct client **ret,
+                           struct det_err *err);
 void client_destroy(struct client *c); /* NULL ok */
 DET_DEFINE_CLEANUP(struct client *, client_destroy)
 /* Ends the call in progress, and every later one, with DET_ECANCELED. From any thread. */
@@ -97,12 +98,12 @@ const char *client_url(const struct client *c);
 
 /* 0 only for a 2xx. On failure *err names the method, the path and what the server said;
  * resp->status and resp->body are the answer's in both cases. resp may be NULL. */
-int client_call(struct client *c, const struct client_req *req, struct client_resp *resp,
-                struct det_err *err);
+DET_MUST int client_call(struct client *c, const struct client_req *req, struct client_resp *resp,
+                         struct det_err *err);
 /* The same with JSON: in (borrowed, NULL: no body), *ret_out (new reference; may be NULL). method
  * NULL as in client_req. An answer that is not JSON is DET_ECORRUPT. */
-int client_json(struct client *c, const char *method, const char *path, const json_t *in,
-                json_t **ret_out, struct det_err *err);
+DET_MUST int client_json(struct client *c, const char *method, const char *path, const json_t *in,
+                         json_t **ret_out, struct det_err *err);
 
 /*
  * A GET (or req->method) whose answer is NDJSON without an end. on_line gets each line without its
@@ -111,13 +112,14 @@ int client_json(struct client *c, const char *method, const char *path, const js
  * watchdog), DET_EUNAVAIL when it broke; it is not dialled again: the caller knows where to go on.
  * An answer other than 2xx fails as in client_call().
  */
-int client_stream(struct client *c, const struct client_req *req, int64_t silence_ms,
-                  int (*on_line)(void *arg, const char *line, size_t len, struct det_err *err),
-                  void *arg, struct det_err *err);
+DET_MUST int client_stream(struct client *c, const struct client_req *req, int64_t silence_ms,
+                           int (*on_line)(void *arg, const char *line, size_t len,
+                                          struct det_err *err),
+                           void *arg, struct det_err *err);
 
 /* The certificates that the master sends, as PEM, its own first: nobody has looked at them yet. No
  * request is made, nothing is told to whoever answers there. */
-int client_peer_chain(const struct client *c, struct buf *out, struct det_err *err);
+DET_MUST int client_peer_chain(const struct client *c, struct buf *out, struct det_err *err);
 
 /* The addresses in url (as in client_options) in their full form, "http://host:port" each, commas
  * between; caller frees. NULL with *err: DET_EINVAL. */
@@ -126,6 +128,6 @@ char *client_full_url(const char *url, struct det_err *err);
 const char *client_env_url(void);
 /* The code of a status as the head of this file says, with the text of the body into *err; 0 for
  * 2xx. */
-int client_status(int status, const char *body, size_t len, struct det_err *err);
+DET_MUST int client_status(int status, const char *body, size_t len, struct det_err *err);
 
 #endif

@@ -37,16 +37,16 @@ struct spool;
 
 /* Opens or makes the file (0600). path NULL: a queue in memory that dies with the process.
  * DET_ECORRUPT: not a spool; DET_ESTATE: open elsewhere. */
-int spool_open(const char *path, struct spool **ret, struct det_err *err);
+DET_MUST int spool_open(const char *path, struct spool **ret, struct det_err *err);
 void spool_close(struct spool *s); /* NULL ok; the file stays */
 
 /* DET_ETOOBIG, or DET_EIO (full disk) with the path; then nothing was appended. */
-int spool_append(struct spool *s, const struct spool_record *r, struct det_err *err);
+DET_MUST int spool_append(struct spool *s, const struct spool_record *r, struct det_err *err);
 /* The oldest record that was not sent; its strings live until the next call of spool_next().
  * DET_ENOENT when there is none. */
-int spool_next(struct spool *s, struct spool_record *ret, struct det_err *err);
+DET_MUST int spool_next(struct spool *s, struct spool_record *ret, struct det_err *err);
 /* The record of the last spool_next() arrived. */
-int spool_sent(struct spool *s, struct det_err *err);
+DET_MUST int spool_sent(struct spool *s, struct det_err *err);
 /* Bytes not yet sent. */
 uint64_t spool_pending(struct spool *s);
 

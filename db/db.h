@@ -76,7 +76,8 @@ double db_f64(const struct db_result *r, int row, int col);
 bool db_bool(const struct db_result *r, int row, int col);
 /* A bytea column (text format "\x..") appended to out, decoded. */
 struct buf;
-int db_bytes(const struct db_result *r, int row, int col, struct buf *out, struct det_err *err);
+DET_MUST int db_bytes(const struct db_result *r, int row, int col, struct buf *out,
+                      struct det_err *err);
 
 typedef void db_cb(void *arg, const struct db_result *r);
 
@@ -93,17 +94,17 @@ struct db; /* the pool */
 
 /* Blocking, before the loop runs: applies the migrations under a lock. A database of a newer
  * program is refused (DET_ESTATE). */
-int db_migrate(const char *conninfo, struct det_err *err);
+DET_MUST int db_migrate(const char *conninfo, struct det_err *err);
 /* Called with db_options.arg when another master is seen to lead, and when that changes. */
 typedef void db_wait_cb(void *arg, const char *leader_url);
 /* Returns when this master leads, with a raised epoch; until then the loop runs in here, and
  * on_wait (may be NULL) tells who leads. By which rules a leader is replaced: lead.h. DET_EUNAVAIL
  * when PostgreSQL cannot be reached in the first place. Until db_start() only db_query_now() may be
  * called. */
-int db_create(uv_loop_t *loop, const struct db_options *o, db_wait_cb *on_wait, struct db **ret,
-              struct det_err *err);
+DET_MUST int db_create(uv_loop_t *loop, const struct db_options *o, db_wait_cb *on_wait,
+                       struct db **ret, struct det_err *err);
 /* Ends the blocking part: the connections join the loop. */
-int db_start(struct db *db, struct det_err *err);
+DET_MUST int db_start(struct db *db, struct det_err *err);
 /* Ends what is queued with DET_ECANCELED, closes the connections and calls on_closed from the loop.
  */
 void db_close(struct db *db, void (*on_closed)(void *arg), void *arg);
@@ -143,7 +144,7 @@ void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
 void db_tx_fence(struct db_tx *tx);
 void db_tx_drop(struct db_tx *tx);                         /* never sent; NULL ok */
 /* Blocking statement of the start, before db_start(): cb (may be NULL) sees the result at once. */
-int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg,
-                 struct det_err *err);
+DET_MUST int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                          void *arg, struct det_err *err);
 
 #endif

@@ -7,6 +7,6 @@
 
 /* Once a process. conf and ring are borrowed. Returns the exit status, or a negative error that
  * kept it from serving. */
-int serve(const struct masterconf *conf, struct logring *ring, struct det_err *err);
+DET_MUST int serve(const struct masterconf *conf, struct logring *ring, struct det_err *err);
 
 #endif

@@ -54,7 +54,7 @@ bool subject_is_number(enum subject s); /* else its name is a text */
 
 /* Appends to ids what `where` (".updates[].jobId") names in body, as strings; numbers as such where
  * the subject has numbers. DET_EINVAL: something that cannot be one. */
-int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_err *err);
+DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_err *err);
 
 #define RULES_PLAIN(X)                                                                             \
     X(info, OPEN, NONE, "")                                                                        \

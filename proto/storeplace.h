@@ -15,6 +15,6 @@
 
 /* `storage`: a checkpoint_storage section. *ret: an absolute path without "//", "/./" or a slash at
  * its end; caller frees. DET_EUNIMPL names a kind that has no directory, DET_EINVAL a wrong key. */
-int storeplace_of(const json_t *storage, char **ret, struct det_err *err);
+DET_MUST int storeplace_of(const json_t *storage, char **ret, struct det_err *err);
 
 #endif

@@ -44,18 +44,18 @@ struct wire_field {
 };
 
 /* Fills *ret from obj. where: what obj is in errors ("checkpoint"), "" at the top. DET_EINVAL. */
-int wire_decode(const json_t *obj, const char *where, const struct wire_field *fields, size_t n,
-                void *ret, struct det_err *err);
+DET_MUST int wire_decode(const json_t *obj, const char *where, const struct wire_field *fields,
+                         size_t n, void *ret, struct det_err *err);
 /* A member by either spelling; NULL when unset. Borrowed. */
 json_t *wire_get(const json_t *obj, const char *name);
 /* One value; `where` names it in errors. */
-int wire_i64(const json_t *j, const char *where, int64_t *ret, struct det_err *err);
-int wire_f64(const json_t *j, const char *where, double *ret, struct det_err *err);
-int wire_enum(const json_t *j, const char *where, const struct wire_name *names, int *ret,
-              struct det_err *err);
+DET_MUST int wire_i64(const json_t *j, const char *where, int64_t *ret, struct det_err *err);
+DET_MUST int wire_f64(const json_t *j, const char *where, double *ret, struct det_err *err);
+DET_MUST int wire_enum(const json_t *j, const char *where, const struct wire_name *names, int *ret,
+                       struct det_err *err);
 /* The same for a query parameter's text: a name or a number. */
-int wire_enum_text(const char *text, const char *where, const struct wire_name *names, int *ret,
-                   struct det_err *err);
+DET_MUST int wire_enum_text(const char *text, const char *where, const struct wire_name *names,
+                            int *ret, struct det_err *err);
 /* "" when there is none. */
 const char *wire_name_of(const struct wire_name *names, int number);
 /* A NUL-terminated snake_case form of a lowerCamelCase name, cut to size n. */

@@ -30,11 +30,11 @@ struct storage;
 
 /* `config` is the experiment's checkpoint_storage; borrowed. Makes the root (0755) where it is
  * absent. DET_EUNIMPL names a kind that this build cannot serve, DET_EINVAL a wrong key. */
-int storage_open(const json_t *config, struct storage **ret, struct det_err *err);
+DET_MUST int storage_open(const json_t *config, struct storage **ret, struct det_err *err);
 /* The store of this id (NULL or "": as above): nothing is made, and DET_EUNAVAIL says that another
  * store, or none, is at its place now. So does every other function here that touches it later. */
-int storage_open_store(const json_t *config, const char *id, struct storage **ret,
-                       struct det_err *err);
+DET_MUST int storage_open_store(const json_t *config, const char *id, struct storage **ret,
+                                struct det_err *err);
 void storage_close(struct storage *s); /* NULL ok */
 
 /* The root's path, for messages; borrowed. */
@@ -43,37 +43,39 @@ const char *storage_root(const struct storage *s);
  * uuid. */
 char *storage_path(const struct storage *s, const char *uuid);
 /* 0 if the checkpoint is there, DET_ENOENT naming the path if not. */
-int storage_exists(struct storage *s, const char *uuid, struct det_err *err);
+DET_MUST int storage_exists(struct storage *s, const char *uuid, struct det_err *err);
 
 /* The directory to write into; caller frees *ret_path. DET_EEXIST if the uuid is published. */
-int storage_begin(struct storage *s, const char *uuid, char **ret_path, struct det_err *err);
-int storage_publish(struct storage *s, const char *uuid, struct det_err *err);
+DET_MUST int storage_begin(struct storage *s, const char *uuid, char **ret_path,
+                           struct det_err *err);
+DET_MUST int storage_publish(struct storage *s, const char *uuid, struct det_err *err);
 /* Bytes that this process brought onto a disk by publishing; rises while it does. Any thread. */
 uint64_t storage_synced_bytes(void);
 /* Whether checkpoints can be written here, by beginning one with a file of a block and dropping
  * it. */
-int storage_check(struct storage *s, struct det_err *err);
+DET_MUST int storage_check(struct storage *s, struct det_err *err);
 /* Drops what was begun; idempotent. */
-int storage_abort(struct storage *s, const char *uuid, struct det_err *err);
+DET_MUST int storage_abort(struct storage *s, const char *uuid, struct det_err *err);
 
 /* A directory to read from: storage_path() itself, without a copy. Caller frees. */
-int storage_get(struct storage *s, const char *uuid, char **ret_path, struct det_err *err);
+DET_MUST int storage_get(struct storage *s, const char *uuid, char **ret_path, struct det_err *err);
 
 /* Removes a checkpoint, published or begun; absent is fine. First renamed away, so a half-deleted
  * one is never seen under its name. */
-int storage_delete(struct storage *s, const char *uuid, struct det_err *err);
+DET_MUST int storage_delete(struct storage *s, const char *uuid, struct det_err *err);
 /* Puts a published checkpoint aside under a hidden name of the same root, and takes it back: files
  * untouched. Quarantining an absent one is fine; restoring is DET_ENOENT when it is in neither
  * place. */
-int storage_quarantine(struct storage *s, const char *uuid, struct det_err *err);
-int storage_restore(struct storage *s, const char *uuid, struct det_err *err);
+DET_MUST int storage_quarantine(struct storage *s, const char *uuid, struct det_err *err);
+DET_MUST int storage_restore(struct storage *s, const char *uuid, struct det_err *err);
 /* Removes it for good, wherever it is; absent is fine. */
-int storage_purge(struct storage *s, const char *uuid, struct det_err *err);
+DET_MUST int storage_purge(struct storage *s, const char *uuid, struct det_err *err);
 /* Removes only the files beneath a checkpoint whose path matches `glob`: '*' and '?' as in a shell
  * but '/' is ordinary, and a leading "**" with its slash may also match nothing. */
-int storage_delete_glob(struct storage *s, const char *uuid, const char *glob, struct det_err *err);
+DET_MUST int storage_delete_glob(struct storage *s, const char *uuid, const char *glob,
+                                 struct det_err *err);
 /* Removes what crashed writers left: begun or half-deleted ones older than age_s seconds. */
-int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);
+DET_MUST int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err);
 
 /* [{"uuid", "aside", "modified", "uid"}]: every checkpoint that lies in the root, those in
  * quarantine too (aside); modified in seconds, and the account it is of. New reference, or NULL. */
@@ -88,11 +90,11 @@ json_t *storage_describe(struct storage *s, const char *uuid, bool is_aside, str
  * local_dir: new files are copied, and of a file that is longer here than there the rest is
  * appended; equal sizes are equal files. Files whose name holds `but` are passed over (NULL: none).
  * Nothing is removed. DET_EINVAL: a place that could leave the root. */
-int storage_follow_dir(struct storage *s, const char *place, const char *local_dir, const char *but,
-                       struct det_err *err);
+DET_MUST int storage_follow_dir(struct storage *s, const char *place, const char *local_dir,
+                                const char *but, struct det_err *err);
 
 /* Removes <root>/<place> with all that is in it; absent is fine. DET_EINVAL as above. */
-int storage_remove_tree(struct storage *s, const char *place, struct det_err *err);
+DET_MUST int storage_remove_tree(struct storage *s, const char *place, struct det_err *err);
 
 /* ---- Identity --------------------------------------------------------------------------------
  *
@@ -121,13 +123,13 @@ struct storage_seen {
 void storage_look(const char *place, const char *id, const json_t *known, struct storage_seen *ret);
 /* Makes the store: its root where it is absent and `known` empty, then the marker, unless one is
  * there. `id` is the marker's then. DET_ENOENT: none of the known checkpoints is there. */
-int storage_make(const char *place, const json_t *known, char id[UUID_STR_MAX],
-                 struct det_err *err);
+DET_MUST int storage_make(const char *place, const json_t *known, char id[UUID_STR_MAX],
+                          struct det_err *err);
 /* Is the store still at its place? 0, or DET_EUNAVAIL with the path and what to do. Without an id
  * it always is. */
-int storage_ready(struct storage *s, struct det_err *err);
+DET_MUST int storage_ready(struct storage *s, struct det_err *err);
 /* The same, and may anything be written there? DET_EUNAVAIL also where it is mounted read-only. */
-int storage_writable(struct storage *s, struct det_err *err);
+DET_MUST int storage_writable(struct storage *s, struct det_err *err);
 /* A process of a task says that it ends for want of its store: into a file in DET_RUN_DIR, which
  * det-task reads when it has failed. */
 #define STORAGE_AWAY_FILE "store_away"
@@ -144,7 +146,7 @@ json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *er
 /* Checks the files of `dir` against the hashes of its metadata, STORAGE_HASHES or, of a checkpoint
  * from before these, "sha256": DET_ECORRUPT names the first file that is missing or differs. Files
  * that it does not name are allowed, and one without hashes is taken as it is. */
-int storage_verify_dir(const char *dir, const json_t *metadata, struct det_err *err);
+DET_MUST int storage_verify_dir(const char *dir, const json_t *metadata, struct det_err *err);
 /* {path: size} of every file and directory (which end in '/', size 0), relative: the `resources` of
  * a checkpoint report. New reference. */
 json_t *storage_list(struct storage *s, const char *uuid, struct det_err *err);

@@ -18,8 +18,8 @@ struct ctl_handlers {
     void *arg;
 };
 /* fd: the listening socket, taken. */
-int ctl_create(uv_loop_t *loop, int fd, const struct ctl_handlers *h, struct ctl **ret,
-               struct det_err *err);
+DET_MUST int ctl_create(uv_loop_t *loop, int fd, const struct ctl_handlers *h, struct ctl **ret,
+                        struct det_err *err);
 /* Closes once everything was written. NULL ok. */
 void ctl_close(struct ctl *c);
 /* To all who are connected, and to whoever comes. e: of LINK_ENDED; marks: an array. */

@@ -5,6 +5,6 @@
 #include "det/err.h"
 
 /* Returns when no process of the task is left, or DET_ETIMEOUT after 10 s. */
-int endtask(const char *dir, struct det_err *err);
+DET_MUST int endtask(const char *dir, struct det_err *err);
 
 #endif

@@ -113,7 +113,8 @@ void task_stacks(struct task *t, void (*done)(struct task *t));
 void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l);
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
-int task_hook_done(struct task *t, struct det_err *err); /* takes over the hook's environment */
+DET_MUST int task_hook_done(struct task *t,
+                            struct det_err *err); /* takes over the hook's environment */
 void task_hook_lives(struct task *t); /* the hook has printed something */
 void task_start_ranks(struct task *t);
 void task_on_acked(struct task *t); /* the master knows the exit */

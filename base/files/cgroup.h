@@ -26,7 +26,8 @@ char *cgroup_own_place(void);
 /* Makes `tasks`, turns limits on for the groups in it, and lets all of them together leave the
  * host a twentieth of host_bytes (0: no such limit). *ret_held: those of CGROUP_* that hold. An
  * error says why not all do; DET_EPERM: `tasks` itself cannot be made or used. */
-int cgroup_open(const char *tasks, int64_t host_bytes, unsigned *ret_held, struct det_err *err);
+DET_MUST int cgroup_open(const char *tasks, int64_t host_bytes, unsigned *ret_held,
+                         struct det_err *err);
 /* Makes `name` in `tasks`, which is opened if it is not there, and gives it those of the limits
  * that hold there. NULL where that is not possible. Caller frees. Removing: when the task is
  * over. */

@@ -20,7 +20,7 @@ struct archive_file {
 };
 
 /* DET_EINVAL with the reason if path is absolute, empty, or has "." or ".." parts. */
-int archive_check_path(const char *path, struct det_err *err);
+DET_MUST int archive_check_path(const char *path, struct det_err *err);
 
 struct archive_writer;
 /* Both append to out: a .tar.gz, a .zip. */
@@ -30,18 +30,20 @@ struct archive_writer *archive_writer_create_zip(struct buf *out);
  * that wrote. */
 typedef int archive_sink(void *arg, const void *p, size_t n);
 struct archive_writer *archive_writer_create_to(bool zip, archive_sink *sink, void *arg);
-int archive_writer_add(struct archive_writer *w, const struct archive_file *f, struct det_err *err);
+DET_MUST int archive_writer_add(struct archive_writer *w, const struct archive_file *f,
+                                struct det_err *err);
 /* The same of f->len bytes that fd has from where it stands, a piece at a time; fewer: DET_EIO. */
-int archive_writer_add_fd(struct archive_writer *w, const struct archive_file *f, int fd,
-                          struct det_err *err);
-int archive_writer_end(struct archive_writer *w, struct det_err *err); /* destroys w */
+DET_MUST int archive_writer_add_fd(struct archive_writer *w, const struct archive_file *f, int fd,
+                                   struct det_err *err);
+DET_MUST int archive_writer_end(struct archive_writer *w, struct det_err *err); /* destroys w */
 
 /* Calls fn for every entry, in order; data lives until fn returns. A non-zero fn result stops and
  * is returned. Unpacked size above bytes_max: DET_ETOOBIG. */
-int archive_read(const void *tgz, size_t len, size_t bytes_max,
-                 int (*fn)(void *arg, const struct archive_file *f, struct det_err *err), void *arg,
-                 struct det_err *err);
+DET_MUST int archive_read(const void *tgz, size_t len, size_t bytes_max,
+                          int (*fn)(void *arg, const struct archive_file *f, struct det_err *err),
+                          void *arg, struct det_err *err);
 /* Extracts everything beneath dirfd; existing files are replaced. */
-int archive_extract(const void *tgz, size_t len, size_t bytes_max, int dirfd, struct det_err *err);
+DET_MUST int archive_extract(const void *tgz, size_t len, size_t bytes_max, int dirfd,
+                             struct det_err *err);
 
 #endif

@@ -15,6 +15,6 @@ int64_t clk_wall_us(void);
 /* "2023-07-06T23:56:54.311328Z" (6 digits, or none when the fraction is zero); before the year 0
  * and after 9999 the nearest time of these. */
 void clk_format(int64_t wall_us, char out[CLK_RFC3339_MAX]);
-int clk_parse(const char *rfc3339, int64_t *ret_wall_us, struct det_err *err);
+DET_MUST int clk_parse(const char *rfc3339, int64_t *ret_wall_us, struct det_err *err);
 
 #endif

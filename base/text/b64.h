@@ -7,6 +7,6 @@
 
 void b64_encode(struct buf *out, const void *p, size_t n);
 /* Appends the decoded bytes. DET_EINVAL on a bad digit or length; out then holds nothing new. */
-int b64_decode(struct buf *out, const char *s, size_t n, struct det_err *err);
+DET_MUST int b64_decode(struct buf *out, const char *s, size_t n, struct det_err *err);
 
 #endif

@@ -18,7 +18,7 @@ void hash_end(struct hash *h, char hex[HASH_HEX_MAX]);
 
 void hash_bytes(enum hash_kind kind, const void *p, size_t n, char hex[HASH_HEX_MAX]);
 /* Of a whole file read from fd's current position to its end. */
-int hash_fd(enum hash_kind kind, int fd, char hex[HASH_HEX_MAX], struct det_err *err);
+DET_MUST int hash_fd(enum hash_kind kind, int fd, char hex[HASH_HEX_MAX], struct det_err *err);
 uint64_t hash_fnv64(const void *p, size_t n);
 uint32_t crc32c(uint32_t crc, const void *p, size_t n);
 /* Equal in time that depends only on the length. */

@@ -29,8 +29,8 @@ struct opt_list {
 };
 /* Parses argv[first..]; positionals, "-" and "-1" too, are gathered into *pos (borrowed). "--"
  * ends options. DET_EINVAL names the culprit. */
-int opt_parse(const struct opt *table, int argc, char **argv, int first, struct opt_list *pos,
-              struct det_err *err);
+DET_MUST int opt_parse(const struct opt *table, int argc, char **argv, int first,
+                       struct opt_list *pos, struct det_err *err);
 void opt_help(const struct opt *table, struct buf *out);
 void opt_list_free(struct opt_list *l);
 

@@ -22,7 +22,7 @@ struct pattern;
 #define PATTERN_SIZE_MAX 1000 /* instructions of its program: x{500}{500} is refused */
 
 /* DET_EINVAL says what is wrong and where. The caller destroys *ret. */
-int pattern_compile(const char *text, struct pattern **ret, struct det_err *err);
+DET_MUST int pattern_compile(const char *text, struct pattern **ret, struct det_err *err);
 void pattern_destroy(struct pattern *p); /* NULL ok */
 /* Whether it matches somewhere in the text. What that cost is taken from *steps (about a
  * nanosecond each); false once nothing of them is left. */

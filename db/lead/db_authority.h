@@ -7,8 +7,10 @@
 
 /* Blocking, on a connection of its own, after db_migrate(). Appends the PEM texts of the
  * certificate and its key; both empty: there is none yet. */
-int db_authority_read(const char *conninfo, struct buf *cert, struct buf *key, struct det_err *err);
+DET_MUST int db_authority_read(const char *conninfo, struct buf *cert, struct buf *key,
+                               struct det_err *err);
 /* Keeps this one unless there is one by now: read it again. */
-int db_authority_keep(const char *conninfo, const char *cert, const char *key, struct det_err *err);
+DET_MUST int db_authority_keep(const char *conninfo, const char *cert, const char *key,
+                               struct det_err *err);
 
 #endif

@@ -11,11 +11,12 @@ struct db_cluster {
     char agent_token[65]; /* hex */
 };
 /* Blocking, before db_start. */
-int db_cluster_read(struct db *db, struct db_cluster *ret, struct det_err *err);
+DET_MUST int db_cluster_read(struct db *db, struct db_cluster *ret, struct det_err *err);
 /* Blocking, before db_start: stores the first admin password when admin has none; *ret_set says so.
  */
-int db_admin_password_init(struct db *db, const char *argon2, bool *ret_set, struct det_err *err);
-int db_admin_has_password(struct db *db, bool *ret, struct det_err *err);
+DET_MUST int db_admin_password_init(struct db *db, const char *argon2, bool *ret_set,
+                                    struct det_err *err);
+DET_MUST int db_admin_has_password(struct db *db, bool *ret, struct det_err *err);
 
 /* First statement of a unit that must be written exactly once: batch `number` of this epoch, from
  * 1, without a gap. A unit whose commit was not heard of is sent again with its number. */

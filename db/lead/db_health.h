@@ -18,12 +18,11 @@ struct db_health {
     int64_t clock_diff_us; /* its clock minus ours */
 };
 /* DET_EUNAVAIL with libpq's words: not reachable, not let in. */
-int db_health(const char *conninfo, struct db_health *ret, struct det_err *err);
-
+DET_MUST int db_health(const char *conninfo, struct db_health *ret, struct det_err *err);
 
 /* The id of the checkpoint store at this place; "" where the database knows none. */
 #define DB_STORE_ID_MAX 37
-int db_health_store(const char *conninfo, const char *place, char id[DB_STORE_ID_MAX],
-                    struct det_err *err);
+DET_MUST int db_health_store(const char *conninfo, const char *place, char id[DB_STORE_ID_MAX],
+                             struct det_err *err);
 
 #endif

@@ -11,7 +11,7 @@ struct db_life {
     bool is_new, is_chosen;
 };
 /* Blocking, before db_start: all of them, by epoch. *ret is the caller's to free. */
-int db_lives_read(struct db *db, struct db_life **ret, size_t *ret_n, struct det_err *err);
+DET_MUST int db_lives_read(struct db *db, struct db_life **ret, size_t *ret_n, struct det_err *err);
 
 /* Keeps something of another life aside, but never more than 10,000 of them. body: UTF-8. */
 struct db_stray {
@@ -28,6 +28,6 @@ void db_lives_list(struct db *db, db_cb *cb, void *arg);
 
 /* Blocking, with a connection of its own: the next leader begins a new life. *ret_is_led: one leads
  * now, and has to end first. */
-int db_new_life(const char *conninfo, bool *ret_is_led, struct det_err *err);
+DET_MUST int db_new_life(const char *conninfo, bool *ret_is_led, struct det_err *err);
 
 #endif

@@ -12,6 +12,6 @@ void db_call_write(struct db *db, const char *sql, const struct db_args *args, d
                    db_done_cb *cb, void *arg);
 void db_call_commit(struct db_tx *tx, db_judge *judge, db_done_cb *cb, void *arg);
 /* A judge: no row written means the fence did not hold. */
-int db_judge_fence(const struct db_result *r, struct det_err *err);
+DET_MUST int db_judge_fence(const struct db_result *r, struct det_err *err);
 
 #endif

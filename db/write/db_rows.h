@@ -31,7 +31,8 @@ void db_save_store(struct db_tx *tx, const struct row_store *r);
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id);
 
 /* Blocking, before db_start. A callback's failure ends the read and is returned. */
-int db_restore_ids(struct db *db, int64_t *ret_exp, int64_t *ret_trial, struct det_err *err);
+DET_MUST int db_restore_ids(struct db *db, int64_t *ret_exp, int64_t *ret_trial,
+                            struct det_err *err);
 struct db_restore {
     void *arg;
     int (*agent)(void *arg, const struct row_agent *r, struct det_err *err);
@@ -44,8 +45,9 @@ struct db_restore {
 };
 /* Everything live, in the order core.h states. ret_exp: whose row a callback did not take, be it of
  * the experiment, its search, a trial or an allocation; 0: no such, or of no experiment. */
-int db_restore(struct db *db, const struct db_restore *to, int64_t *ret_exp, struct det_err *err);
+DET_MUST int db_restore(struct db *db, const struct db_restore *to, int64_t *ret_exp,
+                        struct det_err *err);
 /* It and its trials are in ERROR, its allocations over. */
-int db_park_now(struct db *db, int64_t exp_id, struct det_err *err);
+DET_MUST int db_park_now(struct db *db, int64_t exp_id, struct det_err *err);
 
 #endif

@@ -36,11 +36,12 @@ struct det_engine {
 };
 
 /* A new tensor on the device, not cleared; the caller owns it. */
-int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout layout, int ndim,
-                    const int64_t *dims, struct det_tensor **ret, struct det_err *err);
+DET_MUST int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout layout,
+                             int ndim, const int64_t *dims, struct det_tensor **ret,
+                             struct det_err *err);
 /* The same shape, dtype and layout as t; dense. */
-int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct det_tensor **ret,
-                     struct det_err *err);
+DET_MUST int det__tensor_like(struct det_engine *e, const struct det_tensor *t,
+                              struct det_tensor **ret, struct det_err *err);
 /* Gives t to the step; returns it. */
 struct det_tensor *det__keep(struct det_engine *e, struct det_tensor *t);
 /* Ends the tensors that the step was given since det__step_mark(), but `t`: what a module made for
@@ -50,20 +51,20 @@ void det__step_drop(struct det_engine *e, size_t mark, const struct det_tensor *
 /* t's elements in C order, where the CPU can read them at any time; NULL: they lie otherwise. */
 const void *det__host_bytes(const struct det_tensor *t);
 /* t on the device: a new reference to t itself or a copy. */
-int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
-                   struct det_err *err);
+DET_MUST int det__on_device(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                            struct det_err *err);
 /* Overwrites dst with src: same dims, any dtypes, layouts and places. */
-int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *dst,
-              struct det_err *err);
+DET_MUST int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *dst,
+                       struct det_err *err);
 
 /* Runs one kernel of the backend; DET_EUNIMPL where it has none. */
-int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err);
+DET_MUST int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err);
 /* The same with a profiler listening (span.h). */
-int det__run_told(struct det_engine *e, det_kernel_fn *fn, const struct det_call *c,
-                  struct det_err *err);
+DET_MUST int det__run_told(struct det_engine *e, det_kernel_fn *fn, const struct det_call *c,
+                           struct det_err *err);
 /* The same for a kernel marked *: repeats inputs to the dims of out[0] where they have 1 or none.
  */
-int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err);
+DET_MUST int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err);
 /* The next random call's numbers: sets a->seed and a->call. */
 void det__draw(struct det_engine *e, struct det_attrs *a);
 
@@ -74,11 +75,11 @@ int det__keep_error(struct det_engine *e, const struct det_err *err);
 
 /* Where a gradient of t is to be written: t's own one where t is a leaf that has none yet, else a
  * new tensor. The caller owns a reference and hands it to det__grad_add(). */
-int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
-                   struct det_err *err);
+DET_MUST int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                            struct det_err *err);
 /* Adds g to the gradient of t (leaf or not). Takes g. */
-int det__grad_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
-                  struct det_err *err);
+DET_MUST int det__grad_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
+                           struct det_err *err);
 
 static inline void tensor_unrefp(struct det_tensor **t)
 {

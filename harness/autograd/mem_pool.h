@@ -17,7 +17,7 @@ struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_d
 /* Gives the device back, now or when the last piece in use comes home. NULL is allowed. */
 void mem_pool_destroy(struct mem_pool *p);
 /* Not cleared. DET_ENOMEM, after all unused memory was given back to the system. */
-int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err);
+DET_MUST int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err);
 /* Gives all unused memory back to the system; how many bytes that were. */
 size_t mem_pool_trim(struct mem_pool *p);
 void mem_pool_free(struct mem_pool *p, void *data, size_t bytes);

@@ -8,7 +8,7 @@ bool run_is_f64(const struct det_call *c);
 /* True where the backend's kernel takes c's floating tensors only in *ret, which some are not. */
 bool run_needs_cast(struct det_engine *e, const struct det_call *c, enum det_dtype *ret);
 /* Runs c by way of copies in that dtype. */
-int run_cast(struct det_engine *e, const struct det_call *c, enum det_dtype dtype,
-             struct det_err *err);
+DET_MUST int run_cast(struct det_engine *e, const struct det_call *c, enum det_dtype dtype,
+                      struct det_err *err);
 
 #endif

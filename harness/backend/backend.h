@@ -397,8 +397,8 @@ typedef const struct det_backend *det_backend_get_fn(uint32_t version);
 
 /* The table for a device's name ("cpu", "ref", "cuda", "cuda:1"); its index in *ret_index. Modules
  * are looked for in DET_BACKEND_DIR, beside the program and in ../lib/det. DET_ENOENT: no such. */
-int det_backend_find(const char *device, const struct det_backend **ret, int *ret_index,
-                     struct det_err *err);
+DET_MUST int det_backend_find(const char *device, const struct det_backend **ret, int *ret_index,
+                              struct det_err *err);
 /* "conv2d_bwd_data"; borrowed. */
 const char *det_kernel_name(enum det_kernel k);
 

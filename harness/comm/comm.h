@@ -42,12 +42,12 @@ struct comm_options {
 struct comm;
 
 /* Joins the group; returns when all ranks are in it. size 1 needs no network and cannot fail. */
-int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *err);
+DET_MUST int comm_open(const struct comm_options *o, struct comm **ret, struct det_err *err);
 /* RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, DET_CHIEF_IP, C10D_PORT (29400),
  * DET_COLLECTIVE_TIMEOUT_S (timeout_ms), and DET_SESSION_TOKEN as the secret; RANK or WORLD_SIZE
  * unset: one rank. The strings are borrowed from the environment. DET_EINVAL names a bad
  * variable. */
-int comm_options_from_env(struct comm_options *ret, struct det_err *err);
+DET_MUST int comm_options_from_env(struct comm_options *ret, struct det_err *err);
 /* Patience of the following collectives; 0: back to what comm_open() was given. For waits on
  * work that one rank does alone (a checkpoint, a whole validation). Must be called on every rank
  * alike. */
@@ -58,14 +58,14 @@ void comm_close(struct comm *c); /* NULL ok; does not wait for peers */
 /* Leaves the group for a reason that is for all ranks: their collectives, and all later ones here,
  * fail with DET_EPEER, and comm_left() tells them why. 0: rank 0's process has the reason, the
  * first one of all; DET_EPEER, DET_ETIMEOUT: it is gone or does not answer. One rank alone: 0. */
-int comm_leave(struct comm *c, const char *why, struct det_err *err);
+DET_MUST int comm_leave(struct comm *c, const char *why, struct det_err *err);
 /* Between collectives, without waiting: DET_EPEER where the next one would fail because a rank left
  * with a reason, or because rank 0 is gone. */
-int comm_check(struct comm *c, struct det_err *err);
+DET_MUST int comm_check(struct comm *c, struct det_err *err);
 /* While this rank waits for something that its peers must do elsewhere, on their devices: DET_EPEER
  * names those that are gone or left with a reason. A round trip to rank 0, for timeout_ms at most.
  */
-int comm_watch(struct comm *c, int timeout_ms, struct det_err *err);
+DET_MUST int comm_watch(struct comm *c, int timeout_ms, struct det_err *err);
 /* At the end, whatever it was: whether a rank had left with a reason, and "rank 1: WHY" added to
  * *out. Rank 0 asks once: after its "no" comm_leave() fails, so that no reason gets lost. */
 bool comm_left(struct comm *c, struct buf *out);
@@ -74,11 +74,11 @@ int comm_rank(const struct comm *c);
 int comm_size(const struct comm *c);
 
 /* v = mean over ranks, in place. n may be 0 but must be equal on all ranks. */
-int comm_allreduce_mean_f32(struct comm *c, float *v, size_t n, struct det_err *err);
-int comm_allreduce_mean_f64(struct comm *c, double *v, size_t n, struct det_err *err);
+DET_MUST int comm_allreduce_mean_f32(struct comm *c, float *v, size_t n, struct det_err *err);
+DET_MUST int comm_allreduce_mean_f64(struct comm *c, double *v, size_t n, struct det_err *err);
 /* Rank root's n bytes to all; n must be equal on all ranks. */
-int comm_broadcast(struct comm *c, void *p, size_t n, int root, struct det_err *err);
-int comm_barrier(struct comm *c, struct det_err *err);
+DET_MUST int comm_broadcast(struct comm *c, void *p, size_t n, int root, struct det_err *err);
+DET_MUST int comm_barrier(struct comm *c, struct det_err *err);
 
 /* One block of bytes from each rank, of any length. */
 struct comm_blobs {
@@ -87,11 +87,11 @@ struct comm_blobs {
     size_t *bytes;
     int n;
 };
-int comm_allgather(struct comm *c, const void *p, size_t n, struct comm_blobs *ret,
-                   struct det_err *err);
+DET_MUST int comm_allgather(struct comm *c, const void *p, size_t n, struct comm_blobs *ret,
+                            struct det_err *err);
 void comm_blobs_finish(struct comm_blobs *b);
 /* Rank 0's block, of any length, to all: *ret is NUL-terminated past its n bytes; caller frees. */
-int comm_broadcast_bytes(struct comm *c, const void *p, size_t n, void **ret, size_t *ret_n,
-                         struct det_err *err);
+DET_MUST int comm_broadcast_bytes(struct comm *c, const void *p, size_t n, void **ret,
+                                  size_t *ret_n, struct det_err *err);
 
 #endif

@@ -41,15 +41,15 @@ struct comm_device;
 /* Collective over `control`, which is borrowed until comm_device_close(). `device` is the CUDA
  * ordinal of this rank. DET_EUNAVAIL: no module, or two ranks have one device, which NCCL refuses;
  * DET_EDEVICE: NCCL's own words. All ranks succeed or all fail. */
-int comm_device_open(struct comm *control, int device, struct comm_device **ret,
-                     struct det_err *err);
+DET_MUST int comm_device_open(struct comm *control, int device, struct comm_device **ret,
+                              struct det_err *err);
 void comm_device_close(struct comm_device *d); /* NULL ok */
 
 /* v: n floats on the device; in place. stream: cudaStream_t, NULL the default one. */
-int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, void *stream,
-                                   struct det_err *err);
+DET_MUST int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, void *stream,
+                                            struct det_err *err);
 /* Until all work on the stream is done, for as long as `control` is patient; a peer whose process
  * is gone is noticed within a second. DET_EPEER, DET_ETIMEOUT, DET_EDEVICE. */
-int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err);
+DET_MUST int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err);
 
 #endif

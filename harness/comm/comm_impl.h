@@ -35,16 +35,16 @@ struct comm_transport {
 
 /* Joins through the store, which is borrowed until destroy. Address: of this host, as peers
  * reach it. */
-int comm_gloo_open(int rank, int size, const char *address, struct comm_store *store,
-                   int join_timeout_ms, const struct comm_transport **ret, void **ret_self,
-                   struct det_err *err);
+DET_MUST int comm_gloo_open(int rank, int size, const char *address, struct comm_store *store,
+                            int join_timeout_ms, const struct comm_transport **ret, void **ret_self,
+                            struct det_err *err);
 
 /* comm_store as the C++ side needs it (see comm_store.h). */
-int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t n,
-                   struct det_err *err);
+DET_MUST int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t n,
+                            struct det_err *err);
 /* *ret is malloc'ed. */
-int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
-                    size_t *ret_n, struct det_err *err);
+DET_MUST int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
+                             size_t *ret_n, struct det_err *err);
 
 #ifdef __cplusplus
 }

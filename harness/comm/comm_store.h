@@ -59,27 +59,28 @@ struct comm_store_options {
 
 /* The server: a thread. DET_EIO if the address cannot be listened on. */
 struct comm_store_server;
-int comm_store_serve(const struct comm_store_options *o, struct comm_store_server **ret,
-                     struct det_err *err);
+DET_MUST int comm_store_serve(const struct comm_store_options *o, struct comm_store_server **ret,
+                              struct det_err *err);
 void comm_store_server_stop(struct comm_store_server *s); /* NULL ok */
 
 /* A rank's connection. Retried until the server is there; DET_ETIMEOUT, DET_EPERM (secret). */
-int comm_store_connect(const struct comm_store_options *o, struct comm_store **ret,
-                       struct det_err *err);
+DET_MUST int comm_store_connect(const struct comm_store_options *o, struct comm_store **ret,
+                                struct det_err *err);
 void comm_store_close(struct comm_store *s); /* NULL ok */
 /* This end's address as the server's host sees it: how peers reach this host. */
-int comm_store_local_address(const struct comm_store *s, char *out, size_t cap,
-                             struct det_err *err);
+DET_MUST int comm_store_local_address(const struct comm_store *s, char *out, size_t cap,
+                                      struct det_err *err);
 /* A collective failed here: within wait_ms, which ranks are gone, which did not answer? Appends
  * "rank 2 is gone", or nothing when all is well as far as known. */
 void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out);
 /* Which ranks are gone, added to *out, without a claim that a collective failed. DET_EPEER: rank 0.
  */
-int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out, struct det_err *err);
+DET_MUST int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out,
+                             struct det_err *err);
 /* Whether something came that was not asked for: a reason, rank 0's last words, or its end. */
 bool comm_store_stirs(const struct comm_store *s);
 /* As comm_leave() and comm_left(). */
-int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err);
+DET_MUST int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err);
 bool comm_store_left(struct comm_store *s, struct buf *out);
 
 #endif

@@ -15,8 +15,8 @@ struct det_batch *batch_create(const struct det_dataset *ds, int64_t capacity,
                                const struct det_loader_options *options, struct det_err *err);
 void batch_destroy(struct det_batch *b); /* NULL ok */
 /* The records (at least one) become its content. */
-int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
-               struct det_err *err);
+DET_MUST int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
+                        struct det_err *err);
 /* From another thread: the filling ends with DET_ECANCELED before its next record, and so does any
  * later one. */
 void batch_cancel(struct det_batch *b);

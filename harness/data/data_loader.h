@@ -26,14 +26,16 @@ struct data_order {
 };
 
 /* Stops what ran before. */
-int data_loader_start(struct det_data_loader *l, struct data_order order, struct det_err *err);
+DET_MUST int data_loader_start(struct det_data_loader *l, struct data_order order,
+                               struct det_err *err);
 /* DET_ENOENT past the end. A failed record is an error at its own batch, not earlier. */
-int data_loader_next(struct det_data_loader *l, const struct det_batch **ret, struct det_err *err);
+DET_MUST int data_loader_next(struct det_data_loader *l, const struct det_batch **ret,
+                              struct det_err *err);
 void data_loader_stop(struct det_data_loader *l);
 
 /* Batch `index` of pass `epoch` of the loader's own sampler, for the order function; without a
  * sampler these are the records in sequence. */
-int data_loader_pick(struct det_data_loader *l, int64_t epoch, int64_t index,
-                     struct data_pick *ret, struct det_err *err);
+DET_MUST int data_loader_pick(struct det_data_loader *l, int64_t epoch, int64_t index,
+                              struct data_pick *ret, struct det_err *err);
 
 #endif

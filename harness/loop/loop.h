@@ -290,7 +290,8 @@ struct det_loop_trial {
  * are all 0 (all was reported). Negative: the process must exit non-zero (loop_exit_code). `c`
  * and `t` are borrowed. DET_ESTALE: this run is no longer the trial's current one; nothing more
  * was written. */
-int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t, struct det_err *err);
+DET_MUST int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t,
+                      struct det_err *err);
 /* 0 -> 0; DET_ESTALE -> 75; anything else -> 1. */
 int loop_exit_code(int rc);
 /* Local mode: the directory that holds the checkpoints, absolute (a relative one is made, beneath
@@ -328,6 +329,7 @@ struct loop_step_hooks {
 };
 /* Nothing unless this is an update batch; then reduce, divide by the aggregation frequency,
  * clip, step, zero (unless keep_grads). keep_grads with aggregation > 1 is DET_EINVAL. */
-int loop_step_optimizer(struct loop *l, const struct loop_step_hooks *h, struct det_err *err);
+DET_MUST int loop_step_optimizer(struct loop *l, const struct loop_step_hooks *h,
+                                 struct det_err *err);
 
 #endif

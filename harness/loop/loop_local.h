@@ -12,13 +12,14 @@
 #define LOOP_LOCAL_NO_METRIC "(none)"
 
 /* The file's content as it is, at most 4 MiB; an empty object for NULL. *ret: a new reference. */
-int loop_local_read(const char *path, json_t **ret, struct det_err *err);
+DET_MUST int loop_local_read(const char *path, json_t **ret, struct det_err *err);
 /* The complete configuration; what a local run does not need to be told is added to `raw`.
  * entrypoint: where the file names none; NULL: any. *ret: a new reference. */
-int loop_local_complete(json_t *raw, const char *entrypoint, json_t **ret, struct det_err *err);
+DET_MUST int loop_local_complete(json_t *raw, const char *entrypoint, json_t **ret,
+                                 struct det_err *err);
 /* The hyperparameters of a grid's point (from 0), else the first sample of the experiment's seed.
  * *ret: a new reference. */
-int loop_local_hparams(const struct expconf *view, int64_t point, json_t **ret,
-                       struct det_err *err);
+DET_MUST int loop_local_hparams(const struct expconf *view, int64_t point, json_t **ret,
+                                struct det_err *err);
 
 #endif

@@ -86,13 +86,14 @@ struct det_tensor *module_buffer(struct det_module *m, const char *name);
 /* The gradients of the whole tree as bytes, appended to out; and back from *left bytes at *at,
  * which move on. DET_ECORRUPT: too few for this module. */
 struct buf;
-int module_grads_pack(struct det_module *m, struct buf *out, struct det_err *err);
-int module_grads_unpack(struct det_module *m, const char **at, size_t *left, struct det_err *err);
+DET_MUST int module_grads_pack(struct det_module *m, struct buf *out, struct det_err *err);
+DET_MUST int module_grads_unpack(struct det_module *m, const char **at, size_t *left,
+                                 struct det_err *err);
 /* For a mean over ranks: det_module_grads() and, behind it, a number for each parameter, 1 where it
  * has a gradient, else 0. NULL after an error. */
 struct det_tensor *module_grads_marked(struct det_module *m);
 /* After that mean: what has a gradient on any rank has one on this. */
-int module_grads_heard(struct det_module *m, struct det_err *err);
+DET_MUST int module_grads_heard(struct det_module *m, struct det_err *err);
 void module_lists_forget(struct det_module *m); /* of m and everything above it */
 void module_lists_finish(struct det_module *m);
 

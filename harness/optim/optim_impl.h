@@ -70,7 +70,8 @@ struct det_optim *optim_new(struct det_module *m, const struct optim_type *type,
 /* True where all are finite and >= 0, else the engine's error that lists them. */
 bool optim_numbers_ok(struct det_module *m, const char *type, const double *v, size_t n);
 /* Makes kept[i], filled with `value`, where there is none yet. */
-int slot_keep(struct det_optim *o, struct slot *s, int i, double value, struct det_err *err);
+DET_MUST int slot_keep(struct det_optim *o, struct slot *s, int i, double value,
+                       struct det_err *err);
 /* The field's number(s) in g; NULL for a constant. */
 void *group_number(struct group *g, const struct group_field *f);
 /* Of the type's fields, then the schedulers'. */

@@ -103,28 +103,28 @@ enum det_dtype pth_to_dtype(enum pth_dtype dtype);
 enum pth_dtype pth_of_dtype(enum det_dtype dtype);
 /* Copies the elements in C order, converted as tensor/dtype.h does. `bytes` must be numel times the
  * size of `want`; a floating type as a whole one is DET_EINVAL. */
-int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out, size_t bytes,
-                    struct det_err *err);
+DET_MUST int pth_tensor_read(const struct pth_value *v, enum det_dtype want, void *out,
+                             size_t bytes, struct det_err *err);
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 /* torch.save(root, path): created or replaced; not fsynced (the publisher does). DET_EIO names the
  * path ("No space left on device"). */
-int pth_save(const char *path, const struct pth_value *root, struct det_err *err);
+DET_MUST int pth_save(const char *path, const struct pth_value *root, struct det_err *err);
 /* The same, with the file's XXH3-128 in hex (HASH_HEX_MAX of base/text/hash.h), made while it is
  * written. room: PTH_ROOM bytes, aligned to 4096, to write from; NULL: its own. */
 #define PTH_ROOM ((size_t)16 << 20)
-int pth_save_hashed(const char *path, const struct pth_value *root, void *room, char *ret_hash,
-                    struct det_err *err);
+DET_MUST int pth_save_hashed(const char *path, const struct pth_value *root, void *room,
+                             char *ret_hash, struct det_err *err);
 /* torch.load(path). *ret_root lives in doc. DET_ENOENT, DET_EIO, DET_ECORRUPT, DET_ETOOBIG. */
-int pth_load(const char *path, struct pth_doc *doc, const struct pth_value **ret_root,
-             struct det_err *err);
+DET_MUST int pth_load(const char *path, struct pth_doc *doc, const struct pth_value **ret_root,
+                      struct det_err *err);
 /* pickle.dump and pickle.load of plain values; a tensor in it is DET_EINVAL. */
-int pth_save_pickle(const char *path, const struct pth_value *root, struct det_err *err);
-int pth_load_pickle(const char *path, struct pth_doc *doc, const struct pth_value **ret_root,
-                    struct det_err *err);
+DET_MUST int pth_save_pickle(const char *path, const struct pth_value *root, struct det_err *err);
+DET_MUST int pth_load_pickle(const char *path, struct pth_doc *doc,
+                             const struct pth_value **ret_root, struct det_err *err);
 /* The same over bytes (tests, fuzzing). The bytes are copied. */
-int pth_parse(const void *bytes, size_t n, struct pth_doc *doc, const struct pth_value **ret_root,
-              struct det_err *err);
+DET_MUST int pth_parse(const void *bytes, size_t n, struct pth_doc *doc,
+                       const struct pth_value **ret_root, struct det_err *err);
 
 #endif

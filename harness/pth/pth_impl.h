@@ -89,13 +89,13 @@ struct pth_tensor_list {
     size_t n, cap;
 };
 /* Appends the pickle of root; gathers its tensors (NULL: none are allowed). */
-int pth_pickle(struct buf *out, const struct pth_value *root, struct pth_tensor_list *tensors,
-               struct det_err *err);
+DET_MUST int pth_pickle(struct buf *out, const struct pth_value *root,
+                        struct pth_tensor_list *tensors, struct det_err *err);
 /* pth_save() with the archive's options; ret_hash (HASH_HEX_MAX) as pth_save_hashed() has it. */
-int pth_save_as(const char *path, const struct pth_value *root, const struct zip_writer_options *o,
-                char *ret_hash, struct det_err *err);
+DET_MUST int pth_save_as(const char *path, const struct pth_value *root,
+                         const struct zip_writer_options *o, char *ret_hash, struct det_err *err);
 /* Reads one pickle. `storages` NULL: no tensors are allowed. */
-int pth_unpickle(const void *bytes, size_t n, const struct pth_storages *storages,
-                 struct pth_doc *doc, const struct pth_value **ret, struct det_err *err);
+DET_MUST int pth_unpickle(const void *bytes, size_t n, const struct pth_storages *storages,
+                          struct pth_doc *doc, const struct pth_value **ret, struct det_err *err);
 
 #endif

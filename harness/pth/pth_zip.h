@@ -14,13 +14,13 @@ struct zip_writer_options {
     void *room;          /* as pth_save_hashed() has it */
     uint64_t zip64_from; /* sizes, places and counts from here on need zip64; 0: where they do */
 };
-int zip_writer_create(const char *path, const struct zip_writer_options *o,
-                      struct zip_writer **ret, struct det_err *err);
+DET_MUST int zip_writer_create(const char *path, const struct zip_writer_options *o,
+                               struct zip_writer **ret, struct det_err *err);
 /* `data` is only read. The content starts at a multiple of 64 bytes, as torch's own does. */
-int zip_writer_add(struct zip_writer *w, const char *name, const void *data, size_t n,
-                   struct det_err *err);
+DET_MUST int zip_writer_add(struct zip_writer *w, const char *name, const void *data, size_t n,
+                            struct det_err *err);
 /* The directory; destroys w. ret_hash: as pth_save_hashed() has it. */
-int zip_writer_end(struct zip_writer *w, char *ret_hash, struct det_err *err);
+DET_MUST int zip_writer_end(struct zip_writer *w, char *ret_hash, struct det_err *err);
 void zip_writer_destroy(struct zip_writer *w); /* without a directory; NULL ok */
 
 /* Reading: over bytes in memory, borrowed. DET_ECORRUPT for anything that is not such a file. */
@@ -36,10 +36,11 @@ struct zip_reader {
     struct zip_entry *v; /* sorted by name */
     size_t n;
 };
-int zip_reader_init(struct zip_reader *z, const void *bytes, size_t n, struct det_err *err);
+DET_MUST int zip_reader_init(struct zip_reader *z, const void *bytes, size_t n,
+                             struct det_err *err);
 void zip_reader_finish(struct zip_reader *z);
 /* The entry `<folder>/<name>`, its checksum verified the first time; DET_ENOENT if absent. */
-int zip_reader_get(const struct zip_reader *z, const char *folder, size_t folder_len,
-                   const char *name, const struct zip_entry **ret, struct det_err *err);
+DET_MUST int zip_reader_get(const struct zip_reader *z, const char *folder, size_t folder_len,
+                            const char *name, const struct zip_entry **ret, struct det_err *err);
 
 #endif

@@ -84,7 +84,8 @@ bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,
                     struct det_tensor *view);
 /* Copies all elements of `from` to `to`, by way of ordinary memory: they may belong to different
  * engines. Same shape and dtype, else DET_EINVAL. */
-int det__tensor_assign(struct det_tensor *to, const struct det_tensor *from, struct det_err *err);
+DET_MUST int det__tensor_assign(struct det_tensor *to, const struct det_tensor *from,
+                                struct det_err *err);
 
 /* The number of elements, or -1 where a dimension is negative or the bytes pass DET__BYTES_MAX. */
 int64_t det__shape_numel(enum det_dtype dtype, int ndim, const int64_t *dims);

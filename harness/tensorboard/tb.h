@@ -27,7 +27,7 @@ struct det_tensorboard {
 
 /* Remembers what the event files beneath `dir` hold, so that it is not written again; an absent
  * directory holds nothing, and a damaged file counts up to the damage. */
-int tb_remember(struct det_tensorboard *w, const char *dir, struct det_err *err);
+DET_MUST int tb_remember(struct det_tensorboard *w, const char *dir, struct det_err *err);
 /* True where a value under this tag at this step is to be written: *ret_v is filled. */
 bool tb_wanted(struct det_tensorboard *w, const char *dir, const char *tag, int64_t step,
                struct tfevents_value *ret_v);

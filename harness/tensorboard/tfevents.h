@@ -46,9 +46,9 @@ void tfevents_text(struct buf *out, const struct tfevents_value *v, const char *
 /* Calls fn for every tag of every whole record of `data` (outside bytes). A record cut short at the
  * end is what a crash leaves: not an error. DET_ECORRUPT: a wrong checksum or message, with its
  * offset. */
-int tfevents_read(const void *data, size_t bytes,
-                  void (*fn)(void *arg, const char *tag, size_t tag_bytes, int64_t step), void *arg,
-                  struct det_err *err);
+DET_MUST int tfevents_read(const void *data, size_t bytes,
+                           void (*fn)(void *arg, const char *tag, size_t tag_bytes, int64_t step),
+                           void *arg, struct det_err *err);
 
 /* crc32c, rotated and shifted as the format wants it. */
 uint32_t tfevents_masked_crc(const void *p, size_t n);

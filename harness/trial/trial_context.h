@@ -108,9 +108,10 @@ struct det_metrics {
 
 /* Makes the context and calls the trial's create(); *ret also after a failure, to be destroyed.
  * `config` is borrowed until the next attach or the end; loop NULL: there is none (inference). */
-int trial_context_create(const struct det_trial_type *type, const struct det_loop_config *config,
-                         struct loop *loop, const struct trial_extra *extra,
-                         struct det_trial_context **ret, struct det_err *err);
+DET_MUST int trial_context_create(const struct det_trial_type *type,
+                                  const struct det_loop_config *config, struct loop *loop,
+                                  const struct trial_extra *extra, struct det_trial_context **ret,
+                                  struct det_err *err);
 /* Another run with the same models begins; the earlier run's failure is forgotten. */
 void trial_context_attach(struct det_trial_context *ctx, const struct det_loop_config *config,
                           struct loop *loop);
@@ -119,7 +120,7 @@ void trial_context_detach(struct det_trial_context *ctx);
 void trial_context_destroy(struct det_trial_context *ctx); /* NULL ok */
 
 /* 0, or the first failure of the context or its engine, its text in *err. */
-int trial_check(struct det_trial_context *ctx, struct det_err *err);
+DET_MUST int trial_check(struct det_trial_context *ctx, struct det_err *err);
 /* Records a failure unless there was one. */
 void trial_fail(struct det_trial_context *ctx, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -133,32 +134,36 @@ void trial_profile_finish(struct det_trial_context *ctx);
 /* Fails where it is too late for what `call` wraps. */
 void trial_check_time(struct det_trial_context *ctx, bool too_late, const char *call);
 /* What create() must have wrapped (trial_wrap.c). */
-int trial_check_wrapped(const struct det_trial_context *ctx, struct det_err *err);
+DET_MUST int trial_check_wrapped(const struct det_trial_context *ctx, struct det_err *err);
 
 /* Loop callbacks and reducers for what the trial added. */
 void trial_fill_callbacks(struct det_trial_context *ctx);
 void trial_fill_reducers(struct det_trial_context *ctx);
 
 /* The loop's view of a loader; takes dl. DET_EINVAL (a hook gave NULL). */
-int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32_t seed,
-                      struct loop_loader *ret, struct det_err *err);
+DET_MUST int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32_t seed,
+                               struct loop_loader *ret, struct det_err *err);
 void trial_loader_finish(struct trial_loader *l);
 
 /* state_dict.pth and trial_state.pkl (trial_state.c). */
 struct trial_snapshot;
-int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, struct det_err *err);
+DET_MUST int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret,
+                            struct det_err *err);
 /* In any thread; the context is not touched. */
-int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *hashes,
-                         struct det_err *err);
+DET_MUST int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t *hashes,
+                                  struct det_err *err);
 void trial_snapshot_destroy(struct trial_snapshot *s); /* NULL is allowed */
 /* Between batches: once the optimizers have their state, memory for snapshots of it is got ready
  * by a thread. */
 void trial_snapshot_prepare(struct det_trial_context *ctx);
-int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
-int trial_load_weights(struct det_trial_context *ctx, const char *dir, struct det_err *err);
+DET_MUST int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *err);
+DET_MUST int trial_load_weights(struct det_trial_context *ctx, const char *dir,
+                                struct det_err *err);
 /* On all ranks, before rank 0 calls trial_snapshot() (trial_state_grads.c, trial_state_rng.c). */
-int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
-int trial_gather_rng(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
+DET_MUST int trial_gather_grads(struct det_trial_context *ctx, struct comm *comm,
+                                struct det_err *err);
+DET_MUST int trial_gather_rng(struct det_trial_context *ctx, struct comm *comm,
+                              struct det_err *err);
 /* use_amp's autocast, where it is wanted: around hooks, not around backward and step, after which
  * weights are cast anew (trial_scaler.c). */
 void trial_amp_begin(struct det_trial_context *ctx);
@@ -166,17 +171,18 @@ void trial_amp_end(struct det_trial_context *ctx);
 /* Its part of state_dict.pth, where there is a scaler. */
 struct pth_doc;
 struct pth_value;
-int trial_save_scaler(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root,
-                      struct det_err *err);
-int trial_load_scaler(struct det_trial_context *ctx, const struct pth_value *root,
-                      struct det_err *err);
-int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err);
-int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);
+DET_MUST int trial_save_scaler(struct det_trial_context *ctx, struct pth_doc *doc,
+                               struct pth_value *root, struct det_err *err);
+DET_MUST int trial_load_scaler(struct det_trial_context *ctx, const struct pth_value *root,
+                               struct det_err *err);
+DET_MUST int trial_save_counters(const char *dir, const struct loop_state *s, struct det_err *err);
+DET_MUST int trial_load_counters(const char *dir, struct loop_state *ret, struct det_err *err);
 /* Rank 0's parameters, buffers and optimizer tensors to all ranks. */
-int trial_broadcast(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
+DET_MUST int trial_broadcast(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
 /* Only the buffers, before a validation: what ranks counted for themselves (running statistics) is
  * not in the checkpoint, and a validation must not depend on whether the trial was resumed
  * since. */
-int trial_broadcast_buffers(struct det_trial_context *ctx, struct comm *comm, struct det_err *err);
+DET_MUST int trial_broadcast_buffers(struct det_trial_context *ctx, struct comm *comm,
+                                     struct det_err *err);
 
 #endif

@@ -5,8 +5,8 @@
 #include "model.h"
 
 /* Borrows config. DET_EINVAL names the key that the core cannot work with. */
-int conf_read(const json_t *config, struct conf *ret, struct det_err *err);
+DET_MUST int conf_read(const json_t *config, struct conf *ret, struct det_err *err);
 /* A cap below one trial's slots would let none ever start. */
-int conf_check_max_slots(const struct conf *f, int64_t max_slots, struct det_err *err);
+DET_MUST int conf_check_max_slots(const struct conf *f, int64_t max_slots, struct det_err *err);
 
 #endif

@@ -413,19 +413,21 @@ enum { CORE_LIFE_MARK = 8 };
 void core_set_life(struct core *c, int64_t epoch, const char *nonce);
 /* The highest ids ever given out. */
 void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id);
-int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err);
-int core_restore_store(struct core *c, const struct row_store *r, struct det_err *err);
+DET_MUST int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err);
+DET_MUST int core_restore_store(struct core *c, const struct row_store *r, struct det_err *err);
 /* Experiments whose state is none of COMPLETED, CANCELED, ERROR, DELETED, DELETE_FAILED, by id. */
-int core_restore_experiment(struct core *c, const struct row_experiment *r, struct det_err *err);
+DET_MUST int core_restore_experiment(struct core *c, const struct row_experiment *r,
+                                     struct det_err *err);
 /* Their snapshot if there is one, then their events of later seq, in order. */
-int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r,
-                                 struct det_err *err);
-int core_restore_search_event(struct core *c, const struct row_search_event *r,
-                              struct det_err *err);
+DET_MUST int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r,
+                                          struct det_err *err);
+DET_MUST int core_restore_search_event(struct core *c, const struct row_search_event *r,
+                                       struct det_err *err);
 /* All trials of these experiments, by id; finished ones too. */
-int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err *err);
+DET_MUST int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err *err);
 /* Allocations whose state is not TERMINATED; each knows its place in the queue. */
-int core_restore_allocation(struct core *c, const struct row_allocation *r, struct det_err *err);
+DET_MUST int core_restore_allocation(struct core *c, const struct row_allocation *r,
+                                     struct det_err *err);
 /* Ends the rebuilding: leases of agents begin, owed decisions are taken. */
 int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out);
 
@@ -480,8 +482,8 @@ size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
 int64_t core_jobs_ahead(const struct core *c, int64_t exp_id);
 /* What patches[i], a CORE_EV_EXP_PATCH, would answer if it and those before it came now, which were
  * checked; changes nothing. */
-int core_patch_check(const struct core *c, const struct core_event *patches, size_t i,
-                     struct det_err *err);
+DET_MUST int core_patch_check(const struct core *c, const struct core_event *patches, size_t i,
+                              struct det_err *err);
 /* The pool its experiment would be in when it comes; NULL: there is no such live experiment. */
 const char *core_patch_pool(const struct core *c, const struct core_event *patches, size_t i);
 /* The experiment of a live job, 0: none. */
@@ -600,7 +602,7 @@ char *core_inactive_event(const char *state);
 /* Could `slots` ever be placed in this pool ("" = default), were it idle? 0: yes (ret_exceeded says
  * that it does not fit the agents there are now, but is let through); DET_EINVAL: no, with reason
  * and numbers; DET_ENOENT: no such pool. What CORE_EV_EXP_CREATE checks, for validateOnly. */
-int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
-              struct det_err *err);
+DET_MUST int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
+                       struct det_err *err);
 
 #endif

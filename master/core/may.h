@@ -34,7 +34,7 @@ struct may_what {
 
 unsigned may_rights(enum may_mode mode, const struct may_who *who, const struct may_what *what);
 /* 0, or DET_EPERM with what is refused, where, and who may: right is one bit. */
-int may(enum may_mode mode, const struct may_who *who, unsigned right, const struct may_what *what,
-        struct det_err *err);
+DET_MUST int may(enum may_mode mode, const struct may_who *who, unsigned right,
+                 const struct may_what *what, struct det_err *err);
 
 #endif

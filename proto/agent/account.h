@@ -38,10 +38,10 @@ struct account {
 /* For an agent that is root; another one's tasks can only run as itself. Never uid 0: an owner who
  * is bound to root has none. DET_EINVAL: no uid is left for this owner, or the bound one is
  * somebody else's. */
-int account_choose(const struct account_rule *r, const struct account_wish *w, struct account *ret,
-                   struct det_err *err);
+DET_MUST int account_choose(const struct account_rule *r, const struct account_wish *w,
+                            struct account *ret, struct det_err *err);
 /* "FIRST-LAST". DET_EINVAL: no such range, or one that holds root or a uid that means "none". */
-int account_range_parse(const char *text, int64_t *ret_first, int64_t *ret_last,
-                        struct det_err *err);
+DET_MUST int account_range_parse(const char *text, int64_t *ret_first, int64_t *ret_last,
+                                 struct det_err *err);
 
 #endif

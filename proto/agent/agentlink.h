@@ -130,7 +130,7 @@ struct link_life {
     int64_t epoch, batch, exp, trial;
 };
 /* DET_EINVAL names the key. Strings are borrowed from j. */
-int link_life_decode(const json_t *j, struct link_life *ret, struct det_err *err);
+DET_MUST int link_life_decode(const json_t *j, struct link_life *ret, struct det_err *err);
 json_t *link_life_json(const struct link_life *l); /* new reference */
 
 /* The body of POST /agent/v1/{agent}/events. */
@@ -147,10 +147,11 @@ struct link_events {
     size_t n;
 };
 /* DET_EUNIMPL for a version that this master does not speak. */
-int link_protocol_check(int64_t protocol, struct det_err *err);
+DET_MUST int link_protocol_check(int64_t protocol, struct det_err *err);
 /* DET_EINVAL (the text names the key), DET_ETOOBIG, DET_EUNIMPL as above; then nothing is to be
  * finished. */
-int link_events_decode(const char *text, size_t len, struct link_events *ret, struct det_err *err);
+DET_MUST int link_events_decode(const char *text, size_t len, struct link_events *ret,
+                                struct det_err *err);
 void link_events_finish(struct link_events *e);
 /* One event as it stands in "events". New reference. */
 json_t *link_event_json(const struct link_event *e);
@@ -163,7 +164,7 @@ struct link_times {
     int64_t got_us, answered_us;
 };
 /* DET_EINVAL names the key. */
-int link_times_decode(const json_t *j, struct link_times *ret, struct det_err *err);
+DET_MUST int link_times_decode(const json_t *j, struct link_times *ret, struct det_err *err);
 json_t *link_times_json(const struct link_times *t); /* new reference */
 /* The answer's body: {"ack": n, "life": {...}, "clock": {...}}; masters of before have no life, or
  * no clock. */
@@ -175,7 +176,8 @@ struct link_ack {
     bool has_life;
     struct link_life life;
 };
-int link_ack_decode(const char *text, size_t len, struct link_ack *ret, struct det_err *err);
+DET_MUST int link_ack_decode(const char *text, size_t len, struct link_ack *ret,
+                             struct det_err *err);
 void link_ack_finish(struct link_ack *a);
 
 enum link_order_kind { LINK_HEARTBEAT, LINK_START, LINK_SIGNAL, LINK_STORE, LINK_ORDER_UNKNOWN };
@@ -200,7 +202,8 @@ struct link_order {
 };
 /* A line of the orders' stream. An order of another name is LINK_ORDER_UNKNOWN, to be passed over.
  */
-int link_order_decode(const char *line, size_t len, struct link_order *ret, struct det_err *err);
+DET_MUST int link_order_decode(const char *line, size_t len, struct link_order *ret,
+                               struct det_err *err);
 void link_order_finish(struct link_order *o);
 /* The line of an order but LINK_START, without its newline. New reference. */
 json_t *link_order_json(const struct link_order *o);
@@ -243,17 +246,17 @@ struct link_spec {
     const json_t *gc_trees;           /* array of strings, LINK_GC_PURGE only; NULL: none */
 };
 /* All is borrowed from `task`, but for slots and slot_counts, which link_spec_finish() frees. */
-int link_spec_decode(const json_t *task, struct link_spec *ret, struct det_err *err);
+DET_MUST int link_spec_decode(const json_t *task, struct link_spec *ret, struct det_err *err);
 void link_spec_finish(struct link_spec *s);
 
 /* A mark as it stands in "marks". New reference. */
 json_t *link_mark_json(const struct link_mark *m);
 /* An array of marks (absent: none). *ret is allocated, its strings borrowed from arr. */
-int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
-                      struct det_err *err);
+DET_MUST int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
+                               struct det_err *err);
 
 /* The object of an exit, and back (text borrowed from j). Kept in det-task's state file too. */
 json_t *link_exit_json(const struct link_exit *e);
-int link_exit_decode(const json_t *j, struct link_exit *ret, struct det_err *err);
+DET_MUST int link_exit_decode(const json_t *j, struct link_exit *ret, struct det_err *err);
 
 #endif

@@ -25,8 +25,10 @@ struct link_field {
 };
 
 /* Fills what the rows name in *out; ends at a NULL key. DET_EINVAL names the key. */
-int link_fields(const json_t *obj, const struct link_field *rows, void *out, struct det_err *err);
+DET_MUST int link_fields(const json_t *obj, const struct link_field *rows, void *out,
+                         struct det_err *err);
 /* An array of integers; *ret is allocated (NULL when empty). */
-int link_ints(const json_t *arr, const char *key, int min, int max, int **ret, struct det_err *err);
+DET_MUST int link_ints(const json_t *arr, const char *key, int min, int max, int **ret,
+                       struct det_err *err);
 
 #endif

@@ -33,11 +33,11 @@ struct expconf_defaults {
 
 /* One experiment's configuration, complete. errs (may be NULL, else initialised) takes every
  * mistake; err the first ones. *ret_config is a new reference. DET_EINVAL, DET_ETOOBIG. */
-int expconf_parse(const char *yaml, size_t len, const struct expconf_defaults *d,
-                  json_t **ret_config, struct mistakes *errs, struct det_err *err);
+DET_MUST int expconf_parse(const char *yaml, size_t len, const struct expconf_defaults *d,
+                           json_t **ret_config, struct mistakes *errs, struct det_err *err);
 /* The same from parsed JSON (borrowed, unchanged). */
-int expconf_complete(const json_t *raw, const struct expconf_defaults *d, json_t **ret_config,
-                     struct mistakes *errs, struct det_err *err);
+DET_MUST int expconf_complete(const json_t *raw, const struct expconf_defaults *d,
+                              json_t **ret_config, struct mistakes *errs, struct det_err *err);
 
 /* Appends a line for each key of a complete configuration whose value is not the default and that
  * nothing acts on: "bind_mounts[0].container_path: has no effect: ...". */
@@ -45,14 +45,14 @@ void expconf_idle(const json_t *config, struct mistakes *ret);
 
 /* A part of a configuration (a template, the master's checkpoint_storage): checked and normalised,
  * nothing required, no defaults. *ret is a new reference. */
-int expconf_partial(const json_t *raw, json_t **ret, struct det_err *err);
+DET_MUST int expconf_partial(const json_t *raw, json_t **ret, struct det_err *err);
 /* high takes from low (normalised parts both, low unchanged) whatever it lacks, by the merge rules:
  * first non-null wins, maps by key, special lists joined, one-of objects of another kind only in
  * their common keys. */
 void expconf_merge(json_t *high, const json_t *low);
 /* "a.b.c=value" into a raw configuration; the value is YAML ("[1, 2]", "1e-3", "{batches: 5}").
  * Maps on the way are made. DET_EINVAL. */
-int expconf_override(json_t *config, const char *assignment, struct det_err *err);
+DET_MUST int expconf_override(json_t *config, const char *assignment, struct det_err *err);
 
 enum expconf_searcher {
     EXPCONF_SINGLE, EXPCONF_RANDOM, EXPCONF_GRID, EXPCONF_ADAPTIVE_ASHA, EXPCONF_ASYNC_HALVING,
@@ -102,7 +102,7 @@ struct expconf {
 };
 
 /* DET_EINVAL if config is not complete (a row damaged or of another version). */
-int expconf_view(const json_t *config, struct expconf *ret, struct det_err *err);
+DET_MUST int expconf_view(const json_t *config, struct expconf *ret, struct det_err *err);
 void expconf_finish(struct expconf *c);
 
 #endif

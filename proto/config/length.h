@@ -19,7 +19,7 @@ struct length {
 };
 
 /* {"batches": 100} or 100. DET_EINVAL says what was expected. */
-int length_from_json(const json_t *j, struct length *ret, struct det_err *err);
+DET_MUST int length_from_json(const json_t *j, struct length *ret, struct det_err *err);
 /* "batches", "records", "epochs"; "" for LENGTH_NONE. */
 const char *length_unit_name(enum length_unit unit);
 /* By that name; DET_EINVAL if there is none. */

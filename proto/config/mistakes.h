@@ -22,7 +22,7 @@ void mistakes_finish(struct mistakes *m);
 void mistakes_add(struct mistakes *m, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* 0 if there is none; else DET_EINVAL with "title: N mistakes:" and as many lines as fit. */
-int mistakes_report(const struct mistakes *m, const char *title, struct det_err *err);
+DET_MUST int mistakes_report(const struct mistakes *m, const char *title, struct det_err *err);
 /* Appends at most max bytes of s, whole characters only, control characters as '?', and "..." where
  * it was cut. */
 void mistakes_quote(struct buf *out, const char *s, size_t max);

@@ -17,11 +17,11 @@
 
 /* One document; *ret_json is a new reference (null for an empty text). DET_EINVAL; DET_ETOOBIG
  * above the limits. */
-int yamljson_parse(const char *text, size_t len, json_t **ret_json, struct det_err *err);
+DET_MUST int yamljson_parse(const char *text, size_t len, json_t **ret_json, struct det_err *err);
 /* The same, and where each value stands: *ret_lines maps dotted paths ("a.b", "list[2].c") to
  * lines. It is read as YAML only. New references. */
-int yamljson_parse_lines(const char *text, size_t len, json_t **ret_json, json_t **ret_lines,
-                         struct det_err *err);
+DET_MUST int yamljson_parse_lines(const char *text, size_t len, json_t **ret_json,
+                                  json_t **ret_lines, struct det_err *err);
 /* The value of a plain (unquoted) scalar. New reference; NULL if a number is out of range. */
 json_t *yamljson_scalar(const char *s, size_t len);
 

@@ -27,8 +27,8 @@ struct logspool_origin {
 };
 struct logspool;
 /* first: the number of the first line that will be appended. */
-int logspool_open(int dirfd, const char *name, const struct logspool_origin *o, int64_t first,
-                  struct logspool **ret, struct det_err *err);
+DET_MUST int logspool_open(int dirfd, const char *name, const struct logspool_origin *o,
+                           int64_t first, struct logspool **ret, struct det_err *err);
 void logspool_close(struct logspool *s); /* NULL ok; the file stays */
 
 /* stdtype NULL: a line of our own (source "agent"). Lines that cannot be
@@ -46,7 +46,8 @@ uint64_t logspool_unsent(const struct logspool *s); /* bytes */
 
 /* The next request's body (appended to out), at most 1,000 lines and about 1 MiB; 0 bytes when all
  * was sent. *ret_bytes is what logspool_sent() is to be given when it has arrived. */
-int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, struct det_err *err);
+DET_MUST int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes,
+                            struct det_err *err);
 void logspool_sent(struct logspool *s, uint64_t bytes);
 
 #endif

@@ -7,6 +7,6 @@
 #include "storage.h"
 
 /* Tells the master of each, and at the end that these were all. */
-int gclist_run(struct client *c, struct storage *st, struct det_err *err);
+DET_MUST int gclist_run(struct client *c, struct storage *st, struct det_err *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include "taskspec.h"
 
 /* Writes DIR/info/gc.json: {"storage", "uuids", "action", "globs"}. */
-int gcrun_write(const struct taskspec *s, struct det_err *err);
+DET_MUST int gcrun_write(const struct taskspec *s, struct det_err *err);
 /* Deletes what $DET_INFO_DIR/gc.json names and tells the master (DET_MASTER, DET_SESSION_TOKEN).
  * The exit code: 0 only if all are gone. */
 int gcrun_main(void);

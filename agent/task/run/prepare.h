@@ -7,9 +7,10 @@
 #define PREPARE_CONTEXT_MAX ((size_t)1 << 30) /* unpacked bytes */
 
 /* Makes work/, info/ and run/ for the task's user, with progress files for its ranks. */
-int prepare_dirs(const struct taskspec *s, struct det_err *err);
+DET_MUST int prepare_dirs(const struct taskspec *s, struct det_err *err);
 /* Unpacks the model definition (base64 of a tar.gz; "" is an empty one) into work/. */
-int prepare_context(const struct taskspec *s, const char *b64, size_t len, struct det_err *err);
+DET_MUST int prepare_context(const struct taskspec *s, const char *b64, size_t len,
+                             struct det_err *err);
 
 /* What the entrypoint is: argv of each rank, or of the one command. */
 struct prepare_plan {
@@ -18,8 +19,8 @@ struct prepare_plan {
     bool is_harness; /* gives signs of life from its start */
 };
 /* After the context is there. DET_EINVAL tells what is missing. env gives PATH and the like. */
-int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_plan *ret,
-                 struct det_err *err);
+DET_MUST int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_plan *ret,
+                          struct det_err *err);
 void prepare_plan_finish(struct prepare_plan *p);
 bool prepare_has_hook(const struct taskspec *s);
 

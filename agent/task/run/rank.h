@@ -33,7 +33,7 @@ struct rank_options {
 };
 /* DET_ENOENT: no such program; DET_EPERM: it may not be executed; the text names it. o is copied.
  */
-int rank_start(const struct rank_options *o, struct rank **ret, struct det_err *err);
+DET_MUST int rank_start(const struct rank_options *o, struct rank **ret, struct det_err *err);
 /* Frees it when its pipes are closed. */
 void rank_close(struct rank *r);
 

@@ -22,10 +22,10 @@ struct taskbox {
 
 /* After prepare_dirs(): the init makes its mounts beside what is to be done yet. s is NULL in a
  * probe, whose init makes few. DET_EPERM where the kernel refuses, and *ret is TASKBOX_NONE. */
-int taskbox_begin(const struct taskspec *s, struct taskbox *ret, struct det_err *err);
+DET_MUST int taskbox_begin(const struct taskspec *s, struct taskbox *ret, struct det_err *err);
 /* Before a process of the task is started: waits for the mounts, the first time. An error leaves
  * TASKBOX_NONE. */
-int taskbox_finish(struct taskbox *b, struct det_err *err);
+DET_MUST int taskbox_finish(struct taskbox *b, struct det_err *err);
 static inline bool taskbox_is_open(const struct taskbox *b)
 {
     return b->pidfd >= 0;
@@ -40,9 +40,9 @@ void taskbox_close(struct taskbox *b);
 pid_t taskbox_inner_pid(pid_t pid);
 
 /* Whether the kernel lets this user have boxes: tried by a process that ends. */
-int taskbox_probe(struct det_err *err);
+DET_MUST int taskbox_probe(struct det_err *err);
 
 /* ---- of the init ---- */
-int taskbox_mounts(const struct taskspec *s, struct det_err *err);
+DET_MUST int taskbox_mounts(const struct taskspec *s, struct det_err *err);
 
 #endif

@@ -24,7 +24,7 @@ void taskenv_free(char **v);
 
 /* Writes cluster.json, trial.json, resources.json and rendezvous.json into DIR/info, as the task's
  * user. */
-int taskenv_write_info(const struct taskspec *s, const json_t *env, const struct taskenv_nodes *n,
-                       struct det_err *err);
+DET_MUST int taskenv_write_info(const struct taskspec *s, const json_t *env,
+                                const struct taskenv_nodes *n, struct det_err *err);
 
 #endif

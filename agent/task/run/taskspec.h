@@ -51,7 +51,7 @@ struct taskspec {
     int groups_n;
 };
 
-int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err);
+DET_MUST int taskspec_load(const char *dir, struct taskspec *ret, struct det_err *err);
 void taskspec_finish(struct taskspec *s);
 
 int taskspec_world_size(const struct taskspec *s); /* ranks of all nodes, at least 1 */
@@ -64,7 +64,7 @@ const json_t *taskspec_slot(const struct taskspec *s, size_t i);
 
 /* The effective user becomes the task's, for files that are made or opened on its behalf, and back.
  */
-int taskspec_user_enter(const struct taskspec *s, struct det_err *err);
+DET_MUST int taskspec_user_enter(const struct taskspec *s, struct det_err *err);
 void taskspec_user_leave(const struct taskspec *s);
 
 #endif

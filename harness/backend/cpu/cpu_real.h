@@ -20,8 +20,8 @@
 #endif
 
 /* y[j] = the sum of x[i, j] over the rows i; x [rows, n]. DET_ENOMEM. */
-int CPU(column_sums)(int threads, const real *x, int64_t rows, int64_t n, real *y,
-                     struct det_err *err);
+DET_MUST int CPU(column_sums)(int threads, const real *x, int64_t rows, int64_t n, real *y,
+                              struct det_err *err);
 
 /* log(sum(exp(x))) of a row of at least one element. */
 real CPU(row_log_sum)(const real *x, int64_t n, real *ret_max);

@@ -37,8 +37,8 @@ struct rnn_step {
 
 /* The weights [gates * hidden, depth] (or, where `transposed`, [depth, hidden] with gates 1) as
  * panels [panel][depth][gates][RNN_LANES], zeros beyond hidden. Owned by the caller; DET_ENOMEM. */
-int CPU(rnn_pack)(const struct rnn_step *r, const real *w, bool transposed, real **ret,
-             struct det_err *err);
+DET_MUST int CPU(rnn_pack)(const struct rnn_step *r, const real *w, bool transposed, real **ret,
+                           struct det_err *err);
 /* All panels of one step, on all threads. */
 void CPU(rnn_run_step)(int threads, const struct rnn_step *r);
 
@@ -50,7 +50,7 @@ struct rnn_grads {
     int64_t time, batch, hidden, rows;
     bool reverse;
 };
-int CPU(rnn_weight_grads)(const struct rnn_grads *g, struct det_err *err); /* dnnl_rnn.c */
+DET_MUST int CPU(rnn_weight_grads)(const struct rnn_grads *g, struct det_err *err); /* dnnl_rnn.c */
 
 static inline int64_t rnn_time(bool reverse, int64_t time, int64_t step)
 {

@@ -19,15 +19,15 @@ DET_KERNELS_REAL(X)
 #undef X
 
 /* What the host backends share: memory, copies, a stream that is always done. */
-int ref_mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
+DET_MUST int ref_mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
 void ref_mem_free(struct det_device *d, void *p, size_t bytes);
-int ref_stream_create(struct det_device *d, struct det_stream **ret, struct det_err *err);
+DET_MUST int ref_stream_create(struct det_device *d, struct det_stream **ret, struct det_err *err);
 void ref_stream_destroy(struct det_stream *s);
-int ref_stream_sync(struct det_stream *s, struct det_err *err);
-int ref_event_create(struct det_device *d, struct det_event **ret, struct det_err *err);
+DET_MUST int ref_stream_sync(struct det_stream *s, struct det_err *err);
+DET_MUST int ref_event_create(struct det_device *d, struct det_event **ret, struct det_err *err);
 void ref_event_destroy(struct det_event *ev);
-int ref_event_record(struct det_event *ev, struct det_stream *s, struct det_err *err);
-int ref_event_wait(struct det_stream *s, struct det_event *ev, struct det_err *err);
+DET_MUST int ref_event_record(struct det_event *ev, struct det_stream *s, struct det_err *err);
+DET_MUST int ref_event_wait(struct det_stream *s, struct det_event *ev, struct det_err *err);
 void *ref_stream_native(struct det_stream *s);
 
 static inline const float *in_f32(const struct det_call *c, int i)
@@ -46,7 +46,7 @@ static inline const int64_t *in_i64(const struct det_call *c, int i)
 }
 
 /* DET_EINVAL where one of the targets (in 1) is neither a.skip nor a class. */
-int ref_check_targets(const struct det_call *c, int64_t classes, struct det_err *err);
+DET_MUST int ref_check_targets(const struct det_call *c, int64_t classes, struct det_err *err);
 
 static inline unsigned char *out_u8(const struct det_call *c, int i)
 {

@@ -53,22 +53,23 @@ void image_work_finish(struct image_work *w);
 /* NULL: DET_ENOMEM; the content is lost. */
 void *image_room(struct image_room *r, size_t bytes, struct det_err *err);
 /* A new image in the room of the next step. */
-int image_new(struct image_work *w, int width, int height, struct image *ret, struct det_err *err);
+DET_MUST int image_new(struct image_work *w, int width, int height, struct image *ret,
+                       struct det_err *err);
 
 /* A JPEG or a PNG, by its content; reads its head. DET_ECORRUPT, DET_ETOOBIG (over pixels_max); the
  * text begins with `name`. Grey, CMYK, palettes and 16 bits become 8-bit RGB, transparency is
  * dropped, as Pillow's convert("RGB") does. bytes and name are borrowed. */
-int image_open(struct image_source *ret, const char *name, const void *bytes, size_t n_bytes,
-               int64_t pixels_max, struct det_err *err);
-int image_open_jpeg(struct image_source *s, struct det_err *err);
-int image_open_png(struct image_source *s, struct det_err *err);
+DET_MUST int image_open(struct image_source *ret, const char *name, const void *bytes,
+                        size_t n_bytes, int64_t pixels_max, struct det_err *err);
+DET_MUST int image_open_jpeg(struct image_source *s, struct det_err *err);
+DET_MUST int image_open_png(struct image_source *s, struct det_err *err);
 /* Planes of height x width bytes, 1 or 3 of them. */
 void image_open_planes(struct image_source *ret, const char *name, const uint8_t *bytes,
                        int channels, int height, int width);
 
 /* Pillow's antialiased bilinear resize. */
-int image_resize(const struct image *from, int width, int height, struct image_work *w,
-                 struct image *ret, struct det_err *err);
+DET_MUST int image_resize(const struct image *from, int width, int height, struct image_work *w,
+                          struct image *ret, struct det_err *err);
 
 /* ---- steps ---- */
 
@@ -80,15 +81,15 @@ struct image_steps {
 
 /* Checks and copies; height and width are those of every image, 0 where they are not known. The
  * result's are 0 then, too, unless the steps fix a size. */
-int image_steps_init(struct image_steps *s, const struct det_image_step *steps, int height,
-                     int width, struct det_err *err);
+DET_MUST int image_steps_init(struct image_steps *s, const struct det_image_step *steps, int height,
+                              int width, struct det_err *err);
 /* From the size of an image to the size of its result. */
 void image_steps_follow(const struct image_steps *s, int *height, int *width);
 void image_steps_finish(struct image_steps *s);
 /* Takes the source through the steps to out, f32 (3, s->height, s->width). */
-int image_steps_run(const struct image_steps *s, const struct image_source *source,
-                    struct det_draws *draws, struct image_work *w, float *out,
-                    struct det_err *err);
+DET_MUST int image_steps_run(const struct image_steps *s, const struct image_source *source,
+                             struct det_draws *draws, struct image_work *w, float *out,
+                             struct det_err *err);
 /* image_color.c: the colours of a DET_COLOR_JITTER, in place. */
 void image_jitter(struct image *im, const struct det_image_step *step, struct det_draws *draws);
 

@@ -11,6 +11,6 @@
 /* Appends the unpacked bytes of the file to out. DET_ENOENT, DET_EIO, DET_EINVAL (not a regular
  * file), DET_ECORRUPT (gzip cut short or damaged), DET_ETOOBIG above DATA_FILE_MAX; the text names
  * the path. */
-int data_file_read(const char *path, struct buf *out, struct det_err *err);
+DET_MUST int data_file_read(const char *path, struct buf *out, struct det_err *err);
 
 #endif

@@ -40,11 +40,11 @@ int dataset_field(const struct det_dataset *ds, const char *name);
 /* Its fields as one would give them to det_dataset_callback(), names borrowed; returns how many. */
 size_t dataset_fields(const struct det_dataset *ds, struct det_field ret[DET_FIELDS_MAX]);
 /* Writes record i (0 <= i < records) of every field into out[f]. Any thread. */
-int dataset_read(const struct det_dataset *ds, int64_t i, struct data_key key, void *const *out,
-                 struct det_err *err);
+DET_MUST int dataset_read(const struct det_dataset *ds, int64_t i, struct data_key key,
+                          void *const *out, struct det_err *err);
 /* Adds a field whose memory the caller fills: *ret_data is records x record bytes, zeros. */
-int dataset_add_zeros(struct det_dataset *ds, const struct det_field *f, char **ret_data,
-                      struct det_err *err);
+DET_MUST int dataset_add_zeros(struct det_dataset *ds, const struct det_field *f, char **ret_data,
+                               struct det_err *err);
 
 /* A process-wide switch: loaders then give made-up records (det-harness run --fake-data). */
 void data_fake(bool on);

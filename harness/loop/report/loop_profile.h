@@ -13,9 +13,9 @@
 #include "loop_impl.h"
 
 /* After the master was asked for the trial; l->profile stays NULL where there is nothing to do. */
-int loop_profile_open(struct loop *l, struct det_err *err);
+DET_MUST int loop_profile_open(struct loop *l, struct det_err *err);
 /* Before batch b. */
-int loop_profile_batch(struct loop *l, int64_t b, struct det_err *err);
+DET_MUST int loop_profile_batch(struct loop *l, int64_t b, struct det_err *err);
 /* The records of the batch that was just trained, and how long that took. */
 void loop_profile_trained(struct loop *l, int64_t records, int64_t ns);
 /* Sends what is left. */

@@ -9,8 +9,8 @@
 
 struct preempt;
 /* allocation_id is copied, http borrowed. */
-int preempt_start(const struct loop_http *http, const char *allocation_id, struct preempt **ret,
-                  struct det_err *err);
+DET_MUST int preempt_start(const struct loop_http *http, const char *allocation_id,
+                           struct preempt **ret, struct det_err *err);
 /* The first call waits for the first answer. */
 bool preempt_wanted(struct preempt *p);
 /* Ends a poll in flight by http's cancel. A poll that cannot be ended within 2 s is left to

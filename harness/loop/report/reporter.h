@@ -19,27 +19,29 @@ struct reporter_options {
 };
 
 struct reporter;
-int reporter_open(const struct reporter_options *o, struct reporter **ret, struct det_err *err);
+DET_MUST int reporter_open(const struct reporter_options *o, struct reporter **ret,
+                           struct det_err *err);
 /* Gives the thread linger_ms to send what is left; then the calls in flight are ended (http.cancel:
  * no other call may follow) and the rest stays in the spool. NULL ok. */
 void reporter_close(struct reporter *r, int linger_ms);
 
 /* A POST, of any thread; `body` is taken. DET_EIO (full disk), DET_ETOOBIG; or why reporting has
  * ended. */
-int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err);
+DET_MUST int reporter_post(struct reporter *r, const char *path, json_t *body, struct det_err *err);
 /* The same with JSON text, borrowed; NULL: no body. */
-int reporter_post_text(struct reporter *r, const char *path, const char *text, struct det_err *err);
+DET_MUST int reporter_post_text(struct reporter *r, const char *path, const char *text,
+                                struct det_err *err);
 /* 0 while all is well; DET_ESTALE or what the master refused. Cheap: one atomic load. */
-int reporter_failed(struct reporter *r, struct det_err *err);
+DET_MUST int reporter_failed(struct reporter *r, struct det_err *err);
 /* Waits until everything posted so far has arrived. */
-int reporter_flush(struct reporter *r, struct det_err *err);
+DET_MUST int reporter_flush(struct reporter *r, struct det_err *err);
 
 /* One call that the loop itself waits for: again until there is an answer that is not "try again".
  * *ret_status; the body in *out (may be NULL). DET_ESTALE on 409. */
-int reporter_call(struct reporter *r, const char *method, const char *path, const char *body,
-                  int *ret_status, struct buf *out, struct det_err *err);
+DET_MUST int reporter_call(struct reporter *r, const char *method, const char *path,
+                           const char *body, int *ret_status, struct buf *out, struct det_err *err);
 /* One try, no longer than timeout_ms: for what the loop can do without. */
-int reporter_try(struct reporter *r, const char *path, int timeout_ms, int *ret_status,
-                 struct buf *out, struct det_err *err);
+DET_MUST int reporter_try(struct reporter *r, const char *path, int timeout_ms, int *ret_status,
+                          struct buf *out, struct det_err *err);
 
 #endif

@@ -106,7 +106,7 @@ static PyObject *leave(PyObject *self, PyObject *args)
     if (!c || !PyArg_ParseTuple(args, "s", &why))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    comm_leave(c, why, &err); /* where rank 0 is gone or silent the others see that themselves */
+    det_ignore(comm_leave(c, why, &err), "where rank 0 is gone or silent the others see it");
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }

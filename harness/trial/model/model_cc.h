@@ -21,13 +21,14 @@ struct model_cc {
 };
 
 /* DET_ENOENT without a compiler (DET_CC, else cc) or the API's headers. */
-int model_cc_init(struct model_cc *cc, bool quiet, struct det_err *err);
+DET_MUST int model_cc_init(struct model_cc *cc, bool quiet, struct det_err *err);
 void model_cc_finish(struct model_cc *cc);
 
 /* Reads the source and writes the key of its object. DET_EINVAL: it does not compile. */
-int model_cc_read(struct model_cc *cc, const char *c_path, char key[HASH_HEX_MAX],
-                  struct det_err *err);
+DET_MUST int model_cc_read(struct model_cc *cc, const char *c_path, char key[HASH_HEX_MAX],
+                           struct det_err *err);
 /* Makes the object `out` of what was read. */
-int model_cc_make(struct model_cc *cc, const char *c_path, const char *out, struct det_err *err);
+DET_MUST int model_cc_make(struct model_cc *cc, const char *c_path, const char *out,
+                           struct det_err *err);
 
 #endif

@@ -8,6 +8,6 @@
 
 /* Names of the exported objects of a det_trial_type's size in the shared object `path`, as "A, B"
  * appended to *ret; *ret_n counts them. DET_EIO, DET_ECORRUPT: the file is no such ELF file. */
-int model_exports(const char *path, struct buf *ret, size_t *ret_n, struct det_err *err);
+DET_MUST int model_exports(const char *path, struct buf *ret, size_t *ret_n, struct det_err *err);
 
 #endif

@@ -27,7 +27,7 @@ struct run_options {
 
 /* Fills *ret (LOOP_CONFIG_INIT before); loop_config_finish() also after a failure. entrypoint:
  * "module:Class", or "module" to take the configuration's class, or the only one; NULL. */
-int run_local_config(const struct run_options *o, const char *entrypoint,
-                     struct det_loop_config *ret, struct det_err *err);
+DET_MUST int run_local_config(const struct run_options *o, const char *entrypoint,
+                              struct det_loop_config *ret, struct det_err *err);
 
 #endif

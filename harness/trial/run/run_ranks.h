@@ -8,6 +8,6 @@
  * if a launcher had started it. In the parent: when all have ended, the exit code of the run (that
  * of the first rank to fail; the others are then ended); their output was printed with "[rank=N] "
  * before each line. Before any thread is started. */
-int run_ranks(int n, struct det_err *err);
+DET_MUST int run_ranks(int n, struct det_err *err);
 
 #endif

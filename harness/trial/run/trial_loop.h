@@ -7,7 +7,8 @@
 
 /* Whether a type can be run: version, required hooks, exactly one way to evaluate. `name` is for
  * the message. Reads nothing but the version if that is another one. */
-int trial_type_check(const struct det_trial_type *type, const char *name, struct det_err *err);
+DET_MUST int trial_type_check(const struct det_trial_type *type, const char *name,
+                              struct det_err *err);
 
 struct trial_run;
 /* `type` is borrowed and must have passed trial_type_check(). */

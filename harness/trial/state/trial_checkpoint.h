@@ -14,8 +14,8 @@ struct det_checkpoint {
 
 enum trial_checkpoint_moment { TRIAL_CHECKPOINT_SAVE, TRIAL_CHECKPOINT_LOAD };
 /* on_checkpoint_save_start, or on_checkpoint_load_start, of every callback in order. */
-int trial_checkpoint_hooks(struct det_trial_context *ctx, struct pth_doc *doc,
-                           struct pth_value *root, enum trial_checkpoint_moment moment,
-                           struct det_err *err);
+DET_MUST int trial_checkpoint_hooks(struct det_trial_context *ctx, struct pth_doc *doc,
+                                    struct pth_value *root, enum trial_checkpoint_moment moment,
+                                    struct det_err *err);
 
 #endif

@@ -62,22 +62,23 @@ struct loaded {
     struct det_value *values;
     struct det_values *dicts;
 };
-int state_load_value(struct loaded *l, const char *name, const struct pth_value *x,
-                     struct det_err *err);
-int state_load_dict(struct loaded *l, const struct pth_value *dict, struct det_err *err);
+DET_MUST int state_load_value(struct loaded *l, const char *name, const struct pth_value *x,
+                              struct det_err *err);
+DET_MUST int state_load_dict(struct loaded *l, const struct pth_value *dict, struct det_err *err);
 void state_loaded_finish(struct loaded *l);
 
 /* DET_EINVAL names what does not fit; the object may then hold a part of the state. */
-int state_to_model(const struct pth_value *state, struct det_module *m,
-                   const struct det_weights_options *o, struct det_err *err);
-int state_to_optim(const struct pth_value *state, struct det_optim *o, struct det_err *err);
-int state_to_lr(const struct pth_value *state, struct det_lr *lr, struct det_err *err);
+DET_MUST int state_to_model(const struct pth_value *state, struct det_module *m,
+                            const struct det_weights_options *o, struct det_err *err);
+DET_MUST int state_to_optim(const struct pth_value *state, struct det_optim *o,
+                            struct det_err *err);
+DET_MUST int state_to_lr(const struct pth_value *state, struct det_lr *lr, struct det_err *err);
 
 /* ctx->open_grads into the file; this rank's out of it. */
 struct det_trial_context;
 void state_put_grads(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root);
-int state_take_grads(struct det_trial_context *ctx, const struct pth_value *root,
-                     struct det_err *err);
+DET_MUST int state_take_grads(struct det_trial_context *ctx, const struct pth_value *root,
+                              struct det_err *err);
 /* The random state: the engine's and ctx->rank_calls; this rank's. */
 void state_put_rng(struct det_trial_context *ctx, struct pth_doc *doc, struct pth_value *root);
 void state_take_rng(struct det_trial_context *ctx, const struct pth_value *root);

@@ -18,6 +18,6 @@ void save_alloc_core(struct buf *out, const struct alloc *a);
 /* The inverse, into a cleared struct. */
 void load_exp_core(struct exp *e, const json_t *j);
 void load_trial_core(struct trial *t, const json_t *j);
-int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err);
+DET_MUST int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err);
 
 #endif

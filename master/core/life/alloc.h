@@ -60,9 +60,10 @@ void alloc_resend(struct core *c, struct container *k);
 /* Reports of its processes. */
 void alloc_on_ack(struct core *c, struct alloc *a);
 void alloc_on_ready(struct core *c, struct alloc *a);
-int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container,
-                        struct det_err *err);
-int alloc_on_daemon(struct core *c, struct alloc *a, const char *container, struct det_err *err);
+DET_MUST int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container,
+                                 struct det_err *err);
+DET_MUST int alloc_on_daemon(struct core *c, struct alloc *a, const char *container,
+                             struct det_err *err);
 void alloc_on_invalid_hp(struct core *c, struct alloc *a);
 
 void alloc_on_timer(struct core *c, struct alloc *a);

@@ -33,15 +33,16 @@ void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reas
 bool exp_may(const struct exp *e, enum exp_state to); /* by the table of edges */
 
 /* Checks, and only then changes anything. */
-int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bool *ret_exceeded,
-               struct det_err *err);
-int exp_continue(struct core *c, const struct core_continue *in, bool *ret_exceeded,
-                 struct det_err *err);
-int exp_activate(struct core *c, struct exp *e, struct det_err *err);
-int exp_pause(struct core *c, struct exp *e, struct det_err *err);
-int exp_cancel(struct core *c, struct exp *e, struct det_err *err);
-int exp_kill(struct core *c, struct exp *e, struct det_err *err);
-int exp_patch(struct core *c, struct exp *e, const struct core_event *ev, struct det_err *err);
+DET_MUST int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id,
+                        bool *ret_exceeded, struct det_err *err);
+DET_MUST int exp_continue(struct core *c, const struct core_continue *in, bool *ret_exceeded,
+                          struct det_err *err);
+DET_MUST int exp_activate(struct core *c, struct exp *e, struct det_err *err);
+DET_MUST int exp_pause(struct core *c, struct exp *e, struct det_err *err);
+DET_MUST int exp_cancel(struct core *c, struct exp *e, struct det_err *err);
+DET_MUST int exp_kill(struct core *c, struct exp *e, struct det_err *err);
+DET_MUST int exp_patch(struct core *c, struct exp *e, const struct core_event *ev,
+                       struct det_err *err);
 
 /* Tells the searcher, logs the event, carries out what it answers. */
 void exp_tell(struct core *c, struct exp *e, const struct search_event *ev);
@@ -49,9 +50,10 @@ void exp_tell(struct core *c, struct exp *e, const struct search_event *ev);
 void exp_on_progress(struct core *c, struct exp *e, struct trial *t, double units);
 /* A custom search: the events that wait (as JSON text in the effects' memory), or one that says
  * that the experiment is not active; and what its client posts. DET_ESTATE, DET_EINVAL. */
-int exp_search_events(struct core *c, struct exp *e, const char **ret_events, struct det_err *err);
-int exp_search_ops(struct core *c, struct exp *e, int64_t ack, const json_t *operations,
-                   struct det_err *err);
+DET_MUST int exp_search_events(struct core *c, struct exp *e, const char **ret_events,
+                               struct det_err *err);
+DET_MUST int exp_search_ops(struct core *c, struct exp *e, int64_t ack, const json_t *operations,
+                            struct det_err *err);
 /* Trials that the search asked for and that are not made yet. */
 void exp_make_more(struct core *c, struct exp *e);
 void exp_resume_todo(struct core *c, struct exp *e);
@@ -61,10 +63,10 @@ void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t);
 void exp_maybe_finish(struct core *c, struct exp *e);
 
 /* Deletion and collection (gc.c). */
-int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err);
+DET_MUST int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err);
 /* Ends a deletion whose collections have all ended. */
 void gc_delete_idle(struct core *c, struct exp *e);
-int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err);
+DET_MUST int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err);
 /* task.gc of agent.md; action NULL: purge; globs, trees NULL: none. New reference. */
 json_t *gc_work(json_t *uuids, const char *action, json_t *globs, json_t *trees);
 

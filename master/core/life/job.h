@@ -6,8 +6,8 @@
 
 /* Whether what patches[i], which is for e, says of places and pools can be done after those before
  * it. */
-int job_check(const struct core *c, const struct exp *e, const struct core_event *patches, size_t i,
-              struct det_err *err);
+DET_MUST int job_check(const struct core *c, const struct exp *e, const struct core_event *patches,
+                       size_t i, struct det_err *err);
 /* The pool of any experiment e after the first n patches. */
 struct pool *job_pool(const struct core *c, const struct exp *e, const struct core_event *patches,
                       size_t n);

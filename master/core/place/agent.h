@@ -37,6 +37,6 @@ void agent_detach(struct core *c, struct container *k);
 
 /* Inventory of a hello: slots appear, stay or vanish; holders of vanished slots are killed. */
 void agent_update(struct core *c, struct agent *a, const struct core_hello *h);
-int agent_set(struct core *c, const struct core_agent_set *s, struct det_err *err);
+DET_MUST int agent_set(struct core *c, const struct core_agent_set *s, struct det_err *err);
 
 #endif

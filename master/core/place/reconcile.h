@@ -6,7 +6,7 @@
 #include "model.h"
 
 /* The four kinds of agent events. */
-int reconcile_event(struct core *c, const struct core_event *ev, struct det_err *err);
+DET_MUST int reconcile_event(struct core *c, const struct core_event *ev, struct det_err *err);
 /* A lost agent's time is up: what it ran is lost. */
 void reconcile_lease(struct core *c, struct agent *a);
 void restore_finish(struct core *c);

@@ -44,7 +44,7 @@ void store_on_seen(struct core *c, struct agent *a, const struct core_store_in *
 /* A run ended on the agent for want of its store. */
 void store_on_away(struct core *c, struct agent *a, const struct alloc *al, const char *text);
 /* Where it is may change: the next look decides anew. known: array of uuids that lie in it. */
-int store_adopt(struct core *c, const struct core_adopt *in, struct det_err *err);
+DET_MUST int store_adopt(struct core *c, const struct core_adopt *in, struct det_err *err);
 
 /* May a run with this store (NULL: any) start there? */
 bool store_is_on(const struct store *s, const struct agent *a);

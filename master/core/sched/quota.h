@@ -20,7 +20,7 @@ void quota_taken_back(const struct core *c);
 /* The most that `name` may ever hold in the pool; INT64_MAX: no quota. */
 int64_t quota_max(const struct core *c, const char *name, const struct pool *pool);
 /* 0, or DET_EINVAL when a request of so many slots could never start. */
-int quota_check(const struct core *c, const char *name, const struct pool *pool, int64_t slots,
-                struct det_err *err);
+DET_MUST int quota_check(const struct core *c, const char *name, const struct pool *pool,
+                         int64_t slots, struct det_err *err);
 
 #endif

@@ -95,8 +95,8 @@ static inline bool search_is_invalid(enum search_exit why)
 }
 
 /* Brackets (search_asha.c). */
-int asha_add(struct search *s, int64_t rungs, int64_t max_trials, int64_t concurrent,
-             struct det_err *err);
+DET_MUST int asha_add(struct search *s, int64_t rungs, int64_t max_trials, int64_t concurrent,
+                      struct det_err *err);
 void asha_finish(struct asha *a);
 /* The first position whose metric is greater, or (before) not less. */
 size_t asha_position(const struct asha_rung *r, double metric, bool before);
@@ -107,7 +107,7 @@ void asha_exited(struct search *s, size_t k, enum search_exit why, struct search
 void asha_closed(struct search *s, size_t k, struct search_ops *out);
 double asha_progress(const struct search *s);
 json_t *asha_save(const struct search *s); /* search_asha_snap.c */
-int asha_load(struct search *s, const json_t *j, struct det_err *err);
+DET_MUST int asha_load(struct search *s, const json_t *j, struct det_err *err);
 /* A method that is brackets and a way to make them. */
 #define ASHA_METHOD                                                                                \
     .initial = asha_initial, .validated = asha_validated, .exited = asha_exited,                   \

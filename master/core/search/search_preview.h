@@ -12,6 +12,6 @@
 /* *ret, a new reference: [{"lengths": [100, 400], "trials": 3}..], the longest first; config is a
  * whole configuration. DET_EINVAL: it cannot be read, is of a custom searcher, or more trials than
  * SEARCH_BURST_MAX would be made. */
-int search_preview(const json_t *config, uint32_t seed, json_t **ret, struct det_err *err);
+DET_MUST int search_preview(const json_t *config, uint32_t seed, json_t **ret, struct det_err *err);
 
 #endif

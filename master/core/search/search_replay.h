@@ -27,6 +27,7 @@ struct search_verdict {
     char sha256[65];        /* of the state at the end, as snapshots have it */
 };
 /* DET_EINVAL: the configuration cannot be read. A log that differs is no error. */
-int search_replay(const struct search_log *log, struct search_verdict *ret, struct det_err *err);
+DET_MUST int search_replay(const struct search_log *log, struct search_verdict *ret,
+                           struct det_err *err);
 
 #endif

@@ -91,7 +91,8 @@ uint64_t search_ops_digest(const struct search_ops *o);
 void search_digest_text(uint64_t digest, char out[17]);
 
 struct search;
-int search_create(const struct search_conf *conf, struct search **ret, struct det_err *err);
+DET_MUST int search_create(const struct search_conf *conf, struct search **ret,
+                           struct det_err *err);
 void search_destroy(struct search *s); /* NULL ok */
 /* Appends to out. An event about an unknown trial, or a second exit or close of one, changes
  * nothing. */
@@ -106,16 +107,16 @@ double search_progress(const struct search *s);
  * borrowed until the next step. NULL: not a custom search. */
 const json_t *search_undelivered(const struct search *s);
 /* Would OPERATIONS with this acknowledgement be understood? DET_EINVAL says why not. */
-int search_check_ack(const struct search *s, int64_t id, struct det_err *err);
+DET_MUST int search_check_ack(const struct search *s, int64_t id, struct det_err *err);
 /* Whether this is an operation that a custom search can carry out; err says why not. */
-int search_check_operation(const json_t *operation, struct det_err *err);
+DET_MUST int search_check_operation(const json_t *operation, struct det_err *err);
 
 json_t *search_snapshot(const struct search *s);
 /* Into a fresh search of the same configuration. */
-int search_restore(struct search *s, const json_t *snapshot, struct det_err *err);
+DET_MUST int search_restore(struct search *s, const json_t *snapshot, struct det_err *err);
 
 /* An event of the log, as JSON and back; what the event points to is borrowed from j. */
 json_t *search_event_to_json(const struct search_event *ev);
-int search_event_from_json(const json_t *j, struct search_event *ret, struct det_err *err);
+DET_MUST int search_event_from_json(const json_t *j, struct search_event *ret, struct det_err *err);
 
 #endif

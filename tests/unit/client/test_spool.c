@@ -113,7 +113,7 @@ static void torn_end(void **state)
     s = open_it();
     append(s, 3);
     expect(s, 1);
-    spool_sent(s, NULL);
+    det_ignore(spool_sent(s, NULL), "the next line looks");
     expect(s, 3);
     spool_close(s);
 }

@@ -92,7 +92,7 @@ static void disturb_agents(struct snapshot *s)
         if (a->slots.n && chance(s, 30))
             set.slot = (int)snapshot_random(s, a->slots.n);
         if (chance(s, 12))
-            agent_set(c, &set, &err);
+            det_ignore(agent_set(c, &set, &err), "a drain may be refused");
         else if (chance(s, 8))
             agent_goto(c, a, AGENT_LOST);
     }

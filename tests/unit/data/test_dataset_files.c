@@ -363,7 +363,8 @@ static void steps_on_a_dataset(void **state)
     assert_int_equal(dataset_read(ds, 1, (struct data_key){1, 2}, (void *[]){b, &label}, &err), 0);
     assert_memory_equal(a, b, sizeof a);
     for (int e = 0; e < 9; e++) {
-        dataset_read(ds, 1, (struct data_key){1, e}, (void *[]){b, &label}, &err);
+        det_ignore(dataset_read(ds, 1, (struct data_key){1, e}, (void *[]){b, &label}, &err),
+                   "the next line looks");
         sum += memcmp(a, b, sizeof a) != 0;
     }
     assert_true(sum >= 5);

@@ -128,7 +128,7 @@ static void survive_damage(uint64_t zip64_from)
         for (int bit = 0; bit < 8; bit++) {
             struct pth_doc *d = pth_doc_create();
             file.p[i] = (char)(file.p[i] ^ 1 << bit);
-            pth_parse(file.p, file.len, d, &got, &err);
+            det_ignore(pth_parse(file.p, file.len, d, &got, &err), "any answer will do");
             file.p[i] = (char)(file.p[i] ^ 1 << bit);
             pth_doc_destroy(d);
         }

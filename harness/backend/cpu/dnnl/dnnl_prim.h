@@ -43,24 +43,25 @@ struct prim_arg_spec {
     bool output;
 };
 
-int prim_cache_create(struct prim_cache **ret, struct det_err *err);
+DET_MUST int prim_cache_create(struct prim_cache **ret, struct det_err *err);
 void prim_cache_destroy(struct prim_cache *cache);
 dnnl_engine_t prim_cache_engine(struct prim_cache *cache);
 
 /* The primitive of a key, made on first use. Borrowed. */
-int prim_get(struct prim_cache *cache, const struct prim_key *key, prim_make_fn *make,
-             struct prim **ret, struct det_err *err);
+DET_MUST int prim_get(struct prim_cache *cache, const struct prim_key *key, prim_make_fn *make,
+                      struct prim **ret, struct det_err *err);
 /* The attributes of a primitive that works in our memory; *ret may be set on errors too. */
 dnnl_status_t prim_attr(dnnl_primitive_attr_t *ret);
 /* For a prim_make_fn: completes `p` from a primitive descriptor (borrowed) and its n tensors. */
-int prim_build(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
-               const struct prim_arg_spec *specs, int n, struct det_err *err);
+DET_MUST int prim_build(struct prim_cache *cache, struct prim *p, const_dnnl_primitive_desc_t pd,
+                        const struct prim_arg_spec *specs, int n, struct det_err *err);
 /* Runs it on the caller's bytes, in the order of the specs. `same`: bytes that have not changed
  * since the run before, if that had them too: in the same place they need not be put in order
  * again. NULL: none. */
-int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
-                  struct det_err *err);
-int prim_run(struct prim_cache *cache, struct prim *p, void *const *data, struct det_err *err);
+DET_MUST int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data,
+                           const void *same, struct det_err *err);
+DET_MUST int prim_run(struct prim_cache *cache, struct prim *p, void *const *data,
+                      struct det_err *err);
 
 /* dnnl_sgemm: y [m, n] = alpha op(a) op(b) + beta y, row-major. To be called instead of it. */
 dnnl_status_t prim_sgemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha,
@@ -87,6 +88,6 @@ static inline dnnl_data_type_t prim_dtype(const struct det_tensor *t)
 }
 
 /* 0, or an error that names what was tried. */
-int prim_check(dnnl_status_t status, const char *what, struct det_err *err);
+DET_MUST int prim_check(dnnl_status_t status, const char *what, struct det_err *err);
 
 #endif
