@@ -150,6 +150,33 @@ def check_banned(top, files):
                 yield f, n, f"banned call: {m.group(1)}"
 
 
+# An error is judged by its code and its errno (err->sys), a result by being looked at (DET_MUST of det/err.h).
+JUDGED = re.compile(r"\bstr(?:str|n?cmp|casecmp)\s*\([^;{]*?(?:\bdb_words|strerror)\s*\(|\bstr(?:str|ncmp|casecmp)\s*\([^;{]*?\berr(?:->|\.)text\b")
+WORDED = re.compile(r"\bdet_fail\([^;]*?: %s\",[^;]*?\bstrerror\([^;?]*?\)\)")
+CAN_FAIL = re.compile(r"^(DET_MUST )?(?:static inline )?int (\w+)\(([^;{}]*?)\bstruct det_err \*\w+\)", re.M)
+TELLS = ("det_fail", "det_fail_errno", "det_fail_as", "det_wrap", "det__keep_error", "storage_errno", "loop_storage_failed")  # fill an error in and return its code
+MUST = ("base", "proto", "client", "storage", "db", "master/core", "agent/task", "harness")
+NOT_YET = ("harness/python", "harness/backend/cuda", "db/read", "client/client_impl.h", "client/client_uv.h")
+USERS = ("harness/include",)  # a trial's author may have no use for a result
+
+
+def check_errors(top, files):
+    for f in files:
+        if f.startswith(ANYTHING):
+            continue
+        whole = open(os.path.join(top, f), errors="replace").read()
+        text = strip_comments(whole)
+        for m in JUDGED.finditer(text):
+            yield f, text.count("\n", 0, m.start()) + 1, "judges an error by its words: look at err->code or err->sys"
+        for m in WORDED.finditer("" if f.startswith("cli/") else whole):  # det only shows them
+            yield f, whole.count("\n", 0, m.start()) + 1, "loses the errno: det_fail_errno()"
+        if not f.endswith(".h") or not f.startswith(MUST) or f.startswith(USERS + NOT_YET):
+            continue
+        for m in CAN_FAIL.finditer(text):
+            if not m.group(1) and m.group(2) not in TELLS:
+                yield f, text.count("\n", 0, m.start()) + 1, f"{m.group(2)}() can fail: DET_MUST (det/err.h)"
+
+
 def check_words(top):
     """Words of unfinished work, and processes ended by name."""
     out = subprocess.run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"], text=True, capture_output=True).stdout
@@ -183,7 +210,7 @@ def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
     bad = [*check_layers(top, files), *check_rooms(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files),
-           *check_banned(top, files), *check_one_loop(top), *check_words(top), *check_core(build), *check_rings(top, build), *check_documents(top, LAYERS)]
+           *check_banned(top, files), *check_errors(top, files), *check_one_loop(top), *check_words(top), *check_core(build), *check_rings(top, build), *check_documents(top, LAYERS)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")
     print(f"tidy: {len(files)} files, {len(bad)} violations")
