@@ -14,9 +14,9 @@ char *pem_last(const char *chain);
  * frees. */
 char *pem_find(const char *chain, const char *fingerprint);
 /* Of the first certificate in text, as det-master's log writes it. DET_EINVAL: there is none. */
-int pem_fingerprint(const char *text, char out[FINGERPRINT_MAX], struct det_err *err);
+DET_MUST int pem_fingerprint(const char *text, char out[FINGERPRINT_MAX], struct det_err *err);
 /* "sha256:HEX", "HEX" or "sha256:AA:BB:...", in either case, in the one form that pem_fingerprint()
  * gives. */
-int fingerprint_read(const char *text, char out[FINGERPRINT_MAX], struct det_err *err);
+DET_MUST int fingerprint_read(const char *text, char out[FINGERPRINT_MAX], struct det_err *err);
 
 #endif

@@ -60,7 +60,7 @@ int identity_open(const char *work_dir, struct identity *ret, struct det_err *er
         return det_wrap(err, rc, "--work-dir");
     det_cleanup(freep) char *full = realpath(work_dir, NULL);
     if (!full)
-        return det_fail(err, DET_EIO, "--work-dir %s: %s", work_dir, strerror(errno));
+        return det_fail_errno(err, DET_EIO, errno, "--work-dir %s", work_dir);
     ret->path = det_asprintf("%s/identity.json", full);
     ret->authority_path = det_asprintf("%s/authority.pem", full);
     return read_file(ret, err);

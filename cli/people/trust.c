@@ -117,7 +117,7 @@ static int given(const struct client_options *o, const char *fingerprint, struct
     if (pem)
         return settle(o, pem, c, err);
     char *last det_cleanup(freep) = pem_last(buf_str(&chain));
-    pem_fingerprint(last ? last : "", shown, NULL);
+    det_ignore(pem_fingerprint(last ? last : "", shown, NULL), "no certificate has no fingerprint");
     return det_fail(err, DET_EAUTH,
                     "WHO ANSWERS AT %s IS NOT WHO YOU SAID. Somebody may stand between you and the "
                     "master, and nothing was sent.\n  said     %s\n  answers  %s",

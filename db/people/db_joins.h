@@ -26,6 +26,6 @@ void db_join_revoke(struct db *db, const char *agent_id, db_cb *cb, void *arg);
 enum db_join_col { JOIN_AGENT, JOIN_REVOKED, JOIN_PRINT, JOIN_FROM_S, JOIN_UNTIL_S };
 /* Blocking, at the start: a row a certificate, at least one an agent; its fingerprint may be null.
  */
-int db_joins_read(struct db *db, db_cb *cb, void *arg, struct det_err *err);
+DET_MUST int db_joins_read(struct db *db, db_cb *cb, void *arg, struct det_err *err);
 
 #endif

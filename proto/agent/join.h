@@ -21,7 +21,7 @@ struct join_token {
 };
 void join_token_write(const struct join_token *t, char out[JOIN_TOKEN_MAX]);
 /* DET_EINVAL: it is none; the text does not repeat it. */
-int join_token_read(const char *text, struct join_token *ret, struct det_err *err);
+DET_MUST int join_token_read(const char *text, struct join_token *ret, struct det_err *err);
 
 enum cert_state {
     CERT_EARLY,   /* not valid yet: the clock here is behind */
