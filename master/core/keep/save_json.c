@@ -185,11 +185,15 @@ static int load_container(struct alloc *a, const json_t *j, struct det_err *err)
     if (!uuid_is_valid(id) || !*agent || !alloc_state_parse(json_str(j, "state", ""), &state))
         return det_fail(err, DET_ECORRUPT, "container '%s' on agent '%s', state '%s'", id, agent,
                         json_str(j, "state", ""));
+    int64_t place = (int64_t)a->containers.n, node = json_int(j, "node", place);
+    if (node != place)
+        return det_fail(err, DET_ECORRUPT, "container '%s' is node %lld, in place %lld", id,
+                        (long long)node, (long long)place);
     struct container *k = det_zalloc(sizeof *k);
     memcpy(k->id, id, UUID_STR_MAX);
     k->alloc = a;
     k->agent_id = det_strdup(agent);
-    k->node = (int)json_int(j, "node", 0);
+    k->node = (int)node;
     k->state = state;
     k->daemon = json_flag(j, "daemon", false);
     const json_t *slots = json_arr(j, "slots");

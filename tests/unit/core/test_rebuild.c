@@ -132,6 +132,7 @@ static void test_contradictions(void **state)
     assert_int_equal(
         restore_changed(ALLOC_RUNNING, "\"state\":\"ASSIGNED\"", "\"state\":\"TERMINATED\""),
         DET_ECORRUPT);
+    assert_int_equal(restore_changed(ALLOC_ASSIGNED, "\"node\":0", "\"node\":1"), DET_ECORRUPT);
 }
 
 /* A trial that is paused in an experiment that is not would never go on. */
