@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import SLOWER, TOP, processes_with, wait_until  # noqa: E402
+from cluster import TOP, processes_with, wait_until  # noqa: E402
 
 if os.environ.get("DET_SANITIZED"):
     print("quickstart builds by itself: once is enough; skipped")
@@ -51,10 +51,13 @@ try:
     best = max(float(x) for x in re.findall(r"COMPLETED.* (0\.\d+) +\d+ +[\d.]+ s", out))
     assert best >= 0.97, out
     assert re.search(r"%s/checkpoints/[0-9a-f-]{36}" % re.escape(state), out), out
+    page, token = re.search(r"the page is at +(http://127.0.0.1:\d+/)\?t=(\S+)", out).groups()
+    assert "<script" in urllib.request.urlopen(page, timeout=30).read().decode() and len(token) > 20
+    assert page in quickstart("status")
     assert "master: running" in quickstart("status")
     assert "Created experiment" not in quickstart("up")
     assert os.stat(state + "/admin.password").st_mode & 0o777 == 0o600
-    # an up that is interrupted while it trains, and a down right behind it, which ends in time and leaves nothing
+    # an up that is interrupted while it trains, and a down right behind it, which leaves nothing
     os.unlink(state + "/experiment")
     second = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -62,9 +65,7 @@ try:
     assert second.poll() is None
     second.kill()  # its children live on
     second.wait()
-    begun = time.monotonic()
     assert "all ended" in quickstart("down")
-    assert time.monotonic() - begun < 60 * SLOWER, time.monotonic() - begun
     assert not os.path.exists(state)
     assert not left(), left()
     wait_until(lambda: not processes_with("DET_CLUSTER_ID", state), 10, "its tasks to be gone")
