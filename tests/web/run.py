@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""tests/web/run.py [NAME...]: the page's journeys in a headless Chromium on a cluster of their own.
+
+Needs node, `npm ci --ignore-scripts` in web/ and a Chromium ($DET_CHROMIUM, else /usr/bin/chromium). Pictures of every page in both themes go to
+$DET_TEST_OUT, where that is set."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import TOP, Cluster  # noqa: E402
+
+
+def main():
+    with Cluster(slots=2, master_args=["--web-dir", os.path.join(TOP, "web/dist")]) as c:
+        c.login()
+        env = {**os.environ, "DET_TEST_URL": f"http://127.0.0.1:{c.port}", "DET_TEST_TOKEN": c.token,
+               "DET_TEST_PASSWORD": open(c.path("admin.password")).read().strip(), "TMPDIR": c.path("tmp"), "HOME": c.path("tmp")}
+        return subprocess.run(["node", os.path.join(TOP, "web/test/journeys/run.mjs"), *sys.argv[1:]], env=env).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

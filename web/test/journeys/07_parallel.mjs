@@ -1,0 +1,46 @@
+// A part of an axis is marked: table, words and address follow; another person's browser shows the same; taken away, all is back.
+import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+
+export default async function ({ page, another }) {
+    const id = await create(exampleConfig("digits/random.yaml"), "digits");
+    await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_COMPLETED", "the search to end");
+    const { trials } = await api("GET", `/experiments/${id}/trials`), best = Math.max(...trials.map((t) => t.searcherMetricValue));
+    await page.goto(`${url}/det/experiments/${id}`);
+    const rows = (p) => p.getByRole("table", { name: "Trials" }).locator("tbody tr");
+    await rows(page).nth(trials.length - 1).waitFor();
+    const box = await page.getByRole("img", { name: /^Parallel coordinates/ }).boundingBox(), x = box.x + box.width - 40;
+    await page.mouse.move(x, box.y + 4);
+    await page.mouse.down();
+    await page.mouse.move(x, box.y + 40, { steps: 3 });
+    await page.mouse.up();
+    await page.getByRole("button", { name: "Take the mark of accuracy away" }).waitFor();
+    const [, lo, hi] = /accuracy:([^.]*\.[^.]*)\.\.([^&]*)/.exec(decodeURIComponent(page.url()));
+    const within = trials.filter((t) => t.searcherMetricValue >= Number(lo) && t.searcherMetricValue <= Number(hi)).map((t) => String(t.id));
+    check(within.length > 0 && within.length < trials.length && Number(hi) >= Number(best.toPrecision(4)), `${within.length} of ${trials.length} in ${lo}..${hi}`);
+    const ids = (p) => rows(p).evaluateAll((all) => all.map((r) => r.dataset.trial));
+    await until(async () => (await ids(page)).join() === within.join(), "the table to show what lies within");
+    await pictures(page, "experiment-marked");
+    const other = await another();
+    await other.goto(page.url());
+    await until(async () => (await ids(other)).join() === within.join(), "the same in another browser");
+    await other.context().close();
+    await rows(page).first().hover();
+    check(await page.locator("tr.hover").count() === 1, "the row under the pointer is not marked");
+    await page.getByRole("button", { name: "Take the mark of accuracy away" }).click();
+    await rows(page).nth(trials.length - 1).waitFor();
+    check(!page.url().includes("brush"), page.url());
+    for (const tab of ["scatter", "importance", "rungs", "checkpoints", "config", "notes"]) {
+        await page.getByRole("navigation", { name: "Parts of the experiment" }).getByRole("link", { name: tab }).click();
+        await page.locator(`.tabs a[aria-current]`, { hasText: tab }).waitFor();
+        await pictures(page, `experiment-${tab}`);
+    }
+    await page.goto(`${url}/det/trials/${within[0]}`);
+    await page.getByText("As a table").click();
+    const { events } = await api("GET", `/trials/${within[0]}/timeline`);
+    const table = page.getByRole("table", { name: "Timeline" }).locator("tbody tr");
+    await table.nth(events.length - 1).waitFor();
+    const kinds = await table.evaluateAll((all) => all.map((r) => r.cells[3].textContent));
+    check(kinds.join() === events.map((e) => e.kind).join(), `the timeline shows ${kinds}`);
+    await page.locator(".curve-summary", { hasText: /[1-9]\d* points/ }).waitFor();
+    await pictures(page, "trial");
+}

@@ -1,0 +1,32 @@
+// What is queued says why in the master's words; a remedy is pressed, and it starts.
+import { api, create, pictures, until, url } from "./harness.mjs";
+
+const config = (name, slots) => ({ name, entrypoint: ["sleep", "600"], max_restarts: 0, hyperparameters: {}, resources: { slots_per_trial: slots },
+    searcher: { name: "single", metric: "x", max_length: { batches: 1 } } });
+
+export default async function ({ page }) {
+    const slots = Object.keys((await api("GET", "/agents")).agents[0].slots).length;
+    const state = async (id) => (await api("GET", `/experiments/${id}`)).experiment.state;
+    await until(async () => (await api("GET", "/resource-pools")).resourcePools[0].slotsUsed === 0, "an idle cluster");
+    const first = await create(config("first", slots));
+    await until(async () => (await state(first)) === "STATE_RUNNING", "the first to run");
+    const second = await create(config("second", slots));
+    await page.goto(`${url}/det/clusters`);
+    const row = page.locator(`tr[data-job="${second}"]`);
+    await row.getByText("queued").waitFor();
+    await page.locator(".slot.taken").nth(slots - 1).waitFor();
+    await row.getByRole("button", { name: "Why?" }).click();
+    const why = page.getByRole("region", { name: "Why it waits" }), { text } = await api("GET", `/experiments/${second}/why`);
+    await why.getByText(text).waitFor();
+    await pictures(page, "cluster");
+    await api("POST", `/experiments/${first}/kill`, {});
+    await row.getByText("running").waitFor();
+    const held = await create(config("held", 1), null, false);
+    await page.goto(`${url}/det/experiments/${held}`);
+    await page.getByRole("button", { name: /why, and what would help/ }).click();
+    await page.getByRole("button", { name: /activate the experiment/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Do it" }).click();
+    await page.getByText(`Done: det experiment activate ${held}`).waitFor();
+    await until(async () => (await state(held)) !== "STATE_PAUSED", "it to be active");
+    for (const id of [second, held]) await api("POST", `/experiments/${id}/kill`, {});
+}

@@ -1,0 +1,112 @@
+// What journeys share: a signed-in page of a real master in a headless Chromium that notes whatever a reader's console would
+// say, axe, pictures in both themes, and the API for what a journey begins with.
+import { createRequire } from "node:module";
+import { mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const require = createRequire(import.meta.url);
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const TOP = new URL("../../../", import.meta.url).pathname;
+const LIMIT_MS = 120_000; // for what must come; a busy machine takes its time
+
+export const url = process.env.DET_TEST_URL;
+const token = process.env.DET_TEST_TOKEN, password = process.env.DET_TEST_PASSWORD, out = process.env.DET_TEST_OUT;
+
+export function check(isTrue, text) {
+    if (!isTrue) throw new Error(text);
+}
+
+export async function api(method, path, body) {
+    const r = await fetch(`${url}/api/v1${path}`, { method, headers: { Authorization: `Bearer ${token}` }, body: body && JSON.stringify(body) });
+    check(r.ok, `${method} ${path}: ${r.status}`);
+    const text = await r.text();
+    return text ? JSON.parse(text) : {};
+}
+
+/* Submits a configuration (text or object) with an example's files. */
+export async function create(config, example, activate = true) {
+    const folder = example && join(TOP, "examples", example);
+    const file = (name) => ({ path: name, type: 48, mode: 0o100644, uid: 0, gid: 0, mtime: "1700000000", content: readFileSync(join(folder, name)).toString("base64") });
+    const text = typeof config === "string" ? config : JSON.stringify(config);
+    const r = await api("POST", "/experiments", { config: text, activate, modelDefinition: folder ? readdirSync(folder).map(file) : [] });
+    return r.experiment.id;
+}
+
+export function exampleConfig(path) {
+    return readFileSync(join(TOP, "examples", path), "utf8");
+}
+
+/* Asks until the answer is as it should be. */
+export async function until(ask, what) {
+    for (const end = Date.now() + LIMIT_MS; Date.now() < end;) {
+        const got = await ask();
+        if (got) return got;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`waited for ${what}`);
+}
+
+/* A page in a context of its own, signed in by the form; `said` is what its console had to say. */
+async function signedIn(browser, theme) {
+    const context = await browser.newContext({ colorScheme: theme, viewport: { width: 1400, height: 1000 } });
+    const page = await context.newPage();
+    page.setDefaultTimeout(LIMIT_MS);
+    page.said = [];
+    page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !/401/.test(m.text())) page.said.push(m.text()); });
+    page.on("pageerror", (e) => page.said.push(String(e.stack)));
+    page.on("dialog", (d) => { page.said.push(`a dialog: ${d.message()}`); void d.dismiss(); });
+    await page.goto(url);
+    await page.getByLabel("Username").fill("admin");
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    return page;
+}
+
+/* No violation on the page as it is, and nothing in its console. */
+export async function seemly(page) {
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => axe.run());
+    check(!violations.length, violations.map((v) => `axe ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")}`).join("\n"));
+    check(!page.said.length, `the console says: ${page.said.join("\n")}`);
+}
+
+export async function run(journeys) {
+    const browser = await chromium.launch({ executablePath: process.env.DET_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+    let failed = 0;
+    try {
+        for (const [name, journey] of journeys) {
+            const begun = Date.now(), page = await signedIn(browser, "light");
+            try {
+                await journey({ page, another: () => signedIn(browser, "dark") });
+                await seemly(page);
+                console.log(`ok   ${name} ${Date.now() - begun} ms`);
+            } catch (e) {
+                failed++;
+                console.log(`FAIL ${name}: ${e.stack}\n${page.said.join("\n")}`);
+                await picture(page, `${name}-failed`);
+            }
+            await page.context().close();
+        }
+    } finally {
+        await browser.close();
+    }
+    return failed;
+}
+
+async function picture(page, name) {
+    if (!out) return;
+    mkdirSync(out, { recursive: true });
+    await page.screenshot({ path: join(out, `${name}.png`) });
+}
+
+/* The page in both themes, each with axe. */
+export async function pictures(page, name) {
+    for (const theme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme: theme });
+        await seemly(page);
+        await picture(page, `${name}-${theme}`);
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+}
