@@ -1,5 +1,4 @@
 /* The frame around every page: where one is, who one is, whether the master answers, what was said. */
-import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { isReachable, isSignedIn } from "./api/client";
@@ -7,13 +6,11 @@ import { HOME, pageRoutes } from "./pages/routes";
 import { SignIn } from "./pages/sign_in";
 import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
-import { me, signOut, start } from "./state/session";
+import { linkError, me, signOut, start } from "./state/session";
 import { Confirm } from "./ui/confirm";
 import { toast, Toasts } from "./ui/toasts";
 import "./tokens.css";
 import "./app.css";
-
-const linkError = signal("");
 
 function ThemeChoice() {
     return <label class="soft">Theme{" "}
@@ -69,5 +66,9 @@ function App() {
 
 startTheme();
 startRouter();
-void start().then((why) => { linkError.value = why; });
+void start().then(() => {
+    if (!isSignedIn.value || !linkError.value) return;
+    toast(linkError.value, true); // there is no form to say it on
+    linkError.value = "";
+});
 render(<App />, document.getElementById("app")!);

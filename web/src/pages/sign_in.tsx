@@ -13,16 +13,17 @@ function textOf(e: unknown): string {
 export function SignIn({ why }: { why: string }) {
     const [name, setName] = useState("");
     const [password, setPassword] = useState("");
-    const [error, setError] = useState(why);
+    // What a link was refused with stands until the form itself has something to say.
+    const [own, setOwn] = useState<string | null>(null);
     const [busy, setBusy] = useState(false);
     const submit = async (e: Event) => {
         e.preventDefault();
         setBusy(true);
-        setError("");
+        setOwn("");
         try {
             await signIn(name, password);
         } catch (e) {
-            setError(textOf(e));
+            setOwn(textOf(e));
             setPassword("");
             setBusy(false);
         }
@@ -36,7 +37,7 @@ export function SignIn({ why }: { why: string }) {
             <label>Password
                 <input name="password" type="password" autocomplete="current-password" value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
             </label>
-            <p class="error" role="alert">{error}</p>
+            <p class="error" role="alert">{own ?? why}</p>
             <button type="submit" class="main" disabled={busy}>Sign in</button>
             <p class="soft">Without a password at hand, <code>det auth link</code> prints a link that signs in once.</p>
         </form>

@@ -4,6 +4,8 @@ import { ApiError, call, isSignedIn, type Messages } from "../api/client";
 import { canHash, hashed } from "./password";
 
 export const me = signal<Messages["user.v1.User"] | null>(null);
+/* Why the sign-in link that opened the page was not taken, in the master's words, until somebody has signed in. */
+export const linkError = signal("");
 
 async function ask(): Promise<void> {
     me.value = (await call("GET /api/v1/me")).user;
@@ -19,23 +21,31 @@ function takeToken(): string | null {
     return token;
 }
 
-/* At the start: whose session is it? Returns why a sign-in link was not taken, or "". */
-export async function start(): Promise<string> {
-    const token = takeToken();
+async function exchange(token: string): Promise<void> {
     try {
-        if (token) await call("POST /api/v1/auth/link/exchange", { body: { token } });
+        await call("POST /api/v1/auth/link/exchange", { body: { token } });
+    } catch (e) {
+        if (!(e instanceof ApiError)) throw e;
+        linkError.value = `Not signed in by the link: ${e.message}.`;
+    }
+}
+
+/* At the start: whose session is it? One that is there already stays when a link is refused. */
+export async function start(): Promise<void> {
+    const token = takeToken();
+    if (token) await exchange(token);
+    try {
         await ask();
     } catch (e) {
         if (!(e instanceof ApiError)) throw e;
         isSignedIn.value = e.status === 0 ? null : false;
-        return token ? `Not signed in: ${e.message}.` : "";
     }
-    return "";
 }
 
 export async function signIn(username: string, password: string): Promise<void> {
     await call("POST /api/v1/auth/login", { body: { username, password: canHash() ? await hashed(password) : password, isHashed: canHash() } });
     await ask();
+    linkError.value = "";
 }
 
 export async function signOut(): Promise<void> {

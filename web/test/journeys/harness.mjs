@@ -47,8 +47,8 @@ export async function until(ask, what) {
     throw new Error(`waited for ${what}`);
 }
 
-/* A page in a context of its own, signed in by the form; `said` is what its console had to say. */
-async function signedIn(browser, theme) {
+/* A page in a context of its own; `said` is what its console had to say. */
+async function opened(browser, theme) {
     const context = await browser.newContext({ colorScheme: theme, viewport: { width: 1400, height: 1000 } });
     const page = await context.newPage();
     page.setDefaultTimeout(LIMIT_MS);
@@ -56,10 +56,19 @@ async function signedIn(browser, theme) {
     page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !/401/.test(m.text())) page.said.push(m.text()); });
     page.on("pageerror", (e) => page.said.push(String(e.stack)));
     page.on("dialog", (d) => { page.said.push(`a dialog: ${d.message()}`); void d.dismiss(); });
-    await page.goto(url);
-    await page.getByLabel("Username").fill("admin");
-    await page.getByLabel("Password").fill(password);
+    return page;
+}
+
+export async function signIn(page, name, secret) {
+    await page.getByLabel("Username").fill(name);
+    await page.getByLabel("Password").fill(secret);
     await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+async function signedIn(browser, theme) {
+    const page = await opened(browser, theme);
+    await page.goto(url);
+    await signIn(page, "admin", password);
     await page.getByRole("navigation", { name: "Pages" }).waitFor();
     return page;
 }
@@ -79,7 +88,7 @@ export async function run(journeys) {
         for (const [name, journey] of journeys) {
             const begun = Date.now(), page = await signedIn(browser, "light");
             try {
-                await journey({ page, another: () => signedIn(browser, "dark") });
+                await journey({ page, another: () => signedIn(browser, "dark"), stranger: () => opened(browser, "dark") });
                 await seemly(page);
                 console.log(`ok   ${name} ${Date.now() - begun} ms`);
             } catch (e) {
