@@ -1,0 +1,89 @@
+/* The rows in sight as a table; heads sort, boxes tick. What has not come yet is a row of dots. */
+import type { RefObject } from "preact";
+import { useRef } from "preact/hooks";
+import { SORTABLE, type Column, type ListView } from "../state/list_address";
+import type { Sight } from "../ui/virtual";
+import type { Experiment } from "./experiment_data";
+import { KINDS } from "./experiments_columns";
+import type { Stretch } from "./experiments_data";
+import type { SetView } from "./experiments_filters";
+import { ALL, isTicked, NONE, size, tick, type Selection } from "./experiments_selection";
+
+export const ROW_PX = 36; // as experiments.css has it
+const BOX_PX = 44;
+
+export interface TableProps {
+    box: RefObject<HTMLDivElement | null>;
+    sight: Sight;
+    got: Stretch;
+    view: ListView;
+    columns: readonly Column[];
+    set: SetView;
+    ticked: Selection;
+    setTicked: (s: Selection) => void;
+}
+
+function Head({ c, view, set }: { c: Column; view: ListView; set: SetView }) {
+    const isSorted = view.sort === c, title = KINDS[c].title;
+    if (!SORTABLE.includes(c)) return <th scope="col">{title}</th>;
+    return <th scope="col" aria-sort={isSorted ? (view.isDown ? "descending" : "ascending") : undefined}>
+        <button type="button" title={`Sort by ${title.toLowerCase()}`}
+            onClick={() => set({ sort: c, isDown: isSorted ? !view.isDown : c !== "name" })}>
+            {title}{isSorted && <span aria-hidden="true"> {view.isDown ? "▼" : "▲"}</span>}</button>
+    </th>;
+}
+
+function Heads(p: TableProps) {
+    const n = size(p.ticked, p.got.total), isAll = n > 0 && n >= p.got.total;
+    return <thead><tr aria-rowindex={1}>
+        <th scope="col"><input type="checkbox" aria-label="Select all that match" checked={isAll} disabled={!p.got.total}
+            ref={(box) => { if (box) box.indeterminate = n > 0 && !isAll; }} onChange={() => p.setTicked(n ? NONE : ALL)} /></th>
+        {p.columns.map((c) => <Head key={c} c={c} view={p.view} set={p.set} />)}
+    </tr></thead>;
+}
+
+function Cells({ e, columns, now }: { e: Experiment; columns: readonly Column[]; now: number }) {
+    return <>{columns.map((c) => {
+        const kind = KINDS[c], show = kind.show(e, now), title = kind.whole?.(e) || undefined;
+        return c === "name" ? <th key={c} scope="row" title={title}>{show}</th> : <td key={c} title={title}>{show}</td>;
+    })}</>;
+}
+
+/* A gap is as high as the rows that it stands for. */
+function Gap({ px }: { px: number }) {
+    return px > 0 ? <tbody aria-hidden="true" class="gap"><tr style={{ height: `${px}px` }} /></tbody> : null;
+}
+
+/* With shift, all from the one that was clicked before. */
+function useTicking(p: TableProps): (i: number, isOn: boolean, isRange: boolean) => void {
+    const before = useRef(0);
+    return (i, isOn, isRange) => {
+        const [from, to] = isRange ? [Math.min(i, before.current), Math.max(i, before.current)] : [i, i];
+        const rows = p.got.rows.slice(Math.max(0, from - p.got.offset), Math.max(0, to - p.got.offset + 1));
+        before.current = i;
+        p.setTicked(tick(p.ticked, rows.map((e) => e.id), isOn));
+    };
+}
+
+export function Table(p: TableProps) {
+    const { sight, got, columns } = p, now = Date.now(), click = useTicking(p);
+    const wide = BOX_PX + columns.reduce((sum, c) => sum + KINDS[c].width, 0);
+    const at = Array.from({ length: Math.max(0, sight.end - sight.first) }, (_, i) => sight.first + i);
+    return <table class="grid list" style={{ minWidth: `${wide}px` }} aria-label="Experiments" aria-rowcount={got.total + 1}>
+        <colgroup><col style={{ width: `${BOX_PX}px` }} />
+            {columns.map((c) => <col key={c} style={c === "name" ? {} : { width: `${KINDS[c].width}px` }} />)}</colgroup>
+        <Heads {...p} />
+        <Gap px={sight.above} />
+        <tbody>{at.map((i) => {
+            const e = got.rows[i - got.offset];
+            if (!e) return <tr key={`at ${i}`} aria-rowindex={i + 2} class="soft"><td /><td colSpan={columns.length}>…</td></tr>;
+            const isOn = isTicked(p.ticked, e.id);
+            return <tr key={e.id} aria-rowindex={i + 2} data-experiment={e.id} class={isOn ? "chosen" : undefined}>
+                <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`}
+                    onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
+                <Cells e={e} columns={columns} now={now} />
+            </tr>;
+        })}</tbody>
+        <Gap px={sight.below} />
+    </table>;
+}

@@ -1,0 +1,40 @@
+/* A button that opens a list of things to tick; it closes on Escape and when the reader goes elsewhere. */
+import { useEffect, useRef } from "preact/hooks";
+import "./choices.css";
+import { shown } from "./name";
+
+export interface Choice<T> { value: T; text: string; isFixed?: boolean }
+export interface ChoicesProps<T> {
+    name: string;
+    /* What the button says of what is ticked. */
+    summary: string;
+    of: Choice<T>[];
+    ticked: readonly T[];
+    set: (ticked: T[]) => void;
+}
+
+export function Choices<T extends string | number>({ name, summary, of, ticked, set }: ChoicesProps<T>) {
+    const ref = useRef<HTMLDetailsElement>(null);
+    useEffect(() => {
+        const close = (e: Event) => {
+            const d = ref.current;
+            if (d?.open && !(e.target instanceof Node && d.contains(e.target))) d.open = false;
+        };
+        for (const kind of ["pointerdown", "focusin"]) document.addEventListener(kind, close);
+        return () => { for (const kind of ["pointerdown", "focusin"]) document.removeEventListener(kind, close); };
+    }, []);
+    const onKeyDown = (e: KeyboardEvent) => {
+        if (e.key !== "Escape" || !ref.current?.open) return;
+        ref.current.open = false;
+        ref.current.querySelector("summary")!.focus();
+    };
+    const toggle = (value: T) => set(ticked.includes(value) ? ticked.filter((t) => t !== value) : [...ticked, value]);
+    return <details ref={ref} class="pick" onKeyDown={onKeyDown}>
+        <summary>{name}: {shown(summary)}</summary>
+        <fieldset class="pick-list"><legend class="hidden">{name}</legend>
+            {of.map((c) => <label key={c.value}><input type="checkbox" checked={c.isFixed || ticked.includes(c.value)} disabled={c.isFixed}
+                onChange={() => toggle(c.value)} /> <bdi>{shown(c.text)}</bdi></label>)}
+            {!of.length && <p class="soft">There is none.</p>}
+        </fieldset>
+    </details>;
+}

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { allows, filterOf, VERBS } from "../../src/pages/experiments_data";
+import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments_selection";
+import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
+
+const PLAIN = listView("");
+
+test("a view of the list is its address and back", () => {
+    const v: ListView = { search: "a b&c#d%", states: ["active", "failed"], owners: [2, 7], labels: ["<b>", "x,y"], archived: "too",
+        sort: "started", isDown: false, columns: ["id", "name", "pool"] };
+    assert.deepEqual(listView(listQuery(v)), v);
+    assert.equal(listQuery(listView(listQuery(v))), listQuery(v));
+    assert.equal(listQuery(PLAIN), "");
+    assert.deepEqual([PLAIN.sort, PLAIN.isDown, PLAIN.archived, PLAIN.columns], ["id", true, "no", null]);
+    assert.deepEqual([listView("?sort=name").isDown, listView("?sort=-name").isDown], [false, true]);
+});
+
+test("hostile addresses give a plain list", () => {
+    for (const q of ["?state=RUNNING,constructor&owner=-1,x,1e3&archived=yes&sort=toString&c=__proto__", "?sort=-labels&label=&search=",
+        "?%E0%A4%A&=&&&?x", "?sort=--id"])
+        assert.deepEqual(listView(q), PLAIN, q);
+    assert.equal(listView("?search=" + "x".repeat(1e5)).search.length, 1000);
+    assert.deepEqual(columnsOf("pool,,nothing,id"), ["id", "name", "pool"]);
+});
+
+test("the master is asked for what the view says", () => {
+    assert.deepEqual(filterOf(PLAIN), { name: "", states: [], userIds: [], labels: [], archived: false });
+    assert.deepEqual(filterOf({ ...PLAIN, states: ["deleting"], archived: "too" }).states, ["STATE_DELETING", "STATE_DELETE_FAILED"]);
+    assert.equal("archived" in filterOf({ ...PLAIN, archived: "too" }), false);
+});
+
+test("ticks: some, all, all but some", () => {
+    const some = tick(tick(NONE, [1, 2, 3], true), [2], false), but = tick(tick(ALL, [2, 4], false), [4], true);
+    assert.deepEqual([1, 2, 3].map((id) => isTicked(some, id)), [true, false, true]);
+    assert.deepEqual([1, 2, 4].map((id) => isTicked(but, id)), [true, false, true]);
+    assert.deepEqual([size(NONE, 9), size(some, 9), size(ALL, 9), size(but, 9), size(but, 0)], [0, 2, 9, 8, 0]);
+});
+
+test("what can be done in which state", () => {
+    const can = (state: string, archived = false) => VERBS.filter((v) => allows(v, { state: state as never, archived })).join(" ");
+    assert.equal(can("STATE_RUNNING"), "pause cancel kill");
+    assert.equal(can("STATE_QUEUED"), "pause cancel kill");
+    assert.equal(can("STATE_PAUSED"), "activate cancel kill");
+    assert.equal(can("STATE_STOPPING_CANCELED"), "kill");
+    assert.equal(can("STATE_COMPLETED"), "archive delete");
+    assert.equal(can("STATE_ERROR", true), "unarchive delete");
+    assert.equal(can("STATE_DELETE_FAILED"), "delete");
+    assert.equal(can("STATE_DELETING"), "");
+});
