@@ -14,7 +14,7 @@ import { Bulk } from "./experiments_bulk";
 import { KINDS } from "./experiments_columns";
 import { askRows, askSorted, filterOf } from "./experiments_data";
 import { Filters, NO_FILTERS } from "./experiments_filters";
-import { NONE, type Selection } from "./experiments_selection";
+import { NONE, tick, type Selection } from "./experiments_selection";
 import { ROW_PX, Table } from "./experiments_table";
 import { Problem } from "./problem";
 
@@ -100,7 +100,7 @@ export function ExperimentsPage() {
         <Filters view={view} set={change} total={live.data ? got.total : null} />
         <Problem error={live.error} what="The experiments" />
         <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}
-            acted={() => { setTicked(NONE); live.again(); }} />
+            acted={(failed) => { setTicked(tick(NONE, failed, true)); live.again(); }} />
         {live.data && !got.total && <Empty view={got.of} />}
         {!live.data && !live.error && <p class="soft">Asking…</p>}
         <div ref={box} class="list-box" tabIndex={0} role="region" aria-label="List of experiments" hidden={!got.total}>

@@ -69,15 +69,16 @@ function Told({ plan, outcomes, close }: { plan: Plan; outcomes: Outcome[]; clos
 }
 
 /* Where nothing failed, nothing has to be read and closed. */
-function BulkDialog({ plan, close, acted }: { plan: Plan; close: () => void; acted: () => void }) {
+function BulkDialog({ plan, close, acted }: { plan: Plan; close: () => void; acted: BulkProps["acted"] }) {
     const ref = useRef<HTMLDialogElement>(null);
     const [done, setDone] = useState<number | null>(null), [outcomes, setOutcomes] = useState<Outcome[] | null>(null);
     useEffect(() => ref.current!.showModal(), []);
     const go = async () => {
         setDone(0);
         const all = await actOn(plan.verb, plan.on.map((e) => e.id), setDone);
-        acted();
-        if (all.some((o) => o.error)) return setOutcomes(all);
+        const failed = all.filter((o) => o.error).map((o) => o.id);
+        acted(failed);
+        if (failed.length) return setOutcomes(all);
         toast(`${count(all.length, "experiment")} ${DONE[plan.verb]}.`);
         close();
     };
@@ -92,7 +93,14 @@ function BulkDialog({ plan, close, acted }: { plan: Plan; close: () => void; act
     </dialog>;
 }
 
-export interface BulkProps { view: ListView; ticked: Selection; total: number; clear: () => void; acted: () => void }
+export interface BulkProps {
+    view: ListView;
+    ticked: Selection;
+    total: number;
+    clear: () => void;
+    /* Is told of those that went wrong. */
+    acted: (failed: number[]) => void;
+}
 
 export function Bulk({ view, ticked, total, clear, acted }: BulkProps) {
     const [plan, setPlan] = useState<Plan | null>(null), [busy, setBusy] = useState("");

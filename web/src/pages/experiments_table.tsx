@@ -1,6 +1,6 @@
 /* The rows in sight as a table; heads sort, boxes tick. What has not come yet is a row of dots. */
-import type { RefObject } from "preact";
-import { useRef } from "preact/hooks";
+import { Component, type RefObject } from "preact";
+import { useRef, useState } from "preact/hooks";
 import { SORTABLE, type Column, type ListView } from "../state/list_address";
 import type { Sight } from "../ui/virtual";
 import type { Experiment } from "./experiment_data";
@@ -55,18 +55,40 @@ function Gap({ px }: { px: number }) {
 }
 
 /* With shift, all from the one that was clicked before. */
-function useTicking(p: TableProps): (i: number, isOn: boolean, isRange: boolean) => void {
-    const before = useRef(0);
-    return (i, isOn, isRange) => {
+type Click = (i: number, isOn: boolean, isRange: boolean) => void;
+
+function useTicking(p: TableProps): Click {
+    const before = useRef(0), now = useRef(p);
+    now.current = p; // a row that was drawn earlier acts on what is ticked now
+    const [click] = useState((): Click => (i, isOn, isRange) => {
+        const { got, ticked, setTicked } = now.current;
         const [from, to] = isRange ? [Math.min(i, before.current), Math.max(i, before.current)] : [i, i];
-        const rows = p.got.rows.slice(Math.max(0, from - p.got.offset), Math.max(0, to - p.got.offset + 1));
+        const rows = got.rows.slice(Math.max(0, from - got.offset), Math.max(0, to - got.offset + 1));
         before.current = i;
-        p.setTicked(tick(p.ticked, rows.map((e) => e.id), isOn));
-    };
+        setTicked(tick(ticked, rows.map((e) => e.id), isOn));
+    });
+    return click;
+}
+
+interface RowProps { e: Experiment; i: number; columns: readonly Column[]; isOn: boolean; click: Click }
+
+/* Drawn again only when there is something new of it: while the reader scrolls nothing is. */
+class Row extends Component<RowProps> {
+    override shouldComponentUpdate(next: RowProps): boolean {
+        const p = this.props;
+        return next.e !== p.e || next.i !== p.i || next.isOn !== p.isOn || next.columns.join() !== p.columns.join();
+    }
+
+    render({ e, i, columns, isOn, click }: RowProps) {
+        return <tr aria-rowindex={i + 2} data-experiment={e.id} class={isOn ? "chosen" : undefined}>
+            <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`} onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
+            <Cells e={e} columns={columns} now={Date.now()} />
+        </tr>;
+    }
 }
 
 export function Table(p: TableProps) {
-    const { sight, got, columns } = p, now = Date.now(), click = useTicking(p);
+    const { sight, got, columns } = p, click = useTicking(p);
     const wide = BOX_PX + columns.reduce((sum, c) => sum + KINDS[c].width, 0);
     const at = Array.from({ length: Math.max(0, sight.end - sight.first) }, (_, i) => sight.first + i);
     return <table class="grid list" style={{ minWidth: `${wide}px` }} aria-label="Experiments" aria-rowcount={got.total + 1}>
@@ -77,12 +99,7 @@ export function Table(p: TableProps) {
         <tbody>{at.map((i) => {
             const e = got.rows[i - got.offset];
             if (!e) return <tr key={`at ${i}`} aria-rowindex={i + 2} class="soft"><td /><td colSpan={columns.length}>…</td></tr>;
-            const isOn = isTicked(p.ticked, e.id);
-            return <tr key={e.id} aria-rowindex={i + 2} data-experiment={e.id} class={isOn ? "chosen" : undefined}>
-                <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`}
-                    onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
-                <Cells e={e} columns={columns} now={now} />
-            </tr>;
+            return <Row key={e.id} e={e} i={i} columns={columns} isOn={isTicked(p.ticked, e.id)} click={click} />;
         })}</tbody>
         <Gap px={sight.below} />
     </table>;

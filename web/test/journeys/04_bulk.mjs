@@ -59,6 +59,8 @@ async function tellsWhatFails(page) {
     check(lines.length === 1 && lines[0].includes(String(ill)), `told: ${lines}`);
     await pictures(page, "experiments-bulk-failed");
     await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByText("1 selected").waitFor();
+    check(await page.getByLabel(`Select experiment ${ill}`).isChecked(), "the one that failed is not the one that stays selected");
     await api("POST", `/experiments/${well}/kill`, {});
 }
 
