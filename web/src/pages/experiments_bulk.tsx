@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ListView } from "../state/list_address";
 import "../ui/confirm.css";
 import { count } from "../ui/format";
-import { Name } from "../ui/name";
+import { Name, shown } from "../ui/name";
 import { State } from "../ui/state";
 import { toast } from "../ui/toasts";
 import type { Experiment } from "./experiment_data";
@@ -24,12 +24,20 @@ const past = (verb: Verb): string => DONE[verb].replace("being ", "");
 const capital = (word: string): string => word[0]!.toUpperCase() + word.slice(1);
 
 /* Those that are ticked, split into those that the action is for and how many it is not for. */
-interface Plan { verb: Verb; on: Experiment[]; others: number }
+interface Plan { verb: Verb; on: Experiment[]; others: number; filter: string }
+
+/* What "all that match" means, for who reads the dialog. */
+function words(v: ListView, unticked: number): string {
+    const said = [v.search && `a name with “${shown(v.search)}”`, v.states.length && `state ${v.states.join(" or ")}`,
+        v.owners.length && "the chosen owners", v.labels.length && `labels ${shown(v.labels.join(", "))}`].filter(Boolean);
+    const archived = { no: "not archived", only: "archived", too: "archived or not" }[v.archived];
+    return `All that match${unticked ? `, but for ${unticked} unticked` : ""}: ${[...said, archived].join("; ")}.`;
+}
 
 async function planOf(verb: Verb, view: ListView, ticked: Selection, told: (n: number) => void, signal: AbortSignal): Promise<Plan> {
     const found = ticked.isAll ? await askAll(view, told, signal) : await askSome([...ticked.ids], told, signal);
     const all = found.filter((e) => isTicked(ticked, e.id)), on = all.filter((e) => allows(verb, e));
-    return { verb, on, others: all.length - on.length };
+    return { verb, on, others: all.length - on.length, filter: ticked.isAll ? words(view, ticked.ids.size) : "" };
 }
 
 function Which({ plan, failed }: { plan: Plan; failed: Map<number, string> | null }) {
@@ -50,6 +58,7 @@ function Ask({ plan, go, close }: { plan: Plan; go: () => void; close: () => voi
     const { verb, on, others } = plan, what = `${capital(verb)} ${count(on.length, "experiment")}`;
     return <>
         <h2>{what}?</h2>
+        {plan.filter && <p>{plan.filter}</p>}
         {WARNS[verb] && <p>{WARNS[verb]}</p>}
         <Which plan={plan} failed={null} />
         {others > 0 && <p>Of those selected, {others.toLocaleString("en")} cannot be {past(verb)} now: left alone.</p>}

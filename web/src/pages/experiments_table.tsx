@@ -2,6 +2,7 @@
 import { Component, type RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { SORTABLE, type Column, type ListView } from "../state/list_address";
+import { toast } from "../ui/toasts";
 import type { Sight } from "../ui/virtual";
 import type { Experiment } from "./experiment_data";
 import { KINDS } from "./experiments_columns";
@@ -64,8 +65,10 @@ function useTicking(p: TableProps): Click {
         const { got, ticked, setTicked } = now.current;
         const [from, to] = isRange ? [Math.min(i, before.current), Math.max(i, before.current)] : [i, i];
         const rows = got.rows.slice(Math.max(0, from - got.offset), Math.max(0, to - got.offset + 1));
+        const isWhole = rows.length === to - from + 1;
         before.current = i;
-        setTicked(tick(ticked, rows.map((e) => e.id), isOn));
+        if (!isWhole) toast("The range begins where no rows are loaded any more: only its end was taken.", true);
+        setTicked(tick(ticked, (isWhole ? rows : got.rows.slice(i - got.offset, i - got.offset + 1)).map((e) => e.id), isOn));
     });
     return click;
 }
@@ -81,7 +84,8 @@ class Row extends Component<RowProps> {
 
     render({ e, i, columns, isOn, click }: RowProps) {
         return <tr aria-rowindex={i + 2} data-experiment={e.id} class={isOn ? "chosen" : undefined}>
-            <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`} onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
+            <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`}
+                onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
             <Cells e={e} columns={columns} now={Date.now()} />
         </tr>;
     }

@@ -25,6 +25,7 @@ async function archivesWhatMatches(page) {
     await page.getByRole("button", { name: "Archive", exact: true }).click();
     const dialog = page.getByRole("dialog"), left = sweep.slice(1);
     await dialog.getByRole("heading", { name: "Archive 4 experiments?" }).waitFor();
+    await dialog.getByText("All that match, but for 1 unticked: a name with “bulk sweep”; not archived.").waitFor();
     await dialog.getByText("Of those selected, 1 cannot be archived now: left alone.").waitFor();
     await dialog.getByText(`det experiment archive ${left.join(" ")}`).waitFor();
     await pictures(page, "experiments-bulk");
