@@ -276,7 +276,8 @@ static json_t *hidden(const struct agentopts *o, const char *identity)
 {
     const char *home = getenv("HOME");
     json_t *list = json_array();
-    add_hidden(list, o->token_file, o->token_file ? strlen(o->token_file) : 0);
+    if (o->token_file)
+        add_hidden(list, o->token_file, strlen(o->token_file));
     add_hidden(list, identity, strlen(identity));
     det_cleanup(freep) char *logins = det_asprintf("%s/.config/determined", home ? home : "");
     add_hidden(list, logins, strlen(logins));
