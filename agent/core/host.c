@@ -255,6 +255,8 @@ static void on_signal(struct host *h, const struct link_order *o)
     } else if (t->held) {
         signal_held(h, t, o->signal);
     } else if (t->state != LINK_ENDED) {
+        if (t->signal != SIGKILL)
+            t->signal = o->signal;
         effect(h, HOST_SIGNAL, t)->signal = o->signal;
     } else if (t->is_acked) {
         host_tell(h, LINK_EV_EXIT, t);
@@ -352,13 +354,21 @@ void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)
         end(h, t, e);
 }
 
+/* The successor runs a task that was not begun: what was asked of it holds for that one too. */
+static void recover(struct host *h, struct host_task *t)
+{
+    effect(h, HOST_RECOVER, t);
+    if (t->signal)
+        effect(h, HOST_SIGNAL, t)->signal = t->signal;
+}
+
 void host_on_gone(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
     if (!t || t->held)
         return;
     if (t->state != LINK_ENDED && t->recoveries++ < RECOVERIES_MAX) {
-        effect(h, HOST_RECOVER, t);
+        recover(h, t);
         return;
     }
     t->is_gone = true;

@@ -31,7 +31,8 @@ void host_destroy(struct host *h); /* NULL ok */
 
 enum host_effect_kind {
     HOST_START,   /* start det-task: alloc, container, task */
-    HOST_RECOVER, /* det-task is gone: start one that ends what is left of the task */
+    HOST_RECOVER, /* det-task is gone: start one that ends what is left of the task, or runs
+                     it where it was not begun; the last signal is told again */
     HOST_SIGNAL,  /* tell det-task: alloc, signal */
     HOST_ACKED,   /* tell det-task that the master knows its exit: alloc */
     HOST_FORGET,  /* nothing is left to do: remove the directory: alloc */

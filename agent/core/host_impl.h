@@ -12,6 +12,7 @@ struct host_task {
     int *slots;
     size_t slots_n;
     int recoveries;
+    int signal;       /* the last that was asked for; 0: none */
     int64_t exit_seq; /* of the event that tells the exit; 0: none is in the outbox */
     bool is_acked, is_gone;
     bool is_silent; /* adopted and not heard of yet: it may have ended, its slots be another's */

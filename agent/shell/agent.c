@@ -122,7 +122,7 @@ static void start_task(struct agent *a, const struct host_effect *e)
         start_failed(a, e->alloc, &err);
     else
         log_with(LOG_INFO, LOG_FIELDS("allocation", e->alloc), "%s",
-                 recover ? "det-task was gone; ending what it left" : "started");
+                 recover ? "det-task was gone; another takes over" : "started");
 }
 
 /* ---- kills that nobody answers ---- */

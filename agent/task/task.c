@@ -6,14 +6,17 @@
 #include "fsx.h"
 #include "log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define SPOOL "log.spool"
 #define RECOVERED_LINES ((int64_t)1 << 40) /* above the numbers of the det-task before */
 
 void task_goto(struct task *t, enum task_phase p)
@@ -122,7 +125,7 @@ static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
         .on_signal = on_ctl_signal, .on_end = on_ctl_end, .on_acked = on_ctl_acked, .arg = t};
     const struct logspool_origin origin = {t->spec.task.task_id, t->spec.alloc, t->spec.container,
                                            t->spec.agent_id};
-    int rc = logspool_open(t->spec.dirfd, "log.spool", &origin,
+    int rc = logspool_open(t->spec.dirfd, SPOOL, &origin,
                            mode == TASK_RUN ? 0 : RECOVERED_LINES, &t->spool, err);
     if (rc == 0)
         logspool_limit(t->spool, t->spec.log_bytes_max);
@@ -178,6 +181,15 @@ static void release(struct task *t)
     taskspec_finish(&t->spec);
 }
 
+/* A det-task's first act is its log's spool. Without one nothing was begun: the order died with
+ * the server that should have forked, and its successor is the first. */
+static enum task_mode mode_of(const struct task *t, enum task_mode asked)
+{
+    struct stat st;
+    int rc = fstatat(t->spec.dirfd, SPOOL, &st, AT_SYMLINK_NOFOLLOW);
+    return rc < 0 && errno == ENOENT ? TASK_RUN : asked;
+}
+
 int task_main(const char *dir, enum task_mode mode)
 {
     struct task t = {.hook_fd = -1, .box = TASKBOX_NONE, .ports = PORTS_NONE,
@@ -185,8 +197,10 @@ int task_main(const char *dir, enum task_mode mode)
     struct det_err err = {0};
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     int rc = taskspec_load(dir, &t.spec, &err);
-    if (rc == 0)
+    if (rc == 0) {
+        mode = mode_of(&t, mode);
         rc = open_all(&t, mode, &err);
+    }
     if (rc < 0) {
         log_error("%s", err.text);
         release(&t);

@@ -265,6 +265,21 @@ def test_server_killed(m, a):
     assert m.wait_exit("1.serve.1")["code"] == 3
 
 
+def test_server_killed_with_orders(m, a):
+    """What a start and a kill ask for is done by the next server; neither trial is lost."""
+    m.start("1.first.1", "exit 0")
+    m.wait_exit("1.first.1")
+    old = server(a)
+    os.kill(old, signal.SIGSTOP)
+    m.start("1.late.1", "exit 4", slots=(0,))
+    m.start("1.late.2", "sleep 600", slots=(1,))
+    wait_until(lambda: "started allocation=1.late.2" in open(a.path("agent.log")).read(), 10, "both orders at the server")
+    m.kill("1.late.2")
+    os.kill(old, signal.SIGKILL)
+    assert m.wait_exit("1.late.1")["code"] == 4
+    assert m.wait_exit("1.late.2")["reason"] == "killed"
+
+
 def test_master_away(m, a):
     m.start("1.out.1", ["sh", "-c", "echo first; while [ ! -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; exit 4"])
     m.wait_log("first")
