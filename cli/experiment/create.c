@@ -1,6 +1,7 @@
 /* det experiment create: the configuration, its overrides, the packed directory, and what follows.
  */
 #include "cli.h"
+#include "entrypoint.h"
 #include "experiment.h"
 #include "expconf.h"
 #include "logs.h"
@@ -192,6 +193,24 @@ static int submit(struct cli *c, const struct buf *text, json_t *files, struct d
     return o.follow ? experiment_follow(c, id, err) : 0;
 }
 
+/* Without a directory a class is nowhere: the trial would start and find nothing. */
+static int check_directory(const struct buf *text, struct det_err *err)
+{
+    json_t *parsed = NULL;
+    struct det_err bad;
+    if (yamljson_parse(buf_str(text), text->len, &parsed, &bad) < 0)
+        return 0; /* the master says so, and where */
+    JSON_OWN config = parsed;
+    const char *e = json_str(config, "entrypoint", "");
+    if (!entrypoint_is_class(e))
+        return 0;
+    int n = (int)strcspn(e, ":");
+    return det_fail(err, DET_EINVAL,
+                    "entrypoint %s: no directory with the module %.*s was given: det experiment "
+                    "create CONFIG DIR, where DIR may be . for this one",
+                    e, n, e);
+}
+
 int experiment_create(struct cli *c, struct det_err *err)
 {
     const char *path = cli_arg(c, 0), *dir = cli_arg(c, 1);
@@ -200,6 +219,8 @@ int experiment_create(struct cli *c, struct det_err *err)
     int rc = experiment_read_config(path, &text, err);
     if (rc == 0)
         rc = edit_config(&text, err);
+    if (rc == 0 && !dir)
+        rc = check_directory(&text, err);
     if (rc < 0)
         rc = det_wrap(err, rc, "%s", path);
     else if (dir)

@@ -1,6 +1,7 @@
 #include "reason.h"
 
 #include "buf.h"
+#include "uuid.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,17 +18,33 @@ static const char *text_of(const json_t *line)
     return json_str(line, "log", json_str(line, "message", ""));
 }
 
+/* What follows a task's working directory, which an agent calls .../<allocation>/work; NULL: the
+ * path is of no task. */
+static const char *below_work(const char *path)
+{
+    static const char dir[] = "/work/";
+    for (const char *p = path; (p = strstr(p, dir)) != NULL; p++) {
+        const char *name = p;
+        while (name > path && name[-1] != '/')
+            name--;
+        int exp, run, n = 0;
+        char uuid[UUID_STR_MAX];
+        if (sscanf(name, "%d.%36[0-9a-f-].%d/%n", &exp, uuid, &run, &n) == 3 && name + n == p + 1 &&
+            uuid_is_valid(uuid))
+            return p + strlen(dir);
+    }
+    return NULL;
+}
+
 /* The path as it was submitted; NULL: a library's. */
 static const char *users_file(const char *path)
 {
     static const char *const libraries[] = {"/lib/python3", "-packages/", "/python/determined/", "<"};
-    for (size_t i = 0; i < DET_ARRAY_LEN(libraries); i++)
+    const char *submitted = below_work(path);
+    for (size_t i = 0; !submitted && i < DET_ARRAY_LEN(libraries); i++)
         if (strstr(path, libraries[i]))
             return NULL;
-    const char *work = strstr(path, "/work/"), *next;
-    while (work && (next = strstr(work + 1, "/work/")))
-        work = next;
-    return work ? work + strlen("/work/") : path;
+    return submitted ? submitted : path;
 }
 
 static void on_traceback(struct found *f, const char *text)

@@ -1,6 +1,7 @@
 /* The check of the raw form: types, unknown keys, bounds. Nothing is required here. */
 #include "expconf_schema.h"
 
+#include "entrypoint.h"
 #include "hparam.h"
 #include "near.h"
 #include "pattern.h"
@@ -263,6 +264,17 @@ static void check_pattern(struct expconf_walk *w, const json_t *v)
     pattern_destroy(p);
 }
 
+static void check_entrypoint(struct expconf_walk *w, const json_t *v)
+{
+    const char *e = json_is_string(v) ? json_string_value(v) : "";
+    const char *dot = entrypoint_meant_colon(e);
+    if (dot && strlen(e) <= SHOWN_MAX)
+        mistakes_add(w->errs, buf_str(&w->where),
+                     "\"%s\" would be run as a command; a trial is named module:Class: write "
+                     "%.*s:%s",
+                     e, (int)(dot - e), e, dot + 1);
+}
+
 static void on_key(struct expconf_walk *w, const struct expconf_key *key, json_t *obj,
                    const char *name, json_t *v)
 {
@@ -274,6 +286,8 @@ static void on_key(struct expconf_walk *w, const struct expconf_key *key, json_t
         hparam_check(v, buf_str(&w->where), w->errs);
     else if (key->type == EXPCONF_PATTERN)
         check_pattern(w, v);
+    else if (key->type == EXPCONF_ENTRYPOINT)
+        check_entrypoint(w, v);
 }
 
 /* Kinds whose further keys nobody here can judge. */

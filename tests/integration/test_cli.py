@@ -48,6 +48,7 @@ def test_usage():
     says(det("w", "create", b"caf\xe9"), 2, "argument 3 is not UTF-8")
     says(det("e", "create", CONST, "--project_id", "1O"), 2, "--project_id")
     says(det("e", "create", "-", typed="# long\n" * 700_000), 1, "4194304")
+    says(det("e", "create", CONST), 1, "entrypoint model_def:DigitsTrial: no directory with the module model_def was given", "CONFIG DIR")
     ours, theirs = socket.socketpair()  # what cannot be opened again, like another user's pipe
     with ours, theirs:
         ours.sendall(b"name: x\n")

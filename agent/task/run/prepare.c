@@ -2,11 +2,11 @@
 
 #include "tgz.h"
 #include "b64.h"
+#include "entrypoint.h"
 #include "find.h"
 #include "fsx.h"
 #include "progress.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -88,18 +88,6 @@ bool prepare_has_hook(const struct taskspec *s)
 
 /* ---- the entrypoint ---- */
 
-/* "pkg.module:Class", by docs/contract/task.md 3. */
-static bool is_class(const char *e)
-{
-    const char *colon = strchr(e, ':');
-    if (!colon || colon == e || !colon[1])
-        return false;
-    for (const char *p = e; *p; p++)
-        if (p != colon && !isalnum((unsigned char)*p) && *p != '_' && (*p != '.' || p > colon))
-            return false;
-    return true;
-}
-
 static bool has_python_file(const struct taskspec *s, const char *entrypoint)
 {
     struct stat st;
@@ -178,7 +166,7 @@ int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_pla
     *ret = (struct prepare_plan){0};
     if (s->task.gc_uuids)
         return plan_gc(ret, err);
-    if (json_is_string(e) && is_class(json_string_value(e)))
+    if (json_is_string(e) && entrypoint_is_class(json_string_value(e)))
         return plan_class(s, env, json_string_value(e), ret, err);
     if (json_is_string(e)) {
         const char *const words[] = {"/bin/sh", "-c", json_string_value(e)};

@@ -28,14 +28,18 @@ static void an_exception_has_the_users_line(void **state)
     assert_reason(
         "[" L("0", "INFO", "begins") "," L("0", "UNKNOWN", "Traceback (most recent call last):") ","
         L("0", "UNKNOWN", "  File \\\"/usr/lib/python3/x.py\\\", line 3, in run") ","
-        L("0", "UNKNOWN", "  File \\\"/a/tasks/1.x/work/net/model_def.py\\\", line 37, in train_batch") ","
+        L("0", "UNKNOWN", "  File \\\"/home/ann/work/tasks/1.5f9a7f8c-2faa-4497-b5a6-16b7c0cc21d8.1/work/my/work/model_def.py\\\", line 37, in train_batch") ","
         L("1", "UNKNOWN", "what another rank prints") ","
         L("0", "UNKNOWN", "    loss = x") ","
         L("0", "UNKNOWN", "  File \\\"/usr/lib/python3/dist-packages/torch/y.py\\\", line 4, in z") ","
         L("0", "UNKNOWN", "ValueError: no good") "," MASTER "]",
-        "ValueError: no good (net/model_def.py, line 37, in train_batch)");
+        "ValueError: no good (my/work/model_def.py, line 37, in train_batch)");
     assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
                   L("0", "UNKNOWN", "KeyError: 'lr'") "]", "KeyError: 'lr'");
+    assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "  File \\\"/data/work/model_def.py\\\", line 1, in f") ","
+                  L("0", "UNKNOWN", "KeyError: 'lr'") "]",
+                  "KeyError: 'lr' (/data/work/model_def.py, line 1, in f)");
 }
 
 static void another_program_has_its_error(void **state)

@@ -223,6 +223,9 @@ static void assert_refused(const char *more, const char *want)
 
 static void test_refused(void **state)
 {
+    assert_refused("entrypoint=model_def.MyTrial",
+                   "entrypoint: \"model_def.MyTrial\" would be run as a command; a trial is named "
+                   "module:Class: write model_def:MyTrial");
     assert_refused("searcher={name: adaptive, metric: m, target: 5}",
                    "configuration: searcher.name: adaptive is not available in this version; "
                    "use adaptive_asha");
