@@ -62,6 +62,19 @@ static void body_drop(struct http_conn *c)
     buf_finish(&c->req.body);
 }
 
+/* When the last handle has closed, and the last orphan is answered. */
+static void free_when_over(struct http *h)
+{
+    if (h->handles > 0 || h->orphans > 0)
+        return;
+    http_router_finish(&h->router);
+    free(h->leader);
+    free(h->web_hosts);
+    http_stats_finish(&h->stats);
+    pem_pair_finish(&h->tls);
+    free(h);
+}
+
 static void conn_free(struct http_conn *c)
 {
     while (c->chunks) {
@@ -79,6 +92,18 @@ static void conn_free(struct http_conn *c)
     free(c);
 }
 
+/* Its handler answers, in whose place the server has answered before. */
+static void forced_answered(struct http_conn *c)
+{
+    struct http *h = c->http;
+    c->forced = false;
+    if (c->mhd)
+        return;
+    conn_free(c);
+    h->orphans--;
+    free_when_over(h);
+}
+
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
 {
     struct http *h = c->http;
@@ -86,9 +111,7 @@ void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
         return;
     if (c->forced) { /* the server answered in the handler's place */
         MHD_destroy_response(r);
-        c->forced = false;
-        if (!c->mhd)
-            conn_free(c);
+        forced_answered(c);
         return;
     }
     http_stats_count(&h->stats, c->req.route ? c->req.route->pattern : NULL, status);
@@ -238,9 +261,7 @@ static void on_identity(struct http_req *req, const struct det_err *err)
     struct http_conn *c = req->conn;
     bool suspended = c->state == CONN_WAITING;
     if (c->forced) { /* the server answered meanwhile */
-        c->forced = false;
-        if (!c->mhd)
-            conn_free(c);
+        forced_answered(c);
         return;
     }
     c->http->pending--;
@@ -399,7 +420,9 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
     conn_unlink(c);
     http_peer_idle(&c->http->peers, c->peer, uv_now(c->http->loop));
     c->mhd = NULL;
-    if (!c->forced) /* else its handler still holds the request, and frees it by answering */
+    if (c->forced) /* its handler still holds the request, and frees it by answering */
+        c->http->orphans++;
+    else
         conn_free(c);
 }
 
@@ -627,12 +650,7 @@ static void on_handle_closed(uv_handle_t *u)
         return;
     void (*done)(void *) = h->on_closed;
     void *arg = h->closed_arg;
-    http_router_finish(&h->router);
-    free(h->leader);
-    free(h->web_hosts);
-    http_stats_finish(&h->stats);
-    pem_pair_finish(&h->tls);
-    free(h);
+    free_when_over(h);
     if (done)
         done(arg);
 }

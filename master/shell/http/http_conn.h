@@ -79,6 +79,7 @@ struct http {
     uv_timer_t sweep;
     size_t pending;    /* requests in handlers' hands, or waiting to be identified */
     size_t body_bytes; /* of all requests' bodies */
+    size_t orphans;    /* connections that have ended, but whose handlers have yet to answer */
     struct http_stream *streams;
     struct http_stats stats;
     bool closing, kicked;
