@@ -27,6 +27,7 @@ export interface Seen {
     set: (change: Partial<ExpView>) => void;
     hover: number | null;
     setHover: (id: number | null) => void;
+    again: () => void;
 }
 
 function setView(view: ExpView, change: Partial<ExpView>): void {
@@ -63,12 +64,11 @@ function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
     const [hover, setHover] = useState<number | null>(null);
     const trials = useLive(`trials ${id}`, String(ended), (s) => askTrials(id, s), () => (ended ? null : LIVE_MS));
     const metrics = useLive(`metrics ${id}`, String(ended), (s) => askMetrics([exp.id], s), () => (ended ? null : NAMES_MS));
-    const view = expView(query.value.toString());
+    const view = expView(query.value.toString()), again = () => { live.again(); trials.again(); };
     const seen: Seen = {
         exp, trials: trials.data ?? [], metrics: metrics.data ?? [], metric: metricOf(view, exp, metrics.data ?? []), view,
-        set: (change) => setView(view, change), hover, setHover,
+        set: (change) => setView(view, change), hover, setHover, again,
     };
-    const again = () => { live.again(); trials.again(); };
     return <>
         <div class="head">
             <h1><Name text={exp.name} /> <span class="soft">#{id}</span></h1>
@@ -76,6 +76,7 @@ function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
             {!ended && typeof exp.progress === "number" && <><progress class="progress" aria-label="Progress" max={1} value={exp.progress} /> {percent(exp.progress)}</>}
             <ExperimentActions exp={exp} again={again} />
         </div>
+        {exp.labels.length > 0 && <p class="row">{exp.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</p>}
         {exp.description && <p><Name text={exp.description} /></p>}
         <Title exp={exp} trials={seen.trials} />
         {!ended && <WhyLine what="experiments" id={id} again={again} onlyWaiting />}

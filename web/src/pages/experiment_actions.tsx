@@ -1,9 +1,12 @@
 /* What can be done with an experiment in its state; each button names the command that is the same. */
+import { useState } from "preact/hooks";
 import { ApiError, call, type Routes } from "../api/client";
 import { confirm } from "../ui/confirm";
 import { bare, isTerminal } from "../ui/state";
 import { toast } from "../ui/toasts";
+import { ContinueDialog } from "./experiment_continue";
 import type { Experiment } from "./experiment_data";
+import { EditDialog } from "./experiment_edit";
 
 type Verb = "pause" | "activate" | "cancel" | "kill";
 const ROUTES: Record<Verb, keyof Routes> = {
@@ -22,7 +25,13 @@ export function verbs(state: string): Verb[] {
     return s === "PAUSED" ? ["activate", "cancel", "kill"] : ["pause", "cancel", "kill"];
 }
 
+/* What has ended and still has its trials. */
+function canContinue(e: Experiment): boolean {
+    return ["COMPLETED", "CANCELED", "ERROR"].includes(bare(e.state)) && !e.archived;
+}
+
 export function ExperimentActions({ exp, again }: { exp: Experiment; again: () => void }) {
+    const [open, setOpen] = useState<"edit" | "continue" | null>(null), close = () => setOpen(null);
     const act = async (verb: Verb) => {
         const question = ASKS[verb], command = `det experiment ${verb} ${exp.id}`;
         if (question && !await confirm(question, verb[0]!.toUpperCase() + verb.slice(1), command)) return;
@@ -35,5 +44,11 @@ export function ExperimentActions({ exp, again }: { exp: Experiment; again: () =
         }
     };
     return <span class="row push">{verbs(exp.state).map((v) =>
-        <button key={v} type="button" title={`det experiment ${v} ${exp.id}`} onClick={() => void act(v)}>{v[0]!.toUpperCase() + v.slice(1)}</button>)}</span>;
+        <button key={v} type="button" title={`det experiment ${v} ${exp.id}`} onClick={() => void act(v)}>{v[0]!.toUpperCase() + v.slice(1)}</button>)}
+        {canContinue(exp) && <button type="button" title={`det experiment continue ${exp.id}`} onClick={() => setOpen("continue")}>Continue</button>}
+        <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>
+        <button type="button" onClick={() => setOpen("edit")}>Edit</button>
+        {open === "edit" && <EditDialog exp={exp} close={close} again={again} />}
+        {open === "continue" && <ContinueDialog exp={exp} close={close} again={again} />}
+    </span>;
 }

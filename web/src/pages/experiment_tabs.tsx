@@ -14,6 +14,7 @@ import { CheckpointTable } from "./checkpoints";
 import type { Seen } from "./experiment";
 import { toggled, useSpace } from "./experiment_charts";
 import { searchOf, type Trial } from "./experiment_data";
+import { Notes } from "./notes";
 import { Rungs } from "./rungs";
 
 const ROWS = 200;
@@ -151,7 +152,7 @@ export function ExperimentTab({ seen }: { seen: Seen }) {
     case "rungs": return <Rungs id={String(seen.exp.id)} ended={isTerminal(seen.exp.state)} />;
     case "checkpoints": return <CheckpointsTab seen={seen} />;
     case "config": return <ConfigTab seen={seen} />;
-    case "notes": return seen.exp.notes ? <pre class="panel text" tabIndex={0}>{seen.exp.notes}</pre> : <p class="soft">No notes.</p>;
+    case "notes": return <Notes exp={seen.exp} again={seen.again} />;
     default: return <TrialsTab seen={seen} />;
     }
 }

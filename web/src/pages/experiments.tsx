@@ -81,7 +81,7 @@ function Empty({ view }: { view: ListView }) {
         <h2>Nothing has been submitted yet</h2>
         <p>An experiment is a configuration and a folder with the model's code. From a terminal:</p>
         <pre class="text">det experiment create CONFIG.yaml FOLDER</pre>
-        <p class="soft">It shows up here by itself. The sources' examples/ have some to begin with.</p>
+        <p class="soft">It shows up here by itself. The sources' examples/ have some to begin with. Or <a href="/det/experiments/new">write one here</a>.</p>
     </section>;
 }
 
@@ -96,7 +96,7 @@ export function ExperimentsPage() {
     useEffect(() => sight.toTop(), [key]);
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
-            <span class="row push"><ColumnChoice columns={columns} /><Csv view={view} columns={columns} /></span></div>
+            <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={columns} /><Csv view={view} columns={columns} /></span></div>
         <Filters view={view} set={change} total={live.data ? got.total : null} />
         <Problem error={live.error} what="The experiments" />
         <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}

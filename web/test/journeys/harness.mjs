@@ -53,7 +53,8 @@ async function opened(browser, theme) {
     const page = await context.newPage();
     page.setDefaultTimeout(LIMIT_MS);
     page.said = [];
-    page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !/401/.test(m.text())) page.said.push(m.text()); });
+    page.mayFail = /\b401\b/; // what of failed requests is no fault of the page
+    page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !(/^Failed to load resource/.test(m.text()) && page.mayFail.test(m.text()))) page.said.push(m.text()); });
     page.on("pageerror", (e) => page.said.push(String(e.stack)));
     page.on("dialog", (d) => { page.said.push(`a dialog: ${d.message()}`); void d.dismiss(); });
     return page;

@@ -1,0 +1,69 @@
+// A fork keeps the comments of what it is of and has its files; what has ended is continued, longer; a name and labels are edited.
+import { api, check, create, pictures, until, url } from "./harness.mjs";
+
+const CONFIG = `# why it is as it is
+name: first of its line
+entrypoint: ["true"]
+hyperparameters: {}
+max_restarts: 0
+searcher: {name: single, metric: x, max_length: {batches: 1}}
+`;
+
+async function forks(page, id) {
+    await page.goto(`${url}/det/experiments/${id}`);
+    await page.getByRole("link", { name: "Fork" }).click();
+    await page.locator(".cm-content").getByText("# why it is as it is").waitFor();
+    await page.getByText("The master would take it.").waitFor();
+    await page.getByLabel("begin paused").check();
+    await pictures(page, "create-fork");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { name: /^Fork of first of its line #\d+$/ }).waitFor();
+    await page.waitForURL(/experiments\/\d+$/);
+    const fork = Number(/experiments\/(\d+)$/.exec(page.url())[1]), { experiment } = await api("GET", `/experiments/${fork}`);
+    check(experiment.forkedFrom === id, `forked from ${experiment.forkedFrom}`);
+    check(experiment.originalConfig === CONFIG.replace("first of its line", "\"Fork of first of its line\""), experiment.originalConfig);
+    return fork;
+}
+
+async function edits(page, id) {
+    await page.getByRole("button", { name: "Edit" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("second <b>of</b> its line");
+    await dialog.getByLabel("Description").fill("said afterwards");
+    await dialog.getByLabel("Labels").fill("one, with a comma\ntwo\n\ntwo\n");
+    await pictures(page, "experiment-edit");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "second <b>of</b> its line" }).waitFor();
+    await page.getByText("said afterwards").waitFor();
+    await until(async () => (await page.locator("main .chip").allInnerTexts()).sort().join("|") === "one, with a comma|two", "the labels");
+    const { experiment } = await api("GET", `/experiments/${id}`);
+    check(experiment.labels.sort().join("|") === "one, with a comma|two", `labels ${experiment.labels}`);
+    await page.getByRole("button", { name: "Edit" }).click();
+    await dialog.getByLabel("Name").fill("  ");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").getByText("name: must not be blank").waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+}
+
+async function continues(page, id) {
+    await api("POST", `/experiments/${id}/kill`, {});
+    await page.getByRole("button", { name: "Continue" }).click();
+    const dialog = page.getByRole("dialog"), changes = dialog.getByLabel("Changes of the configuration");
+    await changes.fill("searcher: {max_length: {batches: nine}}");
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.getByRole("alert").getByText("max_length").waitFor();
+    await changes.fill("searcher: {max_length: {batches: 9}}");
+    await pictures(page, "experiment-continue");
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const { experiment } = await api("GET", `/experiments/${id}`);
+    check(experiment.config.searcher.max_length.batches === 9, JSON.stringify(experiment.config.searcher));
+}
+
+export default async function ({ page }) {
+    page.mayFail = /\b40[01]\b/; // the master's no to what is written is an answer
+    const fork = await forks(page, await create(CONFIG, null, false));
+    await edits(page, fork);
+    await continues(page, fork);
+}
