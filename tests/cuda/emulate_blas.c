@@ -105,6 +105,10 @@ cublasStatus_t cublasGemmStridedBatchedEx(
         !emulated_is_array(b, size, end_of(tb ? n : k, tb ? k : n, ldb, b_step, count)) ||
         !emulated_is_array(c, size, end_of(m, n, ldc, c_step, count)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    emulated_count(EMULATED_GEMM, ((long long)m * k + (long long)k * n + (long long)m * n) * count *
+                                      (long long)size);
+    if (emulated_is_empty())
+        return CUBLAS_STATUS_SUCCESS;
     emulated_open();
     for (long long i = 0; i < count; i++) {
         struct matrix x = {.dtype = dtype_of(type_a), .ld = lda, .transposed = ta == CUBLAS_OP_T};

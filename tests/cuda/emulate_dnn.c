@@ -137,13 +137,11 @@ cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnM
     return CUDNN_STATUS_SUCCESS;
 }
 
-long emulated_dnn_queries, emulated_dnn_runs;
-
 static cudnnStatus_t algorithms(const struct emulated_conv *v, int most, int *ret_n,
                                 cudnnConvolutionFwdAlgoPerf_t *ret)
 {
     bool dilated = v->dilation[0] > 1 || v->dilation[1] > 1;
-    emulated_dnn_queries++;
+    emulated_count(EMULATED_QUERY, 0);
     *ret_n = most < 2 || dilated ? 1 : 2;
     ret[0] = (cudnnConvolutionFwdAlgoPerf_t){0, CUDNN_STATUS_SUCCESS, TENSOR_BYTES,
                                              CUDNN_NON_DETERMINISTIC, v->math};
@@ -235,13 +233,21 @@ static long pixel(const struct work *k, long window, int kh, int kw)
     return h < 0 || w < 0 || h >= x[2] || w >= x[3] ? -1 : (n * x[2] + h) * x[3] + w;
 }
 
+static long long bytes_of(const struct emulated_tensor *const d[3])
+{
+    long long n = 0;
+    for (int i = 0; i < 3; i++)
+        n += elements(d[i]) * (long long)det_dtype_size(d[i]->dtype);
+    return n;
+}
+
 /* Whether it can be run so. */
 static cudnnStatus_t look(const struct work *k)
 {
     const struct emulated_tensor *d[] = {k->xd, k->wd, k->yd};
     const void *p[] = {k->x, k->w, k->y};
     size_t wanted = k->v->math == CUDNN_TENSOR_OP_MATH ? TENSOR_BYTES : PLAIN_BYTES;
-    emulated_dnn_runs++;
+    emulated_count(EMULATED_CONV, bytes_of(d));
     if (emulated_setting("EMULATED_DNN_MEMORY", 1) == 0)
         return CUDNN_STATUS_ALLOC_FAILED;
     for (int i = 0; i < 3; i++) /* algorithms are chosen for tensors that begin at 16 bytes */
@@ -256,7 +262,7 @@ static cudnnStatus_t look(const struct work *k)
 static cudnnStatus_t convolve(struct work *k, const struct emulated_tensor *td, void *to)
 {
     cudnnStatus_t rc = look(k);
-    if (rc != CUDNN_STATUS_SUCCESS)
+    if (rc != CUDNN_STATUS_SUCCESS || emulated_is_empty())
         return rc;
     long n = elements(td);
     long windows = (long)k->yd->d[0] * k->yd->d[2] * k->yd->d[3];

@@ -93,6 +93,9 @@ void emulated_launch(unsigned blocks, unsigned threads, bool meet, cudaStream_t 
     assert(blocks > 0 && blocks <= INT_MAX && threads <= FIBERS_MAX);
     if (!emulated_takes(stream))
         return;
+    emulated_count(EMULATED_KERNEL, 0);
+    if (emulated_is_empty())
+        return;
     unsigned launch = rounds++;
     gridDim.x = blocks;
     blockDim.x = threads;

@@ -193,6 +193,9 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
     *ret = region.base + region.used;
     account(*ret, rounded);
     region.used += rounded;
+    emulated_count(EMULATED_ALLOC, (long long)rounded);
+    if (emulated_is_empty())
+        return cudaSuccess; /* pages that nobody touches take no memory */
     emulated_open();
     memset(*ret, 0xff, rounded); /* NaN: what is not written is seen */
     emulated_close();
@@ -265,6 +268,7 @@ cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s)
     (void)s;
     do_uploads();
     assert(emulated_is_array(p, 1, (long long)bytes));
+    emulated_count(EMULATED_COPY, (long long)bytes);
     emulated_open();
     memset(p, v, bytes);
     emulated_close();
@@ -317,6 +321,10 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
         return failed(cudaErrorInvalidValue);
     assert(on_device(dst) == (kind != cudaMemcpyDeviceToHost));
     assert(on_device(src) == (kind != cudaMemcpyHostToDevice));
+    emulated_count(kind == cudaMemcpyHostToDevice   ? EMULATED_UPLOAD
+                   : kind == cudaMemcpyDeviceToHost ? EMULATED_DOWNLOAD
+                                                    : EMULATED_COPY,
+                   (long long)(width * height));
     if (kind == cudaMemcpyHostToDevice && height == 1) {
         upload_later(dst, src, width);
         return cudaSuccess;
@@ -352,6 +360,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     (void)s;
+    emulated_count(EMULATED_WAIT, 0);
     do_uploads();
     for (struct copy *c = copies, *next; c; c = next) {
         next = c->next;
@@ -392,6 +401,7 @@ cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s)
 cudaError_t cudaEventSynchronize(cudaEvent_t ev)
 {
     (void)ev;
+    emulated_count(EMULATED_WAIT, 0);
     do_uploads();
     return cudaSuccess;
 }

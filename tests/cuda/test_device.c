@@ -15,6 +15,7 @@
 
 #include "det/functional.h"
 #include "engine.h"
+#include "include/cuda_runtime_api.h"
 #include "mem.h"
 
 static struct det_engine *open_engine(const char *device)
@@ -107,21 +108,21 @@ static void run_convolutions(struct det_engine *e)
 }
 
 /* A counter of the emulated device's, set to 0; an engine is open. */
-static long *counter(const char *name)
+static long *counter(enum emulated_call call)
 {
     det_cleanup(freep) char *path =
         det_asprintf("%s/det_backend_cuda.so", getenv("DET_BACKEND_DIR"));
     void *module = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    long *ret = module ? dlsym(module, name) : NULL;
-    assert_non_null(ret);
-    *ret = 0;
-    return ret;
+    long *all = module ? dlsym(module, "emulated_calls") : NULL;
+    assert_non_null(all);
+    all[call] = 0;
+    return &all[call];
 }
 
 static void test_algorithms_are_asked_for_once_a_shape(void **state)
 {
     struct det_engine *e = open_engine("cuda");
-    long *queries = counter("emulated_dnn_queries");
+    long *queries = counter(EMULATED_QUERY);
     run_convolutions(e);
     assert_int_equal(*queries, 6);
     run_convolutions(e);
@@ -132,7 +133,7 @@ static void test_algorithms_are_asked_for_once_a_shape(void **state)
 static void test_what_is_refused_is_not_tried_again(void **state)
 {
     struct det_engine *e = open_engine("cuda");
-    long *runs = counter("emulated_dnn_runs");
+    long *runs = counter(EMULATED_CONV);
     run_convolutions(e);
     assert_int_equal(*runs, 6);
     run_convolutions(e);
@@ -155,7 +156,7 @@ static void expect_27(struct det_engine *e)
 static long runs_with(const char *name, const char *value)
 {
     struct det_engine *e = open_engine("cuda");
-    long *runs = counter("emulated_dnn_runs");
+    long *runs = counter(EMULATED_CONV);
     setenv(name, value, 1);
     expect_27(e);
     unsetenv(name);
@@ -179,7 +180,7 @@ static void test_an_algorithm_that_wants_gigabytes_is_passed_over(void **state)
 static void test_a_view_at_an_odd_address_is_copied(void **state)
 {
     struct det_engine *e = open_engine("cuda");
-    long *runs = counter("emulated_dnn_runs");
+    long *runs = counter(EMULATED_CONV);
     struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){2, 3, 7, 7}, 1);
     struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){3, 3, 3, 3}, 1);
     struct det_tensor *y = det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});

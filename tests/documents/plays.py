@@ -26,6 +26,8 @@ NOT_RUN = {
        for t in ("det agent join-token", "det agent join-token NAME", "det-agent --join-token TOKEN", "det agent revoke NAME")},
     ("docs/install.md", "det master audit"): "tests/integration/test_audit.py reads it",
     **{("docs/working.md", c.text): "builds and tests this tree once more" for c in commands("docs/working.md") if c.is_block},
+    **{("docs/gpu.md", t): "needs a CUDA toolkit, and the second a GPU"
+       for t in ("tests/gpu/pack FOLDER", "tests/gpu/run --packed FOLDER")},
     ("docs/porting.md", "det experiment create const.yaml . --follow"): "needs photographs; docs/trial-api.md's runs",
 }
 

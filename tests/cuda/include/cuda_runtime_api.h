@@ -83,6 +83,26 @@ int emulated_takes(cudaStream_t s);
 void emulated_open(void);
 void emulated_close(void);
 
+/* What is counted: launches of ours, calls of cuBLAS and cuDNN, copies, and what a step had better
+ * not do: ask for algorithms, wait, allocate. EMULATED_COUNTS names a file that gets a line each,
+ * with its name, number of calls and bytes, when the module goes. */
+enum emulated_call {
+    EMULATED_KERNEL,
+    EMULATED_GEMM,
+    EMULATED_CONV, /* run or tried */
+    EMULATED_QUERY,
+    EMULATED_UPLOAD,
+    EMULATED_DOWNLOAD,
+    EMULATED_COPY, /* from the device to itself, and filling */
+    EMULATED_WAIT,
+    EMULATED_ALLOC,
+    EMULATED_CALLS
+};
+extern __attribute__((visibility("default"))) long emulated_calls[EMULATED_CALLS];
+void emulated_count(enum emulated_call call, long long bytes);
+/* EMULATED_EMPTY: nothing is computed, for counts of networks that would take hours. */
+int emulated_is_empty(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -70,8 +70,6 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t v, in
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t v, int groups);
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t v, cudnnMathType_t type);
 
-/* How often algorithms were asked for, and convolutions run or tried. */
-extern __attribute__((visibility("default"))) long emulated_dnn_queries, emulated_dnn_runs;
 /* One algorithm that is deterministic, after one that is not, and with plain arithmetic. */
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTensorDescriptor_t x,
                                                      cudnnFilterDescriptor_t w,
