@@ -9,6 +9,7 @@ import { match, navigate, path, startRouter } from "./state/router";
 import { linkError, me, signOut, start } from "./state/session";
 import { Confirm } from "./ui/confirm";
 import { toast, Toasts } from "./ui/toasts";
+import { Views } from "./ui/views";
 import "./tokens.css";
 import "./app.css";
 
@@ -30,6 +31,7 @@ function Side() {
             <a href="/det/experiments" aria-current={path.value.startsWith("/det/experiments") ? "page" : undefined}>Experiments</a>
             <a href="/det/clusters" aria-current={path.value.startsWith("/det/clusters") ? "page" : undefined}>Cluster</a>
         </nav>
+        <Views />
         <div class="foot">
             <ThemeChoice />
             <span class="soft">{me.value?.displayName || me.value?.username}</span>

@@ -84,6 +84,7 @@ function TrialsTab({ seen }: { seen: Seen }) {
     return <>
         <p class="row"><span>{shown.length < seen.trials.length ? `${shown.length} of ${count(seen.trials.length, "trial")} within the marks` : count(shown.length, "trial")}</span>
             {seen.view.trials.length > 0 && <button type="button" onClick={() => seen.set({ trials: [] })}>Choose none</button>}
+            {seen.view.trials.length > 1 && <a class="button" href={`/det/compare?t=${seen.view.trials.join(",")}`}>Compare</a>}
             <button type="button" class="push" onClick={save}>CSV</button></p>
         <div class="wide"><table class="grid" aria-label="Trials">
             <Head seen={seen} all={all} />

@@ -6,6 +6,7 @@ import { count } from "../ui/format";
 import { Name, shown } from "../ui/name";
 import { State } from "../ui/state";
 import { toast } from "../ui/toasts";
+import { SIDES_MOST } from "./compare_data";
 import type { Experiment } from "./experiment_data";
 import { actOn, allows, askAll, askSome, VERBS, type Outcome, type Verb } from "./experiments_data";
 import { isTicked, size, type Selection } from "./experiments_selection";
@@ -132,6 +133,7 @@ export function Bulk({ view, ticked, total, clear, acted }: BulkProps) {
     return <section class="row bulk-bar" aria-label="Selected experiments">
         <strong role="status">{busy || `${n.toLocaleString("en")} selected${isWhole ? ": all that match" : ""}`}</strong>
         {VERBS.map((v) => <button key={v} type="button" disabled={!!busy} onClick={() => void begin(v)}>{capital(v)}</button>)}
+        {!ticked.isAll && n > 1 && n <= SIDES_MOST && <a class="button" href={`/det/compare?e=${[...ticked.ids].sort((a, b) => a - b).join(",")}`}>Compare</a>}
         <button type="button" class="plain" onClick={() => { stop.current?.abort(); clear(); }}>Clear selection</button>
         {plan && <BulkDialog plan={plan} close={() => setPlan(null)} acted={acted} />}
     </section>;

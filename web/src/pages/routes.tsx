@@ -1,6 +1,7 @@
 /* Which page an address opens: the first row that fits. A page has its variables as props. */
 import type { FunctionComponent } from "preact";
 import { ClusterPage } from "./cluster";
+import { ComparePage } from "./compare";
 import { CreatePage } from "./create";
 import { ExperimentPage } from "./experiment";
 import { ExperimentsPage } from "./experiments";
@@ -18,6 +19,7 @@ export interface PageRoute {
 export const pageRoutes: PageRoute[] = [
     { pattern: "/det/experiments", title: "Experiments", page: ExperimentsPage },
     { pattern: "/det/experiments/new", title: "New experiment", page: CreatePage },
+    { pattern: "/det/compare", title: "Side by side", page: ComparePage },
     { pattern: "/det/experiments/:id", title: "Experiment", page: ExperimentPage },
     { pattern: "/det/trials/:id", title: "Trial", page: TrialPage },
     { pattern: "/det/trials/:id/logs", title: "Log", page: LogsPage },

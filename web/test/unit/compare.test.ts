@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { compareQuery, compareView, differences, settingsOf, SIDES_MOST } from "../../src/pages/compare_data";
+import { viewsOf } from "../../src/state/views";
+
+test("what is compared is its address and back", () => {
+    const v = compareView("?e=3,1&t=9,7&all=1&m=validation.accuracy&y=log");
+    assert.deepEqual([v.experiments, v.trials, v.isWhole, v.chart.metric, v.chart.logY], [[3, 1], [9, 7], true, "validation.accuracy", true]);
+    assert.deepEqual(compareView(compareQuery(v)), v);
+    assert.equal(compareQuery(compareView("?e=-1,x&t=0&all=yes")), "");
+    const many = Array.from({ length: 50 }, (_, i) => i + 1).join(",");
+    assert.equal(compareView(`?e=1,2&t=${many}`).trials.length, SIDES_MOST - 2);
+});
+
+test("what differs comes first, also what one side lacks", () => {
+    const of = differences([{ a: 1, b: "x", z: 2 }, { a: 1, b: "y" }]);
+    assert.deepEqual(of.map((d) => [d.name, d.differs]), [["b", true], ["z", true], ["a", false]]);
+    assert.deepEqual(of[1]!.values, [2, undefined]);
+    assert.deepEqual(differences([{ a: 1 }, { a: "1" }])[0]!.differs, true);
+    assert.deepEqual(differences([]), []);
+    assert.deepEqual({ ...settingsOf({ name: "x", hyperparameters: { lr: 1 }, searcher: { name: "single" } }) }, { "searcher.name": "single" });
+});
+
+test("views lead to pages of ours only", () => {
+    const of = (value: string, storagePath = "page.views") => viewsOf([{ key: "k", storagePath, value }]).length;
+    assert.deepEqual([of("/det/experiments?search=a"), of("https://elsewhere.invalid"), of("//x/det/"), of("javascript:0"), of(""), of("/det//x"),
+        of("/det/x", "other")], [1, 0, 0, 0, 0, 0, 0]);
+});
