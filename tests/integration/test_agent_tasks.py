@@ -76,6 +76,7 @@ def test_command(m, a):
     assert m.wait_log("hello  77")["stdtype"] == "stdout"
     odd = m.wait_log("odd")
     assert odd["rank_id"] == 3 and odd["level"] == "LOG_LEVEL_WARNING" and odd["log"] == "odd\n" and odd["stdtype"] == "stderr", odd
+    m.wait_log("b0")
     assert [x["log"] for x in m.logs if x["log"] in ("a\n", "b0\n")] == ["a\n", "b0\n"], m.logs
     assert all(x["task_id"] == "1.cmd" and x["allocation_id"] == "1.cmd.1" and x["container_id"] == c and x["agent_id"] == "a1" for x in m.logs)
     gone(c)

@@ -54,7 +54,7 @@ def test_exclude(c):
     c.wait_agents(2)
     open(go, "w").close()
     c.wait(exp, "STATE_ERROR")
-    used, log = agents(c, trial), c.logs(trial)
+    log, used = c.logs(trial), agents(c, trial)  # in this order: the log is then whole
     assert len(used) == 5 and used[0] not in used[1:] and len(set(used[1:])) == 1, (used, log)
     assert log.count("(log policy exclude_node)") == 1, log
 

@@ -78,10 +78,13 @@ def test_pause():
     """Paused in the middle and resumed: the same bytes and the same metrics as never paused; so too after a crash."""
     with Cluster() as c:
         whole = run(c, config(batches=40))
-        exp = c.create(config(batches=40, data={"sleep": 0.15}), HERE)
+        hold = c.path("hold")  # until it is told to pause
+        open(hold, "w").close()
+        exp = c.create(config(batches=40, data={"hold": hold}), HERE)
         trial = wait_until(lambda: c.trials(exp), 60, "a trial")[0]["id"]
         wait_until(lambda: len(c.metrics(trial)) > 0, 90, "the first report")
         c.api("POST", f"/experiments/{exp}/pause")
+        os.unlink(hold)
         wait_until(lambda: not c.processes(exp), 60, "the end of the paused trial's processes")
         assert c.api("GET", f"/trials/{trial}")["trial"]["totalBatchesProcessed"] < 40
         c.api("POST", f"/experiments/{exp}/activate")

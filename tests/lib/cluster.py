@@ -8,6 +8,7 @@ Every process is started by this object and ended by it, by id. Nothing waits fo
 condition up to a deadline and fails with the logs. Binaries come from $DET_BIN (an installed prefix's bin).
 """
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
@@ -132,7 +133,9 @@ class Cluster:
         for name in sorted(os.listdir(self.dir)):
             if name.endswith(".log"):
                 with open(self.path(name), errors="replace") as f:
-                    tail = f.readlines()[-lines:]
+                    all_of_it = f.readlines()
+                bug = [i for i, line in enumerate(all_of_it) if "Sanitizer: " in line or "runtime error: " in line][:1]  # its stacks come next
+                tail = all_of_it[bug[0]:bug[0] + 4 * lines] if bug else all_of_it[-lines:]
                 print(f"--- {name}", "".join(tail), sep="\n", file=sys.stderr)
 
     def spawn(self, name, argv, **kw):
@@ -159,6 +162,19 @@ class Cluster:
     def processes(self, exp):
         """Ids of the processes of an experiment of this cluster."""
         return processes_with(f"DET_EXPERIMENT_ID={exp}\0", f"DET_CACHE_DIR={self.path('cache')}\0")
+
+    def is_telling(self, task):
+        """Whether a det-task of this task lives on this cluster's agents: it ends when all is told."""
+        mine, name = b"det-task\0" + self.path("agent-").encode(), f"/tasks/{task}.".encode()
+        for p in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{p}/cmdline", "rb") as f:
+                    line = f.read()
+            except OSError:  # gone meanwhile
+                continue
+            if line.startswith(mine) and name in line:
+                return True
+        return False
 
     # -- PostgreSQL --------------------------------------------------------------------------------
     def start_pg(self):
@@ -296,8 +312,11 @@ class Cluster:
         return e
 
     def logs(self, trial):
-        if not self.token:
-            self.login()
+        """All of it where the trial has ended: a det-task waits 1.5 s for its last lines to be taken, 0.3 s if killed, and tells of the exit."""
+        t = self.api("GET", f"/trials/{trial}")["trial"]
+        if t["state"] in TERMINAL:
+            with contextlib.suppress(AssertionError):  # what is then missed of it says more
+                wait_until(lambda: not self.is_telling(t["taskId"]), 10, "its last lines")
         conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60 * SLOWER)
         conn.request("GET", f"/api/v1/trials/{trial}/logs", headers={"Authorization": "Bearer " + self.token})
         text = conn.getresponse().read().decode()
