@@ -137,6 +137,7 @@
     X(trial_logs, GET, "/api/v1/trials/{trialId}/logs", USER, DEFAULT)                             \
     X(trial_logs_fields, GET, "/api/v1/trials/{trialId}/logs/fields", USER, DEFAULT)               \
     X(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, DEFAULT)                                 \
+    X(ask_trial_stacks, POST, "/api/v1/trials/{id}/stacks", USER, DEFAULT)                         \
     X(compare_trials, GET, "/api/v1/trials/time-series", USER, DEFAULT)                            \
     X(exp_metric_names, GET, "/api/v1/experiments/metrics-stream/metric-names", USER, DEFAULT)     \
     X(exp_metric_batches, GET, "/api/v1/experiments/{experimentId}/metrics-stream/batches", USER,  \

@@ -179,6 +179,7 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(trial_logs, SEE, TRIAL, "trialId")                                                           \
     X(trial_logs_fields, SEE, TRIAL, "trialId")                                                    \
     X(kill_trial, OPERATE, TRIAL, "id")                                                            \
+    X(ask_trial_stacks, OPERATE, TRIAL, "id")                                                      \
     X(compare_trials, SEE, NONE, "")                                                               \
     X(exp_metric_names, SEE, NONE, "")                                                             \
     X(exp_metric_batches, SEE, EXP, "experimentId")                                                \

@@ -263,6 +263,14 @@ static void on_signal(struct host *h, const struct link_order *o)
     }
 }
 
+/* A look and nothing more: who is not there is not missed. */
+static void on_stacks(struct host *h, const struct link_order *o)
+{
+    const struct host_task *t = find(h, o->alloc);
+    if (t && t->state == LINK_RUNNING && strcmp(t->container, o->container) == 0)
+        effect(h, HOST_STACKS, t);
+}
+
 static void on_store(struct host *h, const struct link_order *o)
 {
     struct host_effect e = {.kind = HOST_LOOK, .task = json_incref(o->json)};
@@ -278,6 +286,8 @@ void host_on_order(struct host *h, const struct link_order *o)
         on_signal(h, o);
     else if (o->kind == LINK_STORE)
         on_store(h, o);
+    else if (o->kind == LINK_STACKS)
+        on_stacks(h, o);
 }
 
 void host_refuse(struct host *h, const char *alloc, const char *container, const char *why)

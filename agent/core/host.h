@@ -34,6 +34,7 @@ enum host_effect_kind {
     HOST_RECOVER, /* det-task is gone: start one that ends what is left of the task, or runs
                      it where it was not begun; the last signal is told again */
     HOST_SIGNAL,  /* tell det-task: alloc, signal */
+    HOST_STACKS,  /* have det-task write where its ranks are: alloc */
     HOST_ACKED,   /* tell det-task that the master knows its exit: alloc */
     HOST_FORGET,  /* nothing is left to do: remove the directory: alloc */
     HOST_LOOK,    /* look at the place of a store, now and then: task is the order */

@@ -168,6 +168,10 @@ static void perform_one(struct agent *a, const struct host_effect *e)
         if (c)
             send_signal(a, c, e->signal);
         break;
+    case HOST_STACKS:
+        if (c)
+            taskconn_stacks(c);
+        break;
     case HOST_ACKED:
         if (c)
             taskconn_acked(c);

@@ -82,6 +82,8 @@ static void on_command(struct ctl *c, const char *line, size_t len)
         c->h.on_end(c->h.arg);
     if (json_flag(j, "acked", false) && c->h.on_acked)
         c->h.on_acked(c->h.arg);
+    if (json_flag(j, "stacks", false) && c->h.on_stacks)
+        c->h.on_stacks(c->h.arg);
 }
 
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *buf)

@@ -1,7 +1,8 @@
 /*
  * det-task's UNIX socket, on which the agent (one at a time, or --end) steers it. NDJSON both ways:
- *   to det-task: {"signal": 9}, {"end": true} (end the tree and do not wait for the log), {"acked":
- * true} from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}}, each with
+ *   to det-task: {"signal": 9}, {"end": true} (end the tree and do not wait for the log),
+ *                {"acked": true}, {"stacks": true} (write into the log where the ranks are)
+ *   from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}}, each with
  * all "marks" of the task so far. A new connection is told the present state at once.
  */
 #ifndef CTL_H
@@ -15,6 +16,7 @@ struct ctl_handlers {
     void (*on_signal)(void *arg, int signal);
     void (*on_end)(void *arg);
     void (*on_acked)(void *arg);
+    void (*on_stacks)(void *arg);
     void *arg;
 };
 /* fd: the listening socket, taken. */

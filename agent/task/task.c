@@ -73,6 +73,11 @@ static void on_ctl_end(void *arg)
         exit(0); /* only the log was waited for */
 }
 
+static void on_ctl_stacks(void *arg)
+{
+    task_look(arg);
+}
+
 static void on_ctl_acked(void *arg)
 {
     task_on_acked(arg);
@@ -113,6 +118,9 @@ static void watch_signals(struct task *t)
     uv_timer_init(t->loop, &t->timer);
     uv_timer_init(t->loop, &t->watch);
     uv_timer_init(t->loop, &t->arrive);
+    uv_timer_init(t->loop, &t->stacks_timer);
+    uv_timer_init(t->loop, &t->look_by);
+    t->stacks_timer.data = t->look_by.data = t;
     marks_init(&t->marks, t->loop, on_marks, t);
     t->sigchld.data = t->sigterm.data = t->timer.data = t->watch.data = t;
     uv_signal_start(&t->sigchld, on_sigchld, SIGCHLD);
@@ -122,7 +130,8 @@ static void watch_signals(struct task *t)
 static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
 {
     const struct ctl_handlers h = {
-        .on_signal = on_ctl_signal, .on_end = on_ctl_end, .on_acked = on_ctl_acked, .arg = t};
+        .on_signal = on_ctl_signal, .on_end = on_ctl_end, .on_acked = on_ctl_acked,
+        .on_stacks = on_ctl_stacks, .arg = t};
     const struct logspool_origin origin = {t->spec.task.task_id, t->spec.alloc, t->spec.container,
                                            t->spec.agent_id};
     int rc = logspool_open(t->spec.dirfd, SPOOL, &origin,
@@ -169,6 +178,7 @@ static void begin(struct task *t, enum task_mode mode)
 static void release(struct task *t)
 {
     stall_destroy(t->stall);
+    stackfold_destroy(t->fold);
     marks_finish(&t->marks);
     logspool_close(t->spool);
     prepare_plan_finish(&t->plan);

@@ -23,6 +23,7 @@
 #include "rank.h"
 #include "reports.h"
 #include "ports.h"
+#include "stackfold.h"
 #include "stall.h"
 #include "taskbox.h"
 #include "taskspec.h"
@@ -71,10 +72,14 @@ struct task {
     size_t stacks_n, stacks_next;
     int stacks_lines, stacks_before, stacks_ticks; /* of the process in hand; at the last look */
     bool stacks_asked, stacks_told; /* any; the user's own line of the thread in hand */
+    uv_timer_t stacks_timer; /* of the process in hand */
     void (*stacks_done)(struct task *t);
-    struct rank *tracer; /* a debugger that reads a rank's stacks */
-    size_t traced;       /* ranks whose stacks were asked for */
-    int trace_lines;     /* of the one in hand */
+    struct rank *tracer;       /* a debugger that reads a rank's stacks */
+    struct stackfold *fold;    /* what it has printed */
+    size_t traced;             /* ranks whose stacks were asked for */
+    int trace_lines;           /* of the one in hand */
+    uv_timer_t look_by;        /* until all stacks are to be there */
+    void (*looked)(struct task *t); /* then; NULL: nobody looks */
 
     bool has_rendezvous;
     bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
@@ -107,7 +112,10 @@ void task_hurry(struct task *t);      /* killed: what ranks left is not sent for
 void task_on_child(struct task *t);   /* SIGCHLD */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
 void task_on_stall(struct task *t, const struct stall_found *s); /* to TASK_TRACING */
-/* Has the Python processes write their stacks, then calls done. It takes the watch timer. */
+void task_look(struct task *t); /* where the ranks are, into the log; they go on */
+void task_look_stop(struct task *t); /* the task ends */
+bool task_may_look(const struct task *t); /* it has ranks that nobody ends */
+/* Has the Python processes write their stacks, then calls done, unless the task ends before. */
 void task_stacks(struct task *t, void (*done)(struct task *t));
 /* A line that a rank has printed may be one of these. */
 void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l);

@@ -316,6 +316,7 @@ void task_kill(struct task *t)
     if (t->phase >= TASK_KILLING)
         return;
     task_goto(t, TASK_KILLING);
+    task_look_stop(t);
     client_uv_cancel(t->call);
     t->call = NULL;
     uv_timer_stop(&t->watch);
@@ -436,6 +437,8 @@ static void finish(struct task *t)
     uv_close((uv_handle_t *)&t->timer, NULL);
     uv_close((uv_handle_t *)&t->watch, NULL);
     uv_close((uv_handle_t *)&t->arrive, NULL);
+    uv_close((uv_handle_t *)&t->stacks_timer, NULL);
+    uv_close((uv_handle_t *)&t->look_by, NULL);
     marks_close(&t->marks);
     uv_close((uv_handle_t *)&t->sigchld, NULL);
     uv_close((uv_handle_t *)&t->sigterm, NULL);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define TICK_MS    20
-#define TICKS_MAX  25 /* that one process is waited for */
+#define TICKS_MAX  100 /* that one process is waited for */
 
 static const char *const libraries[] = {"/lib/python3", "-packages/", "/determined/", "<"};
 
@@ -64,10 +64,6 @@ static bool has_told(struct task *t)
 static void on_tick(uv_timer_t *timer)
 {
     struct task *t = timer->data;
-    if (t->phase != TASK_TRACING) {
-        uv_timer_stop(timer);
-        return;
-    }
     if (!has_told(t))
         return;
     t->stacks_lines = t->stacks_before = t->stacks_ticks = 0;
@@ -88,5 +84,5 @@ void task_stacks(struct task *t, void (*done)(struct task *t))
     t->stacks_asked = true;
     t->stacks_told = false;
     t->stacks_done = done;
-    uv_timer_start(&t->watch, on_tick, 0, TICK_MS);
+    uv_timer_start(&t->stacks_timer, on_tick, 0, TICK_MS);
 }

@@ -1,4 +1,5 @@
-/* A rank hangs: what its processes are doing is written to the log before the tree is ended. */
+/* What the ranks' processes are doing is written to the log: of one that hangs before the tree is
+ * ended, and when a person asks. */
 #include "task.h"
 
 #include "clk.h"
@@ -13,7 +14,7 @@
 
 #define TRACE_MS  10000 /* for all ranks of this host together */
 #define RANKS_MAX 4
-#define LINES_MAX 300 /* of one rank */
+#define LINES_MAX 20000 /* of one rank */
 
 static const struct {
     char letter;
@@ -57,21 +58,27 @@ static void on_line(void *arg, const struct rank *r, const char *stdtype, const 
 {
     struct task *t = arg;
     if (t->trace_lines++ < LINES_MAX)
-        logspool_add(t->spool, NULL, rank_number(r), l);
-    else if (t->trace_lines == LINES_MAX + 1)
-        logspool_say(t->spool, LOGLINE_INFO, "the rest of its stacks is left out");
-    if (t->ship)
-        logship_kick(t->ship);
+        stackfold_add(t->fold, l->text);
+}
+
+static void say(void *arg, const char *line)
+{
+    struct task *t = arg;
+    logspool_add(t->spool, NULL, rank_number(t->tracer),
+                 &(struct logline){line, strlen(line), -1, LOGLINE_INFO});
 }
 
 /* Its last lines may come after its end. */
 static void when_done(struct task *t)
 {
-    if (t->phase != TASK_TRACING || !rank_has_exited(t->tracer) || !rank_is_silent(t->tracer))
+    if (!task_may_look(t) || !rank_has_exited(t->tracer) || !rank_is_silent(t->tracer))
         return;
+    if (t->looked)
+        stackfold_end(t->fold, say, t);
     rank_close(t->tracer);
     t->tracer = NULL;
-    next(t);
+    if (t->looked)
+        next(t);
 }
 
 static void on_silent(void *arg, struct rank *r)
@@ -106,22 +113,46 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     return rc;
 }
 
+bool task_may_look(const struct task *t)
+{
+    return t->phase == TASK_RUNNING || t->phase == TASK_TRACING;
+}
+
+void task_look_stop(struct task *t)
+{
+    uv_timer_stop(&t->stacks_timer);
+    uv_timer_stop(&t->look_by);
+    t->looked = NULL;
+}
+
+static void end_look(struct task *t)
+{
+    void (*looked)(struct task *t) = t->looked;
+    task_look_stop(t);
+    looked(t);
+}
+
+/* A rank goes on when its debugger is gone. */
 static void on_deadline(uv_timer_t *timer)
 {
     struct task *t = timer->data;
     logspool_say(t->spool, LOGLINE_WARNING, "reading the stacks took longer than %d s: left out",
                  TRACE_MS / 1000);
-    task_kill(t);
+    if (t->tracer)
+        rank_signal(t->tracer, SIGKILL);
+    end_look(t);
 }
 
-/* The next rank that lives; after the last one the tree is ended. */
+/* The next rank that lives; then the look is over. */
 static void next(struct task *t)
 {
     struct det_err err = {0};
-    for (; t->traced < t->ranks.n && t->traced < RANKS_MAX; t->traced++) {
+    for (; !t->tracer && t->traced < t->ranks.n && t->traced < RANKS_MAX; t->traced++) {
         const struct rank *r = t->ranks.v[t->traced];
         if (rank_has_exited(r))
             continue;
+        stackfold_destroy(t->fold);
+        t->fold = stackfold_create();
         t->trace_lines = 0;
         logspool_say(t->spool, LOGLINE_INFO, "the stacks of process %d:", rank_pid(r));
         int rc = start_tracer(t, r, &err);
@@ -132,7 +163,37 @@ static void next(struct task *t)
         logspool_say(t->spool, LOGLINE_WARNING, "its stacks cannot be read: %s", err.text);
         break;
     }
-    task_kill(t);
+    end_look(t);
+}
+
+static void look(struct task *t, void (*looked)(struct task *t))
+{
+    t->looked = looked;
+    t->traced = 0;
+    uv_timer_start(&t->look_by, on_deadline, TRACE_MS, 0);
+    task_stacks(t, next);
+}
+
+static void say_end(struct task *t)
+{
+    logspool_say(t->spool, LOGLINE_INFO, LINK_STACKS_END, t->spec.agent_id);
+    if (t->ship)
+        logship_kick(t->ship);
+}
+
+/* Whoever asks gets an end in any case, and knows by it that nothing follows. */
+void task_look(struct task *t)
+{
+    task_connect(t);
+    if (t->looked || t->tracer) {
+        logspool_say(t->spool, LOGLINE_INFO, "the stacks are being read already");
+    } else if (task_may_look(t) && t->ranks.n > 0) {
+        look(t, say_end);
+        return;
+    } else {
+        logspool_say(t->spool, LOGLINE_INFO, "no rank runs whose stacks could be read");
+    }
+    say_end(t);
 }
 
 void task_on_tracer_exit(struct task *t, int status)
@@ -154,6 +215,9 @@ void task_on_stall(struct task *t, const struct stall_found *s)
                 rank, (double)s->silent_ms / 1e3, (unsigned long long)s->batches, s->phase,
                 rank_pid(r), buf_str(&state));
     task_goto(t, TASK_TRACING);
-    uv_timer_start(&t->timer, on_deadline, TRACE_MS, 0);
-    task_stacks(t, next);
+    uv_timer_stop(&t->watch);
+    if (t->looked) /* by somebody who asked: the same stacks */
+        t->looked = task_kill;
+    else
+        look(t, task_kill);
 }

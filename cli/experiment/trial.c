@@ -187,6 +187,8 @@ static const struct verb verbs[] = {
      trial_download_opts, trial_download},
     {"plot", NULL, "ID...", "curves of a metric, in characters or as a picture", trial_plot_opts,
      trial_plot},
+    {"stacks", NULL, "ID", "where its ranks are now, in Python and in C; it goes on", NULL,
+     trial_stacks},
     {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},
     {0},
 };

@@ -38,6 +38,8 @@
 #define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
 #define LINK_HEARTBEAT_MS 2000
 #define LINK_SILENCE_MS   10000
+/* The last line of an answer to an order "stacks", with the agent's name. */
+#define LINK_STACKS_END   "The stacks of the ranks on agent %s end here."
 #define LINK_BEAT_MS      4000 /* an agent that has nothing to tell says so this often */
 
 /* Whether s may be an allocation, container or agent id: safe as a path's part and in a URL. */
@@ -180,7 +182,14 @@ DET_MUST int link_ack_decode(const char *text, size_t len, struct link_ack *ret,
                              struct det_err *err);
 void link_ack_finish(struct link_ack *a);
 
-enum link_order_kind { LINK_HEARTBEAT, LINK_START, LINK_SIGNAL, LINK_STORE, LINK_ORDER_UNKNOWN };
+enum link_order_kind {
+    LINK_HEARTBEAT,
+    LINK_START,
+    LINK_SIGNAL,
+    LINK_STORE,
+    LINK_STACKS, /* write where its ranks are into its log */
+    LINK_ORDER_UNKNOWN
+};
 /* Look at this place now and then; what is seen there is told at once, and when it changes. */
 struct link_watch {
     const char *place; /* absolute */
@@ -195,7 +204,7 @@ struct link_order {
     enum link_order_kind kind;
     int64_t seq; /* 0 for a heartbeat */
     const char *alloc;
-    const char *container; /* LINK_START; LINK_SIGNAL, NULL from older masters */
+    const char *container; /* LINK_START, LINK_STACKS; LINK_SIGNAL, NULL from older masters */
     json_t *task;          /* LINK_START: checked by link_spec_decode(); borrowed from json */
     int signal;            /* LINK_SIGNAL: SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 */
     struct link_watch watch; /* LINK_STORE; borrowed from json */

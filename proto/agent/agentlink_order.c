@@ -8,7 +8,7 @@
 
 #define AT(type, member) offsetof(struct type, member)
 
-static const char *const order_names[] = {"heartbeat", "start", "signal", "store"};
+static const char *const order_names[] = {"heartbeat", "start", "signal", "store", "stacks"};
 static const char *const signal_names[] = {"KILL", "TERM", "INT", "USR1", "USR2"};
 static const int signal_numbers[] = {SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
 
@@ -25,6 +25,13 @@ static const struct link_field signal_fields[] = {
     {"container", LINK_F_ID, AT(link_order, container), false, 0, 0, NULL},
     {"signal", LINK_F_NAME, AT(link_order, signal), true, 0, DET_ARRAY_LEN(signal_names),
      signal_names},
+    {0},
+};
+
+static const struct link_field stacks_fields[] = {
+    {"seq", LINK_F_I64, AT(link_order, seq), true, 1, INT64_MAX / 2, NULL},
+    {"alloc", LINK_F_ID, AT(link_order, alloc), true, 0, 0, NULL},
+    {"container", LINK_F_ID, AT(link_order, container), true, 0, 0, NULL},
     {0},
 };
 
@@ -103,6 +110,11 @@ static int order_decode(struct link_order *o, struct det_err *err)
         o->kind = LINK_STORE;
         return store_decode(o, err);
     }
+    if (strcmp(name, order_names[LINK_STACKS]) == 0) {
+        o->kind = LINK_STACKS;
+        int rc = link_fields(o->json, stacks_fields, o, err);
+        return rc < 0 ? det_wrap(err, rc, "stacks") : 0;
+    }
     o->kind = strcmp(name, order_names[LINK_HEARTBEAT]) == 0 ? LINK_HEARTBEAT : LINK_ORDER_UNKNOWN;
     o->seq = json_int(o->json, "seq", 0);
     return 0;
@@ -157,13 +169,14 @@ json_t *link_order_json(const struct link_order *o)
     json_t *j = json_object();
     if (o->seq > 0)
         json_set(j, "seq", json_integer(o->seq));
-    json_set(j, "order", json_string(order_names[o->kind <= LINK_STORE ? o->kind : 0]));
-    if (o->kind == LINK_SIGNAL) {
+    json_set(j, "order", json_string(order_names[o->kind < LINK_ORDER_UNKNOWN ? o->kind : 0]));
+    if (o->kind == LINK_SIGNAL || o->kind == LINK_STACKS) {
         json_set(j, "alloc", json_string(o->alloc));
         if (o->container)
             json_set(j, "container", json_string(o->container));
-        json_set(j, "signal", json_string(signal_name(o->signal)));
     }
+    if (o->kind == LINK_SIGNAL)
+        json_set(j, "signal", json_string(signal_name(o->signal)));
     if (o->kind == LINK_STORE)
         watch_encode(j, &o->watch);
     return j;

@@ -26,7 +26,7 @@ SPOKEN = {"rendezvous", "preemption_signal"}
 # By the setting `basic` everybody may do these too.
 SHARED = {"activate_experiment", "pause_experiment", "cancel_experiment", "kill_experiment", "archive_experiment", "unarchive_experiment",
           "continue_experiment", "patch_experiment", "put_experiment_label", "delete_experiment_label", "post_searcher_operations",
-          "kill_trial", "undelete_checkpoints", "post_checkpoint_metadata", "update_job_queue", "put_template",
+          "kill_trial", "ask_trial_stacks", "undelete_checkpoints", "post_checkpoint_metadata", "update_job_queue", "put_template",
           "patch_template"} | MANY - {"delete_experiments", "move_experiments"}
 
 

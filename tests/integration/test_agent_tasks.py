@@ -311,7 +311,7 @@ def test_stall(m, a):
     assert own < whole, said  # the user's own line first
     assert re.search(r"process \d+ is sleeping", e["text"]), e
     if shutil.which("gdb") or shutil.which("eu-stack"):
-        m.wait_log("#0")
+        m.wait_log(" thread: ")
         m.wait_log("the stacks of process")
     else:
         m.wait_log("neither gdb nor eu-stack")
@@ -319,6 +319,23 @@ def test_stall(m, a):
     assert list(marks) == ["prepared", "stalled", "killed"] and marks["stalled"]["duration_us"] >= 1500000, marks
     m.start("1.nostall.1", ["sh", "-c", "sleep 1.2"], stall_timeout_ms=300)
     assert m.wait_exit("1.nostall.1")["reason"] == "exited"
+
+
+def test_stacks(m, a):
+    """Whoever asks sees where the ranks are, and they go on; what has no ranks says so."""
+    wait = "import determined, os, time\ndef waits():\n    while not os.path.exists('go'):\n        time.sleep(0.02)\nprint('begins', flush=True)\nwaits()\nos._exit(7)\n"
+    box = m.start("1.look.1", ["python3", "wait.py"], {"wait.py": wait}, env={"DET_PROGRESS_FILE": "x"})
+    m.wait_log("begins")
+    for n in (1, 2):
+        m.order(order="stacks", alloc="1.look.1", container=box)
+        m.wait(lambda: sum("end here" in x["log"] for x in m.logs if x["allocation_id"] == "1.look.1") >= n, "the end of the stacks")
+    m.wait_log(" is at wait.py, line 4, in waits")
+    said = [x["log"] for x in m.logs if x["allocation_id"] == "1.look.1"]
+    native, end = (next(i for i, x in enumerate(said) if text in x) for text in ("the stacks of process", "agent a1 end here"))
+    assert native < end, said
+    m.order(order="stacks", alloc="1.look.1", container="another")
+    open(a.path("work", "tasks", "1.look.1", "work", "go"), "w").close()
+    assert m.wait_exit("1.look.1")["code"] == 7
 
 
 def test_own_run_determined(m, a):

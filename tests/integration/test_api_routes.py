@@ -189,6 +189,8 @@ def stopped(admin, exp, fork):
     trial = admin.call("get_experiment_trials", experimentId=exp)["trials"][0]["id"]
     assert admin.call("kill_trial", id=trial) == {}  # finished: nothing to do
     admin.refused(404, "", "kill_trial", id=999)
+    admin.refused(400, "has ended", "ask_trial_stacks", id=trial)
+    admin.refused(404, "", "ask_trial_stacks", id=999)
     admin.refused(404, "", "get_experiment_trials", experimentId=999)
 
 

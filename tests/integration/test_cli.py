@@ -175,7 +175,13 @@ def test_commands():
         c.det("slot", "disable", "agent-0", "1")
         c.det("e", "activate", "3")
         says(c.det("task", "list"), 0, "ALLOCATION", c.trials(3)[0]["taskId"])
+        says(c.det("t", "stacks", str(c.trials(3)[0]["id"]), check=False), 1, "does not run now: det why trial:")
         c.det("e", "kill", "3")
+        says(c.det("e", "create", CONST, DIGITS, "--config", "searcher.max_length={batches: 100000000}"), 0, "Created experiment 4")
+        trial = wait_until(lambda: [t["id"] for t in c.trials(4) if c.metrics(t["id"])], 60, "a trial that trains")[0]
+        says(c.det("t", "stacks", str(trial)), 0, "the stacks of process")
+        c.det("e", "kill", "4")
+        says(c.det("t", "stacks", str(trial), check=False), 1)
 
 
 def on_terminal(c, *words, seen=None, then=None):

@@ -150,6 +150,12 @@ void taskconn_forget_kill(struct taskconn *c)
     c->killed_ms = 0;
 }
 
+void taskconn_stacks(struct taskconn *c)
+{
+    buf_add_str(&c->waiting, "{\"stacks\":true}\n");
+    flush(c);
+}
+
 void taskconn_acked(struct taskconn *c)
 {
     buf_add_str(&c->waiting, "{\"acked\":true}\n");

@@ -22,6 +22,7 @@ struct taskconn *taskconn_open(uv_loop_t *loop, const char *alloc, const char *p
 void taskconn_close(struct taskconn *c);
 void taskconn_signal(struct taskconn *c, int signal);
 void taskconn_acked(struct taskconn *c);
+void taskconn_stacks(struct taskconn *c);
 /* Since when a SIGKILL is unanswered, on the loop's clock; 0: none is. */
 uint64_t taskconn_killed_ms(const struct taskconn *c);
 /* Somebody else sees to it. */

@@ -151,6 +151,20 @@ void agents_kill(struct agents *a, const struct core_kill *k)
     order_ready(o);
 }
 
+bool agents_stacks(struct agents *a, const char *agent_id, const char *alloc_id,
+                   const char *container)
+{
+    struct link *l = map_get(a->links, agent_id);
+    if (!l || a->stopped || !l->stream)
+        return false;
+    struct order *o = order_add(l);
+    JSON_OWN j = link_order_json(&(struct link_order){
+        .kind = LINK_STACKS, .seq = o->seq, .alloc = alloc_id, .container = container});
+    json_write(&o->line, j);
+    order_ready(o);
+    return true;
+}
+
 static void order_send_store(struct order *o, json_t *user)
 {
     JSON_OWN store = det_take(o->store);

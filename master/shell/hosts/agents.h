@@ -22,6 +22,9 @@ void agents_destroy(struct agents *a); /* after db_close was called */
 void agents_start(struct agents *a, const struct core_start *s);
 void agents_read_rows(struct agents *a);
 void agents_kill(struct agents *a, const struct core_kill *k);
+/* Asks for the stacks of an allocation's ranks here; false: the agent cannot be asked now. */
+bool agents_stacks(struct agents *a, const char *agent_id, const char *alloc_id,
+                   const char *container);
 void agents_store(struct agents *a, const struct core_store_order *s);
 
 /* How far its clock is ahead of ours (negative: behind); 0 while they agree or it is not here. */

@@ -46,6 +46,14 @@ static void order_kill(struct host *h, const char *alloc)
     order_text(h, text);
 }
 
+static void order_stacks(struct host *h, const char *alloc)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"seq\":3,\"order\":\"stacks\",\"alloc\":\"%s\",\"container\":\"c-%s\"}", alloc, alloc);
+    order_text(h, text);
+}
+
 static void expect(struct host *h, enum host_effect_kind kind, const char *alloc)
 {
     struct host_effect e;
@@ -99,8 +107,13 @@ static void test_life(void **state)
     expect(h, HOST_START, "a.1");
     expect_nothing(h);
     assert_int_equal(host_count(h).slots_used, 2);
+    order_stacks(h, "a.1"); /* no rank yet */
     host_on_running(h, "a.1");
     host_on_running(h, "a.1");
+    order_stacks(h, "a.1");
+    expect(h, HOST_STACKS, "a.1");
+    order_stacks(h, "a.2");
+    expect_nothing(h);
     order_kill(h, "a.1");
     expect(h, HOST_SIGNAL, "a.1");
     host_on_ended(h, "a.1", &code3);

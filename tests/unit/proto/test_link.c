@@ -205,6 +205,15 @@ static void test_signal_and_unknown(void **state)
     assert_int_equal(link_order_decode(text, strlen(text), &back, NULL), 0);
     assert_int_equal(back.signal, SIGKILL);
     link_order_finish(&back);
+    o = (struct link_order){.kind = LINK_STACKS, .seq = 5, .alloc = "a", .container = "c"};
+    JSON_OWN look = link_order_json(&o);
+    det_cleanup(freep) char *looked = json_text(look);
+    assert_int_equal(link_order_decode(looked, strlen(looked), &back, NULL), 0);
+    assert_int_equal(back.kind, LINK_STACKS);
+    assert_string_equal(back.container, "c");
+    link_order_finish(&back);
+    const char *whose = "{\"seq\":5,\"order\":\"stacks\",\"alloc\":\"a\"}";
+    assert_int_equal(link_order_decode(whose, strlen(whose), &back, NULL), DET_EINVAL);
     const char *later = "{\"seq\":5,\"order\":\"sing\"}";
     assert_int_equal(link_order_decode(later, strlen(later), &back, NULL), 0);
     assert_int_equal(back.kind, LINK_ORDER_UNKNOWN);
