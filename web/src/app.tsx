@@ -8,6 +8,8 @@ import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
 import { linkError, me, signOut, start } from "./state/session";
 import { Confirm } from "./ui/confirm";
+import { Keys, showKeys } from "./ui/keys";
+import { CommandPalette, openPalette } from "./ui/palette";
 import { toast, Toasts } from "./ui/toasts";
 import { Views } from "./ui/views";
 import "./tokens.css";
@@ -33,6 +35,8 @@ function Side() {
         </nav>
         <Views />
         <div class="foot">
+            <span class="row"><button type="button" class="plain" title="ctrl-k" onClick={openPalette}>Commands</button>
+                <button type="button" class="plain" title="?" onClick={showKeys}>Keys</button></span>
             <ThemeChoice />
             <span class="soft">{me.value?.displayName || me.value?.username}</span>
             <button type="button" onClick={leave}>Sign out</button>
@@ -62,6 +66,8 @@ function App() {
         <Side />
         <main class="page" id="page" tabIndex={-1}><Page /></main>
         <Confirm />
+        <Keys />
+        <CommandPalette />
         <Toasts />
     </div>;
 }

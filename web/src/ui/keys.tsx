@@ -1,0 +1,80 @@
+/* Everything by keyboard: what a key does, and the list of them. */
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { keyed, KEYS, type Deed } from "../state/keys";
+import { navigate } from "../state/router";
+import "./confirm.css";
+import "./keys.css";
+import { openPalette } from "./palette";
+
+const isListed = signal(false);
+const ROWS = "main :is(tr[data-experiment], tr[data-trial], tr[data-job])";
+const TEXT_FIELDS = "textarea, select, [contenteditable='true'], input:not([type='checkbox'], [type='radio'], [type='range'], [type='button'])";
+
+/* Whoever types means the letter; also within the editor's own tree. */
+function isTyping(e: KeyboardEvent): boolean {
+    const at = e.composedPath()[0];
+    return at instanceof Element && at.closest(TEXT_FIELDS) !== null;
+}
+
+function step(by: 1 | -1): void {
+    const rows = [...document.querySelectorAll<HTMLElement>(ROWS)], now = rows.findIndex((r) => r.contains(document.activeElement));
+    const next = rows[now < 0 ? 0 : now + by];
+    next?.querySelector<HTMLElement>("a, button, input")?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+}
+
+function tick(): void {
+    document.activeElement?.closest(ROWS)?.querySelector<HTMLInputElement>("input[type='checkbox']")?.click();
+}
+
+function search(): void {
+    const field = document.querySelector<HTMLInputElement>("main :is(input[type='search'], input[aria-label='Search'])");
+    field?.focus();
+    field?.select();
+}
+
+const DEEDS: Record<Deed, () => void> = {
+    search, tick, down: () => step(1), up: () => step(-1),
+    actions: () => document.querySelector<HTMLElement>("main :is(.bulk-bar, .head .push) :is(button, a):not(:disabled)")?.focus(),
+    experiments: () => navigate("/det/experiments"), cluster: () => navigate("/det/clusters"), new: () => navigate("/det/experiments/new"),
+    list: () => { isListed.value = true; }, palette: openPalette,
+};
+
+export function showKeys(): void {
+    isListed.value = true;
+}
+
+function startKeys(): () => void {
+    let pending = "";
+    const onKey = (e: KeyboardEvent) => {
+        if (e.defaultPrevented || e.isComposing || document.querySelector("dialog[open]")) return;
+        const isPalette = (e.ctrlKey || e.metaKey) && !e.altKey && e.key.toLowerCase() === "k";
+        if (!isPalette && (e.ctrlKey || e.metaKey || e.altKey || e.key === "Shift" || isTyping(e))) return;
+        const got = isPalette ? { deed: "palette" as const, pending: "" } : keyed(pending, e.key);
+        pending = got.pending;
+        if (!got.deed) return;
+        e.preventDefault();
+        DEEDS[got.deed]();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+}
+
+function List() {
+    const ref = useRef<HTMLDialogElement>(null), close = () => { isListed.value = false; };
+    useEffect(() => ref.current!.showModal(), []);
+    return <dialog ref={ref} class="confirm" aria-label="Keys" onCancel={close}>
+        <h2>Keys</h2>
+        <table class="grid keys"><thead><tr><th scope="col">key</th><th scope="col">what it does</th></tr></thead>
+            <tbody>{KEYS.map((k) => <tr key={k.keys}><th scope="row">{k.keys.split(" ").map((c, i) => <span key={i}>{i > 0 && " then "}<kbd>{c}</kbd></span>)}</th><td>{k.says}</td></tr>)}
+                <tr><th scope="row"><kbd>enter</kbd></th><td>open the row</td></tr>
+                <tr><th scope="row"><kbd>esc</kbd></th><td>leave what is open</td></tr></tbody></table>
+        <div class="row"><button type="button" class="main" onClick={close}>Close</button></div>
+    </dialog>;
+}
+
+export function Keys() {
+    useEffect(startKeys, []);
+    return isListed.value ? <List /> : null;
+}

@@ -1,0 +1,61 @@
+// By keys alone: the list of them, search, rows, ticks, an experiment opened and paused, the palette, other pages.
+import { api, check, create, pictures, until, url } from "./harness.mjs";
+
+const config = (name) => ({ name, entrypoint: ["sleep", "600"], max_restarts: 0, hyperparameters: {}, resources: { slots_per_trial: 0 },
+    searcher: { name: "single", metric: "x", max_length: { batches: 1 } } });
+
+export default async function ({ page }) {
+    page.mayFail = /\b40[01]\b/; // the no to what is typed into the editor
+    const key = (k) => page.keyboard.press(k), rows = page.locator("tr[data-experiment]");
+    const a = await create(config("keys one"), null, false), b = await create(config("keys two"), null, false);
+    await page.goto(`${url}/det/clusters`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await key("?");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("tick the row").waitFor();
+    await pictures(page, "keys");
+    await key("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    for (const k of ["g", "e"]) await key(k);
+    await page.getByRole("heading", { name: "Experiments" }).waitFor();
+    await rows.first().waitFor();
+    await key("/");
+    await page.keyboard.type("keys ?jx");
+    await page.getByText("No experiment matches.").waitFor();
+    for (let i = 0; i < 3; i++) await key("Backspace");
+    await until(async () => await rows.count() === 2, "the two that match");
+    await key("Escape"); // of a search field: empties it, or nothing
+    await page.evaluate(() => document.activeElement.blur());
+    await key("j");
+    await until(() => page.evaluate(() => document.activeElement.closest("tr")?.dataset.experiment !== undefined), "a row to have the focus");
+    await key("x");
+    await page.getByText("1 selected").waitFor();
+    await key("x");
+    await page.getByText("1 selected").waitFor({ state: "detached" });
+    await key("Control+k");
+    const palette = page.getByRole("dialog", { name: "Commands" });
+    await palette.getByRole("combobox").waitFor();
+    await page.keyboard.type("keys one");
+    await palette.getByRole("option", { name: `keys one #${a}` }).waitFor();
+    await pictures(page, "palette");
+    await until(async () => {
+        const chosen = await palette.locator("[aria-selected='true']").innerText();
+        if (chosen.includes(`#${a}`)) return true;
+        await key("ArrowDown");
+        return false;
+    }, "the one to be chosen");
+    await key("Enter");
+    await page.getByRole("heading", { name: `keys one #${a}` }).waitFor();
+    await page.getByRole("button", { name: "Activate" }).waitFor();
+    await key("Control+k");
+    await page.keyboard.type("activ");
+    await palette.getByRole("option", { name: "Activate" }).waitFor();
+    await key("Enter");
+    await until(async () => (await api("GET", `/experiments/${a}`)).experiment.state !== "STATE_PAUSED", "it to be active");
+    await key(".");
+    await until(() => page.evaluate(() => document.activeElement.closest(".head") !== null), "the actions to have the focus");
+    for (const k of ["g", "n"]) await key(k);
+    await page.locator(".cm-content").click();
+    await page.keyboard.type("?gek");
+    check(await page.getByRole("dialog").count() === 0 && page.url().endsWith("/new"), "a key of the page took a letter of the editor");
+    for (const id of [a, b]) await api("POST", `/experiments/${id}/kill`, {});
+}

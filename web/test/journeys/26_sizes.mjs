@@ -1,0 +1,28 @@
+// Each page on a small phone and on a large screen, in both themes: nothing lies beside the page, nothing but tables and charts scrolls.
+import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+
+const SIZES = { small: { width: 320, height: 640 }, large: { width: 3840, height: 2160 } };
+
+async function fitsIn(page, name) {
+    const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+    const who = wide > seen && await page.evaluate((w) => [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > w + 1)
+        .slice(0, 5).map((e) => e.outerHTML.slice(0, 120)).join(" | "), seen);
+    check(wide <= seen, `${name} is ${wide} pixels wide in ${seen}: ${who}`);
+}
+
+export default async function ({ page }) {
+    const id = await create(exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 4").replace("digits_const", "a_name_without_any_place_to_break_it_in_two"), "digits");
+    await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_COMPLETED", "it to end");
+    const trial = (await api("GET", `/experiments/${id}/trials`)).trials[0].id;
+    const pages = { experiments: "/det/experiments", experiment: `/det/experiments/${id}`, config: `/det/experiments/${id}?tab=config`, trial: `/det/trials/${trial}`,
+        logs: `/det/trials/${trial}/logs`, cluster: "/det/clusters", create: "/det/experiments/new", compare: `/det/compare?t=${trial}` };
+    for (const [size, viewport] of Object.entries(SIZES)) {
+        await page.setViewportSize(viewport);
+        for (const [name, address] of Object.entries(pages)) {
+            await page.goto(url + address);
+            await page.getByRole("heading", { level: 1 }).first().waitFor();
+            await fitsIn(page, `${name} ${size}`);
+            await pictures(page, `size-${size}-${name}`);
+        }
+    }
+}
