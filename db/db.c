@@ -26,6 +26,7 @@ enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10
 #define COMMIT_AHEAD   "SET synchronous_commit = off" /* db_flush.h waits for it */
 #define SETTINGS_READ  SETTINGS("30000", "force_generic_plan")
 #define SETTINGS_SEARCH SETTINGS("10000", "auto") /* db_query_search() tells of it */
+#define SETTINGS_CHART SETTINGS("10000", "force_generic_plan")
 
 static void link_dial(struct db_link *l);
 
@@ -113,10 +114,26 @@ static void link_send(struct db_link *l, const char *sql, db_op_cb *cb)
     db_conn_sync(&l->conn, NULL, NULL);
 }
 
+/* The i-th connection that reads; NULL: there are no more. */
+static struct db_link *link_reading(struct db *db, int i)
+{
+    int chart = i - db->readers_n - 1;
+    return i < db->readers_n ? &db->readers[i]
+           : chart < 0       ? &db->searcher
+           : chart < DB_CHARTS ? &db->charts[chart]
+                               : NULL;
+}
+
+static bool is_chart(const struct db_link *l)
+{
+    return l >= l->db->charts && l < l->db->charts + DB_CHARTS;
+}
+
 static void link_settings(struct db_link *l)
 {
     const char *sql = l == &l->db->writer     ? SETTINGS_WRITE
                       : l == &l->db->searcher ? SETTINGS_SEARCH
+                      : is_chart(l)           ? SETTINGS_CHART
                                               : SETTINGS_READ;
     link_send(l, sql, NULL);
     if (l == &l->db->writer)
@@ -144,9 +161,8 @@ static void on_watch(uv_timer_t *t)
     struct db *db = t->data;
     link_watch(&db->writer, QUIET_WRITE_S);
     link_watch(&db->flusher, QUIET_WRITE_S);
-    link_watch(&db->searcher, QUIET_READ_S);
-    for (int i = 0; i < db->readers_n; i++)
-        link_watch(&db->readers[i], QUIET_READ_S);
+    for (int i = 0; link_reading(db, i); i++)
+        link_watch(link_reading(db, i), QUIET_READ_S);
     db_reads_send(db); /* what was held may go now */
     db_kept_send_all(db);
 }
@@ -162,9 +178,8 @@ static void read_give_up(struct db_link *l)
 /* A read may be asked again, so none waits for a PostgreSQL that hangs. */
 static void reads_give_up(struct db *db)
 {
-    read_give_up(&db->searcher);
-    for (int i = 0; i < db->readers_n; i++)
-        read_give_up(&db->readers[i]);
+    for (int i = 0; link_reading(db, i); i++)
+        read_give_up(link_reading(db, i));
 }
 
 static void on_stalled(void *arg, bool is_stalled)
@@ -317,8 +332,8 @@ int db_start(struct db *db, struct det_err *err)
         rc = link_adopt(&db->flusher, PQconnectdb(db->conninfo), err);
     if (rc == 0)
         link_settings(&db->flusher);
-    for (int i = 0; i <= db->readers_n; i++) {
-        struct db_link *l = i < db->readers_n ? &db->readers[i] : &db->searcher;
+    for (int i = 0; link_reading(db, i); i++) {
+        struct db_link *l = link_reading(db, i);
         link_init(l, db);
         if (rc == 0)
             rc = link_adopt(l, PQconnectdb(db->read_conninfo), err);
@@ -450,9 +465,8 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
     timer_close(db, &db->lead.timer);
     if (!db->is_started)
         return;
-    for (int i = 0; i < db->readers_n; i++)
-        link_close(&db->readers[i]);
-    link_close(&db->searcher);
+    for (int i = 0; link_reading(db, i); i++)
+        link_close(link_reading(db, i));
     db_group_fail(&db->group, DET_ECANCELED, "the master is stopping");
     link_close(&db->writer);
     link_close(&db->flusher);

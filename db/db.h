@@ -79,6 +79,11 @@ struct buf;
 DET_MUST int db_bytes(const struct db_result *r, int row, int col, struct buf *out,
                       struct det_err *err);
 
+/* What a reader made of a read's result, for those who asked the same and get the same result after
+ * him: empty at first, and gone with the result. NULL: of no read. It may follow from nothing but
+ * the statement, its arguments and the result. */
+struct buf *db_made(const struct db_result *r);
+
 typedef void db_cb(void *arg, const struct db_result *r);
 
 struct db_options {
@@ -124,6 +129,10 @@ void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb 
  * that no other read waits for it, and ended after 10 s: db_timed_out(). */
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                      void *arg);
+/* A read of many reports, as of a large experiment's chart: apart from the other reads too, and
+ * ended after 10 s; but its statement is one of ours, and planned once. */
+void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                    void *arg);
 /* A read, by $1 = id, that tells what a request has done already: it waits until PostgreSQL is back
  * instead of failing, since its failure would say that nothing was done. */
 void db_query_kept(struct db *db, const char *sql, int64_t id, db_cb *cb, void *arg);

@@ -7,7 +7,7 @@
 #include "db_group.h"
 #include "db_lead.h"
 
-enum { DB_READERS_MAX = 8 };
+enum { DB_READERS_MAX = 8, DB_CHARTS = 2 };
 #define DB_UNREACHABLE "PostgreSQL is not reachable; try again"
 
 struct db_link { /* a connection and its way back up */
@@ -34,12 +34,12 @@ struct db {
     PGconn *start; /* the blocking connection until db_start */
     struct db_lead lead;
     bool stalled, told_up; /* PostgreSQL hangs; what on_state was told last */
-    struct db_link writer, flusher, readers[DB_READERS_MAX], searcher;
+    struct db_link writer, flusher, readers[DB_READERS_MAX], searcher, charts[DB_CHARTS];
     int readers_n;
     uv_timer_t watch;
     struct db_group group;
     struct deferred *deferred, **deferred_end;
-    struct db_lane reads, searches;
+    struct db_lane reads, searches, drawings;
     struct db_kept *kept; /* db_reads.c's */
     uv_timer_t kick; /* 0 ms: runs in the next iteration, after everything of this one gathered */
     struct db_options o;

@@ -5,15 +5,16 @@
  */
 #include "db_impl.h"
 
+#include "buf.h"
 #include "db_stmt.h"
 #include "mem.h"
 #include <string.h>
 
 /* Different ones that wait; beyond: DET_EUNAVAIL. */
-enum { READS_MAX = 8192, SEARCHES_MAX = 64 };
+enum { READS_MAX = 8192, SEARCHES_MAX = 64, DRAWINGS_MAX = 256 };
 /* Enough that a server never waits for the master; the others wait here, in order, for whichever
  * connection is the first to have room: none waits behind a slow one. Searches are slow. */
-enum { READ_OPS_MAX = 2 * 4, SEARCH_OPS_MAX = 2 * 1 };
+enum { READ_OPS_MAX = 2 * 4, SEARCH_OPS_MAX = 2 * 1, DRAWING_OPS_MAX = 2 * 2 };
 enum { LOOK_MAX = 64 }; /* equal ones are looked for among the first that wait */
 enum { HOLD_MS = 200 }; /* one that is under way for longer may wait behind a slow one itself */
 
@@ -114,8 +115,12 @@ static void on_read(void *arg, const struct db_result *result)
     while (*at != r)
         at = &(*at)->next;
     *at = r->next; /* first: who is answered may ask again */
+    struct buf made = BUF_INIT;
+    struct db_result shared = *result;
+    shared.made = &made;
     for (size_t i = 0; i < r->n; i++)
-        r->askers[i].cb(r->askers[i].arg, result);
+        r->askers[i].cb(r->askers[i].arg, &shared);
+    buf_finish(&made);
     read_free(r);
 }
 
@@ -167,6 +172,7 @@ void db_reads_send(struct db *db)
 {
     lane_send(&db->reads);
     lane_send(&db->searches);
+    lane_send(&db->drawings);
 }
 
 static void lane_init(struct db_lane *lane, struct db *db, struct db_link *links, int n,
@@ -180,6 +186,7 @@ void db_reads_init(struct db *db)
 {
     lane_init(&db->reads, db, db->readers, db->readers_n, READ_OPS_MAX);
     lane_init(&db->searches, db, &db->searcher, 1, SEARCH_OPS_MAX);
+    lane_init(&db->drawings, db, db->charts, DB_CHARTS, DRAWING_OPS_MAX);
 }
 
 static void read_add(struct db_read *r, db_cb *cb, void *arg)
@@ -226,6 +233,12 @@ void db_query_search(struct db *db, const char *sql, const struct db_args *args,
                      void *arg)
 {
     lane_query(&db->searches, SEARCHES_MAX, sql, args, (struct db_asker){cb, arg});
+}
+
+void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                    void *arg)
+{
+    lane_query(&db->drawings, DRAWINGS_MAX, sql, args, (struct db_asker){cb, arg});
 }
 
 static void on_kept(void *arg, const struct db_result *r)

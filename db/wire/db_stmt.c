@@ -155,6 +155,11 @@ void db_result_finish(struct db_result *r)
     r->pg = NULL;
 }
 
+struct buf *db_made(const struct db_result *r)
+{
+    return r->made;
+}
+
 const char *db_words(const struct db_result *r)
 {
     const char *text = PQresultErrorField(r->pg, PG_DIAG_MESSAGE_PRIMARY);

@@ -20,7 +20,8 @@ struct db_result {
     int rc;
     struct det_err err;
     char sqlstate[6];
-    size_t index; /* of the statement within its unit */
+    size_t index;     /* of the statement within its unit */
+    struct buf *made; /* db_made(); borrowed */
 };
 /* Takes pg and reads its status. */
 void db_result_init(struct db_result *r, PGresult *pg, const char *sql);

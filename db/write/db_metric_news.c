@@ -4,11 +4,12 @@
 #define MAY_HAVE_TAIL "(t.has_tail OR t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'))"
 #define SUMMARY                                                                                    \
     "CASE WHEN " MAY_HAVE_TAIL " THEN trial_summary(t.id, t.summary_metrics) ELSE t.summary_metrics END"
-#define ENDED "bool_and(state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED'))"
+#define ENDED_STATES "'COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED'"
+#define ENDED "bool_and(state IN (" ENDED_STATES "))"
 
 void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg)
 {
-    db_query_search(
+    db_query_chart(
         db,
         "WITH e AS (SELECT id, state, searcher_metric FROM experiments WHERE id IN "
         "(SELECT x::integer FROM jsonb_array_elements_text($1::jsonb) x)), "
@@ -57,7 +58,7 @@ static struct db_args *news_args(struct db_args *a, const struct db_metric_news 
 
 void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
 {
-    db_query_search(
+    db_query_chart(
         db,
         NEWS("'{' || " LISTED("batches", "x.steps::text", "x.steps") " || '}'", "NULL",
              "SELECT steps, max(id) newest FROM (SELECT k.steps, k.id FROM metric_steps k "
@@ -71,9 +72,14 @@ void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb,
         news_args(DB_ARGS, n), cb, arg);
 }
 
+/* Whether any trial may have reported there, but for what is in a tail: else none is asked. */
+#define HAS_STEPS                                                                                  \
+    "EXISTS (SELECT 1 FROM metric_steps k WHERE k.experiment_id = $1::bigint AND k.grp = $2 "      \
+    "AND k.steps BETWEEN $5::bigint AND $6::bigint AND k.names @> ARRAY[$3::text])"
+
 void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
 {
-    db_query_search(
+    db_query_chart(
         db,
         NEWS("'{' || " LISTED("trials", "'{\"trialId\":' || x.id || ',\"hparams\":' || x.hparams || "
              "',\"metric\":' || x.value || ',\"batchesProcessed\":' || x.steps || '}'", "x.id") " || '}'",
@@ -81,22 +87,27 @@ void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb
              "SELECT t.id, t.hparams, m.steps, m.value, m.newest FROM trials t CROSS JOIN LATERAL "
              "(SELECT m.steps, " VALUE " AS value, m.id newest FROM " REPORTS
              "ORDER BY m.steps DESC LIMIT 1) m WHERE t.experiment_id = $1::bigint "
-             "AND m.newest > $4::bigint"),
+             "AND m.newest > $4::bigint AND (" HAS_STEPS " OR " MAY_HAVE_TAIL ")"),
         news_args(DB_ARGS, n), cb, arg);
 }
 
-/* A member's name is written once, and not for each point. */
-#define POINT                                                                                      \
-    "'{\"batches\":' || m.steps || ',\"time\":\"' || api_time(m.end_time) || '\",\"values\":{' || m.name || ':' || " \
-    "m.value || '}}'"
+/* Reports of a trial that was shown before, as series_items() has them. */
+#define NEW_ITEMS                                                                                  \
+    "SELECT string_agg(i.item, E'\\n') FROM (SELECT point_text(" VALUE ", m.steps, m.end_time) item " \
+    "FROM " REPORTS "AND m.id > $4::bigint ORDER BY m.steps) i"
+/* The newest of one that is new to the sample is what stands last: to look at all takes as long as
+ * to draw them. */
+#define NEWEST                                                                                     \
+    "CASE WHEN t.is_new THEN (SELECT m.id FROM " REPORTS "ORDER BY m.steps DESC LIMIT 1) "         \
+    "ELSE (SELECT max(m.id) FROM " REPORTS "AND m.id > $4::bigint) END"
 
-/* $7 trials, $8 points, $9 shown. A trial new to the sample comes with all its points, of which
- * every so many are taken when there are too many. */
+/* $7 trials, $8 points, $9 shown. A trial new to the sample comes with all its points, or in chunks
+ * where these are half as many as would be drawn: there are many lines in one chart. */
 void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
 {
     struct db_args *a = news_args(DB_ARGS, n);
     db_str_arg(db_i64_arg(db_i64_arg(a, n->trials), n->points), n->shown);
-    db_query_search(
+    db_query_chart(
         db,
         "WITH best AS MATERIALIZED (SELECT t.id, t.hparams, NOT $9::jsonb @> to_jsonb(t.id) AS is_new "
         "FROM trials t JOIN experiments e ON e.id = t.experiment_id CROSS JOIN LATERAL (SELECT "
@@ -105,17 +116,19 @@ void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, 
         "WHEN e.config#>>'{searcher,name}' IN ('async_halving', 'adaptive_asha', 'sync_halving', "
         "'adaptive', 'adaptive_simple') THEN -trial_batches(t.id) "
         "WHEN e.smaller_is_better THEN (y.s->>'min')::float8 ELSE -(y.s->>'max')::float8 END, t.id "
-        "LIMIT $7::bigint) " NEWS(
-            "'{' || " LISTED("trials", "'{\"trialId\":' || x.id || ',\"hparams\":' || x.hparams || "
-            "',\"data\":[' || x.data || ']}'", "x.id") " || ',\"promotedTrials\":' || "
-            "coalesce(jsonb_agg(x.id ORDER BY x.id) FILTER (WHERE x.is_new), '[]') || "
-            "',\"demotedTrials\":' || (SELECT coalesce(jsonb_agg(s), '[]') FROM "
-            "jsonb_array_elements($9::jsonb) s WHERE s NOT IN (SELECT to_jsonb(id) FROM best)) || '}'",
-            "coalesce(jsonb_agg(x.id ORDER BY x.id) FILTER (WHERE x.id IS NOT NULL), '[]')",
-            "SELECT t.id, t.hparams, t.is_new, max(m.id) newest, coalesce(string_agg(" POINT
-            ", ',' ORDER BY m.steps) FILTER (WHERE m.rn % greatest(1, (m.n + $8::bigint - 1) / $8::bigint) = 0), '') AS data "
-            "FROM best t LEFT JOIN LATERAL (SELECT m.id, m.steps, m.end_time, " VALUE
-            " AS value, to_json($3::text) AS name, row_number() OVER (ORDER BY m.steps DESC) - 1 AS rn, count(*) OVER () n FROM " REPORTS
-            "AND (t.is_new OR m.id > $4::bigint)) m ON true GROUP BY t.id, t.hparams, t.is_new"),
+        "LIMIT $7::bigint), "
+        "n AS (SELECT coalesce(jsonb_agg(id ORDER BY id), '[]') ids, "
+        "coalesce(jsonb_agg(id ORDER BY id) FILTER (WHERE is_new), '[]') promoted, "
+        "(SELECT coalesce(jsonb_agg(s), '[]') FROM jsonb_array_elements($9::jsonb) s "
+        "WHERE s NOT IN (SELECT to_jsonb(id) FROM best)) demoted FROM best), "
+        "x AS (SELECT t.id, t.hparams, CASE WHEN t.is_new THEN series_items(t.id, $2, "
+        "$5::bigint::integer, $6::bigint::integer, $3, "
+        "($8::bigint - 2) / 4 + 2) ELSE (" NEW_ITEMS ") END items, "
+        NEWEST " newest FROM best t) "
+        "SELECT CASE WHEN e.id IS NOT NULL THEN '\"promotedTrials\":' || n.promoted::text || "
+        "',\"demotedTrials\":' || n.demoted::text || '}' END, e.state IN (" ENDED_STATES "), "
+        "coalesce(max(x.newest) OVER (), 0), n.ids, x.id, x.hparams, x.items "
+        "FROM n LEFT JOIN (SELECT id, state FROM experiments WHERE id = $1::bigint) e ON true "
+        "LEFT JOIN x ON true ORDER BY x.id",
         a, cb, arg);
 }

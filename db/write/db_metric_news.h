@@ -1,5 +1,5 @@
-/* What is new of an experiment's metrics, for pages that follow it. All on the connection for
- * searches: a large experiment's may take long. */
+/* What is new of an experiment's metrics, for pages that follow it: a large experiment's may take
+ * long (db_query_chart). */
 #ifndef DB_DB_METRIC_NEWS_H
 #define DB_DB_METRIC_NEWS_H
 
@@ -23,8 +23,11 @@ void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg);
 void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg);
 /* {"trials"}: the last value of each trial within [from, to]. */
 void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg);
-/* {"trials", "promotedTrials", "demotedTrials"}: the points of the best trials; of an adaptive
- * search, of those that trained longest. */
+/* The points of the best trials; of an adaptive search, of those that trained longest. A row for
+ * each, by id, at least one; its columns follow those above: id (null: there is none),
+ * hyperparameters, and its items (proto/series.h), which may be more than points. NEWS_DOC is the
+ * answer's end, behind the trials. */
+enum { SAMPLE_TRIAL = NEWS_TRIALS + 1, SAMPLE_HPARAMS, SAMPLE_ITEMS };
 void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg);
 
 #endif

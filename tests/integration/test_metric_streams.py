@@ -53,6 +53,39 @@ def refused(user):
     user.refused(400, "single", "exp_trials_sample", **dict(LOSS, experimentId=3))
 
 
+def live(c, at, to, what):
+    """Of the rows of experiment 1's metric within these steps, by trial."""
+    rows = c.sql(f"""SELECT coalesce(json_agg(x ORDER BY id, steps), '[]') FROM (
+        SELECT t.id, m.steps, m.metrics->'avg_metrics'->'loss' AS value, api_time(m.end_time) AS time FROM trials t JOIN metrics m ON m.trial_id = t.id
+        WHERE t.experiment_id = 1 AND m.grp = 'training' AND NOT m.archived AND m.steps BETWEEN {at} AND {to}
+        AND jsonb_typeof(m.metrics->'avg_metrics'->'loss') = 'number') x""")
+    found = {}
+    for r in json.loads(rows):
+        found.setdefault(r["id"], []).append(what(r))
+    return found
+
+
+def as_rows(c, user):
+    """Snapshots and samples say what the rows do; of a whole series that is too long its ends and extremes stay."""
+    for at, margin in ((5, 0), (10, 0), (205, 0), (205, 6), (100, 100), (399, 0), (400, 0), (601, 0), (650, 60), (2**31 - 1, 0)):
+        snap, = user.call("exp_trials_snapshot", batchesProcessed=at, batchesMargin=margin, **LOSS)
+        want = {t: rows[-1] for t, rows in live(c, max(at - margin, 0), at + margin, lambda r: (r["steps"], r["value"])).items()}
+        assert {t["trialId"]: (t["batchesProcessed"], t["metric"]) for t in snap["trials"]} == want, (at, margin, snap, want)
+    point = lambda p: (p["batches"], p["time"], p["values"]["loss"])
+    for query in ({}, {"startBatches": 100, "endBatches": 205}, {"startBatches": 390}, {"startBatches": 2**33}, {"startBatches": -7, "endBatches": 30}):
+        want = live(c, max(query.get("startBatches", 0), 0), query.get("endBatches", 2**31 - 1), lambda r: (r["steps"], r["time"], r["value"]))
+        for most in (1000, 20, 8):
+            sample, = user.call("exp_trials_sample", maxDatapoints=most, **query, **LOSS)
+            got = {t["trialId"]: [point(p) for p in t["data"]] for t in sample["trials"]}
+            assert sorted(got) == [1, 2, 3], got
+            for t, points in got.items():
+                rows = want.get(t, [])
+                assert len(points) <= most and set(points) <= set(rows) and points == sorted(points), (t, query, most, points)
+                assert len(rows) > most or points == rows, (t, query, most, points, rows)
+                for pick in (min, max, lambda v, key=None: v[0], lambda v, key=None: v[-1]):
+                    assert query or pick(points, key=lambda p: p[2])[2] == pick(rows, key=lambda p: p[2])[2], (t, query, most)
+
+
 def rolled_back(c, user):
     """Steps at which no trial has a report any more are not told of."""
     whole = [10 * s for s in range(1, 41)]
@@ -91,9 +124,11 @@ def main():
         c.sql(ROWS)
         user = Api(c.port, c.token)
         once(user)
+        as_rows(c, user)
         refused(user)
         followed(c)
         rolled_back(c, user)
+        as_rows(c, user)
     print("test_metric_streams: passed")
 
 

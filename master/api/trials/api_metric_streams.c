@@ -1,7 +1,9 @@
 /* Streams that pages of an experiment follow: its metrics' names, steps, values. Every so often
  * what is new is sent, until the experiments have ended. */
 #include "api_handlers.h"
+#include "api_points.h"
 #include "api_util.h"
+#include "buf.h"
 #include "db_exp_read.h"
 #include "db_metric_news.h"
 #include "shell.h"
@@ -13,13 +15,17 @@ enum { TRIALS = 25, TRIALS_MAX = 1000, POINTS = 1000, POINTS_MAX = 100000 };
 
 struct news_stream;
 typedef void ask_fn(struct news_stream *s);
+/* Appends the answer that is told. */
+typedef void put_fn(struct buf *out, const struct news_stream *s, const struct db_result *r);
 struct news_stream {
     struct shell *sh;
     struct http_req *req; /* until the first answer */
     struct http_stream *stream;
     ask_fn *ask;
+    put_fn *put; /* NULL: NEWS_DOC is the answer */
     struct db_metric_news q;
-    char *ids, *group, *name, *shown, *last; /* of names; of q; last: what was sent last */
+    char *ids, *group, *name, *shown; /* of names; of q */
+    struct buf last;                  /* what was sent last */
     bool busy, over, ended;
     uv_timer_t timer;
 };
@@ -31,7 +37,7 @@ static void on_timer_closed(uv_handle_t *h)
     free(s->group);
     free(s->name);
     free(s->shown);
-    free(s->last);
+    buf_finish(&s->last);
     free(s);
 }
 
@@ -81,9 +87,24 @@ static bool stream_begin(struct news_stream *s, const struct db_result *r)
     return true;
 }
 
+/* Many look at one large experiment at once: what is long is made once for all of them. */
+static void doc_make(struct buf *out, const struct news_stream *s, const struct db_result *r)
+{
+    struct buf *made = db_made(r);
+    if (!s->put) {
+        buf_add(out, db_text(r, 0, NEWS_DOC), db_text_len(r, 0, NEWS_DOC));
+        return;
+    }
+    if (made->len == 0)
+        s->put(made, s, r);
+    buf_add(out, made->p, made->len);
+}
+
 static void stream_send(struct news_stream *s, const struct db_result *r)
 {
-    const char *doc = db_text(r, 0, NEWS_DOC);
+    struct buf doc = BUF_INIT;
+    if (!db_is_null(r, 0, NEWS_DOC))
+        doc_make(&doc, s, r);
     int64_t newest = db_i64(r, 0, NEWS_SINCE);
     s->ended = db_bool(r, 0, NEWS_ENDED) || db_is_null(r, 0, NEWS_DOC);
     s->q.since = newest > s->q.since ? newest : s->q.since;
@@ -91,10 +112,10 @@ static void stream_send(struct news_stream *s, const struct db_result *r)
         free(s->shown);
         s->shown = det_strdup(db_text(r, 0, NEWS_TRIALS));
     }
-    if (*doc && (!s->last || strcmp(s->last, doc) != 0))
-        http_stream_result(s->stream, doc, strlen(doc));
-    free(s->last);
-    s->last = det_strdup(doc);
+    if (doc.len && (doc.len != s->last.len || memcmp(doc.p, s->last.p, doc.len) != 0))
+        http_stream_result(s->stream, doc.p, doc.len);
+    buf_finish(&s->last);
+    s->last = doc;
 }
 
 static void on_news(void *arg, const struct db_result *r)
@@ -133,6 +154,21 @@ static void ask_sample(struct news_stream *s)
     db_metric_sample(s->sh->db, &s->q, on_news, s);
 }
 
+static void put_sample(struct buf *out, const struct news_stream *s, const struct db_result *r)
+{
+    const struct api_points p = {s->q.from, s->q.to, (size_t)s->q.points, s->q.name};
+    buf_add_str(out, "{\"trials\":[");
+    for (int row = 0; row < db_rows(r) && !db_is_null(r, row, SAMPLE_TRIAL); row++) {
+        buf_addf(out, "%s{\"trialId\":%s,\"hparams\":", row ? "," : "",
+                 db_text(r, row, SAMPLE_TRIAL));
+        buf_add(out, db_text(r, row, SAMPLE_HPARAMS), db_text_len(r, row, SAMPLE_HPARAMS));
+        buf_add_str(out, ",\"data\":[");
+        api_put_points(out, db_text(r, row, SAMPLE_ITEMS), &p);
+        buf_add_str(out, "]}");
+    }
+    buf_addf(out, "],%s", db_text(r, 0, NEWS_DOC));
+}
+
 /* ids is copied, q's texts too. */
 static void follow(struct shell *sh, struct http_req *req, ask_fn *ask, const char *ids,
                    const struct db_metric_news *q)
@@ -143,6 +179,7 @@ static void follow(struct shell *sh, struct http_req *req, ask_fn *ask, const ch
     period_s = period_s < 1 ? PERIOD_S : period_s > 3600 ? 3600 : period_s;
     struct news_stream *s = det_zalloc(sizeof *s);
     *s = (struct news_stream){.sh = sh, .req = req, .ask = ask, .q = *q};
+    s->put = ask == ask_sample ? put_sample : NULL;
     s->ids = det_strdup(ids);
     s->q.group = s->group = q->group ? det_strdup(q->group) : NULL;
     s->q.name = s->name = q->name ? det_strdup(q->name) : NULL;
@@ -248,6 +285,7 @@ void api_exp_trials_sample(struct shell *sh, struct http_req *req)
         !api_query_i64(req, "maxTrials", TRIALS, &q->trials) ||
         !api_query_i64(req, "maxDatapoints", POINTS, &q->points))
         return;
+    q->from = q->from < 0 ? 0 : q->from > INT32_MAX ? INT32_MAX : q->from;
     q->to = to > 0 && to < INT32_MAX ? to : INT32_MAX;
     q->trials = q->trials < 1 ? TRIALS : q->trials > TRIALS_MAX ? TRIALS_MAX : q->trials;
     q->points = q->points < 1 ? POINTS : q->points > POINTS_MAX ? POINTS_MAX : q->points;

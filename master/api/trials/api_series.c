@@ -5,6 +5,7 @@
 #include "db_series.h"
 #include "series.h"
 #include "shell.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -226,7 +227,7 @@ static void put_point(struct buf *out, const struct points *p, size_t from, size
                       const json_t *names)
 {
     char time[CLK_RFC3339_MAX];
-    clk_format((int64_t)(p->v[from].p.at * 1e6), time);
+    clk_format(llround(p->v[from].p.at * 1e6), time);
     buf_addf(out, "{\"batches\":%lld,\"time\":\"%s\",\"values\":{", (long long)p->v[from].p.steps,
              time);
     for (size_t i = from; i < to; i++) {

@@ -1,0 +1,66 @@
+#include "api_points.h"
+
+#include "buf.h"
+#include "clk.h"
+#include "json.h"
+#include "mem.h"
+#include "series.h"
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_within(const struct api_points *p, const struct series_point *x)
+{
+    return x->steps >= p->from && x->steps <= p->to;
+}
+
+/* What is wanted of n items; returns how many are left. */
+static size_t items_within(const struct api_points *p, struct series_item *items, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct series_item x = items[i];
+        bool low = is_within(p, &x.low), high = is_within(p, &x.high);
+        if (low || high)
+            items[kept++] = (struct series_item){low ? x.low : x.high, high ? x.high : x.low};
+    }
+    return kept;
+}
+
+/* name: with its quotes */
+static void put_point(struct buf *out, const struct series_point *x, const struct buf *name)
+{
+    char time[CLK_RFC3339_MAX];
+    clk_format(llround(x->at * 1e6), time);
+    buf_add_str(out, "{\"batches\":");
+    buf_add_i64(out, x->steps);
+    buf_add_str(out, ",\"time\":\"");
+    buf_add_str(out, time);
+    buf_add_str(out, "\",\"values\":{");
+    buf_add(out, name->p, name->len);
+    buf_add_ch(out, ':');
+    json_write_finite(out, x->value);
+    buf_add_str(out, "}}");
+}
+
+void api_put_points(struct buf *out, const char *text, const struct api_points *p)
+{
+    size_t lines = series_lines(text);
+    if (lines == 0)
+        return;
+    size_t max = p->max > SERIES_POINTS_MIN ? p->max : SERIES_POINTS_MIN;
+    size_t room = 2 * lines < max ? 2 * lines : max;
+    room = room > SERIES_POINTS_MIN ? room : SERIES_POINTS_MIN;
+    det_cleanup(freep) struct series_item *items = det_reallocarray(NULL, lines, sizeof *items);
+    det_cleanup(freep) struct series_point *points = det_reallocarray(NULL, room, sizeof *points);
+    size_t n = items_within(p, items, series_parse(text, items));
+    n = series_points(items, n, p->max, points);
+    struct buf name = BUF_INIT;
+    json_write_string(&name, p->name, strlen(p->name));
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        put_point(out, &points[i], &name);
+    }
+    buf_finish(&name);
+}

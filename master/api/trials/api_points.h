@@ -1,0 +1,18 @@
+/* Points of a metric as pages draw them. */
+#ifndef API_API_POINTS_H
+#define API_API_POINTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct api_points {
+    int64_t from, to; /* steps, both within */
+    size_t max;       /* points at most (proto/series.h) */
+    const char *name; /* of the metric */
+};
+/* Appends DataPoints, with commas between, of a metric's items as the database has them
+ * (series_parse). */
+void api_put_points(struct buf *out, const char *items, const struct api_points *p);
+
+#endif
