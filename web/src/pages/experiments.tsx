@@ -14,6 +14,7 @@ import { Bulk } from "./experiments_bulk";
 import { KINDS } from "./experiments_columns";
 import { askRows, askSorted, filterOf } from "./experiments_data";
 import { Filters, NO_FILTERS } from "./experiments_filters";
+import { hpKind, namesOf } from "./experiments_hp";
 import { NONE, tick, type Selection } from "./experiments_selection";
 import { ROW_PX, Table } from "./experiments_table";
 import { Problem } from "./problem";
@@ -64,7 +65,8 @@ function Csv({ view, columns }: { view: ListView; columns: readonly Column[] }) 
         setDone(0);
         try {
             const all = await askSorted(view, setDone, mine.signal);
-            saveAs("experiments.csv", csv([...columns], all.map((e) => columns.map((c) => KINDS[c].plain(e, now)))));
+            const kinds = [...columns.map((c) => KINDS[c]), ...view.hps.map(hpKind)];
+            saveAs("experiments.csv", csv([...columns, ...view.hps], all.map((e) => kinds.map((k) => k.plain(e, now)))));
         } catch (e) {
             if (!mine.signal.aborted) toast(`CSV: ${(e as Error).message}`, true);
         }
@@ -96,7 +98,9 @@ export function ExperimentsPage() {
     useEffect(() => sight.toTop(), [key]);
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
-            <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={columns} /><Csv view={view} columns={columns} /></span></div>
+            <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={columns} />
+                <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => change({ hps })}
+                    of={namesOf(got.rows, view.hps).map((n) => ({ value: n, text: n }))} /><Csv view={view} columns={columns} /></span></div>
         <Filters view={view} set={change} total={live.data ? got.total : null} />
         <Problem error={live.error} what="The experiments" />
         <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}

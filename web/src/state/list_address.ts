@@ -27,9 +27,11 @@ export interface ListView {
     isDown: boolean;
     /* null: the address names none, so the reader's own are shown. */
     columns: Column[] | null;
+    /* Hyperparameters that are columns too, by flat name. */
+    hps: string[];
 }
 
-const TEXT_MAX = 1000, LABELS_MAX = 50;
+const TEXT_MAX = 1000, LABELS_MAX = 50, HPS_MAX = 20;
 
 /* Known ones in the order of the table, with those that are always there; null where none is known. */
 export function columnsOf(text: string | null): Column[] | null {
@@ -51,6 +53,7 @@ export function listView(query: string): ListView {
         sort: sort.replace("-", "") as Column,
         isDown: sort.startsWith("-"),
         columns: columnsOf(q.get("c")),
+        hps: [...new Set(q.getAll("hp").map((n) => n.slice(0, TEXT_MAX)).filter(Boolean))].slice(0, HPS_MAX),
     };
 }
 
@@ -64,6 +67,7 @@ export function listQuery(v: ListView): string {
     if (v.archived !== "no") q.set("archived", v.archived);
     if (sort !== "-id") q.set("sort", sort);
     if (v.columns) q.set("c", v.columns.join(","));
+    for (const name of v.hps) q.append("hp", name);
     const text = q.toString();
     return text && "?" + text;
 }

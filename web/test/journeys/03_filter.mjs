@@ -9,7 +9,7 @@ const heads = (p) => p.locator("table.list thead th").allInnerTexts();
 
 export default async function ({ page, another }) {
     const b = await create(config("Filter b", ["teal", "odd"]), null, false), a = await create(config("filter a", ["teal"]), null, false);
-    const c = await create(config("filter c", ["teal"]), null, false), plain = await create(config("filter d", []), null, false);
+    const c = await create(config("filter c", ["teal"]), null, false), plain = await create({ ...config("filter d", []), hyperparameters: { lr: { type: "log", base: 10, minval: -4, maxval: -1 } } }, null, false);
     await page.goto(`${url}/det/experiments`);
     await page.getByRole("searchbox").fill("FILTER");
     await sameRows(page, [plain, c, a, b]);
@@ -47,6 +47,12 @@ export default async function ({ page, another }) {
     await page.goto(`${url}/det/experiments`);
     await until(async () => (await heads(page)).includes("Pool"), "the columns that were chosen");
     await until(async () => page.url().includes("pool"), "the reader's own columns in the address");
+    await page.getByText(/^Hyperparameters:/).click();
+    await page.getByRole("group", { name: "Hyperparameters" }).getByLabel("lr").check();
+    await until(async () => (await heads(page)).at(-1) === "lr", "the hyperparameter's column");
+    await page.locator(`tr[data-experiment="${plain}"] td`, { hasText: "1e-4 … 0.1" }).waitFor();
+    await pictures(page, "experiments-hyperparameters");
+    await page.keyboard.press("Escape");
     await page.getByRole("searchbox").fill("no such experiment");
     await page.getByText("No experiment matches.").waitFor();
     await page.getByRole("button", { name: "Show all" }).click();

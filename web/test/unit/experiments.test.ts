@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allows, filterOf, VERBS } from "../../src/pages/experiments_data";
+import { hpsOf, specText } from "../../src/pages/experiments_hp";
 import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments_selection";
 import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
 
@@ -8,7 +9,7 @@ const PLAIN = listView("");
 
 test("a view of the list is its address and back", () => {
     const v: ListView = { search: "a b&c#d%", states: ["active", "failed"], owners: [2, 7], labels: ["<b>", "x,y"], archived: "too",
-        sort: "started", isDown: false, columns: ["id", "name", "pool"] };
+        sort: "started", isDown: false, columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"] };
     assert.deepEqual(listView(listQuery(v)), v);
     assert.equal(listQuery(listView(listQuery(v))), listQuery(v));
     assert.equal(listQuery(PLAIN), "");
@@ -47,4 +48,12 @@ test("what can be done in which state", () => {
     assert.equal(can("STATE_ERROR", true), "unarchive delete");
     assert.equal(can("STATE_DELETE_FAILED"), "delete");
     assert.equal(can("STATE_DELETING"), "");
+});
+
+test("hyperparameters as columns: constants, ranges, categories, nested ones", () => {
+    const space = { lr: { type: "log", base: 10, minval: -4, maxval: -1 }, net: { width: { type: "int", minval: 8, maxval: 64 }, act: { type: "categorical", vals: ["relu", 1] } },
+        wd: 0.5, c: { type: "const", val: "x" }, odd: null, list: [1, { type: "int" }] };
+    const all = [...hpsOf(space)].map(([name, v]) => `${name}=${specText(v)}`);
+    assert.deepEqual(all, ["lr=1e-4 … 0.1", "net.width=8 … 64", "net.act=relu, 1", "wd=0.5", "c=x", "odd=", "list=[1,{\"type\":\"int\"}]"]);
+    assert.deepEqual([...hpsOf("x"), ...hpsOf(null)], []);
 });
