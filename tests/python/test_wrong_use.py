@@ -436,6 +436,59 @@ class WrongUse(unittest.TestCase):
         self.assertRegex(self.warnings(Old), advice)
         self.assertNotRegex(self.warnings(Own), advice)
 
+    def test_gradients(self):
+        """Which train nothing, or not as meant: said at the first step, once, and only there."""
+        def stepping(backward):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                loss = self.loss(batch)
+                backward(self, loss)
+                self.context.step_optimizer(self.optim)
+                return {"loss": loss}
+
+            return overriding(train_batch=train_batch)
+
+        self.assertRegex(self.warnings(stepping(lambda self, loss: None)), "found no gradient .* nothing is trained")
+        self.assertRegex(self.warnings(stepping(lambda self, loss: loss.backward())), r"come from no context.backward\(loss\)")
+        self.assertNotRegex(self.warnings(stepping(lambda self, loss: self.context.backward(loss))), "context.step_optimizer")
+
+    def test_learning_rate_of_another_trial(self):
+        def trial(rate, trial_id):
+            def begins(self, context):
+                LineTrial.__init__(self, context)
+                self.optim.param_groups[0]["lr"] = rate
+                if trial_id:
+                    context._core.train._trial_id = trial_id
+
+            return overriding(__init__=begins)
+
+        with store() as kept:
+            fit(trial(0.5, 0), Batch(2))
+            (uuid,) = os.listdir(kept)
+            for mine, whose, said in ((0.25, 7, True), (0.5, 7, False), (0.25, 0, False)):  # another's; the same; one that goes on
+                with self.subTest(mine=mine, whose=whose), self.assertLogs("determined.pytorch", "WARNING") as logs:
+                    fit(trial(mine, whose), Batch(3), latest_checkpoint=uuid)
+                warned = "sets a learning rate of 0.25, but the checkpoint's optimizer has 0.5, which holds"
+                (self.assertRegex if said else self.assertNotRegex)("".join(logs.output), warned)
+
+    def test_denied(self):
+        def fails(error):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                raise error
+
+            return overriding(train_batch=train_batch)
+
+        account = f"uid {os.geteuid()}"
+        with tempfile.TemporaryDirectory() as top:
+            path = os.path.join(top, "closed", "data", "train.pt")
+            os.makedirs(os.path.dirname(path))
+            with mock.patch("os.access", lambda p, mode, **_: not p.startswith(os.path.join(top, "closed"))):
+                for error in (PermissionError(13, "Permission denied", path),
+                              PermissionError(f"Caught PermissionError in DataLoader worker.\n[Errno 13] Permission denied: '{path}'")):
+                    with store(), self.assertRaisesRegex(PermissionError, f"{account}.*, which may not enter {top}/closed$"):
+                        fit(fails(error), Batch(1))
+            with store(), self.assertRaisesRegex(PermissionError, f"{account}.*, which may not use {path} so"):
+                fit(fails(PermissionError(13, "Permission denied", path)), Batch(1))
+
     def test_own_group_and_parallel_model(self):
         """Which work, to no use."""
         class Own(LineTrial):

@@ -455,7 +455,9 @@ class Client:
         for cb in self._callbacks.values():
             cb.on_checkpoint_load_start(checkpoint)
         self._load_models(checkpoint)
+        rates = _mistakes.learning_rates(self.context.optimizers)
         self._load_many(checkpoint, "optimizers_state_dict", "optimizer_state_dict", self.context.optimizers)
+        self._check_rates(directory, rates)
         self._load_many(checkpoint, "lr_schedulers_state_dict", "lr_scheduler", self.context.lr_schedulers)
         self._load_scaler(checkpoint)
         self._load_rng(checkpoint.get("rng_state"))
@@ -486,6 +488,13 @@ class Client:
     def _load_many(self, checkpoint: Dict[str, Any], many: str, one: str, targets: List[Any]) -> None:
         for target, state in zip(targets, self._states(checkpoint, many, one, targets)):
             target.load_state_dict(state)
+
+    def _check_rates(self, directory: str, wanted: List[Any]) -> None:
+        """A trial that goes on has the rates it had come to."""
+        state = self.load_state(directory)
+        is_others = state is not None and state[0] != self._trial_id()
+        if is_others and self.context.distributed.get_rank() == 0:
+            _mistakes.check_learning_rates(wanted, _mistakes.learning_rates(self.context.optimizers))
 
     def _load_scaler(self, checkpoint: Dict[str, Any]) -> None:
         for key, target, what in (

@@ -93,6 +93,7 @@ class PyTorchTrialContext(OlderContext):
         self._reducers: List[WrappedReducer] = []
         self._scaler: Any = None
         self._use_amp = False
+        self._went_backward = self._stepped = False
         self._scaler_behind = False  # outside of training, where no loop calls its update(): a step was made since
         self._apex: Optional[_apex.Apex] = None
         self._horovod = _horovod.in_use(self.distributed.get_size())
@@ -457,6 +458,7 @@ class PyTorchTrialContext(OlderContext):
         create_graph: bool = False,
     ) -> None:
         """loss.backward(), of the scaled loss in mixed precision. Ranks meet on update batches only (see _client)."""
+        self._went_backward = True
         if self._scaler_behind:  # not after the step: another optimizer's gradients may have the scale still
             self._scaler.update()
             self._scaler_behind = False
@@ -497,6 +499,9 @@ class PyTorchTrialContext(OlderContext):
             )
         if self._loop is None and self._managed_training:
             raise errors.InternalException("training has not started yet")
+        if not self._stepped and self._loop is not None and self.distributed.get_rank() == 0:
+            _mistakes.check_gradients(optimizer, self._went_backward)
+        self._stepped = True
         if self._use_amp and scaler is None:
             scaler = self._scaler
 

@@ -4,7 +4,10 @@ import contextlib
 import inspect
 import logging
 import os
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, Optional, Type
+import pathlib
+import pwd
+import re
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Type
 
 import torch
 
@@ -135,11 +138,29 @@ def _advice(error: BaseException) -> Optional[str]:
     return None
 
 
+def _denied(error: PermissionError) -> str:
+    """Who may not do what: a file is often there, and one of the directories above it is closed."""
+    try:
+        name = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # an account of a user's tasks alone has no name
+        name = "without a name"
+    quoted = re.search(r"Permission denied: '(.+?)'", str(error))  # of a loader's worker, whose exception is a text
+    path = error.filename or (quoted.group(1) if quoted else None)
+    who = f"This process runs as the account {name} (uid {os.geteuid()}), which"
+    if not isinstance(path, str):
+        return f"{who} lacks the right"
+    above = [str(p) for p in reversed(pathlib.Path(path).absolute().parents)]
+    closed = next((p for p in above if os.path.isdir(p) and not os.access(p, os.X_OK, effective_ids=True)), None)
+    return f"{who} may not enter {closed}" if closed else f"{who} may not use {path} so"
+
+
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
     """Around what a trial does: an exception that comes of wrong use gets the advice that it lacks."""
     try:
         yield
+    except PermissionError as e:
+        raise PermissionError(f"{e}. {_denied(e)}") from e
     except (AssertionError, AttributeError, RuntimeError, ValueError) as e:
         advice = _advice(e)
         if advice is None:
@@ -181,6 +202,35 @@ def check_frozen(models: Iterable[Any]) -> None:
 def _few(names: FrozenSet[str]) -> str:
     first, *rest = sorted(names)
     return f"{first} and {len(rest)} other parameters" if rest else f"the parameter {first}"
+
+
+def check_gradients(optimizer: torch.optim.Optimizer, went_backward: bool) -> None:
+    """At the first step: it may be one that trains nothing, or not as it was meant."""
+    if all(p.grad is None for group in optimizer.param_groups for p in group["params"]):
+        logger.warning(
+            "the first context.step_optimizer() found no gradient in any parameter of its optimizer, so nothing is trained: call "
+            "context.backward(loss) before it, and give the optimizer the parameters of the model that context.wrap_model() returned"
+        )
+    elif not went_backward:
+        logger.warning(
+            "the gradients of the first context.step_optimizer() come from no context.backward(loss): call that instead of "
+            "loss.backward(), which does not scale the loss in mixed precision"
+        )
+
+
+def learning_rates(optimizers: Iterable[torch.optim.Optimizer]) -> List[Any]:
+    """Of every group of parameters; where a scheduler changes it, that from which it sets out."""
+    return [group.get("initial_lr", group.get("lr")) for optimizer in optimizers for group in optimizer.param_groups]
+
+
+def check_learning_rates(wanted: List[Any], got: List[Any]) -> None:
+    """Of a trial that begins with another's checkpoint, which holds the state of its optimizers."""
+    for mine, saved in zip(wanted, got):
+        if isinstance(mine, float) and isinstance(saved, float) and mine != saved:
+            logger.warning(
+                f"this trial's code sets a learning rate of {mine:g}, but the checkpoint's optimizer has {saved:g}, which holds: to "
+                f"train with {mine:g}, set it in the optimizer's param_groups when training starts (the callback on_training_start())"
+            )
 
 
 def check_pinned_gpus() -> None:
