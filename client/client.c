@@ -58,6 +58,11 @@ int client_peer_chain(const struct client *c, struct buf *out, struct det_err *e
     return client_conf_chain(&c->conf, out, err);
 }
 
+void client_shown_chain(const struct client *c, struct buf *out)
+{
+    client_add_certs(c->easy, out);
+}
+
 void client_set_token(struct client *c, enum client_token kind, const char *token)
 {
     client_conf_set_token(&c->conf, kind, token);

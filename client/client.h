@@ -121,6 +121,11 @@ DET_MUST int client_stream(struct client *c, const struct client_req *req, int64
  * request is made, nothing is told to whoever answers there. */
 DET_MUST int client_peer_chain(const struct client *c, struct buf *out, struct det_err *err);
 
+/* The certificates that came with the last call's connection, as client_peer_chain() has them, but
+ * checked as the options say. Of a client with an authority, whose last call made a connection;
+ * else nothing is appended. */
+void client_shown_chain(const struct client *c, struct buf *out);
+
 /* The addresses in url (as in client_options) in their full form, "http://host:port" each, commas
  * between; caller frees. NULL with *err: DET_EINVAL. */
 char *client_full_url(const char *url, struct det_err *err);

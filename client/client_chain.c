@@ -5,7 +5,7 @@
 
 #define CERT_KEY "Cert:"
 
-static void add_certs(CURL *easy, struct buf *out)
+void client_add_certs(CURL *easy, struct buf *out)
 {
     struct curl_certinfo *all = NULL;
     curl_easy_getinfo(easy, CURLINFO_CERTINFO, &all);
@@ -34,7 +34,7 @@ int client_conf_chain(const struct client_conf *c, struct buf *out, struct det_e
     struct curl_slist *connect_to = client_addr_dial(addr, easy);
     CURLcode code = curl_easy_perform(easy);
     if (code == CURLE_OK)
-        add_certs(easy, out);
+        client_add_certs(easy, out);
     curl_easy_cleanup(easy);
     curl_slist_free_all(connect_to);
     if (code != CURLE_OK)

@@ -29,6 +29,8 @@ void client_conf_finish(struct client_conf *c);
 void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token);
 void client_conf_set_certificate(struct client_conf *c, const char *cert, const char *key);
 
+/* What CURLOPT_CERTINFO has gathered. */
+void client_add_certs(CURL *easy, struct buf *out);
 /* client_peer_chain() */
 int client_conf_chain(const struct client_conf *c, struct buf *out, struct det_err *err);
 

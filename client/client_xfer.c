@@ -114,6 +114,7 @@ static void set_tls(CURL *e, const struct client_conf *conf)
     const char *ca = conf->o.ca_file;
     if (conf->o.authority) {
         set_authority(e, conf->o.authority);
+        curl_easy_setopt(e, CURLOPT_CERTINFO, 1L);
     } else if (ca && strcmp(ca, "noverify") == 0) {
         curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);

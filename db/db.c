@@ -242,6 +242,7 @@ static int start_lead(struct db *db, db_wait_cb *on_wait, struct det_err *err)
     l->url = db->o.url ? db->o.url : "";
     l->on_wait = on_wait;
     l->wait_arg = db->o.arg;
+    l->on_authority = db->o.on_authority;
     l->on_stalled = on_stalled;
     l->on_deposed = on_deposed;
     l->arg = db;

@@ -93,6 +93,8 @@ struct db_options {
                                            * borrowed */
     void (*on_state)(void *arg, bool up); /* the write connection came up or went away */
     void (*on_deposed)(void *arg);        /* another master leads: write nothing, exit */
+    void (*on_authority)(void *arg);      /* standing by: the table authority has another one than
+                                           * at the last look, or this was the first; may be NULL */
     void *arg;
 };
 struct db; /* the pool */

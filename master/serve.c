@@ -37,8 +37,8 @@ struct master {
     uv_loop_t loop;
     uv_signal_t term, intr;
     uv_timer_t warn; /* again and again, where the transport is insecure */
-    char url[300], print[FINGERPRINT_MAX]; /* print: by which agents that join know us */
-    struct pem_pair ca;                    /* issues agents' certificates; empty: plain HTTP */
+    char url[300];
+    struct transport transport;
     bool leads, stopping;
     int status;
 };
@@ -125,6 +125,16 @@ static void on_standby(void *arg, const char *leader_url)
     notify_manager("READY=1\nSTATUS=standing by");
 }
 
+/* Also whoever asks a standby has to find the authority that the leader shows. */
+static void on_authority(void *arg)
+{
+    struct master *m = arg;
+    struct det_err err;
+    if (transport_follow(&m->transport, m->sh.http, &err) < 0)
+        log_error("the cluster's authority was rotated, and this master still shows the one of "
+                  "before: %s", err.text);
+}
+
 static int parts_create(struct master *m, struct core_effects *owed, struct det_err *err)
 {
     struct db_cluster secrets;
@@ -133,7 +143,7 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
     if (rc == 0)
         rc = startup_lives(&m->sh, err);
     if (rc == 0)
-        rc = joins_open(&m->sh, &m->ca, m->print, &m->sh.joins, err);
+        rc = joins_open(&m->sh, &m->sh.joins, err);
     if (rc == 0)
         rc = startup_restore(&m->sh, &core, owed, err);
     if (rc < 0)
@@ -165,10 +175,9 @@ static int listen_on(struct master *m, struct det_err *err)
                              .tls = &tls,
                              .sh = &m->sh,
                              .web_hosts = hosts};
-    int rc = transport_open(m->conf, &tls, &m->ca, err);
-    if (tls.cert.len) /* what is no certificate the server refuses */
-        (void)authority_fingerprint(buf_str(&tls.cert), m->print, NULL);
-    o.client_authority = m->ca.cert.p;
+    int rc = transport_open(m->conf, &m->transport, &tls, err);
+    m->sh.transport = &m->transport;
+    o.client_authority = m->transport.ca.cert.p;
     if (rc == 0)
         rc = http_create(&m->loop, &o, &m->sh.http, err);
     pem_pair_finish(&tls);
@@ -193,10 +202,11 @@ static int lead(struct master *m, struct det_err *err)
                            .url = m->url,
                            .on_state = on_db_state,
                            .on_deposed = on_deposed,
+                           .on_authority = on_authority,
                            .arg = m};
     int rc = db_create(&m->loop, &o, on_standby, &m->sh.db, err);
     m->leads = rc == 0;
-    return rc;
+    return rc == 0 ? transport_follow(&m->transport, m->sh.http, err) : rc;
 }
 
 static void signals(struct master *m)
@@ -252,7 +262,7 @@ static int run(struct master *m, struct det_err *err)
         return rc;
     uv_run(&m->loop, UV_RUN_DEFAULT);
     uv_loop_close(&m->loop);
-    pem_pair_finish(&m->ca);
+    transport_finish(&m->transport);
     return 0;
 }
 

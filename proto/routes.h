@@ -61,6 +61,7 @@
     X(get_strays, GET, "/api/v1/master/strays", ADMIN, DEFAULT)                                    \
     X(delete_strays, DELETE, "/api/v1/master/strays", ADMIN, DEFAULT)                              \
     X(get_audit, GET, "/api/v1/master/audit", ADMIN, DEFAULT)                                      \
+    X(rotate_authority, POST, "/api/v1/master/authority/rotate", ADMIN, DEFAULT)                   \
     X(master_logs, GET, "/api/v1/master/logs", USER, DEFAULT)                                      \
     X(cleanup_logs, POST, "/api/v1/master/cleanup_logs", ADMIN, DEFAULT)
 

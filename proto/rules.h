@@ -109,6 +109,7 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(get_strays, CLUSTER, NONE, "")                                                               \
     X(delete_strays, CLUSTER, NONE, "")                                                            \
     X(get_audit, CLUSTER, NONE, "")                                                                \
+    X(rotate_authority, CLUSTER, NONE, "")                                                         \
     X(master_logs, SEE, NONE, "")                                                                  \
     X(cleanup_logs, CLUSTER, NONE, "")
 

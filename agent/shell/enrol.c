@@ -147,6 +147,8 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
     if (rc == 0) {
         client_uv_set_certificate(r->http, r->id->cert, r->id->key);
         log_info("this agent has a new certificate");
+        if (identity_follow(r->id, json_str(j, "authority", ""), &err) < 0)
+            log_error("%s", err.text);
     } else if (!r->is_late) {
         log_warning("this agent's certificate could not be renewed yet: %s", err.text);
     }

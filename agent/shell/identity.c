@@ -4,6 +4,8 @@
 #include "fsx.h"
 #include "json.h"
 #include "mem.h"
+#include "pem.h"
+#include "succession.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,4 +115,34 @@ int identity_take(struct identity *id, const char *key, const char *cert, struct
         replace(&id->key, key);
     replace(&id->cert, cert);
     return 0;
+}
+
+static int follow(const char *path, const char *kept, const char *chain, struct det_err *err)
+{
+    char was[FINGERPRINT_MAX], is[FINGERPRINT_MAX];
+    char *now det_cleanup(freep) = succession_find(kept, chain);
+    char *last det_cleanup(freep) = pem_last(chain);
+    if (now)
+        return fsx_write_atomic(AT_FDCWD, path, now, strlen(now), 0644, err);
+    int rc = pem_fingerprint(last ? last : "", is, err);
+    if (rc == 0)
+        rc = pem_fingerprint(kept, was, err);
+    if (rc == 0 && strcmp(was, is) != 0)
+        rc = det_fail(err, DET_EAUTH,
+                      "THE MASTER NAMES ANOTHER AUTHORITY, for which the one that this agent trusts "
+                      "does not vouch. It was %s, it is %s, and the first goes on to count here; if "
+                      "the master's log says the second, join anew (det agent join-token)",
+                      was, is);
+    return rc;
+}
+
+int identity_follow(const struct identity *id, const char *chain, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf kept = BUF_INIT;
+    if (!chain[0])
+        return 0;
+    int rc = fsx_read_file(AT_FDCWD, id->authority_path, FILE_BYTES_MAX, &kept, err);
+    if (rc < 0)
+        return rc == DET_ENOENT ? 0 : rc;
+    return follow(id->authority_path, buf_str(&kept), chain, err);
 }

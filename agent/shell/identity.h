@@ -25,4 +25,9 @@ int identity_prepare(struct identity *id, const char *key, const char *token, st
  * it was. */
 int identity_take(struct identity *id, const char *key, const char *cert, struct det_err *err);
 
+/* authority.pem goes over to the authority that chain ends in, if the one in it vouches for that;
+ * on disk when this returns. DET_EAUTH: it does not, and all stays as it was. No such file, or an
+ * empty chain: nothing to do. */
+int identity_follow(const struct identity *id, const char *chain, struct det_err *err);
+
 #endif

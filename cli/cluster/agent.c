@@ -45,6 +45,54 @@ static void stores_cell(struct table *t, const json_t *a)
     buf_finish(&away);
 }
 
+/* c NULL: it has none. */
+static void certificate_cell(struct table *t, const json_t *c)
+{
+    const char *state = json_str(c, "state", ""), *expiry = json_str(c, "expiry", NULL);
+    if (strcmp(state, "REVOKED") == 0)
+        table_cell(t, "revoked");
+    else if (!expiry)
+        table_cell(t, "none");
+    else
+        table_cell(t, "%s %s", strcmp(state, "EXPIRED") == 0 ? "expired" : "until",
+                   show_time(expiry));
+}
+
+static bool is_here(const json_t *answer, const char *id)
+{
+    size_t i;
+    json_t *a;
+    json_array_foreach(json_arr(answer, "agents"), i, a)
+    {
+        if (strcmp(json_str(a, "id", ""), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Who could come back, and who must not: a table of its own, of which CSV has no place. */
+static void list_absent(const json_t *answer)
+{
+    static const char *const heads[] = {"NOT HERE", "CERTIFICATE"};
+    struct table *t = NULL;
+    size_t i;
+    json_t *c;
+    json_array_foreach(json_arr(answer, "certificates"), i, c)
+    {
+        const char *id = json_str(c, "agentId", "");
+        if (is_here(answer, id) || table_is_csv())
+            continue;
+        if (!t)
+            t = table_create(heads, DET_ARRAY_LEN(heads));
+        table_cell(t, "%s", id);
+        certificate_cell(t, c);
+    }
+    if (t) {
+        puts("");
+        table_print(t, "");
+    }
+}
+
 static void agent_row(struct table *t, const json_t *a)
 {
     const json_t *slots = json_obj(a, "slots");
@@ -65,6 +113,7 @@ static void agent_row(struct table *t, const json_t *a)
     table_cell(t, "%s", switched(a));
     table_cell(t, "%s", json_string_value(json_array_get(json_arr(a, "addresses"), 0)));
     stores_cell(t, a);
+    certificate_cell(t, json_obj(a, "certificate"));
 }
 
 /* What has no column: it is so of few, and then matters. */
@@ -82,7 +131,8 @@ static void tell_clock(const json_t *a)
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT",  "VERSION", "SINCE",   ">SLOTS", ">USED",
-                                        ">TASKS", "POOL",    "ENABLED", "ADDRESS", "STORES"};
+                                        ">TASKS", "POOL",    "ENABLED", "ADDRESS", "STORES",
+                                        "CERTIFICATE"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/agents") < 0)
         return CLI_FAILED;
@@ -93,6 +143,7 @@ static int list(struct cli *c, struct det_err *err)
     json_t *a;
     json_array_foreach(json_arr(answer, "agents"), i, a) agent_row(t, a);
     table_print(t, "no agents; start det-agent --master URL on a host");
+    list_absent(answer);
     json_array_foreach(json_arr(answer, "agents"), i, a) tell_clock(a);
     return 0;
 }

@@ -33,10 +33,24 @@ static int config(struct cli *c, struct det_err *err)
     return 0;
 }
 
+static int rotate_authority(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    if (cli_call(c, "POST", "/master/authority/rotate", NULL, &answer, err) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, answer))
+        return 0;
+    printf("it was  %s\nit is   %s\n", json_str(answer, "former", ""),
+           json_str(answer, "fingerprint", ""));
+    return 0;
+}
+
 static const struct verb master_verbs[] = {
     {"info", NULL, "", "version and cluster", NULL, info},
     {"config", NULL, "[show]", "the master's settings as JSON", NULL, config},
     {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
+    {"rotate-authority", NULL, "", "a new certificate authority of the cluster's; who trusted the "
+                                   "one of before follows by itself", NULL, rotate_authority},
     {"audit", NULL, "", "who changed what, from where", master_audit_opts, master_audit},
     {"lives", NULL, "", "where the database comes from, and which agents are refused since it was "
                         "restored",

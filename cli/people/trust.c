@@ -2,6 +2,7 @@
 
 #include "pem.h"
 #include "pins.h"
+#include "succession.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -124,6 +125,21 @@ static int given(const struct client_options *o, const char *fingerprint, struct
                     client_url(*c), want, shown);
 }
 
+/* The master may have got a new authority, for which the one that is kept vouches. Where it cannot
+ * be kept, the old one goes on to count. */
+static void follow(const struct client *c, const char *kept)
+{
+    det_cleanup(buf_finish) struct buf chain = BUF_INIT;
+    char shown[FINGERPRINT_MAX];
+    client_shown_chain(c, &chain);
+    char *now det_cleanup(freep) = succession_find(kept, buf_str(&chain));
+    if (now && pem_fingerprint(now, shown, NULL) == 0 && pins_put(client_url(c), now, NULL) == 0)
+        fprintf(stderr,
+                "%s has a new authority, for which the one that was trusted vouches; from now on "
+                "that is\n  %s\n",
+                client_url(c), shown);
+}
+
 static int check(const struct client_options *o, struct client **c, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf chain = BUF_INIT;
@@ -135,6 +151,8 @@ static int check(const struct client_options *o, struct client **c, struct det_e
     if (rc < 0)
         return rc;
     rc = try_out(*c, err);
+    if (rc == 0 && kept)
+        follow(*c, kept);
     if (rc != DET_EAUTH || client_peer_chain(*c, &chain, &why) < 0)
         return rc;
     return kept ? changed(client_url(*c), kept, buf_str(&chain), err)

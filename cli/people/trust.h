@@ -2,7 +2,8 @@
  * Whether who answers is the master, ssh's way. An authority of the system's is believed, and
  * DET_MASTER_CERT_FILE is; else the fingerprint of the authority that a master's certificate comes
  * with is shown at the first use and, if a person trusts it, the authority is kept in certs.json:
- * from then on it counts for this master, and no other one does.
+ * from then on it counts for this master, and no other one does, but for one that it has vouched
+ * for: that is kept in its place.
  */
 #ifndef CLI_TRUST_H
 #define CLI_TRUST_H

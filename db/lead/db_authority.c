@@ -24,15 +24,17 @@ static PGresult *ask(const char *conninfo, const char *sql, const char *const *v
     return NULL;
 }
 
-int db_authority_read(const char *conninfo, struct buf *cert, struct buf *key, struct det_err *err)
+int db_authority_read(const char *conninfo, struct db_authority *ret, struct det_err *err)
 {
     det_cleanup(PQclearp) PGresult *r =
-        ask(conninfo, "SELECT certificate, key FROM authority", NULL, 0, err);
+        ask(conninfo, "SELECT certificate, key, vouches, formers FROM authority_chain", NULL, 0, err);
     if (!r)
         return err->code;
     if (PQntuples(r) > 0) {
-        buf_add_str(cert, PQgetvalue(r, 0, 0));
-        buf_add_str(key, PQgetvalue(r, 0, 1));
+        buf_add_str(&ret->cert, PQgetvalue(r, 0, AUTHORITY_CERT));
+        buf_add_str(&ret->key, PQgetvalue(r, 0, AUTHORITY_KEY));
+        buf_add_str(&ret->vouches, PQgetvalue(r, 0, AUTHORITY_VOUCHES));
+        buf_add_str(&ret->formers, PQgetvalue(r, 0, AUTHORITY_FORMERS));
     }
     return 0;
 }
@@ -44,4 +46,11 @@ int db_authority_keep(const char *conninfo, const char *cert, const char *key, s
         ask(conninfo, "INSERT INTO authority (certificate, key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
             values, 2, err);
     return r ? 0 : err->code;
+}
+
+void db_authority_replace(struct db *db, const struct db_succession *s, db_cb *cb, void *arg)
+{
+    struct db_args *a = db_str_arg(db_str_arg(DB_ARGS, s->old), s->cert);
+    db_write(db, "SELECT certificate, key, vouches, formers FROM authority_replace($1, $2, $3, $4)",
+             db_str_arg(db_str_arg(a, s->key), s->vouch), cb, arg);
 }

@@ -9,7 +9,8 @@
 enum { STALLED_AFTER = 6, LOST_AFTER_MS = 15000, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 500 };
 
 #define LOOK                                                                                       \
-    "SELECT c.epoch, l.beat, l.url, pg_try_advisory_xact_lock(4919001) FROM cluster c, leader l"
+    "SELECT c.epoch, l.beat, l.url, pg_try_advisory_xact_lock(4919001), "                          \
+    "coalesce((SELECT made_at::text FROM authority), '') FROM cluster c, leader l"
 /* Unlike a beat it waits for the disk: an epoch must not be given out twice. */
 #define TAKE                                                                                       \
     "SELECT take_lead($1::bigint, $2) FROM set_config('synchronous_commit', 'on', true)"
@@ -103,6 +104,15 @@ static void leader_seen(struct db_lead *l, const char *url)
         l->on_wait(l->wait_arg, l->leader_url);
 }
 
+static void authority_seen(struct db_lead *l, const char *made_at)
+{
+    if (!strcmp(l->authority_at, made_at))
+        return;
+    snprintf(l->authority_at, sizeof l->authority_at, "%s", made_at);
+    if (l->on_authority)
+        l->on_authority(l->wait_arg);
+}
+
 /* Asked anew at each look while no session of the leader is left. Nobody else serves at our own
  * address; and without one, nobody served yet. */
 static bool is_refused(struct db_lead *l, bool is_vacant, const char *url)
@@ -125,6 +135,7 @@ static void on_look(void *arg, const struct db_result *r)
         lead_watch_reset(&l->watch);
         return;
     }
+    authority_seen(l, db_text(r, 0, 4));
     struct lead_seen seen = {.epoch = db_i64(r, 0, 0),
                              .beat = db_i64(r, 0, 1),
                              .vacant = db_bool(r, 0, 3),

@@ -16,6 +16,7 @@ struct shell {
     const struct masterconf *conf; /* masterconf.h */
     struct db *db;                 /* db.h */
     struct http *http;             /* http.h */
+    struct transport *transport;   /* transport.h: TLS, and the cluster's own authority */
     struct auth *auth;             /* auth.h */
     struct driver *driver;         /* driver.h: the core and its event queue */
     struct agents *agents;         /* agents.h: the agent links */

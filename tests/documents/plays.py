@@ -25,6 +25,7 @@ NOT_RUN = {
     ("docs/install.md", "det checkpoint discard UUID [TRIAL]"): "the same",
     **{("docs/install.md", t): "tests/integration/test_agent_certificates.py joins, renews and revokes agents"
        for t in ("det agent join-token", "det agent join-token NAME", "det-agent --join-token TOKEN", "det agent revoke NAME")},
+    ("docs/install.md", "det master rotate-authority"): "tests/integration/test_master_tls.py and test_agent_certificates.py rotate",
     ("docs/install.md", "det master audit"): "tests/integration/test_audit.py reads it",
     **{("docs/working.md", c.text): "builds and tests this tree once more" for c in commands("docs/working.md") if c.is_block},
     **{("docs/gpu.md", t): "needs a CUDA toolkit, and the second a GPU"

@@ -2,6 +2,7 @@
  * fingerprint, and a fingerprint that was read is read as itself. */
 #include "mem.h"
 #include "pem.h"
+#include "succession.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,10 +34,21 @@ static void said(const char *text)
         require(fingerprint_read(print, again, NULL) == 0 && !strcmp(print, again));
 }
 
+/* Nobody is vouched for by itself. */
+static void successor(const char *text)
+{
+    char *last det_cleanup(freep) = pem_last(text);
+    char *next det_cleanup(freep) = succession_find(last ? last : "", text);
+    require(!next);
+    char *other det_cleanup(freep) = succession_find(text, text);
+    require(!other || (last && !strcmp(other, last)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text det_cleanup(freep) = det_strndup((const char *)data, size);
     chain(text);
     said(text);
+    successor(text);
     return 0;
 }

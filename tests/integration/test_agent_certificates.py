@@ -1,4 +1,4 @@
-"""Agents with certificates of their own: joining by a token, what is refused, renewal under a running trial, revoking, and a restarted master."""
+"""Agents with certificates of their own: joining by a token, what is refused, renewal and a new authority under a running trial, revoking, and other masters."""
 import http.client
 import json
 import os
@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import BIN, SLOWER, wait_until  # noqa: E402
+from ports import free_port  # noqa: E402
 from tls_cluster import OwnCluster, make_certificate  # noqa: E402
 
 
@@ -45,12 +46,12 @@ def shows(c, name, who):
     return who
 
 
-def ask(c, path, who=None, shared=False, body=None):
+def ask(c, path, who=None, shared=False, body=None, port=None):
     """Status and text of an answer to whoever shows this certificate, or the token of all agents."""
     context = ssl.create_default_context(cafile=c.path("master.crt"))
     if who:
         context.load_cert_chain(c.path(who + ".crt"), c.path(who + ".key"))
-    conn = http.client.HTTPSConnection("127.0.0.1", c.port, timeout=60 * SLOWER, context=context)
+    conn = http.client.HTTPSConnection("127.0.0.1", port or c.port, timeout=60 * SLOWER, context=context)
     headers = {"Authorization": "Bearer " + open(c.path("agent.token")).read().strip()} if shared else {}
     try:
         conn.request("GET" if body is None else "POST", path, body, headers)
@@ -139,8 +140,54 @@ def renewed_under_a_trial(c):
     assert after["key"] != before["key"] and after["certificate"] != before["certificate"]
     steps = len(c.metrics(trial, "training"))
     wait_until(lambda: len(c.metrics(trial, "training")) > steps, 60, "a report after the renewal")
+    rotated(c, trial)
     assert c.sql("SELECT run_id FROM trials") == runs and "link to the master is down" not in log(c, "agent-0")
     return exp, runs
+
+
+def trusted(c, name="agent-0"):
+    return open(c.path(name, "authority.pem")).read()
+
+
+def master_crt(c):
+    return open(c.path("master.crt")).read()
+
+
+def rotated(c, trial):
+    """A new authority: streams and the trial go on, who trusts the one of before finds the master, its key is no more, and the agent follows."""
+    before, made_before, conn = master_crt(c), token(c), c.connect()
+    with open(c.path("before.crt"), "w") as f:
+        f.write(before)
+    conn.request("GET", "/api/v1/master/logs?follow=true", headers={"Authorization": "Bearer " + c.token})
+    stream = conn.getresponse()
+    shown = c.det("master", "rotate-authority").stdout
+    now = master_crt(c)
+    assert now != before and trusted(c) == before and shown.count("SHA256:") == 2, shown
+    assert any(b"was rotated by admin" in line for line in stream), "the stream ended"
+    conn.close()
+    steps = len(c.metrics(trial, "training"))
+    wait_until(lambda: len(c.metrics(trial, "training")) > steps, 60, "a report after the rotation")
+    for who in ("master.crt", "before.crt"):
+        assert "version" in c.det("master", "info", cert=who).stdout
+    kept = c.sql("SELECT f::text FROM authority_former f")
+    assert kept.count("BEGIN CERTIFICATE") == 2 and "PRIVATE" not in kept
+    assert c.sql("SELECT count(*) FROM authority WHERE certificate = (SELECT certificate FROM authority_former)") == "0"
+    os.kill(c.pid("agent-0"), signal.SIGHUP)
+    wait_until(lambda: trusted(c) == now, 20, "the agent to follow")
+    start(c, "agent-1", "--join-token", made_before)
+    wait_until(lambda: here(c, "agent-1"), 20, "the agent with a token of before the rotation")
+    c.stop("agent-1")
+    assert trusted(c, "agent-1") == before
+    said = len(log(c, "agent-1"))
+    start(c, "agent-1")
+    wait_until(lambda: "connected to the master" in log(c, "agent-1")[said:], 30, "the agent that trusts the former authority")
+    c.stop("agent-1")
+    make_certificate(c, "rogue")
+    with open(c.path("agent-1", "authority.pem"), "w") as f:
+        f.write(open(c.path("rogue.crt")).read())
+    start(c, "agent-1")
+    wait_until(lambda: "certificate is not trusted" in log(c, "agent-1"), 20, "the agent that knows another authority")
+    c.stop("agent-1")
 
 
 def master_restarts(c, exp, runs):
@@ -161,6 +208,31 @@ def agent_restarts(c):
     wait_until(lambda: log(c, "agent-0").count("connected to the master") > before, 30, "the agent with its certificate alone")
     r = subprocess.run([*command(c, "agent-0"), "doctor"], text=True, capture_output=True, timeout=60 * SLOWER)
     assert "certificate of its own" in r.stdout and "the master knows it" in r.stdout, r.stdout
+
+
+def listed(c, name):
+    """Its certificate, and what `det agent list` says of it."""
+    (one,) = [x for x in c.api("GET", "/agents")["certificates"] if x["agentId"] == name]
+    (line,) = [x for x in c.det("agent", "list").stdout.splitlines() if x.startswith(name + " ")]
+    return one["state"], one.get("expiry"), line
+
+
+def shown(c):
+    """Who has a certificate, whether here or not, until when; who has none."""
+    one = c.api("GET", "/agents/agent-0")["agent"]["certificate"]
+    state, expiry, line = listed(c, "agent-0")
+    until = c.sql("SELECT max(until_at) AT TIME ZONE 'UTC' FROM agent_certificates WHERE agent_id = 'agent-0'").replace(" ", "T")
+    assert one == {"agentId": "agent-0", "state": "GOOD", "expiry": expiry} and expiry.startswith(until) and "until" in line, (one, until, line)
+    state, _, line = listed(c, "agent-1")
+    assert state == "GOOD" and "until" in line, line
+    c.det("agent", "revoke", "agent-1")
+    state, _, line = listed(c, "agent-1")
+    assert state == "REVOKED" and "revoked" in line, line
+    c.spawn("agent-7", [*command(c, "agent-7"), "--token-file", c.path("agent.token"), "--cert-file", c.path("master.crt")])
+    wait_until(lambda: here(c, "agent-7"), 30, "an agent with the token of all")
+    assert c.api("GET", "/agents/agent-7")["agent"]["certificate"] is None
+    assert [x.split()[-1] for x in c.det("agent", "list").stdout.splitlines() if x.startswith("agent-7 ")] == ["none"]
+    c.stop("agent-7")
 
 
 def revoked(c):
@@ -186,10 +258,39 @@ def revoked(c):
     assert status == 401 and "does not know the certificate" in text, text
 
 
+def at_another_master(c):
+    """A standby shows the authority that the leader has, admits nobody, and refuses whom the leader revoked when it leads."""
+    port = free_port()
+    shows(c, "agent-0", "now")
+    c.spawn("standby", [BIN + "/det-master", "--host", "127.0.0.1", "--port", str(port), "--db", f"host={c.path('pg-socket')} user=det dbname=det",
+                        "--checkpoint-dir", c.path("checkpoints"), *c.master_args])
+    wait_until(lambda: "standing by" in log(c, "standby"), 30, "the standby")
+    assert ask(c, "/agent/v1/stores", "now")[0] == 200 and ask(c, "/agent/v1/stores", "now", port=port)[0] == 503
+    c.det("master", "rotate-authority")
+
+    def shows_it():
+        try:
+            return ask(c, "/healthz", port=port)[0] == 200
+        except ssl.SSLCertVerificationError:
+            return False
+    with open(c.path("now.pem"), "w") as f:
+        f.write(c.sql("SELECT certificate FROM authority"))
+    assert open(c.path("now.pem")).read().strip() == master_crt(c).strip()
+    wait_until(shows_it, 20, "the standby to show the new authority")
+    c.det("agent", "revoke", "agent-0")
+    assert ask(c, "/agent/v1/stores", "now")[0] == 401 and ask(c, "/agent/v1/stores", "now", port=port)[0] == 503
+    c.stop("master", signal.SIGKILL)
+    wait_until(lambda: ask(c, "/readyz", port=port)[0] == 200, 30, "the standby to lead")
+    status, text = ask(c, "/agent/v1/agent-0/events", "now", body="{}", port=port)
+    assert status == 401 and "was revoked" in text, text
+    c.port = port
+    c.login()
+
+
 def audited(c):
     entries = c.api("GET", "/master/audit?limit=1000")["entries"]
     told = {(e["operation"], e["username"], e["status"]) for e in entries}
-    for one in (("post_join_token", "admin", 200), ("revoke_agent", "admin", 200), ("agent_join", "agent agent-0", 200),
+    for one in (("post_join_token", "admin", 200), ("revoke_agent", "admin", 200), ("rotate_authority", "admin", 200), ("agent_join", "agent agent-0", 200),
                 ("agent_certificate", "agent agent-0", 200)):
         assert one in told, (one, told)
 
@@ -201,7 +302,9 @@ def main():
         only_for_its_name(c)
         master_restarts(c, *renewed_under_a_trial(c))
         agent_restarts(c)
+        shown(c)
         revoked(c)
+        at_another_master(c)
         audited(c)
     print("test_agent_certificates: passed")
 

@@ -225,6 +225,7 @@ def agents(admin, name):
     assert admin.call("enable_agent", agentId=name)["agent"]["enabled"] is True
     admin.refused(400, "plain HTTP", "post_join_token", {"agentId": name})
     admin.refused(400, "plain HTTP", "revoke_agent", agentId=name)
+    admin.refused(400, "plain HTTP", "rotate_authority")
     pool = admin.call("get_resource_pools")["resourcePools"][0]
     assert pool["slotsAvailable"] == 2 and pool["slotsPerAgent"] == 2 and pool["slotType"] == "TYPE_CPU"
     admin.call("get_tasks_count")

@@ -241,6 +241,58 @@ def another_authority(c, he):
     assert he.det("master", "info").returncode == 0 and he.kept() == {he.url(): open(c.path("master.crt")).read()}
 
 
+def issue(c, name, authority):
+    """A server's certificate by this authority's key, with the authority's own after it."""
+    openssl = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}", "-keyout", c.path(name + ".key")]
+    request = subprocess.run(openssl, check=True, capture_output=True).stdout
+    with open(c.path(name + ".ext"), "w") as f:
+        f.write("subjectAltName=IP:127.0.0.1")
+    subprocess.run(["openssl", "x509", "-req", "-days", "2", "-CA", c.path(authority + ".crt"), "-CAkey", c.path(authority + ".key"), "-CAcreateserial",
+                    "-extfile", c.path(name + ".ext"), "-out", c.path(name + ".crt")], input=request, check=True, stderr=subprocess.DEVNULL)
+    with open(c.path(name + ".crt"), "a") as f:
+        f.write(open(c.path(authority + ".crt")).read())
+
+
+def keep(person, port, pem):
+    with open(person.certs, "w") as f:
+        json.dump({person.url(port): pem}, f)
+
+
+def rotated_authority(c, he):
+    """Who trusts the authority of before goes over to the one that it vouches for, quietly; to no other, and never back."""
+    for end, column in (("crt", "certificate"), ("key", "key")):
+        with open(c.path("former." + end), "w") as f:
+            f.write(c.sql(f"SELECT {column} FROM authority") + "\n")
+    former, before = open(c.path("master.crt")).read(), fingerprint(c)
+    c.det("master", "rotate-authority")
+    new, now, stranger = open(c.path("master.crt")).read(), fingerprint(c), Person(c, "later")
+    assert now != before and told(c)[-1] == now
+    vouch = c.sql("SELECT vouch FROM authority_former") + "\n"
+    r = stranger.at_terminal("y", "master", "info")
+    assert r.returncode == 0 and now in r.stderr and stranger.kept() == {stranger.url(): new}, r.stderr
+    assert Person(c, "warned").login(before).returncode == 0
+    issue(c, "thief", "former")
+    make_certificate(c, "rogue", "subjectAltName=IP:127.0.0.1")
+    with open(c.path("thief-along.crt"), "w") as f:
+        f.write(open(c.path("thief.crt")).read() + vouch + open(c.path("rogue.crt")).read())
+    with open(c.path("rogue-along.crt"), "w") as f:
+        f.write(open(c.path("rogue.crt")).read() + vouch + former + new)
+    with open(c.path("rogue-alone.crt"), "w") as f:
+        f.write(open(c.path("rogue.crt")).read() + vouch + open(c.path("rogue.crt")).read())
+    with Impostor(c.path("thief.crt"), c.path("thief.key")) as old, Impostor(c.path("rogue-along.crt"), c.path("rogue.key")) as rogue, \
+            Impostor(c.path("rogue-alone.crt"), c.path("rogue.key")) as alone, Impostor(c.path("thief-along.crt"), c.path("thief.key")) as along:
+        for port, kept, word in ((old.port, new, "HAS CHANGED"), (alone.port, former, "HAS CHANGED"), (alone.port, new, "HAS CHANGED"),
+                                 (rogue.port, former, "not issued by it"), (rogue.port, new, "not issued by it"), (along.port, former, None)):
+            keep(stranger, port, kept)
+            r = stranger.det("agent", "list", port=port)
+            assert r.returncode == 1 and (not word or word in r.stderr) and stranger.kept() == {stranger.url(port): kept}, (word, r.stderr)
+        assert not old.heard + rogue.heard + alone.heard, (old.heard, rogue.heard, alone.heard)
+    r = he.det("master", "info")
+    assert r.returncode == 0 and "CHANGED" not in r.stderr and "vouches" in r.stderr and now in r.stderr and he.kept() == {he.url(): new}, r.stderr
+    r = he.det("master", "info")
+    assert r.returncode == 0 and r.stderr == "", r.stderr
+
+
 def cookie(c, conn):
     password = open(c.path("admin.password")).read().strip()
     conn.request("POST", "/api/v1/auth/login?cookie=true", json.dumps({"username": "admin", "password": password}))
@@ -265,7 +317,9 @@ def main():
         assert "; Secure" in cookie(c, c.connect())
         in_the_clear(c)
         in_the_middle(c)
-        another_authority(c, first_use(c))
+        he = first_use(c)
+        another_authority(c, he)
+        rotated_authority(c, he)
     with TlsCluster(agents=0) as c:
         c.login()
         clients(c)

@@ -47,6 +47,7 @@ REASONS = {
     "metric_steps_experiment_id_fkey": TRIGGERED,
     "authority_is_one_check": "no INSERT names the column, which is true by default",
     "authority_pkey": UPSERT,
+    "authority_former_pkey": "the database counts",
     "agent_join_tokens_pkey": "a digest of a random token", "agent_identities_pkey": UPSERT,
     "agent_certificates_pkey": "a digest of what the master has just signed",
     "agent_certificates_agent_id_fkey": "the statements that write a certificate write or read its agent's row",

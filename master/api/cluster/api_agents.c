@@ -4,9 +4,11 @@
 #include "api_util.h"
 #include "clk.h"
 #include "driver.h"
+#include "joins.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *device_json(const struct core_slot_view *s)
@@ -82,6 +84,30 @@ static json_t *stores_json(const struct core *core, const char *agent_id)
     return list;
 }
 
+static json_t *certificate_json(const struct join_view *v)
+{
+    char time[CLK_RFC3339_MAX];
+    const char *state = v->state == CERT_REVOKED   ? "REVOKED"
+                        : v->state == CERT_EXPIRED ? "EXPIRED"
+                                                   : "GOOD";
+    clk_format(v->until_s * 1000000, time);
+    json_t *j = json_make("{s:s,s:s}", "agentId", v->agent_id, "state", state);
+    json_set(j, "expiry", v->until_s ? json_string(time) : NULL);
+    return j;
+}
+
+/* Also of agents that are not here. */
+static json_t *certificates_json(const struct joins *joins)
+{
+    json_t *list = json_array();
+    struct join_view *all;
+    size_t n = joins_all(joins, &all);
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, certificate_json(&all[i]));
+    free(all);
+    return list;
+}
+
 static json_t *agent_json(struct shell *sh, const struct core_agent_view *a)
 {
     const struct core *core = api_core(sh);
@@ -90,13 +116,17 @@ static json_t *agent_json(struct shell *sh, const struct core_agent_view *a)
     struct core_container_view v;
     for (size_t i = 0; core_agent_container(core, a->id, i, &v); i++)
         json_set(containers, v.id, container_json(core, a->id, v.id, v.state, v.alloc_id));
+    struct join_view joined;
     clk_format(a->registered_us, time);
-    return json_make(
+    json_t *j = json_make(
         "{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s],s:o,s:f}", "id", a->id, "registeredTime",
         time, "slots", slots_json(core, a->id), "containers", containers, "label", "", "addresses",
         a->addr ? a->addr : "", "enabled", a->enabled && a->connected, "draining", a->draining,
         "version", a->version ? a->version : "", "resourcePools", a->pool, "stores",
         stores_json(core, a->id), "clockAheadSeconds", agents_clock_ahead_s(sh->agents, a->id));
+    json_set(j, "certificate",
+             joins_get(sh->joins, a->id, &joined) ? certificate_json(&joined) : NULL);
+    return j;
 }
 
 struct seen_agent {
@@ -128,7 +158,8 @@ void api_get_agents(struct shell *sh, struct http_req *req)
         json_t *list = json_array();
         for (size_t i = start; i < end; i++)
             json_array_append_new(list, agent_json(sh, &all.v[p.desc ? all.n - 1 - i : i].v));
-        api_reply_json(req, json_make("{s:o,s:o}", "agents", list, "pagination",
+        api_reply_json(req, json_make("{s:o,s:o,s:o}", "agents", list, "certificates",
+                                      certificates_json(sh->joins), "pagination",
                                       api_pagination(&p, start, end, all.n)));
     }
     vec_free(&all);

@@ -10,6 +10,7 @@
 #include "join.h"
 #include "joins.h"
 #include "shell.h"
+#include "transport.h"
 #include "uuid.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ static void make(struct shell *sh, struct http_req *req, const char *agent_id, i
     char digest[HASH_HEX_MAX];
     *c = (struct token_call){.req = req, .agent_id = agent_id ? http_strdup(req, agent_id) : NULL};
     random_hex(c->token.secret, JOIN_DIGITS / 2);
-    snprintf(c->token.fingerprint, sizeof c->token.fingerprint, "%s", joins_print(sh->joins));
+    snprintf(c->token.fingerprint, sizeof c->token.fingerprint, "%s", sh->transport->print);
     hash_bytes(HASH_SHA256, c->token.secret, strlen(c->token.secret), digest);
     db_join_token_create(sh->db, digest, c->agent_id, life_s, on_token, c);
 }

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "masterconf.h"
 #include "shell.h"
+#include "transport.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +48,10 @@ static void answered(struct call *c, int status)
 static void reply(struct call *c)
 {
     struct http_req *req = c->req;
-    JSON_OWN j = json_make("{s:s}", "certificate", buf_str(&c->cert.pem));
+    det_cleanup(buf_finish) struct buf chain = BUF_INIT;
+    transport_authority(req->sh->transport, &chain);
+    JSON_OWN j = json_make("{s:s, s:s}", "certificate", buf_str(&c->cert.pem), "authority",
+                           buf_str(&chain));
     det_cleanup(freep) char *text = json_text(j);
     answered(c, 200);
     http_reply(req, 200, text);

@@ -7,9 +7,9 @@
 #include "masterconf.h"
 #include "mem.h"
 #include "shell.h"
+#include "transport.h"
 #include "vec.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define AGAIN "det agent join-token %s makes a token for it to join anew (det-agent --join-token)"
@@ -24,8 +24,6 @@ struct cert {
 };
 struct joins {
     struct shell *sh;
-    const struct pem_pair *ca;
-    char print[FINGERPRINT_MAX];
     struct map *members, *certs; /* by name; by fingerprint */
 };
 
@@ -59,12 +57,10 @@ static void on_rows(void *arg, const struct db_result *r)
     }
 }
 
-int joins_open(struct shell *sh, const struct pem_pair *ca, const char *print, struct joins **ret,
-               struct det_err *err)
+int joins_open(struct shell *sh, struct joins **ret, struct det_err *err)
 {
     struct joins *j = det_zalloc(sizeof *j);
-    *j = (struct joins){.sh = sh, .ca = ca, .members = map_create(), .certs = map_create()};
-    snprintf(j->print, sizeof j->print, "%s", print);
+    *j = (struct joins){.sh = sh, .members = map_create(), .certs = map_create()};
     *ret = j;
     return db_joins_read(sh->db, on_rows, j, err);
 }
@@ -88,17 +84,60 @@ void joins_destroy(struct joins *j)
 
 const struct pem_pair *joins_authority(const struct joins *j)
 {
-    return j->ca->cert.len ? j->ca : NULL;
-}
-
-const char *joins_print(const struct joins *j)
-{
-    return j->print;
+    const struct pem_pair *ca = &j->sh->transport->ca;
+    return ca->cert.len ? ca : NULL;
 }
 
 bool joins_knows(const struct joins *j, const char *agent_id)
 {
     return map_get(j->members, agent_id) != NULL;
+}
+
+static int64_t until_s(const struct joins *j, const struct member *holder)
+{
+    const char *key;
+    void *v;
+    int64_t ret = 0;
+    for (size_t it = 0; map_next(j->certs, &it, &key, &v);) {
+        const struct cert *c = v;
+        if (c->holder == holder && c->dates.until_s > ret)
+            ret = c->dates.until_s;
+    }
+    return ret;
+}
+
+static struct join_view view_of(const struct joins *j, const struct member *m)
+{
+    struct cert_dates d = {.until_s = until_s(j, m)};
+    return (struct join_view){.agent_id = m->id,
+                              .state = cert_state(&d, m->is_revoked, clk_wall_us() / 1000000),
+                              .until_s = d.until_s};
+}
+
+bool joins_get(const struct joins *j, const char *agent_id, struct join_view *ret)
+{
+    const struct member *m = map_get(j->members, agent_id);
+    if (m)
+        *ret = view_of(j, m);
+    return m != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct join_view *)a)->agent_id, ((const struct join_view *)b)->agent_id);
+}
+
+size_t joins_all(const struct joins *j, struct join_view **ret)
+{
+    VEC(struct join_view) all = {0};
+    const char *key;
+    void *v;
+    for (size_t it = 0; map_next(j->members, &it, &key, &v);)
+        vec_push(&all, view_of(j, v));
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_name);
+    *ret = all.v;
+    return all.n;
 }
 
 int joins_holder(const struct joins *j, const char *fingerprint, const char **ret_agent,

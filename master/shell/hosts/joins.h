@@ -8,16 +8,14 @@
 
 #include "authority.h"
 #include "http.h"
+#include "join.h"
 
 struct joins;
-/* Reads who has joined; blocking, at the start. ca (borrowed) issues the certificates, empty over
- * plain HTTP; print is the fingerprint by which agents know this master. */
-int joins_open(struct shell *sh, const struct pem_pair *ca, const char *print, struct joins **ret,
-               struct det_err *err);
+/* Reads who has joined; blocking, at the start. */
+int joins_open(struct shell *sh, struct joins **ret, struct det_err *err);
 void joins_destroy(struct joins *j); /* NULL ok */
-/* NULL: over plain HTTP there are none. */
+/* Who issues the certificates. NULL: over plain HTTP there are none. */
 const struct pem_pair *joins_authority(const struct joins *j);
-const char *joins_print(const struct joins *j);
 
 /* Whose certificate that is; DET_EAUTH says why it does not count, and the remedy. */
 int joins_holder(const struct joins *j, const char *fingerprint, const char **ret_agent,
@@ -25,6 +23,16 @@ int joins_holder(const struct joins *j, const char *fingerprint, const char **re
 /* Whether an agent of this name may come with the token of all agents. */
 int joins_may_share(const struct joins *j, const char *agent_id, struct det_err *err);
 bool joins_knows(const struct joins *j, const char *agent_id);
+
+/* Of an agent that has joined, or was revoked without. */
+struct join_view {
+    const char *agent_id;  /* borrowed */
+    enum cert_state state; /* of the certificate that lasts longest */
+    int64_t until_s;       /* its end; 0: there is none */
+};
+bool joins_get(const struct joins *j, const char *agent_id, struct join_view *ret);
+/* All of them, by name; the caller frees the array. */
+size_t joins_all(const struct joins *j, struct join_view **ret);
 
 /* What the database has taken. A join makes the certificate the agent's only one. */
 void joins_on_join(struct joins *j, const struct agent_cert *c);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CA_NAME "det cluster authority"
+
 enum { CA_DAYS = 7300, SERVER_DAYS = 730, SERIAL_BITS = 127, DAY_S = 86400 };
 
 DET_DEFINE_CLEANUP(X509 *, X509_free)
@@ -92,13 +94,18 @@ static bool write_pem(X509 *x, EVP_PKEY *key, struct pem_pair *ret)
     return true;
 }
 
+/* pathlen counts none that an authority of the same name has vouched for. */
+static bool extend_ca(X509 *x, X509 *issuer)
+{
+    return extend(x, issuer, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+           extend(x, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
+}
+
 int authority_make(struct pem_pair *ret, struct det_err *err)
 {
     det_cleanup(X509_freep) X509 *x = X509_new();
     det_cleanup(EVP_PKEY_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
-    bool ok = x && key && fill(x, NULL, key, "det cluster authority") && date(x, CA_DAYS) &&
-              extend(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-              extend(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+    bool ok = x && key && fill(x, NULL, key, CA_NAME) && date(x, CA_DAYS) && extend_ca(x, x) &&
               X509_sign(x, key, EVP_sha256()) && write_pem(x, key, ret);
     return ok ? 0 : failed(err, "could not be made");
 }
@@ -113,6 +120,26 @@ static EVP_PKEY *read_key(const char *text)
 {
     det_cleanup(BIO_free_allp) BIO *b = BIO_new_mem_buf(text, -1);
     return b ? PEM_read_bio_PrivateKey(b, NULL, NULL, NULL) : NULL;
+}
+
+static bool vouch_for(X509 *x, EVP_PKEY *key, const struct pem_pair *ca, struct buf *out)
+{
+    det_cleanup(X509_freep) X509 *issuer = read_cert(buf_str(&ca->cert));
+    det_cleanup(EVP_PKEY_freep) EVP_PKEY *signer = read_key(buf_str(&ca->key));
+    return x && key && issuer && signer && fill(x, issuer, key, CA_NAME) && date(x, CA_DAYS) &&
+           extend(x, issuer, NID_authority_key_identifier, "keyid") && extend_ca(x, issuer) &&
+           X509_sign(x, signer, EVP_sha256()) && write_cert(x, out);
+}
+
+int authority_succeed(const struct pem_pair *ca, struct pem_pair *ret, struct buf *vouch,
+                      struct det_err *err)
+{
+    int rc = authority_make(ret, err);
+    if (rc < 0)
+        return rc;
+    det_cleanup(X509_freep) X509 *x = X509_new();
+    det_cleanup(EVP_PKEY_freep) EVP_PKEY *key = read_key(buf_str(&ret->key));
+    return vouch_for(x, key, ca, vouch) ? 0 : failed(err, "could not vouch for its successor");
 }
 
 /* "DNS:a,IP:127.0.0.1"; what is no name is left out: a comma would make it two. */
@@ -142,8 +169,6 @@ int authority_issue(const struct pem_pair *ca, const char *const *names, size_t 
               extend(x, issuer, NID_ext_key_usage, "serverAuth") &&
               extend(x, issuer, NID_subject_alt_name, buf_str(&san)) &&
               X509_sign(x, signer, EVP_sha256()) && write_pem(x, key, ret);
-    if (ok)
-        buf_add(&ret->cert, ca->cert.p, ca->cert.len);
     buf_finish(&san);
     return ok         ? 0
            : readable ? failed(err, "could not issue the server's certificate")

@@ -5,6 +5,7 @@
 #include "browser.h"
 #include "driver.h"
 #include "http_conn.h"
+#include "http_tls.h"
 #include "log.h"
 #include "mem.h"
 #include "origins.h"
@@ -71,7 +72,7 @@ static void free_when_over(struct http *h)
     free(h->leader);
     free(h->web_hosts);
     http_stats_finish(&h->stats);
-    pem_pair_finish(&h->tls);
+    http_tls_finish();
     free(h);
 }
 
@@ -540,17 +541,16 @@ static uint16_t port_of(int fd)
     return (uint16_t)strtoul(service, NULL, 10);
 }
 
-static int daemon_start(struct http *h, int fd, struct det_err *err)
+static int daemon_start(struct http *h, int fd, const char *client_authority, struct det_err *err)
 {
     bool tls = http_is_tls(h);
     unsigned most = http_peers_max(CONNECTIONS_MAX);
     h->peers.room = most > 4 * SPARE ? most - SPARE : most;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem pem[] = {
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key.p},
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.cert.p},
-        {h->client_authority ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
-         (void *)h->client_authority},
+        http_tls_option(),
+        {client_authority ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+         (void *)client_authority},
         {MHD_OPTION_END, 0, NULL}};
     h->daemon = MHD_start_daemon(
         flags | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY,
@@ -562,8 +562,7 @@ static int daemon_start(struct http *h, int fd, struct det_err *err)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
-        return det_fail(err, tls ? DET_EINVAL : DET_EIO, "the HTTP server did not start%s",
-                        tls ? ": security.tls.cert and .key must be PEM and belong together" : "");
+        return det_fail(err, DET_EIO, "the HTTP server did not start");
     }
     return 0;
 }
@@ -579,15 +578,14 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     h->loop = loop;
     h->sh = o->sh;
     h->port = port_of(fd);
-    if (o->tls) {
-        h->tls = *o->tls;
-        *o->tls = (struct pem_pair){0};
-    }
-    h->client_authority = o->client_authority;
+    h->is_tls = o->tls && o->tls->cert.len;
     h->web_hosts = det_strdup(o->web_hosts ? o->web_hosts : "");
-    rc = daemon_start(h, fd, err);
+    rc = h->is_tls ? http_tls_show(o->tls, err) : 0;
+    if (rc < 0)
+        close(fd);
+    else
+        rc = daemon_start(h, fd, o->client_authority, err);
     if (rc < 0) {
-        pem_pair_finish(&h->tls);
         free(h->web_hosts);
         free(h);
         return rc;
@@ -623,7 +621,12 @@ void http_add_rest(struct http *h, bool (*covers)(const char *path),
 
 bool http_is_tls(const struct http *h)
 {
-    return h->tls.cert.len > 0;
+    return h->is_tls;
+}
+
+int http_set_certificate(struct http *h, const struct pem_pair *tls, struct det_err *err)
+{
+    return http_tls_show(tls, err);
 }
 
 uint16_t http_port(const struct http *h)

@@ -177,8 +177,8 @@ void http_streams_drop(struct http *h, const struct http_ended *e);
 struct http_options {
     const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
     uint16_t port;    /* 0: any free one */
-    struct pem_pair *tls; /* its texts are taken; empty: plain HTTP */
-    const char *client_authority; /* PEM, borrowed: clients may show its certificates; or NULL */
+    const struct pem_pair *tls; /* empty: plain HTTP */
+    const char *client_authority; /* PEM: clients may show its certificates; or NULL */
     struct shell *sh;
     const char *web_hosts; /* browser.h: names, copied */
 };
@@ -191,6 +191,9 @@ int http_add_routes(struct http *h, const struct http_route *table, size_t n, st
 void http_add_rest(struct http *h, bool (*covers)(const char *path),
                    const struct http_route *route);
 bool http_is_tls(const struct http *h);
+/* Another one (borrowed) from the next handshake on; connections that there are stay. DET_EINVAL:
+ * it is none, and nothing changes. */
+int http_set_certificate(struct http *h, const struct pem_pair *tls, struct det_err *err);
 uint16_t http_port(const struct http *h);
 /* Another master leads (NULL: none does any more, serve): every request is answered 503 with its
  * address; GET /healthz alone is 200. */

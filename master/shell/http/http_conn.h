@@ -66,8 +66,7 @@ struct http {
     struct MHD_Daemon *daemon;
     uint16_t port;
     struct http_router router;
-    struct pem_pair tls; /* empty: plain HTTP */
-    const char *client_authority;
+    bool is_tls;
     char *web_hosts;
     bool (*covers)(const char *path); /* whether what has no route is rest's */
     const struct http_route *rest;    /* or NULL */

@@ -1,6 +1,5 @@
 #include "transport.h"
 
-#include "db_authority.h"
 #include "fsx.h"
 #include "log.h"
 #include "mem.h"
@@ -42,25 +41,35 @@ static bool is_loopback(const char *host)
     return ret;
 }
 
-static int read_files(const struct masterconf *conf, struct pem_pair *ret, struct det_err *err)
+static int read_files(struct transport *t, struct pem_pair *ret, struct det_err *err)
 {
+    const struct masterconf *conf = t->conf;
     int rc = fsx_read_file(AT_FDCWD, conf->tls_cert, PEM_BYTES_MAX, &ret->cert, err);
     if (rc < 0)
         return det_wrap(err, rc, "security.tls.cert");
     rc = fsx_read_file(AT_FDCWD, conf->tls_key, PEM_BYTES_MAX, &ret->key, err);
     if (rc < 0)
         return det_wrap(err, rc, "security.tls.key");
-    char print[FINGERPRINT_MAX];
     /* What is no certificate the server refuses. */
-    if (authority_fingerprint(buf_str(&ret->cert), print, NULL) == 0)
-        log_info("the certificate's authority is %s", print);
+    if (authority_fingerprint(buf_str(&ret->cert), t->print, NULL) == 0)
+        log_info("the certificate's authority is %s", t->print);
     return 0;
 }
 
-/* Two masters that start at once both make one; the first that is written is everybody's. */
-static int authority_open(const struct masterconf *conf, struct pem_pair *ret, struct det_err *err)
+static void authority_finish(struct db_authority *a)
 {
-    int rc = db_authority_read(conf->db, &ret->cert, &ret->key, err);
+    struct pem_pair pair = {a->cert, a->key};
+    pem_pair_finish(&pair);
+    buf_finish(&a->vouches);
+    buf_finish(&a->formers);
+    *a = (struct db_authority){0};
+}
+
+/* Two masters that start at once both make one; the first that is written is everybody's. */
+static int authority_open(const struct masterconf *conf, struct db_authority *ret,
+                          struct det_err *err)
+{
+    int rc = db_authority_read(conf->db, ret, err);
     if (rc < 0 || ret->cert.len)
         return rc;
     struct pem_pair made = {BUF_INIT, BUF_INIT};
@@ -68,7 +77,7 @@ static int authority_open(const struct masterconf *conf, struct pem_pair *ret, s
     if (rc == 0)
         rc = db_authority_keep(conf->db, buf_str(&made.cert), buf_str(&made.key), err);
     pem_pair_finish(&made);
-    return rc < 0 ? rc : db_authority_read(conf->db, &ret->cert, &ret->key, err);
+    return rc < 0 ? rc : db_authority_read(conf->db, ret, err);
 }
 
 static void name_add(struct names *all, const char *name)
@@ -110,21 +119,77 @@ static void names_of_host(const struct masterconf *conf, struct names *all)
     names_of_interfaces(all);
 }
 
-static int own(const struct masterconf *conf, const struct pem_pair *ca, struct pem_pair *ret,
-               struct det_err *err)
+void transport_authority(const struct transport *t, struct buf *out)
+{
+    if (t->conf->tls_cert)
+        return;
+    buf_add(out, t->vouches.p, t->vouches.len);
+    buf_add(out, t->formers.p, t->formers.len);
+    buf_add(out, t->ca.cert.p, t->ca.cert.len);
+}
+
+/* Its own certificate first; then what leads from it to each authority that anybody may have kept,
+ * the present one last. */
+static int own(struct transport *t, struct pem_pair *ret, struct det_err *err)
 {
     struct names names = {.n = 0};
-    char print[FINGERPRINT_MAX];
-    names_of_host(conf, &names);
-    int rc = authority_issue(ca, names.v, names.n, ret, err);
+    names_of_host(t->conf, &names);
+    int rc = authority_issue(&t->ca, names.v, names.n, ret, err);
+    if (rc < 0)
+        return rc;
+    transport_authority(t, &ret->cert);
+    rc = authority_fingerprint(buf_str(&t->ca.cert), t->print, err);
+    if (rc == 0 && t->conf->tls_authority_file)
+        rc = fsx_write_atomic(AT_FDCWD, t->conf->tls_authority_file, t->ca.cert.p, t->ca.cert.len,
+                              0644, err);
     if (rc == 0)
-        rc = authority_fingerprint(buf_str(&ca->cert), print, err);
-    if (rc == 0 && conf->tls_authority_file)
-        rc = fsx_write_atomic(AT_FDCWD, conf->tls_authority_file, ca->cert.p, ca->cert.len, 0644,
-                              err);
-    if (rc == 0)
-        log_info("the cluster's own certificate authority is %s", print);
+        log_info("the cluster's own certificate authority is %s", t->print);
     return rc;
+}
+
+static void take(struct transport *t, struct db_authority *a)
+{
+    transport_finish(t);
+    t->ca = (struct pem_pair){a->cert, a->key};
+    t->vouches = a->vouches;
+    t->formers = a->formers;
+    *a = (struct db_authority){0};
+}
+
+int transport_take(struct transport *t, struct http *h, struct db_authority *a, struct det_err *err)
+{
+    if (strcmp(buf_str(&t->ca.cert), buf_str(&a->cert)) == 0) {
+        authority_finish(a);
+        return 0;
+    }
+    take(t, a);
+    if (t->conf->tls_cert)
+        return 0; /* it is not what clients see */
+    struct pem_pair server = {BUF_INIT, BUF_INIT};
+    int rc = own(t, &server, err);
+    if (rc == 0)
+        rc = http_set_certificate(h, &server, err);
+    pem_pair_finish(&server);
+    return rc;
+}
+
+int transport_follow(struct transport *t, struct http *h, struct det_err *err)
+{
+    struct db_authority a = {0};
+    if (!masterconf_is_tls(t->conf))
+        return 0;
+    int rc = authority_open(t->conf, &a, err);
+    if (rc == 0)
+        rc = transport_take(t, h, &a, err);
+    authority_finish(&a);
+    return rc;
+}
+
+void transport_finish(struct transport *t)
+{
+    pem_pair_finish(&t->ca);
+    buf_finish(&t->vouches);
+    buf_finish(&t->formers);
 }
 
 bool transport_is_insecure(const struct masterconf *conf)
@@ -139,9 +204,11 @@ void transport_warn(const struct masterconf *conf)
                 conf->host);
 }
 
-int transport_open(const struct masterconf *conf, struct pem_pair *ret, struct pem_pair *ret_ca,
-                   struct det_err *err)
+int transport_open(const struct masterconf *conf, struct transport *ret,
+                   struct pem_pair *ret_server, struct det_err *err)
 {
+    struct db_authority a = {0};
+    *ret = (struct transport){.conf = conf};
     if (transport_is_insecure(conf) && !conf->insecure)
         return det_fail(err, DET_EINVAL,
                         "host %s can be reached over a network, and plain HTTP carries passwords and "
@@ -150,8 +217,9 @@ int transport_open(const struct masterconf *conf, struct pem_pair *ret, struct p
                         conf->host);
     if (!masterconf_is_tls(conf))
         return 0;
-    int rc = authority_open(conf, ret_ca, err);
+    int rc = authority_open(conf, &a, err);
+    take(ret, &a);
     if (rc < 0)
         return rc;
-    return conf->tls_cert ? read_files(conf, ret, err) : own(conf, ret_ca, ret, err);
+    return conf->tls_cert ? read_files(ret, ret_server, err) : own(ret, ret_server, err);
 }

@@ -1,18 +1,36 @@
 /*
  * Whether and with which certificate the master speaks TLS: files, the cluster's own authority, or
- * none, which elsewhere than on loopback has to be asked for.
+ * none, which elsewhere than on loopback has to be asked for. Beside its own certificate a master
+ * sends what former authorities have vouched for: who trusted one of them goes on to.
  */
 #ifndef SHELL_TRANSPORT_H
 #define SHELL_TRANSPORT_H
 
 #include "authority.h"
+#include "db_authority.h"
+#include "http.h"
 #include "masterconf.h"
 
-/* ret and ret_ca, from which agents have their certificates, stay empty for plain HTTP. DET_EINVAL:
- * that would carry passwords and tokens over a network in the clear, and nobody asked for it.
- * Blocking; after db_migrate(). */
-int transport_open(const struct masterconf *conf, struct pem_pair *ret, struct pem_pair *ret_ca,
+struct transport {
+    const struct masterconf *conf;
+    struct pem_pair ca;             /* issues agents' certificates; empty: plain HTTP */
+    struct buf vouches, formers;    /* db_authority.h */
+    char print[FINGERPRINT_MAX];    /* of the authority by which agents that join know us */
+};
+/* ret_server stays empty for plain HTTP. DET_EINVAL: that would carry passwords and tokens over a
+ * network in the clear, and nobody asked for it. Blocking; after db_migrate(). */
+int transport_open(const struct masterconf *conf, struct transport *ret,
+                   struct pem_pair *ret_server, struct det_err *err);
+void transport_finish(struct transport *t);
+/* The cluster's own authority, last in what leads to it from each that it had before; appended.
+ * None where clients know us by another. */
+void transport_authority(const struct transport *t, struct buf *out);
+/* What the database has of the authority (taken): if it is another one than before, h (borrowed)
+ * shows a certificate of its from now on, and no connection ends. */
+int transport_take(struct transport *t, struct http *h, struct db_authority *a,
                    struct det_err *err);
+/* The same, and reads it: where another master may have rotated it. Blocking. */
+int transport_follow(struct transport *t, struct http *h, struct det_err *err);
 /* Plain HTTP that others than this host can read: worth a line in the log, again and again. */
 bool transport_is_insecure(const struct masterconf *conf);
 void transport_warn(const struct masterconf *conf);

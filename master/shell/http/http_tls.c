@@ -1,0 +1,89 @@
+#include "http_tls.h"
+
+#include "mem.h"
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <stdbool.h>
+
+enum { CHAIN_MAX = 32 };
+
+struct shown {
+    gnutls_pcert_st chain[CHAIN_MAX];
+    unsigned n;
+    gnutls_privkey_t key;
+    struct shown *older; /* a handshake may still be at it */
+};
+/* libmicrohttpd hands nothing of ours to the function that it asks; a process has one server. */
+static struct shown *newest;
+
+static void shown_free(struct shown *s)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        gnutls_pcert_deinit(&s->chain[i]);
+    if (s->key)
+        gnutls_privkey_deinit(s->key);
+    free(s);
+}
+
+static gnutls_datum_t datum(const struct buf *b)
+{
+    return (gnutls_datum_t){.data = (unsigned char *)b->p, .size = (unsigned)b->len};
+}
+
+static bool belong_together(const gnutls_datum_t *cert, const gnutls_datum_t *key)
+{
+    gnutls_certificate_credentials_t c;
+    if (gnutls_certificate_allocate_credentials(&c) < 0)
+        return false;
+    int rc = gnutls_certificate_set_x509_key_mem(c, cert, key, GNUTLS_X509_FMT_PEM);
+    gnutls_certificate_free_credentials(c);
+    return rc >= 0;
+}
+
+int http_tls_show(const struct pem_pair *pair, struct det_err *err)
+{
+    gnutls_datum_t cert = datum(&pair->cert), key = datum(&pair->key);
+    struct shown *s = det_zalloc(sizeof *s);
+    unsigned n = CHAIN_MAX;
+    bool ok = cert.size && key.size && belong_together(&cert, &key) &&
+              gnutls_pcert_list_import_x509_raw(s->chain, &n, &cert, GNUTLS_X509_FMT_PEM, 0) >= 0;
+    s->n = ok ? n : 0;
+    ok = ok && gnutls_privkey_init(&s->key) >= 0 &&
+         gnutls_privkey_import_x509_raw(s->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0) >= 0;
+    if (!ok) {
+        shown_free(s);
+        return det_fail(err, DET_EINVAL, "the HTTP server did not start: security.tls.cert and "
+                                         ".key must be PEM and belong together");
+    }
+    s->older = newest;
+    newest = s;
+    return 0;
+}
+
+static int on_ask(gnutls_session_t session, const gnutls_datum_t *authorities, int authorities_n,
+                  const gnutls_pk_algorithm_t *kinds, int kinds_n, gnutls_pcert_st **ret,
+                  unsigned *ret_n, gnutls_privkey_t *ret_key)
+{
+    if (!newest)
+        return -1;
+    *ret = newest->chain;
+    *ret_n = newest->n;
+    *ret_key = newest->key;
+    return 0;
+}
+
+struct MHD_OptionItem http_tls_option(void)
+{
+    return (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)on_ask};
+}
+
+void http_tls_finish(void)
+{
+    while (newest) {
+        struct shown *s = newest;
+        newest = s->older;
+        shown_free(s);
+    }
+}
