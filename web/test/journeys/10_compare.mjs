@@ -29,7 +29,7 @@ async function saves(page, another) {
     await views.getByRole("button", { name: "Save this view…" }).click();
     await dialog.getByLabel("Name").fill("slow <b>against</b> fast");
     await pictures(page, "view-save");
-    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("button", { name: "Save", exact: true }).click();
     await views.getByRole("link", { name: "slow <b>against</b> fast" }).waitFor();
     await page.goto(`${url}/det/experiments`);
     await views.getByRole("link", { name: "slow <b>against</b> fast" }).click();

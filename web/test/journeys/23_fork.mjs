@@ -32,7 +32,7 @@ async function edits(page, id) {
     await dialog.getByLabel("Description").fill("said afterwards");
     await dialog.getByLabel("Labels").fill("one, with a comma\ntwo\n\ntwo\n");
     await pictures(page, "experiment-edit");
-    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByRole("heading", { name: "second <b>of</b> its line" }).waitFor();
     await page.getByText("said afterwards").waitFor();
     await until(async () => (await page.locator("main .chip").allInnerTexts()).sort().join("|") === "one, with a comma|two", "the labels");
@@ -40,7 +40,7 @@ async function edits(page, id) {
     check(experiment.labels.sort().join("|") === "one, with a comma|two", `labels ${experiment.labels}`);
     await page.getByRole("button", { name: "Edit" }).click();
     await dialog.getByLabel("Name").fill("  ");
-    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("button", { name: "Save", exact: true }).click();
     await dialog.getByRole("alert").getByText("name: must not be blank").waitFor();
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });

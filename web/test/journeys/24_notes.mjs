@@ -28,7 +28,7 @@ export default async function ({ page, another }) {
     await until(async () => (await field.inputValue()) === NOTES, "what was typed to be there still");
     await section.getByRole("heading", { name: "What was learned" }).waitFor();
     await pictures(page, "experiment-notes-written");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByRole("button", { name: "Edit notes" }).waitFor();
     await section.getByRole("heading", { name: "What was learned" }).waitFor();
     check((await api("GET", `/experiments/${id}`)).experiment.notes === NOTES, "not what was typed was saved");
@@ -43,10 +43,10 @@ export default async function ({ page, another }) {
     await other.getByRole("button", { name: "Edit notes" }).click();
     await other.getByLabel("Notes, in Markdown").fill("theirs");
     await api("PATCH", `/experiments/${id}`, { id, notes: "meanwhile" });
-    await other.getByRole("button", { name: "Save" }).click();
+    await other.getByRole("button", { name: "Save", exact: true }).click();
     await other.getByText("somebody else has changed them meanwhile").waitFor();
     check((await api("GET", `/experiments/${id}`)).experiment.notes === "meanwhile", "written over without a word");
-    await other.getByRole("button", { name: "Save" }).click();
+    await other.getByRole("button", { name: "Save", exact: true }).click();
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment.notes === "theirs", "theirs to be there");
     check(!asked.length, `asked elsewhere: ${asked}`);
     await other.context().close();

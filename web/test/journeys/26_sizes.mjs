@@ -13,6 +13,7 @@ async function fitsIn(page, name) {
 export default async function ({ page }) {
     const id = await create(exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 4").replace("digits_const", "a_name_without_any_place_to_break_it_in_two"), "digits");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_COMPLETED", "it to end");
+    await create({ name: "waits", entrypoint: ["true"], hyperparameters: {}, searcher: { name: "single", metric: "x", max_length: { batches: 1 } } }, null, false);
     const trial = (await api("GET", `/experiments/${id}/trials`)).trials[0].id;
     const pages = { experiments: "/det/experiments", experiment: `/det/experiments/${id}`, config: `/det/experiments/${id}?tab=config`, trial: `/det/trials/${trial}`,
         logs: `/det/trials/${trial}/logs`, cluster: "/det/clusters", create: "/det/experiments/new", compare: `/det/compare?t=${trial}` };
