@@ -7,10 +7,15 @@
 #include "json.h"
 #include "log.h"
 #include "mem.h"
+#include "notify.h"
 #include "pem.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { PAUSE_MAX_S = 60, EXTEND_S = 90 };
 
 /* ---- joining ---- */
 
@@ -87,7 +92,7 @@ static int join(struct identity *id, const struct agentopts *o, const struct joi
     return rc == 0 ? identity_take(id, NULL, cert, err) : rc;
 }
 
-int enrol(struct identity *id, const struct agentopts *o, struct det_err *err)
+static int try_once(struct identity *id, const struct agentopts *o, struct det_err *err)
 {
     struct join_token t;
     char digest[HASH_HEX_MAX];
@@ -107,6 +112,35 @@ int enrol(struct identity *id, const struct agentopts *o, struct det_err *err)
         return det_wrap(err, rc, "join the cluster as agent %s", o->id);
     log_info("joined the cluster as agent %s", o->id);
     return 0;
+}
+
+/* A reason once, however often it is met. */
+static void tell(char **told, const struct det_err *err)
+{
+    if (*told && strcmp(*told, err->text) == 0)
+        return;
+    log_error("%s; it is tried again, with growing pauses", err->text);
+    free(*told);
+    *told = det_strdup(err->text);
+}
+
+/* The manager would start us again each second for good, and take a start without a word for a
+ * hang. SIGTERM, which nobody catches yet, ends the wait. */
+int enrol(struct identity *id, const struct agentopts *o, struct det_err *err)
+{
+    det_cleanup(freep) char *told = NULL;
+    char state[128];
+    for (unsigned pause_s = 1;; pause_s = 2 * pause_s < PAUSE_MAX_S ? 2 * pause_s : PAUSE_MAX_S) {
+        int rc = try_once(id, o, err);
+        if (rc == 0 || !notify_is_asked())
+            return rc;
+        tell(&told, err);
+        snprintf(state, sizeof state,
+                 "EXTEND_TIMEOUT_USEC=%u000000\nSTATUS=not joined yet; tried again in %u s",
+                 pause_s + EXTEND_S, pause_s);
+        notify_manager(state);
+        sleep(pause_s);
+    }
 }
 
 /* ---- renewal ---- */

@@ -5,9 +5,17 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#define ASKED "NOTIFY_SOCKET"
+
+bool notify_is_asked(void)
+{
+    const char *path = getenv(ASKED);
+    return path && *path;
+}
+
 void notify_manager(const char *state)
 {
-    const char *path = getenv("NOTIFY_SOCKET");
+    const char *path = getenv(ASKED);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     size_t n = path ? strlen(path) : 0;
     if (n < 2 || n >= sizeof to.sun_path || (*path != '/' && *path != '@'))

@@ -2,7 +2,9 @@
 import http.client
 import json
 import os
+import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -210,6 +212,30 @@ def agent_restarts(c):
     assert "certificate of its own" in r.stdout and "the master knows it" in r.stdout, r.stdout
 
 
+def patient(c):
+    """Under a manager that restarts it an agent with a bad token stays, tries again with growing pauses, and says why once."""
+    late, path = token(c), c.path("notify")
+    c.sql("UPDATE agent_join_tokens SET expires_at = now() WHERE used_by IS NULL")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(path)
+        s.settimeout(60 * SLOWER)
+        p = subprocess.Popen(command(c, "agent-3", "--join-token", late), env={**c.env, "NOTIFY_SOCKET": path}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=open(c.path("agent-3.log"), "wb"))
+        try:
+            pauses = [re.search(rb"^EXTEND_TIMEOUT_USEC=.*\nSTATUS=.* in (\d+) s$", s.recv(1000)) for _ in range(3)]
+            assert [int(x[1]) for x in pauses] == [1, 2, 4] and p.poll() is None, pauses
+            assert log(c, "agent-3").count("has expired") == 1, log(c, "agent-3")
+            c.sql("UPDATE agent_join_tokens SET expires_at = now() + interval '1 hour' WHERE used_by IS NULL")
+            said = b""
+            while b"READY=1" not in said:
+                said = s.recv(1000)
+            p.terminate()
+            assert p.wait(60 * SLOWER) == 0
+        finally:
+            p.kill()
+            p.wait()
+
+
 def listed(c, name):
     """Its certificate, and what `det agent list` says of it."""
     (one,) = [x for x in c.api("GET", "/agents")["certificates"] if x["agentId"] == name]
@@ -302,6 +328,7 @@ def main():
         only_for_its_name(c)
         master_restarts(c, *renewed_under_a_trial(c))
         agent_restarts(c)
+        patient(c)
         shown(c)
         revoked(c)
         at_another_master(c)
