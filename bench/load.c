@@ -2,7 +2,8 @@
  * bench-load: keeps N keep-alive HTTP/1.1 connections to 127.0.0.1 busy, one request at a time
  * each.
  *
- * usage: bench-load PORT SECONDS CONNECTIONS FILE [PER_S] < TOKEN
+ * usage: bench-load [tls:]PORT SECONDS CONNECTIONS FILE [PER_S] < TOKEN
+ * tls: over TLS, without a look at the certificate.
  * FILE: one request a line, "METHOD PATH [BODY-FILE]"; connection c sends lines c, c + N, c + 2N...
  * "@@@@@@@@" in a body becomes the connection's request number, right-aligned; after a digit, with
  * zeros in front. PER_S: all connections together send no more than so many requests a second.
@@ -16,7 +17,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,6 +36,7 @@ struct line {
 };
 struct conn {
     int fd;
+    SSL *tls; /* NULL: plain */
     unsigned number;
     size_t line, sent, want,
         have; /* bytes of the request; of the answer, 0 until its head is whole */
@@ -49,6 +53,7 @@ static struct {
     float *ms;
     size_t requests, errors, bytes;
     int epoll;
+    SSL_CTX *tls; /* NULL: plain */
     struct sockaddr_in to;
     double end, pause; /* pause: between a connection's requests */
 } g;
@@ -101,10 +106,28 @@ static void line_add(char *text, const char *token)
     buf_finish(&body);
 }
 
+/* As recv() and send() do it that do not wait. */
+static ssize_t tls_result(struct conn *c, int n)
+{
+    int why = n > 0 ? 0 : SSL_get_error(c->tls, n);
+    errno = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? EAGAIN : EPROTO;
+    return n > 0 ? n : why == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+static ssize_t put(struct conn *c, const char *p, size_t n)
+{
+    return c->tls ? tls_result(c, SSL_write(c->tls, p, (int)n)) : send(c->fd, p, n, MSG_NOSIGNAL);
+}
+
+static ssize_t get(struct conn *c, char *p, size_t n)
+{
+    return c->tls ? tls_result(c, SSL_read(c->tls, p, (int)n)) : recv(c->fd, p, n, MSG_DONTWAIT);
+}
+
 static void conn_send(struct conn *c)
 {
     while (c->sent < c->out.len) {
-        ssize_t n = send(c->fd, c->out.p + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+        ssize_t n = put(c, c->out.p + c->sent, c->out.len - c->sent);
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0)
@@ -182,8 +205,7 @@ static void conn_read(struct conn *c)
     for (;;) {
         bool in_head = !c->want;
         char *to = in_head ? c->head + c->have : rest;
-        ssize_t n =
-            recv(c->fd, to, in_head ? sizeof c->head - c->have - 1 : sizeof rest, MSG_DONTWAIT);
+        ssize_t n = get(c, to, in_head ? sizeof c->head - c->have - 1 : sizeof rest);
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0)
@@ -210,6 +232,15 @@ static void send_due(void)
             conn_next(&g.conns[i]);
 }
 
+static void conn_shake_hands(struct conn *c)
+{
+    c->tls = SSL_new(g.tls);
+    if (!c->tls || !SSL_set_fd(c->tls, c->fd) || SSL_connect(c->tls) != 1)
+        die("TLS");
+    SSL_set_mode(c->tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
+}
+
 static void conn_open(struct conn *c, size_t i)
 {
     int one = 1;
@@ -217,6 +248,8 @@ static void conn_open(struct conn *c, size_t i)
     c->fd = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(c->fd, (struct sockaddr *)&g.to, sizeof g.to) < 0)
         die("connect");
+    if (g.tls)
+        conn_shake_hands(c);
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
     epoll_ctl(g.epoll, EPOLL_CTL_ADD, c->fd, &e);
@@ -269,7 +302,7 @@ int main(int argc, char **argv)
 {
     char token[4096] = "", text[8192];
     if (argc != 5 && argc != 6) {
-        fprintf(stderr, "usage: bench-load PORT SECONDS CONNECTIONS FILE [PER_S] < TOKEN\n");
+        fprintf(stderr, "usage: bench-load [tls:]PORT SECONDS CONNECTIONS FILE [PER_S] < TOKEN\n");
         return 2;
     }
     if (fgets(token, sizeof token, stdin))
@@ -282,6 +315,9 @@ int main(int argc, char **argv)
         line_add(text, token);
     }
     fclose(f);
+    bool is_tls = strncmp(argv[1], "tls:", 4) == 0;
+    const char *port = argv[1] + (is_tls ? 4 : 0);
+    g.tls = is_tls ? SSL_CTX_new(TLS_client_method()) : NULL;
     g.conns_n = strtoul(argv[3], NULL, 10);
     g.pause = argc == 6 ? (double)g.conns_n / strtod(argv[5], NULL) : 0;
     g.conns = det_reallocarray(NULL, g.conns_n, sizeof *g.conns);
@@ -289,7 +325,7 @@ int main(int argc, char **argv)
     g.ms = det_reallocarray(NULL, SAMPLE_MAX, sizeof *g.ms);
     g.epoll = epoll_create1(0);
     g.to = (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)strtoul(argv[1], NULL, 10)),
+                                .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     double start = now();
     g.end = start + strtod(argv[2], NULL);
