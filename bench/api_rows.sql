@@ -38,6 +38,11 @@ INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, 
            CASE WHEN n > 0 AND t % 2 = 0 THEN 'DELETED' ELSE 'COMPLETED' END, 10000 - n * 1000, start + (t * 7 % 991) * interval '1 second', '{"steps_completed": 10000}',
            '{"state_dict.pth": 1000, "metadata.json": 10}', 1010 + t % 1000
     FROM made, generate_series(0, CASE WHEN e % 10 = 0 THEN 2 ELSE 0 END) n;
+INSERT INTO models (id, name, description, notes, labels, metadata, workspace_id, user_id, last_version)
+    SELECT 1000 + m, 'model-' || m, 'number ' || m, '', jsonb_build_array('label-' || m % 7), '{"k": 1}', 1001 + m % 4, 1000 + m, 5 FROM generate_series(1, 20) m;
+INSERT INTO model_versions (model_id, version, checkpoint_uuid, user_id, name, comment, notes, labels, metadata)
+    SELECT 1000 + m, v, '00000000-0000-4000-8000-' || lpad((m * 5 + v - 5)::text, 12, '0'), 1000 + m, '', '', '', '[]', '{}'
+    FROM generate_series(1, 20) m, generate_series(1, 5) v;
 INSERT INTO experiment_sums SELECT e, t.n, coalesce(c.n, 0), coalesce(c.bytes, 0) FROM (SELECT e, count(*) n FROM made GROUP BY e) t
     LEFT JOIN (SELECT experiment_id e, count(*) n, sum(bytes) bytes FROM checkpoints WHERE state = 'COMPLETED' GROUP BY 1) c USING (e);
 INSERT INTO trial_timeline (trial_id, at_us, run_id, node, kind, duration_us, detail)

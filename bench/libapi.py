@@ -67,6 +67,10 @@ VALUES = {
     "get_templates.sortBy": lambda w: "SORT_BY_NAME", "get_workspaces.sortBy": lambda w: "SORT_BY_NAME",
     "get_workspace_projects.sortBy": lambda w: random.choice(["SORT_BY_CREATION_TIME", "SORT_BY_LAST_EXPERIMENT_START_TIME", "SORT_BY_NAME"]),
     "sortByMetric": lambda w: "loss", "sortKey": lambda w: "loss", "includeBatchMetrics": lambda w: "true", "group": lambda w: "validation",
+    "get_models.name": lambda w: f"model-{random.randint(1, 20)}", "workspaceNames": lambda w: f"workspace-{random.randint(1, 4)}",
+    "workspaceIds": lambda w: random.randint(1001, 1004), "workspaceId": lambda w: random.randint(1001, 1004), "get_models.id": lambda w: random.randint(1001, 1020),
+    "get_models.sortBy": lambda w: random.choice(["SORT_BY_NAME", "SORT_BY_DESCRIPTION", "SORT_BY_LAST_UPDATED_TIME", "SORT_BY_NUM_VERSIONS", "SORT_BY_WORKSPACE"]),
+    "get_model_versions.sortBy": lambda w: "SORT_BY_VERSION",
     "removeDeletedCheckpoints": lambda w: "true", "agentIds": lambda w: f"agent-{random.randint(0, 3)}", "containerIds": lambda w: "container-1",
     "rankIds": lambda w: random.randint(0, 3), "stdtypes": lambda w: "stdout", "sources": lambda w: "trial",
     "timestampBefore": lambda w: "2026-01-01T00:05:00Z", "timestampAfter": lambda w: "2026-01-01T00:05:00Z", "searchText": lambda w: "batch 7",
@@ -84,6 +88,7 @@ VALUES = {
 PATH = {
     "experimentId": lambda w: w.experiment(), "trialId": lambda w: w.trial(), "labels.trialId": lambda w: w.trial(), "userId": lambda w: random.randint(1001, 1020),
     "username": lambda w: f"user-{random.randint(1, 20)}", "templateName": lambda w: f"template-{random.randint(1, 20)}",
+    "modelName": lambda w: f"model-{random.randint(1, 20)}", "modelVersionNum": lambda w: random.randint(1, 5),
     "checkpointUuid": lambda w: w.uuid(w.trial()), "taskId": lambda w: w.task(w.trial()), "allocationId": lambda w: w.task(w.trial()) + ".1",
     "get_workspace.id": lambda w: random.randint(1001, 1004), "get_workspace_projects.id": lambda w: random.randint(1001, 1004),
     "get_project.id": lambda w: random.randint(1001, 1012), "get_experiment_checkpoints.id": lambda w: w.experiment(),

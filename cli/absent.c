@@ -58,10 +58,6 @@ const struct absent absent_table[] = {
     {"dev", "curl", NULL, 0,
      "curl -H \"Authorization: Bearer $TOKEN\" MASTER/api/v1/... with the token that POST "
      "/api/v1/auth/login answers with; or det NOUN VERB --json"},
-    /* the model registry */
-    {"model|m", "*", NULL, 0,
-     "keep the UUID of a checkpoint with a label of its experiment (det experiment label add ID "
-     "LABEL), and save_experiment_best in its configuration so that it stays"},
     /* experiments, trials and checkpoints */
     {"experiment", "create", "include", 'i',
      "put the file into the model's directory, as a link if it lies elsewhere"},

@@ -127,6 +127,25 @@
     X(archive_project, POST, "/api/v1/projects/{id}/archive", USER, DEFAULT)                       \
     X(unarchive_project, POST, "/api/v1/projects/{id}/unarchive", USER, DEFAULT)
 
+#define ROUTES_MODELS(X)                                                                           \
+    X(get_models, GET, "/api/v1/models", USER, DEFAULT)                                            \
+    X(post_model, POST, "/api/v1/models", USER, DEFAULT)                                           \
+    X(get_model, GET, "/api/v1/models/{modelName}", USER, DEFAULT)                                 \
+    X(patch_model, PATCH, "/api/v1/models/{modelName}", USER, DEFAULT)                             \
+    X(delete_model, DELETE, "/api/v1/models/{modelName}", USER, DEFAULT)                           \
+    X(archive_model, POST, "/api/v1/models/{modelName}/archive", USER, DEFAULT)                    \
+    X(unarchive_model, POST, "/api/v1/models/{modelName}/unarchive", USER, DEFAULT)                \
+    X(move_model, POST, "/api/v1/models/{modelName}/move", USER, DEFAULT)                          \
+    X(get_model_labels, GET, "/api/v1/model/labels", USER, DEFAULT)                                \
+    X(get_model_versions, GET, "/api/v1/models/{modelName}/versions", USER, DEFAULT)               \
+    X(post_model_version, POST, "/api/v1/models/{modelName}/versions", USER, DEFAULT)              \
+    X(get_model_version, GET, "/api/v1/models/{modelName}/versions/{modelVersionNum}", USER,       \
+      DEFAULT)                                                                                     \
+    X(patch_model_version, PATCH, "/api/v1/models/{modelName}/versions/{modelVersionNum}", USER,   \
+      DEFAULT)                                                                                     \
+    X(delete_model_version, DELETE, "/api/v1/models/{modelName}/versions/{modelVersionNum}", USER, \
+      DEFAULT)
+
 #define ROUTES_TRIALS(X)                                                                           \
     X(get_trial, GET, "/api/v1/trials/{trialId}", ANY, DEFAULT)                                    \
     X(get_trial_timeline, GET, "/api/v1/trials/{id}/timeline", ANY, DEFAULT)                       \
@@ -224,6 +243,7 @@
     ROUTES_USERS(X)                                                                                \
     ROUTES_EXPERIMENTS(X)                                                                          \
     ROUTES_PLACES(X)                                                                               \
+    ROUTES_MODELS(X)                                                                               \
     ROUTES_TRIALS(X)                                                                               \
     ROUTES_TASKS(X)                                                                                \
     ROUTES_CLUSTER(X)

@@ -31,6 +31,7 @@ enum subject {
     SUBJECT_WORKSPACE,
     SUBJECT_PROJECT,
     SUBJECT_TEMPLATE,
+    SUBJECT_MODEL,
     SUBJECT_USER,
     SUBJECT_TOKEN, /* seen by its owner and administrators only */
     SUBJECT_COUNT
@@ -169,6 +170,22 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(archive_project, PLACE, PROJECT, "id")                                                       \
     X(unarchive_project, PLACE, PROJECT, "id")
 
+#define RULES_MODELS(X)                                                                            \
+    X(get_models, SEE, NONE, "")                                                                   \
+    X(post_model, CREATE, ASKS, "")                                                                \
+    X(get_model, SEE, NONE, "")                                                                    \
+    X(patch_model, EDIT, MODEL, "modelName")                                                       \
+    X(delete_model, DELETE, MODEL, "modelName")                                                    \
+    X(archive_model, EDIT, MODEL, "modelName")                                                     \
+    X(unarchive_model, EDIT, MODEL, "modelName")                                                   \
+    X(move_model, MOVE, MODEL, "modelName")                                                        \
+    X(get_model_labels, SEE, NONE, "")                                                             \
+    X(get_model_versions, SEE, NONE, "")                                                           \
+    X(post_model_version, EDIT, MODEL, "modelName")                                                \
+    X(get_model_version, SEE, NONE, "")                                                            \
+    X(patch_model_version, EDIT, MODEL, "modelName")                                               \
+    X(delete_model_version, DELETE, MODEL, "modelName")
+
 #define RULES_TRIALS(X)                                                                            \
     X(get_trial, SEE, TRIAL, "trialId")                                                            \
     X(get_trial_timeline, SEE, TRIAL, "id")                                                        \
@@ -257,6 +274,7 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     RULES_USERS(X)                                                                                 \
     RULES_EXPERIMENTS(X)                                                                           \
     RULES_PLACES(X)                                                                                \
+    RULES_MODELS(X)                                                                                \
     RULES_TRIALS(X)                                                                                \
     RULES_TASKS(X)                                                                                 \
     RULES_CLUSTER(X)

@@ -31,6 +31,16 @@ static json_t *users_metadata(const json_t *cp)
     return left;
 }
 
+/* Nobody can delete it while there are any. */
+static void print_versions(const json_t *versions)
+{
+    for (size_t i = 0; i < json_array_size(versions); i++) {
+        const json_t *v = json_array_get(versions, i);
+        printf("  kept as          version %" PRId64 " of model %s\n", json_int(v, "version", 0),
+               json_str(v, "modelName", ""));
+    }
+}
+
 static int describe(struct cli *c, struct det_err *err)
 {
     JSON_OWN cp = NULL;
@@ -56,7 +66,9 @@ static int describe(struct cli *c, struct det_err *err)
     if (*metadata)
         printf("  metadata         %s\n", metadata);
     printf("  time             %s\n", show_time(json_str(cp, "reportTime", NULL)));
-    printf("  place            %s\n\n", dir ? dir : "");
+    printf("  place            %s\n", dir ? dir : "");
+    print_versions(json_arr(cp, "modelVersions"));
+    puts("");
     print_files(json_obj(cp, "resources"));
     return 0;
 }

@@ -23,7 +23,8 @@ int checkpoint_check_mode(struct det_err *err);
 /* Copies the files of a checkpoint into the directory `to`, which it makes, and prints it. */
 int checkpoint_copy(struct cli *c, const json_t *cp, const char *to, struct det_err *err);
 
-/* The checkpoint that the first argument names; the caller's. */
+/* The checkpoint that the first argument names, with the "modelVersions" that it is; the caller's.
+ */
 int checkpoint_get(struct cli *c, json_t **ret, struct det_err *err);
 /* Prints the answer of POST /checkpoints/gc; all: those that stay, too. */
 void checkpoint_show_collection(const json_t *answer, bool all);

@@ -23,9 +23,11 @@ int checkpoint_get(struct cli *c, json_t **ret, struct det_err *err)
     JSON_OWN answer = NULL;
     char *uuid det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
     int rc = cli_get(c, &answer, err, "/checkpoints/%s", uuid);
-    if (rc == 0)
-        *ret = json_incref(json_obj(answer, "checkpoint"));
-    return rc;
+    if (rc < 0)
+        return rc;
+    *ret = json_incref(json_obj(answer, "checkpoint"));
+    json_object_set(*ret, "modelVersions", json_arr(answer, "modelVersions"));
+    return 0;
 }
 
 struct copy {

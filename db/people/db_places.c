@@ -54,6 +54,14 @@ void db_project_list(struct db *db, const struct db_place_filter *f, const struc
              filter_args(DB_ARGS, f, p), cb, arg);
 }
 
+void db_workspace_find(struct db *db, const char *name, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT w.id, w.archived, w.name FROM workspaces w WHERE ($1::text IS NULL OR "
+             "lower(w.name) = lower($1)) AND ($2::bigint = 0 OR w.id = $2::bigint)",
+             db_i64_arg(db_str_arg(DB_ARGS, name), id), cb, arg);
+}
+
 void db_workspace_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
     db_query(db,

@@ -16,6 +16,9 @@ void db_workspace_list(struct db *db, const struct db_place_filter *f, const str
                        db_cb *cb, void *arg);
 void db_project_list(struct db *db, const struct db_place_filter *f, const struct db_page *p,
                      db_cb *cb, void *arg);
+/* Columns id, whether it is archived, name; of either, whichever is given (name whatever the case,
+ * NULL: none; id 0: none). No row: none such. */
+void db_workspace_find(struct db *db, const char *name, int64_t id, db_cb *cb, void *arg);
 /* {"workspace"}, {"project"}; no row: none such. */
 void db_workspace_read(struct db *db, int64_t id, db_cb *cb, void *arg);
 void db_project_read(struct db *db, int64_t id, db_cb *cb, void *arg);

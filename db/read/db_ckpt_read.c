@@ -5,7 +5,9 @@ void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
     db_query(
         db,
         "SELECT checkpoint_doc(c.uuid), c.experiment_id, c.trial_id, "
-        "e.config->'checkpoint_storage' "
+        "e.config->'checkpoint_storage', (SELECT coalesce(json_agg(json_build_object('modelId', "
+        "m.id, 'modelName', m.name, 'version', v.version) ORDER BY v.id), '[]') "
+        "FROM model_versions v JOIN models m ON m.id = v.model_id WHERE v.checkpoint_uuid = c.uuid) "
         "FROM checkpoints c LEFT JOIN experiments e ON e.id = c.experiment_id WHERE c.uuid = $1",
         db_str_arg(DB_ARGS, uuid), cb, arg);
 }
@@ -97,10 +99,10 @@ void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
     db_query(db,
              "SELECT e.id, e.owner_id, e.config, (SELECT coalesce(jsonb_agg(c.uuid ORDER BY "
              "c.uuid), '[]') FROM checkpoints c WHERE c.experiment_id = e.id "
-             "AND (c.state <> 'DELETED' OR c.gc_step IS NOT NULL)), "
-             "(SELECT min(c.uuid) FROM checkpoints c WHERE c.experiment_id = e.id "
-             "AND checkpoint_held(c) & 80 > 0), "
+             "AND (c.state <> 'DELETED' OR c.gc_step IS NOT NULL)), held.uuid, "
              "EXISTS (SELECT 1 FROM metric_heads h JOIN trials t ON t.id = h.trial_id "
-             "WHERE t.experiment_id = e.id) FROM experiments e WHERE e.id = $1::bigint",
+             "WHERE t.experiment_id = e.id), checkpoint_models(held.uuid) FROM experiments e, "
+             "LATERAL (SELECT min(c.uuid) uuid FROM checkpoints c WHERE c.experiment_id = e.id "
+             "AND checkpoint_held(c) & 336 > 0) held WHERE e.id = $1::bigint",
              db_i64_arg(DB_ARGS, exp_id), cb, arg);
 }

@@ -4,9 +4,9 @@
 
 #include "db_list.h"
 
-/* Columns: checkpoint.v1.Checkpoint, experiment id, trial id, checkpoint_storage of the experiment.
- */
-enum db_ckpt_col { CKPT_DOC, CKPT_EXP, CKPT_TRIAL, CKPT_STORAGE };
+/* Columns: checkpoint.v1.Checkpoint, experiment id, trial id, checkpoint_storage of the experiment,
+ * the versions of models that it is as [{"modelId", "modelName", "version"}]. */
+enum db_ckpt_col { CKPT_DOC, CKPT_EXP, CKPT_TRIAL, CKPT_STORAGE, CKPT_VERSIONS };
 void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg);
 
 struct db_ckpt_filter {
@@ -31,8 +31,9 @@ void db_ckpt_patch(struct db *db, const char *patches, int64_t exp_id, db_cb *cb
 void db_ckpt_missing(struct db *db, const char *uuids, db_cb *cb, void *arg);
 /* All checkpoints of one experiment that still have files: columns id, owner, config, JSON array of
  * uuids, one that somebody else holds (null: none), whether it ever reported metrics and may have
- * left files beside them. A row if the experiment is there. */
-enum db_ckpt_rm_col { RM_EXP, RM_OWNER, RM_CONFIG, RM_UUIDS, RM_HELD, RM_HAS_FILES };
+ * left files beside them, which versions of models the one that is held is, in words (null: none).
+ * A row if the experiment is there. */
+enum db_ckpt_rm_col { RM_EXP, RM_OWNER, RM_CONFIG, RM_UUIDS, RM_HELD, RM_HAS_FILES, RM_MODELS };
 void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg);
 
 #endif

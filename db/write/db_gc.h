@@ -27,8 +27,9 @@ struct db_gc_intent {
     bool all;           /* all or none */
 };
 /* Columns uuid, experiment, held: > 0 prevented, 0 written down, -1 nothing left to remove. With
- * .all and something prevented there are only the prevented. */
-enum { INTENT_UUID, INTENT_EXP, INTENT_HELD };
+ * .all and something prevented there are only the prevented. MODELS: which versions of models it
+ * is, in words; null: none, or nothing prevents it. */
+enum { INTENT_UUID, INTENT_EXP, INTENT_HELD, INTENT_MODELS };
 void db_gc_intend(struct db *db, const struct db_gc_intent *in, db_cb *cb, void *arg);
 /* Back from the quarantine. Columns uuid, why not (null: written down), whether
  * there is none of it: all or none. */

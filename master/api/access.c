@@ -23,6 +23,7 @@ static const struct {
     [SUBJECT_WORKSPACE] = {ACCESS_WORKSPACE, "workspace"},
     [SUBJECT_PROJECT] = {ACCESS_PROJECT, "project"},
     [SUBJECT_TEMPLATE] = {ACCESS_TEMPLATE, "template"},
+    [SUBJECT_MODEL] = {ACCESS_MODEL, "model"},
     [SUBJECT_USER] = {ACCESS_USER, "user"},
     [SUBJECT_TOKEN] = {ACCESS_TOKEN, "token"},
 };

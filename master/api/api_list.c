@@ -61,7 +61,7 @@ void api_reply_list(const struct api_call *c, const struct db_result *r, api_sta
         return;
     struct buf out = BUF_INIT;
     int64_t n = 0;
-    buf_addf(&out, "{\"%s\":[", c->key);
+    buf_addf(&out, "{%s\"%s\":[", c->front ? c->front : "", c->key);
     for (int i = 0; i < db_rows(r); i++) {
         if (db_is_null(r, i, c->members ? LIST_ID : LIST_DOC))
             continue;

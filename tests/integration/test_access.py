@@ -20,14 +20,14 @@ ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays
          "post_group", "put_group", "delete_group", "assign_groups"} | COLLECTS
 READS = {"search_groups", "search_roles", "search_roles_assignable", "get_roles_by_id"}
 EVERYBODY = READS | {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "make_login_link", "post_user_setting",
-             "reset_user_setting", "create_experiment", "post_template", "post_workspace", "post_project"}
+             "reset_user_setting", "create_experiment", "post_template", "post_workspace", "post_project", "post_model"}
 # GETs in which a person would speak for the trial.
 SPOKEN = {"rendezvous", "preemption_signal"}
 # By the setting `basic` everybody may do these too.
 SHARED = {"activate_experiment", "pause_experiment", "cancel_experiment", "kill_experiment", "archive_experiment", "unarchive_experiment",
           "continue_experiment", "patch_experiment", "put_experiment_label", "delete_experiment_label", "post_searcher_operations",
           "kill_trial", "ask_trial_stacks", "undelete_checkpoints", "post_checkpoint_metadata", "update_job_queue", "put_template",
-          "patch_template"} | MANY - {"delete_experiments", "move_experiments"}
+          "patch_template", "patch_model", "archive_model", "unarchive_model", "post_model_version", "patch_model_version"} | MANY - {"delete_experiments", "move_experiments"}
 
 
 class Walk(Work):

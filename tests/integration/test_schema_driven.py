@@ -42,6 +42,10 @@ REASONS = {
     "login_links_pkey": "a digest of a random token", "login_links_session_sha256_fkey": "of the session that asks; one that has ended makes none",
     "experiments_job_id_key": "a random id of the master's", "trials_experiment_id_request_id_key": "request ids follow from the search",
     "trials_task_id_key": "a digest of the leadership's nonce and the request",
+    "models_pkey": COUNTED, "models_user_id_fkey": KEPT, "models_workspace_id_fkey": KEPT, "model_versions_pkey": COUNTED,
+    "model_versions_model_id_fkey": "model_register() has locked the model", "model_versions_user_id_fkey": KEPT,
+    "model_versions_model_id_version_key": "model_register() counts under the model's lock",
+    "model_versions_checkpoint_uuid_fkey": "model_register() has locked the checkpoint",
     "access_tokens_pkey": COUNTED, "access_tokens_token_sha256_key": "a digest of a random token", "access_tokens_user_id_fkey": KEPT,
     "left_behind_pkey": UPSERT, "left_behind_place_fkey": CHAIN, "store_looks_pkey": UPSERT, "metric_steps_pkey": TRIGGERED,
     "metric_steps_experiment_id_fkey": TRIGGERED,
@@ -123,6 +127,10 @@ class Drive:
         twice(self.user, "post_template", body, template__name="t")
         refused(self.user, "post_template", {**body, "name": "u", "workspaceId": 99999}, template__name="u")
 
+    def models(self):
+        twice(self.user, "post_model", {"name": "m"})
+        refused(self.user, "post_model", {"name": "M"})
+
     def move(self):
         refused(self.user, "move_experiment", {"destinationProjectId": 99999}, experimentId=self.exp)
 
@@ -175,6 +183,7 @@ DRIVEN = {
     Drive.workspaces: ["workspaces_name_key", "workspaces_name", "projects_workspace_id_name_key", "projects_name",
                        "projects_workspace_id_fkey"],
     Drive.templates: ["templates_pkey", "templates_workspace_id_fkey"],
+    Drive.models: ["models_name"],
     Drive.move: ["experiments_project_id_fkey"],
     Drive.agents: ["agent_settings_pkey"],
     Drive.reports: ["metrics_pkey", "metrics_validation"],

@@ -21,7 +21,7 @@ HIDDEN = {"patch_token"}
 # Answered one by one: 200, with an error in each that is refused.
 MANY = {"activate_experiments", "pause_experiments", "cancel_experiments", "kill_experiments", "archive_experiments",
         "unarchive_experiments", "delete_experiments", "move_experiments"}
-LAST = ["cancel_experiment", "kill_experiment", "kill_trial", "kill_experiments", "cancel_experiments", "delete_experiment", "logout",
+LAST = ["delete_model_version", "delete_model", "cancel_experiment", "kill_experiment", "kill_trial", "kill_experiments", "cancel_experiments", "delete_experiment", "logout",
         "set_user_password", "delete_checkpoints", "remove_checkpoint_files", "delete_template", "archive_project", "unarchive_project",
         "archive_workspace", "unarchive_workspace"]
 CLUSTER_ADMIN, WORKSPACE_ADMIN, WORKSPACE_CREATOR, VIEWER, EDITOR, EDITOR_RESTRICTED = range(1, 7)
@@ -61,6 +61,8 @@ class Work:
         self.token = self.ann.call("post_token", {"description": "for the walk"})["tokenInfo"]["id"]
         self.group = self.admin.call("post_group", {"name": name + "'s friends" if lab else "friends", "addUsers": [self.ids[other]]})["group"]["groupId"]
         self.template = name
+        self.model = name
+        self.ann.call("post_model", {"name": name, "workspaceId": lab or 1})
         self.ann.call("post_template", {"name": name, "config": {"description": "d"}, "workspaceId": lab or 1}, template__name=name)
 
     def start(self, who, project=1):
@@ -79,7 +81,7 @@ class Work:
         below = path.split("{" + name + "}")[0].rstrip("/").rsplit("/", 1)[1]
         return {"experiments": self.exp, "trials": self.trial, "checkpoints": self.checkpoint, "allocations": self.order["alloc"],
                 "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
-                "templates": self.template, "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group,
+                "templates": self.template, "models": self.model, "versions": 1, "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group,
                 "by-user": self.ids["ann"], "slots": 0, "labels": "l", "resources": self.order["container"], "workspace": self.workspace,
                 "users": "ann" if name == "username" else self.ids["ann"]}[below]
 
@@ -96,6 +98,8 @@ class Work:
                 "post_checkpoint": {"taskId": log["taskId"], "uuid": self.checkpoint, "metadata": {"steps_completed": 1}},
                 "post_workspace": {"name": "w"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
                 "post_template": {"config": {"description": "e"}, "workspaceId": self.workspace},
+                "post_model": {"name": "m", "workspaceId": self.workspace}, "move_model": {"destinationWorkspaceId": self.workspace},
+                "post_model_version": {"checkpointUuid": self.checkpoint},
                 "post_checkpoint_metadata": {"checkpoint": {"metadata": {"k": 1}}},
                 "all_gather": {"requestUuid": "u", "numPeers": 1, "data": {}},
                 "search_groups": {"limit": 10}, "search_roles": {"limit": 10}, "search_roles_assignable": {"limit": 10},

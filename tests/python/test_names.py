@@ -184,7 +184,7 @@ determined.core
   CheckpointContext.get_metadata(self, storage_id)
   CheckpointContext.delete(self, storage_id)
 determined.experimental
-  client Determined Experiment ExperimentReference Trial TrialReference Checkpoint
+  client Determined Experiment ExperimentReference Trial TrialReference Checkpoint Model ModelVersion ModelSortBy OrderBy
   test_one_batch(trial_class, config=None)
 determined.experimental.client
   APIException NotFoundException UnauthenticatedException ExperimentReference TrialReference CheckpointState CheckpointTrainingMetadata ExperimentState TrialState TrialMetrics
@@ -213,6 +213,28 @@ determined.experimental.client
   User.deactivate(self)
   User.change_display_name(self, display_name)
   User.change_password(self, new_password)
+  ModelSortBy ModelVersion Model
+  create_model(name, description='', metadata=None, labels=None, workspace_name=None)
+  get_model(identifier)
+  get_model_by_id(identifier)
+  list_models(sort_by=ModelSortBy.NAME, order_by=OrderBy.ASCENDING, name=None, description=None, model_id=None, workspace_names=None, workspace_ids=None)
+  get_models(sort_by=ModelSortBy.NAME, order_by=OrderBy.ASCENDING, name=None, description=None, model_id=None, workspace_names=None, workspace_ids=None)
+  get_model_labels()
+  Model.get_version(self, version=-1)
+  Model.list_versions(self, order_by=OrderBy.DESCENDING)
+  Model.get_versions(self, order_by=OrderBy.DESCENDING)
+  Model.register_version(self, checkpoint_uuid)
+  Model.add_metadata(self, metadata)
+  Model.remove_metadata(self, keys)
+  Model.set_labels(self, labels)
+  Model.set_description(self, description)
+  Model.move_to_workspace(self, workspace_name)
+  Model.archive(self)
+  Model.unarchive(self)
+  Model.delete(self)
+  ModelVersion.set_name(self, name)
+  ModelVersion.set_notes(self, notes)
+  ModelVersion.delete(self)
   create_workspace(name)
   get_workspace(name)
   list_workspaces()
@@ -374,11 +396,8 @@ class Facts(unittest.TestCase):
         from determined.experimental import client
 
         self.assertRaises(AttributeError, lambda: det.nothing)
-        with self.assertRaisesRegex(AttributeError, "no registry of models"):
-            client.get_model
+        self.assertRaises(AttributeError, lambda: client.nothing)
         nowhere = client.Determined.__new__(client.Determined)
-        with self.assertRaisesRegex(AttributeError, "create_model: this master keeps no registry of models"):
-            nowhere.create_model("m")
         self.assertRaisesRegex(AttributeError, "'Determined' object has no attribute 'nothing'", lambda: nowhere.nothing)
 
     def test_no_master(self):

@@ -30,7 +30,8 @@ static void on_checkpoint(void *arg, const struct db_result *r)
     if (!api_own_experiment(req, db_i64(r, 0, CKPT_EXP)))
         return;
     struct buf out = BUF_INIT;
-    buf_addf(&out, "{\"checkpoint\":%s}", db_text(r, 0, CKPT_DOC));
+    buf_addf(&out, "{\"checkpoint\":%s,\"modelVersions\":%s}", db_text(r, 0, CKPT_DOC),
+             db_text(r, 0, CKPT_VERSIONS));
     http_reply_buf(req, 200, &out);
     buf_finish(&out);
 }

@@ -51,6 +51,16 @@ static bool all_there(struct http_req *req, const struct db_result *r)
     return false;
 }
 
+static void refuse_held(struct http_req *req, const struct db_result *r, int i)
+{
+    if (db_is_null(r, i, INTENT_MODELS))
+        http_fail(req, DET_ESTATE, "checkpoint %s cannot be removed: %s (nothing was changed)",
+                  db_text(r, i, INTENT_UUID), gc_why_text((unsigned)db_i64(r, i, INTENT_HELD)));
+    else
+        http_fail(req, DET_ESTATE, "checkpoint %s cannot be removed: it is %.300s (nothing was changed)",
+                  db_text(r, i, INTENT_UUID), db_text(r, i, INTENT_MODELS));
+}
+
 /* Every experiment's part is written down already: the answer need not wait for agents. */
 static void on_intended(void *arg, const struct db_result *r)
 {
@@ -60,10 +70,7 @@ static void on_intended(void *arg, const struct db_result *r)
     int64_t last = 0;
     for (int i = 0; i < db_rows(r); i++)
         if (db_i64(r, i, INTENT_HELD) > 0) {
-            http_fail(c->req, DET_ESTATE,
-                      "checkpoint %s cannot be removed: %s (nothing was changed)",
-                      db_text(r, i, INTENT_UUID),
-                      gc_why_text((unsigned)db_i64(r, i, INTENT_HELD)));
+            refuse_held(c->req, r, i);
             return;
         }
     for (int i = 0; i < db_rows(r); i++)

@@ -130,19 +130,25 @@ static void on_delete_core(void *arg, const struct core_reply *r)
     act_end(arg, r->code, r->code ? (r->text ? r->text : det_strerror(r->code)) : NULL);
 }
 
+static void refuse_held(struct act *a, const struct db_result *r)
+{
+    const char *in_use = "in use, by a live trial that started from it, or by a download or a "
+                         "continuation asked for a moment ago";
+    char text[512];
+    snprintf(text, sizeof text,
+             "experiment %" PRId64 " cannot be deleted: its checkpoint %.40s is %.300s", a->id,
+             db_text(r, 0, RM_HELD),
+             db_is_null(r, 0, RM_MODELS) ? in_use : db_text(r, 0, RM_MODELS));
+    act_end(a, DET_ESTATE, text);
+}
+
 static void on_delete_checkpoints(void *arg, const struct db_result *r)
 {
     struct act *a = arg;
     if (!act_row(a, r))
         return;
     if (!db_is_null(r, 0, RM_HELD)) {
-        char text[256];
-        snprintf(text, sizeof text,
-                 "experiment %" PRId64 " cannot be deleted: its checkpoint %.40s is in use, by a "
-                 "live trial that started from it, or by a download or a continuation asked for "
-                 "a moment ago",
-                 a->id, db_text(r, 0, RM_HELD));
-        act_end(a, DET_ESTATE, text);
+        refuse_held(a, r);
         return;
     }
     JSON_OWN config = json_parse(db_text(r, 0, RM_CONFIG), db_text_len(r, 0, RM_CONFIG), NULL);

@@ -16,6 +16,7 @@ const char *gc_why_text(unsigned why)
         "a trial started from it",
         "it is being read",
         "somebody took it back from the quarantine",
+        "it is a version of a model",
     };
     for (int i = 0; i < GC_WHY_COUNT; i++)
         if (why & (1u << i))

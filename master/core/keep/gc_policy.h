@@ -22,11 +22,12 @@ enum gc_why {
     GC_HELD_START = 16,     /* a live trial started from it */
     GC_HELD_SOURCE = 32,    /* some trial once started from it */
     GC_HELD_USE = 64,       /* it is being read */
-    GC_HELD_UNDELETED = 128 /* somebody took it back out of the quarantine */
+    GC_HELD_UNDELETED = 128, /* somebody took it back out of the quarantine */
+    GC_HELD_MODEL = 256 /* it is a version of a model */
 };
-#define GC_WHY_COUNT 8
+#define GC_WHY_COUNT 9
 /* Nobody may delete these; the other reasons bind only the policy. */
-#define GC_HELD_HARD (GC_HELD_RESUME | GC_HELD_START | GC_HELD_USE)
+#define GC_HELD_HARD (GC_HELD_RESUME | GC_HELD_START | GC_HELD_USE | GC_HELD_MODEL)
 /* The sentence for the lowest bit of `why`: "it is the trial's latest". A literal. */
 const char *gc_why_text(unsigned why);
 

@@ -215,6 +215,17 @@ static void held(void **state)
     is(intend("[\"a\"]", 8 | 16 | 64, 60, NULL), "a 1 0"); /* a person need not */
 }
 
+static void version_of_a_model(void **state)
+{
+    ask("INSERT INTO models (id, name, description, notes, labels, metadata, workspace_id, user_id) "
+        "VALUES (7, 'm', '', '', '[]', '{}', 1, 1)");
+    is(ask("SELECT r_why FROM model_register('M', 'a', 1, '', '', '', '[]', '{}')"), "0");
+    is(intend("[\"a\"]", 8 | 16 | 64 | 256, 60, NULL), "a 1 256");
+    is(ask("SELECT checkpoint_models('a')"), "version 1 of model \"m\"");
+    ask("DELETE FROM models");
+    is(intend("[\"a\"]", 8 | 16 | 64 | 256, 60, NULL), "a 1 0");
+}
+
 static void pinned(void **state)
 {
     db_ckpt_pin(db, "a", 60, on_rows, wanted(1));
@@ -252,6 +263,7 @@ int main(void)
                                        T(cut),
                                        T(asked_again_until_reported),
                                        T(held),
+                                       T(version_of_a_model),
                                        T(pinned),
                                        T(listed)};
     return cmocka_run_group_tests(tests, start, end);

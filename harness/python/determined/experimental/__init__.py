@@ -3,7 +3,18 @@
 from typing import Any, Dict, Optional, Type
 
 from determined.experimental import client
-from determined.experimental.client import Checkpoint, Determined, Experiment, ExperimentReference, Trial, TrialReference
+from determined.experimental.client import (
+    Checkpoint,
+    Determined,
+    Experiment,
+    ExperimentReference,
+    Model,
+    ModelSortBy,
+    ModelVersion,
+    OrderBy,
+    Trial,
+    TrialReference,
+)
 
 
 def test_one_batch(trial_class: Type[Any], config: Optional[Dict[str, Any]] = None) -> Any:
@@ -24,6 +35,10 @@ __all__ = [
     "Determined",
     "Experiment",
     "ExperimentReference",
+    "Model",
+    "ModelSortBy",
+    "ModelVersion",
+    "OrderBy",
     "Trial",
     "TrialReference",
     "client",

@@ -42,6 +42,7 @@ from determined.experimental._master import (
     UnauthenticatedException,
     hash_password,
 )
+from determined.experimental._models import Model, ModelSortBy, ModelVersion, path_of
 from determined.experimental._people import Project, ResourcePool, User, Workspace
 
 ExperimentReference, TrialReference = Experiment, Trial
@@ -167,6 +168,57 @@ class Determined:
     def get_workspace(self, name: str) -> Workspace:
         return Workspace(self._master, by_name(workspaces(self._master), name, "there is no workspace"))
 
+    # ---- models ----
+
+    def create_model(
+        self,
+        name: str,
+        description: Optional[str] = "",
+        metadata: Optional[Dict[str, Any]] = None,
+        labels: Optional[List[str]] = None,
+        workspace_name: Optional[str] = None,
+    ) -> Model:
+        body = {
+            "name": name,
+            "description": description,
+            "metadata": metadata,
+            "labels": labels,
+            "workspaceName": workspace_name,
+        }
+        return Model(self._master, self._master.post("/api/v1/models", body)["model"])
+
+    def get_model(self, identifier: Union[str, int]) -> Model:
+        """By its name or its id."""
+        return Model(self._master, self._master.get(path_of(identifier))["model"])
+
+    def list_models(
+        self,
+        sort_by: ModelSortBy = ModelSortBy.NAME,
+        order_by: OrderBy = OrderBy.ASCENDING,
+        name: Optional[str] = None,
+        description: Optional[str] = None,
+        model_id: Optional[int] = None,
+        workspace_names: Optional[List[str]] = None,
+        workspace_ids: Optional[List[int]] = None,
+    ) -> List[Model]:
+        wanted = {
+            **sorting("list_models", sort_by, order_by, ModelSortBy),
+            "name": name,
+            "description": description,
+            "id": model_id,
+            "workspaceNames": workspace_names,
+            "workspaceIds": workspace_ids,
+        }
+        raw = pages(lambda offset: self._master.get("/api/v1/models", offset=offset, limit=200, **wanted), "models")
+        return [Model(self._master, m) for m in raw]
+
+    get_model_by_id, get_models = get_model, list_models
+
+    def get_model_labels(self) -> List[str]:
+        """The most used first."""
+        labels: List[str] = self._master.get("/api/v1/model/labels")["labels"]
+        return labels
+
     # ---- the cluster ----
 
     def list_resource_pools(self) -> List[ResourcePool]:
@@ -176,9 +228,6 @@ class Determined:
 
     def logout(self) -> None:
         self._master.log_out()
-
-    def __getattr__(self, name: str) -> Any:
-        raise _no_models(name, "'Determined' object")
 
 
 _determined: Optional[Determined] = None
@@ -302,14 +351,37 @@ def list_resource_pools() -> List[ResourcePool]:
     return _current().list_resource_pools()
 
 
-def _no_models(name: str, what: str) -> AttributeError:
-    if "model" in name.lower():
-        return AttributeError(f"{name}: this master keeps no registry of models; keep names in a checkpoint's metadata")
-    return AttributeError(f"{what} has no attribute '{name}'")
+def create_model(
+    name: str,
+    description: Optional[str] = "",
+    metadata: Optional[Dict[str, Any]] = None,
+    labels: Optional[List[str]] = None,
+    workspace_name: Optional[str] = None,
+) -> Model:
+    return _current().create_model(name, description, metadata, labels, workspace_name)
 
 
-def __getattr__(name: str) -> Any:
-    raise _no_models(name, "module 'determined.experimental.client'")
+def get_model(identifier: Union[str, int]) -> Model:
+    return _current().get_model(identifier)
+
+
+def list_models(
+    sort_by: ModelSortBy = ModelSortBy.NAME,
+    order_by: OrderBy = OrderBy.ASCENDING,
+    name: Optional[str] = None,
+    description: Optional[str] = None,
+    model_id: Optional[int] = None,
+    workspace_names: Optional[List[str]] = None,
+    workspace_ids: Optional[List[int]] = None,
+) -> List[Model]:
+    return _current().list_models(sort_by, order_by, name, description, model_id, workspace_names, workspace_ids)
+
+
+get_model_by_id, get_models = get_model, list_models
+
+
+def get_model_labels() -> List[str]:
+    return _current().get_model_labels()
 
 
 __all__ = [
@@ -324,6 +396,9 @@ __all__ = [
     "ExperimentReference",
     "ExperimentSortBy",
     "ExperimentState",
+    "Model",
+    "ModelSortBy",
+    "ModelVersion",
     "NotFoundException",
     "OrderBy",
     "Project",
@@ -337,10 +412,15 @@ __all__ = [
     "User",
     "Workspace",
     "create_experiment",
+    "create_model",
     "create_user",
     "create_workspace",
     "get_checkpoint",
     "get_experiment",
+    "get_model",
+    "get_model_by_id",
+    "get_model_labels",
+    "get_models",
     "get_session_username",
     "get_trial",
     "get_user_by_id",
@@ -348,6 +428,7 @@ __all__ = [
     "get_workspace",
     "iter_trials_metrics",
     "list_experiments",
+    "list_models",
     "list_resource_pools",
     "list_users",
     "list_workspaces",

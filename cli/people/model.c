@@ -1,0 +1,329 @@
+/* det model: the registry of models, whose versions are checkpoints. */
+#include "cli.h"
+#include "named.h"
+#include "place.h"
+#include "show.h"
+#include "table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    const char *workspace, *workspaces, *description, *sort_by, *order_by, *version;
+    bool yes;
+} o = {.sort_by = "last_updated_time", .order_by = "asc", .version = "-1"};
+
+/* "/models/NAME" and what follows; caller frees. */
+static char *model_path(const struct cli *c, const char *below)
+{
+    char *name det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
+    return det_asprintf("/models/%s%s", name, below);
+}
+
+/* ---- reading ---- */
+
+static int query_of_list(struct buf *q, struct det_err *err)
+{
+    static const char *const words[][2] = {{"name", "NAME"},
+                                           {"description", "DESCRIPTION"},
+                                           {"creation_time", "CREATION_TIME"},
+                                           {"last_updated_time", "LAST_UPDATED_TIME"},
+                                           {"num_versions", "NUM_VERSIONS"},
+                                           {"workspace", "WORKSPACE"}};
+    const char *sort = NULL;
+    for (size_t i = 0; i < DET_ARRAY_LEN(words); i++)
+        if (strcmp(o.sort_by, words[i][0]) == 0)
+            sort = words[i][1];
+    if (!sort)
+        return det_fail(err, DET_EINVAL, "--sort-by: \"%.40s\"; expected name, description, "
+                        "creation_time, last_updated_time, num_versions or workspace", o.sort_by);
+    bool is_desc = strcmp(o.order_by, "desc") == 0;
+    if (!is_desc && strcmp(o.order_by, "asc") != 0)
+        return det_fail(err, DET_EINVAL, "--order-by: \"%.40s\"; expected asc or desc", o.order_by);
+    buf_addf(q, "?sortBy=SORT_BY_%s&orderBy=ORDER_BY_%s", sort, is_desc ? "DESC" : "ASC");
+    for (const char *w = o.workspaces; w && *w;) {
+        size_t n = strcspn(w, ",");
+        char *one det_cleanup(freep) = det_strndup(w, n);
+        char *word det_cleanup(freep) = cli_escaped(one);
+        buf_addf(q, "&workspaceNames=%s", word);
+        w += n + (w[n] == ',');
+    }
+    return 0;
+}
+
+static void put_labels(struct table *t, const json_t *labels)
+{
+    det_cleanup(buf_finish) struct buf text = BUF_INIT;
+    for (size_t i = 0; i < json_array_size(labels); i++)
+        buf_addf(&text, "%s%s", i ? ", " : "", json_string_value(json_array_get(labels, i)));
+    if (t)
+        table_cell(t, "%s", buf_str(&text));
+    else if (text.len)
+        printf("  labels       %s\n", buf_str(&text));
+}
+
+static void print_models(const json_t *models, const json_t *workspaces)
+{
+    static const char *const heads[] = {">ID",    "MODEL",   "WORKSPACE", ">VERSIONS",
+                                        "LABELS", "OWNER",   "CREATED",   "UPDATED",
+                                        "ARCHIVED"};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    for (size_t i = 0; i < json_array_size(models); i++) {
+        const json_t *m = json_array_get(models, i);
+        table_cell(t, "%" PRId64, json_int(m, "id", 0));
+        table_cell(t, "%s", json_str(m, "name", ""));
+        table_cell(t, "%s", named_in(workspaces, json_int(m, "workspaceId", 0)));
+        table_cell(t, "%" PRId64, json_int(m, "numVersions", 0));
+        put_labels(t, json_arr(m, "labels"));
+        table_cell(t, "%s", json_str(m, "username", ""));
+        table_cell(t, "%s", show_time(json_str(m, "creationTime", NULL)));
+        table_cell(t, "%s", show_time(json_str(m, "lastUpdatedTime", NULL)));
+        table_cell(t, "%s", json_flag(m, "archived", false) ? "yes" : "");
+    }
+    table_print(t, "no models; det model create NAME makes one");
+}
+
+static int list(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN workspaces = NULL;
+    det_cleanup(buf_finish) struct buf query = BUF_INIT;
+    if (query_of_list(&query, err) < 0)
+        return CLI_USAGE;
+    if (cli_get(c, &answer, err, "/models%s", buf_str(&query)) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, json_object_get(answer, "models")))
+        return 0;
+    if (named_all_workspaces(c, &workspaces, err) < 0)
+        return CLI_FAILED;
+    print_models(json_arr(answer, "models"), workspaces);
+    return 0;
+}
+
+static void print_model(const json_t *m)
+{
+    char *metadata det_cleanup(freep) = show_hparams(json_obj(m, "metadata"), NULL);
+    printf("model %" PRId64 "  %s%s\n", json_int(m, "id", 0), json_str(m, "name", ""),
+           json_flag(m, "archived", false) ? ", archived" : "");
+    if (*json_str(m, "description", ""))
+        printf("  description  %s\n", json_str(m, "description", ""));
+    printf("  owner        %s\n", json_str(m, "username", ""));
+    printf("  workspace    %" PRId64 "\n", json_int(m, "workspaceId", 0));
+    put_labels(NULL, json_arr(m, "labels"));
+    if (*metadata)
+        printf("  metadata     %s\n", metadata);
+    if (*json_str(m, "notes", ""))
+        printf("  notes        %s\n", json_str(m, "notes", ""));
+    printf("  created      %s\n", show_time(json_str(m, "creationTime", NULL)));
+    printf("  updated      %s\n", show_time(json_str(m, "lastUpdatedTime", NULL)));
+    printf("  versions     %" PRId64 "\n", json_int(m, "numVersions", 0));
+}
+
+static void put_version(struct table *t, const json_t *v)
+{
+    const json_t *cp = json_obj(v, "checkpoint");
+    char *metrics det_cleanup(freep) =
+        show_metrics(json_path(cp, "training.validationMetrics.avgMetrics"));
+    char *metadata det_cleanup(freep) = show_hparams(json_obj(v, "metadata"), NULL);
+    table_cell(t, "%" PRId64, json_int(v, "version", 0));
+    table_cell(t, "%s", json_str(v, "name", ""));
+    table_cell(t, "%" PRId64, json_int(json_obj(cp, "training"), "trialId", 0));
+    table_cell(t, "%" PRId64, json_int(json_obj(cp, "metadata"), "steps_completed", 0));
+    table_cell(t, "%s", json_str(cp, "uuid", ""));
+    table_cell(t, "%s", metrics);
+    table_cell(t, "%s", metadata);
+    table_cell(t, "%s", json_str(v, "comment", ""));
+}
+
+/* versions: a list of model.v1.ModelVersion. */
+static void print_versions(const json_t *versions)
+{
+    static const char *const heads[] = {">VERSION",   "NAME",    ">TRIAL",   ">BATCHES",
+                                        "CHECKPOINT", "METRICS", "METADATA", "COMMENT"};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    for (size_t i = 0; i < json_array_size(versions); i++)
+        put_version(t, json_array_get(versions, i));
+    puts("");
+    table_print(t, "no versions; det model register-version NAME UUID makes one");
+}
+
+/* The model, and as `versions` the one that --version names; -1: the newest, if there is any. */
+static int described(struct cli *c, json_t **ret, struct det_err *err)
+{
+    JSON_OWN number = cli_whole(o.version);
+    JSON_OWN answer = NULL;
+    JSON_OWN one = NULL;
+    int64_t n = number ? json_integer_value(number) : 0;
+    if (n < -1 || n == 0)
+        return det_fail(err, DET_EINVAL,
+                        "--version: \"%.40s\"; expected its number, or -1 for the newest", o.version);
+    char *all det_cleanup(freep) =
+        model_path(c, "/versions?limit=1&orderBy=ORDER_BY_DESC&sortBy=SORT_BY_VERSION");
+    char *model det_cleanup(freep) = model_path(c, "");
+    int rc = cli_call(c, "GET", all, NULL, &answer, err);
+    if (rc == 0 && n > 0)
+        rc = cli_get(c, &one, err, "%s/versions/%" PRId64, model, n);
+    if (rc < 0)
+        return rc;
+    JSON_OWN versions = one ? json_make("[O]", json_obj(one, "modelVersion"))
+                            : json_incref(json_object_get(answer, "modelVersions"));
+    *ret = json_make("{s:O,s:O}", "model", json_obj(answer, "model"), "modelVersions", versions);
+    return 0;
+}
+
+static int describe(struct cli *c, struct det_err *err)
+{
+    JSON_OWN found = NULL;
+    int rc = described(c, &found, err);
+    if (rc < 0)
+        return rc == DET_EINVAL ? CLI_USAGE : CLI_FAILED;
+    if (cli_print_json(c, json_obj(found, "model")))
+        return 0;
+    print_model(json_obj(found, "model"));
+    print_versions(json_arr(found, "modelVersions"));
+    return 0;
+}
+
+static int list_versions(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    char *path det_cleanup(freep) =
+        model_path(c, "/versions?orderBy=ORDER_BY_DESC&sortBy=SORT_BY_VERSION");
+    if (cli_call(c, "GET", path, NULL, &answer, err) < 0)
+        return CLI_FAILED;
+    if (cli_print_json(c, answer))
+        return 0;
+    print_model(json_obj(answer, "model"));
+    print_versions(json_arr(answer, "modelVersions"));
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int create(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN body = json_make("{s:s}", "name", cli_arg(c, 0));
+    if (o.description)
+        json_set(body, "description", json_string(o.description));
+    if (o.workspace)
+        json_set(body, "workspaceName", json_string(o.workspace));
+    if (cli_call(c, "POST", "/models", body, &answer, err) < 0)
+        return CLI_FAILED;
+    const json_t *m = json_obj(answer, "model");
+    if (!cli_print_json(c, m))
+        printf("Created model %" PRId64 "\n", json_int(m, "id", 0));
+    return 0;
+}
+
+static int register_version(struct cli *c, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN body =
+        json_make("{s:s,s:s}", "modelName", cli_arg(c, 0), "checkpointUuid", cli_arg(c, 1));
+    char *path det_cleanup(freep) = model_path(c, "/versions");
+    if (cli_call(c, "POST", path, body, &answer, err) < 0)
+        return CLI_FAILED;
+    const json_t *v = json_obj(answer, "modelVersion");
+    if (cli_print_json(c, v))
+        return 0;
+    JSON_OWN versions = json_make("[O]", v);
+    print_model(json_obj(v, "model"));
+    print_versions(versions);
+    return 0;
+}
+
+static int move(struct cli *c, struct det_err *err)
+{
+    char *path det_cleanup(freep) = model_path(c, "");
+    if (!o.workspace) {
+        det_fail(err, DET_EINVAL, "--workspace-name is needed: where to");
+        return CLI_USAGE;
+    }
+    JSON_OWN body = json_make("{s:s}", "workspaceName", o.workspace);
+    if (cli_call(c, "PATCH", path, body, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "model %s moved to workspace %s\n", cli_arg(c, 0), o.workspace);
+    return 0;
+}
+
+static int switch_(struct cli *c, const char *verb, struct det_err *err)
+{
+    char *path det_cleanup(freep) = model_path(c, verb);
+    if (cli_call(c, "POST", path, NULL, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "model %s %sd\n", cli_arg(c, 0), verb + 1);
+    return 0;
+}
+
+static int archive(struct cli *c, struct det_err *err)
+{
+    return switch_(c, "/archive", err);
+}
+
+static int unarchive(struct cli *c, struct det_err *err)
+{
+    return switch_(c, "/unarchive", err);
+}
+
+static int delete_(struct cli *c, struct det_err *err)
+{
+    int64_t n = 0;
+    if (cli_arg(c, 1) && cli_arg_id(c, 1, "version", &n, err) < 0)
+        return CLI_USAGE;
+    char *version det_cleanup(freep) = det_asprintf("/versions/%" PRId64, n);
+    char *path det_cleanup(freep) = model_path(c, n ? version : "");
+    char *what det_cleanup(freep) = n ? det_asprintf("version %" PRId64 " of ", n) : det_strdup("");
+    char *question det_cleanup(freep) =
+        det_asprintf("delete %smodel %s%s?", what, cli_arg(c, 0), n ? "" : " and all its versions");
+    if (!o.yes && !cli_confirmed(question, "deleted", err))
+        return CLI_FAILED;
+    if (cli_call(c, "DELETE", path, NULL, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "%smodel %s deleted; checkpoints stay\n", what, cli_arg(c, 0));
+    return 0;
+}
+
+static const struct opt list_opts[] = {
+    {"workspace-names", 'w', OPT_STR, &o.workspaces, "A,B", "only of these workspaces"},
+    {"sort-by", 0, OPT_STR, &o.sort_by, "KEY",
+     "name, description, creation_time, last_updated_time (default), num_versions, workspace"},
+    {"order-by", 0, OPT_STR, &o.order_by, "ORDER", "asc (default) or desc"},
+    {0},
+};
+static const struct opt create_opts[] = {
+    {"workspace-name", 'w', OPT_STR, &o.workspace, "NAME", "in this workspace"},
+    {"description", 0, OPT_STR, &o.description, "TEXT", "what it is"},
+    {0},
+};
+static const struct opt describe_opts[] = {
+    {"version", 0, OPT_STR, &o.version, "N", "show this version (-1, the default: the newest)"},
+    {0},
+};
+static const struct opt move_opts[] = {
+    {"workspace-name", 'w', OPT_STR, &o.workspace, "NAME", "to this workspace"},
+    {0},
+};
+static const struct opt delete_opts[] = {
+    {"yes", 'y', OPT_FLAG, &o.yes, NULL, "do not ask"},
+    {0},
+};
+static const struct verb verbs[] = {
+    {"list", "ls", "", "all models", list_opts, list},
+    {"create", NULL, "NAME", "a new one", create_opts, create},
+    {"describe", NULL, "NAME", "one model and a version of it", describe_opts, describe},
+    {"list-versions", NULL, "NAME", "one model and its versions", NULL, list_versions},
+    {"register-version", NULL, "NAME UUID", "make a checkpoint its next version", NULL,
+     register_version},
+    {"move", NULL, "NAME", "to another workspace", move_opts, move},
+    {"archive", NULL, "NAME", "nothing of it changes any more", NULL, archive},
+    {"unarchive", NULL, "NAME", "change it again", NULL, unarchive},
+    {"delete", NULL, "NAME [VERSION]", "delete it, or one version; checkpoints stay", delete_opts,
+     delete_},
+    {0},
+};
+
+const struct noun noun_model = {"model", "m", NULL,
+                                "the model registry: models, and checkpoints as their versions",
+                                verbs};
