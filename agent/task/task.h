@@ -78,6 +78,8 @@ struct task {
     struct stackfold *fold;    /* what it has printed */
     size_t traced;             /* ranks whose stacks were asked for */
     int trace_lines;           /* of the one in hand */
+    pid_t traced_pid;          /* it, unless it was stopped before; 0 */
+    int64_t tracer_ms;         /* when the debugger was started, monotonic */
     uv_timer_t look_by;        /* until all stacks are to be there */
     void (*looked)(struct task *t); /* then; NULL: nobody looks */
 

@@ -37,11 +37,13 @@ void task_stacks_line(struct task *t, const struct rank *r, const struct logline
     int line;
     if (!t->stacks_asked)
         return;
-    t->stacks_lines++;
-    if (strstr(l->text, "(most recent call first)"))
+    bool is_head = strstr(l->text, "(most recent call first)") != NULL;
+    bool is_frame =
+        sscanf(l->text, " File \"%1023[^\"]\", line %d in %127[^\n]", path, &line, function) == 3;
+    t->stacks_lines += is_head || is_frame; /* and not what the trial prints meanwhile */
+    if (is_head)
         t->stacks_told = false;
-    if (t->stacks_told ||
-        sscanf(l->text, " File \"%1023[^\"]\", line %d in %127[^\n]", path, &line, function) != 3)
+    if (t->stacks_told || !is_frame)
         return;
     const char *file = users_file(path, t->spec.dir);
     if (!file)
@@ -68,7 +70,11 @@ static void on_tick(uv_timer_t *timer)
         return;
     t->stacks_lines = t->stacks_before = t->stacks_ticks = 0;
     if (t->stacks_next < t->stacks_n) {
-        kill(t->stacks_of[t->stacks_next++], PROGRESS_STACKS_SIGNAL);
+        pid_t pid = t->stacks_of[t->stacks_next++];
+        if (proctree_catches(pid, PROGRESS_STACKS_SIGNAL)) /* still: an exec would end it by that */
+            kill(pid, PROGRESS_STACKS_SIGNAL);
+        else
+            t->stacks_ticks = TICKS_MAX;
         return;
     }
     uv_timer_stop(timer);

@@ -97,7 +97,7 @@ static void on_watch(uv_timer_t *timer)
 {
     struct task *t = timer->data;
     struct stall_found found;
-    if (t->phase == TASK_RUNNING && stall_check(t->stall, clk_mono_ms(), &found))
+    if (t->phase == TASK_RUNNING && !t->tracer && stall_check(t->stall, clk_mono_ms(), &found))
         task_on_stall(t, &found);
 }
 

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define TRACE_MS  10000 /* for all ranks of this host together */
 #define RANKS_MAX 4
@@ -46,10 +47,23 @@ static void process_state(pid_t pid, struct buf *out)
         buf_addf(out, " in %.60s", buf_str(&wchan));
 }
 
-static json_t *tracer_env(void)
+static bool is_stopped(pid_t pid)
 {
-    return json_make("{s:s, s:s, s:s}", "PATH", "/usr/local/bin:/usr/bin:/bin", "LC_ALL", "C",
-                     "HOME", "/nonexistent");
+    det_cleanup(buf_finish) struct buf stat = BUF_INIT;
+    read_proc(pid, "stat", &stat);
+    const char *end = strrchr(buf_str(&stat), ')');
+    return end && end[1] == ' ' && end[2] == 'T';
+}
+
+/* With the mark, by which it is found and ended when this process was killed. */
+static json_t *tracer_env(const struct task *t)
+{
+    json_t *env = json_make("{s:s, s:s, s:s}", "PATH", "/usr/local/bin:/usr/bin:/bin", "LC_ALL",
+                            "C", "HOME", "/nonexistent");
+    const char *value = strchr(t->spec.mark, '=');
+    det_cleanup(freep) char *name = det_strndup(t->spec.mark, (size_t)(value - t->spec.mark));
+    json_object_set_new(env, name, json_string(value + 1));
+    return env;
 }
 
 static void next(struct task *t);
@@ -77,6 +91,8 @@ static void when_done(struct task *t)
         stackfold_end(t->fold, say, t);
     rank_close(t->tracer);
     t->tracer = NULL;
+    if (t->stall) /* a process that a debugger holds gives no sign of life */
+        stall_forgive(t->stall, clk_mono_ms() - t->tracer_ms);
     if (t->looked)
         next(t);
 }
@@ -87,12 +103,13 @@ static void on_silent(void *arg, struct rank *r)
 }
 
 /* The debugger runs as the ranks' user: it can do nothing to others, whatever it is made to read.
+ * It is no member of the task's cgroup: a look at a trial near its limit of memory must not end it.
  */
 static int start_tracer(struct task *t, const struct rank *r, struct det_err *err)
 {
     char pid[16];
     snprintf(pid, sizeof pid, "%d", taskbox_inner_pid(rank_pid(r)));
-    JSON_OWN env = tracer_env();
+    JSON_OWN env = tracer_env(t);
     char *const gdb[] = {"gdb", "-nx", "-batch", "-iex", "set auto-load off",
                          "-ex", "thread apply all bt 40", "-p", pid, NULL};
     char *const eu[] = {"eu-stack", "-n", "40", "-p", pid, NULL};
@@ -106,8 +123,10 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     char **vector = taskenv_vector(env);
     struct rank_options o = {.spec = &t->spec, .file = file, .argv = is_gdb ? gdb : eu,
                              .env = vector, .number = rank_number(r), .local = rank_local(r),
-                             .pass_fd = -1, .cgroup = t->cgroup, .box = &t->box, .loop = t->loop,
+                             .pass_fd = -1, .cgroup = NULL, .box = &t->box, .loop = t->loop,
                              .on_line = on_line, .on_silent = on_silent, .arg = t};
+    t->traced_pid = is_stopped(rank_pid(r)) ? 0 : rank_pid(r);
+    t->tracer_ms = clk_mono_ms();
     int rc = rank_start(&o, &t->tracer, err);
     taskenv_free(vector);
     return rc;
@@ -118,28 +137,51 @@ bool task_may_look(const struct task *t)
     return t->phase == TASK_RUNNING || t->phase == TASK_TRACING;
 }
 
-void task_look_stop(struct task *t)
+static void say_end(struct task *t)
 {
+    logspool_say(t->spool, LOGLINE_INFO, LINK_STACKS_END, t->spec.agent_id);
+    if (t->ship)
+        logship_kick(t->ship);
+}
+
+static void end_and_kill(struct task *t)
+{
+    say_end(t);
+    task_kill(t);
+}
+
+typedef void (*then_fn)(struct task *t);
+
+static then_fn take_looked(struct task *t)
+{
+    then_fn looked = t->looked;
     uv_timer_stop(&t->stacks_timer);
     uv_timer_stop(&t->look_by);
     t->looked = NULL;
+    t->stacks_asked = false;
+    if (t->tracer)
+        rank_signal(t->tracer, SIGKILL);
+    return looked;
+}
+
+/* Who asked is told of the end all the same. */
+void task_look_stop(struct task *t)
+{
+    then_fn then = take_looked(t);
+    if (then == say_end || then == end_and_kill)
+        say_end(t);
 }
 
 static void end_look(struct task *t)
 {
-    void (*looked)(struct task *t) = t->looked;
-    task_look_stop(t);
-    looked(t);
+    take_looked(t)(t);
 }
 
-/* A rank goes on when its debugger is gone. */
 static void on_deadline(uv_timer_t *timer)
 {
     struct task *t = timer->data;
     logspool_say(t->spool, LOGLINE_WARNING, "reading the stacks took longer than %d s: left out",
                  TRACE_MS / 1000);
-    if (t->tracer)
-        rank_signal(t->tracer, SIGKILL);
     end_look(t);
 }
 
@@ -174,13 +216,6 @@ static void look(struct task *t, void (*looked)(struct task *t))
     task_stacks(t, next);
 }
 
-static void say_end(struct task *t)
-{
-    logspool_say(t->spool, LOGLINE_INFO, LINK_STACKS_END, t->spec.agent_id);
-    if (t->ship)
-        logship_kick(t->ship);
-}
-
 /* Whoever asks gets an end in any case, and knows by it that nothing follows. */
 void task_look(struct task *t)
 {
@@ -196,9 +231,17 @@ void task_look(struct task *t)
     say_end(t);
 }
 
+/* A debugger that was killed may leave the stop behind by which it took hold of a thread. */
+static void let_go_on(const struct task *t, int status)
+{
+    if (WIFSIGNALED(status) && t->traced_pid > 0 && task_may_look(t))
+        kill(t->traced_pid, SIGCONT);
+}
+
 void task_on_tracer_exit(struct task *t, int status)
 {
     rank_on_exit(t->tracer, status);
+    let_go_on(t, status);
     when_done(t);
 }
 
@@ -217,7 +260,7 @@ void task_on_stall(struct task *t, const struct stall_found *s)
     task_goto(t, TASK_TRACING);
     uv_timer_stop(&t->watch);
     if (t->looked) /* by somebody who asked: the same stacks */
-        t->looked = task_kill;
+        t->looked = end_and_kill;
     else
         look(t, task_kill);
 }

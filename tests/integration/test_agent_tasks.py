@@ -270,7 +270,7 @@ def test_server_killed_with_orders(m, a):
     """What a start and a kill ask for is done by the next server; neither trial is lost."""
     m.start("1.first.1", "exit 0")
     m.wait_exit("1.first.1")
-    old = server(a)
+    old = wait_until(lambda: server(a), 10, "the server")
     os.kill(old, signal.SIGSTOP)
     m.start("1.late.1", "exit 4", slots=(0,))
     m.start("1.late.2", "sleep 600", slots=(1,))

@@ -147,7 +147,7 @@ size_t proctree_count(const struct proctree *t)
 }
 
 /* SigCgt of its status, a bit for each signal from 1 on. */
-static bool catches(pid_t pid, int signal)
+bool proctree_catches(pid_t pid, int signal)
 {
     char path[64];
     unsigned long long mask = 0;
@@ -165,7 +165,7 @@ size_t proctree_catching(const struct proctree *t, int signal, pid_t *ret, size_
     size_t n = 0;
     find(t, &v);
     for (size_t i = 0; i < v.n && n < max; i++)
-        if (v.v[i].is_ours && v.v[i].state != 'Z' && catches(v.v[i].pid, signal))
+        if (v.v[i].is_ours && v.v[i].state != 'Z' && proctree_catches(v.v[i].pid, signal))
             ret[n++] = v.v[i].pid;
     vec_free(&v);
     return n;

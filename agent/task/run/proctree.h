@@ -29,6 +29,8 @@ size_t proctree_kill(const struct proctree *t);
 bool proctree_has_child(void);
 /* Those that catch the signal, an older one first; at most max. Returns how many. */
 size_t proctree_catching(const struct proctree *t, int signal, pid_t *ret, size_t max);
+/* Whether this one does now. */
+bool proctree_catches(pid_t pid, int signal);
 /* How many there are. */
 size_t proctree_count(const struct proctree *t);
 

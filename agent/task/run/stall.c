@@ -80,6 +80,12 @@ bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret)
     return ret->local >= 0;
 }
 
+void stall_forgive(struct stall *s, int64_t ms)
+{
+    for (int i = 0; i < s->n; i++)
+        s->v[i].changed_ms += s->v[i].changed_ms ? ms : 0;
+}
+
 uint64_t stall_period_ms(const struct stall *s)
 {
     int64_t ms = s->timeout_ms / 8;

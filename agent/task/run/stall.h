@@ -20,6 +20,8 @@ struct stall *stall_create(const struct taskspec *spec, int n, bool from_start, 
 void stall_destroy(struct stall *s); /* NULL ok */
 /* Whether a rank is stuck; of several the one that has been silent for longest. */
 bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret);
+/* A time that no rank is to blame for. */
+void stall_forgive(struct stall *s, int64_t ms);
 /* How often to check. */
 uint64_t stall_period_ms(const struct stall *s);
 

@@ -1,0 +1,82 @@
+/* A rank whose progress file does not change for longer than the timeout is stuck. */
+#include "stall.h"
+
+#include "fsx.h"
+#include "progress.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[] = "/tmp/det-stall-XXXXXX";
+static struct taskspec spec;
+
+/* Rank 0's file. */
+static void write_progress(uint64_t batches)
+{
+    const struct progress p = {.magic = PROGRESS_MAGIC, .batches = batches, .mono_ms = 1};
+    int fd = openat(spec.dirfd, "run/progress.0", O_RDWR | O_CREAT, 0600);
+    assert_int_equal(pwrite(fd, &p, sizeof p, 0), sizeof p);
+    close(fd);
+}
+
+static void test_silence(void **state)
+{
+    struct stall_found f;
+    write_progress(4);
+    struct stall *s = stall_create(&spec, 1, false, 0);
+    assert_false(stall_check(s, 5000, &f)); /* the first sign of life: its time begins */
+    assert_false(stall_check(s, 5999, &f));
+    assert_true(stall_check(s, 6000, &f));
+    assert_int_equal(f.batches, 4);
+    write_progress(5);
+    assert_false(stall_check(s, 6001, &f));
+    stall_destroy(s);
+}
+
+/* A debugger held it for 700 ms. */
+static void test_forgiven(void **state)
+{
+    struct stall_found f;
+    write_progress(4);
+    struct stall *s = stall_create(&spec, 1, false, 0);
+    stall_forgive(s, 700); /* before it began: nothing was counted */
+    assert_false(stall_check(s, 5000, &f));
+    stall_forgive(s, 700);
+    assert_false(stall_check(s, 6699, &f));
+    assert_true(stall_check(s, 6700, &f));
+    assert_int_equal(f.silent_ms, 1000);
+    stall_destroy(s);
+}
+
+static int setup(void **state)
+{
+    if (!mkdtemp(dir))
+        return -1;
+    spec.dirfd = open(dir, O_RDONLY | O_DIRECTORY);
+    spec.task.stall_timeout_ms = 1000;
+    return mkdirat(spec.dirfd, "run", 0700);
+}
+
+static int teardown(void **state)
+{
+    unlinkat(spec.dirfd, "run/progress.0", 0);
+    unlinkat(spec.dirfd, "run", AT_REMOVEDIR);
+    close(spec.dirfd);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence),
+                                       cmocka_unit_test(test_forgiven)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
