@@ -36,6 +36,13 @@ static struct series_item bucket(const struct series_item *items, size_t n)
     return all;
 }
 
+int64_t series_share(int64_t max, int64_t n)
+{
+    int64_t share = SERIES_POINTS_ALL / (n > 1 ? n : 1);
+    share = share > SERIES_POINTS_MIN ? share : SERIES_POINTS_MIN;
+    return max < share ? max : share;
+}
+
 int64_t series_buckets(int64_t max)
 {
     return max <= SERIES_POINTS_MIN ? 1 : (max - 2) / 2;

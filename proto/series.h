@@ -30,6 +30,10 @@ struct series_item {
  * SERIES_POINTS_MIN. Returns their number. */
 size_t series_points(const struct series_item *items, size_t n, size_t max,
                      struct series_point *ret);
+/* How many of max points each of n series gets that are drawn in one answer: together they have
+ * about SERIES_POINTS_ALL, of which a master makes 20 MB of text. At least SERIES_POINTS_MIN. */
+#define SERIES_POINTS_ALL 200000
+int64_t series_share(int64_t max, int64_t n);
 /* How many items a series wants for max points: from so many up, coarser items will do. */
 int64_t series_buckets(int64_t max);
 /* Items as the database has them, a line each: "[value, steps, at]" of one report, "[low, steps,

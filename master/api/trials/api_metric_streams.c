@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "db_exp_read.h"
 #include "db_metric_news.h"
+#include "series.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <string.h>
@@ -289,5 +290,6 @@ void api_exp_trials_sample(struct shell *sh, struct http_req *req)
     q->to = to > 0 && to < INT32_MAX ? to : INT32_MAX;
     q->trials = q->trials < 1 ? TRIALS : q->trials > TRIALS_MAX ? TRIALS_MAX : q->trials;
     q->points = q->points < 1 ? POINTS : q->points > POINTS_MAX ? POINTS_MAX : q->points;
+    q->points = series_share(q->points, q->trials);
     db_exp_searcher(sh->db, q->exp_id, on_sampled_experiment, c);
 }

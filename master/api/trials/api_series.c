@@ -120,6 +120,14 @@ static json_t *groups_query(struct http_req *req)
     return NULL;
 }
 
+static size_t names_count(const json_t *groups)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(groups); i++)
+        n += json_array_size(json_object_get(json_array_get(groups, i), "names"));
+    return n;
+}
+
 /* The filter's range narrows what start and end say. */
 static bool range_query(struct http_req *req, struct series_call *c)
 {
@@ -161,7 +169,6 @@ static bool call_query(struct http_req *req, struct series_call *c)
     c->q.to = to > 0 && to < INT32_MAX ? to : INT32_MAX;
     c->q.from = c->q.from < 0 ? 0 : c->q.from > INT32_MAX ? INT32_MAX : c->q.from;
     c->points = c->points < 1 ? POINTS_DEFAULT : c->points > POINTS_MAX ? POINTS_MAX : c->points;
-    c->q.buckets = series_buckets(c->points);
     size_t n = json_array_size(c->ids), i;
     const json_t *id;
     if (n == 0 || n > TRIALS_MAX) {
@@ -175,7 +182,11 @@ static bool call_query(struct http_req *req, struct series_call *c)
         return false;
     }
     c->groups = groups_query(req);
-    return c->groups && range_query(req, c);
+    if (!c->groups)
+        return false;
+    c->points = series_share(c->points, (int64_t)(n * names_count(c->groups)));
+    c->q.buckets = series_buckets(c->points);
+    return range_query(req, c);
 }
 
 /* ---- The answer ---- */

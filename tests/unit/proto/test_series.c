@@ -85,6 +85,18 @@ static void test_no_room(void **state)
     }
 }
 
+/* Together about as many as one answer may draw, whatever is asked for. */
+static void test_share(void **state)
+{
+    assert_int_equal(series_share(1000, 25), 1000);
+    assert_int_equal(series_share(100000, 1), 100000);
+    assert_int_equal(series_share(100000, 0), 100000);
+    assert_int_equal(series_share(100000, 100), 2000);
+    assert_int_equal(series_share(100000, 1000), 200);
+    assert_int_equal(series_share(100000, 1000000), SERIES_POINTS_MIN);
+    assert_int_equal(series_share(2, 1000000), 2);
+}
+
 static void test_parse(void **state)
 {
     struct series_item i[4];
@@ -134,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few),    cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_chunks), cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_parse),  cmocka_unit_test(test_parse_others)};
+        cmocka_unit_test(test_share),  cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
