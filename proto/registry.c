@@ -23,6 +23,9 @@ int registry_check_name(const char *name, struct det_err *err)
     if (name[strspn(name, "0123456789")] == '\0')
         return det_fail(err, DET_EINVAL,
                         "name: not only digits, which would be taken for a model's id");
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return det_fail(err, DET_EINVAL,
+                        "name: not \"%s\", which would be taken out of the model's path", name);
     return 0;
 }
 

@@ -46,7 +46,7 @@ def models(user):
     assert user.call("get_model", modelName="dIGITS")["model"] == user.call("get_model", modelName=first["id"])["model"] == first
     user.refused(409, '"DIGITS"', "post_model", {"name": "DIGITS"})
     for bad, words in (("", "not blank"), ("  ", "not blank"), ("a/b", "'/'"), ("12", "only digits"), (" a", "space"), ("a  b", "space"),
-                       ("a\nb", "control"), ("x" * 201, "1 to 200"), (7, "name"), (["a"], "name")):
+                       ("a\nb", "control"), ("x" * 201, "1 to 200"), (".", '"."'), ("..", '".."'), (7, "name"), (["a"], "name")):
         user.refused(400, words, "post_model", {"name": bad})
         if bad != "":
             user.refused(400, words, "patch_model", {"name": bad}, modelName="digits")

@@ -7,13 +7,13 @@
 
 static void test_names(void **state)
 {
-    static const char *const good[] = {"a", "7b", "digits v2", "\xc3\xa9t\xc3\xa9", "1.0", "-1"};
+    static const char *const good[] = {"a", "7b", "digits v2", "\xc3\xa9t\xc3\xa9", "1.0", "-1", ".a", "...", ". ."};
     static const struct {
         const char *name, *words;
     } bad[] = {{"", "not blank"},      {" \t", "not blank"},   {"a/b", "'/'"},
                {"a\nb", "control"},    {"\x1b[31m", "control"}, {"a\x7f", "control"},
                {" a", "space"},        {"a ", "space"},        {"a  b", "space"},
-               {"0123", "only digits"}};
+               {"0123", "only digits"}, {".", "\".\""},        {"..", "\"..\""}};
     struct det_err err;
     char name[REGISTRY_NAME_MAX + 2];
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
