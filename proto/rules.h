@@ -184,7 +184,7 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(post_model_version, EDIT, MODEL, "modelName")                                                \
     X(get_model_version, SEE, NONE, "")                                                            \
     X(patch_model_version, EDIT, MODEL, "modelName")                                               \
-    X(delete_model_version, DELETE, MODEL, "modelName")
+    X(delete_model_version, DELETE, ASKS, "")
 
 #define RULES_TRIALS(X)                                                                            \
     X(get_trial, SEE, TRIAL, "trialId")                                                            \

@@ -143,12 +143,21 @@ void db_model_delete(struct db *db, const char *key, db_cb *cb, void *arg)
              db_str_arg(DB_ARGS, key), cb, arg);
 }
 
-void db_model_version_delete(struct db *db, const char *key, int64_t version, db_cb *cb, void *arg)
+void db_model_version_ckpt(struct db *db, const char *key, int64_t version, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT checkpoint_uuid FROM model_versions WHERE model_id = model_at($1) "
+             "AND version = $2::bigint",
+             db_i64_arg(db_str_arg(DB_ARGS, key), version), cb, arg);
+}
+
+void db_model_version_delete(struct db *db, const char *key, int64_t version, const char *uuid,
+                             db_cb *cb, void *arg)
 {
     db_write(db,
              "DELETE FROM model_versions WHERE model_id = model_at($1) AND version = $2::bigint "
-             "RETURNING id",
-             db_i64_arg(db_str_arg(DB_ARGS, key), version), cb, arg);
+             "AND ($3::text IS NULL OR checkpoint_uuid = $3) RETURNING id",
+             db_str_arg(db_i64_arg(db_str_arg(DB_ARGS, key), version), uuid), cb, arg);
 }
 
 void db_model_register(struct db *db, const char *key, const char *uuid,

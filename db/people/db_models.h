@@ -44,8 +44,11 @@ void db_model_version_edit(struct db *db, const char *key, int64_t version,
 /* A row if it is there. */
 void db_model_archive(struct db *db, const char *key, bool archived, db_cb *cb, void *arg);
 void db_model_delete(struct db *db, const char *key, db_cb *cb, void *arg);
-void db_model_version_delete(struct db *db, const char *key, int64_t version, db_cb *cb,
-                             void *arg);
+/* uuid: only if it is this checkpoint; NULL: whichever it is. */
+void db_model_version_delete(struct db *db, const char *key, int64_t version, const char *uuid,
+                             db_cb *cb, void *arg);
+/* The uuid of its checkpoint; no row: no such version. */
+void db_model_version_ckpt(struct db *db, const char *key, int64_t version, db_cb *cb, void *arg);
 
 /* A new version of a checkpoint. One row: why not, or {"modelVersion"}. */
 enum db_version_why {

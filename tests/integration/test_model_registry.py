@@ -197,9 +197,34 @@ def at_once(c, key):
     assert c.sql(f"SELECT count(*) FROM model_versions WHERE checkpoint_uuid = '{key}'") == str(int(done[0]))
 
 
-def rights(c, admin, key):
+def holder(c, admin, agent, ann, bob):
+    """Who may delete a checkpoint may delete the version that holds it, whose model that may be."""
+    _, (hers,) = checkpoints(c, ann, agent, 1)
+    cy = log_in(c.port, "cy")
+    model = bob.call("post_model_version", {"checkpointUuid": hers}, modelName="bobs")["modelVersion"]["model"]["id"]
+    ann.refused(400, 'version 1 of model "bobs"', "delete_checkpoints", {"checkpointUuids": [hers]})
+    for op, body, more in (("delete_model", None, {}), ("patch_model_version", {"name": "x"}, {"modelVersionNum": 1}), ("delete_model_version", None, {"modelVersionNum": 9})):
+        ann.refused(403, "model bobs: it belongs to bob", op, body, modelName="bobs", **more)
+    text = cy.refused(403, "model bobs: it belongs to bob", "delete_model_version", modelName="bobs", modelVersionNum=1)
+    assert text.endswith("may, and whoever may delete the checkpoint"), text
+    ann.refused(404, "not found", "delete_model_version", modelName="nothing", modelVersionNum=1)
+    assert ann.raw("DELETE", "/api/v1/models/%ff/versions/1")[0] == 400
+    ann.call("delete_model_version", modelName=model, modelVersionNum=1)
+    assert ann.call("delete_checkpoints", {"checkpointUuids": [hers]}) == {}
+    assert "delete_model_version" in {e["operation"] for e in admin.call("get_audit", username="ann", limit=100)["entries"]}
+
+
+def of_another(admin, ann, bob, key):
+    """A checkpoint of the administrator's in bob's model: not ann's to take out, but the administrator's."""
+    n = bob.call("post_model_version", {"checkpointUuid": key}, modelName="bobs")["modelVersion"]["version"]
+    ann.refused(403, "model bobs: it belongs to bob", "delete_model_version", modelName="bobs", modelVersionNum=n)
+    admin.call("delete_model_version", modelName="bobs", modelVersionNum=n)
+    assert bob.call("get_model_versions", modelName="bobs")["modelVersions"] == []
+
+
+def rights(c, admin, agent, key):
     """Whose it is, and by which role of its workspace; everybody reads; each change has its line in the audit log."""
-    ids = people.add(c, "ann", "bob")
+    ids = people.add(c, "ann", "bob", "cy")
     ann, bob = log_in(c.port, "ann"), log_in(c.port, "bob")
     place = ann.call("post_workspace", {"name": "Anns"})["workspace"]["id"]
     ann.call("post_model", {"name": "anns", "workspaceId": place})
@@ -253,6 +278,8 @@ def verbs(c, key):
     assert "version 1 of model net v1" in out and "version 2 of model net v1" in out, out
     assert 'version 1 of model "net v1"' in said("checkpoint", "delete", "--yes", key, code=1)
     listed = said("model", "list", "-w", "none,Shop & more")
+    holder(c, admin, agent, ann, bob)
+    of_another(admin, ann, bob, key)
     assert "net v1" in listed and "Shop & more" in listed and "digits" not in listed, listed
     names = [m["name"] for m in json.loads(said("m", "ls", "--sort-by", "name", "--order-by", "desc", "--json"))]
     assert names == sorted(names, key=str.lower, reverse=True) and "digits" in names, names
@@ -349,7 +376,7 @@ def main():
         models(user)
         lists(user)
         versions(user, keys)
-        rights(c, user, keys[4])
+        rights(c, user, agent, keys[4])
         verbs(c, keys[4])
         sdk(c, keys[3:])
         kept(c, user, exp, keys)

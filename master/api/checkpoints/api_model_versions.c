@@ -1,4 +1,5 @@
 /* The model registry: versions of models. */
+#include "access.h"
 #include "api_handlers.h"
 #include "api_models.h"
 #include "shell.h"
@@ -150,6 +151,15 @@ void api_patch_model_version(struct shell *sh, struct http_req *req)
         db_model_version_edit(sh->db, http_param(req, "modelName"), n, &w, on_edited, req);
 }
 
+/* ---- deleting: who may delete the model, and who may delete the checkpoint that is held ---- */
+
+struct delete_call {
+    struct http_req *req;
+    int64_t version;
+    const char *uuid;    /* of the version, once it was asked for */
+    const char *refusal; /* why the model does not allow it */
+};
+
 static void on_deleted(void *arg, const struct db_result *r)
 {
     if (api_failed(arg, r))
@@ -160,9 +170,69 @@ static void on_deleted(void *arg, const struct db_result *r)
         http_reply(arg, 200, "{}");
 }
 
+static void delete_it(const struct delete_call *c)
+{
+    db_model_version_delete(c->req->sh->db, http_param(c->req, "modelName"), c->version, c->uuid,
+                            on_deleted, c->req);
+}
+
+static void on_ckpt_judged(void *arg, const json_t *refused)
+{
+    const struct delete_call *c = arg;
+    if (refused && json_object_size(refused) == 0)
+        delete_it(c);
+    else if (refused)
+        http_fail(c->req, DET_EPERM, "%s, and whoever may delete the checkpoint", c->refusal);
+}
+
+static void on_ckpt(void *arg, const struct db_result *r)
+{
+    struct delete_call *c = arg;
+    if (api_failed(c->req, r))
+        return;
+    if (db_rows(r) == 0) {
+        http_fail(c->req, DET_EPERM, "%s", c->refusal);
+        return;
+    }
+    c->uuid = http_strdup(c->req, db_text(r, 0, 0));
+    JSON_OWN ids = json_make("[s]", c->uuid);
+    access_ask(c->req,
+               &(struct access_ask){&rules_all[ROUTE_delete_checkpoints], SUBJECT_CKPT,
+                                    on_ckpt_judged, c},
+               ids);
+}
+
+static void on_model_judged(void *arg, const json_t *refused)
+{
+    struct delete_call *c = arg;
+    if (!refused)
+        return;
+    const json_t *why = json_object_get(refused, http_param(c->req, "modelName"));
+    if (!why) {
+        delete_it(c);
+    } else if (json_int(why, "code", 0) != DET_EPERM) {
+        access_refused(c->req, refused);
+    } else {
+        c->refusal = http_strdup(c->req, json_str(why, "text", ""));
+        db_model_version_ckpt(c->req->sh->db, http_param(c->req, "modelName"), c->version, on_ckpt,
+                              c);
+    }
+}
+
 void api_delete_model_version(struct shell *sh, struct http_req *req)
 {
-    int64_t n;
-    if (api_id(req, "modelVersionNum", &n))
-        db_model_version_delete(sh->db, http_param(req, "modelName"), n, on_deleted, req);
+    struct delete_call *c = http_mem(req, sizeof *c);
+    *c = (struct delete_call){.req = req};
+    if (!api_id(req, "modelVersionNum", &c->version))
+        return;
+    JSON_OWN name = json_string(http_param(req, "modelName"));
+    if (!name) {
+        http_fail(req, DET_EINVAL, "modelName: expected UTF-8");
+        return;
+    }
+    JSON_OWN ids = json_make("[O]", name);
+    access_ask(req,
+               &(struct access_ask){&rules_all[ROUTE_delete_model_version], SUBJECT_MODEL,
+                                    on_model_judged, c},
+               ids);
 }
