@@ -29,6 +29,25 @@ int registry_check_name(const char *name, struct det_err *err)
     return 0;
 }
 
+int registry_check_text(const char *field, const char *text, size_t max, struct det_err *err)
+{
+    size_t n = text ? strlen(text) : 0;
+    if (n > max)
+        return det_fail(err, DET_EINVAL, "%s: %zu bytes; at most %zu", field, n, max);
+    return 0;
+}
+
+int registry_metadata(const json_t *metadata, char **ret, struct det_err *err)
+{
+    det_cleanup(freep) char *text = json_text(metadata);
+    size_t n = strlen(text);
+    if (n > REGISTRY_TEXT_MAX)
+        return det_fail(err, DET_EINVAL, "metadata: %zu bytes as JSON; at most %d", n,
+                        REGISTRY_TEXT_MAX);
+    *ret = det_strdup(text);
+    return 0;
+}
+
 static bool is_in(const json_t *list, const char *label)
 {
     for (size_t i = 0; i < json_array_size(list); i++)

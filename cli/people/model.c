@@ -23,6 +23,33 @@ static char *model_path(const struct cli *c, const char *below)
 
 /* ---- reading ---- */
 
+/* The first answer to path, which ends in a query, with the entries of all pages as `key`. */
+static int all_pages(struct cli *c, const char *path, const char *key, json_t **ret,
+                     struct det_err *err)
+{
+    JSON_OWN all = json_array();
+    JSON_OWN first = NULL;
+    for (;;) {
+        JSON_OWN answer = NULL;
+        char *page det_cleanup(freep) = det_asprintf("%s&offset=%zu", path, json_array_size(all));
+        int rc = cli_call(c, "GET", page, NULL, &answer, err);
+        if (rc < 0)
+            return rc;
+        const json_t *entries = json_arr(answer, key);
+        json_array_extend(all, (json_t *)entries);
+        if (!first)
+            first = json_incref(answer);
+        if (json_array_size(entries) == 0 ||
+            (int64_t)json_array_size(all) >= json_int(json_obj(answer, "pagination"), "total", 0))
+            break;
+    }
+    json_object_set(first, key, all);
+    json_object_set_new(json_obj(first, "pagination"), "endIndex",
+                        json_integer((json_int_t)json_array_size(all)));
+    *ret = json_incref(first);
+    return 0;
+}
+
 static int query_of_list(struct buf *q, struct det_err *err)
 {
     static const char *const words[][2] = {{"name", "NAME"},
@@ -91,7 +118,8 @@ static int list(struct cli *c, struct det_err *err)
     det_cleanup(buf_finish) struct buf query = BUF_INIT;
     if (query_of_list(&query, err) < 0)
         return CLI_USAGE;
-    if (cli_get(c, &answer, err, "/models%s", buf_str(&query)) < 0)
+    char *path det_cleanup(freep) = det_asprintf("/models%s", buf_str(&query));
+    if (all_pages(c, path, "models", &answer, err) < 0)
         return CLI_FAILED;
     if (cli_print_json(c, json_object_get(answer, "models")))
         return 0;
@@ -190,7 +218,7 @@ static int list_versions(struct cli *c, struct det_err *err)
     JSON_OWN answer = NULL;
     char *path det_cleanup(freep) =
         model_path(c, "/versions?orderBy=ORDER_BY_DESC&sortBy=SORT_BY_VERSION");
-    if (cli_call(c, "GET", path, NULL, &answer, err) < 0)
+    if (all_pages(c, path, "modelVersions", &answer, err) < 0)
         return CLI_FAILED;
     if (cli_print_json(c, answer))
         return 0;

@@ -6,7 +6,7 @@ CREATE TABLE models (
     description text NOT NULL,
     notes text NOT NULL,
     labels jsonb NOT NULL,        -- a list of texts
-    metadata jsonb NOT NULL,
+    metadata json NOT NULL,       -- as it was written: jsonb makes 300 digits of 1e300
     workspace_id integer NOT NULL REFERENCES workspaces,
     user_id integer NOT NULL REFERENCES users,
     archived boolean NOT NULL DEFAULT false,
@@ -27,7 +27,7 @@ CREATE TABLE model_versions (
     comment text NOT NULL,
     notes text NOT NULL,
     labels jsonb NOT NULL,
-    metadata jsonb NOT NULL,
+    metadata json NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (model_id, version)
@@ -44,21 +44,30 @@ BEGIN
 END $$;
 
 -- model.v1.Model.
-CREATE FUNCTION model_doc(m models) RETURNS jsonb LANGUAGE sql STABLE AS $$
-    SELECT jsonb_build_object('id', m.id, 'name', m.name, 'description', m.description, 'notes', m.notes, 'labels', m.labels,
+CREATE FUNCTION model_doc(m models) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('id', m.id, 'name', m.name, 'description', m.description, 'notes', m.notes, 'labels', m.labels,
         'metadata', m.metadata, 'creationTime', api_time(m.created_at), 'lastUpdatedTime', api_time(m.updated_at),
         'numVersions', (SELECT count(*) FROM model_versions v WHERE v.model_id = m.id), 'username', u.username,
         'userId', m.user_id, 'workspaceId', m.workspace_id, 'archived', m.archived)
     FROM users u WHERE u.id = m.user_id
 $$;
 
--- model.v1.ModelVersion.
-CREATE FUNCTION model_version_doc(v model_versions) RETURNS json LANGUAGE sql STABLE AS $$
-    SELECT json_build_object('model', model_doc(m), 'checkpoint', checkpoint_doc(v.checkpoint_uuid), 'version', v.version,
+-- The same in each entry of a list of versions, which may be long: without what people wrote.
+CREATE FUNCTION model_brief(m models) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('id', m.id, 'name', m.name, 'metadata', '{}'::json, 'creationTime', api_time(m.created_at),
+        'lastUpdatedTime', api_time(m.updated_at),
+        'numVersions', (SELECT count(*) FROM model_versions v WHERE v.model_id = m.id), 'username', u.username,
+        'userId', m.user_id, 'workspaceId', m.workspace_id, 'archived', m.archived)
+    FROM users u WHERE u.id = m.user_id
+$$;
+
+-- model.v1.ModelVersion of the model as p_model has it.
+CREATE FUNCTION model_version_doc(v model_versions, p_model json) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('model', p_model, 'checkpoint', checkpoint_doc(v.checkpoint_uuid), 'version', v.version,
         'id', v.id, 'name', v.name, 'comment', v.comment, 'notes', v.notes, 'labels', v.labels, 'metadata', v.metadata,
         'creationTime', api_time(v.created_at), 'lastUpdatedTime', api_time(v.updated_at), 'username', u.username,
         'userId', v.user_id)
-    FROM models m, users u WHERE m.id = v.model_id AND u.id = v.user_id
+    FROM users u WHERE u.id = v.user_id
 $$;
 
 -- Which versions a checkpoint is, in words: 'version 2 of model "digits"'. Null: none.
@@ -70,7 +79,7 @@ $$;
 -- A new version. r_why: enum db_version_why in db/people/db_models.h; r_doc where it is 0, else r_state may say more.
 -- The checkpoint's row is locked as gc_intend() locks it: what is on its way out gets no version.
 CREATE FUNCTION model_register(p_key text, p_uuid text, p_user integer, p_name text, p_comment text, p_notes text,
-    p_labels jsonb, p_metadata jsonb) RETURNS TABLE (r_why integer, r_state text, r_doc json) LANGUAGE plpgsql AS $$
+    p_labels jsonb, p_metadata json) RETURNS TABLE (r_why integer, r_state text, r_doc json) LANGUAGE plpgsql AS $$
 DECLARE
     m models;
     c checkpoints;
@@ -94,7 +103,7 @@ BEGIN
         INSERT INTO model_versions (model_id, version, checkpoint_uuid, user_id, name, comment, notes, labels, metadata)
             VALUES (m.id, m.last_version, p_uuid, p_user, p_name, p_comment, p_notes, p_labels, p_metadata)
             RETURNING * INTO v;
-        RETURN QUERY SELECT 0, NULL::text, json_build_object('modelVersion', model_version_doc(v));
+        RETURN QUERY SELECT 0, NULL::text, json_build_object('modelVersion', model_version_doc(v, model_doc(m)));
     END IF;
 END $$;
 

@@ -51,8 +51,8 @@ void db_model_version_list(struct db *db, const char *key, const struct db_page 
              "ELSE v.version END::float8 num, NULL::text txt "
              "FROM model_versions v WHERE v.model_id = model_at($1))"
              DB_LIST_TAIL(DB_LIST_ORDER("id", "$3"), "$4", "$5", "NULL",
-                          "(SELECT model_version_doc(v) FROM model_versions v WHERE v.id = "
-                          "page.id)"),
+                          "(SELECT model_version_doc(v, (SELECT model_brief(m) FROM models m "
+                          "WHERE m.id = model_at($1))) FROM model_versions v WHERE v.id = page.id)"),
              db_page_arg(db_str_arg(DB_ARGS, key), p), cb, arg);
 }
 
@@ -69,7 +69,7 @@ void db_model_labels(struct db *db, int64_t workspace_id, db_cb *cb, void *arg)
 void db_model_read(struct db *db, const char *key, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT jsonb_build_object('model', model_doc(m)) FROM models m "
+             "SELECT json_build_object('model', model_doc(m)) FROM models m "
              "WHERE m.id = model_at($1)",
              db_str_arg(DB_ARGS, key), cb, arg);
 }
@@ -77,8 +77,9 @@ void db_model_read(struct db *db, const char *key, db_cb *cb, void *arg)
 void db_model_version_read(struct db *db, const char *key, int64_t version, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT json_build_object('modelVersion', model_version_doc(v)) FROM model_versions v "
-             "WHERE v.model_id = model_at($1) AND v.version = $2::bigint",
+             "SELECT json_build_object('modelVersion', model_version_doc(v, model_doc(m))) "
+             "FROM models m JOIN model_versions v ON v.model_id = m.id "
+             "WHERE m.id = model_at($1) AND v.version = $2::bigint",
              db_i64_arg(db_str_arg(DB_ARGS, key), version), cb, arg);
 }
 
@@ -90,8 +91,8 @@ void db_model_create(struct db *db, const struct db_model_words *w, int64_t user
     db_str_arg(db_str_arg(a, w->labels), w->metadata);
     db_write(db,
              "INSERT INTO models AS m (name, description, notes, labels, metadata, workspace_id, "
-             "user_id) VALUES ($1, $2, $3, $4::jsonb, $5::jsonb, $6::integer, $7::integer) "
-             "RETURNING jsonb_build_object('model', model_doc(m))",
+             "user_id) VALUES ($1, $2, $3, $4::jsonb, $5::json, $6::integer, $7::integer) "
+             "RETURNING json_build_object('model', model_doc(m))",
              db_i64_arg(db_i64_arg(a, w->workspace_id), user_id), cb, arg);
 }
 
@@ -105,10 +106,10 @@ void db_model_edit(struct db *db, const char *key, const struct db_model_words *
              "WITH old AS (SELECT m.id, m.archived FROM models m WHERE m.id = model_at($1) FOR "
              "UPDATE), up AS (UPDATE models m SET name = coalesce($2, m.name), "
              "description = coalesce($3, m.description), notes = coalesce($4, m.notes), "
-             "labels = coalesce($5::jsonb, m.labels), metadata = coalesce($6::jsonb, m.metadata), "
+             "labels = coalesce($5::jsonb, m.labels), metadata = coalesce($6::json, m.metadata), "
              "workspace_id = coalesce(nullif($7::integer, 0), m.workspace_id), updated_at = now() "
              "FROM old WHERE m.id = old.id AND NOT old.archived RETURNING model_doc(m) doc) "
-             "SELECT (SELECT archived FROM old), (SELECT jsonb_build_object('model', doc) FROM up)",
+             "SELECT (SELECT archived FROM old), (SELECT json_build_object('model', doc) FROM up)",
              db_i64_arg(a, w->workspace_id), cb, arg);
 }
 
@@ -122,9 +123,10 @@ void db_model_version_edit(struct db *db, const char *key, int64_t version,
              "v.model_id = m.id WHERE m.id = model_at($1) AND v.version = $2::bigint FOR UPDATE), "
              "up AS (UPDATE model_versions v SET name = coalesce($3, v.name), "
              "comment = coalesce($4, v.comment), notes = coalesce($5, v.notes), "
-             "labels = coalesce($6::jsonb, v.labels), metadata = coalesce($7::jsonb, v.metadata), "
+             "labels = coalesce($6::jsonb, v.labels), metadata = coalesce($7::json, v.metadata), "
              "updated_at = now() FROM old WHERE v.id = old.id AND NOT old.archived "
-             "RETURNING model_version_doc(v) doc) SELECT (SELECT archived FROM old), "
+             "RETURNING model_version_doc(v, (SELECT model_doc(m) FROM models m WHERE m.id = "
+             "v.model_id)) doc) SELECT (SELECT archived FROM old), "
              "(SELECT json_build_object('modelVersion', doc) FROM up)",
              db_str_arg(db_str_arg(a, w->labels), w->metadata), cb, arg);
 }
@@ -166,6 +168,6 @@ void db_model_register(struct db *db, const char *key, const char *uuid,
     struct db_args *a = db_i64_arg(db_str_arg(db_str_arg(DB_ARGS, key), uuid), user_id);
     db_str_arg(db_str_arg(db_str_arg(a, w->name), w->comment), w->notes);
     db_write(db,
-             "SELECT * FROM model_register($1, $2, $3::integer, $4, $5, $6, $7::jsonb, $8::jsonb)",
+             "SELECT * FROM model_register($1, $2, $3::integer, $4, $5, $6, $7::jsonb, $8::json)",
              db_str_arg(db_str_arg(a, w->labels), w->metadata), cb, arg);
 }

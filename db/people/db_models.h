@@ -13,7 +13,7 @@ struct db_model_filter {
     int archived;                              /* 0, 1, -1: both */
     int64_t id;                                /* 0: any */
 };
-/* enum db_list_col. */
+/* enum db_list_col. Entries of versions have their model without its texts, labels and metadata. */
 void db_model_list(struct db *db, const struct db_model_filter *f, const struct db_page *p,
                    db_cb *cb, void *arg);
 void db_model_version_list(struct db *db, const char *key, const struct db_page *p, db_cb *cb,

@@ -53,6 +53,8 @@ def models(user):
     user.refused(400, "name", "post_model", {})
     for body, words in (({"labels": "a"}, "labels"), ({"labels": [1]}, "labels[0]"), ({"labels": ["a", ""]}, "labels[1]"), ({"labels": ["x"] * 101}, "100"),
                         ({"metadata": [1]}, "metadata"), ({"notes": {}}, "notes"), ({"description": 1}, "description"),
+                        ({"notes": "x" * 65537}, "notes: 65537 bytes; at most 65536"), ({"description": "\u00e9" * 40000}, "description: 80000 bytes"),
+                        ({"metadata": {"k": "x" * 65536}}, "metadata: 65544 bytes as JSON; at most 65536"),
                         ({"workspaceId": -1}, "workspaceId"), ({"workspaceId": "x"}, "workspaceId"), ({"workspaceId": 1, "workspaceName": "x"}, "one of")):
         user.refused(400, words, "post_model", {"name": "bad", **body})
         user.refused(400, words, "patch_model", body, modelName="digits")
@@ -130,7 +132,8 @@ def versions(user, keys):
     got = user.call("patch_model_version", {"name": "best", "labels": [], "metadata": {"k": 2}, "comment": ""}, modelName="digits", modelVersionNum=1)["modelVersion"]
     assert (got["name"], got["labels"], got["metadata"], got["comment"], got["notes"]) == ("best", [], {"k": 2}, "", "n"), got
     user.refused(400, "stays", "patch_model_version", {"checkpoint": {"uuid": keys[1]}}, modelName="digits", modelVersionNum=1)
-    for bad in ({"name": 1}, {"labels": [[]]}, {"metadata": "x"}, {"notes": []}):
+    for bad in ({"name": 1}, {"labels": [[]]}, {"metadata": "x"}, {"notes": []}, {"name": "x" * 201}, {"comment": "x" * 65537}, {"notes": "x" * 65537},
+                {"metadata": {"k": "x" * 65536}}):
         user.refused(400, next(iter(bad)), "patch_model_version", bad, modelName="digits", modelVersionNum=1)
         user.refused(400, next(iter(bad)), "post_model_version", {"checkpointUuid": keys[0], **bad}, modelName="digits")
     for bad in ("../x", "", 7, None):
@@ -145,6 +148,33 @@ def versions(user, keys):
     user.call("archive_model", modelName="digits")
     user.refused(400, "archived", "patch_model_version", {"name": "x"}, modelName="digits", modelVersionNum=1)
     user.call("unarchive_model", modelName="digits")
+
+
+def large(c, user, key):
+    """The largest texts there may be, read one by one and in long lists, which have them once and come in pages."""
+    words = {"description": "d" * 65536, "notes": "n" * 65536, "metadata": {"x": [1e300] * 9000}, "labels": ["l"]}
+    model = user.call("post_model", {"name": "long", **words})["model"]
+    assert {k: model[k] for k in words} == words == {k: user.call("get_model", modelName="long")["model"][k] for k in words}
+    made = user.call("post_model_version", {"checkpointUuid": key, "name": "v" * 200, "comment": "c" * 65536}, modelName="long")["modelVersion"]
+    assert made["model"]["notes"] == words["notes"] and made["comment"] == "c" * 65536
+    c.sql("INSERT INTO model_versions (model_id, version, checkpoint_uuid, user_id, name, comment, notes, labels, metadata) "
+          f"SELECT {model['id']}, v, '{key}', 1, '', '', '', '[]', '{{}}' FROM generate_series(2, 450) v")
+    for limit, n in ((0, 200), (-1, 200), (1000, 200), (50, 50), (-2, 0)):
+        got = user.call("get_model_versions", modelName="long", limit=limit)
+        assert [v["version"] for v in got["modelVersions"]] == list(range(1, n + 1)) and got["pagination"]["total"] == 450, (limit, got["pagination"])
+        assert {k: got["model"][k] for k in words} == words and got["model"]["numVersions"] == 450
+        assert all(v["model"] == {**v["model"], "id": model["id"], "name": "long", "metadata": {}, "numVersions": 450} for v in got["modelVersions"])
+    size = len(user.raw("GET", "/api/v1/models/long/versions")[1])
+    assert size < 3 * 65536 + 65536 + 200 * 4000, size
+    listed = json.loads(c.det("model", "list-versions", "long", "--json").stdout)
+    assert [v["version"] for v in listed["modelVersions"]] == list(range(450, 0, -1)) and listed["pagination"]["endIndex"] == 450
+    user.call("delete_model", modelName="long")
+    c.sql("INSERT INTO models (name, description, notes, labels, metadata, workspace_id, user_id) "
+          "SELECT 'many ' || g, '', '', '[]', '{}', 1, 1 FROM generate_series(1, 250) g")
+    got = user.call("get_models", name="many ", limit=-1)
+    assert len(got["models"]) == 200 and got["pagination"]["total"] == 250, got["pagination"]
+    assert len({m["id"] for m in json.loads(c.det("model", "list", "--json").stdout) if m["name"].startswith("many ")}) == 250
+    c.sql("DELETE FROM models WHERE name LIKE 'many %'")
 
 
 def kept(c, user, exp, keys):
@@ -248,6 +278,8 @@ def rights(c, admin, agent, key):
         bob.call(op, body, modelName="anns", **more)
     names = {e["operation"] for e in admin.call("get_audit", username="bob", limit=100)["entries"]}
     assert {op for op, _, _ in writes} | {"post_model"} <= names, names
+    holder(c, admin, agent, ann, bob)
+    of_another(admin, ann, bob, key)
 
 
 def verbs(c, key):
@@ -278,8 +310,6 @@ def verbs(c, key):
     assert "version 1 of model net v1" in out and "version 2 of model net v1" in out, out
     assert 'version 1 of model "net v1"' in said("checkpoint", "delete", "--yes", key, code=1)
     listed = said("model", "list", "-w", "none,Shop & more")
-    holder(c, admin, agent, ann, bob)
-    of_another(admin, ann, bob, key)
     assert "net v1" in listed and "Shop & more" in listed and "digits" not in listed, listed
     names = [m["name"] for m in json.loads(said("m", "ls", "--sort-by", "name", "--order-by", "desc", "--json"))]
     assert names == sorted(names, key=str.lower, reverse=True) and "digits" in names, names
@@ -376,6 +406,7 @@ def main():
         models(user)
         lists(user)
         versions(user, keys)
+        large(c, user, keys[4])
         rights(c, user, agent, keys[4])
         verbs(c, keys[4])
         sdk(c, keys[3:])

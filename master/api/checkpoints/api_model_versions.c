@@ -2,6 +2,7 @@
 #include "access.h"
 #include "api_handlers.h"
 #include "api_models.h"
+#include "registry.h"
 #include "shell.h"
 #include "uuid.h"
 
@@ -41,7 +42,7 @@ void api_get_model_versions(struct shell *sh, struct http_req *req)
 {
     struct api_call *c = api_call(sh, req);
     c->key = "modelVersions";
-    if (api_page(req, wire_version_sort, &c->page))
+    if (model_page(req, wire_version_sort, &c->page))
         db_model_read(sh->db, http_param(req, "modelName"), on_model, c);
 }
 
@@ -66,7 +67,13 @@ void api_get_model_version(struct shell *sh, struct http_req *req)
 static bool words_read(struct http_req *req, const json_t *body, struct db_model_words *w)
 {
     const char *workspace;
-    return model_words(req, body, w, &workspace);
+    struct det_err err;
+    if (!model_words(req, body, w, &workspace))
+        return false;
+    if (registry_check_text("name", w->name, REGISTRY_NAME_MAX, &err) == 0)
+        return true;
+    http_fail_err(req, &err);
+    return false;
 }
 
 struct register_call {

@@ -23,6 +23,15 @@ void model_is_archived(struct http_req *req)
 
 /* ---- reading ---- */
 
+bool model_page(struct http_req *req, const struct wire_name *sorts, struct db_page *ret)
+{
+    if (!api_page(req, sorts, ret))
+        return false;
+    if (ret->limit == 0 || ret->limit == -1 || ret->limit > MODELS_PAGE_MAX)
+        ret->limit = MODELS_PAGE_MAX;
+    return true;
+}
+
 static void on_list(void *arg, const struct db_result *r)
 {
     api_reply_list(arg, r, NULL, true);
@@ -44,7 +53,7 @@ void api_get_models(struct shell *sh, struct http_req *req)
         api_query_strings(req, "users", &f.users) && api_query_ints(req, "userIds", &f.user_ids) &&
         api_query_strings(req, "workspaceNames", &f.workspaces) &&
         api_query_ints(req, "workspaceIds", &f.workspace_ids) &&
-        api_query_i64(req, "id", 0, &f.id) && api_page(req, wire_model_sort, &c->page))
+        api_query_i64(req, "id", 0, &f.id) && model_page(req, wire_model_sort, &c->page))
         db_model_list(sh->db, &f, &c->page, on_list, c);
 }
 
@@ -87,19 +96,14 @@ static const struct wire_field words_fields[] = {
     {"workspaceId", WIRE_I32, W(workspace_id), 0, NULL},
 };
 
-static char *kept_text(struct http_req *req, const json_t *j)
-{
-    det_cleanup(freep) char *text = json_text(j);
-    return http_strdup(req, text);
-}
-
 static int labels_read(struct http_req *req, const json_t *list, const char **ret,
                        struct det_err *err)
 {
     JSON_OWN labels = json_array();
     int rc = registry_labels(list, labels, err);
+    det_cleanup(freep) char *text = json_text(labels);
     if (rc == 0)
-        *ret = kept_text(req, labels);
+        *ret = http_strdup(req, text);
     return rc;
 }
 
@@ -109,12 +113,34 @@ static void keep(struct http_req *req, const char *text, const char **ret)
         *ret = http_strdup(req, text);
 }
 
+static int metadata_read(struct http_req *req, const json_t *metadata, const char **ret,
+                         struct det_err *err)
+{
+    det_cleanup(freep) char *text = NULL;
+    int rc = registry_metadata(metadata, &text, err);
+    if (rc == 0)
+        *ret = http_strdup(req, text);
+    return rc;
+}
+
+static int texts_check(const struct words_body *b, struct det_err *err)
+{
+    int rc = registry_check_text("description", b->description, REGISTRY_TEXT_MAX, err);
+    if (rc == 0)
+        rc = registry_check_text("comment", b->comment, REGISTRY_TEXT_MAX, err);
+    return rc == 0 ? registry_check_text("notes", b->notes, REGISTRY_TEXT_MAX, err) : rc;
+}
+
 static int words_read(struct http_req *req, const json_t *body, struct words_body *b,
                       struct db_model_words *ret, struct det_err *err)
 {
     int rc = wire_decode(body, "", words_fields, DET_ARRAY_LEN(words_fields), b, err);
+    if (rc == 0)
+        rc = texts_check(b, err);
     if (rc == 0 && b->labels)
         rc = labels_read(req, b->labels, &ret->labels, err);
+    if (rc == 0 && b->metadata)
+        rc = metadata_read(req, b->metadata, &ret->metadata, err);
     if (rc == 0 && b->workspace_id < 0)
         rc = det_fail(err, DET_EINVAL, "workspaceId: expected the id of a workspace");
     if (rc == 0 && b->workspace_id && b->workspace && *b->workspace)
@@ -135,8 +161,6 @@ bool model_words(struct http_req *req, const json_t *body, struct db_model_words
     keep(req, b.description, &ret->description);
     keep(req, b.comment, &ret->comment);
     keep(req, b.notes, &ret->notes);
-    if (b.metadata)
-        ret->metadata = kept_text(req, b.metadata);
     ret->workspace_id = b.workspace_id;
     *ret_workspace = NULL;
     keep(req, b.workspace && *b.workspace ? b.workspace : NULL, ret_workspace);

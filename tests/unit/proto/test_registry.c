@@ -1,4 +1,4 @@
-/* registry.h: names and labels of models. */
+/* registry.h: names, texts, labels and metadata of models. */
 #include "registry.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,6 +29,36 @@ static void test_names(void **state)
     assert_int_equal(registry_check_name(name, &err), 0);
 }
 
+static void test_texts(void **state)
+{
+    struct det_err err;
+    assert_int_equal(registry_check_text("notes", NULL, 0, &err), 0);
+    assert_int_equal(registry_check_text("notes", "1234567", 7, &err), 0);
+    assert_int_equal(registry_check_text("notes", "12345678", 7, &err), DET_EINVAL);
+    assert_string_equal(err.text, "notes: 8 bytes; at most 7");
+}
+
+/* {"k":"xx..."} of so many bytes; new reference. */
+static json_t *metadata_of(size_t bytes)
+{
+    size_t n = bytes - strlen("{\"k\":\"\"}");
+    det_cleanup(freep) char *text = det_zalloc(n + 1);
+    memset(text, 'x', n);
+    return json_make("{s:s}", "k", text);
+}
+
+static void test_metadata(void **state)
+{
+    struct det_err err;
+    det_cleanup(freep) char *text = NULL, *none = NULL;
+    JSON_OWN good = metadata_of(REGISTRY_TEXT_MAX);
+    JSON_OWN bad = metadata_of(REGISTRY_TEXT_MAX + 1);
+    assert_int_equal(registry_metadata(good, &text, &err), 0);
+    assert_int_equal(strlen(text), REGISTRY_TEXT_MAX);
+    assert_int_equal(registry_metadata(bad, &none, &err), DET_EINVAL);
+    assert_string_equal(err.text, "metadata: 65537 bytes as JSON; at most 65536");
+}
+
 static void test_labels(void **state)
 {
     struct det_err err;
@@ -50,6 +80,8 @@ static void test_labels(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_labels)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_metadata),
+                                       cmocka_unit_test(test_labels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
