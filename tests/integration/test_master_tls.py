@@ -293,6 +293,26 @@ def rotated_authority(c, he):
     assert r.returncode == 0 and r.stderr == "", r.stderr
 
 
+def unwritten_authority(c, he):
+    """Where the authority's file cannot be written, the new one is shown, here and after a restart, and the log complains; once it can, it is."""
+    path, kept = c.path("master.crt"), c.path("kept.crt")
+    os.rename(path, kept)
+    os.mkdir(path)
+    c.det("master", "rotate-authority", cert="kept.crt")
+    with open(c.path("now.crt"), "w") as f:
+        f.write(c.sql("SELECT certificate FROM authority") + "\n")
+    for restarted in (False, True):
+        assert told(c)[-1] == fingerprint(c, "now.crt") != fingerprint(c, "kept.crt")
+        assert open(c.path("master.log")).read().count("security.tls.authority_file does not have the present authority") == 1 + restarted
+        r = he.det("master", "info")
+        assert r.returncode == 0 and he.kept() == {he.url(): open(c.path("now.crt")).read()}, r.stderr
+        if restarted:
+            os.rmdir(path)
+        c.stop("master")
+        c.start_master()
+    assert open(path).read() == open(c.path("now.crt")).read()
+
+
 def cookie(c, conn):
     password = open(c.path("admin.password")).read().strip()
     conn.request("POST", "/api/v1/auth/login?cookie=true", json.dumps({"username": "admin", "password": password}))
@@ -320,6 +340,7 @@ def main():
         he = first_use(c)
         another_authority(c, he)
         rotated_authority(c, he)
+        unwritten_authority(c, he)
     with TlsCluster(agents=0) as c:
         c.login()
         clients(c)

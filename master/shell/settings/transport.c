@@ -138,22 +138,40 @@ static int own(struct transport *t, struct pem_pair *ret, struct det_err *err)
     if (rc < 0)
         return rc;
     transport_authority(t, &ret->cert);
-    rc = authority_fingerprint(buf_str(&t->ca.cert), t->print, err);
-    if (rc == 0 && t->conf->tls_authority_file)
-        rc = fsx_write_atomic(AT_FDCWD, t->conf->tls_authority_file, t->ca.cert.p, t->ca.cert.len,
-                              0644, err);
-    if (rc == 0)
-        log_info("the cluster's own certificate authority is %s", t->print);
-    return rc;
+    return authority_fingerprint(buf_str(&t->ca.cert), t->print, err);
 }
 
-static void take(struct transport *t, struct db_authority *a)
+/* A full disk does not keep the master from showing it: who has the file as it was believes an
+ * authority that vouches for this one. */
+static void tell(const struct transport *t)
 {
-    transport_finish(t);
-    t->ca = (struct pem_pair){a->cert, a->key};
-    t->vouches = a->vouches;
-    t->formers = a->formers;
+    const char *path = t->conf->tls_authority_file;
+    struct det_err err;
+    log_info("the cluster's own certificate authority is %s", t->print);
+    if (path &&
+        fsx_write_atomic(AT_FDCWD, path, t->ca.cert.p, t->ca.cert.len, 0644, &err) < 0)
+        log_error("security.tls.authority_file does not have the present authority, until it can "
+                  "be written at the next start: %s", err.text);
+}
+
+static struct transport with(const struct transport *t, struct db_authority *a)
+{
+    struct transport ret = *t;
+    ret.ca = (struct pem_pair){a->cert, a->key};
+    ret.vouches = a->vouches;
+    ret.formers = a->formers;
     *a = (struct db_authority){0};
+    return ret;
+}
+
+static int show(struct transport *t, struct http *h, struct det_err *err)
+{
+    struct pem_pair server = {BUF_INIT, BUF_INIT};
+    int rc = own(t, &server, err);
+    if (rc == 0)
+        rc = http_set_certificate(h, &server, err);
+    pem_pair_finish(&server);
+    return rc;
 }
 
 int transport_take(struct transport *t, struct http *h, struct db_authority *a, struct det_err *err)
@@ -162,15 +180,18 @@ int transport_take(struct transport *t, struct http *h, struct db_authority *a, 
         authority_finish(a);
         return 0;
     }
-    take(t, a);
-    if (t->conf->tls_cert)
-        return 0; /* it is not what clients see */
-    struct pem_pair server = {BUF_INIT, BUF_INIT};
-    int rc = own(t, &server, err);
-    if (rc == 0)
-        rc = http_set_certificate(h, &server, err);
-    pem_pair_finish(&server);
-    return rc;
+    bool is_own = !t->conf->tls_cert; /* else it is not what clients see */
+    struct transport next = with(t, a);
+    int rc = is_own ? show(&next, h, err) : 0;
+    if (rc < 0) {
+        transport_finish(&next);
+        return rc;
+    }
+    transport_finish(t);
+    *t = next;
+    if (is_own)
+        tell(t);
+    return 0;
 }
 
 int transport_follow(struct transport *t, struct http *h, struct det_err *err)
@@ -218,8 +239,13 @@ int transport_open(const struct masterconf *conf, struct transport *ret,
     if (!masterconf_is_tls(conf))
         return 0;
     int rc = authority_open(conf, &a, err);
-    take(ret, &a);
+    *ret = with(ret, &a);
     if (rc < 0)
         return rc;
-    return conf->tls_cert ? read_files(ret, ret_server, err) : own(ret, ret_server, err);
+    if (conf->tls_cert)
+        return read_files(ret, ret_server, err);
+    rc = own(ret, ret_server, err);
+    if (rc == 0)
+        tell(ret);
+    return rc;
 }

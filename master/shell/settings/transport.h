@@ -26,7 +26,8 @@ void transport_finish(struct transport *t);
  * None where clients know us by another. */
 void transport_authority(const struct transport *t, struct buf *out);
 /* What the database has of the authority (taken): if it is another one than before, h (borrowed)
- * shows a certificate of its from now on, and no connection ends. */
+ * shows a certificate of its from now on, and no connection ends. <0: all is as before, and the
+ * next call tries again. */
 int transport_take(struct transport *t, struct http *h, struct db_authority *a,
                    struct det_err *err);
 /* The same, and reads it: where another master may have rotated it. Blocking. */
