@@ -93,8 +93,9 @@ struct db_options {
                                            * borrowed */
     void (*on_state)(void *arg, bool up); /* the write connection came up or went away */
     void (*on_deposed)(void *arg);        /* another master leads: write nothing, exit */
-    void (*on_authority)(void *arg);      /* standing by: the table authority has another one than
-                                           * at the last look, or this was the first; may be NULL */
+    int (*on_authority)(void *arg);       /* standing by: the table authority has another one than
+                                           * at the last look, or this was the first; may be NULL.
+                                           * <0: it is called again at the next look */
     void *arg;
 };
 struct db; /* the pool */

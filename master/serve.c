@@ -40,6 +40,7 @@ struct master {
     char url[300];
     struct transport transport;
     bool leads, stopping;
+    bool is_behind; /* standing by: a rotated authority could not be followed yet */
     int status;
 };
 
@@ -126,13 +127,16 @@ static void on_standby(void *arg, const char *leader_url)
 }
 
 /* Also whoever asks a standby has to find the authority that the leader shows. */
-static void on_authority(void *arg)
+static int on_authority(void *arg)
 {
     struct master *m = arg;
     struct det_err err;
-    if (transport_follow(&m->transport, m->sh.http, &err) < 0)
+    int rc = transport_follow(&m->transport, m->sh.http, &err);
+    if (rc < 0 && !m->is_behind)
         log_error("the cluster's authority was rotated, and this master still shows the one of "
-                  "before: %s", err.text);
+                  "before, but tries again: %s", err.text);
+    m->is_behind = rc < 0;
+    return rc;
 }
 
 static int parts_create(struct master *m, struct core_effects *owed, struct det_err *err)

@@ -106,11 +106,10 @@ static void leader_seen(struct db_lead *l, const char *url)
 
 static void authority_seen(struct db_lead *l, const char *made_at)
 {
-    if (!strcmp(l->authority_at, made_at))
+    if (!l->on_authority || !strcmp(l->authority_at, made_at))
         return;
-    snprintf(l->authority_at, sizeof l->authority_at, "%s", made_at);
-    if (l->on_authority)
-        l->on_authority(l->wait_arg);
+    if (l->on_authority(l->wait_arg) == 0)
+        snprintf(l->authority_at, sizeof l->authority_at, "%s", made_at);
 }
 
 /* Asked anew at each look while no session of the leader is left. Nobody else serves at our own

@@ -29,8 +29,8 @@ struct db_lead {
     struct det_err err; /* is_refused: why the first dial failed */
     void (*on_wait)(void *arg, const char *leader_url); /* may be NULL; whenever the leader
                                                          * changes */
-    void (*on_authority)(void *arg); /* as db_options; wait_arg too */
-    char authority_at[64];           /* when it was made, as text */
+    int (*on_authority)(void *arg); /* as db_options; wait_arg too */
+    char authority_at[64];          /* when the one was made that it has taken, as text */
     void *wait_arg;
     void (*on_stalled)(void *arg, bool is_stalled); /* leading: beats stay unanswered, or are
                                                      * again */

@@ -285,14 +285,18 @@ def revoked(c):
 
 
 def at_another_master(c):
-    """A standby shows the authority that the leader has, admits nobody, and refuses whom the leader revoked when it leads."""
+    """A standby shows the authority that the leader has, at once or when it can read it, admits nobody, and refuses whom the leader revoked
+    when it leads."""
     port = free_port()
     shows(c, "agent-0", "now")
     c.spawn("standby", [BIN + "/det-master", "--host", "127.0.0.1", "--port", str(port), "--db", f"host={c.path('pg-socket')} user=det dbname=det",
                         "--checkpoint-dir", c.path("checkpoints"), *c.master_args])
     wait_until(lambda: "standing by" in log(c, "standby"), 30, "the standby")
     assert ask(c, "/agent/v1/stores", "now")[0] == 200 and ask(c, "/agent/v1/stores", "now", port=port)[0] == 503
+    c.sql("ALTER DATABASE det ALLOW_CONNECTIONS false", db="template1")
     c.det("master", "rotate-authority")
+    wait_until(lambda: "still shows the one of before" in log(c, "standby"), 20, "the standby that cannot read the authority")
+    c.sql("ALTER DATABASE det ALLOW_CONNECTIONS true", db="template1")
 
     def shows_it():
         try:
