@@ -243,11 +243,16 @@ def listed(c, name):
     return one["state"], one.get("expiry"), line
 
 
+def lasts(c, name):
+    """Until when, as the database has it."""
+    return c.sql(f"SELECT max(until_at) AT TIME ZONE 'UTC' FROM agent_certificates WHERE agent_id = '{name}'").replace(" ", "T")
+
+
 def shown(c):
     """Who has a certificate, whether here or not, until when; who has none."""
     one = c.api("GET", "/agents/agent-0")["agent"]["certificate"]
     state, expiry, line = listed(c, "agent-0")
-    until = c.sql("SELECT max(until_at) AT TIME ZONE 'UTC' FROM agent_certificates WHERE agent_id = 'agent-0'").replace(" ", "T")
+    until = lasts(c, "agent-0")
     assert one == {"agentId": "agent-0", "state": "GOOD", "expiry": expiry} and expiry.startswith(until) and "until" in line, (one, until, line)
     state, _, line = listed(c, "agent-1")
     assert state == "GOOD" and "until" in line, line
@@ -273,13 +278,16 @@ def revoked(c):
             assert status == 401 and "was revoked" in text and "det agent join-token agent-0" in text, (restarted, who, text)
         if not restarted:
             c.stop("master")
+            c.sql("UPDATE agent_certificates SET until_at = until_at + interval '1 day' WHERE agent_id = 'agent-0'")
             c.start_master()
             c.login()
+    assert listed(c, "agent-0")[1].startswith(lasts(c, "agent-0"))
     status, text = ask(c, "/agent/v1/agent-5/events", shared=True, body="{}")
     assert status == 401 and "certificates_only" in text, text
     c.stop("agent-0")
     start(c, "agent-0", "--join-token", token(c, "agent-0"))
     wait_until(lambda: here(c, "agent-0"), 30, "the agent that joined anew")
+    assert listed(c, "agent-0")[1].startswith(lasts(c, "agent-0"))
     status, text = ask(c, "/agent/v1/agent-0/events", "old", body="{}")
     assert status == 401 and "does not know the certificate" in text, text
 

@@ -17,6 +17,7 @@
 struct member {
     char *id;
     bool is_revoked;
+    int64_t until_s; /* of the certificate that lasts longest; 0: there is none */
 };
 struct cert {
     struct member *holder;
@@ -43,6 +44,8 @@ static void add(struct joins *j, struct member *holder, const char *print, struc
     struct cert *c = det_zalloc(sizeof *c);
     *c = (struct cert){holder, dates};
     free(map_put(j->certs, print, c));
+    if (dates.until_s > holder->until_s)
+        holder->until_s = dates.until_s;
 }
 
 static void on_rows(void *arg, const struct db_result *r)
@@ -93,22 +96,9 @@ bool joins_knows(const struct joins *j, const char *agent_id)
     return map_get(j->members, agent_id) != NULL;
 }
 
-static int64_t until_s(const struct joins *j, const struct member *holder)
+static struct join_view view_of(const struct member *m)
 {
-    const char *key;
-    void *v;
-    int64_t ret = 0;
-    for (size_t it = 0; map_next(j->certs, &it, &key, &v);) {
-        const struct cert *c = v;
-        if (c->holder == holder && c->dates.until_s > ret)
-            ret = c->dates.until_s;
-    }
-    return ret;
-}
-
-static struct join_view view_of(const struct joins *j, const struct member *m)
-{
-    struct cert_dates d = {.until_s = until_s(j, m)};
+    struct cert_dates d = {.until_s = m->until_s};
     return (struct join_view){.agent_id = m->id,
                               .state = cert_state(&d, m->is_revoked, clk_wall_us() / 1000000),
                               .until_s = d.until_s};
@@ -118,7 +108,7 @@ bool joins_get(const struct joins *j, const char *agent_id, struct join_view *re
 {
     const struct member *m = map_get(j->members, agent_id);
     if (m)
-        *ret = view_of(j, m);
+        *ret = view_of(m);
     return m != NULL;
 }
 
@@ -133,7 +123,7 @@ size_t joins_all(const struct joins *j, struct join_view **ret)
     const char *key;
     void *v;
     for (size_t it = 0; map_next(j->members, &it, &key, &v);)
-        vec_push(&all, view_of(j, v));
+        vec_push(&all, view_of(v));
     if (all.n)
         qsort(all.v, all.n, sizeof *all.v, by_name);
     *ret = all.v;
@@ -208,6 +198,7 @@ void joins_on_join(struct joins *j, const struct agent_cert *c)
 {
     struct member *m = member_of(j, c->name);
     m->is_revoked = false;
+    m->until_s = 0;
     drop(j, m, true);
     add(j, m, c->fingerprint, dates_of(c));
 }
