@@ -70,6 +70,10 @@ def refusals(c):
     assert r.returncode == 1 and "security.tls.cert" in r.stderr and "/nonexistent.crt" in r.stderr, r.stderr
     r = run("--tls-cert", c.path("master.crt"), "--tls-key", c.path("other.key"))
     assert r.returncode == 1 and "belong together" in r.stderr, r.stderr
+    open(c.path("empty.pem"), "w").close()
+    for cert, key, word in (("empty.pem", "master.key", "security.tls.cert"), ("master.crt", "empty.pem", "security.tls.key")):
+        r = run("--tls-cert", c.path(cert), "--tls-key", c.path(key), "--host", "0.0.0.0")
+        assert r.returncode == 1 and word in r.stderr and "empty.pem is empty" in r.stderr, r.stderr
     r = subprocess.run([BIN + "/det-master", "doctor", "--port", "0", "--tls-cert", "/nonexistent.crt", "--tls-key", c.path("master.key")],
                        text=True, capture_output=True, timeout=60 * SLOWER)
     assert r.returncode == 1 and "security.tls.cert" in r.stdout and "put the file there" in r.stdout, r.stdout

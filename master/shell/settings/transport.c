@@ -50,6 +50,11 @@ static int read_files(struct transport *t, struct pem_pair *ret, struct det_err 
     rc = fsx_read_file(AT_FDCWD, conf->tls_key, PEM_BYTES_MAX, &ret->key, err);
     if (rc < 0)
         return det_wrap(err, rc, "security.tls.key");
+    if (!ret->cert.len || !ret->key.len)
+        return det_fail(err, DET_EINVAL, "security.tls.%s: %s is empty: put a %s in PEM there",
+                        ret->cert.len ? "key" : "cert",
+                        ret->cert.len ? conf->tls_key : conf->tls_cert,
+                        ret->cert.len ? "private key" : "certificate");
     /* What is no certificate the server refuses. */
     if (authority_fingerprint(buf_str(&ret->cert), t->print, NULL) == 0)
         log_info("the certificate's authority is %s", t->print);
