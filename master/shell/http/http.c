@@ -63,10 +63,9 @@ static void body_drop(struct http_conn *c)
     buf_finish(&c->req.body);
 }
 
-/* When the last handle has closed, and the last orphan is answered. */
-static void free_when_over(struct http *h)
+void http_free_when_over(struct http *h)
 {
-    if (h->handles > 0 || h->orphans > 0)
+    if (h->handles > 0 || h->orphans > 0 || h->streams)
         return;
     http_router_finish(&h->router);
     free(h->leader);
@@ -102,7 +101,7 @@ static void forced_answered(struct http_conn *c)
         return;
     conn_free(c);
     h->orphans--;
-    free_when_over(h);
+    http_free_when_over(h);
 }
 
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
@@ -653,7 +652,7 @@ static void on_handle_closed(uv_handle_t *u)
         return;
     void (*done)(void *) = h->on_closed;
     void *arg = h->closed_arg;
-    free_when_over(h);
+    http_free_when_over(h);
     if (done)
         done(arg);
 }

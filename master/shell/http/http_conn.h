@@ -97,6 +97,9 @@ void http_kick(struct http *h);
 void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r);
 /* Whether the handler's answer is kept for later: then it took r. */
 bool http_conn_keep(struct http_conn *c, int status, struct MHD_Response *r);
+/* When the last handle has closed, the last orphan is answered and the last stream has ended, whose
+ * handlers may outlive the server's end. */
+void http_free_when_over(struct http *h);
 /* Wakes every stream because the server stops. */
 void http_streams_wake(struct http *h);
 /* Cuts every stream off: libmicrohttpd must not be stopped with a suspended connection. */

@@ -28,14 +28,16 @@ struct http_stream {
 
 static void stream_free(struct http_stream *s)
 {
+    struct http *h = s->http;
     if (s->prev)
         s->prev->next = s->next;
     else
-        s->http->streams = s->next;
+        h->streams = s->next;
     if (s->next)
         s->next->prev = s->prev;
     buf_finish(&s->out);
     free(s);
+    http_free_when_over(h);
 }
 
 static void on_watch_closed(uv_handle_t *h)

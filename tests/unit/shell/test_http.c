@@ -107,11 +107,20 @@ static void on_whoami(struct shell *s, struct http_req *req)
     http_reply(req, 200, text);
 }
 
-static struct http_req *unanswered;
+static struct http_req *unanswered, *unbegun;
+static struct http_stream *unended;
 
 static void on_never(struct shell *s, struct http_req *req)
 {
-    unanswered = req;
+    if (http_query(req, "stream"))
+        unbegun = req;
+    else
+        unanswered = req;
+}
+
+static void on_unended(struct shell *s, struct http_req *req)
+{
+    unended = http_stream_begin(req, NULL, NULL, NULL);
 }
 
 static const struct http_route routes[] = {
@@ -121,6 +130,7 @@ static const struct http_route routes[] = {
     {HTTP_GET, "/api/v1/things/best", 0, on_literal, 0},
     {HTTP_GET, "/api/v1/late", 0, on_late, 0},
     {HTTP_GET, "/api/v1/stream", 0, on_stream, 0},
+    {HTTP_GET, "/api/v1/unended", 0, on_unended, 0},
     {HTTP_GET, "/api/v1/agent-only", HTTP_AUTH_AGENT, on_whoami, 0},
     {HTTP_GET, "/api/v1/alloc-only", HTTP_AUTH_ALLOC, on_whoami, 0},
     {HTTP_POST, "/api/v1/alloc-only", HTTP_AUTH_ALLOC, on_whoami, 0},
@@ -316,22 +326,37 @@ static void on_closed(void *arg)
     *(bool *)arg = true;
 }
 
-/* The last test. Who holds a request past the grace is answered for, and may yet answer when the
- * server is no more: the database, whose answers it waited for, is closed after it. */
+static int say(const char *text)
+{
+    int fd = dial();
+    assert_true(fd >= 0 && send(fd, text, strlen(text), MSG_NOSIGNAL) > 0);
+    return fd;
+}
+
+/* The last test. Who holds a request or a stream past the grace is answered for, and may yet
+ * answer, begin one, or end it when the server is no more: the database, whose answers it waited
+ * for, is closed after it. */
 static void test_answered_after_the_end(void **state)
 {
     bool closed = false;
-    const char *post = "POST /api/v1/never HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc";
-    int fd = dial();
-    assert_true(fd >= 0 && send(fd, post, strlen(post), MSG_NOSIGNAL) > 0);
-    while (!unanswered)
+    int fd = say("POST /api/v1/never HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+    int begins = say("POST /api/v1/never?stream=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    int ends = say(GET("/api/v1/unended"));
+    while (!unanswered || !unbegun || !unended)
         uv_run(&loop, UV_RUN_ONCE);
     http_close(det_take(sh.http), on_closed, &closed);
     while (!closed)
         uv_run(&loop, UV_RUN_ONCE);
     assert_non_null(strstr(talk(fd, NULL, "}}"), "the master is stopping"));
     close(fd);
+    close(begins);
+    close(ends);
     http_reply(unanswered, 200, "{}");
+    struct http_stream *begun = http_stream_begin(unbegun, NULL, NULL, NULL);
+    assert_true(http_stream_is_gone(begun));
+    http_stream_end(unended);
+    http_stream_write(begun, "x", 1);
+    http_stream_end(begun);
 }
 
 static int setup(void **state)
