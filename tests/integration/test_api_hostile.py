@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster import SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
+import promtext  # noqa: E402
 
 LARGER = 4 if os.environ.get("DET_SANITIZED") else 1  # what is freed is kept for a while
 CONFIG = """
@@ -284,9 +285,21 @@ def status_of(c, token):
         return int(s.recv(12)[9:])
 
 
+def polls(c):
+    return promtext.value(promtext.parse(Api(c.port).raw("GET", "/metrics")[1].decode()), "det_http_polls")
+
+
+def poll(c, exp, token):
+    """Asks for the events of a custom search that has none."""
+    s = socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER)
+    s.sendall(f"GET /api/v1/experiments/{exp}/searcher_events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n".encode())
+    return s
+
+
 def shown_out(c, user, run):
     """Whose session or token an administrator ends gets nothing from then on: no answer to what comes after it, though look-ups of that
-    session are under way all the time, and no more of what is being streamed; others' streams stay."""
+    session are under way all the time, no more of what is being streamed, and nothing of what a poll waits for; others' streams and polls
+    stay."""
     eve = user.call("post_user", {"user": {"username": "eve", "active": True}, "password": "eve's own", "isHashed": False})["user"]["id"]
     other = user.call("post_user", {"user": {"username": "oscar", "active": True}, "password": "his own", "isHashed": False})["user"]["id"]
     done = threading.Event()
@@ -294,11 +307,15 @@ def shown_out(c, user, run):
     def forget():
         while not done.is_set():  # each change of a user lets all sessions be looked up again
             Api(c.port, c.token).call("patch_user", {"displayName": f"O {time.monotonic()}"}, userId=other)
-    stays = follow(c, run.trial, c.token)
+    search = {"config": CONFIG.replace("name: single, metric: loss, max_length: {batches: 200}", "name: custom, metric: loss"), "modelDefinition": []}
+    exp = user.call("create_experiment", {**search, "activate": True})["experiment"]["id"]
+    user.call("post_searcher_operations", {"searcherOperations": [], "triggeredByEvent": {"id": 1}}, experimentId=exp)
+    stays, waits = follow(c, run.trial, c.token), poll(c, exp, c.token)
+    wait_until(lambda: polls(c) == 1, 20, "the poll that stays")
     thread = threading.Thread(target=forget)
     thread.start()
     try:
-        for _ in range(5):
+        for i in range(5):
             token = Api(c.port).call("login", {"username": "eve", "password": "eve's own", "isHashed": False})["token"]
             stream, late, ended = follow(c, run.trial, token), [], threading.Event()
 
@@ -310,12 +327,17 @@ def shown_out(c, user, run):
             asking = [threading.Thread(target=ask) for _ in range(4)]
             for t in asking:
                 t.start()
+            before, waiting = polls(c), poll(c, exp, token)
+            if i:  # else it may be on its way
+                wait_until(lambda: polls(c) > before, 20, "the poll")
             user.call("patch_user", {"active": False}, userId=eve)
             ended.set()
             for t in asking:
                 t.join()
             assert set(late) <= {401, 403}, late
             assert not rest(stream).endswith(b"0\r\n\r\n"), "the stream seems whole"
+            answer = rest(waiting)
+            assert answer.startswith(b"HTTP/1.1 401"), answer
             user.call("patch_user", {"active": True}, userId=eve)
             assert status_of(c, token) == 401
     finally:
@@ -327,6 +349,9 @@ def shown_out(c, user, run):
     user.call("patch_token", {"setRevoked": True}, tokenId=made["tokenInfo"]["id"])
     rest(stream)
     assert status_of(c, made["token"]) == 401
+    user.call("kill_experiment", id=exp)
+    answer = rest(waits)
+    assert answer.startswith(b"HTTP/1.1 200") and b"experimentInactive" in answer, answer
     run.api.call("post_task_logs", {"logs": [{"task_id": run.task, "log": "still told"}]})
     said = b""
     while b"still told" not in said:

@@ -136,7 +136,7 @@ static void on_edited(void *arg, const struct db_result *r)
     struct api_call *c = arg;
     auth_forget_user(c->sh->auth, 0);
     if (c->id)
-        http_streams_drop(c->sh->http, &(struct http_ended){.token_id = c->id});
+        http_drop(c->sh->http, &(struct http_ended){.token_id = c->id});
     api_reply_doc(c->req, r);
 }
 

@@ -55,7 +55,7 @@ static void on_changed(void *arg, const struct db_result *r)
     }
     auth_forget_user(u->sh->auth, db_i64(r, 0, 0));
     if (u->edit.password || u->edit.active == 0) /* as in the table */
-        http_streams_drop(u->sh->http, &(struct http_ended){.user_id = u->id, .keep = kept(u)});
+        http_drop(u->sh->http, &(struct http_ended){.user_id = u->id, .keep = kept(u)});
     struct buf out = BUF_INIT;
     buf_addf(&out, "{\"user\":%s}", db_text(r, 0, 1));
     http_reply_buf(u->req, 200, &out);

@@ -169,9 +169,9 @@ struct http_ended {
     const char *keep;   /* but this one (a sha256; or NULL); or */
     int64_t token_id;   /* of this access token; 0: none */
 };
-/* Cuts their streams off: what was asked before ends too. */
+/* Cuts their streams off, and answers their long polls 401: what was asked before ends too. */
 struct http;
-void http_streams_drop(struct http *h, const struct http_ended *e);
+void http_drop(struct http *h, const struct http_ended *e);
 
 /* The server. */
 struct http_options {

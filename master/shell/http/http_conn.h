@@ -44,6 +44,7 @@ struct http_conn {
     bool forcing;         /* just now */
     bool is_held;         /* the handler's answer is kept until http_release() */
     bool is_poll;         /* waits for something else than the database */
+    bool is_ended;        /* its caller's right has ended: it may not become a poll */
     uint64_t begun_ms;    /* handed to its handler: the loop's time */
     char *early;          /* why it was refused before the body was read; NULL: it was not */
     int early_code, early_status;
@@ -104,6 +105,8 @@ void http_free_when_over(struct http *h);
 void http_streams_wake(struct http *h);
 /* Cuts every stream off: libmicrohttpd must not be stopped with a suspended connection. */
 void http_streams_abort(struct http *h);
+bool http_is_ended(const struct http_who *w, const struct http_ended *e);
+void http_streams_drop(struct http *h, const struct http_ended *e); /* of http_drop() */
 /* Wakes those whose request was answered in the handler's place before they began. */
 void http_streams_sweep(struct http *h);
 /* PostgreSQL is away, hangs or holds up the core: answers the requests that wait for it

@@ -1,17 +1,41 @@
 /*
- * Answers in the place of handlers that wait for a PostgreSQL that does not answer. What they wait
- * for goes on: a commit in flight may land, and the core's batch is written when PostgreSQL is
- * back. So a write's answer claims neither, and carries no Retry-After, which would invite to do it
- * twice.
+ * Answers in the place of handlers that wait for a PostgreSQL that does not answer, or whose
+ * callers are let in no more. What they wait for goes on: a commit in flight may land, and the
+ * core's batch is written when PostgreSQL is back. So a write's answer claims neither, and carries
+ * no Retry-After, which would invite to do it twice.
  */
 #include "http_conn.h"
 
 /* With the time until a hang is noticed (db.h) and that between two sweeps, 13 s in all. */
 enum { LATE_MS = 5000 };
 
+/* Its handler, which waits on, answers for nobody. */
+static void answer_ended(struct http_conn *c)
+{
+    c->forcing = true;
+    http_fail(&c->req, DET_EAUTH, "this session or token has ended");
+    c->forcing = false;
+    c->forced = true;
+}
+
 void http_is_poll(struct http_req *req)
 {
-    req->conn->is_poll = true;
+    struct http_conn *c = req->conn;
+    c->is_poll = true;
+    if (c->is_ended && c->state == CONN_PENDING)
+        answer_ended(c);
+}
+
+void http_drop(struct http *h, const struct http_ended *e)
+{
+    http_streams_drop(h, e);
+    for (struct http_conn *c = h->conns; c; c = c->next) {
+        if (c->state != CONN_PENDING || !http_is_ended(&c->req.who, e))
+            continue;
+        c->is_ended = true;
+        if (c->is_poll)
+            answer_ended(c);
+    }
 }
 
 static void answer_late(struct http_conn *c)

@@ -261,7 +261,7 @@ void http_streams_sweep(struct http *h)
     }
 }
 
-static bool is_ended(const struct http_who *w, const struct http_ended *e)
+bool http_is_ended(const struct http_who *w, const struct http_ended *e)
 {
     if (w->kind != WHO_USER)
         return false;
@@ -275,7 +275,7 @@ void http_streams_drop(struct http *h, const struct http_ended *e)
     struct http_stream *next;
     for (struct http_stream *s = h->streams; s; s = next) {
         next = s->next; /* waking a stream may end it, but no other one */
-        if (!s->conn || !is_ended(&s->conn->req.who, e))
+        if (!s->conn || !http_is_ended(&s->conn->req.who, e))
             continue;
         s->gone = true;
         resume(s);
