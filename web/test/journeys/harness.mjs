@@ -47,16 +47,29 @@ export async function until(ask, what) {
     throw new Error(`waited for ${what}`);
 }
 
-/* A page in a context of its own; `said` is what its console had to say. */
+const routeOf = (r) => `${r.request().method()} ${new URL(r.url()).pathname}`;
+/* Who is not signed in asks who they are, or is not let in: an answer, no fault of the page. */
+const isSigningIn = (r) => r.status() === 401 && /^(GET \/api\/v1\/me|POST \/api\/v1\/auth\/.+)$/.test(routeOf(r));
+/* The master's no to what is being written. */
+export const isValidation = (r) => r.status() === 400 && routeOf(r) === "POST /api/v1/experiments" && r.request().postDataJSON().validateOnly === true;
+export const isAnswer = (status, route) => (r) => r.status() === status && routeOf(r) === route;
+
+/* Every request that failed is told of, but what the journey expects; the console says no more of them than that. */
+function hears(page) {
+    page.said = [];
+    page.mayFail = []; // what is true of an answer that is expected
+    page.on("response", (r) => { if (r.status() >= 400 && ![isSigningIn, ...page.mayFail].some((is) => is(r))) page.said.push(`${r.status()} to ${routeOf(r)}`); });
+    page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !/^Failed to load resource: the server responded/.test(m.text())) page.said.push(m.text()); });
+    page.on("pageerror", (e) => page.said.push(String(e.stack)));
+    page.on("dialog", (d) => { page.said.push(`a dialog: ${d.message()}`); void d.dismiss(); });
+}
+
+/* A page in a context of its own; `said` is what went wrong on it, by its console and the answers it got. */
 async function opened(browser, theme) {
     const context = await browser.newContext({ colorScheme: theme, viewport: { width: 1400, height: 1000 } });
     const page = await context.newPage();
     page.setDefaultTimeout(LIMIT_MS);
-    page.said = [];
-    page.mayFail = /\b401\b/; // what of failed requests is no fault of the page
-    page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !(/^Failed to load resource/.test(m.text()) && page.mayFail.test(m.text()))) page.said.push(m.text()); });
-    page.on("pageerror", (e) => page.said.push(String(e.stack)));
-    page.on("dialog", (d) => { page.said.push(`a dialog: ${d.message()}`); void d.dismiss(); });
+    hears(page);
     return page;
 }
 
