@@ -11,10 +11,10 @@ import { toast } from "../ui/toasts";
 import { useSight } from "../ui/virtual";
 import "./experiments.css";
 import { Bulk } from "./experiments_bulk";
-import { KINDS } from "./experiments_columns";
+import { KINDS, shownColumns, type Shown } from "./experiments_columns";
 import { askRows, askSorted, filterOf } from "./experiments_data";
 import { Filters, NO_FILTERS } from "./experiments_filters";
-import { hpKind, namesOf } from "./experiments_hp";
+import { namesOf } from "./experiments_hp";
 import { NONE, tick, type Selection } from "./experiments_selection";
 import { ROW_PX, Table } from "./experiments_table";
 import { Problem } from "./problem";
@@ -57,7 +57,7 @@ function ColumnChoice({ columns }: { columns: readonly Column[] }) {
 }
 
 /* All rows that match, not only those in sight. */
-function Csv({ view, columns }: { view: ListView; columns: readonly Column[] }) {
+function Csv({ view, columns }: { view: ListView; columns: Shown[] }) {
     const [done, setDone] = useState<number | null>(null), stop = useRef<AbortController | null>(null);
     useEffect(() => () => stop.current?.abort(), []);
     const save = async () => {
@@ -65,8 +65,7 @@ function Csv({ view, columns }: { view: ListView; columns: readonly Column[] }) 
         setDone(0);
         try {
             const all = await askSorted(view, setDone, mine.signal);
-            const kinds = [...columns.map((c) => KINDS[c]), ...view.hps.map(hpKind)];
-            saveAs("experiments.csv", csv([...columns, ...view.hps], all.map((e) => kinds.map((k) => k.plain(e, now)))));
+            saveAs("experiments.csv", csv(columns.map((c) => c.own ?? c.kind.title), all.map((e) => columns.map((c) => c.kind.plain(e, now)))));
         } catch (e) {
             if (!mine.signal.aborted) toast(`CSV: ${(e as Error).message}`, true);
         }
@@ -88,17 +87,17 @@ function Empty({ view }: { view: ListView }) {
 }
 
 export function ExperimentsPage() {
-    const view = listView(query.value.toString()), columns = useColumns(view), box = useRef<HTMLDivElement>(null);
+    const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps), box = useRef<HTMLDivElement>(null);
     const filter = JSON.stringify(filterOf(view)), key = `${filter} ${view.sort} ${view.isDown}`;
     const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
     const sight = useSight(box, total, ROW_PX), [offset, limit] = pagesOf(sight.first, sight.end);
-    const live = useLive("experiments", `${key} ${offset} ${limit}`, (stop) => askRows(view, offset, limit, stop), () => LIVE_MS);
+    const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps]), (stop) => askRows(view, offset, limit, stop), () => LIVE_MS);
     const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
     useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);
     useEffect(() => sight.toTop(), [key]);
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
-            <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={columns} />
+            <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={own} />
                 <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => change({ hps })}
                     of={namesOf(got.rows, view.hps).map((n) => ({ value: n, text: n }))} /><Csv view={view} columns={columns} /></span></div>
         <Filters view={view} set={change} total={live.data ? got.total : null} />

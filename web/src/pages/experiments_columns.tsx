@@ -6,15 +6,17 @@ import { Name, shown } from "../ui/name";
 import { bare, isTerminal, State } from "../ui/state";
 import { ago, between, duration, full } from "../ui/time";
 import { searchOf, type Experiment } from "./experiment_data";
+import type { Listed } from "./experiments_data";
+import { hpKind } from "./experiments_hp";
 
 export interface ColumnKind {
     title: string;
     /* CSS pixels. */
     width: number;
-    show: (e: Experiment, now: number) => ComponentChildren;
+    show: (e: Listed, now: number) => ComponentChildren;
     /* The whole of it, for the tooltip. */
-    whole?: (e: Experiment) => string;
-    plain: (e: Experiment, now: number) => unknown;
+    whole?: (e: Listed) => string;
+    plain: (e: Listed, now: number) => unknown;
 }
 
 const text = (title: string, width: number, get: (e: Experiment) => string): ColumnKind =>
@@ -68,3 +70,19 @@ export const KINDS: Record<Column, ColumnKind> = {
         show: (e) => e.forkedFrom && <a href={`/det/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a> },
     archived: { title: "Archived", width: 100, show: (e) => (e.archived ? "yes" : ""), plain: (e) => e.archived },
 };
+
+export interface Shown {
+    key: string;
+    /* null: a hyperparameter, by which the master cannot sort. */
+    own: Column | null;
+    kind: ColumnKind;
+}
+
+/* What tells of the search comes first, its hyperparameters next, and then the rest. */
+const OF_THE_SEARCH: readonly Column[] = ["id", "name", "state", "progress", "trials", "best", "metric", "searcher"];
+
+export function shownColumns(columns: readonly Column[], hps: readonly string[]): Shown[] {
+    const own = columns.map((c): Shown => ({ key: c, own: c, kind: KINDS[c] }));
+    const at = columns.filter((c) => OF_THE_SEARCH.includes(c)).length;
+    return [...own.slice(0, at), ...hps.map((n): Shown => ({ key: `hp ${n}`, own: null, kind: hpKind(n) })), ...own.slice(at)];
+}

@@ -1,8 +1,9 @@
 /* What the list of experiments asks of the master: a stretch of rows, all that match, and actions on many. */
-import { call, type Messages, type Routes } from "../api/client";
+import { ApiError, call, type Messages, type Routes } from "../api/client";
 import type { Column, ListView, StateGroup } from "../state/list_address";
 import { bare } from "../ui/state";
 import type { Experiment } from "./experiment_data";
+import { searches } from "./experiments_hp";
 
 export type Verb = "pause" | "activate" | "cancel" | "kill" | "archive" | "unarchive" | "delete";
 export const VERBS: readonly Verb[] = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"];
@@ -38,13 +39,40 @@ function orderOf(v: ListView): Query {
     return { sortBy: SORTS[v.sort] ?? "SORT_BY_ID", orderBy: v.isDown ? "ORDER_BY_DESC" : "ORDER_BY_ASC" };
 }
 
+/* `best`: the hyperparameters of its best trial, where a column shows one that is searched. */
+export interface Listed extends Experiment { best?: Record<string, unknown> | null }
+
+const BESTS_AT_ONCE = 100, BESTS_MOST = 10_000;
+const NO_METRIC = "-.-"; // the trials are wanted, not their points, and this route gives many of them at once
+const bests = new Map<number, Record<string, unknown> | null>(); // by trial: what it had stays as it is
+
+async function askBests(ids: number[], signal: AbortSignal): Promise<void> {
+    if (bests.size > BESTS_MOST) bests.clear();
+    const missing = ids.filter((id) => !bests.has(id));
+    for (let i = 0; i < missing.length; i += BESTS_AT_ONCE) {
+        const query = { trialIds: missing.slice(i, i + BESTS_AT_ONCE), metricIds: [NO_METRIC], maxDatapoints: 1 };
+        try {
+            for (const { trial } of (await call("GET /api/v1/trials/time-series", { query, signal })).trials) bests.set(trial.id, trial.hparams);
+        } catch (e) {
+            if (!(e instanceof ApiError) || e.status !== 404) throw e; // one was deleted just now: the next answer has it no more
+        }
+    }
+}
+
+async function withBests(rows: Experiment[], hps: readonly string[], signal: AbortSignal): Promise<Listed[]> {
+    const wanted = rows.filter((e) => e.bestTrialId && searches(e, hps));
+    await askBests(wanted.map((e) => e.bestTrialId!), signal);
+    const of = new Set(wanted);
+    return rows.map((e) => (of.has(e) ? { ...e, best: bests.get(e.bestTrialId!) } : e));
+}
+
 /* `of`: the view that it answers, which may not be the one on screen any more. */
-export interface Stretch { of: ListView; offset: number; rows: Experiment[]; total: number }
+export interface Stretch { of: ListView; offset: number; rows: Listed[]; total: number }
 
 export async function askRows(v: ListView, offset: number, limit: number, signal: AbortSignal): Promise<Stretch> {
     const query = { ...filterOf(v), ...orderOf(v), offset, limit };
     const { experiments, pagination } = await call("GET /api/v1/experiments", { query, signal });
-    return { of: v, offset: pagination.startIndex ?? offset, rows: experiments, total: pagination.total };
+    return { of: v, offset: pagination.startIndex ?? offset, rows: await withBests(experiments, v.hps, signal), total: pagination.total };
 }
 
 type Told = (done: number) => void;
@@ -63,8 +91,8 @@ export async function askAll(v: ListView, told: Told, signal: AbortSignal): Prom
 }
 
 /* Everything that matches in the order that is shown. */
-export async function askSorted(v: ListView, told: Told, signal: AbortSignal): Promise<Experiment[]> {
-    const found = new Map<number, Experiment>();
+export async function askSorted(v: ListView, told: Told, signal: AbortSignal): Promise<Listed[]> {
+    const found = new Map<number, Listed>();
     for (let offset = 0, total = 1; offset < total; offset += ALL_PAGE) {
         const page = await askRows(v, offset, ALL_PAGE, signal);
         for (const e of page.rows) found.set(e.id, e);

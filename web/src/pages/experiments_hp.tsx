@@ -1,5 +1,6 @@
-/* Hyperparameters as columns of the list: of one that is searched, where the search looks. */
-import type { Experiment } from "./experiment_data";
+/* Hyperparameters as columns of the list: what the best trial had; before there is one, where the search looks. */
+import { flat } from "../charts/axes";
+import type { Listed } from "./experiments_data";
 import type { ColumnKind } from "./experiments_columns";
 import { number, value } from "../ui/format";
 import { Name, shown } from "../ui/name";
@@ -27,15 +28,40 @@ export function hpsOf(space: unknown, prefix = "", out = new Map<string, unknown
     return out;
 }
 
-const textOf = (e: Experiment, name: string): string => {
-    const all = hpsOf(e.config?.["hyperparameters"]);
-    return all.has(name) ? specText(all.get(name)) : "";
-};
+const spaceOf = (e: Pick<Listed, "config">): Map<string, unknown> => hpsOf(e.config?.["hyperparameters"]);
+const isSearched = (spec: unknown): boolean => isTree(spec) && typeof spec["type"] === "string" && spec["type"] !== "const";
 
-export function hpKind(name: string): ColumnKind {
-    return { title: shown(name), width: WIDTH, show: (e) => <Name text={textOf(e, name)} />, whole: (e) => shown(textOf(e, name)), plain: (e) => textOf(e, name) };
+/* Whether the trials of an experiment differ in one of these. */
+export function searches(e: Pick<Listed, "config">, names: readonly string[]): boolean {
+    const space = spaceOf(e);
+    return names.some((n) => isSearched(space.get(n)));
 }
 
-export function namesOf(rows: Experiment[], chosen: readonly string[]): string[] {
-    return [...new Set([...chosen, ...rows.flatMap((e) => [...hpsOf(e.config?.["hyperparameters"]).keys()])])].sort();
+export interface HpCell {
+    text: string;
+    /* The value for a file. */
+    plain: unknown;
+    /* Where the search looks: no trial is the best yet. */
+    isRange: boolean;
+    title: string;
+}
+
+export function hpCell(e: Pick<Listed, "config" | "best" | "bestTrialId">, name: string): HpCell {
+    const space = spaceOf(e), has = space.has(name), range = has ? specText(space.get(name)) : "", isRange = isSearched(space.get(name));
+    if (!e.best) return { text: range, plain: range, isRange, title: isRange ? `searched: ${range}` : range };
+    const best = flat(e.best)[name];
+    if (best === undefined) return { text: range, plain: range, isRange, title: range };
+    return { text: value(best), plain: best, isRange: false, title: isRange ? `${String(best)} in trial ${e.bestTrialId}, the best; searched: ${range}` : String(best) };
+}
+
+export function hpKind(name: string): ColumnKind {
+    const show = (e: Listed) => {
+        const cell = hpCell(e, name);
+        return cell.isRange ? <span class="soft"><Name text={cell.text} /></span> : <Name text={cell.text} />;
+    };
+    return { title: shown(name), width: WIDTH, show, whole: (e) => shown(hpCell(e, name).title), plain: (e) => hpCell(e, name).plain };
+}
+
+export function namesOf(rows: Listed[], chosen: readonly string[]): string[] {
+    return [...new Set([...chosen, ...rows.flatMap((e) => [...spaceOf(e).keys()])])].sort();
 }

@@ -1,13 +1,11 @@
 /* The rows in sight as a table; heads sort, boxes tick. What has not come yet is a row of dots. */
 import { Component, type RefObject } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { SORTABLE, type Column, type ListView } from "../state/list_address";
 import { toast } from "../ui/toasts";
 import type { Sight } from "../ui/virtual";
-import type { Experiment } from "./experiment_data";
-import { KINDS } from "./experiments_columns";
-import { hpKind } from "./experiments_hp";
-import type { Stretch } from "./experiments_data";
+import { KINDS, type Shown } from "./experiments_columns";
+import type { Listed, Stretch } from "./experiments_data";
 import type { SetView } from "./experiments_filters";
 import { ALL, isTicked, NONE, size, tick, type Selection } from "./experiments_selection";
 
@@ -19,7 +17,7 @@ export interface TableProps {
     sight: Sight;
     got: Stretch;
     view: ListView;
-    columns: readonly Column[];
+    columns: Shown[];
     set: SetView;
     ticked: Selection;
     setTicked: (s: Selection) => void;
@@ -40,20 +38,30 @@ function Heads(p: TableProps) {
     return <thead><tr aria-rowindex={1}>
         <th scope="col"><input type="checkbox" aria-label="Select all that match" checked={isAll} disabled={!p.got.total}
             ref={(box) => { if (box) box.indeterminate = n > 0 && !isAll; }} onChange={() => p.setTicked(n ? NONE : ALL)} /></th>
-        {p.columns.map((c) => <Head key={c} c={c} view={p.view} set={p.set} />)}
-        {p.view.hps.map((name) => <th key={`hp ${name}`} scope="col" title="hyperparameter">{hpKind(name).title}</th>)}
+        {p.columns.map((c) => (c.own ? <Head key={c.key} c={c.own} view={p.view} set={p.set} />
+            : <th key={c.key} scope="col" title="Hyperparameter, as the best trial had it">{c.kind.title}</th>))}
     </tr></thead>;
 }
 
-function Cells({ e, columns, hps, now }: { e: Experiment; columns: readonly Column[]; hps: readonly string[]; now: number }) {
-    const own = columns.map((c) => {
-        const kind = KINDS[c], show = kind.show(e, now), title = kind.whole?.(e) || undefined;
-        return c === "name" ? <th key={c} scope="row" title={title}>{show}</th> : <td key={c} title={title}>{show}</td>;
-    });
-    return <>{own}{hps.map((name) => {
-        const kind = hpKind(name);
-        return <td key={`hp ${name}`} title={kind.whole!(e) || undefined}>{kind.show(e, now)}</td>;
+function Cells({ e, columns, now }: { e: Listed; columns: Shown[]; now: number }) {
+    return <>{columns.map(({ key, kind }) => {
+        const show = kind.show(e, now), title = kind.whole?.(e) || undefined;
+        return key === "name" ? <th key={key} scope="row" title={title}>{show}</th> : <td key={key} title={title}>{show}</td>;
     })}</>;
+}
+
+/* A column that was added is brought into sight. */
+function useAdded(box: TableProps["box"], columns: Shown[]): void {
+    const before = useRef<string[] | null>(null), keys = columns.map((c) => c.key);
+    useEffect(() => {
+        const at = keys.findIndex((k) => before.current && !before.current.includes(k)), b = box.current;
+        before.current = keys;
+        const head = b?.querySelector("thead tr")?.children[at + 1];
+        if (at < 0 || !b || !(head instanceof HTMLElement)) return;
+        const [left, right] = [head.offsetLeft, head.offsetLeft + head.offsetWidth];
+        if (right > b.scrollLeft + b.clientWidth) b.scrollLeft = right - b.clientWidth;
+        else if (left < b.scrollLeft) b.scrollLeft = left;
+    }, [keys.join("\n")]);
 }
 
 /* A gap is as high as the rows that it stands for. */
@@ -79,39 +87,39 @@ function useTicking(p: TableProps): Click {
     return click;
 }
 
-interface RowProps { e: Experiment; i: number; columns: readonly Column[]; hps: readonly string[]; isOn: boolean; click: Click }
+interface RowProps { e: Listed; i: number; columns: Shown[]; isOn: boolean; click: Click }
 
 /* Drawn again only when there is something new of it: while the reader scrolls nothing is. */
 class Row extends Component<RowProps> {
     override shouldComponentUpdate(next: RowProps): boolean {
         const p = this.props;
-        return next.e !== p.e || next.i !== p.i || next.isOn !== p.isOn || next.columns.join() !== p.columns.join() ||
-            next.hps.join("\n") !== p.hps.join("\n");
+        return next.e !== p.e || next.i !== p.i || next.isOn !== p.isOn ||
+            next.columns.length !== p.columns.length || next.columns.some((c, i) => c.key !== p.columns[i]!.key);
     }
 
-    render({ e, i, columns, hps, isOn, click }: RowProps) {
+    render({ e, i, columns, isOn, click }: RowProps) {
         return <tr aria-rowindex={i + 2} data-experiment={e.id} class={isOn ? "chosen" : undefined}>
             <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`}
                 onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
-            <Cells e={e} columns={columns} hps={hps} now={Date.now()} />
+            <Cells e={e} columns={columns} now={Date.now()} />
         </tr>;
     }
 }
 
 export function Table(p: TableProps) {
-    const { sight, got, columns } = p, { hps } = p.view, click = useTicking(p);
-    const wide = BOX_PX + columns.reduce((sum, c) => sum + KINDS[c].width, 0) + hps.reduce((sum, name) => sum + hpKind(name).width, 0);
+    const { sight, got, columns } = p, click = useTicking(p);
+    const wide = BOX_PX + columns.reduce((sum, c) => sum + c.kind.width, 0);
+    useAdded(p.box, columns);
     const at = Array.from({ length: Math.max(0, sight.end - sight.first) }, (_, i) => sight.first + i);
     return <table class="grid list" style={{ minWidth: `${wide}px` }} aria-label="Experiments" aria-rowcount={got.total + 1}>
         <colgroup><col style={{ width: `${BOX_PX}px` }} />
-            {columns.map((c) => <col key={c} style={c === "name" ? {} : { width: `${KINDS[c].width}px` }} />)}
-            {hps.map((name) => <col key={`hp ${name}`} style={{ width: `${hpKind(name).width}px` }} />)}</colgroup>
+            {columns.map((c) => <col key={c.key} style={c.key === "name" ? {} : { width: `${c.kind.width}px` }} />)}</colgroup>
         <Heads {...p} />
         <Gap px={sight.above} />
         <tbody>{at.map((i) => {
             const e = got.rows[i - got.offset];
-            if (!e) return <tr key={`at ${i}`} aria-rowindex={i + 2} class="soft"><td /><td colSpan={columns.length + hps.length}>…</td></tr>;
-            return <Row key={e.id} e={e} i={i} columns={columns} hps={hps} isOn={isTicked(p.ticked, e.id)} click={click} />;
+            if (!e) return <tr key={`at ${i}`} aria-rowindex={i + 2} class="soft"><td /><td colSpan={columns.length}>…</td></tr>;
+            return <Row key={e.id} e={e} i={i} columns={columns} isOn={isTicked(p.ticked, e.id)} click={click} />;
         })}</tbody>
         <Gap px={sight.below} />
     </table>;

@@ -49,7 +49,7 @@ export default async function ({ page, another }) {
     await until(async () => page.url().includes("pool"), "the reader's own columns in the address");
     await page.getByText(/^Hyperparameters:/).click();
     await page.getByRole("group", { name: "Hyperparameters" }).getByLabel("lr").check();
-    await until(async () => (await heads(page)).at(-1) === "lr", "the hyperparameter's column");
+    await until(async () => /(^|,)Best,lr,/.test((await heads(page)).join()), "the hyperparameter's column beside those of the search");
     await page.locator(`tr[data-experiment="${plain}"] td`, { hasText: "1e-4 … 0.1" }).waitFor();
     await pictures(page, "experiments-hyperparameters");
     await page.keyboard.press("Escape");

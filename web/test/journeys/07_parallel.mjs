@@ -1,6 +1,14 @@
 // A part of an axis is marked: table, words and address follow; another person's browser shows the same; taken away, all is back.
 import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
 
+/* The list shows what the best trial had. */
+async function inTheList(page, id) {
+    const { experiment } = await api("GET", `/experiments/${id}`), { trial } = await api("GET", `/trials/${experiment.bestTrialId}`);
+    await page.goto(`${url}/det/experiments?hp=learning_rate`);
+    const cell = page.locator(`tr[data-experiment="${id}"]`).getByTitle(`${trial.hparams.learning_rate} in trial ${trial.id}, the best`);
+    check(Math.abs(Number(await cell.innerText()) / trial.hparams.learning_rate - 1) < 1e-3, await cell.innerText());
+}
+
 export default async function ({ page, another }) {
     const id = await create(exampleConfig("digits/random.yaml"), "digits");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_COMPLETED", "the search to end");
@@ -43,4 +51,5 @@ export default async function ({ page, another }) {
     check(kinds.join() === events.map((e) => e.kind).join(), `the timeline shows ${kinds}`);
     await page.locator(".curve-summary", { hasText: /[1-9]\d* points/ }).waitFor();
     await pictures(page, "trial");
+    await inTheList(page, id);
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allows, filterOf, VERBS } from "../../src/pages/experiments_data";
-import { hpsOf, specText } from "../../src/pages/experiments_hp";
+import { shownColumns } from "../../src/pages/experiments_columns";
+import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments_hp";
 import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments_selection";
 import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
 
@@ -56,4 +57,21 @@ test("hyperparameters as columns: constants, ranges, categories, nested ones", (
     const all = [...hpsOf(space)].map(([name, v]) => `${name}=${specText(v)}`);
     assert.deepEqual(all, ["lr=1e-4 … 0.1", "net.width=8 … 64", "net.act=relu, 1", "wd=0.5", "c=x", "odd=", "list=[1,{\"type\":\"int\"}]"]);
     assert.deepEqual([...hpsOf("x"), ...hpsOf(null)], []);
+});
+
+test("a hyperparameter's cell: the best trial's value, before there is one the range", () => {
+    const config = { hyperparameters: { lr: { type: "double", minval: 0.1, maxval: 0.9 }, net: { width: { type: "int", minval: 8, maxval: 64 } }, wd: 0, obj: { type: "const", val: { a: 1 } } } };
+    const best = { lr: 0.12345678, net: { width: 32 }, wd: 0, obj: { a: 1 } }, cell = (name: string, e = {}) => hpCell({ config, ...e } as never, name);
+    assert.deepEqual([cell("lr").text, cell("lr").isRange, cell("wd").isRange, cell("gone").text], ["0.1 … 0.9", true, false, ""]);
+    const found = cell("lr", { best, bestTrialId: 7 });
+    assert.deepEqual([found.text, found.plain, found.isRange, found.title], ["0.1235", 0.12345678, false, "0.12345678 in trial 7, the best; searched: 0.1 … 0.9"]);
+    assert.deepEqual(["net.width", "wd", "obj", "gone"].map((n) => cell(n, { best }).text), ["32", "0", "{\"a\":1}", ""]);
+    assert.deepEqual([["lr"], ["wd", "obj"], ["gone"], ["wd", "net.width"]].map((n) => searches({ config } as never, n)), [true, false, false, true]);
+});
+
+test("hyperparameters stand beside what tells of the search", () => {
+    const keys = (columns: string[], hps: string[]) => shownColumns(columns as never, hps).map((c) => c.key).join();
+    assert.equal(keys(["id", "name", "best", "labels", "owner"], ["lr", "wd"]), "id,name,best,hp lr,hp wd,labels,owner");
+    assert.equal(keys(["id", "name"], ["lr"]), "id,name,hp lr");
+    assert.equal(keys(["id", "name", "archived"], []), "id,name,archived");
 });
