@@ -6,13 +6,28 @@ $DET_TEST_OUT, where that is set."""
 import os
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import TOP, Cluster  # noqa: E402
 
 
+# A pool whose order people can change, and that nothing runs in.
+SETTINGS = """
+resource_pools:
+  - {pool_name: line, scheduler: {type: priority}}
+"""
+
+
 def main():
-    with Cluster(slots=2, master_args=["--web-dir", os.path.join(TOP, "web/dist")]) as c:
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as settings:
+        settings.write(SETTINGS)
+        settings.flush()
+        return journeys(["--web-dir", os.path.join(TOP, "web/dist"), "--config", settings.name])
+
+
+def journeys(master_args):
+    with Cluster(slots=2, master_args=master_args) as c:
         c.login()
         env = {**os.environ, "DET_TEST_URL": f"http://127.0.0.1:{c.port}", "DET_TEST_TOKEN": c.token,
                "DET_TEST_PASSWORD": open(c.path("admin.password")).read().strip(), "TMPDIR": c.path("tmp"), "HOME": c.path("tmp")}

@@ -2,24 +2,20 @@
 import { ApiError, call, type Messages } from "../api/client";
 import { colourOf } from "../charts/palette";
 import { useLive } from "../state/live";
-import { query, setQuery } from "../state/router";
 import { confirm } from "../ui/confirm";
 import { isDark } from "../ui/dark";
-import { count, number } from "../ui/format";
+import { count } from "../ui/format";
 import { Name, shown } from "../ui/name";
 import "../ui/parts.css";
-import { State } from "../ui/state";
-import { ago, full } from "../ui/time";
 import { toast } from "../ui/toasts";
 import "./cluster.css";
 import { Problem } from "./problem";
-import { WhyLine } from "./why";
+import { Queue } from "./queue";
+import { askQueues, orderedPools, type Pool } from "./queue_data";
 
-const LIVE_MS = 1000, JOBS_MOST = 100;
+const LIVE_MS = 1000;
 type Agent = Messages["agent.v1.Agent"];
 type Slot = Messages["agent.v1.Slot"];
-type Pool = Messages["resourcepool.v1.ResourcePool"];
-type Job = Messages["job.v1.Job"];
 
 /* The experiment of a container: its task's id begins with it. null: none of a trial. */
 export function experimentOf(parent: string): number | null {
@@ -96,44 +92,16 @@ function Agents({ agents, again }: { agents: Agent[]; again: () => void }) {
         <tbody>{[...agents].sort((a, b) => byName(a.id, b.id)).map((a) => <AgentRow key={a.id} a={a} again={again} />)}</tbody></table></div>;
 }
 
-function JobRow({ j, isOpen, open, again }: { j: Job; isOpen: boolean; open: () => void; again: () => void }) {
-    const state = j.summary?.state ?? "STATE_QUEUED", exp = j.type === "TYPE_EXPERIMENT";
-    return <>
-        <tr data-job={j.entityId}>
-            <td class="text">{exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
-            <td><State state={state} /></td>
-            <td>{j.allocatedSlots} of {j.requestedSlots}</td>
-            <td>{j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
-            <td>{j.priority}</td><td>{number(j.weight as number)}</td><td><Name text={j.username} /></td><td><Name text={j.resourcePool} /></td>
-            <td title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
-            <td><button type="button" aria-expanded={isOpen} onClick={open}>Why?</button></td>
-        </tr>
-        {isOpen && <tr><td colSpan={10}><WhyLine what="jobs" id={j.jobId} again={again} isOpen /></td></tr>}
-    </>;
-}
-
-function Queue({ jobs, again }: { jobs: Job[]; again: () => void }) {
-    const open = query.value.get("why");
-    if (!jobs.length) return <p class="soft">Nothing runs and nothing waits.</p>;
-    return <div class="wide"><table class="grid" aria-label="Queue">
-        <thead><tr>{["job", "state", "slots", "ahead", "priority", "weight", "owner", "pool", "submitted"].map((t) => <th key={t} scope="col">{t}</th>)}
-            <th scope="col"><span class="hidden">why</span></th></tr></thead>
-        <tbody>{jobs.map((j) => <JobRow key={j.jobId} j={j} again={again} isOpen={open === j.entityId} open={() => setQuery({ why: open === j.entityId ? null : j.entityId })} />)}</tbody>
-    </table></div>;
-}
-
 export function ClusterPage() {
-    const pools = useLive("pools", "", (signal) => call("GET /api/v1/resource-pools", { signal }), () => LIVE_MS);
+    const queues = useLive("queues", "", askQueues, () => LIVE_MS), { pools, jobs, total } = queues.data ?? { pools: [], jobs: [], total: 0 };
     const agents = useLive("agents", "", (signal) => call("GET /api/v1/agents", { signal }), () => LIVE_MS);
-    const jobs = useLive("jobs", "", (signal) => call("GET /api/v1/job-queues-v2", { query: { limit: JOBS_MOST }, signal }), () => LIVE_MS);
-    const again = () => { pools.again(); agents.again(); jobs.again(); };
-    const list = (jobs.data?.jobs ?? []).map((j) => j.full).filter((j): j is Job => Boolean(j)), total = jobs.data?.pagination.total ?? 0;
+    const again = () => { queues.again(); agents.again(); };
     return <>
         <h1>Cluster</h1>
-        <Problem error={pools.error ?? agents.error ?? jobs.error} what="The cluster" />
-        <div class="pools">{pools.data?.resourcePools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
+        <Problem error={queues.error ?? agents.error} what="The cluster" />
+        <div class="pools">{pools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
         <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{agents.data && <Agents agents={agents.data.agents} again={again} />}</section>
-        <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{jobs.data && <Queue jobs={list} again={again} />}
-            {total > JOBS_MOST && <p class="soft">The first {JOBS_MOST} of {count(total, "job")}; <code>det job list</code> has all.</p>}</section>
+        <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{queues.data && <Queue jobs={jobs} ordered={orderedPools(pools)} again={again} />}
+            {total > jobs.length && <p class="soft">The first {jobs.length} of {count(total, "job")}; <code>det job list</code> has all.</p>}</section>
     </>;
 }

@@ -20,7 +20,7 @@ function isTyping(e: KeyboardEvent): boolean {
 function step(by: 1 | -1): void {
     const rows = [...document.querySelectorAll<HTMLElement>(ROWS)], now = rows.findIndex((r) => r.contains(document.activeElement));
     const next = rows[now < 0 ? 0 : now + by];
-    next?.querySelector<HTMLElement>("a, button, input")?.focus();
+    (next?.querySelector<HTMLElement>("a") ?? next?.querySelector<HTMLElement>("button, input"))?.focus(); // of a link, enter opens the row
     next?.scrollIntoView({ block: "nearest" });
 }
 
@@ -69,6 +69,7 @@ function List() {
         <table class="grid keys"><thead><tr><th scope="col">key</th><th scope="col">what it does</th></tr></thead>
             <tbody>{KEYS.map((k) => <tr key={k.keys}><th scope="row">{k.keys.split(" ").map((c, i) => <span key={i}>{i > 0 && " then "}<kbd>{c}</kbd></span>)}</th><td>{k.says}</td></tr>)}
                 <tr><th scope="row"><kbd>enter</kbd></th><td>open the row</td></tr>
+                <tr><th scope="row"><kbd>↑</kbd> <kbd>↓</kbd></th><td>on the grip of a job: to another place in the queue</td></tr>
                 <tr><th scope="row"><kbd>esc</kbd></th><td>leave what is open</td></tr></tbody></table>
         <div class="row"><button type="button" class="main" onClick={close}>Close</button></div>
     </dialog>;
