@@ -4,21 +4,14 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { number } from "../ui/format";
 import { cssColour, isDark } from "../ui/dark";
-import { duration, full } from "../ui/time";
 import "./charts.css";
+import { ranges, xText, type Shape } from "./curves_picture";
 import { drawCurves, type Curve } from "./draw";
 import { nearest } from "./sample";
-import { extent, padded, scale, toPixel, type Scale } from "./scales";
+import { scale, toPixel, type Scale } from "./scales";
 import { ticks } from "./ticks";
 
-export type XKind = "batches" | "time" | "clock";
-
-export interface CurvesProps {
-    curves: Curve[];
-    x: XKind;
-    logX: boolean;
-    logY: boolean;
-    zoom: [number, number] | null;
+export interface CurvesProps extends Shape {
     onZoom: (range: [number, number] | null) => void;
     onHover: (id: number | null) => void;
     onPick?: (id: number) => void;
@@ -28,23 +21,6 @@ export interface CurvesProps {
 }
 
 const NEAR = 24; // CSS pixels from a point at which it counts as pointed at
-
-function xText(kind: XKind, v: number, span: number): string {
-    if (kind === "batches") return number(v);
-    if (kind === "time") return duration(v);
-    const text = full(v);
-    return span > 2 * 86400e3 ? text.slice(5, 16) : span > 600e3 ? text.slice(11, 16) : text.slice(11);
-}
-
-/* The ends of both axes as they should be now. */
-function ranges(p: CurvesProps): { x: [number, number]; y: [number, number] } {
-    const xKind = p.logX ? "log" : "linear", yKind = p.logY ? "log" : "linear";
-    const x = p.zoom ?? extent(p.curves.flatMap((c) => extent(c.points.x, xKind)), xKind);
-    const inside = p.curves.flatMap((c) => extent(c.points.y.filter((_, i) => c.points.x[i]! >= x[0] && c.points.x[i]! <= x[1]), yKind));
-    const y = extent(inside, yKind);
-    const xs = scale(xKind, x[0], x[1], 0, 1), ys = scale(yKind, y[0], y[1], 0, 1);
-    return { x: [xs.lo, xs.hi], y: padded(ys.kind, ys.lo, ys.hi) };
-}
 
 class Plot {
     private readonly plot: uPlot;

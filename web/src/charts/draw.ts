@@ -1,4 +1,5 @@
 /* Curves on a canvas, between two scales. No state: everything that is seen is in the arguments. */
+import type { Pen } from "./pen";
 import { downsample, type Points } from "./sample";
 import { toPixel, type Scale } from "./scales";
 
@@ -17,7 +18,7 @@ export interface Curve {
 const WIDTH = { front: 2.5, plain: 1.5, back: 1 };
 const ALPHA = { front: 1, plain: 0.9, back: 0.35 };
 
-function line(ctx: CanvasRenderingContext2D, p: Points, x: Scale, y: Scale): void {
+function line(ctx: Pen, p: Points, x: Scale, y: Scale): void {
     let isDown = false;
     ctx.beginPath();
     for (let i = 0; i < p.x.length; i++) {
@@ -32,7 +33,7 @@ function line(ctx: CanvasRenderingContext2D, p: Points, x: Scale, y: Scale): voi
     ctx.stroke();
 }
 
-function dots(ctx: CanvasRenderingContext2D, p: Points, x: Scale, y: Scale, radius: number): void {
+function dots(ctx: Pen, p: Points, x: Scale, y: Scale, radius: number): void {
     for (let i = 0; i < p.x.length; i++) {
         const [px, py] = [toPixel(x, p.x[i]!), toPixel(y, p.y[i]!)];
         if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
@@ -42,7 +43,7 @@ function dots(ctx: CanvasRenderingContext2D, p: Points, x: Scale, y: Scale, radi
     }
 }
 
-function drawOne(ctx: CanvasRenderingContext2D, c: Curve, x: Scale, y: Scale, ratio: number, grey: string): void {
+function drawOne(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number, grey: string): void {
     const columns = Math.max(1, Math.floor(Math.abs(x.to - x.from)));
     const colour = c.layer === "back" ? grey : c.colour;
     ctx.strokeStyle = ctx.fillStyle = colour;
@@ -62,7 +63,7 @@ function drawOne(ctx: CanvasRenderingContext2D, c: Curve, x: Scale, y: Scale, ra
 }
 
 /* Back first, so that what was chosen lies on top. `ratio`: pixels of the canvas for one of CSS. */
-export function drawCurves(ctx: CanvasRenderingContext2D, curves: Curve[], x: Scale, y: Scale, ratio: number, grey: string): void {
+export function drawCurves(ctx: Pen, curves: Curve[], x: Scale, y: Scale, ratio: number, grey: string): void {
     ctx.save();
     ctx.beginPath();
     ctx.rect(Math.min(x.from, x.to), Math.min(y.from, y.to), Math.abs(x.to - x.from), Math.abs(y.to - y.from));

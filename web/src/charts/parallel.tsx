@@ -2,10 +2,13 @@
 import { useRef, useState } from "preact/hooks";
 import { cssColour, isDark } from "../ui/dark";
 import { number } from "../ui/format";
+import { shown } from "../ui/name";
 import { axisPixel, axisScale, type Axis, type Value } from "./axes";
 import { brushed, unbrushed, within, type Brush } from "./brush";
 import { Canvas } from "./canvas";
 import { heat } from "./palette";
+import type { Pen } from "./pen";
+import { FONT, type Picture } from "./picture";
 import { share, toPixel, toValue, type Scale } from "./scales";
 import { ticks } from "./ticks";
 
@@ -14,18 +17,22 @@ export interface Row {
     values: Record<string, Value>;
 }
 
-export interface ParallelProps {
+export interface ParallelShape {
     axes: Axis[];
     rows: Row[];
     brushes: Brush[];
     /* Whether a low value of the last axis is the good one: the good ones are the light ones. */
     smallerIsBetter: boolean;
     hover: number | null;
+}
+
+export interface ParallelProps extends ParallelShape {
     onHover: (id: number | null) => void;
     onBrush: (brushes: Brush[]) => void;
     summary: string;
 }
 
+const NAMES = 28; // pixels above the axes of a file
 const HEIGHT = 300, TOP = 12, BOTTOM = 12, SIDE = 40;
 const GRAB = 28; // CSS pixels beside an axis in which a drag is its own
 const NEAR = 8;
@@ -43,7 +50,7 @@ function tickText(a: Axis, v: number): string {
     return a.kind === "category" ? (a.categories[v] ?? "").slice(0, 14) : number(v);
 }
 
-function drawAxis(ctx: CanvasRenderingContext2D, a: Axis, s: Scale, x: number, b: Brush | undefined): void {
+function drawAxis(ctx: Pen, a: Axis, s: Scale, x: number, b: Brush | undefined): void {
     ctx.strokeStyle = cssColour("--soft");
     ctx.lineWidth = 1;
     ctx.beginPath();
@@ -71,7 +78,7 @@ function drawAxis(ctx: CanvasRenderingContext2D, a: Axis, s: Scale, x: number, b
     ctx.strokeRect(x - 7, y0, 14, Math.max(2, y1 - y0));
 }
 
-function drawRow(ctx: CanvasRenderingContext2D, ys: number[], xs: number[]): void {
+function drawRow(ctx: Pen, ys: number[], xs: number[]): void {
     let isDown = false;
     ctx.beginPath();
     ys.forEach((y, i) => {
@@ -96,32 +103,55 @@ export function distance(xs: number[], ys: number[], x: number, y: number): numb
     return Infinity;
 }
 
+function pixelsOf(axes: Axis[], ss: Scale[], r: Row): number[] {
+    return axes.map((a, i) => axisPixel(a, ss[i]!, r.values[a.name]));
+}
+
+/* 1 is the best on the last axis, 0 the worst. */
+function goodness(p: ParallelShape, last: Scale | undefined, r: Row): number {
+    const v = r.values[p.axes.at(-1)?.name ?? ""], s = typeof v === "number" && last ? share(last, v) : NaN;
+    return p.smallerIsBetter ? 1 - s : s;
+}
+
+function drawParallel(pen: Pen, w: number, p: ParallelShape): void {
+    const { axes, rows, brushes, hover } = p, ss = scales(axes), at = axes.map((_, i) => axisX(i, axes.length, w)), dark = isDark.value;
+    const layers = rows.map((r) => ({ r, order: r.id === hover ? 2 : within(r.values, axes, brushes) ? 1 : 0 }));
+    for (const { r, order } of layers.sort((a, b) => a.order - b.order)) {
+        pen.globalAlpha = order ? 0.9 : 0.15;
+        pen.strokeStyle = order === 2 ? cssColour("--text") : order ? heat(goodness(p, ss.at(-1), r), dark) : cssColour("--idle");
+        pen.lineWidth = order === 2 ? 3 : 1.5;
+        drawRow(pen, pixelsOf(axes, ss, r), at);
+    }
+    pen.globalAlpha = 1;
+    axes.forEach((a, i) => drawAxis(pen, a, ss[i]!, at[i]!, brushes.find((b) => b.name === a.name)));
+}
+
+/* With the names of the axes, which on the page are no part of the canvas. */
+export function parallelPicture(p: ParallelShape, title: string): Picture {
+    const draw = (pen: Pen, w: number) => {
+        pen.font = FONT;
+        pen.fillStyle = cssColour("--text");
+        p.axes.forEach((a, i) => {
+            pen.textAlign = i === 0 ? "start" : i === p.axes.length - 1 ? "end" : "center";
+            pen.fillText(shown(a.name).slice(0, 24), axisX(i, p.axes.length, w), NAMES - 8);
+        });
+        pen.textAlign = "start";
+        pen.translate(0, NAMES);
+        drawParallel(pen, w, { ...p, hover: null });
+    };
+    return { title, height: HEIGHT + NAMES, draw };
+}
+
 export function Parallel(props: ParallelProps) {
     const { axes, rows, brushes } = props;
     const drag = useRef<{ axis: number; from: number } | null>(null);
     const width = useRef(0);
     const [mark, setMark] = useState<Brush | null>(null);
-    const marks = mark ? brushed(brushes, mark) : brushes;
-    const ss = scales(axes), last = axes[axes.length - 1], lastScale = ss[ss.length - 1];
+    const marks = mark ? brushed(brushes, mark) : brushes, ss = scales(axes);
     const xs = () => axes.map((_, i) => axisX(i, axes.length, width.current));
-    const ysOf = (r: Row) => axes.map((a, i) => axisPixel(a, ss[i]!, r.values[a.name]));
-    const goodness = (r: Row): number => {
-        const v = last ? r.values[last.name] : null;
-        const s = typeof v === "number" && lastScale ? share(lastScale, v) : NaN;
-        return props.smallerIsBetter ? 1 - s : s;
-    };
-    const draw = (ctx: CanvasRenderingContext2D, w: number) => {
+    const draw = (pen: Pen, w: number) => {
         width.current = w;
-        const at = xs(), dark = isDark.value;
-        const layers = rows.map((r) => ({ r, order: r.id === props.hover ? 2 : within(r.values, axes, marks) ? 1 : 0 }));
-        for (const { r, order } of layers.sort((a, b) => a.order - b.order)) {
-            ctx.globalAlpha = order ? 0.9 : 0.15;
-            ctx.strokeStyle = order === 2 ? cssColour("--text") : order ? heat(goodness(r), dark) : cssColour("--idle");
-            ctx.lineWidth = order === 2 ? 3 : 1.5;
-            drawRow(ctx, ysOf(r), at);
-        }
-        ctx.globalAlpha = 1;
-        axes.forEach((a, i) => drawAxis(ctx, a, ss[i]!, at[i]!, marks.find((b) => b.name === a.name)));
+        drawParallel(pen, w, { ...props, brushes: marks });
     };
     const brushTo = (y: number): Brush | null => {
         const d = drag.current;
@@ -139,7 +169,7 @@ export function Parallel(props: ParallelProps) {
         const at = xs();
         let best = NEAR, found: number | null = null;
         for (const r of rows) {
-            const d = distance(at, ysOf(r), x, y);
+            const d = distance(at, pixelsOf(axes, ss, r), x, y);
             if (d < best) [best, found] = [d, r.id];
         }
         if (found !== props.hover) props.onHover(found);

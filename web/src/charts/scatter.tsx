@@ -4,12 +4,14 @@ import { cssColour, isDark } from "../ui/dark";
 import { number, value } from "../ui/format";
 import { axisPixel, axisScale, type Axis } from "./axes";
 import { Canvas } from "./canvas";
+import { frame } from "./frame";
 import { heat } from "./palette";
 import type { Row } from "./parallel";
-import { share, toPixel, type Scale } from "./scales";
-import { ticks } from "./ticks";
+import type { Pen } from "./pen";
+import type { Picture } from "./picture";
+import { share, type Scale } from "./scales";
 
-export interface ScatterProps {
+export interface ScatterShape {
     x: Axis;
     y: Axis;
     /* What colours the dots. */
@@ -17,6 +19,9 @@ export interface ScatterProps {
     rows: Row[];
     smallerIsBetter: boolean;
     hover: number | null;
+}
+
+export interface ScatterProps extends ScatterShape {
     onHover: (id: number | null) => void;
     onPick: (id: number) => void;
     summary: string;
@@ -28,52 +33,47 @@ function label(a: Axis, v: number): string {
     return a.kind === "category" ? (a.categories[v] ?? "").slice(0, 12) : number(v);
 }
 
-function frame(ctx: CanvasRenderingContext2D, p: ScatterProps, xs: Scale, ys: Scale, width: number): void {
-    ctx.strokeStyle = cssColour("--line");
-    ctx.fillStyle = cssColour("--soft");
-    ctx.font = "12px system-ui, sans-serif";
-    ctx.lineWidth = 1;
-    for (const v of ticks(xs, Math.max(2, Math.floor(width / 90)))) {
-        const x = toPixel(xs, v);
-        ctx.strokeRect(x, EDGE, 0, HEIGHT - BOTTOM - EDGE);
-        ctx.textAlign = "center";
-        ctx.fillText(label(p.x, v), x, HEIGHT - BOTTOM + 16);
+function scalesOf(p: ScatterShape, w: number): [Scale, Scale] {
+    return [axisScale(p.x, LEFT + EDGE, w - 2 * EDGE), axisScale(p.y, HEIGHT - BOTTOM - EDGE, 2 * EDGE)];
+}
+
+function place(p: ScatterShape, r: Row, [xs, ys]: [Scale, Scale]): [number, number] {
+    return [axisPixel(p.x, xs, r.values[p.x.name]), axisPixel(p.y, ys, r.values[p.y.name])];
+}
+
+function drawScatter(pen: Pen, w: number, p: ScatterShape): void {
+    const both = scalesOf(p, w), by = axisScale(p.by, 0, 1), dark = isDark.value;
+    frame(pen, ...both, { left: LEFT, right: w - EDGE, top: EDGE, bottom: HEIGHT - BOTTOM }, (v) => label(p.x, v), (v) => label(p.y, v));
+    for (const r of [...p.rows].sort((a, b) => Number(a.id === p.hover) - Number(b.id === p.hover))) {
+        const [x, y] = place(p, r, both), v = r.values[p.by.name];
+        if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
+        const s = typeof v === "number" ? share(by, v) : NaN;
+        pen.beginPath();
+        pen.arc(x, y, r.id === p.hover ? 8 : 5, 0, 2 * Math.PI);
+        pen.fillStyle = heat(p.smallerIsBetter ? 1 - s : s, dark);
+        pen.fill();
+        pen.strokeStyle = cssColour(r.id === p.hover ? "--text" : "--soft");
+        pen.lineWidth = r.id === p.hover ? 2 : 1;
+        pen.stroke();
     }
-    for (const v of ticks(ys, 7)) {
-        const y = toPixel(ys, v);
-        ctx.strokeRect(LEFT, y, width - LEFT - EDGE, 0);
-        ctx.textAlign = "right";
-        ctx.fillText(label(p.y, v), LEFT - 6, y + 4);
-    }
+}
+
+export function scatterPicture(p: ScatterShape, title: string): Picture {
+    return { title, height: HEIGHT, draw: (pen, w) => drawScatter(pen, w, { ...p, hover: null }) };
 }
 
 export function Scatter(p: ScatterProps) {
     const width = useRef(0);
     const [found, setFound] = useState<{ row: Row; x: number; y: number } | null>(null);
-    const scales = (w: number): [Scale, Scale] => [axisScale(p.x, LEFT + EDGE, w - 2 * EDGE), axisScale(p.y, HEIGHT - BOTTOM - EDGE, 2 * EDGE)];
-    const place = (r: Row, [xs, ys]: [Scale, Scale]) => [axisPixel(p.x, xs, r.values[p.x.name]), axisPixel(p.y, ys, r.values[p.y.name])] as const;
-    const draw = (ctx: CanvasRenderingContext2D, w: number) => {
+    const draw = (pen: Pen, w: number) => {
         width.current = w;
-        const both = scales(w), by = axisScale(p.by, 0, 1), dark = isDark.value;
-        frame(ctx, p, ...both, w);
-        for (const r of [...p.rows].sort((a, b) => Number(a.id === p.hover) - Number(b.id === p.hover))) {
-            const [x, y] = place(r, both), v = r.values[p.by.name];
-            if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
-            const s = typeof v === "number" ? share(by, v) : NaN;
-            ctx.beginPath();
-            ctx.arc(x, y, r.id === p.hover ? 8 : 5, 0, 2 * Math.PI);
-            ctx.fillStyle = heat(p.smallerIsBetter ? 1 - s : s, dark);
-            ctx.fill();
-            ctx.strokeStyle = cssColour(r.id === p.hover ? "--text" : "--soft");
-            ctx.lineWidth = r.id === p.hover ? 2 : 1;
-            ctx.stroke();
-        }
+        drawScatter(pen, w, p);
     };
     const onMove = (x: number, y: number) => {
-        const both = scales(width.current);
+        const both = scalesOf(p, width.current);
         let best = NEAR, hit: { row: Row; x: number; y: number } | null = null;
         for (const row of p.rows) {
-            const [px, py] = place(row, both), d = Math.hypot(px - x, py - y);
+            const [px, py] = place(p, row, both), d = Math.hypot(px - x, py - y);
             if (d < best) [best, hit] = [d, { row, x: px, y: py }];
         }
         setFound(hit);

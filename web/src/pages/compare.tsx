@@ -2,8 +2,10 @@
 import { useMemo } from "preact/hooks";
 import { flat } from "../charts/axes";
 import { Curves } from "../charts/curves";
+import { curvesPicture, X_WORDS, type Shape } from "../charts/curves_picture";
 import type { Curve } from "../charts/draw";
 import { colourOf, dashOf } from "../charts/palette";
+import { PictureButtons } from "../charts/picture";
 import { smooth } from "../charts/smooth";
 import { X_AXES, type ExpView, type XAxis } from "../state/address";
 import { useLive } from "../state/live";
@@ -16,7 +18,6 @@ import { csv, saveAs } from "../ui/save";
 import { isTerminal, State } from "../ui/state";
 import { between, duration } from "../ui/time";
 import { askSides, compareQuery, compareView, differences, settingsOf, SIDES_MOST, type CompareView, type Difference, type Side } from "./compare_data";
-import { X_WORDS } from "./experiment_charts";
 import { askMetrics, askSeries, metricId, points, searchOf } from "./experiment_data";
 import { Problem } from "./problem";
 
@@ -54,14 +55,16 @@ function Pictures({ sides, view, setChart }: Part) {
     }), [live.data, chart.x, chart.smooth, dark]);
     const summary = `${metric}: ${count(curves.length, "curve")}, ${count(curves.reduce((n, c) => n + c.points.x.length, 0), "point")}`;
     const save = () => saveAs(`compare_${metric}.csv`, csv(["trial", chart.x, metric], curves.flatMap((c) => (c.raw ?? c.points).x.map((x, i) => [c.id, x, (c.raw ?? c.points).y[i]]))));
+    const shape: Shape = { curves, x: chart.x, logX: chart.logX, logY: chart.logY, zoom: chart.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2><Options view={chart} metric={metric} names={all} setChart={setChart} /></header>
         <Problem error={live.error} what="The curves" />
-        <Curves curves={curves} x={chart.x} logX={chart.logX} logY={chart.logY} zoom={chart.zoom} summary={summary} onHover={() => undefined}
+        <Curves {...shape} summary={summary} onHover={() => undefined}
             onZoom={(z) => setChart({ zoom: z })} onPick={(id) => navigate(`/det/trials/${id}`)} />
         <footer class="row soft"><span class="curve-summary">{summary}</span>
             {chart.zoom && <button type="button" onClick={() => setChart({ zoom: null })}>Whole range</button>}
-            <button type="button" class="push" onClick={save}>CSV</button></footer>
+            <span class="row push"><button type="button" onClick={save}>CSV</button>
+                <PictureButtons name={`compare_${metric}`} of={() => curvesPicture(shape, summary)} /></span></footer>
     </section>;
 }
 

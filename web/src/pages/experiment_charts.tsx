@@ -4,14 +4,17 @@ import type { Axis } from "../charts/axes";
 import { varying } from "../charts/axes";
 import { unbrushed, within } from "../charts/brush";
 import { Curves } from "../charts/curves";
+import { curvesPicture, X_WORDS, type Shape } from "../charts/curves_picture";
 import type { Curve } from "../charts/draw";
 import { colourOf, dashOf } from "../charts/palette";
-import { Parallel, type Row } from "../charts/parallel";
+import { Parallel, parallelPicture, type ParallelShape, type Row } from "../charts/parallel";
+import { PictureButtons } from "../charts/picture";
 import { smooth } from "../charts/smooth";
 import { X_AXES, type XAxis } from "../state/address";
 import { useLive } from "../state/live";
 import { isDark } from "../ui/dark";
 import { count, number } from "../ui/format";
+import { shown } from "../ui/name";
 import { csv, saveAs } from "../ui/save";
 import { isTerminal } from "../ui/state";
 import type { Seen } from "./experiment";
@@ -19,7 +22,6 @@ import { askSeries, axesOf, bestOf, drawn, metricId, points, rowsOf, searchOf } 
 import { Problem } from "./problem";
 
 const CURVES_MS = 1000, AXES_MOST = 12;
-export const X_WORDS: Record<XAxis, string> = { batches: "batches", time: "time since its start", clock: "clock" };
 
 /* Rows and axes of what varies, and which trials lie within all marks. */
 export function useSpace(seen: Seen): { rows: Row[]; axes: Axis[]; names: string[]; inside: Set<number> } {
@@ -57,7 +59,7 @@ function Options({ seen }: { seen: Seen }) {
 
 function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const { exp, trials, view, set, metric } = seen, { smallerIsBetter } = searchOf(exp);
-    const shown = drawn(trials, view.trials, smallerIsBetter), ids = shown.map((t) => t.id);
+    const ids = drawn(trials, view.trials, smallerIsBetter).map((t) => t.id);
     const zoom = view.x === "batches" && view.zoom ? view.zoom : null;
     const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${isTerminal(exp.state)}`,
         (s) => (ids.length ? askSeries(ids, metric, zoom, s) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
@@ -70,15 +72,17 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const n = series.reduce((sum, s) => sum + s.points.x.length, 0), best = bestOf(trials, smallerIsBetter);
     const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (best ? `; the best trial is ${best.id}` : "");
     const save = () => saveAs(`experiment_${exp.id}_${metric}.csv`, csv(["trial", view.x, metric], series.flatMap((s) => s.points.x.map((x, i) => [s.id, x, s.points.y[i]]))));
+    const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2><Options seen={seen} /></header>
         <Problem error={live.error} what="The curves" />
-        <Curves curves={curves} x={view.x} logX={view.logX} logY={view.logY} zoom={view.zoom} summary={summary} onHover={seen.setHover}
+        <Curves {...chart} summary={summary} onHover={seen.setHover}
             onZoom={(z) => set({ zoom: z })} onPick={(id) => set({ trials: toggled(view.trials, id) })} />
         <footer class="row soft">
             <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: the chosen, the running and the best)` : ""}</span>
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <button type="button" class="push" onClick={save}>CSV</button>
+            <span class="row push"><button type="button" onClick={save}>CSV</button>
+                <PictureButtons name={`experiment_${exp.id}_${metric}`} of={() => curvesPicture(chart, `${shown(exp.name)} #${exp.id}: ${summary}`)} /></span>
         </footer>
     </section>;
 }
@@ -89,11 +93,12 @@ export function toggled(ids: number[], id: number): number[] {
 
 function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & ReturnType<typeof useSpace>) {
     const { view, set, exp } = seen;
-    const shown = [...axes.slice(0, -1).slice(0, AXES_MOST), axes[axes.length - 1]!];
-    const words = `Parallel coordinates of ${count(rows.length, "trial")}: ${shown.map((a) => a.name).join(", ")}`;
+    const some = [...axes.slice(0, -1).slice(0, AXES_MOST), axes[axes.length - 1]!];
+    const words = `Parallel coordinates of ${count(rows.length, "trial")}: ${some.map((a) => a.name).join(", ")}`;
+    const chart: ParallelShape = { axes: some, rows, brushes: view.brush, smallerIsBetter: searchOf(exp).smallerIsBetter, hover: seen.hover };
     return <section class="panel" aria-label="Hyperparameters">
         <header><h2>Hyperparameters</h2><span class="soft">drag along an axis to mark a part of it</span></header>
-        <Parallel axes={shown} rows={rows} brushes={view.brush} smallerIsBetter={searchOf(exp).smallerIsBetter} hover={seen.hover}
+        <Parallel {...chart}
             onHover={seen.setHover} onBrush={(brush) => set({ brush })} summary={words} />
         <footer class="row soft">
             {view.brush.map((b) => {
@@ -105,6 +110,8 @@ function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & Ret
             {view.brush.length > 0 && <span>{inside.size} of {count(rows.length, "trial")} within</span>}
             {names.length > AXES_MOST && <span>{names.length - AXES_MOST} more hyperparameters vary</span>}
             {!names.length && <span>No hyperparameter varies between the trials.</span>}
+            <span class="row push"><PictureButtons name={`experiment_${exp.id}_hyperparameters`}
+                of={() => parallelPicture(chart, `${shown(exp.name)} #${exp.id}: ${count(rows.length, "trial")}`)} /></span>
         </footer>
     </section>;
 }

@@ -3,10 +3,12 @@ import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { importance } from "../charts/importance";
 import { colourOf } from "../charts/palette";
-import { Scatter } from "../charts/scatter";
+import { PictureButtons } from "../charts/picture";
+import { Scatter, scatterPicture, type ScatterShape } from "../charts/scatter";
 import { useLive } from "../state/live";
 import { isDark } from "../ui/dark";
 import { count, number, value } from "../ui/format";
+import { shown } from "../ui/name";
 import { csv, saveAs } from "../ui/save";
 import { isTerminal, State } from "../ui/state";
 import { between, duration } from "../ui/time";
@@ -105,12 +107,15 @@ function ScatterTab({ seen }: { seen: Seen }) {
     const x = axis(seen.view.scatterX, 0), y = axis(seen.view.scatterY, axes.length > 2 ? 1 : axes.length - 1);
     const names = axes.map((a) => a.name), within = rows.filter((r) => inside.has(r.id));
     const summary = `${count(within.length, "trial")}: ${x.name} across, ${y.name} up, coloured by ${by.name}`;
+    const chart: ScatterShape = { x, y, by, rows: within, smallerIsBetter: searchOf(seen.exp).smallerIsBetter, hover: seen.hover };
+    const save = () => saveAs(`experiment_${seen.exp.id}_scatter.csv`, csv(["trial", ...names], within.map((r) => [r.id, ...names.map((n) => r.values[n])])));
     return <section class="panel" aria-label="Scatter">
         <header><Pick label="across" value={x.name} names={names} onPick={(n) => seen.set({ scatterX: n })} />
             <Pick label="up" value={y.name} names={names} onPick={(n) => seen.set({ scatterY: n })} /><span class="soft">the more yellow a dot, the better its {by.name}</span></header>
-        <Scatter x={x} y={y} by={by} rows={within} smallerIsBetter={searchOf(seen.exp).smallerIsBetter} hover={seen.hover} onHover={seen.setHover}
+        <Scatter {...chart} onHover={seen.setHover}
             onPick={(id) => seen.set({ trials: toggled(seen.view.trials, id) })} summary={summary} />
-        <p class="soft">{summary}</p>
+        <footer class="row soft"><span>{summary}</span><span class="row push"><button type="button" onClick={save}>CSV</button>
+            <PictureButtons name={`experiment_${seen.exp.id}_scatter`} of={() => scatterPicture(chart, `${shown(seen.exp.name)} #${seen.exp.id}: ${summary}`)} /></span></footer>
     </section>;
 }
 

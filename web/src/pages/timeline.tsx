@@ -2,6 +2,8 @@
 import { call, type Messages } from "../api/client";
 import { Canvas } from "../charts/canvas";
 import { colourOf } from "../charts/palette";
+import type { Pen } from "../charts/pen";
+import { PictureButtons } from "../charts/picture";
 import { scale, toPixel } from "../charts/scales";
 import { ticks } from "../charts/ticks";
 import { useLive } from "../state/live";
@@ -18,7 +20,7 @@ export function kinds(events: Event[]): string[] {
     return [...new Set(events.map((e) => e.kind))];
 }
 
-function draw(ctx: CanvasRenderingContext2D, width: number, events: Event[]): void {
+function draw(ctx: Pen, width: number, events: Event[]): void {
     const lines = kinds(events), end = Math.max(0.001, ...events.map((e) => e.offset + (e.duration ?? 0)));
     const x = scale("linear", 0, end, LEFT, width - 12), dark = isDark.value, bottom = lines.length * LINE;
     ctx.font = "12px system-ui, sans-serif";
@@ -41,7 +43,9 @@ export function TrialTimeline({ id, ended }: { id: string; ended: boolean }) {
     const live = useLive(`timeline ${id}`, String(ended), (signal) => call("GET /api/v1/trials/{id}/timeline", { path: { id }, signal }), () => (ended ? null : 2000));
     const events = live.data?.events ?? [], runs = new Set(events.map((e) => e.runId)).size;
     return <section class="panel stacked" aria-label="Timeline">
-        <header><h2>Timeline</h2><span class="soft">{count(events.length, "event")}, {count(runs, "run")}</span></header>
+        <header><h2>Timeline</h2><span class="soft">{count(events.length, "event")}, {count(runs, "run")}</span>
+            {events.length > 0 && <span class="row push"><PictureButtons name={`trial_${id}_timeline`}
+                of={() => ({ title: `trial ${id}: timeline`, height: kinds(events).length * LINE + BELOW, draw: (pen, w) => draw(pen, w, events) })} /></span>}</header>
         <Problem error={live.error} what="The timeline" />
         {events.length > 0 && <Canvas height={kinds(events).length * LINE + BELOW} label={`Timeline of trial ${id}: ${kinds(events).join(", ")}`} draw={(ctx, w) => draw(ctx, w, events)} />}
         <details><summary>As a table</summary><div class="wide"><table class="grid" aria-label="Timeline">

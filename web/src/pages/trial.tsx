@@ -3,7 +3,9 @@ import { useMemo } from "preact/hooks";
 import { ApiError, call } from "../api/client";
 import { declared, flat } from "../charts/axes";
 import { Curves } from "../charts/curves";
+import { curvesPicture, X_WORDS, type Shape } from "../charts/curves_picture";
 import { colourOf, dashOf } from "../charts/palette";
+import { PictureButtons } from "../charts/picture";
 import { smooth } from "../charts/smooth";
 import { expQuery, expView, X_AXES, type ExpView, type XAxis } from "../state/address";
 import { useLive } from "../state/live";
@@ -19,7 +21,6 @@ import { between, duration, full } from "../ui/time";
 import { toast } from "../ui/toasts";
 import { CheckpointTable } from "./checkpoints";
 import { askMetrics, askSeries, metricId, points, type Metric, type Trial } from "./experiment_data";
-import { X_WORDS } from "./experiment_charts";
 import { Problem } from "./problem";
 import { TrialTimeline } from "./timeline";
 import { WhyLine } from "./why";
@@ -60,6 +61,7 @@ function TrialCurves({ trial, ended }: { trial: Trial; ended: boolean }) {
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const summary = `${count(curves.length, "curve")}, ${count(n, "point")}`;
     const save = () => saveAs(`trial_${trial.id}.csv`, csv(["metric", view.x, "value"], curves.flatMap((c) => (c.raw ?? c.points).x.map((x, i) => [c.label, x, (c.raw ?? c.points).y[i]]))));
+    const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2>
             <MetricChoice chosen={chosen} metrics={metrics} set={(ids) => set({ metric: ids.join("|"), zoom: null })} />
@@ -69,12 +71,13 @@ function TrialCurves({ trial, ended }: { trial: Trial; ended: boolean }) {
             <label class="quiet">smooth <input type="range" min="0" max="0.99" step="0.01" value={view.smooth} onInput={(e) => set({ smooth: Number(e.currentTarget.value) })} /></label>
         </header>
         <Problem error={live.error} what="The curves" />
-        <Curves curves={curves} x={view.x} logX={view.logX} logY={view.logY} zoom={view.zoom} onZoom={(z) => set({ zoom: z })} onHover={() => undefined} summary={summary} />
+        <Curves {...chart} onZoom={(z) => set({ zoom: z })} onHover={() => undefined} summary={summary} />
         <footer class="row soft">
             {curves.map((c) => <span key={c.label} class="chip"><span class="dot" style={{ background: c.colour }} />{c.label} {number(c.points.y.at(-1))}</span>)}
             <span class="curve-summary">{summary}</span>
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <button type="button" class="push" onClick={save}>CSV</button>
+            <span class="row push"><button type="button" onClick={save}>CSV</button>
+                <PictureButtons name={`trial_${trial.id}`} of={() => curvesPicture(chart, `trial ${trial.id}: ${summary}`)} /></span>
         </footer>
     </section>;
 }

@@ -11,8 +11,9 @@ export function csv(head: string[], rows: unknown[][]): string {
     return [head, ...rows].map((r) => r.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
-export function saveAs(name: string, text: string, type = "text/csv"): void {
-    const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+/* A text as a file, or what is one already. */
+export function saveAs(name: string, content: string | Blob, type = "text/csv"): void {
+    const url = URL.createObjectURL(typeof content === "string" ? new Blob([content], { type: `${type};charset=utf-8` }) : content);
     const a = document.createElement("a");
     a.href = url;
     a.download = name;

@@ -1,5 +1,24 @@
 // A part of an axis is marked: table, words and address follow; another person's browser shows the same; taken away, all is back.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+
+async function saved(page, part, button) {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("region", { name: part }).getByRole("button", { name: button }).click()]);
+    return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
+}
+
+/* Charts as files: a PNG of twice 1000 pixels, and an SVG that is one and has the texts of the axes. */
+async function asFiles(page, part, words) {
+    const png = await saved(page, part, "PNG"), svg = await saved(page, part, "SVG");
+    check(png.name.endsWith(".png") && png.bytes.subarray(1, 4).toString() === "PNG" && png.bytes.readUInt32BE(16) === 2000, `${png.name}: ${png.bytes.length} bytes`);
+    const [root, texts, paths] = await page.evaluate((text) => {
+        const d = new DOMParser().parseFromString(text, "image/svg+xml");
+        return [d.documentElement.localName, [...d.querySelectorAll("text")].map((t) => t.textContent), d.querySelectorAll("path").length];
+    }, svg.bytes.toString());
+    check(svg.name.endsWith(".svg") && root === "svg" && paths > 10 && words.every((w) => texts.some((t) => t.includes(w))), `${svg.name}: ${root}, ${paths} paths, ${texts}`);
+    if (process.env.DET_TEST_OUT) for (const f of [png, svg]) writeFileSync(join(process.env.DET_TEST_OUT, `saved-${part}${f.name.slice(-4)}`), f.bytes);
+}
 
 /* The list shows what the best trial had. */
 async function inTheList(page, id) {
@@ -37,10 +56,13 @@ export default async function ({ page, another }) {
     await page.getByRole("button", { name: "Take the mark of accuracy away" }).click();
     await rows(page).nth(trials.length - 1).waitFor();
     check(!page.url().includes("brush"), page.url());
+    await asFiles(page, "Curves", ["digits_random", "validation.accuracy", `trial ${trials[0].id}`]);
+    await asFiles(page, "Hyperparameters", ["learning_rate", "accuracy"]);
     for (const tab of ["scatter", "importance", "rungs", "checkpoints", "config", "notes"]) {
         await page.getByRole("navigation", { name: "Parts of the experiment" }).getByRole("link", { name: tab }).click();
         await page.locator(`.tabs a[aria-current]`, { hasText: tab }).waitFor();
         await pictures(page, `experiment-${tab}`);
+        if (tab === "scatter") await asFiles(page, "Scatter", ["coloured by accuracy"]);
     }
     await page.goto(`${url}/det/trials/${within[0]}`);
     await page.getByText("As a table").click();

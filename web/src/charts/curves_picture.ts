@@ -1,0 +1,66 @@
+/* What curves and their file have in common: the ends of the axes and their texts; and the file itself. */
+import { cssColour } from "../ui/dark";
+import { number } from "../ui/format";
+import { shown } from "../ui/name";
+import { duration, full } from "../ui/time";
+import { drawCurves, type Curve } from "./draw";
+import { frame } from "./frame";
+import type { Pen } from "./pen";
+import { FONT, type Picture } from "./picture";
+import { extent, padded, scale } from "./scales";
+
+export type XKind = "batches" | "time" | "clock";
+export const X_WORDS: Record<XKind, string> = { batches: "batches", time: "time since its start", clock: "clock" };
+export interface Shape { curves: Curve[]; x: XKind; logX: boolean; logY: boolean; zoom: [number, number] | null }
+
+const HEIGHT = 480, LEFT = 64, RIGHT = 16, TOP = 8, BELOW = 28;
+const ACROSS = 4, NAMED_MOST = 12, NAME_LINE = 18, NAME_LETTERS = 32;
+
+export function xText(kind: XKind, v: number, span: number): string {
+    if (kind === "batches") return number(v);
+    if (kind === "time") return duration(v);
+    const text = full(v);
+    return span > 2 * 86400e3 ? text.slice(5, 16) : span > 600e3 ? text.slice(11, 16) : text.slice(11);
+}
+
+/* The ends of both axes as they should be now. */
+export function ranges(p: Shape): { x: [number, number]; y: [number, number] } {
+    const xKind = p.logX ? "log" : "linear", yKind = p.logY ? "log" : "linear";
+    const x = p.zoom ?? extent(p.curves.flatMap((c) => extent(c.points.x, xKind)), xKind);
+    const inside = p.curves.flatMap((c) => extent(c.points.y.filter((_, i) => c.points.x[i]! >= x[0] && c.points.x[i]! <= x[1]), yKind));
+    const y = extent(inside, yKind);
+    const xs = scale(xKind, x[0], x[1], 0, 1), ys = scale(yKind, y[0], y[1], 0, 1);
+    return { x: [xs.lo, xs.hi], y: padded(ys.kind, ys.lo, ys.hi) };
+}
+
+/* Names of those that are not grey, as many as have room. */
+function names(pen: Pen, named: Curve[], width: number, top: number): void {
+    pen.font = FONT;
+    named.slice(0, NAMED_MOST).forEach((c, i) => {
+        const x = LEFT + (i % ACROSS) * ((width - LEFT) / ACROSS), y = top + Math.floor(i / ACROSS) * NAME_LINE;
+        pen.strokeStyle = c.colour;
+        pen.lineWidth = 2.5;
+        pen.setLineDash(c.dash);
+        pen.beginPath();
+        pen.moveTo(x, y - 4);
+        pen.lineTo(x + 24, y - 4);
+        pen.stroke();
+        pen.setLineDash([]);
+        pen.fillStyle = cssColour("--text");
+        const text = shown(c.label), isLast = i === NAMED_MOST - 1 && named.length > NAMED_MOST;
+        pen.fillText(isLast ? `and ${named.length - i} more` : text.length > NAME_LETTERS ? `${text.slice(0, NAME_LETTERS)}…` : text, x + 30, y);
+    });
+}
+
+export function curvesPicture(p: Shape, title: string): Picture {
+    const { x, y } = ranges(p), named = p.curves.filter((c) => c.layer !== "back");
+    const lines = Math.ceil(Math.min(named.length, NAMED_MOST) / ACROSS), bottom = HEIGHT - BELOW;
+    const draw = (pen: Pen, width: number) => {
+        const xs = scale(p.logX ? "log" : p.x === "clock" ? "time" : "linear", ...x, LEFT, width - RIGHT), ys = scale(p.logY ? "log" : "linear", ...y, bottom, TOP);
+        const zone = -new Date(x[0]).getTimezoneOffset() || 0;
+        frame(pen, xs, ys, { left: LEFT, right: width - RIGHT, top: TOP, bottom }, (v) => xText(p.x, v, x[1] - x[0]), number, zone);
+        drawCurves(pen, p.curves, xs, ys, 1, cssColour("--idle"));
+        names(pen, named, width, HEIGHT + 8);
+    };
+    return { title: `${title}, by ${X_WORDS[p.x]}`, height: HEIGHT + lines * NAME_LINE + 8, draw };
+}
