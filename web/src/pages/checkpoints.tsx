@@ -28,13 +28,13 @@ export function CheckpointTable({ live, withTrial = false }: { live: Live<{ chec
     if (!live.data) return live.error ? <Problem error={live.error} what="The checkpoints" /> : <p class="soft">Asking…</p>;
     const all = live.data.checkpoints;
     if (!all.length) return <p class="soft">No checkpoint yet.</p>;
-    return <div class="wide"><table class="grid" aria-label="Checkpoints">
+    return <div class="wide"><table class="grid cards" aria-label="Checkpoints">
         <thead><tr>{withTrial && <th scope="col">trial</th>}<th scope="col">batches</th><th scope="col">state</th><th scope="col">metric</th><th scope="col">size</th>
             <th scope="col">files</th><th scope="col">reported</th><th scope="col">UUID</th></tr></thead>
         <tbody>{all.map((c) => <tr key={c.uuid}>
-            {withTrial && <td>{c.training.trialId && <a href={`/det/trials/${c.training.trialId}`}>{c.training.trialId}</a>}</td>}
-            <td>{number(batchesOf(c))}</td><td><State state={c.state} /></td><td>{number(c.training.searcherMetric as number | null)}</td>
-            <td>{bytes(sizeOf(c))}</td><td><Files c={c} /></td><td>{full(c.reportTime)}</td><td><code>{c.uuid}</code></td>
+            {withTrial && <td data-label="trial">{c.training.trialId && <a href={`/det/trials/${c.training.trialId}`}>{c.training.trialId}</a>}</td>}
+            <td data-label="batches">{number(batchesOf(c))}</td><td data-label="state"><State state={c.state} /></td><td data-label="metric">{number(c.training.searcherMetric as number | null)}</td>
+            <td data-label="size">{bytes(sizeOf(c))}</td><td data-label="files"><Files c={c} /></td><td data-label="reported">{full(c.reportTime)}</td><td data-label="UUID"><code>{c.uuid}</code></td>
         </tr>)}</tbody>
     </table></div>;
 }

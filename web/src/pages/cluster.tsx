@@ -78,16 +78,16 @@ function AgentRow({ a, again }: { a: Agent; again: () => void }) {
     };
     return <tr>
         <th scope="row"><Name text={a.id} /></th>
-        <td>{!a.enabled && !a.draining ? "switched off" : a.draining ? "draining" : "on"}</td>
-        <td><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} />)}</span></td>
-        <td>{a.resourcePools.map(shown).join(", ")}</td>
+        <td data-label="state">{!a.enabled && !a.draining ? "switched off" : a.draining ? "draining" : "on"}</td>
+        <td data-label="slots"><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} />)}</span></td>
+        <td data-label="pools">{a.resourcePools.map(shown).join(", ")}</td>
         <td>{a.enabled && !a.draining ? <button type="button" onClick={() => void drain()}>Drain</button> : <button type="button" onClick={() => void enable()}>Enable</button>}</td>
     </tr>;
 }
 
 function Agents({ agents, again }: { agents: Agent[]; again: () => void }) {
     if (!agents.length) return <p class="soft">No agent is connected.</p>;
-    return <div class="wide"><table class="grid" aria-label="Agents">
+    return <div class="wide"><table class="grid cards" aria-label="Agents">
         <thead><tr><th scope="col">agent</th><th scope="col">state</th><th scope="col">slots</th><th scope="col">pools</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
         <tbody>{[...agents].sort((a, b) => byName(a.id, b.id)).map((a) => <AgentRow key={a.id} a={a} again={again} />)}</tbody></table></div>;
 }

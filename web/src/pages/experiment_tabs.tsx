@@ -71,9 +71,9 @@ function TrialRow({ t, seen, all }: { t: Trial; seen: Seen; all: Column[] }) {
     return <tr class={classes} data-trial={t.id} onMouseEnter={() => seen.setHover(t.id)} onMouseLeave={() => seen.setHover(null)}>
         <td class="nowrap"><input type="checkbox" checked={isChosen} aria-label={`Choose trial ${t.id}`} onChange={() => seen.set({ trials: toggled(seen.view.trials, t.id) })} />{" "}
             <span class="dot" style={{ background: colourOf(t.id, isDark.value) }} /></td>
-        <td><a href={`/det/trials/${t.id}`} onFocus={() => seen.setHover(t.id)} onBlur={() => seen.setHover(null)}>{t.id}</a></td>
-        <td><State state={t.state} /></td>
-        {all.map((c) => <td key={c.id} title={String(c.of(t))}>{c.cell(t)}</td>)}
+        <td data-label="trial"><a href={`/det/trials/${t.id}`} onFocus={() => seen.setHover(t.id)} onBlur={() => seen.setHover(null)}>{t.id}</a></td>
+        <td data-label="state"><State state={t.state} /></td>
+        {all.map((c) => <td key={c.id} data-label={c.title} title={String(c.of(t))}>{c.cell(t)}</td>)}
     </tr>;
 }
 
@@ -88,7 +88,7 @@ function TrialsTab({ seen }: { seen: Seen }) {
             {seen.view.trials.length > 0 && <button type="button" onClick={() => seen.set({ trials: [] })}>Choose none</button>}
             {seen.view.trials.length > 1 && <a class="button" href={`/det/compare?t=${seen.view.trials.join(",")}`}>Compare</a>}
             <button type="button" class="push" onClick={save}>CSV</button></p>
-        <div class="wide"><table class="grid" aria-label="Trials">
+        <div class="wide"><table class="grid cards" aria-label="Trials">
             <Head seen={seen} all={all} />
             <tbody>{shown.slice(0, most).map((t) => <TrialRow key={t.id} t={t} seen={seen} all={all} />)}</tbody>
         </table></div>

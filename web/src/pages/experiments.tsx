@@ -5,6 +5,7 @@ import { useLive } from "../state/live";
 import { keepColumns, ownColumns } from "../state/prefs";
 import { navigate, path, query } from "../state/router";
 import { Choices } from "../ui/choices";
+import { isNarrow } from "../ui/narrow";
 import "../ui/parts.css";
 import { csv, saveAs } from "../ui/save";
 import { toast } from "../ui/toasts";
@@ -16,7 +17,7 @@ import { askRows, askSorted, filterOf } from "./experiments_data";
 import { Filters, NO_FILTERS } from "./experiments_filters";
 import { namesOf } from "./experiments_hp";
 import { NONE, tick, type Selection } from "./experiments_selection";
-import { ROW_PX, Table } from "./experiments_table";
+import { rowPx, Table } from "./experiments_table";
 import { Problem } from "./problem";
 
 const LIVE_MS = 1000;
@@ -90,7 +91,7 @@ export function ExperimentsPage() {
     const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps), box = useRef<HTMLDivElement>(null);
     const filter = JSON.stringify(filterOf(view)), key = `${filter} ${view.sort} ${view.isDown}`;
     const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
-    const sight = useSight(box, total, ROW_PX), [offset, limit] = pagesOf(sight.first, sight.end);
+    const sight = useSight(box, total, rowPx(isNarrow.value, columns.length)), [offset, limit] = pagesOf(sight.first, sight.end);
     const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps]), (stop) => askRows(view, offset, limit, stop), () => LIVE_MS);
     const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
     useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);

@@ -2,6 +2,7 @@
 import { Component, type RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SORTABLE, type Column, type ListView } from "../state/list_address";
+import { isNarrow } from "../ui/narrow";
 import { toast } from "../ui/toasts";
 import type { Sight } from "../ui/virtual";
 import { KINDS, type Shown } from "./experiments_columns";
@@ -9,8 +10,14 @@ import type { Listed, Stretch } from "./experiments_data";
 import type { SetView } from "./experiments_filters";
 import { ALL, isTicked, NONE, size, tick, type Selection } from "./experiments_selection";
 
-export const ROW_PX = 36; // as experiments.css has it
+/* As experiments.css has them: a row of the table, a line of a card and what is around its lines. */
+const ROW_PX = 36, CARD_LINE_PX = 28, CARD_EDGE_PX = 13;
 const BOX_PX = 44;
+
+/* How high a row is; of a card the box and the id share a line, the name has one, and the others are two a line. */
+export function rowPx(isCard: boolean, columns: number): number {
+    return isCard ? CARD_EDGE_PX + CARD_LINE_PX * (2 + Math.ceil((columns - 2) / 2)) : ROW_PX;
+}
 
 export interface TableProps {
     box: RefObject<HTMLDivElement | null>;
@@ -46,7 +53,7 @@ function Heads(p: TableProps) {
 function Cells({ e, columns, now }: { e: Listed; columns: Shown[]; now: number }) {
     return <>{columns.map(({ key, kind }) => {
         const show = kind.show(e, now), title = kind.whole?.(e) || undefined;
-        return key === "name" ? <th key={key} scope="row" title={title}>{show}</th> : <td key={key} title={title}>{show}</td>;
+        return key === "name" ? <th key={key} scope="row" title={title}>{show}</th> : <td key={key} title={title} data-label={kind.title}>{show}</td>;
     })}</>;
 }
 
@@ -111,7 +118,8 @@ export function Table(p: TableProps) {
     const wide = BOX_PX + columns.reduce((sum, c) => sum + c.kind.width, 0);
     useAdded(p.box, columns);
     const at = Array.from({ length: Math.max(0, sight.end - sight.first) }, (_, i) => sight.first + i);
-    return <table class="grid list" style={{ minWidth: `${wide}px` }} aria-label="Experiments" aria-rowcount={got.total + 1}>
+    const style = isNarrow.value ? { "--card": `${rowPx(true, columns.length)}px` } : { minWidth: `${wide}px` };
+    return <table class="grid list cards" style={style} aria-label="Experiments" aria-rowcount={got.total + 1}>
         <colgroup><col style={{ width: `${BOX_PX}px` }} />
             {columns.map((c) => <col key={c.key} style={c.key === "name" ? {} : { width: `${c.kind.width}px` }} />)}</colgroup>
         <Heads {...p} />

@@ -93,11 +93,12 @@ function JobRow({ j, jobs, m, ordered, again }: RowProps) {
         <tr data-job={j.entityId} data-job-id={j.jobId} class={classOf(jobs, j, m.drag)}>
             <td class="text">{canMove(jobs, j, ordered) && <><Grip j={j} m={m} />{" "}</>}
                 {exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
-            <td><State state={state} /></td>
-            <td>{j.allocatedSlots} of {j.requestedSlots}</td>
-            <td>{j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
-            <td>{j.priority}</td><td>{number(j.weight as number)}</td><td><Name text={j.username} /></td><td><Name text={j.resourcePool} /></td>
-            <td title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
+            <td data-label="state"><State state={state} /></td>
+            <td data-label="slots">{j.allocatedSlots} of {j.requestedSlots}</td>
+            <td data-label="ahead">{j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
+            <td data-label="priority">{j.priority}</td><td data-label="weight">{number(j.weight as number)}</td><td data-label="owner"><Name text={j.username} /></td>
+            <td data-label="pool"><Name text={j.resourcePool} /></td>
+            <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
             <td><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button></td>
         </tr>
         {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} again={again} isOpen /></td></tr>}
@@ -107,7 +108,7 @@ function JobRow({ j, jobs, m, ordered, again }: RowProps) {
 export function Queue({ jobs, ordered, again }: { jobs: Job[]; ordered: ReadonlySet<string>; again: () => void }) {
     const m = useMoving(jobs, again);
     if (!jobs.length) return <p class="soft">Nothing runs and nothing waits.</p>;
-    return <div class="wide"><table class="grid" aria-label="Queue">
+    return <div class="wide"><table class="grid cards" aria-label="Queue">
         <thead><tr>{HEADS.map((t) => <th key={t} scope="col">{t}</th>)}<th scope="col"><span class="hidden">why</span></th></tr></thead>
         <tbody>{jobs.map((j) => <JobRow key={j.jobId} j={j} jobs={jobs} m={m} ordered={ordered} again={again} />)}</tbody>
     </table></div>;

@@ -25,6 +25,7 @@ export function useSight(box: RefObject<HTMLElement | null>, count: number, heig
     list.setOptions(options);
     useLayoutEffect(() => list._didMount(), [list]);
     useLayoutEffect(() => list._willUpdate());
+    useLayoutEffect(() => list.measure(), [list, height]); // it would keep to the height that it knew first
     const rows = list.getVirtualItems(), first = rows[0]?.index ?? 0, end = (rows.at(-1)?.index ?? -1) + 1;
     return { first, end, above: first * height, below: (count - end) * height, toTop: () => list.scrollToOffset(0) };
 }

@@ -10,6 +10,22 @@ async function fitsIn(page, name) {
     check(wide <= seen, `${name} is ${wide} pixels wide in ${seen}: ${who}`);
 }
 
+/* A row is a card that is seen whole, whose cells say what they are, and as high as the list takes it to be. */
+async function areCards(page, name) {
+    if (!["experiments", "experiment", "cluster"].includes(name)) return;
+    await page.locator("table.cards tbody tr").first().waitFor();
+    const wrong = await page.evaluate(() => [...document.querySelectorAll("table.cards")].flatMap((t) => {
+        const box = t.closest(".wide, .list-box"), cards = [...t.querySelectorAll("tbody:not(.gap) > tr")].map((r) => r.getBoundingClientRect());
+        const overlap = cards.some((c, i) => i > 0 && c.top < cards[i - 1].bottom - 1), cut = cards.some((c) => c.right > box.getBoundingClientRect().right + 1);
+        return box.scrollWidth > box.clientWidth || overlap || cut ? [`${t.ariaLabel}: ${box.scrollWidth} in ${box.clientWidth}`] : [];
+    }));
+    check(!wrong.length, `${name}: ${wrong}`);
+    const labels = await page.locator("table.cards tbody td[data-label]").evaluateAll((all) => all.map((c) => getComputedStyle(c, "::before").content));
+    check(labels.every((l) => l.length > 2), `${name}: cells that do not say what they are`);
+    await page.evaluate(() => document.querySelector("table.cards").scrollIntoView());
+    await pictures(page, `size-small-${name}-cards`);
+}
+
 export default async function ({ page }) {
     const id = await create(exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 4").replace("digits_const", "a_name_without_any_place_to_break_it_in_two"), "digits");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_COMPLETED", "it to end");
@@ -24,6 +40,7 @@ export default async function ({ page }) {
             await page.getByRole("heading", { level: 1 }).first().waitFor();
             await fitsIn(page, `${name} ${size}`);
             await pictures(page, `size-${size}-${name}`);
+            if (size === "small") await areCards(page, name);
         }
     }
 }

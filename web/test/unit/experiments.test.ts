@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { allows, filterOf, VERBS } from "../../src/pages/experiments_data";
 import { shownColumns } from "../../src/pages/experiments_columns";
 import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments_hp";
+import { rowPx } from "../../src/pages/experiments_table";
 import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments_selection";
 import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
 
@@ -74,4 +75,9 @@ test("hyperparameters stand beside what tells of the search", () => {
     assert.equal(keys(["id", "name", "best", "labels", "owner"], ["lr", "wd"]), "id,name,best,hp lr,hp wd,labels,owner");
     assert.equal(keys(["id", "name"], ["lr"]), "id,name,hp lr");
     assert.equal(keys(["id", "name", "archived"], []), "id,name,archived");
+});
+
+test("a card has a line for the box and the id, one for the name, and two others a line", () => {
+    assert.deepEqual([2, 3, 4, 10].map((n) => rowPx(true, n)), [69, 97, 97, 181]);
+    assert.equal(rowPx(false, 10), rowPx(false, 2));
 });
