@@ -16,6 +16,7 @@ import { CheckpointTable } from "./checkpoints";
 import type { Seen } from "./experiment";
 import { toggled, useSpace } from "./experiment_charts";
 import { searchOf, type Trial } from "./experiment_data";
+import { placeOf, pressed, sorted } from "./experiment_sort";
 import { Notes } from "./notes";
 import { Rungs } from "./rungs";
 
@@ -39,29 +40,19 @@ function columns(seen: Seen, names: string[], values: Map<number, Record<string,
     ];
 }
 
-/* Numbers before texts; what is not there last, either way. */
-export function compare(a: number | string, b: number | string, down: boolean): number {
-    const [noA, noB] = [a === "" || Number.isNaN(a), b === "" || Number.isNaN(b)];
-    if (noA || noB) return Number(noA) - Number(noB);
-    const order = typeof a === "number" && typeof b === "number" ? a - b : typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
-    return down ? -order : order;
-}
-
-/* "-hp.lr": by lr, the largest first. */
-function sorted(trials: Trial[], all: Column[], sort: string): Trial[] {
-    const down = sort.startsWith("-"), by = all.find((c) => c.id === sort.replace(/^-/, ""));
-    return by ? [...trials].sort((a, b) => compare(by.of(a), by.of(b), down) || a.id - b.id) : trials;
+function SortHead({ c, seen }: { c: Column; seen: Seen }) {
+    const { sort } = seen.view, is = placeOf(sort, c.id), sign = is && (is.isDown ? "▼" : "▲");
+    // One head only may say so: the first key, by whose column the rows are in order.
+    return <th scope="col" aria-sort={is?.at === 0 ? (is.isDown ? "descending" : "ascending") : "none"}>
+        <button type="button" title="Sort by this; with shift: also by this" onClick={(e) => seen.set({ sort: pressed(sort, c.id, e.shiftKey) })}>
+            {c.title}{is && <span aria-hidden="true"> {sign}{sort.length > 1 ? is.at + 1 : ""}</span>}
+            {is && is.at > 0 && <span class="hidden">, then by this, {is.isDown ? "descending" : "ascending"}</span>}</button></th>;
 }
 
 function Head({ seen, all }: { seen: Seen; all: Column[] }) {
-    const { sort } = seen.view;
     return <thead><tr>
         <th scope="col"><span class="soft">chosen</span></th><th scope="col">trial</th><th scope="col">state</th>
-        {all.map((c) => {
-            const up = sort === c.id, down = sort === `-${c.id}`;
-            return <th key={c.id} scope="col" aria-sort={up ? "ascending" : down ? "descending" : "none"}>
-                <button type="button" onClick={() => seen.set({ sort: up ? `-${c.id}` : down ? "" : c.id })}>{c.title}{up ? " ▲" : down ? " ▼" : ""}</button></th>;
-        })}
+        {all.map((c) => <SortHead key={c.id} c={c} seen={seen} />)}
     </tr></thead>;
 }
 

@@ -25,14 +25,16 @@ export interface ExpView {
     /* The three of the scatter: hyperparameters across and up ("" = the metric), "" = none chosen yet. */
     scatterX: string;
     scatterY: string;
-    sort: string;
+    /* Columns of the trials, the first the strongest; "-" before one turns it. */
+    sort: string[];
 }
 
 export const EXP_VIEW: ExpView = {
     x: "batches", metric: "", logX: false, logY: false, smooth: 0, zoom: null, brush: [], trials: [],
-    tab: "trials", scatterX: "", scatterY: "", sort: "",
+    tab: "trials", scatterX: "", scatterY: "", sort: [],
 };
 
+const SORTS_MOST = 5;
 const NAME_MAX = 1000; // of a name in an address, and as many entries of a list at most
 
 /* Decimal, finite; null for anything else ("", "0x1", "1e999", "NaN"). */
@@ -94,7 +96,7 @@ export function expView(query: string): ExpView {
         tab: oneOf(q.get("tab"), TABS, "trials"),
         scatterX: nameOf(q.get("sx")),
         scatterY: nameOf(q.get("sy")),
-        sort: nameOf(q.get("sort")),
+        sort: [...new Set(q.getAll("sort").map(nameOf).filter(Boolean))].slice(0, SORTS_MOST),
     };
 }
 
@@ -112,7 +114,7 @@ export function expQuery(v: ExpView): string {
     if (v.tab !== "trials") q.set("tab", v.tab);
     if (v.scatterX) q.set("sx", v.scatterX);
     if (v.scatterY) q.set("sy", v.scatterY);
-    if (v.sort) q.set("sort", v.sort);
+    for (const key of v.sort) q.append("sort", key);
     const text = q.toString();
     return text && "?" + text;
 }

@@ -20,6 +20,22 @@ async function asFiles(page, part, words) {
     if (process.env.DET_TEST_OUT) for (const f of [png, svg]) writeFileSync(join(process.env.DET_TEST_OUT, `saved-${part}${f.name.slice(-4)}`), f.bytes);
 }
 
+/* By the size of a batch, and where that is equal by what came of it; a third press leaves the one, a plain press all others. */
+async function sorts(page, trials) {
+    const head = (name) => page.getByRole("table", { name: "Trials" }).getByRole("button", { name }), by = (t) => [t.hparams.global_batch_size, t.searcherMetricValue];
+    const rows = () => page.getByRole("table", { name: "Trials" }).locator("tbody tr").evaluateAll((all) => all.map((r) => Number(r.dataset.trial)));
+    await head(/^global_batch_size/).click();
+    for (let i = 0; i < 2; i++) await head(/^best accuracy/).click({ modifiers: ["Shift"] });
+    await until(() => page.url().includes("sort=hp.global_batch_size&sort=-best"), "both keys in the address");
+    const wanted = [...trials].sort((a, b) => by(a)[0] - by(b)[0] || by(b)[1] - by(a)[1] || a.id - b.id).map((t) => t.id);
+    await until(async () => (await rows()).join() === wanted.join(), `the trials as ${wanted}`);
+    await pictures(page, "experiment-sorted");
+    await head(/^batches/).click();
+    await until(() => page.url().endsWith("?sort=batches"), "the one key in the address");
+    for (let i = 0; i < 2; i++) await head(/^batches/).click();
+    await until(() => !page.url().includes("sort"), "no key in the address");
+}
+
 /* The list shows what the best trial had. */
 async function inTheList(page, id) {
     const { experiment } = await api("GET", `/experiments/${id}`), { trial } = await api("GET", `/trials/${experiment.bestTrialId}`);
@@ -35,6 +51,7 @@ export default async function ({ page, another }) {
     await page.goto(`${url}/det/experiments/${id}`);
     const rows = (p) => p.getByRole("table", { name: "Trials" }).locator("tbody tr");
     await rows(page).nth(trials.length - 1).waitFor();
+    await sorts(page, trials);
     const box = await page.getByRole("img", { name: /^Parallel coordinates/ }).boundingBox(), x = box.x + box.width - 40;
     await page.mouse.move(x, box.y + 4);
     await page.mouse.down();

@@ -27,6 +27,7 @@ export default async function ({ page }) {
     await page.evaluate(() => document.activeElement.blur());
     await key("j");
     await until(() => page.evaluate(() => document.activeElement.closest("tr")?.dataset.experiment !== undefined), "a row to have the focus");
+    check(await page.evaluate(() => document.activeElement.matches("a[href^='/det/experiments/']")), "enter would not open the row");
     await key("x");
     await page.getByText("1 selected").waitFor();
     await key("x");

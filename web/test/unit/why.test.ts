@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/pages/experiment_actions";
-import { compare } from "../../src/pages/experiment_tabs";
+import { compare, placeOf, pressed, sorted } from "../../src/pages/experiment_sort";
 import { now } from "../../src/pages/old_links";
 import { remedy } from "../../src/pages/why";
 
@@ -26,6 +26,21 @@ test("sorting: numbers by size, texts by letters, what is missing last either wa
     assert.deepEqual(by(false), [-1, 3, 10, NaN, ""]);
     assert.deepEqual(by(true), [10, 3, -1, NaN, ""]);
     assert.deepEqual(["b", "a", "", 2].sort((a, b) => compare(a, b, false)), [2, "a", "b", ""]);
+});
+
+test("by several columns: the next counts where the one before is equal, the id at last", () => {
+    const rows = [{ id: 3, lr: 0.1, n: 2 }, { id: 1, lr: 0.1, n: 5 }, { id: 2, lr: 0.01, n: 2 }, { id: 4, lr: NaN, n: 2 }];
+    const columns = (["lr", "n"] as const).map((id) => ({ id, of: (r: (typeof rows)[number]) => r[id] }));
+    const ids = (...sort: string[]) => sorted(rows, columns, sort).map((r) => r.id).join("");
+    assert.deepEqual([ids(), ids("lr"), ids("-lr"), ids("lr", "-n"), ids("n", "-lr"), ids("constructor", "-n")], ["1234", "2134", "1324", "2134", "3241", "1234"]);
+});
+
+test("a press on a head: up, down, not at all; with shift the other keys stay", () => {
+    assert.deepEqual([pressed([], "a", false), pressed(["a"], "a", false), pressed(["-a"], "a", false), pressed(["b", "-a"], "a", false)], [["a"], ["-a"], [], ["a"]]);
+    assert.deepEqual([pressed(["b"], "a", true), pressed(["a", "b"], "a", true), pressed(["-a", "b"], "a", true), pressed([], "a", true)],
+        [["b", "a"], ["-a", "b"], ["b"], ["a"]]);
+    assert.equal(pressed(["1", "2", "3", "4", "5"], "6", true).join(""), "23456");
+    assert.deepEqual([placeOf(["b", "-a"], "a"), placeOf(["b"], "a")], [{ at: 1, isDown: true }, null]);
 });
 
 test("old links open what they meant", () => {
