@@ -27,6 +27,7 @@ function useFocusKept(jobs: Job[]): (id: string) => void {
     useEffect(() => {
         if (held.current && document.activeElement === document.body)
             [...document.querySelectorAll<HTMLElement>("[data-grip]")].find((g) => g.dataset["grip"] === held.current)?.focus();
+        held.current = ""; // who leaves it afterwards is left alone
     }, [jobs.map((j) => j.jobId).join()]);
     return (id) => { held.current = id; };
 }
