@@ -11,7 +11,7 @@ export type Metric = Messages["MetricIdentifier"];
 type Series = Messages["ComparableTrial"];
 
 export const CURVES_MOST = 500; // the best, the running and the chosen; the page says when there are more
-const AT_ONCE = 100; // trials that one time-series call takes
+const AT_ONCE = 50; // trials that one time-series call takes: the head of a request has room for some 80 parameters
 const TRIALS_PAGE = 1000, TRIALS_MOST = 5000;
 const POINTS = 1500; // of one curve: two a pixel of most screens
 

@@ -42,7 +42,7 @@ function orderOf(v: ListView): Query {
 /* `best`: the hyperparameters of its best trial, where a column shows one that is searched. */
 export interface Listed extends Experiment { best?: Record<string, unknown> | null }
 
-const BESTS_AT_ONCE = 100, BESTS_MOST = 10_000;
+const BESTS_AT_ONCE = 50, BESTS_MOST = 10_000;
 const NO_METRIC = "-.-"; // the trials are wanted, not their points, and this route gives many of them at once
 const bests = new Map<number, Record<string, unknown> | null>(); // by trial: what it had stays as it is
 

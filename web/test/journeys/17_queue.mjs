@@ -12,6 +12,7 @@ export default async function ({ page }) {
     const row = (id) => page.locator(`tr[data-job="${id}"]`), grip = (id) => row(id).getByRole("button", { name: /^Move / });
     const isOrder = (...order) => until(async () => (await page.locator("tr[data-job]").evaluateAll((all) => all.map((r) => r.dataset.job))).filter((id) => ids.includes(id)).join() === order.join(), `the order ${order}`);
     await isOrder(a, b, c);
+    await grip(c).scrollIntoViewIfNeeded(); // other journeys' jobs may stand above
     const from = await grip(c).boundingBox(), to = await row(a).boundingBox();
     await page.mouse.move(from.x + from.width / 2, from.y + from.height / 2);
     await page.mouse.down();
