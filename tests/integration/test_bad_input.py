@@ -68,9 +68,12 @@ def test_api():
         assert refused(c, lambda: c.request("GET", "/experiments")).status == 401
         c.token = token
         whole = json.dumps({"config": json.dumps(CONFIG), "modelDefinition": []})
-        head = f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(whole)}\r\n\r\n"
-        raw(c, (head + whole[: len(whole) // 2]).encode(), answer=False)
-        answer = raw(c, (head.replace(str(len(whole)), "7") + "{nope: ").encode())
+
+        def said(length):
+            return (f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n"
+                    f"Content-Length: {length}\r\n\r\n")
+        raw(c, (said(len(whole)) + whole[: len(whole) // 2]).encode(), answer=False)
+        answer = raw(c, (said(7) + "{nope: ").encode())
         assert " 400 " in answer.splitlines()[0] and "line" in answer, answer
         assert c.sql("SELECT count(*) FROM experiments") == before
 
