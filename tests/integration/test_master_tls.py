@@ -40,6 +40,9 @@ def bodies_and_streams(c):
     except ApiError as e:
         assert e.status == 400, e
     conn, lines = c.connect(), []
+    conn.request("GET", "/api/v1/me?" + "x" * 5500, headers={"Authorization": "Bearer " + c.token})
+    r = conn.getresponse()
+    assert r.status == 431 and b"5120 is the most" in r.read()
     conn.request("GET", "/api/v1/master/logs?follow=true", headers={"Authorization": "Bearer " + c.token})
     r = conn.getresponse()
     thread = threading.Thread(target=lambda: [lines.append(json.loads(x)["result"]["logEntry"]["message"]) for x in r], daemon=True)

@@ -25,9 +25,9 @@ enum {
     IDLE_TIMEOUT_S = 150, /* for a client that does not read; else http_peer.h has shorter ones */
     CONNECTIONS_MAX = 20000,
     SPARE = 64, /* of those: several are accepted at a time, and who is cut ends a moment later */
-    /* A connection's own memory, all of it touched when a second request comes on it: bounds the
-     * request's line and headers together. */
-    HEAD_BYTES_MAX = 6 << 10,
+    /* A connection's own memory, all of it touched when a second request comes on it: for the
+     * request's line and headers together, and the answer's headers. */
+    HEAD_BYTES = HTTP_HEAD_MAX + (1 << 10),
     /* Of all bodies together: a few of the largest at a time. */
     BODIES_BYTES_MAX = 384 << 20,
     CLOSE_GRACE_MS = 3000,
@@ -129,6 +129,9 @@ void http_conn_answer(struct http_conn *c, int status, struct MHD_Response *r)
     }
 }
 
+/* What follows the '?' is ours to take apart: libmicrohttpd is shown its end here, as it would keep
+ * 64 bytes for each parameter, and where there is no room for one more (0.9.75), or none but for
+ * the line itself, would neither answer nor hang up. */
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
     struct http *h = cls;
@@ -140,6 +143,9 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
     c->peer = i ? i->socket_context : NULL;
     http_peer_begins(&h->peers, c->peer, uv_now(h->loop));
     c->uri = det_strdup(uri);
+    char *query = strchr(uri, '?');
+    if (query)
+        query[1] = 0;
     c->req.conn = c;
     c->req.sh = h->sh;
     conn_link(h, c);
@@ -382,6 +388,8 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     struct http_conn *c = *con_cls;
     struct http *h = c->http;
     if (!c->started) {
+        if (http_head_is_too_long(c))
+            return MHD_NO;
         conn_begin(c, method);
         if (!c->early_status && c->req.route->auth && !h->closing && has_body(c))
             identify(c);
@@ -558,7 +566,7 @@ static int daemon_start(struct http *h, int fd, const char *client_authority, st
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, most,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
         return det_fail(err, DET_EIO, "the HTTP server did not start");

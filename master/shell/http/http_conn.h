@@ -9,6 +9,9 @@
 #include "http_stats.h"
 #include <microhttpd.h>
 
+/* Of a request's line and headers, as head_bytes() counts them. */
+#define HTTP_HEAD_MAX (5 << 10)
+
 enum http_conn_state {
     CONN_READING,  /* headers seen, body coming */
     CONN_ASKING,   /* auth_check() runs inside the access callback, before the body */
@@ -90,6 +93,8 @@ struct http {
     void *closed_arg;
 };
 
+/* True: so its client was told, 431, and the connection is to be ended. */
+bool http_head_is_too_long(struct http_conn *c);
 /* What is answered is data, not a page: a browser that is led to it shows nothing that runs. */
 void http_data_headers(struct MHD_Response *r);
 /* Runs libmicrohttpd in the next loop iteration: in external mode a resume wakes nobody. */

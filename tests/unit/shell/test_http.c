@@ -213,6 +213,61 @@ static void client_too_big(void)
     close(fd);
 }
 
+/* Appends one so many times. */
+static void repeat(struct buf *b, const char *one, int n)
+{
+    for (int i = 0; i < n; i++)
+        buf_add_str(b, one);
+}
+
+/* What is asked so gets this status, at once and with a reason; the 431 of ours says the limit. */
+static bool is_told(struct buf *b, const char *status)
+{
+    int fd = dial();
+    char *in = talk(fd, buf_str(b), "\r\n\r\n");
+    bool ok = strncmp(in, "HTTP/1.1 ", 9) == 0 && strstr(status, (char[]){in[9], in[10], in[11], 0});
+    if (!ok)
+        print_error("%zu bytes of head: %.40s\n", b->len, in);
+    close(fd);
+    buf_finish(b);
+    return ok;
+}
+
+static bool is_head_told(const char *one, int n, const char *header, int headers,
+                         const char *status)
+{
+    struct buf b = BUF_INIT;
+    buf_add_str(&b, "GET /api/v1/things/1?");
+    repeat(&b, one, n);
+    buf_add_str(&b, " HTTP/1.1\r\nHost: x\r\n");
+    repeat(&b, header, headers);
+    buf_add_str(&b, "\r\n");
+    return is_told(&b, status);
+}
+
+/* Several hundred parameters are fine. Whatever is too long is answered, whether it leaves too
+ * little for an answer or does not fit at all: hung up on without a word is nobody, nor kept. */
+static void client_long_head(void)
+{
+    int fd = dial();
+    EXPECT(is_head_told("trialIds=123456&", 300, "", 0, "200"));
+    EXPECT(is_head_told("a&", 2400, "", 0, "200"));
+    EXPECT(is_head_told("", 0, "A: b\r\n", 70, "200"));
+    for (int n = 4900; n < 6500; n += 5)
+        EXPECT(is_head_told("x", n, "", 0, n <= 5010 ? "200" : "414 431"));
+    for (int n = 70; n < 110; n++)
+        EXPECT(is_head_told("", 0, "A: b\r\n", n, n < 72 ? "200" : "431"));
+    EXPECT(is_head_told("x", 100000, "", 0, "414"));
+    EXPECT(is_head_told("", 0, "A: b\r\n", 1000, "431"));
+    EXPECT(is_head_told("x", 5500, "", 0, "431"));
+    static char text[6000] = "GET /api/v1/things/1?";
+    memset(text + strlen(text), 'x', 5500);
+    snprintf(text + strlen(text), 100, " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT(strstr(talk(fd, text, "}}"), "5120 is the most\"}}"));
+    EXPECT(recv(fd, text, 1, 0) == 0);
+    close(fd);
+}
+
 static void client_stream(void)
 {
     int fd = dial();
@@ -300,6 +355,11 @@ static void test_basics(void **state)
 static void test_too_big(void **state)
 {
     run_client(client_too_big);
+}
+
+static void test_long_head(void **state)
+{
+    run_client(client_long_head);
 }
 
 static void test_stream(void **state)
@@ -396,8 +456,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_basics),       cmocka_unit_test(test_too_big),
-        cmocka_unit_test(test_stream),       cmocka_unit_test(test_auth),
-        cmocka_unit_test(test_routes_twice), cmocka_unit_test(test_answered_after_the_end),
+        cmocka_unit_test(test_long_head),    cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_auth),         cmocka_unit_test(test_routes_twice),
+        cmocka_unit_test(test_answered_after_the_end),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
