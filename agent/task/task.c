@@ -183,6 +183,8 @@ static void release(struct task *t)
     logspool_close(t->spool);
     prepare_plan_finish(&t->plan);
     vec_free(&t->ranks);
+    vec_free(&t->steps);
+    free(t->python);
     json_decref(t->env);
     ports_give(&t->ports);
     det_closep(&t->hook_fd);

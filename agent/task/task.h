@@ -1,8 +1,8 @@
 /*
  * det-task: one allocation on one host, from an empty directory to nothing left running.
  *
- *     PREPARING --> HOOKING (startup-hook.sh) --> RUNNING --> ENDING (SIGTERM, grace) --> KILLING
- *         |                                          \--> TRACING (a rank hangs) ---------> |
+ *     PREPARING --> HOOKING (task_python.c) --> RUNNING --> ENDING (SIGTERM, grace) --> KILLING
+ *         |                                        \--> TRACING (a rank hangs) ---------> |
  *         \______________________________________________________________________________/ |
  *                                                                                          v
  *     finished <-- ENDED (exit told; the log goes on being sent) <-- DRAINING (pipes, reports, log)
@@ -65,8 +65,12 @@ struct task {
     struct prepare_plan plan;
     char *cgroup;
     struct taskbox box;
-    struct rank *hook;
-    int hook_fd; /* where the hook leaves its environment; -1 */
+    VEC(struct rank *) steps; /* of HOOKING, one after the other; the last is at work */
+    const char *step;         /* what that is called */
+    void (*step_done)(struct task *t, int status); /* it has ended; as waitpid() says */
+    int hook_fd;  /* where the hook leaves its environment; -1 */
+    char *python; /* the interpreter of a trial class; NULL: none is found yet */
+    bool has_python; /* what the configuration names is in env */
     VEC(struct rank *) ranks;
     pid_t stacks_of[16]; /* processes that tell where they are, each in its turn */
     size_t stacks_n, stacks_next;
@@ -123,10 +127,17 @@ void task_stacks(struct task *t, void (*done)(struct task *t));
 void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l);
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
-DET_MUST int task_hook_done(struct task *t,
-                            struct det_err *err); /* takes over the hook's environment */
-void task_hook_lives(struct task *t); /* the hook has printed something */
+void task_hook_lives(struct task *t); /* a step has printed something */
 void task_start_ranks(struct task *t);
+void task_fail_start(struct task *t, const struct det_err *err); /* the host's fault */
+void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */
+/* In the task's box, with what is the same for all. o has argv, number, local and pass_fd. */
+struct rank *task_start_process(struct task *t, struct rank_options *o, const json_t *env,
+                                struct det_err *err);
+/* HOOKING: the hook and the choice of a Python, then the ranks. */
+void task_start_steps(struct task *t);
+/* The process of a step ended badly: decides, and ends the task. */
+void task_step_failed(struct task *t, struct rank *r);
 void task_on_acked(struct task *t); /* the master knows the exit */
 
 #endif

@@ -46,6 +46,11 @@ static bool all_exited(const struct task *t)
     return true;
 }
 
+static bool steps_exited(const struct task *t)
+{
+    return t->steps.n == 0 || rank_has_exited(t->steps.v[t->steps.n - 1]);
+}
+
 static bool failed(const struct rank *r)
 {
     return !WIFEXITED(rank_status(r)) || WEXITSTATUS(rank_status(r)) != 0;
@@ -155,29 +160,30 @@ static void ranks_changed(struct task *t)
     }
 }
 
-static void hook_exited(struct task *t)
+void task_step_failed(struct task *t, struct rank *r)
 {
-    struct det_err err = {0};
-    if (t->phase != TASK_HOOKING)
-        return;
-    if (failed(t->hook)) {
-        name_failure(t, t->hook, "startup-hook.sh");
-        task_kill(t);
-    } else if (task_hook_done(t, &err) < 0) {
-        task_decide(t, LINK_EXITED, 1, 0, -1, "%s", err.text);
-        task_kill(t);
-    } else {
-        task_start_ranks(t);
+    name_failure(t, r, t->step);
+    task_kill(t);
+}
+
+static bool step_exited(struct task *t, pid_t pid, int status)
+{
+    for (size_t i = 0; i < t->steps.n; i++) {
+        struct rank *r = t->steps.v[i];
+        if (rank_pid(r) != pid || rank_has_exited(r))
+            continue;
+        rank_on_exit(r, status);
+        if (t->phase == TASK_HOOKING)
+            t->step_done(t, status);
+        return true;
     }
+    return false;
 }
 
 static void exited(struct task *t, pid_t pid, int status)
 {
-    if (t->hook && rank_pid(t->hook) == pid && !rank_has_exited(t->hook)) {
-        rank_on_exit(t->hook, status);
-        hook_exited(t);
+    if (step_exited(t, pid, status))
         return;
-    }
     if (t->tracer && rank_pid(t->tracer) == pid && !rank_has_exited(t->tracer)) {
         task_on_tracer_exit(t, status);
         return;
@@ -300,7 +306,7 @@ static size_t kill_rest(const struct task *t)
 
 static void kill_step(struct task *t)
 {
-    if (kill_rest(t) == 0 && all_exited(t) && has_exited(t->hook) && has_exited(t->tracer)) {
+    if (kill_rest(t) == 0 && all_exited(t) && steps_exited(t) && has_exited(t->tracer)) {
         if (t->exit.reason == LINK_KILLED || t->exit.reason == LINK_STALLED)
             marks_add(&t->marks, "killed", clk_mono_ms() - t->phase_ms, "%s", t->text);
         drain(t);
@@ -393,7 +399,10 @@ static bool pipes_are_silent(const struct task *t)
     for (size_t i = 0; i < t->ranks.n; i++)
         if (!rank_is_silent(t->ranks.v[i]))
             return false;
-    return !t->hook || rank_is_silent(t->hook);
+    for (size_t i = 0; i < t->steps.n; i++)
+        if (!rank_is_silent(t->steps.v[i]))
+            return false;
+    return true;
 }
 
 static void on_pipes_timer(uv_timer_t *timer)
@@ -442,8 +451,8 @@ static void finish(struct task *t)
     marks_close(&t->marks);
     uv_close((uv_handle_t *)&t->sigchld, NULL);
     uv_close((uv_handle_t *)&t->sigterm, NULL);
-    if (t->hook)
-        rank_close(t->hook);
+    for (size_t i = 0; i < t->steps.n; i++)
+        rank_close(t->steps.v[i]);
     if (t->tracer)
         rank_close(t->tracer);
     for (size_t i = 0; i < t->ranks.n; i++)

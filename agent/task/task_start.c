@@ -13,23 +13,20 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   2000
 #define ARRIVE_MS      30
 #define RENDEZVOUS_MS  ((int64_t)24 * 3600 * 1000)
-#define ENVIRON_MAX    ((size_t)16 << 20)
 
-static void fail_start(struct task *t, const struct det_err *err)
+void task_fail_start(struct task *t, const struct det_err *err)
 {
     task_decide(t, LINK_START_FAILED, 0, 0, -1, "%s", err->text);
     task_kill(t);
 }
 
-/* The trial's own fault: it uses up a restart. */
-static void fail_trial(struct task *t, int code, const struct det_err *err)
+void task_fail_trial(struct task *t, int code, const struct det_err *err)
 {
     task_decide(t, LINK_EXITED, code, 0, -1, "%s", err->text);
     task_kill(t);
@@ -47,8 +44,8 @@ static void say_no_box(struct task *t, const struct det_err *err)
                  err->text);
 }
 
-static struct rank *start_process(struct task *t, struct rank_options *o, const json_t *env,
-                                  struct det_err *err)
+struct rank *task_start_process(struct task *t, struct rank_options *o, const json_t *env,
+                                struct det_err *err)
 {
     struct rank *r = NULL;
     if (taskbox_finish(&t->box, err) < 0)
@@ -87,7 +84,7 @@ static bool start_rank(struct task *t, int local, struct det_err *err)
         taskenv_add_rank(env, &t->spec, local);
         o.number = taskspec_first_rank(&t->spec) + local;
     }
-    struct rank *r = start_process(t, &o, env, err);
+    struct rank *r = task_start_process(t, &o, env, err);
     if (r)
         vec_push(&t->ranks, r);
     return r != NULL;
@@ -112,83 +109,21 @@ static void watch_ranks(struct task *t)
 void task_start_ranks(struct task *t)
 {
     struct det_err err = {0};
-    int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
+    if (prepare_plan(&t->spec, t->env, t->python, &t->plan, &err) < 0) {
+        task_fail_trial(t, 127, &err);
+        return;
+    }
     task_goto(t, TASK_RUNNING);
     uv_timer_stop(&t->watch);
     marks_add(&t->marks, "prepared", t->phase_ms - t->begun_ms, "%s", "");
     marks_ranks(&t->marks, &t->spec);
+    int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
     for (int i = 0; i < n; i++)
         if (!start_rank(t, i, &err)) {
-            fail_trial(t, err.code == DET_ENOENT ? 127 : 126, &err);
+            task_fail_trial(t, err.code == DET_ENOENT ? 127 : 126, &err);
             return;
         }
     watch_ranks(t);
-}
-
-/* ---- startup-hook.sh: what it exports is for the ranks ---- */
-
-static void on_hook_silent(uv_timer_t *timer)
-{
-    struct task *t = timer->data;
-    task_decide(t, LINK_STALLED, 0, SIGKILL, -1,
-                "startup-hook.sh stalled: it printed nothing for %lld s",
-                (long long)(t->spec.task.stall_timeout_ms / 1000));
-    task_kill(t);
-}
-
-/* A hook may take long, as one that installs packages; but it says something now and then. */
-void task_hook_lives(struct task *t)
-{
-    if (t->phase == TASK_HOOKING && t->spec.task.stall_timeout_ms > 0)
-        uv_timer_start(&t->watch, on_hook_silent, (uint64_t)t->spec.task.stall_timeout_ms, 0);
-}
-
-static void start_hook(struct task *t)
-{
-    char *const argv[] = {access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh", "-c",
-                          "set -ex\n. ./startup-hook.sh\n{ set +ex; } 2>/dev/null\nexec env -0 >&3",
-                          NULL};
-    struct det_err err = {0};
-    struct rank_options o = {.argv = argv, .number = RANK_NO_RANK, .local = 0};
-    task_goto(t, TASK_HOOKING);
-    o.pass_fd = t->hook_fd = memfd_create("hook", MFD_CLOEXEC);
-    t->hook = start_process(t, &o, t->env, &err);
-    if (!t->hook)
-        fail_trial(t, 126, &err);
-    else
-        task_hook_lives(t);
-}
-
-static bool is_shells_own(const char *name)
-{
-    return strcmp(name, "_") == 0 || strcmp(name, "SHLVL") == 0 ||
-           strncmp(name, "BASH_FUNC", 9) == 0;
-}
-
-int task_hook_done(struct task *t, struct det_err *err)
-{
-    det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    JSON_OWN env = json_object();
-    off_t size = lseek(t->hook_fd, 0, SEEK_END);
-    if (size <= 0 || size > (off_t)ENVIRON_MAX)
-        return det_fail(err, DET_EINVAL,
-                        "startup-hook.sh left no usable environment (did it call exit?)");
-    buf_reserve(&b, (size_t)size + 1);
-    ssize_t n = pread(t->hook_fd, b.p, (size_t)size, 0);
-    b.len = n > 0 ? (size_t)n : 0;
-    b.p[b.len] = '\0';
-    for (size_t i = 0; i < b.len; i += strlen(b.p + i) + 1) {
-        char *eq = strchr(b.p + i, '=');
-        if (!eq || eq == b.p + i)
-            continue;
-        *eq = '\0';
-        if (!is_shells_own(b.p + i))
-            json_set(env, b.p + i, json_lossy(eq + 1, strlen(eq + 1)));
-        *eq = '=';
-    }
-    json_decref(t->env);
-    t->env = json_incref(env);
-    return 0;
 }
 
 /* ---- the master's part: context, rendezvous ---- */
@@ -217,7 +152,7 @@ static void take_ports(struct task *t)
                      buf_str(&said));
 }
 
-/* All is known: the plan, the info files, then hook or ranks. */
+/* All is known: the info files, then the steps before the ranks, or these. */
 static void go(struct task *t, const struct taskenv_nodes *n)
 {
     struct det_err err = {0};
@@ -227,17 +162,12 @@ static void go(struct task *t, const struct taskenv_nodes *n)
     int rc = taskenv_write_info(&t->spec, t->env, n, &err);
     if (rc == 0 && t->spec.task.gc_uuids)
         rc = gcrun_write(&t->spec, &err);
-    if (rc < 0) {
-        fail_start(t, &err);
-        return;
-    }
-    rc = prepare_plan(&t->spec, t->env, &t->plan, &err);
     if (rc < 0)
-        fail_trial(t, 127, &err);
-    else if (prepare_has_hook(&t->spec) && !t->spec.task.gc_uuids)
-        start_hook(t);
-    else
+        task_fail_start(t, &err);
+    else if (t->spec.task.gc_uuids)
         task_start_ranks(t);
+    else
+        task_start_steps(t);
 }
 
 static void ask_rendezvous(struct task *t);
@@ -266,7 +196,7 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
         if (rc == 0)
             det_fail(&err, DET_ECORRUPT, "an answer without %d addresses", t->spec.task.nodes);
         det_wrap(&err, DET_EIO, "rendezvous");
-        fail_start(t, &err);
+        task_fail_start(t, &err);
     } else {
         t->has_rendezvous = true;
         if (t->spec.task.nodes > 1)
@@ -335,7 +265,7 @@ static void on_context(void *arg, int rc, const struct client_resp *resp, const 
     if (rc == 0)
         rc = prepare_context(&t->spec, b64, strlen(b64), &err);
     if (rc < 0)
-        fail_start(t, &err);
+        task_fail_start(t, &err);
     else
         with_context(t);
 }
@@ -388,7 +318,7 @@ void task_begin(struct task *t)
     if (rc == 0 && b64)
         rc = prepare_context(&t->spec, b64, strlen(b64), &err);
     if (rc < 0) {
-        fail_start(t, &err);
+        task_fail_start(t, &err);
     } else if (b64 || t->spec.task.gc_uuids) {
         with_context(t);
     } else {

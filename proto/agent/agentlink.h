@@ -34,6 +34,7 @@
 #define LINK_DETAIL_MAX   400  /* bytes of a mark's detail; longer ones are cut when encoded */
 #define LINK_IDS_MAX      (INT64_C(1) << 30) /* of experiments and trials */
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
+#define LINK_PATH_MAX     4096 /* bytes of an interpreter's */
 #define LINK_PLACE_MAX    2048 /* bytes of a store's place */
 #define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
 #define LINK_HEARTBEAT_MS 2000
@@ -248,6 +249,8 @@ struct link_spec {
     int64_t stall_timeout_ms;         /* 0: never */
     const char *context;              /* base64 of a tar.gz, or NULL: fetch it */
     const json_t *checkpoint_storage; /* object or NULL */
+    const json_t *python;             /* the configuration's environment.python, or NULL */
+    const char *interpreter;          /* of it; NULL: not said */
     /* CHECKPOINT_GC only */
     const json_t *gc_uuids;           /* array of strings */
     enum link_gc_action gc_action;

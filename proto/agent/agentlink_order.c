@@ -220,6 +220,7 @@ static const struct link_field spec_fields[] = {
      NULL},
     {"context", LINK_F_STR, AT(spec_parts, s.context), false, 0, (int64_t)LINK_LINE_MAX, NULL},
     {"checkpoint_storage", LINK_F_OBJ, AT(spec_parts, s.checkpoint_storage), false, 0, 0, NULL},
+    {"python", LINK_F_OBJ, AT(spec_parts, s.python), false, 0, 0, NULL},
     {"gc", LINK_F_OBJ, AT(spec_parts, gc), false, 0, 0, NULL},
     {0},
 };
@@ -233,6 +234,19 @@ static const struct link_field gc_fields[] = {
     {"trees", LINK_F_ARR, AT(link_spec, gc_trees), false, 0, 1000, NULL},
     {0},
 };
+
+static const struct link_field python_fields[] = {
+    {"interpreter", LINK_F_STR, AT(link_spec, interpreter), false, 0, LINK_PATH_MAX, NULL},
+    {0},
+};
+
+static int decode_python(struct link_spec *s, struct det_err *err)
+{
+    int rc = s->python ? link_fields(s->python, python_fields, s, err) : 0;
+    if (rc == 0 && s->interpreter && !*s->interpreter)
+        rc = det_fail(err, DET_EINVAL, "interpreter: empty");
+    return rc < 0 ? det_wrap(err, rc, "python") : 0;
+}
 
 static int check_env(const json_t *env, struct det_err *err)
 {
@@ -296,6 +310,8 @@ static int spec_parts_decode(const json_t *task, struct spec_parts *p, struct de
         rc = det_fail(err, DET_EINVAL, "gc: trees belong to the action purge");
     if (rc == 0 && (p->s.gc_action == LINK_GC_CUT) != (json_array_size(p->s.gc_globs) > 0))
         rc = det_fail(err, DET_EINVAL, "gc: globs belong to the action cut, which needs some");
+    if (rc == 0)
+        rc = decode_python(&p->s, err);
     if (rc == 0)
         rc = check_env(p->s.env, err);
     if (rc == 0)

@@ -70,6 +70,13 @@ static json_t *normalise_size(const json_t *v)
     return expconf_size(v, &n) ? json_integer(n) : json_deep_copy(v);
 }
 
+static json_t *normalise_python(const json_t *v)
+{
+    json_t *out = json_object();
+    json_set(out, "interpreter", json_deep_copy(v));
+    return out;
+}
+
 /* The full form of a value, new reference; NULL where it is what was written. */
 static json_t *full_form(const struct expconf_key *key, const json_t *v)
 {
@@ -91,6 +98,8 @@ static json_t *full_form(const struct expconf_key *key, const json_t *v)
         return normalise_size(v);
     case EXPCONF_PORTS:
         return normalise_numbers(v);
+    case EXPCONF_PYTHON:
+        return json_is_string(v) ? normalise_python(v) : NULL;
     case EXPCONF_HPARAMS:
         return json_is_object(v) ? hparam_normalise(v) : NULL;
     default:

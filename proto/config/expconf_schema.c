@@ -10,6 +10,13 @@ static bool not_empty(const json_t *v)
     return *json_string_value(v) != '\0';
 }
 
+/* What may become a word of a line. */
+static bool plain_line(const json_t *v)
+{
+    const char *s = json_string_value(v);
+    return *s && *s != '-' && !strpbrk(s, "\r\n");
+}
+
 static bool absolute(const json_t *v)
 {
     return *json_string_value(v) == '/';
@@ -215,6 +222,9 @@ const struct expconf_key expconf_keys[] = {
      .type = EXPCONF_ENV_VARS,
      .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}",
      EXAMPLE("[\"KEY=value\"]")},
+    {.path = "environment.python", .type = EXPCONF_PYTHON, EXAMPLE("/opt/venv")},
+    {STR("environment.python.interpreter", NULL), .ok = plain_line,
+     .rule = "an interpreter or a virtual environment's folder", EXAMPLE("python3.11")},
     {.path = "environment.proxy_ports",
      IDLE("nothing is passed on to ports of tasks"),
      .type = EXPCONF_OBJECTS,
@@ -386,7 +396,7 @@ static void walk_key(struct expconf_walk *w, const struct expconf_key *key, cons
     buf_addf(&w->where, "%s%s", from ? "." : "", name);
     w->on_key(w, key, obj, name, json_object_get(obj, name));
     json_t *now = json_object_get(obj, name);
-    if (key->type == EXPCONF_OBJECT)
+    if (key->type == EXPCONF_OBJECT || key->type == EXPCONF_PYTHON)
         walk_object(w, key->path, now);
     if (key->type == EXPCONF_OBJECTS || key->type == EXPCONF_DEVICES)
         walk_items(w, key, now);

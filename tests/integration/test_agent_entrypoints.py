@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commands as entrypoints, zero slots, startup-hook.sh, variables, another user. usage: test_agent_entrypoints.py [NAME ...]"""
+"""Commands as entrypoints, zero slots, startup-hook.sh, Python, variables, another user. usage: test_agent_entrypoints.py [NAME ...]"""
 import json
 import os
 import pwd
@@ -61,6 +61,19 @@ def test_variables(c):
     assert "<>" in log, log  # what the agent sets for its own programs stays there
 
 
+def look_at_python(c):
+    """What the user puts on PATH is run as the user, never as the agent: also to see whether it has torch."""
+    folder = c.path("checkpoints", "bin")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "python3"), "w") as f:
+        f.write('#!/bin/sh\n[ "$(id -u)" != 0 ] || exit 1\necho "$0 was given $*"\n')
+    os.chmod(f.name, 0o755)
+    _, log = run(c, "model_def:T", {"model_def.py": ""}, environment={"environment_variables": [f"PATH={folder}:/usr/bin:/bin"]})
+    assert f.name + " was given -m determined.exec.harness" in log, log
+    _, log = run(c, "python3 --hello", environment={"python": folder + "/python3"})
+    assert f.name + " was given --hello" in log, log
+
+
 def test_user(c):
     """Ranks of a root agent run as the task user, can write checkpoints and cannot read what is the agent's."""
     look = ("id -un; for f in ../spec.json ../sock ../state.json " + c.path("agent.token") + " " + c.path("admin.password")
@@ -91,6 +104,7 @@ def with_user(name):
     try:
         with Cluster(agents=1, slots=1, agent_args=["--task-user", USER]) as c:
             test_user(c)
+            look_at_python(c)
             print("ok   user", flush=True)
     finally:
         # refused while a process of the user's, though it was killed, is not yet gone

@@ -424,6 +424,50 @@ def test_hook(m, a):
     assert "never" not in m.text()
 
 
+SAYS = '#!/bin/sh\necho "$0 was given $*"\n'  # stands for an interpreter
+LOOP = "was given -m determined.exec.harness model_def:T"
+
+
+def test_python_of_the_configuration(m, a):
+    files = {"model_def.py": "", "env/bin/python3": SAYS, "odd": SAYS, "shim/python3": '#!/bin/sh\nexec "$DET_WORKDIR/env/bin/python3" "$@"\n'}
+
+    def good(alloc, entrypoint, interpreter, says, hook=None):
+        m.start(alloc, entrypoint, {**files, **({"startup-hook.sh": hook} if hook else {})}, python={"interpreter": interpreter})
+        e = m.wait_exit(alloc)
+        assert e["code"] == 0 and e["reason"] == "exited", e
+        m.wait_log(says)
+    good("1.folder.1", "model_def:T", "env", "/work/env/bin/python3 " + LOOP)
+    good("1.shim.1", "model_def:T", "shim/python3", "/work/env/bin/python3 " + LOOP)
+    good("1.odd.1", "python x.py && python3 y.py", "./odd", "odd was given y.py")  # in commands both names are it
+    m.wait_log("odd was given x.py")
+    good("1.link.1", "model_def:T", "late", "/work/late/bin/python3 " + LOOP, "mkdir late; ln -s $PWD/env/bin late/bin\n")  # a hook may make it
+    for interpreter, says in (("/nowhere/python3", "there is no /nowhere/python3"), ("python0", "there is no python0, neither on PATH nor in the model definition"),
+                              ("shim", "shim is a folder without bin/python3"), ("model_def.py/", "there is no model_def.py/")):
+        alloc = f"1.no{len(m.orders)}.1"
+        m.start(alloc, "model_def:T", files, python={"interpreter": interpreter})
+        e = m.wait_exit(alloc)
+        assert e["reason"] == "start_failed" and e["text"].startswith("environment.python, on agent a1: " + says), e
+        m.wait_log(e["text"])
+
+
+def test_python_of_the_hook(m, a):
+    files = {"model_def.py": "", "env/bin/python3": SAYS, "other/python3": SAYS}
+    m.start("1.path.1", "model_def:T", {**files, "startup-hook.sh": "export PATH=$PWD/env/bin:$PATH\n"})
+    assert m.wait_exit("1.path.1")["code"] == 0
+    m.wait_log("/work/env/bin/python3 " + LOOP)
+    m.start("1.last.1", "model_def:T", {**files, "startup-hook.sh": "export PATH=$PWD/other:$PATH\n"}, python={"interpreter": "env"})
+    assert m.wait_exit("1.last.1")["code"] == 0
+    m.wait_log("/work/other/python3 " + LOOP)
+    m.start("1.name.1", "model_def:T", {**files, "startup-hook.sh": "export DET_PYTHON_EXECUTABLE=$PWD/env/bin/python3\n"})
+    assert m.wait_exit("1.name.1")["code"] == 0
+    m.wait_log("1.name.1/work/env/bin/python3 " + LOOP)
+    m.start("1.venv.1", "python3 -c 'import sys; print(sys.prefix, sys.prefix != sys.base_prefix)'; echo $DET_PYTHON_EXECUTABLE",
+            {"startup-hook.sh": "python3 -m venv --without-pip mine\n. mine/bin/activate\n"})
+    assert m.wait_exit("1.venv.1", 60)["code"] == 0
+    m.wait_log("/work/mine True")
+    m.wait_log("/work/mine/bin/python3")
+
+
 def test_fetched_context_and_info(m, a):
     m.contexts["1.fetch"] = context({"sub/x.txt": "from afar\n"})
     m.start("1.fetch.1", "cat sub/x.txt; cat $DET_INFO_DIR/cluster.json; echo; cat $DET_INFO_DIR/trial.json $DET_INFO_DIR/rendezvous.json $DET_INFO_DIR/resources.json",

@@ -31,7 +31,7 @@ ROOMS = {
     },
     "master/api": {".": "", **dict.fromkeys(("experiments", "trials", "checkpoints", "cluster", "people", "logs"), ".")},
     "agent/shell": {".": "tasks host", "tasks": "", "host": "."},
-    "agent/task": {".": "run log report", "run": "log", "log": "", "report": "run"},
+    "agent/task": {".": "run log report python", "python": "", "run": "log", "log": "", "report": "run"},
     "harness/loop": {".": "checkpoint report", "checkpoint": ". report", "report": "."},
     "harness/autograd": {".": "ops", "ops": ".", "functions": ". ops"},
     "harness/backend/cpu": {".": "dnnl elem", "dnnl": ".", "elem": "."},

@@ -121,24 +121,32 @@ static char *find_harness(const json_t *env, struct det_err *err)
     return found;
 }
 
-static char *plan_python(const json_t *env, struct det_err *err)
+static char *plan_python(const json_t *env, const char *python, struct det_err *err)
 {
     const char *given = json_str(env, "DET_PYTHON_EXECUTABLE", NULL);
-    char *python = find_python(json_str(env, "PATH", NULL), given);
-    if (!python && given && *given)
+    if (python)
+        return det_strdup(python);
+    if (given && *given)
         det_fail(err, DET_ENOENT, "DET_PYTHON_EXECUTABLE: there is no %s on PATH", given);
-    else if (!python)
+    else
         det_fail(err, DET_EINVAL,
                  "the entrypoint is a Python trial, but no python3 on this host has torch: "
-                 "install python3-torch, or name one in DET_PYTHON_EXECUTABLE");
-    return python;
+                 "install python3-torch, or name one in environment.python");
+    return NULL;
 }
 
-static int plan_class(const struct taskspec *s, const json_t *env, const char *entrypoint,
+bool prepare_is_python_class(const struct taskspec *s)
+{
+    const char *e = json_string_value(s->task.entrypoint);
+    return e && entrypoint_is_class(e) && has_python_file(s, e);
+}
+
+static int plan_class(const struct taskspec *s, const json_t *env, const char *found,
                       struct prepare_plan *p, struct det_err *err)
 {
+    const char *entrypoint = json_string_value(s->task.entrypoint);
     bool python = has_python_file(s, entrypoint);
-    det_cleanup(freep) char *exe = python ? plan_python(env, err) : find_harness(env, err);
+    det_cleanup(freep) char *exe = python ? plan_python(env, found, err) : find_harness(env, err);
     if (!exe)
         return DET_EINVAL;
     const char *const py[] = {exe, "-m", "determined.exec.harness", entrypoint};
@@ -159,15 +167,15 @@ static int plan_gc(struct prepare_plan *p, struct det_err *err)
     return 0;
 }
 
-int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_plan *ret,
-                 struct det_err *err)
+int prepare_plan(const struct taskspec *s, const json_t *env, const char *python,
+                 struct prepare_plan *ret, struct det_err *err)
 {
     const json_t *e = s->task.entrypoint;
     *ret = (struct prepare_plan){0};
     if (s->task.gc_uuids)
         return plan_gc(ret, err);
     if (json_is_string(e) && entrypoint_is_class(json_string_value(e)))
-        return plan_class(s, env, json_string_value(e), ret, err);
+        return plan_class(s, env, python, ret, err);
     if (json_is_string(e)) {
         const char *const words[] = {"/bin/sh", "-c", json_string_value(e)};
         ret->argv = argv_of(words, DET_ARRAY_LEN(words));

@@ -18,9 +18,12 @@ struct prepare_plan {
     bool per_slot;   /* one process for each slot, with RANK and so on */
     bool is_harness; /* gives signs of life from its start */
 };
-/* After the context is there. DET_EINVAL tells what is missing. env gives PATH and the like. */
-DET_MUST int prepare_plan(const struct taskspec *s, const json_t *env, struct prepare_plan *ret,
-                          struct det_err *err);
+/* After the context is there. DET_EINVAL tells what is missing. env gives PATH and the like; python
+ * is the interpreter of a trial class in Python, NULL: none is here. */
+DET_MUST int prepare_plan(const struct taskspec *s, const json_t *env, const char *python,
+                          struct prepare_plan *ret, struct det_err *err);
+/* The entrypoint is a class, and its module is Python. */
+bool prepare_is_python_class(const struct taskspec *s);
 void prepare_plan_finish(struct prepare_plan *p);
 bool prepare_has_hook(const struct taskspec *s);
 

@@ -159,9 +159,10 @@ static void add_slots(struct buf *out, const struct container *k)
     buf_add_ch(out, ']');
 }
 
-static void add_part(struct buf *out, const json_t *config, const char *key)
+/* path: where it is in the configuration, dotted. */
+static void add_part(struct buf *out, const json_t *config, const char *key, const char *path)
 {
-    const json_t *part = json_object_get(config, key);
+    const json_t *part = json_path(config, path);
     if (part)
         json_add(out, key, part);
 }
@@ -177,8 +178,10 @@ void task_spec(const struct container *k, struct buf *out)
     json_add_int(out, "node", k->node);
     json_add_int(out, "nodes", (int64_t)a->containers.n);
     add_slots(out, k);
-    add_part(out, config, "entrypoint");
-    add_part(out, config, "checkpoint_storage");
+    add_part(out, config, "entrypoint", "entrypoint");
+    add_part(out, config, "checkpoint_storage", "checkpoint_storage");
+    if (a->trial)
+        add_part(out, config, "python", "environment.python");
     if (a->kind == KIND_GC && a->gc_work)
         json_add(out, "gc", a->gc_work);
     buf_add_ch(out, '}');

@@ -30,6 +30,7 @@ struct row {
 #define S3            STORE("type: s3, bucket: b")
 #define AZURE         STORE("type: azure, container: c, account_url: u")
 #define PORTS         "environment={proxy_ports: [{proxy_port: 80}]}"
+#define PYTHON        "environment={python: {interpreter: python3}}"
 #define AUTH          "environment={registry_auth: {username: u}}"
 #define MOUNT         "bind_mounts=[{host_path: /a, container_path: /b}]"
 #define POLICY        "log_policies=[{pattern: x, action: {type: exclude_node}}]"
@@ -110,6 +111,8 @@ static const struct row rows[] = {
     {"environment", "{}", "[]", NULL},
     {"environment.image", "{gpu: x, cpu: y}", "{tpu: x}", NULL},
     {"environment.environment_variables", "{cuda: [A=1]}", "[A]", NULL},
+    {"environment.python", "/opt/venv", "[]", NULL},
+    {"environment.python.interpreter", "python3.11", "-c", PYTHON},
     {"environment.proxy_ports", "[{proxy_port: 1}]", "[1]", NULL},
     {"environment.proxy_ports[].proxy_port", "65535", "65536", PORTS},
     {"environment.proxy_ports[].proxy_tcp", "true", "1", PORTS},

@@ -149,7 +149,8 @@ static void test_start(void **state)
 {
     const char *text =
         TASK(GOOD ",\"slots\":[1,0],\"node\":1,\"nodes\":2,\"slot_counts\":[4,2],"
-                  "\"user\":{\"name\":\"u\",\"uid\":7,\"gid\":8},\"stall_timeout_ms\":5000");
+                  "\"user\":{\"name\":\"u\",\"uid\":7,\"gid\":8},\"stall_timeout_ms\":5000,"
+                  "\"python\":{\"interpreter\":\"/opt/venv\"}");
     struct link_order o;
     struct link_spec s;
     struct det_err err = {0};
@@ -162,6 +163,7 @@ static void test_start(void **state)
     assert_true(s.has_user);
     assert_int_equal(s.uid, 7);
     assert_int_equal(s.stall_timeout_ms, 5000);
+    assert_string_equal(s.interpreter, "/opt/venv");
     assert_null(s.context);
     det_cleanup(freep) char *task = json_text(o.task);
     det_cleanup(buf_finish) struct buf line = BUF_INIT;
@@ -187,6 +189,9 @@ static void test_bad_orders(void **state)
         {TASK(",\"slots\":[],\"env\":{\"A\":1},\"entrypoint\":\"x\""), "env.A"},
         {TASK(",\"slots\":[],\"env\":{\"A=\":\"\"},\"entrypoint\":\"x\""), "'A='"},
         {TASK(GOOD ",\"slots\":[],\"user\":{\"name\":\"u\",\"uid\":-1,\"gid\":0}"), "uid"},
+        {TASK(GOOD ",\"slots\":[],\"python\":\"x\""), "python: "},
+        {TASK(GOOD ",\"slots\":[],\"python\":{\"interpreter\":7}"), "python: interpreter"},
+        {TASK(GOOD ",\"slots\":[],\"python\":{\"interpreter\":\"\"}"), "python: interpreter: empty"},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
         struct link_order o;

@@ -1,0 +1,199 @@
+#include "pychoice.h"
+
+#include "buf.h"
+#include "find.h"
+#include "fsx.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+static const char *const names[] = {"python3", "python"};
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* "/x/bin/python3" -> "/x/bin". Caller frees. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return det_strndup(path, slash && slash > path ? (size_t)(slash - path) : 1);
+}
+
+/* The folder that is a virtual environment by this interpreter in its bin/; NULL: none. */
+static char *environment_of(const char *exe)
+{
+    det_cleanup(freep) char *bin = folder_of(exe);
+    det_cleanup(freep) char *folder = folder_of(bin);
+    det_cleanup(freep) char *mark = det_asprintf("%s/pyvenv.cfg", folder);
+    return is_file(mark) ? det_take(folder) : NULL;
+}
+
+static char *interpreter_in(const char *folder)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
+        det_cleanup(freep) char *exe = det_asprintf("%s/bin/%s", folder, names[i]);
+        if (is_file(exe))
+            return det_take(exe);
+    }
+    return NULL;
+}
+
+/* Where what was wanted should be. An environment of the model definition's own may be called as a
+ * program is: env. Caller frees. */
+static char *place_of(const char *wanted, const char *path, const char *work)
+{
+    if (*wanted == '/')
+        return det_strdup(wanted);
+    det_cleanup(freep) char *here = det_asprintf("%s/%s", work, wanted);
+    det_cleanup(freep) char *exe = interpreter_in(here);
+    char *on_path = exe || strchr(wanted, '/') ? NULL : find_on_path(path, wanted);
+    return on_path ? on_path : det_take(here);
+}
+
+int pychoice_find(const char *wanted, const char *path, const char *work, struct pychoice *ret,
+                  struct det_err *err)
+{
+    det_cleanup(freep) char *place = place_of(wanted, path, work);
+    *ret = PYCHOICE_NONE;
+    errno = 0;
+    if (access(place, F_OK) < 0 && errno != ENOENT && errno != ENOTDIR)
+        return det_fail_errno(err, DET_EPERM, errno, "%s", wanted);
+    det_cleanup(freep) char *exe = is_folder(place) ? interpreter_in(place) : det_strdup(place);
+    if (!exe)
+        return det_fail(err, DET_ENOENT, "%s is a folder without bin/python3", wanted);
+    if (!is_file(exe))
+        return det_fail(err, DET_ENOENT, "there is no %s%s", wanted,
+                        strchr(wanted, '/') ? "" : ", neither on PATH nor in the model definition");
+    if (faccessat(AT_FDCWD, exe, X_OK, AT_EACCESS) < 0)
+        return det_fail_errno(err, DET_EPERM, errno, "%s cannot be run", wanted);
+    ret->folder = environment_of(exe);
+    ret->exe = det_take(exe);
+    return 0;
+}
+
+void pychoice_finish(struct pychoice *c)
+{
+    free(c->exe);
+    free(c->folder);
+    *c = PYCHOICE_NONE;
+}
+
+/* ---- what is told of it ---- */
+
+static const char *path_of(const json_t *env)
+{
+    return json_str(env, "PATH", DEFAULT_PATH);
+}
+
+static bool is_on(const char *path, const char *folder)
+{
+    size_t want = strlen(folder);
+    for (const char *p = path; *p; p += strspn(p, ":")) {
+        size_t n = strcspn(p, ":");
+        if (n == want && memcmp(p, folder, n) == 0)
+            return true;
+        p += n;
+    }
+    return false;
+}
+
+static void set(json_t *env, const char *name, const char *value)
+{
+    json_set(env, name, json_lossy(value, strlen(value)));
+}
+
+void pychoice_put_first(json_t *env, const char *folder)
+{
+    det_cleanup(freep) char *path = det_asprintf("%s:%s", folder, path_of(env));
+    set(env, "PATH", path);
+}
+
+/* A folder of the system's, that is on PATH already, would come before others of the user's. */
+void pychoice_apply(const struct pychoice *c, json_t *env)
+{
+    det_cleanup(freep) char *bin = folder_of(c->exe);
+    if (c->folder || !is_on(path_of(env), bin))
+        pychoice_put_first(env, bin);
+    if (c->folder)
+        set(env, "VIRTUAL_ENV", c->folder);
+    json_object_del(env, "PYTHONHOME");
+    set(env, "DET_PYTHON_EXECUTABLE", c->exe);
+}
+
+/* Side by side: links from elsewhere, as a virtual environment's, make another Python of a file. */
+static bool is_same(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    det_cleanup(freep) char *folder_a = folder_of(a);
+    det_cleanup(freep) char *folder_b = folder_of(b);
+    return strcmp(folder_a, folder_b) == 0 && stat(a, &sa) == 0 && stat(b, &sb) == 0 &&
+           sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
+}
+
+bool pychoice_lacks_names(const struct pychoice *c, const json_t *env)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
+        det_cleanup(freep) char *found = find_on_path(path_of(env), names[i]);
+        if (!found || !is_same(found, c->exe))
+            return true;
+    }
+    return false;
+}
+
+/* By a link, an interpreter could not tell where it is from, nor a shim what it is called. */
+static void add_script(struct buf *out, const char *exe)
+{
+    buf_add_str(out, "#!/bin/sh\nexec '");
+    for (const char *p = exe; *p; p++)
+        if (*p == '\'')
+            buf_add_str(out, "'\\''");
+        else
+            buf_add_ch(out, *p);
+    buf_add_str(out, "' \"$@\"\n");
+}
+
+int pychoice_write_names(const struct pychoice *c, int dirfd, const char *name, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf text = BUF_INIT;
+    add_script(&text, c->exe);
+    int rc = fsx_mkdirs(dirfd, name, 0755, err);
+    for (size_t i = 0; i < DET_ARRAY_LEN(names) && rc == 0; i++) {
+        det_cleanup(freep) char *file = det_asprintf("%s/%s", name, names[i]);
+        det_cleanup(det_closep) int fd =
+            fsx_open_beneath(dirfd, file, O_WRONLY | O_CREAT | O_TRUNC, 0755, err);
+        rc = fd < 0 ? fd : fsx_write_all(fd, text.p, text.len, err);
+    }
+    return rc;
+}
+
+/* ---- the hook's ---- */
+
+static bool differ(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") != 0;
+}
+
+char *pychoice_of_hook(const json_t *before, const json_t *after)
+{
+    const char *name = json_str(after, "DET_PYTHON_EXECUTABLE", NULL);
+    if (differ(json_str(before, "DET_PYTHON_EXECUTABLE", NULL), name))
+        return name && *name ? det_strdup(name) : NULL;
+    det_cleanup(freep) char *was = find_on_path(path_of(before), names[0]);
+    det_cleanup(freep) char *is = find_on_path(path_of(after), names[0]);
+    return is && differ(was, is) ? det_take(is) : NULL;
+}
