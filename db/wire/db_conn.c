@@ -147,8 +147,9 @@ static void on_gone(uv_timer_t *t)
         conn_lost(t->data);
 }
 
-/* A second write to a connection that was reset makes libpq close its socket: no event will tell,
- * and who is sending must not be called back from inside. */
+/* A second write to a connection that was reset makes libpq close its socket, and what it did not
+ * take it never answers: no event will tell, and who is sending must not be called back from
+ * inside. */
 static void conn_gone(struct db_conn *c)
 {
     poll_drop(c);
@@ -161,7 +162,7 @@ static void conn_gone(struct db_conn *c)
 }
 
 /* In front of the statement that is the next to be sent. */
-static void send_preparation(struct db_conn *c, struct db_prep *p, const char *sql)
+static bool send_preparation(struct db_conn *c, struct db_prep *p, const char *sql)
 {
     struct db_op *op = det_zalloc(sizeof *op);
     *op = (struct db_op){.next = *c->unsent, .sql = sql, .cb = db_prep_on_answer, .arg = p};
@@ -170,37 +171,38 @@ static void send_preparation(struct db_conn *c, struct db_prep *p, const char *s
     c->ops++;
     p->state = PREP_SENT;
     p->segment = c->preps.segment;
-    PQsendPrepare(c->pg, p->name, sql, 0, NULL);
+    return PQsendPrepare(c->pg, p->name, sql, 0, NULL) == 1;
 }
 
-static void send_stmt(struct db_conn *c, struct db_op *op)
+static bool send_stmt(struct db_conn *c, struct db_op *op)
 {
     const struct db_stmt *s = op->stmt;
     struct db_prep *p = db_prep_of(&c->preps, op->sql);
-    if (p->state == PREP_NONE && !c->is_plain)
-        send_preparation(c, p, op->sql);
+    if (p->state == PREP_NONE && !c->is_plain && !send_preparation(c, p, op->sql))
+        return false;
     c->unflushed += s->bytes + sizeof *s;
-    if (db_prep_is_usable(&c->preps, p)) {
-        op->prep = p;
-        PQsendQueryPrepared(c->pg, p->name, s->n, s->v, s->len, s->format, 0);
-    } else {
-        PQsendQueryParams(c->pg, s->sql, s->n, NULL, s->v, s->len, s->format, 0);
-    }
+    if (!db_prep_is_usable(&c->preps, p))
+        return PQsendQueryParams(c->pg, s->sql, s->n, NULL, s->v, s->len, s->format, 0) == 1;
+    op->prep = p;
+    return PQsendQueryPrepared(c->pg, p->name, s->n, s->v, s->len, s->format, 0) == 1;
 }
 
-/* A failure shows as a bad connection, whose end answers the op. */
-static void op_send(struct db_conn *c)
+/* false: libpq has not taken it, for want of memory perhaps. Nothing that comes after it may be
+ * sent, a COMMIT least of all, and its answer never comes: the connection's end answers it. */
+static bool op_send(struct db_conn *c)
 {
     struct db_op *op = *c->unsent;
+    bool is_taken;
     if (op->sql) {
-        send_stmt(c, op);
+        is_taken = send_stmt(c, op);
     } else {
         c->preps.segment++;
-        PQpipelineSync(c->pg);
+        is_taken = PQpipelineSync(c->pg) == 1;
     }
     c->unsent = &op->next;
     if (!op->is_lent)
         free(det_take(op->stmt));
+    return is_taken;
 }
 
 /* Sends what waits, until the socket takes no more: what libpq holds by then it never gives
@@ -208,12 +210,13 @@ static void op_send(struct db_conn *c)
 static void conn_flush(struct db_conn *c)
 {
     int rc;
-    while ((rc = PQflush(c->pg)) == 0 && *c->unsent) {
+    bool is_taken = !c->gone;
+    while (is_taken && (rc = PQflush(c->pg)) == 0 && *c->unsent) {
         c->unflushed = 0;
-        while (*c->unsent && c->unflushed < UNFLUSHED_MAX)
-            op_send(c);
+        while (is_taken && *c->unsent && c->unflushed < UNFLUSHED_MAX)
+            is_taken = op_send(c);
     }
-    if (PQsocket(c->pg) < 0)
+    if (!is_taken || PQsocket(c->pg) < 0)
         conn_gone(c);
     else
         poll_for(c, rc == 1 ? UV_READABLE | UV_WRITABLE : UV_READABLE);
@@ -302,7 +305,7 @@ static void read_results(struct db_conn *c)
         conn_lost(c);
         return;
     }
-    while (c->state == CONN_UP && c->head != *c->unsent && !PQisBusy(c->pg)) {
+    while (c->state == CONN_UP && !c->gone && c->head != *c->unsent && !PQisBusy(c->pg)) {
         take_result(c, PQgetResult(c->pg));
         if (c->state == CONN_UP && PQstatus(c->pg) == CONNECTION_BAD)
             break;

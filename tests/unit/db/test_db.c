@@ -311,6 +311,71 @@ static void put_wait(const char *k, int rc)
     assert_int_equal(g.rc, rc);
 }
 
+/* libpq's, of which one call does not take what it is given, as for want of memory. */
+static int calls_to_refuse;
+
+static bool is_refused(void)
+{
+    return calls_to_refuse > 0 && --calls_to_refuse == 0;
+}
+
+#define REFUSES(name, params, ...)                                                                 \
+    int __real_##name params;                                                                      \
+    int __wrap_##name params;                                                                      \
+    int __wrap_##name params                                                                       \
+    {                                                                                              \
+        return is_refused() ? 0 : __real_##name(__VA_ARGS__);                                      \
+    }
+REFUSES(PQsendPrepare, (PGconn * c, const char *name, const char *sql, int n, const Oid *types), c,
+        name, sql, n, types)
+REFUSES(PQsendQueryParams,
+        (PGconn * c, const char *sql, int n, const Oid *types, const char *const *v, const int *len,
+         const int *formats, int format),
+        c, sql, n, types, v, len, formats, format)
+REFUSES(PQsendQueryPrepared,
+        (PGconn * c, const char *name, int n, const char *const *v, const int *len,
+         const int *formats, int format),
+        c, name, n, v, len, formats, format)
+REFUSES(PQpipelineSync, (PGconn * c), c)
+
+/* Asks on from inside, where answers are read. */
+static void on_first(void *arg, const struct db_result *r)
+{
+    db_query(db, "SELECT 10", NULL, on_got, arg);
+}
+
+static void test_one_refused(int n)
+{
+    struct got w = {0}, r = {0};
+    char k[32], sql[96];
+    snprintf(k, sizeof k, "refused%d", n);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM t WHERE k = '%s'", k);
+    is_up = is_down = false;
+    calls_to_refuse = n;
+    db_query(db, "SELECT 9", NULL, on_first, &r);
+    put(k, n, &w);
+    assert_true(loop_until(&loop, &w.done, 60000));
+    assert_true(loop_until(&loop, &r.done, 60000));
+    bool was_refused = calls_to_refuse == 0;
+    calls_to_refuse = 0;
+    assert_true(was_refused || n > 4);
+    assert_true(was_refused || (w.rc == 0 && r.rc == 0));
+    assert_true(!is_down || is_up || loop_until(&loop, &is_up, 60000));
+    reads_are_back();
+    assert_true(w.rc == 0 || w.rc == DET_EUNAVAIL);
+    assert_int_equal(count(sql), w.rc == 0);
+}
+
+/* Each call of a group's and of reads' in turn: everybody is answered, and what was said to be
+ * written is, and nothing else. */
+static void test_libpq_takes_not_all(void **state)
+{
+    for (int n = 1; n <= 12; n++)
+        test_one_refused(n);
+    is_up = true;
+    put_wait("not refused", 0);
+}
+
 /* Prepared once, used by all; names the server forgot, and new connections, hurt nobody. */
 static void test_prepared(void **state)
 {
@@ -666,6 +731,7 @@ int main(void)
         cmocka_unit_test(test_unit_is_atomic), cmocka_unit_test(test_bad_sql),
         cmocka_unit_test(test_outage),         cmocka_unit_test(test_newer),
         cmocka_unit_test(test_batch),          cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_libpq_takes_not_all),
         cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_dies_in_commit),
         cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
         cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
