@@ -31,6 +31,7 @@ static void task_free(struct host_task *t)
     free(t->alloc);
     free(t->container);
     free((char *)t->exit.text);
+    free((char *)t->silent.phase);
     free(t->slots);
     json_decref(t->held);
     for (size_t i = 0; i < t->marks.n; i++)
@@ -315,7 +316,8 @@ void host_adopt(struct host *h, const char *alloc, const char *container, const 
 void host_on_running(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
-    bool has_news = t && t->state == LINK_RUNNING && t->marks.n > t->marks_told;
+    bool has_news = t && t->state == LINK_RUNNING &&
+                    (t->marks.n > t->marks_told || t->has_silence_news);
     if (t)
         t->is_silent = false;
     if (!t || t->held || (t->state != LINK_STARTING && !has_news))
@@ -355,6 +357,27 @@ static void take_acked_marks(struct host *h, int64_t seq)
         t->marks_acked = t->marks_told;
         t->marks_seq = 0;
     }
+}
+
+static bool is_same(const struct link_silent *a, const struct link_silent *b)
+{
+    bool both = a->phase && b->phase;
+    return both ? strcmp(a->phase, b->phase) == 0 && a->rank == b->rank &&
+                      a->batches == b->batches && a->silent_ms == b->silent_ms &&
+                      a->timeout_ms == b->timeout_ms
+                : !a->phase && !b->phase;
+}
+
+void host_on_silent(struct host *h, const char *alloc, const struct link_silent *s)
+{
+    static const struct link_silent none;
+    struct host_task *t = find(h, alloc);
+    if (!t || t->state == LINK_ENDED || is_same(&t->silent, s ? s : &none))
+        return;
+    free((char *)t->silent.phase);
+    t->silent = s ? *s : none;
+    t->silent.phase = s ? det_strdup(s->phase) : NULL;
+    t->has_silence_news = true;
 }
 
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)

@@ -79,6 +79,9 @@ void host_on_running(struct host *h, const char *alloc);
 /* All marks that its det-task has so far (an array), before the state that it tells with them:
  * those not known yet go with the event that follows. */
 void host_on_marks(struct host *h, const char *alloc, const json_t *marks);
+/* Its rank that is silent, NULL: none; before the state that it tells with it, and told with that.
+ * Copied. */
+void host_on_silent(struct host *h, const char *alloc, const struct link_silent *s);
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e);
 /* The connection to its det-task ended. */
 void host_on_gone(struct host *h, const char *alloc);

@@ -20,6 +20,8 @@ struct host_task {
     size_t marks_acked;    /* of them the master knows */
     size_t marks_told;     /* of them are in an event; the newest of these has the number */
     int64_t marks_seq;     /* or 0: none is on its way */
+    struct link_silent silent; /* its phase is owned; NULL: no rank is */
+    bool has_silence_news;
     json_t *held; /* what to start once its slots are free; NULL: it was started */
 };
 struct host_mail {

@@ -16,7 +16,8 @@ static int64_t post(struct host *h, json_t *event, bool is_hello)
 static struct link_task link_task_of(const struct host_task *t)
 {
     return (struct link_task){
-        .alloc = t->alloc, .container = t->container, .state = t->state, .exit = t->exit};
+        .alloc = t->alloc, .container = t->container, .state = t->state, .exit = t->exit,
+        .silent = t->silent};
 }
 
 /* What is not known yet goes with the event that makes its number. */
@@ -37,6 +38,7 @@ int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t
     struct link_event e = {.kind = kind, .task = link_task_of(t)};
     json_t *j = link_event_json(&e);
     add_marks(t, j, h->next_seq);
+    t->has_silence_news = false;
     return post(h, j, false);
 }
 

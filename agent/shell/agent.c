@@ -68,6 +68,12 @@ static void on_marks(void *arg, const char *alloc, const json_t *marks)
     perform(a);
 }
 
+static void on_silent(void *arg, const char *alloc, const struct link_silent *s)
+{
+    struct agent *a = arg;
+    host_on_silent(a->host, alloc, s);
+}
+
 static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
 {
     struct agent *a = arg;
@@ -92,7 +98,7 @@ static void on_gone(void *arg, const char *alloc)
 
 static int connect_task(struct agent *a, const char *alloc, struct det_err *err)
 {
-    const struct taskconn_handlers h = {on_running, on_marks, on_ended, on_gone, a};
+    const struct taskconn_handlers h = {on_running, on_marks, on_silent, on_ended, on_gone, a};
     char path[64];
     int fd;
     int rc = taskdir_socket_path(&a->dirs, alloc, &fd, path, err);

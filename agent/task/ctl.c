@@ -174,19 +174,32 @@ void ctl_close(struct ctl *c)
     }
 }
 
-void ctl_state(struct ctl *c, enum link_state state, const struct link_exit *e,
-               const json_t *marks)
+/* Takes the reference of j. */
+static void tell(struct ctl *c, json_t *j, enum link_state state, const json_t *marks)
 {
-    JSON_OWN j = json_object();
     json_set(j, "state", json_string(link_state_name(state)));
-    if (state == LINK_ENDED)
-        json_set(j, "exit", link_exit_json(e));
     if (json_array_size(marks) > 0)
         json_set(j, "marks", json_incref((json_t *)marks));
     det_cleanup(freep) char *text = json_text(j);
+    json_decref(j);
     free(c->state);
     c->state = det_asprintf("%s\n", text);
     for (size_t i = 0; i < c->peers.n; i++)
         if (!uv_is_closing((uv_handle_t *)&c->peers.v[i]->pipe))
             peer_write(c->peers.v[i], c->state);
+}
+
+void ctl_running(struct ctl *c, const struct link_silent *silent, const json_t *marks)
+{
+    json_t *j = json_object();
+    if (silent->phase)
+        json_set(j, "silent", link_silent_json(silent));
+    tell(c, j, LINK_RUNNING, marks);
+}
+
+void ctl_ended(struct ctl *c, const struct link_exit *e, const json_t *marks)
+{
+    json_t *j = json_object();
+    json_set(j, "exit", link_exit_json(e));
+    tell(c, j, LINK_ENDED, marks);
 }

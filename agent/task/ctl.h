@@ -3,7 +3,8 @@
  *   to det-task: {"signal": 9}, {"end": true} (end the tree and do not wait for the log),
  *                {"acked": true}, {"stacks": true} (write into the log where the ranks are)
  *   from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}}, each with
- * all "marks" of the task so far. A new connection is told the present state at once.
+ * all "marks" of the task so far, running with "silent" while a rank is (proto/agent.md). A new
+ * connection is told the present state at once.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -24,8 +25,8 @@ DET_MUST int ctl_create(uv_loop_t *loop, int fd, const struct ctl_handlers *h, s
                         struct det_err *err);
 /* Closes once everything was written. NULL ok. */
 void ctl_close(struct ctl *c);
-/* To all who are connected, and to whoever comes. e: of LINK_ENDED; marks: an array. */
-void ctl_state(struct ctl *c, enum link_state state, const struct link_exit *e,
-               const json_t *marks);
+/* To all who are connected, and to whoever comes. marks: an array. */
+void ctl_running(struct ctl *c, const struct link_silent *silent, const json_t *marks);
+void ctl_ended(struct ctl *c, const struct link_exit *e, const json_t *marks);
 
 #endif

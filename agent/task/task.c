@@ -96,6 +96,11 @@ static void on_sigchld(uv_signal_t *s, int signum)
     task_on_child(s->data);
 }
 
+void task_tell_running(struct task *t)
+{
+    ctl_running(t->ctl, &t->silent, marks_all(&t->marks));
+}
+
 static void on_marks(void *arg)
 {
     struct task *t = arg;
@@ -105,7 +110,7 @@ static void on_marks(void *arg)
         accel_tell(t->http, &t->spec);
     }
     if (t->phase > TASK_PREPARING && t->phase < TASK_ENDED)
-        ctl_state(t->ctl, LINK_RUNNING, NULL, marks_all(&t->marks));
+        task_tell_running(t);
 }
 
 static void watch_signals(struct task *t)

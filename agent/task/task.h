@@ -58,6 +58,7 @@ struct task {
     uv_timer_t arrive; /* until the master is told that one node's ranks run */
     bool owns_all;     /* every process of the tree is a descendant of this one */
     struct stall *stall;
+    struct link_silent silent; /* as it was told last */
     struct marks marks;
 
     json_t *env; /* of all ranks */
@@ -117,6 +118,7 @@ void task_kill(struct task *t);       /* to TASK_KILLING at once */
 void task_hurry(struct task *t);      /* killed: what ranks left is not sent for long any more */
 void task_on_child(struct task *t);   /* SIGCHLD */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
+void task_tell_running(struct task *t); /* to the agent, with what is known */
 void task_on_stall(struct task *t, const struct stall_found *s); /* to TASK_TRACING */
 void task_look(struct task *t); /* where the ranks are, into the log; they go on */
 void task_look_stop(struct task *t); /* the task ends */

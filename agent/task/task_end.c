@@ -481,7 +481,7 @@ static void tell_exit(struct task *t)
         logship_when_empty(t->ship, NULL, NULL);
     save_exit(t);
     cgroup_remove(t->cgroup);
-    ctl_state(t->ctl, LINK_ENDED, &t->exit, marks_all(&t->marks));
+    ctl_ended(t->ctl, &t->exit, marks_all(&t->marks));
     if (t->in_hurry || logspool_unsent(t->spool) == 0) {
         finish(t);
         return;

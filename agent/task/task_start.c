@@ -90,12 +90,29 @@ static bool start_rank(struct task *t, int local, struct det_err *err)
     return r != NULL;
 }
 
+/* local -1: none is silent any more. The batches are the rank's word: kept within what may be told.
+ */
+static void tell_silence(struct task *t, const struct stall_found *s)
+{
+    t->silent = (struct link_silent){
+        .phase = s->local < 0 ? NULL : s->phase,
+        .rank = taskspec_first_rank(&t->spec) + s->local,
+        .batches = s->batches < INT32_MAX ? (int64_t)s->batches : INT32_MAX,
+        .silent_ms = s->silent_ms,
+        .timeout_ms = t->spec.task.stall_timeout_ms};
+    task_tell_running(t);
+}
+
 static void on_watch(uv_timer_t *timer)
 {
     struct task *t = timer->data;
     struct stall_found found;
-    if (t->phase == TASK_RUNNING && !t->tracer && stall_check(t->stall, clk_mono_ms(), &found))
+    if (t->phase != TASK_RUNNING || t->tracer)
+        return;
+    if (stall_check(t->stall, clk_mono_ms(), &found))
         task_on_stall(t, &found);
+    else if (stall_news(t->stall, &found))
+        tell_silence(t, &found);
 }
 
 static void watch_ranks(struct task *t)
@@ -314,7 +331,7 @@ void task_begin(struct task *t)
     if (rc == 0)
         rc = check_certificate(t, &err);
     if (rc == 0)
-        ctl_state(t->ctl, LINK_RUNNING, NULL, NULL);
+        task_tell_running(t);
     if (rc == 0 && b64)
         rc = prepare_context(&t->spec, b64, strlen(b64), &err);
     if (rc < 0) {

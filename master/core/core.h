@@ -196,11 +196,18 @@ struct core_mark {
     const char *kind, *detail;
     int64_t at_us, duration_us;
 };
+/* A rank that has given no sign of life for a while: for core_why_trial(), it decides nothing. */
+struct core_silent {
+    const char *phase;       /* NULL: none is silent */
+    int rank;
+    int64_t silent_ms, timeout_ms; /* so far; when it is taken to hang */
+};
 enum core_task_state { CORE_TASK_STARTING, CORE_TASK_RUNNING, CORE_TASK_ENDED };
 struct core_task_in {
     const char *alloc, *container;
     enum core_task_state state;
     struct core_exit exit;   /* when ended */
+    struct core_silent silent; /* while it runs */
     const struct core_mark *marks;
     size_t marks_n;
 };

@@ -93,6 +93,11 @@ struct container {
     enum alloc_state state;      /* ASSIGNED .. RUNNING, TERMINATED */
     VEC(int) slots;
     bool daemon, arrived;
+    struct {                     /* as its agent said last; not restored */
+        char phase[32];          /* "": none of its ranks is silent */
+        int rank;
+        int64_t since_ms, timeout_ms;
+    } silent;
 };
 
 /* Where the queue lists an allocation. */

@@ -99,6 +99,31 @@ int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
     return 0;
 }
 
+static const struct link_field silent_fields[] = {
+    {"rank", LINK_F_INT, AT(link_silent, rank), true, 0, INT_MAX, NULL},
+    {"phase", LINK_F_ID, AT(link_silent, phase), true, 0, 0, NULL},
+    {"batches", LINK_F_I64, AT(link_silent, batches), true, 0, INT64_MAX / 2, NULL},
+    {"silent_ms", LINK_F_I64, AT(link_silent, silent_ms), true, 0, INT64_MAX / 2, NULL},
+    {"timeout_ms", LINK_F_I64, AT(link_silent, timeout_ms), true, 1, INT64_MAX / 2, NULL},
+    {0},
+};
+
+int link_silent_decode(const json_t *j, struct link_silent *ret, struct det_err *err)
+{
+    *ret = (struct link_silent){0};
+    int rc = link_fields(j, silent_fields, ret, err);
+    if (rc < 0)
+        *ret = (struct link_silent){0};
+    return rc < 0 ? det_wrap(err, rc, "silent") : 0;
+}
+
+json_t *link_silent_json(const struct link_silent *s)
+{
+    return json_make("{s:i,s:s,s:I,s:I,s:I}", "rank", s->rank, "phase", s->phase, "batches",
+                     (json_int_t)s->batches, "silent_ms", (json_int_t)s->silent_ms, "timeout_ms",
+                     (json_int_t)s->timeout_ms);
+}
+
 static const struct link_field task_fields[] = {
     {"alloc", LINK_F_ID, AT(link_task, alloc), true, 0, 0, NULL},
     {"container", LINK_F_ID, AT(link_task, container), true, 0, 0, NULL},
@@ -112,6 +137,8 @@ static int task_decode(const json_t *j, struct link_task *ret, struct det_err *e
     int rc = link_fields(j, task_fields, ret, err);
     if (rc == 0 && ret->state == LINK_ENDED)
         rc = link_exit_decode(json_object_get(j, "exit"), &ret->exit, err);
+    if (rc == 0 && ret->state == LINK_RUNNING && json_object_get(j, "silent"))
+        rc = link_silent_decode(json_object_get(j, "silent"), &ret->silent, err);
     return rc;
 }
 
@@ -123,6 +150,8 @@ static json_t *task_json(const struct link_task *t)
     json_set(j, "state", json_string(link_state_name(t->state)));
     if (t->state == LINK_ENDED)
         json_set(j, "exit", link_exit_json(&t->exit));
+    if (t->state == LINK_RUNNING && t->silent.phase)
+        json_set(j, "silent", link_silent_json(&t->silent));
     return j;
 }
 

@@ -78,12 +78,21 @@ struct link_mark {
     int64_t at_us, duration_us; /* duration of what ended then; 0: a moment */
     const char *detail;         /* never NULL when decoded */
 };
+/* A rank that has given no sign of life for a while; its verdict is yet to come. */
+struct link_silent {
+    const char *phase; /* in which it is, an id; NULL: no rank is silent */
+    int rank;
+    int64_t batches;    /* that it has finished */
+    int64_t silent_ms;  /* so far */
+    int64_t timeout_ms; /* after which it is taken to hang */
+};
 struct link_task {
     const char *alloc, *container;
     enum link_state state;
     struct link_exit exit;   /* when ended */
     struct link_mark *marks; /* of state and exit events; allocated when decoded */
     size_t marks_n;
+    struct link_silent silent; /* of one that runs */
 };
 
 /* What an agent sees at the place of a checkpoint store. */
@@ -266,6 +275,10 @@ json_t *link_mark_json(const struct link_mark *m);
 /* An array of marks (absent: none). *ret is allocated, its strings borrowed from arr. */
 DET_MUST int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
                                struct det_err *err);
+
+/* The object of a silence, and back (phase borrowed from j). */
+json_t *link_silent_json(const struct link_silent *s);
+DET_MUST int link_silent_decode(const json_t *j, struct link_silent *ret, struct det_err *err);
 
 /* The object of an exit, and back (text borrowed from j). Kept in det-task's state file too. */
 json_t *link_exit_json(const struct link_exit *e);

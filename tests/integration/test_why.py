@@ -28,8 +28,36 @@ def running(c, exp):
     wait_until(lambda: c.experiment(exp)["state"] == "STATE_RUNNING", 30, f"experiment {exp} to run")
 
 
+# Says that it validates after its seventh batch, then nothing until the file is there; ends once it is gone again.
+WAITS = """
+import os, sys, time
+def alive(batches, phase):
+    with open(os.environ["DET_PROGRESS_FILE"], "r+b") as f:
+        f.write((0x31474f5250544544).to_bytes(8, "little") + batches.to_bytes(8, "little") + (1).to_bytes(8, "little") + phase.to_bytes(4, "little"))
+alive(7, 2)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+while os.path.exists(sys.argv[1]):
+    alive(int(time.monotonic() * 10), 1)
+    time.sleep(0.05)
+"""
+
+
+def silent(c):
+    """A rank that finishes no batch is said long before its verdict, and no more once it goes on."""
+    go = c.path("go")
+    exp = c.create(json.dumps({**json.loads(config()), "stall_timeout": 40, "entrypoint": ["/usr/bin/python3", "-c", WAITS, go]}), None)
+    said = wait_until(lambda: (lambda t: t if "no batch" in t else None)(why(c, f"exp:{exp}")["text"]), 60, "the silence to be said")
+    assert said.startswith("it runs on agent agent-0; rank 0: no batch for ") and said.endswith(" s (validating), a verdict comes at 40 s"), said
+    open(go, "w").close()
+    wait_until(lambda: why(c, f"exp:{exp}")["text"] == "it runs on agent agent-0", 60, "the silence to be over")
+    os.unlink(go)
+    c.wait(exp)
+
+
 def main():
     with Cluster(slots=2) as c:
+        silent(c)
         first = c.create(config(slots=2), None)
         running(c, first)
         second = c.create(config(slots=2), None)

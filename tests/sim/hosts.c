@@ -105,12 +105,20 @@ void host_back(struct sim *m, int index)
     host_connect(m, index, 100);
 }
 
-static void fill_task(struct core_task_in *in, const struct task *t)
+/* Whether its rank is silent just now: it decides nothing, and takes nothing from the seed. */
+static struct core_silent silence_of(const struct sim *m, const struct task *t)
+{
+    bool is = (uint64_t)m->now_ms / 1000 % 3 == t->uid % 3 && t->phase > P_STARTING;
+    return (struct core_silent){is && !t->stopped ? "training" : NULL, t->node, 10000, 60000};
+}
+
+static void fill_task(const struct sim *m, struct core_task_in *in, const struct task *t)
 {
     *in = (struct core_task_in){.alloc = t->alloc, .container = t->container, .exit = t->exit,
                                 .state = t->stopped ? CORE_TASK_ENDED
                                          : t->phase <= P_STARTING ? CORE_TASK_STARTING
                                                                   : CORE_TASK_RUNNING};
+    in->silent = silence_of(m, t);
 }
 
 static bool say_hello(struct sim *m, struct host *h, struct master *s)
@@ -121,7 +129,7 @@ static bool say_hello(struct sim *m, struct host *h, struct master *s)
         vec_push(&slots, (struct core_slot_in){.id = i});
     for (size_t i = 0; i < h->tasks.n; i++) {
         struct core_task_in in;
-        fill_task(&in, h->tasks.v[i]);
+        fill_task(m, &in, h->tasks.v[i]);
         vec_push(&tasks, in);
     }
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = h->id};
@@ -199,7 +207,7 @@ static void on_event(struct sim *m, const struct msg *msg)
     struct core_event ev = {.kind = e->exit ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE,
                             .agent_id = h->id};
     ev.task = (struct core_task_in){.alloc = t->alloc, .container = t->container, .state = e->state,
-                                    .exit = t->exit};
+                                    .exit = t->exit, .silent = silence_of(m, t)};
     struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn,
                        .task = e->exit ? t->uid : 0};
     if (!master_post(m, &m->masters[h->master], &ev, w))

@@ -42,6 +42,13 @@ static void shut(struct taskconn *c)
         uv_close((uv_handle_t *)&c->pipe, on_closed);
 }
 
+static void on_silent(struct taskconn *c, const json_t *j)
+{
+    struct link_silent s;
+    bool is_silent = j && link_silent_decode(j, &s, NULL) == 0;
+    c->h.on_silent(c->h.arg, c->alloc, is_silent ? &s : NULL);
+}
+
 static void on_line(struct taskconn *c, const char *line, size_t len)
 {
     struct link_exit e;
@@ -51,6 +58,7 @@ static void on_line(struct taskconn *c, const char *line, size_t len)
         return;
     if (json_arr(j, "marks"))
         c->h.on_marks(c->h.arg, c->alloc, json_arr(j, "marks"));
+    on_silent(c, json_object_get(j, "silent"));
     if (strcmp(state, link_state_name(LINK_RUNNING)) == 0)
         c->h.on_running(c->h.arg, c->alloc);
     else if (strcmp(state, link_state_name(LINK_ENDED)) == 0 &&

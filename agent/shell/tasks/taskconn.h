@@ -10,6 +10,8 @@ struct taskconn_handlers {
     void (*on_running)(void *arg, const char *alloc);
     /* All that it has, before the state they were said with. */
     void (*on_marks)(void *arg, const char *alloc, const json_t *marks);
+    /* Likewise; NULL: no rank is silent. */
+    void (*on_silent)(void *arg, const char *alloc, const struct link_silent *s);
     void (*on_ended)(void *arg, const char *alloc, const struct link_exit *e);
     /* det-task is gone, or was not there; comes once, last. The connection is freed after it. */
     void (*on_gone)(void *arg, const char *alloc);

@@ -17,6 +17,8 @@ struct watched {
 };
 struct stall {
     int64_t timeout_ms;
+    struct stall_found longest; /* at the last look; local -1: none is silent */
+    struct stall_found told;    /* likewise */
     int n;
     struct watched v[];
 };
@@ -25,6 +27,7 @@ struct stall *stall_create(const struct taskspec *spec, int n, bool from_start, 
 {
     struct stall *s = det_zalloc(sizeof *s + (size_t)n * sizeof s->v[0]);
     s->timeout_ms = spec->task.stall_timeout_ms;
+    s->longest.local = s->told.local = -1;
     s->n = n;
     for (int i = 0; i < n; i++) {
         char name[64];
@@ -69,15 +72,41 @@ static void look(struct watched *w, int64_t now_ms)
 
 bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret)
 {
-    *ret = (struct stall_found){.local = -1};
+    struct stall_found longest = {.local = -1};
     for (int i = 0; i < s->n; i++) {
         struct watched *w = &s->v[i];
         look(w, now_ms);
         int64_t silent_ms = w->changed_ms ? now_ms - w->changed_ms : 0;
-        if (silent_ms >= s->timeout_ms && silent_ms > ret->silent_ms)
-            *ret = (struct stall_found){i, w->batches, progress_phase_name(w->phase), silent_ms};
+        if (silent_ms > longest.silent_ms)
+            longest = (struct stall_found){i, w->batches, progress_phase_name(w->phase), silent_ms};
     }
-    return ret->local >= 0;
+    *ret = s->longest = longest;
+    return longest.local >= 0 && longest.silent_ms >= s->timeout_ms;
+}
+
+/* Silences of less than a second are nobody's concern, whatever the timeout. */
+static int64_t told_from_ms(const struct stall *s)
+{
+    int64_t ms = s->timeout_ms / 10;
+    return ms < 1000 ? 1000 : ms > 10000 ? 10000 : ms;
+}
+
+static bool is_news(const struct stall *s, bool is_silent)
+{
+    const struct stall_found *now = &s->longest, *told = &s->told;
+    if (!is_silent || told->local < 0)
+        return is_silent != (told->local >= 0);
+    return now->local != told->local || now->silent_ms < told->silent_ms ||
+           now->silent_ms >= told->silent_ms + s->timeout_ms / 10;
+}
+
+bool stall_news(struct stall *s, struct stall_found *ret)
+{
+    bool is_silent = s->longest.local >= 0 && s->longest.silent_ms >= told_from_ms(s);
+    if (!is_news(s, is_silent))
+        return false;
+    *ret = s->told = is_silent ? s->longest : (struct stall_found){.local = -1};
+    return true;
 }
 
 void stall_forgive(struct stall *s, int64_t ms)

@@ -6,7 +6,7 @@
 
 #include "taskspec.h"
 
-/* A rank that has given no sign of life for the stall timeout. */
+/* A rank that has given no sign of life for a while. */
 struct stall_found {
     int local;
     uint64_t batches;  /* that it has finished */
@@ -18,8 +18,12 @@ struct stall;
  * sign of life (a command that knows nothing of progress files never stalls). spec is borrowed. */
 struct stall *stall_create(const struct taskspec *spec, int n, bool from_start, int64_t now_ms);
 void stall_destroy(struct stall *s); /* NULL ok */
-/* Whether a rank is stuck; of several the one that has been silent for longest. */
+/* Looks. Whether a rank is stuck; of several the one that has been silent for longest. */
 bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret);
+/* Whether that look had something to tell of a rank that is not stuck yet: silent for a tenth of
+ * the timeout (1 s to 10 s), or for another tenth since it was told last; local -1: none is any
+ * more. */
+bool stall_news(struct stall *s, struct stall_found *ret);
 /* A time that no rank is to blame for. */
 void stall_forgive(struct stall *s, int64_t ms);
 /* How often to check. */

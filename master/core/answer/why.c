@@ -301,15 +301,39 @@ static void why_holds(const struct answer *w, const struct alloc *a)
         x->text);
 }
 
+/* Its container whose rank has been silent for longest, as far as its agent is there to say so. */
+static const struct container *silent_of(const struct alloc *a)
+{
+    const struct container *found = NULL;
+    for (size_t i = 0; i < a->containers.n; i++) {
+        const struct container *k = a->containers.v[i];
+        if (k->silent.phase[0] && k->agent && k->agent->state == AGENT_UP &&
+            (!found || k->silent.since_ms < found->silent.since_ms))
+            found = k;
+    }
+    return found;
+}
+
+static void why_silent(const struct answer *w, const struct container *k)
+{
+    int64_t ms = w->now.ms - k->silent.since_ms;
+    say(w->j, "text", "it runs on agent %s; rank %d: no batch for %" PRId64 " s (%s), a verdict "
+        "comes at %" PRId64 " s", k->agent_id, k->silent.rank, ms / 1000, k->silent.phase,
+        k->silent.timeout_ms / 1000);
+}
+
 static void placed(const struct answer *w, const struct alloc *a)
 {
     int64_t left = eta_of(a, w->now.ms);
     const char *agent = a->containers.n ? a->containers.v[0]->agent_id : "";
+    const struct container *silent = silent_of(a);
     json_set(w->j, "reason", json_string(alloc_is_ending(a) ? "ENDING" : "RUNNING"));
     json_set(w->j, "pool", pool_json(a->pool));
     json_set(w->j, "slots", json_integer(a->slots));
     if (alloc_is_ending(a))
         say(w->j, "text", "it was asked to stop and is ending on agent %s", agent);
+    else if (silent)
+        why_silent(w, silent);
     else if (!a->is_ready)
         say(w->j, "text", "it is starting on agent %s", agent);
     else if (left >= 0)

@@ -51,6 +51,8 @@ const char *alloc_end_text(const struct alloc *a);
 
 /* Reports about a container. */
 void alloc_on_state(struct core *c, struct container *k, enum core_task_state state);
+/* Which of its ranks is silent, if one is; kept in memory only. */
+void alloc_on_silent(struct core *c, struct container *k, const struct core_silent *s);
 void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *e);
 /* Its agent's lease is over. */
 void alloc_on_agent_gone(struct core *c, struct container *k);

@@ -240,6 +240,7 @@ void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *
     if (k->state == ALLOC_TERMINATED)
         return;
     k->state = ALLOC_TERMINATED;
+    k->silent.phase[0] = 0;
     a->live--;
     if (e->reason == CORE_STORE_AWAY)
         store_on_away(c, k->agent, a, e->text);

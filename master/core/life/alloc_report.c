@@ -2,6 +2,7 @@
 #include "alloc.h"
 
 #include "effects.h"
+#include <stdio.h>
 #include <string.h>
 
 void alloc_on_state(struct core *c, struct container *k, enum core_task_state state)
@@ -21,6 +22,17 @@ void alloc_on_state(struct core *c, struct container *k, enum core_task_state st
     }
     if (k->state == ALLOC_RUNNING && a->kind == KIND_GC)
         alloc_on_ready(c, a);
+}
+
+void alloc_on_silent(struct core *c, struct container *k, const struct core_silent *s)
+{
+    memset(&k->silent, 0, sizeof k->silent);
+    if (!s->phase || k->state == ALLOC_TERMINATED)
+        return;
+    snprintf(k->silent.phase, sizeof k->silent.phase, "%s", s->phase);
+    k->silent.rank = s->rank;
+    k->silent.since_ms = c->now_ms - s->silent_ms;
+    k->silent.timeout_ms = s->timeout_ms;
 }
 
 void alloc_on_ack(struct core *c, struct alloc *a)

@@ -32,6 +32,12 @@ static void on_marks(struct core *c, const struct container *k, const struct cor
         fx_mark(c, k->alloc, k->node, &task->marks[i]);
 }
 
+static void on_state(struct core *c, struct container *k, const struct core_task_in *task)
+{
+    alloc_on_state(c, k, task->state);
+    alloc_on_silent(c, k, &task->silent);
+}
+
 static void on_task(struct core *c, struct agent *a, const struct core_task_in *task)
 {
     struct container *k = find(c, a, task);
@@ -41,7 +47,7 @@ static void on_task(struct core *c, struct agent *a, const struct core_task_in *
     } else if (task->state == CORE_TASK_ENDED) {
         alloc_on_exit(c, k, &task->exit);
     } else {
-        alloc_on_state(c, k, task->state);
+        on_state(c, k, task);
         if (k->alloc->kill != KILL_NONE)
             alloc_resend(c, k);
     }
@@ -135,7 +141,7 @@ int reconcile_event(struct core *c, const struct core_event *ev, struct det_err 
     if (k && ev->kind == CORE_EV_AGENT_EXIT)
         alloc_on_exit(c, k, &ev->task.exit);
     else if (k)
-        alloc_on_state(c, k, ev->task.state);
+        on_state(c, k, &ev->task);
     return 0;
 }
 

@@ -20,6 +20,7 @@ static void own_task(struct driver_event *e, struct core_task_in *t)
     t->alloc = own(e, t->alloc);
     t->container = own(e, t->container);
     t->exit.text = own(e, t->exit.text);
+    t->silent.phase = own(e, t->silent.phase);
 }
 
 /* Of one event, not of a hello's tasks: those have none. */

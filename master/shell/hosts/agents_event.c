@@ -24,6 +24,7 @@ static struct core_task_in task_in(const struct link_task *t)
         .state = (enum core_task_state)t->state,
         .exit = {(enum core_exit_reason)t->exit.reason, t->exit.code, t->exit.signal, t->exit.rank,
                  t->exit.text},
+        .silent = {t->silent.phase, t->silent.rank, t->silent.silent_ms, t->silent.timeout_ms},
     };
 }
 

@@ -183,6 +183,59 @@ static void test_marks(void **state)
     host_destroy(h);
 }
 
+/* What det-task says of a silent rank; ms 0: that none is. */
+static void say_silent(struct host *h, int64_t ms)
+{
+    char phase[] = "training";
+    const struct link_silent s = {phase, 1, 40, ms, 600000};
+    host_on_silent(h, "a.1", ms ? &s : NULL);
+    memset(phase, 'x', sizeof phase - 1); /* it was copied */
+    host_on_running(h, "a.1");
+    host_check(h);
+}
+
+/* The one event of the next batch says this; acknowledges. */
+static void expect_silent(struct host *h, int64_t ms)
+{
+    struct link_events e = batch(h);
+    assert_int_equal(e.n, 1);
+    const struct link_task *t = e.v[0].kind == LINK_EV_HELLO ? e.v[0].hello.tasks : &e.v[0].task;
+    assert_int_equal(t->silent.phase != NULL, ms > 0);
+    if (ms > 0)
+        assert_string_equal(t->silent.phase, "training");
+    assert_int_equal(t->silent.silent_ms, ms);
+    host_on_ack(h, e.v[0].seq);
+    link_events_finish(&e);
+}
+
+/* A silence is told when it begins, grows and ends, and by a hello; the end takes it away. */
+static void test_silent(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0", 1);
+    expect_silent(h, 0);
+    say_silent(h, 0);
+    expect_silent(h, 0); /* it runs */
+    say_silent(h, 0);
+    assert_false(host_has_news(h));
+    say_silent(h, 10000);
+    expect_silent(h, 10000);
+    say_silent(h, 10000);
+    assert_false(host_has_news(h));
+    say_silent(h, 60000);
+    expect_silent(h, 60000);
+    host_hello(h, NULL);
+    expect_silent(h, 60000);
+    say_silent(h, 0);
+    expect_silent(h, 0);
+    say_silent(h, 10000);
+    host_on_ended(h, "a.1", &code3);
+    struct link_events e = batch(h);
+    assert_null(e.v[e.n - 1].task.silent.phase);
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
 static void test_slots_are_kept(void **state)
 {
     struct host *h = connected();
@@ -405,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_start_waits_for_slots),
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_silent),
         cmocka_unit_test(test_adopted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

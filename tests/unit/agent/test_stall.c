@@ -57,6 +57,34 @@ static void test_forgiven(void **state)
     stall_destroy(s);
 }
 
+/* Told after a second (a tenth of it would be less), again with each tenth, and once it is over. */
+static void test_news(void **state)
+{
+    struct stall_found f;
+    write_progress(4);
+    spec.task.stall_timeout_ms = 5000;
+    struct stall *s = stall_create(&spec, 1, false, 0);
+    spec.task.stall_timeout_ms = 1000;
+    static const struct {
+        int64_t at_ms;
+        uint64_t batches; /* that it has finished by then; 0: as before */
+        int64_t told_ms;  /* -1: nothing is told, 0: that it is over */
+    } looks[] = {{7000, 0, -1}, {7999, 0, -1}, {8000, 0, 1000}, {8499, 0, -1},  {8500, 0, 1500},
+                 {8600, 5, 0},  {8601, 0, -1}, {9600, 0, 1000}, {10700, 6, 0}, {11700, 0, 1000}};
+    assert_false(stall_news(s, &f)); /* before any look */
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        if (looks[i].batches)
+            write_progress(looks[i].batches);
+        assert_false(stall_check(s, looks[i].at_ms, &f));
+        assert_int_equal(stall_news(s, &f), looks[i].told_ms >= 0);
+        if (looks[i].told_ms >= 0)
+            assert_int_equal(f.local, looks[i].told_ms > 0 ? 0 : -1);
+        if (looks[i].told_ms > 0)
+            assert_int_equal(f.silent_ms, looks[i].told_ms);
+    }
+    stall_destroy(s);
+}
+
 static int setup(void **state)
 {
     if (!mkdtemp(dir))
@@ -77,6 +105,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence),
-                                       cmocka_unit_test(test_forgiven)};
+                                       cmocka_unit_test(test_forgiven),
+                                       cmocka_unit_test(test_news)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

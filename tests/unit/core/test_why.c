@@ -364,10 +364,66 @@ static void suggestions_hold(void **state)
     assert_true(waited > 200 && obeyed > 100);
 }
 
+/* Trial 1 runs on agent a; a rank of it has been silent for this long, 0: none is. */
+static struct core_task_in silence(const struct world *w, int rank, int64_t ms)
+{
+    struct core_container_view k;
+    struct core_trial_view t = world_trial(w, 1);
+    assert_true(core_alloc_container(w->core, t.alloc_id, 0, &k));
+    return (struct core_task_in){
+        .alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_RUNNING,
+        .silent = {ms ? "validating" : NULL, rank, ms, 600000}};
+}
+
+static void say_silence(struct world *w, int rank, int64_t ms)
+{
+    struct core_event ev = {.kind = CORE_EV_AGENT_STATE, .agent_id = "a"};
+    ev.task = silence(w, rank, ms);
+    assert_int_equal(world_step(w, ev), 0);
+    assert_int_equal(world_count(w, CORE_SAVE_ALLOCATION), 0); /* in memory only */
+}
+
+static void expect_plain(const struct world *w)
+{
+    JSON_OWN j = why(w, 1);
+    assert_string_equal(json_str(j, "text", ""), "it runs on agent a");
+}
+
+/* A silence is said with the time since, until a batch comes, the agent goes or the run ends. */
+static void silent(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 1, NULL, 0);
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    say_silence(&w, 3, 10000);
+    world_wait(&w, 60000);
+    expect(&w, 1, "RUNNING",
+           "rank 3: no batch for 70 s (validating), a verdict comes at 600 s");
+    say_silence(&w, 0, 0);
+    expect_plain(&w);
+    say_silence(&w, 0, 10000);
+    world_step(&w, (struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = "a"});
+    expect_plain(&w);
+    struct core_task_in task = silence(&w, 0, 20000);
+    world_hello(&w, "a", 1, &task, 1); /* back, and it still is */
+    expect(&w, 1, "RUNNING", "no batch for 20 s");
+    task = silence(&w, 0, 0);
+    world_hello(&w, "a", 1, &task, 1);
+    expect_plain(&w);
+    say_silence(&w, 0, 10000);
+    world_exit(&w, 1, 0, EXIT_CODE(1));
+    world_run(&w, 1); /* its next run has said nothing */
+    expect_plain(&w);
+    world_finish(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(room), cmocka_unit_test(kept),           cmocka_unit_test(agents),
+        cmocka_unit_test(silent),         cmocka_unit_test(room),
+        cmocka_unit_test(kept),             cmocka_unit_test(agents),
         cmocka_unit_test(switched_off),   cmocka_unit_test(caps),
         cmocka_unit_test(quotas),         cmocka_unit_test(order),
         cmocka_unit_test(paused_and_ended), cmocka_unit_test(expected_start),

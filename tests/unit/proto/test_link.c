@@ -88,7 +88,39 @@ static void test_marks(void **state)
     link_events_finish(&e);
 }
 
+static void test_silent(void **state)
+{
+    struct link_task task = {.alloc = "1.a.1",
+                             .container = "c-1",
+                             .state = LINK_RUNNING,
+                             .silent = {"validating", 3, 400, 70000, 600000}};
+    struct link_event ev = {.seq = 1, .kind = LINK_EV_STATE, .task = task};
+    struct link_events e;
+    round_trip_event(&ev, &e);
+    assert_string_equal(e.v[0].task.silent.phase, "validating");
+    assert_int_equal(e.v[0].task.silent.rank, 3);
+    assert_int_equal(e.v[0].task.silent.batches, 400);
+    assert_int_equal(e.v[0].task.silent.silent_ms, 70000);
+    assert_int_equal(e.v[0].task.silent.timeout_ms, 600000);
+    link_events_finish(&e);
+    ev = (struct link_event){.seq = 1, .kind = LINK_EV_HELLO,
+                             .hello = {.version = "1", .addr = "a", .tasks = &task, .tasks_n = 1}};
+    round_trip_event(&ev, &e);
+    assert_int_equal(e.v[0].hello.tasks[0].silent.rank, 3);
+    link_events_finish(&e);
+    task.silent.phase = NULL; /* as agents of before never say it */
+    round_trip_event(&ev, &e);
+    assert_null(e.v[0].hello.tasks[0].silent.phase);
+    link_events_finish(&e);
+}
+
 #define EVENTS(list) "{\"boot\":\"b\",\"protocol\":1,\"events\":[" list "]}"
+
+#define RUNNING                                                                                 \
+    "{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\","
+#define SILENT(rank, phase, timeout)                                                            \
+    RUNNING "\"silent\":{\"rank\":" rank ",\"phase\":" phase                                     \
+            ",\"batches\":1,\"silent_ms\":1,\"timeout_ms\":" timeout "}}"
 
 static void test_bad_events(void **state)
 {
@@ -121,6 +153,12 @@ static void test_bad_events(void **state)
         {EVENTS("{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"marks\":["
                 "{\"kind\":\"a b\",\"at_us\":1}]}"),
          "marks[0]: kind", DET_EINVAL},
+        {EVENTS(SILENT("-1", "\"training\"", "1")), "silent: rank", DET_EINVAL},
+        {EVENTS(SILENT("0", "\"a b\"", "1")), "silent: phase", DET_EINVAL},
+        {EVENTS(SILENT("0", "7", "1")), "silent: phase", DET_EINVAL},
+        {EVENTS(SILENT("0", "\"training\"", "0")), "silent: timeout_ms", DET_EINVAL},
+        {EVENTS(RUNNING "\"silent\":[]}"), "silent", DET_EINVAL},
+        {EVENTS(RUNNING "\"silent\":{\"rank\":0}}"), "silent: phase", DET_EINVAL},
         {EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"
                 "\"slots\":[{\"id\":0,"
                 "\"type\":\"cpu\"},{\"id\":0,\"type\":\"cpu\"}]}"),
@@ -277,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock),      cmocka_unit_test(test_hello),
         cmocka_unit_test(test_exit),       cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_silent),
         cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
         cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
     };
