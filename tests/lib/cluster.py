@@ -24,9 +24,10 @@ import urllib.parse
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BIN = os.environ.get("DET_BIN") or os.path.join(os.environ.get("DET_BUILD", os.path.join(TOP, "build")), "prefix", "bin")
-# Times here are those of an idle machine; whoever waits for something waits for that many times as long.
+# Times here are those of an idle machine; whoever waits for something waits for that many times as long, and for a minute at least.
 KILL_MAX_S = 10  # I3: every kill ends within that, however slow the machine or the build
 SLOWER = 8 if os.environ.get("DET_SANITIZED") else 3
+HANG_S = 60  # no machine stands still for so long
 # A runner's time limit arrives as SIGTERM: an exception, so that clusters end what they started.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 TERMINAL = ("STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR")
@@ -42,13 +43,14 @@ class ApiError(Exception):
 
 def wait_until(condition, seconds, what):
     """Polls until condition() is truthy and returns that value."""
-    deadline = time.monotonic() + seconds * SLOWER
+    most_s = max(seconds * SLOWER, HANG_S)
+    deadline = time.monotonic() + most_s
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds * SLOWER} s for {what}")
+            raise AssertionError(f"waited {most_s} s for {what}")
         time.sleep(0.02)
 
 
@@ -116,15 +118,27 @@ class Cluster:
         self.end_tasks()
         for name in [n for n in self.procs if n != "pg"]:
             self.stop(name, signal.SIGKILL)
-        for pid in processes_with(f"DET_CACHE_DIR={self.path('cache')}"):
-            if pid != self.pid("pg"):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        self.end_rest()
         self.stop("pg", signal.SIGINT)
         if not self.keep:
+            self.remove()
+
+    def end_rest(self):
+        """Whatever of this cluster lives beside its daemons and tasks, a det that was left for example."""
+        rest = [p for p in processes_with(f"DET_CACHE_DIR={self.path('cache')}") if p != self.pid("pg")]
+        for pid in rest:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(AssertionError):  # it is told by what it leaves
+            wait_until(lambda: not any(map(alive, rest)), 10, "the end of what was killed")
+
+    def remove(self):
+        """A process that was killed may write its last file while the others are removed."""
+        def gone():
             shutil.rmtree(self.dir, ignore_errors=True)
+            return not os.path.exists(self.dir)
+        with contextlib.suppress(AssertionError):  # whoever looks through /tmp tells
+            wait_until(gone, 10, "the cluster's directory to go")
 
     def path(self, *parts):
         return os.path.join(self.dir, *parts)
@@ -231,7 +245,7 @@ class Cluster:
         for i in range(self.n_agents):
             if os.path.isdir(self.path(f"agent-{i}")):
                 subprocess.run([BIN + "/det-agent", "--work-dir", self.path(f"agent-{i}"), "--end-tasks"], env=self.env,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60 * SLOWER)
 
     # -- API ---------------------------------------------------------------------------------------
     def login(self):

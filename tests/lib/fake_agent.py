@@ -15,7 +15,7 @@ class FakeAgent:
         self.slots = [{"id": i, "type": "cpu", "brand": "test", "uuid": f"{name}-{i}"} for i in range(slots)]
         self.orders, self.closing = queue.Queue(), False
         self.hello()
-        self.conn = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self.conn = http.client.HTTPConnection("127.0.0.1", port, timeout=60 * SLOWER)
         self.conn.request("GET", f"/agent/v1/{name}/orders?boot={self.boot}&after=0", headers=self.headers())
         self.stream = self.conn.getresponse()
         assert self.stream.status == 200, self.stream.read()
@@ -30,7 +30,7 @@ class FakeAgent:
 
     def event(self, **e):
         self.seq += 1
-        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60 * SLOWER)
         conn.request("POST", f"/agent/v1/{self.name}/events",
                      json.dumps({"boot": self.boot, "protocol": 1, "events": [{"seq": self.seq, **e}]}), self.headers())
         r = conn.getresponse()

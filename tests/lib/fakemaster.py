@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 
-from cluster import BIN, SLOWER
+from cluster import BIN, HANG_S, SLOWER
 
 TOKEN = "agent-token"
 
@@ -196,7 +196,7 @@ class FakeMaster:
 
     def wait(self, condition, what, seconds=20):
         with self.lock:
-            if not self.lock.wait_for(condition, seconds * SLOWER):
+            if not self.lock.wait_for(condition, max(seconds * SLOWER, HANG_S)):
                 raise AssertionError(f"waited for {what}; events {self.events[-5:]}; log {[x['log'] for x in self.logs[-10:]]}")
             return condition()
 
@@ -251,12 +251,12 @@ class Agent:
 
     def kill(self, sig=9):
         self.proc.send_signal(sig)
-        self.proc.wait(20)
+        self.proc.wait(HANG_S)
 
     def close(self, show=False):
         if self.proc and self.proc.poll() is None:
             self.kill()
-        subprocess.run([BIN + "/det-agent", "--work-dir", self.path("work"), "--end-tasks"], env=self.env, timeout=60)
+        subprocess.run([BIN + "/det-agent", "--work-dir", self.path("work"), "--end-tasks"], env=self.env, timeout=60 * SLOWER)
         if show:
             print(open(self.path("agent.log")).read()[-3000:])
         subprocess.run(["rm", "-rf", self.dir])
