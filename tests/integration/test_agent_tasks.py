@@ -476,7 +476,8 @@ def test_fetched_context_and_info(m, a):
     m.wait_log("from afar")
     info = json.loads(m.wait_log("master_url")["log"])
     assert info["allocation_id"] == "1.fetch.1" and info["slot_ids"] == [0] and info["session_token"] == "alloc-token", info
-    assert '"lr":0.5' in m.text() and '"container_addrs":["127.0.0.1"]' in m.text(), m.text()
+    for text in ('"lr":0.5', '"container_addrs":["127.0.0.1"]'):  # the exit may be told before the last lines
+        m.wait_log(text)
 
 
 def test_bad_starts(m, a):
@@ -516,9 +517,12 @@ def test_start_waits_for_the_old_task(m, a):
     m.kill("1.old.1")
     m.start("1.new.1", ["sh", "-c", "echo new began"], slots=(1,))
     m.wait(lambda: m.event("state", "1.new.1", "starting"), "the new start to be taken")
-    assert not m.event("exit", "1.new.1") and not os.path.exists(a.path("work", "tasks", "1.new.1"))
-    os.kill(task_pid("1.old.1"), signal.SIGCONT)
-    assert m.wait_exit("1.old.1")["reason"] == "killed" and m.wait_exit("1.new.1")["code"] == 0
+    began = m.event("exit", "1.new.1") or os.path.exists(a.path("work", "tasks", "1.new.1"))
+    late = m.event("exit", "1.old.1")  # of a machine that stood still for 6 s meanwhile: the agent has ended the stopped one itself
+    assert late or not began
+    if old_task := task_pid("1.old.1"):
+        os.kill(old_task, signal.SIGCONT)
+    assert m.wait_exit("1.old.1")["reason"] == ("lost" if late else "killed") and m.wait_exit("1.new.1")["code"] == 0
     assert m.times[("exit", "1.old.1", None)] <= m.times[("state", "1.new.1", "running")]
     gone(old)
 
