@@ -7,7 +7,9 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import masters  # noqa: E402
 import paced  # noqa: E402
+import promtext  # noqa: E402
 from cluster import TOP, ApiError, Cluster, wait_until  # noqa: E402
 
 MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
@@ -78,6 +80,12 @@ def test_random():
         assert len(hps) == len(c.trials(exp)) > 1
 
 
+def polls(c):
+    """How many wait to be told of a pause: the only rank there is, or none."""
+    status, _, text = masters.get(c.port, "/metrics")
+    return promtext.value(promtext.parse(text), "det_http_polls") if status == 200 else None
+
+
 def test_pause():
     """Pause and activate in mid-epoch: the bits of an undisturbed run."""
     with Cluster() as c:
@@ -91,8 +99,10 @@ def test_pause():
         for n in (45, 1005):
             wait_until(lambda: any(t["totalBatchesProcessed"] >= n - 5 for t in c.trials(exp)), 60, "batches")
             before = c.trials(exp)[0]["totalBatchesProcessed"]
+            wait_until(lambda: polls(c) == 1, 30, "the rank to ask for word of a pause")
             c.api("POST", f"/experiments/{exp}/pause")
             assert c.experiment(exp)["state"] == "STATE_PAUSED"
+            wait_until(lambda: polls(c) == 0, 30, "the rank to be told: it is held, and would not stop for what comes later")
             holds.release(n)
             wait_until(c.slots_free, 30, "free slots")
             c.api("POST", f"/experiments/{exp}/activate")
@@ -199,8 +209,13 @@ def test_hang():
         os.kill(pid, signal.SIGSTOP)
         wait_until(lambda: c.sql(f"SELECT count(*) FROM metrics WHERE trial_id={trial} AND run_id=2") != "0", 60, "the second run's batches")
         assert c.trials(exp)[0]["restarts"] == 1, c.trials(exp)
-        log, kinds = c.logs(trial), c.timeline(trial)
-        assert f"process {pid} is stopped by a signal" in log and (" thread: " in log or "stacks cannot be read" in log), log[-3000:]
+        said = f"process {pid} is stopped by a signal", (" thread: ", "stacks cannot be read", "reading the stacks took longer than")
+
+        def named():
+            log = c.logs(trial)
+            return said[0] in log and any(text in log for text in said[1])
+        wait_until(named, 60, "its stacks in the log, which is told on while the second run trains")
+        kinds = c.timeline(trial)
         assert [k for k in kinds if k in ("stalled", "killed", "restart")] == ["stalled", "killed", "restart"], kinds
 
 
