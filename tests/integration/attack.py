@@ -69,7 +69,7 @@ def api(method, path, body=None):
 
 
 def shell(command):
-    return subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True, timeout=20).stdout.strip()
+    return subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True, timeout=120).stdout.strip()
 
 
 # -- its processes ------------------------------------------------------------------------------------

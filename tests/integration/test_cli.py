@@ -16,7 +16,7 @@ import termios
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import paced  # noqa: E402
-from cluster import BIN, TOP, Cluster, wait_until  # noqa: E402
+from cluster import BIN, SLOWER, TOP, Cluster, wait_until  # noqa: E402
 
 DIGITS = os.path.join(TOP, "examples/digits")
 CONST = os.path.join(DIGITS, "const.yaml")
@@ -284,7 +284,7 @@ def test_follow_without_a_trial():
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
         assert f.stdout.readline() == "Created experiment 1\n"
         c.det("e", "kill", "1")
-        out, err = f.communicate(timeout=60)
+        out, err = f.communicate(timeout=60 * SLOWER)
         assert f.returncode == 1 and not out and "ended CANCELED" in err, (f.returncode, out, err)
 
 

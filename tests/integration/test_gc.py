@@ -12,7 +12,7 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import BIN, ApiError, Cluster, wait_until  # noqa: E402
+from cluster import BIN, SLOWER, ApiError, Cluster, wait_until  # noqa: E402
 from gc_exp import aside, checkpoints, config, keep, run, settled, there  # noqa: E402
 
 
@@ -24,7 +24,7 @@ def det(c, *argv, code=0, feed=""):
 
 def plain(c, path):
     """GET of a route outside /api/v1."""
-    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
+    conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60 * SLOWER)
     conn.request("GET", path, headers={"Authorization": "Bearer " + c.token})
     r = conn.getresponse()
     text = r.read().decode()

@@ -10,7 +10,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import people  # noqa: E402
-from cluster import BIN, Cluster, alive, processes_with, wait_until  # noqa: E402
+from cluster import BIN, SLOWER, Cluster, alive, processes_with, wait_until  # noqa: E402
 from gc_exp import config, settled  # noqa: E402
 
 FIRST = 1900000000  # of the agents' default range, and the group that all share
@@ -176,7 +176,7 @@ def test_memory():
             if "host's memory" in f.read():
                 with Cluster(agents=0) as d:
                     r = subprocess.run([BIN + "/det-agent", "--master", f"http://127.0.0.1:{d.port}", "--token-file", d.path("agent.token"), "--work-dir",
-                                        d.path("agent-0"), "--slot-memory-mib", "64"], capture_output=True, text=True, timeout=60)
+                                        d.path("agent-0"), "--slot-memory-mib", "64"], capture_output=True, text=True, timeout=60 * SLOWER)
                 assert r.returncode == 1 and "--slot-memory-mib 64: no task's memory can be limited on this host" in r.stderr, r
                 print("skip: this host has no cgroup v2 that limits memory")
                 return
