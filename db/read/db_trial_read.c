@@ -153,11 +153,11 @@ void db_metrics_read(struct db *db, const char *trial_ids, const char *group, in
     db_i64_arg(db_i64_arg(db_str_arg(db_str_arg(a, trial_ids), group), after_steps), after_id);
     db_query(
         db,
-        "SELECT m.steps, m.id, jsonb_build_object('trialId', m.trial_id, 'endTime', "
-        "api_time(m.end_time), 'metrics', CASE WHEN m.batch_metrics IS NULL THEN m.metrics ELSE "
-        "m.metrics || jsonb_build_object('batch_metrics', m.batch_metrics::jsonb) END, "
-        "'totalBatches', m.steps, 'archived', m.archived, 'id', m.id, "
-        "'trialRunId', m.run_id, 'group', m.grp) FROM metric_heads h, LATERAL (SELECT * FROM "
+        "SELECT m.steps, m.id, m.trial_id \"trialId\", m.end_time \"endTime\", "
+        "CASE WHEN m.batch_metrics IS NULL THEN m.metrics ELSE "
+        "m.metrics || jsonb_build_object('batch_metrics', m.batch_metrics::jsonb) END metrics, "
+        "m.steps \"totalBatches\", m.archived, m.id, m.run_id \"trialRunId\", m.grp \"group\" "
+        "FROM metric_heads h, LATERAL (SELECT * FROM "
         "metrics WHERE trial_id = h.trial_id AND grp = h.grp AND steps >= $3::bigint "
         "AND (steps, id) > ($3::bigint, $4::bigint) AND NOT archived ORDER BY steps LIMIT 1000) m "
         "WHERE h.trial_id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x) "

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Lists: every filter with every order gives what a plain look at all rows gives, totals included."""
 import datetime
+import http.client
 import itertools
+import json
 import os
 import random
 import sys
@@ -171,6 +173,21 @@ def checkpoints_of(c, path, mine, values):
         same(c, path, "checkpoints", ("uuid", "uuid"), query, ordered([k for k in mine if k["state"] in shown], key, desc, lambda k: k["uuid"]))
 
 
+def at_once(c):
+    """Who asks the same at the same time gets the same list, which is written once."""
+    def ask(path):
+        conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
+        conn.request("GET", "/api/v1" + path, headers={"Authorization": "Bearer " + c.token})
+        return conn
+    for path in ("/experiments?limit=50", "/experiments/2/trials?limit=50&offset=1", "/experiments/2/checkpoints?limit=20", "/trials/1/workloads", "/users"):
+        alone = ask(path).getresponse()
+        want = (alone.status, alone.read())
+        asked = [ask(p) for p in [path] * 24 + [path + ("&" if "?" in path else "?") + "pretty"]]
+        answers = [(r.status, r.read()) for r in (conn.getresponse() for conn in asked)]
+        assert want[0] == 200 and set(answers[:-1]) == {want}, (path, want, answers)
+        assert json.loads(answers[-1][1]) == json.loads(want[1]) and answers[-1][1].count(b"\n") > 3, (path, answers[-1])
+
+
 def make(c):
     c.sql(ROWS)
     rows = [experiment(i) for i in range(1, N + 1)]
@@ -293,6 +310,7 @@ def main():
             change(c, rows, trials, ckpts)
             share = 0.2
         kept(c, "after changes")
+        at_once(c)
         validations(c, trials)
         workloads(c, next(t["id"] for t in reversed(trials) if t["id"] > 100))
 

@@ -42,6 +42,20 @@ def once(user):
     assert [p["batches"] for p in part["trials"][2]["data"]] == [100, 110, 120]
 
 
+def reports(c, user):
+    """A stored report is told with all its members, value for value."""
+    c.sql("""SELECT report_metrics(11, 1, 'own "group"', s, jsonb_build_object('avg_metrics', jsonb_build_object('x', s, 'y', 'NaN', 'z', '[1, null]'::jsonb)),
+             timestamptz '2026-01-02 03:04:05+00' + s * interval '0.05 s', CASE s WHEN 3 THEN '[{"x": 1}, {"x": 2}]' END) FROM generate_series(1, 5) s""")
+    for trials, group in ([11], None), ([11], 'own "group"'), ([3, 1], "training"), ([2], "validation"), ([1, 2, 3, 11], None):
+        rows = c.sql(f"""SELECT coalesce(json_agg(json_build_object('trialId', trial_id, 'endTime', api_time(end_time), 'metrics',
+            CASE WHEN batch_metrics IS NULL THEN metrics ELSE metrics || jsonb_build_object('batch_metrics', batch_metrics::jsonb) END, 'totalBatches', steps,
+            'archived', archived, 'id', id, 'trialRunId', run_id, 'group', grp) ORDER BY steps, id), '[]') FROM metrics
+            WHERE trial_id IN ({', '.join(map(str, trials))}) AND NOT archived AND {f"grp = '{group}'" if group else "true"}""")
+        told = user.call("get_metrics", trialIds=trials, **({"group": group} if group else {}))
+        got = [r for part in told for r in part["metrics"]]
+        assert got == json.loads(rows) and got, (trials, group, got[:3], rows[:500])
+
+
 def refused(user):
     user.refused(400, "ids", "exp_metric_names")
     user.refused(404, "experiment", "exp_metric_names", ids=[1, 99])
@@ -126,6 +140,7 @@ def main():
         once(user)
         as_rows(c, user)
         refused(user)
+        reports(c, user)
         followed(c)
         rolled_back(c, user)
         as_rows(c, user)

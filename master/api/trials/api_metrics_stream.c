@@ -1,6 +1,7 @@
 /* Streams of stored metrics: chunks of at most 1000 reports, ordered by total batches. */
 #include "api_handlers.h"
 #include "api_util.h"
+#include "db_doc.h"
 #include "db_trial_read.h"
 #include "shell.h"
 #include <string.h>
@@ -41,11 +42,11 @@ static void chunk_write(struct metrics_stream *m, const struct db_result *r)
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"metrics\":[");
     for (int i = 0; i < db_rows(r); i++) {
-        if (i)
-            buf_add_ch(&out, ',');
-        buf_add(&out, db_text(r, i, 2), db_text_len(r, i, 2));
-        m->steps = db_i64(r, i, 0);
-        m->id = db_i64(r, i, 1);
+        buf_add_str(&out, i ? ",{" : "{");
+        db_put_members(&out, r, i, REPORT_MEMBERS, -1);
+        buf_add_ch(&out, '}');
+        m->steps = db_i64(r, i, REPORT_STEPS);
+        m->id = db_i64(r, i, REPORT_ID);
     }
     buf_add_str(&out, "]}");
     http_stream_result(m->stream, out.p, out.len);
