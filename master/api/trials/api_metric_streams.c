@@ -88,24 +88,36 @@ static bool stream_begin(struct news_stream *s, const struct db_result *r)
     return true;
 }
 
-/* Many look at one large experiment at once: what is long is made once for all of them. */
-static void doc_make(struct buf *out, const struct news_stream *s, const struct db_result *r)
+/* The answer, borrowed from r. Many look at one large experiment at once: what is long is made once
+ * for all of them. */
+static const char *doc_of(const struct news_stream *s, const struct db_result *r, size_t *ret_len)
 {
     struct buf *made = db_made(r);
-    if (!s->put) {
-        buf_add(out, db_text(r, 0, NEWS_DOC), db_text_len(r, 0, NEWS_DOC));
-        return;
+    if (db_is_null(r, 0, NEWS_DOC) || !s->put) {
+        *ret_len = db_text_len(r, 0, NEWS_DOC);
+        return db_text(r, 0, NEWS_DOC);
     }
     if (made->len == 0)
         s->put(made, s, r);
-    buf_add(out, made->p, made->len);
+    *ret_len = made->len;
+    return made->p;
+}
+
+/* Tells what differs from what was told last, which is kept while more may follow. */
+static void stream_tell(struct news_stream *s, const char *doc, size_t n)
+{
+    if (n == 0 || (n == s->last.len && memcmp(doc, s->last.p, n) == 0))
+        return;
+    http_stream_result(s->stream, doc, n);
+    buf_clear(&s->last);
+    if (!s->ended)
+        buf_add(&s->last, doc, n);
 }
 
 static void stream_send(struct news_stream *s, const struct db_result *r)
 {
-    struct buf doc = BUF_INIT;
-    if (!db_is_null(r, 0, NEWS_DOC))
-        doc_make(&doc, s, r);
+    size_t n;
+    const char *doc = doc_of(s, r, &n);
     int64_t newest = db_i64(r, 0, NEWS_SINCE);
     s->ended = db_bool(r, 0, NEWS_ENDED) || db_is_null(r, 0, NEWS_DOC);
     s->q.since = newest > s->q.since ? newest : s->q.since;
@@ -113,10 +125,7 @@ static void stream_send(struct news_stream *s, const struct db_result *r)
         free(s->shown);
         s->shown = det_strdup(db_text(r, 0, NEWS_TRIALS));
     }
-    if (doc.len && (doc.len != s->last.len || memcmp(doc.p, s->last.p, doc.len) != 0))
-        http_stream_result(s->stream, doc.p, doc.len);
-    buf_finish(&s->last);
-    s->last = doc;
+    stream_tell(s, doc, n);
 }
 
 static void on_news(void *arg, const struct db_result *r)
