@@ -29,6 +29,8 @@ INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, resta
            v.doc, v.doc, v.x
     FROM made, LATERAL (SELECT (hashint4(t + 10) & 65535) / 65536::float8 x) x, LATERAL (SELECT x, jsonb_build_object('endTime', '2026-01-02T03:04:05.000000Z',
         'metrics', jsonb_build_object('avgMetrics', jsonb_build_object('loss', x), 'batchMetrics', '[]'::jsonb), 'numInputs', 0, 'totalBatches', 10000) doc) v;
+INSERT INTO metric_names (experiment_id, grp, name, trials)
+    SELECT e, n.grp, n.name, count(*) FROM made, (VALUES ('avg_metrics', 'loss'), ('avg_metrics', 'accuracy'), ('validation_metrics', 'loss')) n(grp, name) GROUP BY 1, 2, 3;
 INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time, end_time)
     SELECT task || '.1', task, e, t, 1, 'TERMINATED', 1, start, start + interval '10 minutes' FROM made;
 INSERT INTO accelerators (allocation_id, container_id, task_id, node_name, accelerator_type, accelerator_uuids)

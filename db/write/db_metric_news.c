@@ -1,20 +1,29 @@
 #include "db_metric_news.h"
 
-/* Most trials have ended, and all that they reported is in their summary. */
+/* Most trials have ended, and all that they reported is in their summary (index trials_tails). */
 #define MAY_HAVE_TAIL "(t.has_tail OR t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'))"
-#define SUMMARY                                                                                    \
-    "CASE WHEN " MAY_HAVE_TAIL " THEN trial_summary(t.id, t.summary_metrics) ELSE t.summary_metrics END"
 #define ENDED_STATES "'COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED'"
 #define ENDED "bool_and(state IN (" ENDED_STATES "))"
+
+/* What an experiment's trials have reported since their last summary, as m: of few trials few rows,
+ * whatever the planner thinks of their number. */
+#define TAILS_OF(exp_id)                                                                           \
+    "LATERAL (SELECT t.id FROM trials t WHERE t.experiment_id = " exp_id " AND " MAY_HAVE_TAIL     \
+    " OFFSET 0) t, LATERAL (SELECT * FROM metric_heads WHERE trial_id = t.id AND tail > 0 "        \
+    "OFFSET 0) h, LATERAL (SELECT grp, metrics->metrics_key(grp) named FROM metrics "              \
+    "WHERE trial_id = h.trial_id AND grp = h.grp AND NOT archived "                                \
+    "AND steps > h.closed_steps AND steps <= h.steps OFFSET 0) m"
 
 void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg)
 {
     db_query_chart(
         db,
-        "WITH e AS (SELECT id, state, searcher_metric FROM experiments WHERE id IN "
-        "(SELECT x::integer FROM jsonb_array_elements_text($1::jsonb) x)), "
-        "n AS (SELECT DISTINCT g.key AS grp, k.name FROM e JOIN trials t ON t.experiment_id = e.id, "
-        "jsonb_each(" SUMMARY ") g, jsonb_object_keys(g.value) k(name)) "
+        "WITH e AS MATERIALIZED (SELECT id, state, searcher_metric FROM experiments WHERE id = "
+        "ANY (ARRAY(SELECT x::integer FROM jsonb_array_elements_text($1::jsonb) x))), "
+        "n AS (SELECT m.grp, m.name FROM e, LATERAL (SELECT grp, name FROM metric_names "
+        "WHERE experiment_id = e.id AND trials > 0 OFFSET 0) m "
+        "UNION SELECT summary_key(m.grp) COLLATE \"default\", k.name FROM e, " TAILS_OF("e.id")
+        ", jsonb_object_keys(m.named) k(name)) "
         "SELECT CASE WHEN (SELECT count(*) FROM e) = "
         "(SELECT count(DISTINCT x) FROM jsonb_array_elements($1::jsonb) x) THEN "
         "jsonb_build_object('searcherMetrics', (SELECT coalesce(jsonb_agg(DISTINCT searcher_metric), "
@@ -109,13 +118,18 @@ void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, 
     db_str_arg(db_i64_arg(db_i64_arg(a, n->trials), n->points), n->shown);
     db_query_chart(
         db,
-        "WITH best AS MATERIALIZED (SELECT t.id, t.hparams, NOT $9::jsonb @> to_jsonb(t.id) AS is_new "
-        "FROM trials t JOIN experiments e ON e.id = t.experiment_id CROSS JOIN LATERAL (SELECT "
-        "(" SUMMARY ")->summary_key($2)->$3::text AS s) y "
-        "WHERE t.experiment_id = $1::bigint AND y.s->>'type' = 'number' ORDER BY CASE "
-        "WHEN e.config#>>'{searcher,name}' IN ('async_halving', 'adaptive_asha', 'sync_halving', "
-        "'adaptive', 'adaptive_simple') THEN -trial_batches(t.id) "
-        "WHEN e.smaller_is_better THEN (y.s->>'min')::float8 ELSE -(y.s->>'max')::float8 END, t.id "
+        "WITH e AS MATERIALIZED (SELECT id, state, smaller_is_better, config#>>'{searcher,name}' IN "
+        "('async_halving', 'adaptive_asha', 'sync_halving', 'adaptive', 'adaptive_simple') is_halving "
+        "FROM experiments WHERE id = $1::bigint), "
+        "best AS MATERIALIZED (SELECT t.id, t.hparams, NOT $9::jsonb @> to_jsonb(t.id) AS is_new "
+        "FROM (SELECT t.id, t.hparams, CASE WHEN " MAY_HAVE_TAIL " THEN "
+        "metric_summary(t.id, t.summary_metrics, $2, $3) "
+        "ELSE t.summary_metrics->(SELECT summary_key($2))->$3::text END s "
+        "FROM trials t WHERE t.experiment_id = $1::bigint OFFSET 0) t "
+        "WHERE t.s->>'type' = 'number' ORDER BY CASE "
+        "WHEN (SELECT is_halving FROM e) THEN -trial_batches(t.id) "
+        "WHEN (SELECT smaller_is_better FROM e) THEN (t.s->>'min')::float8 "
+        "ELSE -(t.s->>'max')::float8 END, t.id "
         "LIMIT $7::bigint), "
         "n AS (SELECT coalesce(jsonb_agg(id ORDER BY id), '[]') ids, "
         "coalesce(jsonb_agg(id ORDER BY id) FILTER (WHERE is_new), '[]') promoted, "
@@ -128,7 +142,7 @@ void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, 
         "SELECT CASE WHEN e.id IS NOT NULL THEN '\"promotedTrials\":' || n.promoted::text || "
         "',\"demotedTrials\":' || n.demoted::text || '}' END, e.state IN (" ENDED_STATES "), "
         "coalesce(max(x.newest) OVER (), 0), n.ids, x.id, x.hparams, x.items "
-        "FROM n LEFT JOIN (SELECT id, state FROM experiments WHERE id = $1::bigint) e ON true "
+        "FROM n LEFT JOIN e ON true "
         "LEFT JOIN x ON true ORDER BY x.id",
         a, cb, arg);
 }

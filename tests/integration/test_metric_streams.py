@@ -113,6 +113,51 @@ def rolled_back(c, user):
     assert steps["batches"] == sorted([10 * s for s in range(1, 61)] + [205]), steps
 
 
+ODD = """INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time)
+         SELECT g, 3, 'r' || g, '3.r' || g, CASE g WHEN 32 THEN 'ACTIVE' ELSE 'COMPLETED' END, 1, '{}', now() FROM generate_series(31, 33) g;
+         SELECT report_metrics(t, 1, g, s, jsonb_build_object(metrics_key(g), CASE WHEN s < 17 THEN '{"n": 1}'::jsonb ELSE v END), now())
+         FROM generate_series(31, 33) t, unnest(ARRAY['training', 'validation', 'own', 'avg_metrics']) g, generate_series(1, 16 + t - 31) s,
+              LATERAL (SELECT ('[{"n": 2.5, "late": 1, "a\\"b": null}, {"n": "NaN", "late": "x", "of %s %s": [1]}]'::jsonb->(s %% 2)) v) x""" % ("x" * 1500, "y" * 1500)
+
+
+def as_kept(c, user, what):
+    """The names told of are those of the live reports; what is kept of a trial tells the same as all of it does."""
+    for exp in (1, 3):
+        rows = c.sql(f"""SELECT coalesce(jsonb_agg(DISTINCT x), '[]') FROM (SELECT CASE g WHEN 'avg_metrics' THEN 'training' WHEN 'validation_metrics' THEN
+            'validation' ELSE g END AS group, k AS name FROM metrics m JOIN trials t ON t.id = m.trial_id, jsonb_object_keys(m.metrics->metrics_key(m.grp)) k,
+            summary_key(m.grp) g WHERE t.experiment_id = {exp} AND NOT m.archived) x""")
+        told = user.call("exp_metric_names", ids=[exp])[0]
+        key = lambda n: (n["group"], n["name"])
+        assert sorted(told["metricNames"], key=key) == sorted(json.loads(rows), key=key), (what, exp, told, rows)
+        assert sorted(told["trainingMetrics"]) == sorted(n["name"] for n in json.loads(rows) if n["group"] == "training"), (what, exp, told)
+    differ = c.sql("""SELECT t.id, n.grp, n.name FROM trials t, (SELECT DISTINCT m.grp, k FROM metrics m, jsonb_object_keys(m.metrics->metrics_key(m.grp)) k) n(grp, name)
+        WHERE metric_summary(t.id, t.summary_metrics, n.grp, n.name) IS DISTINCT FROM trial_summary(t.id, t.summary_metrics)->summary_key(n.grp)->n.name""")
+    assert not differ, (what, differ[:1000])
+    kept = "SELECT experiment_id, grp, name, trials FROM metric_names WHERE trials <> 0"
+    anew = "SELECT experiment_id, g.key, k, count(*) FROM trials, jsonb_each(summary_metrics) g, jsonb_object_keys(g.value) k GROUP BY 1, 2, 3"
+    differ = c.sql(f"({kept} EXCEPT {anew}) UNION ALL ({anew} EXCEPT {kept})")
+    assert not differ, (what, differ[:1000])
+
+
+def named(c, user):
+    """Names come with the first report of them, and go with the last."""
+    c.sql(ODD)
+    as_kept(c, user, "odd values")
+    told = user.call("get_trial", trialId=33)["trial"]["summaryMetrics"]["own"]["n"]
+    assert (told["sum"], told["count"], told["last"]) == (18.5, 17, 2.5), told  # a NaN is in no sum
+    c.sql("UPDATE trials SET state = 'COMPLETED' WHERE id = 32")
+    as_kept(c, user, "an end")
+    c.sql("UPDATE trials SET run_id = 2, state = 'ACTIVE' WHERE id IN (32, 33); "
+          "SELECT report_metrics(t, 2, 'training', 10, '{\"avg_metrics\": {\"n\": 1, \"again\": 2}}', now()) FROM generate_series(32, 33) t")
+    as_kept(c, user, "a rollback")
+    c.sql("DELETE FROM trials WHERE id = 31")
+    as_kept(c, user, "a trial less")
+    c.sql("SELECT report_metrics(33, 2, 'training', 10 + s, jsonb_build_object('avg_metrics', jsonb_build_object('n', s, 'm' || s, s)), now()) FROM generate_series(1, 40) s")
+    as_kept(c, user, "many names")
+    c.sql("DELETE FROM trials WHERE experiment_id = 3")
+    as_kept(c, user, "no trial")
+
+
 def followed(c):
     """While the experiment lives only what is new comes; the stream ends with it."""
     conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
@@ -141,9 +186,11 @@ def main():
         as_rows(c, user)
         refused(user)
         reports(c, user)
+        named(c, user)
         followed(c)
         rolled_back(c, user)
         as_rows(c, user)
+        as_kept(c, user, "the end")
     print("test_metric_streams: passed")
 
 
