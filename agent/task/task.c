@@ -3,6 +3,7 @@
 #include "accel.h"
 #include "cgroup.h"
 #include "clk.h"
+#include "deaths.h"
 #include "fsx.h"
 #include "log.h"
 
@@ -193,6 +194,7 @@ static void release(struct task *t)
     json_decref(t->env);
     ports_give(&t->ports);
     det_closep(&t->hook_fd);
+    det_closep(&t->deaths);
     free(t->cgroup);
     taskbox_close(&t->box);
     taskspec_finish(&t->spec);
@@ -209,7 +211,7 @@ static enum task_mode mode_of(const struct task *t, enum task_mode asked)
 
 int task_main(const char *dir, enum task_mode mode)
 {
-    struct task t = {.hook_fd = -1, .box = TASKBOX_NONE, .ports = PORTS_NONE,
+    struct task t = {.hook_fd = -1, .deaths = -1, .box = TASKBOX_NONE, .ports = PORTS_NONE,
                      .loop = uv_default_loop(), .marks = {.fd = -1}, .begun_ms = clk_mono_ms()};
     struct det_err err = {0};
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
@@ -224,6 +226,7 @@ int task_main(const char *dir, enum task_mode mode)
         return 1;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of the ranks become children of this process */
+    t.deaths = deaths_open();
     watch_signals(&t);
     begin(&t, mode);
     uv_run(t.loop, UV_RUN_DEFAULT);

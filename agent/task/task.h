@@ -73,6 +73,7 @@ struct task {
     char *python; /* the interpreter of a trial class; NULL: none is found yet */
     bool has_python; /* what the configuration names is in env */
     VEC(struct rank *) ranks;
+    int deaths; /* of ranks (deaths.h) */
     pid_t stacks_of[16]; /* processes that tell where they are, each in its turn */
     size_t stacks_n, stacks_next;
     int stacks_lines, stacks_before, stacks_ticks; /* of the process in hand; at the last look */

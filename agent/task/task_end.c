@@ -3,6 +3,7 @@
 
 #include "cgroup.h"
 #include "clk.h"
+#include "deaths.h"
 #include "fsx.h"
 #include "log.h"
 #include "mem.h"
@@ -201,12 +202,13 @@ static void exited(struct task *t, pid_t pid, int status)
 
 static void kill_step(struct task *t);
 
-/* Also reaps orphans of the ranks: this process is their subreaper. */
+/* The first rank that failed is the one to name: others fail for want of it, and soon. Also reaps
+ * orphans of the ranks: this process is their subreaper. */
 void task_on_child(struct task *t)
 {
     pid_t pid;
     int status;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    while ((pid = deaths_wait(t->deaths, &status)) > 0)
         exited(t, pid, status);
     ranks_changed(t);
     if (t->phase == TASK_KILLING)

@@ -2,6 +2,7 @@
 #include "task.h"
 
 #include "clk.h"
+#include "deaths.h"
 #include "find.h"
 #include "fsx.h"
 #include "gcrun.h"
@@ -85,9 +86,11 @@ static bool start_rank(struct task *t, int local, struct det_err *err)
         o.number = taskspec_first_rank(&t->spec) + local;
     }
     struct rank *r = task_start_process(t, &o, env, err);
-    if (r)
-        vec_push(&t->ranks, r);
-    return r != NULL;
+    if (!r)
+        return false;
+    vec_push(&t->ranks, r);
+    deaths_add(t->deaths, rank_pid(r));
+    return true;
 }
 
 /* local -1: none is silent any more. The batches are the rank's word: kept within what may be told.

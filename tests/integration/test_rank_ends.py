@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster, processes_with, wait_until  # noqa: E402
+from cluster import Cluster, alive, processes_with, wait_until  # noqa: E402
 from test_bad_input import CONFIG, write_trial  # noqa: E402
 
 TWO = {**CONFIG, "max_restarts": 1, "resources": {"slots_per_trial": 2}}
@@ -83,6 +83,25 @@ def check_storage(c):
         assert place in log and words in log and trial["totalBatchesProcessed"] == 0, (trial, log)
 
 
+def rank_of(c, exp, rank):
+    found = processes_with(f"DET_EXPERIMENT_ID={exp}\0", f"DET_CACHE_DIR={c.path('cache')}\0", f"\0RANK={rank}\0")
+    assert len(found) == 1, found
+    return found[0]
+
+
+def kill_unseen(c, exp):
+    """Rank 1; det-task gets no processor until the other one, which is the elder, has failed by it."""
+    killed, other = (rank_of(c, exp, rank) for rank in (1, 0))
+    with open(f"/proc/{killed}/stat") as f:
+        task = int(f.read().rpartition(")")[2].split()[1])
+    os.kill(task, signal.SIGSTOP)
+    try:
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: not alive(other), 60, "rank 0 to end")
+    finally:
+        os.kill(task, signal.SIGCONT)
+
+
 def check_kill(c):
     """kill -9 of a rank while the other is in a collective: the other ends at once, and the second run does the work."""
     with tempfile.TemporaryDirectory() as d:
@@ -93,8 +112,7 @@ def check_kill(c):
         exp = c.create(json.dumps(TWO), d)
         wait_until(lambda: os.path.exists(mark) or any(t["state"] == "STATE_ERROR" for t in c.trials(exp)), 60, "rank 1 in batch 3")
         assert os.path.exists(mark), c.logs(c.trials(exp)[0]["id"])
-        for pid in processes_with(f"DET_EXPERIMENT_ID={exp}\0", f"DET_CACHE_DIR={c.path('cache')}\0", "\0RANK=1\0"):
-            os.kill(pid, signal.SIGKILL)
+        kill_unseen(c, exp)
         c.wait(exp, "STATE_COMPLETED", 60)
         trial = c.trials(exp)[0]
         log = c.logs(trial["id"])

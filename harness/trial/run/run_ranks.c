@@ -2,6 +2,7 @@
 
 #include "buf.h"
 #include "clk.h"
+#include "deaths.h"
 #include "mem.h"
 
 #include <arpa/inet.h>
@@ -30,6 +31,7 @@ struct rank {
 struct group {
     struct rank *v;
     int n, running;
+    int deaths;          /* deaths.h: the first to fail is the one to name */
     int code;            /* of the first failure */
     int64_t kill_at_ms;  /* 0: nobody was asked to end */
 };
@@ -185,17 +187,28 @@ static void note_end(struct group *g, int rank, int status)
 
 static void reap(struct group *g)
 {
-    for (int i = 0; i < g->n; i++) {
-        int status;
-        if (g->v[i].pid && waitpid(g->v[i].pid, &status, WNOHANG) == g->v[i].pid)
-            note_end(g, i, status);
-    }
+    pid_t pid;
+    int status;
+    while ((pid = deaths_wait(g->deaths, &status)) > 0)
+        for (int i = 0; i < g->n; i++)
+            if (g->v[i].pid == pid)
+                note_end(g, i, status);
     if (g->kill_at_ms && clk_mono_ms() >= g->kill_at_ms)
         signal_all(g, SIGKILL);
 }
 
+/* Once all are there, so that none inherits it. */
+static void watch_deaths(struct group *g)
+{
+    g->deaths = deaths_open();
+    for (int i = 0; i < g->n; i++)
+        if (g->v[i].pid)
+            deaths_add(g->deaths, g->v[i].pid);
+}
+
 static int watch(struct group *g)
 {
+    watch_deaths(g);
     signal(SIGINT, SIG_IGN); /* the terminal sends it to the ranks too, which save and end */
     while (g->running) {
         read_all(g, 50);
@@ -215,11 +228,12 @@ static void finish(struct group *g)
         buf_finish(&r->line[i % STREAMS]);
     }
     free(g->v);
+    det_closep(&g->deaths);
 }
 
 int run_ranks(int n, struct det_err *err)
 {
-    struct group g = {.v = det_zalloc((size_t)n * sizeof *g.v), .n = n};
+    struct group g = {.v = det_zalloc((size_t)n * sizeof *g.v), .n = n, .deaths = -1};
     int rc = free_port(err), port = rc;
     for (int i = 0; i < n; i++)
         g.v[i].fd[OUT] = g.v[i].fd[ERR] = -1;
