@@ -6,8 +6,24 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "rng.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int allocs_left = -1; /* until one fails, once */
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_malloc(size_t n)
+{
+    if (allocs_left < 0 || allocs_left-- > 0)
+        return __real_malloc(n);
+    errno = ENOMEM;
+    return NULL;
+}
 
 static void assert_text(json_t *taken, const char *want)
 {
@@ -131,6 +147,44 @@ static void test_lossy(void **state)
     assert_text(json_lossy("\xf0\x9f", 2), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
+/* In a child: what is made of values is whole, or the process ends and says why. */
+static int make_without_memory(int n)
+{
+    int out[2], status = 0;
+    assert_int_equal(pipe(out), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(out[1], STDERR_FILENO);
+        signal(SIGABRT, SIG_DFL);
+        allocs_left = n;
+        JSON_OWN j = json_make("{s:s}", "k", "v");
+        json_set(j, "list", json_parse("[1, {\"b\": \"x\"}]", 15, NULL));
+        json_set(j, "more", json_string("x"));
+        allocs_left = -1;
+        _exit(json_object_size(j) == 3 ? 0 : 1);
+    }
+    char said[256] = {0};
+    close(out[1]);
+    ssize_t got = read(out[0], said, sizeof said - 1);
+    close(out[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFSIGNALED(status)) {
+        assert_int_equal(WTERMSIG(status), SIGABRT);
+        assert_true(got > 0 && strstr(said, "out of memory"));
+        return 1;
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+    return 0;
+}
+
+static void test_without_memory(void **state)
+{
+    int n = 0;
+    while (n < 100 && make_without_memory(n))
+        n++;
+    assert_in_range(n, 6, 99);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +192,7 @@ int main(void)
         cmocka_unit_test(test_long_integers),
         cmocka_unit_test(test_write),   cmocka_unit_test(test_parse_errors),
         cmocka_unit_test(test_access),  cmocka_unit_test(test_lossy),
+        cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
