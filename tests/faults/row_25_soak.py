@@ -42,6 +42,13 @@ class Soak:
         self.row.done(self.row.rounds)
         self.exp = create_grid(self.c, pace(self.row))
 
+    def warm_up(self):
+        """A daemon that was started again just now has not yet grown to what any work takes: the rest of an experiment, and a whole one."""
+        for _ in range(2):
+            self.c.wait(self.exp, seconds=400)
+            self.follow()
+        wait_until(lambda: running(self.c, self.exp), 60, "the next experiment to train")
+
     def run(self, seconds, kinds, every):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -67,6 +74,7 @@ def main():
         c.wait(exp, seconds=300)
         soak = Soak(row, c, outcome(c, exp))
         soak.run(seconds * 2 / 3, KINDS, every)
+        soak.warm_up()
         before = settled(c)
         soak.run(seconds / 3, MILD if row.all else MILD[:3], every)
         c.wait(soak.exp, seconds=400)
