@@ -81,6 +81,25 @@ def parent_of(pid):
         return 0
 
 
+def state_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
+def kill_running(pid):
+    """Whether the kill was its end. One that is ending by itself takes the signal too, and dies of something else: it does not stop."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        stopped = wait_until(lambda: (s := state_of(pid)) in ("T", "Z", "X") and s, 20, "it to stop or end") == "T"
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return stopped
+
+
 class Faults:
     def __init__(self, cluster, rng):
         self.c, self.rng, self.rank_kills, self.log = cluster, rng, 0, []
@@ -106,11 +125,7 @@ class Faults:
         pids = processes_of(self.c, kind, exp)
         if not pids:
             return False
-        try:
-            os.kill(self.rng.choice(sorted(pids)), signal.SIGKILL)
-        except ProcessLookupError:  # it ended by itself meanwhile
-            return False
-        return True
+        return kill_running(self.rng.choice(sorted(pids)))
 
     def do_task(self, exp):
         struck = self.kill_one("task", exp)
