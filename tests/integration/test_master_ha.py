@@ -145,7 +145,7 @@ def stopped(c, port):
     try:
         c.request("POST", "/users", body)
         raise AssertionError("the old leader took a write")
-    except (ApiError, OSError):
+    except (ApiError, OSError, http.client.HTTPException):
         pass
     c.port = port
     wait_until(lambda: p.poll() is not None, 20, "the old leader to end")

@@ -59,8 +59,7 @@ def whole_trial(c):
     c.wait(exp, seconds=180)
     trial = c.trials(exp)[0]["id"]
     assert c.metrics(trial, "validation"), "no validation came through"
-    shown = c.det("trial", "logs", str(trial)).stdout
-    assert shown, "no log"
+    wait_until(lambda: c.det("trial", "logs", str(trial)).stdout, 20, "a log")
 
 
 def refusals(c):

@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tfevents  # noqa: E402
-from cluster import TOP, Cluster, wait_until  # noqa: E402
+from cluster import SLOWER, TOP, Cluster, wait_until  # noqa: E402
 
 HERE = "tests/integration/python_trial"
 PYTHON = "/usr/bin/python3"
@@ -368,7 +368,7 @@ def test_sdk():
         env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config"),
                "PYTHONPATH": os.path.join(os.environ["DET_BIN"], "../lib/det/python")}
         done = subprocess.run([PYTHON, "-c", SDK, c.path("admin.password"), path, os.path.join(TOP, HERE), c.path("downloaded"), str(c.slots)],
-                              env=env, capture_output=True, text=True, timeout=300)
+                              env=env, capture_output=True, text=True, timeout=300 * SLOWER)
         assert done.returncode == 0 and "ok experiment" in done.stdout, (done.stdout, done.stderr)
 
 

@@ -48,7 +48,7 @@ try:
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     out = quickstart("up")
-    best = max(float(x) for x in re.findall(r"COMPLETED.* (0\.\d+) +\d+ +[\d.]+ s", out))
+    best = max(float(x) for x in re.findall(r"COMPLETED.* (0\.\d+) +\d+ +(?:[\d.]+ s|\d+m \d+s)", out))
     assert best >= 0.97, out
     assert re.search(r"%s/checkpoints/[0-9a-f-]{36}" % re.escape(state), out), out
     page, token = re.search(r"the page is at +(http://127.0.0.1:\d+/)\?t=(\S+)", out).groups()

@@ -121,6 +121,7 @@ def test_paused():
         wait_until(lambda: c.api("GET", "/agents")["agents"][0]["stores"][0]["state"] == "ABSENT", 30, "the agent to notice")
         c.api("POST", f"/experiments/{exp}/activate")
         wait_until(lambda: why(c, trial)["reason"] == "STORE", 30, "the reason")
+        wait_until(lambda: "Mount it there" in c.logs(trial), 20, "the reason in the log")
         for text in (why(c, trial)["text"], c.det("why", str(exp)).stdout, c.logs(trial)):
             assert "agent-0" in text and store.root in text and "Mount it there" in text, text
         listed = c.det("agent", "list").stdout
@@ -190,7 +191,7 @@ def test_read_only():
     with Cluster(agents=0) as c:
         root = c.path("checkpoints")
         c.n_agents = 1
-        c.spawn("agent-0", ["unshare", "--mount", "--propagation", "private", "sh", "-c", f'mount -t tmpfs -o mode=777,size=64m det {root} && exec "$@"', "sh",
+        c.spawn("agent-0", ["unshare", "--mount", "--propagation", "private", "sh", "-c", f'mount -t tmpfs -o mode=777,size=512m det {root} && exec "$@"', "sh",
                             BIN + "/det-agent", "--master", f"http://127.0.0.1:{c.port}", "--token-file", c.path("agent.token"), "--id", "agent-0",
                             "--slots", "2", "--work-dir", c.path("agent-0"), "--task-user", ""])
         c.wait_agents(1)

@@ -8,7 +8,7 @@ LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "determined.txt"
 
 
 def det(*words):
-    return subprocess.run([sys.argv[1], *words], text=True, capture_output=True, timeout=20,
+    return subprocess.run([sys.argv[1], *words], text=True, capture_output=True, timeout=120,
                           env={"DET_MASTER": "http://127.0.0.1:9", "HOME": "/nonexistent"})
 
 
