@@ -20,6 +20,7 @@ from determined.core._tensorboard import TensorboardFiles
 from determined.experimental import Determined
 from determined.experimental._master import masters
 from determined.experimental.client import APIException
+from test_ranks import free_port
 
 
 class Full(DirectoryStorage):
@@ -41,9 +42,7 @@ def directory(top, *names):
 
 def on_two_ranks(what):
     """what(distributed) on two ranks, each a thread; what they gave or raised."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     results = [None, None]
 
     def run(rank):

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import pickle
-import socket
 import sys
 import tempfile
 import threading
@@ -14,6 +13,7 @@ import traceback
 import unittest
 
 from determined import InvalidHP, _loop
+from test_ranks import free_port
 
 CALLBACK_HOOKS = ("on_trial_startup", "on_training_start", "on_training_epoch_start", "on_training_epoch_end", "on_training_workload_end",
                   "on_validation_start", "on_validation_epoch_start", "on_validation_epoch_end", "on_validation_end",
@@ -250,9 +250,7 @@ class Direct(unittest.TestCase):
 
     def test_comm(self):
         """Collectives of two ranks (threads here), closed and refusing afterwards."""
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
+        port = free_port()
         out = {}
 
         def rank(n):
