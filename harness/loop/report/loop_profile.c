@@ -75,6 +75,13 @@ static void on_span(struct span_listener *self, const struct span *s)
         add(p, TIMING, s->name, seconds);
 }
 
+/* In percent. The kernel's count of waiting for disks goes back at times, and all with it. */
+static double share(double part, double of)
+{
+    double v = of > 0 ? 100 * part / of : 0;
+    return v < 0 ? 0 : v > 100 ? 100 : v;
+}
+
 static void add_load(struct loop_profile *p, const struct host_load *a, const struct host_load *b,
                      double seconds)
 {
@@ -83,7 +90,7 @@ static void add_load(struct loop_profile *p, const struct host_load *a, const st
         const char *name;
         double value;
     } all[] = {
-        {"cpu_util_simple", ticks > 0 ? 100 * (b->cpu_busy - a->cpu_busy) / ticks : 0},
+        {"cpu_util_simple", share(b->cpu_busy - a->cpu_busy, ticks)},
         {"free_memory", b->free_bytes / 1e9},
         {"net_throughput_sent", 8 * (b->net_sent - a->net_sent) / seconds / 1e9},
         {"net_throughput_recv", 8 * (b->net_received - a->net_received) / seconds / 1e9},
