@@ -235,6 +235,19 @@ static void same_allocs(struct sim *m, const struct core *a, const struct core *
         sim_fail(m, "I2: allocation %s is rebuilt, but was not there", y.id);
 }
 
+/* One whose first row was refused is in no row, and ends once its host says that nothing of it
+ * runs. */
+static bool is_any_refused(const struct sim *m, const struct core *c)
+{
+    int64_t *ids;
+    size_t n = core_jobs(c, NULL, &ids);
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= (size_t)ids[i] > m->store.exps.n || m->store.exps.v[ids[i] - 1]->deleted;
+    free(ids);
+    return any;
+}
+
 /* What is parked is over in the rows before it is so in the core, and whether all of it was is not
  * known to a rebuilt one. */
 static bool is_any_parked(const struct sim *m)
@@ -267,7 +280,7 @@ void check_rest(struct sim *m, struct master *s)
         return;
     if (m->seq % SHADOW_EVERY == 0) {
         core_check(s->core);
-        if (!is_any_parked(m))
+        if (!is_any_parked(m) && !is_any_refused(m, s->core))
             check_rebuild(m, s);
         check_quotas(m, s->core);
     }
