@@ -176,7 +176,7 @@ struct row_store {
 struct row_agent {
     const char *agent_id;
     bool enabled, draining;
-    const char *slots_disabled; /* JSON array of slot ids */
+    const char *slots_disabled, *slots_forced; /* JSON arrays of slot ids */
 };
 
 #endif

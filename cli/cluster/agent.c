@@ -128,6 +128,20 @@ static void tell_clock(const json_t *a)
                 ahead_s < 0 ? "behind" : "ahead of");
 }
 
+static void tell_slots(const json_t *a)
+{
+    const char *key;
+    json_t *slot;
+    json_object_foreach((json_t *)json_obj(a, "slots"), key, slot)
+    {
+        const char *why = json_str(slot, "stateText", "");
+        if (*why)
+            fprintf(stderr, "%s: slot %s is %s: %s\n", json_str(a, "id", ""),
+                    json_str(slot, "id", ""),
+                    json_flag(slot, "forced", false) ? "used all the same" : "not usable", why);
+    }
+}
+
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT",  "VERSION", "SINCE",   ">SLOTS", ">USED",
@@ -144,7 +158,11 @@ static int list(struct cli *c, struct det_err *err)
     json_array_foreach(json_arr(answer, "agents"), i, a) agent_row(t, a);
     table_print(t, "no agents; start det-agent --master URL on a host");
     list_absent(answer);
-    json_array_foreach(json_arr(answer, "agents"), i, a) tell_clock(a);
+    json_array_foreach(json_arr(answer, "agents"), i, a)
+    {
+        tell_clock(a);
+        tell_slots(a);
+    }
     return 0;
 }
 
@@ -246,9 +264,21 @@ static int revoke(struct cli *c, struct det_err *err)
     return 0;
 }
 
+/* Of masters of before there is no state. */
+static void state_cell(struct table *t, const json_t *slot)
+{
+    const char *why = json_str(slot, "stateText", "");
+    if (!*why)
+        table_cell(t, "%s",
+                   strcmp(json_str(slot, "state", "USABLE"), "USABLE") == 0 ? "usable" : "not usable");
+    else
+        table_cell(t, "%s%s", json_flag(slot, "forced", false) ? "used all the same: " : "", why);
+}
+
 static int list_slots(struct cli *c, struct det_err *err)
 {
-    static const char *const heads[] = {"AGENT", ">SLOT", "TYPE", "DEVICE", "ENABLED", "CONTAINER"};
+    static const char *const heads[] = {"AGENT", ">SLOT", "TYPE", "DEVICE", "ENABLED", "CONTAINER",
+                                        "STATE"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/agents") < 0)
         return CLI_FAILED;
@@ -267,6 +297,7 @@ static int list_slots(struct cli *c, struct det_err *err)
         table_cell(t, "%s", json_str(json_obj(slot, "device"), "brand", ""));
         table_cell(t, "%s", switched(slot));
         table_cell(t, "%s", json_str(json_obj(slot, "container"), "id", "free"));
+        state_cell(t, slot);
     }
     table_print(t, "no slots; start det-agent --master URL on a host");
     return 0;

@@ -26,6 +26,7 @@ static void on_agents(void *arg, const struct db_result *r)
             .enabled = db_bool(r, i, 1),
             .draining = db_bool(r, i, 2),
             .slots_disabled = db_text(r, i, 3),
+            .slots_forced = db_text(r, i, 4),
         };
         g->rc = g->to->agent(g->to->arg, &row, g->err);
     }
@@ -181,7 +182,8 @@ static const struct {
     const char *sql;
     db_cb *cb;
 } reads[] = {
-    {"SELECT agent_id, enabled, draining, slots_disabled FROM agent_settings ORDER BY agent_id",
+    {"SELECT agent_id, enabled, draining, slots_disabled, slots_forced FROM agent_settings "
+     "ORDER BY agent_id",
      on_agents},
     {"SELECT place, id, known, made_on, coalesce(owner_id, 0), " MICROS("first_used") " FROM stores "
      "ORDER BY first_used, place",

@@ -129,11 +129,12 @@ void db_save_agent(struct db_tx *tx, const struct row_agent *r)
     db_bool_arg(db_bool_arg(db_str_arg(a, r->agent_id), r->enabled), r->draining);
     db_tx_add(
         tx,
-        "INSERT INTO agent_settings (agent_id, enabled, draining, slots_disabled) VALUES ($1, "
-        "$2::boolean, $3::boolean, $4::jsonb) ON CONFLICT (agent_id) DO UPDATE SET "
+        "INSERT INTO agent_settings (agent_id, enabled, draining, slots_disabled, slots_forced) "
+        "VALUES ($1, $2::boolean, $3::boolean, $4::jsonb, $5::jsonb) "
+        "ON CONFLICT (agent_id) DO UPDATE SET "
         "enabled = excluded.enabled, draining = excluded.draining, "
-        "slots_disabled = excluded.slots_disabled",
-        db_str_arg(a, r->slots_disabled));
+        "slots_disabled = excluded.slots_disabled, slots_forced = excluded.slots_forced",
+        db_str_arg(db_str_arg(a, r->slots_disabled), r->slots_forced));
 }
 
 void db_save_store(struct db_tx *tx, const struct row_store *r)

@@ -304,6 +304,7 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
     case CORE_EV_AGENT_STATE:
     case CORE_EV_AGENT_EXIT:
     case CORE_EV_AGENT_STORE:
+    case CORE_EV_AGENT_SLOT:
     case CORE_EV_AGENT_LOST:
         return reconcile_event(c, ev, err);
     case CORE_EV_EXP_ACTIVATE:

@@ -118,6 +118,7 @@ enum core_event_kind {
     CORE_EV_AGENT_STATE,     /* .task: alloc, container, state */
     CORE_EV_AGENT_EXIT,      /* .task: alloc, container, exit */
     CORE_EV_AGENT_STORE,     /* .store: what it sees at a place where it was told to look */
+    CORE_EV_AGENT_SLOT,      /* .sight: whether a slot of it is usable */
     CORE_EV_AGENT_LOST,      /* the link is gone (10 s of silence or closed) */
     /* from harnesses: .trial_id, .run_id of the token (0: not checked) and */
     CORE_EV_OP_COMPLETED,    /* .op: length, metric */
@@ -234,6 +235,17 @@ struct core_adopt {
     json_t *known;           /* array of uuids, one of which has to be there; a reference is taken;
                               * NULL: an empty directory will do */
 };
+/* Whether its agent would have a slot placed on (agent.md). */
+enum core_slot_state {
+    CORE_SLOT_USABLE, CORE_SLOT_UNSEEN, CORE_SLOT_FOREIGN, CORE_SLOT_HELD, CORE_SLOT_AILING,
+    CORE_SLOT_STATE_COUNT
+};
+const char *core_slot_state_text(enum core_slot_state f); /* "USABLE" */
+struct core_slot_sight {
+    int slot;
+    enum core_slot_state state;
+    const char *text;        /* why it is not usable, for people; may be NULL */
+};
 struct core_hello {
     const char *version, *pool; /* pool "": default */
     const char *addr;        /* what other hosts reach its tasks at */
@@ -242,6 +254,9 @@ struct core_hello {
     const struct core_task_in *tasks;
     size_t tasks_n;
     bool looks;              /* it can be told to look at stores */
+    bool judges;             /* unfit are all slots that are not usable; else it does not say */
+    const struct core_slot_sight *unfit;
+    size_t unfit_n;
 };
 enum core_policy_action { CORE_CANCEL_RETRIES, CORE_EXCLUDE_NODE };
 struct core_policy {
@@ -265,6 +280,7 @@ struct core_event {
         const struct core_continue *cont;
         struct core_agent_set agent_set;
         struct core_store_in store;
+        struct core_slot_sight sight;
         struct core_adopt adopt;
         struct core_hello hello;
         struct core_task_in task;
@@ -551,6 +567,9 @@ struct core_slot_view {
     enum core_device type;
     const char *brand, *uuid;
     bool enabled, draining;    /* of the slot and its agent together */
+    enum core_slot_state state; /* as its agent says */
+    const char *why;           /* it is not usable; "" */
+    bool forced;               /* an administrator has it used all the same */
     const char *container, *alloc_id; /* NULL: free */
     enum alloc_state container_state;
 };

@@ -58,7 +58,14 @@ struct slot {
     enum core_device type;
     char *brand, *uuid;
     bool off, draining;          /* switched off by an administrator */
+    enum core_slot_state state;  /* as its agent says */
+    char *why;                   /* why it is not usable; "" */
+    bool forced;                 /* enabled by an administrator, not usable as it is */
     struct container *holder;
+};
+
+struct slot_ids {
+    VEC(int) v;
 };
 
 struct agent {
@@ -69,7 +76,8 @@ struct agent {
     int64_t registered_us;
     struct pool *pool;           /* NULL when absent */
     VEC(struct slot) slots;
-    VEC(int) slots_off;          /* ids switched off: also while absent */
+    struct slot_ids slots_off;   /* ids switched off: also while absent */
+    struct slot_ids slots_forced; /* likewise */
     VEC(struct container *) containers; /* those not terminated */
     VEC(struct sight) sights;    /* of the stores that it was told to look at */
     bool looks;                  /* it can be told to */

@@ -10,7 +10,7 @@ static const char *const device_names[] = {"cpu", "cuda", "rocm"};
 static const char *const exit_names[] = {"exited", "killed", "stalled", "start_failed", "lost",
                                          "store_away"};
 static const char *const state_names[] = {"starting", "running", "ended"};
-static const char *const event_names[] = {"hello", "state", "exit", "store"};
+static const char *const event_names[] = {"hello", "state", "exit", "store", "slot"};
 static const char *const store_names[] = {"present", "other", "absent", "known", "hidden", "failed"};
 
 const char *link_device_name(enum link_device d)
@@ -201,9 +201,71 @@ static int tasks_decode(const json_t *arr, struct link_hello *h, struct det_err 
     return 0;
 }
 
+/* ---- slots that are not usable ---- */
+
+static const char *const slot_state_names[] = {"usable", "unseen", "foreign", "held", "ailing"};
+
+const char *link_slot_state_name(enum link_slot_state f)
+{
+    return slot_state_names[f < LINK_SLOT_STATE_COUNT ? f : 0];
+}
+
+static const struct link_field sight_fields[] = {
+    {"slot", LINK_F_INT, AT(link_slot_sight, slot), true, 0, LINK_SLOTS_MAX - 1, NULL},
+    {"state", LINK_F_NAME, AT(link_slot_sight, state), true, 0, LINK_SLOT_STATE_COUNT, slot_state_names},
+    {"text", LINK_F_STR, AT(link_slot_sight, text), false, 0, 4 * LINK_WHY_MAX, NULL},
+    {0},
+};
+
+static int sight_decode(const json_t *j, struct link_slot_sight *ret, struct det_err *err)
+{
+    *ret = (struct link_slot_sight){.text = ""};
+    return link_fields(j, sight_fields, ret, err);
+}
+
+static void sight_encode(json_t *j, const struct link_slot_sight *f)
+{
+    const char *text = f->text ? f->text : "";
+    json_set(j, "slot", json_integer(f->slot));
+    json_set(j, "state", json_string(link_slot_state_name(f->state)));
+    json_set(j, "text", json_lossy(text, strnlen(text, LINK_WHY_MAX)));
+}
+
+/* An agent that does not say takes all of its slots for usable. */
+static int unfit_decode(const json_t *arr, struct link_hello *h, struct det_err *err)
+{
+    bool seen[LINK_SLOTS_MAX] = {false};
+    h->judges = arr != NULL;
+    h->unfit_n = json_array_size(arr);
+    h->unfit = h->unfit_n ? det_zalloc(h->unfit_n * sizeof *h->unfit) : NULL;
+    for (size_t i = 0; i < h->unfit_n; i++) {
+        struct link_slot_sight *f = &h->unfit[i];
+        int rc = sight_decode(json_array_get(arr, i), f, err);
+        if (rc < 0)
+            return det_wrap(err, rc, "unfit[%zu]", i);
+        if (seen[f->slot])
+            return det_fail(err, DET_EINVAL, "unfit[%zu]: slot %d is there twice", i, f->slot);
+        seen[f->slot] = true;
+    }
+    return 0;
+}
+
+static json_t *unfit_json(const struct link_hello *h)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < h->unfit_n; i++) {
+        json_t *o = json_object();
+        sight_encode(o, &h->unfit[i]);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+/* ---- hello ---- */
+
 struct hello_arrays {
     const char *version, *pool, *addr;
-    json_t *slots, *tasks;
+    json_t *slots, *tasks, *unfit;
 };
 static const struct link_field hello_fields[] = {
     {"version", LINK_F_STR, AT(hello_arrays, version), true, 0, 64, NULL},
@@ -211,6 +273,7 @@ static const struct link_field hello_fields[] = {
     {"addr", LINK_F_STR, AT(hello_arrays, addr), true, 0, 256, NULL},
     {"slots", LINK_F_ARR, AT(hello_arrays, slots), true, 0, LINK_SLOTS_MAX, NULL},
     {"tasks", LINK_F_ARR, AT(hello_arrays, tasks), true, 0, LINK_TASKS_MAX, NULL},
+    {"unfit", LINK_F_ARR, AT(hello_arrays, unfit), false, 0, LINK_SLOTS_MAX, NULL},
     {0},
 };
 
@@ -225,6 +288,8 @@ static int hello_decode(const json_t *j, struct link_hello *h, struct det_err *e
     h->addr = a.addr;
     h->looks = json_flag(j, "looks", false);
     rc = slots_decode(a.slots, h, err);
+    if (rc == 0)
+        rc = unfit_decode(a.unfit, h, err);
     return rc < 0 ? rc : tasks_decode(a.tasks, h, err);
 }
 
@@ -248,6 +313,8 @@ static void hello_encode(json_t *j, const struct link_hello *h)
     json_set(j, "slots", slots);
     json_set(j, "tasks", tasks);
     json_set(j, "looks", json_boolean(h->looks));
+    if (h->judges)
+        json_set(j, "unfit", unfit_json(h));
 }
 
 static const struct link_field store_fields[] = {
@@ -294,6 +361,8 @@ static int event_decode(const json_t *j, struct link_event *e, struct det_err *e
         return hello_decode(j, &e->hello, err);
     if (e->kind == LINK_EV_STORE)
         return store_decode(j, &e->store, err);
+    if (e->kind == LINK_EV_SLOT)
+        return sight_decode(j, &e->sight, err);
     rc = task_decode(j, &e->task, err);
     if (rc == 0)
         rc = link_marks_decode(json_object_get(j, "marks"), &e->task.marks, &e->task.marks_n, err);
@@ -314,6 +383,10 @@ json_t *link_event_json(const struct link_event *e)
     }
     if (e->kind == LINK_EV_STORE) {
         store_encode(j, &e->store);
+        return j;
+    }
+    if (e->kind == LINK_EV_SLOT) {
+        sight_encode(j, &e->sight);
         return j;
     }
     JSON_OWN t = task_json(&e->task);
@@ -480,6 +553,7 @@ void link_events_finish(struct link_events *e)
 {
     for (size_t i = 0; i < e->n && e->v; i++) {
         free(e->v[i].hello.slots);
+        free(e->v[i].hello.unfit);
         free(e->v[i].hello.tasks);
         free(e->v[i].task.marks);
     }

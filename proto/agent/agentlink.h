@@ -35,6 +35,7 @@
 #define LINK_IDS_MAX      (INT64_C(1) << 30) /* of experiments and trials */
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
 #define LINK_PATH_MAX     4096 /* bytes of an interpreter's */
+#define LINK_WHY_MAX      300  /* bytes of why a slot is not usable; longer ones are cut */
 #define LINK_PLACE_MAX    2048 /* bytes of a store's place */
 #define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
 #define LINK_HEARTBEAT_MS 2000
@@ -112,11 +113,28 @@ struct link_store {
     const char *text; /* what is wrong there; never NULL when decoded */
 };
 
+/* Whether its agent would have a slot placed on. */
+enum link_slot_state {
+    LINK_SLOT_USABLE,
+    LINK_SLOT_UNSEEN,  /* not looked at yet */
+    LINK_SLOT_FOREIGN, /* a process on it is no task's of this agent */
+    LINK_SLOT_HELD,    /* its memory is in use, and no process can be seen */
+    LINK_SLOT_AILING,  /* it has failed, or its driver does not answer */
+    LINK_SLOT_STATE_COUNT
+};
+const char *link_slot_state_name(enum link_slot_state f); /* "usable" */
+struct link_slot_sight {
+    int slot;
+    enum link_slot_state state;
+    const char *text; /* why it is not usable; never NULL when decoded */
+};
+
 enum link_event_kind {
     LINK_EV_HELLO,
     LINK_EV_STATE,
     LINK_EV_EXIT,
     LINK_EV_STORE,
+    LINK_EV_SLOT,
     LINK_EVENT_KIND_COUNT
 };
 struct link_hello {
@@ -126,6 +144,9 @@ struct link_hello {
     struct link_task *tasks;
     size_t tasks_n;
     bool looks; /* it takes orders about stores */
+    bool judges; /* it says which slots are not usable: unfit has all of them */
+    struct link_slot_sight *unfit;
+    size_t unfit_n;
 };
 struct link_event {
     int64_t seq; /* from 1 */
@@ -133,6 +154,7 @@ struct link_event {
     struct link_hello hello; /* LINK_EV_HELLO */
     struct link_task task;   /* LINK_EV_STATE: state; LINK_EV_EXIT: state is LINK_ENDED, exit */
     struct link_store store; /* LINK_EV_STORE */
+    struct link_slot_sight sight;    /* LINK_EV_SLOT */
 };
 
 /* A life of the master, as it says at each answer and as the agent has heard of it last: the

@@ -137,7 +137,7 @@ static int put_search(struct core *c, const json_t *j, struct det_err *err)
 static void put_setting(struct core *c, const json_t *j)
 {
     struct det_err err = {0};
-    det_cleanup(freep) char *text = NULL;
+    det_cleanup(freep) char *text = NULL, *forced = NULL;
     struct row_agent agent = {.agent_id = json_str(j, "agent", ""),
                               .enabled = json_flag(j, "enabled", true),
                               .draining = json_flag(j, "draining", false)};
@@ -146,6 +146,7 @@ static void put_setting(struct core *c, const json_t *j)
                               .made_on = json_str(j, "made_on", NULL)};
     if (is(j, "agent")) {
         agent.slots_disabled = or_empty(text_of(j, "off", &text));
+        agent.slots_forced = json_object_get(j, "forced") ? text_of(j, "forced", &forced) : "[]";
         det_ignore(core_restore_agent(c, &agent, &err), "whatever it says, nothing breaks");
     } else if (is(j, "store")) {
         store.known = text_of(j, "known", &text);

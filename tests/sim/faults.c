@@ -66,11 +66,17 @@ static void unmount(struct sim *m, int host)
             host_mount(m, i, false);
 }
 
+static void slot_ails(struct sim *m, int host)
+{
+    m->got.faults++;
+    host_ail(m, host, (int)sim_random(m, (uint64_t)m->hosts[host].slots), false);
+}
+
 void fault_strike(struct sim *m)
 {
     int host = (int)sim_random(m, (uint64_t)m->hosts_n);
     struct master *s = master_leader(m);
-    uint64_t dice = sim_random(m, 25);
+    uint64_t dice = sim_random(m, 27);
     if (dice < 5) {
         host_break(m, host); /* a link, or the agent's process: tasks live on */
     } else if (dice < 8) {
@@ -89,6 +95,8 @@ void fault_strike(struct sim *m)
         master_crash(m, s);
     } else if (dice == 19) {
         host_breaks(m, host);
+    } else if (dice >= 25) {
+        slot_ails(m, host);
     } else if (dice >= 22) {
         unmount(m, host);
     } else if (dice >= 20) {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SIM_AILS "XID 79"
+
 struct order {
     bool kill, store, make;
     char *alloc, container[UUID_STR_MAX];
@@ -125,8 +127,12 @@ static bool say_hello(struct sim *m, struct host *h, struct master *s)
 {
     VEC(struct core_slot_in) slots = {0};
     VEC(struct core_task_in) tasks = {0};
-    for (int i = 0; i < h->slots; i++)
+    VEC(struct core_slot_sight) unfit = {0};
+    for (int i = 0; i < h->slots; i++) {
         vec_push(&slots, (struct core_slot_in){.id = i});
+        if (h->unfit & 1u << i)
+            vec_push(&unfit, (struct core_slot_sight){i, CORE_SLOT_AILING, SIM_AILS});
+    }
     for (size_t i = 0; i < h->tasks.n; i++) {
         struct core_task_in in;
         fill_task(m, &in, h->tasks.v[i]);
@@ -135,12 +141,14 @@ static bool say_hello(struct sim *m, struct host *h, struct master *s)
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = h->id};
     ev.hello = (struct core_hello){.version = "1", .pool = h->pool, .addr = h->id,
                                    .slots = slots.v, .slots_n = slots.n,
-                                   .tasks = tasks.v, .tasks_n = tasks.n, .looks = h->looks};
+                                   .tasks = tasks.v, .tasks_n = tasks.n, .looks = h->looks,
+                                   .judges = h->judges, .unfit = unfit.v, .unfit_n = unfit.n};
     h->watches = false;
     struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn, .hello = true};
     bool heard = master_post(m, s, &ev, w);
     vec_free(&slots);
     vec_free(&tasks);
+    vec_free(&unfit);
     return heard;
 }
 
@@ -216,16 +224,30 @@ static void on_event(struct sim *m, const struct msg *msg)
 
 /* ---- The checkpoint store ---- */
 
-static void report_store(struct sim *m, struct host *h, enum core_store_kind kind)
+static void report(struct sim *m, struct host *h, struct core_event *ev)
 {
-    struct core_event ev = {.kind = CORE_EV_AGENT_STORE, .agent_id = h->id};
-    ev.store = (struct core_store_in){SIM_STORE, m->marker, kind, ""};
     if (!h->connected) /* the hello begins anew */
         return;
     if (host_cut_up(m, h->index))
         host_break(m, h->index);
-    else if (!master_post(m, &m->masters[h->master], &ev, (struct waiter){.host = -1}))
+    else if (!master_post(m, &m->masters[h->master], ev, (struct waiter){.host = -1}))
         host_connect(m, h->index, 500);
+}
+
+static void report_slot(struct sim *m, struct host *h, int slot)
+{
+    bool unfit = h->unfit & 1u << slot;
+    struct core_event ev = {.kind = CORE_EV_AGENT_SLOT, .agent_id = h->id};
+    ev.sight = (struct core_slot_sight){slot, unfit ? CORE_SLOT_AILING : CORE_SLOT_USABLE,
+                                        unfit ? SIM_AILS : ""};
+    report(m, h, &ev);
+}
+
+static void report_store(struct sim *m, struct host *h, enum core_store_kind kind)
+{
+    struct core_event ev = {.kind = CORE_EV_AGENT_STORE, .agent_id = h->id};
+    ev.store = (struct core_store_in){SIM_STORE, m->marker, kind, ""};
+    report(m, h, &ev);
 }
 
 static enum core_store_kind look(const struct sim *m, const struct host *h)
@@ -249,6 +271,8 @@ void host_acked(struct sim *m, const struct waiter *w)
     h->connected = true;
     if (h->watches)
         report_store(m, h, look(m, h));
+    for (int i = 0; h->judges && i < h->slots; i++)
+        report_slot(m, h, i);
     for (size_t i = 0; i < h->tasks.n; i++) /* what changed since the hello was written */
         host_report(m, h->tasks.v[i], h->tasks.v[i]->stopped,
                     h->tasks.v[i]->phase > P_STARTING ? CORE_TASK_RUNNING : CORE_TASK_STARTING);
@@ -315,6 +339,20 @@ void host_mount(struct sim *m, int index, bool mounted)
     if (!mounted)
         sim_later(m, (int64_t)sim_random(m, sim_random(m, 2) ? 20000 : 400000),
                   (struct msg){.kind = M_MOUNT, .index = index});
+}
+
+void host_ail(struct sim *m, int index, int slot, bool usable)
+{
+    struct host *h = &m->hosts[index];
+    if (!h->judges || usable != !!(h->unfit & 1u << slot))
+        return;
+    h->unfit ^= 1u << slot;
+    sim_trace(m, "%s   slot %d is %s", h->id, slot, usable ? "usable again" : "not usable");
+    if (h->alive)
+        report_slot(m, h, slot);
+    if (!usable)
+        sim_later(m, (int64_t)sim_random(m, sim_random(m, 2) ? 20000 : 400000),
+                  (struct msg){.kind = M_SLOT, .index = index, .task = (uint64_t)slot});
 }
 
 static void start(struct sim *m, int host, const struct order *o)
@@ -385,6 +423,8 @@ void host_on(struct sim *m, const struct msg *msg)
         on_event(m, msg);
     else if (msg->kind == M_ORDER)
         on_order(m, msg);
+    else if (msg->kind == M_SLOT)
+        host_ail(m, msg->index, (int)msg->task, true);
     else if (msg->kind == M_MOUNT)
         host_mount(m, msg->index, true);
     else

@@ -24,6 +24,7 @@ void setup_hosts(struct sim *m)
         h->slots = m->in.slots ? m->in.slots : sizes[sim_random(m, DET_ARRAY_LEN(sizes))];
         h->alive = h->mounted = true;
         h->looks = sim_random(m, 5) > 0; /* the others are of an older version */
+        h->judges = i % 4 != 3;
         h->dropped = map_create();
         host_connect(m, i, (int64_t)sim_random(m, 1000));
     }

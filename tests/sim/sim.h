@@ -19,7 +19,7 @@
  * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
  * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; a host
  * starts nothing for a while. The file system with the checkpoints is unmounted on a host, or on
- * all, and mounted again. The wall clock jumps.
+ * all, and mounted again. A slot is not usable for a while. The wall clock jumps.
  *
  * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is
  * called as well: after each step for what it touched and a fourth of the rest, in whole now and
@@ -126,7 +126,7 @@ enum msg_kind {
     /* masters: .index; void when .conn is not its life */
     M_COMMIT, M_APPLY, M_ORPHAN, M_PERFORM, M_TICK, M_WAKE, M_TAKEOVER,
     /* hosts: .index, .conn */
-    M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK, M_MOUNT,
+    M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK, M_SLOT, M_MOUNT,
     /* tasks: .task */
     M_TASK, M_REQUEST,
     M_KIND_COUNT
@@ -199,6 +199,8 @@ struct host {
     struct map *dropped;      /* containers of this agent's process whose end it has */
     bool looks;               /* at the checkpoint store, when it is told to */
     bool watches, mounted;
+    bool judges;              /* it says which slots are not usable; others are older */
+    unsigned unfit;           /* a bit for each of these */
 };
 #define SIM_STORE "/ckpt"     /* the one checkpoint store, on a file system that hosts mount */
 void host_connect(struct sim *m, int index, int64_t in_ms);
@@ -214,6 +216,8 @@ bool host_order_kill(struct sim *m, const struct master *s, const struct core_ki
 void host_order_store(struct sim *m, const struct master *s, const struct core_store_order *o);
 /* The checkpoints' file system comes or goes. */
 void host_mount(struct sim *m, int index, bool mounted);
+/* One of its slots is not usable, or is again. */
+void host_ail(struct sim *m, int index, int slot, bool usable);
 int host_find(const struct sim *m, const char *id);
 bool host_cut_up(const struct sim *m, int index);
 bool host_cut_down(const struct sim *m, int index);

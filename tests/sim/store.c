@@ -57,6 +57,7 @@ void store_finish(struct store *s)
     for (size_t i = 0; i < s->agents.n; i++) {
         free((char *)s->agents.v[i].agent_id);
         free((char *)s->agents.v[i].slots_disabled);
+        free((char *)s->agents.v[i].slots_forced);
     }
     vec_free(&s->exps);
     vec_free(&s->trials);

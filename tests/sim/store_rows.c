@@ -174,6 +174,7 @@ static void apply_agent(struct sim *m, const struct row_agent *r)
     a->enabled = r->enabled;
     a->draining = r->draining;
     set(&a->slots_disabled, r->slots_disabled);
+    set(&a->slots_forced, r->slots_forced);
 }
 
 static void apply_event(struct sim *m, const struct row_search_event *r)

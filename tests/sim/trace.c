@@ -31,6 +31,7 @@ static const char *const event_names[CORE_EVENT_KIND_COUNT] = {
     [CORE_EV_AGENT_EXIT] = "exit",
     [CORE_EV_AGENT_LOST] = "link lost",
     [CORE_EV_AGENT_STORE] = "store",
+    [CORE_EV_AGENT_SLOT] = "slot",
     [CORE_EV_STORE_ADOPT] = "adopt",
     [CORE_EV_OP_COMPLETED] = "op completed",
     [CORE_EV_PROGRESS] = "progress",

@@ -52,8 +52,9 @@ static json_t *slot_json(const struct core *core, const char *agent_id,
 {
     char id[16];
     snprintf(id, sizeof id, "%d", s->id);
-    json_t *j = json_make("{s:s,s:o,s:b,s:b}", "id", id, "device", device_json(s), "enabled",
-                          s->enabled, "draining", s->draining);
+    json_t *j = json_make("{s:s,s:o,s:b,s:b,s:s,s:s,s:b}", "id", id, "device", device_json(s),
+                          "enabled", s->enabled, "draining", s->draining, "state",
+                          core_slot_state_text(s->state), "stateText", s->why, "forced", s->forced);
     json_set(j, "container",
              s->container
                  ? container_json(core, agent_id, s->container, s->container_state, s->alloc_id)

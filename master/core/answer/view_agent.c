@@ -61,6 +61,9 @@ bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct c
                                    .brand = s->brand,
                                    .uuid = s->uuid,
                                    .enabled = !s->off && !a->off && a->state == AGENT_UP,
+                                   .state = s->state,
+                                   .why = s->why,
+                                   .forced = s->forced,
                                    .draining = s->draining || a->draining || a->state != AGENT_UP,
                                    .container = k ? k->id : NULL,
                                    .alloc_id = k ? k->alloc->id : NULL,
@@ -158,6 +161,13 @@ int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_e
     if (p->agents.n == 0 || !c->o.launch_error || inventory_is_partial(c))
         return 0;
     return never_fits(p, slots, err);
+}
+
+const char *core_slot_state_text(enum core_slot_state f)
+{
+    static const char *const texts[CORE_SLOT_STATE_COUNT] = {"USABLE", "UNSEEN", "FOREIGN", "HELD",
+                                                             "AILING"};
+    return texts[f < CORE_SLOT_STATE_COUNT ? f : 0];
 }
 
 /* ---- Stores ---- */

@@ -11,6 +11,7 @@
 #include "trial.h"
 #include "trial_said.h"
 #include "why_eta.h"
+#include "why_slots.h"
 #include "why_try.h"
 #include <inttypes.h>
 
@@ -102,7 +103,7 @@ static void why_agents(const struct answer *w, const struct group *g)
     else if (r.off + r.away > 0 && fit_ever(&g->pool->fit, g->size))
         say(w->j, "text",
             "%" PRId64 " slot%s would fit pool %s, but of its %" PRId64 " slots %" PRId64
-            " are switched off and %" PRId64 " belong to agents that are away",
+            " are switched off or not usable and %" PRId64 " belong to agents that are away",
             g->size, plural(g->size), pool, r.slots, r.off, r.away);
     else
         say(w->j, "text",
@@ -286,6 +287,7 @@ static void waiting(const struct answer *w, const struct alloc *a)
     why_suggest(w->c, g, json_object_get(w->j, "suggestions"));
     json_set(w->j, "expectedStart", eta_start(w->c, g, w->now.ms));
     why_try(w->c, g); /* what the groups wait for is as it was before things were tried */
+    why_slots_of_pool(a->pool, w->j);
 }
 
 /* Its store went away meanwhile: the next checkpoint waits for it. */
@@ -342,6 +344,7 @@ static void placed(const struct answer *w, const struct alloc *a)
     else
         say(w->j, "text", "it runs on agent %s", agent);
     why_holds(w, a);
+    why_slots_of_alloc(a, w->j);
 }
 
 /* Trials of its rung whose metric it waits for. */

@@ -28,13 +28,17 @@ void core_restore_ids(struct core *c, int64_t last_exp_id, int64_t last_trial_id
 int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err *err)
 {
     JSON_OWN off = json_parse(r->slots_disabled, strlen(r->slots_disabled), err);
-    if (!json_is_array(off))
-        return det_fail(err, DET_ECORRUPT, "agent %s: slots_disabled is no array", r->agent_id);
+    JSON_OWN forced = json_parse(r->slots_forced, strlen(r->slots_forced), err);
+    if (!json_is_array(off) || !json_is_array(forced))
+        return det_fail(err, DET_ECORRUPT, "agent %s: slots_%s is no array", r->agent_id,
+                        json_is_array(off) ? "forced" : "disabled");
     struct agent *a = agent_get(c, r->agent_id);
     a->off = !r->enabled;
     a->draining = r->draining;
     for (size_t i = 0; i < json_array_size(off); i++)
-        vec_push(&a->slots_off, (int)json_integer_value(json_array_get(off, i)));
+        vec_push(&a->slots_off.v, (int)json_integer_value(json_array_get(off, i)));
+    for (size_t i = 0; i < json_array_size(forced); i++)
+        vec_push(&a->slots_forced.v, (int)json_integer_value(json_array_get(forced, i)));
     return 0;
 }
 

@@ -117,15 +117,21 @@ static void save_alloc(struct core *c, struct alloc *a)
     a->dirty = a->is_new = false;
 }
 
+static const char *ids_text(struct core *c, const struct slot_ids *ids)
+{
+    JSON_OWN list = json_array();
+    for (size_t i = 0; i < ids->v.n; i++)
+        json_array_append_new(list, json_integer(ids->v.v[i]));
+    return fx_json(c->out, list);
+}
+
 static void save_agent(struct core *c, struct agent *a)
 {
-    JSON_OWN off = json_array();
-    for (size_t i = 0; i < a->slots_off.n; i++)
-        json_array_append_new(off, json_integer(a->slots_off.v[i]));
     struct row_agent r = {.agent_id = fx_str(c->out, a->id),
                           .enabled = !a->off,
                           .draining = a->draining,
-                          .slots_disabled = fx_json(c->out, off)};
+                          .slots_disabled = ids_text(c, &a->slots_off),
+                          .slots_forced = ids_text(c, &a->slots_forced)};
     fx_add(c->out, CORE_SAVE_AGENT)->agent = r;
     a->dirty = false;
 }

@@ -4,6 +4,7 @@
 #include "fit.h"
 #include "names.h"
 #include "pool.h"
+#include "slots.h"
 #include "store.h"
 #include <assert.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct agent_slots agent_slots(const struct agent *a)
     struct agent_slots n = {.total = a->slots.n};
     for (size_t i = 0; i < a->slots.n; i++) {
         const struct slot *s = &a->slots.v[i];
-        bool off = a->off || s->off || a->state != AGENT_UP;
+        bool off = a->off || slot_is_out(s) || a->state != AGENT_UP;
         n.off += off;
         n.used += s->holder != NULL;
         n.disabled += !s->holder && off;
@@ -54,7 +55,7 @@ int agent_usable_slots(const struct container *k)
     int n = 0;
     for (size_t i = 0; i < k->slots.n; i++) {
         const struct slot *s = slot_find(k->agent, k->slots.v[i]);
-        n += s && !s->off;
+        n += s && !slot_is_out(s);
     }
     return n;
 }
@@ -89,6 +90,7 @@ static void slots_free(struct agent *a)
     for (size_t i = 0; i < a->slots.n; i++) {
         free(a->slots.v[i].brand);
         free(a->slots.v[i].uuid);
+        free(a->slots.v[i].why);
     }
     vec_free(&a->slots);
 }
@@ -96,7 +98,8 @@ static void slots_free(struct agent *a)
 void agent_free(struct agent *a)
 {
     slots_free(a);
-    vec_free(&a->slots_off);
+    vec_free(&a->slots_off.v);
+    vec_free(&a->slots_forced.v);
     vec_free(&a->containers);
     store_forget_agent(a);
     free(a->id);
@@ -165,7 +168,7 @@ void agent_attach(struct core *c, struct agent *a, struct container *k, int n)
     vec_push(&a->containers, k);
     for (size_t i = 0; n > 0 && i < a->slots.n; i++) {
         struct slot *s = &a->slots.v[i];
-        if (s->holder || s->off)
+        if (s->holder || slot_is_out(s))
             continue;
         s->holder = k;
         vec_push(&k->slots, s->id);
@@ -186,6 +189,7 @@ bool agent_reattach(struct core *c, struct agent *a, struct container *k)
             s = &a->slots.v[a->slots.n - 1];
             s->brand = det_strdup("");
             s->uuid = det_strdup("");
+            s->why = det_strdup("");
         }
         s->holder = k;
     }
@@ -210,14 +214,6 @@ void agent_detach(struct core *c, struct container *k)
     fit_refresh(a);
     if (a->pool)
         a->pool->dirty = true;
-}
-
-static bool is_listed_off(const struct agent *a, int id)
-{
-    for (size_t i = 0; i < a->slots_off.n; i++)
-        if (a->slots_off.v[i] == id)
-            return true;
-    return false;
 }
 
 static void replace(char **s, const char *with)
@@ -257,13 +253,19 @@ static void update_slots(struct core *c, struct agent *a, const struct core_hell
         const struct core_slot_in *in = &h->slots[i];
         if (slot_find(a, in->id))
             continue;
-        struct slot s = {.id = in->id, .type = in->type, .off = is_listed_off(a, in->id)};
+        struct slot s = {.id = in->id,
+                         .type = in->type,
+                         .off = slot_is_listed(&a->slots_off, in->id),
+                         .forced = slot_is_listed(&a->slots_forced, in->id),
+                         .why = det_strdup("")};
         s.brand = det_strdup(in->brand ? in->brand : "");
         s.uuid = det_strdup(in->uuid ? in->uuid : "");
         for (size_t k = 0; k < old_n; k++)
             if (old[k].id == s.id) {
                 s.holder = old[k].holder;
                 s.draining = old[k].draining;
+                s.state = old[k].state;
+                replace(&s.why, old[k].why);
             }
         vec_push(&a->slots, s);
     }
@@ -273,6 +275,7 @@ static void update_slots(struct core *c, struct agent *a, const struct core_hell
     for (size_t k = 0; k < old_n; k++) {
         free(old[k].brand);
         free(old[k].uuid);
+        free(old[k].why);
     }
     free(old);
 }
@@ -286,6 +289,7 @@ void agent_update(struct core *c, struct agent *a, const struct core_hello *h)
     a->looks = h->looks;
     pool_join(a, pool_get(c, h->pool));
     update_slots(c, a, h);
+    slots_on_hello(c, a, h);
     if (a->state != AGENT_UP)
         agent_goto(c, a, AGENT_UP);
     fit_refresh(a);

@@ -3,19 +3,8 @@
 
 #include "alloc.h"
 #include "fit.h"
+#include "slots.h"
 #include <string.h>
-
-static void set_listed_off(struct agent *a, int id, bool off)
-{
-    for (size_t i = 0; i < a->slots_off.n; i++)
-        if (a->slots_off.v[i] == id) {
-            if (!off)
-                vec_remove(&a->slots_off, i);
-            return;
-        }
-    if (off)
-        vec_push(&a->slots_off, id);
-}
 
 static int set_slot(struct core *c, struct agent *a, const struct core_agent_set *s,
                     struct det_err *err)
@@ -26,7 +15,8 @@ static int set_slot(struct core *c, struct agent *a, const struct core_agent_set
             continue;
         slot->off = !s->enabled;
         slot->draining = !s->enabled && s->drain;
-        set_listed_off(a, s->slot, slot->off);
+        slot_list(&a->slots_off, s->slot, slot->off);
+        slot_force(a, slot, s->enabled);
         if (slot->off && !s->drain && slot->holder)
             alloc_kill(c, slot->holder->alloc, KILL_DISABLED, "slot %d of agent %s was disabled",
                        s->slot, a->id);

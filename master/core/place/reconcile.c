@@ -4,6 +4,7 @@
 #include "alloc.h"
 #include "avoid.h"
 #include "effects.h"
+#include "slots.h"
 #include "store.h"
 #include <string.h>
 
@@ -109,6 +110,10 @@ static int check_hello(const struct core_event *ev, struct det_err *err)
         if (h->slots[i].id < 0)
             return det_fail(err, DET_EINVAL, "slot id %d of agent %s; expected 0 or more",
                             h->slots[i].id, ev->agent_id);
+    for (size_t i = 0; i < h->unfit_n; i++)
+        if (h->unfit[i].state >= CORE_SLOT_STATE_COUNT)
+            return det_fail(err, DET_EINVAL, "slot %d of agent %s is in state %d",
+                            h->unfit[i].slot, ev->agent_id, (int)h->unfit[i].state);
     for (size_t i = 0; i < h->tasks_n; i++)
         if (!h->tasks[i].alloc || !h->tasks[i].container)
             return det_fail(err, DET_EINVAL, "task %zu of agent %s has no allocation or container",
@@ -135,6 +140,8 @@ int reconcile_event(struct core *c, const struct core_event *ev, struct det_err 
     }
     if (ev->kind == CORE_EV_AGENT_STORE)
         return on_store(c, a, &ev->store, err);
+    if (ev->kind == CORE_EV_AGENT_SLOT)
+        return slots_on_sight(c, a, &ev->sight, err);
     struct container *k = find(c, a, &ev->task);
     if (k)
         on_marks(c, k, &ev->task);

@@ -49,6 +49,12 @@ static void own_hello(struct driver_event *e, struct core_hello *h)
         tasks[i] = h->tasks[i];
         own_task(e, &tasks[i]);
     }
+    struct core_slot_sight *unfit = det_alloc((h->unfit_n + 1) * sizeof *unfit);
+    for (size_t i = 0; i < h->unfit_n; i++) {
+        unfit[i] = h->unfit[i];
+        unfit[i].text = own(e, unfit[i].text);
+    }
+    h->unfit = e->arrays[2] = unfit;
     h->version = own(e, h->version);
     h->pool = own(e, h->pool);
     h->addr = own(e, h->addr);
@@ -103,6 +109,9 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
         e->ev.store.id = own(e, ev->store.id);
         e->ev.store.text = own(e, ev->store.text);
         break;
+    case CORE_EV_AGENT_SLOT:
+        e->ev.sight.text = own(e, ev->sight.text);
+        break;
     case CORE_EV_STORE_ADOPT:
         e->ev.adopt.place = own(e, ev->adopt.place);
         e->json[0] = json_incref(ev->adopt.known);
@@ -141,6 +150,7 @@ void driver_event_free(struct driver_event *e)
     free(e->strings);
     free(e->arrays[0]);
     free(e->arrays[1]);
+    free(e->arrays[2]);
     json_decref(e->json[0]);
     json_decref(e->json[1]);
     json_decref(e->json[2]);

@@ -11,7 +11,7 @@ struct driver_event {
     void *arg;
     char **strings; /* owned copies */
     size_t strings_n, strings_cap;
-    void *arrays[2];
+    void *arrays[3];
     json_t *json[3];
 };
 /* The create's payload is taken as it is. */

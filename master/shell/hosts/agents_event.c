@@ -16,6 +16,15 @@ static_assert((int)LINK_STORE_PRESENT + 1 == (int)CORE_STORE_PRESENT &&
                   (int)LINK_STORE_FAILED + 1 == (int)CORE_STORE_FAILED,
               "same order");
 
+static_assert((int)LINK_SLOT_USABLE == (int)CORE_SLOT_USABLE &&
+                  (int)LINK_SLOT_STATE_COUNT == (int)CORE_SLOT_STATE_COUNT,
+              "same order");
+
+static struct core_slot_sight sight_in(const struct link_slot_sight *s)
+{
+    return (struct core_slot_sight){s->slot, (enum core_slot_state)s->state, s->text};
+}
+
 static struct core_task_in task_in(const struct link_task *t)
 {
     return (struct core_task_in){
@@ -49,8 +58,20 @@ static struct core_hello hello_in(const struct link_hello *h)
     }
     for (size_t i = 0; i < h->tasks_n; i++)
         tasks[i] = task_in(&h->tasks[i]);
-    return (struct core_hello){h->version, h->pool, h->addr, slots, h->slots_n, tasks, h->tasks_n,
-                               h->looks};
+    struct core_slot_sight *unfit = det_zalloc((h->unfit_n + 1) * sizeof *unfit);
+    for (size_t i = 0; i < h->unfit_n; i++)
+        unfit[i] = sight_in(&h->unfit[i]);
+    return (struct core_hello){.version = h->version,
+                               .pool = h->pool,
+                               .addr = h->addr,
+                               .slots = slots,
+                               .slots_n = h->slots_n,
+                               .tasks = tasks,
+                               .tasks_n = h->tasks_n,
+                               .looks = h->looks,
+                               .judges = h->judges,
+                               .unfit = unfit,
+                               .unfit_n = h->unfit_n};
 }
 
 void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e)
@@ -68,6 +89,11 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
                                            e->store.text};
         return;
     }
+    if (e->kind == LINK_EV_SLOT) {
+        ev->kind = CORE_EV_AGENT_SLOT;
+        ev->sight = sight_in(&e->sight);
+        return;
+    }
     ev->kind = e->kind == LINK_EV_EXIT ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE;
     ev->task = task_in(&e->task);
     marks_in(&ev->task, &e->task);
@@ -77,7 +103,7 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
 
 void agents_event_finish(struct core_event *ev)
 {
-    if (ev->kind == CORE_EV_AGENT_STORE)
+    if (ev->kind == CORE_EV_AGENT_STORE || ev->kind == CORE_EV_AGENT_SLOT)
         return;
     if (ev->kind != CORE_EV_AGENT_HELLO) {
         free((void *)ev->task.marks);
@@ -85,4 +111,5 @@ void agents_event_finish(struct core_event *ev)
     }
     free((void *)ev->hello.slots);
     free((void *)ev->hello.tasks);
+    free((void *)ev->hello.unfit);
 }

@@ -53,6 +53,35 @@ static void test_hello(void **state)
     link_events_finish(&e);
 }
 
+static void test_slots_that_are_not_usable(void **state)
+{
+    struct link_slot_sight unfit[] = {{3, LINK_SLOT_FOREIGN, "held by process 4242 (python)"}};
+    struct link_event hello = {.seq = 1,
+                               .kind = LINK_EV_HELLO,
+                               .hello = {.version = "1", .addr = "a", .judges = true, .unfit = unfit,
+                                         .unfit_n = 1}};
+    struct link_event slot = {
+        .seq = 2, .kind = LINK_EV_SLOT, .sight = {3, LINK_SLOT_AILING, NULL}};
+    struct link_events e;
+    round_trip_event(&hello, &e);
+    assert_true(e.v[0].hello.judges);
+    assert_int_equal(e.v[0].hello.unfit_n, 1);
+    assert_int_equal(e.v[0].hello.unfit[0].slot, 3);
+    assert_int_equal(e.v[0].hello.unfit[0].state, LINK_SLOT_FOREIGN);
+    assert_string_equal(e.v[0].hello.unfit[0].text, "held by process 4242 (python)");
+    link_events_finish(&e);
+    hello.hello.judges = false; /* an older agent */
+    hello.hello.unfit_n = 0;
+    round_trip_event(&hello, &e);
+    assert_false(e.v[0].hello.judges);
+    link_events_finish(&e);
+    round_trip_event(&slot, &e);
+    assert_int_equal(e.v[0].sight.slot, 3);
+    assert_int_equal(e.v[0].sight.state, LINK_SLOT_AILING);
+    assert_string_equal(e.v[0].sight.text, "");
+    link_events_finish(&e);
+}
+
 static void test_exit(void **state)
 {
     struct link_event ev = {.seq = 9,
@@ -115,6 +144,9 @@ static void test_silent(void **state)
 }
 
 #define EVENTS(list) "{\"boot\":\"b\",\"protocol\":1,\"events\":[" list "]}"
+#define HELLO(more)                                                                               \
+    EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"         \
+           "\"slots\":[]," more "}")
 
 #define RUNNING                                                                                 \
     "{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\","
@@ -167,6 +199,17 @@ static void test_bad_events(void **state)
                 "\"slots\":[{\"id\":9999,"
                 "\"type\":\"cpu\"}]}"),
          "slots[0]: id", DET_EINVAL},
+        {HELLO("\"unfit\":{}"), "unfit", DET_EINVAL},
+        {HELLO("\"unfit\":[7]"), "unfit[0]", DET_EINVAL},
+        {HELLO("\"unfit\":[{\"slot\":1024,\"state\":\"held\"}]"), "unfit[0]: slot", DET_EINVAL},
+        {HELLO("\"unfit\":[{\"slot\":1,\"state\":\"held\"},{\"slot\":1,\"state\":\"held\"}]"),
+         "unfit[1]: slot 1 is there twice", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"slot\",\"slot\":-1,\"state\":\"held\"}"), "slot",
+         DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"slot\",\"slot\":1,\"state\":\"tired\"}"), "'tired'",
+         DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"slot\",\"slot\":1,\"state\":\"held\",\"text\":7}"),
+         "text", DET_EINVAL},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
         struct link_events e;
@@ -316,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_clock),      cmocka_unit_test(test_hello),
         cmocka_unit_test(test_exit),       cmocka_unit_test(test_marks),
         cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_slots_that_are_not_usable),
         cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
         cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
     };
