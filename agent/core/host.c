@@ -53,6 +53,9 @@ void host_destroy(struct host *h)
         free((char *)h->slots.v[i].brand);
         free((char *)h->slots.v[i].uuid);
     }
+    for (size_t i = 0; i < h->sights.n; i++)
+        free((char *)h->sights.v[i].text);
+    vec_free(&h->sights);
     host_outbox_clear(h);
     vec_free(&h->tasks);
     vec_free(&h->slots);
@@ -438,6 +441,11 @@ void host_on_ack(struct host *h, int64_t seq)
         return; /* a number that was never given out */
     take_acked_marks(h, seq);
     take_acked_exits(h, seq);
+}
+
+bool host_slot_has_task(const struct host *h, int slot)
+{
+    return holder_of(h, slot) != NULL;
 }
 
 struct host_counts host_count(const struct host *h)

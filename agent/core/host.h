@@ -89,6 +89,11 @@ void host_on_gone(struct host *h, const char *alloc);
 /* What is at a store's place: told to the master. */
 void host_on_store(struct host *h, const struct link_store *s);
 
+/* How a slot is: told to the master when it is news, and in each hello, by which the master takes
+ * all others for usable. An agent of which this was never called for a slot does not judge. */
+void host_on_slot(struct host *h, const struct link_slot_sight *s);
+bool host_slot_has_task(const struct host *h, int slot);
+
 struct host_counts {
     size_t slots, slots_used, tasks; /* tasks that have not ended */
     size_t known;                    /* all tasks, those too whose exit the master has to hear */

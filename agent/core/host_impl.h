@@ -35,6 +35,7 @@ struct host {
     json_t *seen; /* of the master's life, or NULL */
     json_t *clock; /* ours beside the master's, or NULL */
     VEC(struct link_slot) slots;
+    VEC(struct link_slot_sight) sights; /* of the slots that are judged; texts owned */
     VEC(struct host_task *) tasks;
     /* Containers dropped last, a ring: the acknowledgement of an exit comes on another connection
      * than the orders, and may overtake a start that was sent twice. */

@@ -50,6 +50,31 @@ void host_on_store(struct host *h, const struct link_store *s)
         post(h, link_event_json(&e), false);
 }
 
+static struct link_slot_sight *sight_of(struct host *h, int slot)
+{
+    for (size_t i = 0; i < h->sights.n; i++)
+        if (h->sights.v[i].slot == slot)
+            return &h->sights.v[i];
+    vec_push(&h->sights, ((struct link_slot_sight){slot, LINK_SLOT_USABLE, NULL}));
+    return &h->sights.v[h->sights.n - 1];
+}
+
+/* Before the first hello there is nobody to tell: that says it. */
+void host_on_slot(struct host *h, const struct link_slot_sight *s)
+{
+    struct link_slot_sight *mine = sight_of(h, s->slot);
+    const char *text = s->text ? s->text : "";
+    if (mine->text && mine->state == s->state && strcmp(mine->text, text) == 0)
+        return;
+    char *copy = det_strdup(text);
+    free((char *)mine->text);
+    mine->text = copy;
+    mine->state = s->state;
+    struct link_event e = {.kind = LINK_EV_SLOT, .sight = *mine};
+    if (h->hello_seq > 0)
+        post(h, link_event_json(&e), false);
+}
+
 static void outbox_cut(struct host *h, size_t n)
 {
     while (h->outbox.n > n)
@@ -81,6 +106,13 @@ static void post_hello(struct host *h)
                                      .slots_n = h->slots.n,
                                      .looks = true}};
     VEC(struct link_task) tasks = {0};
+    VEC(struct link_slot_sight) unfit = {0};
+    for (size_t i = 0; i < h->sights.n; i++)
+        if (h->sights.v[i].state != LINK_SLOT_USABLE)
+            vec_push(&unfit, h->sights.v[i]);
+    e.hello.judges = h->sights.n > 0;
+    e.hello.unfit = unfit.v;
+    e.hello.unfit_n = unfit.n;
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct host_task *t = h->tasks.v[i];
         if (!t->is_acked)
@@ -90,6 +122,7 @@ static void post_hello(struct host *h)
     e.hello.tasks_n = tasks.n;
     h->hello_seq = post(h, link_event_json(&e), true);
     vec_free(&tasks);
+    vec_free(&unfit);
 }
 
 void host_hello(struct host *h, const char *boot)

@@ -5,6 +5,7 @@
 #include "dial.h"
 #include "enrol.h"
 #include "fsx.h"
+#include "gpuwatch.h"
 #include "life.h"
 #include "log.h"
 #include "map.h"
@@ -47,6 +48,7 @@ struct agent {
     uv_timer_t patience; /* runs while a kill is unanswered */
     struct sweeper sweeper;
     struct watches *watches;
+    struct gpuwatch *gpus; /* NULL: there are none to look at */
     bool is_performing;
 };
 
@@ -219,6 +221,20 @@ static void on_store(void *arg, const struct link_store *s)
     perform(a);
 }
 
+static bool has_task(void *arg, int slot)
+{
+    struct agent *a = arg;
+    return host_slot_has_task(a->host, slot);
+}
+
+static void on_slot(void *arg, int slot, const struct gpu_verdict *v, const struct gpu_sight *s)
+{
+    struct agent *a = arg;
+    host_on_slot(a->host, &(struct link_slot_sight){slot, v->state, v->text});
+    if (a->dial)
+        perform(a);
+}
+
 static void on_change(void *arg)
 {
     perform(arg);
@@ -383,6 +399,8 @@ static void agent_close(struct agent *a)
     uv_close((uv_handle_t *)&a->patience, NULL);
     sweeper_close(&a->sweeper);
     watches_close(a->watches);
+    gpuwatch_close(a->gpus);
+    a->gpus = NULL;
 }
 
 static void on_stop(uv_signal_t *s, int signum)
@@ -481,6 +499,8 @@ int agent_run(const struct agentopts *given, struct det_err *err)
     watch_signals(&a);
     sweeper_init(&a.sweeper, a.loop, a.dirs.fd);
     a.watches = watches_create(a.loop, &o->accounts, on_store, &a);
+    const struct gpuwatch_handlers gpus = {has_task, on_slot, &a};
+    a.gpus = gpuwatch_create(a.loop, &a.slots, o->work_dir, &gpus);
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
     adopt_all(&a);
     notify_manager("READY=1");

@@ -3,7 +3,6 @@
  * instances, and everybody the same one. */
 #include "gpus.h"
 
-#include <dlfcn.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,54 +12,13 @@
 #include <unistd.h>
 
 #include "mem.h"
+#include "nvml.h"
 
 extern char **environ;
 
 #define NAME_MAX_BYTES 96
 #define LIST_BYTES_MAX 65536
 #define MIG_ENABLED    1
-
-typedef struct nvml_device *nvml_device; /* opaque */
-struct nvml {
-    void *lib;
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*count)(unsigned *n);
-    int (*handle)(unsigned i, nvml_device *ret);
-    int (*name)(nvml_device d, char *out, unsigned len);
-    int (*uuid)(nvml_device d, char *out, unsigned len);
-    /* NULL: the driver is older than MIG. */
-    int (*mig_mode)(nvml_device d, unsigned *now, unsigned *pending);
-    int (*mig_most)(nvml_device d, unsigned *n);
-    int (*mig_handle)(nvml_device d, unsigned i, nvml_device *ret);
-};
-
-static bool nvml_load(struct nvml *n)
-{
-    const struct {
-        const char *name;
-        void *target;
-        bool optional;
-    } symbols[] = {
-        {"nvmlInit_v2", &n->init, false},
-        {"nvmlShutdown", &n->shutdown, false},
-        {"nvmlDeviceGetCount_v2", &n->count, false},
-        {"nvmlDeviceGetHandleByIndex_v2", &n->handle, false},
-        {"nvmlDeviceGetName", &n->name, false},
-        {"nvmlDeviceGetUUID", &n->uuid, false},
-        {"nvmlDeviceGetMigMode", &n->mig_mode, true},
-        {"nvmlDeviceGetMaxMigDeviceCount", &n->mig_most, true},
-        {"nvmlDeviceGetMigDeviceHandleByIndex", &n->mig_handle, true},
-    };
-    n->lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; n->lib && i < DET_ARRAY_LEN(symbols); i++) {
-        void *found = dlsym(n->lib, symbols[i].name);
-        if (!found && !symbols[i].optional)
-            return false;
-        memcpy(symbols[i].target, &found, sizeof found);
-    }
-    return n->lib != NULL;
-}
 
 /* number: of its GPU. whole_uuid: NULL for a GPU itself. */
 static void add(struct gpus *g, int number, const char *name, const char *uuid,
@@ -107,7 +65,7 @@ static void add_by_nvml(struct gpus *g)
 {
     struct nvml n = {0};
     unsigned count = 0;
-    if (nvml_load(&n) && n.init() == 0) {
+    if (nvml_load(&n) == 0 && n.init() == 0) {
         if (n.count(&count) != 0)
             count = 0;
         for (unsigned i = 0; i < count; i++) {
@@ -122,8 +80,7 @@ static void add_by_nvml(struct gpus *g)
         }
         n.shutdown();
     }
-    if (n.lib)
-        dlclose(n.lib);
+    nvml_unload(&n);
 }
 
 /* ---- nvidia-smi ---- */

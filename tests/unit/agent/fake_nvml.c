@@ -5,11 +5,19 @@
  *   0 to 7   divided by MIG into so many instances; the first of its places is empty
  *   x   does not answer
  * Without FAKE_NVML there is no driver.
+ *
+ * FAKE_NVML_STATE names a file that is read at each call: lines "LETTER KEY VALUE" about the GPU of
+ * that letter (a is the first), whose instances are all alike.
+ *   mem N    MiB in use, of 81920        pid N    a process on it, once for each
+ *   xid N    an event, at each wait      ecc N    uncorrected errors
+ *   remap 1  a row cannot be remapped    lost 1   it is off the bus
+ *   hang N   a look at its memory takes N ms
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SUCCESS, UNINITIALIZED = 1, NOT_FOUND = 6, GPU_IS_LOST = 15 };
 enum { PLACES = 8, WHOLE = PLACES };
@@ -94,4 +102,163 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device d, unsigned i, device *ret)
 {
     *ret = d - WHOLE + i;
     return i >= 1 && i <= (unsigned)(kind_of(d) - '0') ? SUCCESS : NOT_FOUND;
+}
+
+/* ---- How they are ---- */
+
+enum { NOT_SUPPORTED = 3, TIMEOUT = 10 };
+
+struct memory {
+    unsigned long long total, free, used;
+};
+struct utilization {
+    unsigned gpu, memory;
+};
+struct process {
+    unsigned pid;
+    unsigned long long mem_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+struct event {
+    device device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+static unsigned registered[64]; /* GPUs, of the one set */
+static size_t registered_n;
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, device *ret);
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device d, device *ret);
+int nvmlDeviceGetMemoryInfo(device d, struct memory *ret);
+int nvmlDeviceGetComputeRunningProcesses_v2(device d, unsigned *n, struct process *out);
+int nvmlDeviceGetUtilizationRates(device d, struct utilization *ret);
+int nvmlDeviceGetTemperature(device d, int sensor, unsigned *ret);
+int nvmlDeviceGetPowerUsage(device d, unsigned *ret);
+int nvmlDeviceGetClockInfo(device d, int type, unsigned *ret);
+int nvmlDeviceGetTotalEccErrors(device d, int kind, int since, unsigned long long *ret);
+int nvmlDeviceGetRemappedRows(device d, unsigned *c, unsigned *u, unsigned *pending,
+                               unsigned *failed);
+int nvmlEventSetCreate(uintptr_t *ret);
+int nvmlEventSetFree(uintptr_t set);
+int nvmlDeviceRegisterEvents(device d, unsigned long long types, uintptr_t set);
+int nvmlEventSetWait_v2(uintptr_t set, struct event *ret, unsigned timeout_ms);
+
+/* The nth value (from 0) that the file has for it; -1: none. */
+static long state_of(unsigned gpu, const char *key, int nth)
+{
+    const char *path = getenv("FAKE_NVML_STATE");
+    FILE *f = path ? fopen(path, "r") : NULL;
+    char letter, name[16];
+    long value, found = -1;
+    while (f && found < 0 && fscanf(f, " %c %15s %ld", &letter, name, &value) == 3)
+        if ((unsigned)(letter - 'a') == gpu && strcmp(name, key) == 0 && nth-- == 0)
+            found = value;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, device *ret)
+{
+    unsigned place = uuid[0] == 'M' ? (unsigned)(uuid[5] - '0') : WHOLE;
+    *ret = 1 + (device)(uuid[4] - 'a') * 16 + place;
+    return gpu_of(*ret) < strlen(getenv("FAKE_NVML")) ? SUCCESS : NOT_FOUND;
+}
+
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device d, device *ret)
+{
+    *ret = 1 + gpu_of(d) * 16 + WHOLE;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo(device d, struct memory *ret)
+{
+    long used = state_of(gpu_of(d), "mem", 0), hang = state_of(gpu_of(d), "hang", 0);
+    if (hang > 0)
+        nanosleep(&(struct timespec){hang / 1000, hang % 1000 * 1000000}, NULL);
+    if (state_of(gpu_of(d), "lost", 0) > 0)
+        return GPU_IS_LOST;
+    ret->total = (unsigned long long)81920 << 20;
+    ret->used = (unsigned long long)(used < 0 ? 600 : used) << 20;
+    ret->free = ret->total - ret->used;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v2(device d, unsigned *n, struct process *out)
+{
+    unsigned i = 0;
+    for (long pid; i < *n && (pid = state_of(gpu_of(d), "pid", (int)i)) >= 0; i++)
+        out[i] = (struct process){.pid = (unsigned)pid, .mem_bytes = 1 << 30};
+    *n = i;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetUtilizationRates(device d, struct utilization *ret)
+{
+    *ret = (struct utilization){42, 17};
+    return place_of(d) == WHOLE ? SUCCESS : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetTemperature(device d, int sensor, unsigned *ret)
+{
+    *ret = 55;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetPowerUsage(device d, unsigned *ret)
+{
+    *ret = 312500;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetClockInfo(device d, int type, unsigned *ret)
+{
+    *ret = type == 1 ? 1980 : 3201;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetTotalEccErrors(device d, int kind, int since, unsigned long long *ret)
+{
+    long n = state_of(gpu_of(d), "ecc", 0);
+    *ret = n > 0 ? (unsigned long long)n : 0;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetRemappedRows(device d, unsigned *c, unsigned *u, unsigned *pending,
+                               unsigned *failed)
+{
+    *c = *u = *pending = 0;
+    *failed = state_of(gpu_of(d), "remap", 0) > 0;
+    return SUCCESS;
+}
+
+int nvmlEventSetCreate(uintptr_t *ret)
+{
+    registered_n = 0;
+    *ret = 1;
+    return SUCCESS;
+}
+
+int nvmlEventSetFree(uintptr_t set)
+{
+    return SUCCESS;
+}
+
+int nvmlDeviceRegisterEvents(device d, unsigned long long types, uintptr_t set)
+{
+    if (registered_n < sizeof registered / sizeof *registered)
+        registered[registered_n++] = gpu_of(d);
+    return SUCCESS;
+}
+
+int nvmlEventSetWait_v2(uintptr_t set, struct event *ret, unsigned timeout_ms)
+{
+    for (size_t i = 0; i < registered_n; i++) {
+        long xid = state_of(registered[i], "xid", 0);
+        if (xid < 0)
+            continue;
+        *ret = (struct event){1 + registered[i] * 16 + WHOLE, 8, (unsigned long long)xid, 0, 0};
+        return SUCCESS;
+    }
+    return TIMEOUT;
 }

@@ -370,6 +370,39 @@ static void test_reconnect(void **state)
     host_destroy(h);
 }
 
+/* Each hello says all that are not usable; in between, what is news is told. */
+static void test_slots_that_are_not_usable(void **state)
+{
+    struct host *h = make();
+    host_on_slot(h, &(struct link_slot_sight){0, LINK_SLOT_USABLE, NULL});
+    host_on_slot(h, &(struct link_slot_sight){1, LINK_SLOT_UNSEEN, "not looked at yet"});
+    host_hello(h, NULL);
+    host_on_slot(h, &(struct link_slot_sight){1, LINK_SLOT_FOREIGN, "process 7"});
+    host_on_slot(h, &(struct link_slot_sight){1, LINK_SLOT_FOREIGN, "process 7"});
+    struct link_events e = batch(h);
+    assert_int_equal(e.n, 2);
+    assert_true(e.v[0].hello.judges && e.v[0].hello.unfit_n == 1);
+    assert_int_equal(e.v[0].hello.unfit[0].state, LINK_SLOT_UNSEEN);
+    assert_int_equal(e.v[1].kind, LINK_EV_SLOT);
+    assert_string_equal(e.v[1].sight.text, "process 7");
+    link_events_finish(&e);
+    host_on_ack(h, 2);
+    host_hello(h, NULL);
+    e = batch(h);
+    assert_int_equal(e.n, 1);
+    assert_string_equal(e.v[0].hello.unfit[0].text, "process 7");
+    link_events_finish(&e);
+    order_start(h, "a.1", "1", 1);
+    assert_true(host_slot_has_task(h, 1) && !host_slot_has_task(h, 0));
+    host_destroy(h);
+    h = make(); /* nobody looks */
+    host_hello(h, NULL);
+    e = batch(h);
+    assert_false(e.v[0].hello.judges);
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
 /* The acknowledgement of an exit may overtake a start that was sent twice: nothing starts again. */
 static void test_late_start(void **state)
 {
@@ -453,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_recovery),
         cmocka_unit_test(test_unknown_signal_is_answered),
         cmocka_unit_test(test_reconnect),
+        cmocka_unit_test(test_slots_that_are_not_usable),
         cmocka_unit_test(test_late_start),
         cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_random),

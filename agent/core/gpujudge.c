@@ -1,0 +1,144 @@
+#include "gpujudge.h"
+
+#include "mem.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* NVIDIA's catalogue of XIDs: those after which the GPU does no more work before a reset. */
+static const struct {
+    unsigned xid;
+    const char *text;
+} fatal[] = {
+    {46, "the GPU has stopped processing"},
+    {48, "a double-bit ECC error"},
+    {62, "its internal micro-controller has halted"},
+    {64, "a row of its memory could not be remapped"},
+    {74, "an error of NVLink"},
+    {79, "the GPU has fallen off the bus"},
+    {95, "an uncontained ECC error"},
+    {110, "a security fault"},
+    {119, "its system processor (GSP) does not answer"},
+    {120, "its system processor (GSP) has failed"},
+    {140, "an unrecovered ECC error"},
+};
+
+bool gpu_xid_is_fatal(uint64_t xid)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(fatal); i++)
+        if (fatal[i].xid == xid)
+            return true;
+    return false;
+}
+
+const char *gpu_xid_text(uint64_t xid)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(fatal); i++)
+        if (fatal[i].xid == xid)
+            return fatal[i].text;
+    return "an error of the GPU";
+}
+
+static struct gpu_verdict verdict(enum link_slot_state state, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static struct gpu_verdict verdict(enum link_slot_state state, const char *fmt, ...)
+{
+    struct gpu_verdict v = {.state = state};
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(v.text, sizeof v.text, fmt, ap);
+    va_end(ap);
+    return v;
+}
+
+/* One whose namespace is not seen may be a task's own. */
+static bool is_foreign(const struct gpu_process *p, bool has_task)
+{
+    return !p->is_ours && !(p->is_hidden && has_task);
+}
+
+static const struct gpu_process *first_foreign(const struct gpu_sight *s, bool has_task,
+                                               size_t *ret_n)
+{
+    const struct gpu_process *first = NULL;
+    *ret_n = 0;
+    for (size_t i = 0; i < s->processes_n; i++) {
+        if (!is_foreign(&s->processes[i], has_task))
+            continue;
+        if (!first)
+            first = &s->processes[i];
+        ++*ret_n;
+    }
+    return first;
+}
+
+static struct gpu_verdict foreign(const struct gpu_process *p, size_t n)
+{
+    char more[64] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, " and %zu more", n - 1);
+    return verdict(LINK_SLOT_FOREIGN, "held by process %d (%s)%s that %s none of ours", p->pid,
+                   p->name[0]    ? p->name
+                   : p->is_hidden ? "of another PID namespace"
+                                  : "?",
+                   more, n > 1 ? "are" : "is");
+}
+
+static bool has_failed(const struct gpu_sight *s, struct gpu_verdict *ret)
+{
+    if (s->lost)
+        *ret = verdict(LINK_SLOT_AILING, "%s", s->lost);
+    else if (s->xid)
+        *ret = verdict(LINK_SLOT_AILING, "XID %u: %s; out until it is reset", s->xid,
+                       gpu_xid_text(s->xid));
+    else if (s->remap_failed)
+        *ret = verdict(LINK_SLOT_AILING, "a row of its memory could not be remapped: the GPU is to "
+                                         "be replaced");
+    else if (s->ecc_uncorrected)
+        *ret = verdict(LINK_SLOT_AILING, "uncorrected ECC errors; out until it is reset");
+    else
+        return false;
+    return true;
+}
+
+/* Of a slot that nobody has. */
+static bool holds_memory(struct gpu_past *past, const struct gpu_sight *s)
+{
+    if (s->mem_used == 0)
+        return false;
+    if (past->mem_idle == 0 || s->mem_used < past->mem_idle)
+        past->mem_idle = s->mem_used;
+    return s->mem_used > past->mem_idle + GPU_SLACK_BYTES;
+}
+
+/* In steps of a tenth of a GiB a figure that moves is news too often. */
+static struct gpu_verdict held(const struct gpu_sight *s)
+{
+    const uint64_t gib = (uint64_t)1 << 30;
+    return verdict(LINK_SLOT_HELD,
+                   "memory still held: about %" PRIu64 " of %" PRIu64
+                   " GiB are in use, and no process is to be seen",
+                   (s->mem_used + gib / 2) / gib, (s->mem_total + gib / 2) / gib);
+}
+
+struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, bool has_task,
+                             const struct gpu_verdict *before)
+{
+    struct gpu_verdict v = {.state = LINK_SLOT_USABLE};
+    size_t n;
+    if (has_failed(s, &v))
+        return v;
+    const struct gpu_process *p = first_foreign(s, has_task, &n);
+    if (p)
+        v = foreign(p, n);
+    else if (!has_task && s->processes_n == 0 && holds_memory(past, s))
+        v = held(s);
+    enum link_slot_state suspected = past->suspected;
+    past->suspected = v.state;
+    if (v.state != LINK_SLOT_USABLE && suspected != v.state && before->state != v.state)
+        return *before;
+    return v;
+}

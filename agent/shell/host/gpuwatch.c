@@ -1,0 +1,442 @@
+#include "gpuwatch.h"
+
+#include "log.h"
+#include "mem.h"
+#include "nvml.h"
+#include "pidowner.h"
+#include "vec.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define TICK_MS 1000
+#define MPS_SERVER "nvidia-cuda-mps" /* in whose name everybody's kernels run */
+
+struct watched {
+    int slot;
+    char *uuid;
+    nvml_device device, whole; /* NULL: not found */
+    unsigned xid;      /* the first that is fatal; 0: none */
+    uint64_t last_xid; /* of any kind: a program that makes many has one line */
+};
+
+/* The thread's own, but for what the lock guards. */
+struct looker {
+    struct nvml nvml;
+    nvml_events events; /* NULL: none, the thread waits by the clock */
+    char work_dir[PATH_MAX];
+    struct watched *v;
+    size_t n;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    /* guarded */
+    struct gpu_sight *seen; /* n of them, of the last look */
+    bool is_fresh, is_kicked, is_closed;
+    uv_async_t *async; /* NULL: closed */
+};
+
+struct judged {
+    int slot;
+    struct gpu_past past;
+    struct gpu_verdict verdict;
+};
+
+struct gpuwatch {
+    struct looker *looker;
+    struct gpuwatch_handlers h;
+    struct judged *v;
+    struct gpu_sight *seen; /* a copy of the looker's */
+    size_t n;
+    uv_async_t async;
+    uv_timer_t timer;
+    uint64_t last_ms;
+    bool is_silent;
+    int open; /* handles */
+};
+
+static void looker_free(struct looker *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->v[i].uuid);
+    free(l->v);
+    free(l->seen);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->wake);
+    free(l);
+}
+
+/* ---- in the thread ---- */
+
+/* Of a GPU and of its instances: the errors are of the whole. */
+static void find_devices(struct looker *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        struct watched *w = &l->v[i];
+        w->device = w->whole = NULL;
+        if (!l->nvml.by_uuid || l->nvml.by_uuid(w->uuid, &w->device) != NVML_OK)
+            w->device = NULL;
+        else if (!l->nvml.mig_whole || strncmp(w->uuid, "MIG-", 4) != 0 ||
+                 l->nvml.mig_whole(w->device, &w->whole) != NVML_OK)
+            w->whole = w->device;
+    }
+}
+
+static void register_events(struct looker *l)
+{
+    const struct nvml *n = &l->nvml;
+    l->events = NULL;
+    if (!n->events_create || !n->events_add || !n->events_wait || !n->events_free ||
+        n->events_create(&l->events) != NVML_OK) {
+        l->events = NULL;
+        return;
+    }
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].whole)
+            n->events_add(l->v[i].whole, NVML_EVENT_XID, l->events);
+}
+
+static bool begin(struct looker *l)
+{
+    if (l->nvml.init() != NVML_OK)
+        return false;
+    find_devices(l);
+    register_events(l);
+    return true;
+}
+
+static void end(struct looker *l)
+{
+    if (l->events)
+        l->nvml.events_free(l->events);
+    l->events = NULL;
+    l->nvml.shutdown();
+}
+
+static void look_at_processes(const struct looker *l, const struct watched *w, struct gpu_sight *s)
+{
+    /* room for a driver that has more fields than it should */
+    struct nvml_process found[GPU_PROCESSES_MAX * 2] = {0};
+    unsigned n = GPU_PROCESSES_MAX;
+    int rc = l->nvml.processes ? l->nvml.processes(w->device, &n, found) : NVML_NOT_SUPPORTED;
+    if (rc != NVML_OK)
+        return;
+    for (unsigned i = 0; i < n && i < GPU_PROCESSES_MAX; i++) {
+        struct gpu_process p = {.pid = (int)found[i].pid,
+                                .mem_bytes =
+                                    found[i].mem_bytes == ULLONG_MAX ? 0 : found[i].mem_bytes};
+        enum pidowner o = pidowner_of(p.pid, l->work_dir, p.name, sizeof p.name);
+        if (o == PID_GONE || strncmp(p.name, MPS_SERVER, strlen(MPS_SERVER)) == 0)
+            continue;
+        p.is_ours = o == PID_OURS;
+        p.is_hidden = o == PID_HIDDEN;
+        s->processes[s->processes_n++] = p;
+    }
+}
+
+static void look_at_errors(const struct nvml *n, const struct watched *w, struct gpu_sight *s)
+{
+    unsigned corrected, uncorrected, pending, failed = 0;
+    unsigned long long ecc = 0;
+    if (n->ecc && n->ecc(w->whole, NVML_ECC_UNCORRECTED, NVML_ECC_VOLATILE, &ecc) == NVML_OK)
+        s->ecc_uncorrected = ecc;
+    if (n->remapped &&
+        n->remapped(w->whole, &corrected, &uncorrected, &pending, &failed) == NVML_OK)
+        s->remap_failed = failed;
+}
+
+static void look_at_figures(const struct nvml *n, const struct watched *w, struct gpu_sight *s)
+{
+    struct nvml_utilization u;
+    unsigned x;
+    s->utilisation = s->temperature_c = s->power_w = s->sm_mhz = s->mem_mhz = GPU_UNKNOWN;
+    if (n->utilization && n->utilization(w->device, &u) == NVML_OK)
+        s->utilisation = u.gpu;
+    if (n->temperature && n->temperature(w->whole, NVML_TEMPERATURE_GPU, &x) == NVML_OK)
+        s->temperature_c = x;
+    if (n->power && n->power(w->whole, &x) == NVML_OK)
+        s->power_w = x / 1000.0;
+    if (n->clock && n->clock(w->whole, NVML_CLOCK_SM, &x) == NVML_OK)
+        s->sm_mhz = x;
+    if (n->clock && n->clock(w->whole, NVML_CLOCK_MEM, &x) == NVML_OK)
+        s->mem_mhz = x;
+}
+
+static const char *lost_text(int rc)
+{
+    return rc == NVML_GPU_IS_LOST      ? "the GPU has fallen off the bus"
+           : rc == NVML_RESET_REQUIRED ? "the driver wants the GPU to be reset"
+                                       : "the driver says nothing of it";
+}
+
+/* Its memory is what every driver tells: when not of this one, it is lost. False: begin anew. */
+static bool look_at(const struct looker *l, const struct watched *w, struct gpu_sight *s)
+{
+    const struct nvml *n = &l->nvml;
+    struct nvml_memory m = {0};
+    *s = (struct gpu_sight){.xid = w->xid};
+    if (!w->device) {
+        s->lost = "the driver does not know it (any more)";
+        return false;
+    }
+    int rc = n->memory ? n->memory(w->device, &m) : NVML_NOT_SUPPORTED;
+    if (rc != NVML_OK && rc != NVML_NOT_SUPPORTED) {
+        s->lost = lost_text(rc);
+        return false;
+    }
+    s->mem_total = m.total;
+    s->mem_used = m.used;
+    look_at_errors(n, w, s);
+    look_at_figures(n, w, s);
+    look_at_processes(l, w, s);
+    return true;
+}
+
+static void publish(struct looker *l, const struct gpu_sight *seen)
+{
+    pthread_mutex_lock(&l->lock);
+    memcpy(l->seen, seen, l->n * sizeof *seen);
+    l->is_fresh = true;
+    if (l->async)
+        uv_async_send(l->async);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static bool look(struct looker *l, struct gpu_sight *seen)
+{
+    bool good = true;
+    for (size_t i = 0; i < l->n; i++)
+        good &= look_at(l, &l->v[i], &seen[i]);
+    return good;
+}
+
+static void on_event(struct looker *l, const struct nvml_event *e)
+{
+    for (size_t i = 0; e->type & NVML_EVENT_XID && i < l->n; i++) {
+        struct watched *w = &l->v[i];
+        if (w->whole != e->device)
+            continue;
+        if (w->last_xid != e->data)
+            log_warning("slot %d: XID %llu", w->slot, e->data);
+        w->last_xid = e->data;
+        if (w->xid == 0 && gpu_xid_is_fatal(e->data))
+            w->xid = (unsigned)e->data;
+    }
+}
+
+/* Until a kick, the end, or for the time. */
+static void wait_by_clock(struct looker *l, long ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += ms % 1000 * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&l->lock);
+    while (!l->is_kicked && !l->is_closed && pthread_cond_timedwait(&l->wake, &l->lock, &t) == 0)
+        ;
+    l->is_kicked = false;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Events that came meanwhile: asked for without waiting, so that a kick is heard at once. */
+static void take_events(struct looker *l)
+{
+    struct nvml_event e = {0};
+    for (int i = 0; l->events && i < 64 && l->nvml.events_wait(l->events, &e, 0) == NVML_OK; i++)
+        on_event(l, &e);
+}
+
+static bool is_closed(struct looker *l)
+{
+    pthread_mutex_lock(&l->lock);
+    bool closed = l->is_closed;
+    pthread_mutex_unlock(&l->lock);
+    return closed;
+}
+
+static void say_lost(const struct looker *l, struct gpu_sight *seen)
+{
+    for (size_t i = 0; i < l->n; i++)
+        seen[i] = (struct gpu_sight){.xid = l->v[i].xid, .lost = "the driver cannot be reached (NVML)"};
+}
+
+static void *run(void *arg)
+{
+    struct looker *l = arg;
+    struct gpu_sight *seen = det_zalloc(l->n * sizeof *seen);
+    bool good = begin(l), begun = good;
+    while (!is_closed(l)) {
+        if (begun)
+            take_events(l);
+        if (begun)
+            good = look(l, seen);
+        else
+            say_lost(l, seen);
+        publish(l, seen);
+        wait_by_clock(l, GPUWATCH_EVERY_MS);
+        if (good)
+            continue;
+        if (begun)
+            end(l);
+        begun = begin(l);
+    }
+    if (begun)
+        end(l);
+    free(seen);
+    looker_free(l); /* closed: nobody else has it */
+    return NULL;
+}
+
+/* ---- outside ---- */
+
+static void judge(struct gpuwatch *w, size_t i)
+{
+    struct judged *j = &w->v[i];
+    struct gpu_verdict before = j->verdict;
+    j->verdict = gpu_judge(&j->past, &w->seen[i], w->h.has_task(w->h.arg, j->slot), &before);
+    if (j->verdict.state != before.state || strcmp(j->verdict.text, before.text) != 0)
+        log_info("slot %d: %s%s%s", j->slot, link_slot_state_name(j->verdict.state),
+                 j->verdict.text[0] ? ": " : "", j->verdict.text);
+    w->h.on_slot(w->h.arg, j->slot, &j->verdict, &w->seen[i]);
+}
+
+static void on_async(uv_async_t *a)
+{
+    struct gpuwatch *w = a->data;
+    struct looker *l = w->looker;
+    pthread_mutex_lock(&l->lock);
+    bool fresh = l->is_fresh;
+    l->is_fresh = false;
+    memcpy(w->seen, l->seen, w->n * sizeof *w->seen);
+    pthread_mutex_unlock(&l->lock);
+    if (!fresh)
+        return;
+    w->last_ms = uv_now(a->loop);
+    w->is_silent = false;
+    for (size_t i = 0; i < w->n; i++)
+        judge(w, i);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    struct gpuwatch *w = t->data;
+    if (w->is_silent || uv_now(t->loop) - w->last_ms < GPUWATCH_SILENCE_MS)
+        return;
+    w->is_silent = true;
+    for (size_t i = 0; i < w->n; i++) {
+        w->seen[i] = (struct gpu_sight){.lost = "the driver does not answer: NVML hangs"};
+        judge(w, i);
+    }
+}
+
+static bool start(struct looker *l)
+{
+    pthread_t t;
+    pthread_attr_t attr;
+    sigset_t all, old; /* signals belong to the loop */
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = pthread_create(&t, &attr, run, l) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
+static struct looker *looker_create(const struct slots *slots, const char *work_dir)
+{
+    struct looker *l = det_zalloc(sizeof *l);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&l->lock, NULL);
+    if (!realpath(work_dir, l->work_dir))
+        snprintf(l->work_dir, sizeof l->work_dir, "%s", work_dir);
+    l->v = det_zalloc((slots->v.n + 1) * sizeof *l->v);
+    for (size_t i = 0; i < slots->v.n; i++)
+        if (slots->v.v[i].type == LINK_CUDA)
+            l->v[l->n++] = (struct watched){.slot = slots->v.v[i].id,
+                                            .uuid = det_strdup(slots->v.v[i].uuid)};
+    l->seen = det_zalloc((l->n + 1) * sizeof *l->seen);
+    if (l->n > 0 && nvml_load(&l->nvml) == 0)
+        return l;
+    nvml_unload(&l->nvml);
+    looker_free(l);
+    return NULL;
+}
+
+struct gpuwatch *gpuwatch_create(uv_loop_t *loop, const struct slots *slots, const char *work_dir,
+                                 const struct gpuwatch_handlers *h)
+{
+    struct looker *l = looker_create(slots, work_dir);
+    if (!l)
+        return NULL;
+    struct gpuwatch *w = det_zalloc(sizeof *w);
+    w->looker = l;
+    w->h = *h;
+    w->n = l->n;
+    w->v = det_zalloc(w->n * sizeof *w->v);
+    w->seen = det_zalloc(w->n * sizeof *w->seen);
+    uv_async_init(loop, &w->async, on_async);
+    uv_timer_init(loop, &w->timer);
+    uv_unref((uv_handle_t *)&w->async);
+    uv_unref((uv_handle_t *)&w->timer);
+    w->async.data = w->timer.data = w;
+    w->open = 2;
+    w->last_ms = uv_now(loop);
+    l->async = &w->async;
+    for (size_t i = 0; i < w->n; i++) {
+        w->v[i].slot = l->v[i].slot;
+        w->v[i].verdict =
+            (struct gpu_verdict){LINK_SLOT_UNSEEN, "its agent has not looked at it yet"};
+        h->on_slot(h->arg, w->v[i].slot, &w->v[i].verdict, &w->seen[i]);
+    }
+    uv_timer_start(&w->timer, on_tick, TICK_MS, TICK_MS);
+    if (!start(l)) /* told as a driver that does not answer */
+        log_error("no thread to look at the GPUs: %s", "the system has no more");
+    return w;
+}
+
+void gpuwatch_kick(struct gpuwatch *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&w->looker->lock);
+    w->looker->is_kicked = true;
+    pthread_cond_signal(&w->looker->wake);
+    pthread_mutex_unlock(&w->looker->lock);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct gpuwatch *w = h->data;
+    if (--w->open > 0)
+        return;
+    free(w->v);
+    free(w->seen);
+    free(w);
+}
+
+void gpuwatch_close(struct gpuwatch *w)
+{
+    if (!w)
+        return;
+    struct looker *l = w->looker;
+    pthread_mutex_lock(&l->lock);
+    l->async = NULL;
+    l->is_closed = true;
+    pthread_cond_signal(&l->wake);
+    pthread_mutex_unlock(&l->lock);
+    uv_close((uv_handle_t *)&w->async, on_closed);
+    uv_close((uv_handle_t *)&w->timer, on_closed);
+}

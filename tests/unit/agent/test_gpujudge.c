@@ -1,0 +1,172 @@
+/* Which slots may have tasks, by what is seen of their GPUs. */
+#include "gpujudge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GIB ((uint64_t)1 << 30)
+
+static struct gpu_past past;
+static struct gpu_verdict last;
+
+static int setup(void **state)
+{
+    past = (struct gpu_past){0};
+    last = (struct gpu_verdict){.state = LINK_SLOT_UNSEEN, .text = "not looked at yet"};
+    return 0;
+}
+
+static struct gpu_sight idle(void)
+{
+    return (struct gpu_sight){.mem_total = 80 * GIB, .mem_used = GIB / 2};
+}
+
+static struct gpu_sight with(int pid, const char *name, bool is_ours, bool is_hidden)
+{
+    struct gpu_sight s = idle();
+    s.processes[0] = (struct gpu_process){pid, 30 * GIB, is_ours, is_hidden, ""};
+    snprintf(s.processes[0].name, sizeof s.processes[0].name, "%s", name);
+    s.processes_n = 1;
+    s.mem_used = 30 * GIB;
+    return s;
+}
+
+static enum link_slot_state look(struct gpu_sight s, bool has_task)
+{
+    last = gpu_judge(&past, &s, has_task, &last);
+    return last.state;
+}
+
+static void says(const char *text)
+{
+    if (!strstr(last.text, text))
+        fail_msg("\"%s\" is not in \"%s\"", text, last.text);
+}
+
+static void an_idle_one_is_usable(void **state)
+{
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+    assert_string_equal(last.text, "");
+}
+
+static void a_task_of_ours_is_no_harm(void **state)
+{
+    assert_int_equal(look(with(7, "python", true, false), true), LINK_SLOT_USABLE);
+    assert_int_equal(look(with(7, "python", true, false), true), LINK_SLOT_USABLE);
+}
+
+static void a_foreign_process_is_named_at_the_second_look(void **state)
+{
+    look(idle(), false);
+    assert_int_equal(look(with(4242, "python", false, false), false), LINK_SLOT_USABLE);
+    assert_int_equal(look(with(4242, "python", false, false), false), LINK_SLOT_FOREIGN);
+    says("held by process 4242 (python) that is none of ours");
+    assert_int_equal(look(with(4243, "ollama", false, false), false), LINK_SLOT_FOREIGN);
+    says("4243 (ollama)");
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+    assert_int_equal(look(with(1, "x", false, false), false), LINK_SLOT_USABLE);
+}
+
+/* Beside a task too: it is told, and nothing is killed for it. */
+static void a_foreign_process_beside_a_task_is_named(void **state)
+{
+    struct gpu_sight s = with(7, "python", true, false);
+    s.processes[1] = (struct gpu_process){.pid = 99, .name = "miner"};
+    s.processes[2] = (struct gpu_process){.pid = 98, .name = "miner"};
+    s.processes_n = 3;
+    look(s, true);
+    assert_int_equal(look(s, true), LINK_SLOT_FOREIGN);
+    says("process 99 (miner) and 1 more that are none of ours");
+}
+
+/* An agent in a container does not see its own tasks by the driver's numbers. */
+static void a_hidden_process_counts_only_while_no_task_has_the_slot(void **state)
+{
+    look(with(7, "", false, true), true);
+    assert_int_equal(look(with(7, "", false, true), true), LINK_SLOT_USABLE);
+    look(with(7, "", false, true), false);
+    assert_int_equal(look(with(7, "", false, true), false), LINK_SLOT_FOREIGN);
+    says("7 (of another PID namespace)");
+}
+
+static void memory_that_nobody_has_is_held(void **state)
+{
+    struct gpu_sight s = idle();
+    look(s, false);
+    s.mem_used += GPU_SLACK_BYTES;
+    look(s, false);
+    assert_int_equal(look(s, false), LINK_SLOT_USABLE);
+    s.mem_used = 7 * GIB;
+    assert_int_equal(look(s, true), LINK_SLOT_USABLE); /* a task's */
+    assert_int_equal(look(s, false), LINK_SLOT_USABLE);
+    assert_int_equal(look(s, false), LINK_SLOT_HELD);
+    says("memory still held: about 7 of 80 GiB");
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+}
+
+static void an_error_takes_it_out_at_once(void **state)
+{
+    struct gpu_sight s = idle();
+    s.xid = 79;
+    assert_int_equal(look(s, true), LINK_SLOT_AILING);
+    says("XID 79: the GPU has fallen off the bus; out until it is reset");
+    s = idle();
+    s.ecc_uncorrected = 1;
+    assert_int_equal(look(s, false), LINK_SLOT_AILING);
+    says("uncorrected ECC errors");
+    s = idle();
+    s.remap_failed = true;
+    assert_int_equal(look(s, false), LINK_SLOT_AILING);
+    says("could not be remapped");
+    s = idle();
+    s.lost = "its driver does not answer";
+    assert_int_equal(look(s, false), LINK_SLOT_AILING);
+    says("its driver does not answer");
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+}
+
+/* What a program did wrong ends the program. */
+static void errors_of_programs_are_none_of_the_gpu(void **state)
+{
+    static const unsigned benign[] = {0, 13, 31, 43, 45, 63, 68, 92, 94, 109};
+    for (size_t i = 0; i < sizeof benign / sizeof *benign; i++)
+        assert_false(gpu_xid_is_fatal(benign[i]));
+    assert_true(gpu_xid_is_fatal(79) && gpu_xid_is_fatal(48) && gpu_xid_is_fatal(119));
+    assert_string_equal(gpu_xid_text(7), "an error of the GPU");
+}
+
+/* A figure that moves a little is no news. */
+static void the_words_stay_while_memory_moves(void **state)
+{
+    struct gpu_sight s = idle();
+    look(s, false);
+    s.mem_used = 7 * GIB;
+    look(s, false);
+    look(s, false);
+    struct gpu_verdict first = last;
+    s.mem_used += GIB / 4;
+    look(s, false);
+    assert_string_equal(last.text, first.text);
+}
+
+#define T(f) cmocka_unit_test_setup(f, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(an_idle_one_is_usable),
+        T(a_task_of_ours_is_no_harm),
+        T(a_foreign_process_is_named_at_the_second_look),
+        T(a_foreign_process_beside_a_task_is_named),
+        T(a_hidden_process_counts_only_while_no_task_has_the_slot),
+        T(memory_that_nobody_has_is_held),
+        T(an_error_takes_it_out_at_once),
+        T(errors_of_programs_are_none_of_the_gpu),
+        T(the_words_stay_while_memory_moves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

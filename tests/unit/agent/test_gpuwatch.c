@@ -1,0 +1,215 @@
+/* The watch of the GPUs, over an NVML whose host a file describes (fake_nvml.c). Each test waits
+ * for what it wants to be told, and looks again at once: no time is waited for. */
+#include "gpuwatch.h"
+
+#include "mem.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char state_path[] = "/tmp/test-gpuwatch-XXXXXX";
+static uv_loop_t loop;
+static struct slots slots;
+static struct gpuwatch *watch;
+static uv_prepare_t alive; /* the watch alone would not keep the loop */
+static bool task_on[LINK_SLOTS_MAX];
+static struct {
+    struct gpu_verdict v;
+    struct gpu_sight s;
+    int looks;
+} told[8];
+
+static void describe(const char *text)
+{
+    char tmp[64];
+    snprintf(tmp, sizeof tmp, "%s.new", state_path);
+    FILE *f = fopen(tmp, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(rename(tmp, state_path), 0);
+}
+
+static void on_prepare(uv_prepare_t *p)
+{
+}
+
+static bool has_task(void *arg, int slot)
+{
+    return task_on[slot];
+}
+
+static void on_slot(void *arg, int slot, const struct gpu_verdict *v, const struct gpu_sight *s)
+{
+    told[slot].v = *v;
+    told[slot].s = *s;
+    told[slot].looks++;
+}
+
+static void begin(const char *host)
+{
+    const struct gpuwatch_handlers h = {has_task, on_slot, NULL};
+    struct det_err err;
+    setenv("FAKE_NVML", host, 1);
+    memset(told, 0, sizeof told);
+    memset(task_on, 0, sizeof task_on);
+    uv_loop_init(&loop);
+    uv_prepare_init(&loop, &alive);
+    uv_prepare_start(&alive, on_prepare);
+    assert_int_equal(slots_find("auto", &slots, &err), 0);
+    watch = gpuwatch_create(&loop, &slots, "/tmp", &h);
+    assert_non_null(watch);
+}
+
+static void end(void)
+{
+    gpuwatch_close(watch);
+    uv_close((uv_handle_t *)&alive, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    slots_finish(&slots);
+}
+
+/* Looks until it is told so; the test's own limit of time ends it otherwise. */
+static void until(int slot, enum link_slot_state state, const char *text)
+{
+    while (told[slot].v.state != state || !strstr(told[slot].v.text, text)) {
+        gpuwatch_kick(watch);
+        uv_sleep(1);
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+}
+
+static void look_again(int slot)
+{
+    for (int n = told[slot].looks; told[slot].looks < n + 2;) {
+        gpuwatch_kick(watch);
+        uv_sleep(1);
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+}
+
+static void figures_are_told(void **state)
+{
+    describe("a mem 2048\n");
+    begin("w2");
+    assert_int_equal(told[0].v.state, LINK_SLOT_UNSEEN);
+    until(0, LINK_SLOT_USABLE, "");
+    until(1, LINK_SLOT_USABLE, "");
+    assert_true(told[0].s.mem_used == (uint64_t)2048 << 20);
+    assert_true(told[0].s.utilisation == 42 && told[0].s.power_w == 312.5);
+    assert_true(told[0].s.temperature_c == 55 && told[0].s.sm_mhz == 1980);
+    assert_true(told[0].s.mem_mhz == 3201);
+    assert_true(told[1].s.utilisation == GPU_UNKNOWN); /* not of an instance */
+    end();
+}
+
+static void a_foreign_process_is_named(void **state)
+{
+    char text[64];
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("sleep", "sleep", "600", NULL);
+        _exit(1);
+    }
+    snprintf(text, sizeof text, "b pid %d\n", (int)pid);
+    describe(text);
+    begin("ww");
+    until(0, LINK_SLOT_USABLE, "");
+    until(1, LINK_SLOT_FOREIGN, "(sleep) that is none of ours");
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    until(1, LINK_SLOT_USABLE, "");
+    end();
+}
+
+/* By its environment. */
+static void a_task_of_ours_is_known(void **state)
+{
+    char text[64];
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("DET_WORKDIR", "/tmp/alloc/work", 1);
+        execlp("sleep", "sleep", "600", NULL);
+        _exit(1);
+    }
+    snprintf(text, sizeof text, "a pid %d\n", (int)pid);
+    describe(text);
+    begin("w");
+    task_on[0] = true;
+    while (told[0].s.processes_n == 0 || !told[0].s.processes[0].is_ours) {
+        gpuwatch_kick(watch);
+        uv_sleep(1);
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    look_again(0);
+    assert_int_equal(told[0].v.state, LINK_SLOT_USABLE);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    end();
+}
+
+static void errors_take_slots_out(void **state)
+{
+    describe("a xid 79\nb xid 31\nc ecc 3\n");
+    begin("2ww");
+    until(0, LINK_SLOT_AILING, "XID 79: the GPU has fallen off the bus"); /* both instances */
+    until(1, LINK_SLOT_AILING, "XID 79");
+    describe("b xid 31\nc lost 1\n");
+    until(3, LINK_SLOT_AILING, "the GPU has fallen off the bus");
+    look_again(2);
+    assert_int_equal(told[2].v.state, LINK_SLOT_USABLE); /* a program's own mistake */
+    assert_int_equal(told[0].v.state, LINK_SLOT_AILING); /* until it is reset */
+    describe("");
+    until(3, LINK_SLOT_USABLE, "");
+    end();
+}
+
+/* The loop goes on while the driver hangs, and closing does not wait for it. */
+static void a_driver_that_hangs_holds_nobody_up(void **state)
+{
+    describe("a hang 3000\n");
+    begin("w");
+    int turns = 0;
+    for (; turns < 20; turns++) {
+        uv_run(&loop, UV_RUN_NOWAIT);
+        uv_sleep(1);
+    }
+    assert_int_equal(told[0].v.state, LINK_SLOT_UNSEEN);
+    assert_int_equal(told[0].looks, 1);
+    end();
+    describe("");
+}
+
+static int setup(void **state)
+{
+    int fd = mkstemp(state_path);
+    setenv("FAKE_NVML_STATE", state_path, 1);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int teardown(void **state)
+{
+    return unlink(state_path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_told),
+        cmocka_unit_test(a_foreign_process_is_named),
+        cmocka_unit_test(a_task_of_ours_is_known),
+        cmocka_unit_test(errors_take_slots_out),
+        cmocka_unit_test(a_driver_that_hangs_holds_nobody_up),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
