@@ -2,6 +2,7 @@
 """det why: a queue, a cap, an agent switched off, a pause, an end; and that a suggestion, obeyed, helps."""
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -53,6 +54,49 @@ def silent(c):
     wait_until(lambda: why(c, f"exp:{exp}")["text"] == "it runs on agent agent-0", 60, "the silence to be over")
     os.unlink(go)
     c.wait(exp)
+
+
+def slot_state(c, agent):
+    return next(a["slots"][f"/agents/{agent}/slots/0"]["state"] for a in c.api("GET", "/agents")["agents"] if a["id"] == agent)
+
+
+def gpu_that_another_has(c):
+    """A host of one GPU, by an NVML of our own (tests/unit/agent/fake_nvml.c), on which a process of somebody else runs."""
+    other = subprocess.Popen(["sleep", "600"])
+    state = c.path("nvml")
+    with open(state, "w") as f:
+        f.write(f"a pid {other.pid}\n")
+    try:
+        c.env.update(FAKE_NVML="w", FAKE_NVML_STATE=state, LD_LIBRARY_PATH=os.path.join(os.environ["DET_BUILD"], "tests", "unit", "agent"))
+        c.slots, c.agent_args = "auto", ["--pool", "gpus"]
+        c.start_agent(1)
+        wait_until(lambda: any(a["id"] == "agent-1" and a["slots"] for a in c.api("GET", "/agents")["agents"]), 30, "the host with a GPU")
+        wait_until(lambda: slot_state(c, "agent-1") == "FOREIGN", 30, "the process to be seen")
+        exp = c.create(config(resource_pool="gpus"), None)
+        trial = trial_of(c, exp)
+        words = f"slot 0 of agent agent-1 is not usable: held by process {other.pid} (sleep) that is none of ours"
+        a = why(c, f"trial:{trial}")
+        assert a["waiting"] and words in a["text"] and a["slotsOut"][0]["state"] == "FOREIGN", a
+        assert words in c.det("why", str(trial)).stdout
+        assert f"held by process {other.pid}" in c.det("slot", "list").stdout
+        assert f"slot 0 is not usable: held by process {other.pid}" in c.det("agent", "list").stderr
+    finally:
+        other.kill()
+        other.wait()
+    running(c, exp)  # it is free again
+    assert slot_state(c, "agent-1") == "USABLE"
+    with open(state, "w") as f:
+        f.write("a xid 79\n")
+    wait_until(lambda: "XID 79" in why(c, f"trial:{trial}")["text"], 30, "the GPU's error to be told")
+    wait_until(lambda: "Slot 0 of agent agent-1, which this run has: XID 79" in c.logs(trial), 30, "a line in its log")
+    assert c.experiment(exp)["state"] == "STATE_RUNNING"
+    c.api("POST", f"/experiments/{exp}/kill", {})
+    c.wait(exp, state="STATE_CANCELED")
+    last = c.create(config(resource_pool="gpus"), None)
+    assert "XID 79: the GPU has fallen off the bus" in why(c, f"trial:{trial_of(c, last)}")["text"]
+    c.det("slot", "enable", "agent-1", "0")
+    running(c, last)
+    assert "used all the same: XID 79" in c.det("slot", "list").stdout
 
 
 def main():
@@ -111,6 +155,7 @@ def main():
             assert r.returncode == code and text in r.stderr, (wrong, r.returncode, r.stderr)
         r = c.det("why", check=False)
         assert r.returncode == 2, r
+        gpu_that_another_has(c)
     print("test_why: passed")
 
 
