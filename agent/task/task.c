@@ -193,7 +193,8 @@ static void release(struct task *t)
     free(t->python);
     json_decref(t->env);
     ports_give(&t->ports);
-    det_closep(&t->hook_fd);
+    det_closep(&t->step_fd);
+    det_closep(&t->python_fd);
     det_closep(&t->deaths);
     free(t->cgroup);
     taskbox_close(&t->box);
@@ -211,8 +212,9 @@ static enum task_mode mode_of(const struct task *t, enum task_mode asked)
 
 int task_main(const char *dir, enum task_mode mode)
 {
-    struct task t = {.hook_fd = -1, .deaths = -1, .box = TASKBOX_NONE, .ports = PORTS_NONE,
-                     .loop = uv_default_loop(), .marks = {.fd = -1}, .begun_ms = clk_mono_ms()};
+    struct task t = {.step_fd = -1, .python_fd = -1, .deaths = -1, .box = TASKBOX_NONE,
+                     .ports = PORTS_NONE, .loop = uv_default_loop(), .marks = {.fd = -1},
+                     .begun_ms = clk_mono_ms()};
     struct det_err err = {0};
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     int rc = taskspec_load(dir, &t.spec, &err);

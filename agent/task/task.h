@@ -69,7 +69,8 @@ struct task {
     VEC(struct rank *) steps; /* of HOOKING, one after the other; the last is at work */
     const char *step;         /* what that is called */
     void (*step_done)(struct task *t, int status); /* it has ended; as waitpid() says */
-    int hook_fd;  /* where the hook leaves its environment; -1 */
+    int step_fd;  /* where a step leaves its answer, the hook its environment; -1 */
+    int python_fd; /* the lock on what the environment's packages lie in; -1 */
     char *python; /* the interpreter of a trial class; NULL: none is found yet */
     bool has_python; /* what the configuration names is in env */
     VEC(struct rank *) ranks;

@@ -1,15 +1,20 @@
 /*
- * Between the info files and the ranks: startup-hook.sh, and which Python the ranks are run by
+ * Between the info files and the ranks: the environment of a list of requirements, which
+ * determined/exec/environment.py makes, startup-hook.sh, and which Python the ranks are run by
  * (pychoice.h). The configuration's is told to the hook; the hook has the last word. Whatever is
  * run here was named by the user or lies where they may write: it runs as they do, in the box.
  */
 #include "task.h"
 
 #include "find.h"
+#include "fsx.h"
 #include "pychoice.h"
 #include "taskenv.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +22,10 @@
 #define ENVIRON_MAX   ((size_t)16 << 20)
 #define SYSTEM_PYTHON "/usr/bin/python3"
 #define NAMES         "run/bin"
+#define REQUEST       "run/python.json"
+#define ENVIRONMENT   "run/venv"
+#define ANSWER_MAX    65536
+#define CACHE_MIB     "20480" /* of one user's environments, without DET_PYTHON_CACHE_MIB */
 
 /* ---- a step ---- */
 
@@ -36,11 +45,13 @@ void task_hook_lives(struct task *t)
 }
 
 /* name: what the log calls it, a literal. */
-static void start_step(struct task *t, const char *name, char *const *argv, int pass_fd,
+static void start_step(struct task *t, const char *name, char *const *argv,
                        void (*done)(struct task *t, int status))
 {
     struct det_err err = {0};
-    struct rank_options o = {.argv = argv, .number = RANK_NO_RANK, .pass_fd = pass_fd};
+    det_closep(&t->step_fd);
+    t->step_fd = memfd_create("step", MFD_CLOEXEC);
+    struct rank_options o = {.argv = argv, .number = RANK_NO_RANK, .pass_fd = t->step_fd};
     task_goto(t, TASK_HOOKING);
     t->step = name;
     t->step_done = done;
@@ -51,6 +62,18 @@ static void start_step(struct task *t, const char *name, char *const *argv, int 
     }
     vec_push(&t->steps, r);
     task_hook_lives(t);
+}
+
+/* What the step left, with a NUL behind; NULL: nothing, or too much. Caller frees. */
+static char *answer_of(const struct task *t, size_t bytes_max, size_t *ret_len)
+{
+    off_t size = lseek(t->step_fd, 0, SEEK_END);
+    if (size <= 0 || (size_t)size > bytes_max)
+        return NULL;
+    char *text = det_zalloc((size_t)size + 1);
+    ssize_t n = pread(t->step_fd, text, (size_t)size, 0);
+    *ret_len = n > 0 ? (size_t)n : 0;
+    return text;
 }
 
 static bool is_good(int status)
@@ -101,29 +124,44 @@ static void fail_configured(struct task *t, struct det_err *err)
 
 /* ---- the Python of a trial class ---- */
 
-static void take_system_python(struct task *t)
+/* Takes exe; NULL: none. */
+static void set_python(struct task *t, char *exe)
 {
     free(t->python);
-    t->python = access(SYSTEM_PYTHON, X_OK) == 0 ? det_strdup(SYSTEM_PYTHON) : NULL;
-    task_start_ranks(t);
+    t->python = exe;
+}
+
+static void take_system_python(struct task *t)
+{
+    set_python(t, access(SYSTEM_PYTHON, X_OK) == 0 ? det_strdup(SYSTEM_PYTHON) : NULL);
 }
 
 static void on_torch(struct task *t, int status)
 {
-    if (is_good(status))
-        task_start_ranks(t);
-    else
+    if (!is_good(status))
         take_system_python(t);
+    task_start_ranks(t);
 }
 
 /* One on PATH that cannot train hides no other. */
-static void ask_for_torch(struct task *t)
+static void ask_for_torch(struct task *t, void (*done)(struct task *t, int status))
 {
     char *const argv[] = {"/bin/sh", "-c",
                           "exec \"$0\" -c 'import importlib.util as u, sys; "
                           "sys.exit(u.find_spec(\"torch\") is None)' >/dev/null 2>&1",
                           t->python, NULL};
-    start_step(t, "the search for a Python with torch", argv, -1, on_torch);
+    start_step(t, "the search for a Python with torch", argv, done);
+}
+
+/* name's file on PATH becomes t->python; NULL where there is none. */
+static int find_for_task(struct task *t, const char *name, struct det_err *err)
+{
+    int rc = taskspec_user_enter(&t->spec, err);
+    if (rc < 0)
+        return rc;
+    set_python(t, find_on_path(json_str(t->env, "PATH", NULL), name));
+    taskspec_user_leave(&t->spec);
+    return 0;
 }
 
 /* Who names one gets it, be it without torch. */
@@ -135,18 +173,17 @@ static void choose(struct task *t)
         task_start_ranks(t);
         return;
     }
-    if (taskspec_user_enter(&t->spec, &err) < 0) {
+    if (find_for_task(t, *given ? given : "python3", &err) < 0) {
         task_fail_start(t, &err);
         return;
     }
-    t->python = find_on_path(json_str(t->env, "PATH", NULL), *given ? given : "python3");
-    taskspec_user_leave(&t->spec);
-    if (*given || (t->python && strcmp(t->python, SYSTEM_PYTHON) == 0))
-        task_start_ranks(t);
-    else if (t->python)
-        ask_for_torch(t);
-    else
+    if (!*given && t->python && strcmp(t->python, SYSTEM_PYTHON) != 0) {
+        ask_for_torch(t, on_torch);
+        return;
+    }
+    if (!*given && !t->python)
         take_system_python(t);
+    task_start_ranks(t);
 }
 
 /* ---- startup-hook.sh: what it exports is for the ranks ---- */
@@ -160,25 +197,21 @@ static bool is_shells_own(const char *name)
 /* New reference. */
 static json_t *read_hook(const struct task *t, struct det_err *err)
 {
-    det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    off_t size = lseek(t->hook_fd, 0, SEEK_END);
-    if (size <= 0 || size > (off_t)ENVIRON_MAX) {
+    size_t len = 0;
+    det_cleanup(freep) char *text = answer_of(t, ENVIRON_MAX, &len);
+    if (!text) {
         det_fail(err, DET_EINVAL,
                  "startup-hook.sh left no usable environment (did it call exit?)");
         return NULL;
     }
     json_t *env = json_object();
-    buf_reserve(&b, (size_t)size + 1);
-    ssize_t n = pread(t->hook_fd, b.p, (size_t)size, 0);
-    b.len = n > 0 ? (size_t)n : 0;
-    b.p[b.len] = '\0';
-    for (size_t i = 0; i < b.len; i += strlen(b.p + i) + 1) {
-        char *eq = strchr(b.p + i, '=');
-        if (!eq || eq == b.p + i)
+    for (size_t i = 0; i < len; i += strlen(text + i) + 1) {
+        char *eq = strchr(text + i, '=');
+        if (!eq || eq == text + i)
             continue;
         *eq = '\0';
-        if (!is_shells_own(b.p + i))
-            json_set(env, b.p + i, json_lossy(eq + 1, strlen(eq + 1)));
+        if (!is_shells_own(text + i))
+            json_set(env, text + i, json_lossy(eq + 1, strlen(eq + 1)));
         *eq = '=';
     }
     return env;
@@ -224,19 +257,138 @@ static void start_hook(struct task *t)
     char *const argv[] = {access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh", "-c",
                           "set -ex\n. ./startup-hook.sh\n{ set +ex; } 2>/dev/null\nexec env -0 >&3",
                           NULL};
-    t->hook_fd = memfd_create("hook", MFD_CLOEXEC);
-    start_step(t, "startup-hook.sh", argv, t->hook_fd, on_hook);
+    start_step(t, "startup-hook.sh", argv, on_hook);
+}
+
+static void hook_or_ranks(struct task *t)
+{
+    if (prepare_has_hook(&t->spec))
+        start_hook(t);
+    else
+        choose(t);
+}
+
+/* ---- the environment of a list of requirements ---- */
+
+/* As long as it is held nobody removes what the environment needs; path is the process's word. */
+static int hold(struct task *t, const char *path, struct det_err *err)
+{
+    int rc = taskspec_user_enter(&t->spec, err);
+    if (rc < 0)
+        return rc;
+    t->python_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (t->python_fd < 0 || flock(t->python_fd, LOCK_SH | LOCK_NB) < 0)
+        rc = det_fail_errno(err, DET_EUNAVAIL, errno, "%s", path);
+    taskspec_user_leave(&t->spec);
+    return rc;
+}
+
+static int take_environment(struct task *t, const json_t *answer, struct det_err *err)
+{
+    struct pychoice c = PYCHOICE_NONE;
+    det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
+    int rc = hold(t, json_str(answer, "lock", ""), err);
+    if (rc == 0)
+        rc = look_for(t, folder, &c, err);
+    t->has_python = rc == 0;
+    pychoice_finish(&c);
+    return rc;
+}
+
+static void on_environment(struct task *t, int status)
+{
+    struct det_err err = {0};
+    size_t len = 0;
+    det_cleanup(freep) char *text = answer_of(t, ANSWER_MAX, &len);
+    JSON_OWN answer = text ? json_parse(text, len, NULL) : NULL;
+    const char *said = json_str(answer, "error", NULL);
+    if (said)
+        det_fail(&err, DET_EUNAVAIL, "environment.python, on agent %s: %s", t->spec.agent_id, said);
+    if (!answer)
+        task_step_failed(t, t->steps.v[t->steps.n - 1]);
+    else if (said && json_flag(answer, "host", true))
+        task_fail_start(t, &err);
+    else if (said)
+        task_fail_trial(t, 1, &err);
+    else if (take_environment(t, answer, &err) < 0)
+        fail_configured(t, &err);
+    else
+        hook_or_ranks(t);
+}
+
+/* By t->python. */
+static void make_environment(struct task *t)
+{
+    struct det_err err = {0};
+    const char *mib = getenv("DET_PYTHON_CACHE_MIB");
+    det_cleanup(freep) char *package = taskenv_package_dir();
+    det_cleanup(freep) char *script =
+        det_asprintf("%s/determined/exec/environment.py", package ? package : "");
+    det_cleanup(freep) char *request = det_asprintf("%s/" REQUEST, t->spec.dir);
+    det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
+    det_cleanup(freep) char *own = det_asprintf("%s/run/cache", t->spec.dir);
+    char *const argv[] = {t->python, "-I", script, request,
+                          t->spec.cache ? t->spec.cache : own,
+                          mib && *mib ? (char *)mib : CACHE_MIB, folder, NULL};
+    if (t->python && package) {
+        start_step(t, "the environment of environment.python", argv, on_environment);
+        return;
+    }
+    det_fail(&err, DET_ENOENT, t->python ? "the package determined is not installed beside det-task"
+                                         : "there is no python3 on PATH");
+    fail_configured(t, &err);
+}
+
+static void on_torch_for_environment(struct task *t, int status)
+{
+    if (!is_good(status))
+        take_system_python(t);
+    make_environment(t);
+}
+
+static int write_request(const struct task *t, struct det_err *err)
+{
+    det_cleanup(freep) char *text = json_text(t->spec.task.python);
+    int rc = taskspec_user_enter(&t->spec, err);
+    if (rc < 0)
+        return rc;
+    det_cleanup(det_closep) int fd = fsx_open_beneath(
+        t->spec.dirfd, REQUEST, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600, err);
+    rc = fd < 0 ? fd : fsx_write_all(fd, text, strlen(text), err);
+    taskspec_user_leave(&t->spec);
+    return rc;
+}
+
+/* Whose packages are to be seen, those of the Python that trials have; else the first on PATH. */
+static void start_environment(struct task *t)
+{
+    struct det_err err = {0};
+    struct pychoice c = PYCHOICE_NONE;
+    const char *wanted = t->spec.task.interpreter;
+    int rc = write_request(t, &err);
+    if (rc == 0 && !wanted)
+        rc = find_for_task(t, "python3", &err);
+    else if (rc == 0)
+        rc = look_for(t, wanted, &c, &err);
+    if (rc == 0 && wanted)
+        set_python(t, det_strdup(c.exe));
+    pychoice_finish(&c);
+    if (rc < 0)
+        fail_configured(t, &err);
+    else if (!wanted && t->python && json_flag(t->spec.task.python, "system_site_packages", false))
+        ask_for_torch(t, on_torch_for_environment);
+    else
+        make_environment(t);
 }
 
 void task_start_steps(struct task *t)
 {
     struct det_err err = {0};
-    bool has_hook = prepare_has_hook(&t->spec);
-    int rc = t->spec.task.interpreter ? take_configured(t, &err) : 0;
-    if (rc < 0 && !has_hook)
+    if (t->spec.task.requirements)
+        start_environment(t);
+    else if (t->spec.task.interpreter && take_configured(t, &err) < 0 &&
+             !prepare_has_hook(&t->spec))
         fail_configured(t, &err);
-    else if (has_hook)
-        start_hook(t);
     else
-        choose(t);
+        hook_or_ranks(t);
 }

@@ -282,6 +282,7 @@ struct link_spec {
     const json_t *checkpoint_storage; /* object or NULL */
     const json_t *python;             /* the configuration's environment.python, or NULL */
     const char *interpreter;          /* of it; NULL: not said */
+    const json_t *requirements;       /* of it: array of strings; NULL: none */
     /* CHECKPOINT_GC only */
     const json_t *gc_uuids;           /* array of strings */
     enum link_gc_action gc_action;

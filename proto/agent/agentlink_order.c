@@ -235,16 +235,35 @@ static const struct link_field gc_fields[] = {
     {0},
 };
 
+struct python_parts {
+    const char *interpreter, *index_url;
+    const json_t *requirements, *constraints, *extra_index_urls, *system_site_packages;
+};
 static const struct link_field python_fields[] = {
-    {"interpreter", LINK_F_STR, AT(link_spec, interpreter), false, 0, LINK_PATH_MAX, NULL},
+    {"interpreter", LINK_F_STR, AT(python_parts, interpreter), false, 0, LINK_PATH_MAX, NULL},
+    {"requirements", LINK_F_ARR, AT(python_parts, requirements), false, 0, 10000, NULL},
+    {"constraints", LINK_F_ARR, AT(python_parts, constraints), false, 0, 10000, NULL},
+    {"index_url", LINK_F_STR, AT(python_parts, index_url), false, 0, 10000, NULL},
+    {"extra_index_urls", LINK_F_ARR, AT(python_parts, extra_index_urls), false, 0, 100, NULL},
+    {"system_site_packages", LINK_F_ANY, AT(python_parts, system_site_packages), false, 0, 0, NULL},
     {0},
 };
 
+/* The rest of it is read by the task's own process. */
 static int decode_python(struct link_spec *s, struct det_err *err)
 {
-    int rc = s->python ? link_fields(s->python, python_fields, s, err) : 0;
-    if (rc == 0 && s->interpreter && !*s->interpreter)
+    struct python_parts p = {0};
+    int rc = s->python ? link_fields(s->python, python_fields, &p, err) : 0;
+    if (rc == 0 && p.interpreter && !*p.interpreter)
         rc = det_fail(err, DET_EINVAL, "interpreter: empty");
+    if (rc == 0 && !(all_strings(p.requirements) && all_strings(p.constraints) &&
+                     all_strings(p.extra_index_urls)))
+        rc = det_fail(err, DET_EINVAL,
+                      "requirements, constraints and extra_index_urls are lists of strings");
+    if (rc == 0 && p.system_site_packages && !json_is_boolean(p.system_site_packages))
+        rc = det_fail(err, DET_EINVAL, "system_site_packages: true or false is wanted");
+    s->interpreter = p.interpreter;
+    s->requirements = json_array_size(p.requirements) ? p.requirements : NULL;
     return rc < 0 ? det_wrap(err, rc, "python") : 0;
 }
 

@@ -73,7 +73,7 @@ static json_t *normalise_size(const json_t *v)
 static json_t *normalise_python(const json_t *v)
 {
     json_t *out = json_object();
-    json_set(out, "interpreter", json_deep_copy(v));
+    json_set(out, json_is_array(v) ? "requirements" : "interpreter", json_deep_copy(v));
     return out;
 }
 
@@ -99,7 +99,7 @@ static json_t *full_form(const struct expconf_key *key, const json_t *v)
     case EXPCONF_PORTS:
         return normalise_numbers(v);
     case EXPCONF_PYTHON:
-        return json_is_string(v) ? normalise_python(v) : NULL;
+        return json_is_object(v) ? NULL : normalise_python(v);
     case EXPCONF_HPARAMS:
         return json_is_object(v) ? hparam_normalise(v) : NULL;
     default:

@@ -17,6 +17,27 @@ static bool plain_line(const json_t *v)
     return *s && *s != '-' && !strpbrk(s, "\r\n");
 }
 
+static bool plain_lines(const json_t *v)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(v, i, item) if (!plain_line(item)) return false;
+    return true;
+}
+
+/* Options have keys of their own, and what a file holds is not part of the list. */
+static bool requirements(const json_t *v)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(v, i, item)
+    {
+        if (!plain_line(item) || strchr("./", *json_string_value(item)))
+            return false;
+    }
+    return json_array_size(v) <= 10000;
+}
+
 static bool absolute(const json_t *v)
 {
     return *json_string_value(v) == '/';
@@ -70,6 +91,7 @@ static bool above_zero(const json_t *v)
 #define OBJ(p, dflt)         .path = p, .type = EXPCONF_OBJECT, .fallback = dflt
 #define STR(p, dflt)         .path = p, .type = EXPCONF_STR, .fallback = dflt
 #define STRS(p, dflt)        .path = p, .type = EXPCONF_STRS, .fallback = dflt, .example = "[a, b]"
+#define TEXTS(p)             .path = p, .type = EXPCONF_STRS /* with an example of its own */
 #define BOOL(p, dflt)        .path = p, .type = EXPCONF_BOOL, .fallback = dflt
 #define INT(p, dflt, lo, hi) .path = p, .type = EXPCONF_INT, .fallback = dflt, .min = lo, .max = hi
 #define ANY(p)               .path = p, .type = EXPCONF_ANY
@@ -223,6 +245,16 @@ const struct expconf_key expconf_keys[] = {
      .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}",
      EXAMPLE("[\"KEY=value\"]")},
     {.path = "environment.python", .type = EXPCONF_PYTHON, EXAMPLE("/opt/venv")},
+    {TEXTS("environment.python.requirements"), .ok = requirements,
+     .rule = "a list of requirements, without options other than --hash, and of no files",
+     .example = "[\"numpy==1.26.4\", \"timm>=1.0\"]"},
+    {TEXTS("environment.python.constraints"), .ok = requirements,
+     .rule = "a list of constraints, as requirements are", .example = "[\"numpy<2\"]"},
+    {STR("environment.python.index_url", NULL), .ok = plain_line, .rule = "an index's URL",
+     EXAMPLE("https://pypi.org/simple")},
+    {TEXTS("environment.python.extra_index_urls"), .ok = plain_lines, .rule = "a list of URLs",
+     .example = "[\"https://pypi.org/simple\"]"},
+    {BOOL("environment.python.system_site_packages", NULL)},
     {STR("environment.python.interpreter", NULL), .ok = plain_line,
      .rule = "an interpreter or a virtual environment's folder", EXAMPLE("python3.11")},
     {.path = "environment.proxy_ports",

@@ -26,7 +26,7 @@ enum expconf_type {
     EXPCONF_ENV_VARS,   /* list of K=V, or a map of such lists by kind of device */
     EXPCONF_SIZE,       /* bytes, or text such as 4g */
     EXPCONF_PORTS,      /* map of whole numbers */
-    EXPCONF_PYTHON,     /* closed as EXPCONF_OBJECT is; or text: its `interpreter` */
+    EXPCONF_PYTHON,     /* closed as EXPCONF_OBJECT is; or its `interpreter`, `requirements` */
     EXPCONF_HPARAMS,
     EXPCONF_PATTERN, /* text: a regular expression (pattern.h) */
     EXPCONF_TYPE_COUNT

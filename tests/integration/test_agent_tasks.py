@@ -12,6 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import BIN, KILL_MAX_S, alive, processes_with, wait_until  # noqa: E402
 from fakemaster import Agent, FakeMaster, context  # noqa: E402
+from wheels import Index, wheel  # noqa: E402
 
 # Hides in every way: new session, double fork, no environment, holds standard output, ignores SIGTERM.
 HIDER = r"""
@@ -466,6 +467,45 @@ def test_python_of_the_hook(m, a):
     assert m.wait_exit("1.venv.1", 60)["code"] == 0
     m.wait_log("/work/mine True")
     m.wait_log("/work/mine/bin/python3")
+
+
+def test_python_requirements(m, a):
+    """One environment of a list, made once also by two tasks at the same moment, after one that was killed over it."""
+    index = Index(wheel("Greet", "1.0", {"greet.py": "def main():\n    import sys\n    print('hello from', sys.prefix)\n"}, ["greet = greet:main"]),
+                  wheel("extra", "2.0", {"extra.py": ""}))
+    python = {"interpreter": "/usr/bin/python3", "requirements": ["greet==1.0"], "index_url": index.url}
+    try:
+        os.symlink(a.dir, a.path("work", "cache", f"python-{os.geteuid()}"))
+        m.start("1.bad.1", "true", python=python)
+        e = m.wait_exit("1.bad.1", 60)
+        assert e["reason"] == "start_failed" and "environment.python, on agent a1: " in e["text"] and "is no folder of this user's alone" in e["text"], e
+        os.unlink(a.path("work", "cache", f"python-{os.geteuid()}"))
+        index.hold.clear()
+        m.start("1.cut.1", "true", python=python)
+        wait_until(lambda: index.asked, 60, "a question to the index")
+        m.kill("1.cut.1")
+        assert m.wait_exit("1.cut.1")["reason"] == "killed"
+        for slot, alloc in enumerate(("1.req.1", "1.same.1")):
+            m.start(alloc, "greet; python3 -c 'import greet, sys; print(sys.executable)'", slots=(slot,), python=python)
+        m.wait_log("Another task makes the same environment", 60)
+        index.hold.set()
+        for alloc in ("1.req.1", "1.same.1"):
+            assert m.wait_exit(alloc, 60)["code"] == 0
+            m.wait_log(f"hello from {a.path('work', 'tasks', alloc)}/run/venv")  # a script of the list's, in the task's own environment
+            m.wait_log(f"{alloc}/run/venv/bin/python3")
+        assert index.downloads() == ["Greet-1.0-py3-none-any.whl"], index.asked
+        hook = f"pip install --no-cache-dir --index-url {index.url} extra\n"  # goes into the task's own
+        m.start("1.more.1", "python3 -c 'import greet, extra; print(\"both of them\")'", {"startup-hook.sh": hook}, python=python)
+        assert m.wait_exit("1.more.1", 60)["code"] == 0
+        m.wait_log("both of them")
+        m.start("1.less.1", "python3 -c 'import greet, extra'", python=python)
+        assert m.wait_exit("1.less.1", 60)["code"] == 1
+        m.wait_log("No module named 'extra'")
+        kept = [f for d in os.listdir(a.path("work", "cache")) for f in os.listdir(a.path("work", "cache", d)) if not f.endswith(".lock")]
+        assert len(kept) == 1 and not kept[0].startswith("new-"), kept
+    finally:
+        index.hold.set()
+        index.close()
 
 
 def test_fetched_context_and_info(m, a):

@@ -146,9 +146,7 @@ static void add_devices(json_t *env, const struct taskspec *s)
     set(env, "NVIDIA_VISIBLE_DEVICES", uuids.len ? buf_str(&uuids) : "void");
 }
 
-/* Where the determined package lies: ../lib/det/python of this program; NULL where it is not
- * installed. Caller frees. */
-static char *package_dir(void)
+char *taskenv_package_dir(void)
 {
     det_cleanup(freep) char *init = find_beside("../lib/det/python/determined/__init__.py", R_OK);
     if (!init)
@@ -160,7 +158,7 @@ static char *package_dir(void)
 /* Last, so that a package of the user's own comes first. */
 static void add_package(json_t *env)
 {
-    det_cleanup(freep) char *dir = package_dir();
+    det_cleanup(freep) char *dir = taskenv_package_dir();
     const char *own = json_str(env, "PYTHONPATH", "");
     if (dir)
         setf(env, "PYTHONPATH", "%s%s%s", own, *own ? ":" : "", dir);

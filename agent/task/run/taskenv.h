@@ -18,6 +18,9 @@ json_t *taskenv_common(const struct taskspec *s, const char *chief_addr);
 /* Adds the rank's own variables (RANK, ...; DET_PROGRESS_FILE, DET_REPORT_SPOOL). local: 0.. */
 void taskenv_add_rank(json_t *env, const struct taskspec *s, int local);
 void taskenv_add_files(json_t *env, const struct taskspec *s, int local);
+/* Where the determined package lies: ../lib/det/python of this program; NULL where it is not
+ * installed. Caller frees. */
+char *taskenv_package_dir(void);
 /* "NAME=value" each, ends in NULL; free with taskenv_free(). */
 char **taskenv_vector(const json_t *env);
 void taskenv_free(char **v);

@@ -272,6 +272,9 @@ static void test_bad_orders(void **state)
         {TASK(GOOD ",\"slots\":[],\"user\":{\"name\":\"u\",\"uid\":-1,\"gid\":0}"), "uid"},
         {TASK(GOOD ",\"slots\":[],\"python\":\"x\""), "python: "},
         {TASK(GOOD ",\"slots\":[],\"python\":{\"interpreter\":7}"), "python: interpreter"},
+        {TASK(GOOD ",\"slots\":[],\"python\":{\"requirements\":[7]}"), "python: requirements"},
+        {TASK(GOOD ",\"slots\":[],\"python\":{\"requirements\":\"a\"}"), "python: requirements"},
+        {TASK(GOOD ",\"slots\":[],\"python\":{\"system_site_packages\":1}"), "python: system_"},
         {TASK(GOOD ",\"slots\":[],\"python\":{\"interpreter\":\"\"}"), "python: interpreter: empty"},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {

@@ -1,0 +1,296 @@
+"""The virtual environment of a task whose configuration lists requirements. usage: environment.py REQUEST CACHE MIB FOLDER
+
+Runs as the task does, by the interpreter that the environment is for, whatever its version, and imports nothing of ours.
+What a list needs is installed once, below CACHE/python-UID, which is this user's alone: under a name that is its hash, made under
+another name and renamed when it is whole. Of that every task gets a thin virtual environment of its own, FOLDER: what a hook
+installs goes there and is seen by nobody else. Descriptor 3 gets the answer, JSON: {"lock": PATH}, which whoever uses the
+environment locks (shared), or {"error": TEXT, "host": whether another host might do better}.
+"""
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+import venv
+
+NAME = re.compile("[0-9a-f]{32}$")
+SILENCE_S = 30  # then a word of ours shows that something lives
+ABOUT = "det-environment.json"
+
+
+class Failed(Exception):
+    host = True
+
+
+class BadList(Failed):
+    host = False
+
+
+def say(text):
+    print(text, flush=True)
+
+
+# ---- decisions ----
+
+def key_of(request, interpreter, environ):
+    """The name of what a request needs: the list, where from, and what for."""
+    told = sorted((k, v) for k, v in environ.items() if k.startswith(("PIP_", "UV_")))
+    wanted = [request.get(k) for k in ("requirements", "constraints", "index_url", "extra_index_urls")]
+    text = json.dumps([wanted, bool(request.get("system_site_packages")), interpreter, told])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def index_arguments(request):
+    index = ["--index-url", request["index_url"]] if request.get("index_url") else []
+    return index + [word for url in request.get("extra_index_urls") or [] for word in ("--extra-index-url", url)]
+
+
+def reason(lines):
+    """What of an installer's output says why: its last error, with the line after it where that names the package."""
+    lines = [line.strip(" ╰─▶×│\t\n") for line in lines if line.strip()]
+    errors = [i for i, line in enumerate(lines) if line.startswith(("ERROR:", "error:", "Because "))]
+    if not errors:
+        return lines[-1] if lines else "it said nothing"
+    at = errors[-1]
+    text = re.sub("^(ERROR|error): ", "", lines[at]).strip()
+    mismatch = "DO NOT MATCH THE HASHES" in text and at + 1 < len(lines)
+    return "the hash of " + re.split(r" \(?from ", lines[at + 1])[0] + " is another" if mismatch else text
+
+
+# ---- the cache ----
+
+def own_folder(path):
+    """Made for this user alone; one that another could write to is refused: what lies there is run."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise Failed(f"{path} is no folder of this user's alone; remove it")
+    return path
+
+
+def lock_of(root, key):
+    return os.open(os.path.join(root, key + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def take(fd, kind):
+    """The lock, however long it takes."""
+    for i in range(10 ** 9):
+        try:
+            return fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if i % (SILENCE_S * 20) == 0:
+                say("Another task makes the same environment of Python's; this one waits for it.")
+            time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def free(root, key):
+    """Whether nobody has it, nor gets it meanwhile."""
+    fd = lock_of(root, key)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(fd)
+
+
+def bytes_of(folder):
+    total = 0
+    for at, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(at, name)).st_blocks * 512
+    return total
+
+
+def entries_of(root):
+    """(last used, key, bytes) of what is whole, the least recently used first."""
+    found = []
+    for key in filter(NAME.match, os.listdir(root)):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with open(os.path.join(root, key, ABOUT)) as f:
+                found.append((os.stat(os.path.join(root, key + ".lock")).st_mtime, key, int(json.load(f)["bytes"])))
+    return sorted(found)
+
+
+def sweep(root):
+    """What somebody left who was killed."""
+    for name in os.listdir(root):
+        kind, key = name[:4], name[4:]
+        if kind in ("new-", "old-") and NAME.match(key):
+            with free(root, key) as is_free:
+                if is_free:
+                    shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+
+
+def evict(root, bytes_max):
+    """Removes what was not used for longest until the rest fits; nothing that somebody uses."""
+    entries = entries_of(root)
+    total = sum(size for _, _, size in entries)
+    for _, key, size in entries:
+        if total <= bytes_max:
+            return
+        with free(root, key) as is_free:
+            if is_free:
+                os.rename(os.path.join(root, key), os.path.join(root, "old-" + key))
+                shutil.rmtree(os.path.join(root, "old-" + key), ignore_errors=True)
+                total -= size
+
+
+# ---- making one ----
+
+def run(argv):
+    """An installer, its output into the log. What it said if it failed, else None."""
+    environ = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+    child = subprocess.Popen(argv, env={**environ, "PYTHONNOUSERSITE": "1"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             universal_newlines=True, errors="replace")
+    done, begun, lines = threading.Event(), time.monotonic(), []
+
+    def speak():
+        while not done.wait(SILENCE_S):
+            say(f"Still at it, after {time.monotonic() - begun:.0f} s.")
+    threading.Thread(target=speak, daemon=True).start()
+    for line in child.stdout:
+        say(line.rstrip("\n"))
+        lines = lines[-200:] + [line]
+    done.set()
+    return lines if child.wait() else None
+
+
+def installer(python):
+    """The words before the arguments of an installation into the environment of `python`, and what they are called."""
+    uv = shutil.which("uv")
+    if uv:
+        return [uv, "pip", "install", "--python", python, "--compile-bytecode"], "uv"
+    if importlib.util.find_spec("pip") is None:
+        raise Failed(f"there is neither uv on PATH nor pip in {sys.executable}: one of them is to be installed on this host")
+    return [sys.executable, "-m", "pip", "--python", python, "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"], "pip"
+
+
+def write_lines(path, lines):
+    with open(path, "w") as f:
+        f.write("".join(line + "\n" for line in lines))
+    return path
+
+
+def install(request, folder):
+    begun = time.monotonic()
+    venv.EnvBuilder(system_site_packages=bool(request.get("system_site_packages")), symlinks=True, with_pip=False).create(folder)
+    argv, name = installer(os.path.join(folder, "bin", "python3"))
+    say(f"Python's environment of {', '.join(request['requirements'])[:200]} is made by {name}, for {sys.executable}.")
+    argv += index_arguments(request) + ["-r", write_lines(os.path.join(folder, "requirements.txt"), request["requirements"])]
+    if request.get("constraints"):
+        argv += ["-c", write_lines(os.path.join(folder, "constraints.txt"), request["constraints"])]
+    said = run(argv)
+    if said is not None:
+        raise BadList(f"{name} could not install the requirements: {reason(said)}")
+    say(f"Python's environment is made, in {time.monotonic() - begun:.1f} s.")
+
+
+def make(request, root, key):
+    new = os.path.join(root, "new-" + key)
+    shutil.rmtree(new, ignore_errors=True)  # of one that was killed
+    try:
+        install(request, new)
+        with open(os.path.join(new, ABOUT), "w") as f:
+            json.dump({"made_at": new, "bytes": bytes_of(new)}, f)
+        subprocess.run(["sync", "-f", new], stdin=subprocess.DEVNULL, check=False)
+        os.rename(new, os.path.join(root, key))
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def hold(request, root, key):
+    """Has it made if it is not there. The lock, shared."""
+    lock, made = lock_of(root, key), os.path.join(root, key)
+    take(lock, fcntl.LOCK_SH)
+    while not os.path.isdir(made):
+        take(lock, fcntl.LOCK_EX)
+        if not os.path.isdir(made):
+            make(request, root, key)
+        take(lock, fcntl.LOCK_SH)  # it is let go for a moment
+    return lock
+
+
+# ---- the task's own ----
+
+def copy_programs(made, made_at, folder):
+    """Scripts name the environment that they were made in: now the task's."""
+    for name in os.listdir(os.path.join(made, "bin")):
+        source, target = os.path.join(made, "bin", name), os.path.join(folder, "bin", name)
+        if os.path.islink(source):
+            os.symlink(os.readlink(source), target)
+        if os.path.islink(source) or not os.path.isfile(source):
+            continue
+        with open(source, "rb") as f:
+            data = f.read()
+        with open(target, "wb") as f:
+            f.write(data if b"\0" in data else data.replace(os.fsencode(made_at), os.fsencode(folder)))
+        shutil.copymode(source, target)
+
+
+def write_pip(folder):
+    """pip of the interpreter, which installs into the task's own."""
+    path = os.path.join(folder, "bin", "pip")
+    if importlib.util.find_spec("pip") is None or os.path.exists(path):
+        return
+    with open(path, "w") as f:
+        f.write("#!/bin/sh\nexec '{}' -m pip --python '{}/bin/python3' \"$@\"\n".format(*(p.replace("'", "'\\''") for p in (sys.executable, folder))))
+    os.chmod(path, 0o755)
+    shutil.copy(path, path + "3")
+
+
+def make_thin(made, folder):
+    packages = "lib/python{}.{}/site-packages".format(*sys.version_info[:2])
+    with open(os.path.join(made, ABOUT)) as f:
+        made_at = json.load(f)["made_at"]
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, packages))
+    os.mkdir(os.path.join(folder, "bin"))
+    shutil.copy(os.path.join(made, "pyvenv.cfg"), folder)
+    with open(os.path.join(folder, packages, "det-requirements.pth"), "w") as f:
+        f.write(f"import site; site.addsitedir({os.path.join(made, packages)!r})\n")
+    copy_programs(made, made_at, folder)
+    write_pip(folder)
+
+
+def main(request_path, cache, mib, folder):
+    with open(request_path) as f:
+        request = json.load(f)
+    os.makedirs(cache, exist_ok=True)
+    root = own_folder(os.path.join(cache, f"python-{os.geteuid()}"))
+    key = key_of(request, [os.path.realpath(sys.executable), sys.version, platform.machine()], os.environ)
+    for name in ("PIP_CACHE_DIR", "UV_CACHE_DIR"):
+        os.environ.setdefault(name, os.path.join(os.path.dirname(folder), "downloads"))
+    lock = hold(request, root, key)
+    make_thin(os.path.join(root, key), folder)
+    sweep(root)
+    evict(root, int(mib) << 20)
+    os.utime(lock)
+    return {"lock": os.path.join(root, key + ".lock")}
+
+
+def leave(answer):
+    with os.fdopen(3, "w") as f:
+        json.dump(answer, f)
+    sys.exit("error" in answer)
+
+
+if __name__ == "__main__":
+    try:
+        leave(main(*sys.argv[1:]))
+    except (Failed, OSError) as e:
+        leave({"error": str(e), "host": getattr(e, "host", True)})

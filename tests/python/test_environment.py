@@ -1,0 +1,118 @@
+"""What determined/exec/environment.py decides, and keeps in its cache; test_agent_tasks.py has it make environments."""
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import unittest
+from unittest import mock
+
+from determined.exec import environment as e
+
+PIP_NONE = ["Looking in indexes: http://x/simple\n", "ERROR: Could not find a version that satisfies the requirement nosuch==1 (from versions: none)\n",
+            "ERROR: No matching distribution found for nosuch==1\n", "\n", "[notice] A new release of pip is available\n"]
+PIP_HASH = ["ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the package versions, ...\n",
+            "    greet==1.0 from http://127.0.0.1/files/greet-1.0-py3-none-any.whl (from -r /x/requirements.txt (line 1)):\n",
+            "        Expected sha256 00\n", "             Got        11\n"]
+UV_NONE = ["  × No solution found when resolving dependencies:\n",
+           "  ╰─▶ Because nosuch was not found in the package registry and you require nosuch, we can conclude that ...\n"]
+
+
+class Decisions(unittest.TestCase):
+    def test_key(self):
+        request, python = {"requirements": ["a==1", "b"]}, ["/usr/bin/python3.11", "3.11.2"]
+        key = e.key_of(request, python, {"HOME": "/home/x"})
+        self.assertRegex(key, e.NAME)
+        self.assertEqual(key, e.key_of({**request, "interpreter": "python3", "constraints": None}, python, {}))
+        others = [e.key_of({**request, **more}, python, {}) for more in (
+            {"requirements": ["b", "a==1"]}, {"index_url": "http://x"}, {"extra_index_urls": ["http://x"]}, {"constraints": ["b<2"]},
+            {"system_site_packages": True})] + [e.key_of(request, ["/usr/bin/python3.11", "3.11.3"], {}), e.key_of(request, python, {"PIP_INDEX_URL": "http://x"})]
+        self.assertEqual(len({key, *others}), 8)
+
+    def test_reason(self):
+        self.assertEqual(e.reason(PIP_NONE), "No matching distribution found for nosuch==1")
+        self.assertEqual(e.reason(PIP_HASH), "the hash of greet==1.0 is another")
+        self.assertTrue(e.reason(UV_NONE).startswith("Because nosuch was not found in the package registry"))
+        self.assertEqual(e.reason(["odd\n", "\n"]), "odd")
+        self.assertEqual(e.reason([]), "it said nothing")
+
+    def test_installer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            uv = os.path.join(folder, "uv")
+            with open(uv, "w") as f:
+                f.write("#!/bin/sh\n")
+            os.chmod(uv, 0o755)
+            with mock.patch.dict(os.environ, PATH=folder):
+                self.assertEqual(e.installer("/x/python3")[0][:5], [uv, "pip", "install", "--python", "/x/python3"])
+                os.unlink(uv)
+                with mock.patch.object(e.importlib.util, "find_spec", lambda name: None):
+                    self.assertRaisesRegex(e.Failed, "neither uv on PATH nor pip in", e.installer, "/x/python3")
+
+    def test_index_arguments(self):
+        self.assertEqual(e.index_arguments({}), [])
+        self.assertEqual(e.index_arguments({"index_url": "a", "extra_index_urls": ["b", "c"]}),
+                         ["--index-url", "a", "--extra-index-url", "b", "--extra-index-url", "c"])
+
+
+class Cache(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="det-environments-")
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def put(self, digit, used, size=10, kind=""):
+        key = 32 * digit
+        os.mkdir(os.path.join(self.root, kind + key))
+        with open(os.path.join(self.root, kind + key, e.ABOUT), "w") as f:
+            json.dump({"bytes": size}, f)
+        os.close(e.lock_of(self.root, key))
+        os.utime(os.path.join(self.root, key + ".lock"), (used, used))
+        return key
+
+    def kept(self):
+        return {n[:5] if "-" in n else n[0] for n in os.listdir(self.root) if not n.endswith(".lock")}
+
+    def test_the_least_recently_used_goes(self):
+        for digit, used in (("a", 30), ("b", 10), ("c", 20)):
+            self.put(digit, used)
+        e.evict(self.root, 30)
+        self.assertEqual(self.kept(), {"a", "b", "c"})
+        e.evict(self.root, 20)
+        self.assertEqual(self.kept(), {"a", "c"})
+        e.evict(self.root, 0)
+        self.assertEqual(self.kept(), set())
+
+    def test_what_is_used_stays(self):
+        key = self.put("a", 1)
+        self.put("b", 2)
+        fd = e.lock_of(self.root, key)
+        fcntl.flock(fd, fcntl.LOCK_SH)
+        e.evict(self.root, 0)
+        self.assertEqual(self.kept(), {"a"})
+        os.close(fd)
+        e.evict(self.root, 0)
+        self.assertEqual(self.kept(), set())
+
+    def test_what_was_left_goes(self):
+        self.put("a", 1)
+        self.put("b", 1, kind="new-")
+        self.put("c", 1, kind="old-")
+        held = self.put("d", 1, kind="new-")  # being made
+        fd = e.lock_of(self.root, held)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        e.sweep(self.root)
+        self.assertEqual(self.kept(), {"a", "new-d"})
+        os.close(fd)
+
+    def test_a_folder_of_others_is_refused(self):
+        path = os.path.join(self.root, "python-0")
+        self.assertEqual(e.own_folder(path), path)
+        self.assertEqual(e.own_folder(path), path)
+        os.chmod(path, 0o770)
+        self.assertRaisesRegex(e.Failed, "no folder of this user's alone", e.own_folder, path)
+        os.rmdir(path)
+        os.symlink(self.root, path)
+        self.assertRaisesRegex(e.Failed, "no folder of this user's alone", e.own_folder, path)
+
+
+if __name__ == "__main__":
+    unittest.main()
