@@ -301,7 +301,7 @@ static void conn_body(struct http_conn *c, const char *p, size_t n)
     struct http *h = c->http;
     if (c->early_status) {
         if (!http_drain_take(&h->drain, &c->drained, c->mhd, n))
-            http_peer_cut(&h->peers, c->peer, uv_now(h->loop));
+            http_peer_reset(&h->peers, c->peer, uv_now(h->loop));
         return;
     }
     if (c->req.body.len + n > c->body_max)

@@ -56,6 +56,14 @@ void http_peer_cut(struct http_peers *all, struct http_peer *p, uint64_t now_ms)
     shutdown(p->fd, SHUT_RDWR);
 }
 
+void http_peer_reset(struct http_peers *all, struct http_peer *p, uint64_t now_ms)
+{
+    struct linger none = {.l_onoff = 1};
+    if (p)
+        setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    http_peer_cut(all, p, now_ms);
+}
+
 static void make_room(struct http_peers *all, uint64_t now_ms)
 {
     struct http_peer *oldest = NULL;

@@ -50,6 +50,9 @@ void http_peer_in_hand(struct http_peers *all, struct http_peer *p, uint64_t now
 void http_peer_goes_on(struct http_peers *all, struct http_peer *p, uint64_t now_ms);
 void http_peer_idle(struct http_peers *all, struct http_peer *p, uint64_t now_ms);
 void http_peer_cut(struct http_peers *all, struct http_peer *p, uint64_t now_ms);
+/* The same of one that sends on, which is told by a reset: what is closed at a window of 0 bytes
+ * stays at it, and its sender asks for more, ever more rarely, for 102 s. */
+void http_peer_reset(struct http_peers *all, struct http_peer *p, uint64_t now_ms);
 /* Cuts what has kept us waiting for too long. Every few seconds. */
 void http_peers_sweep(struct http_peers *all, uint64_t now_ms);
 
