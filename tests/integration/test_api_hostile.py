@@ -148,11 +148,11 @@ def strangers(c, user):
 
 
 def send_until_cut(s, piece, most):
-    """How many bytes went before the peer ended it."""
+    """How many bytes went before the peer ended it. It has to say so: a sender who is not told finds out after 102 s."""
     for sent in range(0, most, len(piece)):
         try:
             s.sendall(piece)
-        except OSError:
+        except (ConnectionResetError, BrokenPipeError):
             return sent
     return most
 
@@ -167,7 +167,7 @@ def endless(c, user):
             s.sendall(f"{head}{more}Content-Length: {length}\r\n\r\n".encode())
             answer = rest(s)  # to the end of the connection: it does not stay, as its body never came
             assert answer.startswith(b"HTTP/1.1 " + status), answer
-    with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+    with socket.create_connection(("127.0.0.1", c.port), timeout=30 * SLOWER) as s:
         s.sendall(f"{made_up}Transfer-Encoding: chunked\r\n\r\n".encode())
         sent = send_until_cut(s, b"100000\r\n" + b"x" * (1 << 20) + b"\r\n", 1 << 30)
         assert 90 << 20 < sent < 200 << 20, sent
@@ -296,6 +296,24 @@ def poll(c, exp, token):
     return s
 
 
+def logged_out(c, run, exp):
+    """Who logs out gets nothing more of what she has asked for before; what another session of hers has asked for goes on."""
+    one, other = (Api(c.port).call("login", {"username": "eve", "password": "eve's own", "isHashed": False})["token"] for _ in range(2))
+    stream, stays, before = follow(c, run.trial, one), follow(c, run.trial, other), polls(c)
+    waiting = poll(c, exp, one)
+    wait_until(lambda: polls(c) > before, 20, "the poll")
+    Api(c.port, one).call("logout")
+    assert not rest(stream).endswith(b"0\r\n\r\n"), "the stream seems whole"
+    answer = rest(waiting)
+    assert answer.startswith(b"HTTP/1.1 401"), answer
+    assert status_of(c, one) == 401 and status_of(c, other) == 200
+    run.api.call("post_task_logs", {"logs": [{"task_id": run.task, "log": "told to the other"}]})
+    said = b""
+    while b"told to the other" not in said:
+        said += stays.recv(65536)
+    stays.close()
+
+
 def shown_out(c, user, run):
     """Whose session or token an administrator ends gets nothing from then on: no answer to what comes after it, though look-ups of that
     session are under way all the time, no more of what is being streamed, and nothing of what a poll waits for; others' streams and polls
@@ -349,6 +367,7 @@ def shown_out(c, user, run):
     user.call("patch_token", {"setRevoked": True}, tokenId=made["tokenInfo"]["id"])
     rest(stream)
     assert status_of(c, made["token"]) == 401
+    logged_out(c, run, exp)
     user.call("kill_experiment", id=exp)
     answer = rest(waits)
     assert answer.startswith(b"HTTP/1.1 200"), answer

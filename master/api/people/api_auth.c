@@ -78,6 +78,7 @@ static void on_logout(void *arg, int rc, const struct det_err *err)
         return;
     }
     auth_forget_session(c->sh->auth, c->req->who.session);
+    http_drop(c->sh->http, &(struct http_ended){.session = c->req->who.session});
     auth_cookie(c->sh, "", cookie);
     http_reply_with(c->req, &(struct http_answer){.status = 200, .cookie = cookie}, "{}", 2);
 }

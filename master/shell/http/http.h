@@ -165,11 +165,13 @@ void http_stream_cut(struct http_stream *s);
 
 /* Whose right to listen has ended. */
 struct http_ended {
-    int64_t user_id;    /* of all sessions of this user, */
-    const char *keep;   /* but this one (a sha256; or NULL); or */
-    int64_t token_id;   /* of this access token; 0: none */
+    int64_t user_id;     /* of all sessions of this user, */
+    const char *keep;    /* but this one (a sha256; or NULL); or */
+    const char *session; /* this one (a sha256; or NULL); or */
+    int64_t token_id;    /* of this access token; 0: none */
 };
-/* Cuts their streams off, and answers their long polls 401: what was asked before ends too. */
+/* Cuts their streams off, also those that are about to begin, and answers their long polls 401:
+ * what was asked before ends too. */
 struct http;
 void http_drop(struct http *h, const struct http_ended *e);
 

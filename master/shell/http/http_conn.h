@@ -47,7 +47,7 @@ struct http_conn {
     bool forcing;         /* just now */
     bool is_held;         /* the handler's answer is kept until http_release() */
     bool is_poll;         /* waits for something else than the database */
-    bool is_ended;        /* its caller's right has ended: it may not become a poll */
+    bool is_ended;        /* its caller's right has ended: it becomes neither poll nor stream */
     uint64_t begun_ms;    /* handed to its handler: the loop's time */
     char *early;          /* why it was refused before the body was read; NULL: it was not */
     int early_code, early_status;

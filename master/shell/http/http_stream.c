@@ -147,6 +147,7 @@ struct http_stream *http_stream_begin_as(struct http_req *req, const struct http
     struct http_stream *s = det_zalloc(sizeof *s);
     s->http = req->conn->http;
     s->conn = req->conn;
+    s->gone = s->conn->is_ended;
     s->arg = arg;
     s->next = s->http->streams;
     if (s->next)
@@ -267,6 +268,8 @@ bool http_is_ended(const struct http_who *w, const struct http_ended *e)
         return false;
     if (e->token_id)
         return w->token_id == e->token_id;
+    if (e->session)
+        return strcmp(w->session, e->session) == 0;
     return w->user_id == e->user_id && !(e->keep && strcmp(w->session, e->keep) == 0);
 }
 
