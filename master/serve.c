@@ -37,6 +37,7 @@ struct master {
     uv_loop_t loop;
     uv_signal_t term, intr;
     uv_timer_t warn; /* again and again, where the transport is insecure */
+    uv_timer_t renew; /* looks for a new certificate, where it is not */
     char url[300];
     struct transport transport;
     bool leads, stopping;
@@ -79,6 +80,7 @@ static void stop(struct master *m)
     uv_close((uv_handle_t *)&m->term, NULL);
     uv_close((uv_handle_t *)&m->intr, NULL);
     uv_close((uv_handle_t *)&m->warn, NULL);
+    uv_close((uv_handle_t *)&m->renew, NULL);
     gc_stop(m->sh.gc);
     retention_destroy(m->sh.retention);
     driver_stop(m->sh.driver);
@@ -229,10 +231,19 @@ static void on_warn(uv_timer_t *t)
     transport_warn(m->conf);
 }
 
-static void warnings(struct master *m)
+static void on_renew(uv_timer_t *t)
+{
+    struct master *m = t->data;
+    transport_renew(&m->transport, m->sh.http, uv_now(&m->loop));
+}
+
+static void timers(struct master *m)
 {
     uv_timer_init(&m->loop, &m->warn);
-    m->warn.data = m;
+    uv_timer_init(&m->loop, &m->renew);
+    m->warn.data = m->renew.data = m;
+    if (masterconf_is_tls(m->conf))
+        uv_timer_start(&m->renew, on_renew, 0, TRANSPORT_LOOK_MS);
     if (transport_is_insecure(m->conf))
         uv_timer_start(&m->warn, on_warn, 0, WARN_MS);
 }
@@ -248,7 +259,7 @@ static int run(struct master *m, struct det_err *err)
         rc = listen_on(m, err);
     if (rc == 0) {
         signals(m);
-        warnings(m);
+        timers(m);
         rc = lead(m, err);
     }
     if (rc == 0)

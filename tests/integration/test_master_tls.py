@@ -32,6 +32,17 @@ def clients(c):
             pass
 
 
+def follow_log(c):
+    """The messages of the master's log so far and from now on, and the thread that reads them until the stream ends."""
+    conn, lines = c.connect(), []
+    conn.request("GET", "/api/v1/master/logs?follow=true", headers={"Authorization": "Bearer " + c.token})
+    r = conn.getresponse()
+    thread = threading.Thread(target=lambda: [lines.append(json.loads(x)["result"]["logEntry"]["message"]) for x in r], daemon=True)
+    thread.start()
+    wait_until(lambda: any("ready: https://" in x for x in lines), 20, "the first lines")
+    return thread, lines
+
+
 def bodies_and_streams(c):
     """What is large goes in, what lasts comes out."""
     try:
@@ -39,19 +50,15 @@ def bodies_and_streams(c):
         raise AssertionError("a broken configuration was taken")
     except ApiError as e:
         assert e.status == 400, e
-    conn, lines = c.connect(), []
+    conn = c.connect()
     conn.request("GET", "/api/v1/me?" + "x" * 5500, headers={"Authorization": "Bearer " + c.token})
     r = conn.getresponse()
     assert r.status == 431 and b"5120 is the most" in r.read()
-    conn.request("GET", "/api/v1/master/logs?follow=true", headers={"Authorization": "Bearer " + c.token})
-    r = conn.getresponse()
-    thread = threading.Thread(target=lambda: [lines.append(json.loads(x)["result"]["logEntry"]["message"]) for x in r], daemon=True)
-    thread.start()
-    wait_until(lambda: any("ready: https://" in x for x in lines), 20, "the first lines")
+    thread, lines = follow_log(c)
     c.start_agent(0)
     c.wait_agents(1)
     wait_until(lambda: any("agent=agent-0" in x for x in lines), 20, "the agent's line in the stream")
-    return thread
+    return thread, lines
 
 
 def whole_trial(c):
@@ -60,6 +67,36 @@ def whole_trial(c):
     trial = c.trials(exp)[0]["id"]
     assert c.metrics(trial, "validation"), "no validation came through"
     wait_until(lambda: c.det("trial", "logs", str(trial)).stdout, 20, "a log")
+
+
+def certificate(c):
+    return ssl.get_server_certificate(("127.0.0.1", c.port))
+
+
+def renewed_files(c, lines):
+    """A certificate and key that take the place of the files are shown without a restart, once they belong together; the stream goes on."""
+    make_certificate(c, "next", "subjectAltName=IP:127.0.0.1,DNS:localhost")
+    before, now = certificate(c), fingerprint(c, "next.crt")
+    os.rename(c.path("next.key"), c.path("master.key"))
+    wait_until(lambda: any("shows the certificate of before: security.tls.cert and .key must be PEM and belong together" in x for x in lines), 20, "the complaint")
+    assert certificate(c) == before
+    os.rename(c.path("next.crt"), c.path("master.crt"))
+    wait_until(lambda: any("the certificate's authority is " + now in x for x in lines), 20, "the new certificate")
+    assert certificate(c) == open(c.path("master.crt")).read() != before
+    assert "version" in c.det("master", "info").stdout
+
+
+def renewed_own(c):
+    """The cluster's own certificate is a new one after a while, while the master runs; the stream goes on, and so does the authority."""
+    with open(c.path("renewal.yaml"), "w") as f:
+        f.write("security: {tls: {own_renewal: 1}}")
+    c.stop("master")
+    c.master_args += ["--config", c.path("renewal.yaml")]
+    c.start_master()
+    c.login()
+    before, (_, lines), authority = certificate(c), follow_log(c), told(c)[-1]
+    wait_until(lambda: certificate(c) != before and any("certificate is renewed" in x for x in lines), 20, "a new certificate")
+    assert "version" in c.det("master", "info").stdout and told(c)[-1] == authority
 
 
 def refusals(c):
@@ -347,13 +384,15 @@ def main():
         another_authority(c, he)
         rotated_authority(c, he)
         unwritten_authority(c, he)
+        renewed_own(c)
     with TlsCluster(agents=0) as c:
         c.login()
         clients(c)
         first_use(c)
-        thread = bodies_and_streams(c)
+        thread, lines = bodies_and_streams(c)
         whole_trial(c)
         refusals(c)
+        renewed_files(c, lines)
         master = c.procs["master"]
         c.stop("master")
         thread.join(120)

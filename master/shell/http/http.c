@@ -588,10 +588,12 @@ int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret
     h->is_tls = o->tls && o->tls->cert.len;
     h->web_hosts = det_strdup(o->web_hosts ? o->web_hosts : "");
     rc = h->is_tls ? http_tls_show(o->tls, err) : 0;
-    if (rc < 0)
+    if (rc < 0) {
         close(fd);
-    else
+        det_wrap(err, rc, "the HTTP server did not start");
+    } else {
         rc = daemon_start(h, fd, o->client_authority, err);
+    }
     if (rc < 0) {
         free(h->web_hosts);
         free(h);

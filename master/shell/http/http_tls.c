@@ -56,8 +56,8 @@ int http_tls_show(const struct pem_pair *pair, struct det_err *err)
          gnutls_privkey_import_x509_raw(s->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0) >= 0;
     if (!ok) {
         shown_free(s);
-        return det_fail(err, DET_EINVAL, "the HTTP server did not start: security.tls.cert and "
-                                         ".key must be PEM and belong together");
+        return det_fail(err, DET_EINVAL,
+                        "security.tls.cert and .key must be PEM and belong together");
     }
     s->older = newest;
     newest = s;

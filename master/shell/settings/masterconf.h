@@ -36,6 +36,7 @@ struct masterconf {
     int64_t audit_retention_days, token_default_days, token_max_days;
     char *tls_cert, *tls_key; /* both or neither */
     char *tls_authority_file;
+    int64_t tls_own_renewal_ms;
     char *web_dir, *web_hosts;
     bool tls_own, insecure, agents_certificates_only;
     int64_t agent_certificate_ms; /* how long one lasts */

@@ -131,7 +131,8 @@ static const struct setting table[] = {
      KEPT(task_user)},
     {.path = "security.tls.cert",
      .type = SETTING_TEXT,
-     .help = "Serve HTTPS with this certificate (PEM, its chain after it); none is HTTP",
+     .help = "Serve HTTPS with this certificate (PEM, its chain after it); none is HTTP. A new one in "
+             "its place, and its key, is shown within seconds",
      .option = "tls-cert",
      .arg = "PATH",
      .example = "/etc/det/master.crt",
@@ -149,6 +150,14 @@ static const struct setting table[] = {
      .help = "Serve HTTPS with a certificate that the cluster's own authority issues at each start; "
              "the first start makes the authority, and the database keeps it",
      KEPT(tls_own)},
+    {.path = "security.tls.own_renewal",
+     .type = SETTING_SECONDS,
+     .fallback = "31536000",
+     .min = 1,
+     .max = 31536000,
+     .help = "After how long the master, while it runs, takes a new certificate from the cluster's "
+             "own authority; each lasts two years",
+     KEPT(tls_own_renewal_ms)},
     {.path = "security.tls.authority_file",
      .type = SETTING_TEXT,
      .help = "Where to write the certificate of the cluster's own authority, which clients and "

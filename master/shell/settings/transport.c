@@ -55,10 +55,24 @@ static int read_files(struct transport *t, struct pem_pair *ret, struct det_err 
                         ret->cert.len ? "key" : "cert",
                         ret->cert.len ? conf->tls_key : conf->tls_cert,
                         ret->cert.len ? "private key" : "certificate");
-    /* What is no certificate the server refuses. */
-    if (authority_fingerprint(buf_str(&ret->cert), t->print, NULL) == 0)
-        log_info("the certificate's authority is %s", t->print);
     return 0;
+}
+
+static void hash_files(const struct pem_pair *files, char ret[HASH_HEX_MAX])
+{
+    struct buf both = BUF_INIT;
+    buf_add(&both, files->cert.p, files->cert.len);
+    buf_add(&both, files->key.p, files->key.len);
+    hash_bytes(HASH_SHA256, both.p, both.len, ret);
+    buf_finish(&both);
+}
+
+/* What is no certificate the server refuses. */
+static void take_files(struct transport *t, const struct pem_pair *files)
+{
+    hash_files(files, t->seen);
+    if (authority_fingerprint(buf_str(&files->cert), t->print, NULL) == 0)
+        log_info("the certificate's authority is %s", t->print);
 }
 
 static void authority_finish(struct db_authority *a)
@@ -211,6 +225,50 @@ int transport_follow(struct transport *t, struct http *h, struct det_err *err)
     return rc;
 }
 
+/* A file may be there before the other one: what does not fit is looked at again when it has
+ * changed. */
+static void renew_from_files(struct transport *t, struct http *h)
+{
+    struct pem_pair files = {BUF_INIT, BUF_INIT};
+    char now[HASH_HEX_MAX] = "";
+    struct det_err err;
+    int rc = read_files(t, &files, &err);
+    if (rc == 0)
+        hash_files(&files, now);
+    if (strcmp(now, t->seen) != 0) {
+        memcpy(t->seen, now, sizeof now);
+        rc = rc < 0 ? rc : http_set_certificate(h, &files, &err);
+        if (rc < 0)
+            log_error("the master shows the certificate of before: %s", err.text);
+        else
+            take_files(t, &files);
+    }
+    pem_pair_finish(&files);
+}
+
+static void renew_own(struct transport *t, struct http *h, uint64_t now_ms)
+{
+    struct det_err err;
+    bool is_first = t->renew_ms == 0;
+    if (now_ms < t->renew_ms)
+        return;
+    t->renew_ms = now_ms + (uint64_t)t->conf->tls_own_renewal_ms;
+    if (is_first)
+        return;
+    if (show(t, h, &err) < 0)
+        log_error("the master's certificate was not renewed: %s", err.text);
+    else
+        log_info("the master's certificate is renewed");
+}
+
+void transport_renew(struct transport *t, struct http *h, uint64_t now_ms)
+{
+    if (t->conf->tls_cert)
+        renew_from_files(t, h);
+    else
+        renew_own(t, h, now_ms);
+}
+
 void transport_finish(struct transport *t)
 {
     pem_pair_finish(&t->ca);
@@ -247,8 +305,12 @@ int transport_open(const struct masterconf *conf, struct transport *ret,
     *ret = with(ret, &a);
     if (rc < 0)
         return rc;
-    if (conf->tls_cert)
-        return read_files(ret, ret_server, err);
+    if (conf->tls_cert) {
+        rc = read_files(ret, ret_server, err);
+        if (rc == 0)
+            take_files(ret, ret_server);
+        return rc;
+    }
     rc = own(ret, ret_server, err);
     if (rc == 0)
         tell(ret);

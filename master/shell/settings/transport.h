@@ -8,6 +8,7 @@
 
 #include "authority.h"
 #include "db_authority.h"
+#include "hash.h"
 #include "http.h"
 #include "masterconf.h"
 
@@ -16,6 +17,8 @@ struct transport {
     struct pem_pair ca;             /* issues agents' certificates; empty: plain HTTP */
     struct buf vouches, formers;    /* db_authority.h */
     char print[FINGERPRINT_MAX];    /* of the authority by which agents that join know us */
+    char seen[HASH_HEX_MAX];        /* of the files, at the last look */
+    uint64_t renew_ms;              /* when the own certificate is to be renewed */
 };
 /* ret_server stays empty for plain HTTP. DET_EINVAL: that would carry passwords and tokens over a
  * network in the clear, and nobody asked for it. Blocking; after db_migrate(). */
@@ -32,6 +35,11 @@ int transport_take(struct transport *t, struct http *h, struct db_authority *a,
                    struct det_err *err);
 /* The same, and reads it: where another master may have rotated it. Blocking. */
 int transport_follow(struct transport *t, struct http *h, struct det_err *err);
+/* A new certificate, from the next handshake on, where it is time for one: the files are others
+ * than at the last look, or the own one has been shown for long enough. From the loop; reads two
+ * small files. What is wrong with them is logged once, and the certificate of before stays. */
+#define TRANSPORT_LOOK_MS 2000
+void transport_renew(struct transport *t, struct http *h, uint64_t now_ms);
 /* Plain HTTP that others than this host can read: worth a line in the log, again and again. */
 bool transport_is_insecure(const struct masterconf *conf);
 void transport_warn(const struct masterconf *conf);
