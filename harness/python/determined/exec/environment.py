@@ -21,6 +21,9 @@ import sys
 import threading
 import time
 import venv
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+Request = Dict[str, Any]  # environment.python of the configuration
 
 NAME = re.compile("[0-9a-f]{32}$")
 SILENCE_S = 30  # then a word of ours shows that something lives
@@ -35,13 +38,13 @@ class BadList(Failed):
     host = False
 
 
-def say(text):
+def say(text: str) -> None:
     print(text, flush=True)
 
 
 # ---- decisions ----
 
-def key_of(request, interpreter, environ):
+def key_of(request: Request, interpreter: List[str], environ: Mapping[str, str]) -> str:
     """The name of what a request needs: the list, where from, and what for."""
     told = sorted((k, v) for k, v in environ.items() if k.startswith(("PIP_", "UV_")))
     wanted = [request.get(k) for k in ("requirements", "constraints", "index_url", "extra_index_urls")]
@@ -49,12 +52,12 @@ def key_of(request, interpreter, environ):
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def index_arguments(request):
+def index_arguments(request: Request) -> List[str]:
     index = ["--index-url", request["index_url"]] if request.get("index_url") else []
     return index + [word for url in request.get("extra_index_urls") or [] for word in ("--extra-index-url", url)]
 
 
-def reason(lines):
+def reason(lines: List[str]) -> str:
     """What of an installer's output says why: its last error, with the line after it where that names the package."""
     lines = [line.strip(" ╰─▶×│\t\n") for line in lines if line.strip()]
     errors = [i for i, line in enumerate(lines) if line.startswith(("ERROR:", "error:", "Because "))]
@@ -68,7 +71,7 @@ def reason(lines):
 
 # ---- the cache ----
 
-def own_folder(path):
+def own_folder(path: str) -> str:
     """Made for this user alone; one that another could write to is refused: what lies there is run."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
@@ -78,15 +81,16 @@ def own_folder(path):
     return path
 
 
-def lock_of(root, key):
+def lock_of(root: str, key: str) -> int:
     return os.open(os.path.join(root, key + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def take(fd, kind):
+def take(fd: int, kind: int) -> None:
     """The lock, however long it takes."""
     for i in range(10 ** 9):
         try:
-            return fcntl.flock(fd, kind | fcntl.LOCK_NB)
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+            return
         except BlockingIOError:
             if i % (SILENCE_S * 20) == 0:
                 say("Another task makes the same environment of Python's; this one waits for it.")
@@ -94,7 +98,7 @@ def take(fd, kind):
 
 
 @contextlib.contextmanager
-def free(root, key):
+def free(root: str, key: str) -> Iterator[bool]:
     """Whether nobody has it, nor gets it meanwhile."""
     fd = lock_of(root, key)
     try:
@@ -106,7 +110,7 @@ def free(root, key):
         os.close(fd)
 
 
-def bytes_of(folder):
+def bytes_of(folder: str) -> int:
     total = 0
     for at, _, files in os.walk(folder):
         for name in files:
@@ -115,7 +119,7 @@ def bytes_of(folder):
     return total
 
 
-def entries_of(root):
+def entries_of(root: str) -> List[Tuple[float, str, int]]:
     """(last used, key, bytes) of what is whole, the least recently used first."""
     found = []
     for key in filter(NAME.match, os.listdir(root)):
@@ -125,7 +129,7 @@ def entries_of(root):
     return sorted(found)
 
 
-def sweep(root):
+def sweep(root: str) -> None:
     """What somebody left who was killed."""
     for name in os.listdir(root):
         kind, key = name[:4], name[4:]
@@ -135,7 +139,7 @@ def sweep(root):
                     shutil.rmtree(os.path.join(root, name), ignore_errors=True)
 
 
-def evict(root, bytes_max):
+def evict(root: str, bytes_max: int) -> None:
     """Removes what was not used for longest until the rest fits; nothing that somebody uses."""
     entries = entries_of(root)
     total = sum(size for _, _, size in entries)
@@ -151,25 +155,26 @@ def evict(root, bytes_max):
 
 # ---- making one ----
 
-def run(argv):
+def run(argv: List[str]) -> Optional[List[str]]:
     """An installer, its output into the log. What it said if it failed, else None."""
     environ = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
     child = subprocess.Popen(argv, env={**environ, "PYTHONNOUSERSITE": "1"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              universal_newlines=True, errors="replace")
-    done, begun, lines = threading.Event(), time.monotonic(), []
+    done, begun = threading.Event(), time.monotonic()
+    lines: List[str] = []
 
-    def speak():
+    def speak() -> None:
         while not done.wait(SILENCE_S):
             say(f"Still at it, after {time.monotonic() - begun:.0f} s.")
     threading.Thread(target=speak, daemon=True).start()
-    for line in child.stdout:
+    for line in child.stdout or ():
         say(line.rstrip("\n"))
         lines = lines[-200:] + [line]
     done.set()
     return lines if child.wait() else None
 
 
-def installer(python):
+def installer(python: str) -> Tuple[List[str], str]:
     """The words before the arguments of an installation into the environment of `python`, and what they are called."""
     uv = shutil.which("uv")
     if uv:
@@ -179,13 +184,13 @@ def installer(python):
     return [sys.executable, "-m", "pip", "--python", python, "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"], "pip"
 
 
-def write_lines(path, lines):
+def write_lines(path: str, lines: List[str]) -> str:
     with open(path, "w") as f:
         f.write("".join(line + "\n" for line in lines))
     return path
 
 
-def install(request, folder):
+def install(request: Request, folder: str) -> None:
     begun = time.monotonic()
     venv.EnvBuilder(system_site_packages=bool(request.get("system_site_packages")), symlinks=True, with_pip=False).create(folder)
     argv, name = installer(os.path.join(folder, "bin", "python3"))
@@ -199,7 +204,7 @@ def install(request, folder):
     say(f"Python's environment is made, in {time.monotonic() - begun:.1f} s.")
 
 
-def make(request, root, key):
+def make(request: Request, root: str, key: str) -> None:
     new = os.path.join(root, "new-" + key)
     shutil.rmtree(new, ignore_errors=True)  # of one that was killed
     try:
@@ -213,7 +218,7 @@ def make(request, root, key):
         raise
 
 
-def hold(request, root, key):
+def hold(request: Request, root: str, key: str) -> int:
     """Has it made if it is not there. The lock, shared."""
     lock, made = lock_of(root, key), os.path.join(root, key)
     take(lock, fcntl.LOCK_SH)
@@ -227,7 +232,7 @@ def hold(request, root, key):
 
 # ---- the task's own ----
 
-def copy_programs(made, made_at, folder):
+def copy_programs(made: str, made_at: str, folder: str) -> None:
     """Scripts name the environment that they were made in: now the task's."""
     for name in os.listdir(os.path.join(made, "bin")):
         source, target = os.path.join(made, "bin", name), os.path.join(folder, "bin", name)
@@ -242,7 +247,7 @@ def copy_programs(made, made_at, folder):
         shutil.copymode(source, target)
 
 
-def write_pip(folder):
+def write_pip(folder: str) -> None:
     """pip of the interpreter, which installs into the task's own."""
     path = os.path.join(folder, "bin", "pip")
     if importlib.util.find_spec("pip") is None or os.path.exists(path):
@@ -253,7 +258,7 @@ def write_pip(folder):
     shutil.copy(path, path + "3")
 
 
-def make_thin(made, folder):
+def make_thin(made: str, folder: str) -> None:
     packages = "lib/python{}.{}/site-packages".format(*sys.version_info[:2])
     with open(os.path.join(made, ABOUT)) as f:
         made_at = json.load(f)["made_at"]
@@ -267,7 +272,7 @@ def make_thin(made, folder):
     write_pip(folder)
 
 
-def main(request_path, cache, mib, folder):
+def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]:
     with open(request_path) as f:
         request = json.load(f)
     os.makedirs(cache, exist_ok=True)
@@ -283,7 +288,7 @@ def main(request_path, cache, mib, folder):
     return {"lock": os.path.join(root, key + ".lock")}
 
 
-def leave(answer):
+def leave(answer: Dict[str, Any]) -> None:
     with os.fdopen(3, "w") as f:
         json.dump(answer, f)
     sys.exit("error" in answer)
