@@ -155,11 +155,11 @@ def evict(root: str, bytes_max: int) -> None:
 
 # ---- making one ----
 
-def run(argv: List[str]) -> Optional[List[str]]:
-    """An installer, its output into the log. What it said if it failed, else None."""
+def run(argv: List[str], scratch: str) -> Optional[List[str]]:
+    """An installer, its output into the log, what it would leave in /tmp if it were killed in `scratch`. What it said if it failed, else None."""
     environ = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
-    child = subprocess.Popen(argv, env={**environ, "PYTHONNOUSERSITE": "1"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             universal_newlines=True, errors="replace")
+    child = subprocess.Popen(argv, env={**environ, "PYTHONNOUSERSITE": "1", "TMPDIR": scratch}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, errors="replace")
     done, begun = threading.Event(), time.monotonic()
     lines: List[str] = []
 
@@ -198,7 +198,10 @@ def install(request: Request, folder: str) -> None:
     argv += index_arguments(request) + ["-r", write_lines(os.path.join(folder, "requirements.txt"), request["requirements"])]
     if request.get("constraints"):
         argv += ["-c", write_lines(os.path.join(folder, "constraints.txt"), request["constraints"])]
-    said = run(argv)
+    scratch = os.path.join(folder, "tmp")
+    os.mkdir(scratch)
+    said = run(argv, scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
     if said is not None:
         raise BadList(f"{name} could not install the requirements: {reason(said)}")
     say(f"Python's environment is made, in {time.monotonic() - begun:.1f} s.")
