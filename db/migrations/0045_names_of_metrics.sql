@@ -1,6 +1,8 @@
 -- The names of an experiment's metrics, for the pages that ask for them: they were gathered from the summaries of all its
 -- trials, of 5,000 too. Kept as the summaries are; what is new in the tails is looked up.
 
+-- Nobody may write between the count and the triggers: a leader may serve meanwhile, which writes trials before experiments.
+LOCK TABLE trials, experiments IN SHARE ROW EXCLUSIVE MODE;
 CREATE TABLE metric_names (
     experiment_id integer NOT NULL REFERENCES experiments ON DELETE CASCADE,
     grp text NOT NULL,     -- as in trials.summary_metrics
@@ -30,8 +32,6 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
--- Nobody may write between the count and the triggers: a leader may serve meanwhile.
-LOCK TABLE trials IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO metric_names SELECT t.experiment_id, g.key, k.name, count(*)
     FROM trials t, jsonb_each(t.summary_metrics) g, jsonb_object_keys(g.value) k(name) GROUP BY 1, 2, 3;
 CREATE TRIGGER trials_named AFTER INSERT OR DELETE ON trials FOR EACH ROW EXECUTE FUNCTION name_metrics();

@@ -47,7 +47,7 @@ def counts(c, name):
     return c.sql(q, name)
 
 
-def reads(c):
+def reads(c, name):
     """What the API tells of the old rows."""
     e = c.api("GET", "/experiments/5")["experiment"]
     assert e["name"] == "old" and e["state"] == "STATE_COMPLETED" and e["username"] == "olga" and e["projectId"] == 77, e
@@ -56,6 +56,11 @@ def reads(c):
     assert "hello" in c.logs(9)
     chart = c.api("GET", "/trials/time-series?trialIds=9&metricNames=loss&group=training")["trials"][0]["metrics"][0]["data"]
     assert [(p["batches"], p["values"]["loss"]) for p in chart] == [(10, 0.1), (20, 0.2), (30, 0.3)], chart
+    told = c.api("GET", "/experiments/metrics-stream/metric-names?ids=5")["result"]
+    assert told["trainingMetrics"] == ["loss"] and told["validationMetrics"] == ["loss"], told
+    anew = "SELECT experiment_id, g.key, k, count(*) FROM trials, jsonb_each(summary_metrics) g, jsonb_object_keys(g.value) k GROUP BY 1, 2, 3"
+    kept = "SELECT experiment_id, grp, name, trials FROM metric_names"
+    assert c.sql(f"SELECT count(*) FROM ({anew}) x", name) != "0" and not c.sql(f"({kept} EXCEPT {anew}) UNION ALL ({anew} EXCEPT {kept})", name)
 
 
 def from_every_schema(c):
@@ -66,7 +71,7 @@ def from_every_schema(c):
         c.master_args, c.token = ["--db", f"host={c.path('pg-socket')} user=det dbname={name}"], None
         c.start_master()
         assert counts(c, name) == f"1|1|1|1|{len(FILES)}", (upto, counts(c, name))
-        reads(c)
+        reads(c, name)
     c.stop("master")
     c.master_args, c.token = [], None
 
