@@ -1,7 +1,7 @@
 /*
  * A certificate authority of the cluster's own (X.509 by OpenSSL; EC P-256, SHA-256). It lasts 20
- * years; the server's certificate 2 years, and is issued anew at each start; agents' as they are
- * asked for. No I/O.
+ * years; the server's certificate 2 years, and is issued anew at each start and before it ends;
+ * agents' as they are asked for. No I/O.
  */
 #ifndef SHELL_AUTHORITY_H
 #define SHELL_AUTHORITY_H

@@ -147,8 +147,8 @@ static const struct setting table[] = {
     {.path = "security.tls.own",
      .type = SETTING_BOOL,
      .fallback = "false",
-     .help = "Serve HTTPS with a certificate that the cluster's own authority issues at each start; "
-             "the first start makes the authority, and the database keeps it",
+     .help = "Serve HTTPS with a certificate that the cluster's own authority issues at each start and every "
+             "own_renewal; the first start makes the authority, and the database keeps it",
      KEPT(tls_own)},
     {.path = "security.tls.own_renewal",
      .type = SETTING_SECONDS,

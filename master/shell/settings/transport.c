@@ -12,7 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PEM_BYTES_MAX = 1 << 20, NAMES_MAX = 64, NAME_MAX_BYTES = 256 };
+enum {
+    PEM_BYTES_MAX = 1 << 20,
+    NAMES_MAX = 64,
+    NAME_MAX_BYTES = 256,
+    RETRY_MS = 3600000, /* of a renewal that failed */
+};
 
 struct names {
     char text[NAMES_MAX][NAME_MAX_BYTES];
@@ -255,10 +260,13 @@ static void renew_own(struct transport *t, struct http *h, uint64_t now_ms)
     t->renew_ms = now_ms + (uint64_t)t->conf->tls_own_renewal_ms;
     if (is_first)
         return;
-    if (show(t, h, &err) < 0)
-        log_error("the master's certificate was not renewed: %s", err.text);
-    else
+    if (show(t, h, &err) == 0) {
         log_info("the master's certificate is renewed");
+        return;
+    }
+    log_error("the master's certificate was not renewed, which is tried again: %s", err.text);
+    if (t->renew_ms > now_ms + RETRY_MS)
+        t->renew_ms = now_ms + RETRY_MS;
 }
 
 void transport_renew(struct transport *t, struct http *h, uint64_t now_ms)
