@@ -562,7 +562,7 @@ def test_start_waits_for_the_old_task(m, a):
     assert late or not began
     if old_task := task_pid("1.old.1"):
         os.kill(old_task, signal.SIGCONT)
-    assert m.wait_exit("1.old.1")["reason"] == ("lost" if late else "killed") and m.wait_exit("1.new.1")["code"] == 0
+    assert m.wait_exit("1.old.1")["reason"] in (("lost",) if late else ("killed", "lost")) and m.wait_exit("1.new.1")["code"] == 0
     assert m.times[("exit", "1.old.1", None)] <= m.times[("state", "1.new.1", "running")]
     gone(old)
 

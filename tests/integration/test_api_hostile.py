@@ -310,7 +310,9 @@ def logged_out(c, run, exp):
     run.api.call("post_task_logs", {"logs": [{"task_id": run.task, "log": "told to the other"}]})
     said = b""
     while b"told to the other" not in said:
-        said += stays.recv(65536)
+        more = stays.recv(65536)
+        assert more, "the stream of her other session ended"
+        said += more
     stays.close()
 
 
