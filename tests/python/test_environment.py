@@ -103,6 +103,26 @@ class Cache(unittest.TestCase):
         self.assertEqual(self.kept(), {"a", "new-d"})
         os.close(fd)
 
+    def test_two_evict_at_the_same_moment(self):
+        entries = [(1.0, self.put("a", 1), 10), (2.0, self.put("b", 2), 10)]
+        os.rename(os.path.join(self.root, 32 * "a"), os.path.join(self.root, "old-" + 32 * "a"))  # by the other, after both had looked
+        with mock.patch.object(e, "entries_of", lambda root: entries):
+            e.evict(self.root, 10)
+        self.assertEqual(self.kept(), {"old-a", "b"})
+        self.put("a", 1)  # the name that it is moved to may not be in the way
+        e.evict(self.root, 0)
+        self.assertEqual(self.kept(), {"old-a"})
+        e.sweep(self.root)
+        self.assertEqual(self.kept(), set())
+
+    def test_no_start_fails_by_what_cannot_be_removed(self):
+        self.put("a", 1)
+        with mock.patch.object(e.os, "rename", side_effect=PermissionError(1, "not allowed")), mock.patch.object(e, "say") as said:
+            e.tidy(self.root, 0)
+        self.assertIn("could not be removed: [Errno 1] not allowed", said.call_args[0][0])
+        e.tidy(self.root, 0)
+        self.assertEqual(self.kept(), set())
+
     def test_a_folder_of_others_is_refused(self):
         path = os.path.join(self.root, "python-0")
         self.assertEqual(e.own_folder(path), path)

@@ -18,6 +18,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import venv
@@ -26,6 +27,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 Request = Dict[str, Any]  # environment.python of the configuration
 
 NAME = re.compile("[0-9a-f]{32}$")
+LEFT = re.compile("(?:new|old)-([0-9a-f]{32})(?:-.*)?$")
 SILENCE_S = 30  # then a word of ours shows that something lives
 ABOUT = "det-environment.json"
 
@@ -102,10 +104,12 @@ def free(root: str, key: str) -> Iterator[bool]:
     """Whether nobody has it, nor gets it meanwhile."""
     fd = lock_of(root, key)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
+        got = True
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            got = False
+        yield got
     finally:
         os.close(fd)
 
@@ -131,12 +135,18 @@ def entries_of(root: str) -> List[Tuple[float, str, int]]:
 
 def sweep(root: str) -> None:
     """What somebody left who was killed."""
-    for name in os.listdir(root):
-        kind, key = name[:4], name[4:]
-        if kind in ("new-", "old-") and NAME.match(key):
-            with free(root, key) as is_free:
-                if is_free:
-                    shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+    for found in filter(None, map(LEFT.match, os.listdir(root))):
+        with free(root, found.group(1)) as is_free:
+            if is_free:
+                shutil.rmtree(os.path.join(root, found.group()), ignore_errors=True)
+
+
+def put_away(root: str, key: str) -> None:
+    """Its name is free at once, even if what lies there is not all to be removed. The lock is the caller's."""
+    if os.path.isdir(os.path.join(root, key)):  # else another has done it since it was looked for
+        old = tempfile.mkdtemp(prefix=f"old-{key}-", dir=root)
+        os.rename(os.path.join(root, key), old)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def evict(root: str, bytes_max: int) -> None:
@@ -148,9 +158,17 @@ def evict(root: str, bytes_max: int) -> None:
             return
         with free(root, key) as is_free:
             if is_free:
-                os.rename(os.path.join(root, key), os.path.join(root, "old-" + key))
-                shutil.rmtree(os.path.join(root, "old-" + key), ignore_errors=True)
+                put_away(root, key)
                 total -= size
+
+
+def tidy(root: str, bytes_max: int) -> None:
+    """Room for others' environments, which is no reason for this task to fail."""
+    try:
+        sweep(root)
+        evict(root, bytes_max)
+    except OSError as e:
+        say(f"Environments of Python's that nobody uses could not be removed: {e}")
 
 
 # ---- making one ----
@@ -285,9 +303,8 @@ def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]
         os.environ.setdefault(name, os.path.join(os.path.dirname(folder), "downloads"))
     lock = hold(request, root, key)
     make_thin(os.path.join(root, key), folder)
-    sweep(root)
-    evict(root, int(mib) << 20)
     os.utime(lock)
+    tidy(root, int(mib) << 20)
     return {"lock": os.path.join(root, key + ".lock")}
 
 
