@@ -54,11 +54,64 @@ class Decisions(unittest.TestCase):
                          ["--index-url", "a", "--extra-index-url", "b", "--extra-index-url", "c"])
 
 
-class Cache(unittest.TestCase):
+class Folder(unittest.TestCase):
     def setUp(self):
         self.root = tempfile.mkdtemp(prefix="det-environments-")
         self.addCleanup(shutil.rmtree, self.root)
 
+
+class Life(Folder):
+    """A line in the log keeps a task from being ended as one that stalls: what hangs gets none."""
+
+    def test_an_installer_is_heard_while_it_writes(self):
+        new, downloads = os.path.join(self.root, "new"), os.path.join(self.root, "downloads")
+        os.mkdir(new)
+        writes = {2: os.path.join(new, "a"), 3: os.path.join(downloads, "b")}  # the look at which it has written
+        looks, beats = [], []
+
+        class Done:
+            def wait(self, seconds):
+                beats.append(e.beat_of(new))
+                looks.append(len(said.call_args_list))
+                path = writes.get(len(looks))
+                if path:
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    with open(path, "w") as f:
+                        f.write("x" * 100000)
+                    os.utime(new, (1, 1))
+                return len(looks) == 8
+        with mock.patch.object(e, "say") as said, mock.patch.dict(os.environ, PIP_CACHE_DIR=downloads):
+            e.watch(Done(), new)
+        self.assertEqual(looks, [0, 0, 1, 2, 2, 2, 2, 2])
+        self.assertEqual(beats[4:], [e.beat_of(new)] * 4)
+        self.assertGreater(beats[2], 10 ** 9)  # another than the 1 s of above: those who wait see it
+
+    def test_who_waits_is_heard_while_the_maker_lives(self):
+        new, tries, words = os.path.join(self.root, "new"), [], []
+        does = {2: lambda: os.mkdir(new), 5: lambda: os.utime(new, (1, 1)), 8: lambda: os.rmdir(new)}
+
+        def flock(fd, kind):
+            tries.append(kind)
+            words.append(len(said.call_args_list))
+            does.get(len(tries), int)()
+            if len(tries) < 11:
+                raise BlockingIOError
+        with mock.patch.object(e, "say") as said, mock.patch.object(e, "SILENCE_S", 0), mock.patch.object(e.fcntl, "flock", flock), \
+                mock.patch.object(e.time, "sleep"):
+            e.take(0, fcntl.LOCK_EX, new)
+        self.assertEqual(words, [0, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4])
+
+    def test_what_an_installer_prints_is_heard_by_all(self):
+        os.utime(self.root, (1, 1))
+        with mock.patch.object(e, "say") as said:
+            lines = e.run(["/bin/sh", "-c", "echo one; echo two >&2; echo $TMPDIR; exit 3"], self.root)
+        self.assertEqual(lines, ["one\n", "two\n", self.root + "/tmp\n"])
+        self.assertEqual([c[0][0] for c in said.call_args_list], [line.rstrip() for line in lines])
+        self.assertGreater(e.beat_of(self.root), 10 ** 9)
+        self.assertEqual(os.listdir(self.root), [])
+
+
+class Cache(Folder):
     def put(self, digit, used, size=10, kind=""):
         key = 32 * digit
         os.mkdir(os.path.join(self.root, kind + key))

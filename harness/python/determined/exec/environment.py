@@ -3,8 +3,9 @@
 Runs as the task does, by the interpreter that the environment is for, whatever its version, and imports nothing of ours.
 What a list needs is installed once, below CACHE/python-UID, which is this user's alone: under a name that is its hash, made under
 another name and renamed when it is whole. Of that every task gets a thin virtual environment of its own, FOLDER: what a hook
-installs goes there and is seen by nobody else. Descriptor 3 gets the answer, JSON: {"lock": PATH}, which whoever uses the
-environment locks (shared), or {"error": TEXT, "host": whether another host might do better}.
+installs goes there and is seen by nobody else. Each line of its output is a
+sign of life to the agent, so it says nothing while nothing moves. Descriptor 3 gets the answer, JSON: {"lock": PATH}, which whoever
+uses the environment locks (shared), or {"error": TEXT, "host": whether another host might do better}.
 """
 import contextlib
 import fcntl
@@ -22,13 +23,13 @@ import tempfile
 import threading
 import time
 import venv
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 Request = Dict[str, Any]  # environment.python of the configuration
 
 NAME = re.compile("[0-9a-f]{32}$")
 LEFT = re.compile("(?:new|old)-([0-9a-f]{32})(?:-.*)?$")
-SILENCE_S = 30  # then a word of ours shows that something lives
+SILENCE_S = 30  # then a word of ours shows that something lives, if it does
 ABOUT = "det-environment.json"
 
 
@@ -87,16 +88,45 @@ def lock_of(root: str, key: str) -> int:
     return os.open(os.path.join(root, key + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def take(fd: int, kind: int) -> None:
-    """The lock, however long it takes."""
-    for i in range(10 ** 9):
+class Signs:
+    """Of life: whether what `look` sees is another than when it was asked last."""
+
+    def __init__(self, look: Callable[[], Any]) -> None:
+        self.look, self.seen = look, look()
+
+    def moved(self) -> bool:
+        before, self.seen = self.seen, self.look()
+        return bool(before != self.seen)
+
+
+def beat(new: str) -> None:
+    """Shows those who wait that the environment's maker lives."""
+    with contextlib.suppress(OSError):
+        os.utime(new)
+
+
+def beat_of(new: str) -> int:
+    """Another one each time that its maker lives."""
+    try:
+        return os.stat(new).st_mtime_ns
+    except OSError:
+        return 0  # not begun, or whole
+
+
+def take(fd: int, kind: int, new: str) -> None:
+    """The lock, for whose holder's signs of life it waits."""
+    signs, speak_at = Signs(lambda: beat_of(new)), 0.0
+    while True:
         try:
             fcntl.flock(fd, kind | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            if i % (SILENCE_S * 20) == 0:
+            pass
+        if time.monotonic() >= speak_at:
+            if signs.moved() or not speak_at:
                 say("Another task makes the same environment of Python's; this one waits for it.")
-            time.sleep(0.05)
+            speak_at = time.monotonic() + SILENCE_S
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -114,13 +144,15 @@ def free(root: str, key: str) -> Iterator[bool]:
         os.close(fd)
 
 
-def bytes_of(folder: str) -> int:
-    total = 0
+def files_of(folder: str) -> Iterator[os.stat_result]:
     for at, _, files in os.walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(at, name)).st_blocks * 512
-    return total
+                yield os.lstat(os.path.join(at, name))
+
+
+def bytes_of(folder: str) -> int:
+    return sum(f.st_blocks * 512 for f in files_of(folder))
 
 
 def entries_of(root: str) -> List[Tuple[float, str, int]]:
@@ -173,23 +205,34 @@ def tidy(root: str, bytes_max: int) -> None:
 
 # ---- making one ----
 
-def run(argv: List[str], scratch: str) -> Optional[List[str]]:
-    """An installer, its output into the log, what it would leave in /tmp if it were killed in `scratch`. What it said if it failed, else None."""
-    environ = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
-    child = subprocess.Popen(argv, env={**environ, "PYTHONNOUSERSITE": "1", "TMPDIR": scratch}, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, errors="replace")
-    done, begun = threading.Event(), time.monotonic()
-    lines: List[str] = []
-
-    def speak() -> None:
-        while not done.wait(SILENCE_S):
+def watch(done: threading.Event, new: str) -> None:
+    """Says that a silent installer lives as long as what it writes changes."""
+    begun = time.monotonic()
+    written = [new] + [os.environ[k] for k in ("PIP_CACHE_DIR", "UV_CACHE_DIR") if os.environ.get(k)]
+    signs = Signs(lambda: [sum(f.st_size for f in files_of(folder)) for folder in written])
+    while not done.wait(SILENCE_S):
+        if signs.moved():
             say(f"Still at it, after {time.monotonic() - begun:.0f} s.")
-    threading.Thread(target=speak, daemon=True).start()
-    for line in child.stdout or ():
-        say(line.rstrip("\n"))
-        lines = lines[-200:] + [line]
+            beat(new)
+
+
+def run(argv: List[str], new: str) -> Optional[List[str]]:
+    """An installer, its output into the log, what it would leave in /tmp if it were killed in `new`. What it said if it failed, else None."""
+    scratch = os.path.join(new, "tmp")
+    os.mkdir(scratch)
+    environ = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+    done = threading.Event()
+    lines: List[str] = []
+    threading.Thread(target=watch, args=(done, new), daemon=True).start()
+    with subprocess.Popen(argv, env={**environ, "PYTHONNOUSERSITE": "1", "TMPDIR": scratch}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, errors="replace") as child:
+        for line in child.stdout or ():
+            say(line.rstrip("\n"))
+            beat(new)
+            lines = lines[-200:] + [line]
     done.set()
-    return lines if child.wait() else None
+    shutil.rmtree(scratch, ignore_errors=True)
+    return lines if child.returncode else None
 
 
 def installer(python: str) -> Tuple[List[str], str]:
@@ -216,10 +259,7 @@ def install(request: Request, folder: str) -> None:
     argv += index_arguments(request) + ["-r", write_lines(os.path.join(folder, "requirements.txt"), request["requirements"])]
     if request.get("constraints"):
         argv += ["-c", write_lines(os.path.join(folder, "constraints.txt"), request["constraints"])]
-    scratch = os.path.join(folder, "tmp")
-    os.mkdir(scratch)
-    said = run(argv, scratch)
-    shutil.rmtree(scratch, ignore_errors=True)
+    said = run(argv, folder)
     if said is not None:
         raise BadList(f"{name} could not install the requirements: {reason(said)}")
     say(f"Python's environment is made, in {time.monotonic() - begun:.1f} s.")
@@ -241,13 +281,13 @@ def make(request: Request, root: str, key: str) -> None:
 
 def hold(request: Request, root: str, key: str) -> int:
     """Has it made if it is not there. The lock, shared."""
-    lock, made = lock_of(root, key), os.path.join(root, key)
-    take(lock, fcntl.LOCK_SH)
+    lock, made, new = lock_of(root, key), os.path.join(root, key), os.path.join(root, "new-" + key)
+    take(lock, fcntl.LOCK_SH, new)
     while not os.path.isdir(made):
-        take(lock, fcntl.LOCK_EX)
+        take(lock, fcntl.LOCK_EX, new)
         if not os.path.isdir(made):
             make(request, root, key)
-        take(lock, fcntl.LOCK_SH)  # it is let go for a moment
+        take(lock, fcntl.LOCK_SH, new)  # it is let go for a moment
     return lock
 
 
