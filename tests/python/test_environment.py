@@ -48,6 +48,11 @@ class Decisions(unittest.TestCase):
                 with mock.patch.object(e.importlib.util, "find_spec", lambda name: None):
                     self.assertRaisesRegex(e.Failed, "neither uv on PATH nor pip in", e.installer, "/x/python3")
 
+    def test_limit(self):
+        self.assertEqual([e.bytes_of_mib(t) for t in ("0", "20480")], [0, 20480 << 20])
+        for text in ("", "20G", "-1", "1.5", "1_0", "9" * 13):
+            self.assertRaisesRegex(e.Failed, "DET_PYTHON_CACHE_MIB .* a whole number of MiB is wanted", e.bytes_of_mib, text)
+
     def test_index_arguments(self):
         self.assertEqual(e.index_arguments({}), [])
         self.assertEqual(e.index_arguments({"index_url": "a", "extra_index_urls": ["b", "c"]}),
@@ -116,7 +121,7 @@ class Cache(Folder):
         key = 32 * digit
         os.mkdir(os.path.join(self.root, kind + key))
         with open(os.path.join(self.root, kind + key, e.ABOUT), "w") as f:
-            json.dump({"bytes": size}, f)
+            json.dump({"made_at": "/at", "bytes": size}, f)
         os.close(e.lock_of(self.root, key))
         os.utime(os.path.join(self.root, key + ".lock"), (used, used))
         return key
@@ -132,6 +137,21 @@ class Cache(Folder):
         e.evict(self.root, 20)
         self.assertEqual(self.kept(), {"a", "c"})
         e.evict(self.root, 0)
+        self.assertEqual(self.kept(), set())
+
+    def test_one_that_is_damaged_is_used_and_goes(self):
+        key, new = self.put("a", 1), os.path.join(self.root, "new-" + 32 * "a")
+        self.assertEqual(e.about(self.root, key), ("/at", 10))
+        for text in ("", "[]", "7", "{}", '{"made_at": "/at"}', '{"made_at": "/at", "bytes": []}', '{"made_at": "/at", "bytes": Infinity}', '{"made_at": "/at", "bytes": "x"}', "\0"):
+            with open(os.path.join(self.root, key, e.ABOUT), "w") as f:
+                f.write(text)
+            made_at, size = e.about(self.root, key)
+            self.assertEqual(made_at, new, text)  # where each is made
+        with open(os.path.join(self.root, key, "big"), "w") as f:
+            f.write(20000 * "x")
+            os.fsync(f.fileno())
+        self.assertGreaterEqual(e.entries_of(self.root)[0][2], 20000)
+        e.evict(self.root, 10000)
         self.assertEqual(self.kept(), set())
 
     def test_what_is_used_stays(self):

@@ -60,6 +60,12 @@ def index_arguments(request: Request) -> List[str]:
     return index + [word for url in request.get("extra_index_urls") or [] for word in ("--extra-index-url", url)]
 
 
+def bytes_of_mib(text: str) -> int:
+    if not re.match("[0-9]{1,12}$", text):
+        raise Failed(f"DET_PYTHON_CACHE_MIB of the agent's environment is {text!r}; a whole number of MiB is wanted")
+    return int(text) << 20
+
+
 def reason(lines: List[str]) -> str:
     """What of an installer's output says why: its last error, with the line after it where that names the package."""
     lines = [line.strip(" ╰─▶×│\t\n") for line in lines if line.strip()]
@@ -155,13 +161,22 @@ def bytes_of(folder: str) -> int:
     return sum(f.st_blocks * 512 for f in files_of(folder))
 
 
+def about(root: str, key: str) -> Tuple[str, int]:
+    """(the folder that its scripts name, bytes), also of one whose file is damaged."""
+    try:
+        with open(os.path.join(root, key, ABOUT)) as f:
+            found = json.load(f)
+            return str(found["made_at"]), int(found["bytes"])
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
+        return os.path.join(root, "new-" + key), bytes_of(os.path.join(root, key))
+
+
 def entries_of(root: str) -> List[Tuple[float, str, int]]:
     """(last used, key, bytes) of what is whole, the least recently used first."""
     found = []
     for key in filter(NAME.match, os.listdir(root)):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            with open(os.path.join(root, key, ABOUT)) as f:
-                found.append((os.stat(os.path.join(root, key + ".lock")).st_mtime, key, int(json.load(f)["bytes"])))
+        with contextlib.suppress(OSError):
+            found.append((os.stat(os.path.join(root, key + ".lock")).st_mtime, key, about(root, key)[1]))
     return sorted(found)
 
 
@@ -319,10 +334,8 @@ def write_pip(folder: str) -> None:
     shutil.copy(path, path + "3")
 
 
-def make_thin(made: str, folder: str) -> None:
+def make_thin(made: str, made_at: str, folder: str) -> None:
     packages = "lib/python{}.{}/site-packages".format(*sys.version_info[:2])
-    with open(os.path.join(made, ABOUT)) as f:
-        made_at = json.load(f)["made_at"]
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, packages))
     os.mkdir(os.path.join(folder, "bin"))
@@ -334,6 +347,7 @@ def make_thin(made: str, folder: str) -> None:
 
 
 def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]:
+    bytes_max = bytes_of_mib(mib)
     with open(request_path) as f:
         request = json.load(f)
     os.makedirs(cache, exist_ok=True)
@@ -342,9 +356,9 @@ def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]
     for name in ("PIP_CACHE_DIR", "UV_CACHE_DIR"):
         os.environ.setdefault(name, os.path.join(os.path.dirname(folder), "downloads"))
     lock = hold(request, root, key)
-    make_thin(os.path.join(root, key), folder)
+    make_thin(os.path.join(root, key), about(root, key)[0], folder)
     os.utime(lock)
-    tidy(root, int(mib) << 20)
+    tidy(root, bytes_max)
     return {"lock": os.path.join(root, key + ".lock")}
 
 
